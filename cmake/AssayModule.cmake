@@ -1,0 +1,51 @@
+# One interface target carries the compile rules; assay_module() makes one static library a module.
+
+add_library(assay_options INTERFACE)
+target_compile_options(assay_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor
+                       -Woverloaded-virtual -Wcast-qual -Wformat=2 -Wimplicit-fallthrough -Werror)
+target_include_directories(assay_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
+if(ASSAY_SANITIZE)
+  target_compile_options(assay_options INTERFACE -fsanitize=${ASSAY_SANITIZE}
+                         -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(assay_options INTERFACE -fsanitize=${ASSAY_SANITIZE})
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # libstdc++ 12 hides std::expected unless the compiler claims the final concepts feature level.
+  target_compile_options(assay_options INTERFACE -Wno-builtin-macro-redefined
+                         -Wno-unknown-warning-option)
+endif()
+
+# assay_module(NAME [DIR sub/folder] DEPS module... LIBS target... [RECURSE])
+# NAME becomes the target assay_NAME of every *.cc in the folder; *_test.cc become NAME_test.
+# DEPS names the modules it may use: tests/layering.py holds them against src/README.md.
+function(assay_module name)
+  cmake_parse_arguments(ARG "RECURSE" "" "DEPS;LIBS;TEST_LIBS" ${ARGN})
+  if(ARG_RECURSE)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cc)
+  else()
+    file(GLOB sources CONFIGURE_DEPENDS *.cc)
+  endif()
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "_(test|fuzz)\\.cc$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  list(TRANSFORM ARG_DEPS PREPEND assay_ OUTPUT_VARIABLE deps)
+  add_library(assay_${name} STATIC ${sources})
+  target_link_libraries(assay_${name} PUBLIC assay_options ${deps} ${ARG_LIBS})
+  if(ASSAY_BUILD_TESTS AND tests)
+    add_executable(${name}_test ${tests})
+    target_link_libraries(${name}_test PRIVATE assay_${name} ${ARG_TEST_LIBS} GTest::gtest_main
+                          GTest::gmock)
+    gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST
+                         PROPERTIES LABELS unit TIMEOUT 300)
+  endif()
+endfunction()
+
+# assay_fuzz(NAME module...): NAME_fuzz.cc of this folder as a libFuzzer target.
+function(assay_fuzz name)
+  if(ASSAY_BUILD_FUZZ)
+    file(GLOB_RECURSE source ${name}_fuzz.cc)
+    add_executable(${name}_fuzz ${source})
+    list(TRANSFORM ARGN PREPEND assay_ OUTPUT_VARIABLE deps)
+    target_link_libraries(${name}_fuzz PRIVATE ${deps} -fsanitize=fuzzer)
+  endif()
+endfunction()

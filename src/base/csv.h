@@ -1,0 +1,33 @@
+// CSV as RFC 4180 has it: comma, double quotes where needed, LF line ends when written, CRLF
+// accepted.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace assay {
+
+// One line with its line end; fields with comma, quote, CR or LF are quoted.
+std::string csv_line(const std::vector<std::string>& fields);
+
+// Reads records out of `text` one after the other. A record whose closing quote or line end is
+// missing is an error for next(): a half-written last row must not pass for a whole one.
+class CsvReader {
+ public:
+  // `object` names the text in errors. The text must outlive the reader.
+  CsvReader(std::string_view text, std::string object) : rest_(text), object_(std::move(object)) {}
+  bool done() const { return rest_.empty(); }
+  Result<std::vector<std::string>> next();
+  size_t line() const { return line_; }  // 1-based line of the record that next() gave last
+
+ private:
+  std::string_view rest_;
+  std::string object_;
+  size_t line_ = 0;
+  size_t lines_read_ = 0;
+};
+
+}  // namespace assay

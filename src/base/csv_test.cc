@@ -1,0 +1,34 @@
+#include "base/csv.h"
+
+#include <gtest/gtest.h>
+
+namespace assay {
+namespace {
+
+TEST(Csv, WritesAndReadsBack) {
+  const std::vector<std::string> fields = {"plain", "a,b", "say \"hi\"", "two\nlines", ""};
+  const std::string text = csv_line(fields) + csv_line({"next"});
+  CsvReader reader(text, "test");
+  EXPECT_EQ(reader.next(), fields);
+  EXPECT_EQ(reader.next(), std::vector<std::string>{"next"});
+  EXPECT_EQ(reader.line(), 3u);
+  EXPECT_TRUE(reader.done());
+}
+
+TEST(Csv, AcceptsCrLf) {
+  CsvReader reader("a,b\r\n", "test");
+  EXPECT_EQ(reader.next(), (std::vector<std::string>{"a", "b"}));
+}
+
+TEST(Csv, HalfARecordIsAnError) {
+  for (const char* text : {"a,b", "a,\"b\n", "\"a"}) {
+    CsvReader reader(text, "rows.csv");
+    const auto record = reader.next();
+    ASSERT_FALSE(record) << text;
+    EXPECT_NE(record.error().message.find("rows.csv line 1"), std::string::npos);
+    EXPECT_TRUE(reader.done());
+  }
+}
+
+}  // namespace
+}  // namespace assay

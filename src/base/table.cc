@@ -1,0 +1,129 @@
+// Tables as aligned text, Markdown, CSV and JSON.
+#include "base/table.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/csv.h"
+#include "base/text.h"
+
+namespace assay {
+namespace {
+
+std::string shown(const TableCell& cell) {
+  if (!cell.text.empty()) return cell.text;
+  if (cell.value.is_null()) return "-";
+  return cell.value.is_string() ? cell.value.get<std::string>() : to_json_line(cell.value);
+}
+
+// Columns a terminal gives to the text: bytes that aren't UTF-8 continuations.
+size_t display_width(std::string_view text) {
+  return static_cast<size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+std::string padded(std::string_view text, size_t width, Align align) {
+  const std::string space(width - std::min(width, display_width(text)), ' ');
+  return align == Align::kRight ? space + std::string(text) : std::string(text) + space;
+}
+
+std::string render_text(const Table& table, std::string_view left, std::string_view middle,
+                        std::string_view right, bool markdown) {
+  std::vector<size_t> widths;
+  for (const Column& column : table.columns)
+    widths.push_back(std::max<size_t>(3, display_width(column.name)));
+  for (const auto& row : table.rows) {
+    for (size_t i = 0; i < row.size(); ++i)
+      widths[i] = std::max(widths[i], display_width(shown(row[i])));
+  }
+  std::string out;
+  const auto line = [&](const auto& text_of) {
+    std::string text(left);
+    for (size_t i = 0; i < table.columns.size(); ++i) {
+      if (i > 0) text += middle;
+      text += text_of(i);
+    }
+    text += right;
+    text.erase(text.find_last_not_of(' ') + 1);
+    out += text + "\n";
+  };
+  line([&](size_t i) { return padded(table.columns[i].name, widths[i], table.columns[i].align); });
+  line([&](size_t i) {
+    std::string rule(widths[i], '-');
+    if (markdown && table.columns[i].align == Align::kRight) rule.back() = ':';
+    return rule;
+  });
+  for (const auto& row : table.rows) {
+    line([&](size_t i) { return padded(shown(row[i]), widths[i], table.columns[i].align); });
+  }
+  return out;
+}
+
+std::string render_csv(const Table& table) {
+  std::vector<std::string> fields;
+  for (const Column& column : table.columns) fields.push_back(column.name);
+  std::string out = csv_line(fields);
+  for (const auto& row : table.rows) {
+    fields.clear();
+    for (const TableCell& cell : row) {
+      fields.push_back(cell.value.is_null()     ? ""
+                       : cell.value.is_string() ? cell.value.get<std::string>()
+                                                : to_json_line(cell.value));
+    }
+    out += csv_line(fields);
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<OutputFormat> parse_output_format(std::string_view name) {
+  if (name == "table") return OutputFormat::kTable;
+  if (name == "json") return OutputFormat::kJson;
+  if (name == "csv") return OutputFormat::kCsv;
+  if (name == "md") return OutputFormat::kMarkdown;
+  return bad_input("output format: expected table, json, csv or md, found \"{}\"", name);
+}
+
+TableCell TableCell::of(std::string text) {
+  return {std::move(text), ""};
+}
+TableCell TableCell::of(int64_t number) {
+  return {number, ""};
+}
+
+TableCell TableCell::of(double number, int digits) {
+  if (!std::isfinite(number)) return absent();
+  return {number, format_significant(number, digits)};
+}
+
+TableCell TableCell::of(std::optional<double> number, int digits) {
+  return number ? of(*number, digits) : absent();
+}
+
+std::string Table::render(OutputFormat format) const {
+  switch (format) {
+    case OutputFormat::kJson:
+      return to_json_text(to_json());
+    case OutputFormat::kCsv:
+      return render_csv(*this);
+    case OutputFormat::kMarkdown:
+      return (title.empty() ? "" : "### " + title + "\n\n") +
+             render_text(*this, "| ", " | ", " |", true);
+    case OutputFormat::kTable:
+      break;
+  }
+  return (title.empty() ? "" : title + "\n") + render_text(*this, "", "  ", "", false);
+}
+
+Json Table::to_json() const {
+  Json array = Json::array();
+  for (const auto& row : rows) {
+    Json object = Json::object();
+    for (size_t i = 0; i < row.size(); ++i) object[columns[i].name] = row[i].value;
+    array.push_back(std::move(object));
+  }
+  return array;
+}
+
+}  // namespace assay

@@ -1,0 +1,50 @@
+// A table that every printing command can show four ways: table, json, csv, md.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+
+namespace assay {
+
+enum class OutputFormat { kTable, kJson, kCsv, kMarkdown };
+
+Result<OutputFormat> parse_output_format(std::string_view name);  // table | json | csv | md
+
+enum class Align { kLeft, kRight };
+
+struct Column {
+  std::string name;  // snake_case with its unit: the key in JSON and CSV, the heading elsewhere
+  Align align = Align::kRight;
+};
+
+// A cell keeps its value for machines and its text for people; an absent cell is empty in CSV, null
+// in JSON and "-" in a table.
+struct TableCell {
+  Json value;        // null: absent
+  std::string text;  // what the table and Markdown show; empty: derived from the value
+
+  static TableCell absent() { return {nullptr, ""}; }
+  static TableCell of(std::string text);
+  static TableCell of(int64_t number);
+  // `digits` significant digits in the table; the full value in JSON and CSV. NaN and infinity:
+  // absent.
+  static TableCell of(double number, int digits = 4);
+  static TableCell of(std::optional<double> number, int digits = 4);
+};
+
+struct Table {
+  std::string title;  // printed above in table and md; may be empty
+  std::vector<Column> columns;
+  std::vector<std::vector<TableCell>> rows;  // each as long as columns
+
+  // JSON: an array of objects. Text ends with a newline.
+  std::string render(OutputFormat format) const;
+  Json to_json() const;
+};
+
+}  // namespace assay

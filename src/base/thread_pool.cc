@@ -1,0 +1,88 @@
+// The pool: a generation counter starts a run, a countdown ends it.
+#include "base/thread_pool.h"
+
+#include <sched.h>
+
+namespace assay {
+namespace {
+
+// How long a worker spins before it sleeps: longer than the gap between two operators of a model,
+// shorter than what would be noticed on an idle machine.
+constexpr int kSpins = 20'000;
+
+void pause_cpu() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
+ThreadPool::ThreadPool(size_t threads, std::function<void()> on_start)
+    : on_start_(std::move(on_start)) {
+  for (size_t i = 1; i < threads; ++i) {
+    workers_.emplace_back([this, i] { work(i); });
+  }
+}
+
+ThreadPool::~ThreadPool() {
+  stopping_ = true;
+  {
+    const std::lock_guard lock(mutex_);
+    generation_.fetch_add(1);
+  }
+  wake_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
+}
+
+void ThreadPool::run_erased(Erased call, const void* task) {
+  if (workers_.empty()) return call(task, 0);
+  call_ = call;
+  task_ = task;
+  running_.store(workers_.size(), std::memory_order_relaxed);
+  generation_.fetch_add(1);  // sequentially consistent: ordered against a worker's going to sleep
+  if (sleeping_.load() > 0) {
+    { const std::lock_guard lock(mutex_); }
+    wake_.notify_all();
+  }
+  call(task, 0);
+  for (int spins = 0; running_.load(std::memory_order_acquire) > 0; ++spins) {
+    if (spins < kSpins) {
+      pause_cpu();
+    } else {
+      sched_yield();  // more threads than cores: let the others run
+    }
+  }
+}
+
+void ThreadPool::work(size_t index) {
+  if (on_start_) on_start_();
+  uint64_t seen = 0;
+  while (true) {
+    for (int spins = 0; generation_.load(std::memory_order_acquire) == seen && spins < kSpins;
+         ++spins) {
+      pause_cpu();
+    }
+    if (generation_.load() == seen) {
+      std::unique_lock lock(mutex_);
+      sleeping_.fetch_add(1);
+      wake_.wait(lock, [&] { return generation_.load() != seen; });
+      sleeping_.fetch_sub(1);
+    }
+    seen = generation_.load(std::memory_order_acquire);
+    if (stopping_) return;
+    call_(task_, index);
+    running_.fetch_sub(1, std::memory_order_release);
+  }
+}
+
+size_t available_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return static_cast<size_t>(std::max(1, CPU_COUNT(&set)));
+}
+
+}  // namespace assay

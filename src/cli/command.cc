@@ -1,0 +1,21 @@
+// What commands share.
+#include "cli/command.h"
+
+namespace assay::cli {
+
+std::shared_ptr<OutputFormat> add_output_format(CLI::App& command) {
+  auto format = std::make_shared<OutputFormat>(OutputFormat::kTable);
+  command
+      .add_option_function<std::string>(
+          "-o,--output-format",
+          [format](const std::string& name) {
+            const auto parsed = parse_output_format(name);
+            if (!parsed) throw CLI::ValidationError(parsed.error().message);
+            *format = *parsed;
+          },
+          "table (default), json, csv or md")
+      ->type_name("FORMAT");
+  return format;
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,29 @@
+// How a command joins the program: it declares its options and hands over a body to run.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "base/table.h"
+
+namespace assay::cli {
+
+// A command's body: 0 done, 1 a judgement failed; errors become exit 2 or 3 with one line on
+// stderr.
+using Body = std::function<Result<int>()>;
+
+// Filled by the chosen subcommand's callback; main runs it.
+struct Selected {
+  Body body;
+};
+
+// Declares -o/--output-format; the pointed-to value is set before the body runs.
+std::shared_ptr<OutputFormat> add_output_format(CLI::App& command);
+
+// Every add_*_command declares a subcommand of `app` that sets selected.body when chosen.
+// One file a command: model_command.cc, run_command.cc, ...
+
+}  // namespace assay::cli

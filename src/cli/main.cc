@@ -1,0 +1,35 @@
+// The program: picks the command, runs it, maps its error to the exit status.
+#include <cstdio>
+
+#include "cli/command.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr int kExitBadInput = 2;
+constexpr int kExitEnvironment = 3;
+
+int run_main(int argc, char** argv) {
+  CLI::App app("measures LLM inference so that the result can be defended", "assay");
+  app.set_version_flag("--version", "assay " ASSAY_VERSION);
+  app.require_subcommand(1);
+  Selected selected;
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    fmt::print(stderr, "assay: {}\n", error.what());
+    return kExitBadInput;
+  }
+  const Result<int> status = selected.body();
+  if (status) return *status;
+  fmt::print(stderr, "assay: {}\n", status.error().message);
+  return status.error().kind == ErrorKind::kBadInput ? kExitBadInput : kExitEnvironment;
+}
+
+}  // namespace
+}  // namespace assay::cli
+
+int main(int argc, char** argv) {
+  return assay::cli::run_main(argc, argv);
+}
