@@ -1,0 +1,76 @@
+// A loaded model with its executor and cache: what the worker, `generate` and the server drive.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/model/config.h"
+#include "engine/tensor.h"
+
+namespace assay::engine {
+
+enum class CacheKind {
+  kDynamic,  // new tensors at every step, one position longer, as transformers' DynamicCache
+  kStatic,   // allocated once at the capacity; the position is data
+};
+
+struct SessionOptions {
+  CacheKind cache = CacheKind::kStatic;
+  std::optional<DType> dtype;  // weights are converted at load if the checkpoint's differs; absent: as stored
+  size_t threads = 0;          // 0: as many as the process may run on
+  bool reference_ops = false;  // the slow operators, for tests
+};
+
+// A batch of prompts, left-padded to one length.
+struct PromptBatch {
+  int64_t batch = 0;
+  int64_t padded_len = 0;
+  std::vector<int32_t> ids;  // [batch, padded_len]; any valid id in the padding
+  std::vector<int32_t> pad;  // [batch]: padding tokens at the start of each row, < padded_len
+
+  // All prompts the same number of tokens, no padding.
+  static PromptBatch of(const std::vector<std::vector<int32_t>>& prompts, int64_t pad_to = 0);
+};
+
+class Session {
+ public:
+  static Result<Session> open(const std::filesystem::path& folder, const SessionOptions& options);
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+  ~Session();
+
+  const ModelConfig& config() const;
+  DType dtype() const;       // of the weights in use
+  size_t threads() const;
+  uint64_t weight_bytes() const;  // in memory, all tensors
+  // Bytes that one decode step at this batch must at least read: every weight once, of the embedding table
+  // only the rows looked up (unless it is also the head), and the cache at kv_len.
+  uint64_t step_bytes(int64_t batch, int64_t kv_len) const;
+
+  // Makes room for `batch` rows of `capacity` positions (a static cache allocates here, once a shape) and
+  // forgets the past. capacity > max_positions is a bad_input that names both.
+  Status prepare(int64_t batch, int64_t capacity);
+
+  // Runs the prompt from position 0, filling the cache; next_tokens() then holds the greedy continuation.
+  // The batch and padded_len must fit what prepare() made room for, and ids the vocabulary: bad_input.
+  Status prefill(const PromptBatch& prompts);
+  // One decode step: feeds `tokens` (one a row) at the next position. Past the capacity: bad_input.
+  Status decode(std::span<const int32_t> tokens);
+
+  std::span<const int32_t> next_tokens() const;  // [batch], argmax of logits()
+  std::span<const float> logits() const;         // [batch, vocab] of each row's last position
+  int64_t kv_len() const;                        // cache positions in use
+
+ private:
+  struct Impl;
+  explicit Session(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace assay::engine

@@ -1,0 +1,50 @@
+// tokenizer.json: byte-level BPE with the pre-tokenisers of GPT-2, Llama 3 and Qwen2.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace assay::engine {
+
+class Tokenizer {
+ public:
+  // Reads folder/tokenizer.json. A model, normaliser, pre-tokeniser, post-processor or decoder that isn't
+  // supported is an error that names it.
+  static Result<Tokenizer> open(const std::filesystem::path& folder);
+  static Result<Tokenizer> parse(std::string_view json_text, std::string_view object);
+  Tokenizer(Tokenizer&&) noexcept;
+  Tokenizer& operator=(Tokenizer&&) noexcept;
+  ~Tokenizer();
+
+  // Any bytes: invalid UTF-8 is replaced as the `tokenizers` package's callers do (U+FFFD).
+  std::vector<int32_t> encode(std::string_view text, bool add_special_tokens) const;
+  // Bytes of the tokens; unknown ids give nothing. The result may end inside a UTF-8 sequence: decode_stream
+  // holds such bytes back.
+  std::string decode(const std::vector<int32_t>& ids, bool skip_special_tokens) const;
+  int64_t vocab_size() const;  // one more than the largest id
+
+ private:
+  struct Impl;
+  explicit Tokenizer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// Feeds tokens one by one and returns the text that is complete so far (whole UTF-8 sequences).
+class TokenStream {
+ public:
+  explicit TokenStream(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+  std::string push(int32_t id);
+  std::string finish();  // what was held back, as U+FFFD
+
+ private:
+  const Tokenizer& tokenizer_;
+  std::string pending_;
+};
+
+}  // namespace assay::engine
