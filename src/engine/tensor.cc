@@ -14,10 +14,14 @@ size_t dtype_size_bytes(DType dtype) {
 
 std::string_view dtype_name(DType dtype) {
   switch (dtype) {
-    case DType::kF32: return "fp32";
-    case DType::kF16: return "fp16";
-    case DType::kBF16: return "bf16";
-    case DType::kI32: return "int32";
+    case DType::kF32:
+      return "fp32";
+    case DType::kF16:
+      return "fp16";
+    case DType::kBF16:
+      return "bf16";
+    case DType::kI32:
+      return "int32";
   }
   return "";
 }
@@ -43,7 +47,8 @@ int64_t Shape::elements() const {
 }
 
 std::string Shape::to_string() const {
-  return fmt::format("[{}]", fmt::join(dims_.begin(), dims_.begin() + static_cast<long>(rank_), ", "));
+  return fmt::format("[{}]",
+                     fmt::join(dims_.begin(), dims_.begin() + static_cast<long>(rank_), ", "));
 }
 
 }  // namespace assay::engine

@@ -1,4 +1,5 @@
-// Element types, shapes and non-owning views: the words in which the engine's parts speak of tensors.
+// Element types, shapes and non-owning views: the words in which the engine's parts speak of
+// tensors.
 #pragma once
 
 #include <array>
@@ -15,8 +16,8 @@ namespace assay::engine {
 enum class DType { kF32, kF16, kBF16, kI32 };
 
 size_t dtype_size_bytes(DType dtype);
-std::string_view dtype_name(DType dtype);                       // fp32 | fp16 | bf16 | int32
-std::optional<DType> parse_dtype(std::string_view name);        // also float32, float16, bfloat16
+std::string_view dtype_name(DType dtype);                 // fp32 | fp16 | bf16 | int32
+std::optional<DType> parse_dtype(std::string_view name);  // also float32, float16, bfloat16
 
 // At most four dims, all >= 0; row-major and contiguous unless a view says otherwise.
 class Shape {
@@ -28,7 +29,7 @@ class Shape {
 
   size_t rank() const { return rank_; }
   int64_t operator[](size_t i) const { return dims_[i]; }
-  int64_t elements() const;  // 1 for rank 0
+  int64_t elements() const;       // 1 for rank 0
   std::string to_string() const;  // "[2, 3]"
   friend bool operator==(const Shape&, const Shape&) = default;
 

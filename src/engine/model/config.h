@@ -23,7 +23,7 @@ enum class RopeScalingKind { kNone, kLinear, kLlama3 };
 struct RopeScaling {
   RopeScalingKind kind = RopeScalingKind::kNone;
   double factor = 1;
-  double low_freq_factor = 1;                  // llama3 only, as are the next two
+  double low_freq_factor = 1;  // llama3 only, as are the next two
   double high_freq_factor = 4;
   int64_t original_max_positions = 0;
 };
@@ -34,14 +34,14 @@ struct ModelConfig {
   int64_t hidden_size = 0;
   int64_t layers = 0;
   int64_t heads = 0;
-  int64_t kv_heads = 0;           // divides heads; equal to it: multi-head attention
-  int64_t head_dim = 0;           // given, or hidden_size / heads
+  int64_t kv_heads = 0;  // divides heads; equal to it: multi-head attention
+  int64_t head_dim = 0;  // given, or hidden_size / heads
   int64_t intermediate_size = 0;
   int64_t max_positions = 0;
   NormKind norm = NormKind::kRmsNorm;
   double norm_eps = 1e-5;
   Activation activation = Activation::kSilu;
-  bool gated_mlp = true;          // gate and up products; false: GPT-2's fc and proj
+  bool gated_mlp = true;  // gate and up products; false: GPT-2's fc and proj
   bool tied_embeddings = false;
   bool qkv_bias = false;
   bool attention_out_bias = false;
@@ -49,15 +49,15 @@ struct ModelConfig {
   bool learned_positions = false;  // GPT-2's wpe; false: RoPE
   double rope_theta = 10000;
   RopeScaling rope_scaling;
-  DType dtype = DType::kF32;       // of the stored weights
+  DType dtype = DType::kF32;  // of the stored weights
   std::optional<int64_t> bos_token_id;
   std::vector<int64_t> eos_token_ids;
 };
 
-// Reads what transformers would read. A field that changes the computation and isn't supported (another
-// architecture or activation, sliding windows in use, partial rotary, scaled attention options, ...) is an
-// error that names it; so is a size that is missing, not positive, or doesn't divide. `object` names the
-// file in errors.
+// Reads what transformers would read. A field that changes the computation and isn't supported
+// (another architecture or activation, sliding windows in use, partial rotary, scaled attention
+// options, ...) is an error that names it; so is a size that is missing, not positive, or doesn't
+// divide. `object` names the file in errors.
 Result<ModelConfig> parse_model_config(const Json& json, std::string_view object);
 Result<ModelConfig> read_model_config(const std::filesystem::path& folder);  // folder/config.json
 

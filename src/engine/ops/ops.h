@@ -1,8 +1,8 @@
 // The operator library of the eager executor: one interface, a reference version and a CPU version.
 //
-// Activations are fp32; weights are fp32, fp16 or bf16 and read in place. Shapes are trailing comments.
-// Pointers must not be null unless said; outputs never overlap inputs unless said. Programmer errors are
-// asserts: by the time an operator runs, everything has been validated.
+// Activations are fp32; weights are fp32, fp16 or bf16 and read in place. Shapes are trailing
+// comments. Pointers must not be null unless said; outputs never overlap inputs unless said.
+// Programmer errors are asserts: by the time an operator runs, everything has been validated.
 #pragma once
 
 #include <cstdint>
@@ -28,16 +28,16 @@ struct KvView {
   float* data = nullptr;
   int64_t batch = 0;
   int64_t kv_heads = 0;
-  int64_t capacity = 0;       // positions that head_stride has room for
+  int64_t capacity = 0;  // positions that head_stride has room for
   int64_t head_dim = 0;
-  int64_t batch_stride = 0;   // in elements
+  int64_t batch_stride = 0;  // in elements
   int64_t head_stride = 0;
 };
 
 struct AttentionShape {
   int64_t batch = 0;
   int64_t q_len = 0;
-  int64_t kv_len = 0;    // positions in use, the q_len new ones included
+  int64_t kv_len = 0;  // positions in use, the q_len new ones included
   int64_t heads = 0;
   int64_t kv_heads = 0;  // divides heads; query head h reads kv head h / (heads / kv_heads)
   int64_t head_dim = 0;
@@ -52,47 +52,50 @@ class OpLibrary {
   virtual void embedding(std::span<const int32_t> ids, const TensorView& table,  // [vocab, hidden]
                          float* out) = 0;                                        // [tokens, hidden]
 
-  virtual void add(const float* a, const float* b, float* out, int64_t count) = 0;  // out may be a or b
+  virtual void add(const float* a, const float* b, float* out,
+                   int64_t count) = 0;  // out may be a or b
   virtual void multiply(const float* a, const float* b, float* out, int64_t count) = 0;  // likewise
-  virtual void activate(Activation kind, const float* x, float* out, int64_t count) = 0;  // out may be x
+  virtual void activate(Activation kind, const float* x, float* out,
+                        int64_t count) = 0;  // out may be x
 
   // (x - mean) / sqrt(variance + eps) * weight + bias, a row each.
-  virtual void layer_norm(const float* x, const TensorView& weight, const TensorView& bias, double eps,
-                          float* out, int64_t rows, int64_t width) = 0;
+  virtual void layer_norm(const float* x, const TensorView& weight, const TensorView& bias,
+                          double eps, float* out, int64_t rows, int64_t width) = 0;
   // x / sqrt(mean(x^2) + eps) * weight, a row each.
-  virtual void rms_norm(const float* x, const TensorView& weight, double eps, float* out, int64_t rows,
-                        int64_t width) = 0;
+  virtual void rms_norm(const float* x, const TensorView& weight, double eps, float* out,
+                        int64_t rows, int64_t width) = 0;
 
-  // out = x . weight^T + bias. bias may be null. rows = 1..few takes the matrix-vector path, more rows a
-  // matrix product.
-  virtual void linear(const float* x,                                       // [rows, in]
-                      const TensorView& weight, WeightLayout layout,        // [out, in] or [in, out]
-                      const TensorView* bias,                               // [out]
-                      float* out,                                           // [rows, out]
+  // out = x . weight^T + bias. bias may be null. rows = 1..few takes the matrix-vector path, more
+  // rows a matrix product.
+  virtual void linear(const float* x,                                 // [rows, in]
+                      const TensorView& weight, WeightLayout layout,  // [out, in] or [in, out]
+                      const TensorView* bias,                         // [out]
+                      float* out,                                     // [rows, out]
                       int64_t rows) = 0;
 
-  // Rotates pairs (d, d + head_dim / 2) by positions[t]: transformers' rotate_half convention. out may be x.
-  virtual void rope(const float* x,                       // [tokens, heads, head_dim]
-                    std::span<const int32_t> positions,   // [tokens]
-                    const float* cos, const float* sin,   // [max_positions, head_dim / 2]
+  // Rotates pairs (d, d + head_dim / 2) by positions[t]: transformers' rotate_half convention. out
+  // may be x.
+  virtual void rope(const float* x,                      // [tokens, heads, head_dim]
+                    std::span<const int32_t> positions,  // [tokens]
+                    const float* cos, const float* sin,  // [max_positions, head_dim / 2]
                     float* out, int64_t heads, int64_t head_dim) = 0;
 
   // cache[b, h, first_position + q, :] = x[b, q, h, :].
   virtual void kv_write(const float* x,  // [batch, q_len, kv_heads, head_dim]
                         int64_t q_len, int64_t first_position, const KvView& cache) = 0;
 
-  // Causal softmax attention over the cache; scale 1 / sqrt(head_dim). Query i of a row sits at cache
-  // position kv_len - q_len + i and sees positions [pad[b], that]. pad[b]: left-padding of the row; a query
-  // inside the padding sees itself alone (its result is never read).
-  virtual void attention(const float* q,                       // [batch, q_len, heads, head_dim]
+  // Causal softmax attention over the cache; scale 1 / sqrt(head_dim). Query i of a row sits at
+  // cache position kv_len - q_len + i and sees positions [pad[b], that]. pad[b]: left-padding of
+  // the row; a query inside the padding sees itself alone (its result is never read).
+  virtual void attention(const float* q,  // [batch, q_len, heads, head_dim]
                          const KvView& keys, const KvView& values, std::span<const int32_t> pad,
                          const AttentionShape& shape,
-                         float* out) = 0;                      // [batch, q_len, heads, head_dim]
+                         float* out) = 0;  // [batch, q_len, heads, head_dim]
 
   // out[b] = x[b, q_len - 1].
-  virtual void last_rows(const float* x,              // [batch, q_len, hidden]
+  virtual void last_rows(const float* x,  // [batch, q_len, hidden]
                          int64_t batch, int64_t q_len, int64_t hidden,
-                         float* out) = 0;             // [batch, hidden]
+                         float* out) = 0;  // [batch, hidden]
 
   // Index of the largest element, the first of equals (torch.argmax on the CPU).
   virtual void argmax(const float* x, int64_t rows, int64_t width, int32_t* out) = 0;
@@ -100,8 +103,8 @@ class OpLibrary {
 
 // Plain loops, double accumulators where sums are long. Slow, for tests.
 std::unique_ptr<OpLibrary> make_reference_ops();
-// Highway for SIMD (dispatched at run time), oneDNN for matrix products, `pool` for threads. The pool must
-// outlive the library.
+// Highway for SIMD (dispatched at run time), oneDNN for matrix products, `pool` for threads. The
+// pool must outlive the library.
 std::unique_ptr<OpLibrary> make_cpu_ops(ThreadPool& pool);
 
 }  // namespace assay::engine

@@ -22,7 +22,8 @@ enum class CacheKind {
 
 struct SessionOptions {
   CacheKind cache = CacheKind::kStatic;
-  std::optional<DType> dtype;  // weights are converted at load if the checkpoint's differs; absent: as stored
+  std::optional<DType>
+      dtype;  // weights are converted at load if the checkpoint's differs; absent: as stored
   size_t threads = 0;          // 0: as many as the process may run on
   bool reference_ops = false;  // the slow operators, for tests
 };
@@ -46,19 +47,20 @@ class Session {
   ~Session();
 
   const ModelConfig& config() const;
-  DType dtype() const;       // of the weights in use
+  DType dtype() const;  // of the weights in use
   size_t threads() const;
   uint64_t weight_bytes() const;  // in memory, all tensors
-  // Bytes that one decode step at this batch must at least read: every weight once, of the embedding table
-  // only the rows looked up (unless it is also the head), and the cache at kv_len.
+  // Bytes that one decode step at this batch must at least read: every weight once, of the
+  // embedding table only the rows looked up (unless it is also the head), and the cache at kv_len.
   uint64_t step_bytes(int64_t batch, int64_t kv_len) const;
 
-  // Makes room for `batch` rows of `capacity` positions (a static cache allocates here, once a shape) and
-  // forgets the past. capacity > max_positions is a bad_input that names both.
+  // Makes room for `batch` rows of `capacity` positions (a static cache allocates here, once a
+  // shape) and forgets the past. capacity > max_positions is a bad_input that names both.
   Status prepare(int64_t batch, int64_t capacity);
 
-  // Runs the prompt from position 0, filling the cache; next_tokens() then holds the greedy continuation.
-  // The batch and padded_len must fit what prepare() made room for, and ids the vocabulary: bad_input.
+  // Runs the prompt from position 0, filling the cache; next_tokens() then holds the greedy
+  // continuation. The batch and padded_len must fit what prepare() made room for, and ids the
+  // vocabulary: bad_input.
   Status prefill(const PromptBatch& prompts);
   // One decode step: feeds `tokens` (one a row) at the next position. Past the capacity: bad_input.
   Status decode(std::span<const int32_t> tokens);

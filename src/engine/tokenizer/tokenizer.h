@@ -14,8 +14,8 @@ namespace assay::engine {
 
 class Tokenizer {
  public:
-  // Reads folder/tokenizer.json. A model, normaliser, pre-tokeniser, post-processor or decoder that isn't
-  // supported is an error that names it.
+  // Reads folder/tokenizer.json. A model, normaliser, pre-tokeniser, post-processor or decoder that
+  // isn't supported is an error that names it.
   static Result<Tokenizer> open(const std::filesystem::path& folder);
   static Result<Tokenizer> parse(std::string_view json_text, std::string_view object);
   Tokenizer(Tokenizer&&) noexcept;
@@ -24,8 +24,8 @@ class Tokenizer {
 
   // Any bytes: invalid UTF-8 is replaced as the `tokenizers` package's callers do (U+FFFD).
   std::vector<int32_t> encode(std::string_view text, bool add_special_tokens) const;
-  // Bytes of the tokens; unknown ids give nothing. The result may end inside a UTF-8 sequence: decode_stream
-  // holds such bytes back.
+  // Bytes of the tokens; unknown ids give nothing. The result may end inside a UTF-8 sequence:
+  // decode_stream holds such bytes back.
   std::string decode(const std::vector<int32_t>& ids, bool skip_special_tokens) const;
   int64_t vocab_size() const;  // one more than the largest id
 

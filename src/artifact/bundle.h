@@ -1,0 +1,107 @@
+// The bundle on disk: written append-only while a study runs, sealed by hashes at its end, read and
+// verified afterwards. docs/artifact-schema.md describes every file.
+//
+//   manifest.json            schema version, study hash, identity, completion; file hashes once
+//   sealed commits.jsonl            one record a committed unit: rows and byte lengths of the
+//   metrics files after it study.yaml environment.json PHASE/metrics.csv        rows
+//   cells/CELL/evidence.json parity.json stderr.log
+//
+// Crash safety: a row is in the kernel before append() returns; a unit counts only once its commit
+// record is on the device (metrics are synced before it). Resume truncates every metrics file to
+// the last commit.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "artifact/row.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "base/result.h"
+
+namespace assay {
+
+inline constexpr int kBundleSchemaVersion = 1;
+
+// What a bundle is opened with.
+struct BundleHeader {
+  std::string study_yaml;  // as the user wrote it, byte for byte
+  std::string plan_hash;   // SHA-256 of the canonical plan: resume refuses another plan
+  Json environment;        // the identity module's long form
+  Json identity;           // the six-tuple
+  int64_t started_at_ns = 0;
+  std::string assay_version;
+};
+
+class BundleWriter {
+ public:
+  // Makes the folder. One that exists and isn't empty: bad_input that suggests --resume. An
+  // unwritable place: environment error.
+  static Result<BundleWriter> create(FileSystem& files, const std::filesystem::path& folder,
+                                     const BundleHeader& header);
+  // Opens an unfinished bundle, drops what was not committed, and refuses another plan (bad_input),
+  // a sealed bundle, another writer that still runs (a lock file holds an flock), and damaged
+  // commits.
+  static Result<BundleWriter> resume(FileSystem& files, const std::filesystem::path& folder,
+                                     const BundleHeader& header);
+  BundleWriter(BundleWriter&&) noexcept;
+  BundleWriter& operator=(BundleWriter&&) noexcept;
+  ~BundleWriter();
+
+  const std::filesystem::path& folder() const;
+  // Plan indexes of the units whose rows are safe; with any note (Json) that their commit carried.
+  const std::map<int64_t, Json>& committed_units() const;
+
+  // Appends to the metrics file of the row's phase.
+  Status append(const Row& row);
+  // Closes the unit: everything appended since the last commit belongs to it. `note` is kept in the
+  // record (stopping decisions, order state): whatever resume needs.
+  Status commit_unit(int64_t unit_index, const Json& note);
+  // cells/CELL/NAME, replaced atomically; NAME is evidence.json or parity.json.
+  Status write_cell_json(const std::string& cell_id, const std::string& name, const Json& content);
+  // cells/CELL/stderr.log for a worker to append to; makes the folder.
+  Result<std::filesystem::path> stderr_path(const std::string& cell_id);
+
+  // Hashes every file into the manifest and marks the bundle complete. No append may follow.
+  Status seal(const Json& completion);
+
+ private:
+  struct Impl;
+  explicit BundleWriter(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// A bundle in memory, sealed or not (`complete` tells).
+struct Bundle {
+  std::filesystem::path folder;
+  Json manifest;
+  Json environment;
+  std::string study_yaml;
+  bool complete = false;
+  std::vector<Row> rows;                 // by order_index
+  std::map<std::string, Json> evidence;  // by cell_id, where present
+  std::map<std::string, Json> parity;    // by cell_id, where present
+};
+
+// Rows past the last commit of an unfinished bundle are left out. A schema version from the future,
+// a file that is missing or a row that doesn't parse: bad_input.
+Result<Bundle> read_bundle(const std::filesystem::path& folder);
+
+// One finding of verify: which file (or row), and what is wrong.
+struct VerifyProblem {
+  std::string object;
+  std::string problem;  // "expected sha256 ..., found ...", "not in the manifest", "missing", ...
+};
+
+// Every file against the manifest's hashes (changed, missing, added bytes and files; files under
+// analysis/, report.md, report.html and plots/ are derived and may be added), every row against the
+// schema, commits against rows, rows against one another (a repetition twice). Empty: the bundle is
+// whole.
+Result<std::vector<VerifyProblem>> verify_bundle(const std::filesystem::path& folder);
+
+}  // namespace assay

@@ -1,0 +1,79 @@
+// One row of metrics.csv: one repetition of one cell, whatever became of it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace assay {
+
+enum class Phase { kPrefill, kKvDecode, kE2eKv };
+inline constexpr Phase kPhases[] = {Phase::kPrefill, Phase::kKvDecode, Phase::kE2eKv};
+std::string_view phase_name(Phase phase);  // prefill | kv_decode | e2e_kv: also the bundle's folder
+std::optional<Phase> parse_phase(std::string_view name);
+
+enum class RowStatus { kOk, kError, kCrash, kTimeout, kOom, kFalseSuccess };
+std::string_view row_status_name(
+    RowStatus status);  // ok | error | crash | timeout | oom | false_success
+std::optional<RowStatus> parse_row_status(std::string_view name);
+
+// Members in the order of the columns, which is fixed by the schema (docs/artifact-schema.md). An
+// absent value is an empty field, never 0.
+struct Row {
+  std::string cell_id;
+  std::string backend;
+  std::string arm;
+  std::string model;
+  std::string dtype;
+  std::string quantization;  // empty: none was asked for or reported
+  std::string cache;         // dynamic | static
+  std::string compile_mode;  // eager, compiled, default, reduce-overhead, ...
+  std::string dynamic;       // true | false | auto; empty where the mode has no such thing
+  std::string padding;       // none | scenario | global
+  Phase phase = Phase::kPrefill;
+  std::string scenario;
+  std::string prompt_id;
+  int64_t batch = 1;
+  int64_t prompt_tokens = 0;  // semantic: padding not counted; of one row of the batch
+  int64_t padded_tokens = 0;  // length that the model saw
+  int64_t new_tokens = 0;     // asked for; 0 in prefill
+  int64_t repetition = 0;     // measured ones from 0; warm-ups -warmup .. -1
+  int64_t block = 0;          // block of the order
+  int64_t order_index = 0;    // position in the run as planned: 0, 1, 2, ... over all rows
+  RowStatus status = RowStatus::kOk;
+  std::string error_class;           // exception class, signal name, "exit 1", ...; empty if ok
+  bool cold = false;                 // a warm-up, or the first call of its shape in its process
+  std::optional<double> latency_ms;  // wall clock of the timed region
+  std::optional<double> device_ms;   // device events of the same region
+  std::optional<double> ttft_ms;     // e2e_kv: up to the first token
+  std::optional<int64_t> tokens;     // produced, over the batch
+  std::optional<double> tokens_per_s;
+  std::optional<int64_t> unique_graphs_delta;
+  std::optional<int64_t> recompiles_delta;
+  std::optional<int64_t> kernels_compiled_delta;
+  std::optional<int64_t> graph_replays_delta;
+  std::optional<int64_t> fallbacks_delta;
+  std::optional<double>
+      sm_clock_mhz;  // of the processor that computes: the CPU's where there is no GPU
+  std::optional<double> temperature_c;
+  std::optional<double> power_w;
+  std::optional<bool> throttled;
+  std::string output_hash;    // token_hash of what was produced
+  int64_t started_at_ns = 0;  // wall clock, Unix epoch
+
+  friend bool operator==(const Row&, const Row&) = default;
+};
+
+// The header's column names, in order.
+const std::vector<std::string>& row_columns();
+
+std::vector<std::string> row_to_fields(const Row& row);
+// `object` names the row in errors ("prefill/metrics.csv line 7"). Wrong column count, an
+// unparsable number, an unknown status: bad_input that names the column.
+Result<Row> row_from_fields(const std::vector<std::string>& fields, std::string_view object);
+
+}  // namespace assay

@@ -1,0 +1,83 @@
+// A study file, validated: what to measure, with every list expanded and every default filled in.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace assay {
+
+// One model of the study.
+struct StudyModel {
+  std::string name;            // the folder's last part unless `name` is given; unique
+  std::filesystem::path path;  // as written; relative to the working directory
+  std::string dtype;           // fp32 | fp16 | bf16; empty: as stored
+};
+
+// One arm after expansion of its lists. Keys beside name, backend, mode, cache and dynamic belong
+// to the backend and travel in `options`.
+struct StudyArm {
+  std::string name;     // unique; an expanded arm gets "-VALUE" of each expanded key appended
+  std::string backend;  // native (others are added with their backends)
+  std::string mode;     // eager, compiled, ...
+  std::string cache;    // dynamic | static
+  std::string dynamic;  // true | false | auto, or empty
+  int64_t threads = 0;  // 0: as many as the process may run on
+};
+
+struct StudyScenario {
+  std::string name;
+  // Prompt lengths in tokens, one prompt each (prompt_id 0, 1, ...); repetitions cycle through
+  // them.
+  std::vector<int64_t> prompt_tokens;
+  std::string text;  // a prompt of the user's instead; prompt_tokens is then empty
+};
+
+enum class PaddingScope { kNone, kScenario, kGlobal };
+std::string_view padding_scope_name(PaddingScope scope);  // none | scenario | global
+
+enum class RunOrder { kSequential, kShuffled, kInterleaved };
+std::string_view run_order_name(RunOrder order);
+
+struct Stopping {
+  int64_t max_repetitions = 0;  // at least `repetitions`
+  double relative_ci = 0;       // stop once the 95 % interval of the mean is within +- this share
+};
+
+struct Study {
+  std::string name;
+  std::vector<StudyModel> models;
+  std::vector<StudyArm> arms;
+  std::vector<std::string> phases;  // prefill | kv_decode | e2e_kv, in this order
+  std::vector<StudyScenario> scenarios;
+  std::vector<int64_t> token_lengths;  // new tokens in kv_decode and e2e_kv
+  std::vector<int64_t> batch;
+  PaddingScope padding_scope = PaddingScope::kNone;
+  int64_t padding_multiple_of = 8;
+  int64_t repetitions = 30;
+  int64_t warmup = 3;
+  std::optional<Stopping> stopping;
+  RunOrder order = RunOrder::kInterleaved;
+  std::string baseline;    // an arm's name; default: the first arm
+  double timeout_s = 120;  // of one repetition, and of load and prepare each
+  uint64_t seed = 42;
+};
+
+// Errors carry `object` and the line: "study.yaml line 12: unknown key "repetitons" (did you mean
+// "repetitions"?)". All problems of the file are not collected: the first is reported.
+Result<Study> parse_study(std::string_view yaml, std::string_view object);
+Result<Study> read_study(const std::filesystem::path& path);
+
+// The commented file that `assay init` writes; it parses.
+std::string_view study_template();
+
+// The built-in scenarios: single_micro 10, single_short 30, single_medium 80, single_long 200,
+// stress_single 400 prompt tokens.
+std::optional<StudyScenario> builtin_scenario(std::string_view name);
+
+}  // namespace assay
