@@ -1,0 +1,51 @@
+// The machine's read bandwidth from memory, measured: the limit that a memory-bound kernel is held
+// against.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/result.h"
+#include "base/thread_pool.h"
+
+namespace assay::engine {
+
+// A buffer that the pool's threads stream through. Keep one to interleave its passes with a
+// kernel's own repetitions, so that noise of the machine hits both alike; measure_read_bandwidth()
+// is for the rest.
+class BandwidthProbe {
+ public:
+  static constexpr size_t kDefaultBytes = size_t{512} << 20;
+
+  // Maps `bytes` (rounded up to a few KiB a thread) of anonymous memory, in huge pages where the
+  // system grants them, each share written first by the thread that reads it. No memory:
+  // environment error. The pool must outlive the probe. `bytes` has to be a multiple of the
+  // last-level cache for the figure to mean memory.
+  static Result<BandwidthProbe> create(ThreadPool& pool, size_t bytes = kDefaultBytes);
+  BandwidthProbe(BandwidthProbe&& other) noexcept;
+  BandwidthProbe& operator=(BandwidthProbe&& other) noexcept;
+  ~BandwidthProbe();
+
+  // One pass of all threads over the buffer: GB/s (1e9 bytes). Takes about bytes / bandwidth.
+  double measure_once();
+  // Sum of the buffer's 32-bit words (modulo 2^32) as the last pass read them: the proof that it
+  // read all.
+  uint32_t checksum() const { return checksum_; }
+  uint32_t expected_checksum() const;
+  size_t size_bytes() const { return share_bytes_ * pool_->size(); }
+
+ private:
+  BandwidthProbe(ThreadPool& pool, std::byte* data, size_t mapped_bytes, size_t share_bytes);
+  ThreadPool* pool_;
+  std::byte* data_;  // mmap'ed; owned
+  size_t mapped_bytes_;
+  size_t share_bytes_;  // read by each thread
+  uint32_t checksum_ = 0;
+};
+
+// The best of `passes` passes after one untimed, in GB/s: the best because other load on the
+// machine can only lower the figure. About half a second with the defaults at 10 GB/s a thread.
+Result<double> measure_read_bandwidth(ThreadPool& pool,
+                                      size_t bytes = BandwidthProbe::kDefaultBytes, int passes = 7);
+
+}  // namespace assay::engine
