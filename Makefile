@@ -1,0 +1,70 @@
+# The commands people type; each is a thin line over CMake, ctest or the program itself.
+BUILD := build/release
+ASSAY := $(BUILD)/assay
+DEMO_BUNDLE ?= bundles/demo-$(shell date -u +%Y%m%dT%H%M%SZ)
+
+.PHONY: demo build test test-asan soak fuzz bench format tidy install torch-env clean
+
+demo: build
+	@test -d models/gpt2-25m || $(ASSAY) model make gpt2-25m -o models/gpt2-25m
+	$(ASSAY) run studies/demo.yaml -o $(DEMO_BUNDLE)
+	$(ASSAY) analyze $(DEMO_BUNDLE)
+	$(ASSAY) report $(DEMO_BUNDLE)
+
+# Release, the program alone: what demo and install need.
+build:
+	@scripts/install-deps build
+	@cmake --preset release -DASSAY_BUILD_TESTS=OFF -DASSAY_BUILD_BENCH=OFF >/dev/null
+	cmake --build --preset release --target assay
+
+test:
+	@scripts/install-deps test
+	@scripts/torch-env || echo "no torch environment: the parity tests will be reported as skipped"
+	@cmake --preset release -DASSAY_BUILD_TESTS=ON -DASSAY_BUILD_BENCH=ON >/dev/null
+	cmake --build --preset release
+	ctest --preset release
+
+test-asan:
+	@scripts/install-deps test
+	@cmake --preset asan >/dev/null
+	cmake --build --preset asan
+	ctest --preset asan
+
+# The long trials: random kills with resume, simulations, a minute of each fuzzer.
+soak: fuzz
+	@scripts/install-deps test
+	@cmake --preset release -DASSAY_BUILD_TESTS=ON >/dev/null
+	cmake --build --preset release
+	ctest --preset soak
+
+FUZZ_SECONDS ?= 60
+fuzz:
+	@scripts/install-deps fuzz
+	@cmake --preset fuzz >/dev/null
+	cmake --build --preset fuzz
+	scripts/fuzz $(FUZZ_SECONDS)
+
+bench:
+	@scripts/install-deps test
+	@cmake --preset release -DASSAY_BUILD_BENCH=ON >/dev/null
+	cmake --build --preset release
+	@for program in $(BUILD)/bench_*; do echo "== $$(basename $$program)"; $$program || exit; done
+
+format:
+	scripts/format
+
+tidy:
+	@scripts/install-deps fuzz
+	@cmake --preset release >/dev/null
+	scripts/tidy
+
+PREFIX ?= build/install
+install: build
+	cmake --install $(BUILD) --prefix $(PREFIX)
+
+torch-env:
+	@scripts/install-deps test
+	scripts/torch-env
+
+clean:
+	rm -rf build
