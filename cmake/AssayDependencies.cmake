@@ -7,7 +7,6 @@ find_package(OpenSSL REQUIRED)
 find_package(Boost 1.74 REQUIRED)
 find_package(hwy REQUIRED)
 find_package(Threads REQUIRED)
-find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 if(ASSAY_BUILD_TESTS)
@@ -24,3 +23,8 @@ find_library(DNNL_LIBRARY dnnl REQUIRED)
 add_library(DNNL::dnnl UNKNOWN IMPORTED)
 set_target_properties(DNNL::dnnl PROPERTIES IMPORTED_LOCATION ${DNNL_LIBRARY}
                       INTERFACE_INCLUDE_DIRECTORIES ${DNNL_INCLUDE_DIR})
+
+# The OpenMP runtime that oneDNN brings, for omp_set_num_threads alone; -fopenmp isn't wanted, and clang would
+# bring a second runtime.
+add_library(assay_gomp INTERFACE)
+target_link_libraries(assay_gomp INTERFACE gomp)

@@ -9,11 +9,6 @@ if(ASSAY_SANITIZE)
                          -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(assay_options INTERFACE -fsanitize=${ASSAY_SANITIZE})
 endif()
-if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  # libstdc++ 12 hides std::expected unless the compiler claims the final concepts feature level.
-  target_compile_options(assay_options INTERFACE -Wno-builtin-macro-redefined
-                         -Wno-unknown-warning-option)
-endif()
 
 # assay_module(NAME [DIR sub/folder] DEPS module... LIBS target... [RECURSE])
 # NAME becomes the target assay_NAME of every *.cc in the folder; *_test.cc become NAME_test.
