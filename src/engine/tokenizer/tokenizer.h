@@ -22,10 +22,12 @@ class Tokenizer {
   Tokenizer& operator=(Tokenizer&&) noexcept;
   ~Tokenizer();
 
-  // Any bytes: invalid UTF-8 is replaced as the `tokenizers` package's callers do (U+FFFD).
-  std::vector<int32_t> encode(std::string_view text, bool add_special_tokens) const;
-  // Bytes of the tokens; unknown ids give nothing. The result may end inside a UTF-8 sequence:
-  // decode_stream holds such bytes back.
+  // Any bytes: invalid UTF-8 is replaced as the `tokenizers` package's callers do (U+FFFD). Fails
+  // when the file's own regular expression backtracks past a limit on this text. Safe from several
+  // threads at once.
+  Result<std::vector<int32_t>> encode(std::string_view text, bool add_special_tokens) const;
+  // Bytes of the tokens; unknown ids give nothing. The result may hold or end inside a malformed
+  // UTF-8 sequence (a random model's does): TokenStream repairs such bytes, or holds them back.
   std::string decode(const std::vector<int32_t>& ids, bool skip_special_tokens) const;
   int64_t vocab_size() const;  // one more than the largest id
 
@@ -35,9 +37,11 @@ class Tokenizer {
   std::unique_ptr<Impl> impl_;
 };
 
-// Feeds tokens one by one and returns the text that is complete so far (whole UTF-8 sequences).
+// Feeds tokens one by one and returns the text that is complete so far: valid UTF-8, special tokens
+// left out.
 class TokenStream {
  public:
+  // The tokenizer must outlive the stream.
   explicit TokenStream(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
   std::string push(int32_t id);
   std::string finish();  // what was held back, as U+FFFD
