@@ -1,0 +1,111 @@
+// Child processes: spawned with pipes of their own, talked to in lines under a deadline, and always
+// reaped. Behind interfaces, so that a harness can be tested against a child that crashes or hangs.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace assay {
+
+// Deadlines are absolute, in nanoseconds of monotonic_now_ns(); one in the past polls once.
+inline constexpr int64_t kNoDeadline = INT64_MAX;
+int64_t deadline_after(double seconds);
+
+struct ChildSpec {
+  std::vector<std::string> argv;  // argv[0]: a path, or a name that is looked up in PATH
+  std::vector<std::pair<std::string, std::string>> environment = {};  // added to this process's own
+  // stdout and stderr are appended here, in the order of the writes; the file is made if missing.
+  // Empty: they are kept apart in memory, see Child::captured_stdout().
+  std::filesystem::path output_file = {};
+  // Numbers that the child's ends of the two pipes get; -1: no such pipe. Both must be >= 3, and
+  // different. The child has these, stdin (empty), stdout and stderr, and no other descriptor.
+  int request_fd = -1;  // the child reads what send() writes
+  int reply_fd = -1;    // the child writes what read_line() reads
+  size_t max_line_bytes = size_t{16} << 20;
+};
+
+// How a child ended.
+struct ChildEnd {
+  std::optional<int> exit_status;  // absent if a signal ended it
+  std::string signal;              // "SIGSEGV"; empty if it exited
+  bool killed_by_us = false;       // Child::kill() came first
+  // A SIGKILL that we did not send, and the kernel's count of out-of-memory kills rose meanwhile
+  // (or can't be read): evidence, not proof, since the count is the machine's.
+  bool oom_likely = false;
+  // Of the child alone, not of its children. Linux counts the moment between fork and exec too, so
+  // it is never below this process's own size.
+  int64_t peak_rss_bytes = 0;
+
+  bool ok() const { return exit_status == 0; }
+  std::string text() const;  // "exit 1", "SIGSEGV": as a row's error_class has it
+};
+
+// What read_line() got.
+struct LineRead {
+  enum class Kind {
+    kLine,      // `line`, without its line end
+    kEnd,       // the child closed the pipe or died; `line` holds a last line that lacked its end
+    kDeadline,  // none was whole in time; what has come so far is kept for the next call
+    kTooLong,   // longer than max_line_bytes; the stream has no use from here on: kill the child
+  };
+  Kind kind = Kind::kEnd;
+  std::string line;
+};
+
+// A running child, leader of a process group of its own (a Ctrl-C in the terminal doesn't reach
+// it). The destructor kills the group and reaps. Use from one thread at a time.
+class Child {
+ public:
+  virtual ~Child() = default;
+  virtual int64_t pid() const = 0;
+  // Writes all bytes to the request pipe; never raises SIGPIPE. environment_error if the child has
+  // closed its end or doesn't read until the deadline: part of the bytes may have been written.
+  virtual Status send(std::string_view bytes, int64_t deadline_ns) = 0;
+  // Closes the request pipe: the child reads the end of the file.
+  virtual void close_requests() = 0;
+  virtual LineRead read_line(int64_t deadline_ns) = 0;
+  // To poll several children at once, after read_line() answered kDeadline for each (a line that is
+  // already buffered doesn't show here). Owned by the child; -1 without a reply pipe.
+  virtual int reply_descriptor() const = 0;
+  // The end, once there is one; nothing if the deadline comes first. What is left of the group is
+  // killed then. May be called again, and answers the same.
+  virtual std::optional<ChildEnd> wait(int64_t deadline_ns) = 0;
+  // SIGKILL to the whole group; wait() still has to be called to learn the end.
+  virtual void kill() = 0;
+  // So far, where output_file was empty; the first 64 MiB.
+  virtual std::string captured_stdout() const = 0;
+  virtual std::string captured_stderr() const = 0;
+};
+
+class Spawner {
+ public:
+  virtual ~Spawner() = default;
+  // bad_input if the program is not found or not executable, environment_error if the machine has
+  // no more processes, memory or descriptors. The child is sent SIGKILL when the thread that
+  // spawned it ends (PR_SET_PDEATHSIG), so also when this process is killed: spawn from a thread
+  // that outlives the child. Children of the child are not covered by that.
+  virtual Result<std::unique_ptr<Child>> spawn(const ChildSpec& spec) = 0;
+};
+
+// Real processes; lives as long as the program.
+Spawner& system_spawner();
+
+// A command run to its end, for short questions ("gcc --version").
+struct CommandOutput {
+  ChildEnd end;
+  std::string out;
+  std::string err;
+};
+// bad_input if it isn't found, environment_error if it takes longer (it is killed then).
+Result<CommandOutput> run_command(Spawner& spawner, std::vector<std::string> argv,
+                                  double timeout_s);
+
+}  // namespace assay
