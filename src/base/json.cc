@@ -72,6 +72,12 @@ std::string to_json_text(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+std::string json_quoted(std::string_view text) {
+  constexpr size_t kLongest = 80;
+  if (text.size() <= kLongest) return to_json_line(Json(text));
+  return to_json_line(Json(std::string(text.substr(0, kLongest)) + "..."));
+}
+
 Result<std::string> json_string(const Json& object, std::string_view key, std::string_view name) {
   const Json* member = find_member(object, key);
   if (!member || !member->is_string()) return type_error(name, key, "a string", member);

@@ -21,6 +21,9 @@ Result<Json> read_json_file(const std::filesystem::path& path);
 std::string to_json_line(const Json& json);
 // Indented by two, newline at the end.
 std::string to_json_text(const Json& json);
+// A name out of somebody's file as an error message shows it: quoted, control characters escaped,
+// at most about 80 bytes.
+std::string json_quoted(std::string_view text);
 
 // Typed members of an object, with an error that names object, key, expected and found. The `_or`
 // forms give the fallback when the key is absent or null; a present value of another type is still

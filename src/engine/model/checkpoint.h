@@ -5,12 +5,14 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/files.h"
 #include "base/result.h"
 #include "engine/model/config.h"
+#include "engine/model/safetensors.h"
 #include "engine/tensor.h"
 
 namespace assay::engine {
@@ -37,6 +39,7 @@ class Checkpoint {
 
   const ModelConfig& config() const { return config_; }
   const std::filesystem::path& folder() const { return folder_; }
+  const std::vector<std::filesystem::path>& weight_files() const { return weight_files_; }
   // The name must be one of tensor_specs(config()): assert. Valid as long as the checkpoint.
   const TensorView& tensor(const std::string& name) const;
   uint64_t weight_bytes() const;  // of all tensors
@@ -46,10 +49,18 @@ class Checkpoint {
   Result<std::string> content_hash() const;
 
  private:
+  // What the weight files hold beside what the config asks for.
+  Status add_file(const std::filesystem::path& path,
+                  const std::map<std::string, std::string>* weight_map);
+  Status add_tensor(const std::filesystem::path& path, const SafetensorsEntry& entry,
+                    std::span<const std::byte> bytes);
+  Status check_against_config();
+
   std::filesystem::path folder_;
   ModelConfig config_;
-  std::vector<std::filesystem::path> weight_files_;
+  std::vector<std::filesystem::path> weight_files_;  // in name order, maps_ beside them
   std::vector<MappedFile> maps_;
+  std::vector<std::unique_ptr<std::byte[]>> copies_;  // of tensors that lie unaligned in their file
   std::map<std::string, TensorView> tensors_;
 };
 
