@@ -1,0 +1,34 @@
+// The distributions that the tests need, by Boost.Math, behind functions that never throw.
+#pragma once
+
+#include <optional>
+
+namespace assay::stats {
+
+// Tail areas keep their logarithm, so that a p far below the smallest double is still reported.
+struct TailArea {
+  double p = 1;      // 0 where it underflows
+  double log_p = 0;  // natural logarithm, finite also where p is 0
+};
+
+// P(T > t), Student's t with `df` degrees of freedom (df > 0, need not be whole).
+// Beyond the range of doubles the logarithm comes from the power series of the incomplete beta
+// function (DLMF 8.17.8): I_x(a, b) = x^a (1-x)^b / (a B(a,b)) * 2F1(a+b, 1; a+1; x).
+std::optional<TailArea> student_t_upper(double t, double df);
+// P(|T| > |t|).
+std::optional<TailArea> student_t_two_sided(double t, double df);
+// t with P(T <= t) = p, 0 < p < 1.
+std::optional<double> student_t_quantile(double p, double df);
+// P(T' <= t), noncentral t.
+std::optional<double> noncentral_t_cdf(double t, double df, double noncentrality);
+
+// P(Z <= z) and its inverse, standard normal.
+double normal_cdf(double z);
+std::optional<double> normal_quantile(double p);
+// P(|Z| > |z|).
+TailArea normal_two_sided(double z);
+
+// ln Gamma(x), x > 0; std::lgamma writes a global.
+double log_gamma(double x);
+
+}  // namespace assay::stats

@@ -1,0 +1,28 @@
+// Intervals of a proportion.
+#include "stats/intervals.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "stats/distributions.h"
+
+namespace assay::stats {
+
+std::optional<Interval> wilson_interval(int64_t successes, int64_t n, double confidence) {
+  assert(successes >= 0 && successes <= n);
+  const auto z = normal_quantile(1 - (1 - confidence) / 2);
+  if (n <= 0 || !z) return std::nullopt;
+  const auto count = static_cast<double>(n);
+  const double p = static_cast<double>(successes) / count;
+  const double z2 = *z * *z;
+  const double center = p + z2 / (2 * count);
+  const double half = *z * std::sqrt(p * (1 - p) / count + z2 / (4 * count * count));
+  const double scale = 1 + z2 / count;
+  // At the ends the bound is exactly 0 or 1; subtraction would leave a rounding error there.
+  const double low = successes == 0 ? 0 : (center - half) / scale;
+  const double high = successes == n ? 1 : (center + half) / scale;
+  return Interval{std::max(0.0, low), std::min(1.0, high)};
+}
+
+}  // namespace assay::stats

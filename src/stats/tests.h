@@ -1,0 +1,56 @@
+// Tests of two independent samples' locations, from samples or from their mean, sd and n.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "stats/distributions.h"
+#include "stats/summary.h"
+
+namespace assay::stats {
+
+struct TestResult {
+  double statistic = 0;
+  std::optional<double> df;  // of t tests
+  double p = 1;              // two-sided unless the function says otherwise
+  double log_p = 0;          // natural logarithm; holds where p underflows
+};
+
+// Welch (1947): t = (mean_a - mean_b) / sqrt(var_a/n_a + var_b/n_b), degrees of freedom by
+// Satterthwaite (1946). Assumes independent observations and means near normal. Absent if either
+// n < 2 or both variances are 0.
+std::optional<TestResult> welch_t(const Moments& a, const Moments& b);
+
+// sqrt(var_a/n_a + var_b/n_b) and its degrees of freedom, on which t test, TOST and MDE rest.
+struct StandardError {
+  double value = 0;
+  double df = 0;
+};
+std::optional<StandardError> welch_standard_error(const Moments& a, const Moments& b);
+
+// Two one-sided tests (Schuirmann 1987) of low < mean_a - mean_b < high: p is the larger of the two
+// one-sided p; statistic and df belong to it. Small p: the difference lies inside the margins.
+std::optional<TestResult> tost_difference(const Moments& a, const Moments& b, double low,
+                                          double high);
+// Equivalence of the ratio: low < mean_a / mean_b < high, for positive means, as the two one-sided
+// Welch tests of mean_a - low mean_b and mean_a - high mean_b (Sasabuchi; Hauschke, Kieser and
+// Hothorn 1999). Absent where Welch is, or if a mean isn't positive, or low <= 0.
+std::optional<TestResult> tost_ratio(const Moments& a, const Moments& b, double low, double high);
+// The same rule for any estimate with a standard error that is near t.
+std::optional<TestResult> tost(double estimate, const StandardError& error, double low,
+                               double high);
+
+// Mann-Whitney U (1947) of `a`: pairs with a > b, ties counting half. With both n <= 20 and no ties
+// the two-sided p is exact; otherwise normal with tie-corrected variance and continuity correction.
+// a = U / (n_a n_b) is Vargha and Delaney's A (2000): P(a > b) + P(a = b) / 2. Absent if a sample
+// is empty; p is 1 where every value is the same. O(n log n).
+struct RankTest {
+  double u = 0;
+  double a = 0.5;
+  double p = 1;
+  double log_p = 0;
+  bool exact = false;
+};
+std::optional<RankTest> mann_whitney(std::span<const double> a, std::span<const double> b);
+
+}  // namespace assay::stats

@@ -1,0 +1,82 @@
+// Drift along the order of a series.
+#include "stats/trend.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <vector>
+
+#include "stats/distributions.h"
+#include "stats/summary.h"
+
+namespace assay::stats {
+namespace {
+
+constexpr size_t kAllPairsLimit = 512;
+
+// Pairs i < j with y_i > y_j, by merge sort; sorts `values`.
+double count_falls(std::span<double> values, std::span<double> scratch) {
+  const size_t n = values.size();
+  if (n < 2) return 0;
+  const size_t half = n / 2;
+  double falls = count_falls(values.first(half), scratch.first(half)) +
+                 count_falls(values.subspan(half), scratch.subspan(half));
+  size_t left = 0;
+  size_t right = half;
+  for (double& out : scratch.first(n)) {
+    if (right == n || (left < half && values[left] <= values[right])) {
+      out = values[left++];
+    } else {
+      falls += static_cast<double>(half - left);
+      out = values[right++];
+    }
+  }
+  std::ranges::copy(scratch.first(n), values.begin());
+  return falls;
+}
+
+}  // namespace
+
+std::optional<TrendTest> mann_kendall(std::span<const double> series) {
+  if (series.size() < 4) return std::nullopt;
+  std::vector<double> values(series.begin(), series.end());
+  std::vector<double> scratch(values.size());
+  const double falls = count_falls(values, scratch);
+  const auto n = static_cast<double>(values.size());
+  double tied_pairs = 0;
+  double tied_variance = 0;
+  for (auto group = values.begin(); group != values.end();) {
+    const auto end = std::find_if(group, values.end(), [&](double x) { return x != *group; });
+    const auto t = static_cast<double>(end - group);
+    tied_pairs += t * (t - 1) / 2;
+    tied_variance += t * (t - 1) * (2 * t + 5);
+    group = end;
+  }
+  const double variance = (n * (n - 1) * (2 * n + 5) - tied_variance) / 18;
+  if (!(variance > 0)) return std::nullopt;
+  TrendTest test;
+  test.s = n * (n - 1) / 2 - tied_pairs - 2 * falls;
+  const double corrected = std::max(0.0, std::abs(test.s) - 1);
+  test.z = std::copysign(corrected / std::sqrt(variance), test.s);
+  test.p = normal_two_sided(test.z).p;
+  return test;
+}
+
+std::optional<double> theil_sen_slope(std::span<const double> x, std::span<const double> y) {
+  assert(x.size() == y.size());
+  std::vector<double> slopes;
+  const auto add = [&](size_t i, size_t j) {
+    if (x[i] < x[j]) slopes.push_back((y[j] - y[i]) / (x[j] - x[i]));
+  };
+  const size_t n = x.size();
+  if (n <= kAllPairsLimit) {
+    for (size_t i = 0; i < n; ++i) {
+      for (size_t j = i + 1; j < n; ++j) add(i, j);
+    }
+  } else {
+    for (size_t i = 0; i + n / 2 < n; ++i) add(i, i + n / 2);
+  }
+  return quantile_in_place(slopes, 0.5);
+}
+
+}  // namespace assay::stats

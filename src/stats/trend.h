@@ -1,0 +1,25 @@
+// Drift along the order of a series: its size and whether it is more than chance.
+#pragma once
+
+#include <optional>
+#include <span>
+
+namespace assay::stats {
+
+// Mann (1945), Kendall (1975): S = number of pairs that rise minus pairs that fall, in the order
+// given; normal with tie-corrected variance (n(n-1)(2n+5) - sum t(t-1)(2t+5)) / 18 and continuity
+// correction. Assumes that without drift the order is exchangeable. Absent for n < 4 or where all
+// values are the same. O(n log n).
+struct TrendTest {
+  double s = 0;
+  double z = 0;
+  double p = 1;  // two-sided
+};
+std::optional<TrendTest> mann_kendall(std::span<const double> series);
+
+// Theil (1950), Sen (1968): median of (y_j - y_i) / (x_j - x_i) over pairs with x_i < x_j. Up to
+// 512 points over all pairs; beyond, over the pairs (i, i + n/2) alone (Theil's incomplete method),
+// so that the cost stays linear. x ascending. Absent without two different x.
+std::optional<double> theil_sen_slope(std::span<const double> x, std::span<const double> y);
+
+}  // namespace assay::stats
