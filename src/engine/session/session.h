@@ -10,15 +10,11 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/cache/kv_cache.h"
 #include "engine/model/config.h"
 #include "engine/tensor.h"
 
 namespace assay::engine {
-
-enum class CacheKind {
-  kDynamic,  // new tensors at every step, one position longer, as transformers' DynamicCache
-  kStatic,   // allocated once at the capacity; the position is data
-};
 
 struct SessionOptions {
   CacheKind cache = CacheKind::kStatic;
@@ -35,7 +31,7 @@ struct PromptBatch {
   std::vector<int32_t> ids;  // [batch, padded_len]; any valid id in the padding
   std::vector<int32_t> pad;  // [batch]: padding tokens at the start of each row, < padded_len
 
-  // All prompts the same number of tokens, no padding.
+  // Prompts of any lengths >= 1, each padded on the left to the longest or to `pad_to`, the larger.
   static PromptBatch of(const std::vector<std::vector<int32_t>>& prompts, int64_t pad_to = 0);
 };
 
@@ -62,6 +58,9 @@ class Session {
   // continuation. The batch and padded_len must fit what prepare() made room for, and ids the
   // vocabulary: bad_input.
   Status prefill(const PromptBatch& prompts);
+  // As prefill(), and returns the logits of every position, [batch, padded_len, vocab]; those inside the
+  // padding mean nothing.
+  Result<std::vector<float>> prefill_all_logits(const PromptBatch& prompts);
   // One decode step: feeds `tokens` (one a row) at the next position. Past the capacity: bad_input.
   Status decode(std::span<const int32_t> tokens);
 

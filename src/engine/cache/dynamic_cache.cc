@@ -1,0 +1,58 @@
+// The cache that grows: new tensors a run, the old content copied.
+#include <cassert>
+#include <cstring>
+#include <utility>
+
+#include "engine/cache/kv_cache.h"
+
+namespace assay::engine {
+namespace {
+
+class DynamicCache final : public KvCache {
+ public:
+  DynamicCache(const CacheShape& shape, BufferPool& memory)
+      : KvCache(shape), memory_(memory), tensors_(static_cast<size_t>(shape.layers) * 2) {}
+
+  Result<KvView> extend(int64_t layer, CachePart part, int64_t q_len) override {
+    const int64_t grown = length_ + q_len;
+    assert(grown <= shape_.capacity);
+    const auto rows = static_cast<size_t>(shape_.batch * shape_.kv_heads);
+    const size_t old_row_bytes = row_bytes(length_);
+    const size_t new_row_bytes = row_bytes(grown);
+    ASSAY_TRY(Buffer tensor, memory_.allocate(rows * new_row_bytes));
+    Buffer& current = tensors_[index(layer, part)];
+    for (size_t row = 0; old_row_bytes > 0 && row < rows; ++row) {
+      std::memcpy(tensor.data() + row * new_row_bytes, current.data() + row * old_row_bytes,
+                  old_row_bytes);
+    }
+    current = std::move(tensor);
+    return KvView{.data = current.f32(),
+                  .batch = shape_.batch,
+                  .kv_heads = shape_.kv_heads,
+                  .capacity = grown,
+                  .head_dim = shape_.head_dim,
+                  .batch_stride = shape_.kv_heads * grown * shape_.head_dim,
+                  .head_stride = grown * shape_.head_dim};
+  }
+
+  void reset() override {
+    KvCache::reset();
+    for (Buffer& tensor : tensors_) tensor = Buffer();
+  }
+
+ private:
+  size_t row_bytes(int64_t positions) const {
+    return static_cast<size_t>(positions * shape_.head_dim) * sizeof(float);
+  }
+
+  BufferPool& memory_;
+  std::vector<Buffer> tensors_;  // by index(): [batch, kv_heads, length, head_dim]
+};
+
+}  // namespace
+
+std::unique_ptr<KvCache> make_dynamic_cache(const CacheShape& shape, BufferPool& memory) {
+  return std::make_unique<DynamicCache>(shape, memory);
+}
+
+}  // namespace assay::engine

@@ -1,0 +1,67 @@
+// Where the keys and values of past positions live, between one run of a graph and the next.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/device/buffer_pool.h"
+#include "engine/graph/graph.h"
+#include "engine/ops/ops.h"
+
+namespace assay::engine {
+
+enum class CacheKind {
+  kDynamic,  // new tensors at every step, one position longer, as transformers' DynamicCache
+  kStatic,   // allocated once at the capacity; the position is data
+};
+
+struct CacheShape {
+  int64_t layers = 0;
+  int64_t batch = 0;
+  int64_t kv_heads = 0;
+  int64_t capacity = 0;  // positions
+  int64_t head_dim = 0;
+
+  friend bool operator==(const CacheShape&, const CacheShape&) = default;
+};
+
+// fp32. A run of q_len new positions calls extend() once for every layer and part, then commit().
+class KvCache {
+ public:
+  virtual ~KvCache() = default;
+
+  // The layer's tensor with room for positions [length(), length() + q_len), which the caller
+  // writes. At most `capacity` positions: assert. Views of the same layer and part from before are
+  // void.
+  virtual Result<KvView> extend(int64_t layer, CachePart part, int64_t q_len) = 0;
+
+  void commit(int64_t q_len) { length_ += q_len; }
+  int64_t length() const { return length_; }  // positions in use
+  const CacheShape& shape() const { return shape_; }
+
+  // Forgets the past; what is allocated stays.
+  virtual void reset() { length_ = 0; }
+
+ protected:
+  explicit KvCache(const CacheShape& shape) : shape_(shape) {}
+  size_t index(int64_t layer, CachePart part) const {
+    return static_cast<size_t>(layer) * 2 + (part == CachePart::kValues ? 1 : 0);
+  }
+
+  CacheShape shape_;
+  int64_t length_ = 0;
+};
+
+// transformers' DynamicCache: every run makes new tensors that are q_len positions longer and
+// copies the old ones into them (torch.cat along the positions), so that a step moves the whole
+// cache once more and no two steps see the same shape. That is what the object is; it is not made
+// faster here.
+std::unique_ptr<KvCache> make_dynamic_cache(const CacheShape& shape, BufferPool& memory);
+
+// transformers' StaticCache: tensors of the full capacity, allocated here and never again; fixed
+// addresses.
+Result<std::unique_ptr<KvCache>> make_static_cache(const CacheShape& shape, BufferPool& memory);
+
+}  // namespace assay::engine

@@ -1,0 +1,103 @@
+#include "engine/cache/kv_cache.h"
+
+#include <gtest/gtest.h>
+
+namespace assay::engine {
+namespace {
+
+constexpr CacheShape kShape{.layers = 2, .batch = 2, .kv_heads = 3, .capacity = 8, .head_dim = 4};
+
+std::unique_ptr<KvCache> make_cache(CacheKind kind, BufferPool& memory) {
+  if (kind == CacheKind::kDynamic) return make_dynamic_cache(kShape, memory);
+  return *make_static_cache(kShape, memory);
+}
+
+float& at(const KvView& view, int64_t b, int64_t h, int64_t p, int64_t d) {
+  return view.data[b * view.batch_stride + h * view.head_stride + p * view.head_dim + d];
+}
+
+float stamp(int64_t layer, CachePart part, int64_t b, int64_t h, int64_t p, int64_t d) {
+  return static_cast<float>(
+      ((((layer * 2 + static_cast<int64_t>(part)) * 2 + b) * 3 + h) * 8 + p) * 4 + d);
+}
+
+// Calls visit(b, h, p, d) for every element of positions [begin, end).
+template <typename Visit>
+void each(int64_t begin, int64_t end, const Visit& visit) {
+  for (int64_t b = 0; b < kShape.batch; ++b) {
+    for (int64_t h = 0; h < kShape.kv_heads; ++h) {
+      for (int64_t p = begin; p < end; ++p) {
+        for (int64_t d = 0; d < kShape.head_dim; ++d) visit(b, h, p, d);
+      }
+    }
+  }
+}
+
+// Runs of these lengths, each stamping its own positions; checks all positions at every run.
+void run_and_check(KvCache& cache, const std::vector<int64_t>& q_lens) {
+  for (const int64_t q_len : q_lens) {
+    const int64_t length = cache.length();
+    for (int64_t layer = 0; layer < 2; ++layer) {
+      for (const CachePart part : {CachePart::kKeys, CachePart::kValues}) {
+        const KvView view = *cache.extend(layer, part, q_len);
+        ASSERT_GE(view.capacity, length + q_len);
+        each(length, length + q_len, [&](int64_t b, int64_t h, int64_t p, int64_t d) {
+          at(view, b, h, p, d) = stamp(layer, part, b, h, p, d);
+        });
+        each(0, length + q_len, [&](int64_t b, int64_t h, int64_t p, int64_t d) {
+          ASSERT_EQ(at(view, b, h, p, d), stamp(layer, part, b, h, p, d));
+        });
+      }
+    }
+    cache.commit(q_len);
+  }
+}
+
+class KvCacheTest : public ::testing::TestWithParam<CacheKind> {
+ protected:
+  BufferPool memory_;
+  std::unique_ptr<KvCache> cache_ = make_cache(GetParam(), memory_);
+};
+
+TEST_P(KvCacheTest, KeepsOldPositionsAsItGrows) {
+  run_and_check(*cache_, {3, 1, 1, 2, 1});
+  EXPECT_EQ(cache_->length(), 8);
+}
+
+TEST_P(KvCacheTest, ResetStartsAgain) {
+  run_and_check(*cache_, {5, 1});
+  cache_->reset();
+  EXPECT_EQ(cache_->length(), 0);
+  run_and_check(*cache_, {2, 1});
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, KvCacheTest,
+                         ::testing::Values(CacheKind::kDynamic, CacheKind::kStatic));
+
+TEST(DynamicCache, EveryRunMakesNewTensorsOneLonger) {
+  BufferPool memory;
+  const auto cache = make_cache(CacheKind::kDynamic, memory);
+  const KvView first = *cache->extend(0, CachePart::kKeys, 3);
+  EXPECT_EQ(first.capacity, 3);
+  cache->commit(3);
+  const KvView second = *cache->extend(0, CachePart::kKeys, 1);
+  EXPECT_EQ(second.capacity, 4);
+  EXPECT_NE(second.data, first.data);
+  cache->reset();
+  EXPECT_EQ(memory.used_bytes(), 0u);
+}
+
+TEST(StaticCache, AddressesNeverChange) {
+  BufferPool memory;
+  const auto cache = make_cache(CacheKind::kStatic, memory);
+  const uint64_t allocations = memory.system_allocations();
+  const float* address = cache->extend(1, CachePart::kValues, 3)->data;
+  cache->commit(3);
+  EXPECT_EQ(cache->extend(1, CachePart::kValues, 1)->data, address);
+  cache->reset();
+  EXPECT_EQ(cache->extend(1, CachePart::kValues, 8)->data, address);
+  EXPECT_EQ(memory.system_allocations(), allocations);
+}
+
+}  // namespace
+}  // namespace assay::engine

@@ -1,0 +1,129 @@
+// Graphs as text, for tests and for reading.
+#include <array>
+
+#include "engine/graph/graph.h"
+
+namespace assay::engine {
+namespace {
+
+std::string shape_text(const SymbolicShape& shape) {
+  std::string text;
+  for (const Dim& dim : shape) text += (text.empty() ? "" : ", ") + dim.to_string();
+  return fmt::format("[{}]", text);
+}
+
+std::string ids_text(const std::vector<ValueId>& ids) {
+  std::string text;
+  for (const ValueId id : ids) text += fmt::format("{}%{}", text.empty() ? "" : ", ", id);
+  return text;
+}
+
+std::string_view activation_name(Activation kind) {
+  switch (kind) {
+    case Activation::kGeluTanh:
+      return "gelu_tanh";
+    case Activation::kGeluErf:
+      return "gelu_erf";
+    case Activation::kRelu:
+      return "relu";
+    case Activation::kSilu:
+      return "silu";
+  }
+  return "";
+}
+
+struct AttributesText {
+  std::string operator()(std::monostate) const { return ""; }
+  std::string operator()(const NormAttributes& a) const { return fmt::format(" eps={}", a.eps); }
+  std::string operator()(const ActivateAttributes& a) const {
+    return fmt::format(" kind={}", activation_name(a.kind));
+  }
+  std::string operator()(const LinearAttributes& a) const {
+    return a.layout == WeightLayout::kOutIn ? " layout=out_in" : " layout=in_out";
+  }
+  std::string operator()(const SplitAttributes& a) const {
+    return fmt::format(" widths=[{}]", fmt::join(a.widths, ", "));
+  }
+  std::string operator()(const ViewAttributes&) const { return ""; }  // the output's type says it
+};
+
+struct SourceText {
+  std::string operator()(const NodeSource&) const { return ""; }
+  std::string operator()(const InputSource& s) const {
+    static constexpr std::array<const char*, 3> kNames = {"ids", "positions", "pad"};
+    return fmt::format("input {}", kNames[static_cast<size_t>(s.kind)]);
+  }
+  std::string operator()(const WeightSource& s) const {
+    return fmt::format("weight \"{}\"", s.tensor);
+  }
+  std::string operator()(const ConstantSource& s) const {
+    return s.kind == ConstantKind::kRopeCos ? "constant rope_cos" : "constant rope_sin";
+  }
+  std::string operator()(const CacheSource& s) const {
+    return fmt::format("cache layer={} {}", s.layer,
+                       s.part == CachePart::kKeys ? "keys" : "values");
+  }
+};
+
+std::string node_text(const Graph& graph, const Node& node) {
+  std::string types;
+  for (const ValueId id : node.outputs) {
+    types += (types.empty() ? "" : ", ") + to_string(graph.values[id].type);
+  }
+  return fmt::format("{} = {}({}){} : {}\n", ids_text(node.outputs), op_name(node.op),
+                     ids_text(node.inputs), std::visit(AttributesText{}, node.attributes), types);
+}
+
+}  // namespace
+
+std::string_view op_name(OpKind op) {
+  switch (op) {
+    case OpKind::kEmbedding:
+      return "embedding";
+    case OpKind::kAdd:
+      return "add";
+    case OpKind::kMultiply:
+      return "multiply";
+    case OpKind::kActivate:
+      return "activate";
+    case OpKind::kLayerNorm:
+      return "layer_norm";
+    case OpKind::kRmsNorm:
+      return "rms_norm";
+    case OpKind::kLinear:
+      return "linear";
+    case OpKind::kRope:
+      return "rope";
+    case OpKind::kKvWrite:
+      return "kv_write";
+    case OpKind::kAttention:
+      return "attention";
+    case OpKind::kLastRows:
+      return "last_rows";
+    case OpKind::kArgmax:
+      return "argmax";
+    case OpKind::kSplit:
+      return "split";
+    case OpKind::kView:
+      return "view";
+  }
+  return "unknown";
+}
+
+std::string to_string(const TensorType& type) {
+  return fmt::format("{}{}", dtype_name(type.dtype), shape_text(type.shape));
+}
+
+std::string dump(const Graph& graph) {
+  std::string text;
+  for (ValueId id = 0; id < graph.values.size(); ++id) {
+    const Value& value = graph.values[id];
+    if (std::holds_alternative<NodeSource>(value.source)) continue;
+    text += fmt::format("%{} = {} : {}\n", id, std::visit(SourceText{}, value.source),
+                        to_string(value.type));
+  }
+  for (const Node& node : graph.nodes) text += node_text(graph, node);
+  return text + fmt::format("return {}\n", ids_text(graph.outputs));
+}
+
+}  // namespace assay::engine

@@ -1,0 +1,128 @@
+// The one description of a model's forward pass that every executor and pass works on: a flat list
+// of operators over values in SSA form, with symbolic shapes and no state of any executor.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/graph/dim.h"
+#include "engine/model/config.h"
+#include "engine/ops/ops.h"
+#include "engine/tensor.h"
+
+namespace assay::engine {
+
+using ValueId = uint32_t;  // index into Graph::values
+
+struct TensorType {
+  DType dtype = DType::kF32;
+  SymbolicShape shape;
+  friend bool operator==(const TensorType&, const TensorType&) = default;
+};
+
+// Where a value comes from.
+enum class InputKind {
+  kIds,        // int32 [batch, q_len]
+  kPositions,  // int32 [batch, q_len]: the place of each token in its own row's text
+  kPad,        // int32 [batch]: cache positions at the row's start that hold padding
+};
+struct InputSource {
+  InputKind kind;
+};
+struct WeightSource {
+  std::string tensor;  // its name in the checkpoint
+};
+enum class ConstantKind { kRopeCos, kRopeSin };
+struct ConstantSource {  // [max_positions, head_dim / 2]; a run may hold only the first rows it
+                         // needs
+  ConstantKind kind;
+};
+enum class CachePart { kKeys, kValues };
+// A layer's cache as it was before the run. It becomes a new value each time it is written
+// (kv_write), so that what reads it is ordered after the write; executors write in place or not, as
+// their cache does.
+struct CacheSource {
+  int64_t layer;
+  CachePart part;
+};
+struct NodeSource {};  // an output of a node
+
+using Source = std::variant<NodeSource, InputSource, WeightSource, ConstantSource, CacheSource>;
+
+struct Value {
+  TensorType type;
+  Source source;
+};
+
+// Operators, with their inputs -> outputs. The arithmetic is OpLibrary's; `...` stands for any
+// leading dims.
+enum class OpKind {
+  kEmbedding,  // ids [...], table [vocab, hidden] -> [..., hidden]
+  kAdd,        // x, y -> like x
+  kMultiply,   // x, y -> like x
+  kActivate,   // x -> like x ActivateAttributes
+  kLayerNorm,  // x [..., width], weight [width], bias [width] -> like x              NormAttributes
+  kRmsNorm,    // x [..., width], weight [width] -> like x                            NormAttributes
+  kLinear,   // x [..., in], weight, (bias [out]) -> [..., out]                     LinearAttributes
+  kRope,     // x [batch, q_len, heads, head_dim], positions, cos, sin -> like x
+  kKvWrite,  // cache [batch, kv_heads, kv_len, head_dim], x [batch, q_len, kv_heads, head_dim] ->
+             // cache
+  kAttention,  // q [batch, q_len, heads, head_dim], keys, values, pad -> like q
+  kLastRows,   // x [batch, q_len, width] -> [batch, width]
+  kArgmax,     // x [..., width] -> int32 [...]
+  kSplit,  // x [..., sum of widths] -> one [..., width] for each width           SplitAttributes
+  kView,   // x -> the same elements under another shape                          ViewAttributes
+};
+
+struct NormAttributes {
+  double eps = 0;
+};
+struct ActivateAttributes {
+  Activation kind = Activation::kSilu;
+};
+struct LinearAttributes {
+  WeightLayout layout = WeightLayout::kOutIn;
+};
+struct SplitAttributes {
+  std::vector<int64_t> widths;
+};
+struct ViewAttributes {
+  SymbolicShape shape;
+};
+using Attributes = std::variant<std::monostate, NormAttributes, ActivateAttributes,
+                                LinearAttributes, SplitAttributes, ViewAttributes>;
+
+struct Node {
+  OpKind op = OpKind::kAdd;
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
+  Attributes attributes;
+};
+
+struct Graph {
+  std::vector<Value> values;     // sources first or between: a node's inputs are defined before it
+  std::vector<Node> nodes;       // in an order that may be executed
+  std::vector<ValueId> outputs;  // of a model: logits, then their argmax
+};
+
+std::string_view op_name(OpKind op);  // "layer_norm"
+
+// The output types of an operator. Errors say what was expected and found; they don't name the
+// node.
+Result<std::vector<TensorType>> infer_types(OpKind op, const Attributes& attributes,
+                                            const std::vector<TensorType>& inputs);
+
+// SSA (every value defined once, before its uses), types as infer_types has them, each cache
+// written at most once, and no read of a cache's old value after its write.
+Status validate(const Graph& graph);
+
+// One line a value that isn't computed and one a node, in order; the same graph gives the same
+// text.
+std::string dump(const Graph& graph);
+std::string to_string(const TensorType& type);  // "fp32[batch, q_len, 768]"
+
+}  // namespace assay::engine

@@ -1,0 +1,51 @@
+// Appends operators to a graph, inferring types as it goes: what the architectures' builders write
+// with.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "engine/graph/graph.h"
+#include "engine/model/checkpoint.h"
+#include "engine/model/config.h"
+
+namespace assay::engine {
+
+class GraphBuilder {
+ public:
+  // Weights take `weights` as their type and their shapes from `specs`.
+  GraphBuilder(const std::vector<TensorSpec>& specs, DType weights);
+
+  // Sources; asking twice gives the same value.
+  ValueId ids();        // [batch, q_len]
+  ValueId positions();  // [batch, q_len]
+  ValueId pad();        // [batch]
+  ValueId weight(const std::string& tensor);
+  ValueId rope_table(ConstantKind kind, int64_t max_positions, int64_t head_dim);
+  ValueId cache(int64_t layer, CachePart part, int64_t kv_heads, int64_t head_dim);
+
+  // Operators. The first one that is ill-typed makes finish() fail; what follows it is of no use.
+  ValueId add(OpKind op, std::vector<ValueId> inputs, Attributes attributes = {});
+  std::vector<ValueId> add_many(OpKind op, std::vector<ValueId> inputs, Attributes attributes);
+
+  // x . prefix.weight + prefix.bias, the bias if `bias`.
+  ValueId linear(ValueId x, const std::string& prefix, bool bias, WeightLayout layout);
+  // [batch, q_len, heads * head_dim] -> [batch, q_len, heads, head_dim], and back.
+  ValueId split_heads(ValueId x, int64_t heads, int64_t head_dim);
+  ValueId merge_heads(ValueId x, int64_t heads, int64_t head_dim);
+
+  // The graph, validated. The builder is empty after.
+  Result<Graph> finish(std::vector<ValueId> outputs);
+
+ private:
+  ValueId source(const std::string& key, TensorType type, Source source);
+
+  std::map<std::string, Shape> shapes_;
+  DType weights_;
+  Graph graph_;
+  std::map<std::string, ValueId> sources_;
+  Status status_;
+};
+
+}  // namespace assay::engine

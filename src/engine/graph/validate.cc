@@ -1,0 +1,87 @@
+// What must hold of every graph, whoever built or rewrote it.
+#include <algorithm>
+
+#include "engine/graph/graph.h"
+
+namespace assay::engine {
+namespace {
+
+// Walks the nodes in order and knows which values exist and which caches have been overwritten.
+class Validator {
+ public:
+  explicit Validator(const Graph& graph)
+      : graph_(graph), defined_(graph.values.size()), overwritten_(graph.values.size()) {
+    for (size_t i = 0; i < graph.values.size(); ++i) {
+      defined_[i] = !std::holds_alternative<NodeSource>(graph.values[i].source);
+    }
+  }
+
+  Status check() {
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (Status status = check_node(graph_.nodes[i]); !status) {
+        return with_context(fmt::format("node {} ({})", i, op_name(graph_.nodes[i].op)),
+                            status.error());
+      }
+    }
+    for (const ValueId id : graph_.outputs) {
+      if (Status status = check_use(id); !status) return with_context("outputs", status.error());
+    }
+    for (size_t i = 0; i < defined_.size(); ++i) {
+      if (!defined_[i])
+        return bad_input("value %{}: expected a node that computes it, found none", i);
+    }
+    return {};
+  }
+
+ private:
+  Status check_use(ValueId id) const {
+    if (id >= defined_.size()) return bad_input("%{}: expected a value of the graph", id);
+    if (!defined_[id]) return bad_input("%{}: expected a value defined before its use", id);
+    if (overwritten_[id]) return bad_input("%{}: expected a cache that no write has consumed", id);
+    return {};
+  }
+
+  Status check_node(const Node& node) {
+    std::vector<TensorType> inputs;
+    for (const ValueId id : node.inputs) {
+      ASSAY_CHECK(check_use(id));
+      inputs.push_back(graph_.values[id].type);
+    }
+    ASSAY_TRY(const auto types, infer_types(node.op, node.attributes, inputs));
+    if (types.size() != node.outputs.size()) {
+      return bad_input("outputs: expected {}, found {}", types.size(), node.outputs.size());
+    }
+    for (size_t i = 0; i < types.size(); ++i) ASSAY_CHECK(define(node.outputs[i], types[i]));
+    if (node.op == OpKind::kKvWrite) {
+      const ValueId cache = node.inputs[0];
+      if (!std::holds_alternative<CacheSource>(graph_.values[cache].source)) {
+        return bad_input("%{}: expected a layer's cache, found another value", cache);
+      }
+      overwritten_[cache] = true;
+    }
+    return {};
+  }
+
+  Status define(ValueId id, const TensorType& type) {
+    if (id >= defined_.size()) return bad_input("%{}: expected a value of the graph", id);
+    if (defined_[id]) return bad_input("%{}: expected one definition, found a second", id);
+    if (graph_.values[id].type != type) {
+      return bad_input("%{}: expected {}, found {}", id, to_string(type),
+                       to_string(graph_.values[id].type));
+    }
+    defined_[id] = true;
+    return {};
+  }
+
+  const Graph& graph_;
+  std::vector<bool> defined_;
+  std::vector<bool> overwritten_;
+};
+
+}  // namespace
+
+Status validate(const Graph& graph) {
+  return Validator(graph).check();
+}
+
+}  // namespace assay::engine
