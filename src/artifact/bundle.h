@@ -1,9 +1,10 @@
 // The bundle on disk: written append-only while a study runs, sealed by hashes at its end, read and
 // verified afterwards. docs/artifact-schema.md describes every file.
 //
-//   manifest.json            schema version, study hash, identity, completion; file hashes once
-//   sealed commits.jsonl            one record a committed unit: rows and byte lengths of the
-//   metrics files after it study.yaml environment.json PHASE/metrics.csv        rows
+//   manifest.json              schema version, plan hash, identity, completion, hash of every file
+//   commits.jsonl              one record a committed unit: rows and bytes of the metrics after it
+//   study.yaml environment.json
+//   PHASE/metrics.csv          rows
 //   cells/CELL/evidence.json parity.json stderr.log
 //
 // Crash safety: a row is in the kernel before append() returns; a unit counts only once its commit
@@ -40,13 +41,15 @@ struct BundleHeader {
 
 class BundleWriter {
  public:
-  // Makes the folder. One that exists and isn't empty: bad_input that suggests --resume. An
-  // unwritable place: environment error.
+  // Makes the folder. One that exists and isn't empty: bad_input that suggests --resume. A place
+  // that can't be written: bad_input; a full disk: environment_error.
   static Result<BundleWriter> create(FileSystem& files, const std::filesystem::path& folder,
                                      const BundleHeader& header);
-  // Opens an unfinished bundle, drops what was not committed, and refuses another plan (bad_input),
-  // a sealed bundle, another writer that still runs (a lock file holds an flock), and damaged
-  // commits.
+  // Opens an unfinished bundle and drops what was not committed. Where a run was stopped before
+  // there was a bundle (no folder, or one without a manifest and with nothing foreign), makes it.
+  // bad_input: another plan, another identity (rows of two machines or builds don't mix), a sealed
+  // bundle, another writer that still runs (it holds an flock on commits.jsonl), committed bytes
+  // that have changed.
   static Result<BundleWriter> resume(FileSystem& files, const std::filesystem::path& folder,
                                      const BundleHeader& header);
   BundleWriter(BundleWriter&&) noexcept;
@@ -57,17 +60,20 @@ class BundleWriter {
   // Plan indexes of the units whose rows are safe; with any note (Json) that their commit carried.
   const std::map<int64_t, Json>& committed_units() const;
 
-  // Appends to the metrics file of the row's phase.
+  // Appends to the metrics file of the row's phase. Once this or commit_unit() has failed, every
+  // later call of the two, and seal(), fails with the same error: what was committed stays valid.
   Status append(const Row& row);
-  // Closes the unit: everything appended since the last commit belongs to it. `note` is kept in the
-  // record (stopping decisions, order state): whatever resume needs.
+  // Closes the unit, which no commit closed before: everything appended since the last commit
+  // belongs to it. `note` is kept in the record (stopping decisions, order state): whatever resume
+  // needs.
   Status commit_unit(int64_t unit_index, const Json& note);
   // cells/CELL/NAME, replaced atomically; NAME is evidence.json or parity.json.
   Status write_cell_json(const std::string& cell_id, const std::string& name, const Json& content);
   // cells/CELL/stderr.log for a worker to append to; makes the folder.
   Result<std::filesystem::path> stderr_path(const std::string& cell_id);
 
-  // Hashes every file into the manifest and marks the bundle complete. No append may follow.
+  // Hashes every file into the manifest and marks the bundle complete. Everything must be
+  // committed, no worker may still write to its stderr.log, and no other call may follow.
   Status seal(const Json& completion);
 
  private:

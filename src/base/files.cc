@@ -20,9 +20,23 @@ std::unexpected<Error> unreadable(const fs::path& path) {
   return bad_input("{}: expected a readable file, found: {}", path.string(), std::strerror(errno));
 }
 
-std::unexpected<Error> unwritable(const fs::path& path) {
-  return environment_error("{}: expected to write there, found: {}", path.string(),
-                           std::strerror(errno));
+// Whether the machine, not the path, is at fault.
+bool is_environment(int error) {
+  return error == ENOSPC || error == EDQUOT || error == EFBIG || error == EIO || error == EMFILE ||
+         error == ENFILE || error == ENOMEM;
+}
+
+std::unexpected<Error> unwritable(const fs::path& path, int error = errno) {
+  const ErrorKind kind = is_environment(error) ? ErrorKind::kEnvironment : ErrorKind::kBadInput;
+  return std::unexpected(Error{kind, fmt::format("{}: expected to write there, found: {}",
+                                                 path.string(), std::strerror(error))});
+}
+
+// Makes a new name in a folder survive a power cut. Not every file system can: no error then.
+void sync_folder_of(const fs::path& path) {
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (opened.ok()) ::fsync(opened.get());
 }
 
 Status write_all(int fd, std::string_view bytes, const fs::path& path) {
@@ -41,8 +55,9 @@ class DiskAppendFile final : public AppendFile {
 
   Status append(std::string_view bytes) override {
     const off_t before = ::lseek(file_.get(), 0, SEEK_END);
-    Status written = write_all(file_.get(), bytes, path_);
-    // A half-written row must not stay: on a full disk truncation still works.
+    const Status written = write_all(file_.get(), bytes, path_);
+    // A half-written row must not stay: on a full disk truncation still works. Where it doesn't,
+    // the error to report is still the write's.
     if (!written && before >= 0 && ::ftruncate(file_.get(), before) != 0) return written;
     return written;
   }
@@ -62,10 +77,7 @@ class Disk final : public FileSystem {
   Status make_folder(const fs::path& path) override {
     std::error_code error;
     fs::create_directories(path, error);
-    if (error) {
-      return environment_error("{}: expected to make this folder, found: {}", path.string(),
-                               error.message());
-    }
+    if (error) return unwritable(path, error.value());
     return {};
   }
 
@@ -73,18 +85,28 @@ class Disk final : public FileSystem {
     const fs::path temporary = path.string() + fmt::format(".tmp{}", ::getpid());
     Status written = write_new(temporary, content);
     if (written && ::rename(temporary.c_str(), path.c_str()) != 0) written = unwritable(path);
-    if (!written) ::unlink(temporary.c_str());
-    return written;
+    if (!written) {
+      ::unlink(temporary.c_str());
+      return written;
+    }
+    sync_folder_of(path);
+    return {};
   }
 
   Result<std::unique_ptr<AppendFile>> open_append(const fs::path& path) override {
     const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (fd < 0) return unwritable(path);
+    sync_folder_of(path);
     return std::make_unique<DiskAppendFile>(path, fd);
   }
 
   Status truncate(const fs::path& path, uint64_t size_bytes) override {
     if (::truncate(path.c_str(), static_cast<off_t>(size_bytes)) != 0) return unwritable(path);
+    return {};
+  }
+
+  Status remove(const fs::path& path) override {
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT) return unwritable(path);
     return {};
   }
 

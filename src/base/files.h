@@ -1,4 +1,6 @@
-// Files: read, map, write atomically, append durably. Errors name the path.
+// Files: read, map, write atomically, append durably. Errors name the path: bad_input where another
+// path would do (no permission, not a folder, read-only), environment_error where none would (no
+// space, a failing device).
 #pragma once
 
 #include <cstddef>
@@ -56,6 +58,7 @@ class FileSystem {
   virtual Status write_atomic(const std::filesystem::path& path, std::string_view content) = 0;
   virtual Result<std::unique_ptr<AppendFile>> open_append(const std::filesystem::path& path) = 0;
   virtual Status truncate(const std::filesystem::path& path, uint64_t size_bytes) = 0;
+  virtual Status remove(const std::filesystem::path& path) = 0;  // a file; a missing one is fine
 };
 
 // The machine's files; lives as long as the program.

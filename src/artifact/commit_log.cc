@@ -1,0 +1,138 @@
+// Commit records: written as canonical JSON lines, so that a byte that differs always shows.
+#include "artifact/commit_log.h"
+
+#include <set>
+
+#include "base/hash.h"
+
+namespace assay {
+namespace {
+
+constexpr const char* kChainKey = "chain";
+
+Json record_to_json(const CommitRecord& record) {
+  Json files = Json::object();
+  for (const auto& [phase, added] : record.added) {
+    files[metrics_name(phase)] = {{"bytes", added.end}, {"sha256", added.sha256}};
+  }
+  return {{"unit", record.unit}, {"rows", record.rows}, {"files", files}, {"note", record.note}};
+}
+
+Result<CommitRecord> record_from_json(const Json& json, const std::string& object) {
+  CommitRecord record;
+  ASSAY_TRY(record.unit, json_int(json, "unit", object));
+  ASSAY_TRY(record.rows, json_int(json, "rows", object));
+  record.note = json.value("note", Json());
+  if (!json.contains("files") || !json["files"].is_object()) {
+    return bad_input("{}: expected an object at \"files\", found none", object);
+  }
+  for (const auto& [name, content] : json["files"].items()) {
+    std::optional<Phase> of;
+    for (Phase phase : kPhases) {
+      if (name == metrics_name(phase)) of = phase;
+    }
+    if (!of) return bad_input("{}: expected a metrics file, found \"{}\"", object, name);
+    ASSAY_TRY(const int64_t end, json_int(content, "bytes", object));
+    ASSAY_TRY(const std::string sha256, json_string(content, "sha256", object));
+    if (end < 0) return bad_input("{}: expected a length, found {}", object, end);
+    record.added[*of] = {static_cast<uint64_t>(end), sha256};
+  }
+  return record;
+}
+
+std::string next_chain(const std::string& chain, const Json& record) {
+  return sha256_hex(chain + "\n" + to_json_line(record));
+}
+
+// Reads one line, checks it against the chain so far, and advances the chain.
+Result<CommitRecord> parse_record(std::string_view line, std::string& chain,
+                                  const std::string& object) {
+  ASSAY_TRY(Json json, parse_json(line, object));
+  ASSAY_TRY(const std::string claimed, json_string(json, kChainKey, object));
+  if (to_json_line(json) != line) {
+    return bad_input("{}: expected the record as it was written, found changed bytes", object);
+  }
+  json.erase(kChainKey);
+  chain = next_chain(chain, json);
+  if (chain != claimed) {
+    return bad_input("{}: expected chain {}, found {}", object, chain, claimed);
+  }
+  return record_from_json(json, object);
+}
+
+Status check_follows(const CommitLog& log, const CommitRecord& record, const std::string& object) {
+  if (record.rows < log.rows()) {
+    return bad_input("{}: expected at least {} rows, found {}", object, log.rows(), record.rows);
+  }
+  for (const auto& [phase, added] : record.added) {
+    if (added.end < log.committed_bytes(phase)) {
+      return bad_input("{}: expected {} to grow from {} bytes, found {}", object,
+                       metrics_name(phase), log.committed_bytes(phase), added.end);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string metrics_name(Phase phase) {
+  return std::string(phase_name(phase)) + "/metrics.csv";
+}
+
+uint64_t CommitLog::committed_bytes(Phase phase) const {
+  for (auto record = records.rbegin(); record != records.rend(); ++record) {
+    if (const auto it = record->added.find(phase); it != record->added.end()) return it->second.end;
+  }
+  return 0;
+}
+
+std::string commit_line(const CommitRecord& record, std::string& chain) {
+  // Through text and back: a note's invalid UTF-8 is replaced once, and the chain is over what a
+  // reader will see.
+  Json json = Json::parse(to_json_line(record_to_json(record)));
+  chain = next_chain(chain, json);
+  json[kChainKey] = chain;
+  return to_json_line(json) + "\n";
+}
+
+Result<CommitLog> parse_commit_log(std::string_view text, const std::string& plan_hash,
+                                   std::string_view object) {
+  CommitLog log;
+  log.chain = plan_hash;
+  std::set<int64_t> units;
+  for (size_t end; (end = text.find('\n')) != std::string_view::npos;) {
+    const std::string name = fmt::format("{} line {}", object, log.records.size() + 1);
+    ASSAY_TRY(CommitRecord record, parse_record(text.substr(0, end), log.chain, name));
+    ASSAY_CHECK(check_follows(log, record, name));
+    if (!units.insert(record.unit).second) {
+      return bad_input("{}: expected each unit once, found unit {} again", name, record.unit);
+    }
+    log.records.push_back(std::move(record));
+    log.size_bytes += end + 1;
+    text.remove_prefix(end + 1);
+  }
+  return log;
+}
+
+Status check_committed_bytes(const CommitLog& log, Phase phase, std::string_view content,
+                             std::string_view object) {
+  uint64_t begin = 0;
+  for (const CommitRecord& record : log.records) {
+    const auto it = record.added.find(phase);
+    if (it == record.added.end()) continue;
+    const auto& [end, expected] = it->second;
+    if (content.size() < end) {
+      return bad_input("{}: expected {} bytes after unit {}, found {}", object, end, record.unit,
+                       content.size());
+    }
+    const std::string found = sha256_hex(content.substr(begin, end - begin));
+    if (found != expected) {
+      return bad_input("{}: expected bytes {} to {} (unit {}) with sha256 {}, found {}", object,
+                       begin, end, record.unit, expected, found);
+    }
+    begin = end;
+  }
+  return {};
+}
+
+}  // namespace assay

@@ -1,0 +1,31 @@
+// Rows out of a metrics file's text.
+#include "artifact/metrics_file.h"
+
+#include "base/csv.h"
+#include "base/text.h"
+
+namespace assay {
+
+Status for_each_row(std::string_view text, Phase phase, const std::string& object,
+                    const std::function<void(Result<Row>)>& each) {
+  CsvReader reader(text, object);
+  if (reader.done()) return {};
+  ASSAY_TRY(const std::vector<std::string> header, reader.next());
+  if (header != row_columns()) {
+    return bad_input("{} line 1: expected the columns of schema version 1, found \"{}\"", object,
+                     join(header, ",").substr(0, 80));
+  }
+  while (!reader.done()) {
+    ASSAY_TRY(const std::vector<std::string> fields, reader.next());
+    const std::string name = fmt::format("{} line {}", object, reader.line());
+    Result<Row> row = row_from_fields(fields, name);
+    if (row && row->phase != phase) {
+      row = bad_input("{} column phase: expected {}, found {}", name, phase_name(phase),
+                      phase_name(row->phase));
+    }
+    each(std::move(row));
+  }
+  return {};
+}
+
+}  // namespace assay

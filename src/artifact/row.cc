@@ -1,0 +1,251 @@
+// Rows to fields and back: one list of the columns serves both directions.
+#include "artifact/row.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <type_traits>
+
+namespace assay {
+namespace {
+
+constexpr std::array kStatuses = {RowStatus::kOk,      RowStatus::kError, RowStatus::kCrash,
+                                  RowStatus::kTimeout, RowStatus::kOom,   RowStatus::kFalseSuccess};
+
+// The columns: f(name, member) in the order of the schema. R is Row or const Row.
+template <typename R, typename F>
+void for_each_column(R& row, F&& f) {
+  f("cell_id", row.cell_id);
+  f("backend", row.backend);
+  f("arm", row.arm);
+  f("model", row.model);
+  f("dtype", row.dtype);
+  f("quantization", row.quantization);
+  f("cache", row.cache);
+  f("compile_mode", row.compile_mode);
+  f("dynamic", row.dynamic);
+  f("padding", row.padding);
+  f("phase", row.phase);
+  f("scenario", row.scenario);
+  f("prompt_id", row.prompt_id);
+  f("batch", row.batch);
+  f("prompt_tokens", row.prompt_tokens);
+  f("padded_tokens", row.padded_tokens);
+  f("new_tokens", row.new_tokens);
+  f("repetition", row.repetition);
+  f("block", row.block);
+  f("order_index", row.order_index);
+  f("status", row.status);
+  f("error_class", row.error_class);
+  f("cold", row.cold);
+  f("latency_ms", row.latency_ms);
+  f("device_ms", row.device_ms);
+  f("ttft_ms", row.ttft_ms);
+  f("tokens", row.tokens);
+  f("tokens_per_s", row.tokens_per_s);
+  f("unique_graphs_delta", row.unique_graphs_delta);
+  f("recompiles_delta", row.recompiles_delta);
+  f("kernels_compiled_delta", row.kernels_compiled_delta);
+  f("graph_replays_delta", row.graph_replays_delta);
+  f("fallbacks_delta", row.fallbacks_delta);
+  f("sm_clock_mhz", row.sm_clock_mhz);
+  f("temperature_c", row.temperature_c);
+  f("power_w", row.power_w);
+  f("throttled", row.throttled);
+  f("output_hash", row.output_hash);
+  f("started_at_ns", row.started_at_ns);
+}
+
+std::string to_field(const std::string& value) {
+  return value;
+}
+std::string to_field(Phase value) {
+  return std::string(phase_name(value));
+}
+std::string to_field(RowStatus value) {
+  return std::string(row_status_name(value));
+}
+std::string to_field(bool value) {
+  return value ? "true" : "false";
+}
+std::string to_field(int64_t value) {
+  return fmt::format("{}", value);
+}
+std::string to_field(double value) {
+  // fmt's plain form is the shortest that reads back as the same number.
+  return std::isfinite(value) ? fmt::format("{}", value) : "";
+}
+template <typename T>
+std::string to_field(const std::optional<T>& value) {
+  return value ? to_field(*value) : "";
+}
+
+// The from_field functions answer what was expected where the text doesn't fit, else nothing.
+using Expected = std::optional<std::string_view>;
+
+Expected from_field(const std::string& text, std::string& value) {
+  value = text;
+  return std::nullopt;
+}
+
+Expected from_field(const std::string& text, Phase& value) {
+  const auto phase = parse_phase(text);
+  if (!phase) return "prefill, kv_decode or e2e_kv";
+  value = *phase;
+  return std::nullopt;
+}
+
+Expected from_field(const std::string& text, RowStatus& value) {
+  const auto status = parse_row_status(text);
+  if (!status) return "ok, error, crash, timeout, oom or false_success";
+  value = *status;
+  return std::nullopt;
+}
+
+Expected from_field(const std::string& text, bool& value) {
+  if (text != "true" && text != "false") return "true or false";
+  value = text == "true";
+  return std::nullopt;
+}
+
+template <typename T>
+requires std::is_same_v<T, int64_t> || std::is_same_v<T, double> Expected
+from_field(const std::string& text, T& value) {
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  const bool whole = error == std::errc() && stop == end;
+  if constexpr (std::is_same_v<T, double>) {
+    if (!whole || !std::isfinite(value)) return "a finite number";
+  } else {
+    if (!whole) return "an integer";
+  }
+  return std::nullopt;
+}
+
+template <typename T>
+Expected from_field(const std::string& text, std::optional<T>& value) {
+  value.reset();
+  if (text.empty()) return std::nullopt;
+  return from_field(text, value.emplace());
+}
+
+// What no row may break, whatever became of the repetition.
+Status check_row(const Row& row, std::string_view object) {
+  for (const auto& [name, text] :
+       {std::pair<const char*, const std::string&>{"cell_id", row.cell_id},
+        {"backend", row.backend},
+        {"arm", row.arm},
+        {"model", row.model},
+        {"scenario", row.scenario}}) {
+    if (text.empty())
+      return bad_input("{} column {}: expected a name, found nothing", object, name);
+  }
+  for (const auto& [name, value, least] :
+       {std::tuple<const char*, int64_t, int64_t>{"batch", row.batch, 1},
+        {"prompt_tokens", row.prompt_tokens, 0},
+        {"padded_tokens", row.padded_tokens, 0},
+        {"new_tokens", row.new_tokens, 0},
+        {"block", row.block, 0},
+        {"order_index", row.order_index, 0},
+        {"tokens", row.tokens.value_or(0), 0}}) {
+    if (value < least) {
+      return bad_input("{} column {}: expected at least {}, found {}", object, name, least, value);
+    }
+  }
+  for (const auto& [name, value] :
+       {std::pair<const char*, double>{"latency_ms", row.latency_ms.value_or(0)},
+        {"device_ms", row.device_ms.value_or(0)},
+        {"ttft_ms", row.ttft_ms.value_or(0)},
+        {"tokens_per_s", row.tokens_per_s.value_or(0)}}) {
+    if (value < 0) {
+      return bad_input("{} column {}: expected no negative number, found {}", object, name, value);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view phase_name(Phase phase) {
+  switch (phase) {
+    case Phase::kPrefill:
+      return "prefill";
+    case Phase::kKvDecode:
+      return "kv_decode";
+    case Phase::kE2eKv:
+      break;
+  }
+  return "e2e_kv";
+}
+
+std::optional<Phase> parse_phase(std::string_view name) {
+  for (Phase phase : kPhases) {
+    if (phase_name(phase) == name) return phase;
+  }
+  return std::nullopt;
+}
+
+std::string_view row_status_name(RowStatus status) {
+  switch (status) {
+    case RowStatus::kOk:
+      return "ok";
+    case RowStatus::kError:
+      return "error";
+    case RowStatus::kCrash:
+      return "crash";
+    case RowStatus::kTimeout:
+      return "timeout";
+    case RowStatus::kOom:
+      return "oom";
+    case RowStatus::kFalseSuccess:
+      break;
+  }
+  return "false_success";
+}
+
+std::optional<RowStatus> parse_row_status(std::string_view name) {
+  for (RowStatus status : kStatuses) {
+    if (row_status_name(status) == name) return status;
+  }
+  return std::nullopt;
+}
+
+const std::vector<std::string>& row_columns() {
+  static const std::vector<std::string> columns = [] {
+    std::vector<std::string> names;
+    Row row;
+    for_each_column(row, [&](const char* name, const auto&) { names.emplace_back(name); });
+    return names;
+  }();
+  return columns;
+}
+
+std::vector<std::string> row_to_fields(const Row& row) {
+  std::vector<std::string> fields;
+  fields.reserve(row_columns().size());
+  for_each_column(row, [&](const char*, const auto& value) { fields.push_back(to_field(value)); });
+  return fields;
+}
+
+Result<Row> row_from_fields(const std::vector<std::string>& fields, std::string_view object) {
+  if (fields.size() != row_columns().size()) {
+    return bad_input("{}: expected {} columns, found {}", object, row_columns().size(),
+                     fields.size());
+  }
+  Row row;
+  Status status;
+  size_t index = 0;
+  for_each_column(row, [&](const char* name, auto& value) {
+    const std::string& text = fields[index++];
+    const Expected expected = from_field(text, value);
+    if (expected && status) {
+      status = bad_input("{} column {}: expected {}, found \"{}\"", object, name, *expected,
+                         text.substr(0, 80));
+    }
+  });
+  ASSAY_CHECK(std::move(status));
+  ASSAY_CHECK(check_row(row, object));
+  return row;
+}
+
+}  // namespace assay

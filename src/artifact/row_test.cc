@@ -1,0 +1,176 @@
+#include "artifact/row.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "base/csv.h"
+#include "base/random.h"
+
+namespace assay {
+namespace {
+
+using testing::HasSubstr;
+
+Row full_row() {
+  Row row;
+  row.cell_id = "c001-eager-m-prefill-single_micro-b1";
+  row.backend = "native";
+  row.arm = "eager, \"plain\"";
+  row.model = "gpt2-25m";
+  row.dtype = "fp32";
+  row.quantization = "q4_0";
+  row.cache = "dynamic";
+  row.compile_mode = "eager";
+  row.dynamic = "auto";
+  row.padding = "none";
+  row.phase = Phase::kE2eKv;
+  row.scenario = "single_micro";
+  row.prompt_id = "0";
+  row.batch = 2;
+  row.prompt_tokens = 10;
+  row.padded_tokens = 16;
+  row.new_tokens = 64;
+  row.repetition = -3;
+  row.block = 4;
+  row.order_index = 17;
+  row.status = RowStatus::kFalseSuccess;
+  row.error_class = "too few\ntokens";
+  row.cold = true;
+  row.latency_ms = 0.1;
+  row.device_ms = 1e-7;
+  row.ttft_ms = 12345678.900000001;
+  row.tokens = 128;
+  row.tokens_per_s = 1.0 / 3;
+  row.unique_graphs_delta = 1;
+  row.recompiles_delta = 0;
+  row.kernels_compiled_delta = 3;
+  row.graph_replays_delta = 4;
+  row.fallbacks_delta = 5;
+  row.sm_clock_mhz = 2400.5;
+  row.temperature_c = -3;
+  row.power_w = 65;
+  row.throttled = false;
+  row.output_hash = "00ff00ff00ff00ff";
+  row.started_at_ns = std::numeric_limits<int64_t>::max();
+  return row;
+}
+
+std::vector<std::string> with(const std::string& column, const std::string& text) {
+  std::vector<std::string> fields = row_to_fields(full_row());
+  for (size_t i = 0; i < fields.size(); ++i) {
+    if (row_columns()[i] == column) fields[i] = text;
+  }
+  return fields;
+}
+
+TEST(Row, ColumnsAreTheSchema) {
+  // As docs/artifact-schema.md has them: a change here is a new schema version.
+  std::string header = csv_line(row_columns());
+  EXPECT_EQ(header,
+            "cell_id,backend,arm,model,dtype,quantization,cache,compile_mode,dynamic,padding,phase,"
+            "scenario,prompt_id,batch,prompt_tokens,padded_tokens,new_tokens,repetition,block,"
+            "order_index,status,error_class,cold,latency_ms,device_ms,ttft_ms,tokens,tokens_per_s,"
+            "unique_graphs_delta,recompiles_delta,kernels_compiled_delta,graph_replays_delta,"
+            "fallbacks_delta,sm_clock_mhz,temperature_c,power_w,throttled,output_hash,"
+            "started_at_ns\n");
+}
+
+TEST(Row, SurvivesTheWayThroughCsv) {
+  const std::string text = csv_line(row_to_fields(full_row()));
+  CsvReader reader(text, "t");
+  EXPECT_EQ(row_from_fields(*reader.next(), "t"), full_row());
+}
+
+TEST(Row, FieldsReadAsTheSchemaSays) {
+  const std::vector<std::string> fields = row_to_fields(full_row());
+  const auto field = [&](const std::string& column) {
+    for (size_t i = 0; i < fields.size(); ++i) {
+      if (row_columns()[i] == column) return fields[i];
+    }
+    return std::string("no such column");
+  };
+  EXPECT_EQ(field("phase"), "e2e_kv");
+  EXPECT_EQ(field("status"), "false_success");
+  EXPECT_EQ(field("cold"), "true");
+  EXPECT_EQ(field("throttled"), "false");
+  EXPECT_EQ(field("latency_ms"), "0.1");
+  EXPECT_EQ(field("repetition"), "-3");
+}
+
+TEST(Row, AbsentIsEmptyAndStaysAbsent) {
+  Row row = full_row();
+  row.latency_ms.reset();
+  row.tokens.reset();
+  row.throttled.reset();
+  row.power_w = std::nan("");
+  row.temperature_c = std::numeric_limits<double>::infinity();
+  const auto back = row_from_fields(row_to_fields(row), "t");
+  ASSERT_TRUE(back);
+  EXPECT_FALSE(back->latency_ms || back->tokens || back->throttled);
+  EXPECT_FALSE(back->power_w || back->temperature_c) << "not a number is never written";
+  EXPECT_EQ(back->recompiles_delta, 0) << "zero is a value";
+}
+
+TEST(Row, NumbersRoundTripExactly) {
+  Random random(7);
+  for (int i = 0; i < 2000; ++i) {
+    Row row = full_row();
+    row.latency_ms = std::ldexp(random.uniform(), static_cast<int>(random.below(2000)) - 1000);
+    EXPECT_EQ(row_from_fields(row_to_fields(row), "t")->latency_ms, row.latency_ms);
+  }
+}
+
+TEST(Row, NamesOfPhasesAndStatuses) {
+  for (Phase phase : kPhases) EXPECT_EQ(parse_phase(phase_name(phase)), phase);
+  for (const char* name : {"ok", "error", "crash", "timeout", "oom", "false_success"}) {
+    EXPECT_EQ(row_status_name(*parse_row_status(name)), name);
+  }
+  EXPECT_FALSE(parse_phase("decode") || parse_phase(""));
+  EXPECT_FALSE(parse_row_status("OK") || parse_row_status(""));
+}
+
+TEST(Row, WhatDoesNotFitNamesItsColumn) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"phase", "decode"},
+      {"status", "fine"},
+      {"cold", "yes"},
+      {"cold", ""},
+      {"batch", "1.5"},
+      {"batch", "0"},
+      {"batch", ""},
+      {"repetition", "1 "},
+      {"order_index", "-1"},
+      {"latency_ms", "nan"},
+      {"latency_ms", "inf"},
+      {"latency_ms", "1,0"},
+      {"latency_ms", "-1"},
+      {"latency_ms", "0x1p3"},
+      {"tokens", "99999999999999999999"},
+      {"throttled", "0"},
+      {"tokens_per_s", "1e999"},
+      {"started_at_ns", "now"},
+      {"cell_id", ""},
+      {"arm", ""},
+      {"tokens", "-5"},
+      {"ttft_ms", "12 ms"},
+  };
+  for (const auto& [column, text] : cases) {
+    const auto row = row_from_fields(with(column, text), "prefill/metrics.csv line 7");
+    ASSERT_FALSE(row) << column << "=" << text;
+    EXPECT_EQ(row.error().kind, ErrorKind::kBadInput);
+    EXPECT_THAT(row.error().message, HasSubstr(std::string("prefill/metrics.csv line 7 column ") +
+                                               column + ": expected"));
+  }
+}
+
+TEST(Row, AWrongCountOfColumnsIsAnError) {
+  std::vector<std::string> fields = row_to_fields(full_row());
+  fields.pop_back();
+  EXPECT_EQ(row_from_fields(fields, "t").error().message, "t: expected 39 columns, found 38");
+}
+
+}  // namespace
+}  // namespace assay
