@@ -52,6 +52,26 @@ std::string nearest_hint(std::string_view word, std::span<const std::string> can
   return nearest ? fmt::format(" (did you mean \"{}\"?)", *nearest) : "";
 }
 
+std::string excerpt(std::string_view text) {
+  constexpr size_t kLongest = 60;
+  std::string shown(text.substr(0, kLongest));
+  std::ranges::replace_if(
+      shown, [](unsigned char c) { return c < 0x20 || c == 0x7F; }, ' ');
+  // A cut inside a character would leave bytes that a terminal can't show.
+  if (text.size() > kLongest) {
+    while (!shown.empty() && (static_cast<unsigned char>(shown.back()) & 0xC0) == 0x80) {
+      shown.pop_back();
+    }
+    if (!shown.empty() && static_cast<unsigned char>(shown.back()) >= 0xC0) shown.pop_back();
+    shown += "...";
+  }
+  return shown;
+}
+
+std::string quoted_excerpt(std::string_view text) {
+  return fmt::format("\"{}\"", excerpt(text));
+}
+
 std::string join(std::span<const std::string> parts, std::string_view separator) {
   std::string text;
   for (size_t i = 0; i < parts.size(); ++i) {

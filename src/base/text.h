@@ -18,6 +18,12 @@ std::optional<std::string> nearest_word(std::string_view word,
 // ` (did you mean "x"?)`, or nothing.
 std::string nearest_hint(std::string_view word, std::span<const std::string> candidates);
 
+// Text from outside for an error's one line: control characters become spaces, and what is longer
+// than 60 bytes is cut with "...".
+std::string excerpt(std::string_view text);
+// The same in double quotes.
+std::string quoted_excerpt(std::string_view text);
+
 std::string join(std::span<const std::string> parts, std::string_view separator);
 std::vector<std::string> split(std::string_view text, char separator);
 

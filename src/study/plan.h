@@ -13,8 +13,8 @@ namespace assay {
 
 // One arm on one condition.
 struct Cell {
-  std::string
-      id;  // "c007-eager-gpt2-25m-prefill-single_micro-b1" (+ "-n64"); safe as a folder name
+  // "c007-eager-gpt2-25m-prefill-single_micro-b1" (+ "-n64"); unique, and safe as a folder's name
+  std::string id;
   size_t arm = 0;  // indexes into the study
   size_t model = 0;
   size_t scenario = 0;
@@ -41,10 +41,11 @@ struct Plan {
   int64_t rows = 0;         // warm-ups included, without the extra ones of optional stopping
 };
 
-// sequential: cell after cell, all repetitions at once. shuffled: the same, cells in random order
-// within a model. interleaved: condition after condition; its repetitions in blocks (of at most 5),
-// each block one unit of every arm, the arms in a fresh random order a block. Models are the
-// outermost loop always, so that an arm's worker loads each model once.
+// sequential: arm after arm, an arm's cells in the order of the file, all repetitions of a cell in
+// one unit. shuffled: the same units, in random order within a model. interleaved: condition after
+// condition; its repetitions in blocks (of at most 5, as equal as can be), each block one unit of
+// every arm, the arms in a fresh random order a block. Models are the outermost loop always, so
+// that an arm's worker loads each model once.
 Plan make_plan(const Study& study);
 
 // Canonical text of study and plan: its SHA-256 is the plan hash that resume compares.

@@ -19,14 +19,14 @@ struct StudyModel {
   std::string dtype;           // fp32 | fp16 | bf16; empty: as stored
 };
 
-// One arm after expansion of its lists. Keys beside name, backend, mode, cache and dynamic belong
-// to the backend and travel in `options`.
+// One arm after expansion of its lists.
 struct StudyArm {
-  std::string name;     // unique; an expanded arm gets "-VALUE" of each expanded key appended
+  std::string name;     // unique; an expanded arm gets "-VALUE" of each of its lists appended, in
+                        // the order of the file, where the last list varies fastest
   std::string backend;  // native (others are added with their backends)
-  std::string mode;     // eager, compiled, ...
+  std::string mode;     // eager: the native backend's only one so far
   std::string cache;    // dynamic | static
-  std::string dynamic;  // true | false | auto, or empty
+  std::string dynamic;  // true | false | auto; empty, and not to be given, for eager
   int64_t threads = 0;  // 0: as many as the process may run on
 };
 
@@ -68,8 +68,13 @@ struct Study {
   uint64_t seed = 42;
 };
 
+// No study is longer than this, whatever its file says: plans stay in memory and in int64.
+inline constexpr int64_t kMaxPlanCells = 20'000;
+inline constexpr int64_t kMaxPlanRows = 2'000'000;
+
 // Errors carry `object` and the line: "study.yaml line 12: unknown key "repetitons" (did you mean
-// "repetitions"?)". All problems of the file are not collected: the first is reported.
+// "repetitions"?)". The first problem of the file is reported, not all of them. Doesn't look
+// whether the models exist. Safe on any bytes: size, depth, aliases and list expansion are bounded.
 Result<Study> parse_study(std::string_view yaml, std::string_view object);
 Result<Study> read_study(const std::filesystem::path& path);
 
@@ -79,5 +84,10 @@ std::string_view study_template();
 // The built-in scenarios: single_micro 10, single_short 30, single_medium 80, single_long 200,
 // stress_single 400 prompt tokens.
 std::optional<StudyScenario> builtin_scenario(std::string_view name);
+std::vector<std::string> builtin_scenario_names();
+
+// Cells and rows (warm-ups included) of the plan that the study stands for.
+int64_t count_cells(const Study& study);
+int64_t count_rows(const Study& study);
 
 }  // namespace assay

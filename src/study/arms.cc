@@ -1,0 +1,166 @@
+// The arms of a study file.
+#include "study/arms.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace assay {
+namespace {
+
+constexpr int64_t kMaxThreads = 4096;
+
+using Words = std::vector<std::string>;
+
+// What a backend can be asked for.
+struct BackendRule {
+  std::string name;
+  Words modes;
+};
+
+const std::vector<BackendRule>& backend_rules() {
+  static const std::vector<BackendRule> rules = {{"native", {"eager"}}};
+  return rules;
+}
+
+Words backend_names() {
+  Words names;
+  for (const BackendRule& rule : backend_rules()) names.push_back(rule.name);
+  return names;
+}
+
+Status read_backend(const YamlValue& value, StudyArm& arm) {
+  const Words names = backend_names();
+  ASSAY_TRY(const size_t index, value.one_of(names));
+  arm.backend = names[index];
+  return {};
+}
+
+// Needs arm.backend.
+Status read_mode(const YamlValue& value, StudyArm& arm) {
+  const auto rule = std::ranges::find(backend_rules(), arm.backend, &BackendRule::name);
+  ASSAY_TRY(const size_t index, value.one_of(rule->modes));
+  arm.mode = rule->modes[index];
+  return {};
+}
+
+Status read_cache(const YamlValue& value, StudyArm& arm) {
+  static const Words kinds = {"dynamic", "static"};
+  ASSAY_TRY(const size_t index, value.one_of(kinds));
+  arm.cache = kinds[index];
+  return {};
+}
+
+// Needs arm.mode.
+Status read_dynamic(const YamlValue& value, StudyArm& arm) {
+  static const Words words = {"true", "false", "auto"};
+  ASSAY_TRY(const size_t index, value.one_of(words));
+  if (arm.mode == "eager") return value.error("no such key in an eager arm");
+  arm.dynamic = words[index];
+  return {};
+}
+
+Status read_threads(const YamlValue& value, StudyArm& arm) {
+  ASSAY_TRY(arm.threads, value.integer(1, kMaxThreads));
+  return {};
+}
+
+// The keys whose values make an arm, in the order in which they can be checked.
+struct ArmKey {
+  std::string name;
+  bool required;
+  Status (*read)(const YamlValue& value, StudyArm& arm);
+};
+
+const std::vector<ArmKey>& arm_keys() {
+  static const std::vector<ArmKey> keys = {{"backend", true, read_backend},
+                                           {"mode", true, read_mode},
+                                           {"cache", true, read_cache},
+                                           {"dynamic", false, read_dynamic},
+                                           {"threads", false, read_threads}};
+  return keys;
+}
+
+// A key of the arm as written, and the values that it takes.
+struct Axis {
+  std::string key;
+  std::vector<YamlValue> values;
+  bool expands = false;
+};
+
+Result<std::vector<Axis>> read_axes(const YamlMap& map) {
+  std::vector<Axis> axes;
+  size_t combinations = 1;
+  for (const std::string& key : map.keys()) {
+    if (key == "name") continue;
+    const YamlValue value = *map.find(key);
+    ASSAY_TRY(std::vector<YamlValue> values, value.items());
+    if (values.size() > kMaxArms || (combinations *= values.size()) > kMaxArms) {
+      return value.error(fmt::format("at most {} arms once lists are expanded", kMaxArms), "more");
+    }
+    axes.push_back({key, std::move(values), value.is_list()});
+  }
+  return axes;
+}
+
+// The arm for one choice of a value from each axis.
+Result<StudyArm> read_arm(const std::string& name, const std::vector<Axis>& axes,
+                          const std::vector<size_t>& choice) {
+  StudyArm arm;
+  arm.name = name;
+  for (const ArmKey& key : arm_keys()) {
+    const auto axis = std::ranges::find(axes, key.name, &Axis::key);
+    if (axis == axes.end()) continue;
+    ASSAY_CHECK(key.read(axis->values[choice[static_cast<size_t>(axis - axes.begin())]], arm));
+  }
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (!axes[i].expands) continue;
+    ASSAY_TRY(const std::string value, axes[i].values[choice[i]].text());
+    arm.name += "-" + value;
+  }
+  return arm;
+}
+
+// Steps `choice` like an odometer, the last axis fastest; false after the last combination.
+bool next_choice(const std::vector<Axis>& axes, std::vector<size_t>& choice) {
+  for (size_t i = axes.size(); i-- > 0;) {
+    if (++choice[i] < axes[i].values.size()) return true;
+    choice[i] = 0;
+  }
+  return false;
+}
+
+Status expand_arm(const YamlValue& value, std::vector<StudyArm>& arms) {
+  Words known = {"name"};
+  for (const ArmKey& key : arm_keys()) known.push_back(key.name);
+  ASSAY_TRY(const YamlMap map, value.map(known));
+  ASSAY_TRY(const YamlValue name_value, map.require("name"));
+  ASSAY_TRY(const std::string name, name_value.text());
+  for (const ArmKey& key : arm_keys()) {
+    if (key.required) ASSAY_CHECK(map.require(key.name));
+  }
+  ASSAY_TRY(const std::vector<Axis> axes, read_axes(map));
+  std::vector<size_t> choice(axes.size(), 0);
+  do {
+    ASSAY_TRY(StudyArm arm, read_arm(name, axes, choice));
+    if (std::ranges::find(arms, arm.name, &StudyArm::name) != arms.end()) {
+      return name_value.error("each arm's name once", quoted_excerpt(arm.name) + " again");
+    }
+    if (arms.size() == kMaxArms) {
+      return value.error(fmt::format("at most {} arms once lists are expanded", kMaxArms), "more");
+    }
+    arms.push_back(std::move(arm));
+  } while (next_choice(axes, choice));
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<StudyArm>> parse_arms(const YamlValue& arms) {
+  ASSAY_TRY(const std::vector<YamlValue> items, arms.items());
+  std::vector<StudyArm> expanded;
+  for (const YamlValue& item : items) ASSAY_CHECK(expand_arm(item, expanded));
+  return expanded;
+}
+
+}  // namespace assay

@@ -1,0 +1,205 @@
+// The plan of a study: conditions times arms make cells; the order cuts them into units.
+#include "study/plan.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+
+#include "base/random.h"
+
+namespace assay {
+namespace {
+
+constexpr int64_t kLargestBlock = 5;
+
+// The name with everything but letters, digits, '.', '_' and '-' replaced, and cut: an id of three
+// names stays below the 255 bytes that a folder's name may have.
+std::string id_part(std::string_view name) {
+  constexpr size_t kLongestPart = 40;
+  std::string part(name.substr(0, kLongestPart));
+  std::ranges::replace_if(
+      part,
+      [](char c) {
+        const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        return !letter && !(c >= '0' && c <= '9') && c != '.' && c != '_' && c != '-';
+      },
+      '_');
+  return part;
+}
+
+std::string cell_id(const Study& study, const Cell& cell, size_t number) {
+  std::string id = fmt::format("c{:03}-{}-{}-{}-{}-b{}", number, id_part(study.arms[cell.arm].name),
+                               id_part(study.models[cell.model].name), cell.phase,
+                               id_part(study.scenarios[cell.scenario].name), cell.batch);
+  if (cell.new_tokens > 0) id += fmt::format("-n{}", cell.new_tokens);
+  return id;
+}
+
+// The conditions as cells of arm 0, in the order of the file, models outermost.
+std::vector<Cell> make_conditions(const Study& study) {
+  std::vector<Cell> conditions;
+  for (size_t model = 0; model < study.models.size(); ++model) {
+    for (const std::string& phase : study.phases) {
+      const std::vector<int64_t> lengths =
+          phase == "prefill" ? std::vector<int64_t>{0} : study.token_lengths;
+      for (size_t scenario = 0; scenario < study.scenarios.size(); ++scenario) {
+        for (int64_t new_tokens : lengths) {
+          for (int64_t batch : study.batch) {
+            conditions.push_back({.id = "",
+                                  .arm = 0,
+                                  .model = model,
+                                  .scenario = scenario,
+                                  .phase = phase,
+                                  .new_tokens = new_tokens,
+                                  .batch = batch,
+                                  .condition = conditions.size()});
+          }
+        }
+      }
+    }
+  }
+  return conditions;
+}
+
+std::vector<Cell> make_cells(const Study& study) {
+  std::vector<Cell> cells;
+  for (Cell cell : make_conditions(study)) {
+    for (cell.arm = 0; cell.arm < study.arms.size(); ++cell.arm) {
+      cell.id = cell_id(study, cell, cells.size());
+      cells.push_back(cell);
+    }
+  }
+  return cells;
+}
+
+// Puts units in order and keeps the count of rows.
+class UnitList {
+ public:
+  UnitList(const Study& study, Plan& plan) : study_(study), plan_(plan) {}
+
+  void add(size_t cell, int64_t block, int64_t first_repetition, int64_t repetitions) {
+    const bool first = first_repetition == 0;
+    plan_.units.push_back({.index = static_cast<int64_t>(plan_.units.size()),
+                           .cell = cell,
+                           .block = block,
+                           .first_repetition = first_repetition,
+                           .repetitions = repetitions,
+                           .first_of_cell = first,
+                           .first_order_index = plan_.rows});
+    plan_.rows += repetitions + (first ? study_.warmup : 0);
+  }
+
+ private:
+  const Study& study_;
+  Plan& plan_;
+};
+
+// The cells of each model, as indexes into plan.cells.
+std::vector<std::vector<size_t>> cells_by_model(const Study& study, const Plan& plan) {
+  std::vector<std::vector<size_t>> groups(study.models.size());
+  for (size_t i = 0; i < plan.cells.size(); ++i) groups[plan.cells[i].model].push_back(i);
+  return groups;
+}
+
+// Cell by cell: sequential and shuffled.
+void add_whole_cells(const Study& study, Plan& plan) {
+  UnitList units(study, plan);
+  uint64_t stream = 0;
+  for (std::vector<size_t>& group : cells_by_model(study, plan)) {
+    std::ranges::stable_sort(group, {}, [&](size_t cell) { return plan.cells[cell].arm; });
+    if (study.order == RunOrder::kShuffled) {
+      Random(study.seed, stream++).shuffle(std::span(group));
+    }
+    for (size_t cell : group) units.add(cell, 0, 0, study.repetitions);
+  }
+}
+
+// A stream of random numbers for each condition, so that adding one leaves the others' order alone.
+void add_interleaved(const Study& study, Plan& plan) {
+  UnitList units(study, plan);
+  const size_t arms = study.arms.size();
+  const int64_t blocks = (study.repetitions + kLargestBlock - 1) / kLargestBlock;
+  std::vector<size_t> order(arms);
+  for (size_t condition = 0; condition < plan.cells.size() / arms; ++condition) {
+    Random random(study.seed, condition);
+    for (int64_t block = 0; block < blocks; ++block) {
+      const int64_t begin = study.repetitions * block / blocks;
+      const int64_t end = study.repetitions * (block + 1) / blocks;
+      std::iota(order.begin(), order.end(), condition * arms);
+      random.shuffle(std::span(order));
+      for (size_t cell : order) units.add(cell, block, begin, end - begin);
+    }
+  }
+}
+
+Json study_to_json(const Study& study) {
+  Json json;
+  json["name"] = study.name;
+  for (const StudyModel& model : study.models) {
+    json["models"].push_back(
+        {{"name", model.name}, {"path", model.path.string()}, {"dtype", model.dtype}});
+  }
+  for (const StudyArm& arm : study.arms) {
+    json["arms"].push_back({{"name", arm.name},
+                            {"backend", arm.backend},
+                            {"mode", arm.mode},
+                            {"cache", arm.cache},
+                            {"dynamic", arm.dynamic},
+                            {"threads", arm.threads}});
+  }
+  json["phases"] = study.phases;
+  for (const StudyScenario& scenario : study.scenarios) {
+    json["scenarios"].push_back({{"name", scenario.name},
+                                 {"prompt_tokens", scenario.prompt_tokens},
+                                 {"text", scenario.text}});
+  }
+  json["token_lengths"] = study.token_lengths;
+  json["batch"] = study.batch;
+  json["padding"] = {{"scope", padding_scope_name(study.padding_scope)},
+                     {"multiple_of", study.padding_multiple_of}};
+  json["repetitions"] = study.repetitions;
+  json["warmup"] = study.warmup;
+  if (study.stopping) {
+    json["stopping"] = {{"max_repetitions", study.stopping->max_repetitions},
+                        {"relative_ci", study.stopping->relative_ci}};
+  }
+  json["order"] = run_order_name(study.order);
+  json["baseline"] = study.baseline;
+  json["timeout_s"] = study.timeout_s;
+  json["seed"] = study.seed;
+  return json;
+}
+
+}  // namespace
+
+Plan make_plan(const Study& study) {
+  Plan plan;
+  plan.cells = make_cells(study);
+  if (study.order == RunOrder::kInterleaved) {
+    add_interleaved(study, plan);
+  } else {
+    add_whole_cells(study, plan);
+  }
+  return plan;
+}
+
+Json plan_to_json(const Study& study, const Plan& plan) {
+  Json json;
+  json["study"] = study_to_json(study);
+  json["cells"] = Json::array();
+  for (const Cell& cell : plan.cells) json["cells"].push_back(cell.id);
+  json["units"] = Json::array();
+  for (const Unit& unit : plan.units) {
+    json["units"].push_back({{"index", unit.index},
+                             {"cell", plan.cells[unit.cell].id},
+                             {"block", unit.block},
+                             {"first_repetition", unit.first_repetition},
+                             {"repetitions", unit.repetitions},
+                             {"first_of_cell", unit.first_of_cell},
+                             {"first_order_index", unit.first_order_index}});
+  }
+  json["rows"] = plan.rows;
+  return json;
+}
+
+}  // namespace assay

@@ -1,0 +1,192 @@
+// Plans: two small ones by heart, and what must hold for any.
+#include "study/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/random.h"
+
+namespace assay {
+namespace {
+
+Study small_study(RunOrder order) {
+  Study study;
+  study.name = "s";
+  study.models = {{.name = "m", .path = "m", .dtype = ""}};
+  study.arms = {
+      {.name = "a", .backend = "native", .mode = "eager", .cache = "dynamic", .dynamic = ""},
+      {.name = "b/ü", .backend = "native", .mode = "eager", .cache = "static", .dynamic = ""}};
+  study.phases = {"prefill", "kv_decode"};
+  study.scenarios = {*builtin_scenario("single_micro")};
+  study.token_lengths = {4};
+  study.batch = {1};
+  study.repetitions = 7;
+  study.warmup = 2;
+  study.order = order;
+  study.baseline = "a";
+  return study;
+}
+
+// "unit: cell id block first+count @order_index *" a line; * where the cell begins.
+std::string shown(const Plan& plan) {
+  std::string text;
+  for (const Unit& unit : plan.units) {
+    text += fmt::format("{} {} block {} reps {}+{} at {}{}\n", unit.index, plan.cells[unit.cell].id,
+                        unit.block, unit.first_repetition, unit.repetitions, unit.first_order_index,
+                        unit.first_of_cell ? " *" : "");
+  }
+  return text;
+}
+
+TEST(Plan, SequentialGoesArmByArm) {
+  EXPECT_EQ(shown(make_plan(small_study(RunOrder::kSequential))),
+            "0 c000-a-m-prefill-single_micro-b1 block 0 reps 0+7 at 0 *\n"
+            "1 c002-a-m-kv_decode-single_micro-b1-n4 block 0 reps 0+7 at 9 *\n"
+            "2 c001-b___-m-prefill-single_micro-b1 block 0 reps 0+7 at 18 *\n"
+            "3 c003-b___-m-kv_decode-single_micro-b1-n4 block 0 reps 0+7 at 27 *\n");
+}
+
+// The order of arms comes from the seeded generator, whose output is fixed for all machines: a
+// change here makes bundles of older versions impossible to resume.
+TEST(Plan, InterleavedAlternatesArmsInBlocks) {
+  EXPECT_EQ(shown(make_plan(small_study(RunOrder::kInterleaved))),
+            "0 c001-b___-m-prefill-single_micro-b1 block 0 reps 0+3 at 0 *\n"
+            "1 c000-a-m-prefill-single_micro-b1 block 0 reps 0+3 at 5 *\n"
+            "2 c001-b___-m-prefill-single_micro-b1 block 1 reps 3+4 at 10\n"
+            "3 c000-a-m-prefill-single_micro-b1 block 1 reps 3+4 at 14\n"
+            "4 c002-a-m-kv_decode-single_micro-b1-n4 block 0 reps 0+3 at 18 *\n"
+            "5 c003-b___-m-kv_decode-single_micro-b1-n4 block 0 reps 0+3 at 23 *\n"
+            "6 c003-b___-m-kv_decode-single_micro-b1-n4 block 1 reps 3+4 at 28\n"
+            "7 c002-a-m-kv_decode-single_micro-b1-n4 block 1 reps 3+4 at 32\n");
+}
+
+Study random_study(Random& random) {
+  Study study = small_study(static_cast<RunOrder>(random.below(3)));
+  study.arms.resize(1 + random.below(2));
+  for (size_t i = random.below(4); i > 0; --i) {
+    study.arms.push_back(study.arms[0]);
+    study.arms.back().name = fmt::format("arm{}", i);
+  }
+  for (size_t i = random.below(3); i > 0; --i) {
+    study.models.push_back({.name = fmt::format("m{}", i), .path = "m", .dtype = ""});
+  }
+  if (random.below(2) == 0) study.phases = {"prefill"};
+  if (random.below(2) == 0) study.token_lengths = {1, 8, 64};
+  if (random.below(2) == 0) study.batch = {1, 4};
+  if (random.below(2) == 0) study.scenarios.push_back(*builtin_scenario("stress_single"));
+  study.repetitions = 1 + static_cast<int64_t>(random.below(23));
+  study.warmup = static_cast<int64_t>(random.below(4));
+  study.seed = random();
+  return study;
+}
+
+void expect_valid(const Study& study, const Plan& plan) {
+  ASSERT_EQ(static_cast<int64_t>(plan.cells.size()), count_cells(study));
+  EXPECT_EQ(plan.rows, count_rows(study));
+  std::vector<int64_t> done(plan.cells.size(), 0);  // repetitions so far
+  std::set<std::string> ids;
+  for (const Cell& cell : plan.cells) ids.insert(cell.id);
+  EXPECT_EQ(ids.size(), plan.cells.size());
+  int64_t next_order_index = 0;
+  size_t model = 0;
+  for (size_t i = 0; i < plan.units.size(); ++i) {
+    const Unit& unit = plan.units[i];
+    EXPECT_EQ(unit.index, static_cast<int64_t>(i));
+    EXPECT_EQ(unit.first_order_index, next_order_index);
+    EXPECT_EQ(unit.first_repetition, done[unit.cell]) << "repetitions in order, none left out";
+    EXPECT_EQ(unit.first_of_cell, done[unit.cell] == 0);
+    EXPECT_GE(unit.repetitions, 1);
+    next_order_index += unit.repetitions + (unit.first_of_cell ? study.warmup : 0);
+    done[unit.cell] += unit.repetitions;
+    EXPECT_GE(plan.cells[unit.cell].model, model) << "models are the outermost loop";
+    model = plan.cells[unit.cell].model;
+  }
+  EXPECT_EQ(next_order_index, plan.rows);
+  for (int64_t count : done) EXPECT_EQ(count, study.repetitions);
+}
+
+// Each block of a condition: every arm once, side by side, with the same repetitions, at most 5.
+void expect_balanced(const Study& study, const Plan& plan) {
+  const size_t arms = study.arms.size();
+  ASSERT_EQ(plan.units.size() % arms, 0u);
+  int64_t smallest = INT64_MAX;
+  int64_t largest = 0;
+  for (size_t begin = 0; begin < plan.units.size(); begin += arms) {
+    const Unit& first = plan.units[begin];
+    std::set<size_t> seen;
+    for (size_t i = begin; i < begin + arms; ++i) {
+      const Unit& unit = plan.units[i];
+      seen.insert(plan.cells[unit.cell].arm);
+      EXPECT_EQ(unit.block, first.block);
+      EXPECT_EQ(unit.first_repetition, first.first_repetition);
+      EXPECT_EQ(unit.repetitions, first.repetitions);
+      EXPECT_EQ(plan.cells[unit.cell].condition, plan.cells[first.cell].condition);
+    }
+    EXPECT_EQ(seen.size(), arms);
+    smallest = std::min(smallest, first.repetitions);
+    largest = std::max(largest, first.repetitions);
+  }
+  EXPECT_LE(largest, 5);
+  EXPECT_LE(largest - smallest, 1);
+}
+
+TEST(Plan, HoldsForRandomStudies) {
+  Random random(7);
+  for (int trial = 0; trial < 300; ++trial) {
+    const Study study = random_study(random);
+    const Plan plan = make_plan(study);
+    expect_valid(study, plan);
+    if (study.order == RunOrder::kInterleaved) expect_balanced(study, plan);
+    if (HasFailure()) return;
+  }
+}
+
+TEST(Plan, SeedDecidesTheOrderAndNothingElse) {
+  for (RunOrder order : {RunOrder::kShuffled, RunOrder::kInterleaved}) {
+    Study study = small_study(order);
+    study.token_lengths = {1, 2, 3, 4, 5, 6};
+    const std::string once = shown(make_plan(study));
+    EXPECT_EQ(shown(make_plan(study)), once);
+    study.seed = 43;
+    EXPECT_NE(shown(make_plan(study)), once) << run_order_name(order);
+  }
+  Study study = small_study(RunOrder::kSequential);
+  const std::string once = shown(make_plan(study));
+  study.seed = 43;
+  EXPECT_EQ(shown(make_plan(study)), once);
+}
+
+TEST(Plan, JsonTellsApartWhatResumeMustNotMix) {
+  const Study study = small_study(RunOrder::kSequential);
+  const std::string once = to_json_text(plan_to_json(study, make_plan(study)));
+  EXPECT_EQ(to_json_text(plan_to_json(study, make_plan(study))), once);
+  Study other = study;
+  other.timeout_s = 1;
+  EXPECT_NE(to_json_text(plan_to_json(other, make_plan(other))), once);
+  other = study;
+  other.arms[1].threads = 1;
+  EXPECT_NE(to_json_text(plan_to_json(other, make_plan(other))), once);
+  other = study;
+  other.scenarios[0].prompt_tokens = {11};
+  EXPECT_NE(to_json_text(plan_to_json(other, make_plan(other))), once);
+}
+
+TEST(Plan, LongNamesStayBelowTheLimitOfFolders) {
+  Study study = small_study(RunOrder::kSequential);
+  study.arms[0].name = std::string(200, 'a');
+  study.arms[1].name = std::string(200, 'a') + "b";
+  study.models[0].name = "../" + std::string(197, 'm');
+  study.scenarios[0].name = std::string(200, '/');
+  const Plan plan = make_plan(study);
+  for (const Cell& cell : plan.cells) {
+    EXPECT_LT(cell.id.size(), 200u);
+    EXPECT_EQ(cell.id.find('/'), std::string::npos);
+  }
+  EXPECT_NE(plan.cells[0].id, plan.cells[1].id);
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,264 @@
+// A study file's schema: every key, its type, range and default.
+#include "study/study.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "study/arms.h"
+#include "study/scenarios.h"
+#include "study/yaml_reader.h"
+
+namespace assay {
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr size_t kMaxModels = 64;
+constexpr size_t kMaxListed = 64;  // batch sizes, decode lengths
+constexpr int64_t kMaxBatch = 4096;
+constexpr int64_t kMaxRepetitions = 1'000'000;
+constexpr int64_t kMaxPaddingMultiple = 4096;
+constexpr double kMaxTimeoutS = 86'400;
+
+constexpr std::array kPaddingScopes = {PaddingScope::kNone, PaddingScope::kScenario,
+                                       PaddingScope::kGlobal};
+constexpr std::array kOrders = {RunOrder::kSequential, RunOrder::kShuffled, RunOrder::kInterleaved};
+
+// A list of words out of `known`, each at most once, in the order of `known`.
+Result<Words> parse_word_set(const YamlValue& value, const Words& known) {
+  ASSAY_TRY(const std::vector<YamlValue> items, value.items());
+  std::vector<bool> chosen(known.size());
+  for (const YamlValue& item : items) {
+    ASSAY_TRY(const size_t index, item.one_of(known));
+    if (chosen[index]) return item.error("each once", quoted_excerpt(known[index]) + " again");
+    chosen[index] = true;
+  }
+  Words words;
+  for (size_t i = 0; i < known.size(); ++i) {
+    if (chosen[i]) words.push_back(known[i]);
+  }
+  return words;
+}
+
+Result<std::vector<int64_t>> parse_integers(const YamlValue& value, int64_t max) {
+  ASSAY_TRY(const std::vector<YamlValue> items, value.items());
+  if (items.size() > kMaxListed) {
+    return value.error(fmt::format("at most {} values", kMaxListed),
+                       fmt::format("{}", items.size()));
+  }
+  std::vector<int64_t> integers;
+  for (const YamlValue& item : items) {
+    ASSAY_TRY(const int64_t integer, item.integer(1, max));
+    if (std::ranges::find(integers, integer) != integers.end()) {
+      return item.error("each value once", fmt::format("{} again", integer));
+    }
+    integers.push_back(integer);
+  }
+  return integers;
+}
+
+Result<StudyModel> parse_model(const YamlValue& value) {
+  static const Words known = {"path", "dtype", "name"};
+  static const Words dtypes = {"fp32", "fp16", "bf16"};
+  ASSAY_TRY(const YamlMap map, value.map(known));
+  ASSAY_TRY(const YamlValue path_value, map.require("path"));
+  ASSAY_TRY(const std::string path, path_value.text());
+  StudyModel model{.name = "", .path = path, .dtype = ""};
+  if (const auto dtype = map.find("dtype")) {
+    ASSAY_TRY(const size_t index, dtype->one_of(dtypes));
+    model.dtype = dtypes[index];
+  }
+  if (const auto name = map.find("name")) {
+    ASSAY_TRY(model.name, name->text());
+    return model;
+  }
+  // "models/gpt2/" has an empty last part.
+  const std::filesystem::path normal = model.path.lexically_normal();
+  model.name = (normal.has_filename() ? normal : normal.parent_path()).filename().string();
+  if (model.name.empty() || model.name == "." || model.name == "..") {
+    return path_value.error("a path that ends in a folder's name, or the key \"name\" beside it");
+  }
+  return model;
+}
+
+Result<std::vector<StudyModel>> parse_models(const YamlValue& value) {
+  ASSAY_TRY(const std::vector<YamlValue> items, value.items());
+  if (items.size() > kMaxModels) {
+    return value.error(fmt::format("at most {} models", kMaxModels),
+                       fmt::format("{}", items.size()));
+  }
+  std::vector<StudyModel> models;
+  for (const YamlValue& item : items) {
+    ASSAY_TRY(StudyModel model, parse_model(item));
+    if (std::ranges::find(models, model.name, &StudyModel::name) != models.end()) {
+      return item.error("each model's name once (the key \"name\" gives another)",
+                        quoted_excerpt(model.name) + " again");
+    }
+    models.push_back(std::move(model));
+  }
+  return models;
+}
+
+Status parse_padding(const YamlValue& value, Study& study) {
+  static const Words known = {"scope", "multiple_of"};
+  ASSAY_TRY(const YamlMap map, value.map(known));
+  ASSAY_TRY(const YamlValue scope, map.require("scope"));
+  Words scopes;
+  for (PaddingScope each : kPaddingScopes) scopes.emplace_back(padding_scope_name(each));
+  ASSAY_TRY(const size_t index, scope.one_of(scopes));
+  study.padding_scope = kPaddingScopes[index];
+  if (const auto multiple = map.find("multiple_of")) {
+    ASSAY_TRY(study.padding_multiple_of, multiple->integer(1, kMaxPaddingMultiple));
+  }
+  return {};
+}
+
+Status parse_stopping(const YamlValue& value, Study& study) {
+  static const Words known = {"max_repetitions", "relative_ci"};
+  ASSAY_TRY(const YamlMap map, value.map(known));
+  ASSAY_TRY(const YamlValue most, map.require("max_repetitions"));
+  ASSAY_TRY(const YamlValue interval, map.require("relative_ci"));
+  Stopping stopping;
+  ASSAY_TRY(stopping.max_repetitions, most.integer(study.repetitions, kMaxRepetitions));
+  ASSAY_TRY(stopping.relative_ci, interval.positive_number(1));
+  study.stopping = stopping;
+  return {};
+}
+
+// What is measured.
+Status parse_subjects(const YamlMap& map, Study& study) {
+  static const Words phases = {"prefill", "kv_decode", "e2e_kv"};
+  ASSAY_TRY(const YamlValue name, map.require("name"));
+  ASSAY_TRY(study.name, name.text());
+  ASSAY_TRY(const YamlValue models, map.require("models"));
+  ASSAY_TRY(study.models, parse_models(models));
+  ASSAY_TRY(const YamlValue arms, map.require("arms"));
+  ASSAY_TRY(study.arms, parse_arms(arms));
+  ASSAY_TRY(const YamlValue phase_list, map.require("phases"));
+  ASSAY_TRY(study.phases, parse_word_set(phase_list, phases));
+  ASSAY_TRY(const YamlValue scenarios, map.require("scenarios"));
+  ASSAY_TRY(study.scenarios, parse_scenarios(scenarios));
+  if (const auto lengths = map.find("token_lengths")) {
+    ASSAY_TRY(study.token_lengths, parse_integers(*lengths, kMaxTokens));
+  } else if (study.phases != Words{"prefill"}) {
+    return phase_list.error("the key \"token_lengths\" for " + study.phases.back(), "none");
+  }
+  study.batch = {1};
+  if (const auto batch = map.find("batch")) {
+    ASSAY_TRY(study.batch, parse_integers(*batch, kMaxBatch));
+  }
+  return {};
+}
+
+// How often, in which order, for how long.
+Status parse_procedure(const YamlMap& map, Study& study) {
+  if (const auto padding = map.find("padding")) ASSAY_CHECK(parse_padding(*padding, study));
+  if (const auto repetitions = map.find("repetitions")) {
+    ASSAY_TRY(study.repetitions, repetitions->integer(1, kMaxRepetitions));
+  }
+  if (const auto warmup = map.find("warmup")) {
+    ASSAY_TRY(study.warmup, warmup->integer(0, kMaxRepetitions));
+  }
+  if (const auto stopping = map.find("stopping")) ASSAY_CHECK(parse_stopping(*stopping, study));
+  if (const auto order = map.find("order")) {
+    Words names;
+    for (RunOrder each : kOrders) names.emplace_back(run_order_name(each));
+    ASSAY_TRY(const size_t index, order->one_of(names));
+    study.order = kOrders[index];
+  }
+  if (const auto timeout = map.find("timeout_s")) {
+    ASSAY_TRY(study.timeout_s, timeout->positive_number(kMaxTimeoutS));
+  }
+  if (const auto seed = map.find("seed")) {
+    ASSAY_TRY(study.seed, seed->unsigned_integer());
+  }
+  study.baseline = study.arms.front().name;
+  if (const auto baseline = map.find("baseline")) {
+    Words names;
+    for (const StudyArm& arm : study.arms) names.push_back(arm.name);
+    ASSAY_TRY(const size_t index, baseline->one_of(names));
+    study.baseline = names[index];
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view padding_scope_name(PaddingScope scope) {
+  switch (scope) {
+    case PaddingScope::kScenario:
+      return "scenario";
+    case PaddingScope::kGlobal:
+      return "global";
+    case PaddingScope::kNone:
+      break;
+  }
+  return "none";
+}
+
+std::string_view run_order_name(RunOrder order) {
+  switch (order) {
+    case RunOrder::kSequential:
+      return "sequential";
+    case RunOrder::kShuffled:
+      return "shuffled";
+    case RunOrder::kInterleaved:
+      break;
+  }
+  return "interleaved";
+}
+
+// Every factor is bounded by the parser, so that the products fit: 64 models * 64 arms * 256
+// scenarios * 64 batches * (1 + 2 * 64) < 2^34; rows: < 2^55.
+int64_t count_cells(const Study& study) {
+  int64_t phases = 0;
+  for (const std::string& phase : study.phases) {
+    phases += phase == "prefill" ? 1 : static_cast<int64_t>(study.token_lengths.size());
+  }
+  return phases * static_cast<int64_t>(study.models.size() * study.arms.size() *
+                                       study.scenarios.size() * study.batch.size());
+}
+
+int64_t count_rows(const Study& study) {
+  return count_cells(study) * (study.warmup + study.repetitions);
+}
+
+Result<Study> parse_study(std::string_view yaml, std::string_view object) {
+  static const Words known = {"name",          "models", "arms",     "phases",      "scenarios",
+                              "token_lengths", "batch",  "padding",  "repetitions", "warmup",
+                              "stopping",      "order",  "baseline", "timeout_s",   "seed"};
+  ASSAY_TRY(const YamlNode tree, parse_yaml(yaml, object));
+  const YamlValue root(tree, object, "");
+  ASSAY_TRY(const YamlMap map, root.map(known));
+  Study study;
+  ASSAY_CHECK(parse_subjects(map, study));
+  ASSAY_CHECK(parse_procedure(map, study));
+  if (count_cells(study) > kMaxPlanCells) {
+    return bad_input("{}: expected a plan of at most {} cells, found {}", object, kMaxPlanCells,
+                     count_cells(study));
+  }
+  if (count_rows(study) > kMaxPlanRows) {
+    return bad_input("{}: expected a plan of at most {} rows, found {}", object, kMaxPlanRows,
+                     count_rows(study));
+  }
+  return study;
+}
+
+Result<Study> read_study(const std::filesystem::path& path) {
+  // A device or pipe could go on for ever.
+  std::error_code error;
+  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error)) {
+    return bad_input("{}: expected a study file, found a folder or device", path.string());
+  }
+  const uintmax_t bytes = std::filesystem::file_size(path, error);
+  if (!error && bytes > kMaxYamlBytes) {
+    return bad_input("{}: expected at most {} bytes, found {}", path.string(), kMaxYamlBytes,
+                     bytes);
+  }
+  ASSAY_TRY(const std::string text, read_file(path));
+  return parse_study(text, path.string());
+}
+
+}  // namespace assay

@@ -1,0 +1,232 @@
+// Study files: what they become, and the error for each way of getting one wrong.
+#include "study/study.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+namespace assay {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// A valid study with one line a key, so that a test can replace one line.
+struct Lines {
+  std::string name = "name: s";
+  std::string models = "models: [{path: models/a}]";
+  std::string arms = "arms: [{name: x, backend: native, mode: eager, cache: dynamic}]";
+  std::string phases = "phases: [prefill]";
+  std::string scenarios = "scenarios: [single_micro]";
+  std::string rest{};
+
+  std::string text() const {
+    return name + "\n" + models + "\n" + arms + "\n" + phases + "\n" + scenarios + "\n" + rest +
+           "\n";
+  }
+};
+
+std::string error_of(const Lines& lines) {
+  const auto study = parse_study(lines.text(), "s.yaml");
+  return study ? "no error" : study.error().message;
+}
+
+Study study_of(const Lines& lines) {
+  const auto study = parse_study(lines.text(), "s.yaml");
+  EXPECT_TRUE(study) << study.error().message;
+  return study.value_or(Study{});
+}
+
+std::vector<std::string> arm_names(const Study& study) {
+  std::vector<std::string> names;
+  for (const StudyArm& arm : study.arms) names.push_back(arm.name);
+  return names;
+}
+
+TEST(Study, DefaultsAreThoseOfTheHeader) {
+  const Study study = study_of({});
+  EXPECT_EQ(study.models[0].name, "a");
+  EXPECT_EQ(study.models[0].dtype, "");
+  EXPECT_EQ(study.baseline, "x");
+  EXPECT_EQ(study.repetitions, 30);
+  EXPECT_EQ(study.warmup, 3);
+  EXPECT_EQ(study.order, RunOrder::kInterleaved);
+  EXPECT_EQ(study.padding_scope, PaddingScope::kNone);
+  EXPECT_EQ(study.seed, 42u);
+  EXPECT_THAT(study.batch, ElementsAre(1));
+  EXPECT_FALSE(study.stopping);
+}
+
+TEST(Study, TemplateParses) {
+  const auto study = parse_study(study_template(), "template");
+  ASSERT_TRUE(study) << study.error().message;
+  EXPECT_THAT(arm_names(*study), ElementsAre("eager-dynamic", "eager-static"));
+  EXPECT_EQ(study->phases.size(), 3u);
+  EXPECT_EQ(study->scenarios.size(), 5u);
+}
+
+TEST(Study, ReadsEveryKey) {
+  const Study study = study_of(
+      {.models = "models: [{path: models/a/, dtype: bf16}, {path: /b/a, name: other}]",
+       .phases = "phases: [e2e_kv, prefill]",
+       .scenarios =
+           "scenarios: [{name: r, prompt_tokens: [3, 5]}, {name: t, text: hi}, stress_single]",
+       .rest = "token_lengths: [8, 4]\nbatch: 2\npadding: {scope: global, multiple_of: 16}\n"
+               "repetitions: 7\nwarmup: 0\nstopping: {max_repetitions: 9, relative_ci: 0.05}\n"
+               "order: shuffled\nbaseline: x\ntimeout_s: 0.5\nseed: 18446744073709551615"});
+  EXPECT_EQ(study.models[0].name, "a");
+  EXPECT_EQ(study.models[0].dtype, "bf16");
+  EXPECT_EQ(study.models[1].name, "other");
+  EXPECT_THAT(study.phases, ElementsAre("prefill", "e2e_kv"));
+  EXPECT_THAT(study.scenarios[0].prompt_tokens, ElementsAre(3, 5));
+  EXPECT_EQ(study.scenarios[1].text, "hi");
+  EXPECT_THAT(study.scenarios[2].prompt_tokens, ElementsAre(400));
+  EXPECT_THAT(study.token_lengths, ElementsAre(8, 4));
+  EXPECT_THAT(study.batch, ElementsAre(2));
+  EXPECT_EQ(study.padding_scope, PaddingScope::kGlobal);
+  EXPECT_EQ(study.padding_multiple_of, 16);
+  ASSERT_TRUE(study.stopping);
+  EXPECT_EQ(study.stopping->max_repetitions, 9);
+  EXPECT_EQ(study.order, RunOrder::kShuffled);
+  EXPECT_EQ(study.timeout_s, 0.5);
+  EXPECT_EQ(study.seed, UINT64_MAX);
+  EXPECT_EQ(count_cells(study), 2 * 1 * (1 + 2) * 3 * 1);
+  EXPECT_EQ(count_rows(study), count_cells(study) * 7);
+}
+
+TEST(Study, ListsInAnArmExpandLastFastest) {
+  const Study study = study_of(
+      {.arms = "arms: [{name: x, backend: native, mode: [eager], cache: [dynamic, static], "
+               "threads: [1, 2]}]"});
+  EXPECT_THAT(arm_names(study), ElementsAre("x-eager-dynamic-1", "x-eager-dynamic-2",
+                                            "x-eager-static-1", "x-eager-static-2"));
+  EXPECT_EQ(study.arms[3].cache, "static");
+  EXPECT_EQ(study.arms[3].threads, 2);
+  EXPECT_EQ(study.baseline, "x-eager-dynamic-1");
+}
+
+TEST(Study, UnknownKeysNameLineAndNearestKeyAtEveryLevel) {
+  EXPECT_EQ(error_of({.rest = "repetitons: 3"}),
+            "s.yaml line 6: unknown key \"repetitons\" (did you mean \"repetitions\"?)");
+  EXPECT_EQ(error_of({.models = "models: [{path: a, dtpye: fp32}]"}),
+            "s.yaml line 2: models: unknown key \"dtpye\" (did you mean \"dtype\"?)");
+  EXPECT_EQ(error_of({.arms = "arms: [{name: x, backend: native, mode: eager, cahce: static}]"}),
+            "s.yaml line 3: arms: unknown key \"cahce\" (did you mean \"cache\"?)");
+  EXPECT_EQ(error_of({.scenarios = "scenarios: [{name: x, promt_tokens: 3}]"}),
+            "s.yaml line 5: scenarios: unknown key \"promt_tokens\" (did you mean "
+            "\"prompt_tokens\"?)");
+  EXPECT_EQ(error_of({.rest = "padding: {scop: none}"}),
+            "s.yaml line 6: padding: unknown key \"scop\" (did you mean \"scope\"?)");
+  EXPECT_EQ(error_of({.rest = "stopping: {max: 3, relative_ci: 0.1}"}),
+            "s.yaml line 6: stopping: unknown key \"max\"; expected one of max_repetitions, "
+            "relative_ci");
+}
+
+TEST(Study, UnknownWordsAreAnsweredWithTheKnownOnes) {
+  EXPECT_EQ(error_of({.phases = "phases: [prefil]"}),
+            "s.yaml line 4: phases: expected one of prefill, kv_decode, e2e_kv, found \"prefil\" "
+            "(did you mean \"prefill\"?)");
+  EXPECT_THAT(error_of({.scenarios = "scenarios: [single_mirco]"}),
+              HasSubstr("found \"single_mirco\" (did you mean \"single_micro\"?); another one"));
+  EXPECT_THAT(error_of({.scenarios = "scenarios: [{name: single_mirco}]"}),
+              HasSubstr("did you mean \"single_micro\"?"));
+  EXPECT_THAT(error_of({.rest = "order: interleave"}), HasSubstr("did you mean \"interleaved\"?"));
+  EXPECT_THAT(error_of({.rest = "padding: {scope: globl}"}), HasSubstr("did you mean \"global\"?"));
+  EXPECT_THAT(error_of({.models = "models: [{path: a, dtype: fp23}]"}),
+              HasSubstr("expected one of fp32, fp16, bf16, found \"fp23\""));
+  EXPECT_EQ(error_of({.arms = "arms: [{name: x, backend: torch, mode: eager, cache: static}]"}),
+            "s.yaml line 3: arms.backend: expected native, found \"torch\"");
+  EXPECT_EQ(error_of({.arms = "arms: [{name: x, backend: native, mode: compiled, cache: static}]"}),
+            "s.yaml line 3: arms.mode: expected eager, found \"compiled\"");
+  EXPECT_THAT(error_of({.rest = "baseline: y"}), HasSubstr("line 6: baseline: expected x, found"));
+}
+
+TEST(Study, NumbersHaveTypesAndRanges) {
+  EXPECT_EQ(error_of({.rest = "repetitions: 0"}),
+            "s.yaml line 6: repetitions: expected an integer from 1 to 1000000, found \"0\"");
+  EXPECT_EQ(error_of({.rest = "warmup: -1"}),
+            "s.yaml line 6: warmup: expected an integer from 0 to 1000000, found \"-1\"");
+  for (const char* wrong :
+       {"3.5", "ten", "\"3\"", "[3]", "{a: 3}", "", "0x10", "1e3", "3 4", "99999999999999999999"}) {
+    EXPECT_THAT(error_of({.rest = "repetitions: " + std::string(wrong)}),
+                HasSubstr("line 6: repetitions: expected an integer"))
+        << wrong;
+  }
+  for (const char* wrong : {"nan", ".inf", "inf", "0", "-1", "1e9", "soon"}) {
+    EXPECT_THAT(error_of({.rest = "timeout_s: " + std::string(wrong)}),
+                HasSubstr("timeout_s: expected a number above 0"))
+        << wrong;
+  }
+  EXPECT_THAT(error_of({.rest = "seed: -1"}), HasSubstr("seed: expected"));
+  EXPECT_THAT(error_of({.rest = "batch: [1, 0]"}), HasSubstr("batch: expected an integer from 1"));
+  EXPECT_THAT(
+      error_of({.rest = "repetitions: 30\nstopping: {max_repetitions: 29, relative_ci: 0.1}"}),
+      HasSubstr("line 7: stopping.max_repetitions: expected an integer from 30"));
+}
+
+TEST(Study, DuplicatesAreErrors) {
+  EXPECT_THAT(error_of({.models = "models: [{path: a/m}, {path: b/m}]"}),
+              HasSubstr("line 2: models: expected each model's name once"));
+  EXPECT_THAT(error_of({.arms = "arms:\n  - {name: x-static, backend: native, mode: eager, cache: "
+                                "static}\n  - {name: x, backend: native, mode: eager, cache: "
+                                "[static]}"}),
+              HasSubstr("line 5: arms.name: expected each arm's name once, found \"x-static\""));
+  EXPECT_THAT(error_of({.phases = "phases: [prefill, prefill]"}), HasSubstr("\"prefill\" again"));
+  EXPECT_THAT(error_of({.scenarios = "scenarios: [single_micro, single_micro]"}),
+              HasSubstr("\"single_micro\" again"));
+  EXPECT_THAT(error_of({.rest = "batch: [2, 2]"}), HasSubstr("2 again"));
+}
+
+TEST(Study, EmptyAndMissingThings) {
+  EXPECT_EQ(error_of({.models = ""}), "s.yaml line 1: expected the key \"models\", found none");
+  EXPECT_EQ(error_of({.arms = "arms: []"}),
+            "s.yaml line 3: arms: expected a list of at least one, found an empty list");
+  EXPECT_THAT(error_of({.phases = "phases:"}), HasSubstr("expected a list, found nothing"));
+  EXPECT_EQ(error_of({.arms = "arms: [{name: x, backend: native, mode: eager}]"}),
+            "s.yaml line 3: arms: expected the key \"cache\", found none");
+  EXPECT_THAT(error_of({.arms = "arms: [{name: x, backend: native, mode: eager, cache: []}]"}),
+              HasSubstr("arms.cache: expected a list of at least one"));
+  EXPECT_THAT(error_of({.arms = "arms: [x]"}), HasSubstr("expected a map with the keys name"));
+  EXPECT_THAT(error_of({.name = "name: \"\""}), HasSubstr("name: expected a word"));
+  EXPECT_THAT(error_of({.models = "models: [{path: /}]"}), HasSubstr("ends in a folder's name"));
+  EXPECT_FALSE(parse_study("", "s.yaml"));
+  EXPECT_FALSE(parse_study("just words", "s.yaml"));
+}
+
+TEST(Study, TokenLengthsAreNeededByDecodingPhasesOnly) {
+  EXPECT_EQ(error_of({}), "no error");
+  EXPECT_EQ(error_of({.phases = "phases: [prefill, kv_decode]"}),
+            "s.yaml line 4: phases: expected the key \"token_lengths\" for kv_decode, found none");
+}
+
+TEST(Study, KeysThatContradictEachOther) {
+  EXPECT_THAT(error_of({.scenarios = "scenarios: [{name: a, text: x, prompt_tokens: 3}]"}),
+              HasSubstr("expected prompt_tokens or text, found both"));
+  EXPECT_THAT(error_of({.arms = "arms: [{name: x, backend: native, mode: eager, cache: static, "
+                                "dynamic: true}]"}),
+              HasSubstr("arms.dynamic: expected no such key in an eager arm"));
+}
+
+TEST(Study, ExpansionAndPlanSizeAreBounded) {
+  std::string many = "1";
+  for (int i = 2; i <= 65; ++i) many += "," + std::to_string(i);
+  EXPECT_THAT(error_of({.arms = "arms: [{name: x, backend: native, mode: eager, cache: static, "
+                                "threads: [" +
+                                many + "]}]"}),
+              HasSubstr("expected at most 64 arms"));
+  EXPECT_THAT(error_of({.rest = "batch: [" + many + "]"}), HasSubstr("at most 64 values"));
+  EXPECT_THAT(error_of({.rest = "repetitions: 1000000\nwarmup: 1000000\nbatch: [1, 2]"}),
+              HasSubstr("expected a plan of at most 2000000 rows, found 4000000"));
+}
+
+TEST(Study, ReadingNamesThePath) {
+  const auto missing = read_study("/nonexistent/s.yaml");
+  ASSERT_FALSE(missing);
+  EXPECT_THAT(missing.error().message, HasSubstr("/nonexistent/s.yaml: expected a readable file"));
+  EXPECT_FALSE(read_study("/dev/zero"));
+  EXPECT_FALSE(read_study(testing::TempDir()));
+}
+
+}  // namespace
+}  // namespace assay

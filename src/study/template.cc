@@ -1,0 +1,60 @@
+// The commented study file that `assay init` writes.
+#include "study/study.h"
+
+namespace assay {
+
+std::string_view study_template() {
+  return R"(# A study: what to measure, how often, in which order. Check it with `assay plan FILE`, run it with
+# `assay run FILE -o BUNDLE`. Unknown keys are errors, so a typing error can't change a study.
+name: my-study
+
+# Checkpoint folders in the layout of Hugging Face: config.json, *.safetensors, tokenizer.json.
+# dtype: fp32 | fp16 | bf16; left out: as stored. name: left out: the folder's last part.
+models:
+  - {path: models/gpt2-25m, dtype: fp32}
+
+# What is compared. A list in an arm stands for one arm a value: this makes eager-dynamic and
+# eager-static. backend: native. mode: eager. cache: dynamic | static.
+# threads: left out: as many as the process may run on.
+arms:
+  - {name: eager, backend: native, mode: eager, cache: [dynamic, static]}
+
+# The arm that the others are compared with; left out: the first.
+baseline: eager-dynamic
+
+# prefill: one pass over the prompt. kv_decode: generation over the cache, its prefill untimed.
+# e2e_kv: both together.
+phases: [prefill, kv_decode, e2e_kv]
+
+# Built in, with their prompt tokens: single_micro 10, single_short 30, single_medium 80,
+# single_long 200, stress_single 400. Others are maps:
+#   - {name: ramp, prompt_tokens: [16, 32, 64]}   # repetitions cycle through the lengths
+#   - {name: mine, text: "Once upon a time"}
+scenarios: [single_micro, single_short, single_medium, single_long, stress_single]
+
+# New tokens in kv_decode and e2e_kv, and prompts at once; each value is a condition of its own.
+token_lengths: [64]
+batch: [1]
+
+# scope: none | scenario | global: whether prompts are padded to one length, for each scenario or
+# for all of them, rounded up to multiple_of.
+padding: {scope: none, multiple_of: 8}
+
+# Measured repetitions of each cell, after warm-ups that are kept apart.
+repetitions: 30
+warmup: 3
+
+# Goes on past `repetitions` until the 95 % interval of the mean is within +- this share.
+# stopping: {max_repetitions: 200, relative_ci: 0.01}
+
+# sequential | shuffled | interleaved: the last alternates the arms in random blocks, so that a
+# drift of the machine meets all of them alike.
+order: interleaved
+
+# Seconds for one repetition, and for loading and preparing each.
+timeout_s: 120
+seed: 42
+)";
+}
+
+}  // namespace assay
