@@ -16,8 +16,9 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/device/bandwidth.cc"
+#include "hwy/foreach_target.h"  // must come first
+
 #include "hwy/cache_control.h"
-#include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
