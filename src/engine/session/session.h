@@ -18,10 +18,9 @@ namespace assay::engine {
 
 struct SessionOptions {
   CacheKind cache = CacheKind::kStatic;
-  std::optional<DType>
-      dtype;  // weights are converted at load if the checkpoint's differs; absent: as stored
-  size_t threads = 0;          // 0: as many as the process may run on
-  bool reference_ops = false;  // the slow operators, for tests
+  std::optional<DType> dtype = {};  // absent: as stored; else weights are converted at load
+  size_t threads = 0;               // 0: as many as the process may run on
+  bool reference_ops = false;       // the slow operators, for tests
 };
 
 // A batch of prompts, left-padded to one length.
@@ -58,8 +57,8 @@ class Session {
   // continuation. The batch and padded_len must fit what prepare() made room for, and ids the
   // vocabulary: bad_input.
   Status prefill(const PromptBatch& prompts);
-  // As prefill(), and returns the logits of every position, [batch, padded_len, vocab]; those inside the
-  // padding mean nothing.
+  // As prefill(), and returns the logits of every position, [batch, padded_len, vocab]; those
+  // inside the padding mean nothing.
   Result<std::vector<float>> prefill_all_logits(const PromptBatch& prompts);
   // One decode step: feeds `tokens` (one a row) at the next position. Past the capacity: bad_input.
   Status decode(std::span<const int32_t> tokens);

@@ -1,0 +1,82 @@
+// Walks a graph operator by operator, as a framework dispatches: an output tensor allocated for
+// each operator when it runs, freed after its last use, nothing fused, nothing planned.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/cache/kv_cache.h"
+#include "engine/device/buffer_pool.h"
+#include "engine/graph/graph.h"
+#include "engine/ops/ops.h"
+#include "engine/session/weights.h"
+
+namespace assay::engine {
+
+// cos and sin of position * inverse frequency, [positions, head_dim / 2], rounded as transformers
+// does in fp32.
+struct RopeTables {
+  std::vector<float> cos, sin;
+};
+RopeTables make_rope_tables(const ModelConfig& config, int64_t positions);
+
+// What one run is about; the spans must outlive it.
+struct RunInputs {
+  DimValues dims;
+  std::span<const int32_t> ids;        // [batch, q_len]
+  std::span<const int32_t> positions;  // [batch, q_len]
+  std::span<const int32_t> pad;        // [batch]
+  const RopeTables* rope = nullptr;    // of at least every position; unused without RoPE
+};
+
+class EagerExecutor {
+ public:
+  // The graph must be valid; its weights are looked up here. `ops` and `memory` must outlive the
+  // executor.
+  EagerExecutor(Graph graph, const Weights& weights, OpLibrary& ops, BufferPool& memory);
+
+  // Runs the graph, extends the cache by q_len positions and commits them. On an error (memory) the
+  // cache's content is undefined until its reset().
+  Status run(const RunInputs& inputs, KvCache& cache);
+
+  // Of the last run that succeeded, in the graph's output order; valid until the next one.
+  std::span<const float> output_f32(size_t index) const;
+  std::span<const int32_t> output_i32(size_t index) const;
+
+  const Graph& graph() const { return graph_; }
+
+ private:
+  // Where a value is during a run: weights and inputs elsewhere, computed values in a buffer of
+  // their own, views at their base's address, caches in a view.
+  struct Slot {
+    const std::byte* data = nullptr;
+    Buffer buffer;
+    KvView cache;
+  };
+
+  void plan_lifetimes();
+  void bind_inputs(const RunInputs& inputs);
+  Status allocate_outputs(const Node& node, const DimValues& dims);
+  Status execute(const Node& node, const RunInputs& inputs, KvCache& cache);
+  void split(const Node& node, const DimValues& dims);
+
+  const float* f32(ValueId id) const { return reinterpret_cast<const float*>(slots_[id].data); }
+  float* out_f32(const Node& node, size_t i = 0) { return slots_[node.outputs[i]].buffer.f32(); }
+  std::span<const int32_t> i32(ValueId id, const DimValues& dims) const;
+  int64_t count(ValueId id, const DimValues& dims) const;  // elements
+  int64_t last_dim(ValueId id, const DimValues& dims) const;
+  int64_t dim(ValueId id, size_t axis, const DimValues& dims) const;
+
+  Graph graph_;
+  OpLibrary& ops_;
+  BufferPool& memory_;
+  std::vector<Slot> slots_;                  // by value
+  std::vector<TensorView> weights_;          // by value; empty where it isn't a weight
+  std::vector<std::vector<ValueId>> frees_;  // by node: values whose memory no later node reads
+  DimValues last_dims_;
+};
+
+}  // namespace assay::engine

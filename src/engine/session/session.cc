@@ -1,0 +1,261 @@
+// The session: checks what the caller asks for, then lets the executor run the graph.
+#include "engine/session/session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/thread_pool.h"
+#include "engine/device/buffer_pool.h"
+#include "engine/graph/architectures.h"
+#include "engine/model/checkpoint.h"
+#include "engine/ops/ops.h"
+#include "engine/session/eager_executor.h"
+#include "engine/session/weights.h"
+
+namespace assay::engine {
+
+struct Session::Impl {
+  Impl(const SessionOptions& session_options, size_t threads)
+      : options(session_options), pool(threads) {}
+
+  Status build(Checkpoint checkpoint);
+  Status check_prompts(const PromptBatch& prompts) const;
+  Status check_ids(std::span<const int32_t> ids) const;
+  Status run(EagerExecutor& on, std::span<const int32_t> ids, int64_t q_len);
+  Status start(EagerExecutor& on, const PromptBatch& prompts);
+
+  // In the order of their dependence: what comes later refers to what comes earlier.
+  SessionOptions options;
+  ThreadPool pool;
+  std::unique_ptr<OpLibrary> ops;
+  BufferPool weight_memory;
+  BufferPool memory;
+  std::unique_ptr<Weights> weights;
+  std::unique_ptr<EagerExecutor> executor;
+  std::unique_ptr<EagerExecutor> all_logits_executor;  // made when first asked for
+  std::unique_ptr<KvCache> cache;                      // absent before prepare()
+  RopeTables rope;
+  int64_t rope_positions = 0;
+  std::vector<int32_t> pad;        // [batch] of the prompts in the cache
+  std::vector<int32_t> positions;  // of the run at hand
+  std::vector<int32_t> next;       // [batch]
+  std::vector<float> logits;       // [batch, vocab], only after prefill_all_logits
+  std::span<const float> logits_view;
+};
+
+Status Session::Impl::build(Checkpoint checkpoint) {
+  ASSAY_TRY(Weights loaded, Weights::load(std::move(checkpoint), options.dtype, weight_memory));
+  weights = std::make_unique<Weights>(std::move(loaded));
+  ops = options.reference_ops ? make_reference_ops() : make_cpu_ops(pool);
+  ASSAY_TRY(Graph graph, build_graph(weights->config(), weights->dtype(), LogitsOf::kLastPosition));
+  executor = std::make_unique<EagerExecutor>(std::move(graph), *weights, *ops, memory);
+  return {};
+}
+
+Result<Session> Session::open(const std::filesystem::path& folder, const SessionOptions& options) {
+  ASSAY_TRY(Checkpoint checkpoint, Checkpoint::open(folder));
+  const size_t threads = options.threads == 0 ? available_cpus() : options.threads;
+  auto impl = std::make_unique<Impl>(options, threads);
+  ASSAY_CHECK(impl->build(std::move(checkpoint)));
+  return Session(std::move(impl));
+}
+
+Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+Session::~Session() = default;
+
+const ModelConfig& Session::config() const {
+  return impl_->weights->config();
+}
+DType Session::dtype() const {
+  return impl_->weights->dtype();
+}
+size_t Session::threads() const {
+  return impl_->pool.size();
+}
+uint64_t Session::weight_bytes() const {
+  return impl_->weights->bytes();
+}
+int64_t Session::kv_len() const {
+  return impl_->cache ? impl_->cache->length() : 0;
+}
+std::span<const int32_t> Session::next_tokens() const {
+  return impl_->next;
+}
+std::span<const float> Session::logits() const {
+  return impl_->logits_view;
+}
+
+uint64_t Session::step_bytes(int64_t batch, int64_t kv_len) const {
+  const Graph& graph = impl_->executor->graph();
+  std::vector<uint64_t> read(
+      graph.values.size());  // of each weight: the most that a node reads of it
+  for (const Node& node : graph.nodes) {
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const ValueId id = node.inputs[i];
+      const auto* weight = std::get_if<WeightSource>(&graph.values[id].source);
+      if (weight == nullptr) continue;
+      const TensorView& tensor = impl_->weights->tensor(weight->tensor);
+      const bool rows_only = node.op == OpKind::kEmbedding;
+      const uint64_t bytes =
+          rows_only ? static_cast<uint64_t>(std::min(batch, tensor.shape[0]) * tensor.shape[1]) *
+                          dtype_size_bytes(tensor.dtype)
+                    : tensor.size_bytes();
+      read[id] = std::max(read[id], bytes);
+    }
+  }
+  uint64_t total = 0;
+  for (const uint64_t bytes : read) total += bytes;
+  const ModelConfig& c = config();
+  return total + static_cast<uint64_t>(2 * c.layers * batch * kv_len * c.kv_heads * c.head_dim) *
+                     sizeof(float);
+}
+
+Status Session::prepare(int64_t batch, int64_t capacity) {
+  const ModelConfig& c = config();
+  if (batch < 1) return bad_input("batch: expected at least 1 row, found {}", batch);
+  if (capacity < 1 || capacity > c.max_positions) {
+    return bad_input("capacity: expected 1 to {} positions (the model's), found {}",
+                     c.max_positions, capacity);
+  }
+  const CacheShape shape{c.layers, batch, c.kv_heads, capacity, c.head_dim};
+  impl_->next.clear();
+  impl_->logits_view = {};
+  if (impl_->cache && impl_->cache->shape() == shape) {
+    impl_->cache->reset();
+    return {};
+  }
+  impl_->cache.reset();  // before the new one: the two need not fit side by side
+  if (impl_->options.cache == CacheKind::kStatic) {
+    ASSAY_TRY(impl_->cache, make_static_cache(shape, impl_->memory));
+  } else {
+    impl_->cache = make_dynamic_cache(shape, impl_->memory);
+  }
+  if (impl_->rope_positions < capacity) {
+    impl_->rope = make_rope_tables(c, capacity);
+    impl_->rope_positions = capacity;
+  }
+  return {};
+}
+
+Status Session::Impl::check_ids(std::span<const int32_t> ids) const {
+  const int64_t vocab = weights->config().vocab_size;
+  for (const int32_t id : ids) {
+    if (id < 0 || id >= vocab) {
+      return bad_input("tokens: expected ids from 0 to {}, found {}", vocab - 1, id);
+    }
+  }
+  return {};
+}
+
+Status Session::Impl::check_prompts(const PromptBatch& prompts) const {
+  if (!cache) return bad_input("prefill: expected prepare() before it, found no cache");
+  const CacheShape& shape = cache->shape();
+  if (prompts.batch != shape.batch) {
+    return bad_input("prompts: expected the prepared batch of {}, found {}", shape.batch,
+                     prompts.batch);
+  }
+  if (prompts.padded_len < 1) return bad_input("prompts: expected at least 1 token, found none");
+  if (prompts.padded_len > shape.capacity) {
+    return bad_input("prompts: expected at most {} tokens (the prepared capacity), found {}",
+                     shape.capacity, prompts.padded_len);
+  }
+  const auto rows = static_cast<size_t>(prompts.batch);
+  if (prompts.ids.size() != rows * static_cast<size_t>(prompts.padded_len) ||
+      prompts.pad.size() != rows) {
+    return bad_input("prompts: expected {} x {} ids and {} paddings, found {} and {}",
+                     prompts.batch, prompts.padded_len, prompts.batch, prompts.ids.size(),
+                     prompts.pad.size());
+  }
+  for (const int32_t padding : prompts.pad) {
+    if (padding < 0 || padding >= prompts.padded_len) {
+      return bad_input("prompts: expected a padding from 0 to {}, found {}", prompts.padded_len - 1,
+                       padding);
+    }
+  }
+  return check_ids(prompts.ids);
+}
+
+// Feeds ids [batch, q_len] at the cache's end. A token's position is its place in its own row's
+// text.
+Status Session::Impl::run(EagerExecutor& on, std::span<const int32_t> ids, int64_t q_len) {
+  const int64_t batch = cache->shape().batch;
+  positions.resize(ids.size());
+  for (int64_t row = 0; row < batch; ++row) {
+    for (int64_t i = 0; i < q_len; ++i) {
+      const int64_t place = cache->length() + i - pad[static_cast<size_t>(row)];
+      positions[static_cast<size_t>(row * q_len + i)] =
+          static_cast<int32_t>(std::max<int64_t>(place, 0));
+    }
+  }
+  const RunInputs inputs{.dims = {batch, q_len, cache->length() + q_len},
+                         .ids = ids,
+                         .positions = positions,
+                         .pad = pad,
+                         .rope = &rope};
+  if (Status status = on.run(inputs, *cache); !status) {
+    cache->reset();
+    next.clear();
+    logits_view = {};
+    return status;
+  }
+  return {};
+}
+
+Status Session::Impl::start(EagerExecutor& on, const PromptBatch& prompts) {
+  cache->reset();
+  pad = prompts.pad;
+  return run(on, prompts.ids, prompts.padded_len);
+}
+
+Status Session::prefill(const PromptBatch& prompts) {
+  ASSAY_CHECK(impl_->check_prompts(prompts));
+  ASSAY_CHECK(impl_->start(*impl_->executor, prompts));
+  impl_->logits_view = impl_->executor->output_f32(0);
+  const auto next = impl_->executor->output_i32(1);
+  impl_->next.assign(next.begin(), next.end());
+  return {};
+}
+
+Result<std::vector<float>> Session::prefill_all_logits(const PromptBatch& prompts) {
+  ASSAY_CHECK(impl_->check_prompts(prompts));
+  if (!impl_->all_logits_executor) {
+    ASSAY_TRY(Graph graph, build_graph(config(), dtype(), LogitsOf::kAllPositions));
+    impl_->all_logits_executor = std::make_unique<EagerExecutor>(std::move(graph), *impl_->weights,
+                                                                 *impl_->ops, impl_->memory);
+  }
+  ASSAY_CHECK(impl_->start(*impl_->all_logits_executor, prompts));
+  const auto all = impl_->all_logits_executor->output_f32(0);
+  const auto next = impl_->all_logits_executor->output_i32(1);
+  const auto vocab = static_cast<size_t>(config().vocab_size);
+  impl_->next.clear();
+  impl_->logits.clear();
+  for (int64_t row = 1; row <= prompts.batch; ++row) {
+    const auto last = static_cast<size_t>(row * prompts.padded_len - 1);
+    impl_->next.push_back(next[last]);
+    const auto logits = all.subspan(last * vocab, vocab);
+    impl_->logits.insert(impl_->logits.end(), logits.begin(), logits.end());
+  }
+  impl_->logits_view = impl_->logits;
+  return std::vector<float>(all.begin(), all.end());
+}
+
+Status Session::decode(std::span<const int32_t> tokens) {
+  if (kv_len() == 0) return bad_input("decode: expected a prefill before it, found an empty cache");
+  const CacheShape& shape = impl_->cache->shape();
+  if (static_cast<int64_t>(tokens.size()) != shape.batch) {
+    return bad_input("decode: expected {} tokens, one a row, found {}", shape.batch, tokens.size());
+  }
+  if (kv_len() == shape.capacity) {
+    return bad_input("decode: expected a position below the capacity of {}, found the cache full",
+                     shape.capacity);
+  }
+  ASSAY_CHECK(impl_->check_ids(tokens));
+  ASSAY_CHECK(impl_->run(*impl_->executor, tokens, 1));
+  impl_->logits_view = impl_->executor->output_f32(0);
+  std::ranges::copy(impl_->executor->output_i32(1), impl_->next.begin());
+  return {};
+}
+
+}  // namespace assay::engine

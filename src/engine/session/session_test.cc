@@ -1,0 +1,351 @@
+#include "engine/session/session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/files.h"
+#include "base/json.h"
+#include "base/random.h"
+#include "engine/model/checkpoint.h"
+#include "engine/model/config.h"
+#include "engine/model/convert.h"
+
+namespace assay::engine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Prompt = std::vector<int32_t>;
+
+struct Family {
+  std::string name;
+  std::string config;  // config.json, its dtype apart
+  DType dtype;
+};
+
+const std::vector<Family>& families() {
+  static const std::vector<Family> kFamilies = {
+      {"gpt2",
+       R"("model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "vocab_size": 37,
+          "n_embd": 12, "n_layer": 2, "n_head": 3, "n_positions": 48, "n_inner": null,
+          "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5,
+          "tie_word_embeddings": true)",
+       DType::kF32},
+      {"llama",
+       R"("model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 41,
+          "hidden_size": 20, "num_hidden_layers": 2, "num_attention_heads": 4,
+          "num_key_value_heads": 2, "head_dim": 6, "intermediate_size": 28,
+          "max_position_embeddings": 48, "rms_norm_eps": 1e-6, "hidden_act": "silu",
+          "rope_theta": 10000.0, "attention_bias": false, "mlp_bias": false,
+          "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+                           "high_freq_factor": 4.0, "original_max_position_embeddings": 16},
+          "tie_word_embeddings": false)",
+       DType::kF16},
+      {"qwen2",
+       R"("model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "vocab_size": 43,
+          "hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 6,
+          "num_key_value_heads": 2, "intermediate_size": 33, "max_position_embeddings": 48,
+          "rms_norm_eps": 1e-6, "hidden_act": "silu", "rope_theta": 1000000.0,
+          "tie_word_embeddings": true)",
+       DType::kBF16},
+  };
+  return kFamilies;
+}
+
+// A checkpoint folder with random weights, removed at the end.
+class TinyCheckpoint {
+ public:
+  explicit TinyCheckpoint(const Family& family)
+      : folder_(std::filesystem::path(::testing::TempDir()) /
+                fmt::format("assay-session-{}-{}", family.name, getpid())) {
+    std::filesystem::create_directories(folder_);
+    const std::string torch_name = family.dtype == DType::kF32   ? "float32"
+                                   : family.dtype == DType::kF16 ? "float16"
+                                                                 : "bfloat16";
+    const std::string config = fmt::format("{{{}, \"dtype\": \"{}\", \"torch_dtype\": \"{}\"}}",
+                                           family.config, torch_name, torch_name);
+    EXPECT_TRUE(write_file(folder_ / "config.json", config));
+    const auto parsed = read_model_config(folder_);
+    EXPECT_TRUE(parsed) << parsed.error().message;
+    if (parsed) write_weights(*parsed, family.dtype);
+  }
+  ~TinyCheckpoint() { std::filesystem::remove_all(folder_); }
+
+  const std::filesystem::path& folder() const { return folder_; }
+
+ private:
+  void write_weights(const ModelConfig& config, DType dtype) {
+    static constexpr std::array<const char*, 3> kNames = {"F32", "F16", "BF16"};
+    Random random(7);
+    Json header;
+    std::string data;
+    for (const TensorSpec& spec : tensor_specs(config)) {
+      const bool norm_weight =
+          spec.name.find("ln_") != std::string::npos || spec.name.find("norm") != std::string::npos;
+      std::vector<float> values(static_cast<size_t>(spec.shape.elements()));
+      for (float& value : values) {
+        value = static_cast<float>((norm_weight ? 1.0 : 0.0) + (random.uniform() - 0.5) * 0.8);
+      }
+      const size_t begin = data.size();
+      const TensorView view{reinterpret_cast<const std::byte*>(values.data()), DType::kF32,
+                            spec.shape};
+      data.resize(begin + values.size() * dtype_size_bytes(dtype));
+      convert(view, dtype, reinterpret_cast<std::byte*>(data.data() + begin));
+      Json& entry = header[spec.name];
+      entry["dtype"] = kNames[static_cast<size_t>(dtype)];
+      entry["data_offsets"] = {begin, data.size()};
+      for (size_t i = 0; i < spec.shape.rank(); ++i) entry["shape"].push_back(spec.shape[i]);
+    }
+    std::string text = header.dump();
+    text.resize((text.size() + 7) / 8 * 8, ' ');
+    const uint64_t length = text.size();
+    std::string file(reinterpret_cast<const char*>(&length), sizeof length);
+    EXPECT_TRUE(write_file(folder_ / "model.safetensors", file + text + data));
+  }
+
+  std::filesystem::path folder_;
+};
+
+Session open(const TinyCheckpoint& checkpoint, const SessionOptions& options) {
+  auto session = Session::open(checkpoint.folder(), options);
+  EXPECT_TRUE(session) << session.error().message;
+  return std::move(session).value();
+}
+
+std::vector<float> copy(std::span<const float> values) {
+  return {values.begin(), values.end()};
+}
+
+void expect_near(std::span<const float> found, std::span<const float> expected, double tolerance) {
+  ASSERT_EQ(found.size(), expected.size());
+  double largest = 0;
+  for (const float value : expected) largest = std::max(largest, std::abs(double{value}));
+  for (size_t i = 0; i < found.size(); ++i) {
+    ASSERT_NEAR(found[i], expected[i], tolerance * std::max(1.0, largest)) << "at " << i;
+  }
+}
+
+// What a greedy generation gave: the tokens of each row, and the logits after every step.
+struct Generation {
+  std::vector<Prompt> tokens;
+  std::vector<std::vector<float>> logits;
+};
+
+Generation generate(Session& session, const PromptBatch& prompts, int64_t steps) {
+  Generation result;
+  result.tokens.resize(static_cast<size_t>(prompts.batch));
+  EXPECT_TRUE(session.prepare(prompts.batch, prompts.padded_len + steps));
+  const Status prefilled = session.prefill(prompts);
+  EXPECT_TRUE(prefilled) << prefilled.error().message;
+  for (int64_t step = 0; step <= steps; ++step) {
+    result.logits.push_back(copy(session.logits()));
+    for (size_t row = 0; row < result.tokens.size(); ++row) {
+      result.tokens[row].push_back(session.next_tokens()[row]);
+    }
+    if (step == steps) break;
+    EXPECT_TRUE(session.decode(session.next_tokens()));
+  }
+  return result;
+}
+
+constexpr int64_t kSteps = 12;
+const Prompt kShort = {5, 0, 17};
+const Prompt kLong = {1, 2, 3, 30, 31, 7, 7, 12, 9};
+
+class SessionTest : public ::testing::TestWithParam<size_t> {
+ protected:
+  Session session(SessionOptions options = {}) {
+    if (options.threads == 0) options.threads = 2;
+    return open(checkpoint_, options);
+  }
+
+  TinyCheckpoint checkpoint_{families()[GetParam()]};
+};
+
+TEST_P(SessionTest, CpuOperatorsAgreeWithTheReference) {
+  Session reference = session({.reference_ops = true});
+  Session cpu = session();
+  for (const Prompt& prompt : {kShort, kLong, Prompt{4}}) {
+    const PromptBatch prompts = PromptBatch::of({prompt});
+    const Generation expected = generate(reference, prompts, kSteps);
+    const Generation found = generate(cpu, prompts, kSteps);
+    EXPECT_EQ(found.tokens, expected.tokens);
+    for (size_t i = 0; i < found.logits.size(); ++i) {
+      expect_near(found.logits[i], expected.logits[i], 1e-5);
+    }
+  }
+}
+
+TEST_P(SessionTest, BothCachesGiveTheSame) {
+  Session growing = session({.cache = CacheKind::kDynamic});
+  Session fixed = session({.cache = CacheKind::kStatic});
+  const PromptBatch prompts = PromptBatch::of({kLong, kShort});
+  const Generation a = generate(growing, prompts, kSteps);
+  const Generation b = generate(fixed, prompts, kSteps);
+  EXPECT_EQ(a.tokens, b.tokens);
+  for (size_t i = 0; i < a.logits.size(); ++i) expect_near(a.logits[i], b.logits[i], 1e-5);
+}
+
+TEST_P(SessionTest, RowsOfABatchEqualSingleRunsPaddedOrNot) {
+  Session batched = session();
+  Session single = session();
+  const std::vector<Prompt> rows = {kShort, kLong, {8}, kLong};
+  const PromptBatch prompts = PromptBatch::of(rows, 13);
+  EXPECT_THAT(prompts.pad, ElementsAre(10, 4, 12, 4));
+  const Generation all = generate(batched, prompts, kSteps);
+  const auto vocab = static_cast<size_t>(batched.config().vocab_size);
+  for (size_t row = 0; row < rows.size(); ++row) {
+    const Generation alone = generate(single, PromptBatch::of({rows[row]}), kSteps);
+    EXPECT_EQ(all.tokens[row], alone.tokens[0]) << "row " << row;
+    for (size_t i = 0; i < alone.logits.size(); ++i) {
+      expect_near(std::span(all.logits[i]).subspan(row * vocab, vocab), alone.logits[i], 1e-5);
+    }
+  }
+}
+
+TEST_P(SessionTest, DecodingStepByStepEqualsOneLongerPrefill) {
+  for (const CacheKind cache : {CacheKind::kDynamic, CacheKind::kStatic}) {
+    Session stepped = session({.cache = cache});
+    ASSERT_TRUE(stepped.prepare(1, 9));
+    ASSERT_TRUE(stepped.prefill(PromptBatch::of({Prompt(kLong.begin(), kLong.begin() + 2)})));
+    for (size_t i = 2; i < kLong.size(); ++i) ASSERT_TRUE(stepped.decode(std::span(&kLong[i], 1)));
+    EXPECT_EQ(stepped.kv_len(), 9);
+    Session whole = session();
+    ASSERT_TRUE(whole.prepare(1, 9));
+    ASSERT_TRUE(whole.prefill(PromptBatch::of({kLong})));
+    expect_near(stepped.logits(), whole.logits(), 1e-5);
+    EXPECT_EQ(stepped.next_tokens()[0], whole.next_tokens()[0]);
+  }
+}
+
+TEST_P(SessionTest, AllLogitsAreThoseOfEveryPrefix) {
+  Session whole = session();
+  ASSERT_TRUE(whole.prepare(1, 16));
+  const auto all = whole.prefill_all_logits(PromptBatch::of({kLong}));
+  ASSERT_TRUE(all) << all.error().message;
+  const auto vocab = static_cast<size_t>(whole.config().vocab_size);
+  ASSERT_EQ(all->size(), kLong.size() * vocab);
+  EXPECT_EQ(whole.kv_len(), 9);
+  Session prefix = session();
+  ASSERT_TRUE(prefix.prepare(1, 16));
+  for (size_t n = 1; n <= kLong.size(); ++n) {
+    ASSERT_TRUE(prefix.prefill(
+        PromptBatch::of({Prompt(kLong.begin(), kLong.begin() + static_cast<long>(n))})));
+    expect_near(std::span(*all).subspan((n - 1) * vocab, vocab), prefix.logits(), 1e-5);
+  }
+  expect_near(whole.logits(), prefix.logits(), 1e-5);
+  EXPECT_EQ(whole.next_tokens()[0], prefix.next_tokens()[0]);
+  ASSERT_TRUE(whole.decode(whole.next_tokens()));  // the cache is as after prefill()
+  ASSERT_TRUE(prefix.decode(prefix.next_tokens()));
+  expect_near(whole.logits(), prefix.logits(), 1e-5);
+}
+
+TEST_P(SessionTest, WeightsMayBeConverted) {
+  Session stored = session();
+  EXPECT_EQ(stored.dtype(), families()[GetParam()].dtype);
+  Session widened = session({.dtype = DType::kF32});
+  EXPECT_EQ(widened.dtype(), DType::kF32);
+  const uint64_t factor = 4 / dtype_size_bytes(stored.dtype());
+  EXPECT_EQ(widened.weight_bytes(), factor * stored.weight_bytes());
+  const PromptBatch prompts = PromptBatch::of({kLong});
+  const Generation a = generate(stored, prompts, kSteps);
+  const Generation b = generate(widened, prompts, kSteps);  // widening is exact
+  EXPECT_EQ(a.tokens, b.tokens);
+  expect_near(a.logits.back(), b.logits.back(), 1e-5);
+}
+
+TEST_P(SessionTest, RunsAreRepeatableAndSurviveAMove) {
+  Session first = session();
+  const Generation a = generate(first, PromptBatch::of({kLong}), kSteps);
+  generate(first, PromptBatch::of({kShort, kLong}), 3);
+  Session moved = std::move(first);
+  const Generation b = generate(moved, PromptBatch::of({kLong}), kSteps);
+  EXPECT_EQ(a.tokens, b.tokens);
+  EXPECT_EQ(a.logits, b.logits);
+}
+
+TEST_P(SessionTest, StepBytesCountWeightsOnceAndTheCache) {
+  const Session s = session();
+  const ModelConfig& c = s.config();
+  const auto of_cache = static_cast<uint64_t>(2 * c.layers * c.kv_heads * c.head_dim * 4);
+  EXPECT_EQ(s.step_bytes(1, 10) - s.step_bytes(1, 9), of_cache);
+  const uint64_t per_element = dtype_size_bytes(s.dtype());
+  uint64_t expected = s.weight_bytes();
+  const auto rows_only = [&](int64_t table_rows) {  // of a table that is looked up, one row is read
+    expected -= static_cast<uint64_t>((table_rows - 1) * c.hidden_size) * per_element;
+  };
+  if (!c.tied_embeddings) rows_only(c.vocab_size);
+  if (c.learned_positions) rows_only(c.max_positions);
+  EXPECT_EQ(s.step_bytes(1, 0), expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, SessionTest, ::testing::Range(size_t{0}, families().size()),
+                         [](const auto& family) { return families()[family.param].name; });
+
+class SessionErrors : public ::testing::Test {
+ protected:
+  static void expect_error(const Status& status, const std::string& message) {
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().kind, ErrorKind::kBadInput);
+    EXPECT_THAT(status.error().message, HasSubstr(message));
+  }
+
+  TinyCheckpoint checkpoint_{families()[0]};
+  Session session_ = open(checkpoint_, {.threads = 1, .reference_ops = true});
+};
+
+TEST_F(SessionErrors, CapacityBeyondTheModelsPositionsNamesBoth) {
+  expect_error(session_.prepare(1, 49), "expected 1 to 48 positions (the model's), found 49");
+  expect_error(session_.prepare(1, 0), "found 0");
+  expect_error(session_.prepare(0, 8), "batch: expected at least 1 row, found 0");
+  EXPECT_TRUE(session_.prepare(1, 48));
+}
+
+TEST_F(SessionErrors, OutOfOrder) {
+  expect_error(session_.prefill(PromptBatch::of({kShort})), "expected prepare() before it");
+  ASSERT_TRUE(session_.prepare(1, 8));
+  expect_error(session_.decode(std::vector<int32_t>{1}), "expected a prefill before it");
+}
+
+TEST_F(SessionErrors, PromptsThatDoNotFit) {
+  ASSERT_TRUE(session_.prepare(1, 8));
+  expect_error(session_.prefill(PromptBatch::of({kLong})),
+               "at most 8 tokens (the prepared capacity), found 9");
+  expect_error(session_.prefill(PromptBatch::of({kShort, kShort})), "prepared batch of 1, found 2");
+  expect_error(session_.prefill(PromptBatch::of({Prompt{}})), "expected at least 1 token");
+  expect_error(session_.prefill(PromptBatch::of({{3, 37}})), "expected ids from 0 to 36, found 37");
+  expect_error(session_.prefill(PromptBatch::of({{-1}})), "found -1");
+}
+
+TEST_F(SessionErrors, MalformedBatches) {
+  ASSERT_TRUE(session_.prepare(1, 8));
+  PromptBatch all_padding = PromptBatch::of({kShort});
+  all_padding.pad[0] = 3;
+  expect_error(session_.prefill(all_padding), "expected a padding from 0 to 2, found 3");
+  PromptBatch short_ids = PromptBatch::of({kShort});
+  short_ids.ids.pop_back();
+  expect_error(session_.prefill(short_ids), "expected 1 x 3 ids and 1 paddings, found 2 and 1");
+}
+
+TEST_F(SessionErrors, DecodingPastTheCapacityLeavesTheSessionUsable) {
+  ASSERT_TRUE(session_.prepare(1, 4));
+  ASSERT_TRUE(session_.prefill(PromptBatch::of({kShort})));
+  expect_error(session_.decode(std::vector<int32_t>{1, 2}),
+               "expected 1 tokens, one a row, found 2");
+  expect_error(session_.decode(std::vector<int32_t>{37}), "expected ids from 0 to 36, found 37");
+  ASSERT_TRUE(session_.decode(session_.next_tokens()));
+  expect_error(session_.decode(session_.next_tokens()), "below the capacity of 4");
+  EXPECT_EQ(session_.kv_len(), 4);
+  EXPECT_TRUE(session_.prefill(PromptBatch::of({kShort})));
+}
+
+TEST_F(SessionErrors, MissingFolder) {
+  const auto missing = Session::open(checkpoint_.folder() / "none", {});
+  ASSERT_FALSE(missing);
+  EXPECT_THAT(missing.error().message, HasSubstr("none"));
+}
+
+}  // namespace
+}  // namespace assay::engine
