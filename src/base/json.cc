@@ -23,7 +23,8 @@ std::unexpected<Error> type_error(std::string_view name, std::string_view key,
 
 }  // namespace
 
-Result<Json> parse_json(std::string_view text, std::string_view object) {
+Result<Json> parse_json(std::string_view text, std::string_view object,
+                        const Json::parser_callback_t& filter) {
   // Checked before parsing: the parser itself has no limit on its descent.
   int depth = 0;
   bool in_string = false;
@@ -46,7 +47,7 @@ Result<Json> parse_json(std::string_view text, std::string_view object) {
     }
   }
   try {
-    return Json::parse(text);
+    return Json::parse(text, filter);
   } catch (const Json::parse_error& error) {
     std::string what = error.what();
     if (const size_t colon = what.find("] "); colon != std::string::npos) what.erase(0, colon + 2);

@@ -13,8 +13,11 @@ namespace assay {
 using Json = nlohmann::ordered_json;
 
 // `object` names the text in the error ("config.json", "line 3 of stdin"). Refuses nesting deeper
-// than 64 levels, so that hostile input can't exhaust the stack.
-Result<Json> parse_json(std::string_view text, std::string_view object);
+// than 64 levels, so that hostile input can't exhaust the stack. `filter`, if given, sees every key
+// and value as it is read and drops it by returning false: for objects of very many members, which
+// Json searches from the front.
+Result<Json> parse_json(std::string_view text, std::string_view object,
+                        const Json::parser_callback_t& filter = nullptr);
 Result<Json> read_json_file(const std::filesystem::path& path);
 
 // One line, invalid UTF-8 replaced: never throws.

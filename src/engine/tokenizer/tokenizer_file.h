@@ -1,0 +1,42 @@
+// A tokenizer.json, validated: every stage of the pipeline that the file describes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/tokenizer/added_tokens.h"
+#include "engine/tokenizer/bpe.h"
+#include "engine/tokenizer/split_pattern.h"
+
+namespace assay::engine {
+
+// One pre-tokeniser of the sequence; first the space is added, then the pattern cuts.
+struct SplitStep {
+  bool add_prefix_space = false;
+  std::optional<SplitPattern> pattern;
+};
+
+struct TokenText {
+  std::string bytes;
+  bool special = false;
+};
+
+struct TokenizerFile {
+  bool nfc = false;
+  std::vector<SplitStep> steps;
+  BytePairEncoder::Model model;
+  std::vector<AddedToken> added;                  // contents normalised where the token asks for it
+  std::unordered_map<int32_t, TokenText> tokens;  // by id, the added ones too
+  std::vector<int32_t> prefix;                    // special tokens around every text
+  std::vector<int32_t> suffix;
+};
+
+// Truncation and padding of the file are ignored, as transformers does: they belong to a call.
+Result<TokenizerFile> read_tokenizer_file(std::string_view text, std::string_view object);
+
+}  // namespace assay::engine
