@@ -1,0 +1,117 @@
+// A bundle to findings, step by step.
+#include "analysis/analyze.h"
+
+#include <algorithm>
+
+#include "analysis/contrast.h"
+#include "analysis/describe.h"
+#include "analysis/named.h"
+
+namespace assay {
+namespace {
+
+// Nested objects become dotted names; null and empty values are left out.
+void flatten(const Json& json, const std::string& name,
+             std::vector<std::pair<std::string, std::string>>& out) {
+  if (json.is_object()) {
+    for (const auto& [key, value] : json.items()) {
+      flatten(value, name.empty() ? key : name + "." + key, out);
+    }
+  } else if (json.is_string()) {
+    if (!json.get_ref<const std::string&>().empty()) out.emplace_back(name, json);
+  } else if (!json.is_null() && !json.empty()) {
+    out.emplace_back(name, to_json_line(json));
+  }
+}
+
+std::optional<int64_t> optional_int(const Json& object, const char* key) {
+  const auto at = object.find(key);
+  if (at == object.end() || !at->is_number_integer()) return std::nullopt;
+  return at->get<int64_t>();
+}
+
+std::string optional_string(const Json& object, const char* key) {
+  const auto at = object.find(key);
+  return at != object.end() && at->is_string() ? at->get<std::string>() : "";
+}
+
+// The order of the arms: as the study lists them, else as the rows do.
+std::vector<std::string> arm_names(const Json& study, const std::vector<Row>& rows) {
+  std::vector<std::string> arms;
+  const auto add = [&](const std::string& name) {
+    if (!name.empty() && std::ranges::find(arms, name) == arms.end()) arms.push_back(name);
+  };
+  const auto listed = study.find("arms");
+  if (listed != study.end() && listed->is_array()) {
+    for (const Json& arm : *listed) {
+      if (arm.is_string()) add(arm.get<std::string>());
+      if (arm.is_object()) add(optional_string(arm, "name"));
+    }
+  }
+  const std::string* last = nullptr;
+  for (const Row& row : rows) {
+    if (last == nullptr || row.arm != *last) add(row.arm);
+    last = &row.arm;
+  }
+  return arms;
+}
+
+StudySummary summarize(const Bundle& bundle) {
+  const Json none = Json::object();
+  const auto at = bundle.manifest.find("study");
+  const Json& study = at != bundle.manifest.end() && at->is_object() ? *at : none;
+  StudySummary summary;
+  summary.name = optional_string(study, "name");
+  summary.order = optional_string(study, "order");
+  summary.seed = optional_int(study, "seed");
+  summary.warmup = optional_int(study, "warmup");
+  summary.repetitions = optional_int(study, "repetitions");
+  summary.started_at = optional_string(bundle.manifest, "started_at");
+  summary.complete = bundle.complete;
+  summary.rows = static_cast<int64_t>(bundle.rows.size());
+  summary.arms = arm_names(study, bundle.rows);
+  summary.baseline = optional_string(study, "baseline");
+  const auto baseline = std::ranges::find(summary.arms, summary.baseline);
+  if (baseline != summary.arms.end()) {
+    std::rotate(summary.arms.begin(), baseline, baseline + 1);
+  } else if (!summary.arms.empty()) {
+    summary.baseline = summary.arms[0];
+  }
+  return summary;
+}
+
+void find_all(const Bundle& bundle, const Samples& samples, Findings& findings) {
+  std::vector<Finding>& named = findings.named;
+  find_context(bundle, findings.study, samples, named);
+  find_lost_rows(samples, named);
+  find_parity(samples, named);
+  find_confounds(samples, named);
+  find_too_few(samples, findings.options, named);
+  find_throttled(samples, named);
+  find_rank_disagreements(samples, findings.options, named);
+  find_drift(samples, findings.options, named);
+  find_cold_starts(samples, findings.options, named);
+  std::ranges::stable_sort(named, {}, &Finding::severity);
+}
+
+}  // namespace
+
+Result<Findings> analyze(const Bundle& bundle, const AnalysisOptions& options, ThreadPool* pool) {
+  Findings findings;
+  findings.options = options;
+  findings.study = summarize(bundle);
+  const auto identity = bundle.manifest.find("identity");
+  if (identity != bundle.manifest.end()) flatten(*identity, "", findings.identity);
+
+  ASSAY_TRY(const Samples samples, group_rows(bundle, findings.study.arms));
+  findings.strata = samples.strata;
+  findings.outcomes = describe_outcomes(samples, options);
+  const Resampled resampled = resample_groups(samples, options, pool);
+  findings.latencies = describe_latencies(samples, resampled, options);
+  contrast_with_baseline(samples, resampled, findings);
+  findings.decisions = decide(samples, resampled, options);
+  find_all(bundle, samples, findings);
+  return findings;
+}
+
+}  // namespace assay

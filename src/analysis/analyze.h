@@ -1,0 +1,15 @@
+// A bundle to findings.
+#pragma once
+
+#include "analysis/findings.h"
+#include "artifact/bundle.h"
+#include "base/thread_pool.h"
+
+namespace assay {
+
+// Cost is linear in rows. A bundle that isn't complete is analysed and says so in a finding. A
+// parity record without a verdict: bad_input. Same bundle, options: same findings, whatever the
+// pool, which may be null.
+Result<Findings> analyze(const Bundle& bundle, const AnalysisOptions& options, ThreadPool* pool);
+
+}  // namespace assay

@@ -1,0 +1,226 @@
+// Contrasts, comparability, outcomes and decisions on bundles made by code.
+#include "analysis/analyze.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/synthetic_bundle.h"
+
+namespace assay {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Findings analyzed(SyntheticBundle& bundle) {
+  AnalysisOptions options;
+  options.resamples = 2000;
+  return *analyze(bundle.build(), options, nullptr);
+}
+
+const Contrast& only(const std::vector<Contrast>& contrasts) {
+  EXPECT_EQ(contrasts.size(), 1u);
+  return contrasts.at(0);
+}
+
+TEST(Analyze, FindsAPlantedFivePercent) {
+  SyntheticBundle bundle(1);
+  bundle.add({.arm = "eager"});
+  bundle.add({.arm = "static", .mean_ms = 10.5});
+  const Findings findings = analyzed(bundle);
+  const Contrast& contrast = only(findings.contrasts);
+  EXPECT_EQ(contrast.verdict, Verdict::kSlower);
+  EXPECT_NEAR(contrast.ratio, 1.05, 0.02);
+  EXPECT_TRUE(contrast.ratio_interval->contains(1.05));
+  EXPECT_GT(*contrast.cohen_d, 0);
+  EXPECT_GT(contrast.rank->a, 0.5);
+  EXPECT_EQ(findings.decisions.at(0).kind, Decision::Kind::kBest);
+  EXPECT_EQ(findings.decisions.at(0).arm, "eager");
+  EXPECT_NEAR(*findings.decisions.at(0).ratio, 1 / contrast.ratio, 1e-12);
+}
+
+TEST(Analyze, CallsArmsOfOneSpeedEquivalentOnlyWhenTheDataShowIt) {
+  SyntheticBundle precise(2);
+  precise.add({.arm = "eager", .noise = 0.01});
+  precise.add({.arm = "static", .noise = 0.01});
+  EXPECT_EQ(only(analyzed(precise).contrasts).verdict, Verdict::kEquivalent);
+  SyntheticBundle noisy(2);
+  noisy.add({.arm = "eager", .noise = 0.3});
+  noisy.add({.arm = "static", .noise = 0.3});
+  const Findings findings = analyzed(noisy);
+  EXPECT_EQ(only(findings.contrasts).verdict, Verdict::kInconclusive);
+  EXPECT_EQ(findings.decisions.at(0).kind, Decision::Kind::kUndecided);
+}
+
+TEST(Analyze, CombinesStrataOfOnePhaseByTheGeometricMeanOfRatios) {
+  SyntheticBundle bundle(3);
+  const double base[] = {1, 100};  // pooled milliseconds would see the long prompt alone
+  for (const double mean : base) {
+    const std::string scenario = mean == 1 ? "single_micro" : "single_long";
+    bundle.add({.arm = "eager", .scenario = scenario, .mean_ms = mean, .noise = 0.01});
+    bundle.add(
+        {.arm = "static", .scenario = scenario, .mean_ms = mean == 1 ? 0.5 : 200, .noise = 0.01});
+  }
+  const Findings findings = analyzed(bundle);
+  const Contrast& all = only(findings.combined);
+  EXPECT_EQ(all.strata, 2);
+  EXPECT_NEAR(all.ratio, 1, 0.01);
+  EXPECT_EQ(all.verdict, Verdict::kEquivalent);
+  EXPECT_EQ(all.stratum_verdicts.at(Verdict::kFaster), 1);
+  EXPECT_EQ(all.stratum_verdicts.at(Verdict::kSlower), 1);
+}
+
+TEST(Analyze, NeverCombinesPhases) {
+  SyntheticBundle bundle(4);
+  for (const Phase phase : kPhases) {
+    bundle.add({.arm = "eager", .phase = phase});
+    bundle.add({.arm = "static", .phase = phase});
+  }
+  const Findings findings = analyzed(bundle);
+  ASSERT_EQ(findings.combined.size(), 3u);
+  for (const Contrast& combined : findings.combined) EXPECT_EQ(combined.strata, 1);
+}
+
+TEST(Analyze, ReportsCrashRatesInsteadOfTheSurvivorsSpeed) {
+  SyntheticBundle bundle(5);
+  bundle.add({.arm = "eager"});
+  const auto cell = bundle.add({.arm = "static", .mean_ms = 0.02});
+  for (int i = 6; i < 30; ++i) bundle.lose(cell, i, RowStatus::kCrash, "SIGSEGV");
+  const Findings findings = analyzed(bundle);
+  EXPECT_THAT(findings.contrasts, IsEmpty());
+  EXPECT_THAT(findings.combined, IsEmpty());
+  ASSERT_EQ(findings.not_comparable.size(), 1u);
+  EXPECT_THAT(findings.not_comparable[0].reasons, ElementsAre("static: lost 24 of 30 rows"));
+  const auto& outcomes = findings.outcomes;
+  ASSERT_EQ(outcomes.size(), 4u);  // two arms of the phase, then of the stratum
+  EXPECT_EQ(outcomes[1].arm, "static");
+  EXPECT_EQ(outcomes[1].failed, 24);
+  EXPECT_NEAR(outcomes[1].failed_interval->low, 0.6269, 1e-4);
+  EXPECT_EQ(outcomes[1].by_error_class.at("SIGSEGV"), 24);
+  EXPECT_EQ(findings.decisions.at(0).kind, Decision::Kind::kOnlyOne);
+  EXPECT_THAT(findings.decisions.at(0).left_out, ElementsAre("static"));
+}
+
+TEST(Analyze, LeavesAnArmThatFailedParityOutOfContrastsAndMarksIt) {
+  SyntheticBundle bundle(6);
+  bundle.add({.arm = "eager"});
+  const auto cell = bundle.add({.arm = "static", .mean_ms = 5});
+  bundle.raw().parity[cell] = {{"passed", false}};
+  const Findings findings = analyzed(bundle);
+  EXPECT_THAT(findings.contrasts, IsEmpty());
+  EXPECT_THAT(findings.not_comparable.at(0).reasons, ElementsAre("static: parity failed"));
+  EXPECT_TRUE(findings.latencies.at(1).parity_failed);
+  EXPECT_TRUE(findings.latencies.at(1).mean);
+  EXPECT_EQ(findings.decisions.at(0).arm, "eager");
+}
+
+TEST(Analyze, ListsStrataThatAreNotPaired) {
+  SyntheticBundle bundle(7);
+  bundle.add({.arm = "eager"});
+  bundle.add({.arm = "static", .scenario = "single_long"});
+  bundle.add({.arm = "eager", .scenario = "single_short", .repetitions = 4});
+  bundle.add({.arm = "static", .scenario = "single_short"});
+  bundle.add({.arm = "eager", .scenario = "stress_single", .prompt_tokens = 400});
+  bundle.add({.arm = "static", .scenario = "stress_single", .prompt_tokens = 390});
+  const Findings findings = analyzed(bundle);
+  EXPECT_THAT(findings.contrasts, IsEmpty());
+  std::string reasons;
+  for (const auto& entry : findings.not_comparable) reasons += entry.reasons.at(0);
+  EXPECT_THAT(reasons, HasSubstr("this arm was not measured here"));
+  EXPECT_THAT(reasons, HasSubstr("the baseline was not measured here"));
+  EXPECT_THAT(reasons, HasSubstr("eager: 4 warm ok rows, needs 5"));
+  EXPECT_THAT(reasons, HasSubstr("different prompts"));
+}
+
+TEST(Analyze, KeepsColdSamplesOutOfTheLatency) {
+  SyntheticBundle bundle(8);
+  bundle.add({.arm = "eager", .noise = 0.01, .warmup = 3, .cold_factor = 10});
+  const Findings findings = analyzed(bundle);
+  const Latency& latency = findings.latencies.at(0);
+  EXPECT_EQ(latency.n, 30);
+  EXPECT_EQ(latency.cold_n, 3);
+  EXPECT_NEAR(*latency.mean, 10, 0.1);
+  EXPECT_NEAR(*latency.cold_median, 100, 3);
+  EXPECT_GT(*latency.mean_with_cold, 17);
+  EXPECT_NEAR(*latency.tokens_per_s, 1000 / *latency.mean, 1e-9);
+  EXPECT_EQ(findings.outcomes.at(0).attempted, 33);
+}
+
+TEST(Analyze, LeavesOutPercentilesThatTheSampleIsTooSmallFor) {
+  SyntheticBundle bundle(9);
+  bundle.add({.arm = "eager", .repetitions = 30});
+  bundle.add({.arm = "static", .repetitions = 9});
+  const Findings findings = analyzed(bundle);
+  EXPECT_TRUE(findings.latencies.at(0).p95);
+  EXPECT_FALSE(findings.latencies.at(0).p99);
+  EXPECT_FALSE(findings.latencies.at(1).p90);
+  EXPECT_TRUE(findings_to_json(findings)["latencies"][1]["p90_ms"].is_null());
+}
+
+TEST(Analyze, IgnoresAnArmThatTheStudyAddsForTheOthersIntervals) {
+  const auto interval_of_eager = [](bool third) {
+    SyntheticBundle bundle(10);
+    bundle.add({.arm = "eager"});
+    bundle.add({.arm = "static"});
+    if (third) bundle.add({.arm = "another"});
+    return *analyzed(bundle).latencies.at(0).mean_interval;
+  };
+  EXPECT_EQ(interval_of_eager(false), interval_of_eager(true));
+}
+
+TEST(Analyze, GivesTheSameFindingsOnAnyNumberOfThreads) {
+  SyntheticBundle bundle(11);
+  bundle.add({.arm = "eager", .spike_rate = 0.1, .warmup = 3});
+  bundle.add({.arm = "static", .spike_rate = 0.1, .warmup = 3});
+  ThreadPool pool(3);
+  const Bundle built = bundle.build();
+  EXPECT_EQ(findings_to_json(*analyze(built, {}, nullptr)),
+            findings_to_json(*analyze(built, {}, &pool)));
+}
+
+TEST(Analyze, OrdersStrataByPromptLengthAndArmsByTheStudy) {
+  SyntheticBundle bundle(12);
+  bundle.add({.arm = "static", .scenario = "single_long", .prompt_tokens = 200});
+  bundle.add({.arm = "eager", .scenario = "single_long", .prompt_tokens = 200});
+  bundle.add({.arm = "eager", .scenario = "single_micro", .prompt_tokens = 10});
+  bundle.add({.arm = "static", .scenario = "single_micro", .prompt_tokens = 10});
+  const Findings findings = analyzed(bundle);
+  EXPECT_EQ(findings.strata.at(0).scenario, "single_micro");
+  EXPECT_EQ(findings.latencies.at(0).arm, "eager");
+  EXPECT_EQ(findings.study.baseline, "eager");
+}
+
+TEST(Analyze, SurvivesABundleWithoutRowsOrStudy) {
+  Bundle bundle;
+  bundle.manifest = Json::object();
+  bundle.environment = Json::object();
+  const auto findings = analyze(bundle, {}, nullptr);
+  ASSERT_TRUE(findings);
+  EXPECT_EQ(findings->named.at(0).kind, "incomplete");
+  EXPECT_EQ(findings->named.at(1).kind, "no_rows");
+}
+
+TEST(Analyze, RefusesAParityRecordWithoutAVerdict) {
+  SyntheticBundle bundle(13);
+  const auto cell = bundle.add({.arm = "eager"});
+  bundle.raw().parity[cell] = {{"passed", "yes"}};
+  const auto findings = analyze(bundle.build(), {}, nullptr);
+  ASSERT_FALSE(findings);
+  EXPECT_EQ(findings.error().kind, ErrorKind::kBadInput);
+  EXPECT_THAT(findings.error().message, HasSubstr("parity.json"));
+}
+
+TEST(Analyze, ConstantLatenciesGiveNoTestAndNoVerdict) {
+  SyntheticBundle bundle(14);
+  bundle.add({.arm = "eager", .noise = 0});
+  bundle.add({.arm = "static", .noise = 0});
+  const Contrast contrast = only(analyzed(bundle).contrasts);
+  EXPECT_FALSE(contrast.test);
+  EXPECT_FALSE(contrast.ratio_interval);
+  EXPECT_FALSE(contrast.cohen_d);
+  EXPECT_EQ(contrast.verdict, Verdict::kInconclusive);
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,122 @@
+// Every arm against the baseline: by stratum, combined over a phase's strata, and the strata where
+// no comparison can be made.
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/contrast.h"
+#include "analysis/describe.h"
+#include "stats/power.h"
+#include "stats/ratio.h"
+
+namespace assay {
+namespace {
+
+std::vector<std::string> reasons_between(const Samples& samples, const Group* group,
+                                         const Group* base, const AnalysisOptions& options) {
+  if (base == nullptr) return {"unpaired: the baseline was not measured here"};
+  if (group == nullptr) return {"unpaired: this arm was not measured here"};
+  std::vector<std::string> reasons;
+  for (const Group* one : {group, base}) {
+    for (const std::string& reason : reasons_against(*one, options)) {
+      reasons.push_back(fmt::format("{}: {}", samples.arms[one->arm], reason));
+    }
+  }
+  if (reasons.empty() && !same_prompts(*group, *base)) {
+    reasons.emplace_back("unpaired: the arms answered different prompts");
+  }
+  return reasons;
+}
+
+size_t index_in(const Samples& samples, const Group& group) {
+  return static_cast<size_t>(&group - samples.groups.data());
+}
+
+// The contrasts of one arm in one phase as one figure; `parts` isn't empty.
+Contrast combine(const Samples& samples, const Resampled& resampled,
+                 const std::vector<const Contrast*>& parts, const AnalysisOptions& options) {
+  Contrast all;
+  all.phase = parts[0]->phase;
+  all.arm = parts[0]->arm;
+  all.baseline = parts[0]->baseline;
+  all.strata = static_cast<int64_t>(parts.size());
+  const auto arm_index =
+      static_cast<size_t>(std::ranges::find(samples.arms, all.arm) - samples.arms.begin());
+  std::vector<stats::StratumMoments> moments;
+  std::vector<stats::RatioPair> pairs;
+  double log_ratio = 0;
+  double log_median_ratio = 0;
+  for (const Contrast* part : parts) {
+    const Group& group = *samples.find(*part->stratum, arm_index);
+    const Group& base = *samples.find(*part->stratum, 0);
+    all.n_arm += part->n_arm;
+    all.n_baseline += part->n_baseline;
+    ++all.stratum_verdicts[part->verdict];
+    log_ratio += std::log(part->ratio) / static_cast<double>(parts.size());
+    log_median_ratio += std::log(*part->median_ratio) / static_cast<double>(parts.size());
+    moments.push_back({*stats::moments(group.warm_ms), *stats::moments(base.warm_ms)});
+    const auto& of_arm = resampled[index_in(samples, group)];
+    const auto& of_base = resampled[index_in(samples, base)];
+    if (of_arm && of_base) pairs.push_back({&*of_arm, &*of_base});
+  }
+  all.ratio = std::exp(log_ratio);
+  all.median_ratio = std::exp(log_median_ratio);
+  if (pairs.size() == parts.size()) {
+    all.ratio_interval = stats::ratio_interval(pairs, bootstrap_options(options));
+  }
+  const auto combined = stats::combined_log_ratio(moments);
+  if (!combined) return all;
+  all.test = stats::log_ratio_test(*combined);
+  const double log_margin = std::log1p(options.margin);
+  all.tost = stats::tost(combined->estimate, combined->error, -log_margin, log_margin);
+  const auto smallest =
+      stats::minimum_detectable_difference(combined->error, options.alpha, options.power);
+  if (smallest) all.minimum_detectable = std::expm1(*smallest);
+  return all;
+}
+
+void combine_phase(const Samples& samples, const Resampled& resampled, Phase phase,
+                   Findings& findings) {
+  const size_t first = findings.combined.size();
+  for (const std::string& arm : samples.arms) {
+    std::vector<const Contrast*> parts;
+    for (const Contrast& contrast : findings.contrasts) {
+      if (contrast.phase == phase && contrast.arm == arm) parts.push_back(&contrast);
+    }
+    if (parts.empty()) continue;
+    findings.combined.push_back(combine(samples, resampled, parts, findings.options));
+  }
+  std::vector<Contrast*> family;
+  for (size_t i = first; i < findings.combined.size(); ++i) {
+    family.push_back(&findings.combined[i]);
+  }
+  adjust_and_judge(family, findings.options);
+}
+
+}  // namespace
+
+void contrast_with_baseline(const Samples& samples, const Resampled& resampled,
+                            Findings& findings) {
+  for (size_t stratum = 0; stratum < samples.strata.size(); ++stratum) {
+    const Group* base = samples.find(stratum, 0);
+    for (size_t arm = 1; arm < samples.arms.size(); ++arm) {
+      const Group* group = samples.find(stratum, arm);
+      auto reasons = reasons_between(samples, group, base, findings.options);
+      if (!reasons.empty()) {
+        findings.not_comparable.push_back({stratum, samples.arms[arm], std::move(reasons)});
+        continue;
+      }
+      findings.contrasts.push_back(contrast_pair(samples, resampled, index_in(samples, *group),
+                                                 index_in(samples, *base), findings.options));
+    }
+  }
+  for (const Phase phase : kPhases) {
+    std::vector<Contrast*> family;
+    for (Contrast& contrast : findings.contrasts) {
+      if (contrast.phase == phase) family.push_back(&contrast);
+    }
+    adjust_and_judge(family, findings.options);
+    combine_phase(samples, resampled, phase, findings);
+  }
+}
+
+}  // namespace assay

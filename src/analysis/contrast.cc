@@ -1,0 +1,118 @@
+// One pair of arms on one stratum, and the family it belongs to.
+#include "analysis/contrast.h"
+
+#include <set>
+
+#include "analysis/describe.h"
+#include "stats/effect.h"
+#include "stats/multiple.h"
+#include "stats/power.h"
+
+namespace assay {
+namespace {
+
+void add_mean_tests(const stats::Moments& arm, const stats::Moments& base,
+                    const AnalysisOptions& options, Contrast& contrast) {
+  contrast.test = stats::welch_t(arm, base);
+  contrast.tost = stats::tost_ratio(arm, base, 1 / (1 + options.margin), 1 + options.margin);
+  contrast.cohen_d = stats::cohen_d(arm, base);
+  contrast.hedges_g = stats::hedges_g(arm, base);
+  const auto error = stats::welch_standard_error(arm, base);
+  if (!error) return;
+  const auto t = stats::student_t_quantile(1 - (1 - options.confidence) / 2, error->df);
+  if (t) {
+    const double difference = arm.mean - base.mean;
+    contrast.difference_interval_ms =
+        stats::Interval{difference - *t * error->value, difference + *t * error->value};
+  }
+  const auto smallest = stats::minimum_detectable_difference(*error, options.alpha, options.power);
+  if (smallest) contrast.minimum_detectable = *smallest / base.mean;
+}
+
+std::set<std::pair<std::string, int64_t>> prompts(const Group& group) {
+  std::set<std::pair<std::string, int64_t>> all;
+  for (const Row* row : group.warm) all.emplace(row->prompt_id, row->prompt_tokens);
+  return all;
+}
+
+// Adjusts the values of the family that have one.
+template <typename Raw, typename Adjusted>
+void adjust(const std::vector<Contrast*>& family, const Raw& raw, const Adjusted& adjusted) {
+  std::vector<double> p_values;
+  for (const Contrast* contrast : family) {
+    if (raw(*contrast)) p_values.push_back(raw(*contrast)->p);
+  }
+  const std::vector<double> holm = stats::holm(p_values);
+  size_t next = 0;
+  for (Contrast* contrast : family) {
+    if (raw(*contrast)) adjusted(*contrast) = holm[next++];
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> reasons_against(const Group& group, const AnalysisOptions& options) {
+  std::vector<std::string> reasons;
+  const int64_t failed = group.failed();
+  if (failed > 0) {
+    reasons.push_back(fmt::format("lost {} of {} rows", failed, group.rows.size()));
+  }
+  if (group.parity_failed) reasons.emplace_back("parity failed");
+  if (static_cast<int64_t>(group.warm.size()) < options.minimum_rows) {
+    reasons.push_back(
+        fmt::format("{} warm ok rows, needs {}", group.warm.size(), options.minimum_rows));
+  }
+  return reasons;
+}
+
+bool same_prompts(const Group& a, const Group& b) {
+  return prompts(a) == prompts(b);
+}
+
+Verdict judge(const Contrast& contrast, const AnalysisOptions& options) {
+  if (contrast.tost_p_holm && *contrast.tost_p_holm < options.alpha) return Verdict::kEquivalent;
+  if (!contrast.p_holm || *contrast.p_holm >= options.alpha) return Verdict::kInconclusive;
+  if (!contrast.ratio_interval || contrast.ratio_interval->contains(1)) {
+    return Verdict::kInconclusive;
+  }
+  return contrast.ratio < 1 ? Verdict::kFaster : Verdict::kSlower;
+}
+
+Contrast contrast_pair(const Samples& samples, const Resampled& resampled, size_t arm,
+                       size_t baseline, const AnalysisOptions& options) {
+  const Group& group = samples.groups[arm];
+  const Group& base = samples.groups[baseline];
+  Contrast contrast;
+  contrast.phase = samples.strata[group.stratum].phase;
+  contrast.stratum = group.stratum;
+  contrast.arm = samples.arms[group.arm];
+  contrast.baseline = samples.arms[base.arm];
+  contrast.n_arm = static_cast<int64_t>(group.warm.size());
+  contrast.n_baseline = static_cast<int64_t>(base.warm.size());
+  const double mean = *stats::mean(group.warm_ms);
+  const double base_mean = *stats::mean(base.warm_ms);
+  contrast.ratio = mean / base_mean;
+  contrast.difference_ms = mean - base_mean;
+  contrast.median_ratio = *stats::median(group.sorted_ms) / *stats::median(base.sorted_ms);
+  if (resampled[arm] && resampled[baseline]) {
+    const stats::RatioPair pair[] = {{&*resampled[arm], &*resampled[baseline]}};
+    contrast.ratio_interval = stats::ratio_interval(pair, bootstrap_options(options));
+  }
+  contrast.rank = stats::mann_whitney(group.warm_ms, base.warm_ms);
+  const auto of_arm = stats::moments(group.warm_ms);
+  const auto of_base = stats::moments(base.warm_ms);
+  if (of_arm && of_base) add_mean_tests(*of_arm, *of_base, options, contrast);
+  return contrast;
+}
+
+void adjust_and_judge(std::vector<Contrast*>& family, const AnalysisOptions& options) {
+  adjust(
+      family, [](const Contrast& c) -> const auto& { return c.test; },
+      [](Contrast & c) -> auto& { return c.p_holm; });
+  adjust(
+      family, [](const Contrast& c) -> const auto& { return c.tost; },
+      [](Contrast & c) -> auto& { return c.tost_p_holm; });
+  for (Contrast* contrast : family) contrast->verdict = judge(*contrast, options);
+}
+
+}  // namespace assay

@@ -1,0 +1,38 @@
+// Arms against the baseline and against one another: comparability, tests, verdicts, decisions.
+#pragma once
+
+#include <vector>
+
+#include "analysis/samples.h"
+#include "stats/bootstrap.h"
+
+namespace assay {
+
+using Resampled = std::vector<std::optional<stats::ResampledMean>>;  // in the groups' order
+
+// Why this group can't be contrasted with any other; empty: it can.
+std::vector<std::string> reasons_against(const Group& group, const AnalysisOptions& options);
+
+// Whether the warm rows of both answered the same prompts.
+bool same_prompts(const Group& a, const Group& b);
+
+// The difference rule: equivalent if the adjusted TOST says so, else faster or slower if the
+// adjusted test does and the bootstrap interval excludes 1, else inconclusive.
+Verdict judge(const Contrast& contrast, const AnalysisOptions& options);
+
+// Fills contrasts, combined and not_comparable.
+void contrast_with_baseline(const Samples& samples, const Resampled& resampled, Findings& findings);
+
+// The stratum's arm with the lowest mean against each other comparable arm, Holm-adjusted over all
+// such pairs of the phase.
+std::vector<Decision> decide(const Samples& samples, const Resampled& resampled,
+                             const AnalysisOptions& options);
+
+// Figures of one pair on one stratum, not yet adjusted or judged. Indexes of groups.
+Contrast contrast_pair(const Samples& samples, const Resampled& resampled, size_t arm,
+                       size_t baseline, const AnalysisOptions& options);
+
+// Holm within this family, separately for the difference and for the equivalence; then judges.
+void adjust_and_judge(std::vector<Contrast*>& family, const AnalysisOptions& options);
+
+}  // namespace assay

@@ -1,0 +1,134 @@
+// Description of groups: outcomes and latencies.
+#include "analysis/describe.h"
+
+#include "stats/summary.h"
+
+namespace assay {
+namespace {
+
+constexpr double kTrimmedShare = 0.1;
+
+// FNV-1a, 64 bits: a stream number for a name.
+uint64_t stream_of(const Stratum& stratum, const std::string& arm) {
+  const std::string name =
+      fmt::format("{}\n{}\n{}\n{}\n{}\n{}", phase_name(stratum.phase), stratum.model,
+                  stratum.scenario, stratum.new_tokens, stratum.batch, arm);
+  uint64_t hash = 0xCBF29CE484222325ull;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ull;
+  return hash;
+}
+
+void count(Outcome& outcome, const Group& group) {
+  for (const Row* row : group.rows) {
+    ++outcome.attempted;
+    if (row->status == RowStatus::kOk) continue;
+    ++outcome.failed;
+    ++outcome.by_status[std::string(row_status_name(row->status))];
+    if (!row->error_class.empty()) ++outcome.by_error_class[row->error_class];
+  }
+}
+
+// Tokens over time: the harmonic mean of the rows' rates, each row's work weighing the same.
+std::optional<double> tokens_per_s(const Group& group) {
+  double seconds_a_token = 0;
+  for (const Row* row : group.warm) {
+    if (!row->tokens_per_s || !(*row->tokens_per_s > 0)) return std::nullopt;
+    seconds_a_token += 1 / *row->tokens_per_s;
+  }
+  if (group.warm.empty()) return std::nullopt;
+  return static_cast<double>(group.warm.size()) / seconds_a_token;
+}
+
+void describe_cold(const Group& group, Latency& latency) {
+  std::vector<double> cold;
+  for (const Row* row : group.timed) {
+    if (row->cold) cold.push_back(*row->latency_ms);
+  }
+  latency.cold_n = static_cast<int64_t>(cold.size());
+  latency.cold_median = stats::median(stats::sorted(cold));
+  if (!cold.empty()) latency.cold_max = *std::ranges::max_element(cold);
+  latency.mean_with_cold = stats::mean(latencies_ms(group.timed));
+}
+
+}  // namespace
+
+std::vector<Outcome> describe_outcomes(const Samples& samples, const AnalysisOptions& options) {
+  std::map<std::pair<Phase, size_t>, Outcome> phases;
+  std::vector<Outcome> strata;
+  for (const Group& group : samples.groups) {
+    const Phase phase = samples.strata[group.stratum].phase;
+    Outcome& whole = phases[{phase, group.arm}];
+    Outcome part;
+    for (Outcome* outcome : {&whole, &part}) {
+      outcome->phase = phase;
+      outcome->arm = samples.arms[group.arm];
+      count(*outcome, group);
+    }
+    part.stratum = group.stratum;
+    strata.push_back(std::move(part));
+  }
+  std::vector<Outcome> all;
+  for (auto& [key, outcome] : phases) all.push_back(std::move(outcome));
+  for (Outcome& outcome : strata) all.push_back(std::move(outcome));
+  for (Outcome& outcome : all) {
+    outcome.failed_interval =
+        stats::wilson_interval(outcome.failed, outcome.attempted, options.confidence);
+  }
+  return all;
+}
+
+stats::BootstrapOptions bootstrap_options(const AnalysisOptions& options) {
+  return {.resamples = options.resamples,
+          .seed = options.seed,
+          .confidence = options.confidence,
+          .method = stats::BootstrapMethod::kBca};
+}
+
+std::vector<std::optional<stats::ResampledMean>> resample_groups(const Samples& samples,
+                                                                 const AnalysisOptions& options,
+                                                                 ThreadPool* pool) {
+  std::vector<std::optional<stats::ResampledMean>> resampled;
+  resampled.reserve(samples.groups.size());
+  for (const Group& group : samples.groups) {
+    const uint64_t stream = stream_of(samples.strata[group.stratum], samples.arms[group.arm]);
+    resampled.push_back(
+        stats::resample_mean(group.warm_ms, bootstrap_options(options), stream, pool));
+  }
+  return resampled;
+}
+
+std::vector<Latency> describe_latencies(
+    const Samples& samples, const std::vector<std::optional<stats::ResampledMean>>& resampled,
+    const AnalysisOptions& options) {
+  std::vector<Latency> all;
+  for (size_t g = 0; g < samples.groups.size(); ++g) {
+    const Group& group = samples.groups[g];
+    const std::vector<double>& order = group.sorted_ms;
+    Latency latency;
+    latency.stratum = group.stratum;
+    latency.arm = samples.arms[group.arm];
+    latency.parity_failed = group.parity_failed;
+    latency.n = static_cast<int64_t>(order.size());
+    latency.mean = stats::mean(group.warm_ms);
+    if (resampled[g]) {
+      latency.mean_interval = stats::mean_interval(*resampled[g], bootstrap_options(options));
+    }
+    latency.median = stats::median(order);
+    latency.sd = stats::standard_deviation(group.warm_ms);
+    latency.mad = stats::median_absolute_deviation(order);
+    latency.trimmed_mean = stats::trimmed_mean(order, kTrimmedShare);
+    latency.p90 = stats::percentile(order, 0.90);
+    latency.p95 = stats::percentile(order, 0.95);
+    latency.p99 = stats::percentile(order, 0.99);
+    if (!order.empty()) {
+      latency.min = order.front();
+      latency.max = order.back();
+    }
+    latency.tokens_per_s = tokens_per_s(group);
+    describe_cold(group, latency);
+    all.push_back(std::move(latency));
+  }
+  return all;
+}
+
+}  // namespace assay

@@ -1,0 +1,28 @@
+// Description of groups: what became of the attempts, and the latencies of those that count.
+#pragma once
+
+#include <vector>
+
+#include "analysis/samples.h"
+#include "stats/bootstrap.h"
+
+namespace assay {
+
+// By phase and arm first, then by stratum and arm.
+std::vector<Outcome> describe_outcomes(const Samples& samples, const AnalysisOptions& options);
+
+// One resampled mean a group, in the groups' order; absent where the group is too small or
+// constant. The random stream is that of stratum and arm by name: another arm in the study changes
+// no other arm's interval.
+std::vector<std::optional<stats::ResampledMean>> resample_groups(const Samples& samples,
+                                                                 const AnalysisOptions& options,
+                                                                 ThreadPool* pool);
+
+// In the groups' order.
+std::vector<Latency> describe_latencies(
+    const Samples& samples, const std::vector<std::optional<stats::ResampledMean>>& resampled,
+    const AnalysisOptions& options);
+
+stats::BootstrapOptions bootstrap_options(const AnalysisOptions& options);
+
+}  // namespace assay

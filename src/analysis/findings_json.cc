@@ -1,0 +1,209 @@
+// Findings as JSON: analysis/findings.json of a bundle. Absent values are null.
+#include "analysis/findings.h"
+#include "base/files.h"
+
+namespace assay {
+namespace {
+
+template <typename T>
+Json optional(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json interval_json(const std::optional<stats::Interval>& interval) {
+  if (!interval) return nullptr;
+  return Json::array({interval->low, interval->high});
+}
+
+Json options_json(const AnalysisOptions& o) {
+  return {{"margin", o.margin},
+          {"alpha", o.alpha},
+          {"confidence", o.confidence},
+          {"power", o.power},
+          {"resamples", o.resamples},
+          {"seed", o.seed},
+          {"minimum_rows", o.minimum_rows},
+          {"cold_factor", o.cold_factor},
+          {"notable", o.notable}};
+}
+
+Json study_json(const StudySummary& s) {
+  return {{"name", s.name},
+          {"baseline", s.baseline},
+          {"arms", s.arms},
+          {"order", s.order.empty() ? Json(nullptr) : Json(s.order)},
+          {"seed", optional(s.seed)},
+          {"warmup", optional(s.warmup)},
+          {"repetitions", optional(s.repetitions)},
+          {"started_at", s.started_at.empty() ? Json(nullptr) : Json(s.started_at)},
+          {"complete", s.complete},
+          {"rows", s.rows}};
+}
+
+Json stratum_json(const Stratum& s) {
+  return {{"phase", phase_name(s.phase)},
+          {"model", s.model},
+          {"scenario", s.scenario},
+          {"new_tokens", s.new_tokens},
+          {"batch", s.batch}};
+}
+
+// The stratum's members, or the phase alone, in front of what is said about it.
+Json place_json(const Findings& f, std::optional<Phase> phase, std::optional<size_t> stratum) {
+  if (stratum) return stratum_json(f.strata[*stratum]);
+  return {{"phase", phase ? Json(phase_name(*phase)) : Json(nullptr)}};
+}
+
+Json outcome_json(const Findings& f, const Outcome& o) {
+  Json json = place_json(f, o.phase, o.stratum);
+  json.update({{"arm", o.arm},
+               {"attempted", o.attempted},
+               {"failed", o.failed},
+               {"failed_rate_interval", interval_json(o.failed_interval)},
+               {"by_status", o.by_status},
+               {"by_error_class", o.by_error_class}});
+  return json;
+}
+
+Json latency_json(const Findings& f, const Latency& l) {
+  Json json = place_json(f, std::nullopt, l.stratum);
+  json.update({{"arm", l.arm},
+               {"parity_failed", l.parity_failed},
+               {"n", l.n},
+               {"mean_ms", optional(l.mean)},
+               {"mean_interval_ms", interval_json(l.mean_interval)},
+               {"median_ms", optional(l.median)},
+               {"sd_ms", optional(l.sd)},
+               {"mad_ms", optional(l.mad)},
+               {"trimmed_mean_ms", optional(l.trimmed_mean)},
+               {"min_ms", optional(l.min)},
+               {"p90_ms", optional(l.p90)},
+               {"p95_ms", optional(l.p95)},
+               {"p99_ms", optional(l.p99)},
+               {"max_ms", optional(l.max)},
+               {"tokens_per_s", optional(l.tokens_per_s)},
+               {"cold_n", l.cold_n},
+               {"cold_median_ms", optional(l.cold_median)},
+               {"cold_max_ms", optional(l.cold_max)},
+               {"mean_with_cold_ms", optional(l.mean_with_cold)}});
+  return json;
+}
+
+Json test_json(const std::optional<stats::TestResult>& test, const std::optional<double>& p_holm) {
+  if (!test) return nullptr;
+  return {{"t", test->statistic},
+          {"df", optional(test->df)},
+          {"p", test->p},
+          {"ln_p", test->log_p},
+          {"p_holm", optional(p_holm)}};
+}
+
+Json rank_json(const std::optional<stats::RankTest>& rank) {
+  if (!rank) return nullptr;
+  return {{"u", rank->u},
+          {"a", rank->a},
+          {"p", rank->p},
+          {"ln_p", rank->log_p},
+          {"exact", rank->exact}};
+}
+
+Json contrast_json(const Findings& f, const Contrast& c) {
+  Json verdicts = Json::object();
+  for (const auto& [verdict, count] : c.stratum_verdicts) verdicts[verdict_name(verdict)] = count;
+  Json json = place_json(f, c.phase, c.stratum);
+  json.update({{"arm", c.arm},
+               {"baseline", c.baseline},
+               {"strata", c.strata},
+               {"n_arm", c.n_arm},
+               {"n_baseline", c.n_baseline},
+               {"verdict", verdict_name(c.verdict)},
+               {"ratio", c.ratio},
+               {"ratio_interval", interval_json(c.ratio_interval)},
+               {"median_ratio", optional(c.median_ratio)},
+               {"difference_ms", optional(c.difference_ms)},
+               {"difference_interval_ms", interval_json(c.difference_interval_ms)},
+               {"test", test_json(c.test, c.p_holm)},
+               {"equivalence", test_json(c.tost, c.tost_p_holm)},
+               {"cohen_d", optional(c.cohen_d)},
+               {"hedges_g", optional(c.hedges_g)},
+               {"mann_whitney", rank_json(c.rank)},
+               {"minimum_detectable_share", optional(c.minimum_detectable)}});
+  if (!c.stratum) json["stratum_verdicts"] = std::move(verdicts);
+  return json;
+}
+
+Json not_comparable_json(const Findings& f, const NotComparable& n) {
+  Json json = place_json(f, std::nullopt, n.stratum);
+  json.update({{"arm", n.arm}, {"reasons", n.reasons}});
+  return json;
+}
+
+Json finding_json(const Findings& f, const Finding& finding) {
+  Json json = {{"kind", finding.kind},
+               {"severity", finding.severity == Severity::kWarning ? "warning" : "note"}};
+  json.update(place_json(f, finding.phase, finding.stratum));
+  json.update({{"arm", finding.arm.empty() ? Json(nullptr) : Json(finding.arm)},
+               {"text", finding.text},
+               {"rows", Json::array()}});
+  for (const auto& [cell, repetitions] : finding.rows) {
+    json["rows"].push_back({{"cell_id", cell}, {"repetitions", repetitions}});
+  }
+  return json;
+}
+
+Json decision_json(const Findings& f, const Decision& d) {
+  Json json = place_json(f, std::nullopt, d.stratum);
+  json.update({{"decision", decision_name(d.kind)},
+               {"arm", d.arm.empty() ? Json(nullptr) : Json(d.arm)},
+               {"tied", d.tied},
+               {"runner_up", d.runner_up.empty() ? Json(nullptr) : Json(d.runner_up)},
+               {"ratio", optional(d.ratio)},
+               {"ratio_interval", interval_json(d.ratio_interval)},
+               {"left_out", d.left_out}});
+  return json;
+}
+
+template <typename T, typename Member>
+Json list(const Findings& f, const std::vector<T>& items, const Member& member) {
+  Json array = Json::array();
+  for (const T& item : items) array.push_back(member(f, item));
+  return array;
+}
+
+}  // namespace
+
+std::string_view verdict_name(Verdict verdict) {
+  constexpr std::array<std::string_view, 4> kNames = {"faster", "slower", "equivalent",
+                                                      "inconclusive"};
+  return kNames[static_cast<size_t>(verdict)];
+}
+
+std::string_view decision_name(Decision::Kind kind) {
+  constexpr std::array<std::string_view, 5> kNames = {"best", "no_difference", "undecided",
+                                                      "only_one", "none"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+Json findings_to_json(const Findings& f) {
+  Json identity = Json::object();
+  for (const auto& [key, value] : f.identity) identity[key] = value;
+  return {{"schema_version", kFindingsSchemaVersion},
+          {"identity", std::move(identity)},
+          {"study", study_json(f.study)},
+          {"options", options_json(f.options)},
+          {"outcomes", list(f, f.outcomes, outcome_json)},
+          {"latencies", list(f, f.latencies, latency_json)},
+          {"contrasts", list(f, f.contrasts, contrast_json)},
+          {"combined", list(f, f.combined, contrast_json)},
+          {"not_comparable", list(f, f.not_comparable, not_comparable_json)},
+          {"findings", list(f, f.named, finding_json)},
+          {"decisions", list(f, f.decisions, decision_json)}};
+}
+
+Status write_findings(const Findings& findings, const std::filesystem::path& folder) {
+  ASSAY_CHECK(disk().make_folder(folder / "analysis"));
+  return write_file(folder / "analysis" / "findings.json",
+                    to_json_text(findings_to_json(findings)));
+}
+
+}  // namespace assay

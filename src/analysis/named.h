@@ -1,0 +1,53 @@
+// Named findings: each function looks for one kind of defect and names the rows behind it.
+#pragma once
+
+#include <vector>
+
+#include "analysis/samples.h"
+
+namespace assay {
+
+// A phase and arm that lost rows ("crash"), and strata where some rows survived ("survivorship"):
+// their latency describes the survivors alone.
+void find_lost_rows(const Samples& samples, std::vector<Finding>& findings);
+
+// "parity_failure", "parity_unchecked": output that differs from the baseline's, or that nobody
+// compared.
+void find_parity(const Samples& samples, std::vector<Finding>& findings);
+
+// "too_few_samples": some warm ok rows, but fewer than a contrast needs.
+void find_too_few(const Samples& samples, const AnalysisOptions& options,
+                  std::vector<Finding>& findings);
+
+// "throttled": rows that the monitor marked.
+void find_throttled(const Samples& samples, std::vector<Finding>& findings);
+
+// "cold_start_skew": a first sample of at least cold_factor times the median of the rest, or cold
+// rows that would move the mean by more than the margin. A warning where such a first sample isn't
+// marked cold and so counts in the mean, a note where it was left out.
+void find_cold_starts(const Samples& samples, const AnalysisOptions& options,
+                      std::vector<Finding>& findings);
+
+// "drift": a Mann-Kendall trend along order_index, Holm-adjusted over the groups of a phase, of at
+// least the notable share of the median from the first row to the last (Theil-Sen).
+void find_drift(const Samples& samples, const AnalysisOptions& options,
+                std::vector<Finding>& findings);
+
+// "mean_median_disagreement": two arms of a stratum that means and medians rank differently, one of
+// the differences being notable; its rows are the largest samples whose removal makes the mean
+// agree.
+void find_rank_disagreements(const Samples& samples, const AnalysisOptions& options,
+                             std::vector<Finding>& findings);
+
+// "confound": arms of one stratum that differ in weights' type or quantisation.
+void find_confounds(const Samples& samples, std::vector<Finding>& findings);
+
+// "incomplete", "no_rows", "environment" (one a warning of environment.json), "order_confounded"
+// (sequential order: drift and arm can't be told apart).
+void find_context(const Bundle& bundle, const StudySummary& study, const Samples& samples,
+                  std::vector<Finding>& findings);
+
+// A finding about a group, without text.
+Finding about(std::string kind, Severity severity, const Samples& samples, const Group& group);
+
+}  // namespace assay

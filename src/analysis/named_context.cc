@@ -1,0 +1,71 @@
+// Findings about the bundle as a whole: completeness, environment, order, unlike weights.
+#include <set>
+
+#include "analysis/named.h"
+#include "base/text.h"
+
+namespace assay {
+namespace {
+
+Finding whole(std::string kind, std::string text) {
+  Finding finding;
+  finding.kind = std::move(kind);
+  finding.severity = Severity::kWarning;
+  finding.text = std::move(text);
+  return finding;
+}
+
+std::string weights_of(const Group& group) {
+  std::set<std::string> kinds;
+  const Row* last = nullptr;
+  for (const Row* row : group.rows) {
+    if (last != nullptr && row->dtype == last->dtype && row->quantization == last->quantization) {
+      continue;
+    }
+    kinds.insert(row->quantization.empty() ? row->dtype : row->dtype + "/" + row->quantization);
+    last = row;
+  }
+  return join(std::vector<std::string>(kinds.begin(), kinds.end()), "+");
+}
+
+}  // namespace
+
+void find_confounds(const Samples& samples, std::vector<Finding>& findings) {
+  for (size_t stratum = 0; stratum < samples.strata.size(); ++stratum) {
+    const Group* base = samples.find(stratum, 0);
+    if (base == nullptr) continue;
+    const std::string expected = weights_of(*base);
+    for (size_t g = samples.first_group[stratum]; g < samples.first_group[stratum + 1]; ++g) {
+      const std::string found = weights_of(samples.groups[g]);
+      if (found == expected) continue;
+      Finding finding = about("confound", Severity::kWarning, samples, samples.groups[g]);
+      finding.text = fmt::format("weights are {}, the baseline's {}: the contrast compares both",
+                                 found, expected);
+      findings.push_back(std::move(finding));
+    }
+  }
+}
+
+void find_context(const Bundle& bundle, const StudySummary& study, const Samples& samples,
+                  std::vector<Finding>& findings) {
+  if (!bundle.complete) {
+    findings.push_back(whole("incomplete",
+                             "the run did not finish: these figures are of the rows "
+                             "committed so far, and will change when it is resumed"));
+  }
+  if (bundle.rows.empty()) findings.push_back(whole("no_rows", "the bundle has no rows"));
+  const auto warnings = bundle.environment.find("warnings");
+  if (warnings != bundle.environment.end() && warnings->is_array()) {
+    for (const Json& warning : *warnings) {
+      findings.push_back(whole(
+          "environment", warning.is_string() ? warning.get<std::string>() : to_json_line(warning)));
+    }
+  }
+  if (study.order == "sequential" && samples.arms.size() > 1) {
+    findings.push_back(whole("order_confounded",
+                             "arms ran one after the other: a drift of the machine can't be told "
+                             "from a difference between them"));
+  }
+}
+
+}  // namespace assay

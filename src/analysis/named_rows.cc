@@ -1,0 +1,121 @@
+// Findings about rows that don't count or shouldn't: lost, wrong, too few, throttled.
+#include "analysis/named.h"
+#include "base/text.h"
+#include "stats/summary.h"
+
+namespace assay {
+namespace {
+
+std::string counts_text(const std::map<std::string, int64_t>& counts) {
+  std::vector<std::string> parts;
+  for (const auto& [name, count] : counts) parts.push_back(fmt::format("{} {}", count, name));
+  return join(parts, ", ");
+}
+
+// What became of the lost rows: "3 crash (SIGSEGV)".
+std::map<std::string, int64_t> causes(const std::vector<const Row*>& rows) {
+  std::map<std::string, int64_t> counts;
+  for (const Row* row : rows) {
+    if (row->status == RowStatus::kOk) continue;
+    std::string cause(row_status_name(row->status));
+    if (!row->error_class.empty()) cause += fmt::format(" ({})", row->error_class);
+    ++counts[cause];
+  }
+  return counts;
+}
+
+void add_lost(const Group& group, Finding& finding) {
+  for (const Row* row : group.rows) {
+    if (row->status != RowStatus::kOk) add_row(finding, *row);
+  }
+}
+
+}  // namespace
+
+Finding about(std::string kind, Severity severity, const Samples& samples, const Group& group) {
+  Finding finding;
+  finding.kind = std::move(kind);
+  finding.severity = severity;
+  finding.phase = samples.strata[group.stratum].phase;
+  finding.stratum = group.stratum;
+  finding.arm = samples.arms[group.arm];
+  return finding;
+}
+
+void find_lost_rows(const Samples& samples, std::vector<Finding>& findings) {
+  for (const Group& group : samples.groups) {
+    const int64_t failed = group.failed();
+    if (failed == 0) continue;
+    Finding crash = about("crash", Severity::kWarning, samples, group);
+    crash.size = static_cast<double>(failed) / static_cast<double>(group.rows.size());
+    crash.text = fmt::format("{} of {} rows lost: {}", failed, group.rows.size(),
+                             counts_text(causes(group.rows)));
+    add_lost(group, crash);
+    if (!group.timed.empty()) {
+      Finding survivors = about("survivorship", Severity::kWarning, samples, group);
+      survivors.size = crash.size;
+      survivors.text = fmt::format(
+          "latency is that of the {} rows that survived of {}: described, never contrasted",
+          group.timed.size(), group.rows.size());
+      survivors.rows = crash.rows;
+      findings.push_back(std::move(survivors));
+    }
+    findings.push_back(std::move(crash));
+  }
+}
+
+void find_parity(const Samples& samples, std::vector<Finding>& findings) {
+  for (const Group& group : samples.groups) {
+    if (group.parity_failed) {
+      Finding finding = about("parity_failure", Severity::kWarning, samples, group);
+      finding.size = 1;
+      finding.text = "output differs from the baseline's: latency is marked, never contrasted";
+      add_rows(finding, group.timed);
+      findings.push_back(std::move(finding));
+    } else if (!group.parity_checked && group.arm != 0 && !group.timed.empty()) {
+      Finding finding = about("parity_unchecked", Severity::kNote, samples, group);
+      finding.text = "no parity record: nobody compared this arm's output with the baseline's";
+      findings.push_back(std::move(finding));
+    }
+  }
+}
+
+void find_too_few(const Samples& samples, const AnalysisOptions& options,
+                  std::vector<Finding>& findings) {
+  for (const Group& group : samples.groups) {
+    const auto n = static_cast<int64_t>(group.warm.size());
+    if (n >= options.minimum_rows || group.timed.empty()) continue;
+    Finding finding = about("too_few_samples", Severity::kWarning, samples, group);
+    finding.size = static_cast<double>(options.minimum_rows - n);
+    finding.text = fmt::format("{} warm ok rows, a contrast needs {}", n, options.minimum_rows);
+    add_rows(finding, group.warm);
+    findings.push_back(std::move(finding));
+  }
+}
+
+void find_throttled(const Samples& samples, std::vector<Finding>& findings) {
+  for (const Group& group : samples.groups) {
+    std::vector<double> rest;
+    Finding finding = about("throttled", Severity::kWarning, samples, group);
+    size_t count = 0;
+    for (const Row* row : group.warm) {
+      if (row->throttled.value_or(false)) {
+        add_row(finding, *row);
+        ++count;
+      } else {
+        rest.push_back(*row->latency_ms);
+      }
+    }
+    if (count == 0) continue;
+    finding.size = static_cast<double>(count) / static_cast<double>(group.warm.size());
+    finding.text = fmt::format("{} of {} warm rows ran throttled", count, group.warm.size());
+    if (const auto mean = stats::mean(rest)) {
+      finding.text +=
+          fmt::format("; mean {} ms without them, {} ms with", format_significant(*mean),
+                      format_significant(*stats::mean(group.warm_ms)));
+    }
+    findings.push_back(std::move(finding));
+  }
+}
+
+}  // namespace assay

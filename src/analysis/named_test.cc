@@ -1,0 +1,163 @@
+// Every named finding on a bundle that has the defect and on one that hasn't.
+#include "analysis/named.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/analyze.h"
+#include "analysis/synthetic_bundle.h"
+
+namespace assay {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<Finding> of_kind(SyntheticBundle& bundle, const std::string& kind) {
+  AnalysisOptions options;
+  options.resamples = 500;
+  std::vector<Finding> found;
+  Findings findings = *analyze(bundle.build(), options, nullptr);
+  for (Finding& finding : findings.named) {
+    if (finding.kind == kind) found.push_back(std::move(finding));
+  }
+  return found;
+}
+
+// Two arms of one stratum without a defect.
+struct Clean {
+  explicit Clean(double static_ms = 10) : bundle(99) {
+    eager = bundle.add({.arm = "eager", .noise = 0.01, .warmup = 2, .cold_factor = 1});
+    compiled = bundle.add(
+        {.arm = "static", .mean_ms = static_ms, .noise = 0.01, .warmup = 2, .cold_factor = 1});
+  }
+  SyntheticBundle bundle;
+  std::string eager;
+  std::string compiled;
+};
+
+TEST(Named, ACleanBundleHasNoFindings) {
+  Clean clean;
+  AnalysisOptions options;
+  options.resamples = 500;
+  const Findings findings = *analyze(clean.bundle.build(), options, nullptr);
+  for (const Finding& finding : findings.named) {
+    ADD_FAILURE() << finding.kind << ": " << finding.text;
+  }
+}
+
+TEST(Named, AColdFirstSampleThatIsMarkedIsANote) {
+  Clean clean;
+  clean.bundle.row(clean.compiled, -2).latency_ms = 60;
+  const auto found = of_kind(clean.bundle, "cold_start_skew");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].severity, Severity::kNote);
+  EXPECT_THAT(found[0].text, HasSubstr("left out as cold"));
+  EXPECT_THAT(found[0].rows.at(clean.compiled), ElementsAre(-2));
+}
+
+TEST(Named, AColdFirstSampleThatIsNotMarkedIsAWarning) {
+  Clean clean;
+  for (const int repetition : {-2, -1}) clean.bundle.row(clean.compiled, repetition).cold = false;
+  clean.bundle.row(clean.compiled, -2).latency_ms = 60;
+  const auto found = of_kind(clean.bundle, "cold_start_skew");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].severity, Severity::kWarning);
+  EXPECT_NEAR(found[0].size, 6, 0.1);
+  EXPECT_THAT(found[0].text, HasSubstr("counts in the mean"));
+}
+
+TEST(Named, ColdRowsThatWouldMoveTheMeanAreNoted) {
+  Clean clean;
+  for (const int repetition : {-2, -1}) clean.bundle.row(clean.eager, repetition).latency_ms = 25;
+  const auto found = of_kind(clean.bundle, "cold_start_skew");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(found[0].text, HasSubstr("2 cold rows, left out, would move the mean by +9"));
+  EXPECT_THAT(found[0].rows.at(clean.eager), ElementsAre(-2, -1));
+}
+
+TEST(Named, MeanAndMedianThatRankArmsDifferentlyNameTheSamples) {
+  Clean clean(9.5);
+  clean.bundle.row(clean.compiled, 7).latency_ms = 40;
+  clean.bundle.row(clean.compiled, 21).latency_ms = 35;
+  const auto found = of_kind(clean.bundle, "mean_median_disagreement");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].arm, "static");
+  EXPECT_THAT(found[0].text, HasSubstr("slower than eager by the mean"));
+  EXPECT_THAT(found[0].rows.at(clean.compiled), ElementsAre(7, 21));
+}
+
+TEST(Named, DriftAlongTheOrderIsSized) {
+  Clean clean;
+  for (int i = 0; i < 30; ++i) *clean.bundle.row(clean.eager, i).latency_ms *= 1 + 0.1 * i / 29;
+  const auto found = of_kind(clean.bundle, "drift");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].arm, "eager");
+  EXPECT_NEAR(found[0].size, 0.1, 0.02);
+  EXPECT_EQ(found[0].rows.at(clean.eager).size(), 30u);
+}
+
+TEST(Named, LostRowsAreACrashAndTheRestSurvivors) {
+  Clean clean;
+  clean.bundle.lose(clean.eager, 3, RowStatus::kTimeout, "");
+  clean.bundle.lose(clean.eager, 4, RowStatus::kCrash, "SIGKILL");
+  const auto crash = of_kind(clean.bundle, "crash");
+  ASSERT_EQ(crash.size(), 1u);
+  EXPECT_EQ(crash[0].text, "2 of 32 rows lost: 1 crash (SIGKILL), 1 timeout");
+  EXPECT_THAT(crash[0].rows.at(clean.eager), ElementsAre(3, 4));
+  EXPECT_EQ(of_kind(clean.bundle, "survivorship").size(), 1u);
+}
+
+TEST(Named, ParityFailedAndParityUncheckedDiffer) {
+  Clean failed;
+  failed.bundle.raw().parity[failed.compiled] = {{"passed", false}};
+  EXPECT_EQ(of_kind(failed.bundle, "parity_failure").size(), 1u);
+  EXPECT_EQ(of_kind(failed.bundle, "parity_unchecked").size(), 0u);
+  Clean unchecked;
+  unchecked.bundle.raw().parity.clear();
+  EXPECT_EQ(of_kind(unchecked.bundle, "parity_failure").size(), 0u);
+  EXPECT_EQ(of_kind(unchecked.bundle, "parity_unchecked").size(), 1u);
+}
+
+TEST(Named, ThrottledRowsAreListedWithTheMeanWithoutThem) {
+  Clean clean;
+  clean.bundle.row(clean.compiled, 5).throttled = true;
+  clean.bundle.row(clean.compiled, 6).throttled = false;
+  const auto found = of_kind(clean.bundle, "throttled");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(found[0].text, HasSubstr("1 of 30 warm rows"));
+  EXPECT_THAT(found[0].rows.at(clean.compiled), ElementsAre(5));
+}
+
+TEST(Named, TooFewSamples) {
+  SyntheticBundle bundle(1);
+  bundle.add({.arm = "eager", .repetitions = 4});
+  bundle.add({.arm = "static", .repetitions = 5});
+  const auto found = of_kind(bundle, "too_few_samples");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].arm, "eager");
+}
+
+TEST(Named, UnlikeWeightsAreAConfound) {
+  Clean clean;
+  for (Row& row : clean.bundle.raw().rows) {
+    if (row.arm == "static") row.quantization = "q4_0";
+  }
+  const auto found = of_kind(clean.bundle, "confound");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(found[0].text, HasSubstr("weights are fp32/q4_0, the baseline's fp32"));
+}
+
+TEST(Named, TheBundlesOwnWarningsAreFindings) {
+  Clean clean;
+  clean.bundle.raw().environment["warnings"] = {"debug build", {{"load", 3.5}}};
+  clean.bundle.raw().complete = false;
+  clean.bundle.raw().manifest["study"]["order"] = "sequential";
+  EXPECT_EQ(of_kind(clean.bundle, "environment").at(0).text, "debug build");
+  EXPECT_EQ(of_kind(clean.bundle, "environment").at(1).text, "{\"load\":3.5}");
+  EXPECT_EQ(of_kind(clean.bundle, "incomplete").size(), 1u);
+  EXPECT_EQ(of_kind(clean.bundle, "order_confounded").size(), 1u);
+}
+
+}  // namespace
+}  // namespace assay

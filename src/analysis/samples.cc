@@ -1,0 +1,140 @@
+// Rows grouped by stratum and arm.
+#include "analysis/samples.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "stats/summary.h"
+
+namespace assay {
+namespace {
+
+struct StratumOrder {
+  size_t model = 0;  // by first appearance: the study's own order
+  int64_t prompt_tokens = 0;
+  std::map<size_t, Group> by_arm;
+};
+
+Stratum stratum_of(const Row& row) {
+  return {row.phase, row.model, row.scenario, row.new_tokens, row.batch};
+}
+
+bool same_group(const Row& a, const Row& b) {
+  return a.phase == b.phase && a.new_tokens == b.new_tokens && a.batch == b.batch &&
+         a.cell_id == b.cell_id && a.arm == b.arm && a.scenario == b.scenario && a.model == b.model;
+}
+
+size_t index_of(std::vector<std::string>& names, const std::string& name) {
+  const auto at = std::ranges::find(names, name);
+  if (at != names.end()) return static_cast<size_t>(at - names.begin());
+  names.push_back(name);
+  return names.size() - 1;
+}
+
+bool timed(const Row& row) {
+  return row.status == RowStatus::kOk && row.latency_ms && std::isfinite(*row.latency_ms) &&
+         *row.latency_ms > 0;
+}
+
+void add_to(Group& group, const Row& row) {
+  group.rows.push_back(&row);
+  if (!timed(row)) return;
+  group.timed.push_back(&row);
+  if (!row.cold) group.warm.push_back(&row);
+}
+
+// Parity is by cell; a group has one cell unless someone merged bundles.
+Status read_parity(const Bundle& bundle, Group& group) {
+  const std::string* last = nullptr;
+  for (const Row* row : group.rows) {
+    if (last != nullptr && row->cell_id == *last) continue;
+    last = &row->cell_id;
+    const auto record = bundle.parity.find(row->cell_id);
+    if (record == bundle.parity.end()) continue;
+    const std::string object = fmt::format("cells/{}/parity.json", row->cell_id);
+    ASSAY_TRY(const bool passed, json_bool(record->second, "passed", object));
+    group.parity_checked = true;
+    group.parity_failed = group.parity_failed || !passed;
+  }
+  return {};
+}
+
+void finish(Group& group) {
+  std::ranges::stable_sort(group.rows, {}, &Row::order_index);
+  std::ranges::stable_sort(group.timed, {}, &Row::order_index);
+  std::ranges::stable_sort(group.warm, {}, &Row::order_index);
+  group.warm_ms = latencies_ms(group.warm);
+  group.sorted_ms = stats::sorted(group.warm_ms);
+}
+
+}  // namespace
+
+int64_t Group::failed() const {
+  return std::ranges::count_if(rows, [](const Row* r) { return r->status != RowStatus::kOk; });
+}
+
+const Group* Samples::find(size_t stratum, size_t arm) const {
+  for (size_t g = first_group[stratum]; g < first_group[stratum + 1]; ++g) {
+    if (groups[g].arm == arm) return &groups[g];
+  }
+  return nullptr;
+}
+
+Result<Samples> group_rows(const Bundle& bundle, std::vector<std::string> arms) {
+  Samples samples;
+  samples.arms = std::move(arms);
+  std::map<Stratum, StratumOrder> found;
+  std::vector<std::string> models;
+  const Row* last = nullptr;
+  Group* group = nullptr;
+  for (const Row& row : bundle.rows) {
+    if (last == nullptr || !same_group(*last, row)) {
+      const auto [at, fresh] = found.try_emplace(stratum_of(row));
+      StratumOrder& order = at->second;
+      if (fresh) order = {index_of(models, row.model), row.prompt_tokens, {}};
+      order.prompt_tokens = std::min(order.prompt_tokens, row.prompt_tokens);
+      group = &order.by_arm[index_of(samples.arms, row.arm)];
+    }
+    add_to(*group, row);
+    last = &row;
+  }
+
+  std::vector<std::pair<Stratum, StratumOrder>> order(std::make_move_iterator(found.begin()),
+                                                      std::make_move_iterator(found.end()));
+  std::ranges::stable_sort(order, {}, [](const auto& entry) {
+    const auto& [stratum, of] = entry;
+    return std::tuple(stratum.phase, of.model, of.prompt_tokens, stratum.scenario,
+                      stratum.new_tokens, stratum.batch);
+  });
+  for (auto& [stratum, of] : order) {
+    samples.first_group.push_back(samples.groups.size());
+    for (auto& [arm, members] : of.by_arm) {
+      members.stratum = samples.strata.size();
+      members.arm = arm;
+      finish(members);
+      ASSAY_CHECK(read_parity(bundle, members));
+      samples.groups.push_back(std::move(members));
+    }
+    samples.strata.push_back(stratum);
+  }
+  samples.first_group.push_back(samples.groups.size());
+  return samples;
+}
+
+std::vector<double> latencies_ms(const std::vector<const Row*>& rows) {
+  std::vector<double> latencies;
+  latencies.reserve(rows.size());
+  for (const Row* row : rows) latencies.push_back(*row->latency_ms);
+  return latencies;
+}
+
+void add_row(Finding& finding, const Row& row) {
+  finding.rows[row.cell_id].push_back(row.repetition);
+}
+
+void add_rows(Finding& finding, const std::vector<const Row*>& rows) {
+  for (const Row* row : rows) add_row(finding, *row);
+}
+
+}  // namespace assay

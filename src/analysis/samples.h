@@ -1,0 +1,48 @@
+// Rows grouped by stratum and arm: what every part of the analysis works on.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/findings.h"
+#include "artifact/bundle.h"
+
+namespace assay {
+
+// One arm on one stratum. Rows point into the bundle, in order of order_index.
+struct Group {
+  size_t stratum = 0;
+  size_t arm = 0;
+  std::vector<const Row*> rows;   // every attempt
+  std::vector<const Row*> timed;  // ok with a positive latency, cold ones too
+  std::vector<const Row*> warm;   // those not cold
+  std::vector<double> warm_ms;    // latencies of `warm`
+  std::vector<double> sorted_ms;  // the same, ascending
+  bool parity_failed = false;
+  bool parity_checked = false;
+  int64_t failed() const;
+};
+
+struct Samples {
+  std::vector<Stratum> strata;    // by phase, model as it first appears, prompt length
+  std::vector<std::string> arms;  // baseline first, then as the study names them
+  std::vector<Group> groups;      // by stratum, then arm; only those with rows
+  // First group of each stratum; strata.size() + 1 entries.
+  std::vector<size_t> first_group;
+
+  const Group* find(size_t stratum, size_t arm) const;
+};
+
+// `arms` in the order wanted; arms that only the rows name follow. The bundle must outlive the
+// result.
+Result<Samples> group_rows(const Bundle& bundle, std::vector<std::string> arms);
+
+// Latencies of rows.
+std::vector<double> latencies_ms(const std::vector<const Row*>& rows);
+
+// Names the row in a finding.
+void add_row(Finding& finding, const Row& row);
+void add_rows(Finding& finding, const std::vector<const Row*>& rows);
+
+}  // namespace assay

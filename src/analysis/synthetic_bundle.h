@@ -1,0 +1,124 @@
+// Bundles made by code, for tests: cells with a chosen latency law, arms interleaved, and defects
+// put in row by row.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numbers>
+#include <string>
+#include <vector>
+
+#include "artifact/bundle.h"
+#include "base/random.h"
+
+namespace assay {
+
+inline double standard_normal(Random& random) {  // Box and Muller 1958
+  const double radius = std::sqrt(-2 * std::log(1 - random.uniform()));
+  return radius * std::cos(2 * std::numbers::pi * random.uniform());
+}
+
+struct SyntheticCell {
+  std::string arm;
+  Phase phase = Phase::kPrefill;
+  std::string scenario = "single_micro";
+  int64_t prompt_tokens = 10;
+  double mean_ms = 10;
+  double noise = 0.03;    // sigma of the logarithm
+  double spike_rate = 0;  // share of samples that take 3 times as long
+  int64_t repetitions = 30;
+  int64_t warmup = 0;  // cold rows, `cold_factor` times as slow
+  double cold_factor = 1.5;
+};
+
+class SyntheticBundle {
+ public:
+  explicit SyntheticBundle(uint64_t seed) : random_(seed) {
+    bundle_.complete = true;
+    bundle_.manifest = {
+        {"schema_version", 1},
+        {"started_at", "2026-11-20T10:00:00Z"},
+        {"identity",
+         {{"gpu", nullptr}, {"cpu", "Example CPU 2.0"}, {"codegen", "none"}, {"code_sha", "abc"}}},
+        {"study",
+         {{"name", "synthetic"},
+          {"baseline", "eager"},
+          {"seed", 42},
+          {"order", "interleaved"},
+          {"warmup", 3},
+          {"repetitions", 30},
+          {"arms", {"eager", "static"}}}}};
+    bundle_.environment = {{"warnings", Json::array()}};
+  }
+
+  // Adds the cell's rows and returns its id. Every arm's parity is recorded as passed.
+  std::string add(const SyntheticCell& cell) {
+    const int64_t number = cells_++;
+    const std::string id =
+        fmt::format("c{:03}-{}-{}-{}", number, cell.arm, phase_name(cell.phase), cell.scenario);
+    for (int64_t repetition = -cell.warmup; repetition < cell.repetitions; ++repetition) {
+      bundle_.rows.push_back(make_row(cell, id, number, repetition));
+    }
+    bundle_.parity[id] = {{"passed", true}};
+    return id;
+  }
+
+  // The row to put a defect into.
+  Row& row(const std::string& cell_id, int64_t repetition) {
+    return *std::ranges::find_if(bundle_.rows, [&](const Row& row) {
+      return row.cell_id == cell_id && row.repetition == repetition;
+    });
+  }
+
+  void lose(const std::string& cell_id, int64_t repetition, RowStatus status, std::string error) {
+    Row& lost = row(cell_id, repetition);
+    lost.status = status;
+    lost.error_class = std::move(error);
+    lost.latency_ms.reset();
+    lost.tokens_per_s.reset();
+  }
+
+  Bundle& raw() { return bundle_; }
+  Bundle build() {
+    std::ranges::stable_sort(bundle_.rows, {}, &Row::order_index);
+    return bundle_;
+  }
+
+ private:
+  Row make_row(const SyntheticCell& cell, const std::string& id, int64_t number,
+               int64_t repetition) {
+    constexpr int64_t kCells = 1000;  // arms alternate within a repetition
+    Row row;
+    row.cell_id = id;
+    row.backend = "native";
+    row.arm = cell.arm;
+    row.model = "gpt2-25m";
+    row.dtype = "fp32";
+    row.cache = "dynamic";
+    row.compile_mode = "eager";
+    row.padding = "none";
+    row.phase = cell.phase;
+    row.scenario = cell.scenario;
+    row.prompt_id.assign(1, '0');
+    row.prompt_tokens = cell.prompt_tokens;
+    row.padded_tokens = cell.prompt_tokens;
+    row.new_tokens = cell.phase == Phase::kPrefill ? 0 : 64;
+    row.repetition = repetition;
+    row.order_index = (repetition + cell.warmup) * kCells + number;
+    row.cold = repetition < 0;
+    double latency = cell.mean_ms * std::exp(cell.noise * standard_normal(random_));
+    if (random_.uniform() < cell.spike_rate) latency *= 3;
+    if (row.cold) latency *= cell.cold_factor;
+    row.latency_ms = latency;
+    row.tokens = std::max<int64_t>(1, row.new_tokens);
+    row.tokens_per_s = static_cast<double>(*row.tokens) / latency * 1000;
+    return row;
+  }
+
+  Random random_;
+  Bundle bundle_;
+  int64_t cells_ = 0;
+};
+
+}  // namespace assay
