@@ -1,0 +1,28 @@
+// What this program was built from and with.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/json.h"
+
+namespace assay {
+
+struct BuildInfo {
+  std::string version;             // of assay
+  std::optional<std::string> sha;  // commit; absent when not built from git and not given
+  std::optional<bool> dirty;       // the code differed from that commit; absent when not known
+  std::string compiler;            // "gcc 12.2.0"
+  std::string build_type;          // "Release"
+  std::string flags;
+  std::string sanitizers;  // "address,undefined"; empty: none
+  bool optimized = false;
+
+  // The commit with "-dirty" where it was; absent with it.
+  std::optional<std::string> code() const;
+};
+
+BuildInfo build_info();
+Json build_info_to_json(const BuildInfo& build);
+
+}  // namespace assay

@@ -1,0 +1,105 @@
+// Who was measured.
+#include "identity/identity.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "base/thread_pool.h"
+#include "identity/libraries.h"
+
+namespace assay {
+namespace {
+
+constexpr int kEnvironmentSchema = 1;
+
+std::vector<std::string> process_environment() {
+  std::vector<std::string> variables;
+  for (char** variable = ::environ; variable && *variable; ++variable) {
+    variables.emplace_back(*variable);
+  }
+  return variables;
+}
+
+}  // namespace
+
+Identity make_identity(const Host& host, const BuildInfo& build) {
+  Identity identity;
+  identity.device = host.cpu_model.value_or("unknown processor");
+  if (host.cpu_family && host.cpu_model_number && host.cpu_stepping) {
+    identity.device += fmt::format(" (family {} model {} stepping {})", *host.cpu_family,
+                                   *host.cpu_model_number, *host.cpu_stepping);
+  }
+  const size_t cpus = host.cpus_allowed.empty() ? available_cpus() : host.cpus_allowed.size();
+  identity.device += fmt::format(" x {}", cpus);
+  identity.code_generator = build.compiler;
+  identity.code_sha = build.code();
+  identity.framework_build =
+      fmt::format("assay {} {} {}", build.version,
+                  build.sha ? build.sha->substr(0, 12) : "unknown commit", build.build_type);
+  if (!build.sanitizers.empty()) identity.framework_build += " " + build.sanitizers;
+  return identity;
+}
+
+Json identity_to_json(const Identity& identity, std::span<const ArmIdentity> arms) {
+  Json json = {{"device", identity.device},
+               {"code_generator", identity.code_generator},
+               {"framework_build", identity.framework_build}};
+  if (identity.code_sha) json["code_sha"] = *identity.code_sha;
+  json["arms"] = Json::object();
+  for (const ArmIdentity& arm : arms) {
+    json["arms"][arm.arm] = {{"cache", arm.cache}, {"compile_mode", arm.compile_mode}};
+  }
+  return json;
+}
+
+std::vector<std::string> build_warnings(const BuildInfo& build) {
+  std::vector<std::string> warnings;
+  if (!build.optimized || build.build_type == "Debug") {
+    warnings.push_back(fmt::format(
+        "debug build ({}): its figures say nothing about a release build", build.build_type));
+  }
+  if (!build.sanitizers.empty()) {
+    warnings.push_back(fmt::format(
+        "sanitised build ({}): its figures say nothing about a release build", build.sanitizers));
+  }
+  return warnings;
+}
+
+Json relevant_variables(std::span<const std::string> environ) {
+  constexpr std::array<std::string_view, 14> kPrefixes = {
+      "OMP_",      "GOMP_",   "KMP_",           "DNNL_",      "ONEDNN_",         "MKL_",
+      "OPENBLAS_", "MALLOC_", "GLIBC_TUNABLES", "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_BIND_NOW",
+      "HWY_",      "ASSAY_"};
+  Json variables = Json::object();
+  for (const std::string& variable : environ) {
+    const size_t equals = variable.find('=');
+    if (equals == std::string::npos) continue;
+    const std::string name = variable.substr(0, equals);
+    if (std::ranges::any_of(kPrefixes, [&](std::string_view p) { return name.starts_with(p); })) {
+      variables[name] = variable.substr(equals + 1);
+    }
+  }
+  return variables;
+}
+
+Json collect_environment(const MachineFiles& files, int64_t threads) {
+  const Host host = read_host(files);
+  const BuildInfo build = build_info();
+  Json json;
+  json["schema"] = kEnvironmentSchema;
+  json["host"] = host_to_json(host);
+  json["build"] = build_info_to_json(build);
+  if (const auto hash = program_sha256()) json["program_sha256"] = *hash;
+  json["libraries"] = libraries_to_json(loaded_libraries());
+  json["threads"] = threads > 0 ? threads : static_cast<int64_t>(available_cpus());
+  json["environment_variables"] = relevant_variables(process_environment());
+  std::vector<std::string> warnings = build_warnings(build);
+  std::ranges::move(host_warnings(host, threads), std::back_inserter(warnings));
+  json["warnings"] = warnings;
+  return json;
+}
+
+}  // namespace assay
