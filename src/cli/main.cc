@@ -14,6 +14,7 @@ int run_main(int argc, char** argv) {
   app.set_version_flag("--version", "assay " ASSAY_VERSION);
   app.require_subcommand(1);
   Selected selected;
+  add_doctor_command(app, selected);
   add_init_command(app, selected);
   add_plan_command(app, selected);
   try {

@@ -208,9 +208,9 @@ std::vector<std::string> host_warnings(const Host& host, int64_t threads) {
   std::vector<std::string> warnings;
   const auto cpus = host.usable_cpus();
   if (cpus && host.load_1min && *host.load_1min > kHighLoad * *cpus) {
-    warnings.push_back(fmt::format(
-        "loaded machine: the load average was {:.2f} on {:.3g} usable CPUs before the run started",
-        *host.load_1min, *cpus));
+    warnings.push_back(
+        fmt::format("loaded machine: the load average was {:.2f} on {:.3g} usable CPUs",
+                    *host.load_1min, *cpus));
   }
   if (host.steal_share && *host.steal_share > kHighSteal) {
     warnings.push_back(fmt::format(

@@ -1,0 +1,12 @@
+// The instruction set that the CPU kernels run with on this machine.
+#pragma once
+
+#include <string>
+
+namespace assay::engine {
+
+// Highway's name of the best target that this processor has and this build contains: "AVX3",
+// "AVX2", "NEON", ...; every kernel is dispatched to it at run time.
+std::string simd_target_name();
+
+}  // namespace assay::engine
