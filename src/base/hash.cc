@@ -55,7 +55,7 @@ Result<std::string> sha256_file_hex(const std::filesystem::path& path) {
                      std::strerror(errno));
   }
   Sha256 hash;
-  std::vector<std::byte> block(1 << 20);
+  std::vector<std::byte> block(1 << 16);
   while (size_t n = std::fread(block.data(), 1, block.size(), file.get())) {
     hash.update(std::span(block).first(n));
   }

@@ -1,0 +1,288 @@
+// A writer that is killed at any moment, and one whose disk fills up.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <functional>
+#include <memory>
+
+#include "artifact/bundle.h"
+#include "artifact/fixture_test.h"
+
+namespace assay {
+namespace {
+
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+// What a file system was asked to do, with paths relative to its root.
+struct Operation {
+  enum class Kind { kMakeFolder, kWriteAtomic, kOpen, kAppend, kTruncate, kRemove } kind;
+  fs::path path;
+  std::string bytes;
+  uint64_t size = 0;
+};
+
+// Passes everything on to the disk, and asks `before` first.
+class WatchedFileSystem : public FileSystem {
+ public:
+  using Before = std::function<Status(const Operation&)>;
+  WatchedFileSystem(fs::path root, Before before)
+      : root_(std::move(root)), before_(std::move(before)) {}
+
+  Status make_folder(const fs::path& path) override {
+    ASSAY_CHECK(ask(Operation::Kind::kMakeFolder, path, ""));
+    return disk().make_folder(path);
+  }
+  Status write_atomic(const fs::path& path, std::string_view content) override {
+    ASSAY_CHECK(ask(Operation::Kind::kWriteAtomic, path, content));
+    return disk().write_atomic(path, content);
+  }
+  Result<std::unique_ptr<AppendFile>> open_append(const fs::path& path) override {
+    ASSAY_CHECK(ask(Operation::Kind::kOpen, path, ""));
+    ASSAY_TRY(auto file, disk().open_append(path));
+    return std::make_unique<File>(*this, path, std::move(file));
+  }
+  Status truncate(const fs::path& path, uint64_t size_bytes) override {
+    ASSAY_CHECK(ask(Operation::Kind::kTruncate, path, "", size_bytes));
+    return disk().truncate(path, size_bytes);
+  }
+  Status remove(const fs::path& path) override {
+    ASSAY_CHECK(ask(Operation::Kind::kRemove, path, ""));
+    return disk().remove(path);
+  }
+
+ private:
+  class File final : public AppendFile {
+   public:
+    File(WatchedFileSystem& owner, fs::path path, std::unique_ptr<AppendFile> file)
+        : owner_(owner), path_(std::move(path)), file_(std::move(file)) {}
+    Status append(std::string_view bytes) override {
+      ASSAY_CHECK(owner_.ask(Operation::Kind::kAppend, path_, bytes));
+      return file_->append(bytes);
+    }
+    Status sync() override { return file_->sync(); }
+
+   private:
+    WatchedFileSystem& owner_;
+    fs::path path_;
+    std::unique_ptr<AppendFile> file_;
+  };
+
+  Status ask(Operation::Kind kind, const fs::path& path, std::string_view bytes,
+             uint64_t size = 0) {
+    return before_({kind, path.lexically_relative(root_), std::string(bytes), size});
+  }
+
+  fs::path root_;
+  Before before_;
+};
+
+// The files of a killed run, by path, in memory.
+using Image = std::map<std::string, std::string>;
+
+void apply(const Operation& operation, Image& image) {
+  switch (operation.kind) {
+    case Operation::Kind::kWriteAtomic:
+      image[operation.path] = operation.bytes;
+      break;
+    case Operation::Kind::kOpen:
+    case Operation::Kind::kAppend:
+      image[operation.path] += operation.bytes;
+      break;
+    case Operation::Kind::kTruncate:
+      image[operation.path].resize(operation.size);
+      break;
+    case Operation::Kind::kRemove:
+      image.erase(operation.path);
+      break;
+    case Operation::Kind::kMakeFolder:
+      break;
+  }
+}
+
+void materialise(const Image& image, const fs::path& root) {
+  fs::remove_all(root);
+  fs::create_directories(root);
+  for (const auto& [name, content] : image) {
+    fs::create_directories((root / name).parent_path());
+    FILE* file = std::fopen((root / name).c_str(), "wb");
+    ASSERT_TRUE(file);
+    ASSERT_EQ(std::fwrite(content.data(), 1, content.size(), file), content.size());
+    ASSERT_EQ(std::fclose(file), 0);
+  }
+}
+
+std::vector<Operation> record_a_run(const fs::path& root) {
+  std::vector<Operation> operations;
+  WatchedFileSystem files(root, [&](const Operation& operation) -> Status {
+    operations.push_back(operation);
+    return {};
+  });
+  auto writer = BundleWriter::create(files, root / "b", test_header());
+  EXPECT_TRUE(writer && finish_run(*writer));
+  return operations;
+}
+
+// What must hold after a kill that left `image`: resume has exactly the units whose commit record
+// is whole, with their rows and no others.
+void expect_resumes(const Image& image, const fs::path& root, int64_t committed) {
+  materialise(image, root);
+  auto writer = BundleWriter::resume(disk(), root / "b", test_header());
+  ASSERT_TRUE(writer) << writer.error().message;
+  ASSERT_EQ(static_cast<int64_t>(writer->committed_units().size()), committed);
+  const auto bundle = read_bundle(root / "b");
+  ASSERT_TRUE(bundle) << bundle.error().message;
+  ASSERT_EQ(static_cast<int64_t>(bundle->rows.size()), committed * 2);
+  for (int64_t i = 0; i < committed * 2; ++i) {
+    ASSERT_EQ(bundle->rows[static_cast<size_t>(i)], unit_row(i / 2, i % 2));
+  }
+}
+
+void expect_finishes(const fs::path& root, const Image& uninterrupted) {
+  auto writer = BundleWriter::resume(disk(), root / "b", test_header());
+  ASSERT_TRUE(writer) << writer.error().message;
+  ASSERT_TRUE(finish_run(*writer));
+  const auto problems = verify_bundle(root / "b");
+  ASSERT_TRUE(problems);
+  ASSERT_TRUE(problems->empty()) << problems->front().object << problems->front().problem;
+  for (const auto& [name, content] : uninterrupted) {
+    ASSERT_EQ(read_file(root / name), content) << name;
+  }
+}
+
+bool is_commit(const Operation& operation) {
+  return operation.kind == Operation::Kind::kAppend && operation.path == "b/commits.jsonl";
+}
+
+TEST(Durability, AKillAtEveryByteLosesNothingCommitted) {
+  const Scratch scratch;
+  const std::vector<Operation> operations = record_a_run(scratch / "whole");
+  Image uninterrupted;
+  for (const Operation& operation : operations) apply(operation, uninterrupted);
+
+  Image image;
+  int64_t committed = 0;
+  for (size_t i = 0; i + 1 < operations.size(); ++i) {  // after the last, the bundle is sealed
+    const Operation& operation = operations[i];
+    SCOPED_TRACE(
+        fmt::format("operation {} of {}: {}", i, operations.size(), operation.path.string()));
+    if (operation.kind == Operation::Kind::kAppend) {
+      for (size_t cut = 0; cut < operation.bytes.size(); ++cut) {
+        Image torn = image;
+        torn[operation.path] += operation.bytes.substr(0, cut);
+        expect_resumes(torn, scratch / "killed", committed);
+        if (HasFatalFailure()) return;
+      }
+    } else if (operation.kind == Operation::Kind::kWriteAtomic) {
+      for (size_t cut : {size_t{0}, operation.bytes.size() / 2, operation.bytes.size()}) {
+        Image torn = image;
+        torn[operation.path.string() + ".tmp123"] = operation.bytes.substr(0, cut);
+        expect_resumes(torn, scratch / "killed", committed);
+        if (HasFatalFailure()) return;
+      }
+    }
+    apply(operation, image);
+    committed += is_commit(operation);
+    expect_resumes(image, scratch / "killed", committed);
+    if (HasFatalFailure()) return;
+    expect_finishes(scratch / "killed", uninterrupted);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_EQ(committed, kTestUnits);
+}
+
+// --- A full disk ------------------------------------------------------------------------------
+
+TEST(Durability, AFailureAtAnyOperationLeavesAResumableBundle) {
+  const Scratch scratch;
+  const size_t operations = record_a_run(scratch / "whole").size();
+  for (size_t allowed = 0; allowed < operations; ++allowed) {
+    SCOPED_TRACE(fmt::format("fails after {} operations", allowed));
+    const fs::path root = scratch / fmt::format("full{}", allowed);
+    size_t done = 0;
+    int64_t committed = 0;
+    WatchedFileSystem files(root, [&](const Operation& operation) -> Status {
+      if (done++ >= allowed) {
+        return environment_error("{}: expected to write there, found: No space left on device",
+                                 operation.path.string());
+      }
+      committed += is_commit(operation);
+      return {};
+    });
+    {
+      auto writer = BundleWriter::create(files, root / "b", test_header());
+      const Status status = writer ? finish_run(*writer) : std::unexpected(writer.error());
+      ASSERT_FALSE(status);
+      EXPECT_EQ(status.error().kind, ErrorKind::kEnvironment);
+      EXPECT_THAT(status.error().message, HasSubstr("No space left on device"));
+    }
+    auto writer = BundleWriter::resume(disk(), root / "b", test_header());
+    ASSERT_TRUE(writer) << writer.error().message;
+    EXPECT_EQ(static_cast<int64_t>(writer->committed_units().size()), committed);
+    ASSERT_TRUE(finish_run(*writer));
+    EXPECT_TRUE(verify_bundle(root / "b")->empty());
+  }
+}
+
+TEST(Durability, AfterAFailureNothingIsWrittenAnyMore) {
+  const Scratch scratch;
+  bool full = false;
+  WatchedFileSystem files(scratch / "", [&](const Operation&) -> Status {
+    if (full) return environment_error("disk: expected space, found none");
+    return {};
+  });
+  auto writer = BundleWriter::create(files, scratch / "b", test_header());
+  ASSERT_TRUE(writer && write_unit(*writer, 0));
+  full = true;
+  const Status first = writer->append(unit_row(1, 0));
+  ASSERT_FALSE(first);
+  full = false;  // somebody made room: the run has failed all the same
+  EXPECT_EQ(writer->append(unit_row(1, 1)), first);
+  EXPECT_EQ(writer->commit_unit(1, {}), first);
+  EXPECT_EQ(writer->seal({}), first);
+  EXPECT_EQ(read_bundle(scratch / "b")->rows.size(), 2u);
+}
+
+// The kernel's own refusal: files may not grow past a limit, in a child process so that the limit
+// ends with it. Exit status: units committed, or 100 and above for what should not be.
+int run_under_file_limit(const fs::path& folder, rlim_t limit_bytes) {
+  ::signal(SIGXFSZ, SIG_IGN);
+  const rlimit limit{limit_bytes, limit_bytes};
+  if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return 100;
+  auto writer = BundleWriter::create(disk(), folder, test_header());
+  if (!writer) return 101;
+  for (int64_t unit = 0; unit < kTestUnits; ++unit) {
+    if (const Status status = write_unit(*writer, unit); !status) {
+      return status.error().kind == ErrorKind::kEnvironment ? static_cast<int>(unit) : 102;
+    }
+  }
+  return 103;
+}
+
+TEST(Durability, ARealFullFileIsOneErrorAndResumes) {
+  std::set<int> seen;
+  for (rlim_t limit = 500; limit <= 1000; limit += 50) {
+    const Scratch scratch;
+    const pid_t pid = ::fork();
+    if (pid == 0) ::_exit(run_under_file_limit(scratch / "b", limit));
+    int status = 0;
+    ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+    ASSERT_TRUE(WIFEXITED(status));
+    const int committed = WEXITSTATUS(status);
+    if (committed >= 100) continue;  // too small for a manifest, or large enough for all
+    seen.insert(committed);
+    auto writer = BundleWriter::resume(disk(), scratch / "b", test_header());
+    ASSERT_TRUE(writer) << writer.error().message;
+    EXPECT_EQ(static_cast<int>(writer->committed_units().size()), committed);
+    ASSERT_TRUE(finish_run(*writer));
+    EXPECT_TRUE(verify_bundle(scratch / "b")->empty());
+  }
+  EXPECT_GE(seen.size(), 2u) << "the limits must stop the run at different units";
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,59 @@
+// What the bundle's tests share.
+#include "artifact/fixture_test.h"
+
+#include "base/hash.h"
+
+namespace assay {
+
+Row test_row(int64_t order_index, Phase phase) {
+  Row row;
+  row.cell_id = fmt::format("c{}", phase_name(phase));
+  row.backend = "native";
+  row.arm = "eager";
+  row.model = "m";
+  row.dtype = "fp32";
+  row.cache = "dynamic";
+  row.compile_mode = "eager";
+  row.padding = "none";
+  row.phase = phase;
+  row.scenario = "single_micro";
+  row.prompt_id = "0";
+  row.prompt_tokens = 10;
+  row.padded_tokens = 10;
+  row.repetition = order_index;
+  row.order_index = order_index;
+  row.latency_ms = 1.0 + 0.1 * static_cast<double>(order_index);
+  row.tokens = 1;
+  row.started_at_ns = 1'700'000'000'000'000'000 + order_index;
+  return row;
+}
+
+BundleHeader test_header() {
+  BundleHeader header;
+  header.study_yaml = "name: test\n";
+  header.plan_hash = sha256_hex("plan");
+  header.environment = {{"host", "here"}, {"cores", 2}};
+  header.identity = {{"gpu", nullptr}, {"code", "abc"}};
+  header.started_at_ns = 1'700'000'000'000'000'000;
+  header.assay_version = "0.1.0";
+  return header;
+}
+
+Row unit_row(int64_t unit, int64_t i) {
+  return test_row(unit * 2 + i, kPhases[unit % 3]);
+}
+
+Status write_unit(BundleWriter& writer, int64_t unit) {
+  for (int64_t i = 0; i < 2; ++i) ASSAY_CHECK(writer.append(unit_row(unit, i)));
+  ASSAY_CHECK(writer.write_cell_json(unit_row(unit, 0).cell_id, "evidence.json", {{"unit", unit}}));
+  return writer.commit_unit(unit, {{"note", unit}});
+}
+
+Status finish_run(BundleWriter& writer) {
+  for (int64_t unit = 0; unit < kTestUnits; ++unit) {
+    if (!writer.committed_units().contains(unit)) ASSAY_CHECK(write_unit(writer, unit));
+  }
+  return writer.seal({{"ended", "as planned"}});
+}
+
+}  // namespace assay

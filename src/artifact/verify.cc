@@ -1,0 +1,197 @@
+// Verification: hashes first, then the commits against the rows, then the rows on their own.
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "artifact/bundle.h"
+#include "artifact/commit_log.h"
+#include "artifact/manifest.h"
+#include "artifact/metrics_file.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A file with more problems than this is summed up: a table of thousands tells no more.
+constexpr size_t kMaxProblemsPerFile = 20;
+
+// What an ok row must have: an outcome without its figures is not one.
+std::optional<std::string> row_problem(const Row& row) {
+  if (row.status != RowStatus::kOk) {
+    if (row.error_class.empty()) return "expected an error_class, found none";
+    return std::nullopt;
+  }
+  if (!row.error_class.empty()) {
+    return fmt::format("expected no error_class on an ok row, found \"{}\"", row.error_class);
+  }
+  if (!row.latency_ms) return "expected latency_ms on an ok row, found none";
+  if (!row.tokens) return "expected tokens on an ok row, found none";
+  return std::nullopt;
+}
+
+class Verifier {
+ public:
+  explicit Verifier(const fs::path& folder) : folder_(folder) {}
+
+  Result<std::vector<VerifyProblem>> run();
+
+ private:
+  void add(std::string object, std::string problem) {
+    problems_.push_back({std::move(object), std::move(problem)});
+  }
+  // Every message is "OBJECT: expected ...".
+  void add(const Error& error) {
+    const size_t split = error.message.find(": expected");
+    if (split == std::string::npos) return add("", error.message);
+    add(error.message.substr(0, split), error.message.substr(split + 2));
+  }
+  // The file's text; a missing or unreadable one is a problem.
+  std::optional<std::string> text_of(const std::string& name);
+  bool check_manifest();
+  void check_files(const FileEntries& listed);
+  void check_commits();
+  void check_metrics(const CommitLog& log, Phase phase);
+  void check_rows(std::string_view text, Phase phase);
+
+  fs::path folder_;
+  Json manifest_;
+  bool complete_ = false;
+  std::map<std::string, fs::path> present_;
+  std::vector<VerifyProblem> problems_;
+  int64_t rows_ = 0;
+  std::set<std::pair<std::string, int64_t>> repetitions_;  // cell_id, repetition
+};
+
+std::optional<std::string> Verifier::text_of(const std::string& name) {
+  if (!fs::exists(folder_ / name)) {
+    add(name, "missing");
+    return std::nullopt;
+  }
+  auto text = read_file(folder_ / name);
+  if (text) return *std::move(text);
+  add(name, text.error().message);
+  return std::nullopt;
+}
+
+// False: there is nothing to hold the other files against.
+bool Verifier::check_manifest() {
+  const auto text = text_of(kManifestName);
+  if (!text) return false;
+  auto manifest = parse_manifest(*text, kManifestName);
+  if (!manifest) {
+    add(manifest.error());
+    return false;
+  }
+  manifest_ = *std::move(manifest);
+  complete_ = manifest_.value("complete", false);
+  if (!complete_) add(kManifestName, "expected a complete bundle, found an unfinished run");
+  return true;
+}
+
+void Verifier::check_files(const FileEntries& listed) {
+  for (const auto& [name, expected] : listed) {
+    const auto it = present_.find(name);
+    if (it == present_.end()) {
+      add(name, "missing");
+      continue;
+    }
+    const auto found = hash_file(it->second);
+    if (!found) {
+      add(name, found.error().message);
+    } else if (found->size_bytes != expected.size_bytes) {
+      add(name, fmt::format("expected {} bytes, found {}", expected.size_bytes, found->size_bytes));
+    } else if (found->sha256 != expected.sha256) {
+      add(name, fmt::format("expected sha256 {}, found {}", expected.sha256, found->sha256));
+    }
+  }
+  if (!complete_) return;  // files of a running bundle come and go
+  for (const auto& [name, path] : present_) {
+    if (!listed.contains(name)) add(name, "not in the manifest");
+  }
+}
+
+void Verifier::check_rows(std::string_view text, Phase phase) {
+  const std::string name = metrics_name(phase);
+  size_t found = 0;
+  const auto report = [&](const Error& error) {
+    if (++found <= kMaxProblemsPerFile) add(error);
+  };
+  int64_t line = 1;
+  const Status parsed = for_each_row(text, phase, name, [&](const Result<Row>& row) {
+    ++line;
+    ++rows_;
+    if (!row) return report(row.error());
+    const std::string object = fmt::format("{} row {}", name, line - 1);
+    if (const auto problem = row_problem(*row)) {
+      report({ErrorKind::kBadInput, object + ": " + *problem});
+    }
+    if (!repetitions_.emplace(row->cell_id, row->repetition).second) {
+      report({ErrorKind::kBadInput,
+              fmt::format("{}: expected each repetition of a cell once, found {} of {} again",
+                          object, row->repetition, row->cell_id)});
+    }
+  });
+  if (!parsed) add(parsed.error());
+  if (found > kMaxProblemsPerFile) {
+    add(name, fmt::format("{} more rows with problems", found - kMaxProblemsPerFile));
+  }
+}
+
+void Verifier::check_metrics(const CommitLog& log, Phase phase) {
+  const std::string name = metrics_name(phase);
+  const uint64_t committed = log.committed_bytes(phase);
+  if (committed == 0 && !present_.contains(name)) return;
+  const auto text = text_of(name);
+  if (!text) return;
+  if (const Status intact = check_committed_bytes(log, phase, *text, name); !intact) {
+    add(intact.error());
+  }
+  if (text->size() > committed) {
+    add(name, fmt::format("expected {} bytes as committed, found {}", committed, text->size()));
+  }
+  check_rows(std::string_view(*text).substr(0, committed), phase);
+}
+
+void Verifier::check_commits() {
+  const auto text = text_of(kCommitsName);
+  const auto plan_hash = json_string(manifest_, "plan_sha256", kManifestName);
+  if (!plan_hash) add(plan_hash.error());
+  if (!text || !plan_hash) return;
+  const auto log = parse_commit_log(*text, *plan_hash, kCommitsName);
+  if (!log) return add(log.error());
+  if (text->size() > log->size_bytes) {
+    add(kCommitsName, fmt::format("expected whole records, found {} bytes of a half-written one",
+                                  text->size() - log->size_bytes));
+  }
+  for (Phase phase : kPhases) check_metrics(*log, phase);
+  if (rows_ != log->rows()) {
+    add(kCommitsName, fmt::format("expected {} rows as committed, found {}", log->rows(), rows_));
+  }
+}
+
+Result<std::vector<VerifyProblem>> Verifier::run() {
+  std::error_code error;
+  if (!fs::is_directory(folder_, error)) {
+    return bad_input("{}: expected a bundle's folder, found {}", folder_.string(),
+                     fs::exists(folder_, error) ? "a file" : "nothing");
+  }
+  ASSAY_TRY(present_, list_bundle_files(folder_));
+  if (!check_manifest()) return problems_;
+  const auto listed = file_entries_from_json(manifest_, kManifestName);
+  if (listed) {
+    check_files(*listed);
+  } else {
+    add(listed.error());
+  }
+  check_commits();
+  return problems_;
+}
+
+}  // namespace
+
+Result<std::vector<VerifyProblem>> verify_bundle(const fs::path& folder) {
+  return Verifier(folder).run();
+}
+
+}  // namespace assay

@@ -1,0 +1,273 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "artifact/bundle.h"
+#include "artifact/commit_log.h"
+#include "artifact/fixture_test.h"
+#include "artifact/manifest.h"
+#include "base/hash.h"
+
+namespace assay {
+namespace {
+
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+// A finished bundle of four units with a worker's stderr.
+class Verify : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto writer = BundleWriter::create(disk(), folder_, test_header());
+    ASSERT_TRUE(writer);
+    ASSERT_TRUE(write_file(*writer->stderr_path("cprefill"), "a warning\n"));
+    ASSERT_TRUE(finish_run(*writer));
+  }
+
+  std::vector<VerifyProblem> problems() const {
+    auto found = verify_bundle(folder_);
+    EXPECT_TRUE(found) << found.error().message;
+    return found ? *std::move(found) : std::vector<VerifyProblem>();
+  }
+  // The one problem with `object`, or what there is instead.
+  std::string problem_of(const std::string& object) const {
+    std::string all;
+    for (const VerifyProblem& problem : problems()) {
+      if (problem.object == object) return problem.problem;
+      all += problem.object + ": " + problem.problem + "\n";
+    }
+    return "no problem with it among:\n" + all;
+  }
+
+  const Scratch scratch_;
+  const fs::path folder_ = scratch_ / "bundle";
+};
+
+std::vector<std::string> all_files(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file()) names.push_back(entry.path().lexically_relative(folder));
+  }
+  return names;
+}
+
+// Overwrites in place: the fastest of the ways to change a file thousands of times.
+void put(const fs::path& path, std::string_view content) {
+  FILE* file = std::fopen(path.c_str(), "wb");
+  ASSERT_TRUE(file);
+  ASSERT_EQ(std::fwrite(content.data(), 1, content.size(), file), content.size());
+  ASSERT_EQ(std::fclose(file), 0);
+}
+
+TEST_F(Verify, AFinishedBundleIsWhole) {
+  EXPECT_THAT(problems(), testing::IsEmpty());
+  // 3 metrics, 3 evidence, stderr, study, environment, commits, manifest
+  EXPECT_EQ(all_files(folder_).size(), 11u);
+}
+
+// Applies `change` at every `stride`-th position of every file, and counts what verify missed.
+void expect_found(const fs::path& folder, size_t stride,
+                  const std::function<void(std::string&, size_t)>& change) {
+  for (const std::string& name : all_files(folder)) {
+    const std::string before = *read_file(folder / name);
+    size_t missed = 0;
+    for (size_t i = 0; i < before.size(); i += stride) {
+      std::string changed = before;
+      change(changed, i);
+      put(folder / name, changed);
+      missed += verify_bundle(folder)->empty();
+    }
+    EXPECT_EQ(missed, 0u) << name;
+    put(folder / name, before);
+  }
+  EXPECT_TRUE(verify_bundle(folder)->empty()) << "the test itself restored every file";
+}
+
+TEST_F(Verify, AnyChangedByteIsFound) {
+  expect_found(folder_, 1, [](std::string& text, size_t i) {
+    text[i] = static_cast<char>(text[i] ^ (1 << (i % 8)));
+  });
+}
+
+// Lengths alone give these away: every few positions do.
+TEST_F(Verify, AnyRemovedByteIsFound) {
+  expect_found(folder_, 5, [](std::string& text, size_t i) { text.erase(text.size() - 1 - i, 1); });
+}
+
+TEST_F(Verify, AnyAddedByteIsFound) {
+  expect_found(folder_, 5, [](std::string& text, size_t i) {
+    text.insert(text.size() - i, 1, i % 2 ? ' ' : '\n');
+  });
+}
+
+TEST_F(Verify, AnyMissingOrAddedFileIsFound) {
+  for (const std::string& name : all_files(folder_)) {
+    fs::rename(folder_ / name, scratch_ / "aside");
+    EXPECT_EQ(problem_of(name), "missing");
+    fs::rename(scratch_ / "aside", folder_ / name);
+  }
+  for (const char* name : {"extra", "prefill/extra.csv", "cells/x", "report.md.bak", ".hidden"}) {
+    put(folder_ / name, "");
+    EXPECT_EQ(problem_of(name), "not in the manifest");
+    fs::remove(folder_ / name);
+  }
+}
+
+TEST_F(Verify, DerivedFilesMayBeAdded) {
+  fs::create_directories(folder_ / "analysis");
+  fs::create_directories(folder_ / "plots/a");
+  for (const char* name : {"analysis/findings.json", "report.md", "report.html", "plots/a/b.svg"}) {
+    put(folder_ / name, "derived");
+  }
+  EXPECT_THAT(problems(), testing::IsEmpty());
+}
+
+TEST_F(Verify, ALinkIsNoPartOfABundle) {
+  fs::create_symlink("/etc/passwd", folder_ / "cells/link");
+  const auto result = verify_bundle(folder_);
+  ASSERT_FALSE(result);
+  EXPECT_THAT(result.error().message, HasSubstr("expected a regular file"));
+}
+
+TEST_F(Verify, TheDamagedUnitIsNamed) {
+  const fs::path path = folder_ / "kv_decode/metrics.csv";
+  std::string text = *read_file(path);
+  text[text.size() - 2] ^= 1;
+  put(path, text);
+  const auto found = problems();
+  const auto names_unit = [](const VerifyProblem& problem) {
+    return problem.problem.find("(unit 1)") != std::string::npos;
+  };
+  EXPECT_TRUE(std::ranges::any_of(found, names_unit));
+}
+
+TEST_F(Verify, NothingToVerifyIsBadInput) {
+  put(scratch_ / "file", "");
+  for (const char* name : {"nowhere", "file"}) {
+    const auto result = verify_bundle(scratch_ / name);
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().kind, ErrorKind::kBadInput);
+  }
+}
+
+// Bundles whose writer was at fault: hashes and commits fit, the rows don't.
+class VerifyRows : public testing::Test {
+ protected:
+  std::string first_problem(const std::function<void(Row&)>& spoil) {
+    fs::remove_all(folder_);
+    auto writer = BundleWriter::create(disk(), folder_, test_header());
+    Row good = test_row(0, Phase::kPrefill);
+    Row bad = test_row(1, Phase::kPrefill);
+    spoil(bad);
+    EXPECT_TRUE(writer->append(good) && writer->append(bad) && writer->commit_unit(0, {}) &&
+                writer->seal({}));
+    const auto found = verify_bundle(folder_);
+    if (!found || found->empty()) return "none";
+    return found->front().object + ": " + found->front().problem;
+  }
+
+  const Scratch scratch_;
+  const fs::path folder_ = scratch_ / "bundle";
+};
+
+TEST_F(VerifyRows, RowsAreHeldAgainstTheSchema) {
+  EXPECT_EQ(first_problem([](Row&) {}), "none");
+  EXPECT_EQ(first_problem([](Row& row) { row.repetition = 0; }),
+            "prefill/metrics.csv row 2: expected each repetition of a cell once, found 0 of "
+            "cprefill again");
+  EXPECT_EQ(first_problem([](Row& row) { row.latency_ms.reset(); }),
+            "prefill/metrics.csv row 2: expected latency_ms on an ok row, found none");
+  EXPECT_EQ(first_problem([](Row& row) { row.tokens.reset(); }),
+            "prefill/metrics.csv row 2: expected tokens on an ok row, found none");
+  EXPECT_EQ(first_problem([](Row& row) { row.error_class = "SIGSEGV"; }),
+            "prefill/metrics.csv row 2: expected no error_class on an ok row, found \"SIGSEGV\"");
+  EXPECT_EQ(first_problem([](Row& row) { row.status = RowStatus::kCrash; }),
+            "prefill/metrics.csv row 2: expected an error_class, found none");
+  EXPECT_EQ(first_problem([](Row& row) { row.batch = 0; }),
+            "prefill/metrics.csv line 3 column batch: expected at least 1, found 0");
+}
+
+TEST_F(VerifyRows, ManyProblemsAreSummedUp) {
+  auto writer = BundleWriter::create(disk(), folder_, test_header());
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(writer->append(test_row(0, Phase::kE2eKv)));
+  ASSERT_TRUE(writer->commit_unit(0, {}) && writer->seal({}));
+  const auto found = verify_bundle(folder_);
+  ASSERT_TRUE(found);
+  ASSERT_EQ(found->size(), 21u);
+  EXPECT_EQ(found->back().problem, "79 more rows with problems");
+}
+
+TEST(VerifyUnfinished, ChangedBytesAreFoundBeforeTheSeal) {
+  const Scratch scratch;
+  const fs::path folder = scratch / "b";
+  {
+    auto writer = BundleWriter::create(disk(), folder, test_header());
+    for (int64_t unit = 0; unit < 3; ++unit) ASSERT_TRUE(write_unit(*writer, unit));
+  }
+  const auto count = [&] { return verify_bundle(folder)->size(); };
+  EXPECT_EQ(count(), 1u) << "that it is unfinished, and nothing else";
+  for (const char* name : {"prefill/metrics.csv", "kv_decode/metrics.csv", "e2e_kv/metrics.csv",
+                           "commits.jsonl", "study.yaml", "environment.json", "manifest.json"}) {
+    const std::string before = *read_file(folder / name);
+    for (size_t i = 0; i < before.size(); ++i) {
+      std::string changed = before;
+      changed[i] = static_cast<char>(changed[i] ^ 0x04);
+      put(folder / name, changed);
+      const auto found = verify_bundle(folder);
+      ASSERT_TRUE(found);
+      // A manifest that can't be trusted ends the search: one problem, and another one.
+      const bool seen = std::ranges::any_of(*found, [](const VerifyProblem& problem) {
+        return problem.problem.find("unfinished run") == std::string::npos;
+      });
+      ASSERT_TRUE(seen) << name << " byte " << i;
+    }
+    put(folder / name, before);
+  }
+  EXPECT_EQ(count(), 1u);
+}
+
+TEST(Manifest, ALaterSchemaIsRefused) {
+  Json manifest = opening_manifest(test_header());
+  manifest["schema_version"] = kBundleSchemaVersion + 1;
+  const auto parsed = parse_manifest(manifest_text(manifest), "manifest.json");
+  ASSERT_FALSE(parsed);
+  EXPECT_EQ(parsed.error().message, "manifest.json: expected schema version 1, found 2");
+}
+
+TEST(CommitLog, RecordsMustFollowOneAnother) {
+  const std::string plan = sha256_hex("plan");
+  const CommitRecord first{0, 2, {{Phase::kPrefill, {100, "aa"}}}, {{"k", "v"}}};
+  const auto message_of = [&](const CommitRecord& second) {
+    std::string chain = plan;
+    std::string text = commit_line(first, chain);
+    text += commit_line(second, chain);
+    const auto log = parse_commit_log(text, plan, "commits.jsonl");
+    return log ? "fine" : log.error().message;
+  };
+  EXPECT_EQ(message_of({1, 4, {{Phase::kPrefill, {200, "bb"}}}, nullptr}), "fine");
+  EXPECT_THAT(message_of({0, 4, {}, nullptr}), HasSubstr("expected each unit once"));
+  EXPECT_THAT(message_of({1, 1, {}, nullptr}), HasSubstr("expected at least 2 rows"));
+  EXPECT_THAT(message_of({1, 4, {{Phase::kPrefill, {50, "bb"}}}, nullptr}),
+              HasSubstr("to grow from 100 bytes, found 50"));
+
+  std::string chain = plan;
+  const std::string line = commit_line(first, chain);
+  EXPECT_EQ(parse_commit_log(line, plan, "t")->records[0], first);
+  EXPECT_FALSE(parse_commit_log(line, sha256_hex("other"), "t")) << "another plan's commits";
+  EXPECT_FALSE(parse_commit_log(line + line, plan, "t")) << "a record repeated";
+  const auto cut = parse_commit_log(line + line.substr(0, 20), plan, "t");
+  ASSERT_TRUE(cut);
+  EXPECT_EQ(cut->size_bytes, line.size());
+}
+
+TEST(CommitLog, HostileTextIsAnError) {
+  for (const char* text : {"\n", "{}\n", "[]\n", "null\n", "{\"chain\":1}\n", "\xff\xfe\n",
+                           "{\"chain\":\"\",\"files\":{\"../x\":{}}}\n"}) {
+    EXPECT_FALSE(parse_commit_log(text, sha256_hex("plan"), "t")) << text;
+  }
+}
+
+}  // namespace
+}  // namespace assay

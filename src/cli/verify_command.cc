@@ -1,0 +1,39 @@
+// assay verify: whether a bundle is byte for byte what its run wrote.
+#include <cstdio>
+
+#include "artifact/bundle.h"
+#include "cli/command.h"
+
+namespace assay::cli {
+namespace {
+
+Result<int> verify(const std::string& folder, OutputFormat format) {
+  ASSAY_TRY(const std::vector<VerifyProblem> problems, verify_bundle(folder));
+  if (problems.empty() && format == OutputFormat::kTable) {
+    ASSAY_TRY(const Bundle bundle, read_bundle(folder));
+    fmt::print("{}: whole: {} rows, {} files\n", folder, bundle.rows.size(),
+               bundle.manifest["files"].size() + 1);
+    return 0;
+  }
+  Table table;
+  table.columns = {{"object", Align::kLeft}, {"problem", Align::kLeft}};
+  for (const VerifyProblem& problem : problems) {
+    table.rows.push_back({TableCell::of(problem.object), TableCell::of(problem.problem)});
+  }
+  fmt::print("{}", table.render(format));
+  return problems.empty() ? 0 : 1;
+}
+
+}  // namespace
+
+void add_verify_command(CLI::App& app, Selected& selected) {
+  CLI::App* command =
+      app.add_subcommand("verify", "hold a bundle against its hashes and its schema");
+  auto folder = std::make_shared<std::string>();
+  command->add_option("bundle", *folder, "the bundle's folder")->required();
+  auto format = add_output_format(*command);
+  command->callback(
+      [&selected, folder, format] { selected.body = [=] { return verify(*folder, *format); }; });
+}
+
+}  // namespace assay::cli
