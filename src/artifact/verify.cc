@@ -176,8 +176,13 @@ Result<std::vector<VerifyProblem>> Verifier::run() {
     return bad_input("{}: expected a bundle's folder, found {}", folder_.string(),
                      fs::exists(folder_, error) ? "a file" : "nothing");
   }
-  ASSAY_TRY(present_, list_bundle_files(folder_));
   if (!check_manifest()) return problems_;
+  auto present = list_bundle_files(folder_);
+  if (!present) {
+    add(present.error());
+    return problems_;
+  }
+  present_ = *std::move(present);
   const auto listed = file_entries_from_json(manifest_, kManifestName);
   if (listed) {
     check_files(*listed);
