@@ -48,6 +48,7 @@ Json opening_manifest(const BundleHeader& header) {
       {"started_at", format_utc(header.started_at_ns)},
       {"started_at_ns", header.started_at_ns},
       {"plan_sha256", header.plan_hash},
+      {"study", header.study},
       {"identity", header.identity},
       {"complete", false},
       {"completion", nullptr},

@@ -1,0 +1,50 @@
+// A backend as the harness sees it: which arms it can run, and how to start their worker.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backend/worker_client.h"
+#include "base/result.h"
+#include "study/study.h"
+
+namespace assay {
+
+// What can be known of a model before any worker has loaded it; absent: it can't.
+struct ModelFacts {
+  std::optional<int64_t> max_positions;
+  std::optional<uint64_t> weight_bytes;
+  std::vector<int64_t> text_tokens;  // of each text asked about; empty: unknown
+};
+
+// How fast weights can come to the processor that a backend computes with.
+struct ReadLimit {
+  double bytes_per_s = 0;    // from memory, measured
+  uint64_t cache_bytes = 0;  // what may be served from the last-level cache instead, a pass
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  // bad_input that names the arm and what the backend supports.
+  virtual Status check_arm(const StudyArm& arm) const = 0;
+  virtual WorkerCommand worker_command(const StudyArm& arm) const = 0;
+  // Keys of the arm that only the worker understands; travel in `load`.
+  virtual Json load_options(const StudyArm& arm) const = 0;
+  // bad_input if no worker could load this model: missing, truncated, not supported.
+  virtual Result<ModelFacts> inspect(const StudyModel& model,
+                                     std::span<const std::string> texts) const = 0;
+  // Measured with the threads that the arm computes with; takes about a second. Absent where it
+  // isn't known, or couldn't bind because weights of this size fit the cache: no row is judged.
+  virtual std::optional<ReadLimit> read_limit(const StudyArm& arm, uint64_t weight_bytes) = 0;
+};
+
+// By the name that arms give. Pointers are never null.
+using BackendSet = std::map<std::string, std::unique_ptr<Backend>>;
+
+}  // namespace assay

@@ -1,0 +1,170 @@
+// The messages of the worker protocol as values; docs/worker-protocol.md is their specification.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/json.h"
+
+namespace assay {
+
+inline constexpr int64_t kProtocolVersion = 1;
+inline constexpr size_t kMaxLineBytes = size_t{16} << 20;
+// Descriptors that a worker inherits: it reads requests from the first, writes replies to the
+// other.
+inline constexpr int kRequestDescriptor = 3;
+inline constexpr int kReplyDescriptor = 4;
+
+enum class WirePhase { kPrefill, kKvDecode, kE2eKv };
+std::string_view wire_phase_name(WirePhase phase);  // prefill | kv_decode | e2e_kv
+std::optional<WirePhase> parse_wire_phase(std::string_view name);
+
+// Prompts of one batch, left-padded to one length by the harness.
+struct WirePrompt {
+  std::vector<std::vector<int32_t>> ids;  // [batch] of [padded_len]
+  std::vector<int32_t> pad;               // [batch]: padding ids at the start of each row
+
+  int64_t padded_len() const { return ids.empty() ? 0 : static_cast<int64_t>(ids.front().size()); }
+  friend bool operator==(const WirePrompt&, const WirePrompt&) = default;
+};
+
+// What a unit runs; prepare and measure carry it, so that a worker can check itself.
+struct WireShape {
+  WirePhase phase = WirePhase::kPrefill;
+  int64_t batch = 1;
+  int64_t new_tokens = 0;  // 0 in prefill
+  int64_t capacity = 0;    // positions that the cache must hold: longest padded prompt + new tokens
+
+  friend bool operator==(const WireShape&, const WireShape&) = default;
+};
+
+struct HelloRequest {
+  int64_t protocol_min = kProtocolVersion;
+  int64_t protocol_max = kProtocolVersion;
+  std::string harness;  // name and version, for logs
+};
+
+struct LoadRequest {
+  std::string model;    // a checkpoint folder, or a name that the backend understands
+  std::string dtype;    // fp32 | fp16 | bf16; empty: as stored
+  std::string mode;     // eager, compiled, ...
+  std::string cache;    // dynamic | static
+  std::string dynamic;  // true | false | auto, or empty
+  int64_t threads = 0;  // 0: as many as the process may run on
+  bool want_model_hash = false;
+  Json options = Json::object();  // keys of the arm that only its backend knows
+};
+
+struct PrepareRequest {
+  WireShape shape;
+  std::vector<int64_t> padded_lens;  // of the prompts to come, each once
+};
+
+struct WireRepetition {
+  int64_t repetition = 0;  // negative: a warm-up
+  int64_t prompt = 0;      // index into prompts
+};
+
+struct MeasureRequest {
+  WireShape shape;
+  std::vector<WirePrompt> prompts;
+  std::vector<WireRepetition> repetitions;  // a sample each, in this order
+};
+
+struct ParityRequest {
+  WireShape shape;  // phase kv_decode
+  WirePrompt prompt;
+};
+
+struct EvidenceRequest {
+  WirePhase phase = WirePhase::kPrefill;
+};
+
+struct TokenizeRequest {
+  std::string text;
+};
+
+struct ShutdownRequest {};
+
+struct Request {
+  int64_t id = 0;
+  std::variant<HelloRequest, LoadRequest, PrepareRequest, MeasureRequest, ParityRequest,
+               EvidenceRequest, TokenizeRequest, ShutdownRequest>
+      body;
+};
+
+struct HelloReply {
+  int64_t protocol = kProtocolVersion;  // chosen by the worker from the offered range
+  std::string worker;
+  std::string version;
+  Json capabilities = Json::object();  // what the worker supports; kept in the evidence
+};
+
+struct LoadedReply {
+  int64_t vocab_size = 0;
+  std::vector<int64_t> special_ids;  // ids that random prompts leave out
+  std::optional<int64_t> max_positions;
+  std::optional<int64_t> weight_bytes;
+  std::string dtype;         // in use
+  std::string quantization;  // empty: none
+  std::optional<int64_t> threads;
+  std::string model_hash;  // empty unless asked for and known
+  double seconds = 0;
+};
+
+struct PreparedReply {
+  double seconds = 0;
+  Json evidence = Json::object();  // of this preparation: what was compiled, at what cost
+};
+
+// One repetition, as the worker saw it.
+struct SampleReply {
+  int64_t repetition = 0;
+  int64_t latency_ns = 0;  // the timed region and nothing else
+  std::optional<int64_t> device_ns;
+  std::optional<int64_t> ttft_ns;     // e2e_kv
+  int64_t tokens = 0;                 // produced over the batch
+  std::string output_hash;            // token_hash of them, row after row of the batch
+  bool cold = false;                  // first call of its shape in the process
+  int64_t started_at_ns = 0;          // wall clock at the start of the timed region
+  std::optional<int64_t> read_bytes;  // at least read from the weights and cache in the region
+  std::optional<int64_t> peak_rss_bytes;
+  std::vector<std::pair<std::string, int64_t>> counters;  // by name: what this repetition added
+};
+
+struct DoneReply {
+  int64_t samples = 0;
+};
+
+struct ParityReply {
+  std::vector<std::vector<int32_t>> tokens;  // [batch] of [new_tokens]
+};
+
+struct EvidenceReply {
+  Json evidence = Json::object();
+};
+
+struct TokenizedReply {
+  std::vector<int32_t> ids;
+};
+
+struct ByeReply {};
+
+struct ErrorReply {
+  std::string error_class;     // exception class as the worker's language names it
+  std::string message;         // whole, may have many lines
+  bool out_of_memory = false;  // of the host or of the device
+};
+
+struct Reply {
+  int64_t id = 0;
+  std::variant<HelloReply, LoadedReply, PreparedReply, SampleReply, DoneReply, ParityReply,
+               EvidenceReply, TokenizedReply, ByeReply, ErrorReply>
+      body;
+};
+
+}  // namespace assay

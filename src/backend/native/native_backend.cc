@@ -1,0 +1,92 @@
+// Checks of arms and models before a worker starts, and the machine's read bandwidth.
+#include "backend/native/native_backend.h"
+
+#include <map>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "base/thread_pool.h"
+#include "engine/device/bandwidth.h"
+#include "engine/model/checkpoint.h"
+#include "engine/tokenizer/tokenizer.h"
+
+namespace assay {
+namespace {
+
+// "36608K" of sysfs. Nothing if the machine doesn't say: a virtual machine may hide its caches.
+std::optional<uint64_t> last_level_cache_bytes() {
+  std::optional<uint64_t> largest;
+  for (int index = 0; index < 8; ++index) {
+    const auto text =
+        read_file(fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/size", index));
+    if (!text) break;
+    char* unit = nullptr;
+    const uint64_t count = std::strtoull(text->c_str(), &unit, 10);
+    const uint64_t scale = *unit == 'K' ? 1024 : *unit == 'M' ? 1024 * 1024 : 1;
+    largest = std::max(largest.value_or(0), count * scale);
+  }
+  return largest;
+}
+
+class NativeBackend final : public Backend {
+ public:
+  explicit NativeBackend(std::filesystem::path program) : program_(std::move(program)) {}
+
+  Status check_arm(const StudyArm& arm) const override {
+    if (arm.mode != "eager") {
+      return bad_input("arm \"{}\": expected a mode that backend native supports (eager), found {}",
+                       arm.name, arm.mode);
+    }
+    if (arm.cache != "dynamic" && arm.cache != "static") {
+      return bad_input(
+          "arm \"{}\": expected a cache that backend native supports (dynamic, static), found {}",
+          arm.name, arm.cache);
+    }
+    return {};
+  }
+
+  WorkerCommand worker_command(const StudyArm&) const override {
+    return {{program_.string(), "worker", "native"}, {}};
+  }
+
+  Json load_options(const StudyArm&) const override { return Json::object(); }
+
+  Result<ModelFacts> inspect(const StudyModel& model,
+                             std::span<const std::string> texts) const override {
+    ASSAY_TRY(const auto checkpoint, engine::Checkpoint::open(model.path));
+    ModelFacts facts;
+    facts.max_positions = checkpoint.config().max_positions;
+    facts.weight_bytes = checkpoint.weight_bytes();
+    if (texts.empty()) return facts;
+    ASSAY_TRY(const auto tokenizer, engine::Tokenizer::open(model.path));
+    for (const std::string& text : texts) {
+      ASSAY_TRY(const auto ids, tokenizer.encode(text, true));
+      facts.text_tokens.push_back(static_cast<int64_t>(ids.size()));
+    }
+    return facts;
+  }
+
+  std::optional<ReadLimit> read_limit(const StudyArm& arm, uint64_t weight_bytes) override {
+    const auto cache_bytes = last_level_cache_bytes();
+    if (!cache_bytes || weight_bytes <= *cache_bytes) return std::nullopt;
+    const auto [entry, added] = limits_.try_emplace(arm.threads);
+    if (!added) return entry->second;
+    ThreadPool pool(arm.threads > 0 ? static_cast<size_t>(arm.threads) : available_cpus());
+    if (const auto gb_per_s = engine::measure_read_bandwidth(pool)) {
+      entry->second = ReadLimit{*gb_per_s * 1e9, *cache_bytes};
+    }
+    return entry->second;
+  }
+
+ private:
+  std::filesystem::path program_;
+  std::map<int64_t, std::optional<ReadLimit>> limits_;  // by number of threads
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_native_backend(std::filesystem::path program) {
+  return std::make_unique<NativeBackend>(std::move(program));
+}
+
+}  // namespace assay

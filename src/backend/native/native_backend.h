@@ -1,0 +1,14 @@
+// The native backend as the harness sees it: `assay worker native` in a child process.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "backend/backend.h"
+
+namespace assay {
+
+// `program` is the assay executable that serves as the worker.
+std::unique_ptr<Backend> make_native_backend(std::filesystem::path program);
+
+}  // namespace assay

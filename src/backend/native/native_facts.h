@@ -1,0 +1,17 @@
+// What the native engine supports and is made of, in the words of messages and evidence.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/json.h"
+#include "engine/model/config.h"
+
+namespace assay {
+
+Json native_capabilities();  // modes, caches, dtypes, architectures
+Json native_toolchain();     // what compiled this program: name, version, flags' kind
+// Beginning and end of text: random prompts leave them out.
+std::vector<int64_t> native_special_ids(const engine::ModelConfig& config);
+
+}  // namespace assay

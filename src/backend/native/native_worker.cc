@@ -1,0 +1,183 @@
+// What each request does with the session. Timed regions are in native_phases.cc.
+#include "backend/native/native_worker.h"
+
+#include <sys/resource.h>
+
+#include <set>
+#include <tuple>
+
+#include "backend/native/native_facts.h"
+#include "backend/native/native_phases.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "engine/model/checkpoint.h"
+#include "engine/session/session.h"
+#include "engine/tokenizer/tokenizer.h"
+
+namespace assay {
+namespace {
+
+using engine::Session;
+
+double seconds_since(int64_t start_ns) {
+  return static_cast<double>(monotonic_now_ns() - start_ns) * 1e-9;
+}
+
+std::unexpected<ErrorReply> as_reply(const Error& error) {
+  return std::unexpected(ErrorReply{
+      error.kind == ErrorKind::kBadInput ? "BadInput" : "EnvironmentError", error.message, false});
+}
+
+std::unexpected<ErrorReply> refused(std::string message) {
+  return std::unexpected(ErrorReply{"Unsupported", std::move(message), false});
+}
+
+int64_t peak_rss_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<int64_t>(usage.ru_maxrss) * 1024;
+}
+
+engine::PromptBatch to_batch(const WirePrompt& prompt) {
+  engine::PromptBatch batch;
+  batch.batch = static_cast<int64_t>(prompt.ids.size());
+  batch.padded_len = prompt.padded_len();
+  for (const auto& row : prompt.ids) batch.ids.insert(batch.ids.end(), row.begin(), row.end());
+  batch.pad = prompt.pad;
+  return batch;
+}
+
+class NativeWorker final : public Worker {
+ public:
+  explicit NativeWorker(std::string version) : version_(std::move(version)) {}
+
+  HelloReply describe() override {
+    HelloReply hello;
+    hello.worker = "assay-native";
+    hello.version = version_;
+    hello.capabilities = native_capabilities();
+    return hello;
+  }
+
+  WorkerResult<LoadedReply> load(const LoadRequest& request) override {
+    const int64_t start_ns = monotonic_now_ns();
+    engine::SessionOptions options;
+    if (request.mode != "eager") return refused("mode: expected eager, found " + request.mode);
+    if (request.cache == "static") {
+      options.cache = engine::CacheKind::kStatic;
+    } else if (request.cache == "dynamic") {
+      options.cache = engine::CacheKind::kDynamic;
+    } else {
+      return refused("cache: expected dynamic or static, found " + request.cache);
+    }
+    if (!request.dtype.empty()) {
+      options.dtype = engine::parse_dtype(request.dtype);
+      if (!options.dtype)
+        return refused("dtype: expected fp32, fp16 or bf16, found " + request.dtype);
+    }
+    options.threads = static_cast<size_t>(request.threads);
+    auto session = Session::open(request.model, options);
+    if (!session) return as_reply(session.error());
+    session_ = std::make_unique<Session>(std::move(session).value());
+    load_ = request;
+    return loaded(start_ns);
+  }
+
+  WorkerResult<PreparedReply> prepare(const PrepareRequest& request) override {
+    const int64_t start_ns = monotonic_now_ns();
+    if (const auto status = session_->prepare(request.shape.batch, request.shape.capacity);
+        !status) {
+      return as_reply(status.error());
+    }
+    return PreparedReply{seconds_since(start_ns), Json::object()};
+  }
+
+  WorkerResult<SampleReply> measure(const WireShape& shape, const WirePrompt& prompt,
+                                    int64_t) override {
+    if (const auto status = session_->prepare(shape.batch, shape.capacity); !status) {
+      return as_reply(status.error());
+    }
+    const engine::PromptBatch batch = to_batch(prompt);
+    TimedPhase timed(*session_, shape, batch);
+    const int64_t started_at_ns = system_clock().wall_ns();
+    if (const auto status = timed.run(); !status) return as_reply(status.error());
+    SampleReply sample;
+    sample.latency_ns = timed.latency_ns();
+    sample.ttft_ns = timed.ttft_ns();
+    sample.tokens = static_cast<int64_t>(timed.output().size());
+    sample.output_hash = token_hash(timed.output());
+    sample.cold =
+        seen_.insert({shape.phase, shape.batch, prompt.padded_len(), shape.capacity}).second;
+    sample.started_at_ns = started_at_ns;
+    sample.read_bytes = static_cast<int64_t>(timed.read_bytes());
+    sample.peak_rss_bytes = peak_rss_bytes();
+    return sample;
+  }
+
+  WorkerResult<ParityReply> parity(const ParityRequest& request) override {
+    if (const auto status = session_->prepare(request.shape.batch, request.shape.capacity);
+        !status) {
+      return as_reply(status.error());
+    }
+    auto tokens = greedy_tokens(*session_, to_batch(request.prompt), request.shape.new_tokens);
+    if (!tokens) return as_reply(tokens.error());
+    return ParityReply{std::move(tokens).value()};
+  }
+
+  WorkerResult<TokenizedReply> tokenize(const TokenizeRequest& request) override {
+    const auto tokenizer = engine::Tokenizer::open(load_.model);
+    if (!tokenizer) return as_reply(tokenizer.error());
+    auto ids = tokenizer->encode(request.text, true);
+    if (!ids) return as_reply(ids.error());
+    return TokenizedReply{std::move(ids).value()};
+  }
+
+  WorkerResult<EvidenceReply> evidence(const EvidenceRequest& request) override {
+    Json evidence;
+    evidence["phase"] = wire_phase_name(request.phase);
+    evidence["requested"] = {{"mode", load_.mode}, {"cache", load_.cache}, {"dtype", load_.dtype}};
+    evidence["actual"] = {{"mode", "eager"},
+                          {"cache", load_.cache},
+                          {"dtype", engine::dtype_name(session_->dtype())},
+                          {"threads", session_->threads()}};
+    evidence["fallback"] = false;
+    evidence["compiler_real"] = "not_applicable";
+    evidence["reasons"] = {"mode eager asks for no compiler"};
+    evidence["toolchain"] = native_toolchain();
+    return EvidenceReply{std::move(evidence)};
+  }
+
+ private:
+  WorkerResult<LoadedReply> loaded(int64_t start_ns) const {
+    const engine::ModelConfig& config = session_->config();
+    LoadedReply reply;
+    reply.vocab_size = config.vocab_size;
+    reply.special_ids = native_special_ids(config);
+    reply.max_positions = config.max_positions;
+    reply.weight_bytes = static_cast<int64_t>(session_->weight_bytes());
+    reply.dtype = engine::dtype_name(session_->dtype());
+    reply.threads = static_cast<int64_t>(session_->threads());
+    reply.seconds = seconds_since(start_ns);
+    if (load_.want_model_hash) {
+      const auto checkpoint = engine::Checkpoint::open(load_.model);
+      if (!checkpoint) return as_reply(checkpoint.error());
+      auto hash = checkpoint->content_hash();
+      if (!hash) return as_reply(hash.error());
+      reply.model_hash = std::move(hash).value();
+    }
+    return reply;
+  }
+
+  std::string version_;
+  LoadRequest load_;
+  std::unique_ptr<Session> session_;
+  std::set<std::tuple<WirePhase, int64_t, int64_t, int64_t>> seen_;  // shapes that were measured
+};
+
+}  // namespace
+
+std::unique_ptr<Worker> make_native_worker(std::string version) {
+  return std::make_unique<NativeWorker>(std::move(version));
+}
+
+}  // namespace assay

@@ -1,0 +1,191 @@
+// Requests, formatted and parsed.
+#include "backend/protocol.h"
+#include "backend/protocol_envelope.h"
+
+namespace assay {
+namespace {
+
+Json prompt_to_json(const WirePrompt& prompt) {
+  return {{"ids", prompt.ids}, {"pad", prompt.pad}};
+}
+
+struct RequestFormatter {
+  Json& json;
+
+  void operator()(const HelloRequest& hello) const {
+    json["type"] = "hello";
+    json["protocol_min"] = hello.protocol_min;
+    json["protocol_max"] = hello.protocol_max;
+    json["harness"] = hello.harness;
+  }
+  void operator()(const LoadRequest& load) const {
+    json["type"] = "load";
+    json["model"] = load.model;
+    json["dtype"] = load.dtype;
+    json["mode"] = load.mode;
+    json["cache"] = load.cache;
+    json["dynamic"] = load.dynamic;
+    json["threads"] = load.threads;
+    json["want_model_hash"] = load.want_model_hash;
+    json["options"] = load.options;
+  }
+  void operator()(const PrepareRequest& prepare) const {
+    json["type"] = "prepare";
+    put_shape(json, prepare.shape);
+    json["padded_lens"] = prepare.padded_lens;
+  }
+  void operator()(const MeasureRequest& measure) const {
+    json["type"] = "measure";
+    put_shape(json, measure.shape);
+    Json prompts = Json::array();
+    for (const WirePrompt& prompt : measure.prompts) prompts.push_back(prompt_to_json(prompt));
+    json["prompts"] = std::move(prompts);
+    Json repetitions = Json::array();
+    for (const WireRepetition& repetition : measure.repetitions) {
+      repetitions.push_back(
+          Json{{"repetition", repetition.repetition}, {"prompt", repetition.prompt}});
+    }
+    json["repetitions"] = std::move(repetitions);
+  }
+  void operator()(const ParityRequest& parity) const {
+    json["type"] = "parity";
+    put_shape(json, parity.shape);
+    json["prompt"] = prompt_to_json(parity.prompt);
+  }
+  void operator()(const EvidenceRequest& evidence) const {
+    json["type"] = "evidence";
+    json["phase"] = wire_phase_name(evidence.phase);
+  }
+  void operator()(const TokenizeRequest& tokenize) const {
+    json["type"] = "tokenize";
+    json["text"] = tokenize.text;
+  }
+  void operator()(const ShutdownRequest&) const { json["type"] = "shutdown"; }
+};
+
+// The prompt must fit the shape that it comes with: its batch, and the cache beside the new tokens.
+Result<WirePrompt> parse_prompt(const Json& object, const std::string& name,
+                                const WireShape& shape) {
+  const Members members(object, name);
+  WirePrompt prompt;
+  ASSAY_TRY(prompt.ids, members.id_rows("ids"));
+  ASSAY_TRY(prompt.pad, members.ids("pad", kMaxBatch));
+  const size_t batch = static_cast<size_t>(shape.batch);
+  if (prompt.ids.size() != batch || prompt.pad.size() != batch) {
+    return bad_input("{}: expected {} rows of ids and pads, found {} and {}", name, batch,
+                     prompt.ids.size(), prompt.pad.size());
+  }
+  for (const int32_t pad : prompt.pad) {
+    if (pad >= prompt.padded_len()) {
+      return bad_input("{}: expected fewer than {} padding ids, found {}", name,
+                       prompt.padded_len(), pad);
+    }
+  }
+  if (prompt.padded_len() > shape.capacity - shape.new_tokens) {
+    return bad_input("{}: expected a prompt of at most {} ids, found {}", name,
+                     shape.capacity - shape.new_tokens, prompt.padded_len());
+  }
+  return prompt;
+}
+
+Result<HelloRequest> parse_hello(const Members& members) {
+  HelloRequest hello;
+  ASSAY_TRY(hello.protocol_min, members.integer("protocol_min", 1, kMaxCount));
+  ASSAY_TRY(hello.protocol_max, members.integer("protocol_max", hello.protocol_min, kMaxCount));
+  ASSAY_TRY(hello.harness, members.text_or("harness", ""));
+  return hello;
+}
+
+Result<LoadRequest> parse_load(const Members& members) {
+  LoadRequest load;
+  ASSAY_TRY(load.model, members.text("model"));
+  ASSAY_TRY(load.dtype, members.text_or("dtype", ""));
+  ASSAY_TRY(load.mode, members.text("mode"));
+  ASSAY_TRY(load.cache, members.text("cache"));
+  ASSAY_TRY(load.dynamic, members.text_or("dynamic", ""));
+  ASSAY_TRY(load.threads, members.integer("threads", 0, 1 << 16));
+  ASSAY_TRY(load.want_model_hash, members.boolean_or("want_model_hash", false));
+  ASSAY_TRY(load.options, members.object_or_empty("options"));
+  return load;
+}
+
+Result<PrepareRequest> parse_prepare(const Members& members) {
+  PrepareRequest prepare;
+  ASSAY_TRY(prepare.shape, parse_shape(members));
+  ASSAY_TRY(prepare.padded_lens,
+            members.integers("padded_lens", 1, prepare.shape.capacity - prepare.shape.new_tokens,
+                             kMaxRepetitions));
+  return prepare;
+}
+
+Result<MeasureRequest> parse_measure(const Members& members) {
+  MeasureRequest measure;
+  ASSAY_TRY(measure.shape, parse_shape(members));
+  ASSAY_TRY(const auto prompts, members.objects("prompts", kMaxRepetitions));
+  for (const Json& prompt : prompts) {
+    ASSAY_TRY(auto parsed, parse_prompt(prompt, "measure prompt", measure.shape));
+    measure.prompts.push_back(std::move(parsed));
+  }
+  ASSAY_TRY(const auto repetitions, members.objects("repetitions", kMaxRepetitions));
+  for (const Json& object : repetitions) {
+    const Members repetition(object, "measure repetition");
+    WireRepetition parsed;
+    ASSAY_TRY(parsed.repetition,
+              repetition.integer("repetition", -kMaxRepetitions, kMaxRepetitions));
+    ASSAY_TRY(parsed.prompt,
+              repetition.integer("prompt", 0, static_cast<int64_t>(measure.prompts.size()) - 1));
+    measure.repetitions.push_back(parsed);
+  }
+  if (measure.repetitions.empty()) return bad_input("measure: expected at least one repetition");
+  return measure;
+}
+
+Result<ParityRequest> parse_parity(const Members& members, const Json& object) {
+  ParityRequest parity;
+  ASSAY_TRY(parity.shape, parse_shape(members));
+  if (parity.shape.phase != WirePhase::kKvDecode) {
+    return bad_input("parity: expected phase kv_decode, found {}",
+                     wire_phase_name(parity.shape.phase));
+  }
+  ASSAY_CHECK(members.object("prompt"));
+  ASSAY_TRY(parity.prompt, parse_prompt(object["prompt"], "parity prompt", parity.shape));
+  return parity;
+}
+
+}  // namespace
+
+std::string format_request(const Request& request) {
+  Json json = {{"id", request.id}};
+  std::visit(RequestFormatter{json}, request.body);
+  return to_json_line(json) + "\n";
+}
+
+Result<Request> parse_request(std::string_view line) {
+  ASSAY_TRY(const Envelope envelope, parse_envelope(line, "request"));
+  const Members members(envelope.object, envelope.type.substr(0, 80));
+  Request request{envelope.id, {}};
+  if (envelope.type == "hello") {
+    ASSAY_TRY(request.body, parse_hello(members));
+  } else if (envelope.type == "load") {
+    ASSAY_TRY(request.body, parse_load(members));
+  } else if (envelope.type == "prepare") {
+    ASSAY_TRY(request.body, parse_prepare(members));
+  } else if (envelope.type == "measure") {
+    ASSAY_TRY(request.body, parse_measure(members));
+  } else if (envelope.type == "parity") {
+    ASSAY_TRY(request.body, parse_parity(members, envelope.object));
+  } else if (envelope.type == "evidence") {
+    ASSAY_TRY(const WirePhase phase, parse_phase_member(members));
+    request.body = EvidenceRequest{phase};
+  } else if (envelope.type == "tokenize") {
+    ASSAY_TRY(std::string text, members.text("text"));
+    request.body = TokenizeRequest{std::move(text)};
+  } else if (envelope.type == "shutdown") {
+    request.body = ShutdownRequest{};
+  } else {
+    return bad_input("{}", unknown_type_text(envelope, "request"));
+  }
+  return request;
+}
+
+}  // namespace assay

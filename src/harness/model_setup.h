@@ -1,0 +1,34 @@
+// What a run must know of a model before it times anything: vocabulary, prompts, hash, parity.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "artifact/bundle.h"
+#include "harness/context.h"
+#include "harness/parity.h"
+#include "harness/prompts.h"
+
+namespace assay {
+
+struct ModelSetup {
+  // Absent if no arm's worker could load the model or tokenise its texts: its cells can't be run.
+  std::optional<ModelPrompts> prompts;
+  std::string model_hash;  // by the first worker that knew it; empty: none did
+};
+
+// The longest greedy sequence that parity compares.
+inline constexpr int64_t kMostParityTokens = 128;
+
+// Every arm answers in processes of its own, which end before timing starts: what parity compiles,
+// allocates or warms up must not be there when the arm is measured. Writes parity.json of every
+// cell of the model about which something can be said; what the processes print goes to the log of
+// the arm's first cell. Tokens compared: as many as the plan's longest generation, at most
+// kMostParityTokens, at least one. Absent: the run was interrupted. Errors are the bundle's.
+Result<std::optional<ModelSetup>> set_up_model(const Study& study, const Plan& plan, size_t model,
+                                               BundleWriter& bundle, RunContext& context);
+
+}  // namespace assay

@@ -1,0 +1,28 @@
+// Parity: an arm's greedy tokens against the baseline arm's, on the same prompts.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "backend/worker_client.h"
+#include "base/json.h"
+
+namespace assay {
+
+// Greedy tokens of every prompt of a scenario: [prompt * batch + row] of [new_tokens].
+using ParityRows = std::vector<std::vector<int32_t>>;
+using ParityAnswer = ClientResult<ParityRows>;
+
+// parity.json of a cell:
+//   passed            true if every token agrees; false if one doesn't or the arm gave no answer;
+//                     null if the baseline gave none, so that nothing can be said
+//   baseline_arm      its name
+//   compared_tokens   how many were held against the baseline's
+//   first_difference  null, or {sequence, position, expected, found}: found is null where the arm's
+//                     sequence ended too early
+//   error             null, or {arm, class, message} of the answer that is missing
+Json compare_parity(const std::string& arm, const ParityAnswer& answer,
+                    const std::string& baseline_arm, const ParityAnswer& baseline);
+
+}  // namespace assay

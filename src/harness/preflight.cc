@@ -1,0 +1,66 @@
+// Arms first, then each model as each of its backends sees it.
+#include "harness/preflight.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "base/text.h"
+
+namespace assay {
+namespace {
+
+Status check_arms(const Study& study, const BackendSet& backends) {
+  std::vector<std::string> known;
+  for (const auto& [name, backend] : backends) known.push_back(name);
+  for (const StudyArm& arm : study.arms) {
+    const auto backend = backends.find(arm.backend);
+    if (backend == backends.end()) {
+      return bad_input("arm \"{}\": expected a backend of {}, found {}{}", arm.name,
+                       join(known, ", "), arm.backend, nearest_hint(arm.backend, known));
+    }
+    ASSAY_CHECK(backend->second->check_arm(arm));
+  }
+  return {};
+}
+
+Status check_positions(const Study& study, const StudyModel& model, int64_t max_positions,
+                       const std::vector<std::vector<PromptLength>>& lengths) {
+  const bool decodes = study.phases.size() > 1 || study.phases.front() != "prefill";
+  const int64_t new_tokens =
+      decodes && !study.token_lengths.empty() ? std::ranges::max(study.token_lengths) : 0;
+  for (size_t scenario = 0; scenario < lengths.size(); ++scenario) {
+    const int64_t needed = cache_capacity(lengths[scenario], new_tokens);
+    if (needed <= max_positions) continue;
+    return bad_input(
+        "scenario \"{}\" on model \"{}\": expected at most the model's {} positions, found {} "
+        "(prompt {}, new tokens {})",
+        study.scenarios[scenario].name, model.name, max_positions, needed, needed - new_tokens,
+        new_tokens);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Preflight> check_study(const Study& study, const BackendSet& backends) {
+  ASSAY_CHECK(check_arms(study, backends));
+  std::set<std::string> used;
+  for (const StudyArm& arm : study.arms) used.insert(arm.backend);
+  const std::vector<std::string> texts = scenario_texts(study);
+  Preflight preflight;
+  for (const StudyModel& model : study.models) {
+    auto& lengths = preflight.lengths.emplace_back(prompt_lengths(study, {}));
+    preflight.weight_bytes.push_back(0);
+    for (const std::string& name : used) {
+      ASSAY_TRY(const ModelFacts facts, backends.at(name)->inspect(model, texts));
+      if (facts.weight_bytes) preflight.weight_bytes.back() = *facts.weight_bytes;
+      if (!facts.text_tokens.empty()) lengths = prompt_lengths(study, facts.text_tokens);
+      if (!facts.max_positions) continue;
+      ASSAY_CHECK(check_positions(study, model, *facts.max_positions, lengths));
+    }
+  }
+  return preflight;
+}
+
+}  // namespace assay

@@ -1,0 +1,23 @@
+// Everything about a study that can be found wrong before anything is measured.
+#pragma once
+
+#include <vector>
+
+#include "backend/backend.h"
+#include "harness/prompts.h"
+#include "study/plan.h"
+
+namespace assay {
+
+struct Preflight {
+  // [model][scenario][prompt], as far as can be known now: a text that no backend has counted has
+  // length 0.
+  std::vector<std::vector<std::vector<PromptLength>>> lengths;
+  std::vector<uint64_t> weight_bytes;  // [model]; 0: unknown
+};
+
+// bad_input that names the object: an unknown backend, a mode or cache that a backend hasn't, a
+// model that can't be loaded, prompt and new tokens beyond the model's positions.
+Result<Preflight> check_study(const Study& study, const BackendSet& backends);
+
+}  // namespace assay

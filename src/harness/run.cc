@@ -1,0 +1,187 @@
+// The plan's units in order, those skipped that an earlier run has committed.
+#include "harness/run.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/hash.h"
+#include "harness/unit_runner.h"
+
+namespace assay {
+namespace {
+
+class Run {
+ public:
+  Run(const RunRequest& request, RunContext& context, BundleWriter bundle)
+      : request_(request),
+        study_(request.study),
+        plan_(request.plan),
+        context_(context),
+        bundle_(std::move(bundle)),
+        units_(study_, plan_, bundle_, context, state_) {}
+
+  Status restore();
+  // False: interrupted.
+  Result<bool> run_units();
+  Result<RunSummary> finish(bool interrupted);
+
+ private:
+  Json committed_evidence(Json evidence) const;
+  void measure_read_limits();
+  Status check_model_hash(size_t model, const std::string& hash);
+  bool interrupted() const;
+
+  const RunRequest& request_;
+  const Study& study_;
+  const Plan& plan_;
+  RunContext& context_;
+  BundleWriter bundle_;
+  RunState state_;
+  UnitRunner units_;
+  std::map<size_t, std::string> model_hashes_;  // of committed rows
+  int64_t rows_before_ = 0;                     // committed by earlier runs
+};
+
+// What the committed units left for the ones to come.
+Status Run::restore() {
+  std::map<std::string, size_t> cell_by_id;
+  for (size_t i = 0; i < plan_.cells.size(); ++i) cell_by_id[plan_.cells[i].id] = i;
+  for (const auto& [unit, note] : bundle_.committed_units()) {
+    if (unit < 0 || unit >= static_cast<int64_t>(plan_.units.size())) {
+      return bad_input("{}: expected units of the plan, found unit {} committed",
+                       request_.folder.string(), unit);
+    }
+    const std::string name = fmt::format("{}: note of unit {}", request_.folder.string(), unit);
+    ASSAY_TRY(const int64_t extra, json_int(note, "extra_rows", name));
+    ASSAY_TRY(const std::string hash, json_string(note, "model_hash", name));
+    state_.extra_rows += extra;
+    const size_t model = plan_.cells[plan_.units[static_cast<size_t>(unit)].cell].model;
+    if (!hash.empty()) model_hashes_[model] = hash;
+  }
+  if (bundle_.committed_units().empty()) return {};
+  ASSAY_TRY(const Bundle so_far, read_bundle(request_.folder));
+  for (const Row& row : so_far.rows) {
+    const auto cell = cell_by_id.find(row.cell_id);
+    if (cell == cell_by_id.end() || row.repetition < 0 || row.status != RowStatus::kOk) continue;
+    if (row.latency_ms) state_.ok_latencies_ms[cell->second].push_back(*row.latency_ms);
+  }
+  for (const auto& [id, evidence] : so_far.evidence) {
+    if (cell_by_id.contains(id)) state_.evidence[cell_by_id[id]] = committed_evidence(evidence);
+  }
+  rows_before_ = static_cast<int64_t>(so_far.rows.size());
+  return {};
+}
+
+// Without the failures of units that were not committed: they are run again.
+Json Run::committed_evidence(Json evidence) const {
+  const auto failures = evidence.find("failures");
+  if (failures == evidence.end() || !failures->is_array()) return nullptr;
+  Json kept = Json::array();
+  for (const Json& failure : *failures) {
+    const auto unit = json_int(failure, "unit", "failure");
+    if (unit && bundle_.committed_units().contains(*unit)) kept.push_back(failure);
+  }
+  *failures = std::move(kept);
+  return evidence;
+}
+
+void Run::measure_read_limits() {
+  const uint64_t largest = std::ranges::max(request_.preflight.weight_bytes);
+  std::map<size_t, ReadLimit> limits;
+  for (size_t arm = 0; arm < study_.arms.size(); ++arm) {
+    Backend& backend = *context_.backends.at(study_.arms[arm].backend);
+    if (const auto limit = backend.read_limit(study_.arms[arm], largest)) {
+      limits.emplace(arm, *limit);
+    }
+  }
+  units_.set_read_limits(std::move(limits));
+}
+
+Status Run::check_model_hash(size_t model, const std::string& hash) {
+  const auto before = model_hashes_.find(model);
+  if (before == model_hashes_.end() || hash.empty() || before->second == hash) return {};
+  return bad_input("model \"{}\": expected hash {} as in the committed rows, found {}",
+                   study_.models[model].name, before->second, hash);
+}
+
+bool Run::interrupted() const {
+  pollfd wait{context_.interrupt_fd, POLLIN, 0};
+  return ::poll(&wait, 1, 0) > 0;
+}
+
+Result<bool> Run::run_units() {
+  context_.observer.on_start(rows_before_, plan_.rows + state_.extra_rows);
+  std::optional<size_t> model;
+  std::optional<ModelSetup> setup;
+  for (const Unit& unit : plan_.units) {
+    if (bundle_.committed_units().contains(unit.index)) continue;
+    if (interrupted()) return false;
+    if (!model) measure_read_limits();
+    const size_t wanted = plan_.cells[unit.cell].model;
+    if (model != wanted) {
+      units_.retire_workers();
+      ASSAY_TRY(setup, set_up_model(study_, plan_, wanted, bundle_, context_));
+      if (!setup) return false;
+      ASSAY_CHECK(check_model_hash(wanted, setup->model_hash));
+      model = wanted;
+    }
+    ASSAY_TRY(const UnitEnd end, units_.run(unit, *setup, request_.preflight.lengths[wanted]));
+    if (end == UnitEnd::kInterrupted) return false;
+  }
+  return true;
+}
+
+Result<RunSummary> Run::finish(bool interrupted) {
+  if (!interrupted) units_.retire_workers();
+  RunSummary summary;
+  summary.interrupted = interrupted;
+  ASSAY_TRY(const Bundle bundle, read_bundle(request_.folder));
+  Json by_status = Json::object();
+  for (const Row& row : bundle.rows) ++summary.rows_by_status[row.status];
+  summary.rows = static_cast<int64_t>(bundle.rows.size());
+  if (interrupted) return summary;
+  for (const auto& [status, rows] : summary.rows_by_status) {
+    by_status[row_status_name(status)] = rows;
+  }
+  const int64_t now_ns = context_.clock.wall_ns();
+  ASSAY_CHECK(bundle_.seal({{"finished_at", format_utc(now_ns)},
+                            {"finished_at_ns", now_ns},
+                            {"rows", summary.rows},
+                            {"rows_by_status", std::move(by_status)}}));
+  return summary;
+}
+
+}  // namespace
+
+Json study_summary(const Study& study) {
+  Json arms = Json::array();
+  for (const StudyArm& arm : study.arms) {
+    arms.push_back({{"name", arm.name},
+                    {"backend", arm.backend},
+                    {"mode", arm.mode},
+                    {"cache", arm.cache},
+                    {"dynamic", arm.dynamic},
+                    {"threads", arm.threads}});
+  }
+  return {{"name", study.name},     {"baseline", study.baseline},
+          {"seed", study.seed},     {"order", run_order_name(study.order)},
+          {"warmup", study.warmup}, {"repetitions", study.repetitions},
+          {"arms", std::move(arms)}};
+}
+
+Result<RunSummary> run_study(RunRequest request, RunContext& context) {
+  request.header.study = study_summary(request.study);
+  request.header.plan_hash = sha256_hex(to_json_text(plan_to_json(request.study, request.plan)));
+  auto bundle = request.resume
+                    ? BundleWriter::resume(context.files, request.folder, request.header)
+                    : BundleWriter::create(context.files, request.folder, request.header);
+  if (!bundle) return std::unexpected(std::move(bundle).error());
+  Run run(request, context, std::move(bundle).value());
+  ASSAY_CHECK(run.restore());
+  ASSAY_TRY(const bool finished, run.run_units());
+  return run.finish(!finished);
+}
+
+}  // namespace assay

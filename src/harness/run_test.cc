@@ -1,0 +1,364 @@
+// Whole studies against fake workers: whatever a worker does, the bundle has its rows.
+#include "harness/run.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Starts the fake worker; an arm's fault is in `faults` by its name.
+class FakeBackend final : public Backend {
+ public:
+  explicit FakeBackend(const std::map<std::string, std::vector<std::string>>& faults)
+      : faults_(faults) {}
+
+  Status check_arm(const StudyArm& arm) const override {
+    if (arm.mode != "eager") return bad_input("arm \"{}\": only eager", arm.name);
+    return {};
+  }
+  WorkerCommand worker_command(const StudyArm& arm) const override {
+    WorkerCommand command{{FAKE_WORKER}, {}};
+    if (const auto it = faults_.find(arm.name); it != faults_.end()) {
+      command.argv.insert(command.argv.end(), it->second.begin(), it->second.end());
+    }
+    return command;
+  }
+  Json load_options(const StudyArm&) const override { return Json::object(); }
+  Result<ModelFacts> inspect(const StudyModel&, std::span<const std::string> texts) const override {
+    ModelFacts facts;
+    facts.max_positions = 64;
+    for (const std::string& text : texts) {
+      facts.text_tokens.push_back(static_cast<int64_t>(text.size()));
+    }
+    return facts;
+  }
+  std::optional<ReadLimit> read_limit(const StudyArm&, uint64_t) override {
+    return ReadLimit{10e9, 1'000'000};
+  }
+
+ private:
+  const std::map<std::string, std::vector<std::string>>& faults_;
+};
+
+class CountingObserver final : public RunObserver {
+ public:
+  void on_start(int64_t, int64_t) override {}
+  void on_unit(const Cell&, const Unit&) override {}
+  void on_row(const Row&) override {
+    if (++rows == interrupt_after && write(interrupt_fd, "x", 1) != 1) ADD_FAILURE();
+  }
+  void on_note(const std::string& text) override { notes.push_back(text); }
+
+  int64_t rows = 0;
+  int64_t interrupt_after = -1;
+  int interrupt_fd = -1;
+  std::vector<std::string> notes;
+};
+
+class RunTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
+    scratch_ = fs::temp_directory_path() / fmt::format("assay-run-{}-{}", info->name(), getpid());
+    fs::remove_all(scratch_);
+    fs::create_directories(scratch_);
+    study_.name = "test";
+    study_.models = {{"m", "models/m", "fp32"}};
+    study_.arms = {arm("base"), arm("other")};
+    study_.phases = {"prefill", "kv_decode"};
+    study_.scenarios = {{"short", {3, 5}, ""}, {"text", {}, "hello"}};
+    study_.token_lengths = {4};
+    study_.batch = {2};
+    study_.repetitions = 6;
+    study_.warmup = 2;
+    study_.order = RunOrder::kInterleaved;
+    study_.baseline = "base";
+    study_.timeout_s = 60;
+    ASSERT_EQ(pipe(interrupt_.data()), 0);
+  }
+  void TearDown() override {
+    close(interrupt_[0]);
+    close(interrupt_[1]);
+    fs::remove_all(scratch_);
+  }
+
+  static StudyArm arm(const std::string& name) {
+    StudyArm made;
+    made.name = name;
+    made.backend = "fake";
+    made.mode = "eager";
+    made.cache = "static";
+    return made;
+  }
+
+  Result<RunSummary> run(bool resume = false) {
+    BackendSet backends;
+    backends["fake"] = std::make_unique<FakeBackend>(faults_);
+    ASSAY_TRY(const Preflight preflight, check_study(study_, backends));
+    const Plan plan = make_plan(study_);
+    planned_rows_ = plan.rows;
+    BundleHeader header;
+    header.study_yaml = "name: test\n";
+    header.environment = Json::object();
+    header.identity = {{"cpu", "fake"}};
+    header.started_at_ns = 1;
+    RunContext context{disk(), system_spawner(), system_clock(), backends, observer_,
+                       {},     interrupt_[0],    "test"};
+    return run_study({study_, plan, preflight, header, folder(), resume}, context);
+  }
+
+  fs::path folder() const { return scratch_ / "bundle"; }
+
+  // Rows of a finished or interrupted run, after the checks that hold for every run.
+  std::vector<Row> rows_of(const std::string& arm_name) {
+    const auto bundle = read_bundle(folder());
+    EXPECT_TRUE(bundle) << (bundle ? "" : bundle.error().message);
+    if (!bundle) return {};
+    std::set<std::pair<std::string, int64_t>> seen;
+    std::vector<Row> rows;
+    for (const Row& row : bundle->rows) {
+      EXPECT_TRUE(seen.insert({row.cell_id, row.repetition}).second) << row.cell_id;
+      if (row.arm == arm_name) rows.push_back(row);
+    }
+    for (size_t i = 0; i < bundle->rows.size(); ++i) {
+      EXPECT_EQ(bundle->rows[i].order_index, static_cast<int64_t>(i));
+    }
+    return rows;
+  }
+
+  Json parity_of(const std::string& arm_name) {
+    const auto bundle = read_bundle(folder());
+    const std::string id = rows_of(arm_name).front().cell_id;
+    const auto it = bundle->parity.find(id);
+    return it == bundle->parity.end() ? Json() : it->second;
+  }
+
+  void expect_whole(const Result<RunSummary>& summary) {
+    ASSERT_TRUE(summary) << summary.error().message;
+    EXPECT_FALSE(summary->interrupted);
+    EXPECT_EQ(summary->rows, planned_rows_);
+    const auto bundle = read_bundle(folder());
+    ASSERT_TRUE(bundle) << bundle.error().message;
+    EXPECT_TRUE(bundle->complete);
+  }
+
+  fs::path scratch_;
+  Study study_;
+  std::map<std::string, std::vector<std::string>> faults_;
+  CountingObserver observer_;
+  std::array<int, 2> interrupt_{};
+  int64_t planned_rows_ = 0;
+};
+
+int64_t count(const std::vector<Row>& rows, RowStatus status) {
+  return std::ranges::count(rows, status, &Row::status);
+}
+
+TEST_F(RunTest, EveryPlannedRowIsThere) {
+  expect_whole(run());
+  const auto rows = rows_of("base");
+  EXPECT_EQ(count(rows, RowStatus::kOk), static_cast<int64_t>(rows.size()));
+  for (const Row& row : rows) {
+    EXPECT_EQ(row.cold, row.repetition < 0);
+    EXPECT_EQ(row.latency_ms, 1.0);
+    EXPECT_EQ(row.recompiles_delta, 2);
+    EXPECT_EQ(row.graph_replays_delta, 7);
+    EXPECT_EQ(row.unique_graphs_delta, std::nullopt);
+    EXPECT_EQ(row.tokens, row.batch * std::max<int64_t>(row.new_tokens, 1));
+    EXPECT_EQ(row.tokens_per_s.has_value(), row.phase != Phase::kPrefill);
+  }
+}
+
+TEST_F(RunTest, ArmsGetTheSamePrompts) {
+  expect_whole(run());
+  const auto base = rows_of("base");
+  const auto other = rows_of("other");
+  std::map<std::tuple<Phase, std::string, int64_t, int64_t>, std::string> hashes;
+  for (const Row& row : base) {
+    hashes[{row.phase, row.scenario, row.batch, row.repetition}] = row.output_hash;
+  }
+  std::set<std::string> distinct;
+  for (const Row& row : other) {
+    // The fake worker's output hash is its prompt's.
+    EXPECT_EQ((hashes[{row.phase, row.scenario, row.batch, row.repetition}]), row.output_hash);
+    distinct.insert(row.output_hash);
+  }
+  EXPECT_EQ(distinct.size(), 3u);  // two drawn prompts and a text
+}
+
+TEST_F(RunTest, ParityIsRecordedBeforeTiming) {
+  expect_whole(run());
+  const Json parity = parity_of("other");
+  EXPECT_EQ(parity["passed"], true);
+  EXPECT_EQ(parity["baseline_arm"], "base");
+  EXPECT_GT(parity["compared_tokens"], 0);
+  EXPECT_TRUE(observer_.notes.empty());
+}
+
+TEST_F(RunTest, AnArmThatFailsParityIsMeasuredAndMarked) {
+  faults_["other"] = {"differ:parity"};
+  expect_whole(run());
+  const auto rows = rows_of("other");
+  EXPECT_EQ(count(rows, RowStatus::kOk), static_cast<int64_t>(rows.size()));
+  const Json parity = parity_of("other");
+  EXPECT_EQ(parity["passed"], false);
+  EXPECT_EQ(parity["first_difference"]["position"], 3);
+  EXPECT_EQ(observer_.notes.size(), 1u);
+}
+
+TEST_F(RunTest, ABaselineWithoutAnswersLeavesParityUnsaid) {
+  faults_["base"] = {"segv:parity"};
+  expect_whole(run());
+  EXPECT_EQ(parity_of("base")["passed"], false);
+  EXPECT_TRUE(parity_of("other").is_null());
+  EXPECT_EQ(count(rows_of("base"), RowStatus::kOk), static_cast<int64_t>(rows_of("base").size()));
+}
+
+struct Fault {
+  const char* name;
+  const char* fault;
+  RowStatus status;
+  const char* error_class;
+};
+
+class FaultTest : public RunTest, public ::testing::WithParamInterface<Fault> {};
+
+TEST_P(FaultTest, CostsTheRestOfItsUnitAlone) {
+  study_.timeout_s = std::string(GetParam().fault).starts_with("hang") ? 0.3 : 60;
+  study_.scenarios.resize(1);
+  study_.batch = {1};
+  faults_["other"] = {GetParam().fault};
+  expect_whole(run());
+  const auto base = rows_of("base");
+  EXPECT_EQ(count(base, RowStatus::kOk), static_cast<int64_t>(base.size()));
+  // Units of three repetitions: the fault strikes at repetition 1, in the first unit of each cell.
+  for (const Row& row : rows_of("other")) {
+    const bool lost = row.repetition == 1 || row.repetition == 2;
+    EXPECT_EQ(row.status, lost ? GetParam().status : RowStatus::kOk) << row.repetition;
+    EXPECT_EQ(row.error_class, lost ? GetParam().error_class : "");
+    EXPECT_EQ(row.latency_ms.has_value(), !lost);
+  }
+  const std::string id = rows_of("other").front().cell_id;
+  const auto log = read_file(folder() / "cells" / id / "stderr.log");
+  ASSERT_TRUE(log);
+  EXPECT_NE(log->find("about to"), std::string::npos) << *log;
+  const auto bundle = read_bundle(folder());
+  const Json& failures = bundle->evidence.at(id)["failures"];
+  ASSERT_EQ(failures.size(), 1u);
+  EXPECT_EQ(failures[0]["repetition"], 1);
+  EXPECT_EQ(failures[0]["class"], GetParam().error_class);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Faults, FaultTest,
+    ::testing::Values(Fault{"segv", "segv:measure:1", RowStatus::kCrash, "SIGSEGV"},
+                      Fault{"abort", "abort:measure:1", RowStatus::kCrash, "SIGABRT"},
+                      Fault{"exit", "exit3:measure:1", RowStatus::kCrash, "exit 3"},
+                      Fault{"hang", "hang:measure:1", RowStatus::kTimeout, "timeout"},
+                      Fault{"exception", "throw:measure:1", RowStatus::kError, "FakeError"},
+                      Fault{"oom", "oom:measure:1", RowStatus::kOom, "FakeOutOfMemory"},
+                      Fault{"garbage", "garbage:measure:1", RowStatus::kError, "protocol_error"},
+                      Fault{"huge", "huge:measure:1", RowStatus::kError, "protocol_error"}),
+    [](const auto& param_info) { return std::string(param_info.param.name); });
+
+TEST_F(RunTest, FalseSuccessCostsItsRowAlone) {
+  faults_["base"] = {"few_tokens:measure:1"};
+  faults_["other"] = {"too_fast:measure:4"};
+  expect_whole(run());
+  for (const Row& row : rows_of("base")) {
+    EXPECT_EQ(row.error_class, row.repetition == 1 ? "too_few_tokens" : "");
+  }
+  for (const Row& row : rows_of("other")) {
+    EXPECT_EQ(row.status == RowStatus::kFalseSuccess, row.repetition == 4);
+    EXPECT_EQ(row.error_class, row.repetition == 4 ? "faster_than_memory" : "");
+  }
+}
+
+TEST_F(RunTest, AnArmThatNeverLoadsIsAllRows) {
+  faults_["other"] = {"exit3:load"};
+  expect_whole(run());
+  const auto rows = rows_of("other");
+  EXPECT_EQ(count(rows, RowStatus::kCrash), static_cast<int64_t>(rows.size()));
+  EXPECT_EQ(parity_of("other")["passed"], false);
+}
+
+TEST_F(RunTest, ABaselineThatNeverLoadsLeavesTheOthersMeasured) {
+  faults_["base"] = {"throw:load"};
+  expect_whole(run());
+  const auto rows = rows_of("other");
+  EXPECT_EQ(count(rows, RowStatus::kOk), static_cast<int64_t>(rows.size()));
+  EXPECT_EQ(count(rows_of("base"), RowStatus::kError),
+            static_cast<int64_t>(rows_of("base").size()));
+}
+
+TEST_F(RunTest, AModelThatNobodyLoadsIsAllRows) {
+  faults_["base"] = {"throw:load"};
+  faults_["other"] = {"segv:load"};
+  expect_whole(run());
+  EXPECT_EQ(count(rows_of("base"), RowStatus::kOk), 0);
+}
+
+TEST_F(RunTest, SequentialAndShuffledRunEveryRow) {
+  study_.order = RunOrder::kSequential;
+  expect_whole(run());
+  fs::remove_all(folder());
+  study_.order = RunOrder::kShuffled;
+  expect_whole(run());
+}
+
+TEST_F(RunTest, StoppingGoesOnOnlyWhileTheIntervalIsWide) {
+  // The fake worker's latencies are all the same: the interval is a point.
+  study_.stopping = Stopping{50, 0.01};
+  expect_whole(run());
+}
+
+TEST_F(RunTest, AnInterruptedRunIsResumedToTheSameRows) {
+  observer_.interrupt_after = 9;
+  observer_.interrupt_fd = interrupt_[1];
+  const auto stopped = run();
+  ASSERT_TRUE(stopped) << stopped.error().message;
+  EXPECT_TRUE(stopped->interrupted);
+  EXPECT_LE(stopped->rows, 9);
+  const auto before = read_bundle(folder());
+  ASSERT_TRUE(before);
+  EXPECT_FALSE(before->complete);
+  std::array<char, 8> drain{};
+  ASSERT_GT(read(interrupt_[0], drain.data(), drain.size()), 0);
+  expect_whole(run(true));
+  const auto after = read_bundle(folder());
+  ASSERT_TRUE(after);
+  EXPECT_TRUE(after->complete);
+  for (size_t i = 0; i < before->rows.size(); ++i) EXPECT_EQ(after->rows[i], before->rows[i]);
+}
+
+TEST_F(RunTest, WhatIsWrongIsFoundBeforeMeasuring) {
+  study_.arms[1].mode = "compiled";
+  EXPECT_EQ(run().error().message, "arm \"other\": only eager");
+  study_.arms[1].mode = "eager";
+  study_.arms[1].backend = "fke";
+  EXPECT_EQ(run().error().message,
+            "arm \"other\": expected a backend of fake, found fke (did you mean \"fake\"?)");
+  study_.arms[1].backend = "fake";
+  study_.scenarios[0].prompt_tokens = {61};
+  EXPECT_EQ(run().error().message,
+            "scenario \"short\" on model \"m\": expected at most the model's 64 positions, found "
+            "65 (prompt 61, new tokens 4)");
+  EXPECT_FALSE(fs::exists(folder()));
+}
+
+TEST_F(RunTest, ABundleThatExistsIsRefused) {
+  expect_whole(run());
+  const auto again = run();
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().kind, ErrorKind::kBadInput);
+}
+
+}  // namespace
+}  // namespace assay

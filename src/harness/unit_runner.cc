@@ -1,0 +1,313 @@
+// The order of a unit: worker, preparation, warm-ups, repetitions, evidence, log, commit.
+#include "harness/unit_runner.h"
+
+#include <algorithm>
+
+#include "harness/stopping.h"
+
+namespace assay {
+namespace {
+
+std::optional<int64_t> counter(const SampleReply& sample, std::string_view name) {
+  for (const auto& [key, value] : sample.counters) {
+    if (key == name) return value;
+  }
+  return std::nullopt;
+}
+
+std::optional<double> to_ms(std::optional<int64_t> ns) {
+  if (!ns) return std::nullopt;
+  return static_cast<double>(*ns) * 1e-6;
+}
+
+// Warm-ups too take the prompts in turn: -1 is the last of them.
+size_t prompt_index(int64_t repetition, size_t prompts) {
+  const auto count = static_cast<int64_t>(prompts);
+  return static_cast<size_t>(((repetition % count) + count) % count);
+}
+
+}  // namespace
+
+// One unit under way.
+struct UnitRunner::Job {
+  const Unit& unit;
+  const Cell& cell;
+  const ModelSetup& setup;
+  const std::vector<PromptLength>& lengths;  // of the cell's prompts
+  std::vector<int64_t> repetitions;          // to do, in order; warm-ups first
+  WireShape shape;
+  LiveWorker* worker = nullptr;  // null: not started, or lost
+  int64_t rows = 0;              // written so far
+  std::optional<WorkerFailure> failure;
+};
+
+UnitRunner::UnitRunner(const Study& study, const Plan& plan, BundleWriter& bundle,
+                       RunContext& context, RunState& state)
+    : study_(study),
+      plan_(plan),
+      bundle_(bundle),
+      context_(context),
+      state_(state),
+      workers_(study, context, study.order == RunOrder::kSequential) {}
+
+Result<UnitEnd> UnitRunner::run(const Unit& unit, const ModelSetup& setup,
+                                const std::vector<std::vector<PromptLength>>& planned_lengths) {
+  const Cell& cell = plan_.cells[unit.cell];
+  const auto& lengths =
+      setup.prompts ? setup.prompts->lengths(cell.scenario) : planned_lengths[cell.scenario];
+  Job job{unit, cell, setup, lengths, {}, {}, nullptr, 0, {}};
+  job.shape = {*parse_wire_phase(cell.phase), cell.batch, cell.new_tokens,
+               cache_capacity(lengths, cell.new_tokens)};
+  const int64_t first = unit.first_of_cell ? -study_.warmup : unit.first_repetition;
+  for (int64_t i = first; i < unit.first_repetition + unit.repetitions; ++i) {
+    job.repetitions.push_back(i);
+  }
+  context_.observer.on_unit(cell, unit);
+  if (const auto ready = make_ready(job); !ready) {
+    if (ready.error().kind == FailureKind::kInterrupted) return UnitEnd::kInterrupted;
+    ASSAY_CHECK(fail_rest(job, 0, ready.error()));
+  } else {
+    ASSAY_TRY(const UnitEnd end, run_repetitions(job));
+    if (end == UnitEnd::kInterrupted) return end;
+  }
+  ASSAY_CHECK(close(job));
+  return UnitEnd::kCommitted;
+}
+
+ClientResult<void> UnitRunner::make_ready(Job& job) {
+  if (!job.setup.prompts) {
+    return std::unexpected(WorkerFailure{FailureKind::kError, "no_prompts",
+                                         "no arm's worker could load the model and make prompts"});
+  }
+  auto worker = workers_.get(job.cell.arm, job.cell.model);
+  if (!worker) return std::unexpected(std::move(worker).error());
+  job.worker = *worker;
+  const LoadedReply& loaded = job.worker->loaded;
+  if (Vocabulary{loaded.vocab_size, loaded.special_ids} != job.setup.prompts->vocabulary()) {
+    return std::unexpected(WorkerFailure{
+        FailureKind::kError, "vocabulary_mismatch",
+        fmt::format("expected the vocabulary of the other arms ({} ids), found {} ids",
+                    job.setup.prompts->vocabulary().size, loaded.vocab_size)});
+  }
+  if (job.worker->prepared_cell != job.unit.cell) {
+    PrepareRequest request{job.shape, {}};
+    for (const PromptLength& length : job.lengths) request.padded_lens.push_back(length.padded);
+    std::ranges::sort(request.padded_lens);
+    request.padded_lens.erase(std::ranges::unique(request.padded_lens).begin(),
+                              request.padded_lens.end());
+    auto prepared = job.worker->client->prepare(request, study_.timeout_s);
+    if (!prepared) return std::unexpected(std::move(prepared).error());
+    job.worker->prepared = std::move(prepared).value();
+    job.worker->prepared_cell = job.unit.cell;
+  }
+  return warm_up_again(job);
+}
+
+// A cell's warm-ups are rows of its first unit. A worker that came later warms up without rows: a
+// resumed or crashed run has as many rows as one that went through.
+ClientResult<void> UnitRunner::warm_up_again(Job& job) {
+  const bool fresh = job.worker->warmed_cells.insert(job.unit.cell).second;
+  if (!fresh || job.unit.first_of_cell) return {};
+  for (int64_t repetition = -study_.warmup; repetition < 0; ++repetition) {
+    const auto sample = measure(job, repetition);
+    if (!sample) return std::unexpected(sample.error());
+  }
+  return {};
+}
+
+// One request a repetition, so that the row is on disk before the next one starts, and nothing of
+// that work runs beside a timed region.
+ClientResult<SampleReply> UnitRunner::measure(Job& job, int64_t repetition) {
+  MeasureRequest request;
+  request.shape = job.shape;
+  const size_t prompt = prompt_index(repetition, job.lengths.size());
+  request.prompts = {job.setup.prompts->prompt(job.cell.scenario, prompt, job.cell.batch)};
+  request.repetitions = {{repetition, 0}};
+  SampleReply sample;
+  const auto done = job.worker->client->measure(request, study_.timeout_s,
+                                                [&](const SampleReply& reply) { sample = reply; });
+  if (!done) return std::unexpected(done.error());
+  return sample;
+}
+
+Row UnitRunner::blank_row(const Job& job, int64_t repetition) const {
+  const StudyArm& arm = study_.arms[job.cell.arm];
+  const StudyModel& model = study_.models[job.cell.model];
+  const size_t prompt = prompt_index(repetition, job.lengths.size());
+  Row row;
+  row.cell_id = job.cell.id;
+  row.backend = arm.backend;
+  row.arm = arm.name;
+  row.model = model.name;
+  row.dtype = job.worker ? job.worker->loaded.dtype : model.dtype;
+  row.quantization = job.worker ? job.worker->loaded.quantization : "";
+  row.cache = arm.cache;
+  row.compile_mode = arm.mode;
+  row.dynamic = arm.dynamic;
+  row.padding = padding_scope_name(study_.padding_scope);
+  row.phase = *parse_phase(job.cell.phase);
+  row.scenario = study_.scenarios[job.cell.scenario].name;
+  row.prompt_id = std::to_string(prompt);
+  row.batch = job.cell.batch;
+  row.prompt_tokens = job.lengths[prompt].tokens;
+  row.padded_tokens = job.lengths[prompt].padded;
+  row.new_tokens = job.cell.new_tokens;
+  row.repetition = repetition;
+  row.block = job.unit.block;
+  row.order_index = job.unit.first_order_index + state_.extra_rows + job.rows;
+  row.cold = repetition < 0;
+  return row;
+}
+
+Row UnitRunner::sample_row(const Job& job, int64_t repetition, const SampleReply& sample) const {
+  Row row = blank_row(job, repetition);
+  const auto limit = read_limits_.find(job.cell.arm);
+  const Outcome outcome = judge_sample(
+      sample, job.shape,
+      limit == read_limits_.end() ? std::nullopt : std::optional<ReadLimit>(limit->second));
+  row.status = outcome.status;
+  row.error_class = outcome.error_class;
+  row.cold = row.cold || sample.cold;
+  row.latency_ms = to_ms(sample.latency_ns);
+  row.device_ms = to_ms(sample.device_ns);
+  row.ttft_ms = to_ms(sample.ttft_ns);
+  row.tokens = sample.tokens;
+  // A prefill's one token a row says nothing of its speed.
+  if (job.shape.phase != WirePhase::kPrefill && sample.latency_ns > 0) {
+    row.tokens_per_s =
+        static_cast<double>(sample.tokens) * 1e9 / static_cast<double>(sample.latency_ns);
+  }
+  row.unique_graphs_delta = counter(sample, "unique_graphs");
+  row.recompiles_delta = counter(sample, "recompiles");
+  row.kernels_compiled_delta = counter(sample, "kernels_compiled");
+  row.graph_replays_delta = counter(sample, "graph_replays");
+  row.fallbacks_delta = counter(sample, "fallbacks");
+  row.output_hash = sample.output_hash;
+  row.started_at_ns = sample.started_at_ns;
+  return row;
+}
+
+Status UnitRunner::append(Job& job, Row row) {
+  if (row.started_at_ns == 0) row.started_at_ns = context_.clock.wall_ns();
+  ASSAY_CHECK(bundle_.append(row));
+  ++job.rows;
+  if (row.repetition >= 0 && row.status == RowStatus::kOk) {
+    state_.ok_latencies_ms[job.unit.cell].push_back(*row.latency_ms);
+  }
+  context_.observer.on_row(row);
+  return {};
+}
+
+Result<UnitEnd> UnitRunner::run_repetitions(Job& job) {
+  const bool last_of_cell = job.unit.first_repetition + job.unit.repetitions == study_.repetitions;
+  for (size_t i = 0; i < job.repetitions.size(); ++i) {
+    const int64_t repetition = job.repetitions[i];
+    if (context_.monitor) context_.monitor(nullptr);
+    const auto sample = measure(job, repetition);
+    if (!sample) {
+      if (sample.error().kind == FailureKind::kInterrupted) return UnitEnd::kInterrupted;
+      ASSAY_CHECK(fail_rest(job, i, sample.error()));
+      return UnitEnd::kCommitted;
+    }
+    Row row = sample_row(job, repetition, *sample);
+    if (context_.monitor) context_.monitor(&row);
+    ASSAY_CHECK(append(job, std::move(row)));
+    const bool more =
+        i + 1 == job.repetitions.size() && last_of_cell && study_.stopping &&
+        wants_more(*study_.stopping, state_.ok_latencies_ms[job.unit.cell], repetition + 1);
+    if (more) job.repetitions.push_back(repetition + 1);
+  }
+  return UnitEnd::kCommitted;
+}
+
+// The worker is lost to this unit: what is left of it becomes rows, and the next unit gets a fresh
+// process.
+Status UnitRunner::fail_rest(Job& job, size_t from, const WorkerFailure& failure) {
+  const Outcome outcome = outcome_of(failure);
+  job.failure = failure;
+  evidence_of(job)["failures"].push_back({{"unit", job.unit.index},
+                                          {"repetition", job.repetitions[from]},
+                                          {"status", row_status_name(outcome.status)},
+                                          {"class", outcome.error_class},
+                                          {"message", failure.message}});
+  for (size_t i = from; i < job.repetitions.size(); ++i) {
+    Row row = blank_row(job, job.repetitions[i]);
+    row.status = outcome.status;
+    row.error_class = outcome.error_class;
+    ASSAY_CHECK(append(job, std::move(row)));
+  }
+  return {};
+}
+
+// The cell's evidence so far: what an earlier unit's worker said stays when a later one is lost.
+Json& UnitRunner::evidence_of(const Job& job) {
+  Json& evidence = state_.evidence[job.unit.cell];
+  if (!evidence.is_null()) return evidence;
+  const StudyArm& arm = study_.arms[job.cell.arm];
+  evidence = {{"cell_id", job.cell.id},
+              {"phase", job.cell.phase},
+              {"requested",
+               {{"backend", arm.backend},
+                {"mode", arm.mode},
+                {"cache", arm.cache},
+                {"dynamic", arm.dynamic},
+                {"dtype", study_.models[job.cell.model].dtype},
+                {"threads", arm.threads}}},
+              {"model_hash", job.setup.model_hash},
+              {"compiler_real", "unproven"},
+              {"worker", nullptr},
+              {"reported", nullptr},
+              {"read_limit", nullptr},
+              {"failures", Json::array()}};
+  if (const auto limit = read_limits_.find(job.cell.arm); limit != read_limits_.end()) {
+    evidence["read_limit"] = {{"bytes_per_s", limit->second.bytes_per_s},
+                              {"cache_bytes", limit->second.cache_bytes},
+                              {"tolerance", kReadTolerance}};
+  }
+  return evidence;
+}
+
+void UnitRunner::add_worker_evidence(Job& job, Json& evidence) {
+  WorkerClient& client = *job.worker->client;
+  auto reply = client.evidence({job.shape.phase}, study_.timeout_s);
+  if (!reply) {
+    job.failure = std::move(reply).error();
+    return;
+  }
+  const LoadedReply& loaded = job.worker->loaded;
+  Json& worker = evidence["worker"];
+  worker = {{"name", client.hello().worker},
+            {"version", client.hello().version},
+            {"protocol", client.hello().protocol},
+            {"capabilities", client.hello().capabilities},
+            {"dtype", loaded.dtype},
+            {"quantization", loaded.quantization},
+            {"load_seconds", loaded.seconds},
+            {"prepare_seconds", job.worker->prepared.seconds},
+            {"prepare_evidence", job.worker->prepared.evidence}};
+  if (loaded.weight_bytes) worker["weight_bytes"] = *loaded.weight_bytes;
+  if (loaded.threads) worker["threads"] = *loaded.threads;
+  const auto verdict = reply->evidence.find("compiler_real");
+  if (verdict != reply->evidence.end()) evidence["compiler_real"] = *verdict;
+  evidence["reported"] = std::move(reply->evidence);
+}
+
+Status UnitRunner::close(Job& job) {
+  const bool last = job.unit.first_repetition + job.unit.repetitions == study_.repetitions;
+  if (last || job.unit.first_of_cell || job.failure) {
+    Json& evidence = evidence_of(job);
+    if (job.worker && !job.failure) add_worker_evidence(job, evidence);
+    ASSAY_CHECK(bundle_.write_cell_json(job.cell.id, "evidence.json", evidence));
+  }
+  if (job.failure) workers_.discard(job.cell.arm);
+  ASSAY_TRY(const auto log_path, bundle_.stderr_path(job.cell.id));
+  ASSAY_CHECK(workers_.move_log(job.cell.arm, log_path));
+  const int64_t planned = job.unit.repetitions + (job.unit.first_of_cell ? study_.warmup : 0);
+  const int64_t extra = job.rows - planned;
+  ASSAY_CHECK(bundle_.commit_unit(job.unit.index,
+                                  {{"extra_rows", extra}, {"model_hash", job.setup.model_hash}}));
+  state_.extra_rows += extra;
+  return {};
+}
+
+}  // namespace assay

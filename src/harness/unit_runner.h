@@ -1,0 +1,63 @@
+// Runs one unit of the plan: warm-ups, repetitions, and a row for each, whatever happens.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "artifact/bundle.h"
+#include "harness/context.h"
+#include "harness/model_setup.h"
+#include "harness/outcome.h"
+#include "harness/workers.h"
+#include "study/plan.h"
+
+namespace assay {
+
+// What of earlier units the later ones need; restored from the bundle on resume.
+struct RunState {
+  std::map<size_t, std::vector<double>> ok_latencies_ms;  // by cell; measured repetitions alone
+  int64_t extra_rows = 0;  // of optional stopping so far: they shift the order indexes behind them
+  std::map<size_t, Json> evidence;  // by cell: evidence.json as it was written last
+};
+
+enum class UnitEnd { kCommitted, kInterrupted };
+
+class UnitRunner {
+ public:
+  UnitRunner(const Study& study, const Plan& plan, BundleWriter& bundle, RunContext& context,
+             RunState& state);
+
+  // Ends with the unit committed, or interrupted with its rows uncommitted. Errors are the
+  // bundle's: a worker's failures become rows. `setup` is of the unit's model.
+  Result<UnitEnd> run(const Unit& unit, const ModelSetup& setup,
+                      const std::vector<std::vector<PromptLength>>& planned_lengths);
+  void retire_workers() { workers_.retire_all(); }
+  // Arms without one aren't judged by it.
+  void set_read_limits(std::map<size_t, ReadLimit> by_arm) { read_limits_ = std::move(by_arm); }
+
+ private:
+  struct Job;
+  ClientResult<void> make_ready(Job& job);
+  ClientResult<void> warm_up_again(Job& job);
+  ClientResult<SampleReply> measure(Job& job, int64_t repetition);
+  Row blank_row(const Job& job, int64_t repetition) const;
+  Row sample_row(const Job& job, int64_t repetition, const SampleReply& sample) const;
+  Status append(Job& job, Row row);
+  Result<UnitEnd> run_repetitions(Job& job);
+  Status fail_rest(Job& job, size_t from, const WorkerFailure& failure);
+  Status close(Job& job);
+  void add_worker_evidence(Job& job, Json& evidence);
+  Json& evidence_of(const Job& job);
+
+  const Study& study_;
+  const Plan& plan_;
+  BundleWriter& bundle_;
+  RunContext& context_;
+  RunState& state_;
+  Workers workers_;
+  std::map<size_t, ReadLimit> read_limits_;  // by arm
+};
+
+}  // namespace assay

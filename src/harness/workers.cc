@@ -1,0 +1,91 @@
+// Starting, loading, replacing and ending workers.
+#include "harness/workers.h"
+
+namespace assay {
+namespace {
+
+// A worker that has been asked to end, and hasn't, is killed after this.
+constexpr double kShutdownGrace_s = 2;
+
+}  // namespace
+
+ClientResult<WorkerClient> start_worker(const Study& study, size_t arm, size_t model,
+                                        bool want_model_hash, WorkerLog& log, RunContext& context,
+                                        LoadedReply& loaded) {
+  const StudyArm& study_arm = study.arms[arm];
+  const StudyModel& study_model = study.models[model];
+  const Backend& backend = *context.backends.at(study_arm.backend);
+  auto client = WorkerClient::start(context.spawner, backend.worker_command(study_arm), log.path(),
+                                    context.interrupt_fd, context.harness, study.timeout_s);
+  log.forget_name();
+  if (!client) return client;
+  LoadRequest request;
+  request.model = study_model.path.string();
+  request.dtype = study_model.dtype;
+  request.mode = study_arm.mode;
+  request.cache = study_arm.cache;
+  request.dynamic = study_arm.dynamic;
+  request.threads = study_arm.threads;
+  request.want_model_hash = want_model_hash;
+  request.options = backend.load_options(study_arm);
+  auto reply = client->load(request, study.timeout_s);
+  if (!reply) return std::unexpected(std::move(reply).error());
+  loaded = std::move(reply).value();
+  return client;
+}
+
+ClientResult<LiveWorker*> Workers::get(size_t arm, size_t model) {
+  const auto living = by_arm_.find(arm);
+  if (living != by_arm_.end() && living->second.client && living->second.model == model) {
+    return &living->second;
+  }
+  LoadFailure& failure = load_failures_[{arm, model}];
+  if (failure.in_a_row >= kLoadAttempts) return std::unexpected(failure.last);
+  if (living != by_arm_.end()) retire(living->second);
+  if (exclusive_) retire_all();
+  auto log = WorkerLog::create();
+  if (!log) {
+    return std::unexpected(WorkerFailure{FailureKind::kError, "spawn_error", log.error().message});
+  }
+  LiveWorker& worker = by_arm_
+                           .insert_or_assign(arm, LiveWorker{.model = model,
+                                                             .log = std::move(log).value(),
+                                                             .client = {},
+                                                             .loaded = {},
+                                                             .prepared_cell = {},
+                                                             .prepared = {},
+                                                             .warmed_cells = {}})
+                           .first->second;
+  auto client = start_worker(study_, arm, model, false, worker.log, context_, worker.loaded);
+  if (!client) {
+    if (client.error().kind != FailureKind::kInterrupted) {
+      failure = {failure.in_a_row + 1, client.error()};
+    }
+    return std::unexpected(std::move(client).error());
+  }
+  failure = {};
+  worker.client = std::move(client).value();
+  return &worker;
+}
+
+void Workers::discard(size_t arm) {
+  if (const auto it = by_arm_.find(arm); it != by_arm_.end()) it->second.client.reset();
+}
+
+Status Workers::move_log(size_t arm, const std::filesystem::path& path) {
+  const auto it = by_arm_.find(arm);
+  if (it == by_arm_.end() || !it->second.log.has_more()) return {};
+  ASSAY_TRY(const auto out, context_.files.open_append(path));
+  return it->second.log.move_to(*out);
+}
+
+void Workers::retire(LiveWorker& worker) {
+  if (worker.client) worker.client->shutdown(kShutdownGrace_s);
+  worker.client.reset();
+}
+
+void Workers::retire_all() {
+  for (auto& [arm, worker] : by_arm_) retire(worker);
+}
+
+}  // namespace assay

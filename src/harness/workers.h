@@ -1,0 +1,66 @@
+// The workers that are alive: one process an arm, started when first needed, replaced after a
+// failure.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "backend/worker_client.h"
+#include "harness/context.h"
+#include "harness/worker_log.h"
+#include "study/study.h"
+
+namespace assay {
+
+// One arm's process and what it has been through.
+struct LiveWorker {
+  size_t model = 0;
+  WorkerLog log;
+  std::optional<WorkerClient> client;  // absent if it failed
+  LoadedReply loaded;
+  std::optional<size_t> prepared_cell;
+  PreparedReply prepared;
+  std::set<size_t> warmed_cells;
+};
+
+// Starts the arm's worker and loads the model; `log` gets what it prints.
+ClientResult<WorkerClient> start_worker(const Study& study, size_t arm, size_t model,
+                                        bool want_model_hash, WorkerLog& log, RunContext& context,
+                                        LoadedReply& loaded);
+
+class Workers {
+ public:
+  // `exclusive`: starting one ends the others (order sequential).
+  Workers(const Study& study, RunContext& context, bool exclusive)
+      : study_(study), context_(context), exclusive_(exclusive) {}
+
+  // The arm's worker with this model loaded: the living one, or a fresh one. An arm and model that
+  // failed to load kLoadAttempts times in a row isn't tried again: the last failure is the answer.
+  ClientResult<LiveWorker*> get(size_t arm, size_t model);
+  // Kills it; its log stays to be moved.
+  void discard(size_t arm);
+  // Moves what the arm's worker has printed to the end of `path`.
+  Status move_log(size_t arm, const std::filesystem::path& path);
+  // Ends all in good order.
+  void retire_all();
+
+  static constexpr int kLoadAttempts = 2;
+
+ private:
+  struct LoadFailure {
+    int in_a_row = 0;
+    WorkerFailure last;
+  };
+  void retire(LiveWorker& worker);
+
+  const Study& study_;
+  RunContext& context_;
+  bool exclusive_;
+  std::map<size_t, LiveWorker> by_arm_;
+  std::map<std::pair<size_t, size_t>, LoadFailure> load_failures_;  // by arm and model
+};
+
+}  // namespace assay

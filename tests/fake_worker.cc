@@ -1,0 +1,180 @@
+// A worker that misbehaves on request: speaks the protocol, and breaks it where a test wants.
+//   fake_worker [FAULT:STAGE[:REPETITION]] [--once FILE]
+// STAGE: hello, load, prepare, measure, parity, shutdown. A fault of `measure` with a repetition
+// strikes at that repetition alone, without one at every one. --once: strikes only if FILE can be
+// made, so that the worker's successor behaves.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "backend/protocol.h"
+#include "backend/worker.h"
+#include "base/hash.h"
+#include "base/random.h"
+#include "base/text.h"
+
+namespace assay {
+namespace {
+
+constexpr int64_t kVocabulary = 1000;
+constexpr int64_t kLatency_ns = 1'000'000;
+
+struct Fault {
+  std::string kind;
+  std::string stage;
+  std::string repetition;  // empty: every one
+  std::string once_file;
+};
+
+void write_raw(const std::string& text) {
+  size_t sent = 0;
+  while (sent < text.size()) {
+    const ssize_t wrote = ::write(kReplyDescriptor, text.data() + sent, text.size() - sent);
+    if (wrote <= 0) return;
+    sent += static_cast<size_t>(wrote);
+  }
+}
+
+[[noreturn]] void hang() {
+  while (true) pause();
+}
+
+// Faults that end the process, or its part in the conversation.
+void strike(const std::string& kind) {
+  if (kind == "segv") raise(SIGSEGV);
+  if (kind == "kill") raise(SIGKILL);
+  if (kind == "abort") std::abort();
+  if (kind == "exit3") std::_Exit(3);
+  if (kind == "exit0") std::_Exit(0);
+  if (kind == "hang") hang();
+  if (kind == "garbage") write_raw("this is not JSON\n");
+  if (kind == "binary") write_raw(std::string("\0\xff\x80{{{\n", 7));
+  if (kind == "array") write_raw("[1, 2]\n");
+  if (kind == "wrong_id") write_raw("{\"id\": 4711, \"type\": \"bye\"}\n");
+  if (kind == "negative")
+    write_raw("{\"id\": 1, \"type\": \"sample\", \"repetition\": 0, \"latency_ns\": -5}\n");
+  if (kind == "deep") write_raw(std::string(100000, '[') + "\n");
+  if (kind == "huge") write_raw(std::string(kMaxLineBytes + 4096, 'x') + "\n");
+  if (kind == "half") {
+    write_raw("{\"id\": 1, \"type\":");
+    std::_Exit(3);
+  }
+  if (kind == "close") {
+    close(kReplyDescriptor);
+    hang();
+  }
+}
+
+// Answers whatever it is asked from the prompt alone, so that every arm agrees.
+class FakeWorker final : public Worker {
+ public:
+  explicit FakeWorker(Fault fault) : fault_(std::move(fault)) {}
+
+  HelloReply describe() override {
+    struck("hello", "");
+    HelloReply hello;
+    hello.worker = "fake";
+    hello.version = "1";
+    return hello;
+  }
+  WorkerResult<LoadedReply> load(const LoadRequest& request) override {
+    if (struck("load", "")) return std::unexpected(error());
+    LoadedReply loaded;
+    loaded.vocab_size = kVocabulary;
+    loaded.special_ids = {0, 1};
+    loaded.dtype = request.dtype.empty() ? "fp32" : request.dtype;
+    loaded.model_hash = request.want_model_hash ? sha256_hex(request.model) : "";
+    return loaded;
+  }
+  WorkerResult<PreparedReply> prepare(const PrepareRequest&) override {
+    if (struck("prepare", "")) return std::unexpected(error());
+    return PreparedReply{};
+  }
+  WorkerResult<SampleReply> measure(const WireShape& shape, const WirePrompt& prompt,
+                                    int64_t repetition) override {
+    const bool struck_now = struck("measure", std::to_string(repetition));
+    if (struck_now && (fault_.kind == "throw" || fault_.kind == "oom")) {
+      return std::unexpected(error());
+    }
+    SampleReply sample;
+    sample.latency_ns = kLatency_ns;
+    sample.started_at_ns = 1;
+    sample.tokens = shape.batch * std::max<int64_t>(shape.new_tokens, 1);
+    sample.output_hash = token_hash(prompt.ids.front());
+    sample.read_bytes = 1'000'000;
+    sample.counters = {{"recompiles", 2}, {"graph_replays", 7}, {"something_new", 1}};
+    if (struck_now && fault_.kind == "few_tokens") sample.tokens -= 1;
+    if (struck_now && fault_.kind == "too_fast") sample.read_bytes = int64_t{1} << 40;
+    return sample;
+  }
+  WorkerResult<ParityReply> parity(const ParityRequest& request) override {
+    const bool off = struck("parity", "");
+    if (off && fault_.kind == "throw") return std::unexpected(error());
+    ParityReply parity;
+    for (const auto& row : request.prompt.ids) {
+      Random random(static_cast<uint64_t>(row.back()));
+      auto& tokens = parity.tokens.emplace_back();
+      for (int64_t i = 0; i < request.shape.new_tokens; ++i) {
+        tokens.push_back(static_cast<int32_t>(random.below(kVocabulary)));
+      }
+      if (off && fault_.kind == "differ") tokens.back() += 1;
+    }
+    return parity;
+  }
+  WorkerResult<TokenizedReply> tokenize(const TokenizeRequest& request) override {
+    TokenizedReply reply;
+    for (const char c : request.text) reply.ids.push_back(static_cast<unsigned char>(c));
+    return reply;
+  }
+  WorkerResult<EvidenceReply> evidence(const EvidenceRequest&) override {
+    return EvidenceReply{Json{{"compiler_real", "not_applicable"}}};
+  }
+
+ private:
+  // Whether the fault strikes here; some don't come back from it.
+  bool struck(const std::string& stage, const std::string& repetition) {
+    if (fault_.stage != stage) return false;
+    if (!fault_.repetition.empty() && fault_.repetition != repetition) return false;
+    if (!fault_.once_file.empty()) {
+      const int fd = open(fault_.once_file.c_str(), O_CREAT | O_EXCL | O_WRONLY, 0600);
+      if (fd < 0) return false;
+      close(fd);
+    }
+    std::fprintf(stderr, "fake worker: about to %s in %s\n", fault_.kind.c_str(), stage.c_str());
+    strike(fault_.kind);
+    return true;
+  }
+  ErrorReply error() const {
+    return {fault_.kind == "oom" ? "FakeOutOfMemory" : "FakeError", "first line\nsecond line",
+            fault_.kind == "oom"};
+  }
+
+  Fault fault_;
+};
+
+int fake_worker_main(int argc, char** argv) {
+  Fault fault;
+  for (int i = 1; i < argc; ++i) {
+    if (std::string(argv[i]) == "--once" && i + 1 < argc) {
+      fault.once_file = argv[++i];
+    } else {
+      auto parts = split(argv[i], ':');
+      parts.resize(3);
+      fault = {parts[0], parts[1], parts[2], fault.once_file};
+    }
+  }
+  std::fprintf(stderr, "fake worker: started\n");
+  FakeWorker worker(fault);
+  return serve_worker(worker, kRequestDescriptor, kReplyDescriptor) ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) {
+  return assay::fake_worker_main(argc, argv);
+}
