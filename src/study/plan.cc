@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 #include <string_view>
+#include <utility>
 
 #include "base/random.h"
 
@@ -106,7 +107,8 @@ void add_whole_cells(const Study& study, Plan& plan) {
   UnitList units(study, plan);
   uint64_t stream = 0;
   for (std::vector<size_t>& group : cells_by_model(study, plan)) {
-    std::ranges::stable_sort(group, {}, [&](size_t cell) { return plan.cells[cell].arm; });
+    std::ranges::sort(group, {},
+                      [&](size_t cell) { return std::pair(plan.cells[cell].arm, cell); });
     if (study.order == RunOrder::kShuffled) {
       Random(study.seed, stream++).shuffle(std::span(group));
     }
