@@ -15,6 +15,7 @@ int run_main(int argc, char** argv) {
   app.require_subcommand(1);
   Selected selected;
   add_doctor_command(app, selected);
+  add_generate_command(app, selected);
   add_init_command(app, selected);
   add_plan_command(app, selected);
   add_verify_command(app, selected);

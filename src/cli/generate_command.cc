@@ -1,0 +1,205 @@
+// `assay generate`: streams a greedy continuation, then says how fast it came and against which
+// limit.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "base/thread_pool.h"
+#include "cli/command.h"
+#include "engine/device/bandwidth.h"
+#include "engine/session/session.h"
+#include "engine/tokenizer/tokenizer.h"
+
+namespace assay::cli {
+namespace {
+
+using engine::PromptBatch;
+using engine::Session;
+using engine::Tokenizer;
+using engine::TokenStream;
+
+struct GenerateOptions {
+  std::string model;
+  std::string prompt;
+  int64_t new_tokens = 128;
+  std::string dtype;
+  std::string cache = "static";
+  int64_t threads = 0;
+  bool ids = false;
+  bool ignore_eos = false;
+};
+
+// What a generation took, and what it gave.
+struct Outcome {
+  std::vector<int32_t> tokens;
+  int64_t prefill_ns = 0;
+  int64_t decode_ns = 0;
+  uint64_t decode_bytes = 0;  // that the decode steps had to read
+  bool out_of_positions = false;
+};
+
+Result<engine::SessionOptions> session_options(const GenerateOptions& options) {
+  engine::SessionOptions result;
+  if (!options.dtype.empty()) {
+    result.dtype = engine::parse_dtype(options.dtype);
+    if (!result.dtype) {
+      return bad_input("--dtype: expected fp32, fp16 or bf16, found \"{}\"", options.dtype);
+    }
+  }
+  if (options.cache != "static" && options.cache != "dynamic") {
+    return bad_input("--cache: expected static or dynamic, found \"{}\"", options.cache);
+  }
+  result.cache =
+      options.cache == "static" ? engine::CacheKind::kStatic : engine::CacheKind::kDynamic;
+  constexpr int64_t kMostThreads = 1024;
+  if (options.threads < 0 || options.threads > kMostThreads) {
+    return bad_input("--threads: expected 1 to {}, or 0 for all cores, found {}", kMostThreads,
+                     options.threads);
+  }
+  result.threads = static_cast<size_t>(options.threads);
+  return result;
+}
+
+// "464,3290 318": token ids apart by commas or spaces.
+Result<std::vector<int32_t>> parse_ids(std::string text) {
+  std::ranges::replace(text, ',', ' ');
+  std::vector<int32_t> ids;
+  for (const std::string& word : split(text, ' ')) {
+    if (word.empty()) continue;
+    int32_t id = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
+    if (error != std::errc() || end != word.data() + word.size()) {
+      return bad_input("prompt: expected token ids (--ids), found \"{}\"", word);
+    }
+    ids.push_back(id);
+  }
+  return ids;
+}
+
+// Writes text as soon as it is complete.
+class Printer {
+ public:
+  explicit Printer(const Tokenizer* tokenizer) {
+    if (tokenizer != nullptr) stream_.emplace(*tokenizer);
+  }
+  Status print(int32_t token) {
+    return write(stream_ ? stream_->push(token) : fmt::format("{} ", token));
+  }
+  Status finish() { return write((stream_ ? stream_->finish() : std::string()) + "\n"); }
+
+ private:
+  static Status write(const std::string& text) {
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() ||
+        std::fflush(stdout) != 0) {
+      return environment_error(
+          "standard output: expected to write {} bytes, found it closed or full", text.size());
+    }
+    return {};
+  }
+  std::optional<TokenStream> stream_;  // absent: ids are printed
+};
+
+Result<Outcome> generate(Session& session, const std::vector<int32_t>& prompt,
+                         const GenerateOptions& options, Printer& printer) {
+  const auto& config = session.config();
+  const auto prompt_len = static_cast<int64_t>(prompt.size());
+  // The last new token is never fed back, so it needs no position.
+  const int64_t wanted = prompt_len + options.new_tokens - 1;
+  const int64_t capacity = std::min(wanted, config.max_positions);
+  ASSAY_CHECK(session.prepare(1, capacity));
+  Outcome outcome;
+  outcome.out_of_positions = wanted > capacity;
+  int64_t start = monotonic_now_ns();
+  ASSAY_CHECK(session.prefill(PromptBatch::of({prompt})));
+  outcome.prefill_ns = monotonic_now_ns() - start;
+  while (true) {
+    const int32_t token = session.next_tokens()[0];
+    outcome.tokens.push_back(token);
+    ASSAY_CHECK(printer.print(token));
+    const bool ended = !options.ignore_eos &&
+                       std::ranges::find(config.eos_token_ids, token) != config.eos_token_ids.end();
+    if (ended) outcome.out_of_positions = false;
+    if (ended || session.kv_len() == capacity) break;
+    start = monotonic_now_ns();
+    ASSAY_CHECK(session.decode(session.next_tokens()));
+    outcome.decode_ns += monotonic_now_ns() - start;
+    outcome.decode_bytes += session.step_bytes(1, session.kv_len());
+  }
+  ASSAY_CHECK(printer.finish());
+  return outcome;
+}
+
+Status print_figures(const Session& session, size_t prompt_tokens, const Outcome& outcome) {
+  fmt::print(stderr, "prompt   {} tokens, prefill {}\n", prompt_tokens,
+             format_duration(static_cast<double>(outcome.prefill_ns) * 1e-9));
+  if (outcome.decode_ns > 0) {
+    const auto nanoseconds = static_cast<double>(outcome.decode_ns);
+    const double gb_per_s = static_cast<double>(outcome.decode_bytes) / nanoseconds;
+    ThreadPool pool(session.threads());
+    ASSAY_TRY(const double limit, engine::measure_read_bandwidth(pool));
+    fmt::print(stderr,
+               "decode   {:.1f} tokens/s, {:.2f} GB/s: {:.0f} % of the {:.2f} GB/s that this "
+               "machine reads\n",
+               static_cast<double>(outcome.tokens.size() - 1) / nanoseconds * 1e9, gb_per_s,
+               100 * gb_per_s / limit, limit);
+  }
+  fmt::print(
+      stderr, "output   {} tokens, hash {}{}\n", outcome.tokens.size(), token_hash(outcome.tokens),
+      outcome.out_of_positions
+          ? fmt::format("; stopped at the model's {} positions", session.config().max_positions)
+          : "");
+  return {};
+}
+
+Result<int> run_generate(const GenerateOptions& options) {
+  if (options.new_tokens < 1) {
+    return bad_input("--tokens: expected at least 1 new token, found {}", options.new_tokens);
+  }
+  ASSAY_TRY(const auto session_opts, session_options(options));
+  ASSAY_TRY(Session session, Session::open(options.model, session_opts));
+  std::optional<Tokenizer> tokenizer;
+  std::vector<int32_t> prompt;
+  if (options.ids) {
+    ASSAY_TRY(prompt, parse_ids(options.prompt));
+  } else {
+    ASSAY_TRY(tokenizer, Tokenizer::open(options.model));
+    ASSAY_TRY(prompt, tokenizer->encode(options.prompt, true));
+  }
+  if (prompt.empty()) return bad_input("prompt: expected at least one token, found none");
+  if (static_cast<int64_t>(prompt.size()) > session.config().max_positions) {
+    return bad_input("prompt: expected at most {} tokens (the model's positions), found {}",
+                     session.config().max_positions, prompt.size());
+  }
+  Printer printer(tokenizer ? &*tokenizer : nullptr);
+  ASSAY_TRY(const Outcome outcome, generate(session, prompt, options, printer));
+  ASSAY_CHECK(print_figures(session, prompt.size(), outcome));
+  return 0;
+}
+
+}  // namespace
+
+void add_generate_command(CLI::App& app, Selected& selected) {
+  auto options = std::make_shared<GenerateOptions>();
+  CLI::App* command = app.add_subcommand(
+      "generate", "continue a prompt greedily; text on stdout, figures on stderr");
+  command->add_option("MODEL", options->model, "checkpoint folder")->required();
+  command->add_option("PROMPT", options->prompt, "text, or token ids with --ids")->required();
+  command->add_option("-n,--tokens", options->new_tokens, "new tokens (128)");
+  command->add_option("--dtype", options->dtype, "fp32, fp16 or bf16 (as stored)");
+  command->add_option("--cache", options->cache, "static (default) or dynamic");
+  command->add_option("--threads", options->threads, "threads (all cores)");
+  command->add_flag("--ids", options->ids, "token ids in and out; needs no tokenizer");
+  command->add_flag("--ignore-eos", options->ignore_eos, "don't stop at an end-of-text token");
+  command->callback(
+      [&selected, options] { selected.body = [options] { return run_generate(*options); }; });
+}
+
+}  // namespace assay::cli
