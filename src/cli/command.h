@@ -28,6 +28,7 @@ std::shared_ptr<OutputFormat> add_output_format(CLI::App& command);
 void add_doctor_command(CLI::App& app, Selected& selected);
 void add_generate_command(CLI::App& app, Selected& selected);
 void add_init_command(CLI::App& app, Selected& selected);
+void add_model_command(CLI::App& app, Selected& selected);
 void add_plan_command(CLI::App& app, Selected& selected);
 void add_verify_command(CLI::App& app, Selected& selected);
 

@@ -17,6 +17,7 @@ int run_main(int argc, char** argv) {
   add_doctor_command(app, selected);
   add_generate_command(app, selected);
   add_init_command(app, selected);
+  add_model_command(app, selected);
   add_plan_command(app, selected);
   add_verify_command(app, selected);
   try {
