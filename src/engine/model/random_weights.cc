@@ -24,8 +24,8 @@ int32_t draw(Random& random) {
          kCentre;
 }
 
-// The smallest shift with inputs * variance <= 2, where variance = 2^32 / 3 * 2^(-2 shift); it is
-// above 1/2 then, as one shift is a factor of four.
+// For two inputs or more, the smallest shift with inputs * variance <= 2, where variance = 2^32 / 3
+// * 2^(-2 shift); it is above 1/2 then, as one shift is a factor of four.
 int product_shift(uint64_t inputs) {
   int shift = 16;
   while ((uint64_t{6} << (2 * (shift - 16))) < inputs) ++shift;
