@@ -68,9 +68,9 @@ class Writer {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
   ~Writer() {
-    std::error_code
-        ignored;  // what can't be removed stays; the error that led here is the one to tell
-    for (const fs::path& path : written_) fs::remove(path, ignored);
+    // What can't be removed stays: the error that led here is the one to tell.
+    for (const fs::path& path : written_) static_cast<void>(files_.remove(path));
+    std::error_code ignored;
     if (made_folder_) fs::remove(folder_, ignored);
   }
   void keep() {

@@ -172,6 +172,7 @@ class SmallDisk final : public FileSystem {
   Status truncate(const fs::path& path, uint64_t size) override {
     return disk().truncate(path, size);
   }
+  Status remove(const fs::path& path) override { return disk().remove(path); }
 
  private:
   class File final : public AppendFile {
