@@ -154,16 +154,14 @@ class CpuOps final : public OpLibrary {
               float* out, int64_t rows) override {
     if (rows > kMatvecRows && product_.run(x, weight, layout, bias, out, rows)) return;
     const bool out_in = layout == WeightLayout::kOutIn;
-    cpu::Matvec m{
-        .x = x, .rows = rows, .weight = weight, .layout = layout, .bias = bias, .out = out};
-    m.outputs = weight.shape[out_in ? 0 : 1];
-    m.inputs = weight.shape[out_in ? 1 : 0];
-    const size_t output_bytes = static_cast<size_t>(m.inputs) * dtype_size_bytes(weight.dtype);
-    const size_t lines =
-        std::max<size_t>(1, kGrainWeightBytes / std::max<size_t>(1, output_bytes) / 64);
-    pool_.parallel_for(static_cast<size_t>(m.outputs), 64 * lines, [&](size_t begin, size_t end) {
-      cpu::matvec(m, static_cast<int64_t>(begin), static_cast<int64_t>(end));
-    });
+    const cpu::Matvec product{.x = x,
+                              .rows = rows,
+                              .weight = weight,
+                              .bias = bias,
+                              .out = out,
+                              .inputs = weight.shape[out_in ? 1 : 0],
+                              .outputs = weight.shape[out_in ? 0 : 1]};
+    out_in ? share_outputs(product) : share_inputs(product);
   }
 
   void rope(const float* x, std::span<const int32_t> positions, const float* cos, const float* sin,
@@ -215,6 +213,41 @@ class CpuOps final : public OpLibrary {
   }
 
  private:
+  void share_outputs(const cpu::Matvec& product) {
+    const size_t output_bytes =
+        static_cast<size_t>(product.inputs) * dtype_size_bytes(product.weight.dtype);
+    const size_t lines =
+        std::max<size_t>(1, kGrainWeightBytes / std::max<size_t>(1, output_bytes) / 16);
+    pool_.parallel_for(
+        static_cast<size_t>(product.outputs), 16 * lines, [&](size_t begin, size_t end) {
+          cpu::matvec_out_in(product, static_cast<int64_t>(begin), static_cast<int64_t>(end));
+        });
+  }
+
+  // Each thread sums its share of the inputs into outputs of its own; the first one's are the
+  // result's.
+  void share_inputs(const cpu::Matvec& product) {
+    const auto threads = static_cast<int64_t>(pool_.size());
+    if (threads == 1 || product.weight.size_bytes() < 2 * kGrainWeightBytes) {
+      return cpu::matvec_in_out(product, 0, product.inputs);
+    }
+    const int64_t count = product.rows * product.outputs;
+    partial_.resize(std::max(partial_.size(), static_cast<size_t>((threads - 1) * count)));
+    pool_.run([&](size_t thread) {
+      const auto index = static_cast<int64_t>(thread);
+      cpu::Matvec share = product;
+      if (index > 0) {
+        share.out = partial_.data() + (index - 1) * count;
+        share.bias = nullptr;
+      }
+      cpu::matvec_in_out(share, product.inputs * index / threads,
+                         product.inputs * (index + 1) / threads);
+    });
+    for (int64_t i = 0; i < threads - 1; ++i) {
+      cpu::add(product.out, partial_.data() + i * count, product.out, count);
+    }
+  }
+
   // body(first, count) over shares of [0, count).
   template <class Body>
   void for_elements(int64_t count, const Body& body) {
@@ -281,6 +314,7 @@ class CpuOps final : public OpLibrary {
   ThreadPool& pool_;
   cpu::MatrixProduct product_;
   std::vector<std::vector<float>> scratch_;  // one a thread
+  std::vector<float> partial_;               // share_inputs: [threads - 1, rows, outputs]
 };
 
 }  // namespace

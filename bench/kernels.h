@@ -1,0 +1,21 @@
+// The kernel benchmarks: each gives a table with measured, expected and the fraction of the limit,
+// for the models whose names begin with `model`.
+#pragma once
+
+#include <string_view>
+
+#include "base/result.h"
+#include "base/table.h"
+#include "base/thread_pool.h"
+
+namespace assay::bench {
+
+// Matrix-vector products in fp32 and bf16 against the read bandwidth measured between their
+// repetitions.
+Result<Table> matvec_table(ThreadPool& pool, std::string_view model);
+
+// fp32 matrix products of 128 and 512 rows against oneDNN called directly between their
+// repetitions.
+Result<Table> product_table(ThreadPool& pool, std::string_view model);
+
+}  // namespace assay::bench
