@@ -1,0 +1,66 @@
+#include "base/table.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace assay {
+namespace {
+
+Table sample() {
+  Table table;
+  table.title = "prefill";
+  table.columns = {{"arm", Align::kLeft}, {"mean_ms"}, {"n"}};
+  table.rows = {
+      {TableCell::of("eager"), TableCell::of(1.23456789), TableCell::of(int64_t{30})},
+      {TableCell::of("caf\u00e9, \"x\""), TableCell::absent(), TableCell::of(int64_t{0})}};
+  return table;
+}
+
+TEST(Table, AsAlignedText) {
+  EXPECT_EQ(sample().render(OutputFormat::kTable),
+            "prefill\n"
+            "arm        mean_ms    n\n"
+            "---------  -------  ---\n"
+            "eager        1.235   30\n"
+            "caf\u00e9, \"x\"        -    0\n");
+}
+
+TEST(Table, AsMarkdown) {
+  EXPECT_EQ(sample().render(OutputFormat::kMarkdown),
+            "### prefill\n\n"
+            "| arm       | mean_ms |   n |\n"
+            "| --------- | ------: | --: |\n"
+            "| eager     |   1.235 |  30 |\n"
+            "| caf\u00e9, \"x\" |       - |   0 |\n");
+}
+
+TEST(Table, MachinesGetTheFullValue) {
+  EXPECT_EQ(sample().render(OutputFormat::kCsv),
+            "arm,mean_ms,n\neager,1.23456789,30\n\"caf\u00e9, \"\"x\"\"\",,0\n");
+  const auto json = parse_json(sample().render(OutputFormat::kJson), "t");
+  ASSERT_TRUE(json);
+  EXPECT_EQ(to_json_line(*json), R"([{"arm":"eager","mean_ms":1.23456789,"n":30},)"
+                                 "{\"arm\":\"caf\u00e9, \\\"x\\\"\",\"mean_ms\":null,\"n\":0}]");
+}
+
+TEST(Table, WhatIsNoNumberIsAbsent) {
+  for (double value : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+    EXPECT_TRUE(TableCell::of(value).value.is_null());
+  }
+  EXPECT_TRUE(TableCell::of(std::optional<double>()).value.is_null());
+  EXPECT_EQ(TableCell::of(0.0).value, 0.0) << "zero is a value";
+}
+
+TEST(Table, FormatsHaveNames) {
+  EXPECT_EQ(parse_output_format("table"), OutputFormat::kTable);
+  EXPECT_EQ(parse_output_format("json"), OutputFormat::kJson);
+  EXPECT_EQ(parse_output_format("csv"), OutputFormat::kCsv);
+  EXPECT_EQ(parse_output_format("md"), OutputFormat::kMarkdown);
+  EXPECT_EQ(parse_output_format("xml").error().message,
+            "output format: expected table, json, csv or md, found \"xml\"");
+}
+
+}  // namespace
+}  // namespace assay
