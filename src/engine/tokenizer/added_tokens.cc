@@ -3,6 +3,7 @@
 #include "engine/tokenizer/added_tokens.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/tokenizer/unicode.h"
 
@@ -47,8 +48,8 @@ size_t skip_space(std::string_view text, size_t at) {
 }  // namespace
 
 AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> tokens) : tokens_(std::move(tokens)) {
-  std::stable_sort(tokens_.begin(), tokens_.end(), [](const AddedToken& a, const AddedToken& b) {
-    return a.content.size() > b.content.size();
+  std::sort(tokens_.begin(), tokens_.end(), [](const AddedToken& a, const AddedToken& b) {
+    return std::pair(b.content.size(), a.id) < std::pair(a.content.size(), b.id);
   });
   for (uint32_t i = 0; i < tokens_.size(); ++i) {
     if (tokens_[i].content.empty()) continue;

@@ -1,0 +1,97 @@
+// Runs the engine for test_model.py: one JSON request a line in, one reply a line out.
+//   {"folder": PATH, "cache": "dynamic"|"static", "dtype": NAME or null, "prompts": [[ID...]...],
+//    "steps": N, "pad_to": N, "threads": N, "feed": [[ID...]...] or null, "logits": PATH or null}
+//   > {"tokens": [[ID...]...]}, or {"error": MESSAGE}
+// "tokens" are each row's N greedy choices; the row is fed with them, or with "feed" where that is
+// given. "logits" gets the logits behind each choice as raw fp32, [steps, batch, vocab].
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "engine/session/session.h"
+
+namespace assay {
+namespace {
+
+using Rows = std::vector<std::vector<int32_t>>;
+
+struct Request {
+  std::string folder;
+  engine::SessionOptions options;
+  Rows prompts;
+  Rows feed;  // empty: the choices themselves
+  int64_t steps = 0;
+  int64_t pad_to = 0;
+  std::string logits;  // empty: not asked for
+};
+
+Result<Rows> read_rows(const Json& json, std::string_view key) {
+  Rows rows;
+  if (!json.contains(key) || json[std::string(key)].is_null()) return rows;
+  for (const Json& list : json[std::string(key)]) {
+    std::vector<int32_t> row;
+    for (const Json& id : list) {
+      if (!id.is_number_integer()) return bad_input("request: expected ids at \"{}\"", key);
+      row.push_back(id.get<int32_t>());
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+Result<Request> read_request(const std::string& line) {
+  ASSAY_TRY(const Json json, parse_json(line, "request"));
+  Request request;
+  ASSAY_TRY(request.folder, json_string(json, "folder", "request"));
+  ASSAY_TRY(const std::string cache, json_string(json, "cache", "request"));
+  request.options.cache =
+      cache == "dynamic" ? engine::CacheKind::kDynamic : engine::CacheKind::kStatic;
+  ASSAY_TRY(const std::string dtype, json_string_or(json, "dtype", "", "request"));
+  request.options.dtype = engine::parse_dtype(dtype);
+  ASSAY_TRY(request.prompts, read_rows(json, "prompts"));
+  ASSAY_TRY(request.feed, read_rows(json, "feed"));
+  ASSAY_TRY(request.steps, json_int(json, "steps", "request"));
+  ASSAY_TRY(const int64_t threads, json_int_or(json, "threads", 1, "request"));
+  request.options.threads = static_cast<size_t>(threads);
+  ASSAY_TRY(request.pad_to, json_int_or(json, "pad_to", 0, "request"));
+  ASSAY_TRY(request.logits, json_string_or(json, "logits", "", "request"));
+  return request;
+}
+
+Result<Json> answer(const std::string& line) {
+  ASSAY_TRY(const Request request, read_request(line));
+  ASSAY_TRY(auto session, engine::Session::open(request.folder, request.options));
+  const auto batch = engine::PromptBatch::of(request.prompts, request.pad_to);
+  ASSAY_CHECK(session.prepare(batch.batch, batch.padded_len + request.steps));
+  ASSAY_CHECK(session.prefill(batch));
+  std::ofstream logits;
+  if (!request.logits.empty()) logits.open(request.logits, std::ios::binary);
+  Rows chosen(request.prompts.size());
+  for (int64_t step = 0; step < request.steps; ++step) {
+    std::vector<int32_t> next(session.next_tokens().begin(), session.next_tokens().end());
+    const std::span<const float> row = session.logits();
+    logits.write(reinterpret_cast<const char*>(row.data()),
+                 static_cast<std::streamsize>(row.size_bytes()));
+    for (size_t i = 0; i < next.size(); ++i) {
+      chosen[i].push_back(next[i]);
+      if (!request.feed.empty()) next[i] = request.feed.at(i).at(static_cast<size_t>(step));
+    }
+    if (step + 1 < request.steps) ASSAY_CHECK(session.decode(next));
+  }
+  return Json{{"tokens", chosen}};
+}
+
+}  // namespace
+}  // namespace assay
+
+int main() {
+  for (std::string line; std::getline(std::cin, line);) {
+    const auto reply = assay::answer(line);
+    std::cout << assay::to_json_line(reply ? *reply : assay::Json{{"error", reply.error().message}})
+              << "\n";
+  }
+}
