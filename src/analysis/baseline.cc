@@ -61,7 +61,7 @@ Contrast combine(const Samples& samples, const Resampled& resampled,
   all.ratio = std::exp(log_ratio);
   all.median_ratio = std::exp(log_median_ratio);
   if (pairs.size() == parts.size()) {
-    all.ratio_interval = stats::ratio_interval(pairs, bootstrap_options(options));
+    all.ratio_interval = stats::ratio_interval(pairs, ratio_bootstrap(options));
   }
   const auto combined = stats::combined_log_ratio(moments);
   if (!combined) return all;

@@ -96,7 +96,7 @@ Contrast contrast_pair(const Samples& samples, const Resampled& resampled, size_
   contrast.median_ratio = *stats::median(group.sorted_ms) / *stats::median(base.sorted_ms);
   if (resampled[arm] && resampled[baseline]) {
     const stats::RatioPair pair[] = {{&*resampled[arm], &*resampled[baseline]}};
-    contrast.ratio_interval = stats::ratio_interval(pair, bootstrap_options(options));
+    contrast.ratio_interval = stats::ratio_interval(pair, ratio_bootstrap(options));
   }
   contrast.rank = stats::mann_whitney(group.warm_ms, base.warm_ms);
   const auto of_arm = stats::moments(group.warm_ms);

@@ -1,6 +1,8 @@
 // Description of groups: outcomes and latencies.
 #include "analysis/describe.h"
 
+#include <algorithm>
+
 #include "stats/summary.h"
 
 namespace assay {
@@ -77,11 +79,17 @@ std::vector<Outcome> describe_outcomes(const Samples& samples, const AnalysisOpt
   return all;
 }
 
-stats::BootstrapOptions bootstrap_options(const AnalysisOptions& options) {
+stats::BootstrapOptions mean_bootstrap(const AnalysisOptions& options) {
   return {.resamples = options.resamples,
           .seed = options.seed,
           .confidence = options.confidence,
           .method = stats::BootstrapMethod::kBca};
+}
+
+stats::BootstrapOptions ratio_bootstrap(const AnalysisOptions& options) {
+  stats::BootstrapOptions bootstrap = mean_bootstrap(options);
+  bootstrap.method = stats::BootstrapMethod::kPercentile;
+  return bootstrap;
 }
 
 std::vector<std::optional<stats::ResampledMean>> resample_groups(const Samples& samples,
@@ -91,8 +99,7 @@ std::vector<std::optional<stats::ResampledMean>> resample_groups(const Samples& 
   resampled.reserve(samples.groups.size());
   for (const Group& group : samples.groups) {
     const uint64_t stream = stream_of(samples.strata[group.stratum], samples.arms[group.arm]);
-    resampled.push_back(
-        stats::resample_mean(group.warm_ms, bootstrap_options(options), stream, pool));
+    resampled.push_back(stats::resample_mean(group.warm_ms, mean_bootstrap(options), stream, pool));
   }
   return resampled;
 }
@@ -111,7 +118,7 @@ std::vector<Latency> describe_latencies(
     latency.n = static_cast<int64_t>(order.size());
     latency.mean = stats::mean(group.warm_ms);
     if (resampled[g]) {
-      latency.mean_interval = stats::mean_interval(*resampled[g], bootstrap_options(options));
+      latency.mean_interval = stats::mean_interval(*resampled[g], mean_bootstrap(options));
     }
     latency.median = stats::median(order);
     latency.sd = stats::standard_deviation(group.warm_ms);

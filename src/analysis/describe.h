@@ -23,6 +23,9 @@ std::vector<Latency> describe_latencies(
     const Samples& samples, const std::vector<std::optional<stats::ResampledMean>>& resampled,
     const AnalysisOptions& options);
 
-stats::BootstrapOptions bootstrap_options(const AnalysisOptions& options);
+// BCa for means; percentile for ratios, where BCa covers too little when one of two samples holds
+// the rare slow calls (docs/statistics.md).
+stats::BootstrapOptions mean_bootstrap(const AnalysisOptions& options);
+stats::BootstrapOptions ratio_bootstrap(const AnalysisOptions& options);
 
 }  // namespace assay

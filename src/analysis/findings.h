@@ -111,7 +111,7 @@ struct Contrast {
   int64_t n_arm = 0;
   int64_t n_baseline = 0;
   double ratio = 1;                               // arm / baseline, of means; below 1 is faster
-  std::optional<stats::Interval> ratio_interval;  // BCa bootstrap, stratified
+  std::optional<stats::Interval> ratio_interval;  // percentile bootstrap, stratified
   std::optional<double> median_ratio;
   std::optional<double> difference_ms;  // of one stratum, as all the figures in milliseconds
   std::optional<stats::Interval> difference_interval_ms;  // Welch
@@ -147,7 +147,7 @@ struct Decision {
   std::vector<std::string> tied;
   std::string runner_up;                          // next lowest mean
   std::optional<double> ratio;                    // arm / runner-up, of means
-  std::optional<stats::Interval> ratio_interval;  // BCa bootstrap
+  std::optional<stats::Interval> ratio_interval;  // percentile bootstrap
   std::vector<std::string> left_out;              // arms that aren't comparable here
 };
 std::string_view decision_name(Decision::Kind kind);

@@ -51,16 +51,16 @@ void find_lost_rows(const Samples& samples, std::vector<Finding>& findings) {
     crash.text = fmt::format("{} of {} rows lost: {}", failed, group.rows.size(),
                              counts_text(causes(group.rows)));
     add_lost(group, crash);
+    findings.push_back(crash);
     if (!group.timed.empty()) {
       Finding survivors = about("survivorship", Severity::kWarning, samples, group);
       survivors.size = crash.size;
       survivors.text = fmt::format(
           "latency is that of the {} rows that survived of {}: described, never contrasted",
           group.timed.size(), group.rows.size());
-      survivors.rows = crash.rows;
+      survivors.rows = std::move(crash.rows);
       findings.push_back(std::move(survivors));
     }
-    findings.push_back(std::move(crash));
   }
 }
 

@@ -25,18 +25,20 @@ void find_skewed_first(const Samples& samples, const Group& group, const Analysi
   if (group.timed.size() < 3) return;
   const Row& first = *group.timed.front();
   const std::vector<double> all = latencies_ms(group.timed);
-  const auto rest = std::span(all).subspan(1);
+  const auto rest = std::span<const double>(all).subspan(1);
   const double typical = *stats::median(stats::sorted(rest));
   const double factor = *first.latency_ms / typical;
   if (factor < options.cold_factor) return;
   Finding finding =
       about("cold_start_skew", first.cold ? Severity::kNote : Severity::kWarning, samples, group);
   finding.size = factor;
+  const bool warm_means = first.cold && !group.warm.empty();
+  const double without = *stats::mean(warm_means ? std::span<const double>(group.warm_ms) : rest);
   finding.text = fmt::format(
       "the first sample, {}, is {} times the median of the other {} ({}) and {}; {}",
       ms(*first.latency_ms), format_significant(factor, 3), rest.size(), ms(typical),
       first.cold ? "is left out as cold" : "counts in the mean, as it isn't marked cold",
-      means_text(*stats::mean(rest), *stats::mean(all)));
+      means_text(without, *stats::mean(all)));
   add_row(finding, first);
   findings.push_back(std::move(finding));
 }

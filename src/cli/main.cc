@@ -14,11 +14,13 @@ int run_main(int argc, char** argv) {
   app.set_version_flag("--version", "assay " ASSAY_VERSION);
   app.require_subcommand(1);
   Selected selected;
+  add_analyze_command(app, selected);
   add_doctor_command(app, selected);
   add_generate_command(app, selected);
   add_init_command(app, selected);
   add_model_command(app, selected);
   add_plan_command(app, selected);
+  add_report_command(app, selected);
   add_verify_command(app, selected);
   try {
     app.parse(argc, argv);

@@ -1,0 +1,28 @@
+// What the commands that analyse a bundle share.
+#include "cli/bundle_analysis.h"
+
+#include "analysis/analyze.h"
+#include "artifact/bundle.h"
+
+namespace assay::cli {
+
+std::shared_ptr<AnalysisOptions> add_analysis_options(CLI::App& command) {
+  auto options = std::make_shared<AnalysisOptions>();
+  command.add_option("--margin", options->margin, "equivalence margin, a share (default 0.03)")
+      ->check(CLI::Range(1e-6, 1.0))
+      ->type_name("SHARE");
+  command.add_option("--resamples", options->resamples, "bootstrap resamples (default 10000)")
+      ->check(CLI::Range(int64_t{100}, int64_t{1000000}))
+      ->type_name("N");
+  command.add_option("--seed", options->seed, "seed of the bootstrap (default 42)")->type_name("N");
+  return options;
+}
+
+Result<Findings> analyze_folder(const std::filesystem::path& folder,
+                                const AnalysisOptions& options) {
+  ASSAY_TRY(const Bundle bundle, read_bundle(folder));
+  ThreadPool pool(available_cpus());
+  return analyze(bundle, options, &pool);
+}
+
+}  // namespace assay::cli

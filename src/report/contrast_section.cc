@@ -1,0 +1,147 @@
+// Contrasts of one phase with the baseline: combined, by stratum, and what can't be compared.
+#include "base/text.h"
+#include "report/sections.h"
+
+namespace assay {
+namespace {
+
+TableCell p_holm_cell(const std::optional<double>& p_holm) {
+  if (!p_holm) return TableCell::absent();
+  return *p_holm > 0 ? TableCell::of(*p_holm, 2) : TableCell{0.0, "<1e-300"};
+}
+
+std::string verdict_counts(const Contrast& contrast) {
+  std::vector<std::string> parts;
+  for (const auto& [verdict, count] : contrast.stratum_verdicts) {
+    parts.push_back(fmt::format("{} {}", count, verdict_name(verdict)));
+  }
+  return join(parts, ", ");
+}
+
+Table combined_table(const Findings& findings, Phase phase) {
+  Table table{"Combined over strata",
+              {{"arm", Align::kLeft},
+               {"strata"},
+               {"ratio"},
+               {"95% interval"},
+               {"p_holm"},
+               {"tost_p_holm"},
+               {"mde"},
+               {"verdict", Align::kLeft},
+               {"by stratum", Align::kLeft}},
+              {}};
+  for (const Contrast& c : findings.combined) {
+    if (c.phase != phase) continue;
+    table.rows.push_back({TableCell::of(c.arm), TableCell::of(c.strata), TableCell::of(c.ratio),
+                          interval_cell(c.ratio_interval), p_holm_cell(c.p_holm),
+                          p_holm_cell(c.tost_p_holm), percent_cell(c.minimum_detectable),
+                          TableCell::of(std::string(verdict_name(c.verdict))),
+                          TableCell::of(verdict_counts(c))});
+  }
+  return table;
+}
+
+Table stratum_table(const Findings& findings, Phase phase) {
+  Table table{"By stratum",
+              {{"stratum", Align::kLeft},
+               {"arm", Align::kLeft},
+               {"n"},
+               {"ratio"},
+               {"95% interval"},
+               {"p_holm"},
+               {"tost_p_holm"},
+               {"g"},
+               {"A"},
+               {"mde"},
+               {"verdict", Align::kLeft}},
+              {}};
+  for (const Contrast& c : findings.contrasts) {
+    if (c.phase != phase) continue;
+    table.rows.push_back(
+        {TableCell::of(stratum_label(findings, *c.stratum)), TableCell::of(c.arm),
+         TableCell::of(fmt::format("{}/{}", c.n_arm, c.n_baseline)), TableCell::of(c.ratio),
+         interval_cell(c.ratio_interval), p_holm_cell(c.p_holm), p_holm_cell(c.tost_p_holm),
+         TableCell::of(c.hedges_g, 3), c.rank ? TableCell::of(c.rank->a, 3) : TableCell::absent(),
+         percent_cell(c.minimum_detectable), TableCell::of(std::string(verdict_name(c.verdict)))});
+  }
+  return table;
+}
+
+// What the summary has no room for.
+Table effect_table(const Findings& findings, Phase phase) {
+  Table table{"Differences and effect sizes (t and df: Welch; d: Cohen; U: Mann-Whitney)",
+              {{"stratum", Align::kLeft},
+               {"arm", Align::kLeft},
+               {"difference_ms"},
+               {"95% interval"},
+               {"median_ratio"},
+               {"t"},
+               {"df"},
+               {"p"},
+               {"d"},
+               {"g"},
+               {"U"},
+               {"p_U"},
+               {"A"}},
+              {}};
+  for (const Contrast& c : findings.contrasts) {
+    if (c.phase != phase) continue;
+    std::vector<TableCell> row = {TableCell::of(stratum_label(findings, *c.stratum)),
+                                  TableCell::of(c.arm), TableCell::of(c.difference_ms),
+                                  interval_cell(c.difference_interval_ms),
+                                  TableCell::of(c.median_ratio)};
+    const auto absent = TableCell::absent();
+    row.push_back(c.test ? TableCell::of(c.test->statistic) : absent);
+    row.push_back(c.test ? TableCell::of(c.test->df) : absent);
+    row.push_back(c.test ? p_cell(c.test->p, c.test->log_p) : absent);
+    row.push_back(TableCell::of(c.cohen_d, 3));
+    row.push_back(TableCell::of(c.hedges_g, 3));
+    row.push_back(c.rank ? TableCell::of(c.rank->u) : absent);
+    row.push_back(c.rank ? p_cell(c.rank->p, c.rank->log_p) : absent);
+    row.push_back(c.rank ? TableCell::of(c.rank->a, 3) : absent);
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Table not_comparable_table(const Findings& findings, Phase phase) {
+  Table table{"Not comparable",
+              {{"stratum", Align::kLeft}, {"arm", Align::kLeft}, {"reason", Align::kLeft}},
+              {}};
+  for (const NotComparable& entry : findings.not_comparable) {
+    if (findings.strata[entry.stratum].phase != phase) continue;
+    table.rows.push_back({TableCell::of(stratum_label(findings, entry.stratum)),
+                          TableCell::of(entry.arm), TableCell::of(join(entry.reasons, "; "))});
+  }
+  return table;
+}
+
+}  // namespace
+
+ReportSection contrast_section(const Findings& findings, Phase phase, Detail detail) {
+  const AnalysisOptions& options = findings.options;
+  ReportSection section{
+      fmt::format("Contrasts of {} with {}", phase_name(phase), findings.study.baseline), {}, {}};
+  section.lines.push_back(fmt::format(
+      "ratio: arm / {} of means, below 1 is faster; percentile bootstrap interval, {} resamples. "
+      "Combined: geometric mean of the strata's ratios, resampled within strata.",
+      findings.study.baseline, options.resamples));
+  section.lines.push_back(fmt::format(
+      "p: Welch (combined: t of the mean log ratio); tost_p: equivalence within {:.0f} %; both "
+      "Holm-adjusted over this table. g: Hedges; A: Vargha-Delaney, 0.5 is no difference; mde: "
+      "difference found with {:.0f} % power.",
+      options.margin * 100, options.power * 100));
+  for (Table& table :
+       std::vector<Table>{combined_table(findings, phase), stratum_table(findings, phase),
+                          not_comparable_table(findings, phase)}) {
+    if (!table.rows.empty()) section.tables.push_back(std::move(table));
+  }
+  if (section.tables.empty()) section.lines = {"No other arm was measured."};
+  Table effects = effect_table(findings, phase);
+  if (detail == Detail::kFull && !effects.rows.empty()) {
+    section.tables.push_back(std::move(effects));
+  }
+  return section;
+}
+
+}  // namespace assay

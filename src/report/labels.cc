@@ -1,0 +1,67 @@
+// How the report writes strata, intervals, p-values and shares.
+#include <algorithm>
+#include <numbers>
+
+#include "base/text.h"
+#include "report/sections.h"
+
+namespace assay {
+namespace {
+
+// Whether the phase's strata all have this one's value of a member.
+template <typename Member>
+bool is_shared(const Findings& findings, const Stratum& of, const Member& member) {
+  return std::ranges::all_of(findings.strata, [&](const Stratum& other) {
+    return other.phase != of.phase || other.*member == of.*member;
+  });
+}
+
+}  // namespace
+
+std::string stratum_label(const Findings& findings, size_t stratum) {
+  const Stratum& of = findings.strata[stratum];
+  std::string label;
+  if (!is_shared(findings, of, &Stratum::model)) label += of.model + " ";
+  label += of.scenario;
+  if (!is_shared(findings, of, &Stratum::new_tokens)) label += fmt::format(" n{}", of.new_tokens);
+  if (!is_shared(findings, of, &Stratum::batch)) label += fmt::format(" b{}", of.batch);
+  return label;
+}
+
+std::string shared_label(const Findings& findings, Phase phase) {
+  const auto any = std::ranges::find(findings.strata, phase, &Stratum::phase);
+  if (any == findings.strata.end()) return "";
+  std::vector<std::string> parts;
+  if (is_shared(findings, *any, &Stratum::model)) parts.push_back("model " + any->model);
+  if (is_shared(findings, *any, &Stratum::new_tokens) && any->new_tokens > 0) {
+    parts.push_back(fmt::format("{} new tokens", any->new_tokens));
+  }
+  if (is_shared(findings, *any, &Stratum::batch)) {
+    parts.push_back(fmt::format("batch {}", any->batch));
+  }
+  return join(parts, ", ");
+}
+
+bool has_phase(const Findings& findings, Phase phase) {
+  return std::ranges::any_of(findings.strata, [&](const auto& s) { return s.phase == phase; });
+}
+
+TableCell interval_cell(const std::optional<stats::Interval>& interval, int digits) {
+  if (!interval) return TableCell::absent();
+  return {Json::array({interval->low, interval->high}),
+          fmt::format("[{}, {}]", format_significant(interval->low, digits),
+                      format_significant(interval->high, digits))};
+}
+
+TableCell p_cell(double p, double log_p) {
+  if (p > 0) return {p, format_significant(p, 2)};
+  const double exponent = log_p / std::numbers::ln10;
+  return {p, fmt::format("1e{:.0f}", exponent)};
+}
+
+TableCell percent_cell(std::optional<double> share) {
+  if (!share) return TableCell::absent();
+  return {*share, fmt::format("{:.1f} %", *share * 100)};
+}
+
+}  // namespace assay

@@ -1,0 +1,95 @@
+// Latency of one phase: distributions by stratum and arm, and the cold samples apart.
+#include "base/text.h"
+#include "report/sections.h"
+
+namespace assay {
+namespace {
+
+std::string arm_label(const Latency& latency) {
+  return latency.parity_failed ? latency.arm + " (parity failed)" : latency.arm;
+}
+
+Table warm_table() {
+  return {"",
+          {{"stratum", Align::kLeft},
+           {"arm", Align::kLeft},
+           {"n"},
+           {"mean"},
+           {"95% interval"},
+           {"median"},
+           {"sd"},
+           {"p90"},
+           {"p95"},
+           {"p99"},
+           {"max"},
+           {"tok/s"}},
+          {}};
+}
+
+std::vector<TableCell> warm_row(const Findings& findings, const Latency& l) {
+  return {TableCell::of(stratum_label(findings, l.stratum)),
+          TableCell::of(arm_label(l)),
+          TableCell::of(l.n),
+          TableCell::of(l.mean),
+          interval_cell(l.mean_interval),
+          TableCell::of(l.median),
+          TableCell::of(l.sd, 3),
+          TableCell::of(l.p90),
+          TableCell::of(l.p95),
+          TableCell::of(l.p99),
+          TableCell::of(l.max),
+          TableCell::of(l.tokens_per_s)};
+}
+
+Table cold_table() {
+  return {"Cold samples, ms (warm-ups and first calls; not in the table above)",
+          {{"stratum", Align::kLeft},
+           {"arm", Align::kLeft},
+           {"n_cold"},
+           {"median_cold"},
+           {"max_cold"},
+           {"median_warm"},
+           {"cold/warm"},
+           {"mean_without_cold"},
+           {"mean_with_cold"}},
+          {}};
+}
+
+std::vector<TableCell> cold_row(const Findings& findings, const Latency& l) {
+  std::optional<double> ratio;
+  if (l.cold_median && l.median) ratio = *l.cold_median / *l.median;
+  return {TableCell::of(stratum_label(findings, l.stratum)),
+          TableCell::of(arm_label(l)),
+          TableCell::of(l.cold_n),
+          TableCell::of(l.cold_median),
+          TableCell::of(l.cold_max),
+          TableCell::of(l.median),
+          TableCell::of(ratio, 3),
+          TableCell::of(l.mean),
+          TableCell::of(l.mean_with_cold)};
+}
+
+}  // namespace
+
+ReportSection latency_section(const Findings& findings, Phase phase, Detail detail) {
+  ReportSection section{fmt::format("Latency of {}", phase_name(phase)), {}, {}};
+  section.lines.push_back(
+      fmt::format("Wall-clock ms of warm ok rows ({}). Mean with {:.0f} % BCa bootstrap interval, "
+                  "{} resamples; sd with n - 1; percentiles type 7.",
+                  shared_label(findings, phase), findings.options.confidence * 100,
+                  findings.options.resamples));
+  section.lines.emplace_back(
+      "\"-\": n is too small (p90 needs 10 rows, p95 20, p99 100) or the value is undefined.");
+  Table warm = warm_table();
+  Table cold = cold_table();
+  for (const Latency& latency : findings.latencies) {
+    if (findings.strata[latency.stratum].phase != phase) continue;
+    warm.rows.push_back(warm_row(findings, latency));
+    if (latency.cold_n > 0) cold.rows.push_back(cold_row(findings, latency));
+  }
+  section.tables.push_back(std::move(warm));
+  if (detail == Detail::kFull && !cold.rows.empty()) section.tables.push_back(std::move(cold));
+  return section;
+}
+
+}  // namespace assay

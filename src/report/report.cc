@@ -1,0 +1,100 @@
+// The report's order, and its two renderings.
+#include "report/report.h"
+
+#include "base/files.h"
+#include "base/text.h"
+#include "report/flat_table.h"
+#include "report/sections.h"
+
+namespace assay {
+namespace {
+
+constexpr size_t kTerminalColumns = 120;
+
+// Breaks at spaces; further lines are indented.
+std::string wrapped(const std::string& line) {
+  std::string out;
+  size_t column = 0;
+  for (const std::string& word : split(line, ' ')) {
+    if (column > 0 && column + 1 + word.size() > kTerminalColumns) {
+      out += "\n ";
+      column = 1;
+    }
+    if (column > 0) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += word.size();
+  }
+  out += '\n';
+  return out;
+}
+
+std::string render_text(const std::vector<ReportSection>& sections) {
+  std::string out;
+  for (const ReportSection& section : sections) {
+    if (!out.empty()) out += '\n';
+    out += fmt::format("== {} ==\n", section.title);
+    for (const std::string& line : section.lines) out += wrapped(line);
+    for (const Table& table : section.tables) {
+      if (&table != &section.tables.front()) out += '\n';
+      out += table.render(OutputFormat::kTable);
+    }
+  }
+  return out;
+}
+
+std::string render_markdown(const std::string& title, const std::vector<ReportSection>& sections) {
+  std::string out = fmt::format("# {}\n", title);
+  for (const ReportSection& section : sections) {
+    out += fmt::format("\n## {}\n\n", section.title);
+    for (const std::string& line : section.lines) out += line + "\n";
+    for (const Table& table : section.tables) {
+      if (!out.ends_with("\n\n")) out += "\n";
+      out += table.render(OutputFormat::kMarkdown);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<ReportSection> report_sections(const Findings& findings, Detail detail) {
+  std::vector<ReportSection> sections = {identity_section(findings),
+                                         outcome_section(findings, detail)};
+  for (const Phase phase : kPhases) {
+    if (!has_phase(findings, phase)) continue;
+    sections.push_back(latency_section(findings, phase, detail));
+    sections.push_back(contrast_section(findings, phase, detail));
+  }
+  sections.push_back(findings_section(findings, detail));
+  sections.push_back(decision_section(findings));
+  return sections;
+}
+
+std::string render_report(const Findings& findings, OutputFormat format) {
+  switch (format) {
+    case OutputFormat::kJson:
+      return to_json_text(findings_to_json(findings));
+    case OutputFormat::kCsv:
+      return flat_table(findings).render(OutputFormat::kCsv);
+    case OutputFormat::kMarkdown: {
+      const std::string& name = findings.study.name;
+      return render_markdown(name.empty() ? "Findings" : "Findings of " + name,
+                             report_sections(findings, Detail::kFull));
+    }
+    case OutputFormat::kTable:
+      break;
+  }
+  return render_text(report_sections(findings, Detail::kSummary));
+}
+
+Result<std::filesystem::path> write_report(const Findings& findings,
+                                           const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / "report.md";
+  ASSAY_CHECK(write_file(path, render_report(findings, OutputFormat::kMarkdown)));
+  return path;
+}
+
+}  // namespace assay

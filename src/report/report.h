@@ -1,0 +1,35 @@
+// Findings as a report: identity first, then crash rates, latencies, contrasts, findings, decision.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "analysis/findings.h"
+#include "base/table.h"
+
+namespace assay {
+
+// A titled part of the report: sentences that say unit, n, estimator and interval, then tables.
+struct ReportSection {
+  std::string title;
+  std::vector<std::string> lines;
+  std::vector<Table> tables;
+};
+
+// A summary fits a terminal of 120 columns and shows the worst of each kind of finding; the full
+// report has every stratum's crash rates, cold samples and effect sizes, and every finding with its
+// rows.
+enum class Detail { kSummary, kFull };
+
+std::vector<ReportSection> report_sections(const Findings& findings, Detail detail);
+
+// kTable: the summary as text. kMarkdown: the full report. kJson: findings.json. kCsv: one line an
+// arm and stratum, with its contrast.
+std::string render_report(const Findings& findings, OutputFormat format);
+
+// FOLDER/report.md; gives its path.
+Result<std::filesystem::path> write_report(const Findings& findings,
+                                           const std::filesystem::path& folder);
+
+}  // namespace assay

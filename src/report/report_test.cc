@@ -1,0 +1,131 @@
+// The report of a small bundle against its approved text, and what every report must say.
+#include "report/report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/analyze.h"
+#include "analysis/synthetic_bundle.h"
+#include "base/csv.h"
+#include "base/files.h"
+#include "base/text.h"
+
+namespace assay {
+namespace {
+
+using testing::HasSubstr;
+
+// Three arms with a defect each: one crashes on long prompts, one starts cold and drifts, one fails
+// parity.
+Bundle small_bundle() {
+  SyntheticBundle bundle(7);
+  bundle.raw().manifest["study"]["arms"] = {"eager", "static", "broken"};
+  bundle.raw().environment["warnings"] = {"load average 3.1 on 2 cores when the run started"};
+  for (const Phase phase : {Phase::kPrefill, Phase::kKvDecode}) {
+    const double scale = phase == Phase::kPrefill ? 1 : 20;
+    for (const auto& [scenario, tokens] : {std::pair{"single_micro", 10}, {"single_long", 200}}) {
+      const double mean = scale * (4 + 0.05 * tokens);
+      SyntheticCell cell;
+      cell.phase = phase;
+      cell.scenario = scenario;
+      cell.prompt_tokens = tokens;
+      cell.warmup = 2;
+      cell.arm = "eager";
+      cell.mean_ms = mean;
+      bundle.add(cell);
+      cell.arm = "static";
+      cell.mean_ms = phase == Phase::kPrefill ? mean : mean * 0.8;
+      cell.noise = 0.01;
+      cell.cold_factor = 4;
+      const std::string fast = bundle.add(cell);
+      if (tokens == 200 && phase == Phase::kKvDecode) {
+        for (int i = 25; i < 30; ++i) bundle.lose(fast, i, RowStatus::kCrash, "SIGSEGV");
+      }
+      cell.arm = "broken";
+      cell.mean_ms = mean / 10;
+      const std::string wrong = bundle.add(cell);
+      bundle.raw().parity[wrong] = {{"passed", false}};
+    }
+  }
+  return bundle.build();
+}
+
+Findings small_findings() {
+  AnalysisOptions options;
+  options.resamples = 2000;
+  return *analyze(small_bundle(), options, nullptr);
+}
+
+// Leaves what was received for scripts/approve-golden to compare and copy.
+void expect_approved(const std::string& name, const std::string& received) {
+  const std::filesystem::path folder = ASSAY_RECEIVED_DIR;
+  ASSERT_TRUE(disk().make_folder(folder));
+  ASSERT_TRUE(write_file(folder / name, received));
+  const auto approved = read_file(std::filesystem::path(ASSAY_GOLDEN_DIR) / name);
+  ASSERT_TRUE(approved) << approved.error().message;
+  EXPECT_EQ(received, *approved) << "scripts/approve-golden shows the difference";
+}
+
+TEST(Report, TheTerminalSummaryIsAsApproved) {
+  expect_approved("summary.txt", render_report(small_findings(), OutputFormat::kTable));
+}
+
+TEST(Report, TheMarkdownReportIsAsApproved) {
+  expect_approved("report.md", render_report(small_findings(), OutputFormat::kMarkdown));
+}
+
+TEST(Report, CsvHasOneLineAStratumAndArm) {
+  const std::string csv = render_report(small_findings(), OutputFormat::kCsv);
+  CsvReader reader(csv, "csv");
+  const auto header = *reader.next();
+  size_t lines = 0;
+  while (!reader.done()) {
+    const auto fields = reader.next();
+    ASSERT_TRUE(fields);
+    ASSERT_EQ(fields->size(), header.size());
+    const bool contrasted = (*fields)[5] == "static" && (*fields)[7] == "0";
+    EXPECT_EQ(fields->back().empty(), !contrasted) << (*fields)[5];
+    ++lines;
+  }
+  EXPECT_EQ(lines, 12u);
+}
+
+TEST(Report, TheSummaryFitsATerminal) {
+  for (const std::string& line :
+       split(render_report(small_findings(), OutputFormat::kTable), '\n')) {
+    EXPECT_LE(line.size(), 120u) << line;
+  }
+}
+
+TEST(Report, IdentityComesFirstAndCrashRatesBeforeAnyLatency) {
+  const std::string text = render_report(small_findings(), OutputFormat::kTable);
+  EXPECT_TRUE(text.starts_with("== Identity =="));
+  EXPECT_LT(text.find("Crash rates"), text.find("Latency of"));
+  EXPECT_LT(text.find("Findings =="), text.find("Decision =="));
+}
+
+TEST(Report, AnIncompleteRunIsSaidLoudly) {
+  Findings findings = small_findings();
+  findings.study.complete = false;
+  EXPECT_THAT(render_report(findings, OutputFormat::kTable),
+              testing::StartsWith("== Identity ==\nINCOMPLETE RUN"));
+}
+
+TEST(Report, JsonIsTheFindingsWithTheirVersion) {
+  const auto json = parse_json(render_report(small_findings(), OutputFormat::kJson), "findings");
+  ASSERT_TRUE(json);
+  EXPECT_EQ((*json)["schema_version"], kFindingsSchemaVersion);
+  EXPECT_EQ((*json)["latencies"].size(), 12u);
+}
+
+TEST(Report, ABundleWithoutRowsStillReports) {
+  Bundle bundle;
+  bundle.manifest = Json::object();
+  bundle.environment = Json::object();
+  const Findings findings = *analyze(bundle, {}, nullptr);
+  EXPECT_THAT(render_report(findings, OutputFormat::kTable), HasSubstr("the bundle has no rows"));
+  EXPECT_THAT(render_report(findings, OutputFormat::kMarkdown), HasSubstr("## Decision"));
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,32 @@
+// The parts of the report, one function each, and how they write strata and intervals.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/report.h"
+
+namespace assay {
+
+ReportSection identity_section(const Findings& findings);
+ReportSection outcome_section(const Findings& findings, Detail detail);
+ReportSection latency_section(const Findings& findings, Phase phase, Detail detail);
+ReportSection contrast_section(const Findings& findings, Phase phase, Detail detail);
+ReportSection findings_section(const Findings& findings, Detail detail);
+ReportSection decision_section(const Findings& findings);
+
+// The stratum by what tells it from the others of its phase: always the scenario; model, new tokens
+// and batch where they differ.
+std::string stratum_label(const Findings& findings, size_t stratum);
+// What all strata of the phase share: "model gpt2-25m, 64 new tokens, batch 1".
+std::string shared_label(const Findings& findings, Phase phase);
+bool has_phase(const Findings& findings, Phase phase);
+
+// "[1.02, 1.08]".
+TableCell interval_cell(const std::optional<stats::Interval>& interval, int digits = 4);
+// p below the smallest double by its logarithm: "1e-4211".
+TableCell p_cell(double p, double log_p);
+// A share as a percentage.
+TableCell percent_cell(std::optional<double> share);
+
+}  // namespace assay
