@@ -15,7 +15,7 @@ import checkpoints
 
 logging.set_verbosity_error()
 logging.disable_progress_bar()
-torch.set_num_threads(2)
+torch.set_num_threads(1)
 
 BUILD = Path(os.environ["ASSAY_BUILD"])
 STEPS = 128
