@@ -24,6 +24,21 @@ void flatten(const Json& json, const std::string& name,
   }
 }
 
+// The identity tuple, and the hashes of what was run.
+std::vector<std::pair<std::string, std::string>> identity_lines(const Json& manifest) {
+  std::vector<std::pair<std::string, std::string>> lines;
+  const auto add = [&](const Json& object, const char* key, const char* name) {
+    const auto at = object.is_object() ? object.find(key) : object.end();
+    if (at != object.end()) flatten(*at, name, lines);
+  };
+  add(manifest, "identity", "");
+  add(manifest, "assay_version", "assay_version");
+  add(manifest, "plan_sha256", "plan_sha256");
+  const auto completion = manifest.find("completion");
+  if (completion != manifest.end()) add(*completion, "model_sha256", "model_sha256");
+  return lines;
+}
+
 std::optional<int64_t> optional_int(const Json& object, const char* key) {
   const auto at = object.find(key);
   if (at == object.end() || !at->is_number_integer()) return std::nullopt;
@@ -100,8 +115,7 @@ Result<Findings> analyze(const Bundle& bundle, const AnalysisOptions& options, T
   Findings findings;
   findings.options = options;
   findings.study = summarize(bundle);
-  const auto identity = bundle.manifest.find("identity");
-  if (identity != bundle.manifest.end()) flatten(*identity, "", findings.identity);
+  findings.identity = identity_lines(bundle.manifest);
 
   ASSAY_TRY(const Samples samples, group_rows(bundle, findings.study.arms));
   findings.strata = samples.strata;

@@ -117,6 +117,9 @@ TEST(Named, ParityFailedAndParityUncheckedDiffer) {
   unchecked.bundle.raw().parity.clear();
   EXPECT_EQ(of_kind(unchecked.bundle, "parity_failure").size(), 0u);
   EXPECT_EQ(of_kind(unchecked.bundle, "parity_unchecked").size(), 1u);
+  unchecked.bundle.raw().parity[unchecked.compiled] = {{"passed", nullptr}};
+  EXPECT_EQ(of_kind(unchecked.bundle, "parity_failure").size(), 0u);
+  EXPECT_EQ(of_kind(unchecked.bundle, "parity_unchecked").size(), 1u);
 }
 
 TEST(Named, ThrottledRowsAreListedWithTheMeanWithoutThem) {
