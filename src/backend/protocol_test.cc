@@ -84,6 +84,8 @@ TEST(Protocol, UnknownMembersAreIgnored) {
 struct Refused {
   const char* line;
   const char* expected;  // part of the message
+
+  friend void PrintTo(const Refused& refused, std::ostream* out) { *out << refused.line; }
 };
 
 class RefusedRequest : public ::testing::TestWithParam<Refused> {};

@@ -47,6 +47,8 @@ struct Case {
   const char* fault;
   FailureKind kind;
   const char* error_class;
+
+  friend void PrintTo(const Case& tested, std::ostream* out) { *out << tested.fault; }
 };
 
 class WorkerEnds : public ::testing::TestWithParam<Case> {};

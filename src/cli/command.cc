@@ -3,11 +3,11 @@
 
 namespace assay::cli {
 
-std::shared_ptr<OutputFormat> add_output_format(CLI::App& command) {
+std::shared_ptr<OutputFormat> add_output_format(CLI::App& command, const std::string& flags) {
   auto format = std::make_shared<OutputFormat>(OutputFormat::kTable);
   command
       .add_option_function<std::string>(
-          "-o,--output-format",
+          flags,
           [format](const std::string& name) {
             const auto parsed = parse_output_format(name);
             if (!parsed) throw CLI::ValidationError(parsed.error().message);

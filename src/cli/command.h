@@ -20,8 +20,10 @@ struct Selected {
   Body body;
 };
 
-// Declares -o/--output-format; the pointed-to value is set before the body runs.
-std::shared_ptr<OutputFormat> add_output_format(CLI::App& command);
+// Declares -o/--output-format (or the given flags, where -o means something else); the pointed-to
+// value is set before the body runs.
+std::shared_ptr<OutputFormat> add_output_format(CLI::App& command,
+                                                const std::string& flags = "-o,--output-format");
 
 // Every add_*_command declares a subcommand of `app` that sets selected.body when chosen.
 // One file a command: model_command.cc, run_command.cc, ...
@@ -32,6 +34,8 @@ void add_init_command(CLI::App& app, Selected& selected);
 void add_model_command(CLI::App& app, Selected& selected);
 void add_plan_command(CLI::App& app, Selected& selected);
 void add_report_command(CLI::App& app, Selected& selected);
+void add_run_command(CLI::App& app, Selected& selected);
 void add_verify_command(CLI::App& app, Selected& selected);
+void add_worker_command(CLI::App& app, Selected& selected);
 
 }  // namespace assay::cli

@@ -21,7 +21,9 @@ int run_main(int argc, char** argv) {
   add_model_command(app, selected);
   add_plan_command(app, selected);
   add_report_command(app, selected);
+  add_run_command(app, selected);
   add_verify_command(app, selected);
+  add_worker_command(app, selected);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

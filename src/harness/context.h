@@ -1,14 +1,16 @@
 // What a run is given: its seams to files, processes, devices and the terminal.
 #pragma once
 
-#include <functional>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "artifact/row.h"
 #include "backend/backend.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/subprocess.h"
+#include "identity/monitor.h"
 #include "study/plan.h"
 
 namespace assay {
@@ -17,9 +19,12 @@ namespace assay {
 class RunObserver {
  public:
   virtual ~RunObserver() = default;
-  virtual void on_start(int64_t rows_done, int64_t rows_planned) = 0;
+  virtual void on_start(int64_t rows_done, int64_t rows_planned,
+                        const std::vector<const Unit*>& units_left) = 0;
   virtual void on_unit(const Cell& cell, const Unit& unit) = 0;
   virtual void on_row(const Row& row) = 0;
+  // What makes the figures of this run doubtful, as the environment has it; before anything starts.
+  virtual void on_warning(const std::string& text) = 0;
   // Anything that the user should know while it runs: an arm that fails parity, a model that no
   // worker loads.
   virtual void on_note(const std::string& text) = 0;
@@ -32,11 +37,9 @@ struct RunContext {
   Clock& clock;
   BackendSet& backends;
   RunObserver& observer;
-  // Called before a repetition with nullptr, and after it with its row, to be filled with clock,
-  // temperature, power and throttling; may be empty.
-  std::function<void(Row*)> monitor;
-  int interrupt_fd = -1;  // readable once the user wants the run to stop; -1: never
-  std::string harness;    // name and version, told to workers
+  Monitor* monitor = nullptr;  // read between repetitions; null: nothing is known of the machine
+  int interrupt_fd = -1;       // readable once the user wants the run to stop; -1: never
+  std::string harness;         // name and version, told to workers
 };
 
 }  // namespace assay

@@ -40,7 +40,7 @@ class Run {
   BundleWriter bundle_;
   RunState state_;
   UnitRunner units_;
-  std::map<size_t, std::string> model_hashes_;  // of committed rows
+  std::map<size_t, std::string> model_hashes_;  // as far as workers have told them
   int64_t rows_before_ = 0;                     // committed by earlier runs
 };
 
@@ -112,22 +112,26 @@ bool Run::interrupted() const {
 }
 
 Result<bool> Run::run_units() {
-  context_.observer.on_start(rows_before_, plan_.rows + state_.extra_rows);
+  std::vector<const Unit*> units_left;
+  for (const Unit& unit : plan_.units) {
+    if (!bundle_.committed_units().contains(unit.index)) units_left.push_back(&unit);
+  }
+  context_.observer.on_start(rows_before_, plan_.rows + state_.extra_rows, units_left);
   std::optional<size_t> model;
   std::optional<ModelSetup> setup;
-  for (const Unit& unit : plan_.units) {
-    if (bundle_.committed_units().contains(unit.index)) continue;
+  for (const Unit* unit : units_left) {
     if (interrupted()) return false;
     if (!model) measure_read_limits();
-    const size_t wanted = plan_.cells[unit.cell].model;
+    const size_t wanted = plan_.cells[unit->cell].model;
     if (model != wanted) {
       units_.retire_workers();
       ASSAY_TRY(setup, set_up_model(study_, plan_, wanted, bundle_, context_));
       if (!setup) return false;
       ASSAY_CHECK(check_model_hash(wanted, setup->model_hash));
+      if (!setup->model_hash.empty()) model_hashes_[wanted] = setup->model_hash;
       model = wanted;
     }
-    ASSAY_TRY(const UnitEnd end, units_.run(unit, *setup, request_.preflight.lengths[wanted]));
+    ASSAY_TRY(const UnitEnd end, units_.run(*unit, *setup, request_.preflight.lengths[wanted]));
     if (end == UnitEnd::kInterrupted) return false;
   }
   return true;
@@ -145,12 +149,23 @@ Result<RunSummary> Run::finish(bool interrupted) {
   for (const auto& [status, rows] : summary.rows_by_status) {
     by_status[row_status_name(status)] = rows;
   }
+  Json models = Json::object();
+  for (const auto& [model, hash] : model_hashes_) models[study_.models[model].name] = hash;
   const int64_t now_ns = context_.clock.wall_ns();
   ASSAY_CHECK(bundle_.seal({{"finished_at", format_utc(now_ns)},
                             {"finished_at_ns", now_ns},
+                            {"model_sha256", std::move(models)},
                             {"rows", summary.rows},
                             {"rows_by_status", std::move(by_status)}}));
   return summary;
+}
+
+void show_warnings(const Json& environment, RunObserver& observer) {
+  const auto warnings = environment.find("warnings");
+  if (warnings == environment.end() || !warnings->is_array()) return;
+  for (const Json& warning : *warnings) {
+    if (warning.is_string()) observer.on_warning(warning.get<std::string>());
+  }
 }
 
 }  // namespace
@@ -178,6 +193,7 @@ Result<RunSummary> run_study(RunRequest request, RunContext& context) {
                     ? BundleWriter::resume(context.files, request.folder, request.header)
                     : BundleWriter::create(context.files, request.folder, request.header);
   if (!bundle) return std::unexpected(std::move(bundle).error());
+  show_warnings(request.header.environment, context.observer);
   Run run(request, context, std::move(bundle).value());
   ASSAY_CHECK(run.restore());
   ASSAY_TRY(const bool finished, run.run_units());

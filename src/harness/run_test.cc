@@ -49,17 +49,19 @@ class FakeBackend final : public Backend {
 
 class CountingObserver final : public RunObserver {
  public:
-  void on_start(int64_t, int64_t) override {}
+  void on_start(int64_t, int64_t, const std::vector<const Unit*>&) override {}
   void on_unit(const Cell&, const Unit&) override {}
   void on_row(const Row&) override {
     if (++rows == interrupt_after && write(interrupt_fd, "x", 1) != 1) ADD_FAILURE();
   }
+  void on_warning(const std::string& text) override { warnings.push_back(text); }
   void on_note(const std::string& text) override { notes.push_back(text); }
 
   int64_t rows = 0;
   int64_t interrupt_after = -1;
   int interrupt_fd = -1;
   std::vector<std::string> notes;
+  std::vector<std::string> warnings;
 };
 
 class RunTest : public ::testing::Test {
@@ -106,11 +108,11 @@ class RunTest : public ::testing::Test {
     planned_rows_ = plan.rows;
     BundleHeader header;
     header.study_yaml = "name: test\n";
-    header.environment = Json::object();
+    header.environment = {{"warnings", {"a debug build"}}};
     header.identity = {{"cpu", "fake"}};
     header.started_at_ns = 1;
-    RunContext context{disk(), system_spawner(), system_clock(), backends, observer_,
-                       {},     interrupt_[0],    "test"};
+    RunContext context{disk(),    system_spawner(), system_clock(), backends,
+                       observer_, nullptr,          interrupt_[0],  "test"};
     return run_study({study_, plan, preflight, header, folder(), resume}, context);
   }
 
@@ -144,9 +146,9 @@ class RunTest : public ::testing::Test {
     ASSERT_TRUE(summary) << summary.error().message;
     EXPECT_FALSE(summary->interrupted);
     EXPECT_EQ(summary->rows, planned_rows_);
-    const auto bundle = read_bundle(folder());
-    ASSERT_TRUE(bundle) << bundle.error().message;
-    EXPECT_TRUE(bundle->complete);
+    const auto problems = verify_bundle(folder());
+    ASSERT_TRUE(problems) << problems.error().message;
+    for (const auto& problem : *problems) ADD_FAILURE() << problem.object << problem.problem;
   }
 
   fs::path scratch_;
@@ -226,6 +228,8 @@ struct Fault {
   const char* fault;
   RowStatus status;
   const char* error_class;
+
+  friend void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.fault; }
 };
 
 class FaultTest : public RunTest, public ::testing::WithParamInterface<Fault> {};
@@ -353,10 +357,17 @@ TEST_F(RunTest, WhatIsWrongIsFoundBeforeMeasuring) {
   EXPECT_FALSE(fs::exists(folder()));
 }
 
+TEST_F(RunTest, TheEnvironmentsWarningsAreShownOnceARunStarts) {
+  expect_whole(run());
+  EXPECT_EQ(observer_.warnings, (std::vector<std::string>{"a debug build"}));
+}
+
 TEST_F(RunTest, ABundleThatExistsIsRefused) {
   expect_whole(run());
+  observer_.warnings.clear();
   const auto again = run();
   ASSERT_FALSE(again);
+  EXPECT_TRUE(observer_.warnings.empty());
   EXPECT_EQ(again.error().kind, ErrorKind::kBadInput);
 }
 

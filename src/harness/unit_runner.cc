@@ -38,6 +38,8 @@ struct UnitRunner::Job {
   WireShape shape;
   LiveWorker* worker = nullptr;  // null: not started, or lost
   int64_t rows = 0;              // written so far
+  std::optional<double> worst_load_1min;
+  std::optional<double> worst_steal_share;
   std::optional<WorkerFailure> failure;
 };
 
@@ -55,7 +57,17 @@ Result<UnitEnd> UnitRunner::run(const Unit& unit, const ModelSetup& setup,
   const Cell& cell = plan_.cells[unit.cell];
   const auto& lengths =
       setup.prompts ? setup.prompts->lengths(cell.scenario) : planned_lengths[cell.scenario];
-  Job job{unit, cell, setup, lengths, {}, {}, nullptr, 0, {}};
+  Job job{.unit = unit,
+          .cell = cell,
+          .setup = setup,
+          .lengths = lengths,
+          .repetitions = {},
+          .shape = {},
+          .worker = nullptr,
+          .rows = 0,
+          .worst_load_1min = {},
+          .worst_steal_share = {},
+          .failure = {}};
   job.shape = {*parse_wire_phase(cell.phase), cell.batch, cell.new_tokens,
                cache_capacity(lengths, cell.new_tokens)};
   const int64_t first = unit.first_of_cell ? -study_.warmup : unit.first_repetition;
@@ -198,11 +210,23 @@ Status UnitRunner::append(Job& job, Row row) {
   return {};
 }
 
+// What the machine was doing: its state in the row, its other guests in the unit's note.
+void UnitRunner::note_conditions(Job& job, Row& row) {
+  const MachineSample sample = context_.monitor->sample();
+  row.sm_clock_mhz = sample.cpu_mhz;
+  row.temperature_c = sample.temperature_c;
+  row.power_w = sample.power_w;
+  row.throttled = sample.throttled;
+  job.worst_load_1min = std::max(job.worst_load_1min, sample.load_1min);
+  job.worst_steal_share = std::max(job.worst_steal_share, sample.steal_share);
+}
+
 Result<UnitEnd> UnitRunner::run_repetitions(Job& job) {
   const bool last_of_cell = job.unit.first_repetition + job.unit.repetitions == study_.repetitions;
   for (size_t i = 0; i < job.repetitions.size(); ++i) {
     const int64_t repetition = job.repetitions[i];
-    if (context_.monitor) context_.monitor(nullptr);
+    // Figures "since the last sample" are then this repetition's.
+    if (context_.monitor) context_.monitor->sample();
     const auto sample = measure(job, repetition);
     if (!sample) {
       if (sample.error().kind == FailureKind::kInterrupted) return UnitEnd::kInterrupted;
@@ -210,7 +234,7 @@ Result<UnitEnd> UnitRunner::run_repetitions(Job& job) {
       return UnitEnd::kCommitted;
     }
     Row row = sample_row(job, repetition, *sample);
-    if (context_.monitor) context_.monitor(&row);
+    if (context_.monitor) note_conditions(job, row);
     ASSAY_CHECK(append(job, std::move(row)));
     const bool more =
         i + 1 == job.repetitions.size() && last_of_cell && study_.stopping &&
@@ -304,8 +328,10 @@ Status UnitRunner::close(Job& job) {
   ASSAY_CHECK(workers_.move_log(job.cell.arm, log_path));
   const int64_t planned = job.unit.repetitions + (job.unit.first_of_cell ? study_.warmup : 0);
   const int64_t extra = job.rows - planned;
-  ASSAY_CHECK(bundle_.commit_unit(job.unit.index,
-                                  {{"extra_rows", extra}, {"model_hash", job.setup.model_hash}}));
+  Json note = {{"extra_rows", extra}, {"model_hash", job.setup.model_hash}};
+  if (job.worst_load_1min) note["worst_load_1min"] = *job.worst_load_1min;
+  if (job.worst_steal_share) note["worst_steal_share"] = *job.worst_steal_share;
+  ASSAY_CHECK(bundle_.commit_unit(job.unit.index, note));
   state_.extra_rows += extra;
   return {};
 }

@@ -45,6 +45,7 @@ class UnitRunner {
   Row blank_row(const Job& job, int64_t repetition) const;
   Row sample_row(const Job& job, int64_t repetition, const SampleReply& sample) const;
   Status append(Job& job, Row row);
+  void note_conditions(Job& job, Row& row);
   Result<UnitEnd> run_repetitions(Job& job);
   Status fail_rest(Job& job, size_t from, const WorkerFailure& failure);
   Status close(Job& job);

@@ -8,6 +8,7 @@
 
 #include "backend/native/native_facts.h"
 #include "backend/native/native_phases.h"
+#include "backend/native/timed_phase.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "engine/model/checkpoint.h"
@@ -98,7 +99,7 @@ class NativeWorker final : public Worker {
       return as_reply(status.error());
     }
     const engine::PromptBatch batch = to_batch(prompt);
-    TimedPhase timed(*session_, shape, batch);
+    TimedPhase<Session> timed(*session_, shape, batch);
     const int64_t started_at_ns = system_clock().wall_ns();
     if (const auto status = timed.run(); !status) return as_reply(status.error());
     SampleReply sample;
@@ -109,7 +110,8 @@ class NativeWorker final : public Worker {
     sample.cold =
         seen_.insert({shape.phase, shape.batch, prompt.padded_len(), shape.capacity}).second;
     sample.started_at_ns = started_at_ns;
-    sample.read_bytes = static_cast<int64_t>(timed.read_bytes());
+    sample.read_bytes =
+        static_cast<int64_t>(phase_read_bytes(*session_, shape, prompt.padded_len()));
     sample.peak_rss_bytes = peak_rss_bytes();
     return sample;
   }

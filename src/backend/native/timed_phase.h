@@ -1,0 +1,115 @@
+// The timed regions of the three phases, as shared by every arm of the native engine.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "backend/message.h"
+#include "base/clock.h"
+#include "base/result.h"
+#include "engine/session/session.h"
+
+namespace assay {
+
+// One repetition of one phase. Everything that isn't the phase happens before the first clock read
+// of run() or after its last: allocation of the output, the prefill that feeds kv_decode.
+// `Session` is engine::Session, or what a benchmark of these regions puts in its place.
+template <typename Session>
+class TimedPhase {
+ public:
+  // The session is prepared for the shape; session, shape and prompts outlive this.
+  TimedPhase(Session& session, const WireShape& shape, const engine::PromptBatch& prompts)
+      : session_(session), shape_(shape), prompts_(prompts) {
+    // Touched here, so that no page fault falls into the region.
+    steps_.assign(static_cast<size_t>(shape.batch * shape.new_tokens), -1);
+  }
+
+  // prefill: one forward pass over the prompt. kv_decode: new_tokens decode steps after an untimed
+  // prefill. e2e_kv: both in one region.
+  Status run() {
+    switch (shape_.phase) {
+      case WirePhase::kPrefill:
+        return run_prefill();
+      case WirePhase::kKvDecode:
+        return run_decode();
+      case WirePhase::kE2eKv:
+        return run_both();
+    }
+    return {};
+  }
+
+  int64_t latency_ns() const { return end_ns_ - start_ns_; }
+  // e2e_kv: until the first token is known.
+  std::optional<int64_t> ttft_ns() const {
+    if (shape_.phase != WirePhase::kE2eKv) return std::nullopt;
+    return first_token_ns_ - start_ns_;
+  }
+  // [batch, n]: prefill: the one token that each row's prompt leads to; else the new_tokens that
+  // the decode steps produced.
+  const std::vector<int32_t>& output() const { return output_; }
+
+ private:
+  Status run_prefill() {
+    start_ns_ = monotonic_now_ns();
+    const Status status = session_.prefill(prompts_);
+    end_ns_ = monotonic_now_ns();
+    ASSAY_CHECK(status);
+    const auto tokens = session_.next_tokens();
+    output_.assign(tokens.begin(), tokens.end());
+    return {};
+  }
+
+  Status run_decode() {
+    ASSAY_CHECK(session_.prefill(prompts_));
+    start_ns_ = monotonic_now_ns();
+    const Status status = decode_steps();
+    end_ns_ = monotonic_now_ns();
+    ASSAY_CHECK(status);
+    keep_decoded_tokens();
+    return {};
+  }
+
+  Status run_both() {
+    start_ns_ = monotonic_now_ns();
+    Status status = session_.prefill(prompts_);
+    first_token_ns_ = monotonic_now_ns();
+    if (status) status = decode_steps();
+    end_ns_ = monotonic_now_ns();
+    ASSAY_CHECK(status);
+    keep_decoded_tokens();
+    return {};
+  }
+
+  // Each step is fed from the session's own buffer; its tokens are kept for the hash.
+  Status decode_steps() {
+    int32_t* out = steps_.data();
+    for (int64_t step = 0; step < shape_.new_tokens; ++step) {
+      ASSAY_CHECK(session_.decode(session_.next_tokens()));
+      out = std::ranges::copy(session_.next_tokens(), out).out;
+    }
+    return {};
+  }
+
+  // From step after step to row after row of the batch.
+  void keep_decoded_tokens() {
+    output_.reserve(steps_.size());
+    for (int64_t row = 0; row < shape_.batch; ++row) {
+      for (int64_t step = 0; step < shape_.new_tokens; ++step) {
+        output_.push_back(steps_[static_cast<size_t>(step * shape_.batch + row)]);
+      }
+    }
+  }
+
+  Session& session_;
+  const WireShape& shape_;
+  const engine::PromptBatch& prompts_;
+  int64_t start_ns_ = 0;
+  int64_t first_token_ns_ = 0;
+  int64_t end_ns_ = 0;
+  std::vector<int32_t> steps_;  // [new_tokens, batch]
+  std::vector<int32_t> output_;
+};
+
+}  // namespace assay

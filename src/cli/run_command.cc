@@ -1,0 +1,119 @@
+// assay run: measures a study into a bundle.
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "backend/native/native_backend.h"
+#include "base/clock.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/run_progress.h"
+#include "harness/run.h"
+#include "identity/identity.h"
+#include "identity/monitor.h"
+#include "study/study.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr int kExitInterrupted = 130;  // as a shell reports a program that SIGINT ended
+
+struct RunOptions {
+  std::string study;
+  std::string bundle;
+  bool resume = false;
+};
+
+BackendSet make_backends() {
+  BackendSet backends;
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  backends["native"] = make_native_backend(error ? "assay" : program);
+  return backends;
+}
+
+// Threads that the machine must offer: 0, all of them, if any arm wants all.
+int64_t most_threads(const Study& study) {
+  int64_t most = 0;
+  for (const StudyArm& arm : study.arms) {
+    if (arm.threads == 0) return 0;
+    most = std::max(most, arm.threads);
+  }
+  return most;
+}
+
+BundleHeader make_header(const Study& study, std::string study_yaml) {
+  const MachineFiles files;
+  BundleHeader header;
+  header.study_yaml = std::move(study_yaml);
+  header.environment = collect_environment(files, most_threads(study));
+  std::vector<ArmIdentity> arms;
+  for (const StudyArm& arm : study.arms) arms.push_back({arm.name, arm.cache, arm.mode});
+  header.identity = identity_to_json(make_identity(read_host(files), build_info()), arms);
+  header.started_at_ns = system_clock().wall_ns();
+  header.assay_version = ASSAY_VERSION;
+  return header;
+}
+
+void print_summary(const RunOptions& options, const RunSummary& summary, OutputFormat format) {
+  Table table;
+  table.columns = {{"status", Align::kLeft}, {"rows"}};
+  for (const auto& [status, rows] : summary.rows_by_status) {
+    table.rows.push_back(
+        {TableCell::of(std::string(row_status_name(status))), TableCell::of(rows)});
+  }
+  if (format == OutputFormat::kTable || format == OutputFormat::kMarkdown) {
+    table.title = fmt::format("{}: {} rows", options.bundle, summary.rows);
+    fmt::print("{}\nfindings: assay analyze {}\n", table.render(format), options.bundle);
+  } else {
+    fmt::print("{}", table.render(format));
+  }
+}
+
+Result<int> run(const RunOptions& options, OutputFormat format) {
+  ASSAY_TRY(const Interrupt interrupt, Interrupt::create());
+  ASSAY_TRY(std::string study_yaml, read_file(options.study));
+  ASSAY_TRY(const Study study, parse_study(study_yaml, options.study));
+  const Plan plan = make_plan(study);
+  BackendSet backends = make_backends();
+  ASSAY_TRY(const Preflight preflight, check_study(study, backends));
+  RunRequest request{study,          plan,          preflight, make_header(study, study_yaml),
+                     options.bundle, options.resume};
+
+  Progress progress(stderr_style(), system_clock(), [](std::string_view text) {
+    std::fwrite(text.data(), 1, text.size(), stderr);
+  });
+  RunProgress observer(study, plan, preflight.weight_bytes, system_clock(), progress);
+  Monitor monitor;
+  RunContext context{disk(),   system_spawner(), system_clock(),         backends,
+                     observer, &monitor,         interrupt.descriptor(), "assay " ASSAY_VERSION};
+  const auto summary = run_study(std::move(request), context);
+  progress.clear();
+  if (!summary) return std::unexpected(summary.error());
+  if (summary->interrupted) {
+    fmt::print(
+        stderr,
+        "assay: interrupted with {} rows committed; continue with: assay run {} -o {} --resume\n",
+        summary->rows, options.study, options.bundle);
+    return kExitInterrupted;
+  }
+  print_summary(options, *summary, format);
+  return 0;
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& app, Selected& selected) {
+  CLI::App* command = app.add_subcommand("run", "measure a study into a bundle");
+  auto options = std::make_shared<RunOptions>();
+  command->add_option("study", options->study, "study file")->required()->type_name("STUDY");
+  command->add_option("-o,--output", options->bundle, "folder of the bundle to write")
+      ->required()
+      ->type_name("BUNDLE");
+  command->add_flag("--resume", options->resume, "continue a bundle that was interrupted");
+  const auto format = add_output_format(*command, "--output-format");
+  command->callback([=, &selected] { selected.body = [=] { return run(*options, *format); }; });
+}
+
+}  // namespace assay::cli

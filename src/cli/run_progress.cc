@@ -1,0 +1,76 @@
+// Progress by cost, not by rows: a decode of 128 tokens isn't a prefill.
+#include "cli/run_progress.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "study/estimate.h"
+
+namespace assay::cli {
+
+RunProgress::RunProgress(const Study& study, const Plan& plan, std::vector<uint64_t> weight_bytes,
+                         Clock& clock, Progress& progress)
+    : study_(study),
+      plan_(plan),
+      weight_bytes_(std::move(weight_bytes)),
+      clock_(clock),
+      progress_(progress) {}
+
+double RunProgress::cost(const Cell& cell) const {
+  // A model of unknown size counts as a small one: its cells still weigh against one another.
+  const double bytes = std::max<double>(static_cast<double>(weight_bytes_[cell.model]), 1e8);
+  return repetition_seconds(study_, cell, bytes, kAssumedReadBytesPerS);
+}
+
+void RunProgress::on_start(int64_t rows_done, int64_t rows_planned,
+                           const std::vector<const Unit*>& units_left) {
+  started_ns_ = clock_.monotonic_ns();
+  state_ = {rows_done, rows_planned, "checking parity", {}};
+  for (const Unit* unit : units_left) {
+    const int64_t rows = unit->repetitions + (unit->first_of_cell ? study_.warmup : 0);
+    cost_left_ += static_cast<double>(rows) * cost(plan_.cells[unit->cell]);
+  }
+  progress_.update(state_);
+}
+
+void RunProgress::on_unit(const Cell& cell, const Unit& unit) {
+  cell_ = &cell;
+  unit_ = &unit;
+  show(unit.first_of_cell ? -study_.warmup : unit.first_repetition);
+}
+
+void RunProgress::on_row(const Row& row) {
+  ++state_.done;
+  state_.total = std::max(state_.total, state_.done);  // optional stopping adds rows
+  cost_done_ += cost(*cell_);
+  cost_left_ = std::max(cost_left_ - cost(*cell_), 0.0);
+  show(row.repetition);
+}
+
+void RunProgress::show(int64_t repetition) {
+  const std::string which =
+      repetition < 0 ? "warm-up" : fmt::format("repetition {}", repetition + 1);
+  state_.what = fmt::format("unit {}/{}  {}/{}  {}", unit_->index + 1, plan_.units.size(), which,
+                            study_.repetitions, cell_->id);
+  if (repetition < 0) {
+    state_.what =
+        fmt::format("unit {}/{}  {}  {}", unit_->index + 1, plan_.units.size(), which, cell_->id);
+  }
+  if (cost_done_ > 0) {
+    const double elapsed_s = static_cast<double>(clock_.monotonic_ns() - started_ns_) * 1e-9;
+    state_.left_s = elapsed_s * cost_left_ / cost_done_;
+  }
+  progress_.update(state_);
+}
+
+void RunProgress::on_warning(const std::string& text) {
+  progress_.clear();
+  fmt::print(stderr, "assay: warning: {}\n", text);
+}
+
+void RunProgress::on_note(const std::string& text) {
+  progress_.clear();
+  fmt::print(stderr, "assay: note: {}\n", text);
+}
+
+}  // namespace assay::cli

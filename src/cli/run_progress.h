@@ -1,0 +1,45 @@
+// The progress line of a run: cell, unit, repetition, and the time left as the plan's cells weigh.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/progress.h"
+#include "harness/context.h"
+#include "study/study.h"
+
+namespace assay::cli {
+
+class RunProgress final : public RunObserver {
+ public:
+  // `weight_bytes` [model], 0: unknown. The references outlive this.
+  RunProgress(const Study& study, const Plan& plan, std::vector<uint64_t> weight_bytes,
+              Clock& clock, Progress& progress);
+
+  void on_start(int64_t rows_done, int64_t rows_planned,
+                const std::vector<const Unit*>& units_left) override;
+  void on_unit(const Cell& cell, const Unit& unit) override;
+  void on_row(const Row& row) override;
+  void on_warning(const std::string& text) override;
+  void on_note(const std::string& text) override;
+
+ private:
+  // Seconds of one repetition on an assumed machine: only ratios between cells are used.
+  double cost(const Cell& cell) const;
+  void show(int64_t repetition);
+
+  const Study& study_;
+  const Plan& plan_;
+  std::vector<uint64_t> weight_bytes_;
+  Clock& clock_;
+  Progress& progress_;
+  ProgressState state_;
+  const Cell* cell_ = nullptr;
+  const Unit* unit_ = nullptr;
+  int64_t started_ns_ = 0;
+  double cost_done_ = 0;
+  double cost_left_ = 0;
+};
+
+}  // namespace assay::cli

@@ -1,0 +1,36 @@
+// assay worker: serves a backend to a harness over inherited descriptors.
+#include <fcntl.h>
+
+#include <memory>
+#include <string>
+
+#include "backend/native/native_worker.h"
+#include "cli/command.h"
+
+namespace assay::cli {
+namespace {
+
+Result<int> run_worker() {
+  for (const int fd : {kRequestDescriptor, kReplyDescriptor}) {
+    if (::fcntl(fd, F_GETFD) >= 0) continue;
+    return bad_input(
+        "assay worker: expected descriptor {} to be open, found it closed: `assay run` starts "
+        "workers, docs/worker-protocol.md says how",
+        fd);
+  }
+  const auto worker = make_native_worker(ASSAY_VERSION);
+  ASSAY_CHECK(serve_worker(*worker, kRequestDescriptor, kReplyDescriptor));
+  return 0;
+}
+
+}  // namespace
+
+void add_worker_command(CLI::App& app, Selected& selected) {
+  CLI::App* command =
+      app.add_subcommand("worker", "serve a backend to a harness (started by `assay run`)");
+  command->require_subcommand(1);
+  CLI::App* native = command->add_subcommand("native", "the native engine");
+  native->callback([&selected] { selected.body = run_worker; });
+}
+
+}  // namespace assay::cli
