@@ -1,6 +1,9 @@
 // The program: picks the command, runs it, maps its error to the exit status.
 #include <cstdio>
+#include <string>
+#include <vector>
 
+#include "base/text.h"
 #include "cli/command.h"
 
 namespace assay::cli {
@@ -8,6 +11,18 @@ namespace {
 
 constexpr int kExitBadInput = 2;
 constexpr int kExitEnvironment = 3;
+
+// One line for a command line that doesn't parse. CLI11 itself only says that a subcommand is
+// required, also where the first word is one that it doesn't know.
+std::string parse_message(const CLI::App& app, const CLI::ParseError& error, int argc,
+                          char** argv) {
+  if (!app.get_subcommands().empty()) return error.what();
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  const std::string found = argc > 1 ? fmt::format("\"{}\"", argv[1]) : "nothing";
+  return fmt::format("command: expected one of {}, found {}{}", join(names, ", "), found,
+                     argc > 1 ? nearest_hint(argv[1], names) : "");
+}
 
 int run_main(int argc, char** argv) {
   CLI::App app("measures LLM inference so that the result can be defended", "assay");
@@ -28,7 +43,7 @@ int run_main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    fmt::print(stderr, "assay: {}\n", error.what());
+    fmt::print(stderr, "assay: {}\n", parse_message(app, error, argc, argv));
     return kExitBadInput;
   }
   const Result<int> status = selected.body();

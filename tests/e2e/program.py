@@ -1,0 +1,59 @@
+"""What the end-to-end tests share: calling the built program, small checkpoints and studies."""
+
+import json
+import pathlib
+import re
+import subprocess
+import unittest
+
+STUDY = {
+    "name": "e2e",
+    "models": [{"path": "model", "dtype": "fp32"}],
+    "arms": [{"name": "eager", "backend": "native", "mode": "eager", "cache": ["dynamic", "static"], "threads": 1}],
+    "phases": ["prefill", "kv_decode", "e2e_kv"],
+    "scenarios": [{"name": "short", "prompt_tokens": [7]}],
+    "token_lengths": [4],
+    "repetitions": 2,
+    "warmup": 1,
+    "timeout_s": 120,
+}
+
+
+class ProgramTest(unittest.TestCase):
+    """A test in a scratch folder, which is the program's working directory."""
+
+    program: pathlib.Path
+    folder: pathlib.Path
+
+    def assay(self, *arguments, cwd=None):
+        return subprocess.run(
+            [str(self.program), *map(str, arguments)],
+            cwd=cwd or self.folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+
+    def succeed(self, *arguments):
+        done = self.assay(*arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def assert_refused(self, arguments, *words):
+        """Exit 2, nothing on stdout, and one line on stderr: object, expected, found."""
+        done = self.assay(*arguments)
+        self.assertEqual(done.returncode, 2, f"{arguments}: {done.stderr or done.stdout}")
+        self.assertEqual(done.stdout, "")
+        self.assertRegex(done.stderr, r"\Aassay: [^\n]+\n\Z", "exactly one line")
+        self.assertRegex(done.stderr, r"expected .*found|unknown key|did you mean", done.stderr)
+        for word in words:
+            self.assertRegex(done.stderr, re.escape(str(word)))
+        return done.stderr
+
+    def write_study(self, name="study.yaml", **changes):
+        """JSON is YAML: a study with some keys replaced (None: left out)."""
+        study = {key: value for key, value in {**STUDY, **changes}.items() if value is not None}
+        path = self.folder / name
+        path.write_text(json.dumps(study, indent=1) + "\n")
+        return path
