@@ -107,6 +107,7 @@ class FakeWorker final : public Worker {
     sample.output_hash = token_hash(prompt.ids.front());
     sample.read_bytes = 1'000'000;
     sample.counters = {{"recompiles", 2}, {"graph_replays", 7}, {"something_new", 1}};
+    if (struck_now && fault_.kind == "jitter") sample.latency_ns += 100'000 * (repetition % 3);
     if (struck_now && fault_.kind == "few_tokens") sample.tokens -= 1;
     if (struck_now && fault_.kind == "too_fast") sample.read_bytes = int64_t{1} << 40;
     return sample;

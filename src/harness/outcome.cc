@@ -55,7 +55,7 @@ Outcome judge_sample(const SampleReply& sample, const WireShape& shape,
   if (sample.latency_ns == 0) return {RowStatus::kFalseSuccess, "zero_latency"};
   const double seconds = static_cast<double>(sample.latency_ns) * 1e-9;
   if (limit && seconds < least_seconds(sample, shape, *limit)) {
-    return {RowStatus::kFalseSuccess, "faster_than_memory"};
+    return {RowStatus::kFalseSuccess, kFasterThanMemory};
   }
   return {};
 }

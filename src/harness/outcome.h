@@ -30,5 +30,6 @@ Outcome judge_sample(const SampleReply& sample, const WireShape& shape,
 
 // The measured bandwidth is itself a lower bound of what the machine can do.
 inline constexpr double kReadTolerance = 0.25;
+inline constexpr const char* kFasterThanMemory = "faster_than_memory";
 
 }  // namespace assay

@@ -90,11 +90,14 @@ Json Run::committed_evidence(Json evidence) const {
 void Run::measure_read_limits() {
   const uint64_t largest = std::ranges::max(request_.preflight.weight_bytes);
   std::map<size_t, ReadLimit> limits;
+  std::map<std::pair<std::string, int64_t>, std::optional<ReadLimit>> measured;
   for (size_t arm = 0; arm < study_.arms.size(); ++arm) {
-    Backend& backend = *context_.backends.at(study_.arms[arm].backend);
-    if (const auto limit = backend.read_limit(study_.arms[arm], largest)) {
-      limits.emplace(arm, *limit);
+    const StudyArm& study_arm = study_.arms[arm];
+    const auto [limit, fresh] = measured.try_emplace({study_arm.backend, study_arm.threads});
+    if (fresh) {
+      limit->second = context_.backends.at(study_arm.backend)->read_limit(study_arm, largest);
     }
+    if (limit->second) limits.emplace(arm, *limit->second);
   }
   units_.set_read_limits(std::move(limits));
 }

@@ -323,6 +323,32 @@ TEST_F(RunTest, StoppingGoesOnOnlyWhileTheIntervalIsWide) {
   expect_whole(run());
 }
 
+TEST_F(RunTest, StoppingAddsRepetitionsUntilTheLimit) {
+  study_.stopping = Stopping{9, 1e-6};
+  faults_["other"] = {"jitter:measure"};
+  const auto summary = run();
+  ASSERT_TRUE(summary) << summary.error().message;
+  // Four cells an arm; those of "other" go on to repetition 8.
+  EXPECT_EQ(summary->rows, planned_rows_ + 4 * 3);
+  EXPECT_EQ(std::ranges::max(rows_of("other"), {}, &Row::repetition).repetition, 8);
+  EXPECT_EQ(std::ranges::max(rows_of("base"), {}, &Row::repetition).repetition, 5);
+}
+
+TEST_F(RunTest, ResumeKeepsWhatStoppingAdded) {
+  study_.stopping = Stopping{9, 1e-6};
+  faults_["base"] = {"jitter:measure"};
+  faults_["other"] = {"jitter:measure"};
+  observer_.interrupt_after = 30;
+  observer_.interrupt_fd = interrupt_[1];
+  ASSERT_TRUE(run()->interrupted);
+  std::array<char, 8> drain{};
+  ASSERT_GT(read(interrupt_[0], drain.data(), drain.size()), 0);
+  const auto summary = run(true);
+  ASSERT_TRUE(summary) << summary.error().message;
+  EXPECT_EQ(summary->rows, planned_rows_ + 8 * 3);
+  EXPECT_EQ(rows_of("base").size(), rows_of("other").size());
+}
+
 TEST_F(RunTest, AnInterruptedRunIsResumedToTheSameRows) {
   observer_.interrupt_after = 9;
   observer_.interrupt_fd = interrupt_[1];
@@ -357,7 +383,7 @@ TEST_F(RunTest, WhatIsWrongIsFoundBeforeMeasuring) {
   EXPECT_FALSE(fs::exists(folder()));
 }
 
-TEST_F(RunTest, TheEnvironmentsWarningsAreShownOnceARunStarts) {
+TEST_F(RunTest, ShowsTheEnvironmentsWarningsOnceItStarts) {
   expect_whole(run());
   EXPECT_EQ(observer_.warnings, (std::vector<std::string>{"a debug build"}));
 }

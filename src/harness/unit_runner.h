@@ -43,7 +43,8 @@ class UnitRunner {
   ClientResult<void> warm_up_again(Job& job);
   ClientResult<SampleReply> measure(Job& job, int64_t repetition);
   Row blank_row(const Job& job, int64_t repetition) const;
-  Row sample_row(const Job& job, int64_t repetition, const SampleReply& sample) const;
+  Outcome judge(const Job& job, const SampleReply& sample);
+  Row sample_row(const Job& job, int64_t repetition, const SampleReply& sample);
   Status append(Job& job, Row row);
   void note_conditions(Job& job, Row& row);
   Result<UnitEnd> run_repetitions(Job& job);
@@ -51,6 +52,7 @@ class UnitRunner {
   Status close(Job& job);
   void add_worker_evidence(Job& job, Json& evidence);
   Json& evidence_of(const Job& job);
+  void add_read_limit(const Job& job, Json& evidence) const;
 
   const Study& study_;
   const Plan& plan_;
@@ -59,6 +61,7 @@ class UnitRunner {
   RunState& state_;
   Workers workers_;
   std::map<size_t, ReadLimit> read_limits_;  // by arm
+  int limit_checks_left_ = 5;
 };
 
 }  // namespace assay

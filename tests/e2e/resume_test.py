@@ -90,6 +90,14 @@ def committed(bundle: Path) -> dict[str, bytes]:
     return {name: (bundle / name).read_bytes()[:end] for name, end in ends.items()}
 
 
+def complete(bundle: Path) -> bool:
+    """Whether the bundle is sealed; a run may be killed between that and its exit."""
+    try:
+        return json.loads((bundle / "manifest.json").read_text())["complete"]
+    except FileNotFoundError:
+        return False
+
+
 def rows(bundle: Path) -> list[tuple[str, str]]:
     found = []
     for phase in PHASES:
@@ -118,6 +126,8 @@ class Trials:
     def finish(self, bundle: Path, resume: bool) -> None:
         done = subprocess.run(self.command(bundle, resume), capture_output=True, text=True)
         assert done.returncode == 0, f"exit {done.returncode}: {done.stderr}"
+
+    def verify(self, bundle: Path) -> None:
         verified = subprocess.run([self.assay, "verify", str(bundle)], capture_output=True, text=True)
         assert verified.returncode == 0, verified.stdout + verified.stderr
 
@@ -146,17 +156,17 @@ class Trials:
         bundle = self.scratch / f"trial-{number}"
         kills, done = 0, False
         while not done and kills < 4:
-            done = self.disturb(bundle, kills > 0, draw)
+            done = self.disturb(bundle, kills > 0, draw) or complete(bundle)
             safe = committed(bundle)
             kills += 1
         if not done:
             self.finish(bundle, resume=True)
+        assert complete(bundle)
+        self.verify(bundle)
         for name, content in safe.items():
             assert (bundle / name).read_bytes().startswith(content), f"{name} lost committed rows"
         found = sorted(rows(bundle))
         assert found == self.expected, f"expected {len(self.expected)} rows, found {len(found)}"
-        manifest = json.loads((bundle / "manifest.json").read_text())
-        assert manifest["complete"] is True
         shutil.rmtree(bundle)
         return kills
 

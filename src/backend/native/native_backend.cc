@@ -1,8 +1,6 @@
 // Checks of arms and models before a worker starts, and the machine's read bandwidth.
 #include "backend/native/native_backend.h"
 
-#include <map>
-
 #include "base/files.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
@@ -69,18 +67,14 @@ class NativeBackend final : public Backend {
   std::optional<ReadLimit> read_limit(const StudyArm& arm, uint64_t weight_bytes) override {
     const auto cache_bytes = last_level_cache_bytes();
     if (!cache_bytes || weight_bytes <= *cache_bytes) return std::nullopt;
-    const auto [entry, added] = limits_.try_emplace(arm.threads);
-    if (!added) return entry->second;
     ThreadPool pool(arm.threads > 0 ? static_cast<size_t>(arm.threads) : available_cpus());
-    if (const auto gb_per_s = engine::measure_read_bandwidth(pool)) {
-      entry->second = ReadLimit{*gb_per_s * 1e9, *cache_bytes};
-    }
-    return entry->second;
+    const auto gb_per_s = engine::measure_read_bandwidth(pool);
+    if (!gb_per_s) return std::nullopt;
+    return ReadLimit{*gb_per_s * 1e9, *cache_bytes};
   }
 
  private:
   std::filesystem::path program_;
-  std::map<int64_t, std::optional<ReadLimit>> limits_;  // by number of threads
 };
 
 }  // namespace

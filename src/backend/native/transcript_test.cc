@@ -49,7 +49,8 @@ TEST(Transcript, EveryLineKeepsThePagesRules) {
 
 // A checkpoint of the size that the transcript's prompts fit.
 std::filesystem::path tiny_checkpoint() {
-  const auto folder = std::filesystem::temp_directory_path() / fmt::format("assay-transcript-{}", getpid());
+  const auto folder =
+      std::filesystem::temp_directory_path() / fmt::format("assay-transcript-{}", getpid());
   std::filesystem::remove_all(folder);
   const auto made = engine::make_checkpoint("tiny-gpt2", folder, {});
   EXPECT_TRUE(made) << made.error().message;
