@@ -154,10 +154,12 @@ class Trials:
         """How often the run was disturbed before it was done."""
         draw = random.Random(f"{self.seed}/{number}")
         bundle = self.scratch / f"trial-{number}"
-        kills, done = 0, False
+        kills, done, safe = 0, False, {}
         while not done and kills < 4:
             done = self.disturb(bundle, kills > 0, draw) or complete(bundle)
-            safe = committed(bundle)
+            before, safe = safe, committed(bundle)
+            for name, content in before.items():
+                assert safe[name].startswith(content), f"{name} lost committed rows"
             kills += 1
         if not done:
             self.finish(bundle, resume=True)
