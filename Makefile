@@ -31,7 +31,7 @@ test-asan:
 	ctest --preset asan
 
 # The long trials: random kills with resume, simulations, a minute of each fuzzer.
-soak: fuzz
+soak:
 	@scripts/install-deps test
 	@cmake --preset release -DASSAY_BUILD_TESTS=ON >/dev/null
 	cmake --build --preset release
@@ -39,9 +39,6 @@ soak: fuzz
 
 FUZZ_SECONDS ?= 60
 fuzz:
-	@scripts/install-deps fuzz
-	@cmake --preset fuzz >/dev/null
-	cmake --build --preset fuzz
 	scripts/fuzz $(FUZZ_SECONDS)
 
 bench:

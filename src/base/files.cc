@@ -83,7 +83,7 @@ class Disk final : public FileSystem {
 
   Status write_atomic(const fs::path& path, std::string_view content) override {
     const fs::path temporary = path.string() + fmt::format(".tmp{}", ::getpid());
-    Status written = write_new(temporary, content);
+    Status written = write_new(temporary, content, path);
     if (written && ::rename(temporary.c_str(), path.c_str()) != 0) written = unwritable(path);
     if (!written) {
       ::unlink(temporary.c_str());
@@ -111,11 +111,12 @@ class Disk final : public FileSystem {
   }
 
  private:
-  static Status write_new(const fs::path& path, std::string_view content) {
+  // Errors name `target`, the file that the caller knows.
+  static Status write_new(const fs::path& path, std::string_view content, const fs::path& target) {
     const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-    if (!file.ok()) return unwritable(path);
-    ASSAY_CHECK(write_all(file.get(), content, path));
-    if (::fdatasync(file.get()) != 0) return unwritable(path);
+    if (!file.ok()) return unwritable(target);
+    ASSAY_CHECK(write_all(file.get(), content, target));
+    if (::fdatasync(file.get()) != 0) return unwritable(target);
     return {};
   }
 };
@@ -137,7 +138,8 @@ Result<std::string> read_file(const fs::path& path) {
 }
 
 Result<MappedFile> MappedFile::open(const fs::path& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Not blocking: a pipe of that name must be refused, not waited for.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info {};
   if (!file.ok() || ::fstat(file.get(), &info) != 0) return unreadable(path);
   if (!S_ISREG(info.st_mode)) {
