@@ -1,4 +1,4 @@
-// A temporary file, read behind the worker's writes.
+// A nameless temporary file, read behind the worker's writes.
 #include "harness/worker_log.h"
 
 #include <fcntl.h>
@@ -8,7 +8,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 namespace assay {
 
@@ -19,29 +18,12 @@ Result<WorkerLog> WorkerLog::create() {
   std::string name = (folder / "assay-worker-XXXXXX").string();
   const int fd = ::mkostemp(name.data(), O_CLOEXEC);
   if (fd < 0) return environment_error("{}: {}", folder.string(), std::strerror(errno));
-  return WorkerLog(Descriptor(fd), name);
+  ::unlink(name.c_str());
+  return WorkerLog(Descriptor(fd));
 }
 
-WorkerLog::WorkerLog(WorkerLog&& other) noexcept
-    : file_(std::move(other.file_)),
-      path_(std::exchange(other.path_, {})),
-      moved_bytes_(other.moved_bytes_) {}
-
-WorkerLog& WorkerLog::operator=(WorkerLog&& other) noexcept {
-  forget_name();
-  file_ = std::move(other.file_);
-  path_ = std::exchange(other.path_, {});
-  moved_bytes_ = other.moved_bytes_;
-  return *this;
-}
-
-WorkerLog::~WorkerLog() {
-  forget_name();
-}
-
-void WorkerLog::forget_name() {
-  if (!path_.empty()) ::unlink(path_.c_str());
-  path_.clear();
+std::filesystem::path WorkerLog::path() const {
+  return fmt::format("/proc/{}/fd/{}", ::getpid(), file_.get());
 }
 
 bool WorkerLog::has_more() const {

@@ -13,24 +13,19 @@ namespace assay {
 
 class WorkerLog {
  public:
-  // A new file in the system's folder for temporary files; environment_error if there is no room.
+  // A file without a name in the system's folder for temporary files, so that nothing stays behind
+  // if we are killed; environment_error if there is no room.
   static Result<WorkerLog> create();
-  WorkerLog(WorkerLog&& other) noexcept;
-  WorkerLog& operator=(WorkerLog&&) noexcept;
-  ~WorkerLog();
 
-  const std::filesystem::path& path() const { return path_; }
-  // The worker holds the file open: its name can go, so that nothing stays behind if we are killed.
-  void forget_name();
+  // Where the worker's output_file can open it, as long as this object lives.
+  std::filesystem::path path() const;
   // Appends to `out` what was printed since the last call.
   Status move_to(AppendFile& out);
   bool has_more() const;
 
  private:
-  WorkerLog(Descriptor file, std::filesystem::path path)
-      : file_(std::move(file)), path_(std::move(path)) {}
+  explicit WorkerLog(Descriptor file) : file_(std::move(file)) {}
   Descriptor file_;
-  std::filesystem::path path_;  // empty once forgotten
   uint64_t moved_bytes_ = 0;
 };
 

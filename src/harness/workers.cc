@@ -17,7 +17,6 @@ ClientResult<WorkerClient> start_worker(const Study& study, size_t arm, size_t m
   const Backend& backend = *context.backends.at(study_arm.backend);
   auto client = WorkerClient::start(context.spawner, backend.worker_command(study_arm), log.path(),
                                     context.interrupt_fd, context.harness, study.timeout_s);
-  log.forget_name();
   if (!client) return client;
   LoadRequest request;
   request.model = study_model.path.string();
