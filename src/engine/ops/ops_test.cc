@@ -3,12 +3,17 @@
 // what is written outside, shows; inputs are exactly as long as they may be read.
 #include "engine/ops/ops.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <hwy/highway.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/random.h"
@@ -90,13 +95,18 @@ DType any_dtype(Random& random) {
   return dtypes[random.below(3)];
 }
 
-class OpsAgree : public testing::TestWithParam<size_t> {
+// Threads, and a Highway target (0: the best that the machine has).
+class OpsAgree : public testing::TestWithParam<std::tuple<size_t, int64_t>> {
  protected:
+  void SetUp() override { hwy::SetSupportedTargetsForTest(std::get<1>(GetParam())); }
+  void TearDown() override { hwy::SetSupportedTargetsForTest(0); }
+  static size_t threads() { return std::get<0>(GetParam()); }
+
   // Runs body(random) for seeds that a failure names.
   template <typename Body>
   void for_seeds(uint64_t count, const Body& body) {
     for (uint64_t seed = 0; seed < count && !HasFatalFailure(); ++seed) {
-      SCOPED_TRACE("seed " + std::to_string(seed) + ", threads " + std::to_string(GetParam()));
+      SCOPED_TRACE("seed " + std::to_string(seed) + ", threads " + std::to_string(threads()));
       Random random(seed);
       body(random);
     }
@@ -112,12 +122,31 @@ class OpsAgree : public testing::TestWithParam<size_t> {
     expect_agree(expected, actual, tolerance);
   }
 
-  ThreadPool pool_{GetParam()};
+  ThreadPool pool_{threads()};
   std::unique_ptr<OpLibrary> reference_ = make_reference_ops();
   std::unique_ptr<OpLibrary> cpu_ = make_cpu_ops(pool_);
 };
 
-INSTANTIATE_TEST_SUITE_P(Threads, OpsAgree, testing::Values(1, 2, 3));
+// Every target that was compiled and that this machine can run.
+std::vector<int64_t> runnable_targets() {
+  std::vector<int64_t> targets;
+  for (int64_t rest = hwy::SupportedTargets() & HWY_TARGETS; rest != 0; rest &= rest - 1) {
+    targets.push_back(rest & -rest);
+  }
+  return targets;
+}
+
+std::string case_name(const testing::TestParamInfo<std::tuple<size_t, int64_t>>& info) {
+  const auto [threads, target] = info.param;
+  return fmt::format("{}_threads_{}", threads, target == 0 ? "best" : hwy::TargetName(target));
+}
+
+INSTANTIATE_TEST_SUITE_P(Threads, OpsAgree,
+                         testing::Combine(testing::Values(1, 2, 3), testing::Values(0)), case_name);
+INSTANTIATE_TEST_SUITE_P(Targets, OpsAgree,
+                         testing::Combine(testing::Values(2),
+                                          testing::ValuesIn(runnable_targets())),
+                         case_name);
 
 TEST_P(OpsAgree, Embedding) {
   for_seeds(40, [&](Random& random) {

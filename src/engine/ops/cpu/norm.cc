@@ -1,6 +1,7 @@
-// Row statistics in fp32 lanes (each lane sums a sixteenth or so of the row), finished in double.
+// Row statistics: short sums in fp32 lanes, added up in double.
 #include "engine/ops/cpu/norm.h"
 
+#include <algorithm>
 #include <cmath>
 
 #undef HWY_TARGET_INCLUDE
@@ -13,19 +14,25 @@
 HWY_BEFORE_NAMESPACE();
 namespace assay::engine::HWY_NAMESPACE {
 
-// Sum of (x - shift)^2 if `squared`, else of x.
+constexpr int64_t kSumBlock = 256;  // a multiple of every target's lanes
+
+// Sum of (x - shift)^2 if `squared`, else of x - shift.
 template <bool squared>
 HWY_INLINE double sum_row(const float* x, int64_t width, float shift) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto shifts = hn::Set(d, shift);
-  auto sum = hn::Zero(d);
+  double total = 0;
   int64_t i = 0;
-  for (; i + lanes <= width; i += lanes) {
-    const auto v = hn::Sub(hn::LoadU(d, x + i), shifts);
-    sum = squared ? hn::MulAdd(v, v, sum) : hn::Add(sum, v);
+  while (i + lanes <= width) {
+    const int64_t end = std::min(width, i + kSumBlock);
+    auto sum = hn::Zero(d);
+    for (; i + lanes <= end; i += lanes) {
+      const auto v = hn::Sub(hn::LoadU(d, x + i), shifts);
+      sum = squared ? hn::MulAdd(v, v, sum) : hn::Add(sum, v);
+    }
+    total += hn::GetLane(hn::SumOfLanes(d, sum));
   }
-  double total = hn::GetLane(hn::SumOfLanes(d, sum));
   for (; i < width; ++i) {
     const float v = x[i] - shift;
     total += squared ? double{v} * v : double{v};
