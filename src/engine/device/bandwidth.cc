@@ -9,6 +9,7 @@
 #include <cassert>
 #include <cerrno>
 #include <cstring>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -48,7 +49,9 @@ uint32_t sum_words(const std::byte* data, size_t bytes) {
       sum3 = hn::Add(sum3, hn::Load(d, p + 3 * stream_words + j));
     }
   }
-  return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(sum0, sum1), hn::Add(sum2, sum3))));
+  uint32_t lanes[kLineWords];
+  hn::StoreU(hn::Add(hn::Add(sum0, sum1), hn::Add(sum2, sum3)), d, lanes);
+  return std::accumulate(lanes, lanes + hn::Lanes(d), uint32_t{0});
 }
 
 }  // namespace assay::engine::HWY_NAMESPACE

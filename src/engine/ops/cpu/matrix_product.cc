@@ -1,11 +1,11 @@
 // Each thread of the pool calls oneDNN for tiles of outputs, and oneDNN is told to use one thread:
-// so no OpenMP threads exist that would spin beside the pool's. Operands and result of a call are
-// dense, because oneDNN 2.6 has its fast kernels (brgemm) for dense matrices only: hence the
-// copies, which cost a few per cent, and which are also where 16-bit weights become fp32.
+// so no OpenMP threads exist that would spin beside the pool's. Weights [out, in] go through the
+// matmul primitive, whose fast kernel (brgemm in oneDNN 2.6) wants dense operands and results,
+// hence a copy of the result; for weights [in, out] that kernel's own packing loses up to half of
+// the speed, and sgemm doesn't.
 #include "engine/ops/cpu/matrix_product.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <tuple>
@@ -46,7 +46,7 @@ struct Product {
 
 // What a thread keeps between calls: compiled products by shape, and scratch.
 struct MatrixProduct::Worker {
-  using Key = std::tuple<int64_t, int64_t, int64_t, bool>;  // rows, inputs, outputs, transposed
+  using Key = std::tuple<int64_t, int64_t, int64_t>;  // rows, inputs, outputs
 
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
@@ -54,71 +54,85 @@ struct MatrixProduct::Worker {
   std::vector<float> weights;  // a tile as fp32
   std::vector<float> results;  // [rows, tile outputs]
 
-  const Product& product(int64_t rows, int64_t inputs, int64_t outputs, bool transposed) {
-    const Key key(rows, inputs, outputs, transposed);
+  const Product& product(int64_t rows, int64_t inputs, int64_t outputs) {
+    const Key key(rows, inputs, outputs);
     if (const auto found = products.find(key); found != products.end()) return found->second;
     if (products.size() >= kMaxPrimitives) products.clear();  // endlessly many shapes: start anew
     using Tag = dnnl::memory::format_tag;
     const auto f32 = dnnl::memory::data_type::f32;
     const dnnl::memory::desc source({rows, inputs}, f32, Tag::ab);
-    const dnnl::memory::desc weight({inputs, outputs}, f32, transposed ? Tag::ba : Tag::ab);
+    const dnnl::memory::desc weight({inputs, outputs}, f32, Tag::ba);
     const dnnl::memory::desc target({rows, outputs}, f32, Tag::ab);
     const dnnl::matmul::primitive_desc description(dnnl::matmul::desc(source, weight, target),
                                                    engine);
     return products.emplace(key, Product{description, dnnl::matmul(description)}).first->second;
   }
 
-  void multiply(const float* x, const float* weight, bool transposed, int64_t rows, int64_t inputs,
-                int64_t outputs) {
-    const Product& p = product(rows, inputs, outputs, transposed);
-    results.resize(std::max(results.size(), static_cast<size_t>(rows * outputs)));
+  // out[.., begin + i] = x . weight[begin + i, ..]^T for i < count.
+  void multiply_out_in(const float* x, const TensorView& weight, float* out, int64_t rows,
+                       int64_t begin, int64_t count) {
+    const int64_t inputs = weight.shape[1];
+    const Product& p = product(rows, inputs, count);
+    results.resize(std::max(results.size(), static_cast<size_t>(rows * count)));
+    const float* tile =
+        as_f32(weight.data + bytes(weight, begin * inputs), weight.dtype, count * inputs);
     // oneDNN's memory objects take writable pointers also for what is only read.
     auto* source = const_cast<float*>(x);
-    auto* matrix = const_cast<float*>(weight);
+    auto* matrix = const_cast<float*>(tile);
     p.primitive.execute(
         stream, {{DNNL_ARG_SRC, dnnl::memory(p.description.src_desc(), engine, source)},
                  {DNNL_ARG_WEIGHTS, dnnl::memory(p.description.weights_desc(), engine, matrix)},
                  {DNNL_ARG_DST, dnnl::memory(p.description.dst_desc(), engine, results.data())}});
     stream.wait();
+    for (int64_t r = 0; r < rows; ++r) {
+      std::copy_n(results.data() + r * count, count, out + r * weight.shape[0] + begin);
+    }
   }
 
-  // The weights of the outputs [begin, begin + count) as dense fp32: in place if they are.
-  const float* tile(const TensorView& weight, WeightLayout layout, int64_t begin, int64_t count) {
-    const size_t element = dtype_size_bytes(weight.dtype);
-    if (layout == WeightLayout::kOutIn) {
-      const int64_t inputs = weight.shape[1];
-      const std::byte* first = weight.data + static_cast<size_t>(begin * inputs) * element;
-      if (weight.dtype == DType::kF32) return reinterpret_cast<const float*>(first);
-      weights.resize(std::max(weights.size(), static_cast<size_t>(count * inputs)));
-      convert_to_f32(first, weight.dtype, weights.data(), count * inputs);
-      return weights.data();
-    }
+  // out[.., begin + i] = x . weight[.., begin + i] for i < count.
+  bool multiply_in_out(const float* x, const TensorView& weight, float* out, int64_t rows,
+                       int64_t begin, int64_t count) {
     const int64_t inputs = weight.shape[0];
+    const int64_t outputs = weight.shape[1];
+    if (weight.dtype == DType::kF32) {
+      return small_product(x, inputs, weight.f32() + begin, outputs, false, out + begin, outputs,
+                           rows, count, inputs);
+    }
     weights.resize(std::max(weights.size(), static_cast<size_t>(count * inputs)));
     for (int64_t i = 0; i < inputs; ++i) {
-      convert_to_f32(weight.data + static_cast<size_t>(i * weight.shape[1] + begin) * element,
-                     weight.dtype, weights.data() + i * count, count);
+      convert_to_f32(weight.data + bytes(weight, i * outputs + begin), weight.dtype,
+                     weights.data() + i * count, count);
     }
+    return small_product(x, inputs, weights.data(), count, false, out + begin, outputs, rows, count,
+                         inputs);
+  }
+
+ private:
+  static size_t bytes(const TensorView& view, int64_t elements) {
+    return static_cast<size_t>(elements) * dtype_size_bytes(view.dtype);
+  }
+
+  // The elements as fp32: in place if they are.
+  const float* as_f32(const std::byte* data, DType dtype, int64_t count) {
+    if (dtype == DType::kF32) return reinterpret_cast<const float*>(data);
+    weights.resize(std::max(weights.size(), static_cast<size_t>(count)));
+    convert_to_f32(data, dtype, weights.data(), count);
     return weights.data();
   }
 };
 
 namespace {
 
-// out[r, begin + i] = results[r, i] + bias[begin + i].
-void store_tile(const float* results, const TensorView* bias, float* out, int64_t rows,
-                int64_t outputs, int64_t begin, int64_t count) {
+// out[r, i] += bias[i] for i in [begin, end).
+void add_bias(const TensorView& bias, float* out, int64_t rows, int64_t outputs, int64_t begin,
+              int64_t end) {
   std::vector<float> offsets;
-  for (int64_t i = 0; bias != nullptr && i < count; ++i) {
-    offsets.push_back(load_element(bias->data, bias->dtype, begin + i));
+  for (int64_t i = begin; i < end; ++i) {
+    offsets.push_back(load_element(bias.data, bias.dtype, i));
   }
-  for (int64_t r = 0; r < rows; ++r, results += count) {
-    float* to = out + r * outputs + begin;
-    if (bias != nullptr) {
-      add(results, offsets.data(), to, count);
-    } else {
-      std::memcpy(to, results, static_cast<size_t>(count) * sizeof(float));
-    }
+  for (int64_t r = 0; r < rows; ++r) {
+    float* row = out + r * outputs + begin;
+    add(row, offsets.data(), row, end - begin);
   }
 }
 
@@ -130,26 +144,30 @@ MatrixProduct::~MatrixProduct() = default;
 
 bool MatrixProduct::run(const float* x, const TensorView& weight, WeightLayout layout,
                         const TensorView* bias, float* out, int64_t rows) {
-  const bool transposed = layout == WeightLayout::kOutIn;
-  const int64_t outputs = weight.shape[transposed ? 0 : 1];
-  const int64_t inputs = weight.shape[transposed ? 1 : 0];
+  const bool out_in = layout == WeightLayout::kOutIn;
+  const int64_t outputs = weight.shape[out_in ? 0 : 1];
   const auto threads = static_cast<int64_t>(workers_.size());
   const int64_t grains = (outputs + kOutputGrain - 1) / kOutputGrain;
+  // fp32 weights [in, out] are read where they lie, so a share needs no tiles.
+  const int64_t step = !out_in && weight.dtype == DType::kF32 ? outputs : kTileOutputs;
   std::vector<char> failed(workers_.size(), 0);
   const auto share = [&](size_t thread) {
     const auto index = static_cast<int64_t>(thread);
+    const int64_t first = std::min(outputs, grains * index / threads * kOutputGrain);
     const int64_t end = std::min(outputs, grains * (index + 1) / threads * kOutputGrain);
     try {
       const OneOmpThread guard;
       if (!workers_[thread]) workers_[thread] = std::make_unique<Worker>();
       Worker& worker = *workers_[thread];
-      for (int64_t begin = grains * index / threads * kOutputGrain; begin < end;
-           begin += kTileOutputs) {
-        const int64_t count = std::min(kTileOutputs, end - begin);
-        worker.multiply(x, worker.tile(weight, layout, begin, count), transposed, rows, inputs,
-                        count);
-        store_tile(worker.results.data(), bias, out, rows, outputs, begin, count);
+      for (int64_t begin = first; begin < end; begin += step) {
+        const int64_t count = std::min(step, end - begin);
+        if (out_in) {
+          worker.multiply_out_in(x, weight, out, rows, begin, count);
+        } else if (!worker.multiply_in_out(x, weight, out, rows, begin, count)) {
+          failed[thread] = 1;
+        }
       }
+      if (bias != nullptr && first < end) add_bias(*bias, out, rows, outputs, first, end);
     } catch (const std::exception&) {  // dnnl::error, bad_alloc
       failed[thread] = 1;
     }
