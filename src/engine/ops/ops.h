@@ -1,8 +1,9 @@
 // The operator library of the eager executor: one interface, a reference version and a CPU version.
 //
 // Activations are fp32; weights are fp32, fp16 or bf16 and read in place. Shapes are trailing
-// comments. Pointers must not be null unless said; outputs never overlap inputs unless said.
-// Programmer errors are asserts: by the time an operator runs, everything has been validated.
+// comments. Weights are aligned to their element. Pointers must not be null unless said; outputs
+// never overlap inputs unless said. Programmer errors are asserts: by the time an operator runs,
+// everything has been validated.
 #pragma once
 
 #include <cstdint>
@@ -97,7 +98,8 @@ class OpLibrary {
                          int64_t batch, int64_t q_len, int64_t hidden,
                          float* out) = 0;  // [batch, hidden]
 
-  // Index of the largest element, the first of equals (torch.argmax on the CPU).
+  // Index of the largest element, the first of equals; a NaN counts as larger than any number
+  // (torch.argmax on the CPU).
   virtual void argmax(const float* x, int64_t rows, int64_t width, int32_t* out) = 0;
 };
 
