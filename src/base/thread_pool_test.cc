@@ -66,9 +66,7 @@ TEST(ThreadPool, EachStartedThreadIsPreparedFirst) {
   std::atomic<int> prepared = 0;
   {
     ThreadPool pool(3, [&] { ++prepared; });
-    pool.run([&](size_t i) {
-      EXPECT_TRUE(i == 0 || prepared > 0);
-    });
+    pool.run([&](size_t i) { EXPECT_TRUE(i == 0 || prepared > 0); });
   }
   EXPECT_EQ(prepared, 2) << "the caller is not a started thread";
 }
