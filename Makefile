@@ -11,10 +11,11 @@ demo: build
 	$(ASSAY) analyze $(DEMO_BUNDLE)
 	$(ASSAY) report $(DEMO_BUNDLE)
 
-# Release, the program alone: what demo and install need.
+# Release, the program alone: what demo and install need. A build folder that has the tests keeps them.
 build:
 	@scripts/install-deps build
-	@cmake --preset release -DASSAY_BUILD_TESTS=OFF -DASSAY_BUILD_BENCH=OFF >/dev/null
+	@test -f $(BUILD)/CMakeCache.txt || \
+	  cmake --preset release -DASSAY_BUILD_TESTS=OFF -DASSAY_BUILD_BENCH=OFF >/dev/null
 	cmake --build --preset release --target assay
 
 test:
