@@ -31,7 +31,7 @@ test-asan:
 	cmake --build --preset asan
 	ctest --preset asan
 
-# The long trials: random kills with resume, simulations, a minute of each fuzzer.
+# The long trials: random kills with resume, a minute of each fuzzer.
 soak:
 	@scripts/install-deps test
 	@cmake --preset release -DASSAY_BUILD_TESTS=ON >/dev/null
