@@ -44,7 +44,8 @@ struct AttributesText {
   std::string operator()(const SplitAttributes& a) const {
     return fmt::format(" widths=[{}]", fmt::join(a.widths, ", "));
   }
-  std::string operator()(const ViewAttributes&) const { return ""; }  // the output's type says it
+  std::string operator()(const ViewAttributes&) const { return ""; }   // the output's type says it
+  std::string operator()(const FusedAttributes&) const { return ""; }  // the body follows
 };
 
 struct SourceText {
@@ -54,7 +55,13 @@ struct SourceText {
     return fmt::format("input {}", kNames[static_cast<size_t>(s.kind)]);
   }
   std::string operator()(const WeightSource& s) const {
-    return fmt::format("weight \"{}\"", s.tensor);
+    std::string text = fmt::format("weight \"{}\"", fmt::join(s.tensors, "\", \""));
+    if (s.packing) {
+      text += fmt::format(" packed tile={}{} segments=[{}]", s.packing->tile,
+                          s.packing->interleaved ? " interleaved" : "",
+                          fmt::join(s.packing->segments, ", "));
+    }
+    return text;
   }
   std::string operator()(const ConstantSource& s) const {
     return s.kind == ConstantKind::kRopeCos ? "constant rope_cos" : "constant rope_sin";
@@ -63,15 +70,34 @@ struct SourceText {
     return fmt::format("cache layer={} {}", s.layer,
                        s.part == CachePart::kKeys ? "keys" : "values");
   }
+  std::string operator()(const ParameterSource& s) const {
+    return fmt::format("parameter {}", s.index);
+  }
 };
+
+std::string indented(const std::string& text) {
+  std::string result;
+  size_t begin = 0;
+  while (begin < text.size()) {
+    const size_t end = text.find('\n', begin) + 1;
+    result += "  " + text.substr(begin, end - begin);
+    begin = end;
+  }
+  return result;
+}
 
 std::string node_text(const Graph& graph, const Node& node) {
   std::string types;
   for (const ValueId id : node.outputs) {
     types += (types.empty() ? "" : ", ") + to_string(graph.values[id].type);
   }
-  return fmt::format("{} = {}({}){} : {}\n", ids_text(node.outputs), op_name(node.op),
-                     ids_text(node.inputs), std::visit(AttributesText{}, node.attributes), types);
+  std::string text =
+      fmt::format("{} = {}({}){} : {}\n", ids_text(node.outputs), op_name(node.op),
+                  ids_text(node.inputs), std::visit(AttributesText{}, node.attributes), types);
+  if (const auto* fused = std::get_if<FusedAttributes>(&node.attributes)) {
+    text += indented(dump(*fused->body));
+  }
+  return text;
 }
 
 }  // namespace
@@ -106,6 +132,8 @@ std::string_view op_name(OpKind op) {
       return "split";
     case OpKind::kView:
       return "view";
+    case OpKind::kFused:
+      return "fused";
   }
   return "unknown";
 }

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -33,8 +35,25 @@ enum class InputKind {
 struct InputSource {
   InputKind kind;
 };
+// How a compiled executor lays a product's weight out, for its kernels alone: the value is the
+// same. The outputs fall into `segments` (widths that add up to all of them), each padded with
+// zeros to whole tiles of `tile` columns. Interleaved, there are two equal segments, and tile i
+// holds tile / 2 columns of the first, then the same columns of the second. A tile is stored as
+// panels of kPanel columns, each [inputs padded to a multiple of kPanelInputs, kPanel], one behind
+// the other.
+struct Packing {
+  static constexpr int64_t kPanel = 64;
+  static constexpr int64_t kPanelInputs = 16;
+  int64_t tile = kPanel;  // a multiple of kPanel
+  std::vector<int64_t> segments;
+  bool interleaved = false;
+  friend bool operator==(const Packing&, const Packing&) = default;
+};
 struct WeightSource {
-  std::string tensor;  // its name in the checkpoint
+  // Names in the checkpoint. Several lie behind each other along `axis`: a pass merged products.
+  std::vector<std::string> tensors;
+  size_t axis = 0;                      // the axis of outputs
+  std::optional<Packing> packing = {};  // of a product's weight, once a pass has chosen it
 };
 enum class ConstantKind { kRopeCos, kRopeSin };
 struct ConstantSource {  // [max_positions, head_dim / 2]; a run may hold only the first rows it
@@ -50,8 +69,13 @@ struct CacheSource {
   CachePart part;
 };
 struct NodeSource {};  // an output of a node
+// In the body of a fused node: the node's input of this index.
+struct ParameterSource {
+  size_t index = 0;
+};
 
-using Source = std::variant<NodeSource, InputSource, WeightSource, ConstantSource, CacheSource>;
+using Source = std::variant<NodeSource, InputSource, WeightSource, ConstantSource, CacheSource,
+                            ParameterSource>;
 
 struct Value {
   TensorType type;
@@ -76,6 +100,7 @@ enum class OpKind {
   kArgmax,     // x [..., width] -> int32 [...]
   kSplit,  // x [..., sum of widths] -> one [..., width] for each width           SplitAttributes
   kView,   // x -> the same elements under another shape                          ViewAttributes
+  kFused,  // the parameters of a body -> its outputs                             FusedAttributes
 };
 
 struct NormAttributes {
@@ -93,8 +118,14 @@ struct SplitAttributes {
 struct ViewAttributes {
   SymbolicShape shape;
 };
+struct Graph;
+// What one kernel computes: a graph whose sources are parameters alone, and which holds no fused
+// node. A cache among the parameters may be written in it; the written cache is then an output.
+struct FusedAttributes {
+  std::shared_ptr<const Graph> body;
+};
 using Attributes = std::variant<std::monostate, NormAttributes, ActivateAttributes,
-                                LinearAttributes, SplitAttributes, ViewAttributes>;
+                                LinearAttributes, SplitAttributes, ViewAttributes, FusedAttributes>;
 
 struct Node {
   OpKind op = OpKind::kAdd;

@@ -35,7 +35,7 @@ ValueId GraphBuilder::weight(const std::string& tensor) {
     status_ = bad_input("{}: expected a tensor of the model, found none of this name", tensor);
   }
   TensorType type{weights_, shape == shapes_.end() ? SymbolicShape{} : symbolic(shape->second)};
-  return source("weight " + tensor, std::move(type), WeightSource{tensor});
+  return source("weight " + tensor, std::move(type), WeightSource{.tensors = {tensor}});
 }
 
 ValueId GraphBuilder::rope_table(ConstantKind kind, int64_t max_positions, int64_t head_dim) {

@@ -176,6 +176,24 @@ Result<Types> view(const Types& in, const Attributes& attributes) {
   return Types{out};
 }
 
+Result<Types> fused(const Types& in, const Attributes& attributes) {
+  ASSAY_TRY(const auto fused, attributes_as<FusedAttributes>(attributes));
+  for (const Value& value : fused.body->values) {
+    const auto* parameter = std::get_if<ParameterSource>(&value.source);
+    if (parameter == nullptr) continue;
+    if (parameter->index >= in.size()) {
+      return bad_input("parameter: expected an index below {}, found {}", in.size(),
+                       parameter->index);
+    }
+    ASSAY_CHECK(expect("parameter", value.type, in[parameter->index]));
+  }
+  Types out;
+  for (const ValueId id : fused.body->outputs) out.push_back(fused.body->values[id].type);
+  return out;
+}
+
+constexpr size_t kMaxFusedInputs = 64;
+
 struct Arity {
   size_t least, most;
 };
@@ -201,6 +219,8 @@ Arity arity(OpKind op) {
     case OpKind::kRope:
     case OpKind::kAttention:
       return {4, 4};
+    case OpKind::kFused:
+      return {1, kMaxFusedInputs};
   }
   return {0, 0};
 }
@@ -240,6 +260,8 @@ Result<Types> infer_types(OpKind op, const Attributes& attributes, const Types& 
       return split(inputs, attributes);
     case OpKind::kView:
       return view(inputs, attributes);
+    case OpKind::kFused:
+      return fused(inputs, attributes);
   }
   return bad_input("operator: expected a known one, found {}", static_cast<int>(op));
 }

@@ -9,14 +9,26 @@ namespace {
 // Walks the nodes in order and knows which values exist and which caches have been overwritten.
 class Validator {
  public:
-  explicit Validator(const Graph& graph)
-      : graph_(graph), defined_(graph.values.size()), overwritten_(graph.values.size()) {
+  // The body of a fused node has parameters for sources and nothing else.
+  Validator(const Graph& graph, bool is_body)
+      : graph_(graph),
+        is_body_(is_body),
+        defined_(graph.values.size()),
+        overwritten_(graph.values.size()) {
     for (size_t i = 0; i < graph.values.size(); ++i) {
       defined_[i] = !std::holds_alternative<NodeSource>(graph.values[i].source);
     }
   }
 
   Status check() {
+    for (size_t i = 0; i < defined_.size(); ++i) {
+      if (!defined_[i]) continue;
+      if (std::holds_alternative<ParameterSource>(graph_.values[i].source) != is_body_) {
+        return bad_input(
+            "%{}: expected {}", i,
+            is_body_ ? "a parameter, as in every body" : "no parameter outside a body");
+      }
+    }
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       if (Status status = check_node(graph_.nodes[i]); !status) {
         return with_context(fmt::format("node {} ({})", i, op_name(graph_.nodes[i].op)),
@@ -52,12 +64,31 @@ class Validator {
       return bad_input("outputs: expected {}, found {}", types.size(), node.outputs.size());
     }
     for (size_t i = 0; i < types.size(); ++i) ASSAY_CHECK(define(node.outputs[i], types[i]));
-    if (node.op == OpKind::kKvWrite) {
-      const ValueId cache = node.inputs[0];
-      if (!std::holds_alternative<CacheSource>(graph_.values[cache].source)) {
-        return bad_input("%{}: expected a layer's cache, found another value", cache);
-      }
-      overwritten_[cache] = true;
+    if (node.op == OpKind::kKvWrite) return overwrite(node.inputs[0]);
+    if (node.op == OpKind::kFused) return check_body(node);
+    return {};
+  }
+
+  Status overwrite(ValueId cache) {
+    const Source& source = graph_.values[cache].source;
+    if (!std::holds_alternative<CacheSource>(source) &&
+        !std::holds_alternative<ParameterSource>(source)) {
+      return bad_input("%{}: expected a layer's cache, found another value", cache);
+    }
+    overwritten_[cache] = true;
+    return {};
+  }
+
+  Status check_body(const Node& node) {
+    const Graph& body = *std::get<FusedAttributes>(node.attributes).body;
+    if (is_body_) return bad_input("body: expected no fused node in it, found one");
+    if (Status status = Validator(body, true).check(); !status) {
+      return with_context("body", status.error());
+    }
+    for (const Node& inner : body.nodes) {
+      if (inner.op != OpKind::kKvWrite) continue;
+      const auto& parameter = std::get<ParameterSource>(body.values[inner.inputs[0]].source);
+      ASSAY_CHECK(overwrite(node.inputs[parameter.index]));
     }
     return {};
   }
@@ -74,6 +105,7 @@ class Validator {
   }
 
   const Graph& graph_;
+  bool is_body_;
   std::vector<bool> defined_;
   std::vector<bool> overwritten_;
 };
@@ -81,7 +113,7 @@ class Validator {
 }  // namespace
 
 Status validate(const Graph& graph) {
-  return Validator(graph).check();
+  return Validator(graph, false).check();
 }
 
 }  // namespace assay::engine

@@ -21,7 +21,8 @@ EagerExecutor::EagerExecutor(Graph graph, const Weights& weights, OpLibrary& ops
   weights_.resize(graph_.values.size());
   for (size_t id = 0; id < graph_.values.size(); ++id) {
     if (const auto* weight = std::get_if<WeightSource>(&graph_.values[id].source)) {
-      weights_[id] = weights.tensor(weight->tensor);
+      assert(weight->tensors.size() == 1 && !weight->packing);
+      weights_[id] = weights.tensor(weight->tensors.front());
     }
   }
   plan_lifetimes();
@@ -192,6 +193,9 @@ Status EagerExecutor::execute(const Node& node, const RunInputs& inputs, KvCache
       break;
     case OpKind::kView:
       slots_[node.outputs[0]].data = slots_[x].data;
+      break;
+    case OpKind::kFused:
+      assert(false && "an eager graph holds no fused node");
       break;
   }
   return {};

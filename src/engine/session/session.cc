@@ -96,7 +96,7 @@ uint64_t Session::step_bytes(int64_t batch, int64_t kv_len) const {
       const ValueId id = node.inputs[i];
       const auto* weight = std::get_if<WeightSource>(&graph.values[id].source);
       if (weight == nullptr) continue;
-      const TensorView& tensor = impl_->weights->tensor(weight->tensor);
+      const TensorView& tensor = impl_->weights->tensor(weight->tensors.front());
       const bool rows_only = node.op == OpKind::kEmbedding;
       const uint64_t bytes =
           rows_only ? static_cast<uint64_t>(std::min(batch, tensor.shape[0]) * tensor.shape[1]) *

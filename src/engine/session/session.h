@@ -12,12 +12,14 @@
 #include "base/result.h"
 #include "engine/cache/kv_cache.h"
 #include "engine/model/config.h"
+#include "engine/session/compile_options.h"
 #include "engine/tensor.h"
 
 namespace assay::engine {
 
 struct SessionOptions {
   CacheKind cache = CacheKind::kStatic;
+  CompileOptions compile = {};      // neither frame compiled: eager
   std::optional<DType> dtype = {};  // absent: as stored; else weights are converted at load
   size_t threads = 0;               // 0: as many as the process may run on
   bool reference_ops = false;       // the slow operators, for tests

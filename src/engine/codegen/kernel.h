@@ -1,0 +1,101 @@
+// A kernel as data: what lowering makes of a node, what the targets print, what the executor calls.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "engine/codegen/ir.h"
+#include "engine/graph/graph.h"
+
+namespace assay::engine {
+
+// What a kernel may take as constants; absent: known at run time (KernelArgs::dims).
+struct Specialization {
+  std::optional<int64_t> batch, q_len, kv_len;
+  std::optional<int64_t> capacity;  // positions that a cache's head stride has room for
+  friend bool operator==(const Specialization&, const Specialization&) = default;
+};
+
+struct KernelBuffer {
+  std::string name;  // in the printed source
+  DType dtype = DType::kF32;
+  bool writable = false;
+  ValueId value = 0;  // of the graph: what the executor binds here
+};
+
+// Row kernels: `body` runs once for each of `rows` rows, in any order. [rows, width] values are
+// indexed row * width + column.
+struct RowsKernel {
+  Dim rows = Dim(1);
+  ir::VarId row = 0;
+  ir::Block body;
+};
+
+// A product x . W with what was fused around it. For `rows` rows:
+//   prologue (may be empty) stores the row's inputs into buffer `x` at [0, inputs), reading others;
+//   the product of x with the packed weight is computed a tile of columns at a time, then
+//   the epilogue of the segment that the tile belongs to runs for each row of the tile, with the
+//   products in buffer `tile` at [0, packing.tile), and stores what the fused node outputs.
+// `x` without a prologue is a real buffer [rows, inputs]. `tile` is always the kernel's own.
+struct ProductKernel {
+  Dim rows = Dim(1);
+  int64_t inputs = 0;
+  Packing packing;
+  ir::BufferId weight = 0;
+  ir::BufferId x = 0;
+  ir::BufferId tile = 0;
+  ir::VarId row = 0;
+  ir::VarId first_column = 0;  // of the tile in its segment; in `segments` coordinates
+  bool has_prologue = false;
+  ir::Block prologue;
+  std::vector<ir::Block> epilogues;  // one a segment; interleaved: one in all
+};
+
+// Causal attention over a cache, as OpLibrary::attention.
+struct AttentionKernel {
+  int64_t heads = 0, kv_heads = 0, head_dim = 0;
+  ir::BufferId q = 0, keys = 0, values = 0, pad = 0, out = 0;
+};
+
+struct Kernel {
+  std::string label;  // for people: "linear rope kv_write"
+  Specialization dims;
+  ir::Arena exprs;
+  std::vector<KernelBuffer> buffers;  // local ones (x of a prologue, tile) last: no binding
+  size_t bound_buffers = 0;           // how many of them the executor binds
+  std::variant<RowsKernel, ProductKernel, AttentionKernel> body;
+};
+
+// What every compiled kernel is given; `buffers` in the order of Kernel::buffers. Caches are bound
+// at their first element and have strides [kv_heads * capacity * head_dim, capacity * head_dim,
+// head_dim, 1].
+struct KernelArgs {
+  void* const* buffers;
+  int64_t dims[4];  // batch, q_len, kv_len, capacity
+  // Scratch of the calling thread, kernel_scratch_floats() of them.
+  float* scratch;
+};
+
+// Entry points of a compiled CPU kernel. All threads of a pool call them with the same args but for
+// scratch; there is a barrier between calls.
+struct KernelFunctions {
+  // The whole kernel, this thread's share. Products: the matrix-vector form.
+  void (*run)(const KernelArgs* args, int64_t thread, int64_t threads) = nullptr;
+  // Products of many rows, whose products come from a library. prologue: rows [begin, end) of x
+  // into out [rows, inputs]; null without one.
+  void (*prologue)(const KernelArgs* args, int64_t begin, int64_t end, float* out) = nullptr;
+  // products: [row_end - row_begin, pitch] for the tiles [tile_begin, tile_end).
+  void (*epilogue)(const KernelArgs* args, int64_t row_begin, int64_t row_end, int64_t tile_begin,
+                   int64_t tile_end, const float* products, int64_t pitch) = nullptr;
+};
+
+int64_t tile_count(const Packing& packing);                       // tiles of a packed weight
+int64_t packed_elements(const Packing& packing, int64_t inputs);  // of its memory
+// What a thread's scratch must hold for a run with these dims.
+int64_t kernel_scratch_floats(const Kernel& kernel, const DimValues& dims, int64_t threads);
+
+}  // namespace assay::engine

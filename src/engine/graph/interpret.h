@@ -1,0 +1,54 @@
+// Runs any graph, fused or not, node by node with plain operators on tensors of its own: the oracle
+// that passes and generated kernels are held against.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/graph/graph.h"
+#include "engine/ops/ops.h"
+
+namespace assay::engine {
+
+// A tensor of the interpreter's: fp32 or int32 elements, row-major.
+struct HostTensor {
+  std::vector<int64_t> shape;
+  std::vector<float> f32;    // floats of any stored type, widened
+  std::vector<int32_t> i32;  // of int32 values; the other is empty
+};
+
+// What a graph's sources are in one run.
+struct InterpreterInputs {
+  DimValues dims;
+  std::vector<int32_t> ids;        // [batch, q_len]
+  std::vector<int32_t> positions;  // [batch, q_len]
+  std::vector<int32_t> pad;        // [batch]
+  // One checkpoint tensor as fp32, rounded to the graph's type for it; merged weights are put
+  // together from these. The shape is that of the single tensor.
+  std::function<std::vector<float>(const std::string& name, const std::vector<int64_t>& shape)>
+      weight;
+  std::vector<float> rope_cos, rope_sin;  // [max_positions, head_dim / 2]
+  // By layer and part: [batch, kv_heads, kv_len, head_dim]; the first kv_len - q_len positions
+  // count. What is absent is zeros.
+  std::map<std::pair<int64_t, CachePart>, std::vector<float>> caches;
+};
+
+struct InterpreterResult {
+  std::vector<HostTensor> outputs;                                     // the graph's
+  std::map<std::pair<int64_t, CachePart>, std::vector<float>> caches;  // as written
+};
+
+// The graph must be valid. Merged weights need the shapes of their parts: `part_shapes` gives a
+// checkpoint tensor's.
+InterpreterResult interpret(const Graph& graph, const InterpreterInputs& inputs, OpLibrary& ops);
+
+// Random inputs for a graph, the same for the same seed and the same names: weights depend on their
+// name alone, so that a graph before and after a rewrite gets the same ones.
+InterpreterInputs random_inputs(const Graph& graph, const DimValues& dims, uint64_t seed);
+
+}  // namespace assay::engine

@@ -1,0 +1,62 @@
+// Rewrites of a graph into an equivalent one with fewer, larger kernels; each named, switchable,
+// timed and verified against the graph it was given.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/graph/graph.h"
+
+namespace assay::engine {
+
+// What a pass did.
+struct PassOutcome {
+  int64_t changes = 0;
+  // One line for each rewrite that would have fitted but was refused: "%31 rope: expected ...,
+  // found
+  // ...". Kept in the evidence.
+  std::vector<std::string> rejected;
+};
+
+struct Pass {
+  std::string_view name;     // as --disable-pass and disabled_passes have it: "fuse_norm"
+  std::string_view summary;  // one line for people
+  PassOutcome (*run)(Graph& graph);
+};
+
+// In the order in which they run:
+//   merge_products    linear nodes of one input (q, k, v; gate, up) -> one, and a split
+//   fuse_norm         a norm into the product that alone reads it, as its prologue
+//   fuse_epilogue     what follows a product (split, view, rope, kv_write, activate, multiply, add)
+//                     into it
+//   fuse_pointwise    what is left of elementwise work, row reductions and gathers into row kernels
+//   eliminate_dead    values that no output depends on
+//   pack_weights      a Packing for the weight of every product
+// With every pass off the graph still runs: each node is then a kernel of its own.
+std::span<const Pass> graph_passes();
+
+struct PassOptions {
+  std::vector<std::string> disabled;
+  bool verify = false;  // run the graph before and after each pass on random inputs, and compare
+  uint64_t seed = 1;
+};
+
+struct PassReport {
+  std::string name;
+  bool enabled = true;
+  double seconds = 0;         // of the pass alone
+  double verify_seconds = 0;  // of its verification
+  bool verified = false;
+  PassOutcome outcome;
+};
+
+// Runs the passes on a valid graph. bad_input for a name in `disabled` that no pass has, with the
+// nearest. An environment_error that names the pass if its result isn't valid or computes something
+// else: the graph is then the one before that pass.
+Result<std::vector<PassReport>> run_passes(Graph& graph, const PassOptions& options);
+
+}  // namespace assay::engine

@@ -1,0 +1,48 @@
+// What a study can vary about compilation, and the counters that show what it did: Dynamo's names
+// and meanings.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace assay::engine {
+
+enum class Dynamic {
+  kFalse,  // specialise on every size that a frame sees
+  kTrue,   // sizes are symbols from the first
+  kAuto,   // specialise first; a size that changed becomes a symbol at the second graph
+};
+
+// A frame is one phase's step, prefill or decode: each has its guards, graphs and limit of its own.
+struct CompileOptions {
+  bool prefill = false;  // which frames are compiled; the other runs eager (a split arm)
+  bool decode = false;
+  Dynamic dynamic = Dynamic::kAuto;
+  // A frame that would recompile once more than this runs eager for good.
+  int64_t recompile_limit = 8;
+  // Prompts are padded on the left to a multiple of this before prefill; 0: as they come.
+  int64_t bucket = 0;
+  std::vector<std::string> disabled_passes;
+#ifdef NDEBUG
+  bool verify_passes = false;
+#else
+  bool verify_passes = true;
+#endif
+  // Kernels on disk. Absent: each process compiles its own.
+  std::optional<std::filesystem::path> kernel_cache;
+};
+
+// Since the session's start.
+struct CompileCounters {
+  int64_t unique_graphs = 0;         // specialisations made, over the frames
+  int64_t recompiles = 0;            // ... but for each frame's first
+  int64_t recompile_limit_hits = 0;  // frames that gave up
+  int64_t kernels_compiled = 0;      // by the compiler
+  int64_t kernels_loaded = 0;        // from the cache on disk
+  int64_t fallbacks = 0;  // runs of a frame that was to be compiled and ran eager: limit or failure
+};
+
+}  // namespace assay::engine
