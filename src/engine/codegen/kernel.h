@@ -76,8 +76,9 @@ struct Kernel {
 struct KernelArgs {
   void* const* buffers;
   int64_t dims[4];  // batch, q_len, kv_len, capacity
-  // Scratch of the calling thread, kernel_scratch_floats() of them.
-  float* scratch;
+  float* scratch;   // the calling thread's own, kernel_scratch_floats() of them
+  float* shared;    // of all threads, kernel_shared_floats(); zeros at the first call, kept between
+                    // calls
 };
 
 // Entry points of a compiled CPU kernel. All threads of a pool call them with the same args but for
@@ -95,7 +96,8 @@ struct KernelFunctions {
 
 int64_t tile_count(const Packing& packing);                       // tiles of a packed weight
 int64_t packed_elements(const Packing& packing, int64_t inputs);  // of its memory
-// What a thread's scratch must hold for a run with these dims.
+// What a thread's scratch, and the scratch that threads share, must hold for a run with these dims.
 int64_t kernel_scratch_floats(const Kernel& kernel, const DimValues& dims, int64_t threads);
+int64_t kernel_shared_floats(const Kernel& kernel, const DimValues& dims, int64_t threads);
 
 }  // namespace assay::engine
