@@ -14,6 +14,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   target_compile_options(assay_options INTERFACE -Wno-restrict)
 endif()
 
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # libstdc++ 12's own algorithms call what it has deprecated.
+  target_compile_options(assay_options INTERFACE -Wno-deprecated-declarations)
+endif()
+
 # assay_module(NAME [DIR sub/folder] DEPS module... LIBS target... [RECURSE])
 # NAME becomes the target assay_NAME of every *.cc in the folder; *_test.cc become NAME_test.
 # DEPS names the modules it may use: tests/layering.py holds them against src/README.md.
@@ -39,12 +44,16 @@ function(assay_module name)
   endif()
 endfunction()
 
-# assay_fuzz(NAME module...): NAME_fuzz.cc of this folder as a libFuzzer target.
+# assay_fuzz(NAME module...): NAME_fuzz.cc of this folder as a libFuzzer target; `fuzzers` builds all of them.
+if(ASSAY_BUILD_FUZZ)
+  add_custom_target(fuzzers)
+endif()
 function(assay_fuzz name)
   if(ASSAY_BUILD_FUZZ)
     file(GLOB_RECURSE source ${name}_fuzz.cc)
     add_executable(${name}_fuzz ${source})
     list(TRANSFORM ARGN PREPEND assay_ OUTPUT_VARIABLE deps)
     target_link_libraries(${name}_fuzz PRIVATE ${deps} -fsanitize=fuzzer)
+    add_dependencies(fuzzers ${name}_fuzz)
   endif()
 endfunction()
