@@ -53,6 +53,7 @@ struct WeightSource {
   // Names in the checkpoint. Several lie behind each other along `axis`: a pass merged products.
   std::vector<std::string> tensors;
   size_t axis = 0;                      // the axis of outputs
+  std::vector<int64_t> widths = {};     // of several: each one's size along the axis
   std::optional<Packing> packing = {};  // of a product's weight, once a pass has chosen it
 };
 enum class ConstantKind { kRopeCos, kRopeSin };

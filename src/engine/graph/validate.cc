@@ -1,10 +1,39 @@
 // What must hold of every graph, whoever built or rewrote it.
 #include <algorithm>
+#include <numeric>
 
 #include "engine/graph/graph.h"
 
 namespace assay::engine {
 namespace {
+
+// A merged weight's parts and a packing's segments must add up to the tensor they describe.
+Status check_weight(const WeightSource& weight, const TensorType& type) {
+  if (weight.tensors.empty()) return bad_input("weight: expected the name of a tensor, found none");
+  if (weight.tensors.size() > 1) {
+    const int64_t sum = std::accumulate(weight.widths.begin(), weight.widths.end(), int64_t{0});
+    if (weight.widths.size() != weight.tensors.size() || weight.axis >= type.shape.size() ||
+        type.shape[weight.axis] != Dim(sum)) {
+      return bad_input("weight: expected {} widths that add up along axis {}, found [{}] of {}",
+                       weight.tensors.size(), weight.axis, fmt::join(weight.widths, ", "),
+                       to_string(type));
+    }
+  }
+  if (!weight.packing) return {};
+  const Packing& packing = *weight.packing;
+  const int64_t sum = std::accumulate(packing.segments.begin(), packing.segments.end(), int64_t{0});
+  const bool fits = packing.tile > 0 && packing.tile % Packing::kPanel == 0 &&
+                    type.shape.size() == 2 && weight.axis < 2 &&
+                    type.shape[weight.axis] == Dim(sum);
+  const bool halves = packing.segments.size() == 2 && packing.segments[0] == packing.segments[1] &&
+                      packing.tile % (2 * Packing::kPanel) == 0;
+  if (fits && (halves || !packing.interleaved)) return {};
+  return bad_input(
+      "packing: expected whole panels and segments that add up along axis {}{}, found tile={} "
+      "segments=[{}] of {}",
+      weight.axis, packing.interleaved ? ", two equal ones" : "", packing.tile,
+      fmt::join(packing.segments, ", "), to_string(type));
+}
 
 // Walks the nodes in order and knows which values exist and which caches have been overwritten.
 class Validator {
@@ -27,6 +56,11 @@ class Validator {
         return bad_input(
             "%{}: expected {}", i,
             is_body_ ? "a parameter, as in every body" : "no parameter outside a body");
+      }
+      if (const auto* weight = std::get_if<WeightSource>(&graph_.values[i].source)) {
+        if (Status status = check_weight(*weight, graph_.values[i].type); !status) {
+          return with_context(fmt::format("%{}", i), status.error());
+        }
       }
     }
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {

@@ -1,0 +1,12 @@
+// A graph without fused nodes: each one's body in its place.
+#pragma once
+
+#include "engine/graph/graph.h"
+
+namespace assay::engine {
+
+// The same outputs and the same cache writes, in the same order, of plain operators alone. Values
+// get new ids: the sources first, then what nodes compute, in order. The graph must be valid.
+Graph flatten(const Graph& graph);
+
+}  // namespace assay::engine
