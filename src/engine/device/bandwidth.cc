@@ -3,11 +3,8 @@
 // four).
 #include "engine/device/bandwidth.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cassert>
-#include <cerrno>
 #include <cstring>
 #include <numeric>
 #include <utility>
@@ -64,59 +61,24 @@ HWY_EXPORT(sum_words);
 namespace {
 
 constexpr size_t kShareGrain = 4096;  // four streams of whole cache lines
-constexpr size_t kHugePage = size_t{2} << 20;
 constexpr uint32_t kWord = 0x01010101;
-
-std::byte* aligned_up(std::byte* p, size_t alignment) {
-  const auto address = reinterpret_cast<uintptr_t>(p);
-  return p + ((address + alignment - 1) / alignment * alignment - address);
-}
 
 }  // namespace
 
 Result<BandwidthProbe> BandwidthProbe::create(ThreadPool& pool, size_t bytes) {
   const size_t threads = pool.size();
   const size_t share = (bytes / threads + kShareGrain) / kShareGrain * kShareGrain;
-  const size_t mapped = share * threads + kHugePage;  // room to align to a huge page
-  void* map = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (map == MAP_FAILED) {
-    return environment_error("bandwidth probe: expected {} bytes of memory, found: {}", mapped,
-                             std::strerror(errno));
-  }
-  madvise(map, mapped, MADV_HUGEPAGE);  // a wish: refused, the pages stay small
-  BandwidthProbe probe(pool, static_cast<std::byte*>(map), mapped, share);
-  std::byte* first = aligned_up(probe.data_, kHugePage);
+  auto memory = HugeMemory::allocate(share * threads);
+  if (!memory) return with_context("bandwidth probe", memory.error());
+  BandwidthProbe probe(pool, std::move(memory).value(), share);
+  std::byte* first = probe.memory_.data();
   pool.run([&](size_t i) { std::memset(first + i * share, kWord & 0xFF, share); });
   return probe;
 }
 
-BandwidthProbe::BandwidthProbe(ThreadPool& pool, std::byte* data, size_t mapped_bytes,
-                               size_t share_bytes)
-    : pool_(&pool), data_(data), mapped_bytes_(mapped_bytes), share_bytes_(share_bytes) {}
-
-BandwidthProbe::BandwidthProbe(BandwidthProbe&& other) noexcept
-    : pool_(other.pool_),
-      data_(std::exchange(other.data_, nullptr)),
-      mapped_bytes_(other.mapped_bytes_),
-      share_bytes_(other.share_bytes_),
-      checksum_(other.checksum_) {}
-
-BandwidthProbe& BandwidthProbe::operator=(BandwidthProbe&& other) noexcept {
-  std::swap(pool_, other.pool_);
-  std::swap(data_, other.data_);
-  std::swap(mapped_bytes_, other.mapped_bytes_);
-  std::swap(share_bytes_, other.share_bytes_);
-  std::swap(checksum_, other.checksum_);
-  return *this;
-}
-
-BandwidthProbe::~BandwidthProbe() {
-  if (data_ != nullptr) munmap(data_, mapped_bytes_);
-}
-
 double BandwidthProbe::measure_once() {
-  assert(data_ != nullptr);
-  const std::byte* first = aligned_up(data_, kHugePage);
+  assert(memory_.data() != nullptr);
+  const std::byte* first = memory_.data();
   const auto sum = HWY_DYNAMIC_DISPATCH(sum_words);
   std::vector<uint32_t> sums(pool_->size());
   const int64_t start_ns = monotonic_now_ns();

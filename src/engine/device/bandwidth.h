@@ -4,9 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "base/result.h"
 #include "base/thread_pool.h"
+#include "engine/device/huge_memory.h"
 
 namespace assay::engine {
 
@@ -22,9 +24,6 @@ class BandwidthProbe {
   // environment error. The pool must outlive the probe. `bytes` has to be a multiple of the
   // last-level cache for the figure to mean memory.
   static Result<BandwidthProbe> create(ThreadPool& pool, size_t bytes = kDefaultBytes);
-  BandwidthProbe(BandwidthProbe&& other) noexcept;
-  BandwidthProbe& operator=(BandwidthProbe&& other) noexcept;
-  ~BandwidthProbe();
 
   // One pass of all threads over the buffer: GB/s (1e9 bytes). Takes about bytes / bandwidth.
   double measure_once();
@@ -35,10 +34,10 @@ class BandwidthProbe {
   size_t size_bytes() const { return share_bytes_ * pool_->size(); }
 
  private:
-  BandwidthProbe(ThreadPool& pool, std::byte* data, size_t mapped_bytes, size_t share_bytes);
+  BandwidthProbe(ThreadPool& pool, HugeMemory memory, size_t share_bytes)
+      : pool_(&pool), memory_(std::move(memory)), share_bytes_(share_bytes) {}
   ThreadPool* pool_;
-  std::byte* data_;  // mmap'ed; owned
-  size_t mapped_bytes_;
+  HugeMemory memory_;
   size_t share_bytes_;  // read by each thread
   uint32_t checksum_ = 0;
 };

@@ -34,7 +34,7 @@ TEST(Bandwidth, TooLargeABufferIsAnEnvironmentError) {
   const auto probe = BandwidthProbe::create(pool, size_t{1} << 60);
   ASSERT_FALSE(probe.has_value());
   EXPECT_EQ(probe.error().kind, ErrorKind::kEnvironment);
-  EXPECT_NE(probe.error().message.find("bandwidth probe: expected"), std::string::npos);
+  EXPECT_NE(probe.error().message.find("bandwidth probe: memory: expected"), std::string::npos);
 }
 
 }  // namespace

@@ -1,0 +1,32 @@
+// Products of many rows with packed panels of a weight, on the calling thread alone: what the
+// compiled executor runs between a kernel's prologue and its epilogue.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/tensor.h"
+
+namespace assay::engine::cpu {
+
+// out[r, 64 p + c] = sum over i < inputs of x[r, i] * panel p [i, c].
+struct PanelProduct {
+  const float* x = nullptr;  // [rows, x_pitch]: the first `inputs` of each row count
+  int64_t x_pitch = 0;
+  int64_t rows = 0;
+  int64_t inputs = 0;
+  const std::byte* panels = nullptr;  // see Packing in graph.h; 64-byte aligned
+  DType dtype = DType::kF32;          // of the panels
+  int64_t panel_count = 0;
+  float* out = nullptr;  // [rows, out_pitch]; the first panel_count * 64 of each row are written
+  int64_t out_pitch = 0;
+};
+
+// `scratch`: panel_scratch_floats() of the calling thread's, 64-byte aligned.
+void panel_product(const PanelProduct& product, float* scratch);
+int64_t panel_scratch_floats();
+
+// The pitch >= width at which rows of a matrix don't fall into the same few sets of a cache.
+int64_t panel_row_pitch(int64_t width);
+
+}  // namespace assay::engine::cpu
