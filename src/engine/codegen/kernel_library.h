@@ -3,63 +3,70 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <map>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "engine/codegen/compiler.h"
 #include "engine/codegen/kernel.h"
 #include "engine/codegen/kernel_cache.h"
+#include "engine/codegen/shared_object.h"
 
 namespace assay::engine {
-
-// The system's C++ compiler as found at run time.
-struct CpuCompiler {
-  std::filesystem::path path;  // links resolved
-  std::string version;         // first line of --version
-  std::string sha256;          // of the file at `path`
-  std::string target;          // the processor that -march=native stands for: model and features
-  std::vector<std::string> flags;
-
-  // $ASSAY_CXX, else c++ on PATH. An environment_error that says what was looked for and found.
-  static Result<CpuCompiler> find();
-};
 
 struct CompileStats {
   int64_t compiled = 0;        // by the compiler
   int64_t loaded = 0;          // from the cache on disk
   int64_t reused = 0;          // in this process already
+  int64_t unsaved = 0;         // of the compiled, those that the cache on disk didn't take
+  std::string unsaved_reason;  // of the last of them
   double compile_seconds = 0;  // wall clock spent waiting for compilers
   double load_seconds = 0;     // finding, checking and loading of shared objects
 };
 
+// Use from one thread at a time.
 class KernelLibrary {
  public:
   // Without a cache every kernel is compiled anew in every process.
-  KernelLibrary(CpuCompiler compiler, std::optional<KernelCache> cache, size_t jobs);
-  ~KernelLibrary();  // functions are void after
+  KernelLibrary(CpuCompiler compiler, std::optional<KernelCache> cache, size_t jobs)
+      : compiler_(std::move(compiler)), cache_(std::move(cache)), jobs_(jobs) {}
+  // Functions are void after the destructor.
   KernelLibrary(const KernelLibrary&) = delete;
   KernelLibrary& operator=(const KernelLibrary&) = delete;
 
   // The functions of each kernel, in order. Kernels of one source are compiled once; several
   // missing ones side by side, `jobs` at a time. An environment_error holds the compiler's whole
-  // stderr.
+  // stderr; what could be compiled stays compiled. A cache that can't be written is no error: see
+  // CompileStats::unsaved.
   Result<std::vector<KernelFunctions>> load(std::span<const Kernel> kernels);
+  // The same for sources as print_cpu() writes them.
+  Result<std::vector<KernelFunctions>> load_sources(std::span<const std::string> sources);
 
   const CpuCompiler& compiler() const { return compiler_; }
   const CompileStats& stats() const { return stats_; }  // since the start
 
  private:
-  struct Loaded;
+  // A source to be compiled, and what became of it. `key` holds the source.
+  struct Job {
+    KernelKey key;
+    std::string digest = {};
+    std::optional<Result<SharedObject>> object = {};
+    std::string built = {};  // the object's file, for the cache
+  };
+  bool load_from_cache(const Job& job);
+  Result<SharedObject> compile(Job& job) const;
+  void compile_side_by_side(std::vector<Job>& jobs) const;
+  Status compile_all(std::vector<Job>& jobs);
+  void save(const Job& job);
+
   CpuCompiler compiler_;
   std::optional<KernelCache> cache_;
   size_t jobs_;
   CompileStats stats_;
-  std::map<std::string, std::unique_ptr<Loaded>> loaded_;  // by key's digest
+  std::map<std::string, SharedObject> loaded_;  // by key's digest
 };
 
 }  // namespace assay::engine

@@ -1,0 +1,333 @@
+// The folder of compiled kernels: names, trailers, and who has to go.
+#include "engine/codegen/kernel_cache.h"
+
+#include <fcntl.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+#include "base/descriptor.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/text.h"
+
+namespace assay::engine {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kSuffix = ".kernel";
+constexpr std::string_view kTemporary = "tmp-";
+constexpr std::string_view kMark = "\nassay-kernel-1 ";
+constexpr size_t kDigestDigits = 64;
+constexpr size_t kMaxTrailer = 256;
+
+// "\nassay-kernel-1 DIGEST TARGET SHA256\n"
+struct Trailer {
+  std::string target;
+  size_t payload_bytes = 0;
+};
+
+std::string trailer_start(std::string_view digest, std::string_view target) {
+  return fmt::format("{}{} {} ", kMark, digest, target);
+}
+
+// The trailer of an entry's content, or of its end alone; nothing if it isn't one of this digest.
+std::optional<Trailer> parse_trailer(std::string_view content, std::string_view digest) {
+  const std::string_view end =
+      content.substr(content.size() - std::min(content.size(), kMaxTrailer));
+  const size_t at = end.rfind(kMark);
+  if (at == std::string_view::npos || !end.ends_with('\n')) return std::nullopt;
+  const std::string_view line = end.substr(at + 1, end.size() - at - 2);
+  const std::vector<std::string> words = split(line, ' ');
+  if (words.size() != 4 || words[1] != digest || words[3].size() != kDigestDigits) {
+    return std::nullopt;
+  }
+  return Trailer{words[2], content.size() - end.size() + at};
+}
+
+// The whole of an entry, checked.
+std::optional<Trailer> check(std::string_view content, std::string_view digest) {
+  const std::optional<Trailer> trailer = parse_trailer(content, digest);
+  if (!trailer) return std::nullopt;
+  const size_t hash_at = content.size() - 1 - kDigestDigits;
+  if (sha256_hex(content.substr(0, hash_at)) != content.substr(hash_at, kDigestDigits)) {
+    return std::nullopt;
+  }
+  return trailer;
+}
+
+bool is_entry(std::string_view name) {
+  return name.size() == kDigestDigits + kSuffix.size() && name.ends_with(kSuffix) &&
+         name.find_first_not_of("0123456789abcdef") == kDigestDigits;
+}
+
+// A file of the cache folder, entry or temporary.
+struct Found {
+  fs::path path;
+  uint64_t bytes = 0;
+  timespec used{};  // the time of change: find() sets it
+};
+
+bool older(const Found& a, const Found& b) {
+  return std::pair(a.used.tv_sec, a.used.tv_nsec) < std::pair(b.used.tv_sec, b.used.tv_nsec);
+}
+
+struct Listing {
+  std::vector<Found> entries;
+  std::vector<Found> temporary;
+};
+
+// What others remove meanwhile is left out.
+Result<Listing> list(const fs::path& folder) {
+  Listing listing;
+  std::error_code error;
+  fs::directory_iterator files(folder, error);
+  for (; !error && files != fs::directory_iterator(); files.increment(error)) {
+    const std::string name = files->path().filename();
+    const bool entry = is_entry(name);
+    struct stat info {};
+    if ((!entry && !name.starts_with(kTemporary)) || ::lstat(files->path().c_str(), &info) != 0) {
+      continue;
+    }
+    (entry ? listing.entries : listing.temporary)
+        .push_back({files->path(), static_cast<uint64_t>(info.st_size), info.st_mtim});
+  }
+  if (error) {
+    return environment_error("{}: expected a readable folder, found: {}", folder.string(),
+                             error.message());
+  }
+  return listing;
+}
+
+uint64_t total_bytes(const std::vector<Found>& files) {
+  uint64_t bytes = 0;
+  for (const Found& file : files) bytes += file.bytes;
+  return bytes;
+}
+
+// An entry's content by one descriptor, so that what is checked is what is returned. Nothing but a
+// regular file is taken.
+std::optional<std::string> read_entry(const fs::path& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat info {};
+  if (!file.ok() || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+  std::string content(static_cast<size_t>(info.st_size), '\0');
+  size_t got = 0;
+  while (got < content.size()) {
+    const ssize_t n = ::read(file.get(), content.data() + got, content.size() - got);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return std::nullopt;
+    got += static_cast<size_t>(n);
+  }
+  return content;
+}
+
+// The last bytes of a file; for a listing, which doesn't hash everything.
+std::string read_end(const fs::path& path, uint64_t bytes) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  std::string end(std::min<uint64_t>(bytes, kMaxTrailer), '\0');
+  const auto at = static_cast<off_t>(bytes - end.size());
+  const ssize_t n = file.ok() ? ::pread(file.get(), end.data(), end.size(), at) : -1;
+  end.resize(static_cast<size_t>(std::max<ssize_t>(n, 0)));
+  return end;
+}
+
+std::optional<Trailer> open_entry(const fs::path& path, const std::string& digest,
+                                  std::string& content) {
+  std::optional<std::string> found = read_entry(path);
+  if (!found) return std::nullopt;
+  const std::optional<Trailer> trailer = check(*found, digest);
+  if (!trailer) {
+    ::unlink(path.c_str());
+    return std::nullopt;
+  }
+  ::utimensat(AT_FDCWD, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+  content = *std::move(found);
+  return trailer;
+}
+
+std::unexpected<Error> unwritable(const fs::path& path, int error) {
+  return environment_error("{}: expected to write a kernel there, found: {}", path.string(),
+                           std::strerror(error));
+}
+
+Status write_all(int fd, std::string_view bytes, const fs::path& path) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return unwritable(path, n < 0 ? errno : EIO);
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return {};
+}
+
+// Not synchronised to the device: what a power cut damages fails its hash and is built again.
+Status write_and_rename(const fs::path& path, std::string_view payload, std::string_view trailer) {
+  std::string temporary = path.parent_path() / fmt::format("{}XXXXXX", kTemporary);
+  const Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
+  if (!file.ok()) return unwritable(path, errno);
+  Status written = write_all(file.get(), payload, path);
+  if (written) written = write_all(file.get(), trailer, path);
+  if (written && ::rename(temporary.c_str(), path.c_str()) != 0) written = unwritable(path, errno);
+  if (!written) ::unlink(temporary.c_str());
+  return written;
+}
+
+// mkdtemp's permissions for the last folder, the process's own for those above it.
+Status make_private_folder(const fs::path& folder) {
+  std::error_code error;
+  if (folder.has_parent_path()) fs::create_directories(folder.parent_path(), error);
+  if (::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) return {};
+  return environment_error("{}: expected to make the folder of compiled kernels, found: {}",
+                           folder.string(), std::strerror(errno));
+}
+
+}  // namespace
+
+std::string KernelKey::digest() const {
+  Sha256 hash;
+  for (const std::string* part : {&source, &target, &compiler, &flags}) {
+    hash.update(fmt::format("{} ", part->size()));  // so that no two keys give the same bytes
+    hash.update(*part);
+  }
+  return hash.finish_hex();
+}
+
+fs::path KernelCache::default_folder() {
+  if (const char* folder = std::getenv("ASSAY_KERNEL_CACHE"); folder && *folder) return folder;
+  const fs::path below = fs::path("assay") / "kernels";
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache && *cache == '/') return cache / below;  // its specification: relative ones don't count
+  const char* home = std::getenv("HOME");
+  if (home && *home) return home / (".cache" / below);
+  const passwd* user = ::getpwuid(::geteuid());
+  if (user && user->pw_dir && *user->pw_dir) return user->pw_dir / (".cache" / below);
+  return {};
+}
+
+Result<KernelCache> KernelCache::open(fs::path folder, uint64_t limit_bytes) {
+  std::error_code error;
+  folder = folder.empty() ? folder : fs::absolute(folder, error).lexically_normal();
+  if (folder.has_relative_path() && !folder.has_filename()) folder = folder.parent_path();
+  if (folder.empty() || error) {
+    return bad_input("kernel cache: expected a folder, found none; set ASSAY_KERNEL_CACHE");
+  }
+  ASSAY_CHECK(make_private_folder(folder));
+  struct stat info {};
+  if (::stat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
+    return bad_input("{}: expected a folder for compiled kernels, found something else",
+                     folder.string());
+  }
+  if (info.st_uid != ::geteuid()) {
+    return bad_input("{}: expected a folder of this user (code is loaded from it), found user {}'s",
+                     folder.string(), info.st_uid);
+  }
+  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return bad_input(
+        "{}: expected a folder that others can't write to (code is loaded from it), found mode "
+        "{:o}; chmod 700 it",
+        folder.string(), info.st_mode & 07777);
+  }
+  return KernelCache(std::move(folder), limit_bytes);
+}
+
+fs::path KernelCache::file_of(const std::string& digest) const {
+  return folder_ / (digest + std::string(kSuffix));
+}
+
+std::optional<fs::path> KernelCache::find(const KernelKey& key) {
+  const std::string digest = key.digest();
+  fs::path path = file_of(digest);
+  std::string content;
+  if (!open_entry(path, digest, content)) return std::nullopt;
+  return path;
+}
+
+std::optional<std::string> KernelCache::read(const KernelKey& key) {
+  const std::string digest = key.digest();
+  std::string content;
+  const std::optional<Trailer> trailer = open_entry(file_of(digest), digest, content);
+  if (!trailer) return std::nullopt;
+  content.resize(trailer->payload_bytes);
+  return content;
+}
+
+Result<fs::path> KernelCache::add(const KernelKey& key, std::string_view built) {
+  assert(!key.target.empty() && key.target.find_first_of(" \n") == std::string::npos);
+  const std::string digest = key.digest();
+  fs::path path = file_of(digest);
+  std::string trailer = trailer_start(digest, key.target);
+  Sha256 hash;
+  hash.update(built);
+  hash.update(trailer);
+  trailer += hash.finish_hex() + '\n';
+  ASSAY_CHECK(write_and_rename(path, built, trailer));
+  hold_limit(path, built.size() + trailer.size());
+  return path;
+}
+
+void KernelCache::remove(const KernelKey& key) {
+  ::unlink(file_of(key.digest()).c_str());
+}
+
+// A look at the folder costs as much as it has entries: only at the first add(), and when what is
+// known exceeds the limit.
+void KernelCache::hold_limit(const fs::path& newest, uint64_t newest_bytes) {
+  if (known_bytes_ && *known_bytes_ + newest_bytes <= limit_bytes_) {
+    *known_bytes_ += newest_bytes;
+    return;
+  }
+  Result<Listing> listing = list(folder_);
+  if (!listing) return;  // the next add() tries again
+  for (const Found& file : listing->temporary) {
+    if (::time(nullptr) - file.used.tv_sec > kLeftoverAgeS) ::unlink(file.path.c_str());
+  }
+  uint64_t bytes = total_bytes(listing->entries);
+  std::ranges::sort(listing->entries, older);
+  for (const Found& file : listing->entries) {
+    if (bytes <= limit_bytes_) break;
+    if (file.path == newest || ::unlink(file.path.c_str()) != 0) continue;
+    bytes -= file.bytes;
+  }
+  known_bytes_ = bytes;
+}
+
+Result<std::vector<KernelCache::Entry>> KernelCache::entries() const {
+  ASSAY_TRY(Listing listing, list(folder_));
+  std::ranges::sort(listing.entries, [](const Found& a, const Found& b) { return older(b, a); });
+  std::vector<Entry> entries;
+  for (const Found& file : listing.entries) {
+    Entry entry{file.path.stem(), "", file.bytes, file.used.tv_sec};
+    const auto trailer = parse_trailer(read_end(file.path, file.bytes), entry.digest);
+    if (trailer) entry.target = trailer->target;
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+Result<uint64_t> KernelCache::clear() {
+  ASSAY_TRY(const Listing listing, list(folder_));
+  uint64_t freed = 0;
+  for (const auto* files : {&listing.entries, &listing.temporary}) {
+    for (const Found& file : *files) {
+      if (::unlink(file.path.c_str()) == 0) {
+        freed += file.bytes;
+      } else if (errno != ENOENT) {
+        return environment_error("{}: expected to remove it, found: {}", file.path.string(),
+                                 std::strerror(errno));
+      }
+    }
+  }
+  known_bytes_.reset();
+  return freed;
+}
+
+}  // namespace assay::engine
