@@ -3,7 +3,7 @@ BUILD := build/release
 ASSAY := $(BUILD)/assay
 DEMO_BUNDLE ?= bundles/demo-$(shell date -u +%Y%m%dT%H%M%SZ)
 
-.PHONY: demo build test test-asan soak fuzz bench format tidy install torch-env clean
+.PHONY: demo build test test-asan soak fuzz bench bench-torch format tidy install torch-env clean
 
 demo: build
 	@test -d models/gpt2-25m || $(ASSAY) model make gpt2-25m -o models/gpt2-25m
@@ -47,6 +47,13 @@ bench:
 	@cmake --preset release -DASSAY_BUILD_BENCH=ON >/dev/null
 	cmake --build --preset release
 	@for program in $(BUILD)/bench_*; do echo "== $$(basename $$program)"; $$program || exit; done
+
+# The engine beside PyTorch on the same checkpoints; BENCH_TORCH_ARGS="--quick --models gpt2-100m" for a look.
+bench-torch:
+	@scripts/install-deps test
+	@cmake --preset release -DASSAY_BUILD_BENCH=ON >/dev/null
+	cmake --build --preset release --target assay engine_peer
+	bench/engine_vs_torch --build $(BUILD) $(BENCH_TORCH_ARGS)
 
 format:
 	scripts/format

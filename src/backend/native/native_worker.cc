@@ -107,8 +107,7 @@ class NativeWorker final : public Worker {
     sample.ttft_ns = timed.ttft_ns();
     sample.tokens = static_cast<int64_t>(timed.output().size());
     sample.output_hash = token_hash(timed.output());
-    sample.cold =
-        seen_.insert({shape.phase, shape.batch, prompt.padded_len(), shape.capacity}).second;
+    sample.cold = seen_.insert({shape.phase, shape.batch, shape.new_tokens, shape.capacity}).second;
     sample.started_at_ns = started_at_ns;
     sample.read_bytes =
         static_cast<int64_t>(phase_read_bytes(*session_, shape, prompt.padded_len()));

@@ -1,0 +1,120 @@
+// The native engine as one arm of engine_vs_torch: answers one JSON request a line on stdin with
+// one line on stdout, as peers.py describes.
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/thread_pool.h"
+#include "engine/device/bandwidth.h"
+#include "engine/session/session.h"
+
+namespace assay::bench {
+namespace {
+
+using engine::PromptBatch;
+using engine::Session;
+
+std::vector<int32_t> prompt_ids(int64_t tokens) {
+  std::vector<int32_t> ids;
+  for (int64_t i = 0; i < tokens; ++i) ids.push_back(static_cast<int32_t>(100 + i * 7));
+  return ids;
+}
+
+double ms_since(int64_t start_ns) {
+  return static_cast<double>(monotonic_now_ns() - start_ns) * 1e-6;
+}
+
+class Arm {
+ public:
+  Result<Json> answer(const Json& request) {
+    const auto what = json_string(request, "do", "request");
+    if (!what) return std::unexpected(what.error());
+    if (*what == "load") return load(request);
+    if (*what == "read") return read_bandwidth(request);
+    if (!session_) return bad_input("request: expected load before {}, found none", *what);
+    if (*what == "decode") return decode(request);
+    if (*what == "prefill") return prefill(request);
+    return bad_input("do: expected load, read, decode or prefill, found {}", *what);
+  }
+
+ private:
+  Result<Json> load(const Json& request) {
+    ASSAY_TRY(const std::string folder, json_string(request, "folder", "request"));
+    ASSAY_TRY(const std::string dtype, json_string(request, "dtype", "request"));
+    ASSAY_TRY(const std::string arm, json_string(request, "arm", "request"));
+    ASSAY_TRY(const int64_t threads, json_int(request, "threads", "request"));
+    engine::SessionOptions options;
+    options.dtype = engine::parse_dtype(dtype);
+    options.threads = static_cast<size_t>(threads);
+    options.compile.prefill = options.compile.decode = arm == "compiled";
+    options.compile.dynamic = engine::Dynamic::kFalse;
+    ASSAY_TRY(Session session, Session::open(folder, options));
+    session_ = std::make_unique<Session>(std::move(session));
+    return Json{{"version", "assay"}};
+  }
+
+  // One pass over a buffer far larger than the caches, by as many threads as the engine has.
+  Result<Json> read_bandwidth(const Json& request) {
+    if (!probe_) {
+      ASSAY_TRY(const int64_t threads, json_int(request, "threads", "request"));
+      pool_ = std::make_unique<ThreadPool>(static_cast<size_t>(threads));
+      ASSAY_TRY(auto probe, engine::BandwidthProbe::create(*pool_));
+      probe_.emplace(std::move(probe));
+    }
+    return Json{{"gb_s", probe_->measure_once()}};
+  }
+
+  Result<Json> decode(const Json& request) {
+    ASSAY_TRY(const int64_t prompt, json_int(request, "prompt", "request"));
+    ASSAY_TRY(const int64_t steps, json_int(request, "steps", "request"));
+    ASSAY_CHECK(session_->prepare(1, prompt + steps + 1));
+    ASSAY_CHECK(session_->prefill(PromptBatch::of({prompt_ids(prompt)})));
+    // The first step after a prefill is nobody's steady state.
+    ASSAY_CHECK(session_->decode(session_->next_tokens()));
+    std::vector<int32_t> tokens = {session_->next_tokens()[0]};
+    const int64_t start_ns = monotonic_now_ns();
+    for (int64_t step = 0; step < steps; ++step) {
+      ASSAY_CHECK(session_->decode(session_->next_tokens()));
+      tokens.push_back(session_->next_tokens()[0]);
+    }
+    const double ms = ms_since(start_ns) / static_cast<double>(steps);
+    const int64_t middle = prompt + 1 + steps / 2;
+    return Json{{"ms", ms}, {"tokens", tokens}, {"bytes", session_->step_bytes(1, middle)}};
+  }
+
+  Result<Json> prefill(const Json& request) {
+    ASSAY_TRY(const int64_t tokens, json_int(request, "tokens", "request"));
+    ASSAY_CHECK(session_->prepare(1, tokens));
+    const PromptBatch prompt = PromptBatch::of({prompt_ids(tokens)});
+    const int64_t start_ns = monotonic_now_ns();
+    ASSAY_CHECK(session_->prefill(prompt));
+    const double ms = ms_since(start_ns);
+    return Json{{"ms", ms}, {"tokens", {session_->next_tokens()[0]}}};
+  }
+
+  std::unique_ptr<Session> session_;
+  std::unique_ptr<ThreadPool> pool_;
+  std::optional<engine::BandwidthProbe> probe_;
+};
+
+}  // namespace
+}  // namespace assay::bench
+
+int main() {
+  assay::bench::Arm arm;
+  for (std::string line; std::getline(std::cin, line);) {
+    const auto request = assay::parse_json(line, "request");
+    const auto reply = request ? arm.answer(*request) : std::unexpected(request.error());
+    fmt::print("{}\n",
+               assay::to_json_line(reply ? *reply : assay::Json{{"error", reply.error().message}}));
+    std::fflush(stdout);
+  }
+  return 0;
+}

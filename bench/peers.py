@@ -1,0 +1,69 @@
+"""The processes that engine_vs_torch times, one an arm: each answers one JSON request a line.
+
+  {"do": "load", "folder": PATH, "dtype": NAME, "threads": N, "arm": "eager" | "compiled"}  > {}
+  {"do": "decode", "prompt": N, "steps": N}     > {"ms": of one step, "tokens": [...], "bytes"?, "note"?}
+  {"do": "prefill", "tokens": N}                > {"ms": of the pass, "tokens": [ID], "note"?}
+  {"do": "read", "threads": N}                  > {"gb_s": of one pass}      (the engine's alone)
+
+or {"error": MESSAGE}. All are batch 1 and greedy; loading, the prompt of a decode and its first step are untimed.
+"""
+
+import json
+import os
+import selectors
+import subprocess
+import time
+
+
+class PeerFailed(Exception):
+    """The peer answered an error, died or took too long; its later answers can't be had."""
+
+
+class Peer:
+    def __init__(self, command, log):
+        self.log = open(log, "ab")
+        environment = {**os.environ, "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1",
+                       "PYTHONDONTWRITEBYTECODE": "1"}
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log,
+                                        env=environment)
+        self.pending = b""
+
+    def ask(self, request, timeout_s):
+        try:
+            self.process.stdin.write(json.dumps(request).encode() + b"\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            raise PeerFailed("died") from None
+        reply = json.loads(self.read_line(time.monotonic() + timeout_s))
+        if "error" in reply:
+            raise PeerFailed(reply["error"])
+        return reply
+
+    def read_line(self, deadline):
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.process.stdout, selectors.EVENT_READ)
+            while b"\n" not in self.pending:
+                if not selector.select(max(0, deadline - time.monotonic())):
+                    self.stop()
+                    raise PeerFailed("timed out")
+                part = os.read(self.process.stdout.fileno(), 1 << 16)
+                if not part:
+                    raise PeerFailed(f"died with status {self.process.wait()}")
+                self.pending += part
+        line, self.pending = self.pending.split(b"\n", 1)
+        return line
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.log.close()
+
+
+def available_gib():
+    with open("/proc/meminfo") as lines:
+        for line in lines:
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) / 2**20
+    return 0
