@@ -5,14 +5,10 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
-#include <string>
+#include <optional>
 #include <tuple>
 #include <variant>
 #include <vector>
-
-#include "engine/graph/dim.h"
-#include "engine/tensor.h"
 
 namespace assay::engine::ir {
 
@@ -25,19 +21,18 @@ enum class Op {
   kFloat,  // fp32 constant: value
   kIndex,  // integer constant: value
   kVar,    // a variable: symbol = VarId
-  kDim,    // batch | q_len | kv_len | capacity: symbol = DimSymbol; a constant where specialised
+  kDim,    // batch | q_len | kv_len | capacity: symbol = DimSymbol
   kLoad,   // buffer symbol at index args[0]; fp16 and bf16 widen to fp32, int32 to an index
   // fp32
   kAdd,
   kSub,
   kMul,
   kDiv,
-  kMax,
+  kMax,  // the first argument if one is NaN
   kNeg,
-  kExp,
-  kTanh,
+  kExp,  // may saturate where it would overflow or be denormal
   kSqrt,
-  kErf,
+  kErfc,  // to the relative precision of fp32, for large arguments too
   // Index arithmetic; division and remainder of values >= 0
   kIndexAdd,
   kIndexSub,
@@ -57,24 +52,39 @@ struct Expr {
   std::vector<ExprId> args;
 };
 
-// Owns the expressions of one kernel; the same expression twice is one node. Folds constants of
-// index arithmetic and the identities x + 0, x * 1, x * 0.
+// Owns the expressions of one kernel; the same expression twice is one node. Index arithmetic is
+// kept as a sum of terms, each times a constant, so that what is equal is the same node: a + b - a
+// is b, and (8 * h + d) / 8 is h + d / 8.
 class Arena {
  public:
   ExprId number(double value);
   ExprId index(int64_t value);
   ExprId var(VarId id);
   ExprId dim(DimSymbol symbol);
-  ExprId dim(const Dim& monomial);  // its product of symbols
   ExprId load(BufferId buffer, ExprId index);
-  ExprId make(Op op, std::vector<ExprId> args);
+  ExprId make(Op op, std::vector<ExprId> args);  // any but the leaves
   VarId new_var() { return vars_++; }
+
+  // The constant that an index stands for, if it is one.
+  std::optional<int64_t> constant(ExprId id) const;
+  // The constant among the terms of an index that is a sum: 3 of v0 + 3.
+  int64_t constant_term(ExprId id) const;
 
   const Expr& operator[](ExprId id) const { return exprs_[id]; }
   size_t size() const { return exprs_.size(); }
 
  private:
+  struct Sum {  // of terms, by the expression that the factor stands before
+    std::map<ExprId, int64_t> terms;
+    int64_t constant = 0;
+  };
   ExprId intern(Expr expr);
+  Sum sum_of(ExprId id) const;
+  ExprId from_sum(const Sum& sum);
+  ExprId multiply(ExprId a, ExprId b);
+  ExprId divide(Op op, ExprId a, ExprId b);
+  ExprId combine(ExprId a, ExprId b, int64_t sign);
+
   std::vector<Expr> exprs_;
   std::map<std::tuple<Op, double, uint32_t, std::vector<ExprId>>, ExprId> ids_;
   VarId vars_ = 0;
@@ -88,13 +98,14 @@ struct Store {
   ExprId index;
   ExprId value;
 };
-// body for var in [0, extent): vector lanes on the CPU, threads of a block on CUDA.
+// body for var in [0, extent). A body of stores alone is for vector lanes on the CPU and threads of
+// a block on CUDA; no iteration reads what another one, or the row before it, stored.
 struct Loop {
   VarId var;
   ExprId extent;
   Block body;
 };
-enum class ReduceOp { kSum, kMax, kArgmax };  // argmax: the first of the largest; NaN is largest
+enum class ReduceOp { kSum, kArgmax };  // argmax: the first of the largest; NaN is largest
 // result = op over var in [0, extent) of value, known to all that follows in the block.
 struct Reduce {
   VarId result;
@@ -103,12 +114,8 @@ struct Reduce {
   ExprId extent;
   ExprId value;
 };
-struct Let {  // a scalar of the row, computed once
-  VarId var;
-  ExprId value;
-};
 struct Stmt {
-  std::variant<Store, Loop, Reduce, Let> node;
+  std::variant<Store, Loop, Reduce> node;
 };
 
 }  // namespace assay::engine::ir

@@ -20,6 +20,8 @@ struct Specialization {
   friend bool operator==(const Specialization&, const Specialization&) = default;
 };
 
+// Buffers don't overlap. A cache that is written is one buffer, whose value is the cache as it was
+// before.
 struct KernelBuffer {
   std::string name;  // in the printed source
   DType dtype = DType::kF32;
@@ -41,6 +43,8 @@ struct RowsKernel {
 //   the epilogue of the segment that the tile belongs to runs for each row of the tile, with the
 //   products in buffer `tile` at [0, packing.tile), and stores what the fused node outputs.
 // `x` without a prologue is a real buffer [rows, inputs]. `tile` is always the kernel's own.
+// Matrix-vector form: blocks of up to kProductRows rows, each block reading the weight anew.
+constexpr int64_t kProductRows = 8;
 struct ProductKernel {
   Dim rows = Dim(1);
   int64_t inputs = 0;
@@ -49,7 +53,7 @@ struct ProductKernel {
   ir::BufferId x = 0;
   ir::BufferId tile = 0;
   ir::VarId row = 0;
-  ir::VarId first_column = 0;  // of the tile in its segment; in `segments` coordinates
+  ir::VarId first_column = 0;  // of the tile, counted from its segment's begin
   bool has_prologue = false;
   ir::Block prologue;
   std::vector<ir::Block> epilogues;  // one a segment; interleaved: one in all
@@ -87,7 +91,7 @@ struct KernelFunctions {
   // The whole kernel, this thread's share. Products: the matrix-vector form.
   void (*run)(const KernelArgs* args, int64_t thread, int64_t threads) = nullptr;
   // Products of many rows, whose products come from a library. prologue: rows [begin, end) of x
-  // into out [rows, inputs]; null without one.
+  // into out [end - begin, inputs]; null without one.
   void (*prologue)(const KernelArgs* args, int64_t begin, int64_t end, float* out) = nullptr;
   // products: [row_end - row_begin, pitch] for the tiles [tile_begin, tile_end).
   void (*epilogue)(const KernelArgs* args, int64_t row_begin, int64_t row_end, int64_t tile_begin,

@@ -10,16 +10,21 @@
 
 namespace assay::engine {
 
-// The kernel of one node, fused or plain, of a graph that run_passes has seen. Not for kView (an
-// alias). A fused body is one of
-//   at most one norm, one linear, and elementwise work, split, view, rope and kv_write behind it;
-//   elementwise work, row reductions and gathers, without any product or attention.
-// bad_input names what can't be lowered; can_lower() of a body is what the passes ask before they
-// fuse.
+// The kernel of one node, fused or plain, of a valid graph. Not for kView (an alias). A fused body
+// is one of
+//   at most one linear, row reductions and elementwise work before it, and elementwise work, one
+//   split, view, rope and kv_write behind it;
+//   elementwise work, row reductions, gathers, rope and kv_write, without any product or attention.
+// bad_input names what can't be lowered, or a packing that doesn't fit what follows the product.
 Result<Kernel> lower(const Graph& graph, const Node& node, const Specialization& dims);
 
 // Whether lower() takes a fused node with this body; the error says why not, for the passes' list
 // of rejections.
 Status can_lower(const Graph& body);
+
+// The packing that suits a product node, plain or fused, and what lower() assumes where the
+// weight's source has none: the parts of a split behind it as segments, interleaved where two parts
+// meet, in tiles of whole heads.
+Result<Packing> product_packing(const Graph& graph, const Node& node);
 
 }  // namespace assay::engine

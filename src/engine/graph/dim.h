@@ -29,6 +29,9 @@ class Dim {
 
   bool is_constant() const { return powers_ == Powers{}; }
   int64_t factor() const { return factor_; }
+  Dim symbols() const { return Dim(1, powers_); }  // without the factor
+  // How often batch (0), q_len (1) or kv_len (2) is a factor.
+  int power(size_t symbol) const { return powers_[symbol]; }
   int64_t value(const DimValues& values) const;
   std::string to_string() const;  // "768", "batch", "3*batch*q_len"
 

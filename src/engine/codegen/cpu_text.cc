@@ -1,0 +1,98 @@
+// Text of the printed kernels that doesn't depend on what is computed. Written so that compilers
+// vectorise it without -ffast-math: no branches, no calls, vector types where the shape is fixed.
+#include "engine/codegen/cpu_text.h"
+
+namespace assay::engine {
+
+// exp: 2^n e^r, |r| <= ln(2) / 2, by the polynomial of Cephes' expf. erfc: Chebyshev fit of
+// Numerical Recipes (2nd ed., section 6.2), the exponent split so that large squares keep their low
+// bits; past 9 it is 0 in fp32 anyway.
+const std::string_view kCpuPrelude = R"(
+typedef float v16 __attribute__((vector_size(64), aligned(4), may_alias));
+typedef unsigned u16 __attribute__((vector_size(64), aligned(4), may_alias));
+struct Args { void* const* buffers; long dims[4]; float* scratch; float* shared; };
+
+static inline float from_bf16(unsigned short x) {
+  return __builtin_bit_cast(float, (unsigned)x << 16);
+}
+static inline float from_f16(_Float16 x) { return (float)x; }
+static inline float sqrt_f(float x) { return __builtin_sqrtf(x); }
+static inline float exp_f(float x) {
+  x = x < -87.0f ? -87.0f : x;
+  x = x > 88.0f ? 88.0f : x;
+  const float n = (x * 1.44269504f + 12582912.0f) - 12582912.0f;
+  const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+  float p = r * 1.9875691500e-4f + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * r * r + r + 1.0f;
+  return p * __builtin_bit_cast(float, ((int)n + 127) << 23);
+}
+static inline float erfc_f(float x) {
+  float z = __builtin_fabsf(x);
+  z = z > 9.3f ? 9.3f : z;
+  const float t = 1.0f / (1.0f + 0.5f * z);
+  float p = 0.17087277f;
+  p = p * t - 0.82215223f;
+  p = p * t + 1.48851587f;
+  p = p * t - 1.13520398f;
+  p = p * t + 0.27886807f;
+  p = p * t - 0.18628806f;
+  p = p * t + 0.09678418f;
+  p = p * t + 0.37409196f;
+  p = p * t + 1.00002368f;
+  p = p * t - 1.26551223f;
+  const float square = z * z;
+  const float low = __builtin_fmaf(z, z, -square);
+  const float tail = t * exp_f(-square) * exp_f(p - low);
+  return x < 0.0f ? 2.0f - tail : tail;
+}
+)";
+
+const std::string_view kCpuTileProduct = R"(
+typedef unsigned short h16 __attribute__((vector_size(32), aligned(2), may_alias));
+typedef _Float16 f16 __attribute__((vector_size(32), aligned(2), may_alias));
+enum { PANEL = 64, PADDED_INPUTS = (INPUTS + 15) / 16 * 16, AHEAD = 4096 / sizeof(weight_t) };
+
+static inline v16 load16(const float* p) { return *(const v16*)p; }
+static inline v16 load16(const unsigned short* p) {
+  return (v16)(__builtin_convertvector(*(const h16*)p, u16) << 16);
+}
+static inline v16 load16(const _Float16* p) { return __builtin_convertvector(*(const f16*)p, v16); }
+
+// out [ROWS, TILE] = x [ROWS, INPUTS] . one panel.
+template <int ROWS>
+static inline void panel_product(const weight_t* __restrict w, const float* __restrict x,
+                                 float* __restrict out) {
+  v16 sums[ROWS][4] = {};
+  for (long i = 0; i < INPUTS; ++i, w += PANEL) {
+    for (unsigned line = 0; line < PANEL * sizeof(weight_t); line += 64) {
+      __builtin_prefetch((const char*)(w + AHEAD) + line);
+    }
+    const v16 w0 = load16(w), w1 = load16(w + 16), w2 = load16(w + 32), w3 = load16(w + 48);
+    for (int r = 0; r < ROWS; ++r) {
+      const float scale = x[r * INPUTS + i];
+      sums[r][0] += w0 * scale;
+      sums[r][1] += w1 * scale;
+      sums[r][2] += w2 * scale;
+      sums[r][3] += w3 * scale;
+    }
+  }
+  for (int r = 0; r < ROWS; ++r) {
+    for (int c = 0; c < 4; ++c) *(v16*)(out + r * TILE + c * 16) = sums[r][c];
+  }
+}
+
+static inline void tile_product(const weight_t* w, const float* x, long rows, float* out) {
+  for (int p = 0; p < TILE / PANEL; ++p, w += PANEL * PADDED_INPUTS, out += PANEL) {
+    long r = 0;
+    for (; r + 4 <= rows; r += 4) panel_product<4>(w, x + r * INPUTS, out + r * TILE);
+    for (; r + 2 <= rows; r += 2) panel_product<2>(w, x + r * INPUTS, out + r * TILE);
+    if (r < rows) panel_product<1>(w, x + r * INPUTS, out + r * TILE);
+  }
+}
+)";
+
+}  // namespace assay::engine

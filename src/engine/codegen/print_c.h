@@ -1,0 +1,76 @@
+// Prints the loop IR in the C that CPU and GPU have in common; what differs is in a CTarget.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/codegen/kernel.h"
+
+namespace assay::engine {
+
+// A reduction to be printed: `result` becomes a constant, float or index, of all that follows.
+struct ReduceText {
+  ir::ReduceOp op = ir::ReduceOp::kSum;
+  std::string result, var, extent;
+  std::string body;   // whole lines, indented by `indent` + 1 levels, before the value
+  std::string value;  // an expression of `var`
+  int indent = 0;
+};
+
+// How a target says it. Sources see the functions that it names in a prelude of its own.
+struct CTarget {
+  std::string_view exp, sqrt, erfc;  // float -> float
+  std::string_view bf16, f16;        // element as stored -> float
+  // The loop's head, up to its opening brace. Innermost loops hold stores alone.
+  std::string (*loop)(const std::string& var, const std::string& extent, bool innermost,
+                      int indent) = nullptr;
+  std::string (*reduce)(const ReduceText& reduce) = nullptr;
+};
+
+// The type of a buffer's elements: "float", "unsigned short" (bf16), "_Float16" unless the target
+// has another name for it, "int".
+std::string_view element_type(DType dtype, std::string_view f16_type = "_Float16");
+
+// One prints one function's body: it remembers which variables are defined. Names: buffers by
+// their own, variables v0, v1, ..., what is computed once t0, t1, ..., dims batch, q_len, kv_len
+// and capacity.
+class CPrinter {
+ public:
+  CPrinter(const Kernel& kernel, const CTarget& target);
+
+  void define(ir::VarId index) { defined_.insert(index); }  // a parameter of the function
+  // Lines of a block, each indented by two spaces a level. What doesn't change in a loop is
+  // computed before it, what is used twice once.
+  std::string block(const ir::Block& block, int indent);
+
+  static std::string var_name(ir::VarId id);
+
+ private:
+  using Uses = std::map<ir::ExprId, int>;
+  std::string statement(const ir::Store& store, int indent);
+  std::string statement(const ir::Loop& loop, int indent);
+  std::string statement(const ir::Reduce& reduce, int indent);
+  std::string hoist(const ir::Block& block, int indent);
+  std::string hoist(ir::ExprId root, int indent);
+  std::string name_shared(const std::vector<ir::ExprId>& roots, int indent);
+  std::string name(ir::ExprId id, int indent);
+  std::string text(ir::ExprId id) const;
+  std::string operation(const ir::Expr& expr) const;
+  bool is_leaf(ir::ExprId id) const;
+  bool is_available(ir::ExprId id);
+  bool is_float(ir::ExprId id) const;
+  void count_uses(ir::ExprId id, Uses& uses, std::vector<ir::ExprId>& order) const;
+
+  const Kernel& kernel_;
+  const CTarget& target_;
+  std::set<ir::VarId> defined_;
+  std::set<ir::VarId> floats_;  // results of sums
+  std::map<ir::ExprId, std::string> names_;
+  int temporaries_ = 0;
+};
+
+}  // namespace assay::engine

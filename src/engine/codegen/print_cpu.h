@@ -1,0 +1,20 @@
+// Parts of the CPU printer that its files share.
+#pragma once
+
+#include <string>
+
+#include "engine/codegen/kernel.h"
+#include "engine/codegen/print_c.h"
+
+namespace assay::engine {
+
+const CTarget& cpu_target();
+
+// Lines that define the dims, and the bound buffers, from `args`.
+std::string cpu_arguments(const Kernel& kernel);
+// A product of a constant and dims: "3 * batch * q_len".
+std::string dim_text(const Dim& dim);
+
+std::string print_cpu_product(const Kernel& kernel, const ProductKernel& product);
+
+}  // namespace assay::engine
