@@ -6,6 +6,7 @@
 #include "analysis/contrast.h"
 #include "analysis/describe.h"
 #include "analysis/named.h"
+#include "analysis/tails.h"
 
 namespace assay {
 namespace {
@@ -101,6 +102,8 @@ void find_all(const Bundle& bundle, const Samples& samples, Findings& findings) 
   find_lost_rows(samples, named);
   find_parity(samples, named);
   find_confounds(samples, named);
+  find_compilation(samples, named);
+  find_recompile_tails(samples, findings.tails, findings.options, named);
   find_too_few(samples, findings.options, named);
   find_throttled(samples, named);
   find_rank_disagreements(samples, findings.options, named);
@@ -119,9 +122,11 @@ Result<Findings> analyze(const Bundle& bundle, const AnalysisOptions& options, T
 
   ASSAY_TRY(const Samples samples, group_rows(bundle, findings.study.arms));
   findings.strata = samples.strata;
+  findings.prompts = samples.prompts;
   findings.outcomes = describe_outcomes(samples, options);
   const Resampled resampled = resample_groups(samples, options, pool);
   findings.latencies = describe_latencies(samples, resampled, options);
+  findings.tails = describe_tails(samples, options);
   contrast_with_baseline(samples, resampled, findings);
   findings.decisions = decide(samples, resampled, options);
   find_all(bundle, samples, findings);

@@ -99,7 +99,8 @@ TEST(Analyze, ReportsCrashRatesInsteadOfTheSurvivorsSpeed) {
   EXPECT_NEAR(outcomes[1].failed_interval->low, 0.6269, 1e-4);
   EXPECT_EQ(outcomes[1].by_error_class.at("SIGSEGV"), 24);
   EXPECT_EQ(findings.decisions.at(0).kind, Decision::Kind::kOnlyOne);
-  EXPECT_THAT(findings.decisions.at(0).left_out, ElementsAre("static"));
+  EXPECT_EQ(findings.decisions.at(0).left_out.at(0).arm, "static");
+  EXPECT_EQ(findings.decisions.at(0).left_out.at(0).reason, "lost 24 of 30 rows");
 }
 
 TEST(Analyze, LeavesAnArmThatFailedParityOutOfContrastsAndMarksIt) {

@@ -23,8 +23,9 @@ Verdict judge(const Contrast& contrast, const AnalysisOptions& options);
 // Fills contrasts, combined and not_comparable.
 void contrast_with_baseline(const Samples& samples, const Resampled& resampled, Findings& findings);
 
-// The stratum's arm with the lowest mean against each other comparable arm, Holm-adjusted over all
-// such pairs of the phase.
+// The stratum's arm with the lowest mean against each other comparable arm that ran as it is
+// labelled, Holm-adjusted over all such pairs of the phase; and the arms that p50 or the tail would
+// choose instead.
 std::vector<Decision> decide(const Samples& samples, const Resampled& resampled,
                              const AnalysisOptions& options);
 

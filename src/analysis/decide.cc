@@ -2,6 +2,9 @@
 #include <algorithm>
 
 #include "analysis/contrast.h"
+#include "analysis/describe.h"
+#include "base/text.h"
+#include "stats/quantile_ratio.h"
 
 namespace assay {
 namespace {
@@ -14,8 +17,22 @@ struct Candidate {
 // The leader of one stratum and its contrasts with the others, in the order of their means.
 struct Race {
   Decision decision;
+  std::vector<size_t> groups;
   std::vector<Contrast> rivals;
 };
+
+// Why the group can't be the answer here; empty: it can. An arm that didn't run as it is labelled
+// can't win under that label.
+std::string reason_against(const Group& group, const Group* other, const AnalysisOptions& options) {
+  const auto reasons = reasons_against(group, options);
+  if (!reasons.empty()) return join(reasons, ", ");
+  const Execution execution = group.execution();
+  if (execution != Execution::kEager && execution != Execution::kCompiled) {
+    return std::string(execution_name(execution));
+  }
+  if (other != nullptr && !same_prompts(*other, group)) return "answered different prompts";
+  return "";
+}
 
 Race race(const Samples& samples, const Resampled& resampled, size_t stratum,
           const AnalysisOptions& options) {
@@ -24,24 +41,53 @@ Race race(const Samples& samples, const Resampled& resampled, size_t stratum,
   std::vector<Candidate> candidates;
   for (size_t g = samples.first_group[stratum]; g < samples.first_group[stratum + 1]; ++g) {
     const Group& group = samples.groups[g];
-    const bool comparable =
-        reasons_against(group, options).empty() &&
-        (candidates.empty() || same_prompts(samples.groups[candidates[0].group], group));
-    if (comparable) {
+    const Group* other = candidates.empty() ? nullptr : &samples.groups[candidates[0].group];
+    std::string reason = reason_against(group, other, options);
+    if (reason.empty()) {
       candidates.push_back({g, *stats::mean(group.warm_ms)});
     } else {
-      result.decision.left_out.push_back(samples.arms[group.arm]);
+      result.decision.left_out.push_back({samples.arms[group.arm], std::move(reason)});
     }
   }
   std::ranges::stable_sort(candidates, {}, &Candidate::mean);
   if (candidates.empty()) return result;
   result.decision.kind = Decision::Kind::kOnlyOne;
   result.decision.arm = samples.arms[samples.groups[candidates[0].group].arm];
-  for (size_t i = 1; i < candidates.size(); ++i) {
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    result.groups.push_back(candidates[i].group);
+    if (i == 0) continue;
     result.rivals.push_back(
         contrast_pair(samples, resampled, candidates[0].group, candidates[i].group, options));
   }
   return result;
+}
+
+// The arm that leads by this quantile, if it isn't the one that leads by the mean and its interval
+// says that it is ahead of that one.
+void add_alternative(const Samples& samples, const std::string& figure, double p,
+                     const AnalysisOptions& options, Race& race) {
+  const auto value = [&](size_t g) { return *stats::quantile(samples.groups[g].sorted_ms, p); };
+  const size_t by_mean = race.groups[0];
+  const size_t best = *std::ranges::min_element(race.groups, {}, value);
+  if (best == by_mean) return;
+  const Group& group = samples.groups[best];
+  const auto ratio = stats::quantile_ratio(group.sorted_ms, samples.groups[by_mean].sorted_ms, p,
+                                           ratio_bootstrap(options), stream_of(samples, group));
+  if (!ratio || ratio->interval.high >= 1 || ratio->ratio > 1 - options.notable) return;
+  race.decision.alternatives.push_back(
+      {figure, samples.arms[group.arm], ratio->ratio, ratio->interval});
+}
+
+// By p50, and by the highest percentile that all arms of the race have enough rows for.
+void add_alternatives(const Samples& samples, const AnalysisOptions& options, Race& race) {
+  if (race.groups.size() < 2) return;
+  add_alternative(samples, "p50", 0.5, options, race);
+  for (const auto& [figure, p] : {std::pair{"p99", 0.99}, std::pair{"p95", 0.95}}) {
+    const bool all = std::ranges::all_of(race.groups, [&, p = p](size_t g) {
+      return stats::percentile(samples.groups[g].sorted_ms, p).has_value();
+    });
+    if (all) return add_alternative(samples, figure, p, options, race);
+  }
 }
 
 void settle(Race& race) {
@@ -51,6 +97,7 @@ void settle(Race& race) {
   decision.runner_up = next.baseline;
   decision.ratio = next.ratio;
   decision.ratio_interval = next.ratio_interval;
+  decision.minimum_detectable = next.minimum_detectable;
   decision.kind = Decision::Kind::kBest;
   for (const Contrast& rival : race.rivals) {
     if (rival.verdict == Verdict::kFaster) continue;
@@ -83,6 +130,7 @@ std::vector<Decision> decide(const Samples& samples, const Resampled& resampled,
   std::vector<Decision> decisions;
   for (Race& one : races) {
     settle(one);
+    add_alternatives(samples, options, one);
     decisions.push_back(std::move(one.decision));
   }
   return decisions;

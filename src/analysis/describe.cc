@@ -10,16 +10,6 @@ namespace {
 
 constexpr double kTrimmedShare = 0.1;
 
-// FNV-1a, 64 bits: a stream number for a name.
-uint64_t stream_of(const Stratum& stratum, const std::string& arm) {
-  const std::string name =
-      fmt::format("{}\n{}\n{}\n{}\n{}\n{}", phase_name(stratum.phase), stratum.model,
-                  stratum.scenario, stratum.new_tokens, stratum.batch, arm);
-  uint64_t hash = 0xCBF29CE484222325ull;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ull;
-  return hash;
-}
-
 void count(Outcome& outcome, const Group& group) {
   for (const Row* row : group.rows) {
     ++outcome.attempted;
@@ -53,6 +43,16 @@ void describe_cold(const Group& group, Latency& latency) {
 }
 
 }  // namespace
+
+uint64_t stream_of(const Samples& samples, const Group& group) {
+  const Stratum& stratum = samples.strata[group.stratum];
+  const std::string name =
+      fmt::format("{}\n{}\n{}\n{}\n{}\n{}", phase_name(stratum.phase), stratum.model,
+                  stratum.scenario, stratum.new_tokens, stratum.batch, samples.arms[group.arm]);
+  uint64_t hash = 0xCBF29CE484222325ull;  // FNV-1a, 64 bits
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ull;
+  return hash;
+}
 
 std::vector<Outcome> describe_outcomes(const Samples& samples, const AnalysisOptions& options) {
   std::map<std::pair<Phase, size_t>, Outcome> phases;
@@ -98,8 +98,8 @@ std::vector<std::optional<stats::ResampledMean>> resample_groups(const Samples& 
   std::vector<std::optional<stats::ResampledMean>> resampled;
   resampled.reserve(samples.groups.size());
   for (const Group& group : samples.groups) {
-    const uint64_t stream = stream_of(samples.strata[group.stratum], samples.arms[group.arm]);
-    resampled.push_back(stats::resample_mean(group.warm_ms, mean_bootstrap(options), stream, pool));
+    resampled.push_back(stats::resample_mean(group.warm_ms, mean_bootstrap(options),
+                                             stream_of(samples, group), pool));
   }
   return resampled;
 }

@@ -12,11 +12,13 @@ namespace assay {
 std::vector<Outcome> describe_outcomes(const Samples& samples, const AnalysisOptions& options);
 
 // One resampled mean a group, in the groups' order; absent where the group is too small or
-// constant. The random stream is that of stratum and arm by name: another arm in the study changes
-// no other arm's interval.
+// constant. Another arm in the study changes no other arm's interval.
 std::vector<std::optional<stats::ResampledMean>> resample_groups(const Samples& samples,
                                                                  const AnalysisOptions& options,
                                                                  ThreadPool* pool);
+
+// The random stream of a group: of its stratum and arm by name.
+uint64_t stream_of(const Samples& samples, const Group& group);
 
 // In the groups' order.
 std::vector<Latency> describe_latencies(

@@ -22,7 +22,7 @@
 
 namespace assay {
 
-inline constexpr int kFindingsSchemaVersion = 1;
+inline constexpr int kFindingsSchemaVersion = 2;
 
 // The choices that an analysis declares beforehand; findings carry them.
 struct AnalysisOptions {
@@ -133,6 +133,54 @@ struct NotComparable {
   std::vector<std::string> reasons;
 };
 
+// Whether an arm earned the word "compiled" on one stratum, by its rows and its worker's evidence.
+enum class Execution {
+  kEager,      // it never asked for a compiler in this phase
+  kCompiled,   // evidence that it ran compiled, and no timed row ran eager
+  kPartly,     // some timed rows ran eager
+  kFellBack,   // all of them did
+  kLabelOnly,  // its worker says that no compiler was called
+  kUnproven,   // nobody proved anything
+};
+std::string_view execution_name(Execution execution);
+
+// The tail of one arm's warm rows on a stratum, and what compilation has to do with it. "High" is
+// p99, and the largest sample where there are too few rows for that.
+struct Tail {
+  size_t stratum = 0;
+  std::string arm;
+  Execution execution = Execution::kEager;
+  int64_t n = 0;
+  double p50 = 0;
+  double high = 0;
+  bool high_is_max = false;
+  int64_t slow = 0;             // rows above kSlowFactor times the median
+  int64_t slow_recompiled = 0;  // ... that carry a compilation
+  int64_t recompiled = 0;       // rows that carry one
+  int64_t ran_eager = 0;        // rows of a compiled arm in which something fell back to eager
+  std::optional<double> high_without;             // high of the rows that carry none
+  std::optional<double> p50_ratio;                // to the baseline's p50
+  std::optional<stats::Interval> ratio_interval;  // percentile bootstrap
+};
+
+// A sample this many times its group's median is slow. A machine with other work on it doubles a
+// sample now and then; a compilation multiplies it by tens.
+inline constexpr double kSlowFactor = 3;
+
+// An arm that a decision passes over.
+struct LeftOut {
+  std::string arm;
+  std::string reason;
+};
+
+// The arm that is ahead by another figure than the mean.
+struct Alternative {
+  std::string figure;  // p50, p95, p99
+  std::string arm;
+  double ratio = 1;  // to that figure of the arm that the mean chose
+  stats::Interval interval;
+};
+
 // Which arm a stratum's reader should take.
 struct Decision {
   size_t stratum = 0;
@@ -148,7 +196,9 @@ struct Decision {
   std::string runner_up;                          // next lowest mean
   std::optional<double> ratio;                    // arm / runner-up, of means
   std::optional<stats::Interval> ratio_interval;  // percentile bootstrap
-  std::vector<std::string> left_out;              // arms that aren't comparable here
+  std::optional<double> minimum_detectable;  // of that pair, as a share of the runner-up's mean
+  std::vector<Alternative> alternatives;     // where p50 or the tail choose another arm
+  std::vector<LeftOut> left_out;  // arms that aren't comparable, or didn't run as they are labelled
 };
 std::string_view decision_name(Decision::Kind kind);
 
@@ -166,13 +216,21 @@ struct Finding {
   std::map<std::string, std::vector<int64_t>> rows;  // repetitions by cell_id
 };
 
+// Prompt tokens of a stratum's rows.
+struct PromptRange {
+  int64_t shortest = 0;
+  int64_t longest = 0;
+};
+
 struct Findings {
   AnalysisOptions options;
   std::vector<std::pair<std::string, std::string>> identity;  // flattened, in the bundle's order
   StudySummary study;
-  std::vector<Stratum> strata;  // by phase, model, prompt length
+  std::vector<Stratum> strata;       // by phase, model, prompt length
+  std::vector<PromptRange> prompts;  // of each stratum
   std::vector<Outcome> outcomes;
   std::vector<Latency> latencies;
+  std::vector<Tail> tails;  // of strata where some arm asked for a compiler: all arms side by side
   std::vector<Contrast> contrasts;
   std::vector<Contrast> combined;
   std::vector<NotComparable> not_comparable;

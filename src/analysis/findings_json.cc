@@ -151,7 +151,34 @@ Json finding_json(const Findings& f, const Finding& finding) {
   return json;
 }
 
+Json tail_json(const Findings& f, const Tail& t) {
+  Json json = place_json(f, std::nullopt, t.stratum);
+  json.update({{"arm", t.arm},
+               {"execution", execution_name(t.execution)},
+               {"n", t.n},
+               {"p50_ms", t.p50},
+               {"high_ms", t.high},
+               {"high_is", t.high_is_max ? "max" : "p99"},
+               {"slow", t.slow},
+               {"slow_recompiled", t.slow_recompiled},
+               {"recompiled", t.recompiled},
+               {"ran_eager", t.ran_eager},
+               {"high_without_recompiled_ms", optional(t.high_without)},
+               {"p50_ratio", optional(t.p50_ratio)},
+               {"p50_ratio_interval", interval_json(t.ratio_interval)}});
+  return json;
+}
+
 Json decision_json(const Findings& f, const Decision& d) {
+  Json left_out = Json::array();
+  for (const LeftOut& l : d.left_out) left_out.push_back({{"arm", l.arm}, {"reason", l.reason}});
+  Json alternatives = Json::array();
+  for (const Alternative& a : d.alternatives) {
+    alternatives.push_back({{"by", a.figure},
+                            {"arm", a.arm},
+                            {"ratio", a.ratio},
+                            {"ratio_interval", interval_json(a.interval)}});
+  }
   Json json = place_json(f, std::nullopt, d.stratum);
   json.update({{"decision", decision_name(d.kind)},
                {"arm", d.arm.empty() ? Json(nullptr) : Json(d.arm)},
@@ -159,7 +186,9 @@ Json decision_json(const Findings& f, const Decision& d) {
                {"runner_up", d.runner_up.empty() ? Json(nullptr) : Json(d.runner_up)},
                {"ratio", optional(d.ratio)},
                {"ratio_interval", interval_json(d.ratio_interval)},
-               {"left_out", d.left_out}});
+               {"minimum_detectable_share", optional(d.minimum_detectable)},
+               {"alternatives", std::move(alternatives)},
+               {"left_out", std::move(left_out)}});
   return json;
 }
 
@@ -184,6 +213,12 @@ std::string_view decision_name(Decision::Kind kind) {
   return kNames[static_cast<size_t>(kind)];
 }
 
+std::string_view execution_name(Execution execution) {
+  constexpr std::array<std::string_view, 6> kNames = {"eager",     "compiled",   "partly eager",
+                                                      "fell back", "label-only", "unproven"};
+  return kNames[static_cast<size_t>(execution)];
+}
+
 Json findings_to_json(const Findings& f) {
   Json identity = Json::object();
   for (const auto& [key, value] : f.identity) identity[key] = value;
@@ -193,6 +228,7 @@ Json findings_to_json(const Findings& f) {
           {"options", options_json(f.options)},
           {"outcomes", list(f, f.outcomes, outcome_json)},
           {"latencies", list(f, f.latencies, latency_json)},
+          {"tails", list(f, f.tails, tail_json)},
           {"contrasts", list(f, f.contrasts, contrast_json)},
           {"combined", list(f, f.combined, contrast_json)},
           {"not_comparable", list(f, f.not_comparable, not_comparable_json)},

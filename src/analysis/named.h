@@ -47,6 +47,12 @@ void find_confounds(const Samples& samples, std::vector<Finding>& findings);
 void find_context(const Bundle& bundle, const StudySummary& study, const Samples& samples,
                   std::vector<Finding>& findings);
 
+// "recompile_limit": from which row on an arm ran eager because its specialisations were used up.
+// "fallback": rows of a compiled arm that ran eager, and why. "label_only", "unproven_compiler": an
+// arm that says it is compiled and has nothing to show for it. "stable_compile": compiled before
+// the timed rows and never again.
+void find_compilation(const Samples& samples, std::vector<Finding>& findings);
+
 // A finding about a group, without text.
 Finding about(std::string kind, Severity severity, const Samples& samples, const Group& group);
 

@@ -12,7 +12,7 @@ namespace {
 
 struct StratumOrder {
   size_t model = 0;  // by first appearance: the study's own order
-  int64_t prompt_tokens = 0;
+  PromptRange prompts;
   std::map<size_t, Group> by_arm;
 };
 
@@ -62,6 +62,18 @@ Status read_parity(const Bundle& bundle, Group& group) {
   return {};
 }
 
+// Evidence is by cell, too.
+void read_compilation(const Bundle& bundle, Group& group) {
+  const Row& any = *group.rows.front();
+  if (any.compile_mode.empty() || any.compile_mode == "eager") return;
+  group.wants_compiler = true;
+  const auto found = bundle.evidence.find(any.cell_id);
+  if (found == bundle.evidence.end()) return;
+  group.evidence = read_evidence(found->second);
+  // A frame that a split arm leaves eager.
+  if (group.evidence->real == CompilerReal::kNotApplicable) group.wants_compiler = false;
+}
+
 void finish(Group& group) {
   std::ranges::stable_sort(group.rows, {}, &Row::order_index);
   std::ranges::stable_sort(group.timed, {}, &Row::order_index);
@@ -74,6 +86,28 @@ void finish(Group& group) {
 
 int64_t Group::failed() const {
   return std::ranges::count_if(rows, [](const Row* r) { return r->status != RowStatus::kOk; });
+}
+
+Execution Group::execution() const {
+  if (!wants_compiler) return Execution::kEager;
+  const auto real = evidence ? evidence->real : CompilerReal::kUnproven;
+  if (real == CompilerReal::kLabelOnly) return Execution::kLabelOnly;
+  const auto eager = static_cast<size_t>(
+      std::ranges::count_if(warm, [](const Row* row) { return ran_eager(*row); }));
+  if (eager > 0) return eager == warm.size() ? Execution::kFellBack : Execution::kPartly;
+  if (real == CompilerReal::kYes) return Execution::kCompiled;
+  if (real != CompilerReal::kFallback) return Execution::kUnproven;
+  const bool counted =
+      std::ranges::all_of(warm, [](const Row* row) { return row->fallbacks_delta.has_value(); });
+  return counted ? Execution::kPartly : Execution::kFellBack;
+}
+
+bool carries_compilation(const Row& row) {
+  return row.recompiles_delta.value_or(0) > 0 || row.unique_graphs_delta.value_or(0) > 0;
+}
+
+bool ran_eager(const Row& row) {
+  return row.fallbacks_delta.value_or(0) > 0;
 }
 
 const Group* Samples::find(size_t stratum, size_t arm) const {
@@ -90,14 +124,19 @@ Result<Samples> group_rows(const Bundle& bundle, std::vector<std::string> arms) 
   std::vector<std::string> models;
   const Row* last = nullptr;
   Group* group = nullptr;
+  PromptRange* prompts = nullptr;
   for (const Row& row : bundle.rows) {
     if (last == nullptr || !same_group(*last, row)) {
       const auto [at, fresh] = found.try_emplace(stratum_of(row));
       StratumOrder& order = at->second;
-      if (fresh) order = {index_of(models, row.model), row.prompt_tokens, {}};
-      order.prompt_tokens = std::min(order.prompt_tokens, row.prompt_tokens);
+      if (fresh) {
+        order = {index_of(models, row.model), {row.prompt_tokens, row.prompt_tokens}, {}};
+      }
+      prompts = &order.prompts;
       group = &order.by_arm[index_of(samples.arms, row.arm)];
     }
+    prompts->shortest = std::min(prompts->shortest, row.prompt_tokens);
+    prompts->longest = std::max(prompts->longest, row.prompt_tokens);
     add_to(*group, row);
     last = &row;
   }
@@ -106,7 +145,7 @@ Result<Samples> group_rows(const Bundle& bundle, std::vector<std::string> arms) 
                                                       std::make_move_iterator(found.end()));
   std::ranges::stable_sort(order, {}, [](const auto& entry) {
     const auto& [stratum, of] = entry;
-    return std::tuple(stratum.phase, of.model, of.prompt_tokens, stratum.scenario,
+    return std::tuple(stratum.phase, of.model, of.prompts.shortest, stratum.scenario,
                       stratum.new_tokens, stratum.batch);
   });
   for (auto& [stratum, of] : order) {
@@ -116,9 +155,11 @@ Result<Samples> group_rows(const Bundle& bundle, std::vector<std::string> arms) 
       members.arm = arm;
       finish(members);
       ASSAY_CHECK(read_parity(bundle, members));
+      read_compilation(bundle, members);
       samples.groups.push_back(std::move(members));
     }
     samples.strata.push_back(stratum);
+    samples.prompts.push_back(of.prompts);
   }
   samples.first_group.push_back(samples.groups.size());
   return samples;

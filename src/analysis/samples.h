@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/evidence.h"
 #include "analysis/findings.h"
 #include "artifact/bundle.h"
 
@@ -21,13 +22,21 @@ struct Group {
   std::vector<double> sorted_ms;  // the same, ascending
   bool parity_failed = false;
   bool parity_checked = false;
+  bool wants_compiler = false;              // its mode asks for one, and so do its phase's frames
+  std::optional<CompileEvidence> evidence;  // of its cell, where it wants a compiler
   int64_t failed() const;
+  Execution execution() const;
 };
 
+// Whether something was compiled during the repetition, or fell back to eager.
+bool carries_compilation(const Row& row);
+bool ran_eager(const Row& row);
+
 struct Samples {
-  std::vector<Stratum> strata;    // by phase, model as it first appears, prompt length
-  std::vector<std::string> arms;  // baseline first, then as the study names them
-  std::vector<Group> groups;      // by stratum, then arm; only those with rows
+  std::vector<Stratum> strata;       // by phase, model as it first appears, prompt length
+  std::vector<PromptRange> prompts;  // of each stratum
+  std::vector<std::string> arms;     // baseline first, then as the study names them
+  std::vector<Group> groups;         // by stratum, then arm; only those with rows
   // First group of each stratum; strata.size() + 1 entries.
   std::vector<size_t> first_group;
 

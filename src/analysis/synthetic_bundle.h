@@ -64,6 +64,50 @@ class SyntheticBundle {
     return id;
   }
 
+  // As add(), of an arm that asked for a compiler, has evidence that it got one, and counts:
+  // nothing compiled so far.
+  std::string add_compiled(const SyntheticCell& cell, const std::string& dynamic) {
+    const std::string id = add(cell);
+    for (Row& row : bundle_.rows) {
+      if (row.cell_id != id) continue;
+      row.compile_mode = "compiled";
+      row.dynamic = dynamic;
+      row.unique_graphs_delta = row.recompiles_delta = row.fallbacks_delta = 0;
+    }
+    bundle_.evidence[id] = {{"compiler_real", "yes"},
+                            {"reported",
+                             {{"reasons", Json::array()},
+                              {"fallback_error", nullptr},
+                              {"counters", Json::object()},
+                              {"recompiles", Json::array()}}}};
+    return id;
+  }
+
+  // The repetition specialises for its length, and takes so long; 0: as long as it took. The first
+  // one of a cell is no recompile.
+  void compile(const std::string& cell_id, int64_t repetition, double ms) {
+    Row& compiled = row(cell_id, repetition);
+    Json& counters = reported(cell_id)["counters"];
+    const int64_t graphs = counters.value("unique_graphs", int64_t{0});
+    counters["unique_graphs"] = graphs + 1;
+    compiled.unique_graphs_delta = 1;
+    if (ms > 0) compiled.latency_ms = ms;
+    if (graphs == 0) return;
+    compiled.recompiles_delta = 1;
+    reported(cell_id)["recompiles"].push_back({{"guard", "q_len"},
+                                               {"expected", compiled.padded_tokens - 8},
+                                               {"found", compiled.padded_tokens},
+                                               {"seconds", 0.4}});
+  }
+
+  void set_length(const std::string& cell_id, int64_t repetition, int64_t tokens) {
+    row(cell_id, repetition).prompt_tokens = tokens;
+    row(cell_id, repetition).padded_tokens = tokens;
+  }
+
+  Json& evidence(const std::string& cell_id) { return bundle_.evidence.at(cell_id); }
+  Json& reported(const std::string& cell_id) { return evidence(cell_id)["reported"]; }
+
   // The row to put a defect into.
   Row& row(const std::string& cell_id, int64_t repetition) {
     return *std::ranges::find_if(bundle_.rows, [&](const Row& row) {

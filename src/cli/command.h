@@ -28,6 +28,7 @@ std::shared_ptr<OutputFormat> add_output_format(CLI::App& command,
 // Every add_*_command declares a subcommand of `app` that sets selected.body when chosen.
 // One file a command: model_command.cc, run_command.cc, ...
 void add_analyze_command(CLI::App& app, Selected& selected);
+void add_cache_command(CLI::App& app, Selected& selected);
 void add_doctor_command(CLI::App& app, Selected& selected);
 void add_generate_command(CLI::App& app, Selected& selected);
 void add_init_command(CLI::App& app, Selected& selected);

@@ -3,10 +3,11 @@
 #include <string>
 #include <vector>
 
-#include "base/subprocess.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "cli/command.h"
+#include "engine/codegen/compiler.h"
+#include "engine/codegen/kernel_cache.h"
 #include "engine/device/bandwidth.h"
 #include "engine/device/simd_target.h"
 #include "identity/checkup.h"
@@ -34,17 +35,30 @@ Check bandwidth_check() {
           fmt::format("{} GB/s with {} threads", format_significant(*gb_per_s, 3), pool.size())};
 }
 
-// Compiled arms will need one; the eager engine never does.
+// What compiled arms would use; the eager engine needs none.
 Check compiler_check() {
-  constexpr double kTimeoutS = 10;
-  for (const char* name : {"c++", "g++", "clang++"}) {
-    const auto answer = run_command(system_spawner(), {name, "--version"}, kTimeoutS);
-    if (!answer || !answer->end.ok()) continue;
-    const std::string version = answer->out.substr(0, answer->out.find('\n'));
-    return {"cxx_compiler", CheckStatus::kOk, excerpt(version)};
+  const auto compiler = engine::CpuCompiler::find();
+  if (!compiler) {
+    return {"cxx_compiler", CheckStatus::kMissing,
+            compiler.error().message + "; compiled arms would fall back to eager",
+            "install g++ or clang++, or name one in ASSAY_CXX"};
   }
-  return {"cxx_compiler", CheckStatus::kMissing,
-          "neither c++, g++ nor clang++ in PATH; eager arms don't need one", "install g++"};
+  return {"cxx_compiler", CheckStatus::kOk,
+          fmt::format("{}: {}; compiled arms use it, -march=native being {}",
+                      compiler->command.string(), excerpt(compiler->version),
+                      excerpt(compiler->processor))};
+}
+
+Check kernel_cache_check() {
+  const auto cache = engine::KernelCache::open(engine::KernelCache::default_folder());
+  const auto entries = cache ? cache->entries() : std::unexpected(cache.error());
+  if (!entries) {
+    return {"kernel_cache", CheckStatus::kLimited,
+            entries.error().message + "; every process would compile its own kernels",
+            "name a private folder in ASSAY_KERNEL_CACHE"};
+  }
+  return {"kernel_cache", CheckStatus::kOk,
+          fmt::format("{}: {} kernels", cache->folder().string(), entries->size())};
 }
 
 Result<double> free_bytes_here() {
@@ -65,6 +79,7 @@ std::vector<Check> all_checks() {
   std::ranges::move(machine_checks(host, build_info()), std::back_inserter(checks));
   std::ranges::move(sensor_checks(files, host, sample), std::back_inserter(checks));
   checks.push_back(compiler_check());
+  checks.push_back(kernel_cache_check());
   checks.push_back(disk_check(free_bytes_here()));
   return checks;
 }

@@ -32,11 +32,11 @@ Table combined_table(const Findings& findings, Phase phase) {
               {}};
   for (const Contrast& c : findings.combined) {
     if (c.phase != phase) continue;
-    table.rows.push_back({TableCell::of(c.arm), TableCell::of(c.strata), TableCell::of(c.ratio),
-                          interval_cell(c.ratio_interval), p_holm_cell(c.p_holm),
-                          p_holm_cell(c.tost_p_holm), percent_cell(c.minimum_detectable),
-                          TableCell::of(std::string(verdict_name(c.verdict))),
-                          TableCell::of(verdict_counts(c))});
+    table.rows.push_back(
+        {TableCell::of(arm_label(findings, c.arm, phase)), TableCell::of(c.strata),
+         TableCell::of(c.ratio), interval_cell(c.ratio_interval), p_holm_cell(c.p_holm),
+         p_holm_cell(c.tost_p_holm), percent_cell(c.minimum_detectable),
+         TableCell::of(std::string(verdict_name(c.verdict))), TableCell::of(verdict_counts(c))});
   }
   return table;
 }
@@ -58,7 +58,8 @@ Table stratum_table(const Findings& findings, Phase phase) {
   for (const Contrast& c : findings.contrasts) {
     if (c.phase != phase) continue;
     table.rows.push_back(
-        {TableCell::of(stratum_label(findings, *c.stratum)), TableCell::of(c.arm),
+        {TableCell::of(stratum_label(findings, *c.stratum)),
+         TableCell::of(arm_label(findings, c.arm, *c.stratum)),
          TableCell::of(fmt::format("{}/{}", c.n_arm, c.n_baseline)), TableCell::of(c.ratio),
          interval_cell(c.ratio_interval), p_holm_cell(c.p_holm), p_holm_cell(c.tost_p_holm),
          TableCell::of(c.hedges_g, 3), c.rank ? TableCell::of(c.rank->a, 3) : TableCell::absent(),
@@ -86,10 +87,10 @@ Table effect_table(const Findings& findings, Phase phase) {
               {}};
   for (const Contrast& c : findings.contrasts) {
     if (c.phase != phase) continue;
-    std::vector<TableCell> row = {TableCell::of(stratum_label(findings, *c.stratum)),
-                                  TableCell::of(c.arm), TableCell::of(c.difference_ms),
-                                  interval_cell(c.difference_interval_ms),
-                                  TableCell::of(c.median_ratio)};
+    std::vector<TableCell> row = {
+        TableCell::of(stratum_label(findings, *c.stratum)),
+        TableCell::of(arm_label(findings, c.arm, *c.stratum)), TableCell::of(c.difference_ms),
+        interval_cell(c.difference_interval_ms), TableCell::of(c.median_ratio)};
     const auto absent = TableCell::absent();
     row.push_back(c.test ? TableCell::of(c.test->statistic) : absent);
     row.push_back(c.test ? TableCell::of(c.test->df) : absent);
@@ -111,7 +112,8 @@ Table not_comparable_table(const Findings& findings, Phase phase) {
   for (const NotComparable& entry : findings.not_comparable) {
     if (findings.strata[entry.stratum].phase != phase) continue;
     table.rows.push_back({TableCell::of(stratum_label(findings, entry.stratum)),
-                          TableCell::of(entry.arm), TableCell::of(join(entry.reasons, "; "))});
+                          TableCell::of(arm_label(findings, entry.arm, entry.stratum)),
+                          TableCell::of(join(entry.reasons, "; "))});
   }
   return table;
 }

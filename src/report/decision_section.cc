@@ -1,57 +1,233 @@
-// What a reader should take from it: the best arm on each stratum, or that there is no difference.
+// What a reader should take from it: which arm for which phase and prompt lengths, or that there is
+// no difference, or that the rows can't tell.
+#include <algorithm>
+
 #include "base/text.h"
 #include "report/sections.h"
 
 namespace assay {
 namespace {
 
-std::string reading(const Decision& d) {
-  std::vector<std::string> together = {d.arm};
-  together.insert(together.end(), d.tied.begin(), d.tied.end());
-  switch (d.kind) {
+// Neighbouring strata, by prompt length, with one answer.
+struct Answer {
+  std::vector<const Decision*> parts;  // not empty
+};
+
+// Ratios of several strata: the hull of the values and of their intervals.
+struct RatioRange {
+  std::optional<stats::Interval> values;
+  std::optional<stats::Interval> intervals;
+
+  void add(std::optional<double> ratio, const std::optional<stats::Interval>& interval) {
+    if (!ratio || !interval) return;
+    widen(values, {*ratio, *ratio});
+    widen(intervals, *interval);
+  }
+  // "0.62 [0.60, 0.65]", "0.62 to 0.71 [0.60, 0.73]".
+  std::string text() const {
+    const auto number = [](double value) { return format_significant(value, 3); };
+    std::string out = number(values->low);
+    if (number(values->high) != out) out += " to " + number(values->high);
+    return fmt::format("{} [{}, {}]", out, number(intervals->low), number(intervals->high));
+  }
+
+ private:
+  static void widen(std::optional<stats::Interval>& to, const stats::Interval& by) {
+    if (!to) to = by;
+    to = {std::min(to->low, by.low), std::max(to->high, by.high)};
+  }
+};
+
+bool same_alternatives(const Decision& a, const Decision& b) {
+  return std::ranges::equal(a.alternatives, b.alternatives, [](const auto& x, const auto& y) {
+    return x.figure == y.figure && x.arm == y.arm;
+  });
+}
+
+bool same_answer(const Findings& findings, const Decision& a, const Decision& b) {
+  const Stratum& x = findings.strata[a.stratum];
+  const Stratum& y = findings.strata[b.stratum];
+  const auto sorted = [](std::vector<std::string> names) {
+    std::ranges::sort(names);
+    return names;
+  };
+  // Equivalent arms are one answer whichever of them has the lowest mean.
+  const auto together = [&](const Decision& d) {
+    std::vector<std::string> names = d.tied;
+    names.push_back(d.arm);
+    return sorted(std::move(names));
+  };
+  return x.phase == y.phase && x.model == y.model && x.new_tokens == y.new_tokens &&
+         x.batch == y.batch && a.kind == b.kind && together(a) == together(b) &&
+         same_alternatives(a, b);
+}
+
+std::vector<Answer> answers(const Findings& findings) {
+  std::vector<Answer> all;
+  for (const Decision& decision : findings.decisions) {
+    const auto same = std::ranges::find_if(all, [&](const Answer& answer) {
+      return answer.parts.back()->stratum + 1 == decision.stratum &&
+             same_answer(findings, *answer.parts.back(), decision);
+    });
+    if (same != all.end()) {
+      same->parts.push_back(&decision);
+    } else {
+      all.push_back({{&decision}});
+    }
+  }
+  return all;
+}
+
+// "kv_decode of llama, 64 new tokens, 10 to 80 prompt tokens": what tells it from other answers.
+std::string place(const Findings& findings, const Answer& answer) {
+  const size_t first = answer.parts.front()->stratum;
+  const Stratum& stratum = findings.strata[first];
+  std::string text(phase_name(stratum.phase));
+  const std::string shared = condition_label(findings, first);
+  if (!shared.empty()) text += " of " + shared;
+  int64_t shortest = findings.prompts[first].shortest;
+  int64_t longest = findings.prompts[first].longest;
+  for (const Decision* part : answer.parts) {
+    shortest = std::min(shortest, findings.prompts[part->stratum].shortest);
+    longest = std::max(longest, findings.prompts[part->stratum].longest);
+  }
+  const std::string tokens =
+      shortest == longest ? std::to_string(shortest) : fmt::format("{} to {}", shortest, longest);
+  return fmt::format("{}, {} prompt tokens", text, tokens);
+}
+
+const Contrast* against_baseline(const Findings& findings, const Decision& decision) {
+  for (const Contrast& contrast : findings.contrasts) {
+    if (contrast.stratum == decision.stratum && contrast.arm == decision.arm) return &contrast;
+  }
+  return nullptr;
+}
+
+// "use A: takes 0.62 [0.60, 0.65] of eager's time, 0.95 [...] of B's".
+std::string best_text(const Findings& findings, const Answer& answer) {
+  const std::string& baseline = findings.study.baseline;
+  RatioRange to_baseline;
+  std::map<std::string, RatioRange> to_next;
+  for (const Decision* part : answer.parts) {
+    if (const Contrast* contrast = against_baseline(findings, *part)) {
+      to_baseline.add(contrast->ratio, contrast->ratio_interval);
+    }
+    if (part->runner_up != baseline)
+      to_next[part->runner_up].add(part->ratio, part->ratio_interval);
+  }
+  std::vector<std::string> ratios;
+  if (to_baseline.values) {
+    ratios.push_back(fmt::format("{} of {}'s time", to_baseline.text(), baseline));
+  }
+  for (const auto& [arm, range] : to_next) {
+    if (range.values) ratios.push_back(fmt::format("{} of {}'s", range.text(), arm));
+  }
+  return fmt::format("use {}: {}", answer.parts.front()->arm, join(ratios, ", "));
+}
+
+std::vector<std::string> together(const Decision& decision) {
+  std::vector<std::string> arms = {decision.arm};
+  arms.insert(arms.end(), decision.tied.begin(), decision.tied.end());
+  return arms;
+}
+
+// Why it can't be told: the ratio, and the differences that these rows would have shown.
+std::string undecided_text(const Answer& answer) {
+  const Decision& first = *answer.parts.front();
+  RatioRange range;
+  double detectable = 0;
+  for (const Decision* part : answer.parts) {
+    range.add(part->ratio, part->ratio_interval);
+    detectable = std::max(detectable, part->minimum_detectable.value_or(0));
+  }
+  std::string text = "can't be told: " + join(together(first), " or ");
+  if (range.values) text += fmt::format("; {}/{} {}", first.arm, first.runner_up, range.text());
+  if (detectable > 0) {
+    text +=
+        fmt::format("; with so many rows a difference shows from {:.1f} % on", detectable * 100);
+  }
+  return text;
+}
+
+std::string left_out_text(const Decision& decision) {
+  std::vector<std::string> parts;
+  for (const LeftOut& left : decision.left_out) {
+    parts.push_back(fmt::format("{}: {}", left.arm, left.reason));
+  }
+  return parts.empty() ? "" : fmt::format(" ({})", join(parts, "; "));
+}
+
+std::string reading(const Findings& findings, const Answer& answer) {
+  const Decision& first = *answer.parts.front();
+  switch (first.kind) {
     case Decision::Kind::kBest:
-      return d.arm + " is fastest";
+      return best_text(findings, answer);
     case Decision::Kind::kNoDifference:
-      return "no difference: " + join(together, ", ");
+      return fmt::format("no difference: {} are equivalent within {:.0f} %",
+                         join(together(first), ", "), findings.options.margin * 100);
     case Decision::Kind::kUndecided:
-      return "undecided: " + join(together, ", ");
+      return undecided_text(answer);
     case Decision::Kind::kOnlyOne:
-      return "no comparison: only " + d.arm;
+      return fmt::format("no comparison: only {} qualifies{}", first.arm, left_out_text(first));
     case Decision::Kind::kNone:
       break;
   }
-  return "no comparison: no arm qualifies";
+  return "no comparison: no arm qualifies" + left_out_text(first);
+}
+
+// "; by p50 instead A (0.7 [0.6, 0.8] of C's), by p99 B (...)".
+std::string alternatives_text(const Answer& answer) {
+  const Decision& first = *answer.parts.front();
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < first.alternatives.size(); ++i) {
+    RatioRange range;
+    for (const Decision* part : answer.parts) {
+      range.add(part->alternatives[i].ratio, part->alternatives[i].interval);
+    }
+    parts.push_back(fmt::format("by {} {} ({} of {}'s)", first.alternatives[i].figure,
+                                first.alternatives[i].arm, range.text(), first.arm));
+  }
+  return parts.empty() ? "" : "; but " + join(parts, ", ");
+}
+
+// The arms that a phase's answers pass over although others were compared, with their reasons.
+std::string left_out_line(const Findings& findings, Phase phase) {
+  std::map<std::string, std::vector<std::string>> reasons;
+  for (const Decision& decision : findings.decisions) {
+    if (findings.strata[decision.stratum].phase != phase) continue;
+    if (decision.kind == Decision::Kind::kOnlyOne || decision.kind == Decision::Kind::kNone)
+      continue;
+    for (const LeftOut& left : decision.left_out) {
+      auto& of_arm = reasons[left.arm];
+      if (std::ranges::find(of_arm, left.reason) == of_arm.end()) of_arm.push_back(left.reason);
+    }
+  }
+  std::vector<std::string> parts;
+  for (const auto& [arm, of_arm] : reasons) {
+    parts.push_back(fmt::format("{} ({})", arm, join(of_arm, "; ")));
+  }
+  if (parts.empty()) return "";
+  return fmt::format("Not in question for {}: {}.", phase_name(phase), join(parts, ", "));
 }
 
 }  // namespace
 
 ReportSection decision_section(const Findings& findings) {
   ReportSection section{"Decision", {}, {}};
-  section.lines.push_back(fmt::format(
-      "The arm with the lowest mean against every other comparable arm of the stratum, as the "
-      "contrasts are tested (Holm over a phase, alpha {}); \"no difference\": equivalent within "
-      "{:.0f} %.",
-      findings.options.alpha, findings.options.margin * 100));
-  Table table{"",
-              {{"phase", Align::kLeft},
-               {"stratum", Align::kLeft},
-               {"decision", Align::kLeft},
-               {"ratio of", Align::kLeft},
-               {"ratio"},
-               {"95% interval"},
-               {"left out", Align::kLeft}},
-              {}};
-  const auto text = [](const std::string& value) {
-    return value.empty() ? TableCell::absent() : TableCell::of(value);
-  };
-  for (const Decision& d : findings.decisions) {
-    table.rows.push_back(
-        {TableCell::of(std::string(phase_name(findings.strata[d.stratum].phase))),
-         TableCell::of(stratum_label(findings, d.stratum)), TableCell::of(reading(d)),
-         text(d.runner_up.empty() ? "" : d.arm + "/" + d.runner_up), TableCell::of(d.ratio),
-         interval_cell(d.ratio_interval), text(join(d.left_out, ", "))});
+  for (const Answer& answer : answers(findings)) {
+    section.lines.push_back(fmt::format("- {}: {}{}.", place(findings, answer),
+                                        reading(findings, answer), alternatives_text(answer)));
   }
-  section.tables.push_back(std::move(table));
+  for (const Phase phase : kPhases) {
+    const std::string line = left_out_line(findings, phase);
+    if (!line.empty()) section.lines.push_back(line);
+  }
+  section.lines.push_back(fmt::format(
+      "(By the mean, the lowest against every other arm that qualifies, Holm over a phase, alpha "
+      "{}; "
+      "95 % intervals, over several prompt lengths their hull; p50 and tails are mentioned where "
+      "they choose another arm.)",
+      findings.options.alpha));
   return section;
 }
 

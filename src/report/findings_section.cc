@@ -70,8 +70,8 @@ std::vector<std::string> summary_lines(const Findings& findings) {
     std::string line = fmt::format("{}: {}{}", severity_name(worst->severity), worst->kind,
                                    place(findings, *worst, count == 1));
     if (count > 1) {
-      line +=
-          fmt::format(" on {} strata, worst {}", count, stratum_label(findings, *worst->stratum));
+      line += fmt::format(" on {} strata, {} {}", count, worst->size > 0 ? "worst" : "such as",
+                          stratum_label(findings, *worst->stratum));
     }
     lines.push_back(fmt::format("{}: {}", line, worst->text));
   }

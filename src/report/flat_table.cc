@@ -34,14 +34,39 @@ void add_contrast(const Contrast* c, std::vector<TableCell>& row) {
 
 std::vector<Column> columns() {
   std::vector<Column> all;
-  for (const char* name : {"phase",         "model",       "scenario",       "new_tokens",
-                           "batch",         "arm",         "attempted",      "lost",
-                           "parity_failed", "n",           "mean_ms",        "mean_low_ms",
-                           "mean_high_ms",  "median_ms",   "sd_ms",          "min_ms",
-                           "p90_ms",        "p95_ms",      "p99_ms",         "max_ms",
-                           "tokens_per_s",  "cold_n",      "cold_median_ms", "baseline",
-                           "ratio",         "ratio_low",   "ratio_high",     "difference_ms",
-                           "p_holm",        "tost_p_holm", "hedges_g",       "vargha_delaney_a",
+  for (const char* name : {"phase",
+                           "model",
+                           "scenario",
+                           "new_tokens",
+                           "batch",
+                           "arm",
+                           "attempted",
+                           "lost",
+                           "parity_failed",
+                           "execution",
+                           "n",
+                           "mean_ms",
+                           "mean_low_ms",
+                           "mean_high_ms",
+                           "median_ms",
+                           "sd_ms",
+                           "min_ms",
+                           "p90_ms",
+                           "p95_ms",
+                           "p99_ms",
+                           "max_ms",
+                           "tokens_per_s",
+                           "cold_n",
+                           "cold_median_ms",
+                           "baseline",
+                           "ratio",
+                           "ratio_low",
+                           "ratio_high",
+                           "difference_ms",
+                           "p_holm",
+                           "tost_p_holm",
+                           "hedges_g",
+                           "vargha_delaney_a",
                            "verdict"}) {
     all.push_back({name});
   }
@@ -57,11 +82,14 @@ Table flat_table(const Findings& findings) {
   for (const Outcome& o : findings.outcomes) {
     if (o.stratum) outcomes[{*o.stratum, o.arm}] = &o;
   }
+  std::map<Key, std::string_view> executions;
+  for (const Tail& t : findings.tails) executions[{t.stratum, t.arm}] = execution_name(t.execution);
   Table table{"", columns(), {}};
   for (const Latency& l : findings.latencies) {
     const Stratum& s = findings.strata[l.stratum];
     const Key key{l.stratum, l.arm};
     const Outcome& outcome = *outcomes.at(key);
+    const auto execution = executions.find(key);
     std::vector<TableCell> row = {TableCell::of(std::string(phase_name(s.phase))),
                                   TableCell::of(s.model),
                                   TableCell::of(s.scenario),
@@ -71,6 +99,9 @@ Table flat_table(const Findings& findings) {
                                   TableCell::of(outcome.attempted),
                                   TableCell::of(outcome.failed),
                                   {l.parity_failed, ""},
+                                  execution == executions.end()
+                                      ? TableCell::absent()
+                                      : TableCell::of(std::string(execution->second)),
                                   TableCell::of(l.n)};
     for (const auto& value : {l.mean, low(l.mean_interval), high(l.mean_interval), l.median, l.sd,
                               l.min, l.p90, l.p95, l.p99, l.max, l.tokens_per_s}) {

@@ -16,16 +16,57 @@ bool is_shared(const Findings& findings, const Stratum& of, const Member& member
   });
 }
 
+std::string sizes_label(const Findings& findings, const Stratum& of) {
+  std::string label;
+  if (!is_shared(findings, of, &Stratum::new_tokens)) label += fmt::format(" n{}", of.new_tokens);
+  if (!is_shared(findings, of, &Stratum::batch)) label += fmt::format(" b{}", of.batch);
+  return label;
+}
+
+bool as_labelled(Execution execution) {
+  return execution == Execution::kEager || execution == Execution::kCompiled;
+}
+
 }  // namespace
 
 std::string stratum_label(const Findings& findings, size_t stratum) {
   const Stratum& of = findings.strata[stratum];
   std::string label;
   if (!is_shared(findings, of, &Stratum::model)) label += of.model + " ";
-  label += of.scenario;
-  if (!is_shared(findings, of, &Stratum::new_tokens)) label += fmt::format(" n{}", of.new_tokens);
-  if (!is_shared(findings, of, &Stratum::batch)) label += fmt::format(" b{}", of.batch);
-  return label;
+  return label + of.scenario + sizes_label(findings, of);
+}
+
+std::string condition_label(const Findings& findings, size_t stratum) {
+  const Stratum& of = findings.strata[stratum];
+  std::string label = is_shared(findings, of, &Stratum::model) ? "" : of.model;
+  label += sizes_label(findings, of);
+  return label.starts_with(' ') ? label.substr(1) : label;
+}
+
+std::string arm_label(const Findings& findings, const std::string& arm, size_t stratum) {
+  std::vector<std::string> remarks;
+  for (const Latency& latency : findings.latencies) {
+    if (latency.stratum == stratum && latency.arm == arm && latency.parity_failed) {
+      remarks.emplace_back("parity failed");
+    }
+  }
+  for (const Tail& tail : findings.tails) {
+    if (tail.stratum == stratum && tail.arm == arm && !as_labelled(tail.execution)) {
+      remarks.emplace_back(execution_name(tail.execution));
+    }
+  }
+  return remarks.empty() ? arm : fmt::format("{} ({})", arm, join(remarks, ", "));
+}
+
+std::string arm_label(const Findings& findings, const std::string& arm, Phase phase) {
+  std::vector<std::string> remarks;
+  for (const Tail& tail : findings.tails) {
+    if (findings.strata[tail.stratum].phase != phase || tail.arm != arm) continue;
+    const std::string name(execution_name(tail.execution));
+    if (as_labelled(tail.execution) || std::ranges::find(remarks, name) != remarks.end()) continue;
+    remarks.push_back(name);
+  }
+  return remarks.empty() ? arm : fmt::format("{} ({})", arm, join(remarks, ", "));
 }
 
 std::string shared_label(const Findings& findings, Phase phase) {

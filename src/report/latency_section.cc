@@ -5,10 +5,6 @@
 namespace assay {
 namespace {
 
-std::string arm_label(const Latency& latency) {
-  return latency.parity_failed ? latency.arm + " (parity failed)" : latency.arm;
-}
-
 Table warm_table() {
   return {"",
           {{"stratum", Align::kLeft},
@@ -28,7 +24,7 @@ Table warm_table() {
 
 std::vector<TableCell> warm_row(const Findings& findings, const Latency& l) {
   return {TableCell::of(stratum_label(findings, l.stratum)),
-          TableCell::of(arm_label(l)),
+          TableCell::of(arm_label(findings, l.arm, l.stratum)),
           TableCell::of(l.n),
           TableCell::of(l.mean),
           interval_cell(l.mean_interval),
@@ -59,7 +55,7 @@ std::vector<TableCell> cold_row(const Findings& findings, const Latency& l) {
   std::optional<double> ratio;
   if (l.cold_median && l.median) ratio = *l.cold_median / *l.median;
   return {TableCell::of(stratum_label(findings, l.stratum)),
-          TableCell::of(arm_label(l)),
+          TableCell::of(arm_label(findings, l.arm, l.stratum)),
           TableCell::of(l.cold_n),
           TableCell::of(l.cold_median),
           TableCell::of(l.cold_max),

@@ -51,9 +51,10 @@ ReportSection outcome_section(const Findings& findings, Detail detail) {
     target.rows.push_back(
         {TableCell::of(std::string(phase_name(outcome.phase))),
          TableCell::of(outcome.stratum ? stratum_label(findings, *outcome.stratum) : "all"),
-         TableCell::of(outcome.arm), TableCell::of(outcome.attempted),
-         TableCell::of(outcome.failed), percent_cell(share), std::move(interval),
-         text_or_absent(counts(outcome.by_status)),
+         TableCell::of(outcome.stratum ? arm_label(findings, outcome.arm, *outcome.stratum)
+                                       : arm_label(findings, outcome.arm, outcome.phase)),
+         TableCell::of(outcome.attempted), TableCell::of(outcome.failed), percent_cell(share),
+         std::move(interval), text_or_absent(counts(outcome.by_status)),
          text_or_absent(counts(outcome.by_error_class))});
   }
   section.tables.push_back(std::move(table));

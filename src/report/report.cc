@@ -67,6 +67,7 @@ std::vector<ReportSection> report_sections(const Findings& findings, Detail deta
     if (!has_phase(findings, phase)) continue;
     sections.push_back(latency_section(findings, phase, detail));
     sections.push_back(contrast_section(findings, phase, detail));
+    if (has_tails(findings, phase)) sections.push_back(tail_section(findings, phase));
   }
   sections.push_back(findings_section(findings, detail));
   sections.push_back(decision_section(findings));

@@ -12,12 +12,21 @@ ReportSection identity_section(const Findings& findings);
 ReportSection outcome_section(const Findings& findings, Detail detail);
 ReportSection latency_section(const Findings& findings, Phase phase, Detail detail);
 ReportSection contrast_section(const Findings& findings, Phase phase, Detail detail);
+// Of a phase in which some arm asked for a compiler.
+bool has_tails(const Findings& findings, Phase phase);
+ReportSection tail_section(const Findings& findings, Phase phase);
 ReportSection findings_section(const Findings& findings, Detail detail);
 ReportSection decision_section(const Findings& findings);
 
 // The stratum by what tells it from the others of its phase: always the scenario; model, new tokens
 // and batch where they differ.
 std::string stratum_label(const Findings& findings, size_t stratum);
+// Of that, what isn't about the prompt: "llama n64 b2", empty where the phase has one.
+std::string condition_label(const Findings& findings, size_t stratum);
+// The arm, and in brackets what its name doesn't tell: that its output differs from the baseline's,
+// or that it asked for a compiler and didn't run compiled. Of a whole phase: on any of its strata.
+std::string arm_label(const Findings& findings, const std::string& arm, size_t stratum);
+std::string arm_label(const Findings& findings, const std::string& arm, Phase phase);
 // What all strata of the phase share: "model gpt2-25m, 64 new tokens, batch 1".
 std::string shared_label(const Findings& findings, Phase phase);
 bool has_phase(const Findings& findings, Phase phase);

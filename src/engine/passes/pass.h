@@ -17,9 +17,8 @@ namespace assay::engine {
 struct PassOutcome {
   int64_t changes = 0;
   // One line for each rewrite that would have fitted but was refused: "%31 rope: expected ...,
-  // found
-  // ...". Kept in the evidence.
-  std::vector<std::string> rejected;
+  // found ...". Values are numbered as in the graph that the pass was given. Kept in the evidence.
+  std::vector<std::string> rejected = {};
 };
 
 struct Pass {
@@ -39,8 +38,11 @@ struct Pass {
 // With every pass off the graph still runs: each node is then a kernel of its own.
 std::span<const Pass> graph_passes();
 
+// Not a pass over the graph, but switched off by the same list: plan_memory.h.
+inline constexpr std::string_view kPlanMemory = "plan_memory";
+
 struct PassOptions {
-  std::vector<std::string> disabled;
+  std::vector<std::string> disabled = {};
   bool verify = false;  // run the graph before and after each pass on random inputs, and compare
   uint64_t seed = 1;
 };
@@ -51,12 +53,12 @@ struct PassReport {
   double seconds = 0;         // of the pass alone
   double verify_seconds = 0;  // of its verification
   bool verified = false;
-  PassOutcome outcome;
+  PassOutcome outcome = {};
 };
 
-// Runs the passes on a valid graph. bad_input for a name in `disabled` that no pass has, with the
-// nearest. An environment_error that names the pass if its result isn't valid or computes something
-// else: the graph is then the one before that pass.
+// Runs the passes on a valid graph. bad_input for a name in `disabled` that is neither a pass's nor
+// kPlanMemory, with the nearest. An environment_error that names the pass if its result isn't valid
+// or computes something else: the graph is then the one before that pass.
 Result<std::vector<PassReport>> run_passes(Graph& graph, const PassOptions& options);
 
 }  // namespace assay::engine

@@ -1,0 +1,151 @@
+// Findings about tails: recompilation as their cause, and arms that do without.
+#include <algorithm>
+#include <set>
+
+#include "analysis/describe.h"
+#include "analysis/named.h"
+#include "analysis/tails.h"
+#include "base/text.h"
+#include "stats/quantile_ratio.h"
+
+namespace assay {
+namespace {
+
+constexpr size_t kWorstShown = 3;
+
+std::string ms(double value) {
+  return format_significant(value) + " ms";
+}
+
+std::string high_name(const Tail& tail) {
+  return tail.high_is_max ? "max" : "p99";
+}
+
+const Group& group_of(const Samples& samples, const Tail& tail) {
+  const auto arm = std::ranges::find(samples.arms, tail.arm) - samples.arms.begin();
+  return *samples.find(tail.stratum, static_cast<size_t>(arm));
+}
+
+// The guard whose failure this row's compilation answers, where evidence names one that found the
+// row's own length.
+std::string guard_text(const Group& group, const Row& row) {
+  if (!group.evidence) return "";
+  for (const Recompile& recompile : group.evidence->recompiles) {
+    if (recompile.found != std::to_string(row.padded_tokens)) continue;
+    return fmt::format(" (guard {}: expected {}, found {})", recompile.guard, recompile.expected,
+                       recompile.found);
+  }
+  return "";
+}
+
+std::vector<const Row*> compiling_rows(const Group& group) {
+  std::vector<const Row*> rows;
+  for (const Row* row : group.warm) {
+    if (carries_compilation(*row)) rows.push_back(row);
+  }
+  std::ranges::stable_sort(
+      rows, [](const Row* a, const Row* b) { return *a->latency_ms > *b->latency_ms; });
+  return rows;
+}
+
+void report_tail(const Samples& samples, const Tail& tail, std::vector<Finding>& findings) {
+  const Group& group = group_of(samples, tail);
+  const auto rows = compiling_rows(group);
+  Finding finding = about("recompile_tail", Severity::kWarning, samples, group);
+  finding.size = tail.high / tail.p50;
+  finding.text = fmt::format(
+      "p50 {}, {} {} ({} times): {} of the {} samples slower than {:.0f} times the median carry a "
+      "recompile; {} would be {} without them",
+      ms(tail.p50), high_name(tail), ms(tail.high), format_significant(finding.size, 3),
+      tail.slow_recompiled, tail.slow, kSlowFactor, high_name(tail), ms(*tail.high_without));
+  std::vector<std::string> worst;
+  for (size_t i = 0; i < std::min(rows.size(), kWorstShown); ++i) {
+    worst.push_back(fmt::format("{} at {} tokens{}", ms(*rows[i]->latency_ms),
+                                rows[i]->padded_tokens, guard_text(group, *rows[i])));
+  }
+  finding.text += fmt::format("; worst: {}", join(worst, ", "));
+  add_rows(finding, rows);
+  findings.push_back(std::move(finding));
+}
+
+// Distinct prompt lengths of the warm rows, as written and as the model saw them.
+struct Lengths {
+  std::set<int64_t> prompt;
+  std::set<int64_t> padded;
+};
+
+Lengths lengths_of(const Group& group) {
+  Lengths lengths;
+  for (const Row* row : group.warm) {
+    lengths.prompt.insert(row->prompt_tokens);
+    lengths.padded.insert(row->padded_tokens);
+  }
+  return lengths;
+}
+
+// "dynamic true", "12 lengths padded to 1": what the arm does about lengths.
+std::string remedy_text(const Group& group) {
+  const Lengths lengths = lengths_of(group);
+  std::vector<std::string> parts;
+  if (lengths.padded.size() < lengths.prompt.size()) {
+    parts.push_back(
+        fmt::format("{} lengths padded to {}", lengths.prompt.size(), lengths.padded.size()));
+  }
+  const std::string& dynamic = group.rows.front()->dynamic;
+  if (group.wants_compiler && !dynamic.empty()) parts.push_back("dynamic " + dynamic);
+  return parts.empty() ? "" : fmt::format(" ({})", join(parts, ", "));
+}
+
+void report_collapse(const Samples& samples, const Tail& with, const Tail& without,
+                     const AnalysisOptions& options, std::vector<Finding>& findings) {
+  const Group& group = group_of(samples, without);
+  const Group& other = group_of(samples, with);
+  Finding finding = about("tail_collapse", Severity::kNote, samples, group);
+  finding.text =
+      fmt::format("{} {} is {} times p50{}, where {}'s is {} times", high_name(without),
+                  ms(without.high), format_significant(without.high / without.p50, 3),
+                  remedy_text(group), with.arm, format_significant(with.high / with.p50, 3));
+  const auto cost = stats::quantile_ratio(group.sorted_ms, other.sorted_ms, 0.5,
+                                          ratio_bootstrap(options), stream_of(samples, group));
+  if (cost) {
+    finding.text += fmt::format(
+        "; its p50 is {} of {}'s [{}, {}]", format_significant(cost->ratio, 3), with.arm,
+        format_significant(cost->interval.low, 3), format_significant(cost->interval.high, 3));
+  }
+  findings.push_back(std::move(finding));
+}
+
+void report_no_tail(const Samples& samples, const Tail& tail, std::vector<Finding>& findings) {
+  const Group& group = group_of(samples, tail);
+  const Lengths lengths = lengths_of(group);
+  if (lengths.prompt.size() < 2) return;
+  Finding finding = about("no_recompile_tail", Severity::kNote, samples, group);
+  finding.text = fmt::format(
+      "prompts of {} lengths{}, and {} of {} samples carry a recompile: {} {} is {} times p50 {}",
+      lengths.prompt.size(), remedy_text(group), tail.recompiled, tail.n, high_name(tail),
+      ms(tail.high), format_significant(tail.high / tail.p50, 3), ms(tail.p50));
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+void find_recompile_tails(const Samples& samples, const std::vector<Tail>& tails,
+                          const AnalysisOptions& options, std::vector<Finding>& findings) {
+  for (const Tail& tail : tails) {
+    if (is_recompile_tail(tail)) report_tail(samples, tail, findings);
+  }
+  for (const Tail& tail : tails) {
+    const auto with = std::ranges::find_if(tails, [&](const Tail& other) {
+      return other.stratum == tail.stratum && is_recompile_tail(other);
+    });
+    const bool compiled = tail.execution == Execution::kCompiled;
+    if (with == tails.end()) {
+      if (compiled && tail.slow_recompiled == 0) report_no_tail(samples, tail, findings);
+    } else if ((compiled || tail.execution == Execution::kEager) &&
+               tail.high / tail.p50 <= kTailShare * with->high / with->p50) {
+      report_collapse(samples, *with, tail, options, findings);
+    }
+  }
+}
+
+}  // namespace assay

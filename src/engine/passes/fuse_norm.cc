@@ -1,0 +1,88 @@
+// A norm that one product alone reads becomes that product's prologue, which computes it again for
+// each thread: cheaper than a barrier and a trip through memory.
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "engine/passes/passes.h"
+#include "engine/passes/product_body.h"
+#include "engine/passes/rewrite.h"
+
+namespace assay::engine {
+namespace {
+
+bool is_norm(const Node& node) {
+  return node.op == OpKind::kLayerNorm || node.op == OpKind::kRmsNorm;
+}
+
+// last_rows(norm(x)) as norm(last_rows(x)), which computes the same with fewer rows.
+int64_t norm_last_rows_only(Graph& graph) {
+  int64_t changes = 0;
+  const Wiring wiring(graph);
+  for (Node& node : graph.nodes) {
+    if (!is_norm(node) || !wiring.read_once(node.outputs[0])) continue;
+    Node& reader = graph.nodes[wiring.readers[node.outputs[0]].front()];
+    if (reader.op != OpKind::kLastRows) continue;
+    const auto rows = static_cast<ValueId>(graph.values.size());
+    graph.values.push_back({graph.values[reader.outputs[0]].type, NodeSource{}});
+    Node first{OpKind::kLastRows, {node.inputs[0]}, {rows}, {}};
+    node.inputs[0] = rows;
+    node.outputs = reader.outputs;
+    reader = std::exchange(node, std::move(first));
+    ++changes;
+  }
+  return changes;
+}
+
+// The nodes that become one with the norm, or why there are none. Absent: nothing to do with a
+// product.
+std::optional<Result<std::vector<size_t>>> group_of(const Graph& graph, const Wiring& wiring,
+                                                    size_t norm) {
+  const ValueId out = graph.nodes[norm].outputs[0];
+  const std::vector<size_t>& readers = wiring.readers[out];
+  const auto product = std::ranges::find_if(readers, [&](size_t i) {
+    return graph.nodes[i].op == OpKind::kLinear && graph.nodes[i].inputs[0] == out;
+  });
+  if (product == readers.end()) return std::nullopt;
+  if (!wiring.read_once(out)) {
+    return bad_input("expected one product that alone reads it, found {} readers",
+                     readers.size() + (wiring.is_output[out] ? 1 : 0));
+  }
+  if (!is_weight(graph, graph.nodes[*product].inputs[1])) {
+    return bad_input("expected a product with a weight, found a computed one");
+  }
+  std::vector<size_t> group = {norm, *product};
+  const ValueId x = graph.nodes[norm].inputs[0];
+  if (const auto before = wiring.producer[x];
+      before && graph.nodes[*before].op == OpKind::kLastRows && wiring.read_once(x)) {
+    group.push_back(*before);
+  }
+  std::ranges::sort(group);
+  return group;
+}
+
+}  // namespace
+
+PassOutcome fuse_norm(Graph& graph) {
+  const int64_t moved = norm_last_rows_only(graph);
+  Fusion fusion(graph);
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (!is_norm(graph.nodes[i])) continue;
+    const auto group = group_of(graph, fusion.wiring(), i);
+    if (!group) continue;
+    const auto fused = *group ? fused_product(graph, fusion.wiring(), **group)
+                              : Result<Node>(std::unexpected(group->error()));
+    if (fused) {
+      const size_t first = (*group)->front();
+      fusion.fuse(**group, *fused);
+      i = first == 0 ? 0 : first - 1;
+    } else {
+      fusion.reject(graph.nodes[i], fused.error());
+    }
+  }
+  PassOutcome outcome = fusion.finish();
+  outcome.changes += moved;
+  return outcome;
+}
+
+}  // namespace assay::engine

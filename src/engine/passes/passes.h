@@ -1,0 +1,16 @@
+// The passes, one file each; pass.h says what they are for, graph_passes() in which order they run.
+// Each takes a valid graph and leaves a valid one.
+#pragma once
+
+#include "engine/passes/pass.h"
+
+namespace assay::engine {
+
+PassOutcome merge_products(Graph& graph);
+PassOutcome fuse_norm(Graph& graph);
+PassOutcome fuse_epilogue(Graph& graph);
+PassOutcome fuse_pointwise(Graph& graph);
+PassOutcome eliminate_dead(Graph& graph);
+PassOutcome pack_weights(Graph& graph);
+
+}  // namespace assay::engine

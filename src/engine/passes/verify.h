@@ -1,0 +1,51 @@
+// Whether a rewritten graph computes what the original does: both are run on random inputs, and
+// every output and every written cache compared.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/graph/graph.h"
+#include "engine/graph/interpret.h"
+
+namespace assay::engine {
+
+// Values may differ by kSlack times the largest magnitude of their tensor. A legal rewrite does the
+// same arithmetic on each element. What may differ is the order in which a library sums a product
+// whose shape changed: n terms cost about sqrt(n) roundings of 6e-8 of the largest term, below 1e-5
+// for any n here, and a deep model hands that on about unchanged, as each layer adds to a
+// normalised stream. Small graphs are run by the reference operators, which sum in one order and in
+// double, so that there the slack covers single roundings.
+struct Slack {
+  static constexpr double kReference = 1e-6;
+  static constexpr double kLibrary = 1e-3;
+};
+
+class Verifier {
+ public:
+  // Runs the original, which must be valid: a decode step of one row, and a prefill of several rows
+  // behind a filled cache, with padding. A graph with many weights is run with the second alone.
+  Verifier(const Graph& original, uint64_t seed);
+
+  // bad_input if the graph isn't valid, or says which output or cache differs, where and by how
+  // much. A graph that differs from one that passed by packings alone isn't run again.
+  Status check(const Graph& rewritten);
+
+ private:
+  struct Run {
+    InterpreterInputs inputs;
+    InterpreterResult expected;  // its outputs: the graph's, then what each argmax among them reads
+  };
+
+  std::vector<TensorType> output_types_;
+  std::vector<Run> runs_;
+  // For each output that is an argmax, the index of its operand in a run's outputs.
+  std::map<size_t, size_t> argmax_operands_;
+  bool reference_ = true;
+  std::string passed_;  // the last graph that passed, as text
+};
+
+}  // namespace assay::engine

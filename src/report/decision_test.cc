@@ -1,0 +1,120 @@
+// What the decision says, and that no table calls an arm compiled that wasn't.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/analyze.h"
+#include "analysis/synthetic_bundle.h"
+#include "base/text.h"
+#include "report/report.h"
+#include "report/sections.h"
+
+namespace assay {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+Findings analyzed(SyntheticBundle& bundle) {
+  AnalysisOptions options;
+  options.resamples = 500;
+  return *analyze(bundle.build(), options, nullptr);
+}
+
+std::vector<std::string> lines(SyntheticBundle& bundle) {
+  return decision_section(analyzed(bundle)).lines;
+}
+
+// Compiled takes this share of eager's time on each of four prompt lengths.
+SyntheticBundle sweep(const std::vector<double>& shares) {
+  SyntheticBundle bundle(31);
+  const std::pair<const char*, int64_t> scenarios[] = {
+      {"single_micro", 10}, {"single_short", 30}, {"single_medium", 80}, {"single_long", 200}};
+  for (size_t i = 0; i < shares.size(); ++i) {
+    SyntheticCell cell{.arm = "eager",
+                       .scenario = scenarios[i].first,
+                       .prompt_tokens = scenarios[i].second,
+                       .noise = 0.01};
+    bundle.add(cell);
+    cell.arm = "static";
+    cell.mean_ms *= shares[i];
+    bundle.add_compiled(cell, "false");
+  }
+  return bundle;
+}
+
+TEST(Decision, MergesNeighbouringLengthsWithOneAnswer) {
+  SyntheticBundle bundle = sweep({0.5, 0.6, 1.0, 1.3});
+  const auto said = lines(bundle);
+  ASSERT_EQ(said.size(), 4u);
+  EXPECT_THAT(said[0], StartsWith("- prefill, 10 to 30 prompt tokens: use static: 0.5"));
+  EXPECT_THAT(said[0], HasSubstr(" of eager's time."));
+  EXPECT_THAT(said[1], StartsWith("- prefill, 80 prompt tokens: no difference: "));
+  EXPECT_THAT(said[1], HasSubstr("equivalent within 3 %"));
+  EXPECT_THAT(said[2], StartsWith("- prefill, 200 prompt tokens: use eager: 0.7"));
+  EXPECT_THAT(said[2], HasSubstr(" of static's."));
+}
+
+TEST(Decision, SaysWhyItCannotBeTold) {
+  SyntheticBundle bundle(32);
+  bundle.add({.arm = "eager", .noise = 0.3});
+  bundle.add_compiled({.arm = "static", .noise = 0.3}, "false");
+  const auto said = lines(bundle);
+  EXPECT_THAT(said[0], HasSubstr("can't be told: "));
+  EXPECT_THAT(said[0], HasSubstr("a difference shows from "));
+}
+
+TEST(Decision, NamesTheArmThatP50OrTheTailWouldChoose) {
+  SyntheticBundle bundle(33);
+  bundle.add({.arm = "eager", .noise = 0.01, .repetitions = 120});
+  const auto cell = bundle.add_compiled(
+      {.arm = "static", .mean_ms = 5, .noise = 0.01, .repetitions = 120}, "false");
+  for (int i = 0; i < 12; ++i) bundle.compile(cell, i * 9, 500);
+  const auto said = lines(bundle);
+  EXPECT_THAT(said[0], StartsWith("- prefill, 10 prompt tokens: use eager: "));
+  EXPECT_THAT(said[0], HasSubstr("; but by p50 static (0.5"));
+  EXPECT_THAT(said[0], Not(HasSubstr("p99"))) << "there the mean's choice leads as well";
+}
+
+TEST(Decision, AnArmThatFellBackCannotWinAndIsCalledSoInEveryTable) {
+  SyntheticBundle bundle(34);
+  bundle.raw().manifest["study"]["arms"] = {"eager", "static", "third"};
+  bundle.add({.arm = "eager"});
+  bundle.add({.arm = "third", .mean_ms = 12});
+  const auto cell = bundle.add_compiled({.arm = "static", .mean_ms = 5, .warmup = 1}, "false");
+  for (int i = 0; i < 30; ++i) bundle.row(cell, i).fallbacks_delta = 1;
+  const Findings findings = analyzed(bundle);
+  EXPECT_THAT(decision_section(findings).lines[0], HasSubstr("use eager"));
+  EXPECT_EQ(decision_section(findings).lines[1],
+            "Not in question for prefill: static (fell back).");
+  for (const ReportSection& section : report_sections(findings, Detail::kFull)) {
+    for (const Table& table : section.tables) {
+      for (const std::string& line : split(table.render(OutputFormat::kTable), '\n')) {
+        if (line.find(" static ") == std::string::npos) continue;
+        EXPECT_TRUE(line.find("(fell back)") != std::string::npos ||
+                    line.find("fell back (30 of 30)") != std::string::npos)
+            << section.title << ": " << line;
+      }
+    }
+  }
+  EXPECT_THAT(render_report(findings, OutputFormat::kCsv),
+              HasSubstr(",static,31,0,false,fell back,"));
+}
+
+TEST(Decision, TailsStandSideBySideWhereAnArmAskedForACompiler) {
+  SyntheticBundle bundle(35);
+  bundle.add({.arm = "eager", .repetitions = 120});
+  const auto cell = bundle.add_compiled({.arm = "static", .repetitions = 120}, "false");
+  for (int i = 0; i < 6; ++i) bundle.compile(cell, i, 500);
+  const std::string text = render_report(analyzed(bundle), OutputFormat::kTable);
+  EXPECT_THAT(text, HasSubstr("== Compilation and tails of prefill =="));
+  EXPECT_THAT(text, HasSubstr("high: p99 in ms"));
+  for (const std::string& line : split(text, '\n')) EXPECT_LE(line.size(), 120u) << line;
+  SyntheticBundle eager(36);
+  eager.add({.arm = "eager"});
+  EXPECT_THAT(render_report(analyzed(eager), OutputFormat::kTable), Not(HasSubstr("tails of")));
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,68 @@
+// Tails of one phase's arms side by side, and whether each ran as it is labelled.
+#include <algorithm>
+
+#include "base/text.h"
+#include "report/sections.h"
+
+namespace assay {
+namespace {
+
+std::string ran_as(const Tail& tail) {
+  const std::string name(execution_name(tail.execution));
+  return tail.ran_eager > 0 ? fmt::format("{} ({} of {})", name, tail.ran_eager, tail.n) : name;
+}
+
+std::vector<TableCell> tail_row(const Findings& findings, const Tail& tail) {
+  return {TableCell::of(stratum_label(findings, tail.stratum)),
+          TableCell::of(tail.arm),
+          TableCell::of(ran_as(tail)),
+          TableCell::of(tail.p50),
+          TableCell::of(tail.high),
+          TableCell::of(tail.high / tail.p50, 3),
+          TableCell::of(tail.slow),
+          TableCell::of(tail.slow_recompiled),
+          TableCell::of(tail.high_without),
+          TableCell::of(tail.p50_ratio),
+          interval_cell(tail.ratio_interval)};
+}
+
+}  // namespace
+
+bool has_tails(const Findings& findings, Phase phase) {
+  return std::ranges::any_of(findings.tails, [&](const Tail& tail) {
+    return findings.strata[tail.stratum].phase == phase;
+  });
+}
+
+ReportSection tail_section(const Findings& findings, Phase phase) {
+  ReportSection section{fmt::format("Compilation and tails of {}", phase_name(phase)), {}, {}};
+  bool maxima = false;
+  Table table{"",
+              {{"stratum", Align::kLeft},
+               {"arm", Align::kLeft},
+               {"ran as", Align::kLeft},
+               {"p50"},
+               {"high"},
+               {"high/p50"},
+               {"slow"},
+               {"recompiled"},
+               {"high without"},
+               {"p50 ratio"},
+               {"95% interval"}},
+              {}};
+  for (const Tail& tail : findings.tails) {
+    if (findings.strata[tail.stratum].phase != phase) continue;
+    maxima = maxima || tail.high_is_max;
+    table.rows.push_back(tail_row(findings, tail));
+  }
+  section.lines.push_back(fmt::format(
+      "high: {} in ms; slow: samples above {:.0f} times p50, recompiled: how many of those carry a "
+      "recompile, high without: of the samples that carry none. p50 ratio: to {}, percentile "
+      "bootstrap.",
+      maxima ? "the largest sample (p99 needs 100 rows)" : "p99", kSlowFactor,
+      findings.study.baseline));
+  section.tables.push_back(std::move(table));
+  return section;
+}
+
+}  // namespace assay

@@ -1,0 +1,106 @@
+"""Drives `assay cache` and what `assay doctor` says about compilers, on folders of its own.
+
+usage: cache_test.py ASSAY
+"""
+
+import csv
+import hashlib
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ASSAY = sys.argv.pop(1)
+
+
+def entry(key, target, payload):
+    """A kernel as the cache keeps it: see src/engine/codegen/kernel_cache.h."""
+    content = payload + f"\nassay-kernel-1 {key} {target} ".encode()
+    return content + hashlib.sha256(content).hexdigest().encode() + b"\n"
+
+
+class Cache(unittest.TestCase):
+    def setUp(self):
+        self.scratch = tempfile.TemporaryDirectory()
+        self.folder = Path(self.scratch.name) / "kernels"
+        self.addCleanup(self.scratch.cleanup)
+
+    def assay(self, *arguments, **variables):
+        environment = {**os.environ, "ASSAY_KERNEL_CACHE": str(self.folder), **variables}
+        return subprocess.run([ASSAY, *arguments], capture_output=True, text=True, env=environment)
+
+    def succeed(self, *arguments, **variables):
+        done = self.assay(*arguments, **variables)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def fill(self):
+        self.folder.mkdir(mode=0o700)
+        for number, target in enumerate(["cpu", "sm_90a"]):
+            key = f"{number}" * 64
+            path = self.folder / f"{key}.kernel"
+            path.write_bytes(entry(key, target, b"x" * 1000))
+            os.utime(path, (1700000000 + number, 1700000000 + number))
+
+    def test_lists_most_recently_used_first_in_every_format(self):
+        self.fill()
+        listed = json.loads(self.succeed("cache", "list", "-o", "json"))
+        self.assertEqual([row["target"] for row in listed], ["sm_90a", "cpu"])
+        self.assertEqual(listed[0]["kernel"], "1" * 64)
+        self.assertEqual(listed[0]["last_used"], "2023-11-14T22:13:21Z")
+        self.assertGreater(listed[0]["size_bytes"], 1000)
+        rows = list(csv.DictReader(io.StringIO(self.succeed("cache", "list", "-o", "csv"))))
+        self.assertEqual([row["kernel"] for row in rows], ["1" * 64, "0" * 64])
+        table = self.succeed("cache", "list")
+        self.assertIn(f"{self.folder}: 2 kernels, 2.30 kB of at most", table)
+        self.assertIn("536.87 MB", table)
+        self.assertIn("| cpu", self.succeed("cache", "list", "-o", "md"))
+
+    def test_damaged_kernels_have_no_target(self):
+        self.folder.mkdir(mode=0o700)
+        (self.folder / ("2" * 64 + ".kernel")).write_bytes(b"cut")
+        self.assertEqual(json.loads(self.succeed("cache", "list", "-o", "json"))[0]["target"], None)
+
+    def test_clear_removes_all_and_says_how_much(self):
+        self.fill()
+        (self.folder / "tmp-killed").write_bytes(b"12345")
+        bytes_there = sum(path.stat().st_size for path in self.folder.iterdir())
+        cleared = json.loads(self.succeed("cache", "clear", "-o", "json"))
+        self.assertEqual(cleared, [{"folder": str(self.folder), "kernels_removed": 2, "freed_bytes": bytes_there}])
+        self.assertEqual(list(self.folder.iterdir()), [])
+        self.assertEqual(json.loads(self.succeed("cache", "list", "-o", "json")), [])
+
+    def test_a_folder_that_others_may_write_to_is_refused(self):
+        self.fill()
+        self.folder.chmod(0o777)
+        for action in ["list", "clear"]:
+            done = self.assay("cache", action)
+            self.assertEqual(done.returncode, 2)
+            self.assertRegex(done.stderr, r"\Aassay: .*: expected a folder that others can't write to.*found mode 777")
+        self.assertEqual(len(list(self.folder.iterdir())), 2)
+
+    def doctor(self, **variables):
+        return {row["check"]: row for row in json.loads(self.succeed("doctor", "-o", "json", **variables))}
+
+    def test_doctor_names_the_compiler_and_the_cache(self):
+        self.fill()
+        found = self.doctor()
+        self.assertEqual(found["cxx_compiler"]["status"], "ok")
+        self.assertRegex(found["cxx_compiler"]["finding"], r"\A/.*c\+\+.*: .*compiled arms use it")
+        self.assertEqual(found["kernel_cache"]["finding"], f"{self.folder}: 2 kernels")
+
+    def test_doctor_says_what_is_missing_and_what_to_do(self):
+        self.fill()
+        self.folder.chmod(0o770)
+        found = self.doctor(ASSAY_CXX="/nowhere/c++")
+        self.assertEqual(found["cxx_compiler"]["status"], "missing")
+        self.assertRegex(found["cxx_compiler"]["finding"], r"/nowhere/c\+\+.*fall back to eager")
+        self.assertRegex(found["cxx_compiler"]["fix"], r"install g\+\+")
+        self.assertEqual(found["kernel_cache"]["status"], "limited")
+
+
+unittest.main()
