@@ -33,7 +33,8 @@ class Cell:
     def text(self):
         if not self.ms:
             return self.failure or "-"
-        return f"{self.at(0.5):.1f} [{self.at(0.1):.1f}, {self.at(0.9):.1f}]"
+        text = f"{self.at(0.5):.1f} [{self.at(0.1):.1f}, {self.at(0.9):.1f}]"
+        return f"{text} ({self.note})" if self.note else text
 
 
 def judged(value, bar, digits=2):

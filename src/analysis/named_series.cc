@@ -61,17 +61,26 @@ void find_cold_shift(const Samples& samples, const Group& group, const AnalysisO
   findings.push_back(std::move(finding));
 }
 
-struct Trend {
-  const Group* group = nullptr;
-  double p = 1;
+// The warm rows of a group but for those that compiled something, which have findings of their own:
+// a churning arm's recompiles come first, and are no drift of the machine.
+struct Series {
+  explicit Series(const Group& of) : group(&of) {
+    for (const Row* row : of.warm) {
+      if (!carries_compilation(*row)) rows.push_back(row);
+    }
+    ms = latencies_ms(rows);
+  }
+  const Group* group;
+  std::vector<const Row*> rows;
+  std::vector<double> ms;
 };
 
-void report_trend(const Samples& samples, const Trend& trend, double adjusted_p,
+void report_trend(const Samples& samples, const Series& series, double adjusted_p,
                   const AnalysisOptions& options, std::vector<Finding>& findings) {
-  const Group& group = *trend.group;
+  const Group& group = *series.group;
   std::vector<double> order;
-  for (const Row* row : group.warm) order.push_back(static_cast<double>(row->order_index));
-  const auto slope = stats::theil_sen_slope(order, group.warm_ms);
+  for (const Row* row : series.rows) order.push_back(static_cast<double>(row->order_index));
+  const auto slope = stats::theil_sen_slope(order, series.ms);
   if (!slope) return;
   const double share = *slope * (order.back() - order.front()) / *stats::median(group.sorted_ms);
   if (std::abs(share) < options.notable) return;
@@ -80,8 +89,8 @@ void report_trend(const Samples& samples, const Trend& trend, double adjusted_p,
   finding.text = fmt::format(
       "latency drifts by {:+.1f} % of the median over the order of the {} warm rows (Theil-Sen; "
       "Mann-Kendall p = {}, Holm-adjusted)",
-      share * 100, group.warm.size(), format_significant(adjusted_p, 2));
-  add_rows(finding, group.warm);
+      share * 100, series.rows.size(), format_significant(adjusted_p, 2));
+  add_rows(finding, series.rows);
   findings.push_back(std::move(finding));
 }
 
@@ -99,13 +108,14 @@ void find_cold_starts(const Samples& samples, const AnalysisOptions& options,
 void find_drift(const Samples& samples, const AnalysisOptions& options,
                 std::vector<Finding>& findings) {
   for (const Phase phase : kPhases) {
-    std::vector<Trend> family;
+    std::vector<Series> family;
     std::vector<double> p_values;
     for (const Group& group : samples.groups) {
       if (samples.strata[group.stratum].phase != phase) continue;
-      const auto test = stats::mann_kendall(group.warm_ms);
+      Series series(group);
+      const auto test = stats::mann_kendall(series.ms);
       if (!test) continue;
-      family.push_back({&group, test->p});
+      family.push_back(std::move(series));
       p_values.push_back(test->p);
     }
     const std::vector<double> adjusted = stats::holm(p_values);

@@ -68,28 +68,25 @@ void report_tail(const Samples& samples, const Tail& tail, std::vector<Finding>&
   findings.push_back(std::move(finding));
 }
 
-// Distinct prompt lengths of the warm rows, as written and as the model saw them.
-struct Lengths {
-  std::set<int64_t> prompt;
-  std::set<int64_t> padded;
-};
-
-Lengths lengths_of(const Group& group) {
-  Lengths lengths;
-  for (const Row* row : group.warm) {
-    lengths.prompt.insert(row->prompt_tokens);
-    lengths.padded.insert(row->padded_tokens);
-  }
-  return lengths;
-}
-
-// "dynamic true", "12 lengths padded to 1": what the arm does about lengths.
+// What the arm does about prompts of several lengths, in brackets: " (12 lengths padded to 1 at 2.1
+// times the tokens, dynamic false)"; empty if nothing shows in its rows.
 std::string remedy_text(const Group& group) {
-  const Lengths lengths = lengths_of(group);
+  std::set<int64_t> prompts;
+  std::set<int64_t> padded;
+  double tokens = 0;
+  double computed = 0;
+  for (const Row* row : group.warm) {
+    prompts.insert(row->prompt_tokens);
+    padded.insert(row->padded_tokens);
+    tokens += static_cast<double>(row->prompt_tokens);
+    computed += static_cast<double>(row->padded_tokens);
+  }
   std::vector<std::string> parts;
-  if (lengths.padded.size() < lengths.prompt.size()) {
-    parts.push_back(
-        fmt::format("{} lengths padded to {}", lengths.prompt.size(), lengths.padded.size()));
+  if (padded.size() < prompts.size()) {
+    parts.push_back(fmt::format("{} lengths padded to {} at {} times the tokens", prompts.size(),
+                                padded.size(), format_significant(computed / tokens, 3)));
+  } else if (prompts.size() > 1) {
+    parts.push_back(fmt::format("{} lengths", prompts.size()));
   }
   const std::string& dynamic = group.rows.front()->dynamic;
   if (group.wants_compiler && !dynamic.empty()) parts.push_back("dynamic " + dynamic);
@@ -117,12 +114,13 @@ void report_collapse(const Samples& samples, const Tail& with, const Tail& witho
 
 void report_no_tail(const Samples& samples, const Tail& tail, std::vector<Finding>& findings) {
   const Group& group = group_of(samples, tail);
-  const Lengths lengths = lengths_of(group);
-  if (lengths.prompt.size() < 2) return;
+  const PromptRange& range = samples.prompts[tail.stratum];
+  if (range.shortest == range.longest) return;
   Finding finding = about("no_recompile_tail", Severity::kNote, samples, group);
   finding.text = fmt::format(
-      "prompts of {} lengths{}, and {} of {} samples carry a recompile: {} {} is {} times p50 {}",
-      lengths.prompt.size(), remedy_text(group), tail.recompiled, tail.n, high_name(tail),
+      "prompts of {} to {} tokens{}, and {} of {} samples carry a recompile: {} {} is {} times p50 "
+      "{}",
+      range.shortest, range.longest, remedy_text(group), tail.recompiled, tail.n, high_name(tail),
       ms(tail.high), format_significant(tail.high / tail.p50, 3), ms(tail.p50));
   findings.push_back(std::move(finding));
 }
