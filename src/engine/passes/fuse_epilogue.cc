@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "engine/passes/passes.h"
-#include "engine/passes/product_body.h"
 #include "engine/passes/rewrite.h"
 
 namespace assay::engine {
@@ -62,7 +61,7 @@ class Epilogue {
     std::optional<size_t> first;
     for (const size_t member : members_) {
       for (const ValueId id : fusion_.graph().nodes[member].outputs) {
-        for (const size_t reader : fusion_.wiring().readers[id]) {
+        for (const size_t reader : fusion_.wiring().readers(id)) {
           if (tried_.contains(reader) || std::ranges::binary_search(members_, reader)) continue;
           if (!may_follow(fusion_.graph().nodes[reader].op)) continue;
           if (!first || reader < *first) first = reader;
@@ -83,7 +82,7 @@ class Epilogue {
     if (!is_convex(fusion_.wiring(), members)) {
       return bad_input("expected inputs that don't wait for the product, found one that does");
     }
-    ASSAY_TRY(node_, fused_product(fusion_.graph(), fusion_.wiring(), members));
+    ASSAY_TRY(node_, fused_node(fusion_.graph(), fusion_.wiring(), members));
     members_ = std::move(members);
     return {};
   }

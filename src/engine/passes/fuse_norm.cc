@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "engine/passes/passes.h"
-#include "engine/passes/product_body.h"
 #include "engine/passes/rewrite.h"
 
 namespace assay::engine {
@@ -21,7 +20,7 @@ int64_t norm_last_rows_only(Graph& graph) {
   const Wiring wiring(graph);
   for (Node& node : graph.nodes) {
     if (!is_norm(node) || !wiring.read_once(node.outputs[0])) continue;
-    Node& reader = graph.nodes[wiring.readers[node.outputs[0]].front()];
+    Node& reader = graph.nodes[wiring.readers(node.outputs[0]).front()];
     if (reader.op != OpKind::kLastRows) continue;
     const auto rows = static_cast<ValueId>(graph.values.size());
     graph.values.push_back({graph.values[reader.outputs[0]].type, NodeSource{}});
@@ -39,21 +38,21 @@ int64_t norm_last_rows_only(Graph& graph) {
 std::optional<Result<std::vector<size_t>>> group_of(const Graph& graph, const Wiring& wiring,
                                                     size_t norm) {
   const ValueId out = graph.nodes[norm].outputs[0];
-  const std::vector<size_t>& readers = wiring.readers[out];
+  const std::span<const size_t> readers = wiring.readers(out);
   const auto product = std::ranges::find_if(readers, [&](size_t i) {
     return graph.nodes[i].op == OpKind::kLinear && graph.nodes[i].inputs[0] == out;
   });
   if (product == readers.end()) return std::nullopt;
   if (!wiring.read_once(out)) {
     return bad_input("expected one product that alone reads it, found {} readers",
-                     readers.size() + (wiring.is_output[out] ? 1 : 0));
+                     readers.size() + (wiring.is_output(out) ? 1 : 0));
   }
   if (!is_weight(graph, graph.nodes[*product].inputs[1])) {
     return bad_input("expected a product with a weight, found a computed one");
   }
   std::vector<size_t> group = {norm, *product};
   const ValueId x = graph.nodes[norm].inputs[0];
-  if (const auto before = wiring.producer[x];
+  if (const auto before = wiring.producer(x);
       before && graph.nodes[*before].op == OpKind::kLastRows && wiring.read_once(x)) {
     group.push_back(*before);
   }
@@ -70,7 +69,7 @@ PassOutcome fuse_norm(Graph& graph) {
     if (!is_norm(graph.nodes[i])) continue;
     const auto group = group_of(graph, fusion.wiring(), i);
     if (!group) continue;
-    const auto fused = *group ? fused_product(graph, fusion.wiring(), **group)
+    const auto fused = *group ? fused_node(graph, fusion.wiring(), **group)
                               : Result<Node>(std::unexpected(group->error()));
     if (fused) {
       const size_t first = (*group)->front();

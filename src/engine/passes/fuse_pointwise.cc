@@ -58,10 +58,10 @@ class RowGroup {
     for (const size_t member : members_) {
       const Node& node = fusion_.graph().nodes[member];
       for (const ValueId id : node.inputs) {
-        if (const auto producer = fusion_.wiring().producer[id]) add(*producer);
+        if (const auto producer = fusion_.wiring().producer(id)) add(*producer);
       }
       for (const ValueId id : node.outputs) {
-        for (const size_t reader : fusion_.wiring().readers[id]) add(reader);
+        for (const size_t reader : fusion_.wiring().readers(id)) add(reader);
       }
     }
     std::ranges::sort(found);

@@ -96,7 +96,7 @@ class Merger {
     }
     if (!wiring_.read_once(node.inputs[1])) {
       return bad_input("expected a weight that this product alone reads, found {} readers",
-                       wiring_.readers[node.inputs[1]].size());
+                       wiring_.readers(node.inputs[1]).size());
     }
     return {};
   }

@@ -28,9 +28,9 @@ double seconds_since(int64_t start_ns) {
   return static_cast<double>(monotonic_now_ns() - start_ns) * 1e-9;
 }
 
-Status check_names(const std::vector<std::string>& disabled) {
+Status check_names(const std::vector<std::string>& disabled, std::span<const Pass> passes) {
   std::vector<std::string> known = {std::string(kPlanMemory)};
-  for (const Pass& pass : kPasses) known.emplace_back(pass.name);
+  for (const Pass& pass : passes) known.emplace_back(pass.name);
   for (const std::string& name : disabled) {
     if (std::ranges::find(known, name) != known.end()) continue;
     return bad_input("disabled pass: expected one of {}, found {}{}", join(known, ", "),
@@ -61,12 +61,13 @@ std::span<const Pass> graph_passes() {
   return kPasses;
 }
 
-Result<std::vector<PassReport>> run_passes(Graph& graph, const PassOptions& options) {
-  ASSAY_CHECK(check_names(options.disabled));
+Result<std::vector<PassReport>> run_passes(Graph& graph, const PassOptions& options,
+                                           std::span<const Pass> passes) {
+  ASSAY_CHECK(check_names(options.disabled, passes));
   std::optional<Verifier> verifier;
   if (options.verify) verifier.emplace(graph, options.seed);
   std::vector<PassReport> reports;
-  for (const Pass& pass : kPasses) {
+  for (const Pass& pass : passes) {
     if (std::ranges::find(options.disabled, pass.name) != options.disabled.end()) {
       reports.push_back({.name = std::string(pass.name), .enabled = false});
       continue;

@@ -58,7 +58,9 @@ struct PassReport {
 
 // Runs the passes on a valid graph. bad_input for a name in `disabled` that is neither a pass's nor
 // kPlanMemory, with the nearest. An environment_error that names the pass if its result isn't valid
-// or computes something else: the graph is then the one before that pass.
-Result<std::vector<PassReport>> run_passes(Graph& graph, const PassOptions& options);
+// or computes something else: the graph is then the one before that pass. `passes`: others than the
+// usual ones, for tests.
+Result<std::vector<PassReport>> run_passes(Graph& graph, const PassOptions& options,
+                                           std::span<const Pass> passes = graph_passes());
 
 }  // namespace assay::engine

@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/graph/architectures.h"
-#include "engine/model/architectures.h"
+#include "engine/passes/test_models.h"
 
 namespace assay::engine {
 namespace {
@@ -12,15 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Graph model(const std::string& name, DType weights, LogitsOf logits_of) {
-  const auto architecture = find_architecture(name);
-  EXPECT_TRUE(architecture) << architecture.error().message;
-  const auto config = parse_model_config(make_config_json(*architecture, weights), name);
-  EXPECT_TRUE(config) << config.error().message;
-  auto graph = build_graph(*config, weights, logits_of);
-  EXPECT_TRUE(graph) << graph.error().message;
-  return std::move(*graph);
-}
+using test::model_graph;
 
 // "layer_norm linear split kv_write kv_write" for each kernel; views are none, alone or within.
 std::vector<std::string> kernels(const Graph& graph) {
@@ -45,7 +36,7 @@ class PassesOnModels : public ::testing::TestWithParam<DType> {
  protected:
   static Graph optimised(const std::string& name, LogitsOf logits_of = LogitsOf::kLastPosition,
                          std::vector<std::string> disabled = {}) {
-    Graph graph = model(name, GetParam(), logits_of);
+    Graph graph = model_graph(name, GetParam(), logits_of);
     const auto reports = run_passes(graph, {.disabled = std::move(disabled), .verify = true});
     EXPECT_TRUE(reports) << reports.error().message;
     return graph;
@@ -84,7 +75,7 @@ TEST_P(PassesOnModels, EveryPassMayBeOff) {
       optimised(name, LogitsOf::kLastPosition, {std::string(pass.name)});
     }
   }
-  const Graph untouched = model("tiny-llama", GetParam(), LogitsOf::kLastPosition);
+  const Graph untouched = model_graph("tiny-llama", GetParam());
   std::vector<std::string> all;
   for (const Pass& pass : graph_passes()) all.emplace_back(pass.name);
   EXPECT_EQ(dump(optimised("tiny-llama", LogitsOf::kLastPosition, all)), dump(untouched));
@@ -108,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(Types, PassesOnModels, ::testing::Values(DType::kF32, D
                          [](const auto& type) { return std::string(dtype_name(type.param)); });
 
 TEST(RunPasses, ReportsEachPassInOrder) {
-  Graph graph = model("tiny-llama", DType::kF32, LogitsOf::kLastPosition);
+  Graph graph = model_graph("tiny-llama", DType::kF32);
   const auto reports = run_passes(graph, {.disabled = {"fuse_norm", "plan_memory"}});
   ASSERT_TRUE(reports) << reports.error().message;
   ASSERT_EQ(reports->size(), graph_passes().size());
@@ -123,7 +114,7 @@ TEST(RunPasses, ReportsEachPassInOrder) {
 }
 
 TEST(RunPasses, UnknownNamesAreErrorsWithTheNearest) {
-  Graph graph = model("tiny-gpt2", DType::kF32, LogitsOf::kLastPosition);
+  Graph graph = model_graph("tiny-gpt2", DType::kF32);
   const auto reports = run_passes(graph, {.disabled = {"fuse_nrom"}});
   ASSERT_FALSE(reports);
   EXPECT_EQ(reports.error().kind, ErrorKind::kBadInput);

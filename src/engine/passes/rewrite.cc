@@ -7,6 +7,8 @@
 #include <queue>
 #include <utility>
 
+#include "engine/codegen/lower.h"
+
 namespace assay::engine {
 namespace {
 
@@ -87,7 +89,7 @@ std::vector<Node> ordered_with(Graph& graph, const Wiring& wiring, std::span<con
   std::vector<std::vector<size_t>> followers(count);
   std::vector<size_t> waits_for(count);
   for (size_t i = 0; i < count; ++i) {
-    for (const size_t before : wiring.predecessors[i]) {
+    for (const size_t before : wiring.predecessors(i)) {
       if (unit[before] == unit[i]) continue;
       followers[unit[before]].push_back(unit[i]);
       ++waits_for[unit[i]];
@@ -110,13 +112,23 @@ std::vector<Node> ordered_with(Graph& graph, const Wiring& wiring, std::span<con
   return ordered;
 }
 
+Status check_kernel(const Graph& graph, const Node& node) {
+  const Graph& body = *std::get<FusedAttributes>(node.attributes).body;
+  ASSAY_CHECK(can_lower(body));
+  if (std::ranges::find(body.nodes, OpKind::kLinear, &Node::op) == body.nodes.end()) return {};
+  ASSAY_TRY(const Packing packing, product_packing(graph, node));
+  if (packing.tile <= kMaxTile) return {};
+  return bad_input("expected tiles of whole heads of at most {} columns, found {}", kMaxTile,
+                   packing.tile);
+}
+
 }  // namespace
 
 Result<Node> fused_node(const Graph& graph, const Wiring& wiring, std::span<const size_t> members) {
   BodyBuilder builder(graph);
   for (const size_t i : members) builder.add(graph.nodes[i]);
   const auto read_outside = [&](ValueId id) {
-    return wiring.is_output[id] || !std::ranges::all_of(wiring.readers[id], [&](size_t reader) {
+    return wiring.is_output(id) || !std::ranges::all_of(wiring.readers(id), [&](size_t reader) {
              return std::ranges::binary_search(members, reader);
            });
   };
@@ -133,6 +145,7 @@ Result<Node> fused_node(const Graph& graph, const Wiring& wiring, std::span<cons
   if (node.inputs.size() > kMaxInputs) {
     return bad_input("expected at most {} inputs, found {}", kMaxInputs, node.inputs.size());
   }
+  ASSAY_CHECK(check_kernel(graph, node));
   return node;
 }
 
@@ -142,7 +155,7 @@ size_t Fusion::fuse(std::span<const size_t> members, Node node) {
   graph_.nodes = ordered_with(graph_, wiring_, members, std::move(node));
   wiring_ = Wiring(graph_);
   ++changes_;
-  return *wiring_.producer[output];
+  return *wiring_.producer(output);
 }
 
 void Fusion::reject(const Node& node, const Error& why) {

@@ -12,9 +12,12 @@
 
 namespace assay::engine {
 
+constexpr int64_t kMaxTile = 512;  // columns
+
 // The members (indices, ascending, convex) as one fused node; fused ones among them are inlined.
 // Its outputs are the members' values that others read, the graph's outputs, and the caches that
-// are written. bad_input if nothing of it would be read, or it would read too much.
+// are written. bad_input if nothing of it would be read, it would read too much, or no kernel can
+// compute it: lowering's rules, and a product's tiles of at most kMaxTile columns.
 Result<Node> fused_node(const Graph& graph, const Wiring& wiring, std::span<const size_t> members);
 
 // A graph while a pass fuses nodes of it, with what was refused.

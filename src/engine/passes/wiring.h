@@ -10,18 +10,38 @@
 
 namespace assay::engine {
 
-// Indices are those of the graph's nodes at the time of the call.
-struct Wiring {
+// Indices are those of the graph's nodes at the time of the call. Passes make one for each rewrite:
+// it is a handful of flat arrays.
+class Wiring {
+ public:
   explicit Wiring(const Graph& graph);
 
-  std::vector<std::optional<size_t>> producer;  // by value; absent for sources
-  std::vector<std::vector<size_t>> readers;     // by value, in order; twice if it is read twice
-  std::vector<bool> is_output;                  // by value: of the graph
-  // By node: those that compute what it reads, and, if it writes a cache, those before it that read
+  size_t nodes() const { return predecessors_.begin.size() - 1; }
+  std::optional<size_t> producer(ValueId id) const;  // absent for sources
+  // In order; twice if a node reads it twice.
+  std::span<const size_t> readers(ValueId id) const { return readers_[id]; }
+  bool is_output(ValueId id) const { return is_output_[id]; }  // of the graph
+  bool read_once(ValueId id) const { return !is_output_[id] && readers_[id].size() == 1; }
+  // Those that compute what the node reads, and, if it writes a cache, those before it that read
   // the cache's old content.
-  std::vector<std::vector<size_t>> predecessors;
+  std::span<const size_t> predecessors(size_t node) const { return predecessors_[node]; }
 
-  bool read_once(ValueId id) const { return !is_output[id] && readers[id].size() == 1; }
+ private:
+  // Lists behind each other.
+  struct Lists {
+    std::vector<size_t> begin;  // of each, and the end of the last
+    std::vector<size_t> items;
+    std::span<const size_t> operator[](size_t i) const {
+      return std::span(items).subspan(begin[i], begin[i + 1] - begin[i]);
+    }
+  };
+  void index_readers(const Graph& graph);
+  void order_nodes(const Graph& graph);
+
+  std::vector<size_t> producer_;  // by value; kNone for sources
+  std::vector<bool> is_output_;
+  Lists readers_;       // by value
+  Lists predecessors_;  // by node
 };
 
 // Nodes that may become one: no path leads from a member through others back to a member.

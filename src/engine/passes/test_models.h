@@ -1,0 +1,25 @@
+// Graphs of the named architectures, for tests of passes.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+#include "engine/graph/architectures.h"
+#include "engine/model/architectures.h"
+
+namespace assay::engine::test {
+
+inline Graph model_graph(const std::string& name, DType weights,
+                         LogitsOf logits_of = LogitsOf::kLastPosition) {
+  const auto architecture = find_architecture(name);
+  EXPECT_TRUE(architecture) << architecture.error().message;
+  const auto config = parse_model_config(make_config_json(*architecture, weights), name);
+  EXPECT_TRUE(config) << config.error().message;
+  auto graph = build_graph(*config, weights, logits_of);
+  EXPECT_TRUE(graph) << graph.error().message;
+  return std::move(*graph);
+}
+
+}  // namespace assay::engine::test
