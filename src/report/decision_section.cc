@@ -103,22 +103,28 @@ const Contrast* against_baseline(const Findings& findings, const Decision& decis
   return nullptr;
 }
 
-// "use A: takes 0.62 [0.60, 0.65] of eager's time, 0.95 [...] of B's".
-std::string best_text(const Findings& findings, const Answer& answer) {
-  const std::string& baseline = findings.study.baseline;
-  RatioRange to_baseline;
-  std::map<std::string, RatioRange> to_next;
+// "0.62 [0.60, 0.65] of eager's time": of the arms that lead; empty where one is the baseline.
+std::string baseline_text(const Findings& findings, const Answer& answer) {
+  RatioRange range;
   for (const Decision* part : answer.parts) {
     if (const Contrast* contrast = against_baseline(findings, *part)) {
-      to_baseline.add(contrast->ratio, contrast->ratio_interval);
+      range.add(contrast->ratio, contrast->ratio_interval);
     }
-    if (part->runner_up != baseline)
-      to_next[part->runner_up].add(part->ratio, part->ratio_interval);
+  }
+  if (!range.values) return "";
+  return fmt::format("{} of {}'s time", range.text(), findings.study.baseline);
+}
+
+// "use A: 0.62 [0.60, 0.65] of eager's time, 0.95 [...] of B's".
+std::string best_text(const Findings& findings, const Answer& answer) {
+  std::map<std::string, RatioRange> to_next;
+  for (const Decision* part : answer.parts) {
+    if (part->runner_up == findings.study.baseline) continue;
+    to_next[part->runner_up].add(part->ratio, part->ratio_interval);
   }
   std::vector<std::string> ratios;
-  if (to_baseline.values) {
-    ratios.push_back(fmt::format("{} of {}'s time", to_baseline.text(), baseline));
-  }
+  const std::string to_baseline = baseline_text(findings, answer);
+  if (!to_baseline.empty()) ratios.push_back(to_baseline);
   for (const auto& [arm, range] : to_next) {
     if (range.values) ratios.push_back(fmt::format("{} of {}'s", range.text(), arm));
   }
@@ -131,22 +137,37 @@ std::vector<std::string> together(const Decision& decision) {
   return arms;
 }
 
-// Why it can't be told: the ratio, and the differences that these rows would have shown.
-std::string undecided_text(const Answer& answer) {
+// What is known of arms that can't be told apart: how far they are ahead of the baseline, where it
+// isn't one of them.
+std::string ahead_text(const Findings& findings, const Answer& answer) {
+  const auto arms = together(*answer.parts.front());
+  if (std::ranges::find(arms, findings.study.baseline) != arms.end()) return "";
+  const std::string text = baseline_text(findings, answer);
+  return text.empty() ? "" : "; ahead: " + text;
+}
+
+// Why it can't be told: the ratio of the first two, and the differences that these rows would show.
+std::string undecided_text(const Findings& findings, const Answer& answer) {
   const Decision& first = *answer.parts.front();
   RatioRange range;
   double detectable = 0;
+  // The next lowest mean may be beaten, and a noisier arm behind it not.
+  bool one_pair = std::ranges::find(first.tied, first.runner_up) != first.tied.end();
   for (const Decision* part : answer.parts) {
     range.add(part->ratio, part->ratio_interval);
     detectable = std::max(detectable, part->minimum_detectable.value_or(0));
+    one_pair = one_pair && part->arm == first.arm && part->runner_up == first.runner_up;
   }
   std::string text = "can't be told: " + join(together(first), " or ");
-  if (range.values) text += fmt::format("; {}/{} {}", first.arm, first.runner_up, range.text());
+  if (range.values && one_pair) {
+    text += fmt::format("; {}/{} {}", first.arm, first.runner_up, range.text());
+    if (!range.intervals->contains(1)) text += ", not after Holm's correction";
+  }
   if (detectable > 0) {
     text +=
         fmt::format("; with so many rows a difference shows from {:.1f} % on", detectable * 100);
   }
-  return text;
+  return text + ahead_text(findings, answer);
 }
 
 std::string left_out_text(const Decision& decision) {
@@ -163,10 +184,11 @@ std::string reading(const Findings& findings, const Answer& answer) {
     case Decision::Kind::kBest:
       return best_text(findings, answer);
     case Decision::Kind::kNoDifference:
-      return fmt::format("no difference: {} are equivalent within {:.0f} %",
-                         join(together(first), ", "), findings.options.margin * 100);
+      return fmt::format("no difference: {} are equivalent within {:.0f} %{}",
+                         join(together(first), ", "), findings.options.margin * 100,
+                         ahead_text(findings, answer));
     case Decision::Kind::kUndecided:
-      return undecided_text(answer);
+      return undecided_text(findings, answer);
     case Decision::Kind::kOnlyOne:
       return fmt::format("no comparison: only {} qualifies{}", first.arm, left_out_text(first));
     case Decision::Kind::kNone:

@@ -65,6 +65,18 @@ TEST(Decision, SaysWhyItCannotBeTold) {
   EXPECT_THAT(said[0], HasSubstr("a difference shows from "));
 }
 
+TEST(Decision, ArmsThatCannotBeToldApartAreStillSaidToBeAheadOfTheBaseline) {
+  SyntheticBundle bundle(37);
+  bundle.raw().manifest["study"]["arms"] = {"eager", "static", "any"};
+  bundle.add({.arm = "eager", .mean_ms = 30});
+  bundle.add_compiled({.arm = "static", .noise = 0.1}, "false");
+  bundle.add_compiled({.arm = "any", .noise = 0.1}, "true");
+  const auto said = lines(bundle);
+  EXPECT_THAT(said[0], HasSubstr("can't be told: "));
+  EXPECT_THAT(said[0], HasSubstr("; ahead: 0.3"));
+  EXPECT_THAT(said[0], HasSubstr("of eager's time."));
+}
+
 TEST(Decision, NamesTheArmThatP50OrTheTailWouldChoose) {
   SyntheticBundle bundle(33);
   bundle.add({.arm = "eager", .noise = 0.01, .repetitions = 120});

@@ -47,8 +47,10 @@ std::string full_line(const Findings& findings, const Finding& finding) {
   return line;
 }
 
+// Good news has no size, and is gathered over phases too.
 bool alike(const Finding& a, const Finding& b) {
-  return a.kind == b.kind && a.severity == b.severity && a.phase == b.phase && a.arm == b.arm &&
+  const bool same_phase = a.phase == b.phase || (a.size == 0 && b.size == 0);
+  return a.kind == b.kind && a.severity == b.severity && same_phase && a.arm == b.arm &&
          a.stratum && b.stratum;
 }
 
@@ -67,11 +69,15 @@ std::vector<std::string> summary_lines(const Findings& findings) {
   }
   std::vector<std::string> lines;
   for (const auto& [worst, count] : groups) {
-    std::string line = fmt::format("{}: {}{}", severity_name(worst->severity), worst->kind,
-                                   place(findings, *worst, count == 1));
-    if (count > 1) {
-      line += fmt::format(" on {} strata, {} {}", count, worst->size > 0 ? "worst" : "such as",
+    std::string line = fmt::format("{}: {}", severity_name(worst->severity), worst->kind);
+    if (count == 1) {
+      line += place(findings, *worst, true);
+    } else if (worst->size > 0) {
+      line += fmt::format("{} on {} strata, worst {}", place(findings, *worst, false), count,
                           stratum_label(findings, *worst->stratum));
+    } else {
+      line += fmt::format(" {} on {} strata, such as {} {}", worst->arm, count,
+                          phase_name(*worst->phase), stratum_label(findings, *worst->stratum));
     }
     lines.push_back(fmt::format("{}: {}", line, worst->text));
   }
