@@ -18,4 +18,8 @@ Result<Table> matvec_table(ThreadPool& pool, std::string_view model);
 // repetitions.
 Result<Table> product_table(ThreadPool& pool, std::string_view model);
 
+// Generated matrix-vector kernels in fp32 and bf16 beside the eager operator and the read
+// bandwidth.
+Result<Table> generated_table(ThreadPool& pool, std::string_view model);
+
 }  // namespace assay::bench
