@@ -19,11 +19,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(assay_options INTERFACE -Wno-deprecated-declarations)
 endif()
 
-# assay_module(NAME [DIR sub/folder] DEPS module... LIBS target... [RECURSE])
+# assay_module(NAME [DIR sub/folder] DEPS module... LIBS target... [RECURSE] [TEST_ENVIRONMENT NAME=VALUE...])
 # NAME becomes the target assay_NAME of every *.cc in the folder; *_test.cc become NAME_test.
 # DEPS names the modules it may use: tests/layering.py holds them against src/README.md.
 function(assay_module name)
-  cmake_parse_arguments(ARG "RECURSE" "" "DEPS;LIBS;TEST_LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "RECURSE" "" "DEPS;LIBS;TEST_LIBS;TEST_ENVIRONMENT" ${ARGN})
   if(ARG_RECURSE)
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cc)
   else()
@@ -40,7 +40,7 @@ function(assay_module name)
     target_link_libraries(${name}_test PRIVATE assay_${name} ${ARG_TEST_LIBS} GTest::gtest_main
                           GTest::gmock)
     gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST
-                         PROPERTIES LABELS unit TIMEOUT 300)
+                         PROPERTIES LABELS unit TIMEOUT 300 ENVIRONMENT "${ARG_TEST_ENVIRONMENT}")
   endif()
 endfunction()
 

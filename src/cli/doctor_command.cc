@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "engine/codegen/compiler.h"
 #include "engine/codegen/kernel_cache.h"
+#include "engine/codegen/nvrtc.h"
 #include "engine/device/bandwidth.h"
 #include "engine/device/simd_target.h"
 #include "identity/checkup.h"
@@ -61,6 +62,17 @@ Check kernel_cache_check() {
           fmt::format("{}: {} kernels", cache->folder().string(), entries->size())};
 }
 
+// It compiles for GPUs, whether there is one here or not.
+Check nvrtc_check() {
+  const auto nvrtc = engine::Nvrtc::open();
+  if (!nvrtc) {
+    return {"nvrtc", CheckStatus::kMissing,
+            nvrtc.error().message + "; kernels for NVIDIA GPUs can't be compiled",
+            "install the CUDA toolkit's NVRTC, or name a libnvrtc.so in ASSAY_NVRTC"};
+  }
+  return {"nvrtc", CheckStatus::kOk, fmt::format("{}: {}", nvrtc->path(), nvrtc->version())};
+}
+
 Result<double> free_bytes_here() {
   std::error_code error;
   const auto space = std::filesystem::space(".", error);
@@ -80,6 +92,7 @@ std::vector<Check> all_checks() {
   std::ranges::move(sensor_checks(files, host, sample), std::back_inserter(checks));
   checks.push_back(compiler_check());
   checks.push_back(kernel_cache_check());
+  checks.push_back(nvrtc_check());
   checks.push_back(disk_check(free_bytes_here()));
   return checks;
 }

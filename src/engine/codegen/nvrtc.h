@@ -1,0 +1,61 @@
+// NVIDIA's run-time compiler: CUDA C++ to machine code for a GPU that need not be there. The
+// library is opened at run time; nothing of it is needed to build.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace assay::engine {
+
+// What one entry point takes of a multiprocessor, as the assembler reports it.
+struct EntryResources {
+  std::string entry;
+  int64_t registers = 0;          // of a thread
+  int64_t spill_store_bytes = 0;  // of a thread: registers that did not suffice
+  int64_t spill_load_bytes = 0;
+  int64_t stack_bytes = 0;   // of a thread
+  int64_t shared_bytes = 0;  // of a block, those known at compile time
+};
+
+struct Cubin {
+  std::string bytes;
+  std::vector<EntryResources> entries;
+};
+
+class Nvrtc {
+ public:
+  // $ASSAY_NVRTC alone, where it is set; else libnvrtc.so.13, .so.12 and .so as the loader finds
+  // them, then in /usr/local/cuda/lib64. An environment_error that says what was looked for.
+  static Result<Nvrtc> open();
+
+  Nvrtc(Nvrtc&&) noexcept;
+  Nvrtc& operator=(Nvrtc&&) noexcept;
+  ~Nvrtc();
+
+  // `target`: "sm_80", "sm_89", "sm_90a". environment_error with the compiler's whole log, several
+  // lines, if the source doesn't compile.
+  Result<Cubin> compile(const std::string& source, const std::string& target) const;
+
+  const std::string& path() const { return path_; }        // of the library
+  const std::string& version() const { return version_; }  // "13.0"
+  // As KernelKey::compiler and KernelKey::flags.
+  std::string identity() const { return "nvrtc " + version_ + "\n" + path_; }
+  static std::string flags();
+
+ private:
+  struct Library;
+  explicit Nvrtc(std::unique_ptr<Library> library);
+  std::unique_ptr<Library> library_;
+  std::string path_;
+  std::string version_;
+};
+
+// The lines of `ptxas -v` about entry points, in their order; others are passed over.
+std::vector<EntryResources> parse_ptxas_log(std::string_view log);
+
+}  // namespace assay::engine
