@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "engine/codegen/build_folder.h"
+#include "engine/codegen/print.h"
 
 namespace assay::engine {
 namespace {
@@ -81,6 +82,12 @@ Status KernelLibrary::compile_all(std::vector<Job>& jobs) {
     }
   }
   return status;
+}
+
+Result<std::vector<KernelFunctions>> KernelLibrary::load(std::span<const Kernel> kernels) {
+  std::vector<std::string> sources;
+  for (const Kernel& kernel : kernels) sources.push_back(print_cpu(kernel));
+  return load_sources(sources);
 }
 
 Result<std::vector<KernelFunctions>> KernelLibrary::load_sources(

@@ -281,4 +281,33 @@ std::string CPrinter::block(const ir::Block& block, int indent) {
   return lines;
 }
 
+std::string dim_text(const Dim& dim) {
+  static constexpr std::array<const char*, 3> kNames = {"batch", "q_len", "kv_len"};
+  std::string text = fmt::format("{}", dim.factor());
+  for (size_t i = 0; i < kNames.size(); ++i) {
+    for (int power = 0; power < dim.power(i); ++power) text += fmt::format(" * {}", kNames[i]);
+  }
+  return text;
+}
+
+std::string print_epilogues(const Kernel& kernel, const ProductKernel& product,
+                            const CTarget& target) {
+  const Packing& packing = product.packing;
+  const int64_t columns = packing.interleaved ? packing.tile / 2 : packing.tile;
+  std::string text;
+  int64_t first_tile = 0;
+  for (size_t i = 0; i < product.epilogues.size(); ++i) {
+    CPrinter printer(kernel, target);
+    printer.define(product.row);
+    printer.define(product.first_column);
+    const int64_t end = first_tile + (packing.segments[i] + columns - 1) / columns;
+    text += fmt::format("  if (index >= {} && index < {}) {{\n", first_tile, end);
+    text += fmt::format("    const long {} = (index - {}) * {};\n",
+                        CPrinter::var_name(product.first_column), first_tile, columns);
+    text += printer.block(product.epilogues[i], 2) + "  }\n";
+    first_tile = end;
+  }
+  return text;
+}
+
 }  // namespace assay::engine

@@ -73,4 +73,12 @@ class CPrinter {
   int temporaries_ = 0;
 };
 
+// A product of a constant and dims: "3 * batch * q_len".
+std::string dim_text(const Dim& dim);
+
+// The epilogues of a product's segments, for the tile whose number is `index`, with its row of
+// products in the buffer `tile`. The row and `index` are parameters of the function.
+std::string print_epilogues(const Kernel& kernel, const ProductKernel& product,
+                            const CTarget& target);
+
 }  // namespace assay::engine

@@ -127,15 +127,6 @@ const CTarget& cpu_target() {
   return kTarget;
 }
 
-std::string dim_text(const Dim& dim) {
-  static constexpr std::array<const char*, 3> kNames = {"batch", "q_len", "kv_len"};
-  std::string text = fmt::format("{}", dim.factor());
-  for (size_t i = 0; i < kNames.size(); ++i) {
-    for (int power = 0; power < dim.power(i); ++power) text += fmt::format(" * {}", kNames[i]);
-  }
-  return text;
-}
-
 std::string cpu_arguments(const Kernel& kernel) {
   static constexpr std::array<const char*, 4> kNames = {"batch", "q_len", "kv_len", "capacity"};
   const Specialization& dims = kernel.dims;

@@ -12,8 +12,6 @@ const CTarget& cpu_target();
 
 // Lines that define the dims, and the bound buffers, from `args`.
 std::string cpu_arguments(const Kernel& kernel);
-// A product of a constant and dims: "3 * batch * q_len".
-std::string dim_text(const Dim& dim);
 
 std::string print_cpu_product(const Kernel& kernel, const ProductKernel& product);
 

@@ -32,29 +32,12 @@ std::string prologue_text(const Kernel& kernel, const ProductKernel& product) {
          cpu_arguments(kernel) + printer.block(product.prologue, 1) + "}\n";
 }
 
-int64_t tile_columns(const Packing& packing) {
-  return packing.interleaved ? packing.tile / 2 : packing.tile;
-}
-
 std::string epilogue_text(const Kernel& kernel, const ProductKernel& product) {
   std::string text = fmt::format(
       "\nstatic inline void epilogue_row(const Args* args, long {}, long index,\n"
       "                                const float* __restrict {}) {{\n",
       CPrinter::var_name(product.row), kernel.buffers[product.tile].name);
-  text += cpu_arguments(kernel);
-  const int64_t columns = tile_columns(product.packing);
-  int64_t first_tile = 0;
-  for (size_t i = 0; i < product.epilogues.size(); ++i) {
-    CPrinter printer(kernel, cpu_target());
-    printer.define(product.row);
-    printer.define(product.first_column);
-    const int64_t end = first_tile + (product.packing.segments[i] + columns - 1) / columns;
-    text += fmt::format("  if (index >= {} && index < {}) {{\n", first_tile, end);
-    text += fmt::format("    const long {} = (index - {}) * {};\n",
-                        CPrinter::var_name(product.first_column), first_tile, columns);
-    text += printer.block(product.epilogues[i], 2) + "  }\n";
-    first_tile = end;
-  }
+  text += cpu_arguments(kernel) + print_epilogues(kernel, product, cpu_target());
   return text + "}\n";
 }
 

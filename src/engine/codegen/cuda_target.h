@@ -1,0 +1,17 @@
+// How CUDA says the loop IR: columns over the threads of a block, or over the lanes of a warp.
+#pragma once
+
+#include "engine/codegen/print_c.h"
+
+namespace assay::engine {
+
+// Block: outermost loops of stores over all threads, loops around such over warps. Reductions are
+// the block's; barriers make them part of straight-line code only.
+const CTarget& cuda_block_target();
+// Warp: stores over the lanes of one warp; no reductions.
+const CTarget& cuda_warp_target();
+// As block; outermost loops run from `begin` to `end`, names in the printed function, in place of
+// their own extent.
+const CTarget& cuda_slice_target();
+
+}  // namespace assay::engine
