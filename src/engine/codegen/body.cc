@@ -3,7 +3,6 @@
 #include "engine/codegen/body.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace assay::engine {
 namespace {

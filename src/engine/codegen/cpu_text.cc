@@ -126,13 +126,24 @@ static inline void panel_product(const weight_t* __restrict w, const float* __re
   }
 }
 
+// The panels of a tile against `rows` rows: KNOWN of them in all, or any number if that is 0. Only
+// what is needed is compiled.
+template <long KNOWN>
 static inline void tile_product(const weight_t* w, const float* x, long rows, float* out) {
   for (int p = 0; p < TILE / PANEL; ++p, w += PANEL * PADDED_INPUTS, out += PANEL) {
     long r = 0;
-    for (; r + 4 <= rows; r += 4) panel_product<4>(w, x + r * INPUTS, out + r * TILE);
-    if (rows - r == 3) panel_product<3>(w, x + r * INPUTS, out + r * TILE);
-    if (rows - r == 2) panel_product<2>(w, x + r * INPUTS, out + r * TILE);
-    if (rows - r == 1) panel_product<1>(w, x + r * INPUTS, out + r * TILE);
+    if constexpr (KNOWN == 0 || KNOWN >= 4) {
+      for (; r + 4 <= rows; r += 4) panel_product<4>(w, x + r * INPUTS, out + r * TILE);
+    }
+    if constexpr (KNOWN == 0 || KNOWN % 4 == 3) {
+      if (rows - r == 3) panel_product<3>(w, x + r * INPUTS, out + r * TILE);
+    }
+    if constexpr (KNOWN == 0 || KNOWN % 4 == 2) {
+      if (rows - r == 2) panel_product<2>(w, x + r * INPUTS, out + r * TILE);
+    }
+    if constexpr (KNOWN == 0 || KNOWN % 4 == 1) {
+      if (rows - r == 1) panel_product<1>(w, x + r * INPUTS, out + r * TILE);
+    }
   }
 }
 )";

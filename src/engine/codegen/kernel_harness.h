@@ -1,4 +1,4 @@
-// For tests: compiles the kernel of a graph's last node, runs it on the interpreter's inputs, and
+// For tests: compiles the kernel of a graph's node, runs it on the interpreter's inputs, and
 // holds what it stores against the interpreter.
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,13 +23,14 @@ namespace assay::engine::test {
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 struct Case {
-  Graph graph;  // whose last node is under test; the others compute its inputs
+  Graph graph;
   DimValues dims;
   Specialization specialization = {};
   int64_t capacity = 0;  // at least kv_len
   int64_t threads = 1;
   bool through_library = false;  // products: prologue, a plain product, epilogue
   uint64_t seed = 1;
+  std::optional<size_t> node = {};  // under test; the last. Others compute its inputs.
 };
 
 inline std::vector<std::byte> stored(const std::vector<float>& values, DType dtype) {
@@ -100,7 +102,7 @@ class Harness {
   explicit Harness(Case test) : case_(std::move(test)) {}
 
   void run() {
-    const Node node = case_.graph.nodes.back();
+    const Node node = case_.graph.nodes[case_.node.value_or(case_.graph.nodes.size() - 1)];
     auto lowered = lower(case_.graph, node, case_.specialization);
     ASSERT_TRUE(lowered) << lowered.error().message;
     kernel_ = std::move(*lowered);
@@ -112,13 +114,15 @@ class Harness {
   }
 
  private:
-  // Also what the other nodes compute is an output.
+  // Also what other nodes compute for it is an output, and its weights.
   void interpret_all(const Node& node) {
     Graph graph = case_.graph;
     graph.outputs.clear();
     const auto add = [&](ValueId id) {
-      if (!std::holds_alternative<NodeSource>(graph.values[id].source) || is_cache(id)) return;
-      graph.outputs.push_back(id);
+      const Source& source = graph.values[id].source;
+      const bool known = !std::holds_alternative<NodeSource>(source) &&
+                         !std::holds_alternative<WeightSource>(source);
+      if (!known && !is_cache(id)) graph.outputs.push_back(id);
     };
     for (const ValueId id : node.inputs) add(id);
     for (const ValueId id : node.outputs) add(id);
@@ -133,13 +137,6 @@ class Harness {
   bool is_cache(ValueId id) const {
     const SymbolicShape& shape = case_.graph.values[id].type.shape;
     return shape.size() == 4 && shape[2] == Dim::kv_len();
-  }
-
-  std::vector<float> weight(ValueId id) const {
-    const auto& source = std::get<WeightSource>(case_.graph.values[id].source);
-    std::vector<int64_t> shape;
-    for (const Dim& dim : case_.graph.values[id].type.shape) shape.push_back(dim.factor());
-    return inputs_.weight(source.tensors[0], shape);
   }
 
   // The layout of the product that reads buffer `index` as its weight.
@@ -174,15 +171,10 @@ class Harness {
 
   void bind_weight(const Node& node, size_t index) {
     const Value& value = case_.graph.values[kernel_.buffers[index].value];
-    std::vector<float> values = weight(kernel_.buffers[index].value);
+    std::vector<float> values = expected_.at(kernel_.buffers[index].value).f32;
     const auto* product = std::get_if<ProductKernel>(&kernel_.body);
     if (product != nullptr && product->weight == index) {
       weight_ = values;
-      for (float& v : weight_) {
-        const auto bytes = stored({v}, value.type.dtype);
-        const TensorView one{bytes.data(), value.type.dtype, Shape{1}};
-        convert(one, DType::kF32, reinterpret_cast<std::byte*>(&v));
-      }
       const int64_t outputs = static_cast<int64_t>(values.size()) / product->inputs;
       layout_ = layout(node, index);
       values = packed(values, layout_, product->inputs, outputs, product->packing);
@@ -219,7 +211,9 @@ class Harness {
     } else if (const auto* constant = std::get_if<ConstantSource>(&source)) {
       floats = constant->kind == ConstantKind::kRopeCos ? &inputs_.rope_cos : &inputs_.rope_sin;
     } else {
-      floats = &expected_.at(id).f32;
+      const HostTensor& tensor = expected_.at(id);
+      integers = tensor.i32.empty() ? nullptr : &tensor.i32;
+      floats = tensor.i32.empty() ? &tensor.f32 : nullptr;
     }
     if (integers != nullptr) bound_[index].set(integers->data(), integers->size() * 4);
     if (floats != nullptr) bound_[index].set(floats->data(), floats->size() * 4);

@@ -1,8 +1,6 @@
 // A plain node is lowered as the body of one operator.
 #include "engine/codegen/lower.h"
 
-#include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "engine/codegen/body.h"

@@ -158,10 +158,8 @@ class Lowering {
       const auto& part = facts_.parts[target.output];
       if (!part || *part == segment) targets.push_back(target);
     }
-    // Outputs of a split count their columns from the segment's begin.
-    const ExprId first = facts_.split ? in_segment : in_product;
     ir::Block block;
-    store(targets, arena().var(product.row), {first, tile_columns(product, segment)}, block);
+    store(targets, arena().var(product.row), {in_segment, tile_columns(product, segment)}, block);
     values_.take_setup();
     return block;
   }
@@ -185,17 +183,14 @@ class Lowering {
   std::vector<Target> targets_;
 };
 
-// A tile holds whole heads, and so do segments.
-Status check_packing(const Packing& packing, const Packing& suitable, bool has_split) {
+// A tile holds whole heads, and the parts of a split are segments.
+Status check_packing(const Packing& packing, const Packing& suitable) {
   const auto text = [](const Packing& p) {
     return fmt::format("tile {} segments [{}]{}", p.tile, fmt::join(p.segments, ", "),
                        p.interleaved ? " interleaved" : "");
   };
-  const bool fits =
-      packing.tile % suitable.tile == 0 && packing.interleaved == suitable.interleaved &&
-      (has_split ? packing.segments == suitable.segments
-                 : std::accumulate(packing.segments.begin(), packing.segments.end(), int64_t{0}) ==
-                       suitable.segments[0]);
+  const bool fits = packing.tile % suitable.tile == 0 && packing.segments == suitable.segments &&
+                    packing.interleaved == suitable.interleaved;
   if (fits) return {};
   return bad_input("packing: expected {}, found {}", text(suitable), text(packing));
 }
@@ -228,7 +223,7 @@ Result<Kernel> lower_body(const Graph& body, const BodyFacts& facts, size_t para
   Lowering lowering(body, facts, parameters, dims);
   if (!facts.linear) return lowering.rows();
   const Packing suitable = suitable_packing(body, facts);
-  if (packing) ASSAY_CHECK(check_packing(*packing, suitable, facts.split.has_value()));
+  if (packing) ASSAY_CHECK(check_packing(*packing, suitable));
   return lowering.product(packing.value_or(suitable));
 }
 

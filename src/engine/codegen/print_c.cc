@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cmath>
+#include <utility>
 
 namespace assay::engine {
 

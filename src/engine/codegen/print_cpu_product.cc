@@ -41,6 +41,17 @@ std::string epilogue_text(const Kernel& kernel, const ProductKernel& product) {
   return text + "}\n";
 }
 
+// 0: known when it runs.
+int64_t known_rows(const Kernel& kernel, const ProductKernel& product) {
+  const bool is_known = (product.rows.power(0) == 0 || kernel.dims.batch) &&
+                        (product.rows.power(1) == 0 || kernel.dims.q_len) &&
+                        product.rows.power(2) == 0;
+  if (!is_known) return 0;
+  return product.rows.value({.batch = kernel.dims.batch.value_or(1),
+                             .q_len = kernel.dims.q_len.value_or(1),
+                             .kv_len = 1});
+}
+
 std::string run_text(const Kernel& kernel, const ProductKernel& product) {
   const std::string weight = kernel.buffers[product.weight].name;
   const std::string x = kernel.buffers[product.x].name;
@@ -61,13 +72,13 @@ std::string run_text(const Kernel& kernel, const ProductKernel& product) {
   }
   text += fmt::format(
       "    for (long t = begin; t < end; ++t) {{\n"
-      "      tile_product({} + t * TILE * PADDED_INPUTS, inputs, count, products);\n"
+      "      tile_product<{}>({} + t * TILE * PADDED_INPUTS, inputs, count, products);\n"
       "      for (long r = 0; r < count; ++r) epilogue_row(args, row + r, t, products + r * "
       "TILE);\n"
       "    }}\n"
       "  }}\n"
       "}}\n",
-      weight);
+      known_rows(kernel, product), weight);
   return text;
 }
 
