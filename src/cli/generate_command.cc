@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "cli/command.h"
+#include "engine/codegen/kernel_cache.h"
 #include "engine/device/bandwidth.h"
 #include "engine/session/session.h"
 #include "engine/tokenizer/tokenizer.h"
@@ -35,19 +36,54 @@ struct GenerateOptions {
   int64_t threads = 0;
   bool ids = false;
   bool ignore_eos = false;
+  std::string mode = "eager";
+  std::string dynamic = "auto";
+  std::string split;  // the phase that is compiled; empty: both
+  int64_t recompile_limit = 8;
+  int64_t bucket = 0;
+  std::vector<std::string> disabled_passes;
+  bool verify_passes = false;
+  bool no_kernel_cache = false;
 };
 
 // What a generation took, and what it gave.
 struct Outcome {
   std::vector<int32_t> tokens;
   int64_t prefill_ns = 0;
+  int64_t timed_steps = 0;
   int64_t decode_ns = 0;
+  int64_t first_step_ns = 0;  // of which the first step, compilation included
   uint64_t decode_bytes = 0;  // that the decode steps had to read
   bool out_of_positions = false;
 };
 
+Result<engine::CompileOptions> compile_options(const GenerateOptions& options) {
+  engine::CompileOptions result;
+  if (options.mode == "eager") return result;
+  if (options.mode != "compiled") {
+    return bad_input("--mode: expected eager or compiled, found \"{}\"", options.mode);
+  }
+  if (!options.split.empty() && options.split != "prefill" && options.split != "decode") {
+    return bad_input("--split: expected prefill or decode, found \"{}\"", options.split);
+  }
+  const auto dynamic = engine::parse_dynamic(options.dynamic);
+  if (!dynamic) {
+    return bad_input("--dynamic: expected true, false or auto, found \"{}\"", options.dynamic);
+  }
+  result.prefill = options.split != "decode";
+  result.decode = options.split != "prefill";
+  result.dynamic = *dynamic;
+  result.recompile_limit = options.recompile_limit;
+  result.bucket = options.bucket;
+  result.disabled_passes = options.disabled_passes;
+  result.verify_passes = result.verify_passes || options.verify_passes;
+  if (!options.no_kernel_cache) result.kernel_cache = engine::KernelCache::default_folder();
+  return result;
+}
+
 Result<engine::SessionOptions> session_options(const GenerateOptions& options) {
   engine::SessionOptions result;
+  ASSAY_TRY(result.compile, compile_options(options));
   if (!options.dtype.empty()) {
     result.dtype = engine::parse_dtype(options.dtype);
     if (!result.dtype) {
@@ -130,11 +166,48 @@ Result<Outcome> generate(Session& session, const std::vector<int32_t>& prompt,
     if (ended || session.kv_len() == capacity) break;
     start = monotonic_now_ns();
     ASSAY_CHECK(session.decode(session.next_tokens()));
-    outcome.decode_ns += monotonic_now_ns() - start;
+    const int64_t step_ns = monotonic_now_ns() - start;
+    // A first compiled step compiles: its time is a figure of its own.
+    if (outcome.first_step_ns == 0 && options.mode == "compiled") {
+      outcome.first_step_ns = step_ns;
+      continue;
+    }
+    outcome.decode_ns += step_ns;
+    ++outcome.timed_steps;
     outcome.decode_bytes += session.step_bytes(1, session.kv_len());
   }
   ASSAY_CHECK(printer.finish());
   return outcome;
+}
+
+// What was compiled, at what cost, and what ran eager after all and why.
+void print_compilation(const Session& session, const Outcome& outcome) {
+  const engine::CompileEvidence evidence = session.compile_evidence();
+  const engine::CompileCounters counters = session.counters();
+  fmt::print(stderr,
+             "compile  prefill {} with compilation, first step {}; {} kernels compiled in {}, {} "
+             "loaded in {}\n",
+             format_duration(static_cast<double>(outcome.prefill_ns) * 1e-9),
+             format_duration(static_cast<double>(outcome.first_step_ns) * 1e-9),
+             counters.kernels_compiled, format_duration(evidence.kernels.compile_seconds),
+             counters.kernels_loaded, format_duration(evidence.kernels.load_seconds));
+  fmt::print(stderr, "graphs   {}, {} recompiles, {} runs fell back to eager\n",
+             counters.unique_graphs, counters.recompiles, counters.fallbacks);
+  for (const auto& [name, frame] :
+       {std::pair{"prefill", &evidence.prefill}, std::pair{"decode", &evidence.decode}}) {
+    for (const engine::CompileRecord& graph : frame->graphs) {
+      fmt::print(stderr, "         {}: {} in {}{}\n", name, graph.guards,
+                 format_duration(graph.seconds),
+                 graph.failed_guard.empty()
+                     ? ""
+                     : fmt::format(" ({}: expected {}, found {})", graph.failed_guard,
+                                   graph.expected, graph.found));
+    }
+    if (!frame->fallback.empty()) {
+      fmt::print(stderr, "warning  {} runs eager: {}\n", name, frame->fallback);
+    }
+  }
+  for (const std::string& note : evidence.notes) fmt::print(stderr, "warning  {}\n", note);
 }
 
 Status print_figures(const Session& session, size_t prompt_tokens, const Outcome& outcome) {
@@ -148,7 +221,7 @@ Status print_figures(const Session& session, size_t prompt_tokens, const Outcome
     fmt::print(stderr,
                "decode   {:.1f} tokens/s, {:.2f} GB/s: {:.0f} % of the {:.2f} GB/s that this "
                "machine reads\n",
-               static_cast<double>(outcome.tokens.size() - 1) / nanoseconds * 1e9, gb_per_s,
+               static_cast<double>(outcome.timed_steps) / nanoseconds * 1e9, gb_per_s,
                100 * gb_per_s / limit, limit);
   }
   fmt::print(
@@ -180,6 +253,7 @@ Result<int> run_generate(const GenerateOptions& options) {
   }
   Printer printer(tokenizer ? &*tokenizer : nullptr);
   ASSAY_TRY(const Outcome outcome, generate(session, prompt, options, printer));
+  if (options.mode == "compiled") print_compilation(session, outcome);
   ASSAY_CHECK(print_figures(session, prompt.size(), outcome));
   return 0;
 }
@@ -198,6 +272,20 @@ void add_generate_command(CLI::App& app, Selected& selected) {
   command->add_option("--threads", options->threads, "threads (all cores)");
   command->add_flag("--ids", options->ids, "token ids in and out; needs no tokenizer");
   command->add_flag("--ignore-eos", options->ignore_eos, "don't stop at an end-of-text token");
+  command->add_option("--mode", options->mode, "eager (default) or compiled");
+  command->add_option("--dynamic", options->dynamic,
+                      "compiled: true, false or auto (default): when sizes become symbols");
+  command->add_option("--split", options->split,
+                      "compiled: prefill or decode, the phase that is compiled (both)");
+  command->add_option("--recompile-limit", options->recompile_limit,
+                      "compiled: recompilations of a phase before it runs eager for good (8)");
+  command->add_option("--bucket", options->bucket,
+                      "compiled: pad the prompt to a multiple of this (as it comes)");
+  command->add_option("--disable-pass", options->disabled_passes, "compiled: leave this pass out");
+  command->add_flag("--verify-passes", options->verify_passes,
+                    "compiled: check what each pass did on random inputs");
+  command->add_flag("--no-kernel-cache", options->no_kernel_cache,
+                    "compiled: compile every kernel anew");
   command->callback(
       [&selected, options] { selected.body = [options] { return run_generate(*options); }; });
 }

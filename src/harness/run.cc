@@ -181,7 +181,8 @@ Json study_summary(const Study& study) {
                     {"mode", arm.mode},
                     {"cache", arm.cache},
                     {"dynamic", arm.dynamic},
-                    {"threads", arm.threads}});
+                    {"threads", arm.threads},
+                    {"options", arm.options}});
   }
   return {{"name", study.name},     {"baseline", study.baseline},
           {"seed", study.seed},     {"order", run_order_name(study.order)},

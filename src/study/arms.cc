@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "study/arm_options.h"
 
 namespace assay {
 namespace {
@@ -19,7 +20,7 @@ struct BackendRule {
 };
 
 const std::vector<BackendRule>& backend_rules() {
-  static const std::vector<BackendRule> rules = {{"native", {"eager"}}};
+  static const std::vector<BackendRule> rules = {{"native", {"eager", "compiled"}}};
   return rules;
 }
 
@@ -103,15 +104,32 @@ Result<std::vector<Axis>> read_axes(const YamlMap& map) {
   return axes;
 }
 
+// Needs arm.backend and arm.mode.
+Status read_option(const ArmOption& option, const YamlValue& value, StudyArm& arm) {
+  if (arm.mode == "eager") return value.error("no such key in an eager arm");
+  if (arm.backend != option.backend) {
+    return value.error(fmt::format("no such key in an arm of backend {}", arm.backend));
+  }
+  ASSAY_TRY(arm.options[option.name], option.read(value));
+  return {};
+}
+
 // The arm for one choice of a value from each axis.
 Result<StudyArm> read_arm(const std::string& name, const std::vector<Axis>& axes,
                           const std::vector<size_t>& choice) {
   StudyArm arm;
   arm.name = name;
+  const auto chosen = [&](const std::string& key) -> const YamlValue* {
+    const auto axis = std::ranges::find(axes, key, &Axis::key);
+    if (axis == axes.end()) return nullptr;
+    return &axis->values[choice[static_cast<size_t>(axis - axes.begin())]];
+  };
   for (const ArmKey& key : arm_keys()) {
-    const auto axis = std::ranges::find(axes, key.name, &Axis::key);
-    if (axis == axes.end()) continue;
-    ASSAY_CHECK(key.read(axis->values[choice[static_cast<size_t>(axis - axes.begin())]], arm));
+    if (const YamlValue* value = chosen(key.name)) ASSAY_CHECK(key.read(*value, arm));
+  }
+  if (arm.mode != "eager" && arm.dynamic.empty()) arm.dynamic = "auto";
+  for (const ArmOption& option : arm_options()) {
+    if (const YamlValue* value = chosen(option.name)) ASSAY_CHECK(read_option(option, *value, arm));
   }
   for (size_t i = 0; i < axes.size(); ++i) {
     if (!axes[i].expands) continue;
@@ -133,6 +151,7 @@ bool next_choice(const std::vector<Axis>& axes, std::vector<size_t>& choice) {
 Status expand_arm(const YamlValue& value, std::vector<StudyArm>& arms) {
   Words known = {"name"};
   for (const ArmKey& key : arm_keys()) known.push_back(key.name);
+  for (const ArmOption& option : arm_options()) known.push_back(option.name);
   ASSAY_TRY(const YamlMap map, value.map(known));
   ASSAY_TRY(const YamlValue name_value, map.require("name"));
   ASSAY_TRY(const std::string name, name_value.text());

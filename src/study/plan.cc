@@ -147,7 +147,8 @@ Json study_to_json(const Study& study) {
                             {"mode", arm.mode},
                             {"cache", arm.cache},
                             {"dynamic", arm.dynamic},
-                            {"threads", arm.threads}});
+                            {"threads", arm.threads},
+                            {"options", arm.options}});
   }
   json["phases"] = study.phases;
   for (const StudyScenario& scenario : study.scenarios) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
 #include "base/result.h"
 
 namespace assay {
@@ -24,10 +25,11 @@ struct StudyArm {
   std::string name;     // unique; an expanded arm gets "-VALUE" of each of its lists appended, in
                         // the order of the file, where the last list varies fastest
   std::string backend;  // native (others are added with their backends)
-  std::string mode;     // eager: the native backend's only one so far
+  std::string mode;     // eager | compiled
   std::string cache;    // dynamic | static
-  std::string dynamic;  // true | false | auto; empty, and not to be given, for eager
+  std::string dynamic;  // true | false | auto (default); empty, and not to be given, for eager
   int64_t threads = 0;  // 0: as many as the process may run on
+  Json options = Json::object();  // keys that the backend alone understands (arm_options.h)
 };
 
 struct StudyScenario {

@@ -61,7 +61,7 @@ TEST(Study, DefaultsAreThoseOfTheHeader) {
 TEST(Study, TemplateParses) {
   const auto study = parse_study(study_template(), "template");
   ASSERT_TRUE(study) << study.error().message;
-  EXPECT_THAT(arm_names(*study), ElementsAre("eager-dynamic", "eager-static"));
+  EXPECT_THAT(arm_names(*study), ElementsAre("eager-dynamic", "eager-static", "compiled"));
   EXPECT_EQ(study->phases.size(), 3u);
   EXPECT_EQ(study->scenarios.size(), 5u);
 }
@@ -137,8 +137,9 @@ TEST(Study, UnknownWordsAreAnsweredWithTheKnownOnes) {
               HasSubstr("expected one of fp32, fp16, bf16, found \"fp23\""));
   EXPECT_EQ(error_of({.arms = "arms: [{name: x, backend: torch, mode: eager, cache: static}]"}),
             "s.yaml line 3: arms.backend: expected native, found \"torch\"");
-  EXPECT_EQ(error_of({.arms = "arms: [{name: x, backend: native, mode: compiled, cache: static}]"}),
-            "s.yaml line 3: arms.mode: expected eager, found \"compiled\"");
+  EXPECT_EQ(error_of({.arms = "arms: [{name: x, backend: native, mode: compile, cache: static}]"}),
+            "s.yaml line 3: arms.mode: expected one of eager, compiled, found \"compile\" "
+            "(did you mean \"compiled\"?)");
   EXPECT_THAT(error_of({.rest = "baseline: y"}), HasSubstr("line 6: baseline: expected x, found"));
 }
 
@@ -206,6 +207,32 @@ TEST(Study, KeysThatContradictEachOther) {
   EXPECT_THAT(error_of({.arms = "arms: [{name: x, backend: native, mode: eager, cache: static, "
                                 "dynamic: true}]"}),
               HasSubstr("arms.dynamic: expected no such key in an eager arm"));
+}
+
+TEST(Study, KeysOfCompiledArmsBecomeOptions) {
+  const Study study = study_of({.arms = R"(arms:
+  - {name: a, backend: native, mode: compiled, cache: static}
+  - {name: b, backend: native, mode: compiled, cache: static, dynamic: false, recompile_limit: 2,
+     split: decode, bucket: [16, 32], disabled_passes: "fuse_norm, merge_products",
+     kernel_cache: false})"});
+  EXPECT_THAT(arm_names(study), ElementsAre("a", "b-16", "b-32"));
+  EXPECT_EQ(study.arms[0].dynamic, "auto");
+  EXPECT_EQ(study.arms[0].options, Json::object());
+  EXPECT_EQ(study.arms[1].dynamic, "false");
+  const Json expected = {{"recompile_limit", 2},
+                         {"split", "decode"},
+                         {"bucket", 16},
+                         {"disabled_passes", "fuse_norm, merge_products"},
+                         {"kernel_cache", false}};
+  EXPECT_EQ(study.arms[1].options, expected);
+  EXPECT_EQ(study.arms[2].options["bucket"], 32);
+  const std::string arm = "arms: [{name: x, backend: native, mode: ";
+  EXPECT_THAT(error_of({.arms = arm + "eager, cache: static, bucket: 8}]"}),
+              HasSubstr("arms.bucket: expected no such key in an eager arm"));
+  EXPECT_THAT(error_of({.arms = arm + "compiled, cache: static, split: e2e}]"}),
+              HasSubstr("arms.split: expected one of prefill, decode, found"));
+  EXPECT_THAT(error_of({.arms = arm + "compiled, cache: static, buckets: 8}]"}),
+              HasSubstr("did you mean \"bucket\"?"));
 }
 
 TEST(Study, ExpansionAndPlanSizeAreBounded) {

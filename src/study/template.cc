@@ -14,10 +14,18 @@ models:
   - {path: models/gpt2-25m, dtype: fp32}
 
 # What is compared. A list in an arm stands for one arm a value: this makes eager-dynamic and
-# eager-static. backend: native. mode: eager. cache: dynamic | static.
-# threads: left out: as many as the process may run on.
+# eager-static. backend: native. mode: eager | compiled. cache: dynamic | static.
+# threads: left out: as many as the process may run on. Keys of compiled arms, with their defaults:
+#   dynamic: auto           # sizes: specialise on each (false), symbols (true), a symbol once one
+#                           # has changed (auto)
+#   recompile_limit: 8      # recompilations of a phase before it runs eager for good
+#   split: prefill          # or decode: the phase that is compiled; left out: both
+#   bucket: 16              # prompts are padded to a multiple of it; left out: as they come
+#   disabled_passes: "fuse_norm, merge_products"   # left out: none
+#   kernel_cache: true      # false: each process compiles its own kernels
 arms:
   - {name: eager, backend: native, mode: eager, cache: [dynamic, static]}
+  - {name: compiled, backend: native, mode: compiled, cache: static}
 
 # The arm that the others are compared with; left out: the first.
 baseline: eager-dynamic

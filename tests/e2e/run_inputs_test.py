@@ -50,7 +50,7 @@ class RunInputs(unittest.TestCase):
             (("repetitions: 8", "repetitions: 0"), "repetitions"),
             (("repetitions:", "repetitons:"), 'did you mean "repetitions"'),
             (("backend: native", "backend: nativ"), "backend"),
-            (("mode: eager", "mode: compiled"), "eager"),
+            (("mode: eager", "mode: compile"), "eager, compiled"),
             (("cache: [dynamic, static]", "cache: paged"), "cache"),
             (("dtype: fp32", "dtype: int8"), "dtype"),
             (("prompt_tokens: [5, 7]", "prompt_tokens: [30]"), "32 positions, found 34"),

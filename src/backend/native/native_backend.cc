@@ -31,9 +31,10 @@ class NativeBackend final : public Backend {
   explicit NativeBackend(std::filesystem::path program) : program_(std::move(program)) {}
 
   Status check_arm(const StudyArm& arm) const override {
-    if (arm.mode != "eager") {
-      return bad_input("arm \"{}\": expected a mode that backend native supports (eager), found {}",
-                       arm.name, arm.mode);
+    if (arm.mode != "eager" && arm.mode != "compiled") {
+      return bad_input(
+          "arm \"{}\": expected a mode that backend native supports (eager, compiled), found {}",
+          arm.name, arm.mode);
     }
     if (arm.cache != "dynamic" && arm.cache != "static") {
       return bad_input(
@@ -47,7 +48,7 @@ class NativeBackend final : public Backend {
     return {{program_.string(), "worker", "native"}, {}};
   }
 
-  Json load_options(const StudyArm&) const override { return Json::object(); }
+  Json load_options(const StudyArm& arm) const override { return arm.options; }
 
   Result<ModelFacts> inspect(const StudyModel& model,
                              std::span<const std::string> texts) const override {

@@ -6,7 +6,8 @@
 namespace assay {
 
 Json native_capabilities() {
-  return {{"modes", {"eager"}},
+  return {{"modes", {"eager", "compiled"}},
+          {"dynamic", {"false", "true", "auto"}},
           {"caches", {"dynamic", "static"}},
           {"dtypes", {"fp32", "fp16", "bf16"}},
           {"architectures", {"gpt2", "llama", "qwen2"}},

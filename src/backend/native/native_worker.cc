@@ -3,10 +3,13 @@
 
 #include <sys/resource.h>
 
+#include <map>
 #include <set>
 #include <tuple>
 
+#include "backend/native/native_evidence.h"
 #include "backend/native/native_facts.h"
+#include "backend/native/native_options.h"
 #include "backend/native/native_phases.h"
 #include "backend/native/timed_phase.h"
 #include "base/clock.h"
@@ -27,10 +30,6 @@ double seconds_since(int64_t start_ns) {
 std::unexpected<ErrorReply> as_reply(const Error& error) {
   return std::unexpected(ErrorReply{
       error.kind == ErrorKind::kBadInput ? "BadInput" : "EnvironmentError", error.message, false});
-}
-
-std::unexpected<ErrorReply> refused(std::string message) {
-  return std::unexpected(ErrorReply{"Unsupported", std::move(message), false});
 }
 
 int64_t peak_rss_bytes() {
@@ -62,22 +61,9 @@ class NativeWorker final : public Worker {
 
   WorkerResult<LoadedReply> load(const LoadRequest& request) override {
     const int64_t start_ns = monotonic_now_ns();
-    engine::SessionOptions options;
-    if (request.mode != "eager") return refused("mode: expected eager, found " + request.mode);
-    if (request.cache == "static") {
-      options.cache = engine::CacheKind::kStatic;
-    } else if (request.cache == "dynamic") {
-      options.cache = engine::CacheKind::kDynamic;
-    } else {
-      return refused("cache: expected dynamic or static, found " + request.cache);
-    }
-    if (!request.dtype.empty()) {
-      options.dtype = engine::parse_dtype(request.dtype);
-      if (!options.dtype)
-        return refused("dtype: expected fp32, fp16 or bf16, found " + request.dtype);
-    }
-    options.threads = static_cast<size_t>(request.threads);
-    auto session = Session::open(request.model, options);
+    const auto options = native_session_options(request);
+    if (!options) return std::unexpected(ErrorReply{"Unsupported", options.error().message, false});
+    auto session = Session::open(request.model, *options);
     if (!session) return as_reply(session.error());
     session_ = std::make_unique<Session>(std::move(session).value());
     load_ = request;
@@ -90,7 +76,15 @@ class NativeWorker final : public Worker {
         !status) {
       return as_reply(status.error());
     }
-    return PreparedReply{seconds_since(start_ns), Json::object()};
+    if (!compiled()) return PreparedReply{seconds_since(start_ns), Json::object()};
+    // The first length alone: lengths met later are shape churn, and belong to the samples that
+    // meet them.
+    if (!request.padded_lens.empty()) {
+      const bool decodes = request.shape.phase != WirePhase::kPrefill;
+      const auto status = session_->make_ready(request.padded_lens.front(), decodes);
+      if (!status) return as_reply(status.error());
+    }
+    return PreparedReply{seconds_since(start_ns), compile_summary(*session_)};
   }
 
   WorkerResult<SampleReply> measure(const WireShape& shape, const WirePrompt& prompt,
@@ -100,6 +94,8 @@ class NativeWorker final : public Worker {
     }
     const engine::PromptBatch batch = to_batch(prompt);
     TimedPhase<Session> timed(*session_, shape, batch);
+    const engine::CompileCounters before = session_->counters();
+    const engine::FrameRuns runs_before = timed_runs(*session_, shape.phase);
     const int64_t started_at_ns = system_clock().wall_ns();
     if (const auto status = timed.run(); !status) return as_reply(status.error());
     SampleReply sample;
@@ -112,6 +108,10 @@ class NativeWorker final : public Worker {
     sample.read_bytes =
         static_cast<int64_t>(phase_read_bytes(*session_, shape, prompt.padded_len()));
     sample.peak_rss_bytes = peak_rss_bytes();
+    if (compiled()) sample.counters = counter_deltas(before, session_->counters());
+    const engine::FrameRuns runs = timed_runs(*session_, shape.phase);
+    runs_[shape.phase].compiled += runs.compiled - runs_before.compiled;
+    runs_[shape.phase].fallbacks += runs.fallbacks - runs_before.fallbacks;
     return sample;
   }
 
@@ -134,21 +134,12 @@ class NativeWorker final : public Worker {
   }
 
   WorkerResult<EvidenceReply> evidence(const EvidenceRequest& request) override {
-    Json evidence;
-    evidence["phase"] = wire_phase_name(request.phase);
-    evidence["requested"] = {{"mode", load_.mode}, {"cache", load_.cache}, {"dtype", load_.dtype}};
-    evidence["actual"] = {{"mode", "eager"},
-                          {"cache", load_.cache},
-                          {"dtype", engine::dtype_name(session_->dtype())},
-                          {"threads", session_->threads()}};
-    evidence["fallback"] = false;
-    evidence["compiler_real"] = "not_applicable";
-    evidence["reasons"] = {"mode eager asks for no compiler"};
-    evidence["toolchain"] = native_toolchain();
-    return EvidenceReply{std::move(evidence)};
+    return EvidenceReply{native_evidence(*session_, load_, request.phase, runs_[request.phase])};
   }
 
  private:
+  bool compiled() const { return load_.mode != "eager"; }
+
   WorkerResult<LoadedReply> loaded(int64_t start_ns) const {
     const engine::ModelConfig& config = session_->config();
     LoadedReply reply;
@@ -172,6 +163,7 @@ class NativeWorker final : public Worker {
   std::string version_;
   LoadRequest load_;
   std::unique_ptr<Session> session_;
+  std::map<WirePhase, engine::FrameRuns> runs_;                      // of the timed regions
   std::set<std::tuple<WirePhase, int64_t, int64_t, int64_t>> seen_;  // shapes that were measured
 };
 

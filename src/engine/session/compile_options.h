@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace assay::engine {
@@ -15,6 +16,8 @@ enum class Dynamic {
   kTrue,   // sizes are symbols from the first
   kAuto,   // specialise first; a size that changed becomes a symbol at the second graph
 };
+
+std::optional<Dynamic> parse_dynamic(std::string_view name);  // false | true | auto
 
 // A frame is one phase's step, prefill or decode: each has its guards, graphs and limit of its own.
 struct CompileOptions {

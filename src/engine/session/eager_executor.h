@@ -12,39 +12,20 @@
 #include "engine/device/buffer_pool.h"
 #include "engine/graph/graph.h"
 #include "engine/ops/ops.h"
+#include "engine/session/executor.h"
 #include "engine/session/weights.h"
 
 namespace assay::engine {
 
-// cos and sin of position * inverse frequency, [positions, head_dim / 2], rounded as transformers
-// does in fp32.
-struct RopeTables {
-  std::vector<float> cos, sin;
-};
-RopeTables make_rope_tables(const ModelConfig& config, int64_t positions);
-
-// What one run is about; the spans must outlive it.
-struct RunInputs {
-  DimValues dims;
-  std::span<const int32_t> ids;        // [batch, q_len]
-  std::span<const int32_t> positions;  // [batch, q_len]
-  std::span<const int32_t> pad;        // [batch]
-  const RopeTables* rope = nullptr;    // of at least every position; unused without RoPE
-};
-
-class EagerExecutor {
+class EagerExecutor final : public Executor {
  public:
   // The graph must be valid; its weights are looked up here. `ops` and `memory` must outlive the
   // executor.
   EagerExecutor(Graph graph, const Weights& weights, OpLibrary& ops, BufferPool& memory);
 
-  // Runs the graph, extends the cache by q_len positions and commits them. On an error (memory) the
-  // cache's content is undefined until its reset().
-  Status run(const RunInputs& inputs, KvCache& cache);
-
-  // Of the last run that succeeded, in the graph's output order; valid until the next one.
-  std::span<const float> output_f32(size_t index) const;
-  std::span<const int32_t> output_i32(size_t index) const;
+  Status run(const RunInputs& inputs, KvCache& cache) override;
+  std::span<const float> output_f32(size_t index) const override;
+  std::span<const int32_t> output_i32(size_t index) const override;
 
   const Graph& graph() const { return graph_; }
 

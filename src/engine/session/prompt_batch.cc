@@ -21,4 +21,15 @@ PromptBatch PromptBatch::of(const std::vector<std::vector<int32_t>>& prompts, in
   return batch;
 }
 
+PromptBatch PromptBatch::padded_by(int64_t more) const {
+  PromptBatch padded{.batch = batch, .padded_len = padded_len + more, .ids = {}, .pad = {}};
+  for (int64_t row = 0; row < batch; ++row) {
+    padded.ids.insert(padded.ids.end(), static_cast<size_t>(more), 0);
+    const auto first = ids.begin() + row * padded_len;
+    padded.ids.insert(padded.ids.end(), first, first + padded_len);
+    padded.pad.push_back(pad[static_cast<size_t>(row)] + static_cast<int32_t>(more));
+  }
+  return padded;
+}
+
 }  // namespace assay::engine

@@ -10,6 +10,8 @@
 #include "engine/model/checkpoint.h"
 #include "engine/ops/ops.h"
 #include "engine/session/eager_executor.h"
+#include "engine/session/frame.h"
+#include "engine/session/graph_compiler.h"
 #include "engine/session/weights.h"
 
 namespace assay::engine {
@@ -21,8 +23,14 @@ struct Session::Impl {
   Status build(Checkpoint checkpoint);
   Status check_prompts(const PromptBatch& prompts) const;
   Status check_ids(std::span<const int32_t> ids) const;
-  Status run(EagerExecutor& on, std::span<const int32_t> ids, int64_t q_len);
-  Status start(EagerExecutor& on, const PromptBatch& prompts);
+  Status build_frames(const Graph& graph);
+  // Runs on the frame if there is one, else eager; gives the executor that has the outputs.
+  Result<Executor*> run(Frame* frame, EagerExecutor& eager, std::span<const int32_t> ids,
+                        int64_t q_len);
+  Result<Executor*> execute(Frame* frame, EagerExecutor& eager, const RunInputs& inputs);
+  void start(const PromptBatch& prompts);
+  // What a bucket adds to prompts of this length.
+  int64_t bucket_padding(int64_t padded_len) const;
 
   // In the order of their dependence: what comes later refers to what comes earlier.
   SessionOptions options;
@@ -33,10 +41,16 @@ struct Session::Impl {
   std::unique_ptr<Weights> weights;
   std::unique_ptr<EagerExecutor> executor;
   std::unique_ptr<EagerExecutor> all_logits_executor;  // made when first asked for
-  std::unique_ptr<KvCache> cache;                      // absent before prepare()
+  std::unique_ptr<GraphCompiler> compiler;             // absent where nothing is to be compiled
+  std::optional<Frame> prefill_frame;                  // absent: that phase is eager
+  std::optional<Frame> decode_frame;
+  std::unique_ptr<KvCache> cache;  // absent before prepare()
   RopeTables rope;
   int64_t rope_positions = 0;
+  int64_t capacity = 0;            // as prepared; the cache has room for a bucket's padding beside
   std::vector<int32_t> pad;        // [batch] of the prompts in the cache
+  int64_t bucket_pad = 0;          // of which each row has this much for the bucket
+  PromptBatch bucketed;            // prompts as a bucket pads them
   std::vector<int32_t> positions;  // of the run at hand
   std::vector<int32_t> next;       // [batch]
   std::vector<float> logits;       // [batch, vocab], only after prefill_all_logits
@@ -48,7 +62,22 @@ Status Session::Impl::build(Checkpoint checkpoint) {
   weights = std::make_unique<Weights>(std::move(loaded));
   ops = options.reference_ops ? make_reference_ops() : make_cpu_ops(pool);
   ASSAY_TRY(Graph graph, build_graph(weights->config(), weights->dtype(), LogitsOf::kLastPosition));
+  ASSAY_CHECK(build_frames(graph));
   executor = std::make_unique<EagerExecutor>(std::move(graph), *weights, *ops, memory);
+  return {};
+}
+
+Status Session::Impl::build_frames(const Graph& graph) {
+  const CompileOptions& compile = options.compile;
+  if (compile.recompile_limit < 0 || compile.bucket < 0) {
+    return bad_input("compile: expected a recompile limit and a bucket >= 0, found {} and {}",
+                     compile.recompile_limit, compile.bucket);
+  }
+  if (!compile.prefill && !compile.decode) return {};
+  ASSAY_TRY(compiler, GraphCompiler::create(graph, compile, *weights, pool));
+  if (compile.prefill)
+    prefill_frame.emplace(FrameKind::kPrefill, options.cache, compile, *compiler);
+  if (compile.decode) decode_frame.emplace(FrameKind::kDecode, options.cache, compile, *compiler);
   return {};
 }
 
@@ -78,7 +107,7 @@ uint64_t Session::weight_bytes() const {
   return impl_->weights->bytes();
 }
 int64_t Session::kv_len() const {
-  return impl_->cache ? impl_->cache->length() : 0;
+  return impl_->cache ? std::max<int64_t>(impl_->cache->length() - impl_->bucket_pad, 0) : 0;
 }
 std::span<const int32_t> Session::next_tokens() const {
   return impl_->next;
@@ -119,7 +148,11 @@ Status Session::prepare(int64_t batch, int64_t capacity) {
     return bad_input("capacity: expected 1 to {} positions (the model's), found {}",
                      c.max_positions, capacity);
   }
-  const CacheShape shape{c.layers, batch, c.kv_heads, capacity, c.head_dim};
+  const int64_t room = impl_->options.compile.bucket;  // the most that a bucket can add, and one
+  const CacheShape shape{c.layers, batch, c.kv_heads, capacity + std::max<int64_t>(room - 1, 0),
+                         c.head_dim};
+  impl_->capacity = capacity;
+  impl_->bucket_pad = 0;
   impl_->next.clear();
   impl_->logits_view = {};
   if (impl_->cache && impl_->cache->shape() == shape) {
@@ -157,9 +190,9 @@ Status Session::Impl::check_prompts(const PromptBatch& prompts) const {
                      prompts.batch);
   }
   if (prompts.padded_len < 1) return bad_input("prompts: expected at least 1 token, found none");
-  if (prompts.padded_len > shape.capacity) {
+  if (prompts.padded_len > capacity) {
     return bad_input("prompts: expected at most {} tokens (the prepared capacity), found {}",
-                     shape.capacity, prompts.padded_len);
+                     capacity, prompts.padded_len);
   }
   const auto rows = static_cast<size_t>(prompts.batch);
   if (prompts.ids.size() != rows * static_cast<size_t>(prompts.padded_len) ||
@@ -179,7 +212,8 @@ Status Session::Impl::check_prompts(const PromptBatch& prompts) const {
 
 // Feeds ids [batch, q_len] at the cache's end. A token's position is its place in its own row's
 // text.
-Status Session::Impl::run(EagerExecutor& on, std::span<const int32_t> ids, int64_t q_len) {
+Result<Executor*> Session::Impl::run(Frame* frame, EagerExecutor& eager,
+                                     std::span<const int32_t> ids, int64_t q_len) {
   const int64_t batch = cache->shape().batch;
   positions.resize(ids.size());
   for (int64_t row = 0; row < batch; ++row) {
@@ -194,26 +228,68 @@ Status Session::Impl::run(EagerExecutor& on, std::span<const int32_t> ids, int64
                          .positions = positions,
                          .pad = pad,
                          .rope = &rope};
-  if (Status status = on.run(inputs, *cache); !status) {
+  auto ran = execute(frame, eager, inputs);
+  if (!ran) {
     cache->reset();
     next.clear();
     logits_view = {};
-    return status;
   }
-  return {};
+  return ran;
 }
 
-Status Session::Impl::start(EagerExecutor& on, const PromptBatch& prompts) {
+Result<Executor*> Session::Impl::execute(Frame* frame, EagerExecutor& eager,
+                                         const RunInputs& inputs) {
+  if (frame != nullptr) return frame->run(inputs, *cache, eager);
+  ASSAY_CHECK(eager.run(inputs, *cache));
+  return &eager;
+}
+
+void Session::Impl::start(const PromptBatch& prompts) {
   cache->reset();
   pad = prompts.pad;
-  return run(on, prompts.ids, prompts.padded_len);
+}
+
+int64_t Session::Impl::bucket_padding(int64_t padded_len) const {
+  const int64_t bucket = options.compile.bucket;
+  return bucket == 0 ? 0 : (bucket - padded_len % bucket) % bucket;
+}
+
+Status Session::make_ready(int64_t padded_len, bool decode) {
+  if (!impl_->cache) {
+    return bad_input("make_ready: expected prepare() before it, found no cache");
+  }
+  if (padded_len < 1 || padded_len > impl_->capacity) {
+    return bad_input("make_ready: expected a length from 1 to {}, found {}", impl_->capacity,
+                     padded_len);
+  }
+  const CacheShape& shape = impl_->cache->shape();
+  const int64_t length = padded_len + impl_->bucket_padding(padded_len);
+  const auto ready = [&](std::optional<Frame>& frame, int64_t q_len, int64_t kv_len) {
+    const bool fixed = impl_->options.cache == CacheKind::kStatic;
+    if (frame) {
+      frame->make_ready({shape.batch, q_len, kv_len, fixed ? shape.capacity : kv_len},
+                        shape.capacity);
+    }
+  };
+  ready(impl_->prefill_frame, length, length);
+  if (decode && padded_len < impl_->capacity) ready(impl_->decode_frame, 1, length + 1);
+  return {};
 }
 
 Status Session::prefill(const PromptBatch& prompts) {
   ASSAY_CHECK(impl_->check_prompts(prompts));
-  ASSAY_CHECK(impl_->start(*impl_->executor, prompts));
-  impl_->logits_view = impl_->executor->output_f32(0);
-  const auto next = impl_->executor->output_i32(1);
+  impl_->bucket_pad = impl_->bucket_padding(prompts.padded_len);
+  const PromptBatch* batch = &prompts;
+  if (impl_->bucket_pad > 0) {
+    impl_->bucketed = prompts.padded_by(impl_->bucket_pad);
+    batch = &impl_->bucketed;
+  }
+  impl_->start(*batch);
+  ASSAY_TRY(const Executor* const ran,
+            impl_->run(impl_->prefill_frame ? &*impl_->prefill_frame : nullptr, *impl_->executor,
+                       batch->ids, batch->padded_len));
+  impl_->logits_view = ran->output_f32(0);
+  const auto next = ran->output_i32(1);
   impl_->next.assign(next.begin(), next.end());
   return {};
 }
@@ -225,7 +301,9 @@ Result<std::vector<float>> Session::prefill_all_logits(const PromptBatch& prompt
     impl_->all_logits_executor = std::make_unique<EagerExecutor>(std::move(graph), *impl_->weights,
                                                                  *impl_->ops, impl_->memory);
   }
-  ASSAY_CHECK(impl_->start(*impl_->all_logits_executor, prompts));
+  impl_->bucket_pad = 0;
+  impl_->start(prompts);
+  ASSAY_CHECK(impl_->run(nullptr, *impl_->all_logits_executor, prompts.ids, prompts.padded_len));
   const auto all = impl_->all_logits_executor->output_f32(0);
   const auto next = impl_->all_logits_executor->output_i32(1);
   const auto vocab = static_cast<size_t>(config().vocab_size);
@@ -247,15 +325,56 @@ Status Session::decode(std::span<const int32_t> tokens) {
   if (static_cast<int64_t>(tokens.size()) != shape.batch) {
     return bad_input("decode: expected {} tokens, one a row, found {}", shape.batch, tokens.size());
   }
-  if (kv_len() == shape.capacity) {
+  if (kv_len() == impl_->capacity) {
     return bad_input("decode: expected a position below the capacity of {}, found the cache full",
-                     shape.capacity);
+                     impl_->capacity);
   }
   ASSAY_CHECK(impl_->check_ids(tokens));
-  ASSAY_CHECK(impl_->run(*impl_->executor, tokens, 1));
-  impl_->logits_view = impl_->executor->output_f32(0);
-  std::ranges::copy(impl_->executor->output_i32(1), impl_->next.begin());
+  ASSAY_TRY(const Executor* const ran,
+            impl_->run(impl_->decode_frame ? &*impl_->decode_frame : nullptr, *impl_->executor,
+                       tokens, 1));
+  impl_->logits_view = ran->output_f32(0);
+  std::ranges::copy(ran->output_i32(1), impl_->next.begin());
   return {};
+}
+
+CompileEvidence Session::compile_evidence() const {
+  CompileEvidence evidence;
+  if (impl_->prefill_frame) evidence.prefill = impl_->prefill_frame->evidence();
+  if (impl_->decode_frame) evidence.decode = impl_->decode_frame->evidence();
+  if (!impl_->compiler) return evidence;
+  const GraphCompiler& compiler = *impl_->compiler;
+  if (compiler.toolchain() != nullptr) evidence.toolchain = *compiler.toolchain();
+  evidence.kernels = compiler.stats();
+  evidence.passes = compiler.passes();
+  evidence.packed_bytes = compiler.packed_bytes();
+  evidence.notes = compiler.notes();
+  return evidence;
+}
+
+FrameRuns Session::prefill_runs() const {
+  return impl_->prefill_frame ? impl_->prefill_frame->evidence().runs : FrameRuns();
+}
+FrameRuns Session::decode_runs() const {
+  return impl_->decode_frame ? impl_->decode_frame->evidence().runs : FrameRuns();
+}
+
+CompileCounters Session::counters() const {
+  CompileCounters counters;
+  for (const std::optional<Frame>* frame : {&impl_->prefill_frame, &impl_->decode_frame}) {
+    if (!*frame) continue;
+    const FrameEvidence& evidence = (*frame)->evidence();
+    const auto graphs = static_cast<int64_t>(evidence.graphs.size());
+    counters.unique_graphs += graphs;
+    counters.recompiles += std::max<int64_t>(graphs - 1, 0);
+    counters.recompile_limit_hits += evidence.limit_hit ? 1 : 0;
+    counters.fallbacks += evidence.runs.fallbacks;
+  }
+  if (impl_->compiler) {
+    counters.kernels_compiled = impl_->compiler->stats().compiled;
+    counters.kernels_loaded = impl_->compiler->stats().loaded;
+  }
+  return counters;
 }
 
 }  // namespace assay::engine

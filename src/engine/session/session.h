@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "engine/cache/kv_cache.h"
 #include "engine/model/config.h"
+#include "engine/session/compile_evidence.h"
 #include "engine/session/compile_options.h"
 #include "engine/tensor.h"
 
@@ -34,6 +35,8 @@ struct PromptBatch {
 
   // Prompts of any lengths >= 1, each padded on the left to the longest or to `pad_to`, the larger.
   static PromptBatch of(const std::vector<std::vector<int32_t>>& prompts, int64_t pad_to = 0);
+  // The same with `more` padding tokens at the start of each row.
+  PromptBatch padded_by(int64_t more) const;
 };
 
 class Session {
@@ -54,20 +57,29 @@ class Session {
   // Makes room for `batch` rows of `capacity` positions (a static cache allocates here, once a
   // shape) and forgets the past. capacity > max_positions is a bad_input that names both.
   Status prepare(int64_t batch, int64_t capacity);
+  // After prepare(): compiles what a prefill of this length and, if `decode`, the first step after
+  // it need, where compilation was asked for, and runs nothing. What can't be compiled is no error:
+  // see compile_evidence(). Without this call the first run that needs it compiles.
+  Status make_ready(int64_t padded_len, bool decode);
 
   // Runs the prompt from position 0, filling the cache; next_tokens() then holds the greedy
   // continuation. The batch and padded_len must fit what prepare() made room for, and ids the
   // vocabulary: bad_input.
   Status prefill(const PromptBatch& prompts);
   // As prefill(), and returns the logits of every position, [batch, padded_len, vocab]; those
-  // inside the padding mean nothing.
+  // inside the padding mean nothing. Always eager, without buckets: it is for tests, not measured.
   Result<std::vector<float>> prefill_all_logits(const PromptBatch& prompts);
   // One decode step: feeds `tokens` (one a row) at the next position. Past the capacity: bad_input.
   Status decode(std::span<const int32_t> tokens);
 
   std::span<const int32_t> next_tokens() const;  // [batch], argmax of logits()
   std::span<const float> logits() const;         // [batch, vocab] of each row's last position
-  int64_t kv_len() const;                        // cache positions in use
+  int64_t kv_len() const;  // cache positions in use, without those of a bucket's padding
+
+  CompileCounters counters() const;
+  FrameRuns prefill_runs() const;  // none where that phase was to be eager
+  FrameRuns decode_runs() const;
+  CompileEvidence compile_evidence() const;
 
  private:
   struct Impl;

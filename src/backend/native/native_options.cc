@@ -1,0 +1,99 @@
+// Members of `load` and its `options` as SessionOptions.
+#include "backend/native/native_options.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "engine/codegen/kernel_cache.h"
+
+namespace assay {
+namespace {
+
+Result<int64_t> whole_number(const std::string& name, const Json& value) {
+  if (value.is_number_integer() && value.get<int64_t>() >= 0) return value.get<int64_t>();
+  return bad_input("options.{}: expected an integer >= 0, found {}", name, to_json_line(value));
+}
+
+Result<std::string> word(const std::string& name, const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  return bad_input("options.{}: expected a text, found {}", name, to_json_line(value));
+}
+
+// "fuse_norm, merge_products"
+std::vector<std::string> names(std::string text) {
+  std::ranges::replace(text, ',', ' ');
+  std::vector<std::string> found = split(text, ' ');
+  std::erase(found, "");
+  return found;
+}
+
+Status read_option(const std::string& name, const Json& value, engine::CompileOptions& compile) {
+  if (name == "recompile_limit") {
+    ASSAY_TRY(compile.recompile_limit, whole_number(name, value));
+  } else if (name == "bucket") {
+    ASSAY_TRY(compile.bucket, whole_number(name, value));
+  } else if (name == "disabled_passes") {
+    ASSAY_TRY(const std::string text, word(name, value));
+    compile.disabled_passes = names(text);
+  } else if (name == "split") {
+    ASSAY_TRY(const std::string phase, word(name, value));
+    if (phase != "prefill" && phase != "decode") {
+      return bad_input("options.split: expected prefill or decode, found {}", phase);
+    }
+    compile.prefill = phase == "prefill";
+    compile.decode = phase == "decode";
+  } else if (name == "kernel_cache") {
+    if (!value.is_boolean()) {
+      return bad_input("options.kernel_cache: expected true or false, found {}",
+                       to_json_line(value));
+    }
+    if (!value.get<bool>()) compile.kernel_cache.reset();
+  } else {
+    return bad_input(
+        "options: expected recompile_limit, bucket, disabled_passes, split or kernel_cache, found "
+        "{}",
+        name);
+  }
+  return {};
+}
+
+Result<engine::CompileOptions> compile_options(const LoadRequest& request) {
+  engine::CompileOptions compile;
+  compile.prefill = compile.decode = true;
+  compile.kernel_cache = engine::KernelCache::default_folder();
+  const std::string dynamic = request.dynamic.empty() ? "auto" : request.dynamic;
+  const auto kind = engine::parse_dynamic(dynamic);
+  if (!kind) return bad_input("dynamic: expected true, false or auto, found {}", dynamic);
+  compile.dynamic = *kind;
+  for (const auto& [name, value] : request.options.items()) {
+    ASSAY_CHECK(read_option(name, value, compile));
+  }
+  return compile;
+}
+
+}  // namespace
+
+Result<engine::SessionOptions> native_session_options(const LoadRequest& request) {
+  engine::SessionOptions options;
+  if (request.mode == "compiled") {
+    ASSAY_TRY(options.compile, compile_options(request));
+  } else if (request.mode != "eager") {
+    return bad_input("mode: expected eager or compiled, found {}", request.mode);
+  }
+  if (request.cache != "static" && request.cache != "dynamic") {
+    return bad_input("cache: expected dynamic or static, found {}", request.cache);
+  }
+  options.cache =
+      request.cache == "static" ? engine::CacheKind::kStatic : engine::CacheKind::kDynamic;
+  if (!request.dtype.empty()) {
+    options.dtype = engine::parse_dtype(request.dtype);
+    if (!options.dtype) {
+      return bad_input("dtype: expected fp32, fp16 or bf16, found {}", request.dtype);
+    }
+  }
+  options.threads = static_cast<size_t>(request.threads);
+  return options;
+}
+
+}  // namespace assay

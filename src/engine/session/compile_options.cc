@@ -1,0 +1,13 @@
+// Names of the options' values.
+#include "engine/session/compile_options.h"
+
+namespace assay::engine {
+
+std::optional<Dynamic> parse_dynamic(std::string_view name) {
+  if (name == "false") return Dynamic::kFalse;
+  if (name == "true") return Dynamic::kTrue;
+  if (name == "auto") return Dynamic::kAuto;
+  return std::nullopt;
+}
+
+}  // namespace assay::engine

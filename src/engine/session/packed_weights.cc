@@ -1,0 +1,165 @@
+// Packing: which output each column of a panel holds, and the copy, a panel at a time.
+#include "engine/session/packed_weights.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cassert>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include "engine/codegen/kernel.h"
+
+namespace assay::engine {
+namespace {
+
+constexpr int64_t kPanel = Packing::kPanel;
+constexpr size_t kAlignment = 64;
+constexpr size_t kChunkBytes = size_t{32} << 20;
+
+// The product's output in a column of a packed weight; -1 in the padding.
+int64_t output_at(const Packing& packing, int64_t column) {
+  const int64_t tile = column / packing.tile;
+  const int64_t at = column % packing.tile;
+  if (packing.interleaved) {
+    const int64_t half = packing.tile / 2;
+    const int64_t width = packing.segments[0];
+    const int64_t output = tile * half + at % half;
+    return output < width ? output + (at < half ? 0 : width) : -1;
+  }
+  int64_t first_tile = 0;
+  int64_t first_output = 0;
+  for (const int64_t width : packing.segments) {
+    const int64_t tiles = (width + packing.tile - 1) / packing.tile;
+    if (tile < first_tile + tiles) {
+      const int64_t output = (tile - first_tile) * packing.tile + at;
+      return output < width ? first_output + output : -1;
+    }
+    first_tile += tiles;
+    first_output += width;
+  }
+  return -1;
+}
+
+// Where the weights of one output lie: element i at data + i * stride, in elements.
+struct Column {
+  const std::byte* data = nullptr;  // null: zeros
+  int64_t stride = 1;
+};
+
+// A weight that may be several tensors, by output.
+class Outputs {
+ public:
+  Outputs(const std::vector<TensorView>& tensors, WeightLayout layout)
+      : tensors_(tensors), out_in_(layout == WeightLayout::kOutIn) {}
+
+  int64_t inputs() const { return tensors_.front().shape[out_in_ ? 1 : 0]; }
+  int64_t outputs() const {
+    return std::accumulate(tensors_.begin(), tensors_.end(), int64_t{0},
+                           [&](int64_t sum, const TensorView& t) { return sum + width(t); });
+  }
+  DType dtype() const { return tensors_.front().dtype; }
+
+  Column column(int64_t output) const {
+    if (output < 0) return {};
+    size_t i = 0;
+    for (; output >= width(tensors_[i]); ++i) output -= width(tensors_[i]);
+    const TensorView& tensor = tensors_[i];
+    const int64_t first = out_in_ ? output * tensor.shape[1] : output;
+    return {tensor.data + static_cast<size_t>(first) * dtype_size_bytes(tensor.dtype),
+            out_in_ ? 1 : tensor.shape[1]};
+  }
+
+ private:
+  int64_t width(const TensorView& tensor) const { return tensor.shape[out_in_ ? 0 : 1]; }
+  const std::vector<TensorView>& tensors_;
+  bool out_in_;
+};
+
+// to [padded inputs, kPanel]. Blocks of inputs, so that both sides of the transposition stay in the
+// first-level cache.
+template <typename Element>
+void pack_panel(const std::array<Column, kPanel>& columns, int64_t inputs, Element* to) {
+  constexpr int64_t kBlock = Packing::kPanelInputs;
+  for (int64_t begin = 0; begin < inputs; begin += kBlock) {
+    const int64_t end = std::min(inputs, begin + kBlock);
+    for (size_t c = 0; c < columns.size(); ++c) {
+      Element* out = to + begin * kPanel + static_cast<int64_t>(c);
+      if (columns[c].data == nullptr) continue;  // fresh memory is zero
+      const int64_t stride = columns[c].stride;
+      const auto* from = reinterpret_cast<const Element*>(columns[c].data) + begin * stride;
+      for (int64_t i = 0; i < end - begin; ++i) out[i * kPanel] = from[i * stride];
+    }
+  }
+}
+
+std::string describe(const Packing& packing) {
+  return fmt::format("tile={} segments=[{}]{}", packing.tile, fmt::join(packing.segments, ","),
+                     packing.interleaved ? " interleaved" : "");
+}
+
+}  // namespace
+
+Result<std::byte*> PackedWeights::allocate(size_t bytes) {
+  const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  if (chunks_.empty() || used_ + rounded > chunks_.back().size_bytes()) {
+    ASSAY_TRY(HugeMemory chunk, HugeMemory::allocate(std::max(rounded, kChunkBytes)));
+    chunks_.push_back(std::move(chunk));
+    used_ = 0;
+  }
+  std::byte* memory = chunks_.back().data() + used_;
+  used_ += rounded;
+  bytes_ += bytes;
+  return memory;
+}
+
+Result<const std::byte*> PackedWeights::panels(const WeightSource& source, WeightLayout layout,
+                                               const Packing& packing) {
+  const std::byte*& copy = copies_[{source.tensors, describe(packing)}];
+  if (copy != nullptr) return copy;
+  std::vector<TensorView> tensors;
+  for (const std::string& name : source.tensors) tensors.push_back(weights_.tensor(name));
+  const Outputs outputs(tensors, layout);
+  assert(outputs.outputs() ==
+         std::accumulate(packing.segments.begin(), packing.segments.end(), int64_t{0}));
+  const int64_t inputs = outputs.inputs();
+  const size_t element = dtype_size_bytes(outputs.dtype());
+  const int64_t total = packed_elements(packing, inputs);
+  const int64_t panel_count = tile_count(packing) * packing.tile / kPanel;
+  const int64_t panel_elements = total / panel_count;
+  ASSAY_TRY(std::byte* const memory, allocate(static_cast<size_t>(total) * element));
+  std::atomic<int64_t> next = 0;
+  pool_.run([&](size_t) {
+    for (int64_t p = next++; p < panel_count; p = next++) {
+      std::array<Column, kPanel> columns;
+      for (int64_t c = 0; c < kPanel; ++c) {
+        columns[static_cast<size_t>(c)] = outputs.column(output_at(packing, p * kPanel + c));
+      }
+      std::byte* to = memory + static_cast<size_t>(p * panel_elements) * element;
+      if (element == sizeof(float)) {
+        pack_panel(columns, inputs, reinterpret_cast<float*>(to));
+      } else {
+        pack_panel(columns, inputs, reinterpret_cast<uint16_t*>(to));
+      }
+    }
+  });
+  return copy = memory;
+}
+
+Result<const std::byte*> PackedWeights::plain(const WeightSource& source) {
+  if (source.tensors.size() == 1) return weights_.tensor(source.tensors.front()).data;
+  const std::byte*& copy = copies_[{source.tensors, ""}];
+  if (copy != nullptr) return copy;
+  size_t total = 0;
+  for (const std::string& name : source.tensors) total += weights_.tensor(name).size_bytes();
+  ASSAY_TRY(std::byte* const memory, allocate(total));
+  std::byte* to = memory;
+  for (const std::string& name : source.tensors) {
+    const TensorView& tensor = weights_.tensor(name);
+    to = std::copy_n(tensor.data, tensor.size_bytes(), to);
+  }
+  return copy = memory;
+}
+
+}  // namespace assay::engine

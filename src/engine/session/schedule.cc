@@ -1,0 +1,140 @@
+// Products of many rows are cut into pieces of rows and one tile of columns; threads take the next
+// piece when they are done, because cores are not equally fast where others use them too.
+#include "engine/session/schedule.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <utility>
+
+#include "engine/ops/cpu/panel_product.h"
+
+namespace assay::engine {
+namespace {
+
+// Rows of a piece: its products and a block of weights fit the second-level cache together.
+constexpr int64_t kPieceRows = 512;
+constexpr int64_t kPiecesAThread = 4;  // at least, where there are rows enough
+constexpr int64_t kLeastRows = 28;
+constexpr size_t kLineFloats = 16;
+
+size_t whole_lines(int64_t floats) {
+  return (static_cast<size_t>(floats) + kLineFloats - 1) / kLineFloats * kLineFloats;
+}
+
+}  // namespace
+
+Schedule::Schedule(std::vector<Stage> stages, ThreadPool& pool)
+    : stages_(std::move(stages)),
+      pool_(pool),
+      barrier_(pool.size()),
+      next_piece_(stages_.size()),
+      shared_(stages_.size(), nullptr) {}
+
+Schedule::Pieces Schedule::pieces_of(const Stage& stage, int64_t rows) const {
+  const int64_t tiles = tile_count(stage.product->packing);
+  const int64_t wanted = kPiecesAThread * static_cast<int64_t>(pool_.size());
+  const int64_t splits =
+      std::max((rows + kPieceRows - 1) / kPieceRows, (wanted + tiles - 1) / tiles);
+  int64_t step = std::clamp<int64_t>((rows + splits - 1) / splits, kLeastRows, kPieceRows);
+  return {rows, step, tiles, tiles * ((rows + step - 1) / step)};
+}
+
+Status Schedule::reserve(const StageMemory& memory, const DimValues& dims) {
+  size_t x_floats = 0;
+  size_t product_floats = 0;
+  size_t shared_floats = 0;
+  for (const int64_t floats : memory.shared_floats) shared_floats += whole_lines(floats);
+  for (const Stage& stage : stages_) {
+    const int64_t rows = stage.rows.value(dims);
+    if (!stage.product || rows <= kMatvecRows) continue;
+    const Pieces pieces = pieces_of(stage, rows);
+    product_floats =
+        std::max(product_floats, whole_lines(cpu::panel_scratch_floats()) +
+                                     whole_lines(pieces.row_step * stage.product->packing.tile));
+    if (stage.functions.prologue != nullptr) {
+      x_floats =
+          std::max(x_floats, whole_lines(rows * cpu::panel_row_pitch(stage.product->inputs)));
+    }
+  }
+  kernel_floats_ = whole_lines(memory.scratch_floats);
+  thread_floats_ = kernel_floats_ + product_floats;
+  const size_t total = shared_floats + x_floats + pool_.size() * thread_floats_;
+  ASSAY_TRY(memory_, HugeMemory::allocate(total * sizeof(float)));
+  std::memset(memory_.data(), 0, total * sizeof(float));  // touched here, not in the first step
+  auto* next = reinterpret_cast<float*>(memory_.data());
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    shared_[i] = next;
+    next += whole_lines(memory.shared_floats[i]);
+  }
+  x_ = next;
+  threads_memory_ = next + x_floats;
+  return {};
+}
+
+void Schedule::run(const DimValues& dims, int64_t capacity) {
+  for (auto& next : next_piece_) next.store(0, std::memory_order_relaxed);
+  pool_.run([&](size_t thread) { work(thread, dims, capacity); });
+}
+
+void Schedule::work(size_t thread, const DimValues& dims, int64_t capacity) {
+  const auto threads = static_cast<int64_t>(pool_.size());
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    const Stage& stage = stages_[i];
+    if (i > 0) barrier_.wait();
+    const KernelArgs args{.buffers = stage.buffers.data(),
+                          .dims = {dims.batch, dims.q_len, dims.kv_len, capacity},
+                          .scratch = threads_memory_ + thread * thread_floats_,
+                          .shared = shared_[i]};
+    const int64_t rows = stage.rows.value(dims);
+    if (stage.product && rows > kMatvecRows) {
+      many_rows(i, args, rows, thread);
+    } else {
+      stage.functions.run(&args, static_cast<int64_t>(thread), threads);
+    }
+  }
+}
+
+void Schedule::many_rows(size_t index, const KernelArgs& args, int64_t rows, size_t thread) {
+  const Stage& stage = stages_[index];
+  const ProductStage& product = *stage.product;
+  const float* x = static_cast<const float*>(stage.buffers[product.x]);
+  int64_t x_pitch = product.inputs;
+  if (stage.functions.prologue != nullptr) {
+    x = x_;
+    x_pitch = cpu::panel_row_pitch(product.inputs);
+    const auto threads = static_cast<int64_t>(pool_.size());
+    const auto at = static_cast<int64_t>(thread);
+    for (int64_t row = rows * at / threads; row < rows * (at + 1) / threads; ++row) {
+      stage.functions.prologue(&args, row, row + 1, x_ + row * x_pitch);
+    }
+    barrier_.wait();
+  }
+  const int64_t tile = product.packing.tile;
+  const int64_t padded =
+      (product.inputs + Packing::kPanelInputs - 1) / Packing::kPanelInputs * Packing::kPanelInputs;
+  const int64_t tile_bytes = padded * tile * static_cast<int64_t>(dtype_size_bytes(product.dtype));
+  float* scratch = args.scratch + kernel_floats_;
+  float* products = scratch + whole_lines(cpu::panel_scratch_floats());
+  const Pieces pieces = pieces_of(stage, rows);
+  std::atomic<int64_t>& next = next_piece_[index];
+  for (int64_t piece = next.fetch_add(1, std::memory_order_relaxed); piece < pieces.count;
+       piece = next.fetch_add(1, std::memory_order_relaxed)) {
+    const int64_t begin = piece / pieces.tiles * pieces.row_step;
+    const int64_t end = std::min(rows, begin + pieces.row_step);
+    const int64_t column = piece % pieces.tiles;
+    cpu::panel_product({.x = x + begin * x_pitch,
+                        .x_pitch = x_pitch,
+                        .rows = end - begin,
+                        .inputs = product.inputs,
+                        .panels = product.panels + column * tile_bytes,
+                        .dtype = product.dtype,
+                        .panel_count = tile / Packing::kPanel,
+                        .out = products,
+                        .out_pitch = tile},
+                       scratch);
+    stage.functions.epilogue(&args, begin, end, column, column + 1, products, tile);
+  }
+}
+
+}  // namespace assay::engine
