@@ -1,0 +1,84 @@
+"""The tables of engine_vs_torch on answers made up here, and its peers on processes that misbehave."""
+
+import contextlib
+import io
+import sys
+import tempfile
+import unittest
+
+import speed_table
+from peers import Peer, PeerFailed
+from speed_table import Cell, decode_table, prefill_table
+
+ARMS = ["engine eager", "engine compiled", "torch eager", "torch compile"]
+DECODE = {"do": "decode"}
+
+
+def cell(ms, **more):
+    made = Cell()
+    for value in ms:
+        made.add({"ms": value, "tokens": [1, 2], **more})
+    return made
+
+
+def printed(table, row, request):
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        missed = table([row], ARMS, request)
+    return text.getvalue().splitlines()[-1], missed
+
+
+def row(cells, request):
+    return {"model": "m", "dtype": "fp32", "by_turns": True, "read_gb_s": 20.0,
+            "cells": {(arm, str(request)): cells.get(arm, Cell()) for arm in ARMS}}
+
+
+class Tables(unittest.TestCase):
+    def test_bars_are_held_against_medians(self):
+        compiled = cell([10, 11, 30], bytes=198e6)  # 18 of 20 GB/s by the median
+        cells = {"engine eager": cell([12]), "engine compiled": compiled, "torch eager": cell([20]),
+                 "torch compile": cell([11.5])}
+        line, missed = printed(decode_table, row(cells, DECODE), DECODE)
+        self.assertEqual(missed, 0)
+        self.assertIn("| 18.0 of 20.0 | 0.90 (>= 0.85 ok) | 1.09 (>= 1.00 ok) | 1.05 (>= 1.00 ok) | yes |", line)
+        compiled.ms = [12.5, 12.5, 12.5]
+        line, missed = printed(decode_table, row(cells, DECODE), DECODE)
+        self.assertEqual(missed, 3)
+        self.assertEqual(line.count("MISSED"), 3)
+
+    def test_an_arm_that_failed_says_so_and_is_compared_with_nothing(self):
+        failed = Cell()
+        failed.failure = "timed out"
+        request = {"do": "prefill", "tokens": 128}
+        cells = {"engine eager": cell([12]), "engine compiled": cell([10]), "torch compile": failed}
+        line, missed = printed(prefill_table, row(cells, request), request)
+        self.assertIn("| - | timed out | 1.20 (>= 1.00 ok) | - | yes |", line)
+        self.assertEqual(missed, 0)
+
+    def test_arms_that_choose_other_tokens_are_named(self):
+        self.assertEqual(speed_table.same_tokens([cell([1]), cell([1])]), "yes")
+        self.assertEqual(speed_table.same_tokens([cell([1]), cell([1], tokens=[3])]), "no")
+
+
+class Peers(unittest.TestCase):
+    def peer(self, script):
+        with tempfile.NamedTemporaryFile() as log:
+            peer = Peer([sys.executable, "-c", script], log.name)
+        self.addCleanup(peer.stop)
+        return peer
+
+    def refused(self, script, timeout_s=60):
+        peer = self.peer(script)
+        with self.assertRaises(PeerFailed) as failed:
+            peer.ask({"do": "load"}, timeout_s)
+        return str(failed.exception)
+
+    def test_answers_and_failures(self):
+        self.assertEqual(self.peer("input(); print('{\"ms\": 1}')").ask({}, 60), {"ms": 1})
+        self.assertEqual(self.refused("input(); print('{\"error\": \"no memory\"}')"), "no memory")
+        self.assertIn("died", self.refused("input(); raise SystemExit(3)"))
+        self.assertEqual(self.refused("import time; time.sleep(600)", timeout_s=0.1), "timed out")
+
+
+if __name__ == "__main__":
+    unittest.main()
