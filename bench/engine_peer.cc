@@ -53,7 +53,7 @@ class Arm {
     engine::SessionOptions options;
     options.dtype = engine::parse_dtype(dtype);
     options.threads = static_cast<size_t>(threads);
-    options.compile.prefill = options.compile.decode = arm == "compiled";
+    options.compile.prefill = options.compile.decode = compiled_ = arm == "compiled";
     options.compile.dynamic = engine::Dynamic::kFalse;
     ASSAY_TRY(Session session, Session::open(folder, options));
     session_ = std::make_unique<Session>(std::move(session));
@@ -86,7 +86,9 @@ class Arm {
     }
     const double ms = ms_since(start_ns) / static_cast<double>(steps);
     const int64_t middle = prompt + 1 + steps / 2;
-    return Json{{"ms", ms}, {"tokens", tokens}, {"bytes", session_->step_bytes(1, middle)}};
+    Json reply = {{"ms", ms}, {"tokens", tokens}, {"bytes", session_->step_bytes(1, middle)}};
+    add_note(session_->decode_runs(), reply);
+    return reply;
   }
 
   Result<Json> prefill(const Json& request) {
@@ -96,10 +98,18 @@ class Arm {
     const int64_t start_ns = monotonic_now_ns();
     ASSAY_CHECK(session_->prefill(prompt));
     const double ms = ms_since(start_ns);
-    return Json{{"ms", ms}, {"tokens", {session_->next_tokens()[0]}}};
+    Json reply = {{"ms", ms}, {"tokens", {session_->next_tokens()[0]}}};
+    add_note(session_->prefill_runs(), reply);
+    return reply;
+  }
+
+  // An arm that asked for a compiler and didn't get one is no compiled arm.
+  void add_note(const engine::FrameRuns& runs, Json& reply) const {
+    if (compiled_ && (runs.fallbacks > 0 || runs.compiled == 0)) reply["note"] = "fell back";
   }
 
   std::unique_ptr<Session> session_;
+  bool compiled_ = false;  // asked for
   std::unique_ptr<ThreadPool> pool_;
   std::optional<engine::BandwidthProbe> probe_;
 };

@@ -108,8 +108,14 @@ class NativeWorker final : public Worker {
     sample.read_bytes =
         static_cast<int64_t>(phase_read_bytes(*session_, shape, prompt.padded_len()));
     sample.peak_rss_bytes = peak_rss_bytes();
-    if (compiled()) sample.counters = counter_deltas(before, session_->counters());
     const engine::FrameRuns runs = timed_runs(*session_, shape.phase);
+    if (compiled()) {
+      sample.counters = counter_deltas(before, session_->counters());
+      // Of the timed region alone: a prefill that feeds kv_decode and ran eager is none of its.
+      for (auto& [name, value] : sample.counters) {
+        if (name == "fallbacks") value = runs.fallbacks - runs_before.fallbacks;
+      }
+    }
     runs_[shape.phase].compiled += runs.compiled - runs_before.compiled;
     runs_[shape.phase].fallbacks += runs.fallbacks - runs_before.fallbacks;
     return sample;
