@@ -1,5 +1,5 @@
-// Eager decode in GB/s beside the machine's read bandwidth, both measured by turns in one run, so
-// that the machine's noise hits both alike; prefill for information.
+// Eager and compiled decode in GB/s beside the machine's read bandwidth, each measured by turns
+// with it in one run, so that the machine's noise hits both alike; prefill for information.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/table.h"
 #include "base/thread_pool.h"
+#include "engine/codegen/kernel_cache.h"
 #include "engine/device/bandwidth.h"
 #include "engine/model/make.h"
 #include "engine/session/session.h"
@@ -21,7 +22,8 @@ namespace {
 using engine::DType;
 using engine::Session;
 
-constexpr double kBar = 0.60;  // of the read bandwidth, by the median
+constexpr double kEagerBar = 0.60;  // of the read bandwidth, by the median
+constexpr double kCompiledBar = 0.85;
 constexpr int kRepetitions = 15;
 constexpr int kWarmup = 2;
 constexpr int kStepsARepetition = 8;
@@ -92,35 +94,47 @@ Result<double> measure_prefill(Session& session, int64_t tokens) {
   return static_cast<double>(tokens) / static_cast<double>(best_ns) * 1e9;
 }
 
-Result<std::vector<TableCell>> measure(const Case& which, const std::filesystem::path& models) {
+Result<std::vector<TableCell>> measure(const Case& which, bool compiled,
+                                       const std::filesystem::path& models) {
   ASSAY_TRY(const auto folder, checkpoint(which, models));
-  ASSAY_TRY(Session session, Session::open(folder, {.dtype = which.used}));
+  engine::SessionOptions options{.dtype = which.used};
+  options.compile.prefill = options.compile.decode = compiled;
+  options.compile.kernel_cache = engine::KernelCache::default_folder();
+  ASSAY_TRY(Session session, Session::open(folder, options));
+  const double bar = compiled ? kCompiledBar : kEagerBar;
   ThreadPool pool(session.threads());
   ASSAY_TRY(auto probe, engine::BandwidthProbe::create(pool));
   ASSAY_TRY(const DecodeSamples samples, measure_decode(session, probe));
   ASSAY_TRY(const double prefill_128, measure_prefill(session, 128));
   ASSAY_TRY(const double prefill_512, measure_prefill(session, 512));
+  if (session.counters().fallbacks > 0) {
+    return environment_error("compiled: expected kernels, found: {}{}",
+                             session.compile_evidence().prefill.fallback,
+                             session.compile_evidence().decode.fallback);
+  }
   const double fraction = samples.decode_gb_s.median() / samples.read_gb_s.median();
   return std::vector<TableCell>{TableCell::of(which.architecture),
                                 TableCell::of(std::string(engine::dtype_name(which.used))),
+                                TableCell::of(std::string(compiled ? "compiled" : "eager")),
                                 TableCell::of(samples.ms_per_token.median()),
                                 TableCell::of(samples.decode_gb_s.median()),
                                 TableCell::of(samples.decode_gb_s.spread(), 2),
                                 TableCell::of(samples.read_gb_s.median()),
                                 TableCell::of(samples.read_gb_s.spread(), 2),
                                 TableCell::of(fraction, 3),
-                                TableCell::of(kBar, 2),
-                                TableCell::of(std::string(verdict(fraction, kBar))),
+                                TableCell::of(bar, 2),
+                                TableCell::of(std::string(verdict(fraction, bar))),
                                 TableCell::of(prefill_128),
                                 TableCell::of(prefill_512)};
 }
 
 Result<Table> run(const std::filesystem::path& models, const std::string& only) {
   Table table{.title =
-                  "eager decode, batch 1, against the read bandwidth (medians; spread: (p90 - p10) "
+                  "decode, batch 1, against the read bandwidth (medians; spread: (p90 - p10) "
                   "/ median)",
               .columns = {{"model", Align::kLeft},
                           {"dtype", Align::kLeft},
+                          {"mode", Align::kLeft},
                           {"ms_per_token"},
                           {"decode_gb_s"},
                           {"decode_spread"},
@@ -137,9 +151,12 @@ Result<Table> run(const std::filesystem::path& models, const std::string& only) 
                                    {"qwen2.5-0.5b", DType::kBF16, DType::kF32}};
   for (const Case& which : cases) {
     if (!only.empty() && which.architecture != only) continue;
-    fmt::print(stderr, "{} {} ...\n", which.architecture, engine::dtype_name(which.used));
-    ASSAY_TRY(auto row, measure(which, models));
-    table.rows.push_back(std::move(row));
+    for (const bool compiled : {false, true}) {
+      fmt::print(stderr, "{} {} {} ...\n", which.architecture, engine::dtype_name(which.used),
+                 compiled ? "compiled" : "eager");
+      ASSAY_TRY(auto row, measure(which, compiled, models));
+      table.rows.push_back(std::move(row));
+    }
   }
   return table;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/codegen/lower.h"
+#include "engine/passes/plan_memory.h"
 #include "engine/session/cache_values.h"
 #include "engine/session/product_nodes.h"
 
@@ -57,7 +58,7 @@ Result<std::unique_ptr<CompiledGraph>> CompiledGraph::build(std::shared_ptr<cons
                                                             const Specialization& dims,
                                                             KernelLibrary& library,
                                                             PackedWeights& weights,
-                                                            ThreadPool& pool) {
+                                                            ThreadPool& pool, bool share_memory) {
   std::vector<Kernel> kernels;
   std::vector<const Node*> nodes;
   for (const Node& node : graph->nodes) {
@@ -72,15 +73,15 @@ Result<std::unique_ptr<CompiledGraph>> CompiledGraph::build(std::shared_ptr<cons
     ASSAY_TRY(Stage stage, make_stage(*graph, *nodes[i], kernels[i], functions[i], weights));
     stages.push_back(std::move(stage));
   }
-  return std::unique_ptr<CompiledGraph>(
-      new CompiledGraph(std::move(graph), std::move(kernels), std::move(stages), pool));
+  return std::unique_ptr<CompiledGraph>(new CompiledGraph(std::move(graph), std::move(kernels),
+                                                          std::move(stages), pool, share_memory));
 }
 
 CompiledGraph::CompiledGraph(std::shared_ptr<const Graph> graph, std::vector<Kernel> kernels,
-                             std::vector<Stage> stages, ThreadPool& pool)
+                             std::vector<Stage> stages, ThreadPool& pool, bool share_memory)
     : graph_(std::move(graph)),
       kernels_(std::move(kernels)),
-      stages_(stages.size()),
+      share_memory_(share_memory),
       schedule_(std::move(stages), pool) {
   find_bases();
   bind_slots();
@@ -125,23 +126,7 @@ Status CompiledGraph::reserve(const DimValues& dims) {
     return {};
   }
   reserved_.reset();
-  const auto caches = cache_values(*graph_);
-  std::vector<size_t> offsets(graph_->values.size(), SIZE_MAX);
-  size_t total = 0;
-  for (ValueId id = 0; id < offsets.size(); ++id) {
-    const Value& value = graph_->values[id];
-    const bool in_arena = std::holds_alternative<InputSource>(value.source) ||
-                          (std::holds_alternative<NodeSource>(value.source) && !caches[id]);
-    if (!in_arena || base_[id] != id) continue;
-    offsets[id] = total;
-    total += aligned(static_cast<size_t>(count(id, dims)) * dtype_size_bytes(value.type.dtype));
-  }
-  ASSAY_TRY(arena_, HugeMemory::allocate(total));
-  std::memset(arena_.data(), 0, total);  // touched here, not in the first step
-  addresses_.assign(offsets.size(), nullptr);
-  for (ValueId id = 0; id < offsets.size(); ++id) {
-    if (offsets[id] != SIZE_MAX) addresses_[id] = arena_.data() + offsets[id];
-  }
+  ASSAY_CHECK(place_values(dims));
   bind_values();
   StageMemory memory;
   const auto threads = static_cast<int64_t>(schedule_.threads());
@@ -152,6 +137,28 @@ Status CompiledGraph::reserve(const DimValues& dims) {
   }
   ASSAY_CHECK(schedule_.reserve(memory, dims));
   reserved_ = dims;
+  return {};
+}
+
+// One arena: the inputs, then what the graph computes, as planned.
+Status CompiledGraph::place_values(const DimValues& dims) {
+  const MemoryPlan plan = plan_memory(*graph_, dims, share_memory_);
+  std::vector<std::optional<size_t>> offsets(graph_->values.size());
+  size_t total = aligned(static_cast<size_t>(plan.arena_bytes));
+  for (ValueId id = 0; id < offsets.size(); ++id) {
+    if (std::holds_alternative<InputSource>(graph_->values[id].source)) {
+      offsets[id] = total;
+      total += aligned(static_cast<size_t>(count(id, dims)) * sizeof(int32_t));
+    } else if (plan.offsets[id]) {
+      offsets[id] = static_cast<size_t>(*plan.offsets[id]);
+    }
+  }
+  ASSAY_TRY(arena_, HugeMemory::allocate(total));
+  std::memset(arena_.data(), 0, total);  // touched here, not in the first step
+  addresses_.assign(offsets.size(), nullptr);
+  for (ValueId id = 0; id < offsets.size(); ++id) {
+    if (offsets[id]) addresses_[id] = arena_.data() + *offsets[id];
+  }
   return {};
 }
 

@@ -24,11 +24,12 @@ class CompiledGraph final : public Executor {
  public:
   // Lowers and compiles every node of a graph that the passes have seen. An environment_error has
   // the compiler's whole text; bad_input names what can't be lowered. All but `dims` must outlive
-  // the result.
+  // the result. `share_memory`: values that are never alive together share memory.
   static Result<std::unique_ptr<CompiledGraph>> build(std::shared_ptr<const Graph> graph,
                                                       const Specialization& dims,
                                                       KernelLibrary& library,
-                                                      PackedWeights& weights, ThreadPool& pool);
+                                                      PackedWeights& weights, ThreadPool& pool,
+                                                      bool share_memory);
 
   // Allocates what runs of these sizes need, touched; runs with the same batch and q_len and up to
   // this kv_len then allocate nothing but what a growing cache does.
@@ -39,7 +40,7 @@ class CompiledGraph final : public Executor {
   std::span<const float> output_f32(size_t index) const override;
   std::span<const int32_t> output_i32(size_t index) const override;
 
-  size_t stage_count() const { return stages_; }
+  size_t arena_bytes() const { return arena_.size_bytes(); }
 
  private:
   // A buffer of a kernel that is bound anew in every run.
@@ -53,7 +54,8 @@ class CompiledGraph final : public Executor {
   };
 
   CompiledGraph(std::shared_ptr<const Graph> graph, std::vector<Kernel> kernels,
-                std::vector<Stage> stages, ThreadPool& pool);
+                std::vector<Stage> stages, ThreadPool& pool, bool share_memory);
+  Status place_values(const DimValues& dims);
   void find_bases();
   void bind_slots();
   void bind_values();
@@ -63,7 +65,7 @@ class CompiledGraph final : public Executor {
 
   std::shared_ptr<const Graph> graph_;
   std::vector<Kernel> kernels_;  // one a stage
-  size_t stages_ = 0;
+  bool share_memory_;
   Schedule schedule_;
   std::vector<ValueId> base_;          // by value: whose memory a view shows
   std::vector<std::byte*> addresses_;  // by value: inputs and computed values

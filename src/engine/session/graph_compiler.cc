@@ -1,6 +1,7 @@
 // Each step happens when the first compilation needs it, and is kept.
 #include "engine/session/graph_compiler.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/codegen/kernel_cache.h"
@@ -58,7 +59,9 @@ Status GraphCompiler::load() {
 Result<std::unique_ptr<CompiledGraph>> GraphCompiler::compile(const Specialization& dims) {
   ASSAY_CHECK(find_compiler());
   ASSAY_CHECK(rewrite());
-  return CompiledGraph::build(rewritten_, dims, *library_, weights_, pool_);
+  const bool share =
+      std::ranges::find(options_.disabled_passes, kPlanMemory) == options_.disabled_passes.end();
+  return CompiledGraph::build(rewritten_, dims, *library_, weights_, pool_, share);
 }
 
 }  // namespace assay::engine

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/model/summary.h"
 #include "engine/session/tiny_checkpoint.h"
 
 namespace assay::engine {
@@ -140,6 +141,9 @@ TEST_P(SessionTest, StepBytesCountWeightsOnceAndTheCache) {
   if (!c.tied_embeddings) rows_only(c.vocab_size);
   if (c.learned_positions) rows_only(c.max_positions);
   EXPECT_EQ(s.step_bytes(1, 0), expected);
+  for (const int64_t batch : {1, 3}) {  // the model's summary says the same
+    EXPECT_EQ(s.step_bytes(batch, 0), decode_weight_bytes(c, s.dtype(), batch));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, SessionTest, ::testing::Range(size_t{0}, families().size()),
