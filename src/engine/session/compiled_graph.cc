@@ -126,8 +126,14 @@ Status CompiledGraph::reserve(const DimValues& dims) {
     return {};
   }
   reserved_.reset();
-  ASSAY_CHECK(place_values(dims));
-  bind_values();
+  const DimValues most{std::max(dims.batch, placed_.batch), std::max(dims.q_len, placed_.q_len),
+                       std::max(dims.kv_len, placed_.kv_len)};
+  if (most.batch > placed_.batch || most.q_len > placed_.q_len || most.kv_len > placed_.kv_len) {
+    placed_ = {};
+    ASSAY_CHECK(place_values(most));
+    bind_values();
+    placed_ = most;
+  }
   StageMemory memory;
   const auto threads = static_cast<int64_t>(schedule_.threads());
   for (const Kernel& kernel : kernels_) {

@@ -31,8 +31,8 @@ class CompiledGraph final : public Executor {
                                                       PackedWeights& weights, ThreadPool& pool,
                                                       bool share_memory);
 
-  // Allocates what runs of these sizes need, touched; runs with the same batch and q_len and up to
-  // this kv_len then allocate nothing but what a growing cache does.
+  // Allocates what runs of these sizes need beyond what earlier ones did, touched; runs with the
+  // same batch and q_len and up to this kv_len then allocate nothing but what a growing cache does.
   Status reserve(const DimValues& dims);
 
   // The sizes must be those that the graph is specialised on, where it is: assert.
@@ -73,7 +73,8 @@ class CompiledGraph final : public Executor {
   std::vector<RopeSlot> rope_slots_;
   std::vector<KvView> views_;  // of the run at hand
   HugeMemory arena_;
-  std::optional<DimValues> reserved_;
+  std::optional<DimValues> reserved_;  // by the latest reserve()
+  DimValues placed_;                   // the largest sizes that the arena has room for
   DimValues last_dims_;
 };
 

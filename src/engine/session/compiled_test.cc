@@ -194,6 +194,16 @@ TEST_F(CompiledGpt2, CountersOfScriptedLengths) {
   EXPECT_EQ(records[1].found, "1");
 }
 
+TEST_F(CompiledGpt2, SymbolicLengthsInAnyOrderAreEager) {
+  Session eager = open(checkpoint_, {.threads = 2});
+  Session s = session(Dynamic::kTrue);
+  for (const size_t length : {2, 40, 3, 17, 9, 31, 2}) {
+    const PromptBatch prompts = PromptBatch::of({Prompt(length, 3), Prompt(2, 7)});
+    expect_same(generate(s, prompts, 3), generate(eager, prompts, 3));
+  }
+  EXPECT_EQ(s.counters().unique_graphs, 2);
+}
+
 TEST_F(CompiledGpt2, TheRecompileLimitEndsCompilationForGood) {
   Session s =
       session(Dynamic::kFalse, [](CompileOptions& options) { options.recompile_limit = 2; });

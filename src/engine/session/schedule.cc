@@ -29,7 +29,8 @@ Schedule::Schedule(std::vector<Stage> stages, ThreadPool& pool)
       pool_(pool),
       barrier_(pool.size()),
       next_piece_(stages_.size()),
-      shared_(stages_.size(), nullptr) {}
+      shared_(stages_.size(), nullptr),
+      shared_floats_(stages_.size(), 0) {}
 
 Schedule::Pieces Schedule::pieces_of(const Stage& stage, int64_t rows) const {
   const int64_t tiles = tile_count(stage.product->packing);
@@ -41,34 +42,38 @@ Schedule::Pieces Schedule::pieces_of(const Stage& stage, int64_t rows) const {
 }
 
 Status Schedule::reserve(const StageMemory& memory, const DimValues& dims) {
-  size_t x_floats = 0;
-  size_t product_floats = 0;
-  size_t shared_floats = 0;
-  for (const int64_t floats : memory.shared_floats) shared_floats += whole_lines(floats);
-  for (const Stage& stage : stages_) {
+  bool grows = memory_.data() == nullptr;
+  const auto want = [&](size_t& room, size_t floats) {
+    grows = grows || floats > room;
+    room = std::max(room, floats);
+  };
+  want(kernel_floats_, whole_lines(memory.scratch_floats));
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    want(shared_floats_[i], whole_lines(memory.shared_floats[i]));
+    const Stage& stage = stages_[i];
     const int64_t rows = stage.rows.value(dims);
     if (!stage.product || rows <= kMatvecRows) continue;
-    const Pieces pieces = pieces_of(stage, rows);
-    product_floats =
-        std::max(product_floats, whole_lines(cpu::panel_scratch_floats()) +
-                                     whole_lines(pieces.row_step * stage.product->packing.tile));
-    if (stage.functions.prologue != nullptr) {
-      x_floats =
-          std::max(x_floats, whole_lines(rows * cpu::panel_row_pitch(stage.product->inputs)));
-    }
+    const int64_t products = pieces_of(stage, rows).row_step * stage.product->packing.tile;
+    want(product_floats_, whole_lines(cpu::panel_scratch_floats()) + whole_lines(products));
+    if (stage.functions.prologue == nullptr) continue;
+    want(x_floats_, whole_lines(rows * cpu::panel_row_pitch(stage.product->inputs)));
   }
-  kernel_floats_ = whole_lines(memory.scratch_floats);
-  thread_floats_ = kernel_floats_ + product_floats;
-  const size_t total = shared_floats + x_floats + pool_.size() * thread_floats_;
+  return grows ? allocate() : Status();
+}
+
+Status Schedule::allocate() {
+  size_t total = x_floats_ + pool_.size() * (kernel_floats_ + product_floats_);
+  for (const size_t floats : shared_floats_) total += floats;
+  memory_ = HugeMemory();  // before the new one: the two need not fit side by side
   ASSAY_TRY(memory_, HugeMemory::allocate(total * sizeof(float)));
   std::memset(memory_.data(), 0, total * sizeof(float));  // touched here, not in the first step
   auto* next = reinterpret_cast<float*>(memory_.data());
   for (size_t i = 0; i < stages_.size(); ++i) {
     shared_[i] = next;
-    next += whole_lines(memory.shared_floats[i]);
+    next += shared_floats_[i];
   }
   x_ = next;
-  threads_memory_ = next + x_floats;
+  threads_memory_ = next + x_floats_;
   return {};
 }
 
@@ -84,7 +89,7 @@ void Schedule::work(size_t thread, const DimValues& dims, int64_t capacity) {
     if (i > 0) barrier_.wait();
     const KernelArgs args{.buffers = stage.buffers.data(),
                           .dims = {dims.batch, dims.q_len, dims.kv_len, capacity},
-                          .scratch = threads_memory_ + thread * thread_floats_,
+                          .scratch = threads_memory_ + thread * (kernel_floats_ + product_floats_),
                           .shared = shared_[i]};
     const int64_t rows = stage.rows.value(dims);
     if (stage.product && rows > kMatvecRows) {

@@ -49,8 +49,8 @@ class Schedule {
   std::vector<Stage>& stages() { return stages_; }
   size_t threads() const { return pool_.size(); }
 
-  // Allocates for runs of these sizes and any with a smaller kv_len. An environment_error if memory
-  // ends.
+  // Makes room for runs of these sizes and any with a smaller kv_len, beside what earlier calls
+  // made room for. An environment_error if memory ends.
   Status reserve(const StageMemory& memory, const DimValues& dims);
   // Every buffer is bound; reserved for `dims`. Allocates nothing.
   void run(const DimValues& dims, int64_t capacity);
@@ -64,6 +64,7 @@ class Schedule {
     int64_t count = 0;
   };
   Pieces pieces_of(const Stage& stage, int64_t rows) const;
+  Status allocate();
   void work(size_t thread, const DimValues& dims, int64_t capacity);
   void many_rows(size_t index, const KernelArgs& args, int64_t rows, size_t thread);
 
@@ -73,8 +74,12 @@ class Schedule {
   std::vector<std::atomic<int64_t>> next_piece_;  // by stage
   std::vector<float*> shared_;                    // by stage
   HugeMemory memory_;
-  size_t thread_floats_ = 0;  // of each thread's part of the memory
-  size_t kernel_floats_ = 0;  // of which the first are the kernels' own
+  // What there is room for, in floats: of each stage's shared scratch, of x_, and of a thread's
+  // scratch, of which the kernels' own comes first.
+  std::vector<size_t> shared_floats_;
+  size_t x_floats_ = 0;
+  size_t kernel_floats_ = 0;
+  size_t product_floats_ = 0;
   float* threads_memory_ = nullptr;
   float* x_ = nullptr;  // rows that a prologue made, of the stage at hand
 };
