@@ -242,6 +242,8 @@ TEST_F(CompiledGpt2, SplitArmsCompileOnePhase) {
 
 TEST_F(CompiledGpt2, MakeReadyLeavesNothingToTheFirstRun) {
   Session s = session(Dynamic::kFalse);
+  const uint64_t packed = s.compile_evidence().packed_bytes;
+  EXPECT_GT(packed, 0u);                // while loading
   EXPECT_FALSE(s.make_ready(3, true));  // before prepare()
   ASSERT_TRUE(s.prepare(1, 20));
   EXPECT_FALSE(s.make_ready(21, true));
@@ -252,6 +254,7 @@ TEST_F(CompiledGpt2, MakeReadyLeavesNothingToTheFirstRun) {
   ASSERT_TRUE(s.decode(s.next_tokens()));
   EXPECT_EQ(s.counters().unique_graphs, 2);
   EXPECT_EQ(s.counters().kernels_compiled, ready.kernels_compiled);
+  EXPECT_EQ(s.compile_evidence().packed_bytes, packed);
 }
 
 TEST_F(CompiledGpt2, AnUnknownPassIsRefusedAtOnce) {

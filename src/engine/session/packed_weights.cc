@@ -77,19 +77,24 @@ class Outputs {
   bool out_in_;
 };
 
-// to [padded inputs, kPanel]. Blocks of inputs, so that both sides of the transposition stay in the
-// first-level cache.
+// to [padded inputs, kPanel], a block of inputs at a time, which stays in the first-level cache
+// while columns are written across it. Weights [in, out] lie as panels do: row by row.
 template <typename Element>
 void pack_panel(const std::array<Column, kPanel>& columns, int64_t inputs, Element* to) {
-  constexpr int64_t kBlock = Packing::kPanelInputs;
+  constexpr int64_t kBlock = 64;
   for (int64_t begin = 0; begin < inputs; begin += kBlock) {
     const int64_t end = std::min(inputs, begin + kBlock);
-    for (size_t c = 0; c < columns.size(); ++c) {
-      Element* out = to + begin * kPanel + static_cast<int64_t>(c);
-      if (columns[c].data == nullptr) continue;  // fresh memory is zero
-      const int64_t stride = columns[c].stride;
-      const auto* from = reinterpret_cast<const Element*>(columns[c].data) + begin * stride;
-      for (int64_t i = 0; i < end - begin; ++i) out[i * kPanel] = from[i * stride];
+    const bool rows = columns[0].stride != 1;
+    const int64_t outer = rows ? end - begin : kPanel;
+    const int64_t inner = rows ? kPanel : end - begin;
+    for (int64_t o = 0; o < outer; ++o) {
+      for (int64_t n = 0; n < inner; ++n) {
+        const int64_t i = begin + (rows ? o : n);
+        const int64_t c = rows ? n : o;
+        const Column& column = columns[static_cast<size_t>(c)];
+        if (column.data == nullptr) continue;  // fresh memory is zero
+        to[i * kPanel + c] = reinterpret_cast<const Element*>(column.data)[i * column.stride];
+      }
     }
   }
 }

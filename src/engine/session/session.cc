@@ -75,6 +75,8 @@ Status Session::Impl::build_frames(const Graph& graph) {
   }
   if (!compile.prefill && !compile.decode) return {};
   ASSAY_TRY(compiler, GraphCompiler::create(graph, compile, *weights, pool));
+  // A failure is no failure to open: the first run tries again, falls back, and records why.
+  [[maybe_unused]] const Status loaded = compiler->load();
   if (compile.prefill)
     prefill_frame.emplace(FrameKind::kPrefill, options.cache, compile, *compiler);
   if (compile.decode) decode_frame.emplace(FrameKind::kDecode, options.cache, compile, *compiler);
