@@ -91,9 +91,8 @@ std::string node_text(const Graph& graph, const Node& node) {
   for (const ValueId id : node.outputs) {
     types += (types.empty() ? "" : ", ") + to_string(graph.values[id].type);
   }
-  std::string text =
-      fmt::format("{} = {}({}){} : {}\n", ids_text(node.outputs), op_name(node.op),
-                  ids_text(node.inputs), std::visit(AttributesText{}, node.attributes), types);
+  std::string text = fmt::format("{} = {}({}){} : {}\n", ids_text(node.outputs), op_name(node.op),
+                                 ids_text(node.inputs), to_string(node.attributes), types);
   if (const auto* fused = std::get_if<FusedAttributes>(&node.attributes)) {
     text += indented(dump(*fused->body));
   }
@@ -142,13 +141,20 @@ std::string to_string(const TensorType& type) {
   return fmt::format("{}{}", dtype_name(type.dtype), shape_text(type.shape));
 }
 
+std::string to_string(const Source& source) {
+  return std::visit(SourceText{}, source);
+}
+
+std::string to_string(const Attributes& attributes) {
+  return std::visit(AttributesText{}, attributes);
+}
+
 std::string dump(const Graph& graph) {
   std::string text;
   for (ValueId id = 0; id < graph.values.size(); ++id) {
     const Value& value = graph.values[id];
     if (std::holds_alternative<NodeSource>(value.source)) continue;
-    text += fmt::format("%{} = {} : {}\n", id, std::visit(SourceText{}, value.source),
-                        to_string(value.type));
+    text += fmt::format("%{} = {} : {}\n", id, to_string(value.source), to_string(value.type));
   }
   for (const Node& node : graph.nodes) text += node_text(graph, node);
   return text + fmt::format("return {}\n", ids_text(graph.outputs));

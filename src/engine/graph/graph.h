@@ -156,5 +156,7 @@ Status validate(const Graph& graph);
 // text.
 std::string dump(const Graph& graph);
 std::string to_string(const TensorType& type);  // "fp32[batch, q_len, 768]"
+std::string to_string(const Source& source);    // "input ids"; nothing for what a node computes
+std::string to_string(const Attributes& attributes);  // " eps=1e-05"; a view's and a body: nothing
 
 }  // namespace assay::engine

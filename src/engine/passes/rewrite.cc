@@ -82,7 +82,6 @@ class BodyBuilder {
 std::vector<Node> ordered_with(Graph& graph, const Wiring& wiring, std::span<const size_t> members,
                                Node node) {
   const size_t count = graph.nodes.size();
-
   std::vector<size_t> unit(count);  // members count as the first of them
   for (size_t i = 0; i < count; ++i) unit[i] = i;
   for (const size_t i : members) unit[i] = members.front();

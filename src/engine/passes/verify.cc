@@ -28,14 +28,6 @@ int64_t weight_elements(const Graph& graph) {
   return count;
 }
 
-// The graph's text without packings, which change no value.
-std::string text_of(Graph graph) {
-  for (Value& value : graph.values) {
-    if (auto* weight = std::get_if<WeightSource>(&value.source)) weight->packing.reset();
-  }
-  return dump(graph);
-}
-
 std::vector<TensorType> types_of_outputs(const Graph& graph) {
   std::vector<TensorType> types;
   for (const ValueId id : graph.outputs) types.push_back(graph.values[id].type);
@@ -108,7 +100,7 @@ InterpreterResult run_graph(const Graph& graph, const InterpreterInputs& inputs,
 }  // namespace
 
 Verifier::Verifier(const Graph& original, uint64_t seed)
-    : output_types_(types_of_outputs(original)), passed_(text_of(original)) {
+    : output_types_(types_of_outputs(original)), passed_(numbering_.results_of(original)) {
   Graph flat = flatten(original);
   const int64_t weights = weight_elements(flat);
   reference_ = weights <= kSmall;
@@ -129,8 +121,8 @@ Verifier::Verifier(const Graph& original, uint64_t seed)
 
 Status Verifier::check(const Graph& rewritten) {
   ASSAY_CHECK(validate(rewritten));
-  std::string text = text_of(rewritten);
-  if (text == passed_) return {};
+  std::vector<size_t> results = numbering_.results_of(rewritten);
+  if (!reference_ && results == passed_) return {};
   if (types_of_outputs(rewritten) != output_types_) {
     return bad_input("outputs: expected the types that they had, found others");
   }
@@ -162,7 +154,7 @@ Status Verifier::check(const Graph& rewritten) {
       ASSAY_CHECK(compare_floats(name, found->second, expected, slack));
     }
   }
-  passed_ = std::move(text);
+  passed_ = std::move(results);
   return {};
 }
 

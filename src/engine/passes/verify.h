@@ -4,12 +4,12 @@
 
 #include <cstdint>
 #include <map>
-#include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "engine/graph/graph.h"
 #include "engine/graph/interpret.h"
+#include "engine/passes/numbering.h"
 
 namespace assay::engine {
 
@@ -31,7 +31,7 @@ class Verifier {
   Verifier(const Graph& original, uint64_t seed);
 
   // bad_input if the graph isn't valid, or says which output or cache differs, where and by how
-  // much. A graph that differs from one that passed by packings alone isn't run again.
+  // much. A large graph that is, by value numbering, the one that passed last isn't run again.
   Status check(const Graph& rewritten);
 
  private:
@@ -45,7 +45,8 @@ class Verifier {
   // For each output that is an argmax, the index of its operand in a run's outputs.
   std::map<size_t, size_t> argmax_operands_;
   bool reference_ = true;
-  std::string passed_;  // the last graph that passed, as text
+  Numbering numbering_;
+  std::vector<size_t> passed_;  // the results of the last graph that passed
 };
 
 }  // namespace assay::engine
