@@ -40,7 +40,7 @@ struct InputSource {
 // zeros to whole tiles of `tile` columns. Interleaved, there are two equal segments, and tile i
 // holds tile / 2 columns of the first, then the same columns of the second. A tile is stored as
 // panels of kPanel columns, each [inputs padded to a multiple of kPanelInputs, kPanel], one behind
-// the other.
+// the other. CPU and GPU read the same layout: to a warp, a panel is whole rows behind each other.
 struct Packing {
   static constexpr int64_t kPanel = 64;
   static constexpr int64_t kPanelInputs = 16;
