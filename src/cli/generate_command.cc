@@ -59,12 +59,22 @@ struct Outcome {
 
 Result<engine::CompileOptions> compile_options(const GenerateOptions& options) {
   engine::CompileOptions result;
-  if (options.mode == "eager") return result;
+  if (options.mode == "eager") {
+    if (!options.split.empty() || !options.disabled_passes.empty() || options.verify_passes) {
+      return bad_input(
+          "--mode: expected compiled with --split, --disable-pass and --verify-passes, "
+          "found eager");
+    }
+    return result;
+  }
   if (options.mode != "compiled") {
     return bad_input("--mode: expected eager or compiled, found \"{}\"", options.mode);
   }
   if (!options.split.empty() && options.split != "prefill" && options.split != "decode") {
     return bad_input("--split: expected prefill or decode, found \"{}\"", options.split);
+  }
+  if (options.recompile_limit < 1) {
+    return bad_input("--recompile-limit: expected at least 1, found {}", options.recompile_limit);
   }
   const auto dynamic = engine::parse_dynamic(options.dynamic);
   if (!dynamic) {
@@ -278,7 +288,7 @@ void add_generate_command(CLI::App& app, Selected& selected) {
   command->add_option("--split", options->split,
                       "compiled: prefill or decode, the phase that is compiled (both)");
   command->add_option("--recompile-limit", options->recompile_limit,
-                      "compiled: recompilations of a phase before it runs eager for good (8)");
+                      "compiled: graphs of a phase, after which it runs eager for good (8)");
   command->add_option("--bucket", options->bucket,
                       "compiled: pad the prompt to a multiple of this (as it comes)");
   command->add_option("--disable-pass", options->disabled_passes, "compiled: leave this pass out");

@@ -8,7 +8,7 @@ constexpr int64_t kMaxRecompiles = 1'000'000;
 constexpr int64_t kMaxBucket = 65'536;
 
 Result<Json> read_recompile_limit(const YamlValue& value) {
-  ASSAY_TRY(const int64_t limit, value.integer(0, kMaxRecompiles));
+  ASSAY_TRY(const int64_t limit, value.integer(1, kMaxRecompiles));
   return Json(limit);
 }
 

@@ -18,7 +18,7 @@ models:
 # threads: left out: as many as the process may run on. Keys of compiled arms, with their defaults:
 #   dynamic: auto           # sizes: specialise on each (false), symbols (true), a symbol once one
 #                           # has changed (auto)
-#   recompile_limit: 8      # recompilations of a phase before it runs eager for good
+#   recompile_limit: 8      # graphs of a phase, after which it runs eager for good
 #   split: prefill          # or decode: the phase that is compiled; left out: both
 #   bucket: 16              # prompts are padded to a multiple of it; left out: as they come
 #   disabled_passes: "fuse_norm, merge_products"   # left out: none

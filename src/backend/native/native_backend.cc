@@ -1,11 +1,13 @@
 // Checks of arms and models before a worker starts, and the machine's read bandwidth.
 #include "backend/native/native_backend.h"
 
+#include "backend/native/native_options.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "engine/device/bandwidth.h"
 #include "engine/model/checkpoint.h"
+#include "engine/passes/pass.h"
 #include "engine/tokenizer/tokenizer.h"
 
 namespace assay {
@@ -31,16 +33,18 @@ class NativeBackend final : public Backend {
   explicit NativeBackend(std::filesystem::path program) : program_(std::move(program)) {}
 
   Status check_arm(const StudyArm& arm) const override {
-    if (arm.mode != "eager" && arm.mode != "compiled") {
-      return bad_input(
-          "arm \"{}\": expected a mode that backend native supports (eager, compiled), found {}",
-          arm.name, arm.mode);
+    LoadRequest request;
+    request.mode = arm.mode;
+    request.cache = arm.cache;
+    request.dynamic = arm.dynamic;
+    request.options = load_options(arm);
+    Status checked;
+    if (const auto options = native_session_options(request); !options) {
+      checked = std::unexpected(options.error());
+    } else {
+      checked = engine::check_pass_names(options->compile.disabled_passes);
     }
-    if (arm.cache != "dynamic" && arm.cache != "static") {
-      return bad_input(
-          "arm \"{}\": expected a cache that backend native supports (dynamic, static), found {}",
-          arm.name, arm.cache);
-    }
+    if (!checked) return with_context(fmt::format("arm \"{}\"", arm.name), checked.error());
     return {};
   }
 

@@ -61,6 +61,10 @@ std::span<const Pass> graph_passes() {
   return kPasses;
 }
 
+Status check_pass_names(const std::vector<std::string>& names) {
+  return check_names(names, graph_passes());
+}
+
 Result<std::vector<PassReport>> run_passes(Graph& graph, const PassOptions& options,
                                            std::span<const Pass> passes) {
   ASSAY_CHECK(check_names(options.disabled, passes));

@@ -56,6 +56,9 @@ struct PassReport {
   PassOutcome outcome = {};
 };
 
+// bad_input for a name that neither a pass nor "plan_memory" has, with the nearest.
+Status check_pass_names(const std::vector<std::string>& names);
+
 // Runs the passes on a valid graph. bad_input for a name in `disabled` that is neither a pass's nor
 // kPlanMemory, with the nearest. An environment_error that names the pass if its result isn't valid
 // or computes something else: the graph is then the one before that pass. `passes`: others than the

@@ -19,21 +19,22 @@ enum class Dynamic {
 
 std::optional<Dynamic> parse_dynamic(std::string_view name);  // false | true | auto
 
+// Whether the engine itself was built with assertions; its users may be built otherwise.
+bool verify_passes_by_default();
+
 // A frame is one phase's step, prefill or decode: each has its guards, graphs and limit of its own.
 struct CompileOptions {
   bool prefill = false;  // which frames are compiled; the other runs eager (a split arm)
   bool decode = false;
   Dynamic dynamic = Dynamic::kAuto;
-  // A frame that would recompile once more than this runs eager for good.
+  // Graphs of a frame; one that would need another runs eager for good. At least 1.
   int64_t recompile_limit = 8;
   // Prompts are padded on the left to a multiple of this before prefill; 0: as they come.
   int64_t bucket = 0;
   std::vector<std::string> disabled_passes;
-#ifdef NDEBUG
-  bool verify_passes = false;
-#else
-  bool verify_passes = true;
-#endif
+  // Each pass's result against what it was given: by default where the engine was built for
+  // debugging.
+  bool verify_passes = verify_passes_by_default();
   // Kernels on disk. Absent: each process compiles its own.
   std::optional<std::filesystem::path> kernel_cache;
 };

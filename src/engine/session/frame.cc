@@ -111,7 +111,7 @@ void Frame::give_up(std::string reason) {
 
 CompiledGraph* Frame::compile(const FrameSizes& sizes) {
   CompileRecord record = record_for(sizes);
-  if (static_cast<int64_t>(entries_.size()) > options_.recompile_limit) {
+  if (static_cast<int64_t>(entries_.size()) >= options_.recompile_limit) {
     evidence_.limit_hit = true;
     give_up(fmt::format("recompile limit of {} reached: {}: expected {}, found {}",
                         options_.recompile_limit, record.failed_guard, record.expected,
