@@ -230,6 +230,20 @@ TEST(Verifier, TakesAnyIndexOfEquallyLargeElements) {
   EXPECT_TRUE(Verifier(graph, 1).check(biased));
 }
 
+// Large graphs are run by the CPU operators, and only where value numbering finds a difference.
+TEST(Verifier, WorksOnRealSizes) {
+  const Graph original = model_graph("gpt2-25m", DType::kBF16);
+  Graph graph = original;
+  const auto reports = run_passes(graph, {.verify = true});
+  ASSERT_TRUE(reports) << reports.error().message;
+  change_body(fused_with(graph, OpKind::kActivate), [](Graph& body) {
+    first(body, OpKind::kActivate).attributes = ActivateAttributes{Activation::kGeluErf};
+  });
+  const Status status = Verifier(original, 1).check(graph);
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().message, HasSubstr("output 0: expected"));
+}
+
 // The runner with a pass that isn't right.
 PassOutcome spoil_nothing(Graph&) {
   return {.changes = 0};
