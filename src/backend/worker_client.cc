@@ -61,6 +61,11 @@ std::unexpected<WorkerFailure> WorkerClient::Impl::ended() {
 
 ClientResult<std::string> WorkerClient::Impl::read_line(int64_t deadline_ns, double timeout_s) {
   while (true) {
+    // Before any line: a quick worker's reply must not put an interruption off by a repetition.
+    pollfd interrupt{interrupt_fd, POLLIN, 0};
+    if (::poll(&interrupt, 1, 0) > 0) {
+      return killed(FailureKind::kInterrupted, "interrupted", "the run was interrupted");
+    }
     LineRead read = child->read_line(0);
     if (read.kind == LineRead::Kind::kLine) return std::move(read.line);
     if (read.kind == LineRead::Kind::kEnd) return ended();
@@ -77,9 +82,6 @@ ClientResult<std::string> WorkerClient::Impl::read_line(int64_t deadline_ns, dou
         {{child->reply_descriptor(), POLLIN, 0}, {interrupt_fd, POLLIN, 0}}};
     const int64_t wait_ms = std::min<int64_t>(left_ns / 1'000'000 + 1, 60'000);
     ::poll(waits.data(), waits.size(), static_cast<int>(wait_ms));
-    if (waits[1].revents & POLLIN) {
-      return killed(FailureKind::kInterrupted, "interrupted", "the run was interrupted");
-    }
   }
 }
 
