@@ -127,7 +127,8 @@ ExprId RowValues::mean(const Node& node, ExprId row, std::optional<ExprId> centr
   if (centre) value = arena_.make(Op::kSub, {value, *centre});
   if (squares) value = arena_.make(Op::kMul, {value, value});
   const ir::VarId result = arena_.new_var();
-  setup_.push_back({ir::Reduce{result, ir::ReduceOp::kSum, var, arena_.index(width), value}});
+  setup_.emplace_back().node =
+      ir::Reduce{result, ir::ReduceOp::kSum, var, arena_.index(width), value};
   const ExprId scale = arena_.number(1.0 / static_cast<double>(width));
   return means_[key] = arena_.make(Op::kMul, {arena_.var(result), scale});
 }
@@ -153,7 +154,8 @@ ExprId RowValues::argmax(const Node& node, ExprId row) {
   const ir::VarId var = arena_.new_var();
   const ExprId value = at(node.inputs[0], row, {arena_.index(0), arena_.var(var)});
   const ir::VarId result = arena_.new_var();
-  setup_.push_back({ir::Reduce{result, ir::ReduceOp::kArgmax, var, arena_.index(width), value}});
+  setup_.emplace_back().node =
+      ir::Reduce{result, ir::ReduceOp::kArgmax, var, arena_.index(width), value};
   return argmaxes_[key] = arena_.var(result);
 }
 
