@@ -2,49 +2,26 @@
 #include "stats/bootstrap.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cassert>
 #include <cmath>
+#include <map>
+#include <utility>
 
-#include "base/random.h"
 #include "stats/distributions.h"
+#include "stats/resample_order.h"
+#include "stats/resamples.h"
 #include "stats/summary.h"
 
 namespace assay::stats {
 namespace {
 
-// Each block has a random stream of its own, so any thread may compute it.
-constexpr size_t kBlock = 500;
-
-// Two indices from one random number: the multiplication by n of 32 uniform bits, whose bias is
-// below n / 2^32.
-class IndexStream {
- public:
-  IndexStream(Random random, uint64_t n) : random_(random), n_(n) {}
-  void next_two(size_t& first, size_t& second) {
-    const uint64_t bits = random_();
-    first = static_cast<size_t>(((bits & 0xFFFFFFFFu) * n_) >> 32);
-    second = static_cast<size_t>(((bits >> 32) * n_) >> 32);
-  }
-
- private:
-  Random random_;
-  uint64_t n_;
+class SizeGroup;
+struct Job {
+  const SizeGroup* group;
+  size_t first_slab;
+  size_t last_slab;
 };
-
-double resampled_mean(std::span<const double> sample, IndexStream& indices) {
-  double sum = 0;
-  size_t first = 0;
-  size_t second = 0;
-  for (size_t drawn = 0; drawn + 1 < sample.size(); drawn += 2) {
-    indices.next_two(first, second);
-    sum += sample[first] + sample[second];
-  }
-  if (sample.size() % 2 == 1) {
-    indices.next_two(first, second);
-    sum += sample[first];
-  }
-  return sum / static_cast<double>(sample.size());
-}
 
 double acceleration_of(double influence2, double influence3) {
   return influence2 > 0 ? influence3 / (6 * std::pow(influence2, 1.5)) : 0;
@@ -59,45 +36,206 @@ std::optional<double> bca_level(double level, double bias, double acceleration) 
   return normal_cdf(bias + (bias + *z) / denominator);
 }
 
-}  // namespace
-
-std::optional<ResampledMean> resample_mean(std::span<const double> sample,
-                                           const BootstrapOptions& options, uint64_t stream,
-                                           ThreadPool* pool) {
+// The sample's mean and influence; absent where it can't be resampled.
+std::optional<ResampledMean> start(std::span<const double> sample) {
   assert(sample.size() <= UINT32_MAX);
   const auto center = mean(sample);
-  if (sample.size() < 2 || !center || options.resamples < 1) return std::nullopt;
-  if (std::ranges::all_of(sample, [&](double x) { return x == sample[0]; })) return std::nullopt;
+  if (sample.size() < 2 || !center) return std::nullopt;
+  const auto n = static_cast<double>(sample.size());
   ResampledMean result;
   result.mean = *center;
-  const auto n = static_cast<double>(sample.size());
+  double farthest = 0;
+  bool varies = false;
   for (const double x : sample) {
-    const double l = (x - *center) / n;
+    farthest = std::max(farthest, std::abs(x - *center));
+    varies = varies || x != sample[0];
+  }
+  if (!varies || !(farthest > 0) || !std::isfinite(farthest * n)) return std::nullopt;
+  result.scale = farthest / n;
+  for (const double x : sample) {
+    const double l = (x - *center) / farthest;
     result.influence2 += l * l;
     result.influence3 += l * l * l;
-  }
-  result.replicates.resize(static_cast<size_t>(options.resamples));
-  uint64_t mixed = options.seed ^ stream;
-  const uint64_t seed = splitmix64(mixed);
-  const auto fill = [&](size_t begin, size_t end) {  // whole blocks: boundaries are multiples
-    for (size_t block = begin; block < end; block += kBlock) {
-      IndexStream indices(Random(seed, block / kBlock), sample.size());
-      const size_t stop = std::min(end, block + kBlock);
-      for (size_t i = block; i < stop; ++i) result.replicates[i] = resampled_mean(sample, indices);
-    }
-  };
-  if (pool != nullptr) {
-    pool->parallel_for(result.replicates.size(), kBlock, fill);
-  } else {
-    fill(0, result.replicates.size());
   }
   return result;
 }
 
+// Replicates of a product of ratios: logarithms are taken of products of many, not of each.
+class RatioReplicates {
+ public:
+  explicit RatioReplicates(size_t count) : products_(count, 1.0), logs_(count, 0.0) {}
+
+  // False if a replicate isn't positive: that of a mean of values that aren't.
+  bool add(const RatioPair& pair) {
+    const std::vector<double>& above = pair.numerator->replicates;
+    const std::vector<double>& below = pair.denominator->replicates;
+    assert(above.size() == products_.size() && below.size() == products_.size());
+    if (least_ < 1e-100 || most_ > 1e100) fold();
+    bool positive = true;
+    double least = 1;
+    double most = 1;
+    for (size_t i = 0; i < products_.size(); ++i) {
+      positive &= (above[i] > 0) & (below[i] > 0);
+      products_[i] *= above[i] / below[i];
+      least = std::min(least, products_[i]);
+      most = std::max(most, products_[i]);
+    }
+    product_ *= pair.numerator->mean / pair.denominator->mean;
+    least_ = least;
+    most_ = most;
+    return positive && least > 0 && std::isfinite(most);
+  }
+
+  std::span<const double> ratios() const { return products_; }
+  double ratio() const { return product_; }
+
+  std::span<const double> logs(double weight) {
+    fold();
+    for (double& x : logs_) x *= weight;
+    return logs_;
+  }
+  double log(double weight) const { return log_ * weight; }
+
+ private:
+  void fold() {
+    for (size_t i = 0; i < logs_.size(); ++i) logs_[i] += std::log(products_[i]);
+    log_ += std::log(product_);
+    std::ranges::fill(products_, 1.0);
+    product_ = 1;
+  }
+
+  std::vector<double> products_;  // since the last fold
+  std::vector<double> logs_;
+  double product_ = 1;  // the same of the means themselves
+  double log_ = 0;
+  double least_ = 1;
+  double most_ = 1;
+};
+
+struct Workspace {
+  std::vector<uint8_t> counts;
+};
+
+// The samples of one size, with the draws that they share.
+class SizeGroup {
+ public:
+  SizeGroup(size_t size, const std::vector<size_t>& members,
+            std::span<const BootstrapSample> samples, const BootstrapOptions& options,
+            std::vector<std::optional<ResampledMean>>& results)
+      : size_(size), seed_(options.seed), slabs_(slabs_for(options.resamples)) {
+    values_.resize((members.size() + kTile - 1) / kTile * size * kTile);
+    for (size_t m = 0; m < members.size(); ++m) {
+      const BootstrapSample& sample = samples[members[m]];
+      ResampledMean& result = *results[members[m]];
+      result.replicates.resize(slabs_ * kSlab);
+      members_.push_back({&result, ResampleOrder(options.seed, sample.stream, slabs_)});
+      // Deviations from the mean keep the digits of values that are all alike.
+      double* column = values_.data() + m / kTile * size * kTile + m % kTile;
+      for (size_t i = 0; i < size; ++i) column[i * kTile] = sample.values[i] - result.mean;
+    }
+  }
+
+  void add_jobs(std::vector<Job>& jobs) const {
+    for (size_t slab = 0; slab < slabs_; slab += kJobSlabs) {
+      jobs.push_back({this, slab, std::min(slab + kJobSlabs, slabs_)});
+    }
+  }
+
+  void run(size_t first_slab, size_t last_slab, Workspace& space) const {
+    const size_t together = std::clamp(kCountsBytes / (size_ * kSlab), size_t{1}, kJobSlabs);
+    if (space.counts.size() < together * size_ * kSlab) {
+      space.counts.resize(together * size_ * kSlab);
+    }
+    for (size_t from = first_slab; from < last_slab; from += together) {
+      const size_t to = std::min(from + together, last_slab);
+      for (size_t slab = from; slab < to; ++slab) {
+        draw_slab(seed_, size_, slab, space.counts.data() + (slab - from) * size_ * kSlab);
+      }
+      for (size_t tile = 0; tile * kTile < members_.size(); ++tile) {
+        for (size_t slab = from; slab < to; ++slab) {
+          apply(space.counts.data() + (slab - from) * size_ * kSlab, tile, slab);
+        }
+      }
+    }
+  }
+
+ private:
+  // As many slabs as are worth a thread's trip for more; their counts stay in its cache.
+  static constexpr size_t kJobSlabs = 8;
+  static constexpr size_t kCountsBytes = size_t{256} << 10;
+
+  void apply(const uint8_t* counts, size_t tile, size_t slab) const {
+    double sums[kTile * kSlab];
+    sum_slab(counts, size_, values_.data() + tile * size_ * kTile, sums);
+    const auto n = static_cast<double>(size_);
+    const size_t end = std::min(members_.size(), (tile + 1) * kTile);
+    for (size_t m = tile * kTile; m < end; ++m) {
+      const Member& member = members_[m];
+      double* out = member.result->replicates.data() + member.order.slab_of(slab) * kSlab;
+      const double* sum = sums + m % kTile * kSlab;
+      double replicates[kSlab];
+      for (size_t b = 0; b < kSlab; ++b) replicates[b] = member.result->mean + sum[b] / n;
+      member.order.place(replicates, out);
+    }
+  }
+
+  struct Member {
+    ResampledMean* result;
+    ResampleOrder order;
+  };
+
+  size_t size_;
+  uint64_t seed_;
+  size_t slabs_;
+  std::vector<double> values_;  // [tile, value, sample of the tile], less the sample's mean
+  std::vector<Member> members_;
+};
+
+}  // namespace
+
+std::vector<std::optional<ResampledMean>> resample_means(std::span<const BootstrapSample> samples,
+                                                         const BootstrapOptions& options,
+                                                         ThreadPool* pool) {
+  std::vector<std::optional<ResampledMean>> results;
+  std::map<size_t, std::vector<size_t>> by_size;
+  for (const BootstrapSample& sample : samples) {
+    results.push_back(options.resamples > 0 ? start(sample.values) : std::nullopt);
+    if (results.back()) by_size[sample.values.size()].push_back(results.size() - 1);
+  }
+  std::vector<SizeGroup> groups;
+  for (const auto& [size, members] : by_size) {
+    groups.emplace_back(size, members, samples, options, results);
+  }
+  std::vector<Job> jobs;
+  for (const SizeGroup& group : groups) group.add_jobs(jobs);
+  std::atomic<size_t> next = 0;
+  const auto work = [&](size_t) {
+    Workspace space;
+    for (size_t j = next++; j < jobs.size(); j = next++) {
+      jobs[j].group->run(jobs[j].first_slab, jobs[j].last_slab, space);
+    }
+  };
+  if (pool != nullptr && jobs.size() > 1) {
+    pool->run(work);
+  } else {
+    work(0);
+  }
+  for (auto& result : results) {
+    if (result) result->replicates.resize(static_cast<size_t>(options.resamples));
+  }
+  return results;
+}
+
+std::optional<ResampledMean> resample_mean(std::span<const double> sample,
+                                           const BootstrapOptions& options, uint64_t stream,
+                                           ThreadPool* pool) {
+  const BootstrapSample one[] = {{sample, stream}};
+  return std::move(resample_means(one, options, pool)[0]);
+}
+
 std::optional<Interval> mean_interval(const ResampledMean& sample,
                                       const BootstrapOptions& options) {
-  std::vector<double> replicates = sample.replicates;
-  return bootstrap_interval(replicates, sample.mean,
+  return bootstrap_interval(sample.replicates, sample.mean,
                             acceleration_of(sample.influence2, sample.influence3), options);
 }
 
@@ -105,47 +243,48 @@ std::optional<Interval> ratio_interval(std::span<const RatioPair> pairs,
                                        const BootstrapOptions& options) {
   if (pairs.empty()) return std::nullopt;
   const auto weight = 1 / static_cast<double>(pairs.size());
-  std::vector<double> replicates(pairs[0].numerator->replicates.size());
-  double estimate = 0;
+  RatioReplicates replicates(pairs[0].numerator->replicates.size());
   double influence2 = 0;
   double influence3 = 0;
-  const auto add = [&](const ResampledMean& sample, double sign) {
-    assert(sample.replicates.size() == replicates.size());
-    if (!(sample.mean > 0)) return false;
-    const double scale = sign * weight / sample.mean;  // derivative of the statistic by the mean
-    estimate += sign * weight * std::log(sample.mean);
+  const auto add_influence = [&](const ResampledMean& sample, double sign) {
+    // The statistic's derivative by the mean, times the unit of the sums.
+    const double scale = sign * weight / sample.mean * sample.scale;
     influence2 += sample.influence2 * scale * scale;
     influence3 += sample.influence3 * scale * scale * scale;
-    for (size_t i = 0; i < replicates.size(); ++i) {
-      if (!(sample.replicates[i] > 0)) return false;
-      replicates[i] += sign * weight * std::log(sample.replicates[i]);
-    }
-    return true;
   };
   for (const RatioPair& pair : pairs) {
-    if (!add(*pair.numerator, 1) || !add(*pair.denominator, -1)) return std::nullopt;
+    if (!(pair.numerator->mean > 0) || !(pair.denominator->mean > 0)) return std::nullopt;
+    if (!replicates.add(pair)) return std::nullopt;
+    add_influence(*pair.numerator, 1);
+    add_influence(*pair.denominator, -1);
   }
-  const auto interval =
-      bootstrap_interval(replicates, estimate, acceleration_of(influence2, influence3), options);
+  const double acceleration = acceleration_of(influence2, influence3);
+  if (pairs.size() == 1) {
+    return bootstrap_interval(replicates.ratios(), replicates.ratio(), acceleration, options);
+  }
+  const std::span<const double> logs = replicates.logs(weight);
+  const auto interval = bootstrap_interval(logs, replicates.log(weight), acceleration, options);
   if (!interval) return std::nullopt;
   return Interval{std::exp(interval->low), std::exp(interval->high)};
 }
 
-std::optional<Interval> bootstrap_interval(std::vector<double>& replicates, double estimate,
+std::optional<Interval> bootstrap_interval(std::span<const double> replicates, double estimate,
                                            double acceleration, const BootstrapOptions& options) {
+  if (replicates.empty()) return std::nullopt;
   std::optional<double> low = (1 - options.confidence) / 2;
   std::optional<double> high = 1 - *low;
   if (options.method == BootstrapMethod::kBca) {
-    double below = 0;
-    for (const double x : replicates) below += x < estimate ? 1 : x == estimate ? 0.5 : 0;
-    const auto bias = normal_quantile(below / static_cast<double>(replicates.size()));
+    int64_t below = 0;  // in halves: a tie counts one
+    for (const double x : replicates) below += (x < estimate) + (x <= estimate);
+    const auto bias =
+        normal_quantile(static_cast<double>(below) / 2 / static_cast<double>(replicates.size()));
     if (!bias) return std::nullopt;  // the estimate lies outside its replicates
     low = bca_level(*low, *bias, acceleration);
     high = bca_level(*high, *bias, acceleration);
   }
   if (!low || !high) return std::nullopt;
-  const auto low_bound = quantile_in_place(replicates, *low);
-  const auto high_bound = quantile_in_place(replicates, *high);
+  const auto low_bound = quantile_unsorted(replicates, *low);
+  const auto high_bound = quantile_unsorted(replicates, *high);
   if (!low_bound || !high_bound) return std::nullopt;
   return Interval{*low_bound, *high_bound};
 }

@@ -3,8 +3,10 @@
 //
 // Samples are resampled independently of one another, so the b-th replicate of a statistic of
 // several samples is the statistic of their b-th replicate means: each sample is resampled once,
-// however many intervals it takes part in. Replicates depend on seed and stream alone, not on the
-// machine or the number of threads.
+// however many intervals it takes part in. Samples of one size are resampled with the same draws
+// (resamples.h), whose order is shuffled by stream: no two samples' b-th replicates come from the
+// same draw but by chance, one in as many as there are resamples. Replicates are the same bits on
+// every machine and for any number of threads; they depend on seed, stream and values alone.
 #pragma once
 
 #include <cstdint>
@@ -34,12 +36,25 @@ struct ResampledMean {
   double mean = 0;
   std::vector<double> replicates;
   // Of the empirical influence values l_i = x_i - mean: what the acceleration needs.
-  double influence2 = 0;  // sum(l^2) / n^2
-  double influence3 = 0;  // sum(l^3) / n^3
+  double scale = 0;       // the largest |l_i| / n, which keeps the sums in range
+  double influence2 = 0;  // sum((l / (n scale))^2)
+  double influence3 = 0;  // sum((l / (n scale))^3)
 };
 
-// Absent for n < 2 and for a sample of one value repeated, whose mean has no estimable error.
-// `stream` tells samples of one analysis apart. `pool` may be null.
+struct BootstrapSample {
+  std::span<const double> values;
+  uint64_t stream = 0;  // tells samples of one analysis apart
+};
+
+// The samples' resampled means, in their order; absent for n < 2, for a sample of one value
+// repeated, whose mean has no estimable error, and where sums overflow. Give many samples at once:
+// drawing is what costs, and those of one size share it (the result is the same as one by one).
+// Each takes 8 bytes a resample, so a very large analysis goes through its samples in portions.
+std::vector<std::optional<ResampledMean>> resample_means(std::span<const BootstrapSample> samples,
+                                                         const BootstrapOptions& options,
+                                                         ThreadPool* pool = nullptr);
+
+// The same of one sample. `pool` may be null.
 std::optional<ResampledMean> resample_mean(std::span<const double> sample,
                                            const BootstrapOptions& options, uint64_t stream,
                                            ThreadPool* pool = nullptr);
@@ -60,8 +75,8 @@ struct RatioPair {
 std::optional<Interval> ratio_interval(std::span<const RatioPair> pairs,
                                        const BootstrapOptions& options);
 
-// The interval of an estimate from its replicates; reorders them.
-std::optional<Interval> bootstrap_interval(std::vector<double>& replicates, double estimate,
+// The interval of an estimate from its replicates.
+std::optional<Interval> bootstrap_interval(std::span<const double> replicates, double estimate,
                                            double acceleration, const BootstrapOptions& options);
 
 }  // namespace assay::stats

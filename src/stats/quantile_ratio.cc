@@ -1,69 +1,88 @@
 // Resamples of a sorted sample are counts of its places, so that a quantile of one needs no sort.
 #include "stats/quantile_ratio.h"
 
-#include <vector>
+#include <algorithm>
+#include <utility>
 
 #include "base/random.h"
+#include "stats/resample_order.h"
+#include "stats/resamples.h"
 #include "stats/summary.h"
 
 namespace assay::stats {
-namespace {
 
-class Resampler {
- public:
-  Resampler(std::span<const double> sorted, double p, Random random)
-      : sorted_(sorted), p_(p), random_(random), counts_(sorted.size()) {}
-
-  // Quantile of one resample.
-  double next() {
-    std::ranges::fill(counts_, 0u);
-    const auto n = static_cast<uint64_t>(sorted_.size());
-    for (size_t drawn = 0; drawn < sorted_.size(); ++drawn) {
-      ++counts_[random_.below(n)];
-    }
-    const double place = p_ * static_cast<double>(n - 1);
-    const auto below = static_cast<size_t>(place);
-    const double low = at(below);
-    if (below + 1 >= sorted_.size()) return low;
-    return low + (place - static_cast<double>(below)) * (at(below + 1) - low);
+std::shared_ptr<const QuantileBootstrap::Places> QuantileBootstrap::places(size_t n, double p) {
+  const std::lock_guard lock(mutex_);
+  auto& kept = places_[{n, p}];
+  if (kept) return kept;
+  const double place = p * static_cast<double>(n - 1);
+  const auto below = static_cast<size_t>(place);
+  const size_t slabs = slabs_for(options_.resamples);
+  auto found = std::make_shared<Places>();
+  found->share = place - static_cast<double>(below);
+  found->at.resize(slabs * kSlab);
+  found->after.resize(slabs * kSlab);
+  std::vector<uint8_t> counts(n * kSlab);
+  for (size_t slab = 0; slab < slabs; ++slab) {
+    draw_slab(options_.seed, n, slab, counts.data());
+    places_in_slab(counts.data(), n, below, &found->at[slab * kSlab], &found->after[slab * kSlab]);
   }
+  kept = std::move(found);
+  return kept;
+}
 
- private:
-  // The value at this place of the sorted resample.
-  double at(size_t place) const {
-    size_t seen = 0;
-    for (size_t i = 0; i < counts_.size(); ++i) {
-      seen += counts_[i];
-      if (seen > place) return sorted_[i];
+std::optional<std::vector<double>> QuantileBootstrap::replicates(std::span<const double> sorted,
+                                                                 double p, uint64_t stream) {
+  if (sorted.size() < 2 || options_.resamples < 1) return std::nullopt;
+  const auto found = places(sorted.size(), p);
+  const size_t slabs = slabs_for(options_.resamples);
+  const ResampleOrder order(options_.seed, stream, slabs);
+  std::vector<double> quantiles(slabs * kSlab);
+  for (size_t slab = 0; slab < slabs; ++slab) {
+    double of_slab[kSlab];
+    for (size_t b = 0; b < kSlab; ++b) {
+      const size_t drawn = slab * kSlab + b;
+      const double low = sorted[found->at[drawn]];
+      const double high = sorted[std::min<size_t>(found->after[drawn], sorted.size() - 1)];
+      of_slab[b] = low + found->share * (high - low);
     }
-    return sorted_.back();
+    order.place(of_slab, &quantiles[order.slab_of(slab) * kSlab]);
   }
+  quantiles.resize(static_cast<size_t>(options_.resamples));
+  return quantiles;
+}
 
-  std::span<const double> sorted_;
-  double p_;
-  Random random_;
-  std::vector<uint32_t> counts_;
-};
+std::optional<Interval> QuantileBootstrap::interval(std::span<const double> sorted, double p,
+                                                    uint64_t stream) {
+  const auto quantiles = replicates(sorted, p, stream);
+  if (!quantiles) return std::nullopt;
+  BootstrapOptions percentile = options_;
+  percentile.method = BootstrapMethod::kPercentile;
+  return bootstrap_interval(*quantiles, *quantile(sorted, p), 0, percentile);
+}
 
-}  // namespace
+std::optional<QuantileRatio> QuantileBootstrap::ratio(std::span<const double> numerator,
+                                                      std::span<const double> denominator, double p,
+                                                      uint64_t stream) {
+  if (numerator.empty() || denominator.empty()) return std::nullopt;
+  if (!(numerator[0] > 0) || !(denominator[0] > 0)) return std::nullopt;
+  uint64_t mix = stream;
+  auto above = replicates(numerator, p, splitmix64(mix));
+  const auto below = replicates(denominator, p, splitmix64(mix));
+  if (!above || !below) return std::nullopt;
+  for (size_t i = 0; i < above->size(); ++i) (*above)[i] /= (*below)[i];
+  BootstrapOptions percentile = options_;
+  percentile.method = BootstrapMethod::kPercentile;
+  const double ratio = *quantile(numerator, p) / *quantile(denominator, p);
+  const auto interval = bootstrap_interval(*above, ratio, 0, percentile);
+  if (!interval) return std::nullopt;
+  return QuantileRatio{ratio, *interval};
+}
 
 std::optional<QuantileRatio> quantile_ratio(std::span<const double> numerator,
                                             std::span<const double> denominator, double p,
                                             const BootstrapOptions& options, uint64_t stream) {
-  if (numerator.size() < 2 || denominator.size() < 2 || options.resamples < 1) return std::nullopt;
-  if (!(numerator[0] > 0) || !(denominator[0] > 0)) return std::nullopt;
-  uint64_t mixed = options.seed ^ stream;
-  const uint64_t seed = splitmix64(mixed);
-  Resampler above(numerator, p, Random(seed, 0));
-  Resampler below(denominator, p, Random(seed, 1));
-  std::vector<double> replicates;
-  for (int64_t i = 0; i < options.resamples; ++i) replicates.push_back(above.next() / below.next());
-  BootstrapOptions percentile = options;
-  percentile.method = BootstrapMethod::kPercentile;
-  const double ratio = *quantile(numerator, p) / *quantile(denominator, p);
-  const auto interval = bootstrap_interval(replicates, ratio, 0, percentile);
-  if (!interval) return std::nullopt;
-  return QuantileRatio{ratio, *interval};
+  return QuantileBootstrap(options).ratio(numerator, denominator, p, stream);
 }
 
 }  // namespace assay::stats

@@ -3,8 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "stats/bootstrap.h"
 
@@ -15,12 +19,45 @@ struct QuantileRatio {
   Interval interval;
 };
 
-// Of two ascending samples of positive values: quantile p (type 7) of the first over that of the
-// second, with the percentile interval of Efron (1979), each sample resampled on its own; `stream`
-// tells ratios of one analysis apart. Absent for n < 2 or a value that isn't positive.
-//
-// Read a tail's interval with care: from n values, resamples can't hold anything beyond the largest
-// of them.
+// Resampled quantiles of many samples. A resample of ascending values is a resample of their
+// places, so where its quantile lies depends on the sample's size alone: found once for each size
+// and p, and kept. May be used from several threads; what comes out depends on none of this.
+class QuantileBootstrap {
+ public:
+  explicit QuantileBootstrap(const BootstrapOptions& options) : options_(options) {}
+
+  // Of an ascending sample: quantile p (type 7) of each resample. Absent for n < 2.
+  std::optional<std::vector<double>> replicates(std::span<const double> sorted, double p,
+                                                uint64_t stream);
+
+  // Of an ascending sample: the percentile interval (Efron 1979) of its quantile p. Absent for n
+  // < 2.
+  std::optional<Interval> interval(std::span<const double> sorted, double p, uint64_t stream);
+
+  // Of two ascending samples of positive values: quantile p of the first over that of the second,
+  // with the percentile interval; `stream` tells ratios of one analysis apart. Absent for n < 2 or
+  // a value that isn't positive.
+  //
+  // Read a tail's interval with care: from n values, resamples can't hold anything beyond the
+  // largest of them.
+  std::optional<QuantileRatio> ratio(std::span<const double> numerator,
+                                     std::span<const double> denominator, double p,
+                                     uint64_t stream);
+
+ private:
+  struct Places {
+    std::vector<uint32_t> at;     // of the order statistic below the quantile, by resample
+    std::vector<uint32_t> after;  // of the next one; n where there is none
+    double share = 0;             // how far between them the quantile lies
+  };
+  std::shared_ptr<const Places> places(size_t n, double p);
+
+  BootstrapOptions options_;
+  std::mutex mutex_;
+  std::map<std::pair<size_t, double>, std::shared_ptr<const Places>> places_;
+};
+
+// One such ratio.
 std::optional<QuantileRatio> quantile_ratio(std::span<const double> numerator,
                                             std::span<const double> denominator, double p,
                                             const BootstrapOptions& options, uint64_t stream);

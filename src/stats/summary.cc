@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace assay::stats {
@@ -72,6 +73,46 @@ std::optional<double> quantile_in_place(std::span<double> sample, double p) {
   std::ranges::nth_element(sample, at);
   const double next = at + 1 == sample.end() ? *at : *std::min_element(at + 1, sample.end());
   return finite(std::lerp(*at, next, h - static_cast<double>(low)));
+}
+
+std::optional<double> quantile_unsorted(std::span<const double> sample, double p) {
+  assert(p >= 0 && p <= 1);
+  constexpr size_t kGuide = 128;
+  const size_t n = sample.size();
+  if (n == 0) return std::nullopt;
+  const double h = static_cast<double>(n - 1) * p;
+  const auto place = static_cast<size_t>(h);
+  std::vector<double> kept;
+  size_t below = 0;
+  if (n >= 8 * kGuide) {
+    // Only values between two bounds are sorted; the bounds are order statistics of a few values,
+    // three of their standard errors around the quantile.
+    double guide[kGuide];
+    for (size_t i = 0; i < kGuide; ++i) guide[i] = sample[i * (n / kGuide)];
+    std::ranges::sort(guide);
+    const double reach = 3 * std::sqrt(kGuide * p * (1 - p)) + 2;
+    const double from = std::floor(kGuide * p - reach);
+    const double to = std::ceil(kGuide * p + reach);
+    constexpr double kEnd = std::numeric_limits<double>::infinity();
+    const double low = from < 0 ? -kEnd : guide[static_cast<size_t>(from)];
+    const double high = to >= kGuide ? kEnd : guide[static_cast<size_t>(to)];
+    kept.resize(n);
+    size_t count = 0;
+    for (const double x : sample) {
+      below += x < low;
+      kept[count] = x;
+      count += (x >= low) & (x <= high);
+    }
+    kept.resize(count);
+  }
+  if (place < below || place + 1 >= below + kept.size()) {  // they missed it, or few values
+    kept.assign(sample.begin(), sample.end());
+    return quantile_in_place(kept, p);
+  }
+  const auto at = kept.begin() + static_cast<std::ptrdiff_t>(place - below);
+  std::ranges::nth_element(kept, at);
+  return finite(
+      std::lerp(*at, *std::min_element(at + 1, kept.end()), h - static_cast<double>(place)));
 }
 
 std::optional<double> percentile(std::span<const double> sorted, double p) {

@@ -34,6 +34,8 @@ std::vector<double> sorted(std::span<const double> sample);
 std::optional<double> quantile(std::span<const double> sorted, double p);
 // The same without a sorted sample: O(n), reorders its argument.
 std::optional<double> quantile_in_place(std::span<double> sample, double p);
+// The same, leaving the sample as it is; several times faster for thousands of values.
+std::optional<double> quantile_unsorted(std::span<const double> sample, double p);
 
 // The quantile, if the sample is large enough to hold one observation beyond it on average:
 // n * min(p, 1 - p) >= 1. So p90 needs n >= 10, p95 n >= 20, p99 n >= 100; with fewer, a

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <vector>
 
+#include "base/random.h"
 #include "stats/reference_samples.h"
 
 namespace assay::stats {
@@ -32,6 +34,24 @@ TEST(Summary, QuantileInPlaceEqualsQuantileOfTheSortedSample) {
     std::vector<double> copy(kSampleB.begin(), kSampleB.end());
     EXPECT_DOUBLE_EQ(*quantile_in_place(copy, p), *quantile(order, p)) << p;
   }
+}
+
+TEST(Summary, QuantileUnsortedEqualsQuantileOfTheSortedSample) {
+  Random random(3);
+  for (const size_t n : {1, 50, 1024, 10000}) {
+    for (const bool ordered :
+         {false, true}) {  // an order that misleads a guide of every k-th value
+      std::vector<double> sample(n);
+      for (size_t i = 0; i < n; ++i) {
+        sample[i] = ordered && i % (n / 128 + 1) == 0 ? 100 : std::floor(random.uniform() * 5000);
+      }
+      const auto order = sorted(sample);
+      for (const double p : {0.0, 1e-4, 0.025, 0.1, 0.37, 0.5, 0.9, 0.975, 1.0}) {
+        EXPECT_EQ(*quantile_unsorted(sample, p), *quantile(order, p)) << n << " " << p;
+      }
+    }
+  }
+  EXPECT_FALSE(quantile_unsorted({}, 0.5));
 }
 
 TEST(Summary, LeavesOutWhatASampleCannotGive) {
