@@ -1,0 +1,92 @@
+"""Folders that Inductor and Triton keep kernels in: a fresh one a process, or the user's; and what is in them."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+PREFIX = "assay-torch-cache-"
+# Compiled to ask the processor what it can do, not to run a model.
+_PROBE_MARK = b"__avx_chk_kernel"
+
+
+class CacheFolders:
+    """Owns the fresh folder; a lock file in it tells one in use from one whose worker was killed."""
+
+    def __init__(self, keep: bool) -> None:
+        self.fresh = not keep
+        self._root: Path | None = None
+        if not keep:
+            sweep_abandoned()
+            self._root = Path(tempfile.mkdtemp(prefix=PREFIX))
+            self._lock = open(self._root / "lock", "w", encoding="utf-8")
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+            os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(self._root / "inductor")
+            os.environ["TRITON_CACHE_DIR"] = str(self._root / "triton")
+        self._probed: dict[Path, bool] = {}
+        self._before: set[Path] | None = None
+
+    def folders(self) -> dict[str, Path]:
+        """Where they are now; torch must be importable when the user's own are asked for."""
+        from torch._inductor.runtime.cache_dir_utils import cache_dir
+        inductor = Path(cache_dir())
+        triton = os.environ.get("TRITON_CACHE_DIR")
+        return {"inductor": inductor, "triton": Path(triton) if triton else Path.home() / ".triton" / "cache"}
+
+    def mark_start(self) -> None:
+        self._before = self.kernels()
+
+    def kernels(self) -> set[Path]:
+        """Files of machine code for a model: shared objects of C++ kernels, and Triton's cubins."""
+        found = set()
+        for path in self._files():
+            if path.suffix == ".cubin" or (path.suffix == ".so" and not self._is_probe(path)):
+                found.add(path)
+        return found
+
+    def compiled(self) -> int:
+        """Kernels written since mark_start()."""
+        return len(self.kernels() - (self._before or set()))
+
+    def evidence(self) -> dict[str, object]:
+        counts = {}
+        for name, folder in self.folders().items():
+            files = [path for path in self._files() if path.is_relative_to(folder)]
+            counts[name] = {"path": str(folder), "files": len(files)}
+        before = len(self._before or ())
+        return {"fresh": self.fresh, "folders": counts, "kernels_before": before, "kernels_written": self.compiled()}
+
+    def remove(self) -> None:
+        if self._root:
+            shutil.rmtree(self._root, ignore_errors=True)
+            self._lock.close()
+            self._root = None
+
+    def _files(self) -> set[Path]:
+        found: set[Path] = set()
+        for folder in self.folders().values():
+            for parent, _, names in os.walk(folder):
+                found.update(Path(parent, name) for name in names)
+        return found
+
+    def _is_probe(self, path: Path) -> bool:
+        if path not in self._probed:
+            try:
+                self._probed[path] = _PROBE_MARK in path.with_suffix(".cpp").read_bytes()
+            except OSError:
+                self._probed[path] = False
+        return self._probed[path]
+
+
+def sweep_abandoned() -> None:
+    """Removes the fresh folders of workers that were killed: nobody holds their lock."""
+    for folder in Path(tempfile.gettempdir()).glob(PREFIX + "*"):
+        try:
+            with open(folder / "lock", "r+", encoding="utf-8") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+        except OSError:
+            continue  # in use, another user's, or just being made

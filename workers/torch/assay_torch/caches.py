@@ -1,0 +1,44 @@
+"""KV caches: a DynamicCache for each repetition, or StaticCaches allocated once for a batch and capacity."""
+
+from __future__ import annotations
+
+import torch
+from transformers import DynamicCache, StaticCache
+
+from assay_torch.errors import Unsupported
+from assay_torch.models import DTYPES, Model
+
+
+class Caches:
+    """The arm's caches. A static one keeps its tensors, and so their addresses, between repetitions."""
+
+    def __init__(self, model: Model, kind: str) -> None:
+        self._model, self.kind = model, kind
+        self._static: dict[tuple[int, int], StaticCache] = {}
+
+    def empty(self, batch: int, capacity: int) -> DynamicCache | StaticCache | None:
+        """A cache that holds nothing yet."""
+        if self._model.noop:
+            return None
+        if self.kind == "dynamic":
+            return DynamicCache(config=self._model.config)
+        key = (batch, capacity)
+        if key not in self._static:
+            # One at a time: of a long study's shapes only the current one needs memory.
+            self._static.clear()
+            self._static[key] = self._allocate(batch, capacity)
+        else:
+            self._static[key].reset()
+        return self._static[key]
+
+    def _allocate(self, batch: int, capacity: int) -> StaticCache:
+        cache = StaticCache(config=self._model.config, max_cache_len=capacity)
+        initialise = getattr(cache, "early_initialization", None)
+        if initialise is None:
+            raise Unsupported("cache static: expected a transformers whose StaticCache has early_initialization()")
+        # Allocated here, not by the first forward pass: a compiled one could not mark the addresses as static.
+        initialise(batch, self._model.kv_heads(), self._model.head_dim(), DTYPES[self._model.dtype],
+                   self._model.device)
+        if self._model.device.type == "cuda":
+            torch.cuda.synchronize()
+        return cache

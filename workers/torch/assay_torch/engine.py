@@ -1,0 +1,246 @@
+"""The loaded arm: its model, caches, compiled calls and records, and the requests that need them."""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+from collections import defaultdict
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Iterator
+
+import torch
+
+from assay_torch import evidence, models, profiling
+from assay_torch.arms import PARTS, Arm
+from assay_torch.cachedirs import CacheFolders
+from assay_torch.caches import Caches
+from assay_torch.errors import Unsupported
+from assay_torch.manual_graph import DecodeGraph
+from assay_torch.options import CUDAGRAPH_MODES, MANUAL, Options
+from assay_torch.phases import Inputs, Region, Timing, output_hash
+from assay_torch.requests import Load, Prepare, Prompt, Shape
+from assay_torch.watch import Counts, Watch
+
+# A CUDA graph tree runs a graph once to warm up, records it the second time, and replays it from the third.
+CUDAGRAPH_PASSES = 3
+
+
+@dataclass
+class PhaseRuns:
+    """Of a phase's timed regions: calls that were to be compiled, how many went eager, and what they replayed."""
+
+    regions: int = 0
+    calls: int = 0
+    fallbacks: int = 0
+    graph_runs: int = 0
+    graph_replays: int = 0
+
+
+class Engine:
+    def __init__(self, load: Load, options: Options, folders: CacheFolders) -> None:
+        self.load, self.options, self.folders = load, options, folders
+        torch.set_num_threads(load.threads or len(os.sched_getaffinity(0)))
+        self.device = models.pick_device(options.device)
+        if load.mode == MANUAL and self.device.type != "cuda":
+            raise Unsupported(f"mode {MANUAL}: expected device cuda, found {self.device.type}: CUDA graphs are NVIDIA's")
+        self.model = models.open_model(load, options, self.device)
+        self.watch = Watch(folders) if load.mode != "eager" else None
+        self.arm = Arm(self.model, load, options, self.watch)
+        self.caches = Caches(self.model, load.cache)
+        self.runs: dict[str, PhaseRuns] = defaultdict(PhaseRuns)
+        self.explained: list[dict[str, Any]] = []
+        self.explain_seconds = 0.0
+        self.prepare_seconds: list[dict[str, Any]] = []
+        self.step_times: list[dict[str, Any]] = []
+        self._graphs_per_call = {part: 1 for part in PARTS}
+        self._masked = options.attention_mask == "always"
+        self._seen: set[Shape] = set()
+        self._manual: dict[tuple[int, int, bool], DecodeGraph] = {}
+
+    # Requests
+
+    def loaded(self) -> dict[str, Any]:
+        load, model = self.load, self.model
+        return {"vocab_size": model.vocab_size, "special_ids": model.special_ids(),
+                "max_positions": model.max_positions, "weight_bytes": model.weight_bytes(), "dtype": model.dtype,
+                "quantization": "", "threads": torch.get_num_threads(),
+                "model_hash": models.model_hash(load, model) if load.want_model_hash and not model.noop else ""}
+
+    @torch.no_grad()
+    def prepare(self, request: Prepare) -> dict[str, Any]:
+        begin = time.monotonic()
+        self._masked = self._masked or bool(request.padding)
+        explain_before = self.explain_seconds
+        before = self._counts()
+        length = request.padded_lens[0] if request.padded_lens else 1
+        self._make_ready(request.shape, _stand_in(request.shape, length, self.model))
+        explained = self.explain_seconds - explain_before
+        seconds = time.monotonic() - begin - explained
+        gc.freeze()  # of what the compiler left, nothing is garbage that a repetition should look for
+        added = self._counts(rescan=True).minus(before) if self.watch else {}
+        self.prepare_seconds.append({"phase": request.shape.phase, "padded_len": length, "seconds": seconds})
+        return {"seconds": seconds, "evidence": {"counters": added, "explain_seconds": explained,
+                                                 "compile_seconds": added.get("compile_ns", 0) / 1e9,
+                                                 "fallback_error": self.arm.fallback_error}}
+
+    @torch.no_grad()
+    def measure(self, shape: Shape, repetition: int, prompt: Prompt) -> dict[str, Any]:
+        marks: dict[str, Counts] = {}
+        inputs, cache, graph = self._set_up(shape, prompt)
+        with self._during("measure", shape, repetition):
+            timing = self._region(self.options.step_times).run(
+                shape, inputs, cache, graph, at_start=lambda: marks.update(before=self._counts()),
+                at_end=lambda: marks.update(after=self._counts()))
+        added = marks["after"].minus(marks["before"])
+        fallbacks = self._count_region(shape, timing, added)
+        cold = shape not in self._seen
+        self._seen.add(shape)
+        if timing.step_ns:
+            self.step_times.append({"phase": shape.phase, "repetition": repetition, "step_ns": timing.step_ns})
+        produced = sum(len(row) for row in timing.tokens)
+        sample = {"repetition": repetition, "latency_ns": timing.latency_ns, "device_ns": timing.device_ns,
+                  "ttft_ns": timing.ttft_ns, "tokens": produced, "output_hash": output_hash(timing.tokens),
+                  "cold": cold, "started_at_ns": timing.started_at_ns,
+                  "read_bytes": models.read_bytes(self.model, shape.batch, _kv_lens(shape, prompt)),
+                  "counters": {**added, "fallbacks": fallbacks, "fresh_cache": int(self.folders.fresh)}
+                  if self.watch else {}}
+        return {name: value for name, value in sample.items() if value is not None}
+
+    @torch.no_grad()
+    def parity(self, shape: Shape, prompt: Prompt) -> list[list[int]]:
+        """The prefill's token and those of all decode steps but the last."""
+        steps = Shape("prefill" if shape.new_tokens == 1 else "kv_decode", shape.batch, shape.new_tokens - 1,
+                      shape.capacity)
+        with self._during("parity", shape, None):
+            timing = self._attempt(steps, prompt)
+        if steps.new_tokens == 0:
+            return timing.tokens
+        return [[first, *row] for first, row in zip(timing.first, timing.tokens)]
+
+    @torch.no_grad()
+    def profile(self, shape: Shape, prompt: Prompt, path: Path) -> dict[str, Any]:
+        with self._during("profile", shape, None):
+            self._attempt(shape, prompt)  # what is profiled is a warm repetition
+            inputs, cache, graph = self._set_up(shape, prompt)
+            region = self._region(False)
+            return profiling.profile(lambda start, end: region.run(shape, inputs, cache, graph, start, end),
+                                     self.device, path)
+
+    def tokenize(self, text: str) -> list[int]:
+        from tokenizers import Tokenizer
+        path = Path(self.load.model) / "tokenizer.json"
+        if not path.is_file():
+            raise Unsupported(f"tokenize: expected {path}, found no such file")
+        return Tokenizer.from_file(str(path)).encode(text, add_special_tokens=True).ids
+
+    def evidence(self, phase: str) -> dict[str, Any]:
+        return evidence.collect(self, phase)
+
+    # Parts
+
+    def _counts(self, rescan: bool = False) -> Counts:
+        return self.watch.counts(rescan) if self.watch else Counts()
+
+    def _region(self, step_times: bool) -> Region:
+        return Region(self.arm.calls, self.device, self.watch, step_times)
+
+    def _set_up(self, shape: Shape, prompt: Prompt) -> tuple[Inputs, Any, DecodeGraph | None]:
+        self._masked = self._masked or any(prompt.pad)
+        inputs = Inputs.of(prompt, shape, self.load.cache, self._masked, self.device)
+        graph = None
+        if self.load.mode == MANUAL and shape.new_tokens:
+            graph = self._manual_graph(shape)
+        return inputs, self.caches.empty(shape.batch, shape.capacity), graph
+
+    def _manual_graph(self, shape: Shape) -> DecodeGraph:
+        cache = self.caches.empty(shape.batch, shape.capacity)
+        key = (shape.batch, shape.capacity, self._masked)
+        if key not in self._manual or self._manual[key].cache is not cache:
+            self._manual = {key: DecodeGraph(self.model, cache, shape.batch, shape.capacity, self._masked)}
+        return self._manual[key]
+
+    def _make_ready(self, shape: Shape, prompt: Prompt) -> None:
+        """Runs the whole region, so that nothing of it is left to the first sample; its decode steps' shapes too."""
+        with self._during("prepare", shape, None):
+            if self.arm.compiled_mode and self.options.explain and not self.explained:
+                self._explain(shape, prompt)
+            passes = CUDAGRAPH_PASSES if self.load.mode in CUDAGRAPH_MODES and self.device.type == "cuda" else 1
+            for _ in range(passes):
+                timing = self._attempt(shape, prompt)
+            if not self.watch:
+                return
+            if shape.prefills and timing.prefill_runs:
+                self._graphs_per_call["prefill"] = timing.prefill_runs
+            if shape.new_tokens and timing.decode_runs:
+                self._graphs_per_call["decode"] = max(1, -(-timing.decode_runs // shape.new_tokens))
+
+    def _attempt(self, shape: Shape, prompt: Prompt) -> Timing:
+        """A repetition outside timing; where it shows that nothing can be compiled here, once more without."""
+        inputs, cache, graph = self._set_up(shape, prompt)
+        try:
+            return self._region(False).run(shape, inputs, cache, graph)
+        except Exception as error:  # pylint: disable=broad-except
+            if not self.arm.fall_back(error):
+                raise
+        inputs, cache, graph = self._set_up(shape, prompt)
+        return self._region(False).run(shape, inputs, cache, graph)
+
+    def _explain(self, shape: Shape, prompt: Prompt) -> None:
+        """Of a prefill and the decode step behind it, whatever the shape's phase: once a process, before compiling."""
+        assert self.watch is not None
+        begin = time.monotonic()
+        both = Shape("e2e_kv", shape.batch, 1, shape.capacity + 1)
+        inputs, cache, _ = self._set_up(both, prompt)
+        token = torch.zeros(shape.batch, 1, dtype=torch.int64, device=self.device)
+        for part, arguments in (("prefill", {"input_ids": inputs.ids, **inputs.prefill}),
+                                ("decode", {"input_ids": token, **inputs.decode[0]})):
+            arguments |= {"past_key_values": cache, "use_cache": True, "logits_to_keep": 1}
+            try:
+                found = self.watch.hide(lambda part=part, given=arguments: self.arm.explain(part, given))
+            except Exception as error:  # pylint: disable=broad-except
+                found = {"part": part, "error": f"{type(error).__name__}: {error}"}
+            self.explained.append(found)
+        self.explain_seconds += time.monotonic() - begin
+
+    def _count_region(self, shape: Shape, timing: Timing, added: dict[str, int]) -> int:
+        """Calls of the region that were to be compiled and went eager."""
+        runs = self.runs[shape.phase]
+        fallbacks = 0
+        for part, calls, done in (("prefill", int(shape.prefills), timing.prefill_runs),
+                                  ("decode", shape.new_tokens, timing.decode_runs)):
+            if self.arm.wants_compiled(part):
+                # A call whose graphs did not all run counts as eager.
+                fallbacks += calls - min(calls, done // self._graphs_per_call[part])
+                runs.calls += calls
+        runs.regions += 1
+        runs.fallbacks += fallbacks
+        runs.graph_runs += added["graph_runs"]
+        runs.graph_replays += added["graph_replays"]
+        return fallbacks
+
+    @contextmanager
+    def _during(self, what: str, shape: Shape, repetition: int | None) -> Iterator[None]:
+        if self.watch:
+            self.watch.context = {"phase": shape.phase, "during": what}
+            if repetition is not None:
+                self.watch.context["repetition"] = repetition
+        try:
+            yield
+        finally:
+            if self.watch:
+                self.watch.context = {}
+
+
+def _stand_in(shape: Shape, length: int, model: models.Model) -> Prompt:
+    """Ids that any model of this vocabulary takes; which ones doesn't matter to a shape."""
+    row = [1 + (7 * i) % max(1, model.vocab_size - 1) for i in range(length)]
+    return Prompt([row] * shape.batch, [0] * shape.batch)
+
+
+def _kv_lens(shape: Shape, prompt: Prompt) -> list[int]:
+    """Cached positions that each forward pass of the region reads; 0 stands for the prefill."""
+    lens = [0] if shape.prefills else []
+    return lens + [prompt.padded_len + step + 1 for step in range(shape.new_tokens)]

@@ -1,0 +1,82 @@
+"""Tiny checkpoints, and arms of them in this process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parents[2] / "tests" / "parity")]
+
+BUILD = Path(os.environ["ASSAY_BUILD"]) if "ASSAY_BUILD" in os.environ else None
+# Kernels of the tests' models stay in the build folder: what they test is the worker, not the C++ compiler.
+if BUILD:
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(BUILD / "torch-worker-tests" / "inductor")
+    os.environ["TRITON_CACHE_DIR"] = str(BUILD / "torch-worker-tests" / "triton")
+os.environ["HF_HUB_OFFLINE"] = "1"
+FAMILIES = ("gpt2", "llama", "qwen2")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "soak: takes minutes")
+    config.addinivalue_line("markers", "overhead: prints a timing")
+
+
+@pytest.fixture(scope="session")
+def checkpoints_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The folder of a family's checkpoint of one layer."""
+    import torch
+
+    import checkpoints
+    torch.set_num_threads(1)
+    made: dict[str, Path] = {}
+    configs = {"gpt2": lambda: checkpoints.gpt2(n_layer=1),
+               "llama": lambda: checkpoints.llama(num_hidden_layers=1, num_attention_heads=6, num_key_value_heads=2),
+               "qwen2": lambda: checkpoints.qwen2(num_hidden_layers=1, hidden_size=112, num_attention_heads=14,
+                                                  num_key_value_heads=2, tie_word_embeddings=True)}
+
+    def folder(family: str) -> Path:
+        if family not in made:
+            made[family] = tmp_path_factory.mktemp(family)
+            checkpoints.make(configs[family](), torch.float32, made[family])
+        return made[family]
+    return folder
+
+
+@pytest.fixture
+def arm(checkpoints_of: Callable[[str], Path]) -> Callable[..., Any]:
+    """Makes an Engine of a family: arm("llama", mode="default", cache="static", torch_backend="aot_eager")."""
+    import torch
+
+    from assay_torch.cachedirs import CacheFolders
+    from assay_torch.engine import Engine
+    from assay_torch.options import parse_options
+    from assay_torch.requests import Load
+    default_limit = torch._dynamo.config.recompile_limit
+
+    def make(family: str, mode: str = "eager", cache: str = "dynamic", dynamic: str = "", dtype: str = "fp32",
+             **options: Any) -> Engine:
+        torch._dynamo.reset()
+        torch._dynamo.config.recompile_limit = default_limit
+        load = Load(str(checkpoints_of(family)), dtype, mode, cache, dynamic, 1, False,
+                    {"keep_cache": True, "explain": False, "device": "cpu", **options})
+        return Engine(load, parse_options(load), CacheFolders(keep=True))
+    yield make
+    torch._dynamo.config.recompile_limit = default_limit
+
+
+def native_tokens(folder: Path, prompts: list[list[int]], steps: int, cache: str = "dynamic") -> list[list[int]]:
+    """The native engine's greedy tokens of the same checkpoint."""
+    if BUILD is None or not (BUILD / "assay_engine_run").exists():
+        pytest.skip("the native engine isn't built")
+    request = {"folder": str(folder), "cache": cache, "dtype": None, "prompts": prompts, "steps": steps, "pad_to": 0,
+               "threads": 1, "feed": None}
+    done = subprocess.run([BUILD / "assay_engine_run"], input=json.dumps(request) + "\n", capture_output=True, text=True,
+                          check=True)
+    return json.loads(done.stdout)["tokens"]

@@ -1,0 +1,174 @@
+"""Arms of tiny models on the CPU: the same tokens from all of them, and evidence that says what ran."""
+
+import random
+
+import pytest
+from assay_torch.requests import Prepare, Prompt, Shape
+
+from conftest import FAMILIES, native_tokens
+
+STEPS = 6
+LENGTHS = (5, 9, 3)
+SAME_PROMPTS_PADDED = 12
+AOT = {"mode": "default", "dynamic": "false", "torch_backend": "aot_eager"}
+INDUCTOR = {"mode": "default", "dynamic": "false"}
+DYNAMIC = {"mode": "default", "dynamic": "true"}
+
+
+def make_prompts(lengths=LENGTHS, vocabulary=200):
+    rng = random.Random(7)
+    return [[rng.randrange(1, vocabulary) for _ in range(n)] for n in lengths]
+
+
+def padded(prompts, width=0):
+    width = max(width, *map(len, prompts))
+    return Prompt([[0] * (width - len(one)) + one for one in prompts], [width - len(one) for one in prompts])
+
+
+def run(engine, prompts, phase="kv_decode", steps=STEPS, padding=None, first_len=None):
+    """Prepares for the first prompt and measures each; the samples."""
+    widest = max(prompt.padded_len for prompt in prompts)
+    shape = Shape(phase, len(prompts[0].ids), 0 if phase == "prefill" else steps, widest + steps)
+    engine.prepare(Prepare(shape, [first_len or prompts[0].padded_len], padding))
+    return [engine.measure(shape, index, prompt) for index, prompt in enumerate(prompts)]
+
+
+def check_against_native(engine, folder):
+    """Parity's tokens of single prompts, padded ones, and a padded batch."""
+    prompts = make_prompts()
+    expected = native_tokens(folder, prompts, STEPS)
+    assert len({token for row in expected for token in row}) > 3, "a degenerate model proves nothing"
+    for case, rows in ((padded(prompts[:1]), expected[:1]), (padded(prompts[:1], 8), expected[:1]),
+                       (padded(prompts), expected)):
+        shape = Shape("kv_decode", len(rows), STEPS, case.padded_len + STEPS)
+        assert engine.parity(shape, case) == rows, case
+    return expected
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("cache", ["dynamic", "static"])
+def test_eager_says_what_the_native_engine_says(arm, checkpoints_of, family, cache):
+    engine = arm(family, cache=cache)
+    expected = check_against_native(engine, checkpoints_of(family))
+    sample = run(engine, [padded(make_prompts()[:1])])[0]
+    # The prefill's own token isn't among those of the steps.
+    shape = Shape("kv_decode", 1, STEPS, LENGTHS[0] + STEPS)
+    steps = engine.parity(Shape("kv_decode", 1, STEPS + 1, LENGTHS[0] + STEPS + 1), padded(make_prompts()[:1]))[0][1:]
+    assert steps[:STEPS - 1] == expected[0][1:]
+    from assay_torch.phases import output_hash
+    assert sample["output_hash"] == output_hash([steps])
+    assert sample["tokens"] == shape.new_tokens
+    assert sample["counters"] == {}
+    assert engine.evidence("kv_decode")["compiler_real"] == "not_applicable"
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("cache", ["dynamic", "static"])
+def test_aot_eager_captures_and_generates_nothing(arm, checkpoints_of, family, cache):
+    engine = arm(family, cache=cache, **{**AOT, "dynamic": "auto"})
+    prompts = make_prompts()
+    shape = Shape("kv_decode", 3, STEPS, max(LENGTHS) + STEPS)
+    assert engine.parity(shape, padded(prompts)) == native_tokens(checkpoints_of(family), prompts, STEPS)
+    samples = run(engine, [padded(prompts)] * 2, padding=True)
+    assert samples[1]["counters"]["fallbacks"] == 0
+    assert samples[1]["counters"]["graph_runs"] >= STEPS
+    evidence = engine.evidence("kv_decode")
+    assert evidence["compiler_real"] == "label_only", evidence["reasons"]
+    assert evidence["actual"]["backend"] == "aot_eager"
+    assert evidence["counters"]["unique_graphs"] >= 2
+    assert evidence["counters"]["kernels_compiled"] == 0
+
+
+def check_compiled(arm, folder, family, cache, settings):
+    engine = arm(family, cache=cache, **settings)
+    eager = arm(family, cache=cache)
+    prompts = [padded(make_prompts()[:1])] * 3
+    samples = run(engine, prompts, "e2e_kv")
+    assert samples[-1]["output_hash"] == run(eager, prompts, "e2e_kv")[0]["output_hash"]
+    assert samples[0]["ttft_ns"] < samples[0]["latency_ns"]
+    evidence = engine.evidence("e2e_kv")
+    assert evidence["counters"]["unique_graphs"] >= 2
+    assert evidence["kernels"]["in_graphs"] > 0
+    return samples, evidence
+
+
+# Dynamic caches under dynamic=False are shape churn by design, and the recompile limit's; see test_recompiles.py.
+@pytest.mark.parametrize("family,cache,settings", [("gpt2", "static", INDUCTOR), ("llama", "static", DYNAMIC),
+                                                   ("qwen2", "dynamic", DYNAMIC)])
+def test_inductor_is_real(arm, checkpoints_of, family, cache, settings):
+    samples, evidence = check_compiled(arm, checkpoints_of(family), family, cache, settings)
+    assert evidence["compiler_real"] == "yes", evidence["reasons"]
+    for sample in samples:
+        assert sample["counters"]["fallbacks"] == 0
+        assert sample["counters"]["unique_graphs"] == 0, "preparing left nothing to compile"
+        assert sample["counters"]["graph_runs"] == STEPS + 1
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("settings", [INDUCTOR, DYNAMIC, {"mode": "default", "dynamic": "auto"},
+                                      {"mode": "max-autotune-no-cudagraphs", "dynamic": "false"},
+                                      {"mode": "reduce-overhead", "dynamic": "false"},
+                                      {**INDUCTOR, "compile_target": "module"}, {**INDUCTOR, "fullgraph": True}])
+@pytest.mark.parametrize("cache", ["dynamic", "static"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_compiled_arm(arm, checkpoints_of, family, cache, settings):
+    if settings.get("fullgraph") and cache == "dynamic":
+        settings = {**settings, "recompile_limit": 64}  # with fullgraph the limit is an error, not a fallback
+    samples, evidence = check_compiled(arm, checkpoints_of(family), family, cache, settings)
+    churns = cache == "dynamic" and settings["dynamic"] == "false" and not settings.get("fullgraph")
+    assert evidence["compiler_real"] in (("yes", "fallback") if churns else ("yes",)), evidence["reasons"]
+    if settings["mode"] == "reduce-overhead":
+        assert "no CUDA graph: the device is cpu" in evidence["reasons"]
+        assert evidence["actual"]["mode"] == "reduce-overhead without CUDA graphs" or churns
+
+
+@pytest.mark.parametrize("phases,phase,verdict", [("prefill", "kv_decode", "not_applicable"),
+                                                  ("decode", "prefill", "not_applicable"),
+                                                  ("decode", "kv_decode", "label_only")])
+def test_split_compilation(arm, phases, phase, verdict):
+    """Only the part that was asked for is compiled; the other is no fallback."""
+    engine = arm("llama", cache="static", compile_phases=phases, **AOT)
+    samples = run(engine, [padded(make_prompts()[:1])] * 2, phase)
+    assert all(sample["counters"]["fallbacks"] == 0 for sample in samples)
+    assert (samples[0]["counters"]["graph_runs"] > 0) == (verdict != "not_applicable")
+    assert engine.evidence(phase)["compiler_real"] == verdict
+
+
+def test_static_cache_is_allocated_once(arm):
+    engine = arm("llama", cache="static")
+    first = engine.caches.empty(1, 16)
+    address = first.layers[0].keys.data_ptr()
+    run(engine, [padded(make_prompts()[:1])] * 2, steps=16 - LENGTHS[0])
+    again = engine.caches.empty(1, 16)
+    assert again.layers[0].keys.data_ptr() == address
+    assert not again.layers[0].keys.any()
+
+
+def test_manual_cudagraph_needs_a_device(arm):
+    from assay_torch.errors import Unsupported
+    with pytest.raises(Unsupported, match="expected device cuda, found cpu"):
+        arm("llama", mode="manual-cudagraph", cache="static")
+    with pytest.raises(Unsupported, match="expected cache static, found dynamic"):
+        arm("llama", mode="manual-cudagraph", cache="dynamic")
+
+
+def test_step_times_add_up_to_the_region(arm):
+    engine = arm("llama", step_times=True)
+    prompts = [padded(make_prompts()[:1])]
+    for phase in ("kv_decode", "e2e_kv"):
+        sample = run(engine, prompts, phase)[0]
+        steps = engine.evidence(phase)["step_times"][-1]["step_ns"]
+        assert len(steps) == STEPS and min(steps) > 0
+        assert sum(steps) <= sample["latency_ns"] - sample.get("ttft_ns", 0)
+
+
+def test_read_bytes_are_those_of_the_weights_and_the_cache(arm):
+    engine = arm("llama")
+    model = engine.model
+    table = model.module.get_input_embeddings().weight
+    once = model.weight_bytes() - table.nbytes + table[0].nbytes
+    per_position = 2 * model.decoder.num_hidden_layers * model.kv_heads() * model.head_dim() * 4
+    prompt = [padded(make_prompts()[:1])]
+    assert run(engine, prompt, "prefill")[0]["read_bytes"] == once
+    lens = sum(LENGTHS[0] + step + 1 for step in range(STEPS))
+    assert run(engine, prompt, "kv_decode")[0]["read_bytes"] == STEPS * once + lens * per_position

@@ -1,0 +1,102 @@
+"""Shape churn: variable lengths, padding, symbolic shapes, the recompile limit, and where each cost is booked."""
+
+from assay_torch.requests import Shape
+
+from test_arms import AOT, make_prompts, padded, run
+
+
+def prefill_samples(engine, lengths, width=0):
+    prompts = [padded([one], width) for one in make_prompts(lengths)]
+    return run(engine, prompts, "prefill", padding=width > 0)
+
+
+def test_each_new_length_recompiles_and_its_sample_says_so(arm):
+    engine = arm("llama", **AOT)
+    samples = prefill_samples(engine, [4, 7, 7, 9, 4])
+    assert [sample["counters"]["recompiles"] for sample in samples] == [0, 1, 0, 1, 0]
+    assert [sample["counters"]["unique_graphs"] for sample in samples] == [0, 1, 0, 1, 0]
+    slow = {index for index, sample in enumerate(samples) if sample["counters"]["compile_ns"] > 0}
+    assert slow == {1, 3}
+    assert min(samples[i]["latency_ns"] for i in slow) > max(samples[i]["latency_ns"] for i in (0, 2, 4))
+    evidence = engine.evidence("prefill")
+    assert evidence["counters"]["unique_graphs"] == 3
+    first = evidence["recompiles"][0]
+    assert "size mismatch at index 1" in first["guard"]
+    assert (first["expected"], first["found"]) == ("4", "7")
+    assert first["repetition"] == 1 and first["during"] == "measure" and first["seconds"] > 0
+
+
+def test_padding_ends_the_churn(arm):
+    engine = arm("llama", **AOT)
+    samples = prefill_samples(engine, [4, 7, 7, 9, 4, 16], width=16)
+    assert all(sample["counters"]["recompiles"] == 0 for sample in samples)
+    assert engine.evidence("prefill")["counters"]["unique_graphs"] == 1
+
+
+def test_padding_that_was_not_announced_costs_one_graph(arm):
+    engine = arm("llama", **AOT)
+    prompts = [padded([one], 16) for one in make_prompts([16, 7, 16, 9])]
+    samples = run(engine, prompts, "prefill", first_len=16)
+    # From the first padded prompt on a mask is always given: one recompile, whatever comes.
+    assert [sample["counters"]["recompiles"] for sample in samples] == [0, 1, 0, 0]
+
+
+def test_symbolic_shapes_end_the_churn(arm):
+    engine = arm("llama", **{**AOT, "dynamic": "true"})
+    samples = prefill_samples(engine, [4, 7, 9, 12])
+    assert sum(sample["counters"]["recompiles"] for sample in samples) == 0
+    # Unset: the first miss makes the length symbolic.
+    engine = arm("llama", **{**AOT, "dynamic": "auto"})
+    samples = prefill_samples(engine, [4, 7, 9, 12])
+    assert [sample["counters"]["recompiles"] for sample in samples] == [0, 1, 0, 0]
+
+
+def test_recompile_limit(arm):
+    engine = arm("llama", recompile_limit=2, **AOT)
+    samples = prefill_samples(engine, [4, 5, 6, 7, 4])
+    counters = [sample["counters"] for sample in samples]
+    assert [one["unique_graphs"] for one in counters] == [0, 1, 0, 0, 0]
+    assert [one["recompile_limit_hits"] for one in counters] == [0, 0, 1, 0, 0]
+    assert [one["fallbacks"] for one in counters] == [0, 0, 1, 1, 0], "a known length still runs its graph"
+    evidence = engine.evidence("prefill")
+    assert evidence["compiler_real"] == "fallback"
+    assert evidence["fallback"] == "eager"
+    assert "torch._dynamo hit config.recompile_limit (2)" in evidence["fallback_error"]
+    assert evidence["actual"]["mode"] == "default, then eager"
+    assert evidence["recompiles"][-1]["refused"] == "recompile limit"
+
+
+def test_decode_rows_do_not_carry_the_prefills_recompiles(arm):
+    """kv_decode's prefill is untimed: a new prompt length recompiles in it, and the row shows none of that."""
+    engine = arm("llama", cache="static", **AOT)
+    prompts = [padded([one]) for one in make_prompts([5, 8, 11])]
+    samples = run(engine, prompts)
+    assert all(sample["counters"]["recompiles"] == 0 for sample in samples)
+    evidence = engine.evidence("kv_decode")
+    assert evidence["counters"]["unique_graphs"] == 4  # three prefills and the step
+    assert [one["repetition"] for one in evidence["recompiles"] if one["during"] == "measure"] == [1, 2]
+
+
+def test_growing_cache_under_static_shapes_reaches_the_limit(arm):
+    engine = arm("llama", cache="dynamic", **AOT)
+    samples = run(engine, [padded(make_prompts()[:1])] * 2, steps=16)
+    assert samples[-1]["counters"]["fallbacks"] > 0
+    evidence = engine.evidence("kv_decode")
+    assert evidence["counters"]["unique_graphs"] == 8
+    assert evidence["counters"]["recompile_limit_hits"] >= 1
+    assert evidence["compiler_real"] == "fallback"
+
+
+def test_counts_are_of_the_arm_alone(arm):
+    """What another arm of the process compiled, and what explain() traces, isn't counted."""
+    prefill_samples(arm("llama", **AOT), [4, 7])
+    engine = arm("llama", **{**AOT, "explain": True})
+    assert engine.evidence("prefill")["counters"]["unique_graphs"] == 0
+    prefill_samples(engine, [4])
+    evidence = engine.evidence("prefill")
+    assert evidence["counters"]["unique_graphs"] == 1
+    assert [one["part"] for one in evidence["explain"]] == ["prefill", "decode"]
+    assert all(one["graphs"] == 1 and one["graph_breaks"] == 0 for one in evidence["explain"])
+    assert [one["compile_id"] for one in evidence["graphs"]] == ["0/0"]
+    assert engine.evidence("kv_decode")["compiler_real"] == "unproven"
+    assert Shape("prefill", 1, 0, 4).prefills

@@ -1,0 +1,207 @@
+"""The worker as a process: the protocol's order and refusals, errors, fallback, what it leaves behind."""
+
+import glob
+import json
+import os
+import resource
+import tempfile
+
+import pytest
+from driver import Worker, WorkerDied
+
+SHAPE = {"phase": "kv_decode", "batch": 1, "new_tokens": 3, "capacity": 11}
+PROMPT = {"ids": [[0, 0, 0, 0, 17, 4, 99, 250]], "pad": [4]}
+NOOP = {"noop": True}
+
+
+def measure(worker, shape, prompt, repetitions=(0, 1)):
+    return worker.ask("measure", **shape, prompts=[prompt],
+                      repetitions=[{"repetition": n, "prompt": 0} for n in repetitions])
+
+
+@pytest.fixture(scope="module")
+def noop():
+    """One worker for the tests that leave it as they found it."""
+    with Worker() as worker:
+        assert worker.hello()["capabilities"]["profile"] is True
+        assert worker.load(options=NOOP)["type"] == "loaded"
+        yield worker
+
+
+def test_a_whole_conversation(noop):
+    assert noop.ask("prepare", **SHAPE, padded_lens=[8])["type"] == "prepared"
+    done = measure(noop, SHAPE, PROMPT, (-1, 0, 1))
+    assert done["samples"] == 3
+    assert [one["repetition"] for one in done["all"]] == [-1, 0, 1]
+    assert [one["cold"] for one in done["all"]] == [True, False, False]
+    for sample in done["all"]:
+        assert sample["tokens"] == 3
+        # SHA-256 of three zero int32: the noop model's logits are all equal, and the lowest id wins.
+        assert sample["output_hash"] == "15ec7bf0b50732b4"
+        assert sample["latency_ns"] > 0 and sample["started_at_ns"] > 1_600_000_000_000_000_000
+        assert "device_ns" not in sample and "ttft_ns" not in sample
+    assert noop.ask("parity", **SHAPE, prompt=PROMPT)["tokens"] == [[0, 0, 0]]
+    assert noop.ask("evidence", phase="kv_decode")["evidence"]["compiler_real"] == "not_applicable"
+
+
+def test_measure_needs_its_prepare(noop):
+    assert noop.ask("prepare", **SHAPE, padded_lens=[8])["type"] == "prepared"
+    other = {**SHAPE, "capacity": 12}
+    assert measure(noop, other, PROMPT)["class"] == "protocol_error"
+    assert measure(noop, SHAPE, PROMPT)["type"] == "done"
+    noop.ask("parity", **SHAPE, prompt=PROMPT)
+    assert measure(noop, SHAPE, PROMPT)["class"] == "protocol_error", "parity used the cache"
+
+
+@pytest.mark.parametrize("kind,members,text", [
+    ("hello", {"protocol_min": 1, "protocol_max": 1}, "expected one hello"),
+    ("load", {"model": "m", "mode": "eager", "cache": "static"}, "expected one load"),
+    ("dance", {}, 'expected a known type, found "dance"'),
+    ("__class__", {}, "expected a known type"),
+    ("prepare", {**SHAPE, "batch": 0, "padded_lens": [8]}, '"batch"'),
+    ("prepare", {**SHAPE, "batch": True, "padded_lens": [8]}, '"batch"'),
+    ("prepare", {**SHAPE, "phase": "nap", "padded_lens": [8]}, '"phase"'),
+    ("prepare", {**SHAPE, "padded_lens": [9]}, "padded_lens"),
+    ("prepare", {**SHAPE, "padded_lens": "8"}, "padded_lens"),
+    ("measure", {**SHAPE, "prompts": [{"ids": [[1]], "pad": [1]}], "repetitions": []}, "fewer than 1 padding ids"),
+    ("measure", {**SHAPE, "prompts": [{"ids": [[1], [2]], "pad": [0, 0]}], "repetitions": []}, "expected 1 rows"),
+    ("measure", {**SHAPE, "prompts": [{"ids": [[1.5]], "pad": [0]}], "repetitions": []}, "every id"),
+    ("measure", {**SHAPE, "prompts": [{"ids": [[1] * 9], "pad": [0]}], "repetitions": []}, "at most 8 ids"),
+    ("measure", {**SHAPE, "prompts": [PROMPT], "repetitions": [{"repetition": 0, "prompt": 1}]}, '"prompt"'),
+    ("measure", {**SHAPE, "prompts": [PROMPT], "repetitions": []}, "at least one repetition"),
+    ("parity", {**SHAPE, "phase": "e2e_kv", "prompt": PROMPT}, "expected phase kv_decode"),
+    ("evidence", {"phase": "all"}, '"phase"'),
+    ("tokenize", {}, '"text"'),
+])
+def test_refusals_name_what_is_wrong(noop, kind, members, text):
+    reply = noop.ask(kind, **members)
+    assert reply["type"] == "error" and reply["class"] == "protocol_error", reply
+    assert text in reply["message"]
+    assert reply["out_of_memory"] is False
+
+
+@pytest.mark.parametrize("line", [b"{", b"[]", b"nonsense", b'{"type":"evidence"}', b'{"id":-1,"type":"evidence"}',
+                                  b'{"id":1.0,"type":"x"}', b'{"id":true,"type":"x"}', b'{"id":NaN}', b"\xff\xfe",
+                                  b'{"id":9,"x":' + b"[" * 80 + b"]" * 80 + b"}", b"[" * 100_000, b""])
+def test_a_line_without_an_id_is_answered_with_id_zero(noop, line):
+    noop.send(line + b"\n")
+    reply = noop.read()
+    assert (reply["id"], reply["class"]) == (0, "protocol_error")
+    assert noop.ask("evidence", phase="prefill")["type"] == "evidence", "the worker stays ready"
+
+
+def test_profile_refuses_a_path_it_cannot_write(noop):
+    for path in ("trace.json", "/nonexistent/folder/trace.json"):
+        reply = noop.ask("profile", **SHAPE, prompt=PROMPT, trace_path=path)
+        assert reply["class"] == "Unsupported" and "trace_path" in reply["message"]
+
+
+def test_order_before_load_and_the_options_of_load():
+    with Worker() as worker:
+        assert "expected hello first" in worker.load(options=NOOP)["message"]
+        assert worker.ask("hello", protocol_min=2, protocol_max=3)["class"] == "protocol_error"
+        assert worker.hello()["type"] == "hello"
+        assert "expected load first" in worker.ask("evidence", phase="prefill")["message"]
+        for members, text in [({"mode": "fast"}, "mode: expected one of eager"), ({"cache": ""}, "cache"),
+                              ({"dynamic": "maybe"}, "dynamic"), ({"dtype": "int8"}, "dtype"),
+                              ({"options": {"recompile_limits": 3}}, "found recompile_limits"),
+                              ({"options": {"recompile_limit": 0}}, "recompile_limit: expected an integer >= 1"),
+                              ({"options": {"fullgraph": "yes"}}, "fullgraph: expected true or false"),
+                              ({"options": {"config": {}}}, 'options.config: expected an object with a "model_type"'),
+                              ({"mode": "max-autotune", "options": {"torch_backend": "eager"}}, "the mode is Inductor's"),
+                              ({"options": {"device": "cuda"}}, "expected a CUDA device, found none"),
+                              ({"model": "/nonexistent"}, "expected a checkpoint folder")]:
+            if "cuda" in text.lower() and os.path.exists("/proc/driver/nvidia/version"):
+                continue
+            reply = worker.load(**members)
+            assert reply["class"] == "Unsupported" and text in reply["message"], reply
+        assert worker.load(options=NOOP)["type"] == "loaded", "a refused load may be tried again"
+        assert worker.ask("shutdown") == {"id": worker.last_id, "type": "bye"}
+        assert worker.process.wait() == 0
+
+
+def test_the_end_of_requests_ends_the_worker():
+    with Worker() as worker:
+        worker.hello()
+        worker.close_requests()
+        with pytest.raises(WorkerDied) as died:
+            worker.read()
+        assert died.value.args == (0,)
+
+
+def test_a_line_that_is_too_long_ends_the_worker():
+    with Worker() as worker:
+        worker.hello()
+        for _ in range(17 * 16):
+            worker.send(b" " * (1 << 16))
+        with pytest.raises(WorkerDied) as died:
+            worker.read()
+        assert died.value.args == (1,)
+
+
+def test_without_a_compiler_it_runs_eager_and_says_so(checkpoints_of, tmp_path):
+    """The forced fallback: no C++ compiler on the path. Also that nothing of a fresh cache is left behind."""
+    environment = {**os.environ, "PATH": "/nonexistent", "TMPDIR": str(tmp_path)}
+    environment.pop("CXX", None)
+    with open(tmp_path / "log", "wb") as log, Worker(environment, log) as worker:
+        worker.hello()
+        worker.load(str(checkpoints_of("llama")), mode="default", cache="static", dynamic="false",
+                    options={"device": "cpu"})
+        shape = {**SHAPE, "phase": "e2e_kv"}
+        prepared = worker.ask("prepare", **shape, padded_lens=[8], padding=True)
+        assert "InvalidCxxCompiler" in prepared["evidence"]["fallback_error"]
+        prompt = {"ids": [[0, 0, 0, 0, 17, 4, 99, 150]], "pad": [4]}
+        for sample in measure(worker, shape, prompt)["all"]:
+            assert sample["counters"]["fallbacks"] == 4
+            assert sample["counters"]["fresh_cache"] == 1
+        evidence = worker.ask("evidence", phase="e2e_kv")["evidence"]
+        assert evidence["compiler_real"] == "fallback"
+        assert evidence["fallback"] == "eager"
+        assert evidence["requested"]["mode"] == "default" and evidence["actual"]["mode"] == "eager"
+        assert evidence["fallback_error"].startswith("InvalidCxxCompiler: No working C++ compiler found")
+        assert "Traceback" in evidence["fallback_error"]
+        assert len(evidence["toolchain"]["sha256"]) == 64
+        assert evidence["toolchain"]["environment"]["PATH"] == "/nonexistent"
+        assert "error" in evidence["toolchain"]["cpp_compiler"]
+        folders = glob.glob(str(tmp_path / "assay-torch-cache-*"))
+        assert len(folders) == 1
+        worker.ask("shutdown")
+        assert worker.process.wait() == 0
+        assert not os.path.exists(folders[0])
+
+
+def test_an_abandoned_cache_is_swept_and_one_in_use_is_not(tmp_path):
+    from assay_torch.cachedirs import PREFIX, CacheFolders
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with Worker(environment) as victim:
+        victim.hello()
+        victim.load(options=NOOP)
+    assert len(glob.glob(str(tmp_path / (PREFIX + "*")))) == 1, "a killed worker can't clean up"
+    saved = tempfile.tempdir, {name: os.environ.get(name) for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")}
+    tempfile.tempdir = str(tmp_path)
+    try:
+        mine = CacheFolders(keep=False)
+        other = CacheFolders(keep=False)
+        assert len(glob.glob(str(tmp_path / (PREFIX + "*")))) == 2
+        mine.remove()
+        other.remove()
+    finally:
+        tempfile.tempdir = saved[0]
+        for name, value in saved[1].items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+    assert not glob.glob(str(tmp_path / (PREFIX + "*")))
+
+
+def test_memory_that_runs_out_is_said_to_have_run_out():
+    with Worker() as worker:
+        worker.hello()
+        worker.load(options=NOOP)
+        pages = int(open(f"/proc/{worker.process.pid}/statm", encoding="utf-8").read().split()[0])
+        limit = pages * os.sysconf("SC_PAGE_SIZE") + (1 << 30)
+        resource.prlimit(worker.process.pid, resource.RLIMIT_AS, (limit, limit))
+        shape = {"phase": "prefill", "batch": 64, "new_tokens": 0, "capacity": 1 << 22}  # 2 GiB of ids
+        reply = worker.ask("prepare", **shape, padded_lens=[1 << 22])
+        assert reply["type"] == "error" and reply["out_of_memory"] is True, json.dumps(reply)[:500]
+        assert worker.ask("prepare", **SHAPE, padded_lens=[8])["type"] == "prepared", "the worker stays ready"
