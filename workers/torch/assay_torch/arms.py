@@ -1,4 +1,4 @@
-"""What an arm calls in each part of a phase: the model as it is, or torch.compile's of it, or a fallback that says so."""
+"""What an arm calls in each part of a phase: the model itself, torch.compile's of it, or a fallback that says so."""
 
 from __future__ import annotations
 

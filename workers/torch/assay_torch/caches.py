@@ -24,12 +24,14 @@ class Caches:
             return DynamicCache(config=self._model.config)
         key = (batch, capacity)
         if key not in self._static:
-            # One at a time: of a long study's shapes only the current one needs memory.
-            self._static.clear()
             self._static[key] = self._allocate(batch, capacity)
         else:
             self._static[key].reset()
         return self._static[key]
+
+    def forget(self) -> None:
+        """Frees the static caches, when nothing that was compiled knows their addresses any more."""
+        self._static.clear()
 
     def _allocate(self, batch: int, capacity: int) -> StaticCache:
         cache = StaticCache(config=self._model.config, max_cache_len=capacity)

@@ -45,7 +45,8 @@ class Engine:
         torch.set_num_threads(load.threads or len(os.sched_getaffinity(0)))
         self.device = models.pick_device(options.device)
         if load.mode == MANUAL and self.device.type != "cuda":
-            raise Unsupported(f"mode {MANUAL}: expected device cuda, found {self.device.type}: CUDA graphs are NVIDIA's")
+            raise Unsupported(f"mode {MANUAL}: expected device cuda, found {self.device.type}: "
+                              "CUDA graphs are NVIDIA's")
         self.model = models.open_model(load, options, self.device)
         self.watch = Watch(folders) if load.mode != "eager" else None
         self.arm = Arm(self.model, load, options, self.watch)
@@ -58,6 +59,8 @@ class Engine:
         self._graphs_per_call = {part: 1 for part in PARTS}
         self._masked = options.attention_mask == "always"
         self._seen: set[Shape] = set()
+        self._unit: tuple[Shape, tuple[int, ...]] | None = None  # prepared last
+        self.resets = 0
         self._manual: dict[tuple[int, int, bool], DecodeGraph] = {}
 
     # Requests
@@ -72,6 +75,7 @@ class Engine:
     @torch.no_grad()
     def prepare(self, request: Prepare) -> dict[str, Any]:
         begin = time.monotonic()
+        self._begin_unit((request.shape, tuple(request.padded_lens)))
         self._masked = self._masked or bool(request.padding)
         explain_before = self.explain_seconds
         before = self._counts()
@@ -146,6 +150,16 @@ class Engine:
 
     def _region(self, step_times: bool) -> Region:
         return Region(self.arm.calls, self.device, self.watch, step_times)
+
+    def _begin_unit(self, unit: tuple[Shape, tuple[int, ...]]) -> None:
+        """Drops what other units compiled: else which of them hits the recompile limit were a matter of their order."""
+        if self.options.reset == "unit" and self._unit not in (None, unit):
+            self._manual.clear()
+            if self.arm.compiled_mode:
+                torch._dynamo.reset()
+            self.caches.forget()
+            self.resets += 1
+        self._unit = unit
 
     def _set_up(self, shape: Shape, prompt: Prompt) -> tuple[Inputs, Any, DecodeGraph | None]:
         self._masked = self._masked or any(prompt.pad)

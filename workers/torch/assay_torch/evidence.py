@@ -10,9 +10,12 @@ import torch
 from assay_torch import toolchain
 from assay_torch.arms import PARTS
 from assay_torch.options import CUDAGRAPH_MODES, MANUAL
+from assay_torch.watch import Events
 
 if TYPE_CHECKING:
     from assay_torch.engine import Engine, PhaseRuns
+
+MOST_RECORDS = 500  # an evidence message has its greatest length
 
 
 def collect(engine: Engine, phase: str) -> dict[str, Any]:
@@ -71,12 +74,23 @@ def _records(engine: Engine) -> dict[str, Any]:
         "kernels": {"in_graphs": watch.kernels_in_graphs, "compiled": written,
                     "loaded": max(0, watch.kernels_in_graphs - written),
                     "compile_seconds": counts.compile_ns / 1e9},
-        "recompiles": [_with_cost(one, metrics) for one in events.recompiles],
+        "recompiles": [_with_cost(one, metrics) for one in events.recompiles[:MOST_RECORDS]],
         "graphs": [_graph(name, one) for name, one in metrics.items()],
-        "graph_breaks": events.graph_breaks, "recompile_limits": events.recompile_limits,
-        "cudagraph_messages": events.cudagraphs, "perf_hints": events.perf_hints, "warnings": events.warnings,
+        **_messages(events), "resets": engine.resets,
         "prepared": engine.prepare_seconds, "explain": engine.explained, "explain_seconds": engine.explain_seconds,
         "cache_folders": engine.folders.evidence()}
+
+
+def _messages(events: Events) -> dict[str, Any]:
+    """Records with their whole text; of more than MOST_RECORDS of a kind the first, and how many there were."""
+    found: dict[str, Any] = {}
+    for name, records in (("graph_breaks", events.graph_breaks), ("recompile_limits", events.recompile_limits),
+                          ("cudagraph_messages", events.cudagraphs), ("perf_hints", events.perf_hints),
+                          ("warnings", events.warnings)):
+        found[name] = records[:MOST_RECORDS]
+        if len(records) > MOST_RECORDS:
+            found[f"{name}_in_all"] = len(records)
+    return found
 
 
 def _with_cost(event: dict[str, Any], metrics: dict[str, Any]) -> dict[str, Any]:

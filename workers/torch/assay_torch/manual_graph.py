@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 
-from assay_torch.errors import Unsupported
 from assay_torch.models import Model
 
 WARM_UPS = 3
@@ -19,9 +18,6 @@ class DecodeGraph:
     """The captured step for one cache, batch and masking. `begin` sets it to the state after a prefill."""
 
     def __init__(self, model: Model, cache: Any, batch: int, capacity: int, masked: bool) -> None:
-        if model.device.type != "cuda":
-            raise Unsupported(f"mode manual-cudagraph: expected device cuda, found {model.device.type}: "
-                              "CUDA graphs are NVIDIA's")
         self._model, self.cache, self._masked = model, cache, masked
         self._token = torch.zeros(batch, 1, dtype=torch.int64, device=model.device)
         self._position = torch.zeros(batch, 1, dtype=torch.int64, device=model.device)

@@ -17,7 +17,7 @@ CACHES = ("dynamic", "static")
 DTYPES = ("fp32", "fp16", "bf16")
 DYNAMICS = {"": None, "auto": None, "true": True, "false": False}
 COMPILE_OPTIONS = ("torch_backend", "fullgraph", "cudagraph_trees", "compile_target", "compile_phases",
-                   "mark_step_begin", "recompile_limit", "keep_cache", "explain")
+                   "mark_step_begin", "recompile_limit", "keep_cache", "explain", "reset")
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Options:
     attention_mask: str = "auto"
     keep_cache: bool = False
     explain: bool = True
+    reset: str = "unit"
     step_times: bool = False
     config: dict[str, Any] | None = None
     seed: int = 0
@@ -49,7 +50,7 @@ class Options:
 
 _WORDS = {"device": ("auto", "cpu", "cuda"), "torch_backend": ("inductor", "aot_eager", "eager"),
           "compile_target": ("forward", "module"), "compile_phases": ("both", "prefill", "decode"),
-          "attention_mask": ("auto", "always")}
+          "attention_mask": ("auto", "always"), "reset": ("unit", "never")}
 _FLAGS = ("fullgraph", "cudagraph_trees", "mark_step_begin", "keep_cache", "explain", "step_times", "noop")
 _COUNTS = {"recompile_limit": 1, "seed": 0}
 _KNOWN = (*_WORDS, *_FLAGS, *_COUNTS, "attn_implementation", "config")

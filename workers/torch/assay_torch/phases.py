@@ -154,6 +154,8 @@ class _Marks:
 
     def __init__(self, cuda: bool, steps: int) -> None:
         self._events = [torch.cuda.Event(enable_timing=True) for _ in range(3 + steps)] if cuda else []
+        for event in self._events:
+            event.record()  # torch makes an event when it is first recorded
         self._cuda, self._steps = cuda, steps
         self._reads: list[int] = []
         self._first_ns = 0

@@ -39,11 +39,12 @@ def summarise(events: list[dict[str, Any]], device: str) -> dict[str, Any]:
         return {"problem": "the trace has no event of the timed region"}
     begin, end = region["ts"], region["ts"] + region["dur"]
     inside = [event for event in events if begin <= event["ts"] <= end]
-    return _of_device(events, inside, begin) if device == "cuda" else _of_host(inside)
+    return _of_device(inside) if device == "cuda" else _of_host(inside)
 
 
-def _of_device(events: list[dict[str, Any]], inside: list[dict[str, Any]], begin: float) -> dict[str, Any]:
-    work = [event for event in events if event.get("cat") in DEVICE_CATEGORIES and event["ts"] >= begin]
+def _of_device(inside: list[dict[str, Any]]) -> dict[str, Any]:
+    """The region ends with the device idle, so that all it started lies in it."""
+    work = [event for event in inside if event.get("cat") in DEVICE_CATEGORIES]
     kernels = [event for event in work if event["cat"] == "kernel"]
     spans = sorted((event["ts"], event["ts"] + event["dur"]) for event in work)
     busy = gaps = 0.0

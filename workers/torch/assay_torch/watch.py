@@ -13,6 +13,7 @@ from assay_torch.cachedirs import CacheFolders
 
 LOGGERS = ("torch._dynamo", "torch._inductor", "torch._functorch")
 ARTIFACTS = ("recompiles", "graph_breaks", "cudagraphs", "perf_hints")
+CUDAGRAPH_TREES = "torch._inductor.cudagraph_trees"
 _GUARD = re.compile(r"^- (?:\d+/\d+(?:_\d+)?: )?(.*)$")
 _EXPECTED = re.compile(r"^(.*?)[.,]? expected (.*), actual (.*)$")
 
@@ -90,6 +91,8 @@ class Watch:
         # TORCH_LOGS would make torch ignore what is asked for here; the toolchain's record has it.
         os.environ.pop("TORCH_LOGS", None)
         torch._logging.set_logs(**{name: True for name in ARTIFACTS})
+        # Re-recordings of CUDA graphs are told at this level alone; replays log nothing.
+        logging.getLogger(CUDAGRAPH_TREES).setLevel(logging.DEBUG)
         handler = _Handler(self)
         for name in LOGGERS:
             logging.getLogger(name).addHandler(handler)
@@ -106,6 +109,8 @@ class Watch:
             self.events.recompiles.append({**_failed_guard(text), **entry})
         elif kind in ARTIFACTS:
             getattr(self.events, kind).append(entry)
+        elif record.name == CUDAGRAPH_TREES:
+            self.events.cudagraphs.append(entry)
         elif text.startswith("torch._dynamo hit config."):
             if self.events.recompiles:
                 self.events.recompiles[-1]["refused"] = "recompile limit"

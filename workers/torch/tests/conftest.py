@@ -77,6 +77,6 @@ def native_tokens(folder: Path, prompts: list[list[int]], steps: int, cache: str
         pytest.skip("the native engine isn't built")
     request = {"folder": str(folder), "cache": cache, "dtype": None, "prompts": prompts, "steps": steps, "pad_to": 0,
                "threads": 1, "feed": None}
-    done = subprocess.run([BUILD / "assay_engine_run"], input=json.dumps(request) + "\n", capture_output=True, text=True,
-                          check=True)
+    done = subprocess.run([BUILD / "assay_engine_run"], input=json.dumps(request) + "\n", capture_output=True,
+                          text=True, check=True)
     return json.loads(done.stdout)["tokens"]

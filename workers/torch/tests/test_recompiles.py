@@ -100,3 +100,18 @@ def test_counts_are_of_the_arm_alone(arm):
     assert [one["compile_id"] for one in evidence["graphs"]] == ["0/0"]
     assert engine.evidence("kv_decode")["compiler_real"] == "unproven"
     assert Shape("prefill", 1, 0, 4).prefills
+
+
+def test_units_do_not_use_up_each_others_recompile_limit(arm):
+    """A static cache's capacity is a shape: without the reset the fifth of these would be the ninth graph."""
+    lengths = [4, 5, 6, 7, 8]
+    prompts = make_prompts(lengths)
+    engine = arm("llama", cache="static", **AOT)
+    for prompt in prompts:
+        assert [one["counters"]["fallbacks"] for one in run(engine, [padded([prompt])] * 2)] == [0, 0]
+    evidence = engine.evidence("kv_decode")
+    assert evidence["resets"] == 4 and evidence["counters"]["recompile_limit_hits"] == 0
+    kept = arm("llama", cache="static", reset="never", **AOT)
+    fallbacks = [sum(one["counters"]["fallbacks"] for one in run(kept, [padded([prompt])])) for prompt in prompts]
+    assert fallbacks[0] == 0 and fallbacks[-1] > 0
+    assert kept.evidence("kv_decode")["compiler_real"] == "fallback"

@@ -108,7 +108,7 @@ def test_order_before_load_and_the_options_of_load():
                               ({"options": {"recompile_limit": 0}}, "recompile_limit: expected an integer >= 1"),
                               ({"options": {"fullgraph": "yes"}}, "fullgraph: expected true or false"),
                               ({"options": {"config": {}}}, 'options.config: expected an object with a "model_type"'),
-                              ({"mode": "max-autotune", "options": {"torch_backend": "eager"}}, "the mode is Inductor's"),
+                              ({"mode": "max-autotune", "options": {"torch_backend": "eager"}}, "mode is Inductor's"),
                               ({"options": {"device": "cuda"}}, "expected a CUDA device, found none"),
                               ({"model": "/nonexistent"}, "expected a checkpoint folder")]:
             if "cuda" in text.lower() and os.path.exists("/proc/driver/nvidia/version"):
