@@ -1,5 +1,5 @@
 # cmake --install gives a relocatable bundle: bin/assay, lib/ with the third-party libraries beside it
-# (found through $ORIGIN/../lib), share/assay with the ready studies. Only the C library and the loader stay
+# (found through $ORIGIN/../lib), share/assay with the ready studies and the torch worker. Only the C library and the loader stay
 # the host's: the bundle runs on another Linux with the same or a newer C library.
 set_target_properties(assay PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
 install(TARGETS assay RUNTIME_DEPENDENCY_SET assay_libraries RUNTIME DESTINATION bin)
@@ -19,4 +19,8 @@ install(CODE [[
   endforeach()
 ]])
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/studies DESTINATION share/assay OPTIONAL)
+# The torch worker is found from bin/assay as ../share/assay/workers.
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/workers DESTINATION share/assay
+        FILES_MATCHING PATTERN "*.py"
+        PATTERN "__pycache__" EXCLUDE PATTERN "tests" EXCLUDE)
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION share/assay)

@@ -1,15 +1,20 @@
 // A worker that misbehaves on request: speaks the protocol, and breaks it where a test wants.
-//   fake_worker [FAULT:STAGE[:REPETITION]] [--once FILE]
-// STAGE: hello, load, prepare, measure, parity, shutdown. A fault of `measure` with a repetition
-// strikes at that repetition alone, without one at every one. --once: strikes only if FILE can be
-// made, so that the worker's successor behaves.
+//   fake_worker [FAULT:STAGE[:REPETITION]] [--once FILE] [--profiler]
+// STAGE: hello, load, prepare, measure, parity, profile, evidence, tokenize, shutdown. A fault of
+// `measure` with a repetition strikes at that repetition alone, without one at every one. --once:
+// strikes only if FILE can be made, so that the worker's successor behaves. --profiler: it answers
+// `profile`.
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <random>
 #include <string>
+#include <thread>
 
 #include "backend/protocol.h"
 #include "backend/worker.h"
@@ -28,6 +33,7 @@ struct Fault {
   std::string stage;
   std::string repetition;  // empty: every one
   std::string once_file;
+  bool profiler = false;
 };
 
 void write_raw(const std::string& text) {
@@ -43,13 +49,36 @@ void write_raw(const std::string& text) {
   while (true) pause();
 }
 
+// Dies up to two milliseconds from now, whatever it is doing then.
+void die_soon() {
+  std::thread([] {
+    std::random_device entropy;
+    const auto until =
+        std::chrono::steady_clock::now() + std::chrono::microseconds(entropy() % 2000);
+    while (std::chrono::steady_clock::now() < until) {
+    }
+    raise(SIGKILL);
+  }).detach();
+}
+
+// Leaves a process behind that holds the channel open.
+void leave_orphan() {
+  if (fork() == 0) hang();
+}
+
 // Faults that end the process, or its part in the conversation.
 void strike(const std::string& kind) {
   if (kind == "segv") {
     signal(SIGSEGV, SIG_DFL);  // a sanitizer's handler would exit instead
     raise(SIGSEGV);
   }
+  if (kind == "orphan") {
+    leave_orphan();
+    signal(SIGSEGV, SIG_DFL);
+    raise(SIGSEGV);
+  }
   if (kind == "kill") raise(SIGKILL);
+  if (kind == "late") die_soon();
   if (kind == "abort") std::abort();
   if (kind == "exit3") std::_Exit(3);
   if (kind == "exit0") std::_Exit(0);
@@ -82,10 +111,11 @@ class FakeWorker final : public Worker {
     HelloReply hello;
     hello.worker = "fake";
     hello.version = "1";
+    if (fault_.profiler) hello.capabilities["profile"] = true;
     return hello;
   }
   WorkerResult<LoadedReply> load(const LoadRequest& request) override {
-    if (struck("load", "")) return std::unexpected(error());
+    if (struck("load", "") && fault_.kind != "late") return std::unexpected(error());
     LoadedReply loaded;
     loaded.vocab_size = kVocabulary;
     loaded.special_ids = {0, 1};
@@ -94,12 +124,15 @@ class FakeWorker final : public Worker {
     return loaded;
   }
   WorkerResult<PreparedReply> prepare(const PrepareRequest&) override {
-    if (struck("prepare", "")) return std::unexpected(error());
+    if ((struck("prepare", "") && fault_.kind != "late") || poisoned_)
+      return std::unexpected(error());
     return PreparedReply{};
   }
   WorkerResult<SampleReply> measure(const WireShape& shape, const WirePrompt& prompt,
                                     int64_t repetition) override {
     const bool struck_now = struck("measure", std::to_string(repetition));
+    if (struck_now && fault_.kind == "poison") poisoned_ = true;
+    if (poisoned_) return std::unexpected(error());
     if (struck_now && (fault_.kind == "throw" || fault_.kind == "oom")) {
       return std::unexpected(error());
     }
@@ -129,14 +162,25 @@ class FakeWorker final : public Worker {
     }
     return parity;
   }
+  WorkerResult<ProfileReply> profile(const ProfileRequest& request) override {
+    if (struck("profile", "") && fault_.kind != "late") return std::unexpected(error());
+    std::ofstream(request.trace_path) << "{}";
+    return ProfileReply{Json{{"kernels_launched", 7}}};
+  }
   WorkerResult<TokenizedReply> tokenize(const TokenizeRequest& request) override {
+    struck("tokenize", "");
     TokenizedReply reply;
     for (const char c : request.text) reply.ids.push_back(static_cast<unsigned char>(c));
     return reply;
   }
   WorkerResult<EvidenceReply> evidence(const EvidenceRequest&) override {
+    struck("evidence", "");
+    if (poisoned_) return std::unexpected(error());
     return EvidenceReply{Json{{"compiler_real", "not_applicable"}}};
   }
+
+ public:
+  void shut_down() { struck("shutdown", ""); }
 
  private:
   // Whether the fault strikes here; some don't come back from it.
@@ -153,11 +197,15 @@ class FakeWorker final : public Worker {
     return true;
   }
   ErrorReply error() const {
+    if (poisoned_) {
+      return {"AcceleratorError", "CUDA error: an illegal memory access was encountered", false};
+    }
     return {fault_.kind == "oom" ? "FakeOutOfMemory" : "FakeError", "first line\nsecond line",
             fault_.kind == "oom"};
   }
 
   Fault fault_;
+  bool poisoned_ = false;
 };
 
 int fake_worker_main(int argc, char** argv) {
@@ -165,15 +213,21 @@ int fake_worker_main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     if (std::string(argv[i]) == "--once" && i + 1 < argc) {
       fault.once_file = argv[++i];
+    } else if (std::string(argv[i]) == "--profiler") {
+      fault.profiler = true;
     } else {
       auto parts = split(argv[i], ':');
       parts.resize(3);
-      fault = {parts[0], parts[1], parts[2], fault.once_file};
+      fault.kind = parts[0];
+      fault.stage = parts[1];
+      fault.repetition = parts[2];
     }
   }
   std::fprintf(stderr, "fake worker: started\n");
   FakeWorker worker(fault);
-  return serve_worker(worker, kRequestDescriptor, kReplyDescriptor) ? 0 : 1;
+  const bool served = serve_worker(worker, kRequestDescriptor, kReplyDescriptor).has_value();
+  worker.shut_down();
+  return served ? 0 : 1;
 }
 
 }  // namespace

@@ -73,6 +73,8 @@ class BundleWriter {
   Status write_cell_json(const std::string& cell_id, const std::string& name, const Json& content);
   // cells/CELL/stderr.log for a worker to append to; makes the folder.
   Result<std::filesystem::path> stderr_path(const std::string& cell_id);
+  // cells/CELL/NAME for a worker to write; makes the folder.
+  Result<std::filesystem::path> cell_path(const std::string& cell_id, const std::string& name);
 
   // Hashes every file into the manifest and marks the bundle complete. Everything must be
   // committed, no worker may still write to its stderr.log, and no other call may follow.

@@ -282,10 +282,14 @@ Status BundleWriter::write_cell_json(const std::string& cell_id, const std::stri
 }
 
 Result<fs::path> BundleWriter::stderr_path(const std::string& cell_id) {
+  return cell_path(cell_id, "stderr.log");
+}
+
+Result<fs::path> BundleWriter::cell_path(const std::string& cell_id, const std::string& name) {
   ASSAY_CHECK(check_cell_id(cell_id));
   const fs::path folder = impl_->folder / "cells" / cell_id;
   ASSAY_CHECK(impl_->files.make_folder(folder));
-  return folder / "stderr.log";
+  return folder / name;
 }
 
 Status BundleWriter::seal(const Json& completion) {

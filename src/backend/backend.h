@@ -28,14 +28,39 @@ struct ReadLimit {
   uint64_t cache_bytes = 0;  // what may be served from the last-level cache instead, a pass
 };
 
+// Whether an arm can be what its name claims here, as far as can be told without running it.
+struct ArmGate {
+  enum class Verdict {
+    kReady,
+    kFallback,    // it runs, as something else: `fallback`
+    kImpossible,  // it can't run at all: its rows get `error_class`, the other arms run
+  };
+  Verdict verdict = Verdict::kReady;
+  std::string reason;       // why not ready, one line
+  std::string fix;          // what the user can do; may be empty
+  std::string fallback;     // what would run
+  std::string error_class;  // "no_interpreter", "no_torch", "no_cuda", ...
+  std::string gpu_uuid;     // "GPU-..." that the arm computes on; empty: on the processor
+  // Axes of the benchmark identity that differ from the program's own; empty: they don't.
+  std::string device;
+  std::string code_generator;
+  std::string framework_build;
+  Json facts;  // what was found, for environment.json; null: nothing beyond the host
+};
+std::string_view gate_verdict_name(ArmGate::Verdict verdict);  // ready | fallback | impossible
+// {"verdict", "reason", "fix", "fallback", "error_class"}, those that aren't empty.
+Json gate_to_json(const ArmGate& gate);
+
 class Backend {
  public:
   virtual ~Backend() = default;
   // bad_input that names the arm and what the backend supports.
   virtual Status check_arm(const StudyArm& arm) const = 0;
   virtual WorkerCommand worker_command(const StudyArm& arm) const = 0;
-  // Keys of the arm that only the worker understands; travel in `load`.
-  virtual Json load_options(const StudyArm& arm) const = 0;
+  // May start a program to look, once for each interpreter: takes seconds the first time.
+  virtual ArmGate gate(const StudyArm&) { return {}; }
+  // What only the worker understands; travels in `load`. `seed` is the study's.
+  virtual Json load_options(const StudyArm& arm, const StudyModel& model, uint64_t seed) const = 0;
   // bad_input if no worker could load this model: missing, truncated, not supported.
   virtual Result<ModelFacts> inspect(const StudyModel& model,
                                      std::span<const std::string> texts) const = 0;

@@ -22,4 +22,9 @@ std::optional<WirePhase> parse_wire_phase(std::string_view name) {
   return std::nullopt;
 }
 
+bool announces_profile(const HelloReply& hello) {
+  const auto it = hello.capabilities.find("profile");
+  return it != hello.capabilities.end() && it->is_boolean() && it->get<bool>();
+}
+
 }  // namespace assay

@@ -62,6 +62,7 @@ struct LoadRequest {
 struct PrepareRequest {
   WireShape shape;
   std::vector<int64_t> padded_lens;  // of the prompts to come, each once
+  std::optional<bool> padding = {};  // whether any of them has padding ids; absent: not said
 };
 
 struct WireRepetition {
@@ -80,6 +81,13 @@ struct ParityRequest {
   WirePrompt prompt;
 };
 
+// One repetition of the shape under a profiler; of a worker that announces the capability.
+struct ProfileRequest {
+  WireShape shape;
+  WirePrompt prompt;
+  std::string trace_path;  // where the worker writes a trace in Chrome's format
+};
+
 struct EvidenceRequest {
   WirePhase phase = WirePhase::kPrefill;
 };
@@ -93,7 +101,7 @@ struct ShutdownRequest {};
 struct Request {
   int64_t id = 0;
   std::variant<HelloRequest, LoadRequest, PrepareRequest, MeasureRequest, ParityRequest,
-               EvidenceRequest, TokenizeRequest, ShutdownRequest>
+               ProfileRequest, EvidenceRequest, TokenizeRequest, ShutdownRequest>
       body;
 };
 
@@ -142,6 +150,12 @@ struct DoneReply {
 
 struct ParityReply {
   std::vector<std::vector<int32_t>> tokens;  // [batch] of [new_tokens]
+  // [batch] objects, or none: statistics of the logits that the prefill leads to.
+  std::vector<Json> logit_stats = {};
+};
+
+struct ProfileReply {
+  Json summary = Json::object();
 };
 
 struct EvidenceReply {
@@ -160,10 +174,13 @@ struct ErrorReply {
   bool out_of_memory = false;  // of the host or of the device
 };
 
+// Whether a worker answers `profile`.
+bool announces_profile(const HelloReply& hello);
+
 struct Reply {
   int64_t id = 0;
   std::variant<HelloReply, LoadedReply, PreparedReply, SampleReply, DoneReply, ParityReply,
-               EvidenceReply, TokenizedReply, ByeReply, ErrorReply>
+               ProfileReply, EvidenceReply, TokenizedReply, ByeReply, ErrorReply>
       body;
 };
 

@@ -11,6 +11,8 @@ namespace assay {
 
 // A line with its line end. A message that breaks the rules below can be formatted, not parsed.
 std::string format_request(const Request& request);
+// "measure": the request's type as its line has it.
+std::string request_type(const Request& request);
 std::string format_reply(const Reply& reply);
 
 // Lines come without their line end. bad_input, naming message type, member, expected and found, if

@@ -61,6 +61,11 @@ struct ReplyFormatter {
   void operator()(const ParityReply& parity) const {
     json["type"] = "parity";
     json["tokens"] = parity.tokens;
+    if (!parity.logit_stats.empty()) json["logit_stats"] = parity.logit_stats;
+  }
+  void operator()(const ProfileReply& profile) const {
+    json["type"] = "profile";
+    json["summary"] = profile.summary;
   }
   void operator()(const EvidenceReply& evidence) const {
     json["type"] = "evidence";
@@ -139,6 +144,19 @@ Result<PreparedReply> parse_prepared(const Members& members) {
   return prepared;
 }
 
+Result<ParityReply> parse_parity(const Members& members, const Json& object) {
+  ParityReply parity;
+  ASSAY_TRY(parity.tokens, members.id_rows("tokens"));
+  const auto stats = object.find("logit_stats");
+  if (stats == object.end() || stats->is_null()) return parity;
+  ASSAY_TRY(parity.logit_stats, members.objects("logit_stats", kMaxBatch));
+  if (parity.logit_stats.size() != parity.tokens.size()) {
+    return bad_input("parity: expected logit_stats of {} rows, found {}", parity.tokens.size(),
+                     parity.logit_stats.size());
+  }
+  return parity;
+}
+
 }  // namespace
 
 std::string format_reply(const Reply& reply) {
@@ -163,8 +181,10 @@ Result<Reply> parse_reply(std::string_view line) {
     ASSAY_TRY(const int64_t samples, members.integer("samples", 0, kMaxRepetitions));
     reply.body = DoneReply{samples};
   } else if (envelope.type == "parity") {
-    ASSAY_TRY(auto tokens, members.id_rows("tokens"));
-    reply.body = ParityReply{std::move(tokens)};
+    ASSAY_TRY(reply.body, parse_parity(members, envelope.object));
+  } else if (envelope.type == "profile") {
+    ASSAY_TRY(Json summary, members.object("summary"));
+    reply.body = ProfileReply{std::move(summary)};
   } else if (envelope.type == "evidence") {
     ASSAY_TRY(Json evidence, members.object("evidence"));
     reply.body = EvidenceReply{std::move(evidence)};

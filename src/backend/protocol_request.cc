@@ -1,4 +1,6 @@
 // Requests, formatted and parsed.
+#include <array>
+
 #include "backend/protocol.h"
 #include "backend/protocol_envelope.h"
 
@@ -33,6 +35,7 @@ struct RequestFormatter {
     json["type"] = "prepare";
     put_shape(json, prepare.shape);
     json["padded_lens"] = prepare.padded_lens;
+    if (prepare.padding) json["padding"] = *prepare.padding;
   }
   void operator()(const MeasureRequest& measure) const {
     json["type"] = "measure";
@@ -51,6 +54,12 @@ struct RequestFormatter {
     json["type"] = "parity";
     put_shape(json, parity.shape);
     json["prompt"] = prompt_to_json(parity.prompt);
+  }
+  void operator()(const ProfileRequest& profile) const {
+    json["type"] = "profile";
+    put_shape(json, profile.shape);
+    json["prompt"] = prompt_to_json(profile.prompt);
+    json["trace_path"] = profile.trace_path;
   }
   void operator()(const EvidenceRequest& evidence) const {
     json["type"] = "evidence";
@@ -109,12 +118,15 @@ Result<LoadRequest> parse_load(const Members& members) {
   return load;
 }
 
-Result<PrepareRequest> parse_prepare(const Members& members) {
+Result<PrepareRequest> parse_prepare(const Members& members, const Json& object) {
   PrepareRequest prepare;
   ASSAY_TRY(prepare.shape, parse_shape(members));
   ASSAY_TRY(prepare.padded_lens,
             members.integers("padded_lens", 1, prepare.shape.capacity - prepare.shape.new_tokens,
                              kMaxRepetitions));
+  if (object.contains("padding") && !object["padding"].is_null()) {
+    ASSAY_TRY(prepare.padding, members.boolean_or("padding", false));
+  }
   return prepare;
 }
 
@@ -152,7 +164,23 @@ Result<ParityRequest> parse_parity(const Members& members, const Json& object) {
   return parity;
 }
 
+Result<ProfileRequest> parse_profile(const Members& members, const Json& object) {
+  ProfileRequest profile;
+  ASSAY_TRY(profile.shape, parse_shape(members));
+  ASSAY_CHECK(members.object("prompt"));
+  ASSAY_TRY(profile.prompt, parse_prompt(object["prompt"], "profile prompt", profile.shape));
+  ASSAY_TRY(profile.trace_path, members.text("trace_path"));
+  return profile;
+}
+
 }  // namespace
+
+std::string request_type(const Request& request) {
+  static constexpr std::array<const char*, std::variant_size_v<decltype(Request::body)>> kTypes = {
+      "hello",   "load",     "prepare",  "measure", "parity",
+      "profile", "evidence", "tokenize", "shutdown"};
+  return kTypes[request.body.index()];
+}
 
 std::string format_request(const Request& request) {
   Json json = {{"id", request.id}};
@@ -169,11 +197,13 @@ Result<Request> parse_request(std::string_view line) {
   } else if (envelope.type == "load") {
     ASSAY_TRY(request.body, parse_load(members));
   } else if (envelope.type == "prepare") {
-    ASSAY_TRY(request.body, parse_prepare(members));
+    ASSAY_TRY(request.body, parse_prepare(members, envelope.object));
   } else if (envelope.type == "measure") {
     ASSAY_TRY(request.body, parse_measure(members));
   } else if (envelope.type == "parity") {
     ASSAY_TRY(request.body, parse_parity(members, envelope.object));
+  } else if (envelope.type == "profile") {
+    ASSAY_TRY(request.body, parse_profile(members, envelope.object));
   } else if (envelope.type == "evidence") {
     ASSAY_TRY(const WirePhase phase, parse_phase_member(members));
     request.body = EvidenceRequest{phase};

@@ -41,6 +41,8 @@ TEST(Protocol, RequestsSurviveTheirText) {
   expect_round_trip(Request{3, PrepareRequest{kShape, {1, 3}}});
   expect_round_trip(Request{4, MeasureRequest{kShape, {kPrompt}, {{-1, 0}, {0, 0}}}});
   expect_round_trip(Request{5, ParityRequest{kShape, kPrompt}});
+  expect_round_trip(Request{6, ProfileRequest{kShape, kPrompt, "/tmp/trace.json"}});
+  expect_round_trip(Request{7, PrepareRequest{kShape, {1, 3}, true}});
   expect_round_trip(Request{6, EvidenceRequest{WirePhase::kE2eKv}});
   expect_round_trip(Request{7, TokenizeRequest{"two\nlines and \"quotes\""}});
   expect_round_trip(Request{8, ShutdownRequest{}});
@@ -59,6 +61,8 @@ TEST(Protocol, RepliesSurviveTheirText) {
   expect_round_trip(Reply{4, sample});
   expect_round_trip(Reply{4, DoneReply{1}});
   expect_round_trip(Reply{5, ParityReply{{{1, 2}, {3, 4}}}});
+  expect_round_trip(Reply{5, ParityReply{{{1}, {3}}, {Json{{"mean", 1}}, Json::object()}}});
+  expect_round_trip(Reply{6, ProfileReply{Json{{"kernels_launched", 3}}}});
   expect_round_trip(Reply{6, EvidenceReply{Json{{"compiler_real", "yes"}}}});
   expect_round_trip(Reply{7, TokenizedReply{{1, 2, 3}}});
   expect_round_trip(Reply{8, ByeReply{}});
@@ -168,6 +172,9 @@ INSTANTIATE_TEST_SUITE_P(
                 R"("output_hash":"","started_at_ns":0,"counters":{"recompiles":-1}})",
                 "\"recompiles\""},
         Refused{R"({"id":1,"type":"parity","tokens":[]})", "at least one row"},
+        Refused{R"({"id":1,"type":"parity","tokens":[[1]],"logit_stats":[{},{}]})",
+                "logit_stats of 1 rows"},
+        Refused{R"({"id":1,"type":"profile","summary":[]})", "an object"},
         Refused{R"({"id":1,"type":"evidence","evidence":[]})", "\"evidence\""},
         Refused{R"({"id":1,"type":"error","class":""})", "class"}));
 

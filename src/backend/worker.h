@@ -27,6 +27,10 @@ class Worker {
                                             int64_t repetition) = 0;
   // Greedy tokens: the prefill's, then one a decode step, new_tokens in all.
   virtual WorkerResult<ParityReply> parity(const ParityRequest& request) = 0;
+  // The prepared shape once, traced. Only of workers whose description announces `profile`.
+  virtual WorkerResult<ProfileReply> profile(const ProfileRequest&) {
+    return std::unexpected(ErrorReply{"protocol_error", "this worker has no profiler", false});
+  }
   virtual WorkerResult<TokenizedReply> tokenize(const TokenizeRequest& request) = 0;
   virtual WorkerResult<EvidenceReply> evidence(const EvidenceRequest& request) = 0;
 };

@@ -27,6 +27,7 @@ struct WorkerClient::Impl {
   int interrupt_fd = -1;
   int64_t next_id = 1;
   HelloReply hello;
+  std::string asked;  // type of the request under way
 
   std::unexpected<WorkerFailure> killed(FailureKind kind, std::string error_class,
                                         std::string message);
@@ -66,6 +67,10 @@ ClientResult<std::string> WorkerClient::Impl::read_line(int64_t deadline_ns, dou
     if (::poll(&interrupt, 1, 0) > 0) {
       return killed(FailureKind::kInterrupted, "interrupted", "the run was interrupted");
     }
+    // Before the read: what a worker wrote before its end is still taken. A process that it started
+    // may hold the channel open, so that the channel's end never comes.
+    pollfd end{child->end_descriptor(), POLLIN, 0};
+    const bool dead = ::poll(&end, 1, 0) > 0;
     LineRead read = child->read_line(0);
     if (read.kind == LineRead::Kind::kLine) return std::move(read.line);
     if (read.kind == LineRead::Kind::kEnd) return ended();
@@ -73,13 +78,15 @@ ClientResult<std::string> WorkerClient::Impl::read_line(int64_t deadline_ns, dou
       return killed(FailureKind::kError, "protocol_error",
                     fmt::format("expected lines of at most {} bytes", kMaxLineBytes));
     }
+    if (dead) return ended();
     const int64_t left_ns = deadline_ns - monotonic_now_ns();
     if (left_ns <= 0) {
       return killed(FailureKind::kTimeout, "timeout",
-                    fmt::format("no reply within {} s", timeout_s));
+                    fmt::format("no reply to {} within {} s", asked, timeout_s));
     }
-    std::array<pollfd, 2> waits{
-        {{child->reply_descriptor(), POLLIN, 0}, {interrupt_fd, POLLIN, 0}}};
+    std::array<pollfd, 3> waits{{{child->reply_descriptor(), POLLIN, 0},
+                                 {interrupt_fd, POLLIN, 0},
+                                 {child->end_descriptor(), POLLIN, 0}}};
     const int64_t wait_ms = std::min<int64_t>(left_ns / 1'000'000 + 1, 60'000);
     ::poll(waits.data(), waits.size(), static_cast<int>(wait_ms));
   }
@@ -111,12 +118,14 @@ ClientResult<Reply> WorkerClient::Impl::read_reply(int64_t id, double timeout_s)
 template <typename Body>
 ClientResult<int64_t> WorkerClient::Impl::send(Body body, double timeout_s) {
   const int64_t id = next_id++;
-  const std::string text = format_request(Request{id, std::move(body)});
+  const Request request{id, std::move(body)};
+  asked = request_type(request);
+  const std::string text = format_request(request);
   if (!child->send(text, deadline_after(timeout_s))) {
     // Dead, or alive and not reading.
     if (const auto end = child->wait(deadline_after(0.1)); end) return ended();
     return killed(FailureKind::kTimeout, "timeout",
-                  fmt::format("the worker took no request within {} s", timeout_s));
+                  fmt::format("the worker took no {} request within {} s", asked, timeout_s));
   }
   return id;
 }
@@ -172,6 +181,10 @@ int64_t WorkerClient::pid() const {
   return impl_->child->pid();
 }
 
+bool WorkerClient::running() const {
+  return !impl_->child->wait(0);
+}
+
 ClientResult<LoadedReply> WorkerClient::load(const LoadRequest& request, double timeout_s) {
   return impl_->ask<LoadedReply>(request, timeout_s);
 }
@@ -219,6 +232,10 @@ ClientResult<ParityReply> WorkerClient::parity(const ParityRequest& request, dou
 ClientResult<EvidenceReply> WorkerClient::evidence(const EvidenceRequest& request,
                                                    double timeout_s) {
   return impl_->ask<EvidenceReply>(request, timeout_s);
+}
+
+ClientResult<ProfileReply> WorkerClient::profile(const ProfileRequest& request, double timeout_s) {
+  return impl_->ask<ProfileReply>(request, timeout_s);
 }
 
 ClientResult<TokenizedReply> WorkerClient::tokenize(const TokenizeRequest& request,

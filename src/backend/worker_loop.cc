@@ -119,6 +119,13 @@ class Loop {
     return answer(id, guarded([&] { return worker_.parity(parity); }));
   }
 
+  Status handle(int64_t id, const ProfileRequest& profile) {
+    if (shape_ != profile.shape) {
+      return reply(id, out_of_order("expected prepare with this shape before profile"));
+    }
+    return answer(id, guarded([&] { return worker_.profile(profile); }));
+  }
+
   Status handle(int64_t id, const EvidenceRequest& evidence) {
     return answer(id, guarded([&] { return worker_.evidence(evidence); }));
   }

@@ -118,6 +118,7 @@ class SystemChild final : public Child {
   void close_requests() override { requests = Descriptor(); }
   LineRead read_line(int64_t deadline_ns) override;
   int reply_descriptor() const override { return replies.get(); }
+  int end_descriptor() const override { return pidfd_.get(); }
   std::optional<ChildEnd> wait(int64_t deadline_ns) override;
   void kill() override;
   std::string captured_stdout() const override { return read_captured(out.get()); }

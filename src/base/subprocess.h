@@ -75,6 +75,9 @@ class Child {
   // To poll several children at once, after read_line() answered kDeadline for each (a line that is
   // already buffered doesn't show here). Owned by the child; -1 without a reply pipe.
   virtual int reply_descriptor() const = 0;
+  // Readable once the child has ended, also while something that it started holds its reply pipe
+  // open. Owned by the child; -1 where the kernel has none.
+  virtual int end_descriptor() const = 0;
   // The end, once there is one; nothing if the deadline comes first. What is left of the group is
   // killed then. May be called again, and answers the same.
   virtual std::optional<ChildEnd> wait(int64_t deadline_ns) = 0;

@@ -18,4 +18,14 @@ std::shared_ptr<OutputFormat> add_output_format(CLI::App& command, const std::st
   return format;
 }
 
+void add_only_option(CLI::App& command, std::vector<std::string>& only) {
+  command
+      .add_option("--only", only,
+                  "measure a part of the study: model=NAME, arm=NAME, phase=NAME or scenario=NAME, "
+                  "with commas for several; may be given again for another axis")
+      ->type_name("AXIS=NAME,...")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
 }  // namespace assay::cli

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "base/table.h"
@@ -24,6 +25,9 @@ struct Selected {
 // value is set before the body runs.
 std::shared_ptr<OutputFormat> add_output_format(CLI::App& command,
                                                 const std::string& flags = "-o,--output-format");
+
+// Declares --only: AXIS=NAME, a part of the study (study/filter.h).
+void add_only_option(CLI::App& command, std::vector<std::string>& only);
 
 // Every add_*_command declares a subcommand of `app` that sets selected.body when chosen.
 // One file a command: model_command.cc, run_command.cc, ...

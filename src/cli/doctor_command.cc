@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "base/thread_pool.h"
+#include "cli/backends.h"
 #include "cli/command.h"
 #include "engine/codegen/compiler.h"
 #include "engine/codegen/kernel_cache.h"
@@ -12,6 +13,7 @@
 #include "engine/device/bandwidth.h"
 #include "engine/device/simd_target.h"
 #include "identity/checkup.h"
+#include "identity/gpu_sensors.h"
 
 namespace assay::cli {
 namespace {
@@ -73,6 +75,62 @@ Check nvrtc_check() {
   return {"nvrtc", CheckStatus::kOk, fmt::format("{}: {}", nvrtc->path(), nvrtc->version())};
 }
 
+// What an arm of backend torch would be here, with the interpreter that arms without one get.
+Check torch_check(Backend& torch, const std::string& mode) {
+  StudyArm arm;
+  arm.name = "torch";
+  arm.backend = "torch";
+  arm.mode = mode;
+  arm.cache = "static";
+  const ArmGate gate = torch.gate(arm);
+  const std::string name = "torch_" + mode;
+  switch (gate.verdict) {
+    case ArmGate::Verdict::kImpossible:
+      return {name, CheckStatus::kMissing, "can't run: " + gate.reason, gate.fix};
+    case ArmGate::Verdict::kFallback:
+      return {name, CheckStatus::kLimited,
+              fmt::format("would run as {}: {}", gate.fallback, gate.reason), gate.fix};
+    case ArmGate::Verdict::kReady:
+      break;
+  }
+  return {name, CheckStatus::kOk,
+          fmt::format("{}; code by {}; on {}", gate.framework_build, gate.code_generator,
+                      gate.device.empty() ? "the processor" : gate.device)};
+}
+
+std::vector<Check> torch_checks() {
+  BackendSet backends = make_backends();
+  std::vector<Check> checks;
+  for (const char* mode : {"eager", "default", "reduce-overhead", "manual-cudagraph"}) {
+    checks.push_back(torch_check(*backends.at("torch"), mode));
+  }
+  return checks;
+}
+
+Check gpu_check() {
+  const auto nvml = open_nvml();
+  if (!nvml) {
+    return {"nvidia_gpu", CheckStatus::kMissing,
+            nvml.error().message + "; nothing is known of a GPU's clock, heat and power",
+            "install NVIDIA's driver, or name the library in ASSAY_NVML"};
+  }
+  std::vector<std::string> found;
+  for (const GpuInfo& gpu : (*nvml)->list()) {
+    const GpuState state = (*nvml)->read(gpu.uuid);
+    found.push_back(fmt::format("{}, driver {}", gpu.name, gpu.driver));
+    if (gpu.memory_bytes) {
+      found.back() += ", " + format_bytes(static_cast<double>(*gpu.memory_bytes));
+    }
+    if (state.sm_clock_mhz) found.back() += fmt::format(", {:.0f} MHz", *state.sm_clock_mhz);
+    if (state.temperature_c) found.back() += fmt::format(", {:.0f} C", *state.temperature_c);
+    if (state.power_w) found.back() += fmt::format(", {:.0f} W", *state.power_w);
+    if (state.throttled == true)
+      found.back() += ", throttled: " + join(state.throttle_reasons, ", ");
+  }
+  if (found.empty()) return {"nvidia_gpu", CheckStatus::kMissing, "the driver lists no GPU"};
+  return {"nvidia_gpu", CheckStatus::kOk, join(found, "; ")};
+}
+
 Result<double> free_bytes_here() {
   std::error_code error;
   const auto space = std::filesystem::space(".", error);
@@ -93,6 +151,8 @@ std::vector<Check> all_checks() {
   checks.push_back(compiler_check());
   checks.push_back(kernel_cache_check());
   checks.push_back(nvrtc_check());
+  checks.push_back(gpu_check());
+  std::ranges::move(torch_checks(), std::back_inserter(checks));
   checks.push_back(disk_check(free_bytes_here()));
   return checks;
 }

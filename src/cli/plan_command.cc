@@ -5,8 +5,10 @@
 #include <vector>
 
 #include "base/text.h"
+#include "cli/backends.h"
 #include "cli/command.h"
 #include "study/estimate.h"
+#include "study/filter.h"
 #include "study/plan.h"
 #include "study/study.h"
 
@@ -16,6 +18,7 @@ namespace {
 struct PlanOptions {
   std::string study;
   bool units = false;
+  std::vector<std::string> only;
   double read_gb_per_s = kAssumedReadBytesPerS / 1e9;
 };
 
@@ -88,8 +91,51 @@ std::string summary(const Study& study, const Plan& plan, std::optional<double> 
                     format_duration(*seconds), format_significant(options.read_gb_per_s, 3));
 }
 
+// What each arm would be on this machine.
+Table gate_table(const Study& study, BackendSet& backends) {
+  Table table;
+  table.title = "Arms here";
+  table.columns = {{"arm", Align::kLeft},
+                   {"here", Align::kLeft},
+                   {"runs as", Align::kLeft},
+                   {"why", Align::kLeft},
+                   {"fix", Align::kLeft}};
+  const auto text = [](const std::string& value) {
+    return value.empty() ? TableCell::absent() : TableCell::of(value);
+  };
+  for (const StudyArm& arm : study.arms) {
+    const ArmGate gate = backends.at(arm.backend)->gate(arm);
+    const bool runs = gate.verdict != ArmGate::Verdict::kImpossible;
+    table.rows.push_back({TableCell::of(arm.name),
+                          TableCell::of(std::string(gate_verdict_name(gate.verdict))),
+                          runs ? TableCell::of(gate.fallback.empty() ? arm.mode : gate.fallback)
+                               : TableCell::absent(),
+                          text(gate.reason), text(gate.fix)});
+  }
+  return table;
+}
+
+// Of each model, where it can be known; a model that can't be read is named on stderr.
+std::vector<std::optional<double>> model_bytes(const Study& study, BackendSet& backends) {
+  std::vector<std::optional<double>> bytes;
+  for (const StudyModel& model : study.models) {
+    auto& known = bytes.emplace_back();
+    if (model.arch.empty()) {
+      const Result<double> found = weight_bytes(model.path);
+      if (found) known = *found;
+      if (!found) fmt::print(stderr, "assay: note: {}\n", found.error().message);
+      continue;
+    }
+    const auto facts = backends.at("torch")->inspect(model, {});
+    if (facts && facts->weight_bytes) known = static_cast<double>(*facts->weight_bytes);
+    if (!facts) fmt::print(stderr, "assay: note: {}\n", facts.error().message);
+  }
+  return bytes;
+}
+
 Json plan_json(const Study& study, const Plan& plan,
-               const std::vector<std::optional<double>>& bytes, const PlanOptions& options) {
+               const std::vector<std::optional<double>>& bytes, const PlanOptions& options,
+               const Table& gates) {
   const double read_bytes_per_s = options.read_gb_per_s * 1e9;
   const auto seconds = plan_seconds(study, plan, bytes, read_bytes_per_s);
   Json json;
@@ -102,32 +148,34 @@ Json plan_json(const Study& study, const Plan& plan,
                     {"rows", plan.rows}};
   json["estimate_s"] = seconds ? Json(*seconds) : Json(nullptr);
   json["estimate_read_gb_per_s"] = options.read_gb_per_s;
+  json["arms"] = gates.to_json();
   json["cells"] = cell_table(study, plan, bytes, read_bytes_per_s).to_json();
   if (options.units) json["units"] = unit_table(study, plan).to_json();
   return json;
 }
 
 Result<int> run_plan(const PlanOptions& options, OutputFormat format) {
-  ASSAY_TRY(const Study study, read_study(options.study));
+  ASSAY_TRY(Study study, read_study(options.study));
+  ASSAY_CHECK(keep_only(study, options.only));
   const Plan plan = make_plan(study);
-  std::vector<std::optional<double>> bytes;
-  for (const StudyModel& model : study.models) {
-    const Result<double> known = weight_bytes(model.path);
-    bytes.push_back(known ? std::optional(*known) : std::nullopt);
-    if (!known) fmt::print(stderr, "assay: note: {}\n", known.error().message);
+  BackendSet backends = make_backends();
+  const auto bytes = model_bytes(study, backends);
+  if (format == OutputFormat::kCsv) {
+    fmt::print("{}", (options.units ? unit_table(study, plan)
+                                    : cell_table(study, plan, bytes, options.read_gb_per_s * 1e9))
+                         .render(format));
+    return 0;
   }
+  const Table gates = gate_table(study, backends);
   if (format == OutputFormat::kJson) {
-    fmt::print("{}", to_json_text(plan_json(study, plan, bytes, options)));
+    fmt::print("{}", to_json_text(plan_json(study, plan, bytes, options, gates)));
     return 0;
   }
   const double read_bytes_per_s = options.read_gb_per_s * 1e9;
   const Table table =
       options.units ? unit_table(study, plan) : cell_table(study, plan, bytes, read_bytes_per_s);
-  fmt::print("{}", table.render(format));
-  if (format != OutputFormat::kCsv) {
-    fmt::print("\n{}",
-               summary(study, plan, plan_seconds(study, plan, bytes, read_bytes_per_s), options));
-  }
+  fmt::print("{}\n{}\n{}", table.render(format), gates.render(format),
+             summary(study, plan, plan_seconds(study, plan, bytes, read_bytes_per_s), options));
   return 0;
 }
 
@@ -144,6 +192,7 @@ void add_plan_command(CLI::App& app, Selected& selected) {
                    "read bandwidth that the time estimate assumes")
       ->check(CLI::Range(1e-3, 1e6))
       ->type_name("GB/S");
+  add_only_option(*command, options->only);
   const auto format = add_output_format(*command);
   command->callback(
       [=, &selected] { selected.body = [=] { return run_plan(*options, *format); }; });

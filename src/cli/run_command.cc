@@ -1,17 +1,19 @@
 // assay run: measures a study into a bundle.
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
-#include "backend/native/native_backend.h"
 #include "base/clock.h"
+#include "cli/backends.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/run_progress.h"
 #include "harness/run.h"
+#include "identity/gpu_sensors.h"
 #include "identity/identity.h"
 #include "identity/monitor.h"
+#include "study/filter.h"
 #include "study/study.h"
 
 namespace assay::cli {
@@ -23,15 +25,9 @@ struct RunOptions {
   std::string study;
   std::string bundle;
   bool resume = false;
+  bool profile = false;
+  std::vector<std::string> only;
 };
-
-BackendSet make_backends() {
-  BackendSet backends;
-  std::error_code error;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
-  backends["native"] = make_native_backend(error ? "assay" : program);
-  return backends;
-}
 
 // Threads that the machine must offer: 0, all of them, if any arm wants all.
 int64_t most_threads(const Study& study) {
@@ -43,13 +39,23 @@ int64_t most_threads(const Study& study) {
   return most;
 }
 
-BundleHeader make_header(const Study& study, std::string study_yaml) {
+BundleHeader make_header(const Study& study, std::string study_yaml, const Preflight& preflight,
+                         GpuSensors* gpus) {
   const MachineFiles files;
   BundleHeader header;
   header.study_yaml = std::move(study_yaml);
   header.environment = collect_environment(files, most_threads(study));
+  if (gpus) header.environment["gpus"] = gpus_to_json(gpus->list());
   std::vector<ArmIdentity> arms;
-  for (const StudyArm& arm : study.arms) arms.push_back({arm.name, arm.cache, arm.mode});
+  for (size_t i = 0; i < study.arms.size(); ++i) {
+    const StudyArm& arm = study.arms[i];
+    const ArmGate& gate = preflight.gates[i];
+    arms.push_back(
+        {arm.name, arm.cache, arm.mode, gate.device, gate.code_generator, gate.framework_build});
+    Json about = gate_to_json(gate);
+    if (!gate.facts.is_null()) about["interpreter"] = gate.facts;
+    header.environment["arms"][arm.name] = std::move(about);
+  }
   header.identity = identity_to_json(make_identity(read_host(files), build_info()), arms);
   header.started_at_ns = system_clock().wall_ns();
   header.assay_version = ASSAY_VERSION;
@@ -74,20 +80,26 @@ void print_summary(const RunOptions& options, const RunSummary& summary, OutputF
 Result<int> run(const RunOptions& options, OutputFormat format) {
   ASSAY_TRY(const Interrupt interrupt, Interrupt::create());
   ASSAY_TRY(std::string study_yaml, read_file(options.study));
-  ASSAY_TRY(const Study study, parse_study(study_yaml, options.study));
+  ASSAY_TRY(Study study, parse_study(study_yaml, options.study));
+  ASSAY_CHECK(keep_only(study, options.only));
   const Plan plan = make_plan(study);
   BackendSet backends = make_backends();
   ASSAY_TRY(const Preflight preflight, check_study(study, backends));
-  RunRequest request{study,          plan,          preflight, make_header(study, study_yaml),
+  const auto nvml = open_nvml();
+  GpuSensors* gpus = nvml ? nvml->get() : nullptr;
+  RunRequest request{study,          plan,
+                     preflight,      make_header(study, study_yaml, preflight, gpus),
                      options.bundle, options.resume};
 
   Progress progress(stderr_style(), system_clock(), [](std::string_view text) {
     std::fwrite(text.data(), 1, text.size(), stderr);
   });
+  if (!options.only.empty()) request.header.environment["only"] = options.only;
   RunProgress observer(study, plan, preflight.weight_bytes, system_clock(), progress);
   Monitor monitor;
   RunContext context{disk(),   system_spawner(), system_clock(),         backends,
-                     observer, &monitor,         interrupt.descriptor(), "assay " ASSAY_VERSION};
+                     observer, &monitor,         interrupt.descriptor(), "assay " ASSAY_VERSION,
+                     gpus,     options.profile};
   const auto summary = run_study(std::move(request), context);
   progress.clear();
   if (!summary) return std::unexpected(summary.error());
@@ -112,6 +124,9 @@ void add_run_command(CLI::App& app, Selected& selected) {
       ->required()
       ->type_name("BUNDLE");
   command->add_flag("--resume", options->resume, "continue a bundle that was interrupted");
+  command->add_flag("--profile", options->profile,
+                    "trace one repetition of each cell after its timing, where the backend can");
+  add_only_option(*command, options->only);
   const auto format = add_output_format(*command, "--output-format");
   command->callback([=, &selected] { selected.body = [=] { return run(*options, *format); }; });
 }

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/subprocess.h"
+#include "identity/gpu_sensors.h"
 #include "identity/monitor.h"
 #include "study/plan.h"
 
@@ -40,6 +41,13 @@ struct RunContext {
   Monitor* monitor = nullptr;  // read between repetitions; null: nothing is known of the machine
   int interrupt_fd = -1;       // readable once the user wants the run to stop; -1: never
   std::string harness;         // name and version, told to workers
+  GpuSensors* gpus = nullptr;  // read for arms that compute on a GPU; null: nothing is known of it
+  bool profile = false;        // trace one repetition a cell, once its timing is over
 };
+
+// Whether the arm can run here at all, by its backend's gate.
+inline bool possible(const StudyArm& arm, RunContext& context) {
+  return context.backends.at(arm.backend)->gate(arm).verdict != ArmGate::Verdict::kImpossible;
+}
 
 }  // namespace assay

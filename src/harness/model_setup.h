@@ -9,8 +9,8 @@
 
 #include "artifact/bundle.h"
 #include "harness/context.h"
-#include "harness/parity.h"
 #include "harness/prompts.h"
+#include "harness/workers.h"
 
 namespace assay {
 
@@ -20,15 +20,14 @@ struct ModelSetup {
   std::string model_hash;  // by the first worker that knew it; empty: none did
 };
 
-// The longest greedy sequence that parity compares.
-inline constexpr int64_t kMostParityTokens = 128;
-
-// Every arm answers in processes of its own, which end before timing starts: what parity compiles,
-// allocates or warms up must not be there when the arm is measured. Writes parity.json of every
-// cell of the model about which something can be said; what the processes print goes to the log of
-// the arm's first cell. Tokens compared: as many as the plan's longest generation, at most
-// kMostParityTokens, at least one. Absent: the run was interrupted. Errors are the bundle's.
+// With parity before timing every arm answers in processes of its own, which end before timing
+// starts: what parity compiles, allocates or warms up must not be there when the arm is measured.
+// Writes parity.json of every cell of the model about which something can be said. With parity
+// after timing only so many of `workers` are started as it takes to learn what prompts are made of.
+// What parity's processes print goes to the log of the arm's first cell. Absent: the run was
+// interrupted. Errors are the bundle's.
 Result<std::optional<ModelSetup>> set_up_model(const Study& study, const Plan& plan, size_t model,
-                                               BundleWriter& bundle, RunContext& context);
+                                               BundleWriter& bundle, RunContext& context,
+                                               Workers& workers);
 
 }  // namespace assay

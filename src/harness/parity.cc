@@ -11,7 +11,7 @@ Json error_of(const std::string& arm, const WorkerFailure& failure) {
 }
 
 // A token or nothing, as JSON.
-Json token_at(const ParityRows& rows, size_t sequence, size_t position) {
+Json token_at(const std::vector<std::vector<int32_t>>& rows, size_t sequence, size_t position) {
   if (sequence >= rows.size() || position >= rows[sequence].size()) return nullptr;
   return rows[sequence][position];
 }
@@ -36,14 +36,15 @@ Json compare_parity(const std::string& arm, const ParityAnswer& answer,
   }
   int64_t compared = 0;
   Json difference;
-  const size_t sequences = std::max(answer->size(), baseline->size());
+  const size_t sequences = std::max(answer->rows.size(), baseline->rows.size());
   for (size_t sequence = 0; sequence < sequences && difference.is_null(); ++sequence) {
     const size_t expected_size =
-        sequence < baseline->size() ? (*baseline)[sequence].size() : size_t{0};
-    const size_t found_size = sequence < answer->size() ? (*answer)[sequence].size() : size_t{0};
+        sequence < baseline->rows.size() ? baseline->rows[sequence].size() : size_t{0};
+    const size_t found_size =
+        sequence < answer->rows.size() ? answer->rows[sequence].size() : size_t{0};
     for (size_t position = 0; position < std::max(expected_size, found_size); ++position) {
-      const Json expected = token_at(*baseline, sequence, position);
-      const Json found = token_at(*answer, sequence, position);
+      const Json expected = token_at(baseline->rows, sequence, position);
+      const Json found = token_at(answer->rows, sequence, position);
       ++compared;
       if (expected == found) continue;
       difference = {
@@ -54,6 +55,10 @@ Json compare_parity(const std::string& arm, const ParityAnswer& answer,
   result["passed"] = difference.is_null();
   result["compared_tokens"] = compared;
   result["first_difference"] = std::move(difference);
+  if (!answer->logit_stats.empty()) result["logit_stats"][arm] = answer->logit_stats;
+  if (!baseline->logit_stats.empty()) {
+    result["logit_stats"][baseline_arm] = baseline->logit_stats;
+  }
   return result;
 }
 

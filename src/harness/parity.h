@@ -10,9 +10,12 @@
 
 namespace assay {
 
-// Greedy tokens of every prompt of a scenario: [prompt * batch + row] of [new_tokens].
-using ParityRows = std::vector<std::vector<int32_t>>;
-using ParityAnswer = ClientResult<ParityRows>;
+// Of every prompt of a scenario, [prompt * batch + row].
+struct ParityTokens {
+  std::vector<std::vector<int32_t>> rows;  // greedy tokens, [new_tokens] each
+  std::vector<Json> logit_stats;           // as the worker reports them; empty: it doesn't
+};
+using ParityAnswer = ClientResult<ParityTokens>;
 
 // parity.json of a cell:
 //   passed            true if every token agrees; false if one doesn't or the arm gave no answer;
@@ -22,6 +25,7 @@ using ParityAnswer = ClientResult<ParityRows>;
 //   first_difference  null, or {sequence, position, expected, found}: found is null where the arm's
 //                     sequence ended too early
 //   error             null, or {arm, class, message} of the answer that is missing
+//   logit_stats       only where workers report them: {NAME: [...]} of the arm and of the baseline
 Json compare_parity(const std::string& arm, const ParityAnswer& answer,
                     const std::string& baseline_arm, const ParityAnswer& baseline);
 

@@ -6,7 +6,7 @@
 namespace assay {
 namespace {
 
-const ParityAnswer kBaseline = ParityRows{{1, 2, 3}, {4, 5, 6}};
+const ParityAnswer kBaseline = ParityTokens{{{1, 2, 3}, {4, 5, 6}}, {}};
 
 TEST(CompareParity, CountsWhatAgrees) {
   const Json result = compare_parity("arm", kBaseline, "base", kBaseline);
@@ -16,7 +16,8 @@ TEST(CompareParity, CountsWhatAgrees) {
 }
 
 TEST(CompareParity, NamesTheFirstDifference) {
-  const Json result = compare_parity("arm", ParityRows{{1, 2, 3}, {4, 9, 9}}, "base", kBaseline);
+  const Json result =
+      compare_parity("arm", ParityTokens{{{1, 2, 3}, {4, 9, 9}}, {}}, "base", kBaseline);
   EXPECT_EQ(result["passed"], false);
   EXPECT_EQ(result["compared_tokens"], 5);
   EXPECT_EQ(result["first_difference"],
@@ -24,11 +25,12 @@ TEST(CompareParity, NamesTheFirstDifference) {
 }
 
 TEST(CompareParity, AShorterAnswerDiffersWhereItEnds) {
-  const Json result = compare_parity("arm", ParityRows{{1, 2}, {4, 5, 6}}, "base", kBaseline);
+  const Json result =
+      compare_parity("arm", ParityTokens{{{1, 2}, {4, 5, 6}}, {}}, "base", kBaseline);
   EXPECT_EQ(result["passed"], false);
   EXPECT_EQ(result["first_difference"],
             (Json{{"sequence", 0}, {"position", 2}, {"expected", 3}, {"found", nullptr}}));
-  EXPECT_EQ(compare_parity("arm", ParityRows{}, "base", kBaseline)["passed"], false);
+  EXPECT_EQ(compare_parity("arm", ParityTokens{}, "base", kBaseline)["passed"], false);
 }
 
 TEST(CompareParity, NoAnswerFailsAndNoBaselineSaysNothing) {
@@ -41,6 +43,15 @@ TEST(CompareParity, NoAnswerFailsAndNoBaselineSaysNothing) {
   const Json unsaid = compare_parity("arm", kBaseline, "base", none);
   EXPECT_TRUE(unsaid["passed"].is_null());
   EXPECT_EQ(unsaid["error"]["arm"], "base");
+}
+
+TEST(CompareParity, KeepsTheLogitStatisticsThatWorkersReport) {
+  EXPECT_FALSE(compare_parity("arm", kBaseline, "base", kBaseline).contains("logit_stats"));
+  const ParityAnswer with{
+      ParityTokens{{{1, 2, 3}, {4, 5, 6}}, {Json{{"mean", 0.5}}, Json{{"mean", 2}}}}};
+  const Json result = compare_parity("arm", with, "base", kBaseline);
+  EXPECT_EQ(result["logit_stats"], (Json{{"arm", {{{"mean", 0.5}}, {{"mean", 2}}}}}));
+  EXPECT_EQ(compare_parity("arm", with, "base", with)["logit_stats"]["base"][1]["mean"], 2);
 }
 
 }  // namespace

@@ -41,6 +41,19 @@ Status check_positions(const Study& study, const StudyModel& model, int64_t max_
   return {};
 }
 
+// A run of which no arm can run would be a bundle of nothing.
+Status check_gates(const Study& study, const BackendSet& backends, Preflight& preflight) {
+  bool any = false;
+  for (const StudyArm& arm : study.arms) {
+    preflight.gates.push_back(backends.at(arm.backend)->gate(arm));
+    any |= preflight.gates.back().verdict != ArmGate::Verdict::kImpossible;
+  }
+  if (any) return {};
+  const ArmGate& first = preflight.gates.front();
+  return environment_error("arm \"{}\": {}{}", study.arms.front().name, first.reason,
+                           first.fix.empty() ? "" : "; " + first.fix);
+}
+
 }  // namespace
 
 Result<Preflight> check_study(const Study& study, const BackendSet& backends) {
@@ -60,6 +73,7 @@ Result<Preflight> check_study(const Study& study, const BackendSet& backends) {
       ASSAY_CHECK(check_positions(study, model, *facts.max_positions, lengths));
     }
   }
+  ASSAY_CHECK(check_gates(study, backends, preflight));
   return preflight;
 }
 

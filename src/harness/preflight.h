@@ -14,10 +14,13 @@ struct Preflight {
   // length 0.
   std::vector<std::vector<std::vector<PromptLength>>> lengths;
   std::vector<uint64_t> weight_bytes;  // [model]; 0: unknown
+  std::vector<ArmGate> gates;          // [arm]
 };
 
 // bad_input that names the object: an unknown backend, a mode or cache that a backend hasn't, a
 // model that can't be loaded, prompt and new tokens beyond the model's positions.
+// environment_error if no arm can run here; one that can't beside others that can is an outcome of
+// the run.
 Result<Preflight> check_study(const Study& study, const BackendSet& backends);
 
 }  // namespace assay

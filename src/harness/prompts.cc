@@ -61,6 +61,18 @@ std::vector<std::string> scenario_texts(const Study& study) {
   return texts;
 }
 
+PrepareRequest prepare_request(const WireShape& shape, const std::vector<PromptLength>& prompts) {
+  PrepareRequest request{shape, {}, false};
+  for (const PromptLength& prompt : prompts) {
+    request.padded_lens.push_back(prompt.padded);
+    if (prompt.padded > prompt.tokens) request.padding = true;
+  }
+  std::ranges::sort(request.padded_lens);
+  request.padded_lens.erase(std::ranges::unique(request.padded_lens).begin(),
+                            request.padded_lens.end());
+  return request;
+}
+
 int64_t cache_capacity(const std::vector<PromptLength>& prompts, int64_t new_tokens) {
   return longest(prompts) + new_tokens;
 }

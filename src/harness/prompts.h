@@ -28,6 +28,9 @@ std::vector<std::string> scenario_texts(const Study& study);
 // Cache positions that a scenario needs: its longest padded prompt and the new tokens.
 int64_t cache_capacity(const std::vector<PromptLength>& prompts, int64_t new_tokens);
 
+// What a worker prepares for a cell of these prompts.
+PrepareRequest prepare_request(const WireShape& shape, const std::vector<PromptLength>& prompts);
+
 struct Vocabulary {
   int64_t size = 0;
   std::vector<int64_t> special_ids;  // never drawn

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "base/hash.h"
+#include "harness/after_timing.h"
 #include "harness/unit_runner.h"
 
 namespace assay {
@@ -20,6 +22,7 @@ class Run {
         plan_(request.plan),
         context_(context),
         bundle_(std::move(bundle)),
+        state_(study_, plan_),
         units_(study_, plan_, bundle_, context, state_) {}
 
   Status restore();
@@ -30,6 +33,11 @@ class Run {
  private:
   Json committed_evidence(Json evidence) const;
   void measure_read_limits();
+  void tell_gates();
+  std::vector<const Unit*> units_left() const;
+  bool owes_after_timing(size_t model);
+  // False: interrupted.
+  Result<bool> run_model(size_t model, const std::vector<const Unit*>& units);
   Status check_model_hash(size_t model, const std::string& hash);
   bool interrupted() const;
 
@@ -41,6 +49,7 @@ class Run {
   RunState state_;
   UnitRunner units_;
   std::map<size_t, std::string> model_hashes_;  // as far as workers have told them
+  std::set<size_t> cells_with_parity_;          // by an earlier run
   int64_t rows_before_ = 0;                     // committed by earlier runs
 };
 
@@ -68,7 +77,12 @@ Status Run::restore() {
     if (row.latency_ms) state_.ok_latencies_ms[cell->second].push_back(*row.latency_ms);
   }
   for (const auto& [id, evidence] : so_far.evidence) {
-    if (cell_by_id.contains(id)) state_.evidence[cell_by_id[id]] = committed_evidence(evidence);
+    if (cell_by_id.contains(id)) {
+      state_.evidence.restore(cell_by_id[id], committed_evidence(evidence));
+    }
+  }
+  for (const auto& [id, parity] : so_far.parity) {
+    if (cell_by_id.contains(id)) cells_with_parity_.insert(cell_by_id[id]);
   }
   rows_before_ = static_cast<int64_t>(so_far.rows.size());
   return {};
@@ -114,34 +128,90 @@ bool Run::interrupted() const {
   return ::poll(&wait, 1, 0) > 0;
 }
 
-Result<bool> Run::run_units() {
-  std::vector<const Unit*> units_left;
-  for (const Unit& unit : plan_.units) {
-    if (!bundle_.committed_units().contains(unit.index)) units_left.push_back(&unit);
+// What the gate says of arms that aren't ready goes to the user and into their evidence.
+void Run::tell_gates() {
+  for (size_t arm = 0; arm < study_.arms.size(); ++arm) {
+    const StudyArm& study_arm = study_.arms[arm];
+    const ArmGate gate = context_.backends.at(study_arm.backend)->gate(study_arm);
+    if (gate.verdict == ArmGate::Verdict::kReady) continue;
+    state_.evidence.set_gate(arm, gate);
+    context_.observer.on_note(
+        gate.verdict == ArmGate::Verdict::kImpossible
+            ? fmt::format("arm \"{}\" can't run here: {}", study_arm.name, gate.reason)
+            : fmt::format("arm \"{}\" would run as {}: {}", study_arm.name, gate.fallback,
+                          gate.reason));
   }
-  context_.observer.on_start(rows_before_, plan_.rows + state_.extra_rows, units_left);
-  std::optional<size_t> model;
-  std::optional<ModelSetup> setup;
-  for (const Unit* unit : units_left) {
+}
+
+std::vector<const Unit*> Run::units_left() const {
+  std::vector<const Unit*> units;
+  for (const Unit& unit : plan_.units) {
+    if (!bundle_.committed_units().contains(unit.index)) units.push_back(&unit);
+  }
+  return units;
+}
+
+// Whether the model's last question was left open by an interrupted run that had timed it all.
+bool Run::owes_after_timing(size_t model) {
+  if (rows_before_ == 0) return false;
+  for (size_t cell = 0; cell < plan_.cells.size(); ++cell) {
+    if (plan_.cells[cell].model != model || state_.ok_latencies_ms[cell].empty()) continue;
+    if (study_.parity == ParityTime::kAfter && !cells_with_parity_.contains(cell)) return true;
+    if (context_.profile && !state_.evidence.of(cell).contains("profile")) return true;
+  }
+  return false;
+}
+
+Result<bool> Run::run_units() {
+  const std::vector<const Unit*> left = units_left();
+  tell_gates();
+  context_.observer.on_start(rows_before_, plan_.rows + state_.extra_rows, left);
+  bool limits_known = false;
+  for (size_t model = 0; model < study_.models.size(); ++model) {
+    std::vector<const Unit*> units;
+    std::ranges::copy_if(left, std::back_inserter(units),
+                         [&](const Unit* unit) { return plan_.cells[unit->cell].model == model; });
+    if (units.empty() && !owes_after_timing(model)) continue;
     if (interrupted()) return false;
-    if (!model) measure_read_limits();
-    const size_t wanted = plan_.cells[unit->cell].model;
-    if (model != wanted) {
-      units_.retire_workers();
-      ASSAY_TRY(setup, set_up_model(study_, plan_, wanted, bundle_, context_));
-      if (!setup) return false;
-      ASSAY_CHECK(check_model_hash(wanted, setup->model_hash));
-      if (!setup->model_hash.empty()) model_hashes_[wanted] = setup->model_hash;
-      model = wanted;
-    }
-    ASSAY_TRY(const UnitEnd end, units_.run(*unit, *setup, request_.preflight.lengths[wanted]));
-    if (end == UnitEnd::kInterrupted) return false;
+    if (!std::exchange(limits_known, true)) measure_read_limits();
+    ASSAY_TRY(const bool went_on, run_model(model, units));
+    if (!went_on) return false;
   }
   return true;
 }
 
+Result<bool> Run::run_model(size_t model, const std::vector<const Unit*>& units) {
+  Workers& workers = units_.workers();
+  workers.retire_all();
+  ASSAY_TRY(const auto setup, set_up_model(study_, plan_, model, bundle_, context_, workers));
+  if (!setup) return false;
+  ASSAY_CHECK(check_model_hash(model, setup->model_hash));
+  if (!setup->model_hash.empty()) model_hashes_[model] = setup->model_hash;
+  AfterTiming after(study_, plan_, model, bundle_, context_, state_, workers);
+  std::set<size_t> arms_done;
+  for (size_t i = 0; i < units.size(); ++i) {
+    if (interrupted()) return false;
+    ASSAY_TRY(const UnitEnd end, units_.run(*units[i], *setup, request_.preflight.lengths[model]));
+    if (end == UnitEnd::kInterrupted) return false;
+    // Where the next arm's process will end this one's, it is asked now.
+    const size_t arm = plan_.cells[units[i]->cell].arm;
+    const bool last = i + 1 == units.size() || plan_.cells[units[i + 1]->cell].arm != arm;
+    if (!workers.exclusive() || !last) continue;
+    arms_done.insert(arm);
+    ASSAY_TRY(const bool went_on, after.run(arm, *setup));
+    if (!went_on) return false;
+  }
+  for (size_t arm = 0; arm < study_.arms.size(); ++arm) {
+    if (arms_done.contains(arm)) continue;
+    ASSAY_TRY(const bool went_on, after.run(arm, *setup));
+    if (!went_on) return false;
+  }
+  ASSAY_CHECK(after.write_parity());
+  return true;
+}
+
 Result<RunSummary> Run::finish(bool interrupted) {
-  if (!interrupted) units_.retire_workers();
+  if (!interrupted) units_.workers().retire_all();
   RunSummary summary;
   summary.interrupted = interrupted;
   ASSAY_TRY(const Bundle bundle, read_bundle(request_.folder));

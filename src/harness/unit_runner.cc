@@ -2,6 +2,7 @@
 #include "harness/unit_runner.h"
 
 #include <algorithm>
+#include <set>
 
 #include "harness/stopping.h"
 
@@ -19,6 +20,15 @@ std::optional<double> to_ms(std::optional<int64_t> ns) {
   if (!ns) return std::nullopt;
   return static_cast<double>(*ns) / 1e6;
 }
+
+// The GPU that an arm computes on, by its identity; empty where its number isn't known.
+std::optional<std::string> gpu_of(const ArmGate& gate) {
+  if (gate.gpu_uuid.empty() && gate.device.empty()) return std::nullopt;
+  return gate.gpu_uuid;
+}
+
+// How long a worker that failed may take to tell what it did.
+constexpr double kLastWords_s = 30;
 
 // Warm-ups too take the prompts in turn: -1 is the last of them.
 size_t prompt_index(int64_t repetition, size_t prompts) {
@@ -41,6 +51,8 @@ struct UnitRunner::Job {
   std::optional<double> worst_load_1min;
   std::optional<double> worst_steal_share;
   std::optional<WorkerFailure> failure;
+  std::optional<std::string> gpu;  // that the arm computes on
+  std::set<std::string> throttle_reasons;
 };
 
 UnitRunner::UnitRunner(const Study& study, const Plan& plan, BundleWriter& bundle,
@@ -67,13 +79,17 @@ Result<UnitEnd> UnitRunner::run(const Unit& unit, const ModelSetup& setup,
           .rows = 0,
           .worst_load_1min = {},
           .worst_steal_share = {},
-          .failure = {}};
+          .failure = {},
+          .gpu = {},
+          .throttle_reasons = {}};
   job.shape = {*parse_wire_phase(cell.phase), cell.batch, cell.new_tokens,
                cache_capacity(lengths, cell.new_tokens)};
   const int64_t first = unit.first_of_cell ? -study_.warmup : unit.first_repetition;
   for (int64_t i = first; i < unit.first_repetition + unit.repetitions; ++i) {
     job.repetitions.push_back(i);
   }
+  const StudyArm& arm = study_.arms[cell.arm];
+  job.gpu = gpu_of(context_.backends.at(arm.backend)->gate(arm));
   context_.observer.on_unit(cell, unit);
   if (const auto ready = make_ready(job); !ready) {
     if (ready.error().kind == FailureKind::kInterrupted) return UnitEnd::kInterrupted;
@@ -102,15 +118,14 @@ ClientResult<void> UnitRunner::make_ready(Job& job) {
                     job.setup.prompts->vocabulary().size, loaded.vocab_size)});
   }
   if (job.worker->prepared_cell != job.unit.cell) {
-    PrepareRequest request{job.shape, {}};
-    for (const PromptLength& length : job.lengths) request.padded_lens.push_back(length.padded);
-    std::ranges::sort(request.padded_lens);
-    request.padded_lens.erase(std::ranges::unique(request.padded_lens).begin(),
-                              request.padded_lens.end());
-    auto prepared = job.worker->client->prepare(request, study_.timeout_s);
-    if (!prepared) return std::unexpected(std::move(prepared).error());
-    job.worker->prepared = std::move(prepared).value();
-    job.worker->prepared_cell = job.unit.cell;
+    const PrepareRequest request = prepare_request(job.shape, job.lengths);
+    // Before anything can go wrong: a cell that is lost here still names its worker.
+    if (state_.evidence.of(job.unit.cell)["worker"].is_null()) {
+      state_.evidence.add_worker(job.unit.cell, *job.worker);
+    }
+    const auto prepared = prepare_worker(*job.worker, request, job.unit.cell, study_);
+    if (!prepared) return prepared;
+    state_.evidence.add_worker(job.unit.cell, *job.worker);
   }
   return warm_up_again(job);
 }
@@ -227,10 +242,19 @@ Status UnitRunner::append(Job& job, Row row) {
 // What the machine was doing: its state in the row, its other guests in the unit's note.
 void UnitRunner::note_conditions(Job& job, Row& row) {
   const MachineSample sample = context_.monitor->sample();
-  row.sm_clock_mhz = sample.cpu_mhz;
-  row.temperature_c = sample.temperature_c;
-  row.power_w = sample.power_w;
-  row.throttled = sample.throttled;
+  if (job.gpu) {
+    const GpuState gpu = context_.gpus ? context_.gpus->read(*job.gpu) : GpuState{};
+    row.sm_clock_mhz = gpu.sm_clock_mhz;
+    row.temperature_c = gpu.temperature_c;
+    row.power_w = gpu.power_w;
+    row.throttled = gpu.throttled;
+    job.throttle_reasons.insert(gpu.throttle_reasons.begin(), gpu.throttle_reasons.end());
+  } else {
+    row.sm_clock_mhz = sample.cpu_mhz;
+    row.temperature_c = sample.temperature_c;
+    row.power_w = sample.power_w;
+    row.throttled = sample.throttled;
+  }
   job.worst_load_1min = std::max(job.worst_load_1min, sample.load_1min);
   job.worst_steal_share = std::max(job.worst_steal_share, sample.steal_share);
 }
@@ -263,11 +287,8 @@ Result<UnitEnd> UnitRunner::run_repetitions(Job& job) {
 Status UnitRunner::fail_rest(Job& job, size_t from, const WorkerFailure& failure) {
   const Outcome outcome = outcome_of(failure);
   job.failure = failure;
-  evidence_of(job)["failures"].push_back({{"unit", job.unit.index},
-                                          {"repetition", job.repetitions[from]},
-                                          {"status", row_status_name(outcome.status)},
-                                          {"class", outcome.error_class},
-                                          {"message", failure.message}});
+  state_.evidence.add_failure(job.unit.cell, job.unit.index, job.repetitions[from], outcome,
+                              failure.message);
   for (size_t i = from; i < job.repetitions.size(); ++i) {
     Row row = blank_row(job, job.repetitions[i]);
     row.status = outcome.status;
@@ -275,30 +296,6 @@ Status UnitRunner::fail_rest(Job& job, size_t from, const WorkerFailure& failure
     ASSAY_CHECK(append(job, std::move(row)));
   }
   return {};
-}
-
-// The cell's evidence so far: what an earlier unit's worker said stays when a later one is lost.
-Json& UnitRunner::evidence_of(const Job& job) {
-  Json& evidence = state_.evidence[job.unit.cell];
-  if (!evidence.is_null()) return evidence;
-  const StudyArm& arm = study_.arms[job.cell.arm];
-  evidence = {{"cell_id", job.cell.id},
-              {"phase", job.cell.phase},
-              {"requested",
-               {{"backend", arm.backend},
-                {"mode", arm.mode},
-                {"cache", arm.cache},
-                {"dynamic", arm.dynamic},
-                {"dtype", study_.models[job.cell.model].dtype},
-                {"threads", arm.threads},
-                {"options", arm.options}}},
-              {"model_hash", job.setup.model_hash},
-              {"compiler_real", "unproven"},
-              {"worker", nullptr},
-              {"reported", nullptr},
-              {"read_limit", nullptr},
-              {"failures", Json::array()}};
-  return evidence;
 }
 
 // The limit by which the rows were judged, as it stands now.
@@ -310,38 +307,29 @@ void UnitRunner::add_read_limit(const Job& job, Json& evidence) const {
   }
 }
 
-void UnitRunner::add_worker_evidence(Job& job, Json& evidence) {
-  WorkerClient& client = *job.worker->client;
-  auto reply = client.evidence({job.shape.phase}, study_.timeout_s);
-  if (!reply) {
-    job.failure = std::move(reply).error();
-    return;
-  }
-  const LoadedReply& loaded = job.worker->loaded;
-  Json& worker = evidence["worker"];
-  worker = {{"name", client.hello().worker},
-            {"version", client.hello().version},
-            {"protocol", client.hello().protocol},
-            {"capabilities", client.hello().capabilities},
-            {"dtype", loaded.dtype},
-            {"quantization", loaded.quantization},
-            {"load_seconds", loaded.seconds},
-            {"prepare_seconds", job.worker->prepared.seconds},
-            {"prepare_evidence", job.worker->prepared.evidence}};
-  if (loaded.weight_bytes) worker["weight_bytes"] = *loaded.weight_bytes;
-  if (loaded.threads) worker["threads"] = *loaded.threads;
-  const auto verdict = reply->evidence.find("compiler_real");
-  if (verdict != reply->evidence.end()) evidence["compiler_real"] = *verdict;
-  evidence["reported"] = std::move(reply->evidence);
+// A worker that answered with an error is still there to tell what it did until then; whatever it
+// answers now, it is replaced.
+void UnitRunner::add_last_words(Job& job) {
+  const bool answers =
+      job.failure->kind == FailureKind::kError || job.failure->kind == FailureKind::kOutOfMemory;
+  if (!answers || !job.worker->client->running()) return;
+  state_.evidence.add_report(job.unit.cell, *job.worker->client, job.shape.phase,
+                             std::min(study_.timeout_s, kLastWords_s));
 }
 
 Status UnitRunner::close(Job& job) {
   const bool last = job.unit.first_repetition + job.unit.repetitions == study_.repetitions;
   if (last || job.unit.first_of_cell || job.failure) {
-    Json& evidence = evidence_of(job);
+    Json& evidence = state_.evidence.of(job.unit.cell);
+    evidence["model_hash"] = job.setup.model_hash;
     add_read_limit(job, evidence);
-    if (job.worker && !job.failure) add_worker_evidence(job, evidence);
-    ASSAY_CHECK(bundle_.write_cell_json(job.cell.id, "evidence.json", evidence));
+    if (job.worker && job.failure) add_last_words(job);
+    if (job.worker && !job.failure) {
+      const auto reported = state_.evidence.add_report(job.unit.cell, *job.worker->client,
+                                                       job.shape.phase, study_.timeout_s);
+      if (!reported) job.failure = reported.error();
+    }
+    ASSAY_CHECK(state_.evidence.write(job.unit.cell, bundle_));
   }
   if (job.failure) workers_.discard(job.cell.arm);
   ASSAY_TRY(const auto log_path, bundle_.stderr_path(job.cell.id));
@@ -350,6 +338,7 @@ Status UnitRunner::close(Job& job) {
   const int64_t extra = job.rows - planned;
   Json note = {{"extra_rows", extra}, {"model_hash", job.setup.model_hash}};
   if (job.worst_load_1min) note["worst_load_1min"] = *job.worst_load_1min;
+  if (!job.throttle_reasons.empty()) note["throttle_reasons"] = job.throttle_reasons;
   if (job.worst_steal_share) note["worst_steal_share"] = *job.worst_steal_share;
   ASSAY_CHECK(bundle_.commit_unit(job.unit.index, note));
   state_.extra_rows += extra;

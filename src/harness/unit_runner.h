@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "artifact/bundle.h"
+#include "harness/cell_evidence.h"
 #include "harness/context.h"
 #include "harness/model_setup.h"
 #include "harness/outcome.h"
@@ -17,9 +18,11 @@ namespace assay {
 
 // What of earlier units the later ones need; restored from the bundle on resume.
 struct RunState {
+  RunState(const Study& study, const Plan& plan) : evidence(study, plan) {}
+
   std::map<size_t, std::vector<double>> ok_latencies_ms;  // by cell; measured repetitions alone
   int64_t extra_rows = 0;  // of optional stopping so far: they shift the order indexes behind them
-  std::map<size_t, Json> evidence;  // by cell: evidence.json as it was written last
+  CellEvidence evidence;
 };
 
 enum class UnitEnd { kCommitted, kInterrupted };
@@ -33,7 +36,7 @@ class UnitRunner {
   // bundle's: a worker's failures become rows. `setup` is of the unit's model.
   Result<UnitEnd> run(const Unit& unit, const ModelSetup& setup,
                       const std::vector<std::vector<PromptLength>>& planned_lengths);
-  void retire_workers() { workers_.retire_all(); }
+  Workers& workers() { return workers_; }
   // Arms without one aren't judged by it.
   void set_read_limits(std::map<size_t, ReadLimit> by_arm) { read_limits_ = std::move(by_arm); }
 
@@ -50,8 +53,7 @@ class UnitRunner {
   Result<UnitEnd> run_repetitions(Job& job);
   Status fail_rest(Job& job, size_t from, const WorkerFailure& failure);
   Status close(Job& job);
-  void add_worker_evidence(Job& job, Json& evidence);
-  Json& evidence_of(const Job& job);
+  void add_last_words(Job& job);
   void add_read_limit(const Job& job, Json& evidence) const;
 
   const Study& study_;

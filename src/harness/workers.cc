@@ -14,26 +14,43 @@ ClientResult<WorkerClient> start_worker(const Study& study, size_t arm, size_t m
                                         LoadedReply& loaded) {
   const StudyArm& study_arm = study.arms[arm];
   const StudyModel& study_model = study.models[model];
-  const Backend& backend = *context.backends.at(study_arm.backend);
+  Backend& backend = *context.backends.at(study_arm.backend);
+  if (const ArmGate gate = backend.gate(study_arm); gate.verdict == ArmGate::Verdict::kImpossible) {
+    return std::unexpected(WorkerFailure{FailureKind::kError, gate.error_class, gate.reason});
+  }
   auto client = WorkerClient::start(context.spawner, backend.worker_command(study_arm), log.path(),
                                     context.interrupt_fd, context.harness, study.timeout_s);
   if (!client) return client;
   LoadRequest request;
-  request.model = study_model.path.string();
+  request.model = study_model.arch.empty() ? study_model.path.string() : study_model.arch;
   request.dtype = study_model.dtype;
   request.mode = study_arm.mode;
   request.cache = study_arm.cache;
   request.dynamic = study_arm.dynamic;
   request.threads = study_arm.threads;
   request.want_model_hash = want_model_hash;
-  request.options = backend.load_options(study_arm);
+  request.options = backend.load_options(study_arm, study_model, study.seed);
   auto reply = client->load(request, study.timeout_s);
   if (!reply) return std::unexpected(std::move(reply).error());
   loaded = std::move(reply).value();
   return client;
 }
 
-ClientResult<LiveWorker*> Workers::get(size_t arm, size_t model) {
+ClientResult<void> prepare_worker(LiveWorker& worker, const PrepareRequest& request, size_t cell,
+                                  const Study& study) {
+  if (worker.prepared_cell == cell) return {};
+  auto prepared = worker.client->prepare(request, study.compile_timeout_s);
+  if (!prepared) {
+    WorkerFailure failure = std::move(prepared).error();
+    if (failure.kind == FailureKind::kTimeout) failure.error_class = "compile_timeout";
+    return std::unexpected(std::move(failure));
+  }
+  worker.prepared = std::move(prepared).value();
+  worker.prepared_cell = cell;
+  return {};
+}
+
+ClientResult<LiveWorker*> Workers::get(size_t arm, size_t model, bool want_model_hash) {
   const auto living = by_arm_.find(arm);
   if (living != by_arm_.end() && living->second.client && living->second.model == model) {
     return &living->second;
@@ -55,7 +72,8 @@ ClientResult<LiveWorker*> Workers::get(size_t arm, size_t model) {
                                                              .prepared = {},
                                                              .warmed_cells = {}})
                            .first->second;
-  auto client = start_worker(study_, arm, model, false, worker.log, context_, worker.loaded);
+  auto client =
+      start_worker(study_, arm, model, want_model_hash, worker.log, context_, worker.loaded);
   if (!client) {
     if (client.error().kind != FailureKind::kInterrupted) {
       failure = {failure.in_a_row + 1, client.error()};

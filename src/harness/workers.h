@@ -31,6 +31,10 @@ ClientResult<WorkerClient> start_worker(const Study& study, size_t arm, size_t m
                                         bool want_model_hash, WorkerLog& log, RunContext& context,
                                         LoadedReply& loaded);
 
+// Prepares the worker for a cell, unless it is. A time-out has the class compile_timeout.
+ClientResult<void> prepare_worker(LiveWorker& worker, const PrepareRequest& request, size_t cell,
+                                  const Study& study);
+
 class Workers {
  public:
   // `exclusive`: starting one ends the others (order sequential).
@@ -39,7 +43,9 @@ class Workers {
 
   // The arm's worker with this model loaded: the living one, or a fresh one. An arm and model that
   // failed to load kLoadAttempts times in a row isn't tried again: the last failure is the answer.
-  ClientResult<LiveWorker*> get(size_t arm, size_t model);
+  ClientResult<LiveWorker*> get(size_t arm, size_t model, bool want_model_hash = false);
+  // Whether starting one ends the others.
+  bool exclusive() const { return exclusive_; }
   // Kills it; its log stays to be moved.
   void discard(size_t arm);
   // Moves what the arm's worker has printed to the end of `path`.

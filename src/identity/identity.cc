@@ -50,7 +50,11 @@ Json identity_to_json(const Identity& identity, std::span<const ArmIdentity> arm
   if (identity.code_sha) json["code_sha"] = *identity.code_sha;
   json["arms"] = Json::object();
   for (const ArmIdentity& arm : arms) {
-    json["arms"][arm.arm] = {{"cache", arm.cache}, {"compile_mode", arm.compile_mode}};
+    Json& axes = json["arms"][arm.arm];
+    axes = {{"cache", arm.cache}, {"compile_mode", arm.compile_mode}};
+    if (!arm.device.empty()) axes["device"] = arm.device;
+    if (!arm.code_generator.empty()) axes["code_generator"] = arm.code_generator;
+    if (!arm.framework_build.empty()) axes["framework_build"] = arm.framework_build;
   }
   return json;
 }
@@ -69,10 +73,14 @@ std::vector<std::string> build_warnings(const BuildInfo& build) {
 }
 
 Json relevant_variables(std::span<const std::string> environ) {
-  constexpr std::array<std::string_view, 14> kPrefixes = {
-      "OMP_",      "GOMP_",   "KMP_",           "DNNL_",      "ONEDNN_",         "MKL_",
-      "OPENBLAS_", "MALLOC_", "GLIBC_TUNABLES", "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_BIND_NOW",
-      "HWY_",      "ASSAY_"};
+  constexpr std::array<std::string_view, 21> kPrefixes = {
+      "OMP_",       "GOMP_",           "KMP_",
+      "DNNL_",      "ONEDNN_",         "MKL_",
+      "OPENBLAS_",  "MALLOC_",         "GLIBC_TUNABLES",
+      "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_BIND_NOW",
+      "HWY_",       "ASSAY_",          "TORCH",
+      "PYTORCH_",   "TRITON_",         "CUDA_",
+      "CUBLAS_",    "NVIDIA_",         "CXX"};
   Json variables = Json::object();
   for (const std::string& variable : environ) {
     const size_t equals = variable.find('=');

@@ -1,4 +1,4 @@
-// The native backend's keys of a compiled arm.
+// The keys of the native backend and of the torch backend.
 #include "study/arm_options.h"
 
 namespace assay {
@@ -26,26 +26,68 @@ Result<Json> read_split(const YamlValue& value) {
   return read_word(value, {"prefill", "decode"});
 }
 
-Result<Json> read_kernel_cache(const YamlValue& value) {
+Result<Json> read_flag(const YamlValue& value) {
   ASSAY_TRY(const Json word, read_word(value, {"true", "false"}));
   return Json(word == "true");
 }
 
 // A list would be an axis of the arm, so passes stand in one text: "fuse_norm, merge_products".
-Result<Json> read_disabled_passes(const YamlValue& value) {
+Result<Json> read_text(const YamlValue& value) {
   ASSAY_TRY(std::string text, value.text());
   return Json(std::move(text));
 }
 
+Result<Json> read_device(const YamlValue& value) {
+  return read_word(value, {"cpu", "cuda", "auto"});
+}
+
+Result<Json> read_torch_backend(const YamlValue& value) {
+  return read_word(value, {"inductor", "aot_eager", "eager"});
+}
+
+Result<Json> read_compile_target(const YamlValue& value) {
+  return read_word(value, {"forward", "module"});
+}
+
+Result<Json> read_compile_phases(const YamlValue& value) {
+  return read_word(value, {"prefill", "decode", "both"});
+}
+
+Result<Json> read_attention(const YamlValue& value) {
+  return read_word(value, {"eager", "sdpa", "flash_attention_2", "flex_attention"});
+}
+
+Result<Json> read_attention_mask(const YamlValue& value) {
+  return read_word(value, {"auto", "always"});
+}
+
 }  // namespace
+
+bool mode_compiles(std::string_view mode) {
+  return mode != "eager" && mode != "manual-cudagraph";
+}
 
 std::span<const ArmOption> arm_options() {
   static const std::vector<ArmOption> options = {
-      {"recompile_limit", "native", read_recompile_limit},
-      {"split", "native", read_split},
-      {"bucket", "native", read_bucket},
-      {"disabled_passes", "native", read_disabled_passes},
-      {"kernel_cache", "native", read_kernel_cache}};
+      {"recompile_limit", "native", false, read_recompile_limit},
+      {"split", "native", false, read_split},
+      {"bucket", "native", false, read_bucket},
+      {"disabled_passes", "native", false, read_text},
+      {"kernel_cache", "native", false, read_flag},
+      {"device", "torch", true, read_device},
+      {"torch_backend", "torch", false, read_torch_backend},
+      {"fullgraph", "torch", false, read_flag},
+      {"cudagraph_trees", "torch", false, read_flag},
+      {"compile_target", "torch", false, read_compile_target},
+      {"compile_phases", "torch", false, read_compile_phases},
+      {"mark_step_begin", "torch", false, read_flag},
+      {"recompile_limit", "torch", false, read_recompile_limit},
+      {"attn_implementation", "torch", true, read_attention},
+      {"attention_mask", "torch", true, read_attention_mask},
+      {"explain", "torch", false, read_flag},
+      {"keep_cache", "torch", false, read_flag},
+      {"step_times", "torch", true, read_flag},
+      {"python", "torch", true, read_text}};
   return options;
 }
 

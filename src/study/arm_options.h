@@ -11,13 +11,17 @@
 
 namespace assay {
 
-// One such key, of a backend's compiled modes.
+// One such key of one backend; another backend may have one of the same name.
 struct ArmOption {
   std::string name;
   std::string backend;
+  bool any_mode = false;  // else of modes that call a compiler alone
   Result<Json> (*read)(const YamlValue& value);
 };
 
 std::span<const ArmOption> arm_options();
+
+// Whether a mode, of any backend, asks for a compiler.
+bool mode_compiles(std::string_view mode);
 
 }  // namespace assay

@@ -20,7 +20,11 @@ struct BackendRule {
 };
 
 const std::vector<BackendRule>& backend_rules() {
-  static const std::vector<BackendRule> rules = {{"native", {"eager", "compiled"}}};
+  static const std::vector<BackendRule> rules = {
+      {"native", {"eager", "compiled"}},
+      {"torch",
+       {"eager", "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs",
+        "manual-cudagraph"}}};
   return rules;
 }
 
@@ -52,11 +56,15 @@ Status read_cache(const YamlValue& value, StudyArm& arm) {
   return {};
 }
 
+std::string no_such_key(const StudyArm& arm) {
+  return fmt::format("no such key in an arm of mode {}", arm.mode);
+}
+
 // Needs arm.mode.
 Status read_dynamic(const YamlValue& value, StudyArm& arm) {
   static const Words words = {"true", "false", "auto"};
   ASSAY_TRY(const size_t index, value.one_of(words));
-  if (arm.mode == "eager") return value.error("no such key in an eager arm");
+  if (!mode_compiles(arm.mode)) return value.error(no_such_key(arm));
   arm.dynamic = words[index];
   return {};
 }
@@ -82,6 +90,15 @@ const std::vector<ArmKey>& arm_keys() {
   return keys;
 }
 
+// Of all backends, each once.
+Words option_names() {
+  Words names;
+  for (const ArmOption& option : arm_options()) {
+    if (std::ranges::find(names, option.name) == names.end()) names.push_back(option.name);
+  }
+  return names;
+}
+
 // A key of the arm as written, and the values that it takes.
 struct Axis {
   std::string key;
@@ -105,12 +122,15 @@ Result<std::vector<Axis>> read_axes(const YamlMap& map) {
 }
 
 // Needs arm.backend and arm.mode.
-Status read_option(const ArmOption& option, const YamlValue& value, StudyArm& arm) {
-  if (arm.mode == "eager") return value.error("no such key in an eager arm");
-  if (arm.backend != option.backend) {
+Status read_option(const std::string& name, const YamlValue& value, StudyArm& arm) {
+  const auto option = std::ranges::find_if(arm_options(), [&](const ArmOption& each) {
+    return each.name == name && each.backend == arm.backend;
+  });
+  if (option == arm_options().end()) {
     return value.error(fmt::format("no such key in an arm of backend {}", arm.backend));
   }
-  ASSAY_TRY(arm.options[option.name], option.read(value));
+  if (!option->any_mode && !mode_compiles(arm.mode)) return value.error(no_such_key(arm));
+  ASSAY_TRY(arm.options[name], option->read(value));
   return {};
 }
 
@@ -127,9 +147,9 @@ Result<StudyArm> read_arm(const std::string& name, const std::vector<Axis>& axes
   for (const ArmKey& key : arm_keys()) {
     if (const YamlValue* value = chosen(key.name)) ASSAY_CHECK(key.read(*value, arm));
   }
-  if (arm.mode != "eager" && arm.dynamic.empty()) arm.dynamic = "auto";
-  for (const ArmOption& option : arm_options()) {
-    if (const YamlValue* value = chosen(option.name)) ASSAY_CHECK(read_option(option, *value, arm));
+  if (mode_compiles(arm.mode) && arm.dynamic.empty()) arm.dynamic = "auto";
+  for (const std::string& option : option_names()) {
+    if (const YamlValue* value = chosen(option)) ASSAY_CHECK(read_option(option, *value, arm));
   }
   for (size_t i = 0; i < axes.size(); ++i) {
     if (!axes[i].expands) continue;
@@ -151,7 +171,7 @@ bool next_choice(const std::vector<Axis>& axes, std::vector<size_t>& choice) {
 Status expand_arm(const YamlValue& value, std::vector<StudyArm>& arms) {
   Words known = {"name"};
   for (const ArmKey& key : arm_keys()) known.push_back(key.name);
-  for (const ArmOption& option : arm_options()) known.push_back(option.name);
+  for (const std::string& option : option_names()) known.push_back(option);
   ASSAY_TRY(const YamlMap map, value.map(known));
   ASSAY_TRY(const YamlValue name_value, map.require("name"));
   ASSAY_TRY(const std::string name, name_value.text());

@@ -138,8 +138,9 @@ Json study_to_json(const Study& study) {
   Json json;
   json["name"] = study.name;
   for (const StudyModel& model : study.models) {
-    json["models"].push_back(
-        {{"name", model.name}, {"path", model.path.string()}, {"dtype", model.dtype}});
+    Json entry = {{"name", model.name}, {"path", model.path.string()}, {"dtype", model.dtype}};
+    if (!model.arch.empty()) entry["arch"] = model.arch;
+    json["models"].push_back(std::move(entry));
   }
   for (const StudyArm& arm : study.arms) {
     json["arms"].push_back({{"name", arm.name},
@@ -169,6 +170,12 @@ Json study_to_json(const Study& study) {
   json["order"] = run_order_name(study.order);
   json["baseline"] = study.baseline;
   json["timeout_s"] = study.timeout_s;
+  // Later than the first schema: absent where they are at their defaults, so that plans keep their
+  // hash.
+  if (study.parity != ParityTime::kBefore) json["parity"] = parity_time_name(study.parity);
+  if (study.compile_timeout_s != study.timeout_s) {
+    json["compile_timeout_s"] = study.compile_timeout_s;
+  }
   json["seed"] = study.seed;
   return json;
 }

@@ -24,6 +24,7 @@ constexpr double kMaxTimeoutS = 86'400;
 
 constexpr std::array kPaddingScopes = {PaddingScope::kNone, PaddingScope::kScenario,
                                        PaddingScope::kGlobal};
+constexpr std::array kParityTimes = {ParityTime::kBefore, ParityTime::kAfter};
 constexpr std::array kOrders = {RunOrder::kSequential, RunOrder::kShuffled, RunOrder::kInterleaved};
 
 // A list of words out of `known`, each at most once, in the order of `known`.
@@ -60,12 +61,20 @@ Result<std::vector<int64_t>> parse_integers(const YamlValue& value, int64_t max)
 }
 
 Result<StudyModel> parse_model(const YamlValue& value) {
-  static const Words known = {"path", "dtype", "name"};
+  static const Words known = {"path", "arch", "dtype", "name"};
   static const Words dtypes = {"fp32", "fp16", "bf16"};
   ASSAY_TRY(const YamlMap map, value.map(known));
-  ASSAY_TRY(const YamlValue path_value, map.require("path"));
-  ASSAY_TRY(const std::string path, path_value.text());
-  StudyModel model{.name = "", .path = path, .dtype = ""};
+  StudyModel model{.name = "", .path = "", .dtype = ""};
+  const auto arch = map.find("arch");
+  if (arch && map.find("path")) return arch->error("path or arch, not both");
+  if (arch) {
+    ASSAY_TRY(model.arch, arch->text());
+    model.name = model.arch;
+  } else {
+    ASSAY_TRY(const YamlValue path_value, map.require("path"));
+    ASSAY_TRY(const std::string path, path_value.text());
+    model.path = path;
+  }
   if (const auto dtype = map.find("dtype")) {
     ASSAY_TRY(const size_t index, dtype->one_of(dtypes));
     model.dtype = dtypes[index];
@@ -74,11 +83,13 @@ Result<StudyModel> parse_model(const YamlValue& value) {
     ASSAY_TRY(model.name, name->text());
     return model;
   }
+  if (arch) return model;
   // "models/gpt2/" has an empty last part.
   const std::filesystem::path normal = model.path.lexically_normal();
   model.name = (normal.has_filename() ? normal : normal.parent_path()).filename().string();
   if (model.name.empty() || model.name == "." || model.name == "..") {
-    return path_value.error("a path that ends in a folder's name, or the key \"name\" beside it");
+    return map.find("path")->error(
+        "a path that ends in a folder's name, or the key \"name\" beside it");
   }
   return model;
 }
@@ -168,8 +179,18 @@ Status parse_procedure(const YamlMap& map, Study& study) {
     ASSAY_TRY(const size_t index, order->one_of(names));
     study.order = kOrders[index];
   }
+  if (const auto parity = map.find("parity")) {
+    Words names;
+    for (ParityTime each : kParityTimes) names.emplace_back(parity_time_name(each));
+    ASSAY_TRY(const size_t index, parity->one_of(names));
+    study.parity = kParityTimes[index];
+  }
   if (const auto timeout = map.find("timeout_s")) {
     ASSAY_TRY(study.timeout_s, timeout->positive_number(kMaxTimeoutS));
+  }
+  study.compile_timeout_s = study.timeout_s;
+  if (const auto timeout = map.find("compile_timeout_s")) {
+    ASSAY_TRY(study.compile_timeout_s, timeout->positive_number(kMaxTimeoutS));
   }
   if (const auto seed = map.find("seed")) {
     ASSAY_TRY(study.seed, seed->unsigned_integer());
@@ -185,6 +206,10 @@ Status parse_procedure(const YamlMap& map, Study& study) {
 }
 
 }  // namespace
+
+std::string_view parity_time_name(ParityTime time) {
+  return time == ParityTime::kAfter ? "after" : "before";
+}
 
 std::string_view padding_scope_name(PaddingScope scope) {
   switch (scope) {
@@ -226,9 +251,11 @@ int64_t count_rows(const Study& study) {
 }
 
 Result<Study> parse_study(std::string_view yaml, std::string_view object) {
-  static const Words known = {"name",          "models", "arms",     "phases",      "scenarios",
-                              "token_lengths", "batch",  "padding",  "repetitions", "warmup",
-                              "stopping",      "order",  "baseline", "timeout_s",   "seed"};
+  static const Words known = {"name",        "models",        "arms",      "phases",
+                              "scenarios",   "token_lengths", "batch",     "padding",
+                              "repetitions", "warmup",        "stopping",  "order",
+                              "baseline",    "parity",        "timeout_s", "compile_timeout_s",
+                              "seed"};
   ASSAY_TRY(const YamlNode tree, parse_yaml(yaml, object));
   const YamlValue root(tree, object, "");
   ASSAY_TRY(const YamlMap map, root.map(known));

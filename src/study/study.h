@@ -15,19 +15,21 @@ namespace assay {
 
 // One model of the study.
 struct StudyModel {
-  std::string name;            // the folder's last part unless `name` is given; unique
-  std::filesystem::path path;  // as written; relative to the working directory
-  std::string dtype;           // fp32 | fp16 | bf16; empty: as stored
+  std::string name;            // the folder's last part, or the architecture's name, unless given
+  std::filesystem::path path;  // as written; relative to the working directory; empty: `arch`
+  std::string dtype;           // fp32 | fp16 | bf16; empty: as stored, of an `arch` as published
+  std::string arch{};          // "llama3.2-1b": random weights that the worker builds; no file
 };
 
 // One arm after expansion of its lists.
 struct StudyArm {
   std::string name;     // unique; an expanded arm gets "-VALUE" of each of its lists appended, in
                         // the order of the file, where the last list varies fastest
-  std::string backend;  // native (others are added with their backends)
-  std::string mode;     // eager | compiled
+  std::string backend;  // native | torch
+  std::string mode;     // native: eager | compiled; torch: eager | default | reduce-overhead | ...
   std::string cache;    // dynamic | static
-  std::string dynamic;  // true | false | auto (default); empty, and not to be given, for eager
+  std::string dynamic;  // true | false | auto (default); empty, and not to be given, where the mode
+                        // calls no compiler
   int64_t threads = 0;  // 0: as many as the process may run on
   Json options = Json::object();  // keys that the backend alone understands (arm_options.h)
 };
@@ -39,6 +41,11 @@ struct StudyScenario {
   std::vector<int64_t> prompt_tokens;
   std::string text;  // a prompt of the user's instead; prompt_tokens is then empty
 };
+
+// When the arms' tokens are compared: in processes of their own before timing starts, or in the
+// processes that were timed, once the timing of their model is over.
+enum class ParityTime { kBefore, kAfter };
+std::string_view parity_time_name(ParityTime time);  // before | after
 
 enum class PaddingScope { kNone, kScenario, kGlobal };
 std::string_view padding_scope_name(PaddingScope scope);  // none | scenario | global
@@ -65,8 +72,10 @@ struct Study {
   int64_t warmup = 3;
   std::optional<Stopping> stopping;
   RunOrder order = RunOrder::kInterleaved;
-  std::string baseline;    // an arm's name; default: the first arm
-  double timeout_s = 120;  // of one repetition, and of load and prepare each
+  std::string baseline;  // an arm's name; default: the first arm
+  ParityTime parity = ParityTime::kBefore;
+  double timeout_s = 120;          // of one repetition, and of load each
+  double compile_timeout_s = 120;  // of prepare; default: timeout_s
   uint64_t seed = 42;
 };
 

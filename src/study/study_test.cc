@@ -135,8 +135,9 @@ TEST(Study, UnknownWordsAreAnsweredWithTheKnownOnes) {
   EXPECT_THAT(error_of({.rest = "padding: {scope: globl}"}), HasSubstr("did you mean \"global\"?"));
   EXPECT_THAT(error_of({.models = "models: [{path: a, dtype: fp23}]"}),
               HasSubstr("expected one of fp32, fp16, bf16, found \"fp23\""));
-  EXPECT_EQ(error_of({.arms = "arms: [{name: x, backend: torch, mode: eager, cache: static}]"}),
-            "s.yaml line 3: arms.backend: expected native, found \"torch\"");
+  EXPECT_EQ(error_of({.arms = "arms: [{name: x, backend: touch, mode: eager, cache: static}]"}),
+            "s.yaml line 3: arms.backend: expected one of native, torch, found \"touch\" (did you "
+            "mean \"torch\"?)");
   EXPECT_EQ(error_of({.arms = "arms: [{name: x, backend: native, mode: compile, cache: static}]"}),
             "s.yaml line 3: arms.mode: expected one of eager, compiled, found \"compile\" "
             "(did you mean \"compiled\"?)");
@@ -206,7 +207,7 @@ TEST(Study, KeysThatContradictEachOther) {
               HasSubstr("expected prompt_tokens or text, found both"));
   EXPECT_THAT(error_of({.arms = "arms: [{name: x, backend: native, mode: eager, cache: static, "
                                 "dynamic: true}]"}),
-              HasSubstr("arms.dynamic: expected no such key in an eager arm"));
+              HasSubstr("arms.dynamic: expected no such key in an arm of mode eager"));
 }
 
 TEST(Study, KeysOfCompiledArmsBecomeOptions) {
@@ -228,11 +229,65 @@ TEST(Study, KeysOfCompiledArmsBecomeOptions) {
   EXPECT_EQ(study.arms[2].options["bucket"], 32);
   const std::string arm = "arms: [{name: x, backend: native, mode: ";
   EXPECT_THAT(error_of({.arms = arm + "eager, cache: static, bucket: 8}]"}),
-              HasSubstr("arms.bucket: expected no such key in an eager arm"));
+              HasSubstr("arms.bucket: expected no such key in an arm of mode eager"));
   EXPECT_THAT(error_of({.arms = arm + "compiled, cache: static, split: e2e}]"}),
               HasSubstr("arms.split: expected one of prefill, decode, found"));
   EXPECT_THAT(error_of({.arms = arm + "compiled, cache: static, buckets: 8}]"}),
               HasSubstr("did you mean \"bucket\"?"));
+}
+
+TEST(Study, KeysOfTorchArms) {
+  const Study study = study_of({.arms = R"(arms:
+  - {name: e, backend: torch, mode: eager, cache: dynamic, device: cpu, attn_implementation: sdpa,
+     step_times: true, python: $STACK_A}
+  - {name: m, backend: torch, mode: manual-cudagraph, cache: static}
+  - {name: c, backend: torch, mode: [default, reduce-overhead], cache: static,
+     torch_backend: aot_eager, fullgraph: true, cudagraph_trees: false, compile_target: module,
+     compile_phases: decode, mark_step_begin: true, recompile_limit: 3, keep_cache: true,
+     explain: false, attention_mask: always})"});
+  EXPECT_THAT(arm_names(study), ElementsAre("e", "m", "c-default", "c-reduce-overhead"));
+  EXPECT_EQ(study.arms[0].options["python"], "$STACK_A");
+  EXPECT_EQ(study.arms[0].dynamic, "");
+  EXPECT_EQ(study.arms[1].dynamic, "") << "captured, not compiled";
+  EXPECT_EQ(study.arms[2].dynamic, "auto");
+  const Json expected = {{"recompile_limit", 3},       {"torch_backend", "aot_eager"},
+                         {"fullgraph", true},          {"cudagraph_trees", false},
+                         {"compile_target", "module"}, {"compile_phases", "decode"},
+                         {"mark_step_begin", true},    {"attention_mask", "always"},
+                         {"explain", false},           {"keep_cache", true}};
+  EXPECT_EQ(study.arms[2].options, expected);
+  const std::string torch = "arms: [{name: x, backend: torch, cache: static, mode: ";
+  EXPECT_THAT(error_of({.arms = torch + "compiled}]"}),
+              HasSubstr("expected one of eager, default"));
+  EXPECT_THAT(error_of({.arms = torch + "default, bucket: 8}]"}),
+              HasSubstr("arms.bucket: expected no such key in an arm of backend torch"));
+  EXPECT_THAT(error_of({.arms = torch + "manual-cudagraph, fullgraph: true}]"}),
+              HasSubstr("no such key in an arm of mode manual-cudagraph"));
+  EXPECT_THAT(error_of({.arms = torch + "default, compile_phase: decode}]"}),
+              HasSubstr("did you mean \"compile_phases\"?"));
+  EXPECT_THAT(error_of({.arms = torch + "default, device: gpu}]"}),
+              HasSubstr("expected one of cpu, cuda, auto"));
+}
+
+TEST(Study, AModelMayBeAnArchitectureWithoutAFile) {
+  const Study study =
+      study_of({.models = "models: [{arch: tiny-gpt2, dtype: fp16}, {arch: tiny-gpt2, name: b}]"});
+  EXPECT_EQ(study.models[0].name, "tiny-gpt2");
+  EXPECT_EQ(study.models[0].arch, "tiny-gpt2");
+  EXPECT_TRUE(study.models[0].path.empty());
+  EXPECT_EQ(study.models[1].name, "b");
+  EXPECT_THAT(error_of({.models = "models: [{arch: a, path: b}]"}),
+              HasSubstr("expected path or arch, not both"));
+}
+
+TEST(Study, ParityAndTheTimeOfCompilationsHaveDefaults) {
+  const Study plain = study_of({.rest = "timeout_s: 7"});
+  EXPECT_EQ(plain.parity, ParityTime::kBefore);
+  EXPECT_EQ(plain.compile_timeout_s, 7);
+  const Study given = study_of({.rest = "parity: after\ncompile_timeout_s: 9"});
+  EXPECT_EQ(given.parity, ParityTime::kAfter);
+  EXPECT_EQ(given.compile_timeout_s, 9);
+  EXPECT_THAT(error_of({.rest = "parity: never"}), HasSubstr("expected one of before, after"));
 }
 
 TEST(Study, ExpansionAndPlanSizeAreBounded) {

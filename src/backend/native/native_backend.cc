@@ -5,6 +5,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
+#include "engine/codegen/compiler.h"
 #include "engine/device/bandwidth.h"
 #include "engine/model/checkpoint.h"
 #include "engine/passes/pass.h"
@@ -37,7 +38,7 @@ class NativeBackend final : public Backend {
     request.mode = arm.mode;
     request.cache = arm.cache;
     request.dynamic = arm.dynamic;
-    request.options = load_options(arm);
+    request.options = arm.options;
     Status checked;
     if (const auto options = native_session_options(request); !options) {
       checked = std::unexpected(options.error());
@@ -52,10 +53,30 @@ class NativeBackend final : public Backend {
     return {{program_.string(), "worker", "native"}, {}};
   }
 
-  Json load_options(const StudyArm& arm) const override { return arm.options; }
+  ArmGate gate(const StudyArm& arm) override {
+    ArmGate gate;
+    if (arm.mode != "compiled") return gate;
+    if (const auto compiler = engine::CpuCompiler::find(); !compiler) {
+      gate.verdict = ArmGate::Verdict::kFallback;
+      gate.reason = compiler.error().message;
+      gate.fix = "install g++ or clang++, or name one in ASSAY_CXX";
+      gate.fallback = "eager";
+    }
+    return gate;
+  }
+
+  Json load_options(const StudyArm& arm, const StudyModel&, uint64_t) const override {
+    return arm.options;
+  }
 
   Result<ModelFacts> inspect(const StudyModel& model,
                              std::span<const std::string> texts) const override {
+    if (!model.arch.empty()) {
+      return bad_input(
+          "model \"{}\": expected a checkpoint's path for arms of backend native, found arch {}; "
+          "`assay model make {} -o DIR` writes one",
+          model.name, model.arch, model.arch);
+    }
     ASSAY_TRY(const auto checkpoint, engine::Checkpoint::open(model.path));
     ModelFacts facts;
     facts.max_positions = checkpoint.config().max_positions;

@@ -1,0 +1,128 @@
+// From what a mode needs to what would become of it.
+#include "backend/torch/torch_gate.h"
+
+#include <cstdlib>
+
+#include "base/text.h"
+#include "study/arm_options.h"
+
+namespace assay {
+namespace {
+
+std::string option(const StudyArm& arm, const char* name, const char* otherwise) {
+  const auto it = arm.options.find(name);
+  return it == arm.options.end() ? otherwise : it->get<std::string>();
+}
+
+bool uses_cuda_graphs(const StudyArm& arm) {
+  return arm.mode == "reduce-overhead" || arm.mode == "max-autotune";
+}
+
+// 3 of "3.6.0".
+int major_version(const std::string& version) {
+  return std::atoi(version.c_str());
+}
+
+void fall_back(ArmGate& gate, std::string to, std::string reason, std::string fix) {
+  gate.verdict = ArmGate::Verdict::kFallback;
+  gate.fallback = std::move(to);
+  gate.reason = std::move(reason);
+  gate.fix = std::move(fix);
+}
+
+void judge_gpu_compiler(const TorchProbe& probe, ArmGate& gate) {
+  const std::string fix = "install triton >= 3 beside this torch, or name another interpreter";
+  if (!probe.triton) {
+    fall_back(gate, "eager",
+              "Triton can't be imported: " + excerpt(probe.triton_error.value_or("no reason")),
+              fix);
+  } else if (major_version(*probe.triton) < kLeastTritonMajor) {
+    fall_back(gate, "eager",
+              fmt::format("expected Triton >= {}, found {}", kLeastTritonMajor, *probe.triton),
+              fix);
+  } else if (!probe.cc) {
+    fall_back(gate, "eager", "Triton needs a C compiler for its launchers, and none was found",
+              "install gcc or clang, or name one in CC");
+  }
+}
+
+void judge_cpu_compiler(const StudyArm& arm, const TorchProbe& probe, ArmGate& gate) {
+  if (!probe.cxx) {
+    fall_back(gate, "eager",
+              "Inductor needs a C++ compiler: " + excerpt(probe.cxx_error.value_or("none found")),
+              "install g++, or name a compiler in CXX");
+  } else if (uses_cuda_graphs(arm)) {
+    const bool tuned = arm.mode == "max-autotune";
+    fall_back(gate, tuned ? "max-autotune-no-cudagraphs" : "default",
+              "CUDA graphs need a GPU: on the processor this mode runs without them", "");
+  }
+}
+
+void name_identity(const StudyArm& arm, const TorchProbe& probe, bool on_gpu, ArmGate& gate) {
+  gate.framework_build = fmt::format("torch {} transformers {} python {}", *probe.torch,
+                                     *probe.transformers, probe.python);
+  if (on_gpu) gate.device = *probe.cuda_device;
+  if (on_gpu && probe.cuda_uuid) gate.gpu_uuid = *probe.cuda_uuid;
+  if (!mode_compiles(arm.mode)) {
+    gate.code_generator = "none";
+  } else if (const auto backend = option(arm, "torch_backend", "inductor"); backend != "inductor") {
+    gate.code_generator = backend;
+  } else if (on_gpu) {
+    gate.code_generator = probe.triton ? "triton " + *probe.triton : "none";
+  } else {
+    gate.code_generator = probe.cxx.value_or("none");
+  }
+}
+
+}  // namespace
+
+ArmGate impossible_gate(std::string error_class, std::string reason, std::string fix) {
+  ArmGate gate;
+  gate.verdict = ArmGate::Verdict::kImpossible;
+  gate.error_class = std::move(error_class);
+  gate.reason = std::move(reason);
+  gate.fix = std::move(fix);
+  return gate;
+}
+
+ArmGate judge_torch_arm(const StudyArm& arm, const TorchProbe& probe) {
+  const auto impossible = [&](std::string error_class, std::string reason, std::string fix) {
+    ArmGate gate = impossible_gate(std::move(error_class), std::move(reason), std::move(fix));
+    gate.facts = probe.facts;
+    return gate;
+  };
+  if (!probe.torch) {
+    return impossible(
+        "no_torch", "torch can't be imported: " + excerpt(probe.torch_error.value_or("no reason")),
+        "`make torch-env`, or name an interpreter that has it in ASSAY_TORCH_PYTHON");
+  }
+  if (!probe.transformers) {
+    return impossible("no_transformers",
+                      "transformers can't be imported: " +
+                          excerpt(probe.transformers_error.value_or("no reason")),
+                      "install transformers beside this torch");
+  }
+  const std::string device = option(arm, "device", "auto");
+  const bool needs_gpu = device == "cuda" || arm.mode == "manual-cudagraph";
+  if (needs_gpu && !probe.cuda_device) {
+    return impossible(
+        "no_cuda",
+        fmt::format("expected a CUDA device, found none{}{}", probe.cuda_error ? ": " : "",
+                    excerpt(probe.cuda_error.value_or(""))),
+        "run it on a machine with an NVIDIA GPU");
+  }
+  if (arm.mode == "manual-cudagraph" && device == "cpu") {
+    return impossible("no_cuda", "CUDA graphs need a GPU, and the arm asks for device cpu", "");
+  }
+  ArmGate gate;
+  gate.facts = probe.facts;
+  const bool on_gpu = probe.cuda_device && device != "cpu";
+  name_identity(arm, probe, on_gpu, gate);
+  const bool inductor =
+      mode_compiles(arm.mode) && option(arm, "torch_backend", "inductor") == "inductor";
+  if (inductor && on_gpu) judge_gpu_compiler(probe, gate);
+  if (inductor && !on_gpu) judge_cpu_compiler(arm, probe, gate);
+  return gate;
+}
+
+}  // namespace assay

@@ -1,0 +1,133 @@
+// What an arm would be, for interpreters that have everything, something and nothing.
+#include "backend/torch/torch_gate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace assay {
+namespace {
+
+using ::testing::HasSubstr;
+using Verdict = ArmGate::Verdict;
+
+StudyArm arm(const std::string& mode, Json options = Json::object()) {
+  StudyArm made;
+  made.name = "arm";
+  made.backend = "torch";
+  made.mode = mode;
+  made.cache = "static";
+  made.options = std::move(options);
+  return made;
+}
+
+TorchProbe whole() {
+  TorchProbe probe;
+  probe.python = "3.11.2";
+  probe.torch = "2.11.0+cu130";
+  probe.transformers = "5.17.0";
+  probe.triton = "3.6.0";
+  probe.cxx = "g++ 12";
+  probe.cc = "/usr/bin/gcc";
+  return probe;
+}
+
+TorchProbe with_gpu() {
+  TorchProbe probe = whole();
+  probe.cuda_device = "NVIDIA H200";
+  probe.cuda_uuid = "GPU-1";
+  return probe;
+}
+
+TEST(TorchGate, EverythingThereIsReady) {
+  for (const char* mode : {"eager", "default", "reduce-overhead", "max-autotune",
+                           "max-autotune-no-cudagraphs", "manual-cudagraph"}) {
+    const ArmGate gate = judge_torch_arm(arm(mode), with_gpu());
+    EXPECT_EQ(gate.verdict, Verdict::kReady) << mode << gate.reason;
+    EXPECT_EQ(gate.device, "NVIDIA H200");
+    EXPECT_EQ(gate.gpu_uuid, "GPU-1");
+  }
+  EXPECT_EQ(judge_torch_arm(arm("default"), with_gpu()).code_generator, "triton 3.6.0");
+  EXPECT_EQ(judge_torch_arm(arm("eager"), with_gpu()).framework_build,
+            "torch 2.11.0+cu130 transformers 5.17.0 python 3.11.2");
+}
+
+TEST(TorchGate, TheProcessorIsNoGpu) {
+  const ArmGate gate = judge_torch_arm(arm("default", {{"device", "cpu"}}), with_gpu());
+  EXPECT_EQ(gate.verdict, Verdict::kReady);
+  EXPECT_EQ(gate.device, "");
+  EXPECT_EQ(gate.gpu_uuid, "");
+  EXPECT_EQ(gate.code_generator, "g++ 12");
+}
+
+TEST(TorchGate, WithoutACompilerItWouldBeEager) {
+  TorchProbe probe = whole();
+  probe.cxx.reset();
+  probe.cxx_error = "g++ is not on the path";
+  const ArmGate gate = judge_torch_arm(arm("default"), probe);
+  EXPECT_EQ(gate.verdict, Verdict::kFallback);
+  EXPECT_EQ(gate.fallback, "eager");
+  EXPECT_THAT(gate.reason, HasSubstr("g++ is not on the path"));
+  EXPECT_EQ(judge_torch_arm(arm("eager"), probe).verdict, Verdict::kReady);
+  const Json aot = {{"torch_backend", "aot_eager"}};
+  EXPECT_EQ(judge_torch_arm(arm("default", aot), probe).verdict, Verdict::kReady);
+}
+
+TEST(TorchGate, TritonMustBeThereAndNewEnough) {
+  TorchProbe probe = with_gpu();
+  probe.triton = "2.3.1";
+  EXPECT_EQ(judge_torch_arm(arm("default"), probe).reason, "expected Triton >= 3, found 2.3.1");
+  probe.triton.reset();
+  probe.triton_error = "ModuleNotFoundError: No module named 'triton'";
+  const ArmGate gate = judge_torch_arm(arm("reduce-overhead"), probe);
+  EXPECT_EQ(gate.verdict, Verdict::kFallback);
+  EXPECT_THAT(gate.reason, HasSubstr("No module named 'triton'"));
+  EXPECT_EQ(judge_torch_arm(arm("default", {{"device", "cpu"}}), probe).verdict, Verdict::kReady);
+  probe.triton = "3.0.0";
+  probe.cc.reset();
+  EXPECT_EQ(judge_torch_arm(arm("default"), probe).verdict, Verdict::kFallback);
+}
+
+TEST(TorchGate, CudaGraphsNeedAGpu) {
+  const ArmGate reduced = judge_torch_arm(arm("reduce-overhead"), whole());
+  EXPECT_EQ(reduced.verdict, Verdict::kFallback);
+  EXPECT_EQ(reduced.fallback, "default");
+  EXPECT_EQ(judge_torch_arm(arm("max-autotune"), whole()).fallback, "max-autotune-no-cudagraphs");
+  const ArmGate manual = judge_torch_arm(arm("manual-cudagraph"), whole());
+  EXPECT_EQ(manual.verdict, Verdict::kImpossible);
+  EXPECT_EQ(manual.error_class, "no_cuda");
+}
+
+TEST(TorchGate, WhatCannotRunSaysWhy) {
+  TorchProbe probe = whole();
+  probe.cuda_error = "torch.cuda.is_available() is false";
+  const ArmGate cuda = judge_torch_arm(arm("eager", {{"device", "cuda"}}), probe);
+  EXPECT_EQ(cuda.error_class, "no_cuda");
+  EXPECT_THAT(cuda.reason, HasSubstr("is_available() is false"));
+  probe.transformers.reset();
+  EXPECT_EQ(judge_torch_arm(arm("eager"), probe).error_class, "no_transformers");
+  probe.torch.reset();
+  probe.torch_error = "ImportError: libcudart.so.13: cannot open shared object file";
+  const ArmGate torch = judge_torch_arm(arm("eager"), probe);
+  EXPECT_EQ(torch.verdict, Verdict::kImpossible);
+  EXPECT_EQ(torch.error_class, "no_torch");
+  EXPECT_THAT(torch.reason, HasSubstr("libcudart.so.13"));
+}
+
+TEST(TorchProbe, ReadsWhatTheScriptPrints) {
+  const auto probe = parse_probe(
+      R"({"python": "3.11.2", "torch": "2.11.0", "transformers": null, "transformers_error": "no",)"
+      R"( "triton": "3.6.0", "cxx": "g++", "cc": null})");
+  ASSERT_TRUE(probe) << probe.error().message;
+  EXPECT_EQ(probe->torch, "2.11.0");
+  EXPECT_FALSE(probe->transformers);
+  EXPECT_EQ(probe->transformers_error, "no");
+  EXPECT_FALSE(probe->cuda_device);
+  EXPECT_FALSE(probe->cc);
+  EXPECT_FALSE(parse_probe("[]"));
+  EXPECT_FALSE(parse_probe("{}"));
+  EXPECT_FALSE(parse_probe("Traceback"));
+  EXPECT_FALSE(parse_probe(R"({"python": "3", "torch": 2})"));
+}
+
+}  // namespace
+}  // namespace assay

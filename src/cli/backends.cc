@@ -1,0 +1,42 @@
+// The one place that names every backend.
+#include "cli/backends.h"
+
+#include <filesystem>
+
+#include "backend/native/native_backend.h"
+#include "backend/torch/torch_backend.h"
+#include "base/subprocess.h"
+#include "engine/model/architectures.h"
+#include "engine/model/checkpoint.h"
+#include "engine/model/config.h"
+
+namespace assay::cli {
+namespace {
+
+Result<TorchArchitecture> architecture(const std::string& name, const std::string& dtype_name) {
+  ASSAY_TRY(const engine::NamedArchitecture named, engine::find_architecture(name));
+  const engine::DType dtype =
+      dtype_name.empty() ? named.dtype : engine::parse_dtype(dtype_name).value_or(named.dtype);
+  TorchArchitecture architecture{engine::make_config_json(named, dtype), 0};
+  ASSAY_TRY(const auto config, engine::parse_model_config(architecture.config, name));
+  for (const engine::TensorSpec& tensor : engine::tensor_specs(config)) {
+    architecture.weight_bytes +=
+        static_cast<uint64_t>(tensor.shape.elements()) * engine::dtype_size_bytes(dtype);
+  }
+  return architecture;
+}
+
+}  // namespace
+
+BackendSet make_backends() {
+  BackendSet backends;
+  std::error_code error;
+  auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) program = "assay";
+  backends["native"] = make_native_backend(program);
+  backends["torch"] =
+      make_torch_backend(program, architecture, system_spawner(), process_environment_reader());
+  return backends;
+}
+
+}  // namespace assay::cli

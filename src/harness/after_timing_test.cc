@@ -1,0 +1,160 @@
+// What is asked once the timing is over, what is not asked of arms that can't run, and GPU sensors.
+#include "harness/run_fixture.h"
+
+namespace assay {
+namespace {
+
+TEST_F(RunTest, ParityAfterTimingComparesTheSame) {
+  study_.parity = ParityTime::kAfter;
+  faults_["other"] = {"differ:parity"};
+  expect_whole(run());
+  EXPECT_EQ(parity_of("base")["passed"], true);
+  EXPECT_EQ(parity_of("other")["passed"], false);
+  EXPECT_EQ(parity_of("other")["first_difference"]["position"], 3);
+  EXPECT_EQ(observer_.notes.size(), 1u);
+}
+
+TEST_F(RunTest, ParityAfterTimingStartsOneProcessAnArm) {
+  study_.parity = ParityTime::kAfter;
+  study_.scenarios.resize(1);
+  study_.batch = {1};
+  expect_whole(run());
+  std::string printed;
+  for (const Row& row : rows_of("base")) {
+    if (row.repetition != 0) continue;
+    const auto log = read_file(folder() / "cells" / row.cell_id / "stderr.log");
+    if (log) printed += *log;
+  }
+  EXPECT_EQ(printed, "fake worker: started\n");
+}
+
+TEST_F(RunTest, AnArmThatLostEveryRowIsNotAskedForParity) {
+  study_.parity = ParityTime::kAfter;
+  faults_["other"] = {"segv:measure"};
+  expect_whole(run());
+  EXPECT_TRUE(parity_of("other").is_null());
+  EXPECT_EQ(parity_of("base")["passed"], true);
+}
+
+TEST_F(RunTest, SequentialOrderAsksEachArmBeforeItsProcessEnds) {
+  study_.parity = ParityTime::kAfter;
+  study_.order = RunOrder::kSequential;
+  profile_ = true;
+  faults_["base"] = faults_["other"] = {"--profiler"};
+  expect_whole(run());
+  EXPECT_EQ(parity_of("other")["passed"], true);
+  std::string printed;
+  for (const Row& row : rows_of("other")) {
+    if (row.repetition != 0) continue;
+    const auto log = read_file(folder() / "cells" / row.cell_id / "stderr.log");
+    if (log) printed += *log;
+  }
+  EXPECT_EQ(printed, "fake worker: started\n");
+}
+
+TEST_F(RunTest, ProfilesEachCellOnce) {
+  profile_ = true;
+  faults_["other"] = {"--profiler"};
+  expect_whole(run());
+  const auto bundle = read_bundle(folder());
+  for (const auto& [id, evidence] : bundle->evidence) {
+    const bool traced = evidence["requested"]["backend"] == "fake" && id.contains("-other-");
+    const auto trace = read_file(folder() / "cells" / id / "trace.json");
+    EXPECT_EQ(trace.has_value(), traced) << id;
+    if (traced) {
+      EXPECT_EQ(evidence["profile"]["summary"]["kernels_launched"], 7);
+      EXPECT_EQ(*trace, "{}");
+    } else {
+      EXPECT_EQ(evidence["profile"]["skipped"], "the worker has no profiler");
+    }
+  }
+}
+
+TEST_F(RunTest, WithoutTheFlagNothingIsProfiled) {
+  faults_["other"] = {"--profiler"};
+  expect_whole(run());
+  const auto bundle = read_bundle(folder());
+  for (const auto& [id, evidence] : bundle->evidence) EXPECT_FALSE(evidence.contains("profile"));
+}
+
+TEST_F(RunTest, AnInterruptionBeforeTheLastQuestionsIsMadeUpFor) {
+  study_.parity = ParityTime::kAfter;
+  profile_ = true;
+  faults_["base"] = faults_["other"] = {"--profiler"};
+  // Every row is there by then: what is interrupted is the profile of the first cell.
+  observer_.interrupt_after = make_plan(study_).rows;
+  observer_.interrupt_fd = interrupt_[1];
+  const auto stopped = run();
+  ASSERT_TRUE(stopped) << stopped.error().message;
+  EXPECT_TRUE(stopped->interrupted);
+  std::array<char, 8> drain{};
+  ASSERT_GT(read(interrupt_[0], drain.data(), drain.size()), 0);
+  expect_whole(run(true));
+  EXPECT_EQ(parity_of("other")["passed"], true);
+  const auto bundle = read_bundle(folder());
+  for (const auto& [id, evidence] : bundle->evidence) {
+    EXPECT_TRUE(evidence["profile"].contains("summary")) << id;
+  }
+}
+
+TEST_F(RunTest, AnArmThatCannotRunIsAnOutcomeBesideTheOthers) {
+  gates_["other"].verdict = ArmGate::Verdict::kImpossible;
+  gates_["other"].error_class = "no_cuda";
+  gates_["other"].reason = "expected a CUDA device, found none";
+  expect_whole(run());
+  const auto rows = rows_of("other");
+  EXPECT_EQ(count(rows, RowStatus::kError), static_cast<int64_t>(rows.size()));
+  EXPECT_EQ(rows.front().error_class, "no_cuda");
+  EXPECT_EQ(count(rows_of("base"), RowStatus::kOk), static_cast<int64_t>(rows_of("base").size()));
+  EXPECT_TRUE(parity_of("other").is_null()) << "it was not asked";
+  const auto bundle = read_bundle(folder());
+  EXPECT_EQ(bundle->evidence.at(rows.front().cell_id)["gate"]["verdict"], "impossible");
+  EXPECT_FALSE(fs::exists(folder() / "cells" / rows.front().cell_id / "stderr.log"));
+  ASSERT_EQ(observer_.notes.size(), 1u);
+  EXPECT_EQ(observer_.notes[0], "arm \"other\" can't run here: expected a CUDA device, found none");
+}
+
+TEST_F(RunTest, ARunOfWhichNoArmCanRunIsRefused) {
+  for (const char* arm : {"base", "other"}) {
+    gates_[arm].verdict = ArmGate::Verdict::kImpossible;
+    gates_[arm].error_class = "no_torch";
+    gates_[arm].reason = "torch can't be imported";
+  }
+  const auto refused = run();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::kEnvironment);
+  EXPECT_EQ(refused.error().message, "arm \"base\": torch can't be imported");
+}
+
+// A GPU of which two things are known.
+class FakeGpus final : public GpuSensors {
+ public:
+  std::vector<GpuInfo> list() override { return {{"GPU", "GPU-1", "1", {}}}; }
+  GpuState read(const std::string& uuid) override {
+    if (uuid != "GPU-1") return {};
+    return {1980, {}, 350, true, {"hw_slowdown"}};
+  }
+};
+
+TEST_F(RunTest, ArmsOnAGpuCarryItsSensorsAndNoOthers) {
+  gpus_ = std::make_unique<FakeGpus>();
+  monitor_ = std::make_unique<Monitor>(MachineFiles("/nonexistent"));
+  gates_["other"].device = "GPU";
+  gates_["other"].gpu_uuid = "GPU-1";
+  expect_whole(run());
+  for (const Row& row : rows_of("other")) {
+    EXPECT_EQ(row.sm_clock_mhz, 1980);
+    EXPECT_EQ(row.power_w, 350);
+    EXPECT_EQ(row.throttled, true);
+    EXPECT_FALSE(row.temperature_c);
+  }
+  for (const Row& row : rows_of("base")) {
+    EXPECT_FALSE(row.sm_clock_mhz);
+    EXPECT_FALSE(row.throttled);
+  }
+  const auto commits = read_file(folder() / "commits.jsonl");
+  EXPECT_TRUE(commits->contains("\"throttle_reasons\":[\"hw_slowdown\"]"));
+}
+
+}  // namespace
+}  // namespace assay

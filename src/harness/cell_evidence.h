@@ -1,0 +1,44 @@
+// evidence.json of each cell while a run goes on: what an earlier unit's worker said stays when a
+// later one is lost.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "artifact/bundle.h"
+#include "backend/backend.h"
+#include "harness/outcome.h"
+#include "harness/workers.h"
+#include "study/plan.h"
+
+namespace assay {
+
+class CellEvidence {
+ public:
+  CellEvidence(const Study& study, const Plan& plan) : study_(study), plan_(plan) {}
+
+  // As an earlier run left it.
+  void restore(size_t cell, Json evidence) { by_cell_[cell] = std::move(evidence); }
+  // The cell's evidence, made when first asked for.
+  Json& of(size_t cell);
+  // What the gate said of an arm that isn't ready; kept in every cell of it.
+  void set_gate(size_t arm, const ArmGate& gate);
+  // The worker as its hello, its load and its last preparation have it: known before anything runs.
+  void add_worker(size_t cell, const LiveWorker& worker);
+  // Asks the worker, which may fail.
+  ClientResult<void> add_report(size_t cell, WorkerClient& client, WirePhase phase,
+                                double timeout_s);
+  void add_failure(size_t cell, int64_t unit, int64_t repetition, const Outcome& outcome,
+                   const std::string& message);
+  Status write(size_t cell, BundleWriter& bundle);
+
+ private:
+  const Study& study_;
+  const Plan& plan_;
+  std::map<size_t, Json> by_cell_;
+  std::map<size_t, Json> gates_;  // by arm
+};
+
+}  // namespace assay
