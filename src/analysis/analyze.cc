@@ -127,6 +127,8 @@ Result<Findings> analyze(const Bundle& bundle, const AnalysisOptions& options, T
   const Resampled resampled = resample_groups(samples, options, pool);
   findings.latencies = describe_latencies(samples, resampled, options);
   findings.tails = describe_tails(samples, options);
+  findings.compile_costs = compile_costs(bundle, samples);
+  findings.profiles = cell_profiles(bundle, samples);
   contrast_with_baseline(samples, resampled, findings);
   findings.decisions = decide(samples, resampled, options);
   find_all(bundle, samples, findings);

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/worker_facts.h"
 #include "artifact/row.h"
 #include "base/json.h"
 #include "base/result.h"
@@ -231,6 +232,8 @@ struct Findings {
   std::vector<Outcome> outcomes;
   std::vector<Latency> latencies;
   std::vector<Tail> tails;  // of strata where some arm asked for a compiler: all arms side by side
+  std::vector<CompileCost> compile_costs;
+  std::vector<CellProfile> profiles;
   std::vector<Contrast> contrasts;
   std::vector<Contrast> combined;
   std::vector<NotComparable> not_comparable;

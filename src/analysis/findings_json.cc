@@ -169,6 +169,18 @@ Json tail_json(const Findings& f, const Tail& t) {
   return json;
 }
 
+Json cost_json(const Findings& f, const CompileCost& cost) {
+  Json json = place_json(f, std::nullopt, cost.stratum);
+  json.update(compile_cost_json(cost));
+  return json;
+}
+
+Json profile_json(const Findings& f, const CellProfile& profile) {
+  Json json = place_json(f, std::nullopt, profile.stratum);
+  json.update(cell_profile_json(profile));
+  return json;
+}
+
 Json decision_json(const Findings& f, const Decision& d) {
   Json left_out = Json::array();
   for (const LeftOut& l : d.left_out) left_out.push_back({{"arm", l.arm}, {"reason", l.reason}});
@@ -229,6 +241,8 @@ Json findings_to_json(const Findings& f) {
           {"outcomes", list(f, f.outcomes, outcome_json)},
           {"latencies", list(f, f.latencies, latency_json)},
           {"tails", list(f, f.tails, tail_json)},
+          {"compile_costs", list(f, f.compile_costs, cost_json)},
+          {"profiles", list(f, f.profiles, profile_json)},
           {"contrasts", list(f, f.contrasts, contrast_json)},
           {"combined", list(f, f.combined, contrast_json)},
           {"not_comparable", list(f, f.not_comparable, not_comparable_json)},

@@ -69,6 +69,8 @@ std::vector<ReportSection> report_sections(const Findings& findings, Detail deta
     sections.push_back(contrast_section(findings, phase, detail));
     if (has_tails(findings, phase)) sections.push_back(tail_section(findings, phase));
   }
+  if (has_compile_costs(findings)) sections.push_back(compile_cost_section(findings));
+  if (!findings.profiles.empty()) sections.push_back(profile_section(findings, detail));
   sections.push_back(findings_section(findings, detail));
   sections.push_back(decision_section(findings));
   return sections;

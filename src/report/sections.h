@@ -15,6 +15,9 @@ ReportSection contrast_section(const Findings& findings, Phase phase, Detail det
 // Of a phase in which some arm asked for a compiler.
 bool has_tails(const Findings& findings, Phase phase);
 ReportSection tail_section(const Findings& findings, Phase phase);
+bool has_compile_costs(const Findings& findings);
+ReportSection compile_cost_section(const Findings& findings);
+ReportSection profile_section(const Findings& findings, Detail detail);
 ReportSection findings_section(const Findings& findings, Detail detail);
 ReportSection decision_section(const Findings& findings);
 

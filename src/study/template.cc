@@ -10,11 +10,13 @@ name: my-study
 
 # Checkpoint folders in the layout of Hugging Face: config.json, *.safetensors, tokenizer.json.
 # dtype: fp32 | fp16 | bf16; left out: as stored. name: left out: the folder's last part.
+# {arch: llama3.2-1b, dtype: fp16}: random weights without a file; of backend torch alone.
 models:
   - {path: models/gpt2-25m, dtype: fp32}
 
 # What is compared. A list in an arm stands for one arm a value: this makes eager-dynamic and
-# eager-static. backend: native. mode: eager | compiled. cache: dynamic | static.
+# eager-static. backend: native | torch. mode of native: eager | compiled; of torch: eager | default |
+# reduce-overhead | max-autotune | max-autotune-no-cudagraphs | manual-cudagraph. cache: dynamic | static.
 # threads: left out: as many as the process may run on. Keys of compiled arms, with their defaults:
 #   dynamic: auto           # sizes: specialise on each (false), symbols (true), a symbol once one
 #                           # has changed (auto)
@@ -23,6 +25,10 @@ models:
 #   bucket: 16              # prompts are padded to a multiple of it; left out: as they come
 #   disabled_passes: "fuse_norm, merge_products"   # left out: none
 #   kernel_cache: true      # false: each process compiles its own kernels
+# Keys of torch arms: python (an interpreter, or $NAME: that variable's), device: auto | cpu | cuda,
+# attn_implementation, step_times, and of those that compile dynamic, recompile_limit, torch_backend,
+# fullgraph, compile_target, compile_phases, cudagraph_trees, mark_step_begin, keep_cache, explain:
+# docs/worker-protocol.md says what each does.
 arms:
   - {name: eager, backend: native, mode: eager, cache: [dynamic, static]}
   - {name: compiled, backend: native, mode: compiled, cache: static}
@@ -59,8 +65,12 @@ warmup: 3
 # drift of the machine meets all of them alike.
 order: interleaved
 
-# Seconds for one repetition, and for loading and preparing each.
+# Seconds for one repetition, and for loading; compile_timeout_s, for preparing, is the same unless given.
 timeout_s: 120
+
+# When the arms' tokens are compared: before timing, in processes of their own, or after it, in those
+# that were timed.
+parity: before
 seed: 42
 )";
 }

@@ -1,0 +1,53 @@
+// What workers report beside the timings, cell by cell: what compilation cost, and profiles.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+
+namespace assay {
+
+struct Samples;
+struct Bundle;
+
+// Of a cell whose mode asks for a compiler. Counters are the process's at the end of the cell, so
+// that a process which served several cells before counts theirs too; absent: not reported.
+struct CompileCost {
+  size_t stratum = 0;
+  std::string arm;
+  std::string compiler_real;
+  std::optional<double> prepare_s;  // until the first sample could be taken
+  std::optional<double> compile_s;  // in the compiler
+  std::optional<int64_t> graphs, graph_breaks, recompiles, limit_hits;
+  std::optional<int64_t> kernels, captures, replays, skips;
+  std::string problem;  // fallback, gate or failure, the first line; empty: none
+};
+
+struct ProfiledOperation {
+  std::string name;
+  int64_t calls = 0;
+  int64_t total_ns = 0;
+};
+
+// One traced repetition of a cell: slower than the timed ones.
+struct CellProfile {
+  size_t stratum = 0;
+  std::string arm;
+  std::string missing;  // why there is none; empty: there is one
+  std::string device, counts;
+  std::optional<int64_t> wall_ns, kernels, distinct_kernels, launch_calls;
+  std::optional<int64_t> gpu_busy_ns, gpu_gap_ns, copies, synchronizations;
+  std::vector<ProfiledOperation> top;
+};
+
+// By stratum, then arm. Read leniently: members that aren't there are absent.
+std::vector<CompileCost> compile_costs(const Bundle& bundle, const Samples& samples);
+std::vector<CellProfile> cell_profiles(const Bundle& bundle, const Samples& samples);
+
+Json compile_cost_json(const CompileCost& cost);  // without stratum
+Json cell_profile_json(const CellProfile& profile);
+
+}  // namespace assay

@@ -1,0 +1,146 @@
+// What compilation cost and what the profiler saw, arm beside arm.
+#include <algorithm>
+#include <map>
+
+#include "base/text.h"
+#include "report/sections.h"
+
+namespace assay {
+namespace {
+
+constexpr size_t kLongestName = 60;
+constexpr size_t kTopShown = 5;  // of an arm; trace.json has them all
+
+TableCell count_cell(const std::optional<int64_t>& value) {
+  return value ? TableCell::of(*value) : TableCell::absent();
+}
+
+TableCell text_cell(const std::string& text) {
+  return text.empty() ? TableCell::absent() : TableCell::of(text);
+}
+
+TableCell ms_cell(const std::optional<int64_t>& ns) {
+  return ns ? TableCell::of(static_cast<double>(*ns) / 1e6) : TableCell::absent();
+}
+
+std::string phase_of(const Findings& findings, size_t stratum) {
+  return std::string(phase_name(findings.strata[stratum].phase));
+}
+
+std::string shortened(const std::string& name) {
+  return name.size() <= kLongestName ? name : name.substr(0, kLongestName - 3) + "...";
+}
+
+Table profile_table(const Findings& findings) {
+  Table table{"",
+              {{"phase", Align::kLeft},
+               {"stratum", Align::kLeft},
+               {"arm", Align::kLeft},
+               {"wall_ms"},
+               {"kernels"},
+               {"distinct"},
+               {"launches"},
+               {"busy_ms"},
+               {"gaps_ms"},
+               {"copies"},
+               {"syncs"},
+               {"none because", Align::kLeft}},
+              {}};
+  for (const CellProfile& profile : findings.profiles) {
+    table.rows.push_back({TableCell::of(phase_of(findings, profile.stratum)),
+                          TableCell::of(stratum_label(findings, profile.stratum)),
+                          TableCell::of(profile.arm), ms_cell(profile.wall_ns),
+                          count_cell(profile.kernels), count_cell(profile.distinct_kernels),
+                          count_cell(profile.launch_calls), ms_cell(profile.gpu_busy_ns),
+                          ms_cell(profile.gpu_gap_ns), count_cell(profile.copies),
+                          count_cell(profile.synchronizations), text_cell(profile.missing)});
+  }
+  return table;
+}
+
+Table top_table(const Findings& findings, Detail detail) {
+  Table table{"Longest in all",
+              {{"phase", Align::kLeft},
+               {"stratum", Align::kLeft},
+               {"arm", Align::kLeft},
+               {"operation", Align::kLeft},
+               {"calls"},
+               {"total_ms"}},
+              {}};
+  for (const CellProfile& profile : findings.profiles) {
+    const size_t shown =
+        detail == Detail::kFull ? profile.top.size() : std::min(kTopShown, profile.top.size());
+    for (size_t i = 0; i < shown; ++i) {
+      const ProfiledOperation& operation = profile.top[i];
+      table.rows.push_back({TableCell::of(phase_of(findings, profile.stratum)),
+                            TableCell::of(stratum_label(findings, profile.stratum)),
+                            TableCell::of(profile.arm), TableCell::of(shortened(operation.name)),
+                            TableCell::of(operation.calls), ms_cell(operation.total_ns)});
+    }
+  }
+  return table;
+}
+
+}  // namespace
+
+bool has_compile_costs(const Findings& findings) {
+  return std::ranges::any_of(findings.compile_costs, [](const CompileCost& cost) {
+    return cost.graphs.has_value() || cost.prepare_s.has_value() || !cost.problem.empty();
+  });
+}
+
+ReportSection compile_cost_section(const Findings& findings) {
+  ReportSection section{"What compilation cost", {}, {}};
+  section.lines.emplace_back(
+      "prepare: seconds until the first sample could be taken, compile: of those in the compiler. "
+      "Counts are the process's at the end of the cell: one that served other cells before counts "
+      "theirs too.");
+  Table table{"",
+              {{"phase", Align::kLeft},
+               {"stratum", Align::kLeft},
+               {"arm", Align::kLeft},
+               {"compiler_real", Align::kLeft},
+               {"prepare_s"},
+               {"compile_s"},
+               {"graphs"},
+               {"breaks"},
+               {"recompiles"},
+               {"limit_hits"},
+               {"kernels"},
+               {"captures"},
+               {"replays"},
+               {"skips"},
+               {"problem", Align::kLeft}},
+              {}};
+  for (const CompileCost& cost : findings.compile_costs) {
+    table.rows.push_back(
+        {TableCell::of(phase_of(findings, cost.stratum)),
+         TableCell::of(stratum_label(findings, cost.stratum)), TableCell::of(cost.arm),
+         text_cell(cost.compiler_real), TableCell::of(cost.prepare_s, 3),
+         TableCell::of(cost.compile_s, 3), count_cell(cost.graphs), count_cell(cost.graph_breaks),
+         count_cell(cost.recompiles), count_cell(cost.limit_hits), count_cell(cost.kernels),
+         count_cell(cost.captures), count_cell(cost.replays), count_cell(cost.skips),
+         text_cell(shortened(cost.problem))});
+  }
+  section.tables.push_back(std::move(table));
+  return section;
+}
+
+ReportSection profile_section(const Findings& findings, Detail detail) {
+  ReportSection section{"Profile", {}, {}};
+  section.lines.emplace_back(
+      "One traced repetition a cell, after its timing; tracing slows it down, so that wall_ms is "
+      "no "
+      "latency. cells/CELL/trace.json opens in any viewer of Chrome's traces.");
+  std::map<std::string, int> counted;
+  for (const CellProfile& profile : findings.profiles) {
+    if (!profile.counts.empty()) ++counted[profile.counts];
+  }
+  for (const auto& [what, cells] : counted) section.lines.push_back("kernels: " + what + ".");
+  section.tables.push_back(profile_table(findings));
+  Table top = top_table(findings, detail);
+  if (!top.rows.empty()) section.tables.push_back(std::move(top));
+  return section;
+}
+
+}  // namespace assay
