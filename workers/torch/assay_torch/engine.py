@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import os
 import time
 from collections import defaultdict
@@ -83,7 +84,8 @@ class Engine:
         self._make_ready(request.shape, _stand_in(request.shape, length, self.model))
         explained = self.explain_seconds - explain_before
         seconds = time.monotonic() - begin - explained
-        gc.freeze()  # of what the compiler left, nothing is garbage that a repetition should look for
+        gc.collect()
+        gc.freeze()  # what is left stays: the collections between repetitions needn't look at it
         added = self._counts(rescan=True).minus(before) if self.watch else {}
         self.prepare_seconds.append({"phase": request.shape.phase, "padded_len": length, "seconds": seconds})
         return {"seconds": seconds, "evidence": {"counters": added, "explain_seconds": explained,
@@ -114,15 +116,18 @@ class Engine:
         return {name: value for name, value in sample.items() if value is not None}
 
     @torch.no_grad()
-    def parity(self, shape: Shape, prompt: Prompt) -> list[list[int]]:
-        """The prefill's token and those of all decode steps but the last."""
+    def parity(self, shape: Shape, prompt: Prompt) -> dict[str, Any]:
+        """The prefill's token and those of all decode steps but the last; figures of the prefill's logits."""
         steps = Shape("prefill" if shape.new_tokens == 1 else "kv_decode", shape.batch, shape.new_tokens - 1,
                       shape.capacity)
         with self._during("parity", shape, None):
             timing = self._attempt(steps, prompt)
-        if steps.new_tokens == 0:
-            return timing.tokens
-        return [[first, *row] for first, row in zip(timing.first, timing.tokens)]
+            inputs, cache, _ = self._set_up(steps, prompt)
+            out = self.arm.calls["prefill"](input_ids=inputs.ids, past_key_values=cache, use_cache=True,
+                                            logits_to_keep=1, **inputs.prefill)
+        rows = timing.tokens if steps.new_tokens == 0 else [[first, *row]
+                                                            for first, row in zip(timing.first, timing.tokens)]
+        return {"tokens": rows, "logit_stats": [_logit_stats(row) for row in out.logits[:, -1]]}
 
     @torch.no_grad()
     def profile(self, shape: Shape, prompt: Prompt, path: Path) -> dict[str, Any]:
@@ -155,9 +160,11 @@ class Engine:
         """Drops what other units compiled: else which of them hits the recompile limit were a matter of their order."""
         if self.options.reset == "unit" and self._unit not in (None, unit):
             self._manual.clear()
-            if self.arm.compiled_mode:
-                torch._dynamo.reset()
+            if self.watch and self.arm.compiled_mode:
+                self.watch.reset_dynamo()
             self.caches.forget()
+            gc.unfreeze()  # what was compiled is full of cycles, and may hold device memory
+            gc.collect()
             self.resets += 1
         self._unit = unit
 
@@ -246,6 +253,15 @@ class Engine:
         finally:
             if self.watch:
                 self.watch.context = {}
+
+
+def _logit_stats(logits: torch.Tensor) -> dict[str, Any]:
+    """Of one row; in 32 bits at least. What isn't finite is absent."""
+    row = logits.detach().double().cpu()
+    top = row.topk(min(2, row.numel()))
+    found = {"mean": row.mean().item(), "std": row.std().item(), "min": row.min().item(), "max": row.max().item(),
+             "top1": top.values[0].item(), "top2": top.values[-1].item(), "argmax": int(row.argmax())}
+    return {name: value for name, value in found.items() if math.isfinite(value)}
 
 
 def _stand_in(shape: Shape, length: int, model: models.Model) -> Prompt:

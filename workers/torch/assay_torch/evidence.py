@@ -75,7 +75,7 @@ def _records(engine: Engine) -> dict[str, Any]:
                     "loaded": max(0, watch.kernels_in_graphs - written),
                     "compile_seconds": counts.compile_ns / 1e9},
         "recompiles": [_with_cost(one, metrics) for one in events.recompiles[:MOST_RECORDS]],
-        "graphs": [_graph(name, one) for name, one in metrics.items()],
+        "graphs": [_graph(*where, one) for where, one in metrics.items()],
         **_messages(events), "resets": engine.resets,
         "prepared": engine.prepare_seconds, "explain": engine.explained, "explain_seconds": engine.explain_seconds,
         "cache_folders": engine.folders.evidence()}
@@ -93,20 +93,20 @@ def _messages(events: Events) -> dict[str, Any]:
     return found
 
 
-def _with_cost(event: dict[str, Any], metrics: dict[str, Any]) -> dict[str, Any]:
-    metric = metrics.get(event.get("compile_id", ""))
+def _with_cost(event: dict[str, Any], metrics: dict[tuple[int, str], Any]) -> dict[str, Any]:
+    metric = metrics.get((event["unit"], event.get("compile_id", "")))
     seconds = getattr(metric, "entire_frame_compile_time_s", None)
     return event if seconds is None else {**event, "seconds": seconds}
 
 
-def _graph(name: str, metric: Any) -> dict[str, Any]:
+def _graph(unit: int, name: str, metric: Any) -> dict[str, Any]:
     wanted = {"frame": "co_name", "seconds": "entire_frame_compile_time_s", "backend_seconds": "backend_compile_time_s",
               "inductor_seconds": "inductor_compile_time_s", "code_generation_seconds": "code_gen_time_s",
               "guard_count": "guard_count", "operators": "graph_op_count", "recompile_reason": "recompile_reason",
               "cudagraph_skip_reason": "cudagraph_skip_reason", "fail_type": "fail_type", "fail_reason": "fail_reason",
               "cache_hits": "inductor_fx_local_cache_hit_count"}
     values = {key: getattr(metric, member, None) for key, member in wanted.items()}
-    return {"compile_id": name, **{key: value for key, value in values.items() if value is not None}}
+    return {"unit": unit, "compile_id": name, **{key: value for key, value in values.items() if value is not None}}
 
 
 def _verdict(engine: Engine, phase: str, runs: PhaseRuns) -> dict[str, Any]:

@@ -52,7 +52,7 @@ _WORDS = {"device": ("auto", "cpu", "cuda"), "torch_backend": ("inductor", "aot_
           "compile_target": ("forward", "module"), "compile_phases": ("both", "prefill", "decode"),
           "attention_mask": ("auto", "always"), "reset": ("unit", "never")}
 _FLAGS = ("fullgraph", "cudagraph_trees", "mark_step_begin", "keep_cache", "explain", "step_times", "noop")
-_COUNTS = {"recompile_limit": 1, "seed": 0}
+_COUNTS = {"recompile_limit": range(1, 1 << 31), "seed": range(1 << 64)}
 _KNOWN = (*_WORDS, *_FLAGS, *_COUNTS, "attn_implementation", "config")
 
 
@@ -62,8 +62,8 @@ def _expected(name: str, value: Any) -> str | None:
         return "one of " + ", ".join(_WORDS[name])
     if name in _FLAGS and not isinstance(value, bool):
         return "true or false"
-    if name in _COUNTS and (type(value) is not int or not _COUNTS[name] <= value < 1 << 31):
-        return f"an integer >= {_COUNTS[name]}"
+    if name in _COUNTS and (type(value) is not int or value not in _COUNTS[name]):
+        return f"an integer >= {_COUNTS[name].start}"
     if name == "attn_implementation" and (not isinstance(value, str) or not value):
         return "a text"
     if name == "config" and (not isinstance(value, dict) or not isinstance(value.get("model_type"), str)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import resource
 import sys
@@ -42,8 +41,6 @@ class Session:
         self._engine = Engine(load, options, self._folders)
         reply = self._engine.loaded()
         reply["seconds"] = time.monotonic() - begin
-        gc.collect()
-        gc.freeze()  # what is loaded stays: the collections between repetitions needn't look at it
         return reply
 
     def prepare(self, request: Prepare) -> dict[str, Any]:
@@ -55,7 +52,7 @@ class Session:
         return sample
 
     def parity(self, shape: Shape, prompt: Prompt) -> dict[str, Any]:
-        return {"tokens": self._engine.parity(shape, prompt)}
+        return self._engine.parity(shape, prompt)
 
     def profile(self, shape: Shape, prompt: Prompt, trace_path: str) -> dict[str, Any]:
         path = Path(trace_path)

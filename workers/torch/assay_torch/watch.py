@@ -7,7 +7,7 @@ import logging
 import os
 import re
 from dataclasses import dataclass, field, fields
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 from assay_torch.cachedirs import CacheFolders
 
@@ -75,6 +75,8 @@ class Watch:
         self.kernels_in_graphs = 0
         self._folders = folders
         self._paused = False
+        self._epoch = 0  # compile ids start again after each reset
+        self._archived: list[tuple[int, Any]] = []
         self._hidden = Counts()  # what came before the arm, or is none of its: explain()
         self._scanned: tuple[tuple[int, ...], int] = ((), 0)
         folders.mark_start()
@@ -101,7 +103,7 @@ class Watch:
         if self._paused:
             return
         text = record.getMessage()
-        entry = {"text": text, **self.context}
+        entry = {"text": text, "unit": self._epoch, **self.context}
         if compile_id := _current_compile_id():
             entry["compile_id"] = compile_id
         kind = record.name.rsplit(".__", 1)[-1]
@@ -206,26 +208,40 @@ class Watch:
 
     def hide(self, act: Callable[[], Any]) -> Any:
         """Runs `act` so that nothing of it is counted or recorded."""
-        from torch._dynamo import utils
         before = self._raw()
         self._paused = True
         try:
             return act()
         finally:
             self._paused = False
-            getattr(utils, "clear_compilation_metrics", lambda: None)()
+            self._clear_metrics()
             added = self._raw().minus(before)
             hidden = {name: value + getattr(self._hidden, name) for name, value in added.items()}
             self._hidden = Counts(**hidden)
 
-    def compile_metrics(self) -> dict[str, Any]:
-        """Dynamo's record of each compilation, by its id; of a frame compiled again the last one."""
+    def reset_dynamo(self) -> None:
+        """Forgets what was compiled; the records of it are kept."""
+        import torch
+        self._archived = list(self._metrics())
+        self._clear_metrics()
+        torch._dynamo.reset()
+        self._epoch += 1
+
+    def compile_metrics(self) -> dict[tuple[int, str], Any]:
+        """Dynamo's record of each compilation, by unit and compile id."""
+        return {(unit, metric.compile_id): metric for unit, metric in self._metrics()}
+
+    def _metrics(self) -> Iterator[tuple[int, Any]]:
         from torch._dynamo import utils
-        found = {}
+        yield from self._archived
         for metric in utils.get_compilation_metrics():
             if metric.compile_id is not None and not getattr(metric, "is_runtime", False):
-                found[metric.compile_id] = metric
-        return found
+                yield self._epoch, metric
+
+    @staticmethod
+    def _clear_metrics() -> None:
+        from torch._dynamo import utils
+        utils.clear_compilation_metrics()
 
 
 def _generated_kernels() -> int:

@@ -41,7 +41,7 @@ def check_against_native(engine, folder):
     for case, rows in ((padded(prompts[:1]), expected[:1]), (padded(prompts[:1], 8), expected[:1]),
                        (padded(prompts), expected)):
         shape = Shape("kv_decode", len(rows), STEPS, case.padded_len + STEPS)
-        assert engine.parity(shape, case) == rows, case
+        assert engine.parity(shape, case)["tokens"] == rows, case
     return expected
 
 
@@ -53,7 +53,7 @@ def test_eager_says_what_the_native_engine_says(arm, checkpoints_of, family, cac
     sample = run(engine, [padded(make_prompts()[:1])])[0]
     # The prefill's own token isn't among those of the steps.
     shape = Shape("kv_decode", 1, STEPS, LENGTHS[0] + STEPS)
-    steps = engine.parity(Shape("kv_decode", 1, STEPS + 1, LENGTHS[0] + STEPS + 1), padded(make_prompts()[:1]))[0][1:]
+    steps = engine.parity(Shape("kv_decode", 1, STEPS + 1, LENGTHS[0] + STEPS + 1), padded(make_prompts()[:1]))["tokens"][0][1:]
     assert steps[:STEPS - 1] == expected[0][1:]
     from assay_torch.phases import output_hash
     assert sample["output_hash"] == output_hash([steps])
@@ -68,7 +68,7 @@ def test_aot_eager_captures_and_generates_nothing(arm, checkpoints_of, family, c
     engine = arm(family, cache=cache, **{**AOT, "dynamic": "auto"})
     prompts = make_prompts()
     shape = Shape("kv_decode", 3, STEPS, max(LENGTHS) + STEPS)
-    assert engine.parity(shape, padded(prompts)) == native_tokens(checkpoints_of(family), prompts, STEPS)
+    assert engine.parity(shape, padded(prompts))["tokens"] == native_tokens(checkpoints_of(family), prompts, STEPS)
     samples = run(engine, [padded(prompts)] * 2, padding=True)
     assert samples[1]["counters"]["fallbacks"] == 0
     assert samples[1]["counters"]["graph_runs"] >= STEPS
@@ -172,3 +172,53 @@ def test_read_bytes_are_those_of_the_weights_and_the_cache(arm):
     assert run(engine, prompt, "prefill")[0]["read_bytes"] == once
     lens = sum(LENGTHS[0] + step + 1 for step in range(STEPS))
     assert run(engine, prompt, "kv_decode")[0]["read_bytes"] == STEPS * once + lens * per_position
+
+
+def test_logit_statistics_are_those_of_the_first_token(arm):
+    import torch
+    engine = arm("llama")
+    prompts = make_prompts()
+    found = engine.parity(Shape("kv_decode", 3, 1, max(LENGTHS) + 1), padded(prompts))
+    for prompt, tokens, stats in zip(prompts, found["tokens"], found["logit_stats"]):
+        with torch.no_grad():
+            logits = engine.model.module(input_ids=torch.tensor([prompt])).logits[0, -1]
+        assert stats["argmax"] == tokens[0] == int(logits.argmax())
+        assert stats["top1"] == stats["max"] > stats["top2"] > stats["mean"] > stats["min"]
+        for name, value in (("mean", logits.mean()), ("std", logits.std()), ("max", logits.max())):
+            assert abs(stats[name] - float(value)) < 1e-4, name
+
+
+@pytest.mark.parametrize("dtype", ["fp16", "bf16"])
+def test_half_precision_and_eager_attention(arm, dtype):
+    engine = arm("qwen2", cache="static", dtype=dtype, attn_implementation="eager")
+    sample = run(engine, [padded(make_prompts())])[0]
+    assert sample["tokens"] == 3 * STEPS
+    assert engine.loaded()["dtype"] == dtype
+    assert engine.evidence("kv_decode")["actual"]["attn_implementation"] == "eager"
+
+
+def test_kernels_out_of_the_cache_are_loaded_not_compiled(arm, checkpoints_of):
+    check_compiled(arm, checkpoints_of("gpt2"), "gpt2", "static", INDUCTOR)
+    _, evidence = check_compiled(arm, checkpoints_of("gpt2"), "gpt2", "static", INDUCTOR)
+    assert evidence["kernels"]["compiled"] == 0
+    assert evidence["kernels"]["loaded"] == evidence["kernels"]["in_graphs"] > 0
+    assert evidence["counters"]["fx_cache_hits"] > 0
+    assert evidence["cache_folders"]["fresh"] is False
+    assert evidence["compiler_real"] == "yes"
+
+
+def test_random_weights_are_of_the_seed(arm):
+    from assay_torch.cachedirs import CacheFolders
+    from assay_torch.engine import Engine
+    from assay_torch.options import parse_options
+    from assay_torch.requests import Load
+    config = {"model_type": "llama", "vocab_size": 64, "hidden_size": 16, "intermediate_size": 24,
+              "num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1, "dtype": "bfloat16"}
+    hashes = []
+    for seed, dtype in ((1, ""), (1, ""), ((1 << 64) - 1, ""), (1, "fp32")):
+        load = Load("an-architecture", dtype, "eager", "dynamic", "", 1, True,
+                    {"config": config, "seed": seed, "device": "cpu", "keep_cache": True})
+        loaded = Engine(load, parse_options(load), CacheFolders(keep=True)).loaded()
+        assert loaded["dtype"] == (dtype or "bf16")
+        hashes.append(loaded["model_hash"])
+    assert hashes[0] == hashes[1] and len(set(hashes)) == 3

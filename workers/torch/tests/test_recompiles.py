@@ -111,6 +111,9 @@ def test_units_do_not_use_up_each_others_recompile_limit(arm):
         assert [one["counters"]["fallbacks"] for one in run(engine, [padded([prompt])] * 2)] == [0, 0]
     evidence = engine.evidence("kv_decode")
     assert evidence["resets"] == 4 and evidence["counters"]["recompile_limit_hits"] == 0
+    assert evidence["counters"]["unique_graphs"] == 10 == len(evidence["graphs"])
+    assert sorted({one["unit"] for one in evidence["graphs"]}) == [0, 1, 2, 3, 4]
+    assert all(one["seconds"] > 0 for one in evidence["recompiles"])
     kept = arm("llama", cache="static", reset="never", **AOT)
     fallbacks = [sum(one["counters"]["fallbacks"] for one in run(kept, [padded([prompt])])) for prompt in prompts]
     assert fallbacks[0] == 0 and fallbacks[-1] > 0

@@ -40,7 +40,8 @@ def test_a_whole_conversation(noop):
         assert sample["output_hash"] == "15ec7bf0b50732b4"
         assert sample["latency_ns"] > 0 and sample["started_at_ns"] > 1_600_000_000_000_000_000
         assert "device_ns" not in sample and "ttft_ns" not in sample
-    assert noop.ask("parity", **SHAPE, prompt=PROMPT)["tokens"] == [[0, 0, 0]]
+    parity = noop.ask("parity", **SHAPE, prompt=PROMPT)
+    assert parity["tokens"] == [[0, 0, 0]] and parity["logit_stats"][0]["argmax"] == 0
     assert noop.ask("evidence", phase="kv_decode")["evidence"]["compiler_real"] == "not_applicable"
 
 
