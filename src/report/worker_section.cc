@@ -11,6 +11,12 @@ namespace {
 constexpr size_t kLongestName = 60;
 constexpr size_t kTopShown = 5;  // of an arm; trace.json has them all
 
+struct CountColumn {
+  std::string name;
+  std::optional<int64_t> CompileCost::*member;
+  bool zero_tells = true;  // else a column of zeros is left out
+};
+
 TableCell count_cell(const std::optional<int64_t>& value) {
   return value ? TableCell::of(*value) : TableCell::absent();
 }
@@ -43,17 +49,17 @@ Table profile_table(const Findings& findings) {
                {"busy_ms"},
                {"gaps_ms"},
                {"copies"},
-               {"syncs"},
-               {"none because", Align::kLeft}},
+               {"syncs"}},
               {}};
   for (const CellProfile& profile : findings.profiles) {
+    if (!profile.missing.empty()) continue;
     table.rows.push_back({TableCell::of(phase_of(findings, profile.stratum)),
                           TableCell::of(stratum_label(findings, profile.stratum)),
                           TableCell::of(profile.arm), ms_cell(profile.wall_ns),
                           count_cell(profile.kernels), count_cell(profile.distinct_kernels),
                           count_cell(profile.launch_calls), ms_cell(profile.gpu_busy_ns),
                           ms_cell(profile.gpu_gap_ns), count_cell(profile.copies),
-                          count_cell(profile.synchronizations), text_cell(profile.missing)});
+                          count_cell(profile.synchronizations)});
   }
   return table;
 }
@@ -81,6 +87,22 @@ Table top_table(const Findings& findings, Detail detail) {
   return table;
 }
 
+// The counts that some cell has.
+std::vector<CountColumn> counts_reported(const Findings& findings) {
+  std::vector<CountColumn> all = {
+      {"graphs", &CompileCost::graphs},          {"breaks", &CompileCost::graph_breaks},
+      {"recomp", &CompileCost::recompiles},      {"limit", &CompileCost::limit_hits},
+      {"kernels", &CompileCost::kernels},        {"capt", &CompileCost::captures, false},
+      {"replays", &CompileCost::replays, false}, {"skips", &CompileCost::skips, false}};
+  std::erase_if(all, [&](const CountColumn& column) {
+    return std::ranges::none_of(findings.compile_costs, [&](const CompileCost& cost) {
+      const auto count = cost.*column.member;
+      return count && (*count > 0 || column.zero_tells);
+    });
+  });
+  return all;
+}
+
 }  // namespace
 
 bool has_compile_costs(const Findings& findings) {
@@ -93,34 +115,33 @@ ReportSection compile_cost_section(const Findings& findings) {
   ReportSection section{"What compilation cost", {}, {}};
   section.lines.emplace_back(
       "prepare: seconds until the first sample could be taken, compile: of those in the compiler. "
-      "Counts are the process's at the end of the cell: one that served other cells before counts "
-      "theirs too.");
+      "Counts (recompiles, hits of the recompile limit, captured graphs, their replays and what "
+      "was "
+      "not captured among them) are the process's at the end of the cell: one that served other "
+      "cells before counts theirs too. Counts that nobody reported are left out.");
   Table table{"",
               {{"phase", Align::kLeft},
                {"stratum", Align::kLeft},
                {"arm", Align::kLeft},
-               {"compiler_real", Align::kLeft},
+               {"real", Align::kLeft},
                {"prepare_s"},
-               {"compile_s"},
-               {"graphs"},
-               {"breaks"},
-               {"recompiles"},
-               {"limit_hits"},
-               {"kernels"},
-               {"captures"},
-               {"replays"},
-               {"skips"},
-               {"problem", Align::kLeft}},
+               {"compile_s"}},
               {}};
+  const std::vector<CountColumn> counts = counts_reported(findings);
+  for (const CountColumn& count : counts) table.columns.push_back({count.name});
   for (const CompileCost& cost : findings.compile_costs) {
-    table.rows.push_back(
-        {TableCell::of(phase_of(findings, cost.stratum)),
-         TableCell::of(stratum_label(findings, cost.stratum)), TableCell::of(cost.arm),
-         text_cell(cost.compiler_real), TableCell::of(cost.prepare_s, 3),
-         TableCell::of(cost.compile_s, 3), count_cell(cost.graphs), count_cell(cost.graph_breaks),
-         count_cell(cost.recompiles), count_cell(cost.limit_hits), count_cell(cost.kernels),
-         count_cell(cost.captures), count_cell(cost.replays), count_cell(cost.skips),
-         text_cell(shortened(cost.problem))});
+    std::vector<TableCell> row = {TableCell::of(phase_of(findings, cost.stratum)),
+                                  TableCell::of(stratum_label(findings, cost.stratum)),
+                                  TableCell::of(cost.arm),
+                                  text_cell(cost.compiler_real),
+                                  TableCell::of(cost.prepare_s, 3),
+                                  TableCell::of(cost.compile_s, 3)};
+    for (const CountColumn& count : counts) row.push_back(count_cell(cost.*count.member));
+    table.rows.push_back(std::move(row));
+    if (cost.problem.empty()) continue;
+    section.lines.push_back(fmt::format("{} {} {}: {}", phase_of(findings, cost.stratum),
+                                        stratum_label(findings, cost.stratum), cost.arm,
+                                        cost.problem));
   }
   section.tables.push_back(std::move(table));
   return section;
@@ -135,6 +156,10 @@ ReportSection profile_section(const Findings& findings, Detail detail) {
   std::map<std::string, int> counted;
   for (const CellProfile& profile : findings.profiles) {
     if (!profile.counts.empty()) ++counted[profile.counts];
+    if (profile.missing.empty()) continue;
+    section.lines.push_back(fmt::format("{} {} {}: none: {}", phase_of(findings, profile.stratum),
+                                        stratum_label(findings, profile.stratum), profile.arm,
+                                        profile.missing));
   }
   for (const auto& [what, cells] : counted) section.lines.push_back("kernels: " + what + ".");
   section.tables.push_back(profile_table(findings));
