@@ -19,14 +19,25 @@ std::optional<TailArea> student_t_upper(double t, double df);
 std::optional<TailArea> student_t_two_sided(double t, double df);
 // t with P(T <= t) = p, 0 < p < 1.
 std::optional<double> student_t_quantile(double p, double df);
-// P(T' <= t), noncentral t.
+// P(T' <= t), noncentral t; absent for a noncentrality beyond 30,000 either way.
 std::optional<double> noncentral_t_cdf(double t, double df, double noncentrality);
+
+// P(T' > t), noncentral t.
+std::optional<double> noncentral_t_upper(double t, double df, double noncentrality);
+
+// P(F > f), Fisher's F with df1 and df2 degrees of freedom (both > 0, f >= 0); P(X > x), chi-square
+// with df (> 0, x >= 0). Logarithms beyond the range of doubles: for F the same series, for
+// chi-square Legendre's continued fraction (DLMF 8.9.2).
+std::optional<TailArea> f_upper(double f, double df1, double df2);
+std::optional<TailArea> chi_square_upper(double x, double df);
 
 // P(Z <= z) and its inverse, standard normal.
 double normal_cdf(double z);
 std::optional<double> normal_quantile(double p);
 // P(|Z| > |z|).
 TailArea normal_two_sided(double z);
+// P(Z > z).
+TailArea normal_upper(double z);
 
 // ln Gamma(x), x > 0; std::lgamma writes a global.
 double log_gamma(double x);

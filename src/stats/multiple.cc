@@ -2,28 +2,85 @@
 #include "stats/multiple.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace assay::stats {
+namespace {
 
-std::vector<double> holm(std::span<const double> p_values) {
-  std::vector<size_t> order(p_values.size());
+// How many p-values there are to multiply, and what is certain: the same rules for p and for ln p.
+struct Plain {
+  static double times(double p, double factor) { return p * factor; }
+  static constexpr double kLeast = 0;
+  static constexpr double kCertain = 1;
+};
+struct Logarithmic {
+  static double times(double log_p, double factor) { return log_p + std::log(factor); }
+  static constexpr double kLeast = -HUGE_VAL;
+  static constexpr double kCertain = 0;
+};
+
+std::vector<size_t> ascending(std::span<const double> values) {
+  std::vector<size_t> order(values.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(order, {}, [&](size_t i) { return p_values[i]; });
-  std::vector<double> adjusted(p_values.size());
-  double floor = 0;
+  std::ranges::stable_sort(order, {}, [&](size_t i) { return values[i]; });
+  return order;
+}
+
+template <class Scale>
+std::vector<double> step_down(std::span<const double> values) {
+  const std::vector<size_t> order = ascending(values);
+  std::vector<double> adjusted(values.size());
+  double floor = Scale::kLeast;
   for (size_t rank = 0; rank < order.size(); ++rank) {
     const auto left = static_cast<double>(order.size() - rank);
-    floor = std::max(floor, std::min(1.0, left * p_values[order[rank]]));
+    floor = std::max(floor, std::min(Scale::kCertain, Scale::times(values[order[rank]], left)));
     adjusted[order[rank]] = floor;
   }
   return adjusted;
 }
 
-std::vector<double> bonferroni(std::span<const double> p_values) {
-  std::vector<double> adjusted(p_values.begin(), p_values.end());
-  for (double& p : adjusted) p = std::min(1.0, p * static_cast<double>(adjusted.size()));
+template <class Scale>
+std::vector<double> all_times(std::span<const double> values) {
+  std::vector<double> adjusted(values.begin(), values.end());
+  const auto count = static_cast<double>(adjusted.size());
+  for (double& p : adjusted) p = std::min(Scale::kCertain, Scale::times(p, count));
   return adjusted;
+}
+
+template <class Scale>
+std::vector<double> step_up(std::span<const double> values) {
+  const std::vector<size_t> order = ascending(values);
+  std::vector<double> adjusted(values.size());
+  const auto count = static_cast<double>(order.size());
+  double ceiling = Scale::kCertain;
+  for (size_t rank = order.size(); rank-- > 0;) {
+    const double factor = count / static_cast<double>(rank + 1);
+    ceiling = std::min(ceiling, Scale::times(values[order[rank]], factor));
+    adjusted[order[rank]] = ceiling;
+  }
+  return adjusted;
+}
+
+}  // namespace
+
+std::vector<double> holm(std::span<const double> p_values) {
+  return step_down<Plain>(p_values);
+}
+std::vector<double> bonferroni(std::span<const double> p_values) {
+  return all_times<Plain>(p_values);
+}
+std::vector<double> benjamini_hochberg(std::span<const double> p_values) {
+  return step_up<Plain>(p_values);
+}
+std::vector<double> holm_log(std::span<const double> log_p_values) {
+  return step_down<Logarithmic>(log_p_values);
+}
+std::vector<double> bonferroni_log(std::span<const double> log_p_values) {
+  return all_times<Logarithmic>(log_p_values);
+}
+std::vector<double> benjamini_hochberg_log(std::span<const double> log_p_values) {
+  return step_up<Logarithmic>(log_p_values);
 }
 
 }  // namespace assay::stats

@@ -13,4 +13,14 @@ std::vector<double> holm(std::span<const double> p_values);
 // min(1, m p).
 std::vector<double> bonferroni(std::span<const double> p_values);
 
+// Benjamini and Hochberg (1995): the i-th smallest of m times m / i, made monotone from above, at
+// most 1. Controls the share of false discoveries for independent or positively dependent tests.
+std::vector<double> benjamini_hochberg(std::span<const double> p_values);
+
+// The same of natural logarithms of p, for p below the smallest double: logarithms in, logarithms
+// out.
+std::vector<double> holm_log(std::span<const double> log_p_values);
+std::vector<double> bonferroni_log(std::span<const double> log_p_values);
+std::vector<double> benjamini_hochberg_log(std::span<const double> log_p_values);
+
 }  // namespace assay::stats

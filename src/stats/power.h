@@ -1,6 +1,7 @@
 // What a comparison could have found: power and the minimum detectable effect.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "stats/tests.h"
@@ -8,12 +9,17 @@
 namespace assay::stats {
 
 // Power of the two-sided t test at level alpha when the true difference is `difference`:
-// P(|T'| > t_crit), T' noncentral t with noncentrality difference / error.
+// P(|T'| > t_crit), T' noncentral t with noncentrality difference / error. Exact for Student's t
+// (pooled_standard_error), near for Welch's.
 std::optional<double> t_test_power(double difference, const StandardError& error, double alpha);
 
 // Smallest true difference (in the samples' unit) that the two-sided t test at level alpha finds
 // with the given power, for the standard error at hand. alpha < power < 1.
 std::optional<double> minimum_detectable_difference(const StandardError& error, double alpha = 0.05,
                                                     double power = 0.8);
+
+// Smallest number of repetitions a side with which Student's test at level alpha finds a difference
+// of d standard deviations with the given power. Absent for d = 0.
+std::optional<int64_t> repetitions_needed(double d, double alpha = 0.05, double power = 0.8);
 
 }  // namespace assay::stats

@@ -35,7 +35,9 @@ std::optional<double> variance(std::span<const double> sample) {
     rest += x - *center;
   }
   const auto n = static_cast<double>(sample.size());
-  return finite(std::max(0.0, squares - rest * rest / n) / (n - 1));
+  const double result = std::max(0.0, squares - rest * rest / n) / (n - 1);
+  if (result < std::numeric_limits<double>::min()) return std::nullopt;  // it has lost its digits
+  return finite(result);
 }
 
 std::optional<double> standard_deviation(std::span<const double> sample) {

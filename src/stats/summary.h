@@ -1,6 +1,7 @@
 // Description of one sample: location, spread, quantiles. What a sample can't give is absent.
 //
-// Every function takes finite values. A result that overflows is absent.
+// Every function takes finite values. A result that overflows is absent, and so is a variance that
+// isn't 0 but below the smallest normal double.
 #pragma once
 
 #include <cstdint>

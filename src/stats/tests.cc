@@ -47,13 +47,39 @@ std::optional<StandardError> welch_standard_error(const Moments& a, const Moment
   return StandardError{std::sqrt(square), df};
 }
 
+std::optional<StandardError> pooled_standard_error(const Moments& a, const Moments& b) {
+  if (a.n < 2 || b.n < 2) return std::nullopt;
+  const auto n_a = static_cast<double>(a.n);
+  const auto n_b = static_cast<double>(b.n);
+  const double df = n_a + n_b - 2;
+  const double pooled = (n_a - 1) / df * a.variance + (n_b - 1) / df * b.variance;
+  const double square = pooled * (1 / n_a + 1 / n_b);
+  if (!(square > 0) || !std::isfinite(square)) return std::nullopt;
+  return StandardError{std::sqrt(square), df};
+}
+
+std::optional<TestResult> t_test(double estimate, const StandardError& error) {
+  if (!(error.value > 0)) return std::nullopt;
+  const double t = estimate / error.value;
+  const auto area = student_t_two_sided(t, error.df);
+  if (!area) return std::nullopt;
+  return TestResult{t, error.df, area->p, area->log_p};
+}
+
+std::optional<Interval> t_interval(double estimate, const StandardError& error, double confidence) {
+  const auto t = student_t_quantile(1 - (1 - confidence) / 2, error.df);
+  if (!t || !std::isfinite(estimate)) return std::nullopt;
+  return Interval{estimate - *t * error.value, estimate + *t * error.value};
+}
+
 std::optional<TestResult> welch_t(const Moments& a, const Moments& b) {
   const auto error = welch_standard_error(a, b);
-  if (!error) return std::nullopt;
-  const double t = (a.mean - b.mean) / error->value;
-  const auto area = student_t_two_sided(t, error->df);
-  if (!area) return std::nullopt;
-  return TestResult{t, error->df, area->p, area->log_p};
+  return error ? t_test(a.mean - b.mean, *error) : std::nullopt;
+}
+
+std::optional<TestResult> student_t(const Moments& a, const Moments& b) {
+  const auto error = pooled_standard_error(a, b);
+  return error ? t_test(a.mean - b.mean, *error) : std::nullopt;
 }
 
 std::optional<TestResult> tost(double estimate, const StandardError& error, double low,

@@ -3,8 +3,10 @@
 
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "stats/distributions.h"
+#include "stats/intervals.h"
 #include "stats/summary.h"
 
 namespace assay::stats {
@@ -21,12 +23,23 @@ struct TestResult {
 // n < 2 or both variances are 0.
 std::optional<TestResult> welch_t(const Moments& a, const Moments& b);
 
+// Student (1908): t = (mean_a - mean_b) / (pooled sd sqrt(1/n_a + 1/n_b)), n_a + n_b - 2 degrees of
+// freedom. Assumes equal variances besides what Welch assumes. Absent as Welch's.
+std::optional<TestResult> student_t(const Moments& a, const Moments& b);
+
 // sqrt(var_a/n_a + var_b/n_b) and its degrees of freedom, on which t test, TOST and MDE rest.
 struct StandardError {
   double value = 0;
   double df = 0;
 };
 std::optional<StandardError> welch_standard_error(const Moments& a, const Moments& b);
+// The same of Student's test.
+std::optional<StandardError> pooled_standard_error(const Moments& a, const Moments& b);
+
+// Two-sided t test of an estimate with a standard error, and its interval.
+std::optional<TestResult> t_test(double estimate, const StandardError& error);
+std::optional<Interval> t_interval(double estimate, const StandardError& error,
+                                   double confidence = 0.95);
 
 // Two one-sided tests (Schuirmann 1987) of low < mean_a - mean_b < high: p is the larger of the two
 // one-sided p; statistic and df belong to it. Small p: the difference lies inside the margins.
@@ -52,5 +65,23 @@ struct RankTest {
   bool exact = false;
 };
 std::optional<RankTest> mann_whitney(std::span<const double> a, std::span<const double> b);
+
+// Equality of variances: one-way analysis of variance of |x - centre of its group| (Levene 1960;
+// with medians Brown and Forsythe 1974, which heavy tails don't mislead). statistic is F, df its
+// first degrees of freedom, df2 the second. Absent for fewer than 2 groups, an empty group, no more
+// values than groups, or deviations that don't vary within groups.
+enum class Centre { kMean, kMedian };
+struct FTest {
+  double f = 0;
+  double df1 = 0;
+  double df2 = 0;
+  double p = 1;
+  double log_p = 0;
+};
+std::optional<FTest> levene(std::span<const std::vector<double>> groups,
+                            Centre centre = Centre::kMedian);
+
+// One-way analysis of variance from the groups' mean, variance and n (a group may have n = 1).
+std::optional<FTest> one_way_anova(std::span<const Moments> groups);
 
 }  // namespace assay::stats

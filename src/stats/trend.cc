@@ -13,6 +13,7 @@ namespace assay::stats {
 namespace {
 
 constexpr size_t kAllPairsLimit = 512;
+constexpr size_t kLineLimit = 4096;
 
 // Pairs i < j with y_i > y_j, by merge sort; sorts `values`.
 double count_falls(std::span<double> values, std::span<double> scratch) {
@@ -35,6 +36,18 @@ double count_falls(std::span<double> values, std::span<double> scratch) {
   return falls;
 }
 
+// Sum of t (t - 1) (2 t + 5) over groups of t equal values.
+double tie_term(std::span<const double> ascending) {
+  double sum = 0;
+  for (auto group = ascending.begin(); group != ascending.end();) {
+    const auto end = std::find_if(group, ascending.end(), [&](double v) { return v != *group; });
+    const auto t = static_cast<double>(end - group);
+    sum += t * (t - 1) * (2 * t + 5);
+    group = end;
+  }
+  return sum;
+}
+
 }  // namespace
 
 std::optional<TrendTest> mann_kendall(std::span<const double> series) {
@@ -44,12 +57,11 @@ std::optional<TrendTest> mann_kendall(std::span<const double> series) {
   const double falls = count_falls(values, scratch);
   const auto n = static_cast<double>(values.size());
   double tied_pairs = 0;
-  double tied_variance = 0;
+  const double tied_variance = tie_term(values);
   for (auto group = values.begin(); group != values.end();) {
     const auto end = std::find_if(group, values.end(), [&](double x) { return x != *group; });
     const auto t = static_cast<double>(end - group);
     tied_pairs += t * (t - 1) / 2;
-    tied_variance += t * (t - 1) * (2 * t + 5);
     group = end;
   }
   const double variance = (n * (n - 1) * (2 * n + 5) - tied_variance) / 18;
@@ -58,7 +70,9 @@ std::optional<TrendTest> mann_kendall(std::span<const double> series) {
   test.s = n * (n - 1) / 2 - tied_pairs - 2 * falls;
   const double corrected = std::max(0.0, std::abs(test.s) - 1);
   test.z = std::copysign(corrected / std::sqrt(variance), test.s);
-  test.p = normal_two_sided(test.z).p;
+  const TailArea area = normal_two_sided(test.z);
+  test.p = area.p;
+  test.log_p = area.log_p;
   return test;
 }
 
@@ -77,6 +91,37 @@ std::optional<double> theil_sen_slope(std::span<const double> x, std::span<const
     for (size_t i = 0; i + n / 2 < n; ++i) add(i, i + n / 2);
   }
   return quantile_in_place(slopes, 0.5);
+}
+
+std::optional<TrendLine> theil_sen(std::span<const double> x, std::span<const double> y,
+                                   double confidence) {
+  assert(x.size() == y.size());
+  const auto z = normal_quantile(1 - (1 - confidence) / 2);
+  const size_t n = x.size();
+  if (!z || n < 2 || n > kLineLimit) return std::nullopt;
+  std::vector<double> slopes;
+  for (size_t i = 0; i < n; ++i) {
+    for (size_t j = i + 1; j < n; ++j) {
+      if (x[i] != x[j]) slopes.push_back((y[j] - y[i]) / (x[j] - x[i]));
+    }
+  }
+  if (slopes.empty()) return std::nullopt;
+  std::ranges::sort(slopes);
+  const auto count = static_cast<double>(n);
+  const double variance =
+      (count * (count - 1) * (2 * count + 5) - tie_term(sorted(x)) - tie_term(sorted(y))) / 18;
+  TrendLine line;
+  line.slope = *median(slopes);
+  line.intercept = *median(sorted(y)) - line.slope * *median(sorted(x));
+  if (!std::isfinite(line.slope) || !std::isfinite(line.intercept)) return std::nullopt;
+  const auto pairs = static_cast<double>(slopes.size());
+  const double reach = *z * std::sqrt(std::max(0.0, variance));
+  const double low = std::nearbyint((pairs - reach) / 2) - 1;
+  const double high = std::nearbyint((pairs + reach) / 2);
+  if (low >= 0 && high < pairs) {
+    line.interval = Interval{slopes[static_cast<size_t>(low)], slopes[static_cast<size_t>(high)]};
+  }
+  return line;
 }
 
 }  // namespace assay::stats

@@ -4,6 +4,8 @@
 #include <optional>
 #include <span>
 
+#include "stats/intervals.h"
+
 namespace assay::stats {
 
 // Mann (1945), Kendall (1975): S = number of pairs that rise minus pairs that fall, in the order
@@ -14,6 +16,7 @@ struct TrendTest {
   double s = 0;
   double z = 0;
   double p = 1;  // two-sided
+  double log_p = 0;
 };
 std::optional<TrendTest> mann_kendall(std::span<const double> series);
 
@@ -21,5 +24,16 @@ std::optional<TrendTest> mann_kendall(std::span<const double> series);
 // 512 points over all pairs; beyond, over the pairs (i, i + n/2) alone (Theil's incomplete method),
 // so that the cost stays linear. x ascending. Absent without two different x.
 std::optional<double> theil_sen_slope(std::span<const double> x, std::span<const double> y);
+
+// The slope with Sen's interval from the variance of Kendall's S (tie-corrected, normal; Sen 1968,
+// Gilbert 1987), and the intercept median(y) - slope median(x). Over all pairs: n at most 4096.
+// The interval is absent where it would reach beyond the smallest or largest slope.
+struct TrendLine {
+  double slope = 0;
+  double intercept = 0;
+  std::optional<Interval> interval;  // of the slope
+};
+std::optional<TrendLine> theil_sen(std::span<const double> x, std::span<const double> y,
+                                   double confidence = 0.95);
 
 }  // namespace assay::stats
