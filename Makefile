@@ -3,7 +3,7 @@ BUILD := build/release
 ASSAY := $(BUILD)/assay
 DEMO_BUNDLE ?= bundles/demo-$(shell date -u +%Y%m%dT%H%M%SZ)
 
-.PHONY: demo build test test-asan soak fuzz bench bench-torch format tidy install torch-env clean
+.PHONY: demo build test test-asan soak fuzz bench bench-torch bench-analysis format tidy install torch-env clean
 
 demo: build
 	@test -d models/gpt2-25m || $(ASSAY) model make gpt2-25m -o models/gpt2-25m
@@ -54,6 +54,13 @@ bench-torch:
 	@cmake --preset release -DASSAY_BUILD_BENCH=ON >/dev/null
 	cmake --build --preset release --target assay engine_peer
 	bench/engine_vs_torch --build $(BUILD) $(BENCH_TORCH_ARGS)
+
+# `assay analyze` beside pandas, SciPy and NumPy, and its cost on up to 5,000,000 rows.
+bench-analysis:
+	@scripts/install-deps test
+	@cmake --preset release -DASSAY_BUILD_BENCH=ON >/dev/null
+	cmake --build --preset release --target assay synthetic_study
+	bench/analysis_vs_python --build $(BUILD) $(BENCH_ANALYSIS_ARGS)
 
 format:
 	scripts/format

@@ -1,12 +1,8 @@
 // `assay analyze` and `assay report` as a user meets them: bundles on disk, good and bad, the exit
 // status and the one line on stderr.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <filesystem>
-
-#include "analysis/synthetic_bundle.h"
-#include "base/subprocess.h"
+#include "bundle_on_disk.h"
 
 namespace assay {
 namespace {
@@ -15,52 +11,15 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-class AnalyzeCommand : public testing::Test {
+class AnalyzeCommand : public BundleCommandTest {
  protected:
-  void SetUp() override {
-    root_ = fs::path(testing::TempDir()) /
-            fmt::format("assay-analyze-{}",
-                        testing::UnitTest::GetInstance()->current_test_info()->name());
-    fs::remove_all(root_);
-    fs::create_directories(root_);
-  }
-  void TearDown() override { fs::remove_all(root_); }
-
-  CommandOutput assay(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), ASSAY_PROGRAM);
-    auto output = run_command(system_spawner(), std::move(arguments), 60);
-    EXPECT_TRUE(output);
-    return output ? *std::move(output) : CommandOutput{};
-  }
-
-  // Two arms on one stratum, written as `assay run` writes them.
+  // Two arms on one stratum.
   fs::path write_bundle(bool sealed) {
     SyntheticBundle made(5);
     made.add({.arm = "eager", .warmup = 1});
     made.add({.arm = "static", .mean_ms = 20, .warmup = 1});
-    const Bundle bundle = made.build();
-    BundleHeader header;
-    header.study_yaml = "name: synthetic\n";
-    header.plan_hash = "0";
-    header.environment = bundle.environment;
-    header.identity = bundle.manifest["identity"];
-    header.study = bundle.manifest["study"];
-    header.assay_version = "0";
-    const fs::path folder = root_ / "bundle";
-    auto writer = BundleWriter::create(disk(), folder, header);
-    EXPECT_TRUE(writer) << writer.error().message;
-    for (const Row& row : bundle.rows) EXPECT_TRUE(writer->append(row));
-    for (const auto& [cell, parity] : bundle.parity) {
-      EXPECT_TRUE(writer->write_cell_json(cell, "parity.json", parity));
-    }
-    EXPECT_TRUE(writer->commit_unit(0, nullptr));
-    if (sealed) {
-      EXPECT_TRUE(writer->seal({{"rows", bundle.rows.size()}}));
-    }
-    return folder;
+    return BundleCommandTest::write_bundle("bundle", made, sealed);
   }
-
-  fs::path root_;
 };
 
 TEST_F(AnalyzeCommand, PrintsTheFindingsAndLeavesThemInTheBundle) {

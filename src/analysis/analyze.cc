@@ -5,109 +5,57 @@
 
 #include "analysis/contrast.h"
 #include "analysis/describe.h"
+#include "analysis/model_size.h"
 #include "analysis/named.h"
+#include "analysis/phase_split.h"
+#include "analysis/summary.h"
 #include "analysis/tails.h"
 
 namespace assay {
 namespace {
 
-// Nested objects become dotted names; null and empty values are left out.
-void flatten(const Json& json, const std::string& name,
-             std::vector<std::pair<std::string, std::string>>& out) {
-  if (json.is_object()) {
-    for (const auto& [key, value] : json.items()) {
-      flatten(value, name.empty() ? key : name + "." + key, out);
-    }
-  } else if (json.is_string()) {
-    if (!json.get_ref<const std::string&>().empty()) out.emplace_back(name, json);
-  } else if (!json.is_null() && !json.empty()) {
-    out.emplace_back(name, to_json_line(json));
-  }
-}
-
-// The identity tuple, and the hashes of what was run.
-std::vector<std::pair<std::string, std::string>> identity_lines(const Json& manifest) {
-  std::vector<std::pair<std::string, std::string>> lines;
-  const auto add = [&](const Json& object, const char* key, const char* name) {
-    const auto at = object.is_object() ? object.find(key) : object.end();
-    if (at != object.end()) flatten(*at, name, lines);
+// What is adjusted together: each claim over the arms and strata of a phase.
+void declare_families(Findings& findings) {
+  const auto add = [&](const std::string& name, int64_t members) {
+    if (members > 0) findings.families.push_back({name, findings.options.alpha, members});
   };
-  add(manifest, "identity", "");
-  add(manifest, "assay_version", "assay_version");
-  add(manifest, "plan_sha256", "plan_sha256");
-  const auto completion = manifest.find("completion");
-  if (completion != manifest.end()) add(*completion, "model_sha256", "model_sha256");
-  return lines;
-}
-
-std::optional<int64_t> optional_int(const Json& object, const char* key) {
-  const auto at = object.find(key);
-  if (at == object.end() || !at->is_number_integer()) return std::nullopt;
-  return at->get<int64_t>();
-}
-
-std::string optional_string(const Json& object, const char* key) {
-  const auto at = object.find(key);
-  return at != object.end() && at->is_string() ? at->get<std::string>() : "";
-}
-
-// The order of the arms: as the study lists them, else as the rows do.
-std::vector<std::string> arm_names(const Json& study, const std::vector<Row>& rows) {
-  std::vector<std::string> arms;
-  const auto add = [&](const std::string& name) {
-    if (!name.empty() && std::ranges::find(arms, name) == arms.end()) arms.push_back(name);
+  const auto count = [](const std::vector<Contrast>& contrasts, Phase phase, bool equivalence) {
+    return std::ranges::count_if(contrasts, [&](const Contrast& c) {
+      return c.phase == phase && (equivalence ? c.tost_p_holm : c.p_holm).has_value();
+    });
   };
-  const auto listed = study.find("arms");
-  if (listed != study.end() && listed->is_array()) {
-    for (const Json& arm : *listed) {
-      if (arm.is_string()) add(arm.get<std::string>());
-      if (arm.is_object()) add(optional_string(arm, "name"));
+  for (const Phase phase : kPhases) {
+    for (const auto& [what, contrasts] :
+         {std::pair{"contrasts", &findings.contrasts}, {"combined", &findings.combined}}) {
+      add(fmt::format("{} of {}: difference", what, phase_name(phase)),
+          count(*contrasts, phase, false));
+      add(fmt::format("{} of {}: equivalence", what, phase_name(phase)),
+          count(*contrasts, phase, true));
     }
+    const auto interactions = std::ranges::count_if(findings.sizes, [&](const SizeAnalysis& s) {
+      return s.phase == phase && s.interaction_p_holm.has_value();
+    });
+    add(fmt::format("model size of {}: interaction", phase_name(phase)), interactions);
   }
-  const std::string* last = nullptr;
-  for (const Row& row : rows) {
-    if (last == nullptr || row.arm != *last) add(row.arm);
-    last = &row.arm;
-  }
-  return arms;
 }
 
-StudySummary summarize(const Bundle& bundle) {
-  const Json none = Json::object();
-  const auto at = bundle.manifest.find("study");
-  const Json& study = at != bundle.manifest.end() && at->is_object() ? *at : none;
-  StudySummary summary;
-  summary.name = optional_string(study, "name");
-  summary.order = optional_string(study, "order");
-  summary.seed = optional_int(study, "seed");
-  summary.warmup = optional_int(study, "warmup");
-  summary.repetitions = optional_int(study, "repetitions");
-  summary.started_at = optional_string(bundle.manifest, "started_at");
-  summary.complete = bundle.complete;
-  summary.rows = static_cast<int64_t>(bundle.rows.size());
-  summary.arms = arm_names(study, bundle.rows);
-  summary.baseline = optional_string(study, "baseline");
-  const auto baseline = std::ranges::find(summary.arms, summary.baseline);
-  if (baseline != summary.arms.end()) {
-    std::rotate(summary.arms.begin(), baseline, baseline + 1);
-  } else if (!summary.arms.empty()) {
-    summary.baseline = summary.arms[0];
-  }
-  return summary;
-}
-
-void find_all(const Bundle& bundle, const Samples& samples, Findings& findings) {
+void find_all(const Bundle& bundle, const Samples& samples, stats::QuantileBootstrap& quantiles,
+              Findings& findings) {
   std::vector<Finding>& named = findings.named;
   find_context(bundle, findings.study, samples, named);
   find_lost_rows(samples, named);
   find_parity(samples, named);
   find_confounds(samples, named);
+  find_unpaired_models(samples, named);
+  find_reversals(samples, findings.combined, findings.options, named);
   find_compilation(samples, named);
-  find_recompile_tails(samples, findings.tails, findings.options, named);
+  find_recompile_tails(samples, findings.tails, findings.options, quantiles, named);
   find_too_few(samples, findings.options, named);
   find_throttled(samples, named);
   find_rank_disagreements(samples, findings.options, named);
+  find_sensitive_rankings(samples, findings.options, named);
   find_drift(samples, findings.options, named);
+  find_dependence(samples, findings.latencies, named);
   find_cold_starts(samples, findings.options, named);
   std::ranges::stable_sort(named, {}, &Finding::severity);
 }
@@ -125,13 +73,19 @@ Result<Findings> analyze(const Bundle& bundle, const AnalysisOptions& options, T
   findings.prompts = samples.prompts;
   findings.outcomes = describe_outcomes(samples, options);
   const Resampled resampled = resample_groups(samples, options, pool);
-  findings.latencies = describe_latencies(samples, resampled, options);
-  findings.tails = describe_tails(samples, options);
+  findings.latencies = describe_latencies(samples, resampled, options, pool);
+  stats::QuantileBootstrap quantiles(ratio_bootstrap(options));
+  findings.tails = describe_tails(samples, quantiles, pool);
   findings.compile_costs = compile_costs(bundle, samples);
   findings.profiles = cell_profiles(bundle, samples);
-  contrast_with_baseline(samples, resampled, findings);
-  findings.decisions = decide(samples, resampled, options);
-  find_all(bundle, samples, findings);
+  contrast_with_baseline(samples, resampled, findings, pool);
+  findings.decisions = decide(samples, resampled, quantiles, options, pool);
+  findings.splits = split_phases(samples, resampled, findings.contrasts, options, pool);
+  const ModelSizes sizes = model_sizes(bundle, findings.strata);
+  findings.size_unit = sizes.unit;
+  findings.sizes = analyze_sizes(samples, resampled, findings.contrasts, sizes, options, pool);
+  declare_families(findings);
+  find_all(bundle, samples, quantiles, findings);
   return findings;
 }
 

@@ -5,6 +5,7 @@
 
 #include "analysis/contrast.h"
 #include "analysis/describe.h"
+#include "analysis/each.h"
 #include "stats/power.h"
 #include "stats/ratio.h"
 
@@ -94,8 +95,9 @@ void combine_phase(const Samples& samples, const Resampled& resampled, Phase pha
 
 }  // namespace
 
-void contrast_with_baseline(const Samples& samples, const Resampled& resampled,
-                            Findings& findings) {
+void contrast_with_baseline(const Samples& samples, const Resampled& resampled, Findings& findings,
+                            ThreadPool* pool) {
+  std::vector<std::pair<size_t, size_t>> pairs;  // groups of arm and baseline
   for (size_t stratum = 0; stratum < samples.strata.size(); ++stratum) {
     const Group* base = samples.find(stratum, 0);
     for (size_t arm = 1; arm < samples.arms.size(); ++arm) {
@@ -105,10 +107,14 @@ void contrast_with_baseline(const Samples& samples, const Resampled& resampled,
         findings.not_comparable.push_back({stratum, samples.arms[arm], std::move(reasons)});
         continue;
       }
-      findings.contrasts.push_back(contrast_pair(samples, resampled, index_in(samples, *group),
-                                                 index_in(samples, *base), findings.options));
+      pairs.emplace_back(index_in(samples, *group), index_in(samples, *base));
     }
   }
+  findings.contrasts.resize(pairs.size());
+  for_each_index(pairs.size(), pool, [&](size_t i) {
+    findings.contrasts[i] =
+        contrast_pair(samples, resampled, pairs[i].first, pairs[i].second, findings.options);
+  });
   for (const Phase phase : kPhases) {
     std::vector<Contrast*> family;
     for (Contrast& contrast : findings.contrasts) {

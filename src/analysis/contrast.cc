@@ -31,7 +31,13 @@ void add_mean_tests(const stats::Moments& arm, const stats::Moments& base,
 
 std::set<std::pair<std::string, int64_t>> prompts(const Group& group) {
   std::set<std::pair<std::string, int64_t>> all;
-  for (const Row* row : group.warm) all.emplace(row->prompt_id, row->prompt_tokens);
+  const Row* last = nullptr;
+  for (const Row* row : group.warm) {
+    const bool again = last != nullptr && row->prompt_tokens == last->prompt_tokens &&
+                       row->prompt_id == last->prompt_id;
+    if (!again) all.emplace(row->prompt_id, row->prompt_tokens);
+    last = row;
+  }
   return all;
 }
 

@@ -5,6 +5,7 @@
 
 #include "analysis/samples.h"
 #include "stats/bootstrap.h"
+#include "stats/quantile_ratio.h"
 
 namespace assay {
 
@@ -21,13 +22,15 @@ bool same_prompts(const Group& a, const Group& b);
 Verdict judge(const Contrast& contrast, const AnalysisOptions& options);
 
 // Fills contrasts, combined and not_comparable.
-void contrast_with_baseline(const Samples& samples, const Resampled& resampled, Findings& findings);
+void contrast_with_baseline(const Samples& samples, const Resampled& resampled, Findings& findings,
+                            ThreadPool* pool);
 
 // The stratum's arm with the lowest mean against each other comparable arm that ran as it is
 // labelled, Holm-adjusted over all such pairs of the phase; and the arms that p50 or the tail would
 // choose instead.
 std::vector<Decision> decide(const Samples& samples, const Resampled& resampled,
-                             const AnalysisOptions& options);
+                             stats::QuantileBootstrap& quantiles, const AnalysisOptions& options,
+                             ThreadPool* pool);
 
 // Figures of one pair on one stratum, not yet adjusted or judged. Indexes of groups.
 Contrast contrast_pair(const Samples& samples, const Resampled& resampled, size_t arm,

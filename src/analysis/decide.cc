@@ -3,6 +3,7 @@
 
 #include "analysis/contrast.h"
 #include "analysis/describe.h"
+#include "analysis/each.h"
 #include "base/text.h"
 #include "stats/quantile_ratio.h"
 
@@ -65,28 +66,30 @@ Race race(const Samples& samples, const Resampled& resampled, size_t stratum,
 // The arm that leads by this quantile, if it isn't the one that leads by the mean and its interval
 // says that it is ahead of that one.
 void add_alternative(const Samples& samples, const std::string& figure, double p,
-                     const AnalysisOptions& options, Race& race) {
+                     stats::QuantileBootstrap& quantiles, const AnalysisOptions& options,
+                     Race& race) {
   const auto value = [&](size_t g) { return *stats::quantile(samples.groups[g].sorted_ms, p); };
   const size_t by_mean = race.groups[0];
   const size_t best = *std::ranges::min_element(race.groups, {}, value);
   if (best == by_mean) return;
   const Group& group = samples.groups[best];
-  const auto ratio = stats::quantile_ratio(group.sorted_ms, samples.groups[by_mean].sorted_ms, p,
-                                           ratio_bootstrap(options), stream_of(samples, group));
+  const auto ratio = quantiles.ratio(group.sorted_ms, samples.groups[by_mean].sorted_ms, p,
+                                     stream_of(samples, group));
   if (!ratio || ratio->interval.high >= 1 || ratio->ratio > 1 - options.notable) return;
   race.decision.alternatives.push_back(
       {figure, samples.arms[group.arm], ratio->ratio, ratio->interval});
 }
 
 // By p50, and by the highest percentile that all arms of the race have enough rows for.
-void add_alternatives(const Samples& samples, const AnalysisOptions& options, Race& race) {
+void add_alternatives(const Samples& samples, stats::QuantileBootstrap& quantiles,
+                      const AnalysisOptions& options, Race& race) {
   if (race.groups.size() < 2) return;
-  add_alternative(samples, "p50", 0.5, options, race);
+  add_alternative(samples, "p50", 0.5, quantiles, options, race);
   for (const auto& [figure, p] : {std::pair{"p99", 0.99}, std::pair{"p95", 0.95}}) {
     const bool all = std::ranges::all_of(race.groups, [&, p = p](size_t g) {
       return stats::percentile(samples.groups[g].sorted_ms, p).has_value();
     });
-    if (all) return add_alternative(samples, figure, p, options, race);
+    if (all) return add_alternative(samples, figure, p, quantiles, options, race);
   }
 }
 
@@ -114,11 +117,11 @@ void settle(Race& race) {
 }  // namespace
 
 std::vector<Decision> decide(const Samples& samples, const Resampled& resampled,
-                             const AnalysisOptions& options) {
-  std::vector<Race> races;
-  for (size_t stratum = 0; stratum < samples.strata.size(); ++stratum) {
-    races.push_back(race(samples, resampled, stratum, options));
-  }
+                             stats::QuantileBootstrap& quantiles, const AnalysisOptions& options,
+                             ThreadPool* pool) {
+  std::vector<Race> races(samples.strata.size());
+  for_each_index(races.size(), pool,
+                 [&](size_t i) { races[i] = race(samples, resampled, i, options); });
   for (const Phase phase : kPhases) {
     std::vector<Contrast*> family;
     for (Race& one : races) {
@@ -127,12 +130,12 @@ std::vector<Decision> decide(const Samples& samples, const Resampled& resampled,
     }
     adjust_and_judge(family, options);
   }
+  for_each_index(races.size(), pool, [&](size_t i) {
+    settle(races[i]);
+    add_alternatives(samples, quantiles, options, races[i]);
+  });
   std::vector<Decision> decisions;
-  for (Race& one : races) {
-    settle(one);
-    add_alternatives(samples, options, one);
-    decisions.push_back(std::move(one.decision));
-  }
+  for (Race& one : races) decisions.push_back(std::move(one.decision));
   return decisions;
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "analysis/each.h"
+#include "analysis/serial.h"
 #include "stats/summary.h"
 
 namespace assay {
@@ -95,23 +97,22 @@ stats::BootstrapOptions ratio_bootstrap(const AnalysisOptions& options) {
 std::vector<std::optional<stats::ResampledMean>> resample_groups(const Samples& samples,
                                                                  const AnalysisOptions& options,
                                                                  ThreadPool* pool) {
-  std::vector<std::optional<stats::ResampledMean>> resampled;
-  resampled.reserve(samples.groups.size());
+  std::vector<stats::BootstrapSample> all;
+  all.reserve(samples.groups.size());
   for (const Group& group : samples.groups) {
-    resampled.push_back(stats::resample_mean(group.warm_ms, mean_bootstrap(options),
-                                             stream_of(samples, group), pool));
+    all.push_back({group.warm_ms, stream_of(samples, group)});
   }
-  return resampled;
+  return stats::resample_means(all, mean_bootstrap(options), pool);
 }
 
 std::vector<Latency> describe_latencies(
     const Samples& samples, const std::vector<std::optional<stats::ResampledMean>>& resampled,
-    const AnalysisOptions& options) {
-  std::vector<Latency> all;
-  for (size_t g = 0; g < samples.groups.size(); ++g) {
+    const AnalysisOptions& options, ThreadPool* pool) {
+  std::vector<Latency> all(samples.groups.size());
+  for_each_index(all.size(), pool, [&](size_t g) {
     const Group& group = samples.groups[g];
     const std::vector<double>& order = group.sorted_ms;
-    Latency latency;
+    Latency& latency = all[g];
     latency.stratum = group.stratum;
     latency.arm = samples.arms[group.arm];
     latency.parity_failed = group.parity_failed;
@@ -132,9 +133,12 @@ std::vector<Latency> describe_latencies(
       latency.max = order.back();
     }
     latency.tokens_per_s = tokens_per_s(group);
+    if (order.size() > 1) {
+      latency.mean_without_first = stats::mean(std::span(group.warm_ms).subspan(1));
+    }
+    if (const auto series = series_mean(group.warm_ms)) latency.n_effective = series->n_effective;
     describe_cold(group, latency);
-    all.push_back(std::move(latency));
-  }
+  });
   return all;
 }
 

@@ -14,16 +14,18 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/reach.h"
 #include "analysis/worker_facts.h"
 #include "artifact/row.h"
 #include "base/json.h"
 #include "base/result.h"
+#include "stats/anova.h"
 #include "stats/intervals.h"
 #include "stats/tests.h"
 
 namespace assay {
 
-inline constexpr int kFindingsSchemaVersion = 2;
+inline constexpr int kFindingsSchemaVersion = 3;
 
 // The choices that an analysis declares beforehand; findings carry them.
 struct AnalysisOptions {
@@ -95,6 +97,8 @@ struct Latency {
   std::optional<double> cold_median;
   std::optional<double> cold_max;
   std::optional<double> mean_with_cold;
+  std::optional<double> mean_without_first;  // of the warm rows but the first
+  std::optional<double> n_effective;         // independent rows that would tell as much
 };
 
 enum class Verdict { kFaster, kSlower, kEquivalent, kInconclusive };
@@ -128,6 +132,13 @@ struct Contrast {
   std::map<Verdict, int64_t> stratum_verdicts;  // of a combined contrast
 };
 
+// Tests that are adjusted together, by Holm.
+struct TestFamily {
+  std::string name;
+  double alpha = 0.05;  // of the family as a whole
+  int64_t members = 0;
+};
+
 struct NotComparable {
   size_t stratum = 0;
   std::string arm;
@@ -159,6 +170,9 @@ struct Tail {
   int64_t slow_recompiled = 0;  // ... that carry a compilation
   int64_t recompiled = 0;       // rows that carry one
   int64_t ran_eager = 0;        // rows of a compiled arm in which something fell back to eager
+  std::optional<double> fence;  // Tukey's upper fence: third quartile + 1.5 interquartile ranges
+  int64_t beyond_fence = 0;     // rows above it
+  int64_t beyond_fence_recompiled = 0;            // ... that carry a compilation
   std::optional<double> high_without;             // high of the rows that carry none
   std::optional<double> p50_ratio;                // to the baseline's p50
   std::optional<stats::Interval> ratio_interval;  // percentile bootstrap
@@ -217,6 +231,65 @@ struct Finding {
   std::map<std::string, std::vector<int64_t>> rows;  // repetitions by cell_id
 };
 
+// What an arm's prefill is worth if so many tokens are decoded after it.
+struct SplitAt {
+  int64_t new_tokens = 0;
+  bool extrapolated = false;  // more than any that was measured
+  double prefill_share = 0;   // the prefill's gain over the baseline's whole time
+  std::optional<stats::Interval> prefill_share_interval;
+  double ratio = 1;                               // of the whole times, arm / baseline
+  std::optional<stats::Interval> ratio_interval;  // of lengths that were measured
+};
+
+// Prefill and decode of one arm put together, on one model, scenario and batch.
+struct PhaseSplit {
+  std::string model;
+  std::string scenario;
+  int64_t batch = 1;
+  std::string arm;
+  size_t prefill_stratum = 0;
+  double gain_ms = 0;  // prefill of the baseline less that of the arm
+  std::optional<stats::Interval> gain_interval;
+  double token_ratio = 1;  // of the times a decoded token
+  std::vector<SplitAt> at;
+  // Where the prefill surely gains: the decode length from which on that is less than the margin of
+  // the baseline's whole time; and, if the arm decodes slower, the length that uses the gain up.
+  std::optional<double> stops_mattering;
+  std::optional<Reach> stops_interval;
+  std::optional<double> breaks_even;
+  std::optional<Reach> even_interval;
+};
+
+// One arm against the baseline along model size, under one condition.
+struct SizeRatio {
+  std::string model;
+  double size = 0;
+  double ratio = 1;
+  std::optional<stats::Interval> interval;
+};
+struct SizeCrossover {
+  std::string arm;
+  std::vector<SizeRatio> ratios;    // by size
+  std::optional<double> crossover;  // the size at which the ratio crosses 1; absent: it doesn't
+  std::optional<Reach> interval;
+  int64_t crossings = 0;
+};
+
+// Arm by model under one phase, scenario, decode length and batch: ln(ms) of all arms and models
+// that are comparable there.
+struct SizeAnalysis {
+  Phase phase = Phase::kPrefill;
+  std::string scenario;
+  int64_t new_tokens = 0;
+  int64_t batch = 1;
+  std::vector<std::string> arms;
+  std::vector<std::string> models;
+  std::optional<stats::TwoWayAnova> type2;
+  std::optional<stats::TwoWayAnova> type3;
+  std::optional<double> interaction_p_holm;  // of type II, over the conditions of a phase
+  std::vector<SizeCrossover> crossovers;     // where sizes are known
+};
+
 // Prompt tokens of a stratum's rows.
 struct PromptRange {
   int64_t shortest = 0;
@@ -229,6 +302,7 @@ struct Findings {
   StudySummary study;
   std::vector<Stratum> strata;       // by phase, model, prompt length
   std::vector<PromptRange> prompts;  // of each stratum
+  std::vector<TestFamily> families;
   std::vector<Outcome> outcomes;
   std::vector<Latency> latencies;
   std::vector<Tail> tails;  // of strata where some arm asked for a compiler: all arms side by side
@@ -239,6 +313,9 @@ struct Findings {
   std::vector<NotComparable> not_comparable;
   std::vector<Finding> named;  // warnings first
   std::vector<Decision> decisions;
+  std::vector<PhaseSplit> splits;
+  std::string size_unit;  // of model sizes: "weight bytes", "parameters"; empty: not known
+  std::vector<SizeAnalysis> sizes;
 };
 
 Json findings_to_json(const Findings& findings);

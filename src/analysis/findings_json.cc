@@ -1,19 +1,9 @@
 // Findings as JSON: analysis/findings.json of a bundle. Absent values are null.
-#include "analysis/findings.h"
+#include "analysis/json_parts.h"
 #include "base/files.h"
 
 namespace assay {
 namespace {
-
-template <typename T>
-Json optional(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
-Json interval_json(const std::optional<stats::Interval>& interval) {
-  if (!interval) return nullptr;
-  return Json::array({interval->low, interval->high});
-}
 
 Json options_json(const AnalysisOptions& o) {
   return {{"margin", o.margin},
@@ -32,9 +22,9 @@ Json study_json(const StudySummary& s) {
           {"baseline", s.baseline},
           {"arms", s.arms},
           {"order", s.order.empty() ? Json(nullptr) : Json(s.order)},
-          {"seed", optional(s.seed)},
-          {"warmup", optional(s.warmup)},
-          {"repetitions", optional(s.repetitions)},
+          {"seed", optional_json(s.seed)},
+          {"warmup", optional_json(s.warmup)},
+          {"repetitions", optional_json(s.repetitions)},
           {"started_at", s.started_at.empty() ? Json(nullptr) : Json(s.started_at)},
           {"complete", s.complete},
           {"rows", s.rows}};
@@ -70,32 +60,25 @@ Json latency_json(const Findings& f, const Latency& l) {
   json.update({{"arm", l.arm},
                {"parity_failed", l.parity_failed},
                {"n", l.n},
-               {"mean_ms", optional(l.mean)},
+               {"mean_ms", optional_json(l.mean)},
                {"mean_interval_ms", interval_json(l.mean_interval)},
-               {"median_ms", optional(l.median)},
-               {"sd_ms", optional(l.sd)},
-               {"mad_ms", optional(l.mad)},
-               {"trimmed_mean_ms", optional(l.trimmed_mean)},
-               {"min_ms", optional(l.min)},
-               {"p90_ms", optional(l.p90)},
-               {"p95_ms", optional(l.p95)},
-               {"p99_ms", optional(l.p99)},
-               {"max_ms", optional(l.max)},
-               {"tokens_per_s", optional(l.tokens_per_s)},
+               {"median_ms", optional_json(l.median)},
+               {"sd_ms", optional_json(l.sd)},
+               {"mad_ms", optional_json(l.mad)},
+               {"trimmed_mean_ms", optional_json(l.trimmed_mean)},
+               {"min_ms", optional_json(l.min)},
+               {"p90_ms", optional_json(l.p90)},
+               {"p95_ms", optional_json(l.p95)},
+               {"p99_ms", optional_json(l.p99)},
+               {"max_ms", optional_json(l.max)},
+               {"tokens_per_s", optional_json(l.tokens_per_s)},
                {"cold_n", l.cold_n},
-               {"cold_median_ms", optional(l.cold_median)},
-               {"cold_max_ms", optional(l.cold_max)},
-               {"mean_with_cold_ms", optional(l.mean_with_cold)}});
+               {"cold_median_ms", optional_json(l.cold_median)},
+               {"cold_max_ms", optional_json(l.cold_max)},
+               {"mean_with_cold_ms", optional_json(l.mean_with_cold)},
+               {"mean_without_first_ms", optional_json(l.mean_without_first)},
+               {"n_effective", optional_json(l.n_effective)}});
   return json;
-}
-
-Json test_json(const std::optional<stats::TestResult>& test, const std::optional<double>& p_holm) {
-  if (!test) return nullptr;
-  return {{"t", test->statistic},
-          {"df", optional(test->df)},
-          {"p", test->p},
-          {"ln_p", test->log_p},
-          {"p_holm", optional(p_holm)}};
 }
 
 Json rank_json(const std::optional<stats::RankTest>& rank) {
@@ -119,15 +102,15 @@ Json contrast_json(const Findings& f, const Contrast& c) {
                {"verdict", verdict_name(c.verdict)},
                {"ratio", c.ratio},
                {"ratio_interval", interval_json(c.ratio_interval)},
-               {"median_ratio", optional(c.median_ratio)},
-               {"difference_ms", optional(c.difference_ms)},
+               {"median_ratio", optional_json(c.median_ratio)},
+               {"difference_ms", optional_json(c.difference_ms)},
                {"difference_interval_ms", interval_json(c.difference_interval_ms)},
                {"test", test_json(c.test, c.p_holm)},
                {"equivalence", test_json(c.tost, c.tost_p_holm)},
-               {"cohen_d", optional(c.cohen_d)},
-               {"hedges_g", optional(c.hedges_g)},
+               {"cohen_d", optional_json(c.cohen_d)},
+               {"hedges_g", optional_json(c.hedges_g)},
                {"mann_whitney", rank_json(c.rank)},
-               {"minimum_detectable_share", optional(c.minimum_detectable)}});
+               {"minimum_detectable_share", optional_json(c.minimum_detectable)}});
   if (!c.stratum) json["stratum_verdicts"] = std::move(verdicts);
   return json;
 }
@@ -163,8 +146,11 @@ Json tail_json(const Findings& f, const Tail& t) {
                {"slow_recompiled", t.slow_recompiled},
                {"recompiled", t.recompiled},
                {"ran_eager", t.ran_eager},
-               {"high_without_recompiled_ms", optional(t.high_without)},
-               {"p50_ratio", optional(t.p50_ratio)},
+               {"fence_ms", optional_json(t.fence)},
+               {"beyond_fence", t.beyond_fence},
+               {"beyond_fence_recompiled", t.beyond_fence_recompiled},
+               {"high_without_recompiled_ms", optional_json(t.high_without)},
+               {"p50_ratio", optional_json(t.p50_ratio)},
                {"p50_ratio_interval", interval_json(t.ratio_interval)}});
   return json;
 }
@@ -196,9 +182,9 @@ Json decision_json(const Findings& f, const Decision& d) {
                {"arm", d.arm.empty() ? Json(nullptr) : Json(d.arm)},
                {"tied", d.tied},
                {"runner_up", d.runner_up.empty() ? Json(nullptr) : Json(d.runner_up)},
-               {"ratio", optional(d.ratio)},
+               {"ratio", optional_json(d.ratio)},
                {"ratio_interval", interval_json(d.ratio_interval)},
-               {"minimum_detectable_share", optional(d.minimum_detectable)},
+               {"minimum_detectable_share", optional_json(d.minimum_detectable)},
                {"alternatives", std::move(alternatives)},
                {"left_out", std::move(left_out)}});
   return json;
@@ -234,10 +220,13 @@ std::string_view execution_name(Execution execution) {
 Json findings_to_json(const Findings& f) {
   Json identity = Json::object();
   for (const auto& [key, value] : f.identity) identity[key] = value;
+  Json families = Json::array();
+  for (const TestFamily& family : f.families) families.push_back(family_json(family));
   return {{"schema_version", kFindingsSchemaVersion},
           {"identity", std::move(identity)},
           {"study", study_json(f.study)},
           {"options", options_json(f.options)},
+          {"families", std::move(families)},
           {"outcomes", list(f, f.outcomes, outcome_json)},
           {"latencies", list(f, f.latencies, latency_json)},
           {"tails", list(f, f.tails, tail_json)},
@@ -247,7 +236,9 @@ Json findings_to_json(const Findings& f) {
           {"combined", list(f, f.combined, contrast_json)},
           {"not_comparable", list(f, f.not_comparable, not_comparable_json)},
           {"findings", list(f, f.named, finding_json)},
-          {"decisions", list(f, f.decisions, decision_json)}};
+          {"decisions", list(f, f.decisions, decision_json)},
+          {"phase_splits", list(f, f.splits, split_json)},
+          {"model_sizes", list(f, f.sizes, size_json)}};
 }
 
 Status write_findings(const Findings& findings, const std::filesystem::path& folder) {

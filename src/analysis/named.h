@@ -33,11 +33,31 @@ void find_cold_starts(const Samples& samples, const AnalysisOptions& options,
 void find_drift(const Samples& samples, const AnalysisOptions& options,
                 std::vector<Finding>& findings);
 
+// "autocorrelation": neighbouring repetitions so alike that the rows tell no more than half as many
+// independent ones would. `latencies` in the groups' order.
+void find_dependence(const Samples& samples, const std::vector<Latency>& latencies,
+                     std::vector<Finding>& findings);
+
 // "mean_median_disagreement": two arms of a stratum that means and medians rank differently, one of
 // the differences being notable; its rows are the largest samples whose removal makes the mean
 // agree.
 void find_rank_disagreements(const Samples& samples, const AnalysisOptions& options,
                              std::vector<Finding>& findings);
+
+// "ranking_sensitive": two arms of a stratum whose means rank them otherwise once the first sample,
+// the largest, the five largest or 5 % at each end are left out, one of the differences being
+// notable; its rows are those samples.
+void find_sensitive_rankings(const Samples& samples, const AnalysisOptions& options,
+                             std::vector<Finding>& findings);
+
+// "unpaired_models": models that an arm or the baseline has alone in a phase; their rows.
+void find_unpaired_models(const Samples& samples, std::vector<Finding>& findings);
+
+// "simpson": the ratio of all rows' pooled means and the combined ratio of the strata lie on
+// different sides of 1, both notably; its rows are of the strata that the two pools weigh
+// differently.
+void find_reversals(const Samples& samples, const std::vector<Contrast>& combined,
+                    const AnalysisOptions& options, std::vector<Finding>& findings);
 
 // "confound": arms of one stratum that differ in weights' type or quantisation.
 void find_confounds(const Samples& samples, std::vector<Finding>& findings);

@@ -81,6 +81,26 @@ TEST(NamedCompiled, ATailIsAttributedToTheRecompilesThatMakeIt) {
   EXPECT_EQ(tails[0].rows.at(churn.each).size(), 5u);
 }
 
+TEST(NamedCompiled, TheShareOfTheSamplesBeyondTheFenceThatRecompiledIsGiven) {
+  Churn churn;
+  EXPECT_EQ(of_kind(analyzed(churn.bundle), "tail_attribution").size(), 1u);
+  for (const int i : {50, 60, 70}) churn.bundle.row(churn.each, i).latency_ms = 30;
+  const Findings findings = analyzed(churn.bundle);
+  const auto found = of_kind(findings, "tail_attribution");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].arm, "each");
+  const Tail& tail = *std::ranges::find(findings.tails, "each", &Tail::arm);
+  EXPECT_EQ(tail.beyond_fence_recompiled, 5);
+  EXPECT_GE(tail.beyond_fence, 8);
+  EXPECT_THAT(found[0].text, HasSubstr(fmt::format("5 of the {} samples", tail.beyond_fence)));
+  EXPECT_THAT(found[0].rows.at(churn.each), ElementsAre(0, 1, 2, 3, 4));
+  for (int i = 0; i < 5; ++i) {
+    Row& row = churn.bundle.row(churn.each, i);
+    row.unique_graphs_delta = row.recompiles_delta = 0;
+  }
+  EXPECT_TRUE(of_kind(analyzed(churn.bundle), "tail_attribution").empty());
+}
+
 TEST(NamedCompiled, ArmsWithoutTheTailAreSetBesideTheOneThatHasIt) {
   Churn churn;
   const Findings findings = analyzed(churn.bundle);

@@ -105,6 +105,24 @@ void find_cold_starts(const Samples& samples, const AnalysisOptions& options,
   }
 }
 
+void find_dependence(const Samples& samples, const std::vector<Latency>& latencies,
+                     std::vector<Finding>& findings) {
+  constexpr double kNotableLoss = 2;
+  for (size_t g = 0; g < samples.groups.size(); ++g) {
+    const auto n = static_cast<double>(latencies[g].n);
+    if (!latencies[g].n_effective || n < kNotableLoss * *latencies[g].n_effective) continue;
+    const double loss = n / *latencies[g].n_effective;
+    Finding finding = about("autocorrelation", Severity::kNote, samples, samples.groups[g]);
+    finding.size = loss;
+    finding.text = fmt::format(
+        "neighbouring repetitions are alike: its {} warm rows tell as much of the mean as {:.0f} "
+        "independent ones; an interval that takes them for independent is {} times too narrow",
+        latencies[g].n, *latencies[g].n_effective, format_significant(std::sqrt(loss), 2));
+    add_rows(finding, samples.groups[g].warm);
+    findings.push_back(std::move(finding));
+  }
+}
+
 void find_drift(const Samples& samples, const AnalysisOptions& options,
                 std::vector<Finding>& findings) {
   for (const Phase phase : kPhases) {

@@ -6,6 +6,7 @@
 #include "analysis/named.h"
 #include "analysis/tails.h"
 #include "base/text.h"
+#include "stats/intervals.h"
 #include "stats/quantile_ratio.h"
 
 namespace assay {
@@ -68,6 +69,29 @@ void report_tail(const Samples& samples, const Tail& tail, std::vector<Finding>&
   findings.push_back(std::move(finding));
 }
 
+// Which share of the samples that stand out by Tukey's rule the compiler made.
+void report_attribution(const Samples& samples, const Tail& tail, const AnalysisOptions& options,
+                        std::vector<Finding>& findings) {
+  if (tail.beyond_fence_recompiled == 0) return;
+  const Group& group = group_of(samples, tail);
+  Finding finding = about("tail_attribution", Severity::kNote, samples, group);
+  const auto share =
+      static_cast<double>(tail.beyond_fence_recompiled) / static_cast<double>(tail.beyond_fence);
+  const auto interval =
+      stats::wilson_interval(tail.beyond_fence_recompiled, tail.beyond_fence, options.confidence);
+  finding.size = share;
+  finding.text = fmt::format(
+      "{} of the {} samples beyond the fence of {} carry a recompile: {:.0f} % [{:.0f}, {:.0f}], "
+      "against {} of the {} others",
+      tail.beyond_fence_recompiled, tail.beyond_fence, ms(*tail.fence), share * 100,
+      interval->low * 100, interval->high * 100, tail.recompiled - tail.beyond_fence_recompiled,
+      tail.n - tail.beyond_fence);
+  for (const Row* row : group.warm) {
+    if (carries_compilation(*row) && *row->latency_ms > *tail.fence) add_row(finding, *row);
+  }
+  findings.push_back(std::move(finding));
+}
+
 // What the arm does about prompts of several lengths, in brackets: " (12 lengths padded to 1 at 2.1
 // times the tokens, dynamic false)"; empty if nothing shows in its rows.
 std::string remedy_text(const Group& group) {
@@ -94,7 +118,7 @@ std::string remedy_text(const Group& group) {
 }
 
 void report_collapse(const Samples& samples, const Tail& with, const Tail& without,
-                     const AnalysisOptions& options, std::vector<Finding>& findings) {
+                     stats::QuantileBootstrap& quantiles, std::vector<Finding>& findings) {
   const Group& group = group_of(samples, without);
   const Group& other = group_of(samples, with);
   Finding finding = about("tail_collapse", Severity::kNote, samples, group);
@@ -102,8 +126,8 @@ void report_collapse(const Samples& samples, const Tail& with, const Tail& witho
       fmt::format("{} {} is {} times p50{}, where {}'s is {} times", high_name(without),
                   ms(without.high), format_significant(without.high / without.p50, 3),
                   remedy_text(group), with.arm, format_significant(with.high / with.p50, 3));
-  const auto cost = stats::quantile_ratio(group.sorted_ms, other.sorted_ms, 0.5,
-                                          ratio_bootstrap(options), stream_of(samples, group));
+  const auto cost =
+      quantiles.ratio(group.sorted_ms, other.sorted_ms, 0.5, stream_of(samples, group));
   if (cost) {
     finding.text += fmt::format(
         "; its p50 is {} of {}'s [{}, {}]", format_significant(cost->ratio, 3), with.arm,
@@ -128,9 +152,11 @@ void report_no_tail(const Samples& samples, const Tail& tail, std::vector<Findin
 }  // namespace
 
 void find_recompile_tails(const Samples& samples, const std::vector<Tail>& tails,
-                          const AnalysisOptions& options, std::vector<Finding>& findings) {
+                          const AnalysisOptions& options, stats::QuantileBootstrap& quantiles,
+                          std::vector<Finding>& findings) {
   for (const Tail& tail : tails) {
     if (is_recompile_tail(tail)) report_tail(samples, tail, findings);
+    report_attribution(samples, tail, options, findings);
   }
   for (const Tail& tail : tails) {
     const auto with = std::ranges::find_if(tails, [&](const Tail& other) {
@@ -141,7 +167,7 @@ void find_recompile_tails(const Samples& samples, const std::vector<Tail>& tails
       if (compiled && tail.slow_recompiled == 0) report_no_tail(samples, tail, findings);
     } else if ((compiled || tail.execution == Execution::kEager) &&
                tail.high / tail.p50 <= kTailShare * with->high / with->p50) {
-      report_collapse(samples, *with, tail, options, findings);
+      report_collapse(samples, *with, tail, quantiles, findings);
     }
   }
 }

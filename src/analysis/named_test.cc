@@ -97,6 +97,18 @@ TEST(Named, DriftAlongTheOrderIsSized) {
   EXPECT_EQ(found[0].rows.at(clean.eager).size(), 30u);
 }
 
+TEST(Named, NeighboursThatAreAlikeAreSizedByWhatTheyTell) {
+  SyntheticBundle bundle(71);
+  const auto alike =
+      bundle.add({.arm = "eager", .noise = 0.01, .repetitions = 60, .autocorrelation = 0.8});
+  bundle.add({.arm = "static", .noise = 0.01, .repetitions = 60});
+  const auto found = of_kind(bundle, "autocorrelation");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].arm, "eager");
+  EXPECT_GT(found[0].size, 2.5);
+  EXPECT_EQ(found[0].rows.at(alike).size(), 60u);
+}
+
 TEST(Named, LostRowsAreACrashAndTheRestSurvivors) {
   Clean clean;
   clean.bundle.lose(clean.eager, 3, RowStatus::kTimeout, "");

@@ -46,7 +46,7 @@ void add_to(Group& group, const Row& row) {
 
 // Parity is by cell; a group has one cell unless someone merged bundles.
 Status read_parity(const Bundle& bundle, Group& group) {
-  const std::string* last = nullptr;
+  const SharedText* last = nullptr;
   for (const Row* row : group.rows) {
     if (last != nullptr && row->cell_id == *last) continue;
     last = &row->cell_id;

@@ -30,6 +30,10 @@ struct SyntheticCell {
   int64_t repetitions = 30;
   int64_t warmup = 0;  // cold rows, `cold_factor` times as slow
   double cold_factor = 1.5;
+  double autocorrelation = 0;  // of neighbouring repetitions' noise
+  double drift = 0;            // share of the mean by which the last repetition is slower
+  std::string model = "gpt2-25m";
+  int64_t new_tokens = 64;  // of the decoding phases
 };
 
 class SyntheticBundle {
@@ -137,21 +141,25 @@ class SyntheticBundle {
     row.cell_id = id;
     row.backend = "native";
     row.arm = cell.arm;
-    row.model = "gpt2-25m";
+    row.model = cell.model;
     row.dtype = "fp32";
     row.cache = "dynamic";
     row.compile_mode = "eager";
     row.padding = "none";
     row.phase = cell.phase;
     row.scenario = cell.scenario;
-    row.prompt_id.assign(1, '0');
+    row.prompt_id = "0";
     row.prompt_tokens = cell.prompt_tokens;
     row.padded_tokens = cell.prompt_tokens;
-    row.new_tokens = cell.phase == Phase::kPrefill ? 0 : 64;
+    row.new_tokens = cell.phase == Phase::kPrefill ? 0 : cell.new_tokens;
     row.repetition = repetition;
     row.order_index = (repetition + cell.warmup) * kCells + number;
     row.cold = repetition < 0;
-    double latency = cell.mean_ms * std::exp(cell.noise * standard_normal(random_));
+    const double fresh = standard_normal(random_);
+    const double rho = repetition == -cell.warmup ? 0 : cell.autocorrelation;
+    noise_ = rho * noise_ + std::sqrt(1 - rho * rho) * fresh;  // of variance 1 from the first on
+    const auto way = static_cast<double>(repetition) / static_cast<double>(cell.repetitions);
+    double latency = cell.mean_ms * std::exp(cell.noise * noise_) * (1 + cell.drift * way);
     if (random_.uniform() < cell.spike_rate) latency *= 3;
     if (row.cold) latency *= cell.cold_factor;
     row.latency_ms = latency;
@@ -163,6 +171,7 @@ class SyntheticBundle {
   Random random_;
   Bundle bundle_;
   int64_t cells_ = 0;
+  double noise_ = 0;  // of the row before
 };
 
 }  // namespace assay

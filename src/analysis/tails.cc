@@ -2,8 +2,10 @@
 #include "analysis/tails.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "analysis/describe.h"
+#include "analysis/each.h"
 #include "stats/quantile_ratio.h"
 
 namespace assay {
@@ -23,6 +25,7 @@ Tail describe(const Samples& samples, const Group& group) {
   tail.p50 = *stats::median(group.sorted_ms);
   tail.high = high_of(group.sorted_ms);
   tail.high_is_max = !stats::percentile(group.sorted_ms, 0.99);
+  if (const auto fences = stats::tukey_fences(group.sorted_ms)) tail.fence = fences->high;
   std::vector<double> rest;
   for (const Row* row : group.warm) {
     const bool carries = carries_compilation(*row);
@@ -30,6 +33,9 @@ Tail describe(const Samples& samples, const Group& group) {
     tail.slow += slow ? 1 : 0;
     tail.slow_recompiled += slow && carries ? 1 : 0;
     tail.recompiled += carries ? 1 : 0;
+    const bool beyond = tail.fence && *row->latency_ms > *tail.fence;
+    tail.beyond_fence += beyond ? 1 : 0;
+    tail.beyond_fence_recompiled += beyond && carries ? 1 : 0;
     if (group.wants_compiler) tail.ran_eager += ran_eager(*row) ? 1 : 0;
     if (!carries) rest.push_back(*row->latency_ms);
   }
@@ -43,30 +49,30 @@ Tail describe(const Samples& samples, const Group& group) {
 
 }  // namespace
 
-std::vector<Tail> describe_tails(const Samples& samples, const AnalysisOptions& options) {
-  std::vector<Tail> tails;
+std::vector<Tail> describe_tails(const Samples& samples, stats::QuantileBootstrap& quantiles,
+                                 ThreadPool* pool) {
+  std::vector<size_t> groups;
   for (size_t stratum = 0; stratum < samples.strata.size(); ++stratum) {
-    const auto first = samples.groups.begin() + static_cast<int64_t>(samples.first_group[stratum]);
-    const auto last =
-        samples.groups.begin() + static_cast<int64_t>(samples.first_group[stratum + 1]);
-    if (std::none_of(first, last, [](const Group& group) { return group.wants_compiler; })) {
-      continue;
-    }
-    const Group* base = samples.find(stratum, 0);
-    for (auto group = first; group != last; ++group) {
-      if (group->warm.empty()) continue;
-      Tail tail = describe(samples, *group);
-      if (base != nullptr && base != &*group) {
-        if (const auto ratio =
-                stats::quantile_ratio(group->sorted_ms, base->sorted_ms, 0.5,
-                                      ratio_bootstrap(options), stream_of(samples, *group))) {
-          tail.p50_ratio = ratio->ratio;
-          tail.ratio_interval = ratio->interval;
-        }
-      }
-      tails.push_back(std::move(tail));
+    const size_t first = samples.first_group[stratum];
+    const size_t last = samples.first_group[stratum + 1];
+    const auto wants = [&](size_t g) { return samples.groups[g].wants_compiler; };
+    if (!std::ranges::any_of(std::views::iota(first, last), wants)) continue;
+    for (size_t g = first; g < last; ++g) {
+      if (!samples.groups[g].warm.empty()) groups.push_back(g);
     }
   }
+  std::vector<Tail> tails(groups.size());
+  for_each_index(groups.size(), pool, [&](size_t i) {
+    const Group& group = samples.groups[groups[i]];
+    const Group* base = samples.find(group.stratum, 0);
+    tails[i] = describe(samples, group);
+    if (base == nullptr || base == &group) return;
+    if (const auto ratio =
+            quantiles.ratio(group.sorted_ms, base->sorted_ms, 0.5, stream_of(samples, group))) {
+      tails[i].p50_ratio = ratio->ratio;
+      tails[i].ratio_interval = ratio->interval;
+    }
+  });
   return tails;
 }
 

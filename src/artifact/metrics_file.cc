@@ -15,13 +15,21 @@ Status for_each_row(std::string_view text, Phase phase, const std::string& objec
     return bad_input("{} line 1: expected the columns of schema version 1, found \"{}\"", object,
                      join(header, ",").substr(0, 80));
   }
+  TextPool texts;
+  std::vector<std::string_view> fields;
   while (!reader.done()) {
-    ASSAY_TRY(const std::vector<std::string> fields, reader.next());
+    ASSAY_CHECK(reader.next(fields));
+    Result<Row> row = row_from_fields(fields, texts, "");
+    if (row && row->phase == phase) {
+      each(std::move(row));
+      continue;
+    }
     const std::string name = fmt::format("{} line {}", object, reader.line());
-    Result<Row> row = row_from_fields(fields, name);
-    if (row && row->phase != phase) {
+    if (row) {
       row = bad_input("{} column phase: expected {}, found {}", name, phase_name(phase),
                       phase_name(row->phase));
+    } else {
+      row = row_from_fields(fields, texts, name);  // the error again, with its name
     }
     each(std::move(row));
   }

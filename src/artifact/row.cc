@@ -56,8 +56,8 @@ void for_each_column(R& row, F&& f) {
   f("started_at_ns", row.started_at_ns);
 }
 
-std::string to_field(const std::string& value) {
-  return value;
+std::string to_field(const SharedText& value) {
+  return value.str();
 }
 std::string to_field(Phase value) {
   return std::string(phase_name(value));
@@ -83,26 +83,21 @@ std::string to_field(const std::optional<T>& value) {
 // The from_field functions answer what was expected where the text doesn't fit, else nothing.
 using Expected = std::optional<std::string_view>;
 
-Expected from_field(const std::string& text, std::string& value) {
-  value = text;
-  return std::nullopt;
-}
-
-Expected from_field(const std::string& text, Phase& value) {
+Expected from_field(std::string_view text, Phase& value) {
   const auto phase = parse_phase(text);
   if (!phase) return "prefill, kv_decode or e2e_kv";
   value = *phase;
   return std::nullopt;
 }
 
-Expected from_field(const std::string& text, RowStatus& value) {
+Expected from_field(std::string_view text, RowStatus& value) {
   const auto status = parse_row_status(text);
   if (!status) return "ok, error, crash, timeout, oom or false_success";
   value = *status;
   return std::nullopt;
 }
 
-Expected from_field(const std::string& text, bool& value) {
+Expected from_field(std::string_view text, bool& value) {
   if (text != "true" && text != "false") return "true or false";
   value = text == "true";
   return std::nullopt;
@@ -110,7 +105,7 @@ Expected from_field(const std::string& text, bool& value) {
 
 template <typename T>
 requires std::is_same_v<T, int64_t> || std::is_same_v<T, double> Expected
-from_field(const std::string& text, T& value) {
+from_field(std::string_view text, T& value) {
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   const bool whole = error == std::errc() && stop == end;
@@ -123,7 +118,7 @@ from_field(const std::string& text, T& value) {
 }
 
 template <typename T>
-Expected from_field(const std::string& text, std::optional<T>& value) {
+Expected from_field(std::string_view text, std::optional<T>& value) {
   value.reset();
   if (text.empty()) return std::nullopt;
   return from_field(text, value.emplace());
@@ -132,7 +127,7 @@ Expected from_field(const std::string& text, std::optional<T>& value) {
 // What no row may break, whatever became of the repetition.
 Status check_row(const Row& row, std::string_view object) {
   for (const auto& [name, text] :
-       {std::pair<const char*, const std::string&>{"cell_id", row.cell_id},
+       {std::pair<const char*, const SharedText&>{"cell_id", row.cell_id},
         {"backend", row.backend},
         {"arm", row.arm},
         {"model", row.model},
@@ -227,7 +222,8 @@ std::vector<std::string> row_to_fields(const Row& row) {
   return fields;
 }
 
-Result<Row> row_from_fields(const std::vector<std::string>& fields, std::string_view object) {
+Result<Row> row_from_fields(std::span<const std::string_view> fields, TextPool& texts,
+                            std::string_view object) {
   if (fields.size() != row_columns().size()) {
     return bad_input("{}: expected {} columns, found {}", object, row_columns().size(),
                      fields.size());
@@ -236,16 +232,26 @@ Result<Row> row_from_fields(const std::vector<std::string>& fields, std::string_
   Status status;
   size_t index = 0;
   for_each_column(row, [&](const char* name, auto& value) {
-    const std::string& text = fields[index++];
-    const Expected expected = from_field(text, value);
-    if (expected && status) {
-      status = bad_input("{} column {}: expected {}, found \"{}\"", object, name, *expected,
-                         text.substr(0, 80));
+    const std::string_view text = fields[index++];
+    if constexpr (std::is_same_v<std::remove_reference_t<decltype(value)>, SharedText>) {
+      value = texts.share(text, index);
+    } else {
+      const Expected expected = from_field(text, value);
+      if (expected && status) {
+        status = bad_input("{} column {}: expected {}, found \"{}\"", object, name, *expected,
+                           text.substr(0, 80));
+      }
     }
   });
   ASSAY_CHECK(std::move(status));
   ASSAY_CHECK(check_row(row, object));
   return row;
+}
+
+Result<Row> row_from_fields(const std::vector<std::string>& fields, std::string_view object) {
+  TextPool texts;
+  const std::vector<std::string_view> views(fields.begin(), fields.end());
+  return row_from_fields(views, texts, object);
 }
 
 }  // namespace assay

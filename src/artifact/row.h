@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "base/shared_text.h"
 
 namespace assay {
 
@@ -22,21 +24,21 @@ std::string_view row_status_name(
 std::optional<RowStatus> parse_row_status(std::string_view name);
 
 // Members in the order of the columns, which is fixed by the schema (docs/artifact-schema.md). An
-// absent value is an empty field, never 0.
+// absent value is an empty field, never 0. Names are shared between rows: there may be millions.
 struct Row {
-  std::string cell_id;
-  std::string backend;
-  std::string arm;
-  std::string model;
-  std::string dtype;
-  std::string quantization;  // empty: none was asked for or reported
-  std::string cache;         // dynamic | static
-  std::string compile_mode;  // eager, compiled, default, reduce-overhead, ...
-  std::string dynamic;       // true | false | auto; empty where the mode has no such thing
-  std::string padding;       // none | scenario | global
+  SharedText cell_id;
+  SharedText backend;
+  SharedText arm;
+  SharedText model;
+  SharedText dtype;
+  SharedText quantization;  // empty: none was asked for or reported
+  SharedText cache;         // dynamic | static
+  SharedText compile_mode;  // eager, compiled, default, reduce-overhead, ...
+  SharedText dynamic;       // true | false | auto; empty where the mode has no such thing
+  SharedText padding;       // none | scenario | global
   Phase phase = Phase::kPrefill;
-  std::string scenario;
-  std::string prompt_id;
+  SharedText scenario;
+  SharedText prompt_id;
   int64_t batch = 1;
   int64_t prompt_tokens = 0;  // semantic: padding not counted; of one row of the batch
   int64_t padded_tokens = 0;  // length that the model saw
@@ -45,7 +47,7 @@ struct Row {
   int64_t block = 0;          // block of the order
   int64_t order_index = 0;    // position in the run as planned: 0, 1, 2, ... over all rows
   RowStatus status = RowStatus::kOk;
-  std::string error_class;           // exception class, signal name, "exit 1", ...; empty if ok
+  SharedText error_class;            // exception class, signal name, "exit 1", ...; empty if ok
   bool cold = false;                 // a warm-up, or the first call of its shape in its process
   std::optional<double> latency_ms;  // wall clock of the timed region
   std::optional<double> device_ms;   // device events of the same region
@@ -62,7 +64,7 @@ struct Row {
   std::optional<double> temperature_c;
   std::optional<double> power_w;
   std::optional<bool> throttled;
-  std::string output_hash;    // token_hash of what was produced
+  SharedText output_hash;     // token_hash of what was produced
   int64_t started_at_ns = 0;  // wall clock, Unix epoch
 
   friend bool operator==(const Row&, const Row&) = default;
@@ -75,5 +77,8 @@ std::vector<std::string> row_to_fields(const Row& row);
 // `object` names the row in errors ("prefill/metrics.csv line 7"). Wrong column count, an
 // unparsable number, an unknown status: bad_input that names the column.
 Result<Row> row_from_fields(const std::vector<std::string>& fields, std::string_view object);
+// The same, with the texts of many rows shared.
+Result<Row> row_from_fields(std::span<const std::string_view> fields, TextPool& texts,
+                            std::string_view object);
 
 }  // namespace assay

@@ -24,8 +24,34 @@ std::string csv_line(const std::vector<std::string>& fields) {
 }
 
 Result<std::vector<std::string>> CsvReader::next() {
+  std::vector<std::string_view> fields;
+  ASSAY_CHECK(next(fields));
+  return std::vector<std::string>(fields.begin(), fields.end());
+}
+
+Status CsvReader::next(std::vector<std::string_view>& fields) {
+  fields.clear();
+  const size_t end = rest_.find('\n');
+  const std::string_view record = rest_.substr(0, end);
+  if (end == std::string_view::npos || record.find('"') != std::string_view::npos ||
+      record.ends_with('\r')) {
+    return next_quoted(fields);
+  }
+  line_ = ++lines_read_;
+  size_t begin = 0;
+  for (size_t comma = record.find(','); comma != std::string_view::npos;
+       comma = record.find(',', begin)) {
+    fields.push_back(record.substr(begin, comma - begin));
+    begin = comma + 1;
+  }
+  fields.push_back(record.substr(begin));
+  rest_.remove_prefix(end + 1);
+  return {};
+}
+
+Status CsvReader::next_quoted(std::vector<std::string_view>& fields) {
   line_ = lines_read_ + 1;
-  std::vector<std::string> fields(1);
+  unquoted_.assign(1, "");
   size_t i = 0;
   bool quoted = false;
   for (; i < rest_.size(); ++i) {
@@ -33,23 +59,24 @@ Result<std::vector<std::string>> CsvReader::next() {
     if (c == '\n') ++lines_read_;
     if (quoted) {
       if (c != '"') {
-        fields.back() += c;
+        unquoted_.back() += c;
       } else if (i + 1 < rest_.size() && rest_[i + 1] == '"') {
-        fields.back() += '"';
+        unquoted_.back() += '"';
         ++i;
       } else {
         quoted = false;
       }
-    } else if (c == '"' && fields.back().empty()) {
+    } else if (c == '"' && unquoted_.back().empty()) {
       quoted = true;
     } else if (c == ',') {
-      fields.emplace_back();
+      unquoted_.emplace_back();
     } else if (c == '\n') {
-      if (!fields.back().empty() && fields.back().back() == '\r') fields.back().pop_back();
+      if (unquoted_.back().ends_with('\r')) unquoted_.back().pop_back();
       rest_.remove_prefix(i + 1);
-      return fields;
+      fields.assign(unquoted_.begin(), unquoted_.end());
+      return {};
     } else {
-      fields.back() += c;
+      unquoted_.back() += c;
     }
   }
   rest_ = {};

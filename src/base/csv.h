@@ -21,11 +21,17 @@ class CsvReader {
   CsvReader(std::string_view text, std::string object) : rest_(text), object_(std::move(object)) {}
   bool done() const { return rest_.empty(); }
   Result<std::vector<std::string>> next();
+  // The same without copies: `fields` replaced by views that hold until the next call.
+  Status next(std::vector<std::string_view>& fields);
   size_t line() const { return line_; }  // 1-based line of the record that next() gave last
 
  private:
+  // A record in which some field is quoted or ends in CR.
+  Status next_quoted(std::vector<std::string_view>& fields);
+
   std::string_view rest_;
   std::string object_;
+  std::vector<std::string> unquoted_;
   size_t line_ = 0;
   size_t lines_read_ = 0;
 };

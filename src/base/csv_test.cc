@@ -30,5 +30,24 @@ TEST(Csv, HalfARecordIsAnError) {
   }
 }
 
+TEST(Csv, ViewsGiveWhatCopiesGive) {
+  const std::string text = "a,b\n\"x,\"\"y\"\"\",\r\n,\n\"two\nlines\",z\nlast,row\n";
+  CsvReader copies(text, "text");
+  CsvReader views(text, "text");
+  std::vector<std::string_view> fields;
+  while (!copies.done()) {
+    const auto expected = copies.next();
+    ASSERT_TRUE(expected);
+    ASSERT_TRUE(views.next(fields));
+    EXPECT_EQ(std::vector<std::string>(fields.begin(), fields.end()), *expected);
+    EXPECT_EQ(views.line(), copies.line());
+  }
+  EXPECT_TRUE(views.done());
+  EXPECT_EQ(views.line(), 6u);
+  CsvReader cut("a,b\nc", "text");
+  EXPECT_TRUE(cut.next(fields));
+  EXPECT_FALSE(cut.next(fields));
+}
+
 }  // namespace
 }  // namespace assay

@@ -33,6 +33,7 @@ void add_only_option(CLI::App& command, std::vector<std::string>& only);
 // One file a command: model_command.cc, run_command.cc, ...
 void add_analyze_command(CLI::App& app, Selected& selected);
 void add_cache_command(CLI::App& app, Selected& selected);
+void add_compare_command(CLI::App& app, Selected& selected);
 void add_doctor_command(CLI::App& app, Selected& selected);
 void add_generate_command(CLI::App& app, Selected& selected);
 void add_init_command(CLI::App& app, Selected& selected);
@@ -40,7 +41,6 @@ void add_model_command(CLI::App& app, Selected& selected);
 void add_plan_command(CLI::App& app, Selected& selected);
 void add_report_command(CLI::App& app, Selected& selected);
 void add_run_command(CLI::App& app, Selected& selected);
-void add_stats_command(CLI::App& app, Selected& selected);
 void add_verify_command(CLI::App& app, Selected& selected);
 void add_worker_command(CLI::App& app, Selected& selected);
 

@@ -22,7 +22,7 @@ TEST_F(RunTest, ParityAfterTimingStartsOneProcessAnArm) {
   std::string printed;
   for (const Row& row : rows_of("base")) {
     if (row.repetition != 0) continue;
-    const auto log = read_file(folder() / "cells" / row.cell_id / "stderr.log");
+    const auto log = read_file(folder() / "cells" / row.cell_id.str() / "stderr.log");
     if (log) printed += *log;
   }
   EXPECT_EQ(printed, "fake worker: started\n");
@@ -46,7 +46,7 @@ TEST_F(RunTest, SequentialOrderAsksEachArmBeforeItsProcessEnds) {
   std::string printed;
   for (const Row& row : rows_of("other")) {
     if (row.repetition != 0) continue;
-    const auto log = read_file(folder() / "cells" / row.cell_id / "stderr.log");
+    const auto log = read_file(folder() / "cells" / row.cell_id.str() / "stderr.log");
     if (log) printed += *log;
   }
   EXPECT_EQ(printed, "fake worker: started\n");
@@ -109,7 +109,7 @@ TEST_F(RunTest, AnArmThatCannotRunIsAnOutcomeBesideTheOthers) {
   EXPECT_TRUE(parity_of("other").is_null()) << "it was not asked";
   const auto bundle = read_bundle(folder());
   EXPECT_EQ(bundle->evidence.at(rows.front().cell_id)["gate"]["verdict"], "impossible");
-  EXPECT_FALSE(fs::exists(folder() / "cells" / rows.front().cell_id / "stderr.log"));
+  EXPECT_FALSE(fs::exists(folder() / "cells" / rows.front().cell_id.str() / "stderr.log"));
   ASSERT_EQ(observer_.notes.size(), 1u);
   EXPECT_EQ(observer_.notes[0], "arm \"other\" can't run here: expected a CUDA device, found none");
 }

@@ -224,10 +224,16 @@ Result<RunSummary> Run::finish(bool interrupted) {
   }
   Json models = Json::object();
   for (const auto& [model, hash] : model_hashes_) models[study_.models[model].name] = hash;
+  Json weights = Json::object();
+  for (size_t model = 0; model < study_.models.size(); ++model) {
+    const uint64_t bytes = request_.preflight.weight_bytes[model];
+    if (bytes > 0) weights[study_.models[model].name] = bytes;
+  }
   const int64_t now_ns = context_.clock.wall_ns();
   ASSAY_CHECK(bundle_.seal({{"finished_at", format_utc(now_ns)},
                             {"finished_at_ns", now_ns},
                             {"model_sha256", std::move(models)},
+                            {"model_weight_bytes", std::move(weights)},
                             {"rows", summary.rows},
                             {"rows_by_status", std::move(by_status)}}));
   return summary;

@@ -10,16 +10,16 @@ namespace {
 
 // Whether the phase's strata all have this one's value of a member.
 template <typename Member>
-bool is_shared(const Findings& findings, const Stratum& of, const Member& member) {
-  return std::ranges::all_of(findings.strata, [&](const Stratum& other) {
+bool is_shared(std::span<const Stratum> strata, const Stratum& of, const Member& member) {
+  return std::ranges::all_of(strata, [&](const Stratum& other) {
     return other.phase != of.phase || other.*member == of.*member;
   });
 }
 
-std::string sizes_label(const Findings& findings, const Stratum& of) {
+std::string sizes_label(std::span<const Stratum> strata, const Stratum& of) {
   std::string label;
-  if (!is_shared(findings, of, &Stratum::new_tokens)) label += fmt::format(" n{}", of.new_tokens);
-  if (!is_shared(findings, of, &Stratum::batch)) label += fmt::format(" b{}", of.batch);
+  if (!is_shared(strata, of, &Stratum::new_tokens)) label += fmt::format(" n{}", of.new_tokens);
+  if (!is_shared(strata, of, &Stratum::batch)) label += fmt::format(" b{}", of.batch);
   return label;
 }
 
@@ -29,29 +29,35 @@ bool as_labelled(Execution execution) {
 
 }  // namespace
 
-std::string stratum_label(const Findings& findings, size_t stratum) {
-  const Stratum& of = findings.strata[stratum];
+std::string stratum_label(std::span<const Stratum> strata, size_t stratum) {
+  const Stratum& of = strata[stratum];
   std::string label;
-  if (!is_shared(findings, of, &Stratum::model)) label += of.model + " ";
-  return label + of.scenario + sizes_label(findings, of);
+  if (!is_shared(strata, of, &Stratum::model)) label += of.model + " ";
+  return label + of.scenario + sizes_label(strata, of);
+}
+
+std::string stratum_label(const Findings& findings, size_t stratum) {
+  return stratum_label(findings.strata, stratum);
 }
 
 std::string condition_label(const Findings& findings, size_t stratum) {
   const Stratum& of = findings.strata[stratum];
-  std::string label = is_shared(findings, of, &Stratum::model) ? "" : of.model;
-  label += sizes_label(findings, of);
+  std::string label = is_shared(findings.strata, of, &Stratum::model) ? "" : of.model;
+  label += sizes_label(findings.strata, of);
   return label.starts_with(' ') ? label.substr(1) : label;
 }
 
 std::string arm_label(const Findings& findings, const std::string& arm, size_t stratum) {
   std::vector<std::string> remarks;
-  for (const Latency& latency : findings.latencies) {
-    if (latency.stratum == stratum && latency.arm == arm && latency.parity_failed) {
+  // Both lists are in the order of the strata.
+  for (const Latency& latency :
+       std::ranges::equal_range(findings.latencies, stratum, {}, &Latency::stratum)) {
+    if (latency.arm == arm && latency.parity_failed) {
       remarks.emplace_back("parity failed");
     }
   }
-  for (const Tail& tail : findings.tails) {
-    if (tail.stratum == stratum && tail.arm == arm && !as_labelled(tail.execution)) {
+  for (const Tail& tail : std::ranges::equal_range(findings.tails, stratum, {}, &Tail::stratum)) {
+    if (tail.arm == arm && !as_labelled(tail.execution)) {
       remarks.emplace_back(execution_name(tail.execution));
     }
   }
@@ -73,11 +79,11 @@ std::string shared_label(const Findings& findings, Phase phase) {
   const auto any = std::ranges::find(findings.strata, phase, &Stratum::phase);
   if (any == findings.strata.end()) return "";
   std::vector<std::string> parts;
-  if (is_shared(findings, *any, &Stratum::model)) parts.push_back("model " + any->model);
-  if (is_shared(findings, *any, &Stratum::new_tokens) && any->new_tokens > 0) {
+  if (is_shared(findings.strata, *any, &Stratum::model)) parts.push_back("model " + any->model);
+  if (is_shared(findings.strata, *any, &Stratum::new_tokens) && any->new_tokens > 0) {
     parts.push_back(fmt::format("{} new tokens", any->new_tokens));
   }
-  if (is_shared(findings, *any, &Stratum::batch)) {
+  if (is_shared(findings.strata, *any, &Stratum::batch)) {
     parts.push_back(fmt::format("batch {}", any->batch));
   }
   return join(parts, ", ");

@@ -31,6 +31,8 @@ std::string wrapped(const std::string& line) {
   return out;
 }
 
+}  // namespace
+
 std::string render_text(const std::vector<ReportSection>& sections) {
   std::string out;
   for (const ReportSection& section : sections) {
@@ -58,8 +60,6 @@ std::string render_markdown(const std::string& title, const std::vector<ReportSe
   return out;
 }
 
-}  // namespace
-
 std::vector<ReportSection> report_sections(const Findings& findings, Detail detail) {
   std::vector<ReportSection> sections = {identity_section(findings),
                                          outcome_section(findings, detail)};
@@ -71,6 +71,8 @@ std::vector<ReportSection> report_sections(const Findings& findings, Detail deta
   }
   if (has_compile_costs(findings)) sections.push_back(compile_cost_section(findings));
   if (!findings.profiles.empty()) sections.push_back(profile_section(findings, detail));
+  if (!findings.splits.empty()) sections.push_back(split_section(findings));
+  if (!findings.sizes.empty()) sections.push_back(size_section(findings));
   sections.push_back(findings_section(findings, detail));
   sections.push_back(decision_section(findings));
   return sections;

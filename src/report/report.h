@@ -17,6 +17,10 @@ struct ReportSection {
   std::vector<Table> tables;
 };
 
+// Sections as text of at most 120 columns, and as Markdown below a title.
+std::string render_text(const std::vector<ReportSection>& sections);
+std::string render_markdown(const std::string& title, const std::vector<ReportSection>& sections);
+
 // A summary fits a terminal of 120 columns and shows the worst of each kind of finding; the full
 // report has every stratum's crash rates, cold samples and effect sizes, and every finding with its
 // rows.

@@ -15,11 +15,24 @@ namespace {
 
 using testing::HasSubstr;
 
-// Three arms with a defect each: one crashes on long prompts, one starts cold and drifts, one fails
-// parity.
+void add_compiled_cell(const SyntheticCell& cell, SyntheticBundle& bundle) {
+  const std::string id = bundle.add_compiled(cell, "false");
+  bundle.compile(id, -2, 0);
+  if (cell.phase == Phase::kPrefill) {
+    for (const int repetition : {4, 17}) bundle.compile(id, repetition, cell.mean_ms * 12);
+  } else if (cell.prompt_tokens == 200) {
+    for (int i = 10; i < 30; ++i) bundle.row(id, i).fallbacks_delta = 1;
+    bundle.reported(id)["fallback_error"] = "c++: exit 1";
+    bundle.evidence(id)["compiler_real"] = "fallback";
+  }
+}
+
+// Four arms: eager, one that starts cold and crashes on long prompts, one that fails parity, and a
+// compiled one that recompiles in the timed rows of prefill and falls back to eager on the long
+// decode.
 Bundle small_bundle() {
   SyntheticBundle bundle(7);
-  bundle.raw().manifest["study"]["arms"] = {"eager", "static", "broken"};
+  bundle.raw().manifest["study"]["arms"] = {"eager", "static", "broken", "compiled"};
   bundle.raw().environment["warnings"] = {"load average 3.1 on 2 cores when the run started"};
   for (const Phase phase : {Phase::kPrefill, Phase::kKvDecode}) {
     const double scale = phase == Phase::kPrefill ? 1 : 20;
@@ -45,6 +58,9 @@ Bundle small_bundle() {
       cell.mean_ms = mean / 10;
       const std::string wrong = bundle.add(cell);
       bundle.raw().parity[wrong] = {{"passed", false}};
+      cell.arm = "compiled";
+      cell.mean_ms = mean * 0.6;
+      add_compiled_cell(cell, bundle);
     }
   }
   return bundle.build();
@@ -83,11 +99,12 @@ TEST(Report, CsvHasOneLineAStratumAndArm) {
     const auto fields = reader.next();
     ASSERT_TRUE(fields);
     ASSERT_EQ(fields->size(), header.size());
-    const bool contrasted = (*fields)[5] == "static" && (*fields)[7] == "0";
+    const std::string& arm = (*fields)[5];
+    const bool contrasted = (arm == "static" && (*fields)[7] == "0") || arm == "compiled";
     EXPECT_EQ(fields->back().empty(), !contrasted) << (*fields)[5];
     ++lines;
   }
-  EXPECT_EQ(lines, 12u);
+  EXPECT_EQ(lines, 16u);
 }
 
 TEST(Report, TheSummaryFitsATerminal) {
@@ -115,7 +132,7 @@ TEST(Report, JsonIsTheFindingsWithTheirVersion) {
   const auto json = parse_json(render_report(small_findings(), OutputFormat::kJson), "findings");
   ASSERT_TRUE(json);
   EXPECT_EQ((*json)["schema_version"], kFindingsSchemaVersion);
-  EXPECT_EQ((*json)["latencies"].size(), 12u);
+  EXPECT_EQ((*json)["latencies"].size(), 16u);
 }
 
 TEST(Report, ABundleWithoutRowsStillReports) {

@@ -1,6 +1,7 @@
 // The parts of the report, one function each, and how they write strata and intervals.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,11 +19,16 @@ ReportSection tail_section(const Findings& findings, Phase phase);
 bool has_compile_costs(const Findings& findings);
 ReportSection compile_cost_section(const Findings& findings);
 ReportSection profile_section(const Findings& findings, Detail detail);
+// Where some arm has comparable prefill and decode strata.
+ReportSection split_section(const Findings& findings);
+// Of studies of several models.
+ReportSection size_section(const Findings& findings);
 ReportSection findings_section(const Findings& findings, Detail detail);
 ReportSection decision_section(const Findings& findings);
 
 // The stratum by what tells it from the others of its phase: always the scenario; model, new tokens
 // and batch where they differ.
+std::string stratum_label(std::span<const Stratum> strata, size_t stratum);
 std::string stratum_label(const Findings& findings, size_t stratum);
 // Of that, what isn't about the prompt: "llama n64 b2", empty where the phase has one.
 std::string condition_label(const Findings& findings, size_t stratum);

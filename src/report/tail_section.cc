@@ -9,7 +9,7 @@ namespace {
 
 std::string ran_as(const Tail& tail) {
   const std::string name(execution_name(tail.execution));
-  return tail.ran_eager > 0 ? fmt::format("{} ({} of {})", name, tail.ran_eager, tail.n) : name;
+  return tail.ran_eager > 0 ? fmt::format("{} {}/{}", name, tail.ran_eager, tail.n) : name;
 }
 
 std::vector<TableCell> tail_row(const Findings& findings, const Tail& tail) {
@@ -45,8 +45,8 @@ ReportSection tail_section(const Findings& findings, Phase phase) {
                {"high"},
                {"high/p50"},
                {"slow"},
-               {"recompiled"},
-               {"high without"},
+               {"rec."},
+               {"without"},
                {"p50 ratio"},
                {"95% interval"}},
               {}};
@@ -56,8 +56,8 @@ ReportSection tail_section(const Findings& findings, Phase phase) {
     table.rows.push_back(tail_row(findings, tail));
   }
   section.lines.push_back(fmt::format(
-      "high: {} in ms; slow: samples above {:.0f} times p50, recompiled: how many of those carry a "
-      "recompile, high without: of the samples that carry none. p50 ratio: to {}, percentile "
+      "high: {} in ms; slow: samples above {:.0f} times p50, rec.: how many of those carry a "
+      "recompile, without: high of the samples that carry none. p50 ratio: to {}, percentile "
       "bootstrap.",
       maxima ? "the largest sample (p99 needs 100 rows)" : "p99", kSlowFactor,
       findings.study.baseline));

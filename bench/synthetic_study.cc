@@ -1,0 +1,191 @@
+// Writes a large bundle for analysis_vs_python: synthetic_study FOLDER ROWS.
+//
+// 400 strata (3 phases, 4 models, 5 scenarios, batches, decode lengths), 4 arms, interleaved in
+// blocks of 5 as `assay run` does; arm torch is missing on 12 strata. Latencies are log-normal (4
+// %) with 1 % of samples three times as slow and cold warm-ups; arm compiled-dynamic recompiles in
+// 1 % of its rows at 10 times the time; arm torch loses 5 rows on 8 strata. 52,410 rows are 30
+// repetitions after 3 warm-ups a cell.
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+
+#include "analysis/synthetic_bundle.h"
+#include "base/files.h"
+
+namespace assay {
+namespace {
+
+struct Condition {
+  Phase phase = Phase::kPrefill;
+  std::string model;
+  std::string scenario;
+  int64_t prompt_tokens = 0;
+  int64_t new_tokens = 0;
+  int64_t batch = 1;
+  double mean_ms = 1;
+};
+
+constexpr const char* kArms[] = {"eager", "compiled-dynamic", "compiled-static", "torch"};
+constexpr double kFactors[] = {1, 0.9, 0.72, 1.01};
+constexpr int64_t kWarmups = 3;
+constexpr int64_t kBlock = 5;
+
+std::vector<Condition> conditions() {
+  const std::vector<std::pair<std::string, double>> models = {
+      {"gpt2-25m", 1}, {"gpt2-50m", 2}, {"gpt2-100m", 4}, {"qwen2.5-0.5b", 20}};
+  const std::vector<std::pair<std::string, int64_t>> scenarios = {{"single_micro", 10},
+                                                                  {"single_short", 30},
+                                                                  {"single_medium", 80},
+                                                                  {"single_long", 200},
+                                                                  {"stress_single", 400}};
+  std::vector<Condition> all;
+  for (const Phase phase : kPhases) {
+    for (const auto& [model, size] : models) {
+      for (const auto& [scenario, tokens] : scenarios) {
+        for (const int64_t new_tokens : {64, 128}) {
+          if (phase == Phase::kPrefill && new_tokens == 128) continue;
+          for (const int64_t batch : {1, 2, 4, 8}) {
+            const bool decodes = phase != Phase::kPrefill;
+            const auto work =
+                static_cast<double>(tokens * (decodes ? 0 : 1) + 8 * (decodes ? new_tokens : 1));
+            all.push_back({phase, model, scenario, tokens, decodes ? new_tokens : 0, batch,
+                           0.02 * size * work * static_cast<double>(batch)});
+          }
+        }
+      }
+    }
+  }
+  return all;
+}
+
+class Study {
+ public:
+  Study(BundleWriter writer, int64_t rows) : writer_(std::move(writer)), rows_(rows) {}
+
+  Status write() {
+    const auto all = conditions();
+    const auto cells = static_cast<int64_t>(all.size() * std::size(kArms)) - 12;
+    const int64_t repetitions = rows_ / cells - kWarmups;
+    int64_t spare = rows_ - cells * (repetitions + kWarmups);
+    for (size_t c = 0; c < all.size(); ++c) {
+      const int64_t extra = std::min<int64_t>(spare, 1);  // a repetition more of the first arm
+      spare -= extra;
+      ASSAY_CHECK(write_condition(all[c], c, repetitions, extra));
+    }
+    return writer_.seal({{"rows", order_}});
+  }
+
+ private:
+  Status write_condition(const Condition& condition, size_t number, int64_t repetitions,
+                         int64_t extra) {
+    const size_t arms = number < 12 ? std::size(kArms) - 1 : std::size(kArms);
+    for (int64_t begin = 0; begin < repetitions + extra; begin += kBlock) {
+      for (size_t arm = 0; arm < arms; ++arm) {
+        const int64_t end = std::min(begin + kBlock, repetitions + (arm == 0 ? extra : 0));
+        for (int64_t i = begin == 0 ? -kWarmups : begin; i < end; ++i) {
+          ASSAY_CHECK(writer_.append(row(condition, number, arm, i, begin / kBlock)));
+        }
+      }
+    }
+    for (size_t arm = 0; arm < arms; ++arm) {
+      const std::string id = cell_id(condition, number, arm);
+      ASSAY_CHECK(writer_.write_cell_json(id, "parity.json", {{"passed", true}}));
+      ASSAY_CHECK(writer_.write_cell_json(id, "evidence.json",
+                                          {{"compiler_real", arm == 0 ? "not_applicable" : "yes"},
+                                           {"reported", {{"counters", {{"unique_graphs", 1}}}}}}));
+    }
+    return writer_.commit_unit(static_cast<int64_t>(number), nullptr);
+  }
+
+  static std::string cell_id(const Condition& condition, size_t number, size_t arm) {
+    return fmt::format("c{:04}-{}-{}-{}-{}-b{}", number * std::size(kArms) + arm, kArms[arm],
+                       condition.model, phase_name(condition.phase), condition.scenario,
+                       condition.batch);
+  }
+
+  Row row(const Condition& condition, size_t number, size_t arm, int64_t repetition,
+          int64_t block) {
+    Row row;
+    row.cell_id = cell_id(condition, number, arm);
+    row.backend = arm == 3 ? "torch" : "native";
+    row.arm = kArms[arm];
+    row.model = condition.model;
+    row.dtype = "fp32";
+    row.cache = arm == 1 ? "dynamic" : "static";
+    row.compile_mode = arm == 0 ? "eager" : "compiled";
+    row.dynamic = arm == 0 ? "" : "false";
+    row.padding = "none";
+    row.phase = condition.phase;
+    row.scenario = condition.scenario;
+    row.prompt_id = "0";
+    row.batch = condition.batch;
+    row.prompt_tokens = row.padded_tokens = condition.prompt_tokens;
+    row.new_tokens = condition.new_tokens;
+    row.repetition = repetition;
+    row.block = block;
+    row.order_index = order_++;
+    row.cold = repetition < 0;
+    row.started_at_ns = 1'700'000'000'000'000'000 + order_ * 10'000'000;
+    if (arm == 3 && number % 50 == 20 && repetition >= 0 && repetition < 5) {
+      row.status = RowStatus::kCrash;
+      row.error_class = "SIGSEGV";
+      return row;
+    }
+    double ms = condition.mean_ms * kFactors[arm] * std::exp(0.04 * standard_normal(random_));
+    if (random_.uniform() < 0.01) ms *= 3;
+    if (row.cold) ms *= 2;
+    if (arm > 0) {
+      const bool recompiles = arm == 1 && random_.uniform() < 0.01;
+      row.unique_graphs_delta = row.recompiles_delta = recompiles ? 1 : 0;
+      row.fallbacks_delta = row.kernels_compiled_delta = row.graph_replays_delta = 0;
+      if (recompiles) ms *= 10;
+    }
+    row.latency_ms = ms;
+    row.tokens = std::max<int64_t>(1, condition.new_tokens) * condition.batch;
+    row.tokens_per_s = static_cast<double>(*row.tokens) / ms * 1000;
+    row.sm_clock_mhz = 2100 + 100 * random_.uniform();
+    row.temperature_c = 60 + 10 * random_.uniform();
+    row.throttled = false;
+    row.output_hash = "0123456789abcdef";
+    return row;
+  }
+
+  BundleWriter writer_;
+  Random random_{20261121};
+  int64_t rows_ = 0;
+  int64_t order_ = 0;
+};
+
+Status write_study(const std::string& folder, int64_t rows) {
+  BundleHeader header;
+  header.study_yaml = "name: synthetic\n";
+  header.plan_hash = fmt::format("synthetic {}", rows);
+  header.environment = {{"warnings", Json::array()}};
+  header.identity = {{"device", "synthetic"}};
+  Json arms = Json::array();
+  for (const char* arm : kArms) arms.push_back(arm);
+  header.study = {{"name", "synthetic"},
+                  {"baseline", "eager"},
+                  {"seed", 42},
+                  {"order", "interleaved"},
+                  {"arms", std::move(arms)}};
+  header.assay_version = ASSAY_VERSION;
+  ASSAY_TRY(BundleWriter writer, BundleWriter::create(disk(), folder, header));
+  return Study(std::move(writer), rows).write();
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) {
+  int64_t rows = 0;
+  if (argc == 3) std::from_chars(argv[2], argv[2] + std::strlen(argv[2]), rows);
+  if (rows < 20000) {
+    fmt::print(stderr, "synthetic_study: expected FOLDER and at least 20000 ROWS\n");
+    return 2;
+  }
+  const assay::Status written = assay::write_study(argv[1], rows);
+  if (written) return 0;
+  fmt::print(stderr, "synthetic_study: {}\n", written.error().message);
+  return written.error().kind == assay::ErrorKind::kBadInput ? 2 : 3;
+}

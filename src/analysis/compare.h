@@ -1,0 +1,109 @@
+// Two bundles of one study against each other, arm by arm: what CI asks about a change.
+//
+// Unlike a contrast of two arms of one run, the two sides ran at different times, so that nothing
+// that drifts or that neighbouring repetitions share cancels: every error here is that of
+// series_mean(). docs/statistics.md, "Two bundles", gives the rules and their error rates.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "analysis/findings.h"
+#include "analysis/identity_axes.h"
+#include "analysis/samples.h"
+#include "analysis/serial.h"
+
+namespace assay {
+
+inline constexpr int kComparisonSchemaVersion = 1;
+
+struct CompareOptions {
+  double margin = 0.02;  // a regression is slower by more than this; equivalent is within it
+  double alpha = 0.05;   // of each declared family
+  double confidence = 0.95;
+  double power = 0.8;
+  int64_t minimum_rows = 5;
+};
+
+// One cell (an arm on a stratum), or an arm combined over the strata of a phase.
+struct ComparedCell {
+  Phase phase = Phase::kPrefill;
+  std::optional<size_t> stratum;  // absent: combined
+  int64_t strata = 1;
+  std::string arm;
+  std::optional<SeriesMean> base;  // of one stratum
+  std::optional<SeriesMean> cand;
+  int64_t n_base = 0;
+  int64_t n_cand = 0;
+  double ratio = 1;  // cand / base, of means; combined: geometric mean
+  std::optional<double> difference_ms;
+  std::optional<stats::Interval> ratio_interval;  // of t on the logarithm
+  std::optional<stats::TestResult> test;
+  std::optional<double> p_holm;
+  std::optional<stats::TestResult> tost;
+  std::optional<double> tost_p_holm;
+  std::optional<double> minimum_detectable;  // as a share
+  Verdict verdict = Verdict::kInconclusive;
+  bool regression = false;  // slower, and by more than the margin
+};
+
+// Rows lost by one arm, in a phase or on a stratum.
+struct ComparedCrashes {
+  Phase phase = Phase::kPrefill;
+  std::optional<size_t> stratum;
+  std::string arm;
+  int64_t base_lost = 0;
+  int64_t base_attempted = 0;
+  int64_t cand_lost = 0;
+  int64_t cand_attempted = 0;
+  std::optional<stats::Interval> base_interval;  // Wilson
+  std::optional<stats::Interval> cand_interval;
+  std::optional<double> p;  // one-sided: the candidate loses more
+  std::optional<double> p_holm;
+  bool rise = false;
+};
+
+struct CellReason {
+  size_t stratum = 0;
+  std::string arm;
+  std::string reason;
+};
+
+struct Comparison {
+  CompareOptions options;
+  std::string base_name;
+  std::string cand_name;
+  std::vector<AxisDifference> varied;  // identities differ here, as --vary said they may
+  std::vector<Stratum> strata;         // the base's, then those that only the candidate has
+  std::vector<ComparedCrashes> crashes;
+  std::vector<ComparedCell> combined;
+  std::vector<ComparedCell> cells;
+  std::vector<CellReason> not_comparable;
+  std::vector<CellReason> missing;  // in the candidate
+  std::vector<CellReason> added;    // by the candidate
+  std::vector<CellReason> broken;   // parity held in the base, and fails in the candidate
+  std::vector<CellReason> notes;    // an arm that ran compiled and no longer does, ...
+  std::vector<TestFamily> families;
+
+  // One sentence for each thing that CI must see: missing cells always; with `on_regression` also
+  // regressions, crash rates that rose, and output that broke.
+  std::vector<std::string> failures(bool on_regression) const;
+};
+
+// bad_input where identities differ on an axis that `vary` doesn't name, or the bundles have no
+// stratum in common; the error of a parity record without a verdict.
+Result<Comparison> compare(const Bundle& base, const Bundle& cand, const CompareOptions& options,
+                           const std::set<std::string>& vary);
+
+// The same of rows that are already grouped, without a look at identities. `same_prompts`: cells
+// that answered different prompts aren't comparable.
+Comparison compare_samples(const Samples& base, const Samples& cand, const CompareOptions& options,
+                           bool same_prompts = true);
+
+Json comparison_to_json(const Comparison& comparison);
+
+// "prefill, llama, single_micro, 64 new tokens, batch 1".
+std::string stratum_text(const Stratum& stratum);
+
+}  // namespace assay

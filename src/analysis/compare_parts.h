@@ -1,0 +1,32 @@
+// The parts of a comparison of two bundles: one cell, cells combined, crash rates. Not yet adjusted
+// or judged.
+#pragma once
+
+#include <vector>
+
+#include "analysis/compare.h"
+
+namespace assay {
+
+struct CellPair {
+  size_t stratum = 0;  // of the comparison
+  std::string arm;
+  const Group* base = nullptr;  // null: that bundle has no rows of it
+  const Group* cand = nullptr;
+};
+
+ComparedCell compare_cell(Phase phase, const CellPair& pair, const CompareOptions& options);
+
+// Geometric mean of the cells' ratios. Its error comes from one series a bundle, of all the cells'
+// rows in the order in which they ran, each standing for what it adds to the logarithm of the
+// result: what the machine did to several cells at once isn't taken for independent.
+ComparedCell combine_cells(Phase phase, const std::vector<CellPair>& parts,
+                           const CompareOptions& options);
+
+// By phase and arm, then by stratum and arm, each a family of those where any row was lost,
+// Holm-adjusted and judged at half of alpha. A cell that one bundle lacks is left out.
+std::vector<ComparedCrashes> compare_crashes(const std::vector<Stratum>& strata,
+                                             const std::vector<CellPair>& pairs,
+                                             const CompareOptions& options);
+
+}  // namespace assay

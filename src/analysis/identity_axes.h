@@ -1,0 +1,36 @@
+// Whether two bundles may be compared: who was measured, axis by axis.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "artifact/bundle.h"
+
+namespace assay {
+
+struct AxisDifference {
+  std::string axis;   // as --vary names it
+  std::string about;  // the arm, model or member that differs; empty: the whole bundle
+  std::string base;   // empty: not recorded
+  std::string cand;
+};
+
+// The axes that bundles in general have. An identity with further members (a third party's worker)
+// has an axis for each of them.
+//
+// device (alias gpu), code_generator, framework_build, code_sha: of the manifest's identity, and of
+// each arm's evidence the code generator that it used. backend, dtype, quantization, cache,
+// compile_mode, dynamic, padding: of the arm's rows. model: hash of its weights. threads,
+// environment_variables, libraries, host (governor, quota, SMT, caches, huge pages, hypervisor,
+// memory): of environment.json.
+const std::vector<std::string>& identity_axes();
+
+// Every difference, in the order of the axes; arms and models that only one bundle has are left to
+// the comparison of their strata. The commit inside framework_build is code_sha's matter.
+std::vector<AxisDifference> identity_differences(const Bundle& base, const Bundle& cand);
+
+// The axis that a user's word means: "gpu" is device. bad_input for a word that neither is an axis
+// nor names a member of one of the bundles' identities.
+Result<std::string> parse_axis(const std::string& word, const Bundle& base, const Bundle& cand);
+
+}  // namespace assay

@@ -1,0 +1,47 @@
+// What the findings' and the comparison's JSON share, and the findings' larger parts. Absent values
+// are null.
+#pragma once
+
+#include <optional>
+
+#include "analysis/findings.h"
+
+namespace assay {
+
+template <typename T>
+Json optional_json(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+inline Json interval_json(const std::optional<stats::Interval>& interval) {
+  if (!interval) return nullptr;
+  return Json::array({interval->low, interval->high});
+}
+
+// An end that isn't there is null.
+inline Json reach_json(const std::optional<Reach>& reach) {
+  if (!reach) return nullptr;
+  return Json::array({optional_json(reach->low), optional_json(reach->high)});
+}
+
+inline Json test_json(const std::optional<stats::TestResult>& test,
+                      const std::optional<double>& p_holm) {
+  if (!test) return nullptr;
+  return {{"t", test->statistic},
+          {"df", optional_json(test->df)},
+          {"p", test->p},
+          {"ln_p", test->log_p},
+          {"p_holm", optional_json(p_holm)}};
+}
+
+inline Json family_json(const TestFamily& family) {
+  return {{"name", family.name},
+          {"method", "holm"},
+          {"alpha", family.alpha},
+          {"members", family.members}};
+}
+
+Json split_json(const Findings& findings, const PhaseSplit& split);
+Json size_json(const Findings& findings, const SizeAnalysis& size);
+
+}  // namespace assay

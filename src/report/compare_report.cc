@@ -1,0 +1,337 @@
+// A comparison of two bundles as text, Markdown, CSV and JSON.
+#include "report/compare_report.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "report/sections.h"
+
+namespace assay {
+namespace {
+
+TableCell text_cell(std::string text) {
+  return text.empty() ? TableCell::absent() : TableCell::of(std::move(text));
+}
+
+std::string status_text(const ComparedCell& cell) {
+  std::string text(verdict_name(cell.verdict));
+  if (cell.regression) return "SLOWER";
+  if (cell.verdict == Verdict::kSlower) text += " (within margin)";
+  return text;
+}
+
+TableCell signed_percent(double share) {
+  return {share, fmt::format("{:+.2f} %", share * 100)};
+}
+
+TableCell noise_cell(const std::optional<SeriesMean>& series) {
+  return series ? percent_cell(series->sd / series->mean) : TableCell::absent();
+}
+
+TableCell mean_cell(const std::optional<SeriesMean>& series) {
+  return series ? TableCell::of(series->mean) : TableCell::absent();
+}
+
+TableCell p_holm_cell(const std::optional<double>& p) {
+  if (!p) return TableCell::absent();
+  return *p > 0 ? TableCell::of(*p, 2) : TableCell{0.0, "<1e-300"};
+}
+
+TableCell share_interval(const std::optional<stats::Interval>& interval) {
+  if (!interval) return TableCell::absent();
+  return {
+      Json::array({interval->low - 1, interval->high - 1}),
+      fmt::format("[{:+.2f}, {:+.2f}] %", (interval->low - 1) * 100, (interval->high - 1) * 100)};
+}
+
+Table cell_table(const Comparison& c, Phase phase) {
+  Table table{"",
+              {{"stratum", Align::kLeft},
+               {"arm", Align::kLeft},
+               {"ref_ms"},
+               {"noise"},
+               {"cmp_ms"},
+               {"cmp_noise"},
+               {"diff_ms"},
+               {"%diff"},
+               {"95% interval"},
+               {"p_holm"},
+               {"status", Align::kLeft}},
+              {}};
+  for (const ComparedCell& cell : c.cells) {
+    if (cell.phase != phase) continue;
+    table.rows.push_back({TableCell::of(stratum_label(c.strata, *cell.stratum)),
+                          TableCell::of(cell.arm), mean_cell(cell.base), noise_cell(cell.base),
+                          mean_cell(cell.cand), noise_cell(cell.cand),
+                          TableCell::of(cell.difference_ms, 3), signed_percent(cell.ratio - 1),
+                          share_interval(cell.ratio_interval), p_holm_cell(cell.p_holm),
+                          TableCell::of(status_text(cell))});
+  }
+  return table;
+}
+
+Table combined_table(const Comparison& c) {
+  Table table{"",
+              {{"phase", Align::kLeft},
+               {"arm", Align::kLeft},
+               {"strata"},
+               {"%diff"},
+               {"95% interval"},
+               {"p_holm"},
+               {"tost_p_holm"},
+               {"mde"},
+               {"status", Align::kLeft}},
+              {}};
+  for (const ComparedCell& cell : c.combined) {
+    table.rows.push_back({TableCell::of(std::string(phase_name(cell.phase))),
+                          TableCell::of(cell.arm), TableCell::of(cell.strata),
+                          signed_percent(cell.ratio - 1), share_interval(cell.ratio_interval),
+                          p_holm_cell(cell.p_holm), p_holm_cell(cell.tost_p_holm),
+                          percent_cell(cell.minimum_detectable), TableCell::of(status_text(cell))});
+  }
+  return table;
+}
+
+std::string rate_text(int64_t lost, int64_t attempted,
+                      const std::optional<stats::Interval>& interval) {
+  std::string text = fmt::format("{}/{}", lost, attempted);
+  if (interval) {
+    text += fmt::format(" [{:.1f}, {:.1f}] %", interval->low * 100, interval->high * 100);
+  }
+  return text;
+}
+
+// Whole phases, and cells that lost a row.
+Table crash_table(const Comparison& c) {
+  Table table{"",
+              {{"phase", Align::kLeft},
+               {"stratum", Align::kLeft},
+               {"arm", Align::kLeft},
+               {"ref_lost"},
+               {"cmp_lost"},
+               {"p_holm"},
+               {"status", Align::kLeft}},
+              {}};
+  for (const ComparedCrashes& x : c.crashes) {
+    if (x.stratum && x.base_lost + x.cand_lost == 0) continue;
+    table.rows.push_back({TableCell::of(std::string(phase_name(x.phase))),
+                          TableCell::of(x.stratum ? stratum_label(c.strata, *x.stratum) : "all"),
+                          TableCell::of(x.arm),
+                          TableCell::of(rate_text(x.base_lost, x.base_attempted, x.base_interval)),
+                          TableCell::of(rate_text(x.cand_lost, x.cand_attempted, x.cand_interval)),
+                          p_holm_cell(x.p_holm), TableCell::of(x.rise ? "RISE" : "no rise")});
+  }
+  return table;
+}
+
+void add_reasons(const Comparison& c, const std::string& what, const std::vector<CellReason>& cells,
+                 Table& table) {
+  for (const CellReason& cell : cells) {
+    const Stratum& stratum = c.strata[cell.stratum];
+    table.rows.push_back({TableCell::of(what),
+                          TableCell::of(std::string(phase_name(stratum.phase))),
+                          TableCell::of(stratum_label(c.strata, cell.stratum)),
+                          TableCell::of(cell.arm), text_cell(cell.reason)});
+  }
+}
+
+Table reason_table(const Comparison& c) {
+  Table table{"",
+              {{"what", Align::kLeft},
+               {"phase", Align::kLeft},
+               {"stratum", Align::kLeft},
+               {"arm", Align::kLeft},
+               {"reason", Align::kLeft}},
+              {}};
+  add_reasons(c, "MISSING", c.missing, table);
+  add_reasons(c, "OUTPUT", c.broken, table);
+  add_reasons(c, "changed", c.notes, table);
+  add_reasons(c, "not comparable", c.not_comparable, table);
+  add_reasons(c, "new", c.added, table);
+  return table;
+}
+
+ReportSection identity_part(const Comparison& c) {
+  ReportSection section{"Bundles", {}, {}};
+  section.lines.push_back(fmt::format("ref: {}", c.base_name));
+  section.lines.push_back(fmt::format("cmp: {}", c.cand_name));
+  for (const AxisDifference& d : c.varied) {
+    section.lines.push_back(
+        fmt::format("varied: {}{}: {} -> {}", d.axis, d.about.empty() ? "" : " of " + d.about,
+                    d.base.empty() ? "nothing" : d.base, d.cand.empty() ? "nothing" : d.cand));
+  }
+  if (c.varied.empty()) section.lines.emplace_back("their identities agree on every axis");
+  return section;
+}
+
+ReportSection crash_part(const Comparison& c) {
+  ReportSection section{"Crash rates", {}, {crash_table(c)}};
+  section.lines.emplace_back(
+      "Lost of attempted rows, Wilson interval. p: one-sided, Holm-adjusted over phases and over "
+      "cells, each at half of alpha.");
+  return section;
+}
+
+ReportSection combined_part(const Comparison& c) {
+  ReportSection section{"Combined over strata", {}, {combined_table(c)}};
+  section.lines.push_back(fmt::format(
+      "Geometric mean of the strata's ratios of means. Intervals and tests by t on the logarithm, "
+      "n by effective size, drift included. p: Holm over this table and all cells ({} tests, alpha "
+      "{}); tost_p: equivalence within {:.3g} %; mde: found with {:.0f} % power.",
+      c.families.front().members, c.options.alpha, c.options.margin * 100, c.options.power * 100));
+  return section;
+}
+
+ReportSection cells_part(const Comparison& c, Phase phase) {
+  ReportSection section{
+      fmt::format("{}, cell by cell", phase_name(phase)), {}, {cell_table(c, phase)}};
+  section.lines.emplace_back(
+      "ref, cmp: mean ms of warm ok rows; noise: sd / mean; %diff above 0: cmp is slower; SLOWER: "
+      "beyond the margin.");
+  return section;
+}
+
+ReportSection verdict_part(const Comparison& c, bool on_regression) {
+  ReportSection section{"Verdict", {}, {}};
+  std::map<Verdict, int> counts;
+  for (const ComparedCell& cell : c.cells) ++counts[cell.verdict];
+  std::vector<std::string> parts;
+  for (const Verdict verdict : kVerdicts) {
+    if (counts[verdict] > 0) {
+      parts.push_back(fmt::format("{} {}", counts[verdict], verdict_name(verdict)));
+    }
+  }
+  section.lines.push_back(fmt::format("{} cells compared{}{}.", c.cells.size(),
+                                      parts.empty() ? "" : ": ", join(parts, ", ")));
+  const auto failing = c.failures(on_regression);
+  const auto all = c.failures(true);
+  for (const std::string& failure : all) {
+    const bool fails = std::ranges::find(failing, failure) != failing.end();
+    section.lines.push_back(fmt::format("{}: {}", fails ? "FAIL" : "warning", failure));
+  }
+  if (all.empty()) {
+    section.lines.push_back(fmt::format(
+        "No missing cell, no rise in crash rate, and nothing slower by more than {:.3g} %.",
+        c.options.margin * 100));
+  }
+  return section;
+}
+
+std::vector<ReportSection> sections_of(const Comparison& c, bool on_regression) {
+  std::vector<ReportSection> sections = {identity_part(c), crash_part(c)};
+  if (!c.combined.empty()) sections.push_back(combined_part(c));
+  for (const Phase phase : kPhases) {
+    const bool any =
+        std::ranges::any_of(c.cells, [&](const auto& cell) { return cell.phase == phase; });
+    if (any) sections.push_back(cells_part(c, phase));
+  }
+  Table reasons = reason_table(c);
+  if (!reasons.rows.empty()) {
+    sections.push_back({"Cells that weren't compared, or changed", {}, {std::move(reasons)}});
+  }
+  sections.push_back(verdict_part(c, on_regression));
+  return sections;
+}
+
+// A pull request's reader sees the verdict first.
+std::vector<ReportSection> verdict_first(std::vector<ReportSection> sections) {
+  std::rotate(sections.begin(), sections.end() - 1, sections.end());
+  return sections;
+}
+
+Table flat_cells(const Comparison& c) {
+  Table table;
+  for (const char* name : {"phase",   "model",  "scenario",  "new_tokens", "batch",  "arm",
+                           "n_ref",   "n_cmp",  "ref_ms",    "ref_noise",  "cmp_ms", "cmp_noise",
+                           "diff_ms", "ratio",  "ratio_low", "ratio_high", "p_holm", "tost_p_holm",
+                           "mde",     "status", "regression"}) {
+    table.columns.push_back({name});
+  }
+  const auto noise = [](const std::optional<SeriesMean>& s) {
+    return s ? std::optional(s->sd / s->mean) : std::nullopt;
+  };
+  const auto mean = [](const std::optional<SeriesMean>& s) {
+    return s ? std::optional(s->mean) : std::nullopt;
+  };
+  for (const ComparedCell& cell : c.cells) {
+    const Stratum& s = c.strata[*cell.stratum];
+    std::vector<TableCell> row = {TableCell::of(std::string(phase_name(s.phase))),
+                                  TableCell::of(s.model),
+                                  TableCell::of(s.scenario),
+                                  TableCell::of(s.new_tokens),
+                                  TableCell::of(s.batch),
+                                  TableCell::of(cell.arm),
+                                  TableCell::of(cell.n_base),
+                                  TableCell::of(cell.n_cand)};
+    const auto& interval = cell.ratio_interval;
+    for (const std::optional<double>& value :
+         {mean(cell.base), noise(cell.base), mean(cell.cand), noise(cell.cand), cell.difference_ms,
+          std::optional(cell.ratio), interval ? std::optional(interval->low) : std::nullopt,
+          interval ? std::optional(interval->high) : std::nullopt, cell.p_holm, cell.tost_p_holm,
+          cell.minimum_detectable}) {
+      row.push_back(TableCell::of(value));
+    }
+    row.push_back(TableCell::of(std::string(verdict_name(cell.verdict))));
+    row.push_back({cell.regression, ""});
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+}  // namespace
+
+std::string render_comparison(const Comparison& c, OutputFormat format, bool on_regression) {
+  switch (format) {
+    case OutputFormat::kJson:
+      return to_json_text(comparison_to_json(c));
+    case OutputFormat::kCsv:
+      return flat_cells(c).render(OutputFormat::kCsv);
+    case OutputFormat::kMarkdown: {
+      const char* title =
+          c.failures(on_regression).empty() ? "assay compare: passes" : "assay compare: FAILS";
+      return render_markdown(title, verdict_first(sections_of(c, on_regression)));
+    }
+    case OutputFormat::kTable:
+      break;
+  }
+  return render_text(sections_of(c, on_regression));
+}
+
+std::string render_self_test(const SelfTest& test, const CompareOptions& options,
+                             OutputFormat format) {
+  if (format == OutputFormat::kJson) return to_json_text(self_test_to_json(test, options));
+  Table table{"", {{"claim", Align::kLeft}, {"splits"}, {"count"}, {"rate"}, {"95% interval"}}, {}};
+  const auto add = [&](std::string claim, int64_t count,
+                       const std::optional<stats::Interval>& bounds) {
+    TableCell interval = TableCell::absent();
+    if (bounds) {
+      interval = {Json::array({bounds->low, bounds->high}),
+                  fmt::format("[{:.2f}, {:.2f}] %", bounds->low * 100, bounds->high * 100)};
+    }
+    table.rows.push_back(
+        {TableCell::of(std::move(claim)), TableCell::of(test.splits), TableCell::of(count),
+         percent_cell(static_cast<double>(count) / static_cast<double>(test.splits)),
+         std::move(interval)});
+  };
+  add(fmt::format("false alarm: some cell slower by more than {:.3g} %", options.margin * 100),
+      test.alarms, test.alarm_interval);
+  add("some cell faster or slower at all", test.differences, test.difference_interval);
+  if (format == OutputFormat::kCsv) return table.render(format);
+  ReportSection section{"Self-test", {}, {std::move(table)}};
+  section.lines.push_back(
+      fmt::format("Every cell's rows dealt to two halves at random, the halves compared as two "
+                  "bundles: nothing "
+                  "differs. At most {:.0f} % may be claimed.",
+                  options.alpha * 100));
+  if (test.minimum_detectable) {
+    section.lines.push_back(fmt::format(
+        "Of half the rows, a cell's difference shows from {:.1f} % on (median; {:.0f} % power, "
+        "before Holm).",
+        *test.minimum_detectable * 100, options.power * 100));
+  }
+  if (format == OutputFormat::kMarkdown)
+    return render_markdown("assay compare: self-test", {section});
+  return render_text({section});
+}
+
+}  // namespace assay

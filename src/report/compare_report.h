@@ -1,0 +1,20 @@
+// A comparison of two bundles for people, spreadsheets, programs and pull requests.
+#pragma once
+
+#include <string>
+
+#include "analysis/compare.h"
+#include "analysis/false_alarms.h"
+#include "base/table.h"
+
+namespace assay {
+
+// Crash rates first, then what is combined, then cell by cell. kCsv: one line a cell.
+// `on_regression`: what --fail-on-regression makes fail is said to fail.
+std::string render_comparison(const Comparison& comparison, OutputFormat format,
+                              bool on_regression);
+
+std::string render_self_test(const SelfTest& test, const CompareOptions& options,
+                             OutputFormat format);
+
+}  // namespace assay

@@ -1,0 +1,66 @@
+// Bundles made by code on a disk, as `assay run` writes them, and the program called on them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "analysis/synthetic_bundle.h"
+#include "base/subprocess.h"
+
+namespace assay {
+
+class BundleCommandTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    root_ = std::filesystem::path(testing::TempDir()) /
+            fmt::format("assay-{}-{}", test->test_suite_name(), test->name());
+    std::filesystem::remove_all(root_);
+    std::filesystem::create_directories(root_);
+  }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+
+  CommandOutput assay(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), ASSAY_PROGRAM);
+    auto output = run_command(system_spawner(), std::move(arguments), 120);
+    EXPECT_TRUE(output);
+    return output ? *std::move(output) : CommandOutput{};
+  }
+
+  // Exit 2 and one line on stderr.
+  std::string refused(std::vector<std::string> arguments) {
+    const CommandOutput output = assay(std::move(arguments));
+    EXPECT_EQ(output.end.exit_status, 2) << output.err;
+    EXPECT_TRUE(output.out.empty());
+    EXPECT_EQ(std::ranges::count(output.err, '\n'), 1) << output.err;
+    return output.err;
+  }
+
+  std::filesystem::path write_bundle(const std::string& name, SyntheticBundle& made, bool sealed) {
+    const Bundle bundle = made.build();
+    BundleHeader header;
+    header.study_yaml = "name: synthetic\n";
+    header.plan_hash = "0";
+    header.environment = bundle.environment;
+    header.identity = bundle.manifest["identity"];
+    header.study = bundle.manifest["study"];
+    header.assay_version = "0";
+    const std::filesystem::path folder = root_ / name;
+    auto writer = BundleWriter::create(disk(), folder, header);
+    EXPECT_TRUE(writer) << writer.error().message;
+    for (const Row& row : bundle.rows) EXPECT_TRUE(writer->append(row));
+    for (const auto& [cell, parity] : bundle.parity) {
+      EXPECT_TRUE(writer->write_cell_json(cell, "parity.json", parity));
+    }
+    EXPECT_TRUE(writer->commit_unit(0, nullptr));
+    if (sealed) {
+      EXPECT_TRUE(writer->seal({{"rows", bundle.rows.size()}}));
+    }
+    return folder;
+  }
+
+  std::filesystem::path root_;
+};
+
+}  // namespace assay

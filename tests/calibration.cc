@@ -1,0 +1,254 @@
+// How often the analysis claims what isn't so, finds what is, and covers the truth: by simulation,
+// beside the bars. `calibration TRIALS [SEED]` prints a Markdown table and fails where a bar is
+// missed by more than two standard errors of the simulation.
+#include <atomic>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+
+#include "analysis/analyze.h"
+#include "analysis/compare.h"
+#include "analysis/synthetic_bundle.h"
+#include "base/text.h"
+#include "base/thread_pool.h"
+#include "stats/power.h"
+
+namespace assay {
+namespace {
+
+// What a machine does to latencies.
+struct World {
+  std::string name;
+  double noise = 0.05;
+  double spike_rate = 0;
+  double autocorrelation = 0;
+  double drift = 0;  // sd over runs and cells of the drift from first to last row
+};
+
+SyntheticCell cell_of(const World& world, double mean_ms, Random& random) {
+  SyntheticCell cell{.arm = "eager", .mean_ms = mean_ms};
+  cell.noise = world.noise;
+  cell.spike_rate = world.spike_rate;
+  cell.autocorrelation = world.autocorrelation;
+  cell.drift = world.drift * standard_normal(random);
+  return cell;
+}
+
+// Two arms on `strata` prompt lengths, 30 repetitions each.
+Bundle run_of(const World& world, int strata, double factor, Random random) {
+  SyntheticBundle bundle(random());
+  for (int stratum = 0; stratum < strata; ++stratum) {
+    for (const std::string arm : {"eager", "static"}) {
+      SyntheticCell cell = cell_of(world, 10 * factor, random);
+      cell.arm = arm;
+      cell.scenario = fmt::format("s{}", stratum);
+      bundle.add(cell);
+    }
+  }
+  return bundle.build();
+}
+
+struct Line {
+  std::string what;
+  std::string truth;
+  double rate = 0;
+  int64_t trials = 0;
+  double least = 0;  // the bar
+  double most = 1;
+  double error() const { return std::sqrt(std::max(rate * (1 - rate), 1e-4) / trials); }
+  bool missed() const { return rate + 2 * error() < least || rate - 2 * error() > most; }
+};
+
+class Simulation {
+ public:
+  Simulation(int64_t trials, uint64_t seed)
+      : trials_(trials), seed_(seed), pool_(available_cpus()) {}
+
+  // Counts each flag that a trial sets.
+  std::vector<int64_t> count(size_t flags, const std::function<void(Random, int64_t*)>& trial) {
+    const uint64_t stream = ++streams_ << 32;
+    std::vector<int64_t> each(static_cast<size_t>(trials_) * flags);
+    pool_.parallel_for(static_cast<size_t>(trials_), 1, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) trial(Random(seed_, stream + i), &each[i * flags]);
+    });
+    std::vector<int64_t> total(flags);
+    for (size_t i = 0; i < each.size(); ++i) total[i % flags] += each[i];
+    return total;
+  }
+
+  void add(std::string what, std::string truth, int64_t count, double least, double most) {
+    lines_.push_back({std::move(what), std::move(truth),
+                      static_cast<double>(count) / static_cast<double>(trials_), trials_, least,
+                      most});
+  }
+
+  // `compare --fail-on-regression` of two runs of one program, 10 cells.
+  void false_alarms(const World& world) {
+    const auto found = count(2, [&](Random random, int64_t* flags) {
+      const Bundle base = run_of(world, 5, 1, Random(random()));
+      const Bundle cand = run_of(world, 5, 1, Random(random()));
+      const auto comparison = compare(base, cand, {}, {});
+      flags[0] = !comparison->failures(true).empty();
+      for (const auto* cells : {&comparison->cells, &comparison->combined}) {
+        for (const ComparedCell& cell : *cells) {
+          if (cell.verdict == Verdict::kFaster || cell.verdict == Verdict::kSlower) flags[1] = 1;
+        }
+      }
+    });
+    add("compare fails", "same program; " + world.name, found[0], 0, 0.05);
+    add("compare: some cell differs", "same program; " + world.name, found[1], 0, 1);
+  }
+
+  // One cell that takes 2 % longer: found as often as the formula promised, for the error at hand.
+  void power(const World& world) {
+    std::vector<double> promised(static_cast<size_t>(trials_));
+    std::atomic<size_t> next = 0;
+    const auto found = count(1, [&](Random random, int64_t* flags) {
+      const auto comparison = one_cell(world, 1.02, 0.0001, random);
+      const ComparedCell& cell = comparison.cells.at(0);
+      flags[0] = cell.verdict == Verdict::kSlower;
+      const double error = (std::log(cell.ratio) / cell.test->statistic);
+      promised[next++] = *stats::t_test_power(std::log(1.02), {error, *cell.test->df}, 0.05);
+    });
+    double mean = 0;
+    for (const double p : promised) mean += p / static_cast<double>(trials_);
+    add("compare: slower", fmt::format("2 % slower; {}; promised {:.1f} %", world.name, mean * 100),
+        found[0], mean - 0.02, 1);
+  }
+
+  // The same between two arms of one run: exactly Welch's case.
+  void contrast_power() {
+    AnalysisOptions options;
+    options.resamples = 1000;
+    options.margin = 0.0001;  // nothing is equivalent
+    const double promised =
+        *stats::t_test_power(0.02, {0.05 * std::sqrt(2.0 / 30), 58}, options.alpha);
+    const auto found = count(1, [&](Random random, int64_t* flags) {
+      flags[0] = two_arms(1.02, 0.05, options, random).test->p < options.alpha;
+    });
+    add("contrast: p < 5 %",
+        fmt::format("2 % slower; 5 % noise; promised {:.1f} %", promised * 100), found[0],
+        promised - 0.02, 1);
+  }
+
+  void equivalence() {
+    AnalysisOptions options;
+    options.resamples = 100;
+    const auto contrast = count(1, [&](Random random, int64_t* flags) {
+      flags[0] =
+          two_arms(1 + options.margin, 0.03, options, random).verdict == Verdict::kEquivalent;
+    });
+    add("contrast: equivalent", "ratio at the margin, 3 %; 3 % noise", contrast[0], 0, 0.05);
+    for (const World& world :
+         {World{"2 % noise", 0.02}, World{"2 % noise, autocorrelation 0.3", 0.02, 0, 0.3}}) {
+      const auto compared = count(1, [&](Random random, int64_t* flags) {
+        flags[0] = one_cell(world, 1.02, 0.02, random).cells.at(0).verdict == Verdict::kEquivalent;
+      });
+      add("compare: equivalent", "ratio at the margin, 2 %; " + world.name, compared[0], 0, 0.05);
+    }
+  }
+
+  void coverage() {
+    AnalysisOptions options;
+    options.resamples = 2000;
+    const auto found = count(2, [&](Random random, int64_t* flags) {
+      SyntheticBundle bundle(random());
+      for (const std::string arm : {"eager", "static"}) bundle.add({.arm = arm, .noise = 0.05});
+      const Findings findings = *analyze(bundle.build(), options, nullptr);
+      const double truth = 10 * std::exp(0.05 * 0.05 / 2);
+      flags[0] = findings.latencies.at(0).mean_interval->contains(truth);
+      flags[1] = findings.contrasts.at(0).ratio_interval->contains(1);
+    });
+    add("interval of a mean covers", "5 % noise", found[0], 0.93, 0.97);
+    add("interval of a ratio covers", "5 % noise", found[1], 0.93, 0.97);
+    for (const World& world :
+         {World{"5 % noise"}, World{"5 % noise, autocorrelation 0.3", 0.05, 0, 0.3}}) {
+      const auto compared = count(1, [&](Random random, int64_t* flags) {
+        flags[0] = one_cell(world, 1, 0.02, random).cells.at(0).ratio_interval->contains(1);
+      });
+      add("compare: interval covers", "same program; " + world.name, compared[0], 0.93, 0.97);
+    }
+  }
+
+  bool print() const {
+    fmt::print("seed {}, {} trials a line\n\n| what | truth | found | bar |\n|---|---|---:|---|\n",
+               seed_, trials_);
+    bool met = true;
+    for (const Line& line : lines_) {
+      std::string bar = line.least > 0 && line.most < 1
+                            ? fmt::format("{:.0f} to {:.0f} %", line.least * 100, line.most * 100)
+                        : line.most < 1  ? fmt::format("at most {:.0f} %", line.most * 100)
+                        : line.least > 0 ? fmt::format("at least {:.1f} %", line.least * 100)
+                                         : "none";
+      if (line.missed()) bar += ", missed";
+      fmt::print("| {} | {} | {:.1f} +- {:.1f} % | {} |\n", line.what, line.truth, line.rate * 100,
+                 line.error() * 100, bar);
+      met = met && !line.missed();
+    }
+    return met;
+  }
+
+ private:
+  static Comparison one_cell(const World& world, double factor, double margin, Random random) {
+    const auto side = [&](double times) {
+      Random own(random());
+      SyntheticBundle bundle(own());
+      bundle.add(cell_of(world, 10 * times, own));
+      return bundle.build();
+    };
+    CompareOptions options;
+    options.margin = margin;
+    const Bundle base = side(1);
+    return *compare(base, side(factor), options, {});
+  }
+
+  static Contrast two_arms(double factor, double noise, const AnalysisOptions& options,
+                           Random random) {
+    SyntheticBundle bundle(random());
+    bundle.add({.arm = "eager", .noise = noise});
+    bundle.add({.arm = "static", .mean_ms = 10 * factor, .noise = noise});
+    return analyze(bundle.build(), options, nullptr)->contrasts.at(0);
+  }
+
+  int64_t trials_;
+  uint64_t seed_;
+  ThreadPool pool_;
+  uint64_t streams_ = 0;
+  std::vector<Line> lines_;
+};
+
+int run(int64_t trials, uint64_t seed) {
+  Simulation simulation(trials, seed);
+  for (const World& world :
+       {World{"5 % noise"}, World{"5 % noise, 2 % spikes", 0.05, 0.02},
+        World{"5 % noise, autocorrelation 0.3", 0.05, 0, 0.3},
+        World{"5 % noise, autocorrelation 0.6", 0.05, 0, 0.6},
+        World{"5 % noise, drift 2 %", 0.05, 0, 0, 0.02},
+        World{"5 % noise, 2 % spikes, autocorrelation 0.3, drift 2 %", 0.05, 0.02, 0.3, 0.02},
+        World{"2 % noise, 2 % spikes, autocorrelation 0.5, drift 2 %", 0.02, 0.02, 0.5, 0.02}}) {
+    simulation.false_alarms(world);
+  }
+  simulation.power({"5 % noise"});
+  simulation.power({"5 % noise, autocorrelation 0.3", 0.05, 0, 0.3});
+  simulation.contrast_power();
+  simulation.equivalence();
+  simulation.coverage();
+  return simulation.print() ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) {
+  int64_t trials = 0;
+  uint64_t seed = 1;
+  if (argc > 1) std::from_chars(argv[1], argv[1] + std::strlen(argv[1]), trials);
+  if (argc > 2) std::from_chars(argv[2], argv[2] + std::strlen(argv[2]), seed);
+  if (trials < 100) {
+    fmt::print(stderr, "calibration: expected at least 100 TRIALS\n");
+    return 2;
+  }
+  return assay::run(trials, seed);
+}

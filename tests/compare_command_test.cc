@@ -1,0 +1,117 @@
+// `assay compare` as a user and as CI meet it: exit status, formats, the one line on stderr.
+#include <gmock/gmock.h>
+
+#include "base/csv.h"
+#include "base/json.h"
+#include "bundle_on_disk.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class CompareCommand : public BundleCommandTest {
+ protected:
+  // An arm on two prompt lengths, that takes `slower` times as long on the longer one.
+  fs::path write(const std::string& name, uint64_t seed, double slower = 1,
+                 const std::string& code = "abc") {
+    SyntheticBundle made(seed);
+    made.add({.arm = "eager", .noise = 0.01});
+    made.add({.arm = "eager",
+              .scenario = "single_long",
+              .prompt_tokens = 200,
+              .mean_ms = 40 * slower,
+              .noise = 0.01});
+    made.raw().manifest["identity"]["code_sha"] = code;
+    return write_bundle(name, made, true);
+  }
+};
+
+TEST_F(CompareCommand, OnlyARegressionFailsAndOnlyWhenAsked) {
+  const fs::path base = write("base", 1);
+  const fs::path same = write("same", 2);
+  const fs::path slower = write("slower", 3, 1.06);
+  const CommandOutput quiet = assay({"compare", base, same, "--fail-on-regression"});
+  EXPECT_EQ(quiet.end.exit_status, 0) << quiet.out << quiet.err;
+  EXPECT_THAT(quiet.out, HasSubstr("nothing slower by more than 2 %"));
+  const CommandOutput shown = assay({"compare", base, slower});
+  EXPECT_EQ(shown.end.exit_status, 0) << shown.err;
+  EXPECT_THAT(shown.out, HasSubstr("warning: slower: eager on prefill"));
+  const CommandOutput failed = assay({"compare", base, slower, "--fail-on-regression"});
+  EXPECT_EQ(failed.end.exit_status, 1);
+  EXPECT_THAT(failed.out, HasSubstr("FAIL: slower: eager on prefill, gpt2-25m, single_long: 1.0"));
+  EXPECT_THAT(failed.out, HasSubstr("ref_ms"));
+  EXPECT_EQ(
+      assay({"compare", base, slower, "--fail-on-regression", "--margin", "10%"}).end.exit_status,
+      0);
+  EXPECT_EQ(assay({"compare", slower, base, "--fail-on-regression"}).end.exit_status, 0);
+}
+
+TEST_F(CompareCommand, ACellThatTheCandidateLacksFailsAlways) {
+  const fs::path base = write("base", 1);
+  SyntheticBundle made(2);
+  made.add({.arm = "eager", .noise = 0.01});
+  made.raw().manifest["identity"]["code_sha"] = "abc";
+  const CommandOutput output = assay({"compare", base, write_bundle("cand", made, true)});
+  EXPECT_EQ(output.end.exit_status, 1);
+  EXPECT_THAT(output.out, HasSubstr("FAIL: missing: eager on prefill, gpt2-25m, single_long"));
+}
+
+TEST_F(CompareCommand, UnlikeIdentitiesAreRefusedUnlessVaried) {
+  const fs::path base = write("base", 1);
+  const fs::path cand = write("cand", 2, 1, "def");
+  EXPECT_THAT(refused({"compare", base, cand}),
+              HasSubstr("code_sha: expected \"abc\", found \"def\""));
+  const CommandOutput varied = assay({"compare", base, cand, "--vary", "code_sha"});
+  EXPECT_EQ(varied.end.exit_status, 0) << varied.err;
+  EXPECT_THAT(varied.out, HasSubstr("varied: code_sha: abc -> def"));
+  EXPECT_THAT(refused({"compare", base, cand, "--vary", "code"}), HasSubstr("--vary: expected"));
+}
+
+TEST_F(CompareCommand, EveryFormatSaysTheSame) {
+  const fs::path base = write("base", 1);
+  const fs::path slower = write("slower", 3, 1.06);
+  const auto json = parse_json(assay({"compare", base, slower, "-o", "json"}).out, "stdout");
+  ASSERT_TRUE(json) << json.error().message;
+  EXPECT_EQ((*json)["schema_version"], 1);
+  EXPECT_EQ((*json)["cells"].size(), 2u);
+  EXPECT_EQ((*json)["cells"][1]["regression"], true);
+  EXPECT_EQ((*json)["failures"].size(), 2u) << "the arm combined, and its cell";
+  const std::string markdown =
+      assay({"compare", base, slower, "--fail-on-regression", "-o", "md"}).out;
+  EXPECT_THAT(markdown, StartsWith("# assay compare: FAILS\n\n## Verdict"));
+  EXPECT_THAT(markdown, HasSubstr("| SLOWER"));
+  const std::string csv = assay({"compare", base, slower, "-o", "csv"}).out;
+  CsvReader reader(csv, "stdout");
+  const size_t columns = reader.next()->size();
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(reader.next()->size(), columns);
+  EXPECT_TRUE(reader.done());
+}
+
+TEST_F(CompareCommand, TheSelfTestReportsItsRateWithAnInterval) {
+  const fs::path base = write("base", 1);
+  const CommandOutput table = assay({"compare", base, "--self-test", "--splits", "200"});
+  EXPECT_EQ(table.end.exit_status, 0) << table.err;
+  EXPECT_THAT(table.out, HasSubstr("false alarm: some cell slower by more than 2 %"));
+  const auto json = parse_json(
+      assay({"compare", base, "--self-test", "--splits", "200", "-o", "json"}).out, "stdout");
+  ASSERT_TRUE(json);
+  EXPECT_LE((*json)["false_alarm_rate"], 0.05);
+  EXPECT_EQ((*json)["false_alarm_interval"].size(), 2u);
+}
+
+TEST_F(CompareCommand, BadInputsGiveOneLineAndExitTwo) {
+  const fs::path base = write("base", 1);
+  EXPECT_THAT(refused({"compare", base, root_ / "missing"}), HasSubstr("missing"));
+  EXPECT_THAT(refused({"compare", base}), HasSubstr("expected two bundles"));
+  EXPECT_THAT(refused({"compare", base, base, "--self-test"}), HasSubstr("found two"));
+  EXPECT_THAT(refused({"compare", base, base, "--margin", "two"}), HasSubstr("found \"two\""));
+  EXPECT_THAT(refused({"compare", base, base, "--margin", "0%"}), HasSubstr("--margin"));
+  refused({"compare"});
+  refused({"compare", base, base, "-o", "xml"});
+}
+
+}  // namespace
+}  // namespace assay
