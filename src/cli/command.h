@@ -41,6 +41,7 @@ void add_model_command(CLI::App& app, Selected& selected);
 void add_plan_command(CLI::App& app, Selected& selected);
 void add_report_command(CLI::App& app, Selected& selected);
 void add_run_command(CLI::App& app, Selected& selected);
+void add_stats_command(CLI::App& app, Selected& selected);
 void add_verify_command(CLI::App& app, Selected& selected);
 void add_worker_command(CLI::App& app, Selected& selected);
 

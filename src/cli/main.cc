@@ -13,15 +13,21 @@ constexpr int kExitBadInput = 2;
 constexpr int kExitEnvironment = 3;
 
 // One line for a command line that doesn't parse. CLI11 itself only says that a subcommand is
-// required, also where the first word is one that it doesn't know.
+// required, also where the word is one that it doesn't know.
 std::string parse_message(const CLI::App& app, const CLI::ParseError& error, int argc,
                           char** argv) {
-  if (!app.get_subcommands().empty()) return error.what();
+  const CLI::App* at = &app;
+  int next = 1;  // the word behind the commands that were recognised
+  while (!at->get_subcommands().empty()) {
+    at = at->get_subcommands().front();
+    ++next;
+  }
+  if (at->get_require_subcommand_min() == 0) return error.what();
   std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
-  const std::string found = argc > 1 ? fmt::format("\"{}\"", argv[1]) : "nothing";
-  return fmt::format("command: expected one of {}, found {}{}", join(names, ", "), found,
-                     argc > 1 ? nearest_hint(argv[1], names) : "");
+  for (const CLI::App* command : at->get_subcommands({})) names.push_back(command->get_name());
+  const std::string found = argc > next ? fmt::format("\"{}\"", argv[next]) : "nothing";
+  return fmt::format("{}: expected one of {}, found {}{}", at == &app ? "command" : at->get_name(),
+                     join(names, ", "), found, argc > next ? nearest_hint(argv[next], names) : "");
 }
 
 int run_main(int argc, char** argv) {
@@ -39,6 +45,7 @@ int run_main(int argc, char** argv) {
   add_plan_command(app, selected);
   add_report_command(app, selected);
   add_run_command(app, selected);
+  add_stats_command(app, selected);
   add_verify_command(app, selected);
   add_worker_command(app, selected);
   try {

@@ -1,0 +1,145 @@
+// assay stats: counts, as of crashes, and families of p-values.
+#include <cmath>
+
+#include "base/text.h"
+#include "cli/stats_input.h"
+#include "stats/multiple.h"
+
+namespace assay::cli {
+namespace {
+
+using stats::Proportion;
+using stats::Side;
+
+void add_wilson(CLI::App& parent, Selected& selected) {
+  CLI::App* command = parent.add_subcommand("wilson", "score interval of a proportion");
+  const auto a = std::make_shared<std::string>();
+  command->add_option("--a", *a, "count of a total")->type_name("X/N")->required();
+  const auto confidence = add_level(*command, "--confidence", 0.95, "of the interval");
+  set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
+    ASSAY_TRY(const Proportion x, parse_proportion("--a", *a));
+    FigureRow row;
+    row.add("share", static_cast<double>(x.successes) / static_cast<double>(x.n))
+        .add("", stats::wilson_interval(x.successes, x.n, *confidence));
+    return row.print(format);
+  });
+}
+
+struct TwoCounts {
+  std::string a;
+  std::string b;
+  std::string side = "two-sided";
+};
+
+std::shared_ptr<TwoCounts> add_two_counts(CLI::App& command, bool sided) {
+  auto counts = std::make_shared<TwoCounts>();
+  command.add_option("--a", counts->a, "count of a total")->type_name("X/N")->required();
+  command.add_option("--b", counts->b, "count of a total")->type_name("X/N")->required();
+  if (sided) {
+    command
+        .add_option("--alternative", counts->side,
+                    "two-sided (default), greater or less: a's share against b's")
+        ->check(CLI::IsMember({"two-sided", "greater", "less"}));
+  }
+  return counts;
+}
+
+Side side_of(const TwoCounts& counts) {
+  return counts.side == "greater" ? Side::kGreater
+         : counts.side == "less"  ? Side::kLess
+                                  : Side::kTwo;
+}
+
+void add_fisher(CLI::App& parent, Selected& selected) {
+  CLI::App* command = parent.add_subcommand("fisher", "Fisher's exact test of two proportions");
+  const auto counts = add_two_counts(*command, true);
+  set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
+    ASSAY_TRY(const Proportion a, parse_proportion("--a", counts->a));
+    ASSAY_TRY(const Proportion b, parse_proportion("--b", counts->b));
+    const auto test = stats::fisher_exact(a, b, side_of(*counts));
+    FigureRow row;
+    row.add("odds_ratio", test->odds_ratio).add_p(test->p, test->log_p);
+    return row.print(format);
+  });
+}
+
+void add_unconditional(CLI::App& parent, const std::string& name, const std::string& summary,
+                       std::optional<stats::UnconditionalTest> (*run)(const Proportion&,
+                                                                      const Proportion&, Side),
+                       Selected& selected) {
+  CLI::App* command = parent.add_subcommand(name, summary);
+  const auto counts = add_two_counts(*command, true);
+  set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
+    ASSAY_TRY(const Proportion a, parse_proportion("--a", counts->a));
+    ASSAY_TRY(const Proportion b, parse_proportion("--b", counts->b));
+    const auto test = run(a, b, side_of(*counts));
+    if (!test) {
+      return bad_input(
+          "{}: expected totals whose product is at most 4e6 and counts that aren't all "
+          "or none, found {} and {}",
+          name, counts->a, counts->b);
+    }
+    FigureRow row;
+    row.add("statistic", test->statistic).add_p(test->p, std::log(test->p)).add("at", test->at);
+    return row.print(format);
+  });
+}
+
+void add_newcombe(CLI::App& parent, Selected& selected) {
+  CLI::App* command =
+      parent.add_subcommand("newcombe", "interval of the difference of two proportions");
+  const auto counts = add_two_counts(*command, false);
+  const auto confidence = add_level(*command, "--confidence", 0.95, "of the interval");
+  set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
+    ASSAY_TRY(const Proportion a, parse_proportion("--a", counts->a));
+    ASSAY_TRY(const Proportion b, parse_proportion("--b", counts->b));
+    const auto share = [](const Proportion& x) {
+      return static_cast<double>(x.successes) / static_cast<double>(x.n);
+    };
+    FigureRow row;
+    row.add("difference", share(a) - share(b)).add("", stats::newcombe_interval(a, b, *confidence));
+    return row.print(format);
+  });
+}
+
+void add_adjustment(CLI::App& parent, const std::string& name, const std::string& summary,
+                    std::vector<double> (*adjust)(std::span<const double>), Selected& selected) {
+  CLI::App* command = parent.add_subcommand(name, summary);
+  const auto p = std::make_shared<std::string>();
+  command->add_option("--p", *p, "p-values, a list or a file")
+      ->type_name("P,Q,...|FILE")
+      ->required();
+  set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
+    ASSAY_TRY(const std::vector<double> values, parse_values("--p", *p));
+    for (const double value : values) {
+      if (!(value >= 0 && value <= 1)) {
+        return bad_input("--p: expected numbers from 0 to 1, found {}", value);
+      }
+    }
+    const std::vector<double> adjusted = adjust(values);
+    Table table;
+    for (size_t i = 0; i < values.size(); ++i) {
+      FigureRow().add("p", values[i]).add("adjusted_p", adjusted[i]).append_to(table);
+    }
+    fmt::print("{}", table.render(format));
+    return 0;
+  });
+}
+
+}  // namespace
+
+void add_stats_counts(CLI::App& parent, Selected& selected) {
+  add_wilson(parent, selected);
+  add_fisher(parent, selected);
+  add_unconditional(parent, "barnard", "Barnard's unconditional exact test of two proportions",
+                    stats::barnard_exact, selected);
+  add_unconditional(parent, "boschloo", "Boschloo's unconditional exact test of two proportions",
+                    stats::boschloo_exact, selected);
+  add_newcombe(parent, selected);
+  add_adjustment(parent, "holm", "Holm's adjustment of a family of p", stats::holm, selected);
+  add_adjustment(parent, "bonferroni", "Bonferroni's adjustment", stats::bonferroni, selected);
+  add_adjustment(parent, "bh", "Benjamini and Hochberg's adjustment", stats::benjamini_hochberg,
+                 selected);
+}
+
+}  // namespace assay::cli

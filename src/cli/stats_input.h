@@ -1,0 +1,82 @@
+// What the subcommands of `assay stats` share: groups from figures or values, and one-line results.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/command.h"
+#include "stats/distributions.h"
+#include "stats/intervals.h"
+#include "stats/proportions.h"
+#include "stats/summary.h"
+#include "stats/tests.h"
+
+namespace assay::cli {
+
+// One figure a column, in the order added; a figure that is absent stays in, as null or "-".
+class FigureRow {
+ public:
+  FigureRow& add(const std::string& name, std::optional<double> value, int digits = 5);
+  FigureRow& add_count(const std::string& name, int64_t count);
+  FigureRow& add_text(const std::string& name, const std::string& text);
+  // `prefix`low and `prefix`high.
+  FigureRow& add(const std::string& prefix, const std::optional<stats::Interval>& interval);
+  // p and ln_p. Below the smallest double p is absent for machines and shown as a power of ten.
+  FigureRow& add_p(double p, double log_p, const std::string& suffix = "");
+  FigureRow& add_p(const std::optional<stats::TestResult>& test, const std::string& suffix = "");
+
+  // Appends the row to a table of the same columns; an empty one gets them.
+  void append_to(Table& table) const;
+  Result<int> print(OutputFormat format, const std::string& title = "") const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<TableCell> cells_;
+};
+
+// "mean,sd,n" with sd >= 0 and n >= 1.
+Result<stats::Moments> parse_moments(const std::string& option, const std::string& text);
+// Numbers from a list with commas, or from the file of that name (commas, blanks or lines between).
+Result<std::vector<double>> parse_values(const std::string& option, const std::string& text);
+// "successes/n".
+Result<stats::Proportion> parse_proportion(const std::string& option, const std::string& text);
+Result<double> parse_number(const std::string& option, std::string_view text);
+
+// A group that is given as figures (--a) or as values (--a-values).
+struct GroupInput {
+  std::string option;  // "--a"
+  std::string figures;
+  std::string values;
+
+  Result<stats::Moments> moments() const;
+  bool has_values() const { return !values.empty(); }
+  Result<std::vector<double>> sample() const { return parse_values(option + "-values", values); }
+};
+// Declares --NAME and --NAME-values; exactly one is needed.
+std::shared_ptr<GroupInput> add_group(CLI::App& command, const std::string& name);
+// Declares --NAME as values alone.
+std::shared_ptr<GroupInput> add_sample(CLI::App& command, const std::string& name);
+
+// A level of confidence or significance, between 0 and 1.
+std::shared_ptr<double> add_level(CLI::App& command, const std::string& name, double fallback,
+                                  const std::string& meaning);
+
+// Declares one subcommand whose body is `run(format)`, with -o.
+template <typename Run>
+void set_body(CLI::App& command, Selected& selected, const Run& run) {
+  const auto format = add_output_format(command);
+  command.callback(
+      [=, &selected] { selected.body = [=]() -> Result<int> { return run(*format); }; });
+}
+
+void add_stats_groups(CLI::App& stats, Selected& selected);
+void add_stats_power(CLI::App& stats, Selected& selected);
+void add_stats_samples(CLI::App& stats, Selected& selected);
+void add_stats_counts(CLI::App& stats, Selected& selected);
+void add_stats_anova(CLI::App& stats, Selected& selected);
+void add_stats_audit(CLI::App& stats, Selected& selected);
+
+}  // namespace assay::cli

@@ -1,0 +1,214 @@
+// assay stats: one sample's description, its order, and bootstrap intervals.
+#include <algorithm>
+
+#include "cli/stats_input.h"
+#include "stats/bootstrap.h"
+#include "stats/ecdf.h"
+#include "stats/quantile_ratio.h"
+#include "stats/series.h"
+#include "stats/trend.h"
+
+namespace assay::cli {
+namespace {
+
+void add_describe(CLI::App& parent, Selected& selected) {
+  CLI::App* command = parent.add_subcommand(
+      "describe", "n, mean, sd, quantiles (type 7), trimmed mean, MAD, Tukey's fences");
+  const auto a = add_sample(*command, "a");
+  set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
+    ASSAY_TRY(const std::vector<double> values, a->sample());
+    const std::vector<double> order = stats::sorted(values);
+    const auto fences = stats::tukey_fences(order);
+    FigureRow row;
+    row.add_count("n", static_cast<int64_t>(values.size()))
+        .add("mean", stats::mean(values))
+        .add("sd", stats::standard_deviation(values))
+        .add("min", order.front())
+        .add("p25", stats::quantile(order, 0.25))
+        .add("median", stats::median(order))
+        .add("p75", stats::quantile(order, 0.75))
+        .add("p90", stats::percentile(order, 0.9))
+        .add("p95", stats::percentile(order, 0.95))
+        .add("p99", stats::percentile(order, 0.99))
+        .add("max", order.back())
+        .add("trimmed_mean", stats::trimmed_mean(order, 0.1))
+        .add("mad", stats::median_absolute_deviation(order))
+        .add("fence_",
+             fences ? std::optional(stats::Interval{fences->low, fences->high}) : std::nullopt);
+    return row.print(format);
+  });
+}
+
+void add_ecdf(CLI::App& parent, Selected& selected) {
+  CLI::App* command = parent.add_subcommand("ecdf", "share of values at most each value");
+  const auto a = add_sample(*command, "a");
+  set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
+    ASSAY_TRY(const std::vector<double> values, a->sample());
+    Table table;
+    for (const auto& step : stats::ecdf_steps(stats::sorted(values))) {
+      FigureRow().add("value", step.value, 8).add("share", step.share).append_to(table);
+    }
+    fmt::print("{}", table.render(format));
+    return 0;
+  });
+}
+
+struct BootstrapInput {
+  std::string a;
+  std::string b;
+  std::optional<double> quantile;
+  int64_t resamples = 10000;
+  uint64_t seed = 42;
+  std::shared_ptr<double> confidence;
+
+  stats::BootstrapOptions options(stats::BootstrapMethod method) const {
+    return {resamples, seed, *confidence, method};
+  }
+};
+
+Result<int> bootstrap_quantiles(const BootstrapInput& in, std::vector<double> a,
+                                std::vector<double> b, OutputFormat format) {
+  if (!(*in.quantile >= 0 && *in.quantile <= 1)) {
+    return bad_input("--quantile: expected a number from 0 to 1, found {}", *in.quantile);
+  }
+  std::ranges::sort(a);
+  std::ranges::sort(b);
+  stats::QuantileBootstrap bootstrap(in.options(stats::BootstrapMethod::kPercentile));
+  FigureRow row;
+  row.add("quantile", *in.quantile)
+      .add("a", stats::quantile(a, *in.quantile))
+      .add("a_", bootstrap.interval(a, *in.quantile, 1));
+  if (!b.empty()) {
+    const auto ratio = bootstrap.ratio(a, b, *in.quantile, 3);
+    row.add("b", stats::quantile(b, *in.quantile))
+        .add("b_", bootstrap.interval(b, *in.quantile, 2))
+        .add("ratio", ratio ? std::optional(ratio->ratio) : std::nullopt)
+        .add("ratio_", ratio ? std::optional(ratio->interval) : std::nullopt);
+  }
+  return row.print(format);
+}
+
+Result<int> run_bootstrap(const BootstrapInput& in, OutputFormat format) {
+  ASSAY_TRY(const std::vector<double> a, parse_values("--a", in.a));
+  std::vector<double> b;
+  if (!in.b.empty()) {
+    ASSAY_TRY(b, parse_values("--b", in.b));
+  }
+  if (in.quantile) return bootstrap_quantiles(in, a, b, format);
+  const auto bca = in.options(stats::BootstrapMethod::kBca);
+  const auto percentile = in.options(stats::BootstrapMethod::kPercentile);
+  ThreadPool pool(available_cpus());
+  const stats::BootstrapSample samples[] = {{a, 1}, {b, 2}};
+  const auto resampled = stats::resample_means(samples, bca, &pool);
+  FigureRow row;
+  const auto add_mean = [&](const std::string& name, const std::vector<double>& values,
+                            const std::optional<stats::ResampledMean>& of) {
+    using Bounds = std::optional<stats::Interval>;
+    row.add("mean_" + name, stats::mean(values))
+        .add(name + "_bca_", of ? stats::mean_interval(*of, bca) : Bounds())
+        .add(name + "_percentile_", of ? stats::mean_interval(*of, percentile) : Bounds());
+  };
+  add_mean("a", a, resampled[0]);
+  if (!b.empty()) {
+    add_mean("b", b, resampled[1]);
+    std::optional<stats::Interval> ratio;
+    if (resampled[0] && resampled[1]) {
+      const stats::RatioPair pair[] = {{&*resampled[0], &*resampled[1]}};
+      ratio = stats::ratio_interval(pair, percentile);
+    }
+    const double below = *stats::mean(b);
+    row.add("ratio", below != 0 ? std::optional(*stats::mean(a) / below) : std::nullopt)
+        .add("ratio_", ratio);
+  }
+  return row.print(format);
+}
+
+void add_bootstrap(CLI::App& parent, Selected& selected) {
+  CLI::App* command = parent.add_subcommand(
+      "bootstrap", "intervals of means (BCa, percentile), quantiles and their ratio");
+  const auto in = std::make_shared<BootstrapInput>();
+  command->add_option("--a,--a-values", in->a, "values, a list or a file")->required();
+  command->add_option("--b,--b-values", in->b, "values of a second sample: its ratio too");
+  command->add_option("--quantile", in->quantile, "of this quantile instead of the mean");
+  command->add_option("--resamples", in->resamples, "10000 if not given")
+      ->check(CLI::Range(int64_t{100}, int64_t{10'000'000}));
+  command->add_option("--seed", in->seed, "42 if not given");
+  in->confidence = add_level(*command, "--confidence", 0.95, "of the intervals");
+  set_body(*command, selected, [=](OutputFormat format) { return run_bootstrap(*in, format); });
+}
+
+void add_autocorrelation(CLI::App& parent, Selected& selected) {
+  CLI::App* command = parent.add_subcommand(
+      "autocorrelation", "of values in their order: lag 1, Ljung-Box, effective sample size");
+  const auto a = add_sample(*command, "a");
+  const auto lags = std::make_shared<int64_t>(0);
+  command->add_option("--lags", *lags, "of Ljung-Box; a fifth of n, at most 10, if not given");
+  set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
+    ASSAY_TRY(const std::vector<double> values, a->sample());
+    const auto n = static_cast<int64_t>(values.size());
+    const int64_t count = *lags > 0 ? *lags : std::clamp<int64_t>(n / 5, 1, 10);
+    const auto r = stats::autocorrelation(values, 1);
+    const auto size = stats::effective_sample_size(values);
+    if (!r || !size || count >= n) {
+      return bad_input("--a: expected at least 4 values that vary, more than --lags, found {}", n);
+    }
+    const auto box = stats::ljung_box(values, static_cast<size_t>(count));
+    FigureRow row;
+    row.add_count("n", n).add("r1", (*r)[1]).add("effective_n", size->size).add("tau", size->tau);
+    row.add_count("lags", count).add("Q", box->q).add_p(box->p, box->log_p);
+    return row.print(format);
+  });
+}
+
+void add_trend(CLI::App& parent, Selected& selected) {
+  CLI::App* command =
+      parent.add_subcommand("trend", "drift along the order: Mann-Kendall and Theil-Sen");
+  const auto a = add_sample(*command, "a");
+  const auto confidence = add_level(*command, "--confidence", 0.95, "of the slope's interval");
+  set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
+    ASSAY_TRY(const std::vector<double> values, a->sample());
+    const auto test = stats::mann_kendall(values);
+    if (!test)
+      return bad_input("--a: expected at least 4 values that vary, found {}", values.size());
+    std::vector<double> order;
+    for (size_t i = 0; i < values.size(); ++i) order.push_back(static_cast<double>(i));
+    const auto line = stats::theil_sen(order, values, *confidence);
+    FigureRow row;
+    row.add("S", test->s, 8).add("z", test->z).add_p(test->p, test->log_p);
+    row.add("slope", line ? std::optional(line->slope) : stats::theil_sen_slope(order, values))
+        .add("slope_", line ? line->interval : std::nullopt);
+    return row.print(format);
+  });
+}
+
+void add_change_points(CLI::App& parent, Selected& selected) {
+  CLI::App* command = parent.add_subcommand(
+      "changepoints", "where the level of a series moves: Pettitt, by binary segmentation");
+  const auto a = add_sample(*command, "a");
+  const auto alpha = add_level(*command, "--alpha", 0.01, "level of each split");
+  set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
+    ASSAY_TRY(const std::vector<double> values, a->sample());
+    Table table;
+    table.columns = {{"index"}, {"K"}, {"p"}, {"ln_p"}};
+    for (const auto& change : stats::change_points(values, *alpha)) {
+      FigureRow row;
+      row.add_count("index", static_cast<int64_t>(change.index)).add("K", change.k, 8);
+      row.add_p(change.p, change.log_p).append_to(table);
+    }
+    fmt::print("{}", table.render(format));
+    return 0;
+  });
+}
+
+}  // namespace
+
+void add_stats_samples(CLI::App& parent, Selected& selected) {
+  add_describe(parent, selected);
+  add_ecdf(parent, selected);
+  add_bootstrap(parent, selected);
+  add_autocorrelation(parent, selected);
+  add_trend(parent, selected);
+  add_change_points(parent, selected);
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,172 @@
+"""`assay stats`: the worked examples, every subcommand, the four formats, and the audit's exit statuses.
+
+usage: stats_test.py ASSAY
+"""
+
+import csv
+import io
+import json
+import pathlib
+import sys
+import tempfile
+import unittest
+
+from program import ProgramTest
+
+WELCH = ["welch", "--a", "11.87,9.19,1620", "--b", "7.12,6.73,1620"]
+PUBLISHED = "label,mean_a,sd_a,n_a,mean_b,sd_b,n_b,t,d,p\n"
+
+
+class Stats(ProgramTest):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+
+    def figures(self, *arguments):
+        """The rows of a subcommand, by name."""
+        done = self.assay("stats", *arguments, "-o", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def figure(self, *arguments):
+        (row,) = self.figures(*arguments)
+        return row
+
+    def refuse(self, *arguments):
+        """The one line of a refusal."""
+        done = self.assay("stats", *arguments)
+        self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        return done.stderr
+
+    def table(self, text):
+        path = self.folder / "table.csv"
+        path.write_text(text)
+        return path
+
+    def near(self, found, expected, digits=4):
+        self.assertLess(abs(found - expected), abs(expected) * 10**-digits)
+
+    def test_worked_example(self):
+        row = self.figure(*WELCH)
+        self.near(row["t"], 16.784140534064676, 9)
+        self.near(row["p"], 1.799024216508787e-60, 8)  # scipy.stats.ttest_ind_from_stats(..., equal_var=False)
+        effect = self.figure("effect", "--a", "7.12,6.73,1620", "--b", "11.87,9.19,1620")
+        self.near(effect["d"], -0.5897, 3)
+        self.assertTrue(effect["d_low"] < -0.5897 < effect["d_high"])
+
+    def test_published_equivalence(self):
+        published = ["tost", "--difference", "0.197", "--se", "0.254", "--df", "146.7"]
+        self.near(self.figure(*published, "--margin", "1")["p"], 0.00096, 2)
+        self.near(self.figure(*published, "--margin", "0.5")["p"], 0.118, 2)
+
+    def test_formats(self):
+        shown = self.assay("stats", *WELCH).stdout
+        self.assertIn("16.784", shown)
+        self.assertIn("1.799e-60", shown)
+        self.assertIn("| 16.784 |", self.assay("stats", *WELCH, "-o", "md").stdout)
+        (row,) = csv.DictReader(io.StringIO(self.assay("stats", *WELCH, "-o", "csv").stdout))
+        self.near(float(row["t"]), 16.784140534064676, 9)
+
+    def test_p_below_the_smallest_double(self):
+        row = self.figure("welch", "--a", "100,1,5000", "--b", "1,1,5000")
+        self.assertIsNone(row["p"])
+        self.near(row["ln_p"], -39019.8, 5)
+        self.assertIn("e-16947", self.assay("stats", "welch", "--a", "100,1,5000", "--b", "1,1,5000").stdout)
+
+    def test_values_and_figures_agree(self):
+        (self.folder / "a.txt").write_text("1\n2\n3.5\n4 7\n")
+        by_values = self.figure("student", "--a-values", "a.txt", "--b-values", "2,2,9")
+        by_figures = self.figure("student", "--a", "3.5,2.29128784747792,5", "--b", "4.333333333333333,4.041451884327381,3")
+        for name in ("t", "df", "p"):
+            self.near(by_values[name], by_figures[name], 9)
+
+    def test_every_subcommand(self):
+        (self.folder / "rows.csv").write_text(
+            "size,arm,ms\n" + "".join(f"{s},{a},{i + j + k * k}\n" for i, s in enumerate("abc")
+                                      for j, a in enumerate("xy") for k in range(3 + j)))
+        (self.folder / "cells.csv").write_text("size,arm,mean,sd,n\na,x,1,1,5\na,y,2,1,6\nb,x,2,1,5\nb,y,5,1,4\n")
+        for expected, arguments in [
+            ({"d": 0.59}, ["effect", "--a", "11.87,9.19,1620", "--b", "7.12,6.73,1620"]),
+            ({"A": 1 / 12, "p": 0.1142857}, ["mannwhitney", "--a", "1,2,3,4", "--b", "3.5,5,6"]),
+            ({"F": 2.6667, "p": 0.15355}, ["levene", "--group", "1,2,4,9", "--group", "3,4,5,4"]),
+            ({"F": 4.375}, ["oneway", "--group", "1,2,30", "--group", "2,2,30", "--group", "2.5,2,30"]),
+            ({"power": 0.47789}, ["power", "--n", "30", "--difference", "0.5"]),
+            ({"mde_in_sd": 0.73562}, ["mde", "--n", "30,30", "--sd", "5"]),
+            ({"n_each": 64}, ["repetitions", "--d", "0.5"]),
+            ({"n": 5, "median": 3, "mad": 1, "fence_high": 7}, ["describe", "--a", "1,2,3,4,100"]),
+            ({"mean_a": 3.8}, ["bootstrap", "--a", "1,2,3,4,9", "--resamples", "500"]),
+            ({"ratio": 1}, ["bootstrap", "--a", "1,2,3,4,9", "--b", "2,3,4,3,3", "--quantile", "0.5"]),
+            ({"r1": 0.33457, "n": 10}, ["autocorrelation", "--a", "1,2,3,2,1,2,3,4,3,2"]),
+            ({"S": 12, "slope": 0.75}, ["trend", "--a", "1,2,3,2,4,5"]),
+            ({"share": 1 / 6, "low": 0.073365}, ["wilson", "--a", "5/30"]),
+            ({"p": 0.052186}, ["fisher", "--a", "5/30", "--b", "0/30"]),
+            ({"p": 0.0260928}, ["fisher", "--a", "5/30", "--b", "0/30", "--alternative", "greater"]),
+            ({"p": 0.0137042}, ["boschloo", "--a", "5/30", "--b", "0/30", "--alternative", "greater"]),
+            ({"statistic": 2.3355}, ["barnard", "--a", "5/30", "--b", "0/30"]),
+            ({"difference": 1 / 6, "low": 0.0197299}, ["newcombe", "--a", "5/30", "--b", "0/30"]),
+        ]:
+            row = self.figure(*arguments)
+            for name, value in expected.items():
+                self.near(row[name], value, 3)
+        for name, expected in (("holm", [.03, .06, .06]), ("bonferroni", [.03, .12, .09]), ("bh", [.03, .04, .04])):
+            rows = self.figures(name, "--p", "0.01,0.04,0.03")
+            for row, value in zip(rows, expected, strict=True):
+                self.near(row["adjusted_p"], value, 9)
+        self.assertEqual([r["share"] for r in self.figures("ecdf", "--a", "2,1,2,5")], [.25, .75, 1])
+        series = ",".join(["1", "2"] * 10 + ["8", "9"] * 10)
+        self.assertEqual([r["index"] for r in self.figures("changepoints", "--a", series)], [20])
+        for kind in ("2", "3"):
+            terms = self.figures("anova", "rows.csv", "--a", "size", "--b", "arm", "--response", "ms", "--type", kind)
+            self.assertEqual([t["df"] for t in terms], [2, 1, 2, 15])
+        terms = self.figures("anova", "cells.csv", "--a", "size", "--b", "arm")
+        self.assertEqual([t["df"] for t in terms], [1, 1, 1, 16])
+        self.assertEqual(terms[3]["sum_of_squares"], 16)
+
+    def test_audit(self):
+        good = "TR147,11.87,9.19,1620,7.12,6.73,1620,16.8,-0.59,9e-61\n"
+        done = self.assay("stats", "audit", self.table(PUBLISHED + good), "-o", "json")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        found = {row["figure"]: row for row in json.loads(done.stdout)}
+        self.assertEqual([found[f]["verdict"] for f in "tdp"], ["consistent"] * 3)
+        self.assertEqual(found["p"]["as"], "Welch, one-sided")
+        self.assertIn("Welch, two-sided", found["p"]["also"])
+        self.assertEqual(found["d"]["as"], "pooled sd, b - a")
+        bad = self.assay("stats", "audit", self.table(PUBLISHED + good + "x,11.87,9.19,1620,7.12,6.73,1620,15.8,,\n"))
+        self.assertEqual(bad.returncode, 1)
+        self.assertIn("3 consistent, 1 inconsistent, 0 not determined", bad.stdout)
+        alone = self.assay("stats", "audit", self.table("label,mean_a,d\nx,1,0.5\n"))
+        self.assertEqual(alone.returncode, 0)
+        self.assertIn("not determined", alone.stdout)
+
+    def test_bad_input(self):
+        self.assertIn('--a: expected mean,sd,n, found "1,2"', self.refuse("welch", "--a", "1,2", "--b", "1,2,3"))
+        self.assertIn("--a sd: expected a number", self.refuse("welch", "--a", "1,nan,3", "--b", "1,2,3"))
+        self.assertIn("--a n: expected a whole number", self.refuse("welch", "--a", "1,2,2.5", "--b", "1,2,3"))
+        self.assertIn("--a n: expected a whole number", self.refuse("welch", "--a", "1,2,1e300", "--b", "1,2,3"))
+        self.assertIn("at least 2 values", self.refuse("welch", "--a", "1,0,5", "--b", "1,0,5"))
+        self.assertIn("at least 2 values", self.refuse("effect", "--a", "1,2,1", "--b", "1,2,3"))
+        self.assertIn("value 2: expected a number", self.refuse("describe", "--a", "1,x"))
+        self.assertIn("expected a count of a total", self.refuse("fisher", "--a", "5/3", "--b", "1/2"))
+        self.assertIn("expected totals", self.refuse("barnard", "--a", "0/3", "--b", "0/2"))
+        self.assertIn("between 0 and 1", self.refuse("wilson", "--a", "1/3", "--confidence", "95"))
+        self.assertIn("from 0 to 1", self.refuse("holm", "--p", "0.5,2"))
+        self.assertIn("--low below --high", self.refuse("tost", "--a", "1,1,9", "--b", "1,1,9", "--margin", "-1"))
+        self.assertIn("whole numbers of at least 2", self.refuse("mde", "--n", "1"))
+        self.assertIn('did you mean "welch"', self.refuse("wlch"))
+        self.assertIn("found nothing", self.refuse())
+        self.assertIn("expected a readable file", self.refuse("audit", "nowhere.csv"))
+        self.assertIn('did you mean "mean_a"', self.refuse("audit", self.table("mean_1,t\n1,2\n")))
+        self.assertIn("line 3 column t: expected", self.refuse("audit", self.table("t,df\n1,2\nx,2\n")))
+        self.assertIn("line 2", self.refuse("audit", self.table('t,df\n"1,2\n')))
+        (self.folder / "bytes.csv").write_bytes(bytes(range(256)) * 50)
+        self.refuse("audit", "bytes.csv")
+        (self.folder / "one.csv").write_text("size,arm,ms\na,x,1\nb,x,2\n")
+        self.assertIn("at least 2 levels", self.refuse("anova", "one.csv", "--a", "size", "--b", "arm", "--response", "ms"))
+        self.assertIn("expected a column", self.refuse("anova", "one.csv", "--a", "size", "--b", "nope"))
+
+
+if __name__ == "__main__":
+    Stats.program = pathlib.Path(sys.argv.pop(1)).resolve()
+    unittest.main()
