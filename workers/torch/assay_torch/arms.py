@@ -6,7 +6,7 @@ from typing import Any, Callable
 
 import torch
 
-from assay_torch.errors import class_names, whole_message
+from assay_torch.errors import chain, class_names, whole_message
 from assay_torch.models import Model
 from assay_torch.options import COMPILED_MODES, DYNAMICS, Options
 from assay_torch.requests import Load
@@ -16,6 +16,7 @@ Call = Callable[..., Any]
 PARTS = ("prefill", "decode")
 # Raised where the tool that compiles isn't there; any other failure to compile is the arm's error.
 MISSING_TOOL = {"InvalidCxxCompiler", "TritonMissing", "GPUTooOldForTriton"}
+MISSING_TOOL_TEXT = "Failed to find C compiler"  # Triton's, for its launchers
 
 
 class Arm:
@@ -34,7 +35,7 @@ class Arm:
 
     def fall_back(self, error: BaseException) -> bool:
         """Runs eager from now on if `error` says that a tool to compile with is missing."""
-        if not self.compiled_mode or self.fallback_error or not class_names(error) & MISSING_TOOL:
+        if not self.compiled_mode or self.fallback_error or not says_missing_tool(error):
             return False
         self._set_fallback(error)
         return True
@@ -54,7 +55,7 @@ class Arm:
             try:
                 check_tools(self._model.device)
             except Exception as error:  # pylint: disable=broad-except
-                if not class_names(error) & MISSING_TOOL:
+                if not says_missing_tool(error):
                     raise
                 self._set_fallback(error)
                 return
@@ -90,6 +91,10 @@ def _marked(call: Call) -> Call:
         mark()
         return call(**arguments)
     return marked
+
+
+def says_missing_tool(error: BaseException) -> bool:
+    return bool(class_names(error) & MISSING_TOOL) or any(MISSING_TOOL_TEXT in str(one) for one in chain(error))
 
 
 def check_tools(device: torch.device) -> None:

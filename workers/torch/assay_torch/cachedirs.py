@@ -8,6 +8,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from assay_torch import compat
+
 PREFIX = "assay-torch-cache-"
 # Compiled to ask the processor what it can do, not to run a model.
 _PROBE_MARK = b"__avx_chk_kernel"
@@ -27,17 +29,24 @@ class CacheFolders:
             os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(self._root / "inductor")
             os.environ["TRITON_CACHE_DIR"] = str(self._root / "triton")
         self._probed: dict[Path, bool] = {}
-        self._before: set[Path] | None = None
+        self._known: set[Path] = set()  # others', and mine that are counted
+        self._before = self._mine = 0
 
     def folders(self) -> dict[str, Path]:
         """Where they are now; torch must be importable when the user's own are asked for."""
-        from torch._inductor.runtime.cache_dir_utils import cache_dir
-        inductor = Path(cache_dir())
+        cache_dir = compat.inductor_cache_dir()
+        inductor = Path(cache_dir() if cache_dir else os.environ.get("TORCHINDUCTOR_CACHE_DIR", "/nonexistent"))
         triton = os.environ.get("TRITON_CACHE_DIR")
         return {"inductor": inductor, "triton": Path(triton) if triton else Path.home() / ".triton" / "cache"}
 
     def mark_start(self) -> None:
-        self._before = self.kernels()
+        self._known = self.kernels()
+        self._before = len(self._known)
+
+    def begin_request(self) -> None:
+        """The user's folders may have got kernels from other processes while this one was idle."""
+        if not self.fresh:
+            self._known |= self.kernels()
 
     def kernels(self) -> set[Path]:
         """Files of machine code for a model: shared objects of C++ kernels, and Triton's cubins."""
@@ -48,16 +57,18 @@ class CacheFolders:
         return found
 
     def compiled(self) -> int:
-        """Kernels written since mark_start()."""
-        return len(self.kernels() - (self._before or set()))
+        """Kernels written during this process's requests so far."""
+        new = self.kernels() - self._known
+        self._known |= new
+        self._mine += len(new)
+        return self._mine
 
     def evidence(self) -> dict[str, object]:
         counts = {}
         for name, folder in self.folders().items():
             files = [path for path in self._files() if path.is_relative_to(folder)]
             counts[name] = {"path": str(folder), "files": len(files)}
-        before = len(self._before or ())
-        return {"fresh": self.fresh, "folders": counts, "kernels_before": before, "kernels_written": self.compiled()}
+        return {"fresh": self.fresh, "folders": counts, "kernels_before": self._before, "kernels_written": self._mine}
 
     def remove(self) -> None:
         if self._root:

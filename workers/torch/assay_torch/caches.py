@@ -21,13 +21,19 @@ class Caches:
         if self._model.noop:
             return None
         if self.kind == "dynamic":
-            return DynamicCache(config=self._model.config)
+            return self._growing()
         key = (batch, capacity)
         if key not in self._static:
             self._static[key] = self._allocate(batch, capacity)
         else:
             self._static[key].reset()
         return self._static[key]
+
+    def _growing(self) -> DynamicCache:
+        try:
+            return DynamicCache(config=self._model.config)
+        except TypeError:  # before transformers 4.56
+            return DynamicCache()
 
     def forget(self) -> None:
         """Frees the static caches, when nothing that was compiled knows their addresses any more."""

@@ -18,7 +18,7 @@ from assay_torch import evidence, models, profiling
 from assay_torch.arms import PARTS, Arm
 from assay_torch.cachedirs import CacheFolders
 from assay_torch.caches import Caches
-from assay_torch.errors import Unsupported
+from assay_torch.errors import ProtocolError, Unsupported
 from assay_torch.manual_graph import DecodeGraph
 from assay_torch.options import CUDAGRAPH_MODES, MANUAL, Options
 from assay_torch.phases import Inputs, Region, Timing, output_hash
@@ -123,8 +123,7 @@ class Engine:
         with self._during("parity", shape, None):
             timing = self._attempt(steps, prompt)
             inputs, cache, _ = self._set_up(steps, prompt)
-            out = self.arm.calls["prefill"](input_ids=inputs.ids, past_key_values=cache, use_cache=True,
-                                            logits_to_keep=1, **inputs.prefill)
+            out = self.arm.calls["prefill"](input_ids=inputs.ids, past_key_values=cache, **inputs.prefill)
         rows = timing.tokens if steps.new_tokens == 0 else [[first, *row]
                                                             for first, row in zip(timing.first, timing.tokens)]
         return {"tokens": rows, "logit_stats": [_logit_stats(row) for row in out.logits[:, -1]]}
@@ -146,6 +145,7 @@ class Engine:
         return Tokenizer.from_file(str(path)).encode(text, add_special_tokens=True).ids
 
     def evidence(self, phase: str) -> dict[str, Any]:
+        self.folders.begin_request()
         return evidence.collect(self, phase)
 
     # Parts
@@ -169,12 +169,21 @@ class Engine:
         self._unit = unit
 
     def _set_up(self, shape: Shape, prompt: Prompt) -> tuple[Inputs, Any, DecodeGraph | None]:
+        self._check_fits(shape, prompt)
         self._masked = self._masked or any(prompt.pad)
-        inputs = Inputs.of(prompt, shape, self.load.cache, self._masked, self.device)
+        inputs = Inputs.of(prompt, shape, self.load.cache, self._masked, self.model)
         graph = None
         if self.load.mode == MANUAL and shape.new_tokens:
             graph = self._manual_graph(shape)
         return inputs, self.caches.empty(shape.batch, shape.capacity), graph
+
+    def _check_fits(self, shape: Shape, prompt: Prompt) -> None:
+        """On a GPU what is out of range is an assertion that ends every later call of the process."""
+        if (largest := max(map(max, prompt.ids))) >= self.model.vocab_size:
+            raise ProtocolError(f"prompt: expected ids below the vocabulary's {self.model.vocab_size}, found {largest}")
+        positions = self.model.max_positions
+        if positions is not None and shape.capacity > positions:
+            raise Unsupported(f"capacity: expected at most the model's {positions} positions, found {shape.capacity}")
 
     def _manual_graph(self, shape: Shape) -> DecodeGraph:
         cache = self.caches.empty(shape.batch, shape.capacity)
@@ -218,7 +227,7 @@ class Engine:
         token = torch.zeros(shape.batch, 1, dtype=torch.int64, device=self.device)
         for part, arguments in (("prefill", {"input_ids": inputs.ids, **inputs.prefill}),
                                 ("decode", {"input_ids": token, **inputs.decode[0]})):
-            arguments |= {"past_key_values": cache, "use_cache": True, "logits_to_keep": 1}
+            arguments |= {"past_key_values": cache}
             try:
                 found = self.watch.hide(lambda part=part, given=arguments: self.arm.explain(part, given))
             except Exception as error:  # pylint: disable=broad-except
@@ -245,6 +254,7 @@ class Engine:
     @contextmanager
     def _during(self, what: str, shape: Shape, repetition: int | None) -> Iterator[None]:
         if self.watch:
+            self.folders.begin_request()
             self.watch.context = {"phase": shape.phase, "during": what}
             if repetition is not None:
                 self.watch.context["repetition"] = repetition
@@ -252,6 +262,7 @@ class Engine:
             yield
         finally:
             if self.watch:
+                self.watch.counts()  # whatever was compiled is this request's, and looked for now
                 self.watch.context = {}
 
 

@@ -44,8 +44,8 @@ class DecodeGraph:
 
     def _one_step(self) -> None:
         extra = {"attention_mask": self._mask, "position_ids": self._position} if self._masked else {}
-        out = self._model.module(input_ids=self._token, past_key_values=self.cache, use_cache=True, logits_to_keep=1,
-                                 **extra)
+        out = self._model.module(input_ids=self._token, past_key_values=self.cache,
+                                 **self._model.fixed_arguments, **extra)
         chosen = out.logits[:, -1].argmax(-1, keepdim=True)
         self._history.index_copy_(1, self._step, chosen)
         self._token.copy_(chosen)

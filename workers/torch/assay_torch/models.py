@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from assay_torch import compat
 from assay_torch.errors import Unsupported
 from assay_torch.options import Options
 from assay_torch.requests import Load
@@ -45,6 +46,10 @@ class Model:
     device: torch.device
     dtype: str
     noop: bool = False
+
+    def __post_init__(self) -> None:
+        # Of every forward pass: it fills the cache, and gives the last position's logits alone.
+        self.fixed_arguments = {"use_cache": True, **compat.last_logits_only(self.module.forward)}
 
     @property
     def decoder(self) -> Any:
@@ -108,8 +113,8 @@ def _read(load: Load, options: Options, device: torch.device) -> nn.Module:
     if not (folder / "config.json").is_file():
         raise Unsupported(f'model {load.model}: expected a checkpoint folder (with config.json) or options.config')
     module = AutoModelForCausalLM.from_pretrained(
-        folder, dtype=DTYPES.get(load.dtype, "auto"), attn_implementation=options.attn_implementation,
-        local_files_only=True)
+        folder, attn_implementation=options.attn_implementation, local_files_only=True,
+        **{compat.load_dtype_key(): DTYPES.get(load.dtype, "auto")})
     return module.to(device)
 
 
@@ -120,7 +125,8 @@ def _built(load: Load, options: Options, device: torch.device) -> nn.Module:
     dtype = DTYPES[load.dtype] if load.dtype else getattr(torch, stored, torch.float32)
     config = AutoConfig.for_model(values.pop("model_type"), **values)
     with torch.device(device):  # weights are drawn where they stay: an 8B model needs no host copy
-        return AutoModelForCausalLM.from_config(config, dtype=dtype, attn_implementation=options.attn_implementation)
+        return AutoModelForCausalLM.from_config(config, attn_implementation=options.attn_implementation,
+                                                **{compat.load_dtype_key(): dtype})
 
 
 def model_hash(load: Load, model: Model) -> str:

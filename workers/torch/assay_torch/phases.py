@@ -12,6 +12,7 @@ import torch
 
 from assay_torch.arms import Call
 from assay_torch.manual_graph import DecodeGraph
+from assay_torch.models import Model
 from assay_torch.requests import Prompt, Shape
 from assay_torch.watch import Watch
 
@@ -23,28 +24,29 @@ class Inputs:
     """A prompt on the device, with what its decode steps are given. Without padding the model makes masks itself."""
 
     ids: torch.Tensor  # [batch, padded_len]
-    prefill: dict[str, torch.Tensor]
-    decode: list[dict[str, torch.Tensor]]  # a step each
+    prefill: dict[str, Any]  # further arguments of its call
+    decode: list[dict[str, Any]]  # of each step's
     pad: torch.Tensor  # [batch]
 
     @staticmethod
-    def of(prompt: Prompt, shape: Shape, cache_kind: str, masked: bool, device: torch.device) -> Inputs:
+    def of(prompt: Prompt, shape: Shape, cache_kind: str, masked: bool, model: Model) -> Inputs:
+        device, fixed = model.device, model.fixed_arguments
         ids = torch.tensor(prompt.ids, dtype=torch.int64, device=device)
         pad = torch.tensor(prompt.pad, dtype=torch.int64, device=device)
         if not masked:
-            return Inputs(ids, {}, [{}] * shape.new_tokens, pad)
+            return Inputs(ids, fixed, [fixed] * shape.new_tokens, pad)
         width = shape.capacity if cache_kind == "static" else prompt.padded_len + shape.new_tokens
         mask = torch.arange(width, device=device)[None, :] >= pad[:, None]  # [batch, width]
         positions = (torch.arange(prompt.padded_len + shape.new_tokens, device=device)[None, :]
                      - pad[:, None]).clamp(min=0)
-        prefill = {"attention_mask": mask[:, :prompt.padded_len].contiguous(),
+        prefill = {**fixed, "attention_mask": mask[:, :prompt.padded_len].contiguous(),
                    "position_ids": positions[:, :prompt.padded_len].contiguous()}
         decode = []
         for step in range(shape.new_tokens):
             at = prompt.padded_len + step
             seen = mask if cache_kind == "static" else mask[:, :at + 1].contiguous()
             # Tensors of their own: a view's address would differ in alignment from step to step.
-            decode.append({"attention_mask": seen, "position_ids": positions[:, at:at + 1].clone()})
+            decode.append({**fixed, "attention_mask": seen, "position_ids": positions[:, at:at + 1].clone()})
         return Inputs(ids, prefill, decode, pad)
 
 
@@ -115,8 +117,7 @@ class Region:
                       runs_between - runs_before, runs_after - runs_between)
 
     def _prefill(self, inputs: Inputs, cache: Any) -> torch.Tensor:
-        out = self._calls["prefill"](input_ids=inputs.ids, past_key_values=cache, use_cache=True, logits_to_keep=1,
-                                     **inputs.prefill)
+        out = self._calls["prefill"](input_ids=inputs.ids, past_key_values=cache, **inputs.prefill)
         return out.logits[:, -1].argmax(-1, keepdim=True)  # [batch, 1]; the lowest id of equals
 
     def _decode(self, shape: Shape, inputs: Inputs, cache: Any, graph: DecodeGraph | None,
@@ -133,7 +134,7 @@ class Region:
             return []
         call, produced = self._calls["decode"], []
         for extra in inputs.decode:
-            out = call(input_ids=token, past_key_values=cache, use_cache=True, logits_to_keep=1, **extra)
+            out = call(input_ids=token, past_key_values=cache, **extra)
             token = out.logits[:, -1].argmax(-1, keepdim=True)
             produced.append(token)
             marks.step()

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, field, fields
 from typing import Any, Callable, Iterator
 
+from assay_torch import compat
 from assay_torch.cachedirs import CacheFolders
 
 LOGGERS = ("torch._dynamo", "torch._inductor", "torch._functorch")
@@ -89,7 +90,8 @@ class Watch:
     def _enable_logs(self) -> None:
         import torch
         from torch._dynamo import utils
-        utils.set_compilation_metrics_limit(1 << 12)
+        if hasattr(utils, "set_compilation_metrics_limit"):
+            utils.set_compilation_metrics_limit(1 << 12)
         # TORCH_LOGS would make torch ignore what is asked for here; the toolchain's record has it.
         os.environ.pop("TORCH_LOGS", None)
         torch._logging.set_logs(**{name: True for name in ARTIFACTS})
@@ -124,16 +126,20 @@ class Watch:
 
     def _hook_graphs(self) -> None:
         import torch
-        try:
-            from torch._inductor.output_code import CompiledFxGraph
-        except ImportError:
-            self.events.warnings.append({"text": "this torch has no torch._inductor.output_code.CompiledFxGraph: runs "
-                                                 "of compiled graphs can't be counted"})
+        graph = compat.compiled_graph_class()
+        if graph is None:
+            self._cannot("runs of compiled graphs can't be counted: no CompiledFxGraph")
         else:
-            self._wrap(CompiledFxGraph, "__call__", self._count_run)
-            self._wrap(CompiledFxGraph, "post_compile", self._count_kernels)
+            self._wrap(graph, "__call__", self._count_run)
+        if hasattr(graph, "post_compile"):
+            self._wrap(graph, "post_compile", self._count_kernels)
+        else:
+            self._cannot("kernels in graphs can't be counted: CompiledFxGraph has no post_compile")
         self._wrap(torch.cuda.CUDAGraph, "replay", self._count_replay)
         self._wrap(torch.cuda.CUDAGraph, "capture_end", self._count_capture)
+
+    def _cannot(self, what: str) -> None:
+        self.events.warnings.append({"text": f"in this torch {what}"})
 
     @staticmethod
     def _wrap(owner: type, name: str, wrapper: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
@@ -235,13 +241,14 @@ class Watch:
         from torch._dynamo import utils
         yield from self._archived
         for metric in utils.get_compilation_metrics():
-            if metric.compile_id is not None and not getattr(metric, "is_runtime", False):
+            if getattr(metric, "compile_id", None) is not None and not getattr(metric, "is_runtime", False):
                 yield self._epoch, metric
 
     @staticmethod
     def _clear_metrics() -> None:
         from torch._dynamo import utils
-        utils.clear_compilation_metrics()
+        if hasattr(utils, "clear_compilation_metrics"):
+            utils.clear_compilation_metrics()
 
 
 def _generated_kernels() -> int:

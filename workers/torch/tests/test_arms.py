@@ -222,3 +222,10 @@ def test_random_weights_are_of_the_seed(arm):
         assert loaded["dtype"] == (dtype or "bf16")
         hashes.append(loaded["model_hash"])
     assert hashes[0] == hashes[1] and len(set(hashes)) == 3
+
+
+def test_more_positions_than_the_model_has_are_refused(arm):
+    from assay_torch.errors import Unsupported
+    engine = arm("gpt2")
+    with pytest.raises(Unsupported, match="expected at most the model's 256 positions, found 257"):
+        engine.prepare(Prepare(Shape("prefill", 1, 0, 257), [4], None))

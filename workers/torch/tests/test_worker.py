@@ -206,3 +206,33 @@ def test_memory_that_runs_out_is_said_to_have_run_out():
         reply = worker.ask("prepare", **shape, padded_lens=[1 << 22])
         assert reply["type"] == "error" and reply["out_of_memory"] is True, json.dumps(reply)[:500]
         assert worker.ask("prepare", **SHAPE, padded_lens=[8])["type"] == "prepared", "the worker stays ready"
+
+
+def test_what_does_not_fit_the_model_is_refused(noop):
+    wrong = {"ids": [[256] * 8], "pad": [0]}
+    assert noop.ask("prepare", **SHAPE, padded_lens=[8])["type"] == "prepared"
+    reply = measure(noop, SHAPE, wrong)
+    assert reply["class"] == "protocol_error" and "below the vocabulary's 256, found 256" in reply["message"]
+
+
+def test_kernels_of_other_processes_are_not_counted(tmp_path, monkeypatch):
+    from assay_torch.cachedirs import CacheFolders
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "inductor"))
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
+
+    def write(*names):
+        for name in names:
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_bytes(b"")
+    write("inductor/a/old.so", "triton/k/old.cubin")
+    folders = CacheFolders(keep=True)
+    folders.mark_start()
+    write("triton/k/theirs.cubin")
+    folders.begin_request()
+    write("inductor/a/mine.so", "inductor/a/mine.cpp", "triton/k/mine.cubin", "triton/k/mine.json")
+    assert folders.compiled() == 2 == folders.compiled()
+    (tmp_path / "inductor/b").mkdir()
+    (tmp_path / "inductor/b/probe.cpp").write_bytes(b'extern "C" int __avx_chk_kernel() {}')
+    write("inductor/b/probe.so")
+    assert folders.compiled() == 2, "what asks the processor for its abilities is no kernel"
+    assert folders.evidence()["kernels_before"] == 2
