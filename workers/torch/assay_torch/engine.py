@@ -222,17 +222,23 @@ class Engine:
         """Of a prefill and the decode step behind it, whatever the shape's phase: once a process, before compiling."""
         assert self.watch is not None
         begin = time.monotonic()
-        both = Shape("e2e_kv", shape.batch, 1, shape.capacity + 1)
+        # A prefill's own capacity has no room for the step; nor has one that is all the model's positions.
+        capacity = shape.capacity + (0 if shape.new_tokens else 1)
+        room = self.model.max_positions is None or capacity <= self.model.max_positions
+        both = Shape("e2e_kv", shape.batch, 1, capacity) if room else shape
         inputs, cache, _ = self._set_up(both, prompt)
         token = torch.zeros(shape.batch, 1, dtype=torch.int64, device=self.device)
-        for part, arguments in (("prefill", {"input_ids": inputs.ids, **inputs.prefill}),
-                                ("decode", {"input_ids": token, **inputs.decode[0]})):
+        parts = [("prefill", {"input_ids": inputs.ids, **inputs.prefill})]
+        if inputs.decode:
+            parts.append(("decode", {"input_ids": token, **inputs.decode[0]}))
+        for part, arguments in parts:
             arguments |= {"past_key_values": cache}
             try:
                 found = self.watch.hide(lambda part=part, given=arguments: self.arm.explain(part, given))
             except Exception as error:  # pylint: disable=broad-except
                 found = {"part": part, "error": f"{type(error).__name__}: {error}"}
             self.explained.append(found)
+        self.caches.forget()  # explain() has reset Dynamo: nobody knows these addresses
         self.explain_seconds += time.monotonic() - begin
 
     def _count_region(self, shape: Shape, timing: Timing, added: dict[str, int]) -> int:

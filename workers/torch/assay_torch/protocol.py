@@ -47,7 +47,7 @@ class Channel:
 
     def write(self, message: dict[str, Any]) -> None:
         """Raises BrokenPipeError when nobody reads any more."""
-        line = json.dumps(message, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+        line = json.dumps(message, allow_nan=False, separators=(",", ":"), default=str).encode() + b"\n"
         if len(line) > MAX_LINE_BYTES:
             raise ValueError(f"reply {message.get('type')}: expected at most {MAX_LINE_BYTES} bytes, found {len(line)}")
         view = memoryview(line)

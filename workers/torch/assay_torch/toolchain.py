@@ -86,7 +86,8 @@ def _cuda(device: torch.device) -> dict[str, Any] | None:
     found = {"built_for": torch.version.cuda, "device": properties.name,
              "capability": f"{properties.major}.{properties.minor}", "memory_bytes": properties.total_memory,
              "multiprocessors": properties.multi_processor_count, "cudnn": torch.backends.cudnn.version(),
-             "allow_tf32": torch.backends.cuda.matmul.allow_tf32, "driver": _driver_version()}
+             "allow_tf32": torch.backends.cuda.matmul.allow_tf32, "driver": _driver_version(),
+             "driver_api": _driver_api_version()}
     return {name: value for name, value in found.items() if value is not None}
 
 
@@ -97,6 +98,12 @@ def _driver_version() -> str | None:
     except OSError:
         return None
     return text.splitlines()[0]
+
+
+def _driver_api_version() -> int | None:
+    """The newest CUDA that the driver serves: 13000 is 13.0."""
+    ask = getattr(torch._C, "_cuda_getDriverVersion", None)
+    return ask() if ask else None
 
 
 def _cpp_compiler() -> dict[str, Any]:

@@ -118,3 +118,47 @@ def test_units_do_not_use_up_each_others_recompile_limit(arm):
     fallbacks = [sum(one["counters"]["fallbacks"] for one in run(kept, [padded([prompt])])) for prompt in prompts]
     assert fallbacks[0] == 0 and fallbacks[-1] > 0
     assert kept.evidence("kv_decode")["compiler_real"] == "fallback"
+
+
+def break_graphs(engine):
+    """The last norm of a Llama ends the graph before it."""
+    import torch
+    norm = engine.model.module.model.norm
+    forward = type(norm).forward
+
+    def breaking(*arguments):
+        torch._dynamo.graph_break(msg="made by the test")
+        return forward(norm, *arguments)
+    norm.forward = breaking
+
+
+def test_graph_breaks_are_recorded_with_their_reason(arm):
+    engine = arm("llama", explain=True, **AOT)
+    break_graphs(engine)
+    samples = prefill_samples(engine, [4, 4])
+    assert [sample["counters"]["fallbacks"] for sample in samples] == [0, 0]
+    assert samples[1]["counters"]["graph_runs"] >= 2, "a call is several graphs now"
+    evidence = engine.evidence("prefill")
+    assert evidence["counters"]["graph_breaks"] >= 1
+    assert any("made by the test" in one["text"] for one in evidence["graph_breaks"])
+    assert evidence["explain"][0]["graph_breaks"] >= 1
+    assert any("made by the test" in reason for reason in evidence["explain"][0]["break_reasons"])
+
+
+def test_full_graphs_refuse_a_break(arm):
+    import pytest
+    from torch._dynamo.exc import Unsupported
+    engine = arm("llama", fullgraph=True, **AOT)
+    break_graphs(engine)
+    with pytest.raises(Unsupported, match="made by the test"):
+        prefill_samples(engine, [4])
+
+
+def test_explain_where_the_model_has_no_room_for_a_step(arm):
+    engine = arm("gpt2", explain=True, **AOT)
+    prompt = padded(make_prompts([256]))
+    shape = Shape("prefill", 1, 0, 256)
+    from assay_torch.requests import Prepare
+    engine.prepare(Prepare(shape, [256], False))
+    assert engine.measure(shape, 0, prompt)["counters"]["fallbacks"] == 0
+    assert [(one["part"], one["graphs"]) for one in engine.evidence("prefill")["explain"]] == [("prefill", 1)]
