@@ -11,6 +11,7 @@
 #include "stats/distributions.h"
 #include "stats/resample_order.h"
 #include "stats/resamples.h"
+#include "stats/select.h"
 #include "stats/summary.h"
 
 namespace assay::stats {
@@ -36,11 +37,11 @@ std::optional<double> bca_level(double level, double bias, double acceleration) 
   return normal_cdf(bias + (bias + *z) / denominator);
 }
 
-// The sample's mean and influence; absent where it can't be resampled.
-std::optional<ResampledMean> start(std::span<const double> sample) {
+// The sample's mean and influence, and room for its replicates; absent where it can't be resampled.
+std::optional<ResampledMean> start(std::span<const double> sample, int64_t resamples) {
   assert(sample.size() <= UINT32_MAX);
   const auto center = mean(sample);
-  if (sample.size() < 2 || !center) return std::nullopt;
+  if (sample.size() < 2 || !center || resamples < 1) return std::nullopt;
   const auto n = static_cast<double>(sample.size());
   ResampledMean result;
   result.mean = *center;
@@ -57,6 +58,7 @@ std::optional<ResampledMean> start(std::span<const double> sample) {
     result.influence2 += l * l;
     result.influence3 += l * l * l;
   }
+  result.replicates.resize(slabs_for(resamples) * kSlab);
   return result;
 }
 
@@ -71,11 +73,11 @@ class RatioReplicates {
     const std::vector<double>& below = pair.denominator->replicates;
     assert(above.size() == products_.size() && below.size() == products_.size());
     if (least_ < 1e-100 || most_ > 1e100) fold();
-    bool positive = true;
+    double smallest = 1;  // of all means
     double least = 1;
     double most = 1;
     for (size_t i = 0; i < products_.size(); ++i) {
-      positive &= (above[i] > 0) & (below[i] > 0);
+      smallest = std::min(smallest, std::min(above[i], below[i]));
       products_[i] *= above[i] / below[i];
       least = std::min(least, products_[i]);
       most = std::max(most, products_[i]);
@@ -83,7 +85,7 @@ class RatioReplicates {
     product_ *= pair.numerator->mean / pair.denominator->mean;
     least_ = least;
     most_ = most;
-    return positive && least > 0 && std::isfinite(most);
+    return smallest > 0 && least > 0 && std::isfinite(most);
   }
 
   std::span<const double> ratios() const { return products_; }
@@ -127,7 +129,6 @@ class SizeGroup {
     for (size_t m = 0; m < members.size(); ++m) {
       const BootstrapSample& sample = samples[members[m]];
       ResampledMean& result = *results[members[m]];
-      result.replicates.resize(slabs_ * kSlab);
       members_.push_back({&result, ResampleOrder(options.seed, sample.stream, slabs_)});
       // Deviations from the mean keep the digits of values that are all alike.
       double* column = values_.data() + m / kTile * size * kTile + m % kTile;
@@ -196,11 +197,18 @@ class SizeGroup {
 std::vector<std::optional<ResampledMean>> resample_means(std::span<const BootstrapSample> samples,
                                                          const BootstrapOptions& options,
                                                          ThreadPool* pool) {
-  std::vector<std::optional<ResampledMean>> results;
+  std::vector<std::optional<ResampledMean>> results(samples.size());
+  const auto begin = [&](size_t first, size_t last) {
+    for (size_t i = first; i < last; ++i) results[i] = start(samples[i].values, options.resamples);
+  };
+  if (pool != nullptr) {  // the replicates' pages are what it costs
+    pool->parallel_for(samples.size(), 1, begin);
+  } else {
+    begin(0, samples.size());
+  }
   std::map<size_t, std::vector<size_t>> by_size;
-  for (const BootstrapSample& sample : samples) {
-    results.push_back(options.resamples > 0 ? start(sample.values) : std::nullopt);
-    if (results.back()) by_size[sample.values.size()].push_back(results.size() - 1);
+  for (size_t i = 0; i < samples.size(); ++i) {
+    if (results[i]) by_size[samples[i].values.size()].push_back(i);
   }
   std::vector<SizeGroup> groups;
   for (const auto& [size, members] : by_size) {
@@ -274,10 +282,8 @@ std::optional<Interval> bootstrap_interval(std::span<const double> replicates, d
   std::optional<double> low = (1 - options.confidence) / 2;
   std::optional<double> high = 1 - *low;
   if (options.method == BootstrapMethod::kBca) {
-    int64_t below = 0;  // in halves: a tie counts one
-    for (const double x : replicates) below += (x < estimate) + (x <= estimate);
-    const auto bias =
-        normal_quantile(static_cast<double>(below) / 2 / static_cast<double>(replicates.size()));
+    const auto below = static_cast<double>(count_below_in_halves(replicates, estimate)) / 2;
+    const auto bias = normal_quantile(below / static_cast<double>(replicates.size()));
     if (!bias) return std::nullopt;  // the estimate lies outside its replicates
     low = bca_level(*low, *bias, acceleration);
     high = bca_level(*high, *bias, acceleration);

@@ -7,6 +7,8 @@
 #include <limits>
 #include <numeric>
 
+#include "stats/select.h"
+
 namespace assay::stats {
 namespace {
 
@@ -81,33 +83,36 @@ std::optional<double> quantile_unsorted(std::span<const double> sample, double p
   assert(p >= 0 && p <= 1);
   constexpr size_t kGuide = 128;
   const size_t n = sample.size();
-  if (n == 0) return std::nullopt;
+  if (n < 8 * kGuide) {
+    std::vector<double> copy(sample.begin(), sample.end());
+    return quantile_in_place(copy, p);
+  }
   const double h = static_cast<double>(n - 1) * p;
   const auto place = static_cast<size_t>(h);
+  // Only values between two bounds are sorted; the bounds are order statistics of a few values,
+  // three of their standard errors around the quantile.
+  double guide[kGuide];
+  for (size_t i = 0; i < kGuide; ++i) guide[i] = sample[i * (n / kGuide)];
+  std::ranges::sort(guide);
+  const double reach = 3 * std::sqrt(kGuide * p * (1 - p)) + 2;
+  const double from = std::floor(kGuide * p - reach);
+  const double to = std::ceil(kGuide * p + reach);
+  constexpr double kEnd = std::numeric_limits<double>::infinity();
+  const double low = from < 0 ? -kEnd : guide[static_cast<size_t>(from)];
+  const double high = to >= kGuide ? kEnd : guide[static_cast<size_t>(to)];
   std::vector<double> kept;
   size_t below = 0;
-  if (n >= 8 * kGuide) {
-    // Only values between two bounds are sorted; the bounds are order statistics of a few values,
-    // three of their standard errors around the quantile.
-    double guide[kGuide];
-    for (size_t i = 0; i < kGuide; ++i) guide[i] = sample[i * (n / kGuide)];
-    std::ranges::sort(guide);
-    const double reach = 3 * std::sqrt(kGuide * p * (1 - p)) + 2;
-    const double from = std::floor(kGuide * p - reach);
-    const double to = std::ceil(kGuide * p + reach);
-    constexpr double kEnd = std::numeric_limits<double>::infinity();
-    const double low = from < 0 ? -kEnd : guide[static_cast<size_t>(from)];
-    const double high = to >= kGuide ? kEnd : guide[static_cast<size_t>(to)];
-    kept.resize(n);
-    size_t count = 0;
-    for (const double x : sample) {
-      below += x < low;
-      kept[count] = x;
-      count += (x >= low) & (x <= high);
-    }
-    kept.resize(count);
+  size_t count = 0;
+  constexpr size_t kPart = 1024;
+  for (size_t begin = 0; begin < n; begin += kPart) {
+    const auto part = sample.subspan(begin, std::min(kPart, n - begin));
+    if (kept.size() < count + kPart + kKeepSlack) kept.resize(2 * (count + kPart + kKeepSlack));
+    const KeptCounts counts = keep_between(part, low, high, kept.data() + count);
+    below += counts.below;
+    count += counts.kept;
   }
-  if (place < below || place + 1 >= below + kept.size()) {  // they missed it, or few values
+  kept.resize(count);
+  if (place < below || place + 1 >= below + count) {  // they missed it
     kept.assign(sample.begin(), sample.end());
     return quantile_in_place(kept, p);
   }
