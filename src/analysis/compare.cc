@@ -142,6 +142,9 @@ void judge_cells(Comparison& out) {
                           adjust(family, &ComparedCell::test, &ComparedCell::p_holm)});
   out.families.push_back({"equivalence", out.options.alpha,
                           adjust(family, &ComparedCell::tost, &ComparedCell::tost_p_holm)});
+  out.families.push_back(
+      {"regression", out.options.alpha,
+       adjust(family, &ComparedCell::cautious_test, &ComparedCell::cautious_p_holm)});
   for (ComparedCell* cell : family) {
     cell->verdict = Verdict::kInconclusive;
     if (cell->tost_p_holm && *cell->tost_p_holm < out.options.alpha) {
@@ -149,7 +152,8 @@ void judge_cells(Comparison& out) {
     } else if (cell->p_holm && *cell->p_holm < out.options.alpha) {
       cell->verdict = cell->ratio < 1 ? Verdict::kFaster : Verdict::kSlower;
     }
-    cell->regression = cell->verdict == Verdict::kSlower && cell->ratio > 1 + out.options.margin;
+    cell->regression = cell->verdict == Verdict::kSlower && cell->ratio > 1 + out.options.margin &&
+                       cell->cautious_p_holm && *cell->cautious_p_holm < out.options.alpha;
   }
 }
 

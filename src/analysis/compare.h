@@ -41,11 +41,13 @@ struct ComparedCell {
   std::optional<stats::Interval> ratio_interval;  // of t on the logarithm
   std::optional<stats::TestResult> test;
   std::optional<double> p_holm;
+  std::optional<stats::TestResult> cautious_test;  // with the cautious error: what fails a build
+  std::optional<double> cautious_p_holm;
   std::optional<stats::TestResult> tost;
   std::optional<double> tost_p_holm;
   std::optional<double> minimum_detectable;  // as a share
   Verdict verdict = Verdict::kInconclusive;
-  bool regression = false;  // slower, and by more than the margin
+  bool regression = false;  // slower by more than the margin, also by the cautious test
 };
 
 // Rows lost by one arm, in a phase or on a stratum.

@@ -32,6 +32,7 @@ Json cell_json(const Comparison& c, const ComparedCell& cell) {
                {"ratio", cell.ratio},
                {"ratio_interval", interval_json(cell.ratio_interval)},
                {"test", test_json(cell.test, cell.p_holm)},
+               {"regression_test", test_json(cell.cautious_test, cell.cautious_p_holm)},
                {"equivalence", test_json(cell.tost, cell.tost_p_holm)},
                {"minimum_detectable_share", optional_json(cell.minimum_detectable)},
                {"status", verdict_name(cell.verdict)},

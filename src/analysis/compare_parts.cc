@@ -13,22 +13,33 @@
 namespace assay {
 namespace {
 
-// The error of a logarithm's difference between two sides that know nothing of each other; both
-// terms are variances of logarithms. Degrees of freedom by Satterthwaite (1946).
-std::optional<stats::StandardError> error_of(double base2, double base_df, double cand2,
-                                             double cand_df) {
-  const double square = base2 + cand2;
+// The error of a logarithm's difference between two sides that know nothing of each other, of the
+// variances of both logarithms. Degrees of freedom by Satterthwaite (1946).
+std::optional<stats::StandardError> error_of(const SeriesError& base, const SeriesError& cand) {
+  const double square = base.square + cand.square;
   if (!(square > 0)) return std::nullopt;
-  const double share = base2 / square;
-  const double df = 1 / (share * share / base_df + (1 - share) * (1 - share) / cand_df);
+  const double share = base.square / square;
+  const double df = 1 / (share * share / base.df + (1 - share) * (1 - share) / cand.df);
   return stats::StandardError{std::sqrt(square), df};
 }
 
-void add_tests(double log_ratio, const std::optional<stats::StandardError>& error,
-               const CompareOptions& options, ComparedCell& cell) {
+// Both errors of ln(mean), relative to the mean.
+struct LogErrors {
+  SeriesError error;
+  SeriesError cautious;
+};
+
+void add_tests(double log_ratio, const std::optional<LogErrors>& base,
+               const std::optional<LogErrors>& cand, const CompareOptions& options,
+               ComparedCell& cell) {
   cell.ratio = std::exp(log_ratio);
+  if (!base || !cand) return;
+  const auto error = error_of(base->error, cand->error);
   if (!error) return;
   cell.test = stats::t_test(log_ratio, *error);
+  if (const auto cautious = error_of(base->cautious, cand->cautious)) {
+    cell.cautious_test = stats::t_test(log_ratio, *cautious);
+  }
   const double margin = std::log1p(options.margin);
   cell.tost = stats::tost(log_ratio, *error, -margin, margin);
   if (const auto interval = stats::t_interval(log_ratio, *error, options.confidence)) {
@@ -36,6 +47,13 @@ void add_tests(double log_ratio, const std::optional<stats::StandardError>& erro
   }
   const auto smallest = stats::minimum_detectable_difference(*error, options.alpha, options.power);
   if (smallest) cell.minimum_detectable = std::expm1(*smallest);
+}
+
+std::optional<LogErrors> log_errors(const std::optional<SeriesMean>& series) {
+  if (!series) return std::nullopt;
+  const double square = series->mean * series->mean;
+  return LogErrors{{series->error.square / square, series->error.df},
+                   {series->cautious.square / square, series->cautious.df}};
 }
 
 // What the rows of these groups add to the mean over groups of ln(mean): a series in the order of
@@ -87,6 +105,43 @@ void judge_rises(std::span<ComparedCrashes> all, bool of_phases, double alpha) {
   }
 }
 
+// The mean's error of independent groups.
+class MeanError {
+ public:
+  explicit MeanError(size_t groups) : weight_(1 / static_cast<double>(groups * groups)) {}
+  void add(const SeriesError& error) {
+    const double term = error.square * weight_;
+    square_ += term;
+    freedom_ += term * term / error.df;
+  }
+  // The larger of this and that.
+  SeriesError or_larger(const SeriesError& other) const {
+    if (other.square > square_) return other;
+    return {square_, square_ * square_ / freedom_};
+  }
+
+ private:
+  double weight_;
+  double square_ = 0;
+  double freedom_ = 0;
+};
+
+// Of the mean over groups of ln(mean), the larger of two: of the groups' own errors, which know how
+// far each drifted, and of the series of them all, which knows what they shared.
+std::optional<LogErrors> combined_errors(const std::vector<const Group*>& groups) {
+  MeanError error(groups.size());
+  MeanError cautious(groups.size());
+  for (const Group* group : groups) {
+    const auto own = log_errors(series_mean(group->warm_ms));
+    if (!own) return std::nullopt;
+    error.add(own->error);
+    cautious.add(own->cautious);
+  }
+  const auto whole = series_mean(influence_series(groups));
+  if (!whole) return std::nullopt;
+  return LogErrors{error.or_larger(whole->error), cautious.or_larger(whole->cautious)};
+}
+
 void count(const Group& group, int64_t& lost, int64_t& attempted) {
   lost += group.failed();
   attempted += static_cast<int64_t>(group.rows.size());
@@ -106,12 +161,7 @@ ComparedCell compare_cell(Phase phase, const CellPair& pair, const CompareOption
   cell.difference_ms = cand - base;
   cell.base = series_mean(pair.base->warm_ms);
   cell.cand = series_mean(pair.cand->warm_ms);
-  std::optional<stats::StandardError> error;
-  if (cell.base && cell.cand) {
-    error = error_of(cell.base->error2 / (base * base), cell.base->df,
-                     cell.cand->error2 / (cand * cand), cell.cand->df);
-  }
-  add_tests(std::log(cand / base), error, options, cell);
+  add_tests(std::log(cand / base), log_errors(cell.base), log_errors(cell.cand), options, cell);
   return cell;
 }
 
@@ -132,11 +182,7 @@ ComparedCell combine_cells(Phase phase, const std::vector<CellPair>& parts,
     cell.n_base += static_cast<int64_t>(part.base->warm.size());
     cell.n_cand += static_cast<int64_t>(part.cand->warm.size());
   }
-  const auto left = series_mean(influence_series(base));
-  const auto right = series_mean(influence_series(cand));
-  std::optional<stats::StandardError> error;
-  if (left && right) error = error_of(left->error2, left->df, right->error2, right->df);
-  add_tests(log_ratio, error, options, cell);
+  add_tests(log_ratio, combined_errors(base), combined_errors(cand), options, cell);
   return cell;
 }
 

@@ -17,9 +17,10 @@ struct CellPair {
 
 ComparedCell compare_cell(Phase phase, const CellPair& pair, const CompareOptions& options);
 
-// Geometric mean of the cells' ratios. Its error comes from one series a bundle, of all the cells'
-// rows in the order in which they ran, each standing for what it adds to the logarithm of the
-// result: what the machine did to several cells at once isn't taken for independent.
+// Geometric mean of the cells' ratios. Its error is that of the cells' own errors or, where that
+// is larger, of one series a bundle: all the cells' rows in the order in which they ran, each
+// standing for what it adds to the logarithm of the result, so that what the machine did to several
+// cells at once isn't taken for independent.
 ComparedCell combine_cells(Phase phase, const std::vector<CellPair>& parts,
                            const CompareOptions& options);
 

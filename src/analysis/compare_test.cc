@@ -104,10 +104,11 @@ TEST(Compare, FamiliesAreDeclared) {
   Study base(9);
   Study cand(10);
   const Json json = comparison_to_json(compared(base, cand));
-  ASSERT_EQ(json["families"].size(), 4u);
+  ASSERT_EQ(json["families"].size(), 5u);
   EXPECT_EQ(json["families"][0]["name"], "difference");
   EXPECT_EQ(json["families"][0]["members"], 8) << "6 cells, and 2 arms combined";
-  EXPECT_EQ(json["families"][2]["members"], 0) << "no row was lost";
+  EXPECT_EQ(json["families"][2]["name"], "regression");
+  EXPECT_EQ(json["families"][3]["members"], 0) << "no row was lost";
 }
 
 TEST(Compare, UnlikeIdentitiesAreRefusedUnlessTheAxisIsNamed) {

@@ -8,21 +8,32 @@
 
 namespace assay {
 
+// Variance of a mean, and its degrees of freedom (effective size - 1).
+struct SeriesError {
+  double square = 0;
+  double df = 0;
+};
+
 struct SeriesMean {
   int64_t n = 0;
   double mean = 0;
   double sd = 0;
   double n_effective = 0;       // independent repetitions that would tell as much; at most n
   std::optional<double> drift;  // first row to last, in the series' unit; absent: no trend found
-  double error2 = 0;            // variance of the mean, drift included
-  double df = 0;
+  SeriesError error;            // for verdicts and intervals
+  SeriesError cautious;         // for what fails a build
 };
 
-// error2 = sd^2 / n_effective + drift^2 / 4. A series that drifts has no one level, and its mean
-// lies half the drift away from either end: what another run of the same program would have met.
-// The drift counts where Mann-Kendall's p is below kDriftLevel (no claim, so a generous level).
+// Each error is sd^2 / effective size + drift^2 / 4. A series that drifts has no one level, and its
+// mean lies half the drift away from either end: what another run of the same program would have
+// met. They differ in what they take for chance.
+//
+// error: dependence counts where the lag-1 autocorrelation lies more than one standard error above
+// what independence gives, drift where Mann-Kendall's p is below 5 %.
+// cautious: any positive dependence counts, and drift where p is below 40 %: thirty rows can't show
+// a drift as large as the error of their mean, so that an alarm has to allow for one unseen.
+//
 // `series` in order; absent for n < 2 or one value repeated.
-inline constexpr double kDriftLevel = 0.10;
 std::optional<SeriesMean> series_mean(std::span<const double> series);
 
 }  // namespace assay

@@ -16,7 +16,7 @@ TableCell text_cell(std::string text) {
 std::string status_text(const ComparedCell& cell) {
   std::string text(verdict_name(cell.verdict));
   if (cell.regression) return "SLOWER";
-  if (cell.verdict == Verdict::kSlower) text += " (within margin)";
+  if (cell.verdict == Verdict::kSlower) text += " (no alarm)";
   return text;
 }
 
@@ -187,7 +187,7 @@ ReportSection cells_part(const Comparison& c, Phase phase) {
       fmt::format("{}, cell by cell", phase_name(phase)), {}, {cell_table(c, phase)}};
   section.lines.emplace_back(
       "ref, cmp: mean ms of warm ok rows; noise: sd / mean; %diff above 0: cmp is slower; SLOWER: "
-      "beyond the margin.");
+      "beyond the margin, and beyond what drift and dependence may hide.");
   return section;
 }
 
