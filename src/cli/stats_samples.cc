@@ -116,8 +116,10 @@ Result<int> run_bootstrap(const BootstrapInput& in, OutputFormat format) {
       const stats::RatioPair pair[] = {{&*resampled[0], &*resampled[1]}};
       ratio = stats::ratio_interval(pair, percentile);
     }
-    const double below = *stats::mean(b);
-    row.add("ratio", below != 0 ? std::optional(*stats::mean(a) / below) : std::nullopt)
+    const auto above = stats::mean(a);
+    const auto below = stats::mean(b);
+    const bool has_ratio = above && below && *below != 0;
+    row.add("ratio", has_ratio ? std::optional(*above / *below) : std::nullopt)
         .add("ratio_", ratio);
   }
   return row.print(format);

@@ -124,6 +124,18 @@ class Stats(ProgramTest):
         self.assertEqual([t["df"] for t in terms], [1, 1, 1, 16])
         self.assertEqual(terms[3]["sum_of_squares"], 16)
 
+    def test_what_values_cannot_give_is_absent(self):
+        huge = ["bootstrap", "--a", "1.7e308,1.7e308", "--b", "1,2", "--resamples", "100"]
+        row = self.figure(*huge)
+        self.assertEqual([row[name] for name in ("mean_a", "a_bca_low", "ratio", "ratio_low")], [None] * 4)
+        row = self.figure("bootstrap", "--a", "3")
+        self.assertEqual((row["mean_a"], row["a_bca_low"]), (3, None))
+        row = self.figure("describe", "--a", "3")
+        self.assertEqual((row["median"], row["sd"], row["p90"], row["fence_low"]), (3, None, None, None))
+        self.assertIn("variance is a number", self.refuse("welch", "--a-values", "1e200,3e200", "--b", "1,1,5"))
+        for name in ("trend", "autocorrelation"):
+            self.assertIn("values that vary", self.refuse(name, "--a", "2,2,2,2,2"))
+
     def test_audit(self):
         good = "TR147,11.87,9.19,1620,7.12,6.73,1620,16.8,-0.59,9e-61\n"
         done = self.assay("stats", "audit", self.table(PUBLISHED + good), "-o", "json")
