@@ -2,9 +2,12 @@
 #include "harness/parity.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace assay {
 namespace {
+
+constexpr double kFp32Eps = 1.2e-7;
 
 Json error_of(const std::string& arm, const WorkerFailure& failure) {
   return {{"arm", arm}, {"class", failure.error_class}, {"message", failure.message}};
@@ -14,6 +17,66 @@ Json error_of(const std::string& arm, const WorkerFailure& failure) {
 Json token_at(const std::vector<std::vector<int32_t>>& rows, size_t sequence, size_t position) {
   if (sequence >= rows.size() || position >= rows[sequence].size()) return nullptr;
   return rows[sequence][position];
+}
+
+std::optional<double> number_at(const Json& steps, const char* key, size_t position) {
+  const auto list = steps.find(key);
+  if (list == steps.end() || !list->is_array() || position >= list->size()) return std::nullopt;
+  const Json& value = (*list)[position];
+  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+}
+
+// Where the baseline's own token led the one found by no more than the type rounds away, if it did.
+// fp32 is held to the token.
+Json rounding_tie(const ParityTokens& baseline, size_t sequence, size_t position,
+                  const Json& found) {
+  if (sequence >= baseline.logit_stats.size() || found.is_null()) return nullptr;
+  const Json& stats = baseline.logit_stats[sequence];
+  const auto steps = stats.find("steps");
+  const auto eps = stats.find("eps");
+  if (steps == stats.end() || !steps->is_object() || eps == stats.end() || !eps->is_number()) {
+    return nullptr;
+  }
+  const double rounding = eps->get<double>();
+  const auto second = number_at(*steps, "second", position);
+  const auto margin = number_at(*steps, "margin", position);
+  const auto logit = number_at(*steps, "logit", position);
+  if (rounding <= kFp32Eps || !second || !margin || !logit) return nullptr;
+  const double tolerance = kTieRoundings * rounding * std::max(1.0, std::abs(*logit));
+  if (*second != found.get<double>() || std::abs(*margin) > tolerance) return nullptr;
+  return {{"sequence", sequence},
+          {"position", position},
+          {"found", found},
+          {"margin", *margin},
+          {"tolerance", tolerance}};
+}
+
+struct Comparison {
+  int64_t compared = 0;
+  Json difference;  // null: none yet
+  Json ties = Json::array();
+};
+
+// Up to the first difference, or the first tie: behind either the sequences are about other texts.
+void compare_sequence(const ParityTokens& answer, const ParityTokens& baseline, size_t sequence,
+                      Comparison& comparison) {
+  const auto size_of = [&](const ParityTokens& tokens) {
+    return sequence < tokens.rows.size() ? tokens.rows[sequence].size() : size_t{0};
+  };
+  const size_t positions = std::max(size_of(baseline), size_of(answer));
+  for (size_t position = 0; position < positions; ++position) {
+    const Json expected = token_at(baseline.rows, sequence, position);
+    const Json found = token_at(answer.rows, sequence, position);
+    ++comparison.compared;
+    if (expected == found) continue;
+    if (Json tie = rounding_tie(baseline, sequence, position, found); !tie.is_null()) {
+      comparison.ties.push_back(std::move(tie));
+      return;
+    }
+    comparison.difference = {
+        {"sequence", sequence}, {"position", position}, {"expected", expected}, {"found", found}};
+    return;
+  }
 }
 
 }  // namespace
@@ -34,27 +97,15 @@ Json compare_parity(const std::string& arm, const ParityAnswer& answer,
     result["error"] = error_of(baseline_arm, baseline.error());
     return result;
   }
-  int64_t compared = 0;
-  Json difference;
+  Comparison comparison;
   const size_t sequences = std::max(answer->rows.size(), baseline->rows.size());
-  for (size_t sequence = 0; sequence < sequences && difference.is_null(); ++sequence) {
-    const size_t expected_size =
-        sequence < baseline->rows.size() ? baseline->rows[sequence].size() : size_t{0};
-    const size_t found_size =
-        sequence < answer->rows.size() ? answer->rows[sequence].size() : size_t{0};
-    for (size_t position = 0; position < std::max(expected_size, found_size); ++position) {
-      const Json expected = token_at(baseline->rows, sequence, position);
-      const Json found = token_at(answer->rows, sequence, position);
-      ++compared;
-      if (expected == found) continue;
-      difference = {
-          {"sequence", sequence}, {"position", position}, {"expected", expected}, {"found", found}};
-      break;
-    }
+  for (size_t i = 0; i < sequences && comparison.difference.is_null(); ++i) {
+    compare_sequence(*answer, *baseline, i, comparison);
   }
-  result["passed"] = difference.is_null();
-  result["compared_tokens"] = compared;
-  result["first_difference"] = std::move(difference);
+  result["passed"] = comparison.difference.is_null();
+  result["compared_tokens"] = comparison.compared;
+  result["first_difference"] = std::move(comparison.difference);
+  if (!comparison.ties.empty()) result["ties"] = std::move(comparison.ties);
   if (!answer->logit_stats.empty()) result["logit_stats"][arm] = answer->logit_stats;
   if (!baseline->logit_stats.empty()) {
     result["logit_stats"][baseline_arm] = baseline->logit_stats;

@@ -17,14 +17,21 @@ struct ParityTokens {
 };
 using ParityAnswer = ClientResult<ParityTokens>;
 
+// In fp16 and bf16 two orders of the same sums choose different tokens where the first two logits
+// are close. A difference is a tie, and ends its sequence without failing it, if the token found is
+// the baseline's runner-up and its logit is within this many roundings of the baseline's token's.
+inline constexpr double kTieRoundings = 16;
+
 // parity.json of a cell:
-//   passed            true if every token agrees; false if one doesn't or the arm gave no answer;
+//   passed            true if every token agrees, up to ties; false if one doesn't or the arm gave
+//   no answer;
 //                     null if the baseline gave none, so that nothing can be said
 //   baseline_arm      its name
 //   compared_tokens   how many were held against the baseline's
 //   first_difference  null, or {sequence, position, expected, found}: found is null where the arm's
 //                     sequence ended too early
 //   error             null, or {arm, class, message} of the answer that is missing
+//   ties              only where there are any: [{sequence, position, found, margin, tolerance}]
 //   logit_stats       only where workers report them: {NAME: [...]} of the arm and of the baseline
 Json compare_parity(const std::string& arm, const ParityAnswer& answer,
                     const std::string& baseline_arm, const ParityAnswer& baseline);

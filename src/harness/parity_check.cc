@@ -24,7 +24,8 @@ ParityAnswer ParityCheck::ask(WorkerClient& client, const ModelPrompts& prompts,
     request.prompt = prompts.prompt(key.scenario, prompt, key.batch);
     // As many positions as the scenario's cells have, so that a static cache is the one measured.
     request.shape = {WirePhase::kKvDecode, key.batch, tokens_, cache_capacity(lengths, tokens_)};
-    auto reply = client.parity(request, study_.timeout_s);
+    // What the sequence needs may still have to be compiled.
+    auto reply = client.parity(request, study_.timeout_s + study_.compile_timeout_s);
     if (!reply) return std::unexpected(std::move(reply).error());
     for (auto& row : reply->tokens) found.rows.push_back(std::move(row));
     for (Json& stats : reply->logit_stats) found.logit_stats.push_back(std::move(stats));

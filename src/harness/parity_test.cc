@@ -45,6 +45,31 @@ TEST(CompareParity, NoAnswerFailsAndNoBaselineSaysNothing) {
   EXPECT_EQ(unsaid["error"]["arm"], "base");
 }
 
+// A baseline whose second token was ahead by `margin`, in a type that rounds to `eps`.
+ParityAnswer close_call(double eps, double margin) {
+  const Json steps = {{"second", {7, 9, 7}}, {"margin", {1, margin, 1}}, {"logit", {4, 4, 4}}};
+  return ParityTokens{{{1, 2, 3}}, {Json{{"eps", eps}, {"steps", steps}}}};
+}
+
+TEST(CompareParity, ATieWithinTheTypesRoundingEndsTheSequence) {
+  constexpr double kFp16 = 0.000977;
+  const ParityAnswer other = ParityTokens{{{1, 9, 8}}, {}};
+  const Json tie = compare_parity("arm", other, "base", close_call(kFp16, 0.05));
+  EXPECT_EQ(tie["passed"], true);
+  EXPECT_EQ(tie["compared_tokens"], 2);
+  EXPECT_EQ(tie["ties"][0]["position"], 1);
+  EXPECT_TRUE(tie["first_difference"].is_null());
+  EXPECT_EQ(compare_parity("arm", other, "base", close_call(kFp16, 0.07))["passed"], false)
+      << "too far ahead";
+  EXPECT_EQ(compare_parity("arm", other, "base", close_call(1.19e-7, 1e-9))["passed"], false)
+      << "fp32 is held to the token";
+  const ParityAnswer third = ParityTokens{{{1, 8, 8}}, {}};
+  EXPECT_EQ(compare_parity("arm", third, "base", close_call(kFp16, 0.05))["passed"], false)
+      << "not the runner-up";
+  const ParityAnswer shorter = ParityTokens{{{1}}, {}};
+  EXPECT_EQ(compare_parity("arm", shorter, "base", close_call(kFp16, 0.05))["passed"], false);
+}
+
 TEST(CompareParity, KeepsTheLogitStatisticsThatWorkersReport) {
   EXPECT_FALSE(compare_parity("arm", kBaseline, "base", kBaseline).contains("logit_stats"));
   const ParityAnswer with{

@@ -57,6 +57,10 @@ Result<Json> read_attention(const YamlValue& value) {
   return read_word(value, {"eager", "sdpa", "flash_attention_2", "flex_attention"});
 }
 
+Result<Json> read_reset(const YamlValue& value) {
+  return read_word(value, {"unit", "never"});
+}
+
 Result<Json> read_attention_mask(const YamlValue& value) {
   return read_word(value, {"auto", "always"});
 }
@@ -85,6 +89,7 @@ std::span<const ArmOption> arm_options() {
       {"attn_implementation", "torch", true, read_attention},
       {"attention_mask", "torch", true, read_attention_mask},
       {"explain", "torch", false, read_flag},
+      {"reset", "torch", false, read_reset},
       {"keep_cache", "torch", false, read_flag},
       {"step_times", "torch", true, read_flag},
       {"python", "torch", true, read_text}};

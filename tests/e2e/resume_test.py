@@ -5,7 +5,7 @@ worker alone), resumes it, perhaps kills that too, and then checks the finished 
 that nobody disturbed: every committed row is still there byte for byte, no row is missing or there
 twice, and `assay verify` finds nothing.
 
-usage: resume_test.py ASSAY TRIALS [SEED]
+usage: resume_test.py ASSAY TRIALS [SEED] [torch]      torch: with PyTorch's worker; exit 77 where there is none
 """
 
 import csv
@@ -35,6 +35,10 @@ warmup: 1
 order: interleaved
 timeout_s: 60
 """
+TORCH_ARMS = """  - {name: eager, backend: torch, mode: eager, cache: static, device: cpu}
+  - {name: graphs, backend: torch, mode: default, torch_backend: aot_eager, cache: static, device: cpu, explain: false}
+"""
+NATIVE_ARMS = "  - {name: eager, backend: native, mode: eager, cache: [dynamic, static], threads: 1}\n"
 
 
 def write_checkpoint(folder: Path, seed: int) -> None:
@@ -109,11 +113,13 @@ def rows(bundle: Path) -> list[tuple[str, str]]:
 
 
 class Trials:
-    def __init__(self, assay: str, scratch: Path, seed: int):
+    def __init__(self, assay: str, scratch: Path, seed: int, torch: bool = False):
         self.assay, self.scratch, self.seed = assay, scratch, seed
         write_checkpoint(scratch / "model", seed)
         self.study = scratch / "study.yaml"
-        self.study.write_text(STUDY.replace("MODEL", str(scratch / "model")))
+        study = STUDY.replace(NATIVE_ARMS, TORCH_ARMS) if torch else STUDY
+        assert torch == ("backend: torch" in study)
+        self.study.write_text(study.replace("MODEL", str(scratch / "model")))
         start = time.monotonic()
         self.finish(scratch / "undisturbed", resume=False)
         self.whole_run_s = time.monotonic() - start
@@ -174,10 +180,17 @@ class Trials:
 
 
 def main() -> None:
+    torch = sys.argv[-1] == "torch"
+    if torch:
+        sys.argv.pop()
+        made = subprocess.run([Path(__file__).parents[2] / "scripts" / "torch-env"], capture_output=True, text=True)
+        if made.returncode != 0:
+            sys.exit(77)
+        os.environ["ASSAY_TORCH_PYTHON"] = made.stdout.strip().splitlines()[-1]
     assay, count = sys.argv[1], int(sys.argv[2])
     seed = int(sys.argv[3]) if len(sys.argv) > 3 else random.SystemRandom().randrange(1 << 32)
     with tempfile.TemporaryDirectory(prefix="assay-resume-") as folder:
-        trials = Trials(assay, Path(folder), seed)
+        trials = Trials(assay, Path(folder), seed, torch)
         kills = 0
         for number in range(count):
             try:

@@ -126,7 +126,27 @@ class Engine:
             out = self.arm.calls["prefill"](input_ids=inputs.ids, past_key_values=cache, **inputs.prefill)
         rows = timing.tokens if steps.new_tokens == 0 else [[first, *row]
                                                             for first, row in zip(timing.first, timing.tokens)]
-        return {"tokens": rows, "logit_stats": [_logit_stats(row) for row in out.logits[:, -1]]}
+        stats = [_logit_stats(row) for row in out.logits[:, -1]]
+        if not self.model.noop:
+            eps = torch.finfo(out.logits.dtype).eps
+            stats = [one | {"eps": eps, "steps": steps} for one, steps in zip(stats, self._choices(prompt, rows))]
+        return {"tokens": rows, "logit_stats": stats}
+
+    def _choices(self, prompt: Prompt, rows: list[list[int]]) -> list[dict[str, Any]]:
+        """How each token was chosen: what stood second and how far behind, by one eager pass over the sequence."""
+        whole = Prompt([[*ids, *row[:-1]] for ids, row in zip(prompt.ids, rows)], prompt.pad)
+        shape = Shape("prefill", len(rows), 0, whole.padded_len)
+        inputs = Inputs.of(whole, shape, "dynamic", any(prompt.pad), self.device)
+        out = self.model.module(input_ids=inputs.ids, use_cache=False, logits_to_keep=len(rows[0]), **inputs.prefill)
+        logits = out.logits.float()  # [batch, tokens, vocabulary]
+        chosen = torch.tensor(rows, device=logits.device)[..., None]
+        logit = logits.gather(-1, chosen)
+        others = logits.scatter(-1, chosen, -math.inf).max(-1)
+        margin = logit[..., 0] - others.values
+        if not torch.isfinite(margin).all():
+            return [{} for _ in rows]
+        return [{"second": others.indices[row].tolist(), "margin": margin[row].tolist(),
+                 "logit": logit[row, :, 0].tolist()} for row in range(len(rows))]
 
     @torch.no_grad()
     def profile(self, shape: Shape, prompt: Prompt, path: Path) -> dict[str, Any]:

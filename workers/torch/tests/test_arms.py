@@ -186,6 +186,21 @@ def test_logit_statistics_are_those_of_the_first_token(arm):
         assert stats["top1"] == stats["max"] > stats["top2"] > stats["mean"] > stats["min"]
         for name, value in (("mean", logits.mean()), ("std", logits.std()), ("max", logits.max())):
             assert abs(stats[name] - float(value)) < 1e-4, name
+        assert stats["eps"] == torch.finfo(torch.float32).eps
+        assert stats["steps"]["second"] == [int(logits.topk(2).indices[1])]
+        assert abs(stats["steps"]["margin"][0] - (stats["top1"] - stats["top2"])) < 1e-4
+        assert abs(stats["steps"]["logit"][0] - stats["top1"]) < 1e-4
+
+
+def test_every_choice_is_told_with_its_runner_up(arm):
+    engine = arm("gpt2", cache="static")
+    prompts = make_prompts()
+    found = engine.parity(Shape("kv_decode", 3, 5, max(LENGTHS) + 5), padded(prompts))
+    for tokens, stats in zip(found["tokens"], found["logit_stats"]):
+        steps = stats["steps"]
+        assert [len(steps[name]) for name in ("second", "margin", "logit")] == [5, 5, 5]
+        assert all(margin >= 0 for margin in steps["margin"]), "fp32: the eager pass makes the same choices"
+        assert all(second != token for second, token in zip(steps["second"], tokens))
 
 
 @pytest.mark.parametrize("dtype", ["fp16", "bf16"])

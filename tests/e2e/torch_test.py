@@ -1,0 +1,255 @@
+"""Studies with arms of backend torch, on tiny models and the processor: what they must show, never how long it takes.
+
+usage: torch_test.py ASSAY SOURCE      exit 77 where there is no torch environment
+"""
+
+import concurrent.futures
+import csv
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from program import ProgramTest
+
+ASSAY, SOURCE = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
+del sys.argv[1:]
+SMOKE = sorted((SOURCE / "studies" / "smoke").glob("*.yaml"))
+PROFILED = "tr126-padded"  # the study whose smoke run is traced too
+FOLDER = Path()  # scratch, made below
+ENVIRONMENT = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
+for unset in ("ASSAY_TORCH_PYTHON_A", "ASSAY_TORCH_PYTHON_B", "ASSAY_TORCH_PYTHON_C", "CXX"):
+    ENVIRONMENT.pop(unset, None)
+MAIN = {
+    "name": "torch-e2e",
+    "models": [{"path": f"models/tiny-{family}", "dtype": "fp32"} for family in ("gpt2", "llama", "qwen2")],
+    "arms": [
+        {"name": "native", "backend": "native", "mode": "eager", "cache": "dynamic", "threads": 1},
+        {"name": "eager", "backend": "torch", "mode": "eager", "cache": "dynamic", "device": "cpu"},
+        {"name": "aot", "backend": "torch", "mode": "default", "torch_backend": "aot_eager", "cache": "static",
+         "device": "cpu", "explain": False},
+    ],
+    "baseline": "native",
+    "phases": ["prefill", "kv_decode", "e2e_kv"],
+    "scenarios": [{"name": "mixed", "prompt_tokens": [5, 8]}],
+    "padding": {"scope": "scenario", "multiple_of": 8},
+    "token_lengths": [8], "batch": [2], "repetitions": 2, "warmup": 1, "timeout_s": 300, "parity": "after",
+}
+FALLBACK = {
+    "name": "no-compiler", "models": [{"arch": "tiny-gpt2", "dtype": "fp32"}],
+    "arms": [{"name": "default", "backend": "torch", "mode": "default", "cache": "static", "device": "cpu",
+              "explain": False}],
+    "phases": ["prefill"], "scenarios": ["single_micro"], "repetitions": 2, "warmup": 1, "timeout_s": 300,
+    "parity": "after",
+}
+
+
+def assay(*arguments, **variables):
+    return subprocess.run([str(ASSAY), *map(str, arguments)], cwd=FOLDER, env=ENVIRONMENT | variables,
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=900)
+
+
+def run_study(name, study, *flags, **variables):
+    if isinstance(study, dict):
+        path = FOLDER / f"{name}.yaml"
+        path.write_text(json.dumps(study))
+        study = path
+    return assay("run", study, "-o", FOLDER / name, *flags, **variables)
+
+
+def run_all():
+    """Two at a time: much of a run is one thread that imports or compiles."""
+    for model in MAIN["models"]:
+        assay("model", "make", Path(model["path"]).name, "-o", FOLDER / model["path"])
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        runs = {"main": pool.submit(run_study, "main", MAIN),
+                "no-compiler": pool.submit(run_study, "no-compiler", FALLBACK, CXX="/nonexistent/g++")}
+        for path in SMOKE:
+            flags = ["--profile"] if path.stem == PROFILED else []
+            runs[path.stem] = pool.submit(run_study, path.stem, path, *flags)
+        return {name: run.result() for name, run in runs.items()}
+
+
+class Torch(ProgramTest):
+    program = ASSAY
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = FOLDER
+        cls.runs = run_all()
+
+    def rows(self, name, **wanted):
+        found = []
+        for path in sorted((FOLDER / name).glob("*/metrics.csv")):
+            with path.open() as file:
+                found += [row for row in csv.DictReader(file) if all(row[key] == v for key, v in wanted.items())]
+        return found
+
+    def evidence(self, name, arm):
+        """Of every cell of the arm."""
+        cells = {row["cell_id"] for row in self.rows(name, arm=arm)}
+        self.assertTrue(cells, f"{name} has no rows of {arm}")
+        return [json.loads((FOLDER / name / "cells" / cell / "evidence.json").read_text()) for cell in sorted(cells)]
+
+    def counters(self, name, arm):
+        (evidence,) = self.evidence(name, arm)
+        return evidence["reported"]["counters"]
+
+    def findings(self, name):
+        found = json.loads(self.succeed("analyze", FOLDER / name, "-o", "json"))
+        return found, {(finding["kind"], finding["arm"]) for finding in found["findings"]}
+
+    def test_every_study_runs_to_its_end(self):
+        self.assertEqual(len(SMOKE), 12)
+        for name, run in self.runs.items():
+            with self.subTest(name):
+                self.assertEqual(run.returncode, 0, run.stderr)
+                self.succeed("verify", FOLDER / name)
+
+    def test_only_what_cannot_run_here_is_lost(self):
+        expected = {"stack-ablation": {"eager-b": "no_interpreter", "compiled-b": "no_interpreter"},
+                    "tr147-static-cache": {"manual-cudagraph": "no_cuda"}}
+        for name in self.runs:
+            lost = {row["arm"]: row["error_class"] for row in self.rows(name) if row["status"] != "ok"}
+            self.assertEqual(lost, expected.get(name, {}), name)
+        for arm, error in expected["stack-ablation"].items():
+            for evidence in self.evidence("stack-ablation", arm):
+                self.assertEqual(evidence["gate"]["error_class"], error)
+        self.assertIn("ASSAY_TORCH_PYTHON_B", self.runs["stack-ablation"].stderr)
+
+    def test_arms_agree(self):
+        compared = 0
+        for path in FOLDER.glob("*/cells/*/parity.json"):
+            parity = json.loads(path.read_text())
+            self.assertIs(parity["passed"], True, f"{path}: {parity}")
+            compared += parity["compared_tokens"]
+        self.assertGreater(compared, 500)
+        for model in MAIN["models"]:  # with the engine of this program, on the same checkpoint, in fp32
+            for arm in ("eager", "aot"):
+                for row in self.rows("main", arm=arm, model=Path(model["path"]).name, repetition="0"):
+                    parity = json.loads((FOLDER / "main" / "cells" / row["cell_id"] / "parity.json").read_text())
+                    self.assertEqual((parity["baseline_arm"], parity["passed"]), ("native", True))
+                    self.assertEqual(parity["compared_tokens"], 2 * 2 * 8, "prompts, batch, tokens")
+
+    def test_every_arm_gives_the_same_output_every_time(self):
+        for name in self.runs:
+            hashes = {}
+            for row in self.rows(name, status="ok"):
+                key = tuple(row[k] for k in ("model", "phase", "scenario", "prompt_id", "batch", "new_tokens"))
+                hashes.setdefault(key, set()).add(row["output_hash"])
+            for key, found in hashes.items():
+                self.assertEqual(len(found), 1, f"{name} {key}: {found}")
+
+    def test_variable_lengths_recompile_and_the_rows_say_so(self):
+        counters = self.counters("tr120-variable", "limit")
+        self.assertEqual(counters["unique_graphs"], 4)
+        rows = self.rows("tr120-variable", arm="limit")
+        recompiled = [row for row in rows if int(row["recompiles_delta"]) > 0]
+        self.assertGreaterEqual(len(recompiled), 3)
+        quick = [float(row["latency_ms"]) for row in rows if row not in recompiled]
+        for row in recompiled:
+            self.assertGreater(float(row["latency_ms"]), 3 * max(quick))
+        _, kinds = self.findings("tr120-variable")
+        self.assertIn(("recompile_tail", "limit"), kinds)
+
+    def test_the_recompile_limit_is_hit_and_recorded(self):
+        counters = self.counters("tr120-variable", "default")
+        self.assertEqual(counters["unique_graphs"], 2)
+        self.assertGreaterEqual(counters["recompile_limit_hits"], 1)
+        self.assertGreater(sum(int(row["fallbacks_delta"]) for row in self.rows("tr120-variable", arm="default")), 0)
+        found, kinds = self.findings("tr120-variable")
+        self.assertIn(("fallback", "default"), kinds)
+        (cost,) = [cost for cost in found["compile_costs"] if cost["arm"] == "default"]
+        self.assertIn("recompile_limit", cost["problem"])
+
+    def test_padding_leaves_one_graph_and_symbols_at_most_two(self):
+        self.assertEqual(self.counters("tr120-padded", "default")["unique_graphs"], 1)
+        self.assertEqual(sum(int(row["recompiles_delta"]) for row in self.rows("tr120-padded", arm="default")), 0)
+        for arm in ("default-true", "default-auto"):
+            self.assertLessEqual(self.counters("tr120-dynamic", arm)["unique_graphs"], 2, arm)
+
+    def test_compiled_is_proven_and_a_label_is_not(self):
+        for name, arm, verdict in (("tr126-environment", "default", "yes"), ("tr126-mode-default", "default", "label_only"),
+                                   ("tr126-baseline", "compiled", "yes"), ("tr126-padded", "compiled", "label_only"),
+                                   ("tr120-variable", "eager", "not_applicable")):
+            for evidence in self.evidence(name, arm):
+                self.assertEqual(evidence["compiler_real"], verdict, f"{name} {arm} {evidence['reported']['reasons']}")
+        for evidence in self.evidence("tr126-environment", "default"):
+            self.assertEqual(evidence["reported"]["counters"]["graph_breaks"], 0)
+            self.assertGreater(evidence["worker"]["prepare_seconds"], 0)
+
+    def test_without_a_compiler_it_is_a_fallback(self):
+        (evidence,) = self.evidence("no-compiler", "default")
+        self.assertEqual(evidence["compiler_real"], "fallback")
+        self.assertEqual(evidence["gate"], evidence["gate"] | {"verdict": "fallback", "fallback": "eager"})
+        self.assertIn("/nonexistent/g++", evidence["gate"]["reason"])
+        self.assertTrue(evidence["reported"]["fallback_error"])
+        for row in self.rows("no-compiler"):
+            self.assertGreater(int(row["fallbacks_delta"]), 0)
+        _, kinds = self.findings("no-compiler")
+        self.assertIn(("fallback", "default"), kinds)
+
+    def test_a_profile_stands_arm_beside_arm(self):
+        found, _ = self.findings(PROFILED)
+        arms = {profile["arm"]: profile for profile in found["profiles"] if profile["phase"] == "kv_decode"}
+        self.assertEqual(set(arms), {"eager", "compiled"})
+        for profile in arms.values():
+            self.assertIsNone(profile["missing"])
+            self.assertGreater(profile["kernels_launched"], profile["distinct_kernels"])
+            self.assertLessEqual(len(profile["top"]), 10)
+        for row in self.rows(PROFILED, repetition="0"):
+            trace = json.loads((FOLDER / PROFILED / "cells" / row["cell_id"] / "trace.json").read_text())
+            self.assertTrue(trace["traceEvents"])
+        self.assertIn("## Profile", self.succeed("analyze", FOLDER / PROFILED, "-o", "md"))
+
+    def test_the_identity_names_each_arms_own_stack(self):
+        manifest = json.loads((FOLDER / "main" / "manifest.json").read_text())
+        arms = manifest["identity"]["arms"]
+        self.assertNotIn("framework_build", arms["native"])
+        self.assertRegex(arms["aot"]["framework_build"], r"^torch \d.* transformers \d.* python 3")
+        self.assertEqual(arms["aot"]["code_generator"], "aot_eager")
+        environment = json.loads((FOLDER / "main" / "environment.json").read_text())
+        self.assertEqual(environment["arms"]["aot"]["interpreter"]["executable"], ENVIRONMENT["ASSAY_TORCH_PYTHON"])
+
+    def test_the_gate_speaks_before_the_run(self):
+        plan = json.loads(self.succeed_with("plan", SOURCE / "studies/smoke/tr147-static-cache.yaml", "-o", "json"))
+        here = {arm["arm"]: arm["here"] for arm in plan["arms"]}
+        self.assertEqual(here, {"eager-dynamic": "ready", "eager-static": "ready", "default": "ready",
+                                "manual-cudagraph": "impossible"})
+        bare = assay("plan", SOURCE / "studies/smoke/tr147-static-cache.yaml", ASSAY_TORCH_PYTHON="/nonexistent/python")
+        self.assertEqual(bare.returncode, 0)
+        self.assertIn("/nonexistent/python", bare.stdout)
+        refused = run_study("bare", FALLBACK, ASSAY_TORCH_PYTHON="/nonexistent/python")
+        self.assertEqual(refused.returncode, 3, refused.stderr)
+        self.assertRegex(refused.stderr, r'\Aassay: arm "default": .*/nonexistent/python.*\n\Z')
+
+    def succeed_with(self, *arguments):
+        done = assay(*arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_an_installation_brings_its_worker(self):
+        prefix = FOLDER / "installed"
+        done = subprocess.run(["cmake", "--install", ASSAY.parent, "--prefix", prefix], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue((prefix / "share/assay/workers/torch/worker.py").is_file())
+        self.assertFalse(list(prefix.rglob("test_*.py")))
+        plan = subprocess.run([prefix / "bin/assay", "plan", prefix / "share/assay/studies/smoke/stack-ablation.yaml",
+                               "-o", "json"], cwd=FOLDER, env=ENVIRONMENT, capture_output=True, text=True)
+        self.assertEqual(plan.returncode, 0, plan.stderr)
+        self.assertEqual(json.loads(plan.stdout)["arms"][0]["here"], "ready")
+
+
+if __name__ == "__main__":
+    made = subprocess.run([SOURCE / "scripts" / "torch-env"], capture_output=True, text=True)
+    if made.returncode != 0:
+        print(made.stderr)
+        sys.exit(77)
+    ENVIRONMENT["ASSAY_TORCH_PYTHON"] = made.stdout.strip().splitlines()[-1]
+    with tempfile.TemporaryDirectory(prefix="assay-torch-test-") as scratch:
+        FOLDER = Path(scratch)
+        ENVIRONMENT["TORCHINDUCTOR_CACHE_DIR"] = str(FOLDER / "inductor")
+        unittest.main()
