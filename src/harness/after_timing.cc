@@ -78,7 +78,7 @@ Result<bool> AfterTiming::profile(size_t cell, const ModelSetup& setup) {
   if (state_.ok_latencies_ms[cell].empty()) {
     evidence["profile"] = {{"skipped", "every row of the cell was lost"}};
   } else {
-    ASSAY_TRY(const auto path, bundle_.cell_path(plan_.cells[cell].id, "trace.json"));
+    ASSAY_TRY(const auto path, bundle_.cell_path(plan_.cells[cell].id, "trace.json.gz"));
     auto summary = trace(cell, setup, path);
     if (!summary && summary.error().kind == FailureKind::kInterrupted) return false;
     if (summary) {

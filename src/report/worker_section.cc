@@ -9,7 +9,7 @@ namespace assay {
 namespace {
 
 constexpr size_t kLongestName = 60;
-constexpr size_t kTopShown = 5;  // of an arm; trace.json has them all
+constexpr size_t kTopShown = 5;  // of an arm; the trace has them all
 
 struct CountColumn {
   std::string name;
@@ -152,7 +152,7 @@ ReportSection profile_section(const Findings& findings, Detail detail) {
   section.lines.emplace_back(
       "One traced repetition a cell, after its timing; tracing slows it down, so that wall_ms is "
       "no "
-      "latency. cells/CELL/trace.json opens in any viewer of Chrome's traces.");
+      "latency. cells/CELL/trace.json.gz opens in any viewer of Chrome's traces.");
   std::map<std::string, int> counted;
   for (const CellProfile& profile : findings.profiles) {
     if (!profile.counts.empty()) ++counted[profile.counts];

@@ -5,6 +5,7 @@ usage: torch_test.py ASSAY SOURCE      exit 77 where there is no torch environme
 
 import concurrent.futures
 import csv
+import gzip
 import json
 import os
 import subprocess
@@ -201,7 +202,8 @@ class Torch(ProgramTest):
             self.assertGreater(profile["kernels_launched"], profile["distinct_kernels"])
             self.assertLessEqual(len(profile["top"]), 10)
         for row in self.rows(PROFILED, repetition="0"):
-            trace = json.loads((FOLDER / PROFILED / "cells" / row["cell_id"] / "trace.json").read_text())
+            with gzip.open(FOLDER / PROFILED / "cells" / row["cell_id"] / "trace.json.gz", "rt") as file:
+                trace = json.load(file)
             self.assertTrue(trace["traceEvents"])
         self.assertIn("## Profile", self.succeed("analyze", FOLDER / PROFILED, "-o", "md"))
 

@@ -136,9 +136,11 @@ class Engine:
         """How each token was chosen: what stood second and how far behind, by one eager pass over the sequence."""
         whole = Prompt([[*ids, *row[:-1]] for ids, row in zip(prompt.ids, rows)], prompt.pad)
         shape = Shape("prefill", len(rows), 0, whole.padded_len)
-        inputs = Inputs.of(whole, shape, "dynamic", any(prompt.pad), self.device)
-        out = self.model.module(input_ids=inputs.ids, use_cache=False, logits_to_keep=len(rows[0]), **inputs.prefill)
-        logits = out.logits.float()  # [batch, tokens, vocabulary]
+        inputs = Inputs.of(whole, shape, "dynamic", any(prompt.pad), self.model)
+        arguments = {**inputs.prefill, "use_cache": False}
+        arguments |= {name: len(rows[0]) for name in ("logits_to_keep", "num_logits_to_keep") if name in arguments}
+        out = self.model.module(input_ids=inputs.ids, **arguments)
+        logits = out.logits[:, -len(rows[0]):].float()  # [batch, tokens, vocabulary]
         chosen = torch.tensor(rows, device=logits.device)[..., None]
         logit = logits.gather(-1, chosen)
         others = logits.scatter(-1, chosen, -math.inf).max(-1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from collections import Counter
@@ -18,7 +19,8 @@ TOP = 10
 
 def profile(run: Callable[[Callable[[], Any], Callable[[], Any]], Any], device: torch.device,
             path: Path) -> dict[str, Any]:
-    """`run(start, end)` calls `start` and `end` at the ends of the timed region. Writes the trace to `path`."""
+    """`run(start, end)` calls `start` and `end` at the ends of the timed region. Writes the trace to `path`,
+    compressed where that ends in .gz."""
     activities = [torch.profiler.ProfilerActivity.CPU]
     if device.type == "cuda":
         activities.append(torch.profiler.ProfilerActivity.CUDA)
@@ -26,7 +28,7 @@ def profile(run: Callable[[Callable[[], Any], Callable[[], Any]], Any], device: 
     with torch.profiler.profile(activities=activities) as profiler:
         timing = run(region.__enter__, lambda: region.__exit__(None, None, None))
     profiler.export_chrome_trace(str(path))
-    with open(path, encoding="utf-8") as file:
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as file:
         events = [event for event in json.load(file)["traceEvents"] if event.get("ph") == "X"]
     return {"device": device.type, "wall_ns": timing.latency_ns, **summarise(events, device.type)}
 
