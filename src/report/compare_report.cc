@@ -20,8 +20,17 @@ std::string status_text(const ComparedCell& cell) {
   return text;
 }
 
+// Beyond ten times nobody reads the digits, and a table would burst.
+std::string signed_text(double share) {
+  return share < 10 ? fmt::format("{:+.2f}", share * 100) : ">+999";
+}
+
 TableCell signed_percent(double share) {
-  return {share, fmt::format("{:+.2f} %", share * 100)};
+  return {share, signed_text(share) + " %"};
+}
+
+TableCell detectable_cell(const std::optional<double>& share) {
+  return share && *share >= 10 ? TableCell{*share, ">999 %"} : percent_cell(share);
 }
 
 TableCell noise_cell(const std::optional<SeriesMean>& series) {
@@ -41,7 +50,7 @@ TableCell share_interval(const std::optional<stats::Interval>& interval) {
   if (!interval) return TableCell::absent();
   return {
       Json::array({interval->low - 1, interval->high - 1}),
-      fmt::format("[{:+.2f}, {:+.2f}] %", (interval->low - 1) * 100, (interval->high - 1) * 100)};
+      fmt::format("[{}, {}] %", signed_text(interval->low - 1), signed_text(interval->high - 1))};
 }
 
 Table cell_table(const Comparison& c, Phase phase) {
@@ -87,7 +96,8 @@ Table combined_table(const Comparison& c) {
                           TableCell::of(cell.arm), TableCell::of(cell.strata),
                           signed_percent(cell.ratio - 1), share_interval(cell.ratio_interval),
                           p_holm_cell(cell.p_holm), p_holm_cell(cell.tost_p_holm),
-                          percent_cell(cell.minimum_detectable), TableCell::of(status_text(cell))});
+                          detectable_cell(cell.minimum_detectable),
+                          TableCell::of(status_text(cell))});
   }
   return table;
 }
@@ -325,9 +335,9 @@ std::string render_self_test(const SelfTest& test, const CompareOptions& options
                   options.alpha * 100));
   if (test.minimum_detectable) {
     section.lines.push_back(fmt::format(
-        "Of half the rows, a cell's difference shows from {:.1f} % on (median; {:.0f} % power, "
-        "before Holm).",
-        *test.minimum_detectable * 100, options.power * 100));
+        "Of half the rows, a cell's difference shows from {} on (median; {:.0f} % power, before "
+        "Holm).",
+        detectable_cell(test.minimum_detectable).text, options.power * 100));
   }
   if (format == OutputFormat::kMarkdown)
     return render_markdown("assay compare: self-test", {section});
