@@ -187,7 +187,8 @@ def test_two_samples_by_moments():
             j = math.exp(math.lgamma(m / 2) - math.lgamma((m - 1) / 2)) / math.sqrt(m / 2)
             same(found["g"], d * j, request)
             # SciPy's F, by differences of sums of squares, loses digits for large F: for two groups F is t^2.
-            same(found["anova"]["f"], st.f_oneway(a, b).statistic, request, relative=1e-6)
+            if found["anova"]["f"] < 1e6:
+                same(found["anova"]["f"], st.f_oneway(a, b).statistic, request, relative=1e-6)
             same(found["anova"]["f"], student.statistic ** 2, request)
             p = st.f.sf(found["anova"]["f"], 1, len(a) + len(b) - 2)
             same(found["anova"]["p"], p, request, absolute=1e-290)
@@ -217,7 +218,8 @@ def test_two_samples_by_ranks():
         for name, center in (("levene", "median"), ("levene_mean", "mean")):
             if found[name] is None or min(len(a), len(b)) < 3 or not varies_enough(a, b):
                 continue
-            reference = st.levene(a, b, center=center)
+            unit = 2.0 ** -math.floor(math.log2(max(np.abs(a).max(), np.abs(b).max())))
+            reference = st.levene(a * unit, b * unit, center=center)
             same(found[name]["f"], reference.statistic, request, relative=1e-8, absolute=1e-12)
             same(found[name]["p"], reference.pvalue, request, relative=1e-8, absolute=1e-12)
     assert min(compared.values()) > 50 * TIMES, compared
@@ -286,7 +288,7 @@ def test_series():
         for ours, theirs in zip(found["acf"], expected, strict=True):
             same(ours, theirs, request, absolute=1e-12)
         box = sm.stats.acorr_ljungbox(unit, lags=[lags])
-        same(found["ljung_box"][0], box["lb_stat"].iloc[0], request)
+        same(found["ljung_box"][0], box["lb_stat"].iloc[0], request, absolute=1e-14)
         same(found["ljung_box"][1], box["lb_pvalue"].iloc[0], request)
         line = st.theilslopes(x)
         size = np.abs(x).max()
