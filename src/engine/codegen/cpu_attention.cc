@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/text.h"
+#include "engine/codegen/cpu_text.h"
 
 namespace assay::engine {
 namespace {
@@ -35,9 +36,7 @@ int64_t block_scratch_floats(const AttentionKernel& k) {
 
 constexpr std::string_view kTypes = R"(
 typedef long i64;
-typedef float v16 __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int w16 __attribute__((vector_size(64), aligned(4), may_alias));
-struct Args { void* const* buffers; i64 dims[4]; float* scratch; float* shared; };
 static inline i64 least(i64 a, i64 b) { return a < b ? a : b; }
 static inline i64 most(i64 a, i64 b) { return a > b ? a : b; }
 )";
@@ -46,7 +45,7 @@ constexpr std::string_view kMath = R"(
 enum { V = 16, FULL = HEAD_DIM / V, REST = HEAD_DIM % V, PADDED = (HEAD_DIM + V - 1) / V * V,
        GROUP = HEADS / KV_HEADS };
 
-// e^x to 1e-7 for x <= 0; below -87 it is e^-87.
+// The prelude's e^x for x <= 0, on vectors: a loop over exp_f() isn't always vectorised.
 static inline v16 exp16(v16 x) {
   const v16 floor = x * 0.0f - 87.0f;
   x = x < floor ? floor : x;
@@ -61,11 +60,6 @@ static inline v16 exp16(v16 x) {
   p = p * r * r + r + 1.0f;
   const w16 power = (__builtin_convertvector(n, w16) + 127) << 23;
   return p * (v16)power;
-}
-static inline float exp1(float x) {
-  v16 v = {};
-  v[0] = x;
-  return exp16(v)[0];
 }
 typedef float v8 __attribute__((vector_size(32)));
 typedef float v4 __attribute__((vector_size(16)));
@@ -183,7 +177,7 @@ static void combine(float* const* out, i64 rows, const float* parts, i64 part, i
     for (i64 i = 0; i < n; ++i) {
       const float* state = parts + i * part + rows * HEAD_DIM + 2 * r;
       const float* from = parts + i * part + r * HEAD_DIM;
-      const float w = state[1] > 0.0f ? exp1((state[0] - m) * SCALE) : 0.0f;
+      const float w = state[1] > 0.0f ? exp_f((state[0] - m) * SCALE) : 0.0f;
       sum += w * state[1];
       for (int d = 0; d < HEAD_DIM; ++d) out[r][d] += w * from[d];
     }
@@ -305,7 +299,7 @@ static inline float weigh(float* scores, i64 visible, float* largest, float* sum
   for (i64 p = visible; p < B; ++p) scores[p] = -1e30f;
   const float block = max64(scores);
   const float m = block > *largest ? block : *largest;
-  const float correction = exp1((*largest - m) * SCALE);
+  const float correction = exp_f((*largest - m) * SCALE);
   v16 total = {};
   for (int v = 0; v < 4; ++v) {
     v16* s = (v16*)(scores + v * V);
@@ -435,7 +429,8 @@ std::string size_function(std::string_view name, const std::optional<int64_t>& v
 
 std::string cpu_attention_source(const Kernel& kernel) {
   const auto& k = std::get<AttentionKernel>(kernel.body);
-  std::string source(kTypes);
+  std::string source(kCpuPrelude);
+  source += kTypes;
   source += fmt::format(
       "enum {{ HEADS = {}, KV_HEADS = {}, HEAD_DIM = {}, FEW = {}, Q = {}, KEYS = {}, "
       "VALUES = {}, PAD = {}, OUT = {}, COUNTERS = {} }};\n",

@@ -281,6 +281,27 @@ std::string CPrinter::block(const ir::Block& block, int indent) {
   return lines;
 }
 
+std::string argument_text(const Kernel& kernel, std::string_view args, std::string_view f16_type) {
+  static constexpr std::array<const char*, 4> kNames = {"batch", "q_len", "kv_len", "capacity"};
+  const Specialization& dims = kernel.dims;
+  const std::array<std::optional<int64_t>, 4> known = {dims.batch, dims.q_len, dims.kv_len,
+                                                       dims.capacity};
+  std::string text;
+  for (size_t i = 0; i < kNames.size(); ++i) {
+    const std::string value =
+        known[i] ? fmt::format("{}", *known[i]) : fmt::format("{}dims[{}]", args, i);
+    text += fmt::format("  const long {} = {};\n", kNames[i], value);
+  }
+  for (size_t i = 0; i < kernel.bound_buffers; ++i) {
+    const KernelBuffer& buffer = kernel.buffers[i];
+    const std::string type =
+        fmt::format("{}{}*", buffer.writable ? "" : "const ", element_type(buffer.dtype, f16_type));
+    text +=
+        fmt::format("  {0} __restrict__ {1} = ({0}){2}buffers[{3}];\n", type, buffer.name, args, i);
+  }
+  return text;
+}
+
 std::string dim_text(const Dim& dim) {
   static constexpr std::array<const char*, 3> kNames = {"batch", "q_len", "kv_len"};
   std::string text = fmt::format("{}", dim.factor());

@@ -73,6 +73,10 @@ class CPrinter {
   int temporaries_ = 0;
 };
 
+// The first lines of a function: batch, q_len, kv_len and capacity as constants or from the
+// kernel's arguments, which `args` ("args->", "args.") leads to, and each bound buffer by its name.
+std::string argument_text(const Kernel& kernel, std::string_view args, std::string_view f16_type);
+
 // A product of a constant and dims: "3 * batch * q_len".
 std::string dim_text(const Dim& dim);
 

@@ -128,23 +128,7 @@ const CTarget& cpu_target() {
 }
 
 std::string cpu_arguments(const Kernel& kernel) {
-  static constexpr std::array<const char*, 4> kNames = {"batch", "q_len", "kv_len", "capacity"};
-  const Specialization& dims = kernel.dims;
-  const std::array<std::optional<int64_t>, 4> known = {dims.batch, dims.q_len, dims.kv_len,
-                                                       dims.capacity};
-  std::string text;
-  for (size_t i = 0; i < kNames.size(); ++i) {
-    const std::string value =
-        known[i] ? fmt::format("{}", *known[i]) : fmt::format("args->dims[{}]", i);
-    text += fmt::format("  const long {} = {};\n", kNames[i], value);
-  }
-  for (size_t i = 0; i < kernel.bound_buffers; ++i) {
-    const KernelBuffer& buffer = kernel.buffers[i];
-    const std::string type =
-        fmt::format("{}{}*", buffer.writable ? "" : "const ", element_type(buffer.dtype));
-    text += fmt::format("  {0} __restrict {1} = ({0})args->buffers[{2}];\n", type, buffer.name, i);
-  }
-  return text;
+  return argument_text(kernel, "args->", "_Float16");
 }
 
 std::string print_cpu(const Kernel& kernel) {

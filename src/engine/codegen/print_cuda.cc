@@ -80,23 +80,7 @@ std::string cuda_entry(std::string_view name) {
 }
 
 std::string cuda_arguments(const Kernel& kernel) {
-  static constexpr std::array<const char*, 4> kNames = {"batch", "q_len", "kv_len", "capacity"};
-  const Specialization& dims = kernel.dims;
-  const std::array<std::optional<int64_t>, 4> known = {dims.batch, dims.q_len, dims.kv_len,
-                                                       dims.capacity};
-  std::string text;
-  for (size_t i = 0; i < kNames.size(); ++i) {
-    const std::string value =
-        known[i] ? fmt::format("{}", *known[i]) : fmt::format("args.dims[{}]", i);
-    text += fmt::format("  const long {} = {};\n", kNames[i], value);
-  }
-  for (size_t i = 0; i < kernel.bound_buffers; ++i) {
-    const KernelBuffer& buffer = kernel.buffers[i];
-    const std::string type = fmt::format("{}{}*", buffer.writable ? "" : "const ",
-                                         element_type(buffer.dtype, "unsigned short"));
-    text += fmt::format("  {0} __restrict__ {1} = ({0})args.buffers[{2}];\n", type, buffer.name, i);
-  }
-  return text;
+  return argument_text(kernel, "args.", "unsigned short");
 }
 
 Result<std::string> print_cuda(const Kernel& kernel) {
