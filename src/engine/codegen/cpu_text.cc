@@ -54,43 +54,48 @@ static inline float erfc_f(float x) {
 const std::string_view kCpuTileProduct = R"(
 typedef unsigned short h16 __attribute__((vector_size(32), aligned(2), may_alias));
 typedef _Float16 f16 __attribute__((vector_size(32), aligned(2), may_alias));
+// A row of a panel's memory holds ABREAST inputs of each column.
 enum {
   PANEL = 64,
   PADDED_INPUTS = (INPUTS + 15) / 16 * 16,
-  PART = INPUTS / 4,
-  AHEAD = 1024 / (PANEL * sizeof(weight_t)),
+  ROW = PANEL * ABREAST,
+  PART = INPUTS / ABREAST / 4,
+  AHEAD = 1024 / (ROW * sizeof(weight_t)),
 };
 
-static inline v16 load16(const float* p) { return *(const v16*)p; }
-static inline v16 load16(const unsigned short* p) {
-  return (v16)(__builtin_convertvector(*(const h16*)p, u16) << 16);
+// ABREAST inputs of 16 columns.
+static inline void load16(const float* p, v16* to) { *to = *(const v16*)p; }
+static inline void load16(const unsigned short* p, v16* to) {  // a pair of bf16
+  const u16 pairs = *(const u16*)p;
+  to[0] = (v16)(pairs << 16);
+  to[1] = (v16)(pairs & 0xffff0000u);
 }
-static inline v16 load16(const _Float16* p) {
+static inline void load16(const _Float16* p, v16* to) {
 #if defined(__AVX512F__)  // GCC 12 converts such vectors element by element
   typedef short s16 __attribute__((vector_size(32), aligned(2), may_alias));
-  return (v16)__builtin_ia32_vcvtph2ps512_mask(*(const s16*)p, (v16){}, -1, 4);
+  *to = (v16)__builtin_ia32_vcvtph2ps512_mask(*(const s16*)p, (v16){}, -1, 4);
 #else
-  return __builtin_convertvector(*(const f16*)p, v16);
+  *to = __builtin_convertvector(*(const f16*)p, v16);
 #endif
 }
 
 static inline void prefetch_row(const weight_t* w) {
-  for (unsigned at = 0; at < PANEL * sizeof(weight_t); at += 64) {
+  for (unsigned at = 0; at < ROW * sizeof(weight_t); at += 64) {
     __builtin_prefetch((const char*)w + at);
   }
 }
 
-// sums += one row of the panel times its input of each row.
-template <int ROWS>
+// sums += USED of the inputs in a row of the panel's memory, times those of each row of x.
+template <int ROWS, int USED = ABREAST>
 static inline void add_row(const weight_t* __restrict w, const float* __restrict x,
                            v16 (&sums)[ROWS][4]) {
-  const v16 w0 = load16(w), w1 = load16(w + 16), w2 = load16(w + 32), w3 = load16(w + 48);
-  for (int r = 0; r < ROWS; ++r) {
-    const float scale = x[r * INPUTS];
-    sums[r][0] += w0 * scale;
-    sums[r][1] += w1 * scale;
-    sums[r][2] += w2 * scale;
-    sums[r][3] += w3 * scale;
+  v16 weights[4][ABREAST];
+  for (int c = 0; c < 4; ++c) load16(w + c * 16 * ABREAST, weights[c]);
+  for (int i = 0; i < USED; ++i) {
+    for (int r = 0; r < ROWS; ++r) {
+      const float scale = x[r * INPUTS + i];
+      for (int c = 0; c < 4; ++c) sums[r][c] += weights[c][i] * scale;
+    }
   }
 }
 
@@ -105,18 +110,19 @@ static inline void panel_product(const weight_t* __restrict w, const float* __re
   const weight_t* next = w + PANEL * PADDED_INPUTS;
   long i = 0;
   for (; i < PART - AHEAD; ++i) {
-    for (int s = 0; s < 4; ++s) prefetch_row(w + (s * PART + i + AHEAD) * PANEL);
+    for (int s = 0; s < 4; ++s) prefetch_row(w + (s * PART + i + AHEAD) * ROW);
     for (int s = 0; s < 4; ++s) {
-      add_row<ROWS>(w + (s * PART + i) * PANEL, x + s * PART + i, sums[s % SETS]);
+      add_row<ROWS>(w + (s * PART + i) * ROW, x + (s * PART + i) * ABREAST, sums[s % SETS]);
     }
   }
   for (long ahead = 0; i < PART; ++i, ++ahead) {
-    for (int s = 0; s < 4; ++s) prefetch_row(next + (s * PART + ahead) * PANEL);
+    for (int s = 0; s < 4; ++s) prefetch_row(next + (s * PART + ahead) * ROW);
     for (int s = 0; s < 4; ++s) {
-      add_row<ROWS>(w + (s * PART + i) * PANEL, x + s * PART + i, sums[s % SETS]);
+      add_row<ROWS>(w + (s * PART + i) * ROW, x + (s * PART + i) * ABREAST, sums[s % SETS]);
     }
   }
-  for (i = 4 * PART; i < INPUTS; ++i) add_row<ROWS>(w + i * PANEL, x + i, sums[0]);
+  for (i = 4 * PART; i < INPUTS / ABREAST; ++i) add_row<ROWS>(w + i * ROW, x + i * ABREAST, sums[0]);
+  if (INPUTS % ABREAST != 0) add_row<ROWS, 1>(w + i * ROW, x + i * ABREAST, sums[0]);
   for (int r = 0; r < ROWS; ++r) {
     for (int c = 0; c < 4; ++c) {
       v16 sum = sums[0][r][c];

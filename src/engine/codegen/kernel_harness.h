@@ -63,9 +63,10 @@ inline int64_t packed_column(const Packing& packing, int64_t column) {
   return -1;
 }
 
-// [columns padded, inputs padded] as panels, from a matrix in its own layout.
+// [columns padded, inputs padded] as panels of a type, from a matrix in its own layout.
 inline std::vector<float> packed(const std::vector<float>& matrix, WeightLayout layout,
-                                 int64_t inputs, int64_t outputs, const Packing& packing) {
+                                 int64_t inputs, int64_t outputs, const Packing& packing,
+                                 DType dtype) {
   const int64_t padded = (inputs + 15) / 16 * 16;
   std::vector<float> result(static_cast<size_t>(packed_elements(packing, inputs)));
   for (int64_t column = 0; column < tile_count(packing) * packing.tile; ++column) {
@@ -73,7 +74,7 @@ inline std::vector<float> packed(const std::vector<float>& matrix, WeightLayout 
     for (int64_t i = 0; i < inputs && source >= 0; ++i) {
       const int64_t from =
           layout == WeightLayout::kOutIn ? source * inputs + i : i * outputs + source;
-      const int64_t to = column / 64 * padded * 64 + i * 64 + column % 64;
+      const int64_t to = column / 64 * padded * 64 + Packing::element(dtype, i, column % 64);
       result[static_cast<size_t>(to)] = matrix[static_cast<size_t>(from)];
     }
   }
@@ -177,7 +178,8 @@ class Harness {
       weight_ = values;
       const int64_t outputs = static_cast<int64_t>(values.size()) / product->inputs;
       layout_ = layout(node, index);
-      values = packed(values, layout_, product->inputs, outputs, product->packing);
+      values =
+          packed(values, layout_, product->inputs, outputs, product->packing, value.type.dtype);
     }
     const auto bytes = stored(values, value.type.dtype);
     bound_[index].set(bytes.data(), bytes.size());

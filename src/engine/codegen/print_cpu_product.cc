@@ -8,12 +8,13 @@
 namespace assay::engine {
 namespace {
 
-// INPUTS, TILE and the names of what the template works on.
+// INPUTS, ABREAST, TILE and the names of what the template works on.
 std::string sizes_text(const Kernel& kernel, const ProductKernel& product) {
+  const DType dtype = kernel.buffers[product.weight].dtype;
   return fmt::format(
       "\ntypedef {} weight_t;\n"
-      "enum {{ INPUTS = {}, TILE = {}, TILES = {}, BLOCK = {} }};\n",
-      element_type(kernel.buffers[product.weight].dtype), product.inputs, product.packing.tile,
+      "enum {{ INPUTS = {}, ABREAST = {}, TILE = {}, TILES = {}, BLOCK = {} }};\n",
+      element_type(dtype), product.inputs, Packing::abreast(dtype), product.packing.tile,
       tile_count(product.packing), kProductRows);
 }
 

@@ -11,11 +11,12 @@
 namespace assay::engine {
 namespace {
 
-// A thread loads 16 bytes: neighbours in a row of the panel, so that a warp reads whole rows, one
-// behind the other. Sums of the warps meet in shared memory, in a fixed order.
+// A thread loads 16 bytes: neighbours in a row of the panel's memory (ABREAST inputs of VECTOR
+// columns), so that a warp reads whole rows, one behind the other. Sums of the warps meet in shared
+// memory, in a fixed order.
 constexpr std::string_view kTileProduct = R"(
-enum { PANEL = 64, PADDED_INPUTS = (INPUTS + 15) / 16 * 16, VECTOR = 16 / sizeof(weight_t),
-       ACROSS = PANEL / VECTOR, DOWN = 32 / ACROSS };
+enum { PANEL = 64, PADDED_INPUTS = (INPUTS + 15) / 16 * 16, LOADED = 16 / sizeof(weight_t), VECTOR = LOADED / ABREAST, ACROSS = PANEL / VECTOR,
+       DOWN = 32 / ACROSS };
 
 __device__ __forceinline__ void load_vector(const float* p, float* out) {
   const float4 v = *(const float4*)p;
@@ -40,14 +41,18 @@ __device__ __forceinline__ void tile_product(const weight_t* w, long begin, int 
   for (int panel = 0; panel < TILE; panel += PANEL, w += PANEL * PADDED_INPUTS) {
     float sums[R][VECTOR] = {};
     #pragma unroll (R > 2 ? 2 : 4)
-    for (int i = warp * DOWN + lane / ACROSS; i < count; i += WARPS * DOWN) {
-      float weights[VECTOR];
-      load_vector(w + (begin + i) * PANEL + column, weights);
+    for (int i = (warp * DOWN + lane / ACROSS) * ABREAST; i < count; i += WARPS * DOWN * ABREAST) {
+      float weights[LOADED];
+      load_vector(w + (begin + i) * PANEL + column * ABREAST, weights);
       #pragma unroll
-      for (int r = 0; r < R; ++r) {
-        const float scale = x[r * SLICE + i];
+      for (int a = 0; a < ABREAST; ++a) {
+        if (INPUTS % ABREAST != 0 && i + a >= count) break;
         #pragma unroll
-        for (int c = 0; c < VECTOR; ++c) sums[r][c] += scale * weights[c];
+        for (int r = 0; r < R; ++r) {
+          const float scale = x[r * SLICE + i + a];
+          #pragma unroll
+          for (int c = 0; c < VECTOR; ++c) sums[r][c] += scale * weights[c * ABREAST + a];
+        }
       }
     }
     #pragma unroll
@@ -153,13 +158,13 @@ std::string sizes_text(const Kernel& kernel, const ProductKernel& product) {
   const DType dtype = kernel.buffers[product.weight].dtype;
   return fmt::format(
       "\ntypedef {} weight_t;\n"
-      "enum {{ INPUTS = {}, TILE = {}, TILES = {}, ROWS = {}, SPLITS = {}, SLICE = {}, WEIGHT = "
+      "enum {{ INPUTS = {}, ABREAST = {}, TILE = {}, TILES = {}, ROWS = {}, SPLITS = {}, SLICE = "
       "{},\n"
-      "       COUNTERS = {} }};\n"
+      "       WEIGHT = {}, COUNTERS = {} }};\n"
       "__device__ __forceinline__ float widen(unsigned short x) {{ return {}(x); }}\n",
-      element_type(dtype, "unsigned short"), product.inputs, product.packing.tile,
-      tile_count(product.packing), shape.rows, shape.splits, shape.slice, product.weight,
-      kCudaCounters, dtype == DType::kF16 ? "from_f16" : "from_bf16");
+      element_type(dtype, "unsigned short"), product.inputs, Packing::abreast(dtype),
+      product.packing.tile, tile_count(product.packing), shape.rows, shape.splits, shape.slice,
+      product.weight, kCudaCounters, dtype == DType::kF16 ? "from_f16" : "from_bf16");
 }
 
 std::string rows_text(const Kernel& kernel, const ProductKernel& product) {

@@ -67,7 +67,7 @@ class OpLibrary {
                         int64_t rows, int64_t width) = 0;
 
   // out = x . weight^T + bias. bias may be null. rows = 1..few takes the matrix-vector path, more
-  // rows a matrix product.
+  // rows a matrix product, in which x may be rounded to bf16 where weights are (adr/0003).
   virtual void linear(const float* x,                                 // [rows, in]
                       const TensorView& weight, WeightLayout layout,  // [out, in] or [in, out]
                       const TensorView* bias,                         // [out]

@@ -17,6 +17,8 @@
 #include <vector>
 
 #include "base/random.h"
+#include "engine/model/convert.h"
+#include "engine/ops/cpu/bf16_product.h"
 #include "engine/ops/element.h"
 
 namespace assay::engine {
@@ -28,6 +30,11 @@ constexpr size_t kBorder = 32;
 std::vector<float> random_floats(Random& random, int64_t count, double spread = 1) {
   std::vector<float> values(static_cast<size_t>(count));
   for (float& v : values) v = static_cast<float>((random.uniform() * 2 - 1) * spread);
+  return values;
+}
+
+std::vector<float> rounded_to_bf16(std::vector<float> values) {
+  for (float& v : values) v = bf16_to_f32(f32_to_bf16(v));
   return values;
 }
 
@@ -261,7 +268,8 @@ void linear_case(Random& random, int64_t rows, int64_t inputs, int64_t outputs,
   const Tensor bias(random, any_dtype(random), {outputs});
   const TensorView bias_view = bias.view();
   const TensorView* bias_or_none = random.below(2) == 0 ? &bias_view : nullptr;
-  const std::vector<float> x = random_floats(random, rows * inputs);
+  std::vector<float> x = random_floats(random, rows * inputs);
+  if (weight.dtype == DType::kBF16) x = rounded_to_bf16(x);  // of many rows it may be
   SCOPED_TRACE(testing::Message() << rows << " x " << inputs << " x " << outputs << ' '
                                   << dtype_name(weight.dtype) << (out_in ? " out-in" : " in-out"));
   run(rows * outputs, 1e-5, [&](OpLibrary& ops, float* out) {
@@ -290,6 +298,21 @@ TEST_P(OpsAgree, LinearOfManyRows) {
   for_seeds(40, [&](Random& random) {
     linear_case(random, 8 + size_up_to(random, 70), size_up_to(random, 300),
                 size_up_to(random, 700), [&](auto&&... args) { compare(args...); });
+  });
+}
+
+TEST_P(OpsAgree, ManyRowsAreRoundedToBf16WhereTheProcessorMultipliesIt) {
+  if (!cpu::has_bf16_dot()) GTEST_SKIP() << "this processor has no dot product of bf16";
+  for_seeds(10, [&](Random& random) {
+    const int64_t rows = 9 + size_up_to(random, 40), inputs = size_up_to(random, 200);
+    const bool out_in = random.below(2) == 0;
+    const WeightLayout layout = out_in ? WeightLayout::kOutIn : WeightLayout::kInOut;
+    const Tensor weight(random, DType::kBF16, out_in ? Shape{70, inputs} : Shape{inputs, 70});
+    const std::vector<float> x = random_floats(random, rows * inputs);
+    std::vector<float> expected(static_cast<size_t>(rows * 70)), actual = expected;
+    cpu_->linear(rounded_to_bf16(x).data(), weight.view(), layout, nullptr, expected.data(), rows);
+    cpu_->linear(x.data(), weight.view(), layout, nullptr, actual.data(), rows);
+    ASSERT_EQ(actual, expected);
   });
 }
 

@@ -77,9 +77,9 @@ class Outputs {
   bool out_in_;
 };
 
-// to [padded inputs, kPanel], a block of inputs at a time, which stays in the first-level cache
-// while columns are written across it. Weights [in, out] lie as panels do: row by row.
-template <typename Element>
+// A panel, a block of inputs at a time, which stays in the first-level cache while columns are
+// written across it. Weights [in, out] lie as panels do: row by row.
+template <DType dtype, typename Element>
 void pack_panel(const std::array<Column, kPanel>& columns, int64_t inputs, Element* to) {
   constexpr int64_t kBlock = 64;
   for (int64_t begin = 0; begin < inputs; begin += kBlock) {
@@ -93,7 +93,8 @@ void pack_panel(const std::array<Column, kPanel>& columns, int64_t inputs, Eleme
         const int64_t c = rows ? n : o;
         const Column& column = columns[static_cast<size_t>(c)];
         if (column.data == nullptr) continue;  // fresh memory is zero
-        to[i * kPanel + c] = reinterpret_cast<const Element*>(column.data)[i * column.stride];
+        to[Packing::element(dtype, i, c)] =
+            reinterpret_cast<const Element*>(column.data)[i * column.stride];
       }
     }
   }
@@ -142,10 +143,12 @@ Result<const std::byte*> PackedWeights::panels(const WeightSource& source, Weigh
         columns[static_cast<size_t>(c)] = outputs.column(output_at(packing, p * kPanel + c));
       }
       std::byte* to = memory + static_cast<size_t>(p * panel_elements) * element;
-      if (element == sizeof(float)) {
-        pack_panel(columns, inputs, reinterpret_cast<float*>(to));
+      if (outputs.dtype() == DType::kF32) {
+        pack_panel<DType::kF32>(columns, inputs, reinterpret_cast<float*>(to));
+      } else if (outputs.dtype() == DType::kBF16) {
+        pack_panel<DType::kBF16>(columns, inputs, reinterpret_cast<uint16_t*>(to));
       } else {
-        pack_panel(columns, inputs, reinterpret_cast<uint16_t*>(to));
+        pack_panel<DType::kF16>(columns, inputs, reinterpret_cast<uint16_t*>(to));
       }
     }
   });

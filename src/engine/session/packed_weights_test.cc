@@ -31,7 +31,7 @@ class PackedWeightsTest : public ::testing::Test {
     constexpr int64_t kInputs = 20, kPadded = 32;
     for (int64_t i = 0; i < kPadded; ++i) {
       const int64_t at = column / Packing::kPanel * kPadded * Packing::kPanel +
-                         i * Packing::kPanel + column % Packing::kPanel;
+                         Packing::element(weights_->dtype(), i, column % Packing::kPanel);
       const float expected = i < kInputs && output
                                  ? element(weights_->tensor(tensor).data, *output * kInputs + i)
                                  : 0.0f;

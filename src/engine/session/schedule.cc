@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "engine/ops/cpu/bf16_product.h"
 #include "engine/ops/cpu/panel_product.h"
 
 namespace assay::engine {
@@ -54,9 +55,13 @@ Status Schedule::reserve(const StageMemory& memory, const DimValues& dims) {
     const int64_t rows = stage.rows.value(dims);
     if (!stage.product || rows <= kMatvecRows) continue;
     const int64_t products = pieces_of(stage, rows).row_step * stage.product->packing.tile;
-    want(product_floats_, whole_lines(cpu::panel_scratch_floats()) + whole_lines(products));
-    if (stage.functions.prologue == nullptr) continue;
-    want(x_floats_, whole_lines(rows * cpu::panel_row_pitch(stage.product->inputs)));
+    want(product_floats_,
+         whole_lines(std::max(cpu::panel_scratch_floats(), stage.product->inputs)) +
+             whole_lines(products));
+    const bool is_made = stage.functions.prologue != nullptr ||
+                         cpu::panel_x_dtype(stage.product->dtype) != DType::kF32;
+    if (is_made)
+      want(x_floats_, whole_lines(rows * cpu::panel_row_pitch(stage.product->inputs, DType::kF32)));
   }
   return grows ? allocate() : Status();
 }
@@ -100,19 +105,37 @@ void Schedule::work(size_t thread, const DimValues& dims, int64_t capacity) {
   }
 }
 
+// This thread's share of the rows of x as the panel product wants them, into x_: what the prologue
+// makes, or the buffer's own, rounded where that is faster.
+void Schedule::make_x(const Stage& stage, const KernelArgs& args, int64_t rows, size_t thread) {
+  const ProductStage& product = *stage.product;
+  const DType dtype = cpu::panel_x_dtype(product.dtype);
+  const int64_t pitch = cpu::panel_row_pitch(product.inputs, dtype);
+  const auto* from = static_cast<const float*>(stage.buffers[product.x]);
+  float* made = args.scratch + kernel_floats_;
+  const auto threads = static_cast<int64_t>(pool_.size());
+  const auto at = static_cast<int64_t>(thread);
+  for (int64_t row = rows * at / threads; row < rows * (at + 1) / threads; ++row) {
+    float* to = dtype == DType::kF32 ? x_ + row * pitch : made;
+    if (stage.functions.prologue != nullptr) stage.functions.prologue(&args, row, row + 1, to);
+    if (dtype == DType::kF32) continue;
+    const float* values = stage.functions.prologue != nullptr ? made : from + row * product.inputs;
+    auto* rounded = reinterpret_cast<uint16_t*>(x_) + row * pitch;
+    cpu::round_to_bf16(values, product.inputs, rounded);
+    if (product.inputs % 2 != 0) rounded[product.inputs] = 0;
+  }
+}
+
 void Schedule::many_rows(size_t index, const KernelArgs& args, int64_t rows, size_t thread) {
   const Stage& stage = stages_[index];
   const ProductStage& product = *stage.product;
-  const float* x = static_cast<const float*>(stage.buffers[product.x]);
+  const DType x_dtype = cpu::panel_x_dtype(product.dtype);
+  const void* x = stage.buffers[product.x];
   int64_t x_pitch = product.inputs;
-  if (stage.functions.prologue != nullptr) {
+  if (stage.functions.prologue != nullptr || x_dtype != DType::kF32) {
+    make_x(stage, args, rows, thread);
     x = x_;
-    x_pitch = cpu::panel_row_pitch(product.inputs);
-    const auto threads = static_cast<int64_t>(pool_.size());
-    const auto at = static_cast<int64_t>(thread);
-    for (int64_t row = rows * at / threads; row < rows * (at + 1) / threads; ++row) {
-      stage.functions.prologue(&args, row, row + 1, x_ + row * x_pitch);
-    }
+    x_pitch = cpu::panel_row_pitch(product.inputs, x_dtype);
     barrier_.wait();
   }
   const int64_t tile = product.packing.tile;
@@ -120,7 +143,7 @@ void Schedule::many_rows(size_t index, const KernelArgs& args, int64_t rows, siz
       (product.inputs + Packing::kPanelInputs - 1) / Packing::kPanelInputs * Packing::kPanelInputs;
   const int64_t tile_bytes = padded * tile * static_cast<int64_t>(dtype_size_bytes(product.dtype));
   float* scratch = args.scratch + kernel_floats_;
-  float* products = scratch + whole_lines(cpu::panel_scratch_floats());
+  float* products = scratch + whole_lines(std::max(cpu::panel_scratch_floats(), product.inputs));
   const Pieces pieces = pieces_of(stage, rows);
   std::atomic<int64_t>& next = next_piece_[index];
   for (int64_t piece = next.fetch_add(1, std::memory_order_relaxed); piece < pieces.count;
@@ -128,7 +151,9 @@ void Schedule::many_rows(size_t index, const KernelArgs& args, int64_t rows, siz
     const int64_t begin = piece / pieces.tiles * pieces.row_step;
     const int64_t end = std::min(rows, begin + pieces.row_step);
     const int64_t column = piece % pieces.tiles;
-    cpu::panel_product({.x = x + begin * x_pitch,
+    const int64_t x_bytes = begin * x_pitch * static_cast<int64_t>(dtype_size_bytes(x_dtype));
+    cpu::panel_product({.x = static_cast<const std::byte*>(x) + x_bytes,
+                        .x_dtype = x_dtype,
                         .x_pitch = x_pitch,
                         .rows = end - begin,
                         .inputs = product.inputs,

@@ -66,6 +66,7 @@ class Schedule {
   Pieces pieces_of(const Stage& stage, int64_t rows) const;
   Status allocate();
   void work(size_t thread, const DimValues& dims, int64_t capacity);
+  void make_x(const Stage& stage, const KernelArgs& args, int64_t rows, size_t thread);
   void many_rows(size_t index, const KernelArgs& args, int64_t rows, size_t thread);
 
   std::vector<Stage> stages_;
@@ -81,7 +82,7 @@ class Schedule {
   size_t kernel_floats_ = 0;
   size_t product_floats_ = 0;
   float* threads_memory_ = nullptr;
-  float* x_ = nullptr;  // rows that a prologue made, of the stage at hand
+  float* x_ = nullptr;  // rows of the product at hand, that a prologue made or that were rounded
 };
 
 }  // namespace assay::engine

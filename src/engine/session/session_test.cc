@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/model/summary.h"
+#include "engine/ops/cpu/panel_product.h"
 #include "engine/session/tiny_checkpoint.h"
 
 namespace assay::engine {
@@ -18,6 +19,11 @@ const Prompt kLong = {1, 2, 3, 30, 31, 7, 7, 12, 9};
 
 class SessionTest : public ::testing::TestWithParam<size_t> {
  protected:
+  // Prompts of more than 8 tokens go through products whose inputs may be rounded (adr/0003).
+  static double tolerance() {
+    const DType dtype = families()[GetParam()].dtype;
+    return cpu::panel_x_dtype(dtype) == DType::kF32 ? 1e-5 : 0.03;
+  }
   Session session(SessionOptions options = {}) {
     if (options.threads == 0) options.threads = 2;
     return open(checkpoint_, options);
@@ -35,7 +41,7 @@ TEST_P(SessionTest, CpuOperatorsAgreeWithTheReference) {
     const Generation found = generate(cpu, prompts, kSteps);
     EXPECT_EQ(found.tokens, expected.tokens);
     for (size_t i = 0; i < found.logits.size(); ++i) {
-      expect_near(found.logits[i], expected.logits[i], 1e-5);
+      expect_near(found.logits[i], expected.logits[i], tolerance());
     }
   }
 }
@@ -62,7 +68,8 @@ TEST_P(SessionTest, RowsOfABatchEqualSingleRunsPaddedOrNot) {
     const Generation alone = generate(single, PromptBatch::of({rows[row]}), kSteps);
     EXPECT_EQ(all.tokens[row], alone.tokens[0]) << "row " << row;
     for (size_t i = 0; i < alone.logits.size(); ++i) {
-      expect_near(std::span(all.logits[i]).subspan(row * vocab, vocab), alone.logits[i], 1e-5);
+      expect_near(std::span(all.logits[i]).subspan(row * vocab, vocab), alone.logits[i],
+                  tolerance());
     }
   }
 }
@@ -77,7 +84,7 @@ TEST_P(SessionTest, DecodingStepByStepEqualsOneLongerPrefill) {
     Session whole = session();
     ASSERT_TRUE(whole.prepare(1, 9));
     ASSERT_TRUE(whole.prefill(PromptBatch::of({kLong})));
-    expect_near(stepped.logits(), whole.logits(), 1e-5);
+    expect_near(stepped.logits(), whole.logits(), tolerance());
     EXPECT_EQ(stepped.next_tokens()[0], whole.next_tokens()[0]);
   }
 }
@@ -95,13 +102,13 @@ TEST_P(SessionTest, AllLogitsAreThoseOfEveryPrefix) {
   for (size_t n = 1; n <= kLong.size(); ++n) {
     ASSERT_TRUE(prefix.prefill(
         PromptBatch::of({Prompt(kLong.begin(), kLong.begin() + static_cast<long>(n))})));
-    expect_near(std::span(*all).subspan((n - 1) * vocab, vocab), prefix.logits(), 1e-5);
+    expect_near(std::span(*all).subspan((n - 1) * vocab, vocab), prefix.logits(), tolerance());
   }
-  expect_near(whole.logits(), prefix.logits(), 1e-5);
+  expect_near(whole.logits(), prefix.logits(), tolerance());
   EXPECT_EQ(whole.next_tokens()[0], prefix.next_tokens()[0]);
   ASSERT_TRUE(whole.decode(whole.next_tokens()));  // the cache is as after prefill()
   ASSERT_TRUE(prefix.decode(prefix.next_tokens()));
-  expect_near(whole.logits(), prefix.logits(), 1e-5);
+  expect_near(whole.logits(), prefix.logits(), tolerance());
 }
 
 TEST_P(SessionTest, WeightsMayBeConverted) {
@@ -115,7 +122,7 @@ TEST_P(SessionTest, WeightsMayBeConverted) {
   const Generation a = generate(stored, prompts, kSteps);
   const Generation b = generate(widened, prompts, kSteps);  // widening is exact
   EXPECT_EQ(a.tokens, b.tokens);
-  expect_near(a.logits.back(), b.logits.back(), 1e-5);
+  expect_near(a.logits.back(), b.logits.back(), tolerance());
 }
 
 TEST_P(SessionTest, RunsAreRepeatableAndSurviveAMove) {

@@ -2,15 +2,17 @@
 // so no OpenMP threads exist that would spin beside the pool's. Weights [out, in] go through the
 // matmul primitive, whose fast kernel (brgemm in oneDNN 2.6) wants dense operands and results,
 // hence a copy of the result; for weights [in, out] that kernel's own packing loses up to half of
-// the speed, and sgemm doesn't.
+// the speed, and sgemm doesn't. Weights of bf16 are multiplied as they are, with x rounded to bf16,
+// where the processor has the instruction; else they are widened.
 #include "engine/ops/cpu/matrix_product.h"
 
 #include <algorithm>
+#include <compare>
 #include <map>
 #include <oneapi/dnnl/dnnl.hpp>
-#include <tuple>
 #include <vector>
 
+#include "engine/ops/cpu/bf16_product.h"
 #include "engine/ops/cpu/pointwise.h"
 #include "engine/ops/element.h"
 
@@ -46,7 +48,12 @@ struct Product {
 
 // What a thread keeps between calls: compiled products by shape, and scratch.
 struct MatrixProduct::Worker {
-  using Key = std::tuple<int64_t, int64_t, int64_t>;  // rows, inputs, outputs
+  // The weight's element (i, o) lies at i * input_stride + o * output_stride.
+  struct Key {
+    dnnl::memory::data_type dtype;
+    int64_t rows, inputs, outputs, input_stride, output_stride;
+    auto operator<=>(const Key&) const = default;
+  };
 
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
@@ -54,15 +61,14 @@ struct MatrixProduct::Worker {
   std::vector<float> weights;  // a tile as fp32
   std::vector<float> results;  // [rows, tile outputs]
 
-  const Product& product(int64_t rows, int64_t inputs, int64_t outputs) {
-    const Key key(rows, inputs, outputs);
+  const Product& product(const Key& key) {
     if (const auto found = products.find(key); found != products.end()) return found->second;
     if (products.size() >= kMaxPrimitives) products.clear();  // endlessly many shapes: start anew
     using Tag = dnnl::memory::format_tag;
-    const auto f32 = dnnl::memory::data_type::f32;
-    const dnnl::memory::desc source({rows, inputs}, f32, Tag::ab);
-    const dnnl::memory::desc weight({inputs, outputs}, f32, Tag::ba);
-    const dnnl::memory::desc target({rows, outputs}, f32, Tag::ab);
+    const dnnl::memory::desc source({key.rows, key.inputs}, key.dtype, Tag::ab);
+    const dnnl::memory::desc weight({key.inputs, key.outputs}, key.dtype,
+                                    dnnl::memory::dims{key.input_stride, key.output_stride});
+    const dnnl::memory::desc target({key.rows, key.outputs}, dnnl::memory::data_type::f32, Tag::ab);
     const dnnl::matmul::primitive_desc description(dnnl::matmul::desc(source, weight, target),
                                                    engine);
     return products.emplace(key, Product{description, dnnl::matmul(description)}).first->second;
@@ -72,21 +78,21 @@ struct MatrixProduct::Worker {
   void multiply_out_in(const float* x, const TensorView& weight, float* out, int64_t rows,
                        int64_t begin, int64_t count) {
     const int64_t inputs = weight.shape[1];
-    const Product& p = product(rows, inputs, count);
-    results.resize(std::max(results.size(), static_cast<size_t>(rows * count)));
     const float* tile =
         as_f32(weight.data + bytes(weight, begin * inputs), weight.dtype, count * inputs);
-    // oneDNN's memory objects take writable pointers also for what is only read.
-    auto* source = const_cast<float*>(x);
-    auto* matrix = const_cast<float*>(tile);
-    p.primitive.execute(
-        stream, {{DNNL_ARG_SRC, dnnl::memory(p.description.src_desc(), engine, source)},
-                 {DNNL_ARG_WEIGHTS, dnnl::memory(p.description.weights_desc(), engine, matrix)},
-                 {DNNL_ARG_DST, dnnl::memory(p.description.dst_desc(), engine, results.data())}});
-    stream.wait();
-    for (int64_t r = 0; r < rows; ++r) {
-      std::copy_n(results.data() + r * count, count, out + r * weight.shape[0] + begin);
-    }
+    multiply({dnnl::memory::data_type::f32, rows, inputs, count, 1, inputs}, x, tile, out + begin,
+             weight.shape[0]);
+  }
+
+  // Either layout, weights and x of bf16.
+  void multiply_bf16(const uint16_t* x, const TensorView& weight, WeightLayout layout, float* out,
+                     int64_t rows, int64_t begin, int64_t count) {
+    const bool out_in = layout == WeightLayout::kOutIn;
+    const int64_t inputs = weight.shape[out_in ? 1 : 0];
+    const int64_t outputs = weight.shape[out_in ? 0 : 1];
+    multiply({dnnl::memory::data_type::bf16, rows, inputs, count, out_in ? 1 : outputs,
+              out_in ? inputs : 1},
+             x, weight.data + bytes(weight, out_in ? begin * inputs : begin), out + begin, outputs);
   }
 
   // out[.., begin + i] = x . weight[.., begin + i] for i < count.
@@ -108,6 +114,23 @@ struct MatrixProduct::Worker {
   }
 
  private:
+  // out [rows, pitch]: the first key.outputs of each row.
+  void multiply(const Key& key, const void* x, const void* weight, float* out, int64_t pitch) {
+    const Product& p = product(key);
+    results.resize(std::max(results.size(), static_cast<size_t>(key.rows * key.outputs)));
+    // oneDNN's memory objects take writable pointers also for what is only read.
+    auto* source = const_cast<void*>(x);
+    auto* matrix = const_cast<void*>(weight);
+    p.primitive.execute(
+        stream, {{DNNL_ARG_SRC, dnnl::memory(p.description.src_desc(), engine, source)},
+                 {DNNL_ARG_WEIGHTS, dnnl::memory(p.description.weights_desc(), engine, matrix)},
+                 {DNNL_ARG_DST, dnnl::memory(p.description.dst_desc(), engine, results.data())}});
+    stream.wait();
+    for (int64_t r = 0; r < key.rows; ++r) {
+      std::copy_n(results.data() + r * key.outputs, key.outputs, out + r * pitch);
+    }
+  }
+
   static size_t bytes(const TensorView& view, int64_t elements) {
     return static_cast<size_t>(elements) * dtype_size_bytes(view.dtype);
   }
@@ -142,6 +165,17 @@ MatrixProduct::MatrixProduct(ThreadPool& pool) : pool_(pool), workers_(pool.size
 
 MatrixProduct::~MatrixProduct() = default;
 
+// Into rounded_.
+void MatrixProduct::round(const float* x, int64_t count) {
+  rounded_.resize(std::max(rounded_.size(), static_cast<size_t>(count)));
+  const auto threads = static_cast<int64_t>(workers_.size());
+  pool_.run([&](size_t thread) {
+    const int64_t begin = count * static_cast<int64_t>(thread) / threads;
+    const int64_t end = count * static_cast<int64_t>(thread + 1) / threads;
+    round_to_bf16(x + begin, end - begin, rounded_.data() + begin);
+  });
+}
+
 bool MatrixProduct::run(const float* x, const TensorView& weight, WeightLayout layout,
                         const TensorView* bias, float* out, int64_t rows) {
   const bool out_in = layout == WeightLayout::kOutIn;
@@ -150,6 +184,8 @@ bool MatrixProduct::run(const float* x, const TensorView& weight, WeightLayout l
   const int64_t grains = (outputs + kOutputGrain - 1) / kOutputGrain;
   // fp32 weights [in, out] are read where they lie, so a share needs no tiles.
   const int64_t step = !out_in && weight.dtype == DType::kF32 ? outputs : kTileOutputs;
+  const bool dot = weight.dtype == DType::kBF16 && has_bf16_dot();
+  if (dot) round(x, rows * weight.shape[out_in ? 1 : 0]);
   std::vector<char> failed(workers_.size(), 0);
   const auto share = [&](size_t thread) {
     const auto index = static_cast<int64_t>(thread);
@@ -161,7 +197,9 @@ bool MatrixProduct::run(const float* x, const TensorView& weight, WeightLayout l
       Worker& worker = *workers_[thread];
       for (int64_t begin = first; begin < end; begin += step) {
         const int64_t count = std::min(step, end - begin);
-        if (out_in) {
+        if (dot) {
+          worker.multiply_bf16(rounded_.data(), weight, layout, out, rows, begin, count);
+        } else if (out_in) {
           worker.multiply_out_in(x, weight, out, rows, begin, count);
         } else if (!worker.multiply_in_out(x, weight, out, rows, begin, count)) {
           failed[thread] = 1;

@@ -22,9 +22,12 @@ class MatrixProduct {
                          const TensorView* bias, float* out, int64_t rows);
 
  private:
+  void round(const float* x, int64_t count);
+
   struct Worker;
   ThreadPool& pool_;
   std::vector<std::unique_ptr<Worker>> workers_;  // one a thread of the pool
+  std::vector<uint16_t> rounded_;                 // x as bf16
 };
 
 // Row-major c = a . b (or a . b^T), on the calling thread alone. Leading dimensions in elements.

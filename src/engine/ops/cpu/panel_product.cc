@@ -6,7 +6,9 @@
 #include <algorithm>
 
 #include "engine/graph/graph.h"
+#include "engine/ops/cpu/bf16_product.h"
 #include "engine/ops/cpu/pointwise.h"
+#include "engine/ops/cpu/row_groups.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/ops/cpu/panel_product.cc"
@@ -21,9 +23,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr int64_t kWidth = Packing::kPanel;
 
 #if HWY_TARGET <= HWY_AVX3
-// 32 registers: 28 of sums, four of weights with x broadcast in the multiplication or beside it.
+// 32 registers: 24 of sums, four of weights, one of x. A seventh row would put a sum into memory.
 constexpr int64_t kVectors = 4;
-constexpr int64_t kGroupRows = 7;
+constexpr int64_t kGroupRows = 6;
 #else
 // 16 registers: 12 sums.
 constexpr int64_t kVectors = 2;
@@ -68,26 +70,27 @@ HWY_NOINLINE void rows_block(const float* x, int64_t x_pitch, const float* weigh
   }
 }
 
-// The group that is left: count <= rows.
-template <int64_t rows>
-void rest_block(int64_t count, const float* x, int64_t x_pitch, const float* weights,
-                int64_t inputs, float* out, int64_t out_pitch, bool add) {
-  if (count == rows) return rows_block<rows>(x, x_pitch, weights, inputs, out, out_pitch, add);
-  if constexpr (rows > 1) {
-    rest_block<rows - 1>(count, x, x_pitch, weights, inputs, out, out_pitch, add);
-  }
-}
-
 void block_product(const float* x, int64_t x_pitch, int64_t rows, const float* weights,
                    int64_t inputs, float* out, int64_t out_pitch, bool add) {
-  int64_t r = 0;
-  for (; r + kGroupRows <= rows; r += kGroupRows) {
-    rows_block<kGroupRows>(x + r * x_pitch, x_pitch, weights, inputs, out + r * out_pitch,
-                           out_pitch, add);
-  }
-  if (r < rows) {
-    rest_block<kGroupRows - 1>(rows - r, x + r * x_pitch, x_pitch, weights, inputs,
-                               out + r * out_pitch, out_pitch, add);
+  cpu::for_row_groups<kGroupRows>(rows, [&](auto count, int64_t row) {
+    rows_block<count()>(x + row * x_pitch, x_pitch, weights, inputs, out + row * out_pitch,
+                        out_pitch, add);
+  });
+}
+
+// out [2 * pairs, kWidth] = a panel's pairs of bf16.
+void widen_pairs(const uint16_t* panel, int64_t pairs, float* HWY_RESTRICT out) {
+  const hn::CappedTag<uint32_t, 16> d;
+  const hn::RebindToFloat<decltype(d)> df;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto* words = reinterpret_cast<const uint32_t*>(panel);
+  for (int64_t i = 0; i < pairs; ++i) {
+    for (int64_t c = 0; c < kWidth; c += lanes) {
+      const auto both = hn::LoadU(d, words + i * kWidth + c);
+      const auto second = hn::And(both, hn::Set(d, 0xffff0000u));
+      hn::Store(hn::BitCast(df, hn::ShiftLeft<16>(both)), df, out + 2 * i * kWidth + c);
+      hn::Store(hn::BitCast(df, second), df, out + (2 * i + 1) * kWidth + c);
+    }
   }
 }
 
@@ -97,12 +100,55 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace assay::engine {
 HWY_EXPORT(block_product);
+HWY_EXPORT(widen_pairs);
 
 namespace cpu {
 namespace {
 
 constexpr int64_t kPanel = Packing::kPanel;
-constexpr int64_t kBlock = 512;  // inputs: 128 KiB of fp32 weights
+constexpr int64_t kBlockBytes = int64_t{256} << 10;  // of weights
+constexpr int64_t kBlock = kBlockBytes / (kPanel * static_cast<int64_t>(sizeof(float)));  // inputs
+
+int64_t padded(int64_t inputs) {
+  return (inputs + Packing::kPanelInputs - 1) / Packing::kPanelInputs * Packing::kPanelInputs;
+}
+
+// `inputs` of a panel from one on that starts a row of memory, as fp32.
+const float* widened(const std::byte* weights, DType dtype, int64_t inputs, float* scratch) {
+  if (dtype == DType::kF32) return reinterpret_cast<const float*>(weights);
+  if (dtype == DType::kBF16) {
+    HWY_DYNAMIC_DISPATCH(widen_pairs)
+    (reinterpret_cast<const uint16_t*>(weights), (inputs + 1) / 2, scratch);
+  } else {
+    convert_to_f32(weights, dtype, scratch, inputs * kPanel);
+  }
+  return scratch;
+}
+
+// x rounded to bf16: the padding behind an odd number of inputs is multiplied by zeros.
+void dot_product(const PanelProduct& p, const std::byte* weights, float* out) {
+  constexpr int64_t kPairs = kBlock;  // half the bytes an input
+  const auto* x = static_cast<const uint16_t*>(p.x);
+  const int64_t all = (p.inputs + 1) / 2;
+  for (int64_t i = 0; i < all; i += kPairs) {
+    const int64_t pairs = std::min(kPairs, all - i);
+    const std::byte* block = weights + 2 * i * kPanel * static_cast<int64_t>(sizeof(uint16_t));
+    bf16_block_product(x + 2 * i, p.x_pitch, p.rows, reinterpret_cast<const uint16_t*>(block),
+                       pairs, out, p.out_pitch, i > 0);
+  }
+}
+
+void widened_product(const PanelProduct& p, const std::byte* weights, float* out, float* scratch) {
+  const auto block = HWY_DYNAMIC_DISPATCH(block_product);
+  const auto* x = static_cast<const float*>(p.x);
+  const auto element = static_cast<int64_t>(dtype_size_bytes(p.dtype));
+  for (int64_t i = 0; i < p.inputs; i += kBlock) {
+    const int64_t inputs = std::min(kBlock, p.inputs - i);
+    const std::byte* stored = weights + i * kPanel * element;
+    block(x + i, p.x_pitch, p.rows, widened(stored, p.dtype, inputs, scratch), inputs, out,
+          p.out_pitch, i > 0);
+  }
+}
 
 }  // namespace
 
@@ -110,27 +156,26 @@ int64_t panel_scratch_floats() {
   return kBlock * kPanel;
 }
 
-int64_t panel_row_pitch(int64_t width) {
-  constexpr int64_t kLine = 16;
-  const int64_t lines = (width + kLine - 1) / kLine;
-  return (lines | 1) * kLine;
+DType panel_x_dtype(DType weights) {
+  static const bool dot = has_bf16_dot();
+  return weights == DType::kBF16 && dot ? DType::kBF16 : DType::kF32;
+}
+
+int64_t panel_row_pitch(int64_t width, DType dtype) {
+  const auto line = static_cast<int64_t>(64 / dtype_size_bytes(dtype));
+  return (((width + line - 1) / line) | 1) * line;
 }
 
 void panel_product(const PanelProduct& p, float* scratch) {
-  const auto block = HWY_DYNAMIC_DISPATCH(block_product);
-  const int64_t padded =
-      (p.inputs + Packing::kPanelInputs - 1) / Packing::kPanelInputs * Packing::kPanelInputs;
-  const auto element = static_cast<int64_t>(dtype_size_bytes(p.dtype));
+  const auto panel_bytes =
+      padded(p.inputs) * kPanel * static_cast<int64_t>(dtype_size_bytes(p.dtype));
   for (int64_t panel = 0; panel < p.panel_count; ++panel) {
-    const std::byte* weights = p.panels + panel * padded * kPanel * element;
-    for (int64_t i = 0; i < p.inputs; i += kBlock) {
-      const int64_t inputs = std::min(kBlock, p.inputs - i);
-      const auto* values = reinterpret_cast<const float*>(weights + i * kPanel * element);
-      if (p.dtype != DType::kF32) {
-        convert_to_f32(weights + i * kPanel * element, p.dtype, scratch, inputs * kPanel);
-        values = scratch;
-      }
-      block(p.x + i, p.x_pitch, p.rows, values, inputs, p.out + panel * kPanel, p.out_pitch, i > 0);
+    const std::byte* weights = p.panels + panel * panel_bytes;
+    float* out = p.out + panel * kPanel;
+    if (p.x_dtype == DType::kBF16) {
+      dot_product(p, weights, out);
+    } else {
+      widened_product(p, weights, out, scratch);
     }
   }
 }

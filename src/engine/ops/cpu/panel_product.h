@@ -9,10 +9,12 @@
 
 namespace assay::engine::cpu {
 
-// out[r, 64 p + c] = sum over i < inputs of x[r, i] * panel p [i, c].
+// out[r, 64 p + c] = sum over i < inputs of x[r, i] * panel p [i, c], summed in fp32.
 struct PanelProduct {
-  const float* x = nullptr;  // [rows, x_pitch]: the first `inputs` of each row count
-  int64_t x_pitch = 0;
+  const void* x = nullptr;      // [rows, x_pitch]: the first `inputs` of each row count
+  DType x_dtype = DType::kF32;  // or, with panels of bf16 where panel_x_dtype() says so, bf16:
+                                // an odd number of inputs is then followed by a zero
+  int64_t x_pitch = 0;          // elements; even for bf16
   int64_t rows = 0;
   int64_t inputs = 0;
   const std::byte* panels = nullptr;  // see Packing in graph.h; 64-byte aligned
@@ -26,7 +28,12 @@ struct PanelProduct {
 void panel_product(const PanelProduct& product, float* scratch);
 int64_t panel_scratch_floats();
 
-// The pitch >= width at which rows of a matrix don't fall into the same few sets of a cache.
-int64_t panel_row_pitch(int64_t width);
+// What x is to be rounded to for the fastest product with weights of a type: bf16 where weights are
+// and the processor multiplies them itself, else fp32. PyTorch rounds there too, on any processor.
+DType panel_x_dtype(DType weights);
+
+// The pitch >= width, in elements, at which rows of a matrix don't fall into the same few sets of a
+// cache.
+int64_t panel_row_pitch(int64_t width, DType dtype);
 
 }  // namespace assay::engine::cpu
