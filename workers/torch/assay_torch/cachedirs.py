@@ -12,7 +12,7 @@ from assay_torch import compat
 
 PREFIX = "assay-torch-cache-"
 # Compiled to ask the processor what it can do, not to run a model.
-_PROBE_MARK = b"__avx_chk_kernel"
+_PROBE_MARK = b"_chk_kernel"
 
 
 class CacheFolders:

@@ -232,7 +232,7 @@ def test_kernels_of_other_processes_are_not_counted(tmp_path, monkeypatch):
     write("inductor/a/mine.so", "inductor/a/mine.cpp", "triton/k/mine.cubin", "triton/k/mine.json")
     assert folders.compiled() == 2 == folders.compiled()
     (tmp_path / "inductor/b").mkdir()
-    (tmp_path / "inductor/b/probe.cpp").write_bytes(b'extern "C" int __avx_chk_kernel() {}')
+    (tmp_path / "inductor/b/probe.cpp").write_bytes(b'extern "C" int __avx512_vnni_chk_kernel_1() {}')
     write("inductor/b/probe.so")
     assert folders.compiled() == 2, "what asks the processor for its abilities is no kernel"
     assert folders.evidence()["kernels_before"] == 2
