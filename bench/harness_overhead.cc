@@ -63,7 +63,8 @@ class KnownWorker final : public Worker {
   WorkerResult<SampleReply> measure(const WireShape& shape, const WirePrompt&, int64_t) override {
     const engine::PromptBatch prompts;
     TimedPhase<KnownSession> timed(session_, shape, prompts);
-    if (!timed.run()) return std::unexpected(ErrorReply{"Error", "the stand-in failed", false});
+    if (!timed.feed() || !timed.run())
+      return std::unexpected(ErrorReply{"Error", "the stand-in failed", false});
     int64_t true_ns = 0;
     if (shape.phase != WirePhase::kKvDecode) true_ns += session_.prefill_ns;
     if (shape.phase != WirePhase::kPrefill) true_ns += session_.decode_ns;

@@ -94,6 +94,7 @@ class NativeWorker final : public Worker {
     }
     const engine::PromptBatch batch = to_batch(prompt);
     TimedPhase<Session> timed(*session_, shape, batch);
+    if (const auto status = timed.feed(); !status) return as_reply(status.error());
     const engine::CompileCounters before = session_->counters();
     const engine::FrameRuns runs_before = timed_runs(*session_, shape.phase);
     const int64_t started_at_ns = system_clock().wall_ns();
@@ -109,13 +110,7 @@ class NativeWorker final : public Worker {
         static_cast<int64_t>(phase_read_bytes(*session_, shape, prompt.padded_len()));
     sample.peak_rss_bytes = peak_rss_bytes();
     const engine::FrameRuns runs = timed_runs(*session_, shape.phase);
-    if (compiled()) {
-      sample.counters = counter_deltas(before, session_->counters());
-      // Of the timed region alone: a prefill that feeds kv_decode and ran eager is none of its.
-      for (auto& [name, value] : sample.counters) {
-        if (name == "fallbacks") value = runs.fallbacks - runs_before.fallbacks;
-      }
-    }
+    if (compiled()) sample.counters = counter_deltas(before, session_->counters());
     runs_[shape.phase].compiled += runs.compiled - runs_before.compiled;
     runs_[shape.phase].fallbacks += runs.fallbacks - runs_before.fallbacks;
     return sample;

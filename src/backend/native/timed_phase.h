@@ -13,8 +13,9 @@
 
 namespace assay {
 
-// One repetition of one phase. Everything that isn't the phase happens before the first clock read
-// of run() or after its last: allocation of the output, the prefill that feeds kv_decode.
+// One repetition of one phase: feed(), then run(). Everything that isn't the phase happens before
+// the first clock read of run() or after its last: allocation of the output, the prefill that feeds
+// kv_decode.
 // `Session` is engine::Session, or what a benchmark of these regions puts in its place.
 template <typename Session>
 class TimedPhase {
@@ -26,8 +27,13 @@ class TimedPhase {
     steps_.assign(static_cast<size_t>(shape.batch * shape.new_tokens), -1);
   }
 
-  // prefill: one forward pass over the prompt. kv_decode: new_tokens decode steps after an untimed
-  // prefill. e2e_kv: both in one region.
+  // What the region starts from, and no part of it: kv_decode's prefill.
+  Status feed() {
+    return shape_.phase == WirePhase::kKvDecode ? session_.prefill(prompts_) : Status();
+  }
+
+  // prefill: one forward pass over the prompt. kv_decode: new_tokens decode steps. e2e_kv: both in
+  // one region.
   Status run() {
     switch (shape_.phase) {
       case WirePhase::kPrefill:
@@ -62,7 +68,6 @@ class TimedPhase {
   }
 
   Status run_decode() {
-    ASSAY_CHECK(session_.prefill(prompts_));
     start_ns_ = monotonic_now_ns();
     const Status status = decode_steps();
     end_ns_ = monotonic_now_ns();
