@@ -1,5 +1,6 @@
 // assay analyze BUNDLE: prints the findings and leaves them in analysis/findings.json.
 #include <cstdio>
+#include <thread>
 
 #include "cli/bundle_analysis.h"
 #include "report/report.h"
@@ -18,8 +19,12 @@ void add_analyze_command(CLI::App& app, Selected& selected) {
   command->callback([=, &selected] {
     selected.body = [=]() -> Result<int> {
       ASSAY_TRY(const Findings findings, analyze_folder(*folder, *options));
-      ASSAY_CHECK(write_findings(findings, *folder));
-      fmt::print("{}", render_report(findings, *format));
+      Status written;
+      std::jthread writer([&] { written = write_findings(findings, *folder); });
+      const std::string report = render_report(findings, *format);
+      writer.join();
+      ASSAY_CHECK(std::move(written));
+      fmt::print("{}", report);
       return 0;
     };
   });
