@@ -1,0 +1,71 @@
+// The few functions of the CUDA driver that device tests call, opened at run time.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace assay::test {
+
+class CudaDriver {
+ public:
+  // Nothing where there is no driver or no GPU. The first GPU's primary context is made current.
+  static std::optional<CudaDriver> open() {
+    CudaDriver driver;
+    driver.library_ = dlopen("libcuda.so.1", RTLD_NOW);
+    if (driver.library_ == nullptr) return std::nullopt;
+    int device = 0;
+    void* context = nullptr;
+    if (driver.call<int (*)(unsigned)>("cuInit", 0u) != 0 ||
+        driver.call<int (*)(int*, int)>("cuDeviceGet", &device, 0) != 0 ||
+        driver.call<int (*)(void**, int)>("cuDevicePrimaryCtxRetain", &context, device) != 0 ||
+        driver.call<int (*)(void*)>("cuCtxSetCurrent", context) != 0) {
+      return std::nullopt;
+    }
+    return driver;
+  }
+
+  // All below: 0 is success, else the driver's error. Addresses are device memory.
+  int allocate(size_t bytes, uint64_t& address) {
+    return call<int (*)(uint64_t*, size_t)>("cuMemAlloc_v2", &address, bytes);
+  }
+  int upload(uint64_t to, const void* from, size_t bytes) {
+    return call<int (*)(uint64_t, const void*, size_t)>("cuMemcpyHtoD_v2", to, from, bytes);
+  }
+  int download(void* to, uint64_t from, size_t bytes) {
+    return call<int (*)(void*, uint64_t, size_t)>("cuMemcpyDtoH_v2", to, from, bytes);
+  }
+  int fill(uint64_t address, unsigned char value, size_t bytes) {
+    return call<int (*)(uint64_t, unsigned char, size_t)>("cuMemsetD8_v2", address, value, bytes);
+  }
+  int load(const std::string& cubin, void*& module) {
+    return call<int (*)(void**, const void*)>("cuModuleLoadData", &module, cubin.data());
+  }
+  int find(void* module, const std::string& entry, void*& function) {
+    return call<int (*)(void**, void*, const char*)>("cuModuleGetFunction", &function, module,
+                                                     entry.c_str());
+  }
+  // `argument`: the bytes of the one parameter. Waits for the end.
+  int launch(void* function, unsigned x, unsigned y, unsigned z, unsigned threads, void* argument) {
+    using Launch = int (*)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                           unsigned, void*, void**, void**);
+    void* arguments[] = {argument};
+    const int started = call<Launch>("cuLaunchKernel", function, x, y, z, threads, 1u, 1u, 0u,
+                                     nullptr, arguments, nullptr);
+    return started != 0 ? started : call<int (*)()>("cuCtxSynchronize");
+  }
+
+ private:
+  template <typename Function, typename... Arguments>
+  int call(const char* name, Arguments... arguments) {
+    const auto function = reinterpret_cast<Function>(dlsym(library_, name));
+    constexpr int kNotFound = 500;  // CUDA_ERROR_NOT_FOUND
+    return function == nullptr ? kNotFound : function(arguments...);
+  }
+  void* library_ = nullptr;
+};
+
+}  // namespace assay::test
