@@ -2,6 +2,7 @@
 // inputs, few rows and many. Skipped where there is no GPU.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <tuple>
@@ -46,7 +47,7 @@ class CudaProducts : public testing::TestWithParam<std::tuple<DType, int64_t, in
 
   uint64_t on_device(const void* data, size_t bytes) {
     uint64_t address = 0;
-    EXPECT_EQ(driver_->allocate(bytes, address), 0);
+    EXPECT_EQ(driver_->allocate(std::max<size_t>(bytes, 4), address), 0);  // the driver refuses 0
     if (data == nullptr) {
       EXPECT_EQ(driver_->fill(address, 0, bytes), 0);
     } else {
