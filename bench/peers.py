@@ -8,6 +8,7 @@
 or {"error": MESSAGE}. All are batch 1 and greedy; loading, the prompt of a decode and its first step are untimed.
 """
 
+import contextlib
 import json
 import os
 import selectors
@@ -56,7 +57,8 @@ class Peer:
     def stop(self):
         self.process.kill()
         self.process.wait()
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):  # a request that a dead peer never read
+            self.process.stdin.close()
         self.process.stdout.close()
         self.log.close()
 
