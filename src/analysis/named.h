@@ -73,6 +73,17 @@ void find_context(const Bundle& bundle, const StudySummary& study, const Samples
 // the timed rows and never again.
 void find_compilation(const Samples& samples, std::vector<Finding>& findings);
 
+// Calls body(group, group) for each two arms of each stratum, once.
+template <typename Body>
+void for_each_pair(const Samples& samples, const Body& body) {
+  for (size_t stratum = 0; stratum < samples.strata.size(); ++stratum) {
+    const size_t end = samples.first_group[stratum + 1];
+    for (size_t a = samples.first_group[stratum]; a < end; ++a) {
+      for (size_t b = a + 1; b < end; ++b) body(samples.groups[a], samples.groups[b]);
+    }
+  }
+}
+
 // A finding about a group, without text.
 Finding about(std::string kind, Severity severity, const Samples& samples, const Group& group);
 

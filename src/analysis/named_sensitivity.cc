@@ -86,13 +86,8 @@ void compare(const Samples& samples, const Group& a, const Group& b, const Analy
 
 void find_sensitive_rankings(const Samples& samples, const AnalysisOptions& options,
                              std::vector<Finding>& findings) {
-  for (size_t stratum = 0; stratum < samples.strata.size(); ++stratum) {
-    for (size_t a = samples.first_group[stratum]; a < samples.first_group[stratum + 1]; ++a) {
-      for (size_t b = a + 1; b < samples.first_group[stratum + 1]; ++b) {
-        compare(samples, samples.groups[a], samples.groups[b], options, findings);
-      }
-    }
-  }
+  for_each_pair(samples,
+                [&](const Group& a, const Group& b) { compare(samples, a, b, options, findings); });
 }
 
 }  // namespace assay

@@ -64,8 +64,7 @@ class CudaProducts : public testing::TestWithParam<std::tuple<DType, int64_t, in
                Shape{static_cast<int64_t>(floats.size())}},
               dtype, to);
     };
-    const int64_t padded =
-        (inputs + Packing::kPanelInputs - 1) / Packing::kPanelInputs * Packing::kPanelInputs;
+    const int64_t padded = Packing::padded_inputs(inputs);
     std::vector<float> packed(static_cast<size_t>(packed_elements(packing, inputs)));
     for (int64_t o = 0; o < kOutputs; ++o) {
       for (int64_t i = 0; i < inputs; ++i) {

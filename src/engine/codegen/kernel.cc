@@ -22,8 +22,7 @@ int64_t tile_count(const Packing& packing) {
 }
 
 int64_t packed_elements(const Packing& packing, int64_t inputs) {
-  return tile_count(packing) * packing.tile * ceil_div(inputs, Packing::kPanelInputs) *
-         Packing::kPanelInputs;
+  return tile_count(packing) * packing.tile * Packing::padded_inputs(inputs);
 }
 
 int64_t kernel_scratch_floats(const Kernel& kernel, const DimValues& dims, int64_t) {

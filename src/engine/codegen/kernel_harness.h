@@ -67,7 +67,7 @@ inline int64_t packed_column(const Packing& packing, int64_t column) {
 inline std::vector<float> packed(const std::vector<float>& matrix, WeightLayout layout,
                                  int64_t inputs, int64_t outputs, const Packing& packing,
                                  DType dtype) {
-  const int64_t padded = (inputs + 15) / 16 * 16;
+  const int64_t padded = Packing::padded_inputs(inputs);
   std::vector<float> result(static_cast<size_t>(packed_elements(packing, inputs)));
   for (int64_t column = 0; column < tile_count(packing) * packing.tile; ++column) {
     const int64_t source = packed_column(packing, column);

@@ -46,6 +46,9 @@ struct InputSource {
 struct Packing {
   static constexpr int64_t kPanel = 64;
   static constexpr int64_t kPanelInputs = 16;
+  static constexpr int64_t padded_inputs(int64_t inputs) {
+    return (inputs + kPanelInputs - 1) / kPanelInputs * kPanelInputs;
+  }
   // Inputs of a column that lie side by side.
   static constexpr int64_t abreast(DType dtype) { return dtype == DType::kBF16 ? 2 : 1; }
   // Where an input of a panel's column lies, in elements.

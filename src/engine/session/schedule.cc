@@ -139,8 +139,7 @@ void Schedule::many_rows(size_t index, const KernelArgs& args, int64_t rows, siz
     barrier_.wait();
   }
   const int64_t tile = product.packing.tile;
-  const int64_t padded =
-      (product.inputs + Packing::kPanelInputs - 1) / Packing::kPanelInputs * Packing::kPanelInputs;
+  const int64_t padded = Packing::padded_inputs(product.inputs);
   const int64_t tile_bytes = padded * tile * static_cast<int64_t>(dtype_size_bytes(product.dtype));
   float* scratch = args.scratch + kernel_floats_;
   float* products = scratch + whole_lines(std::max(cpu::panel_scratch_floats(), product.inputs));

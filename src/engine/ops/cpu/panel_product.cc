@@ -109,10 +109,6 @@ constexpr int64_t kPanel = Packing::kPanel;
 constexpr int64_t kBlockBytes = int64_t{256} << 10;  // of weights
 constexpr int64_t kBlock = kBlockBytes / (kPanel * static_cast<int64_t>(sizeof(float)));  // inputs
 
-int64_t padded(int64_t inputs) {
-  return (inputs + Packing::kPanelInputs - 1) / Packing::kPanelInputs * Packing::kPanelInputs;
-}
-
 // `inputs` of a panel from one on that starts a row of memory, as fp32.
 const float* widened(const std::byte* weights, DType dtype, int64_t inputs, float* scratch) {
   if (dtype == DType::kF32) return reinterpret_cast<const float*>(weights);
@@ -168,7 +164,7 @@ int64_t panel_row_pitch(int64_t width, DType dtype) {
 
 void panel_product(const PanelProduct& p, float* scratch) {
   const auto panel_bytes =
-      padded(p.inputs) * kPanel * static_cast<int64_t>(dtype_size_bytes(p.dtype));
+      Packing::padded_inputs(p.inputs) * kPanel * static_cast<int64_t>(dtype_size_bytes(p.dtype));
   for (int64_t panel = 0; panel < p.panel_count; ++panel) {
     const std::byte* weights = p.panels + panel * panel_bytes;
     float* out = p.out + panel * kPanel;

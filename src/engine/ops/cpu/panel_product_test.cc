@@ -21,10 +21,6 @@ namespace {
 
 constexpr int64_t kPanel = Packing::kPanel;
 
-int64_t padded(int64_t inputs) {
-  return (inputs + Packing::kPanelInputs - 1) / Packing::kPanelInputs * Packing::kPanelInputs;
-}
-
 std::vector<float> random_values(Random& random, int64_t count) {
   std::vector<float> values(static_cast<size_t>(count));
   for (float& value : values) value = static_cast<float>(random.uniform() - 0.5);
@@ -52,7 +48,8 @@ void check(const ShapeCase& shape, DType dtype, DType x_dtype = DType::kF32) {
       x[i] = bf16_to_f32(rounded[i]);
     }
   }
-  const std::vector<float> weights = random_values(random, panels * padded(inputs) * kPanel);
+  const std::vector<float> weights =
+      random_values(random, panels * Packing::padded_inputs(inputs) * kPanel);
   auto packed = HugeMemory::allocate(weights.size() * dtype_size_bytes(dtype));
   auto scratch = HugeMemory::allocate(static_cast<size_t>(cpu::panel_scratch_floats()) * 4);
   ASSERT_TRUE(packed && scratch);
@@ -85,7 +82,7 @@ void check(const ShapeCase& shape, DType dtype, DType x_dtype = DType::kF32) {
         continue;
       }
       double expected = 0;
-      const int64_t panel = c / kPanel * padded(inputs) * kPanel;
+      const int64_t panel = c / kPanel * Packing::padded_inputs(inputs) * kPanel;
       for (int64_t i = 0; i < inputs; ++i) {
         const int64_t at = panel + Packing::element(dtype, i, c % kPanel);
         expected += double{x[static_cast<size_t>(r * x_pitch + i)]} *
