@@ -1,9 +1,12 @@
-"""Every mode and cache of the torch worker on a CUDA device, each in a process of its own; prints a table.
+"""Every mode and cache of the torch worker on a CUDA device, each in a process of its own; prints a row as each ends.
 
-  python3 workers/torch/tests/cuda_check.py [--models tiny,25m] [--modes eager,default,...] [--jobs 4] [--out FOLDER]
+  python3 workers/torch/tests/cuda_check.py [--models tiny,25m] [--modes eager,default,...] [--jobs 4] [--seconds N]
+                                            [--out FOLDER]
 
 Needs torch and transformers, nothing else. A cell that crashes or is refused is a row; the check fails (status 1) if a
-cell that must work doesn't, if a cell's tokens aren't eager's, if evidence is missing, or if a worker hangs.
+cell that must work doesn't, if a cell's tokens aren't eager's, if evidence is missing, or if a worker hangs. The
+cheapest cells come first. After `--seconds` no cell is started any more, and those left are named: with that option
+the status is 0 if some cells ran and none of them failed, since not to run the others was asked for.
 """
 
 from __future__ import annotations
@@ -15,9 +18,10 @@ import statistics
 import sys
 import tempfile
 import threading
-from concurrent.futures import ThreadPoolExecutor
+import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable, Iterator
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -30,12 +34,13 @@ MODELS = {
     "25m": {"model_type": "gpt2", "vocab_size": 50257, "n_embd": 384, "n_layer": 4, "n_head": 6, "n_positions": 1024,
             "bos_token_id": 50256, "eos_token_id": 50256},
 }
-# mode, dynamic, further options
-ARMS = [("eager", "", {}), ("default", "false", {}), ("default", "true", {}), ("reduce-overhead", "false", {}),
-        ("reduce-overhead", "false", {"mark_step_begin": True}),
+# mode, dynamic, further options; the cheapest first
+ARMS = [("eager", "", {}), ("manual-cudagraph", "", {}), ("default", "false", {"torch_backend": "aot_eager"}),
+        ("default", "false", {"compile_phases": "prefill"}), ("default", "true", {}), ("default", "false", {}),
+        ("reduce-overhead", "false", {}), ("reduce-overhead", "false", {"mark_step_begin": True}),
         ("reduce-overhead", "false", {"cudagraph_trees": False}),
-        ("max-autotune", "false", {}), ("max-autotune-no-cudagraphs", "false", {}), ("manual-cudagraph", "", {}),
-        ("default", "false", {"torch_backend": "aot_eager"}), ("default", "false", {"compile_phases": "prefill"})]
+        ("max-autotune-no-cudagraphs", "false", {}), ("max-autotune", "false", {})]
+Cell = tuple[str, tuple[str, str, dict[str, Any]], str]  # model, arm, cache
 MUST_WORK = {"eager", "manual-cudagraph"}
 PHASES = (("prefill", 0), ("kv_decode", 24), ("e2e_kv", 24))
 LENGTH = 16
@@ -157,33 +162,71 @@ def line(row: dict[str, Any], bad: list[str]) -> str:
             + "".join(f"  FAILED {one}" for one in bad))
 
 
+def cells_of(models: list[str], modes: list[str]) -> list[Cell]:
+    """Eager is always among them: the others' tokens are held against its own. Static caches before growing ones, whose
+    steps are all of another shape."""
+    return [(model, arm, cache) for arm in ARMS for model in models
+            for cache in (("dynamic", "static") if arm[0] == "eager" else ("static", "dynamic"))
+            if (not modes or arm[0] in modes or arm[0] == "eager")
+            and not (arm[0] == "manual-cudagraph" and cache == "dynamic")]
+
+
+def run_until(cells: list[Cell], run: Callable[[Cell], dict[str, Any]], jobs: int,
+              more: Callable[[], bool]) -> Iterator[tuple[Cell, dict[str, Any] | None]]:
+    """Each cell with its row as it ends; None: not started, because `more` said so when its turn came."""
+    with ThreadPoolExecutor(jobs) as pool:
+        started = {pool.submit(lambda cell=cell: run(cell) if more() else None): cell for cell in cells}
+        for done in as_completed(started):
+            yield started[done], done.result()
+
+
+def judged(rows: Iterator[tuple[Cell, dict[str, Any] | None]]) -> Iterator[tuple[dict[str, Any], list[str]]]:
+    """Rows with what is wrong with them, held back until the eager row of their model is there."""
+    eager: dict[str, dict[str, Any]] = {}
+    waiting: dict[str, list[dict[str, Any]]] = {}
+    for (model, arm, cache), row in rows:
+        if row is None:
+            continue
+        waiting.setdefault(model, []).append(row)
+        if arm[0] == "eager" and cache == "dynamic":
+            eager[model] = row
+        if model not in eager:
+            continue
+        for one in waiting.pop(model):
+            outcome = eager[model]["outcome"]
+            yield one, problems(one, eager[model]) if outcome == "ok" else ["eager itself: " + outcome]
+    for left in waiting.values():
+        yield from ((one, ["no eager cell to hold it against"]) for one in left)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--models", default="tiny,25m")
     parser.add_argument("--modes", default="")
     parser.add_argument("--jobs", type=int, default=4)
     parser.add_argument("--limit", type=float, default=240, help="seconds a cell")
+    parser.add_argument("--seconds", type=float, default=0, help="start no cell after so many; 0: run all")
     parser.add_argument("--out", default="")
     parser.add_argument("--device", default="cuda", help="cpu: to try the check itself")
     given = parser.parse_args()
     out = Path(given.out or tempfile.mkdtemp(prefix="torch-cuda-check-")).absolute()
-    modes = [one for one in given.modes.split(",") if one]
-    cells = [(model, arm, cache) for model in given.models.split(",") for arm in ARMS for cache in ("dynamic", "static")
-             if (not modes or arm[0] in modes or arm[0] == "eager")
-             and not (arm[0] == "manual-cudagraph" and cache == "dynamic")]
+    cells = cells_of(given.models.split(","), [one for one in given.modes.split(",") if one])
     print(f"{'':5} {'arm':58} prefill decode  e2e   graphs recom limit capt repla skips kern fallb  comp_s busy%  "
           f"compiler_real\n      (ms; decode and e2e a token)", flush=True)
-    with ThreadPoolExecutor(given.jobs) as pool:
-        rows = list(pool.map(lambda cell: run_cell(*cell, out, given.limit, given.device), cells))
-    failed = 0
-    for row in rows:
-        eager = next(one for one in rows if one["model"] == row["model"] and one["arm"][0] == "eager"
-                     and one["cache"] == "dynamic")
-        bad = problems(row, eager) if eager["outcome"] == "ok" else ["eager itself: " + eager["outcome"]]
-        failed += bool(bad)
-        print(line(row, bad))
-    print(f"{len(rows)} cells, {failed} failed; logs, evidence and traces in {out}")
-    return 1 if failed else 0
+    end = time.monotonic() + given.seconds
+    rows = run_until(cells, lambda cell: run_cell(*cell, out, given.limit, given.device), given.jobs,
+                     lambda: not given.seconds or time.monotonic() < end)
+    left = set(range(len(cells)))
+    ran = failed = 0
+    for row, bad in judged(rows):
+        ran, failed = ran + 1, failed + bool(bad)
+        left.discard(cells.index((row["model"], row["arm"], row["cache"])))
+        print(line(row, bad), flush=True)
+    for index in sorted(left):
+        model, arm, cache = cells[index]
+        print(f"{model:5} {name_of(arm, cache):58} not run: {given.seconds:g} s were over")
+    print(f"{len(cells)} cells, {ran} run, {failed} failed; logs, evidence and traces in {out}")
+    return 0 if ran and not failed else 1
 
 
 if __name__ == "__main__":
