@@ -19,6 +19,7 @@ namespace assay {
 struct ModelFacts {
   std::optional<int64_t> max_positions;
   std::optional<uint64_t> weight_bytes;
+  std::optional<int64_t> layers;
   std::vector<int64_t> text_tokens;  // of each text asked about; empty: unknown
 };
 

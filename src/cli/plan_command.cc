@@ -1,4 +1,6 @@
 // assay plan: the cells and units that a run would do, without running.
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +11,7 @@
 #include "cli/command.h"
 #include "study/estimate.h"
 #include "study/filter.h"
+#include "study/gpu_arm.h"
 #include "study/plan.h"
 #include "study/study.h"
 
@@ -20,10 +23,21 @@ struct PlanOptions {
   bool units = false;
   std::vector<std::string> only;
   double read_gb_per_s = kAssumedReadBytesPerS / 1e9;
+  double gpu_read_gb_per_s = kAssumedGpuReadBytesPerS / 1e9;
 };
 
-Table cell_table(const Study& study, const Plan& plan,
-                 const std::vector<std::optional<double>>& bytes, double read_bytes_per_s) {
+// A study's plan and how long it would take.
+struct Estimated {
+  const Study& study;
+  const Plan& plan;
+  EstimateBasis basis;
+  std::vector<std::optional<TimeEstimate>> cells;
+  std::optional<TimeEstimate> whole;
+  bool impossible = false;  // an arm can't run here; it is counted as if it could
+};
+
+Table cell_table(const Estimated& estimated) {
+  const auto& [study, plan, basis, cells, whole, impossible] = estimated;
   Table table;
   table.title = "Cells";
   table.columns = {{"cell_id", Align::kLeft},
@@ -36,12 +50,10 @@ Table cell_table(const Study& study, const Plan& plan,
                    {"warmup"},
                    {"repetitions"},
                    {"estimate_s"}};
-  for (const Cell& cell : plan.cells) {
+  for (size_t i = 0; i < plan.cells.size(); ++i) {
+    const Cell& cell = plan.cells[i];
     std::optional<double> seconds;
-    if (bytes[cell.model]) {
-      seconds = static_cast<double>(study.warmup + study.repetitions) *
-                repetition_seconds(study, cell, *bytes[cell.model], read_bytes_per_s);
-    }
+    if (cells[i]) seconds = cells[i]->total();
     table.rows.push_back(
         {TableCell::of(cell.id), TableCell::of(study.arms[cell.arm].name),
          TableCell::of(study.models[cell.model].name), TableCell::of(cell.phase),
@@ -69,9 +81,22 @@ Table unit_table(const Study& study, const Plan& plan) {
   return table;
 }
 
+// The rules of study/gpu_arm.h.
+std::string gpu_rules(const PlanOptions& options) {
+  const auto number = [](double value) { return format_significant(value, 2); };
+  return fmt::format(
+      "  on a GPU, by one H200's figures: {} ms a layer for each pass of an eager arm, {} of a "
+      "compiled\n  one, {} out of CUDA graphs, or a read of the weights at {} GB/s where that is "
+      "longer\n  (--gpu-read-gb-per-s); {} s a layer to compile each graph, for each cell and for "
+      "parity; {} s to\n  start a worker\n",
+      number(kEagerLayerSeconds * 1e3), number(kCompiledLayerSeconds * 1e3),
+      number(kGraphedLayerSeconds * 1e3), format_significant(options.gpu_read_gb_per_s, 3),
+      number(kCompileLayerSeconds), number(kStartSeconds));
+}
+
 // What stands below the table: counts, and the estimate with how it was made.
-std::string summary(const Study& study, const Plan& plan, std::optional<double> seconds,
-                    const PlanOptions& options) {
+std::string summary(const Estimated& estimated, const PlanOptions& options) {
+  const auto& [study, plan, basis, cells, whole, impossible] = estimated;
   std::string text = fmt::format(
       "{} cells ({} conditions x {} arms), {} units, {} rows ({} of them warm-ups), {} order, seed "
       "{}\n",
@@ -82,13 +107,25 @@ std::string summary(const Study& study, const Plan& plan, std::optional<double> 
     text += fmt::format("optional stopping may add repetitions, up to {} a cell\n",
                         study.stopping->max_repetitions);
   }
-  if (!seconds) return text + "no time estimate: the size of a model isn't known\n";
-  return text + fmt::format(
-                    "time estimate: about {}\n  one read of the weights on disk at {} GB/s for "
-                    "each generated token and for each 16\n  prompt tokens; without attention, "
-                    "loading and parity checks. --read-gb-per-s gives this\n  machine's figure "
-                    "(`assay doctor` measures it)\n",
-                    format_duration(*seconds), format_significant(options.read_gb_per_s, 3));
+  if (!whole) return text + "no time estimate: the size of a model isn't known\n";
+  text += fmt::format("time estimate: about {}{}\n", format_duration(whole->total()),
+                      impossible ? ", where every arm can run" : "");
+  const auto gpus = std::ranges::count(basis.on_gpu, true);
+  if (gpus > 0) {
+    text += fmt::format("  {} repetitions, {} compiling, {} starting workers, {} parity\n",
+                        format_duration(whole->repetitions_s), format_duration(whole->preparing_s),
+                        format_duration(whole->starting_s), format_duration(whole->parity_s));
+  }
+  if (gpus < std::ssize(basis.on_gpu)) {
+    text += fmt::format(
+        "  one read of the weights on disk at {} GB/s for each generated token and for each 16\n  "
+        "prompt tokens; without attention, loading and parity checks. --read-gb-per-s gives this\n "
+        " "
+        "machine's figure (`assay doctor` measures it)\n",
+        format_significant(options.read_gb_per_s, 3));
+  }
+  if (gpus > 0) text += gpu_rules(options);
+  return text;
 }
 
 // What each arm would be on this machine.
@@ -115,29 +152,53 @@ Table gate_table(const Study& study, BackendSet& backends) {
   return table;
 }
 
-// Of each model, where it can be known; a model that can't be read is named on stderr.
-std::vector<std::optional<double>> model_bytes(const Study& study, BackendSet& backends) {
-  std::vector<std::optional<double>> bytes;
-  for (const StudyModel& model : study.models) {
-    auto& known = bytes.emplace_back();
-    if (model.arch.empty()) {
-      const Result<double> found = weight_bytes(model.path);
-      if (found) known = *found;
-      if (!found) fmt::print(stderr, "assay: note: {}\n", found.error().message);
-      continue;
-    }
-    const auto facts = backends.at("torch")->inspect(model, {});
-    if (facts && facts->weight_bytes) known = static_cast<double>(*facts->weight_bytes);
-    if (!facts) fmt::print(stderr, "assay: note: {}\n", facts.error().message);
-  }
-  return bytes;
+// By the arm's own word, or by what its interpreter finds here.
+bool computes_on_gpu(const StudyArm& arm, BackendSet& backends) {
+  if (arm.backend != "torch") return false;
+  const auto device = arm.options.find("device");
+  if (device != arm.options.end() && *device == "cpu") return false;
+  return arm.mode == "manual-cudagraph" || (device != arm.options.end() && *device == "cuda") ||
+         !backends.at(arm.backend)->gate(arm).device.empty();
 }
 
-Json plan_json(const Study& study, const Plan& plan,
-               const std::vector<std::optional<double>>& bytes, const PlanOptions& options,
-               const Table& gates) {
-  const double read_bytes_per_s = options.read_gb_per_s * 1e9;
-  const auto seconds = plan_seconds(study, plan, bytes, read_bytes_per_s);
+// Of each model, where it can be known; a model that can't be read is named on stderr.
+std::vector<ModelSize> model_sizes(const Study& study, BackendSet& backends, bool want_layers) {
+  std::vector<ModelSize> sizes;
+  for (const StudyModel& model : study.models) {
+    ModelSize& size = sizes.emplace_back();
+    if (model.arch.empty()) {
+      const Result<double> found = weight_bytes(model.path);
+      if (found) size.bytes = *found;
+      if (!found) fmt::print(stderr, "assay: note: {}\n", found.error().message);
+      if (!found || !want_layers) continue;
+    }
+    const auto facts = backends.at("torch")->inspect(model, {});
+    if (facts && facts->weight_bytes) size.bytes = static_cast<double>(*facts->weight_bytes);
+    if (facts) size.layers = facts->layers;
+    if (!facts) fmt::print(stderr, "assay: note: {}\n", facts.error().message);
+  }
+  return sizes;
+}
+
+Estimated estimate(const Study& study, const Plan& plan, BackendSet& backends,
+                   const PlanOptions& options) {
+  EstimateBasis basis;
+  bool impossible = false;
+  for (const StudyArm& arm : study.arms) {
+    basis.on_gpu.push_back(computes_on_gpu(arm, backends));
+    const ArmGate gate = backends.at(arm.backend)->gate(arm);
+    impossible |= gate.verdict == ArmGate::Verdict::kImpossible;
+  }
+  basis.models = model_sizes(study, backends, std::ranges::count(basis.on_gpu, true) > 0);
+  basis.read_bytes_per_s = options.read_gb_per_s * 1e9;
+  basis.gpu_read_bytes_per_s = options.gpu_read_gb_per_s * 1e9;
+  auto cells = cell_estimates(study, plan, basis);
+  const auto whole = plan_estimate(study, plan, basis);
+  return {study, plan, std::move(basis), std::move(cells), whole, impossible};
+}
+
+Json plan_json(const Estimated& estimated, const PlanOptions& options, const Table& gates) {
+  const auto& [study, plan, basis, cells, whole, impossible] = estimated;
   Json json;
   json["study"] = study.name;
   json["order"] = run_order_name(study.order);
@@ -146,10 +207,18 @@ Json plan_json(const Study& study, const Plan& plan,
                     {"arms", study.arms.size()},
                     {"units", plan.units.size()},
                     {"rows", plan.rows}};
-  json["estimate_s"] = seconds ? Json(*seconds) : Json(nullptr);
+  json["estimate_s"] = whole ? Json(whole->total()) : Json(nullptr);
+  json["estimate_parts_s"] = nullptr;
+  if (whole) {
+    json["estimate_parts_s"] = {{"repetitions", whole->repetitions_s},
+                                {"preparing", whole->preparing_s},
+                                {"starting", whole->starting_s},
+                                {"parity", whole->parity_s}};
+  }
   json["estimate_read_gb_per_s"] = options.read_gb_per_s;
+  json["estimate_gpu_read_gb_per_s"] = options.gpu_read_gb_per_s;
   json["arms"] = gates.to_json();
-  json["cells"] = cell_table(study, plan, bytes, read_bytes_per_s).to_json();
+  json["cells"] = cell_table(estimated).to_json();
   if (options.units) json["units"] = unit_table(study, plan).to_json();
   return json;
 }
@@ -159,23 +228,18 @@ Result<int> run_plan(const PlanOptions& options, OutputFormat format) {
   ASSAY_CHECK(keep_only(study, options.only));
   const Plan plan = make_plan(study);
   BackendSet backends = make_backends();
-  const auto bytes = model_bytes(study, backends);
+  const Estimated estimated = estimate(study, plan, backends, options);
+  const Table table = options.units ? unit_table(study, plan) : cell_table(estimated);
   if (format == OutputFormat::kCsv) {
-    fmt::print("{}", (options.units ? unit_table(study, plan)
-                                    : cell_table(study, plan, bytes, options.read_gb_per_s * 1e9))
-                         .render(format));
+    fmt::print("{}", table.render(format));
     return 0;
   }
   const Table gates = gate_table(study, backends);
   if (format == OutputFormat::kJson) {
-    fmt::print("{}", to_json_text(plan_json(study, plan, bytes, options, gates)));
+    fmt::print("{}", to_json_text(plan_json(estimated, options, gates)));
     return 0;
   }
-  const double read_bytes_per_s = options.read_gb_per_s * 1e9;
-  const Table table =
-      options.units ? unit_table(study, plan) : cell_table(study, plan, bytes, read_bytes_per_s);
-  fmt::print("{}\n{}\n{}", table.render(format), gates.render(format),
-             summary(study, plan, plan_seconds(study, plan, bytes, read_bytes_per_s), options));
+  fmt::print("{}\n{}\n{}", table.render(format), gates.render(format), summary(estimated, options));
   return 0;
 }
 
@@ -190,6 +254,10 @@ void add_plan_command(CLI::App& app, Selected& selected) {
   command
       ->add_option("--read-gb-per-s", options->read_gb_per_s,
                    "read bandwidth that the time estimate assumes")
+      ->check(CLI::Range(1e-3, 1e6))
+      ->type_name("GB/S");
+  command
+      ->add_option("--gpu-read-gb-per-s", options->gpu_read_gb_per_s, "the same of arms on a GPU")
       ->check(CLI::Range(1e-3, 1e6))
       ->type_name("GB/S");
   add_only_option(*command, options->only);

@@ -16,9 +16,6 @@
 
 namespace assay {
 
-// The longest greedy sequence that parity compares.
-inline constexpr int64_t kMostParityTokens = 128;
-
 // Every prompt of a scenario, at one batch: what a worker is asked at once.
 struct ParityKey {
   size_t scenario = 0;

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "study/gpu_arm.h"
+
 namespace assay {
 namespace {
 
@@ -25,6 +27,33 @@ double prompt_tokens(const StudyScenario& scenario) {
 
 double reads_for(double tokens) {
   return std::max(1.0, tokens / kTokensPerRead);
+}
+
+// How often each cell is prepared: whenever its worker last served another cell.
+std::vector<int64_t> preparations(const Study& study, const Plan& plan) {
+  std::vector<int64_t> times(plan.cells.size());
+  std::vector<std::optional<size_t>> last(study.arms.size());
+  for (const Unit& unit : plan.units) {
+    auto& before = last[plan.cells[unit.cell].arm];
+    if (before != unit.cell) ++times[unit.cell];
+    before = unit.cell;
+  }
+  return times;
+}
+
+// The arm's processes of one model: their start, and what parity asks of them.
+void add_worker(const Study& study, const GpuArm& arm, TimeEstimate& sum) {
+  const bool own_process = study.parity == ParityTime::kBefore;
+  sum.starting_s += (own_process ? 2 : 1) * kStartSeconds;
+  const int64_t longest = study.token_lengths.empty() ? 1 : std::ranges::max(study.token_lengths);
+  for (const StudyScenario& scenario : study.scenarios) {
+    const auto prompts = static_cast<double>(std::max<size_t>(1, scenario.prompt_tokens.size()));
+    for (const int64_t batch : study.batch) {
+      const double tokens = prompt_tokens(scenario) * static_cast<double>(batch);
+      sum.parity_s += arm.prepare_seconds(longest) +
+                      prompts * arm.seconds(tokens, std::min(longest, kMostParityTokens));
+    }
+  }
 }
 
 }  // namespace
@@ -61,16 +90,48 @@ double repetition_seconds(const Study& study, const Cell& cell, double model_byt
   return reads * model_bytes / read_bytes_per_s;
 }
 
-std::optional<double> plan_seconds(const Study& study, const Plan& plan,
-                                   const std::vector<std::optional<double>>& model_bytes,
-                                   double read_bytes_per_s) {
+std::vector<std::optional<TimeEstimate>> cell_estimates(const Study& study, const Plan& plan,
+                                                        const EstimateBasis& basis) {
   const auto rows = static_cast<double>(study.warmup + study.repetitions);
-  double seconds = 0;
-  for (const Cell& cell : plan.cells) {
-    if (!model_bytes[cell.model]) return std::nullopt;
-    seconds += rows * repetition_seconds(study, cell, *model_bytes[cell.model], read_bytes_per_s);
+  const std::vector<int64_t> prepared = preparations(study, plan);
+  std::vector<std::optional<TimeEstimate>> estimates(plan.cells.size());
+  for (size_t i = 0; i < plan.cells.size(); ++i) {
+    const Cell& cell = plan.cells[i];
+    const ModelSize& model = basis.models[cell.model];
+    if (!model.bytes) continue;
+    if (!basis.on_gpu[cell.arm]) {
+      estimates[i] = {.repetitions_s = rows * repetition_seconds(study, cell, *model.bytes,
+                                                                 basis.read_bytes_per_s)};
+      continue;
+    }
+    if (!model.layers) continue;
+    const GpuArm arm(study.arms[cell.arm], *model.layers, *model.bytes, basis.gpu_read_bytes_per_s);
+    const double tokens =
+        prompt_tokens(study.scenarios[cell.scenario]) * static_cast<double>(cell.batch);
+    estimates[i] = {
+        .repetitions_s = rows * arm.seconds(tokens, cell.new_tokens),
+        .preparing_s = static_cast<double>(prepared[i]) * arm.prepare_seconds(cell.new_tokens)};
   }
-  return seconds;
+  return estimates;
+}
+
+std::optional<TimeEstimate> plan_estimate(const Study& study, const Plan& plan,
+                                          const EstimateBasis& basis) {
+  TimeEstimate sum;
+  for (const auto& cell : cell_estimates(study, plan, basis)) {
+    if (!cell) return std::nullopt;
+    sum.repetitions_s += cell->repetitions_s;
+    sum.preparing_s += cell->preparing_s;
+  }
+  for (size_t arm = 0; arm < study.arms.size(); ++arm) {
+    if (!basis.on_gpu[arm]) continue;
+    for (const ModelSize& model : basis.models) {
+      add_worker(study,
+                 GpuArm(study.arms[arm], *model.layers, *model.bytes, basis.gpu_read_bytes_per_s),
+                 sum);
+    }
+  }
+  return sum;
 }
 
 }  // namespace assay

@@ -1,5 +1,5 @@
-// How long a plan will take, from the size of the weights and the speed of the memory alone, so
-// that it can be told before anything is loaded.
+// How long a plan will take, from the size of the weights and the speed of the memory, and of
+// PyTorch on a GPU from the number of layers, so that it can be told before anything is loaded.
 #pragma once
 
 #include <filesystem>
@@ -15,6 +15,7 @@ namespace assay {
 
 // Assumed where nobody has measured it: a desktop or a share of a server.
 inline constexpr double kAssumedReadBytesPerS = 10e9;
+inline constexpr double kAssumedGpuReadBytesPerS = 1000e9;
 
 // Bytes of the *.safetensors files in a model's folder. A folder that is missing or holds none:
 // bad_input.
@@ -27,10 +28,36 @@ Result<double> weight_bytes(const std::filesystem::path& folder);
 double repetition_seconds(const Study& study, const Cell& cell, double model_bytes,
                           double read_bytes_per_s);
 
-// Over all rows of the plan, warm-ups included, extra ones of optional stopping not. Absent when
-// the size of a model isn't known.
-std::optional<double> plan_seconds(const Study& study, const Plan& plan,
-                                   const std::vector<std::optional<double>>& model_bytes,
-                                   double read_bytes_per_s);
+// What is known of a model before it is loaded.
+struct ModelSize {
+  std::optional<double> bytes;    // of its weights
+  std::optional<int64_t> layers;  // absent: arms on a GPU have no estimate
+};
+
+// What an estimate is made of.
+struct EstimateBasis {
+  std::vector<ModelSize> models;  // the study's
+  std::vector<bool> on_gpu;       // of the study's arms: computed by PyTorch on a GPU
+  double read_bytes_per_s = kAssumedReadBytesPerS;
+  double gpu_read_bytes_per_s = kAssumedGpuReadBytesPerS;
+};
+
+// Seconds by what they are spent on.
+struct TimeEstimate {
+  double repetitions_s = 0;  // warm-ups included, extra ones of optional stopping not
+  double preparing_s = 0;    // compiling, once each time that a worker turns to another cell
+  double starting_s = 0;     // workers: importing torch, building or loading the model
+  double parity_s = 0;       // its compilation included
+  double total() const { return repetitions_s + preparing_s + starting_s + parity_s; }
+};
+
+// Repetitions and preparation of each cell of the plan; absent: the size of its model isn't known.
+std::vector<std::optional<TimeEstimate>> cell_estimates(const Study& study, const Plan& plan,
+                                                        const EstimateBasis& basis);
+
+// Of the plan. Starting, preparing and parity are those of arms on a GPU alone. Absent where a
+// cell's is.
+std::optional<TimeEstimate> plan_estimate(const Study& study, const Plan& plan,
+                                          const EstimateBasis& basis);
 
 }  // namespace assay

@@ -5,6 +5,8 @@
 
 #include <fstream>
 
+#include "study/gpu_arm.h"
+
 namespace assay {
 namespace {
 
@@ -23,7 +25,9 @@ Study one_cell(std::string phase, int64_t prompt, int64_t new_tokens) {
 }
 
 double seconds(const Study& study) {
-  return plan_seconds(study, make_plan(study), {1e9}, 1e10).value_or(-1);
+  const auto estimate = plan_estimate(
+      study, make_plan(study), {.models = {{.bytes = 1e9, .layers = {}}}, .on_gpu = {false}});
+  return estimate ? estimate->total() : -1;
 }
 
 TEST(Estimate, CountsReadsOfTheWeights) {
@@ -35,7 +39,55 @@ TEST(Estimate, CountsReadsOfTheWeights) {
 
 TEST(Estimate, AbsentWhereAModelIsntKnown) {
   const Study study = one_cell("prefill", 10, 8);
-  EXPECT_FALSE(plan_seconds(study, make_plan(study), {std::nullopt}, 1e10));
+  EXPECT_FALSE(plan_estimate(study, make_plan(study), {.models = {{}}, .on_gpu = {false}}));
+  const ModelSize no_layers = {.bytes = 1e9, .layers = {}};
+  EXPECT_FALSE(plan_estimate(study, make_plan(study), {.models = {no_layers}, .on_gpu = {true}}));
+}
+
+// An arm of PyTorch on a GPU, on a model of 10 layers.
+TimeEstimate on_gpu(Study study, const std::string& mode, Json options = Json::object(),
+                    double bytes = 1e9) {
+  study.arms[0].backend = "torch";
+  study.arms[0].mode = mode;
+  study.arms[0].options = std::move(options);
+  study.parity = ParityTime::kAfter;
+  const auto estimate = plan_estimate(
+      study, make_plan(study), {.models = {{.bytes = bytes, .layers = 10}}, .on_gpu = {true}});
+  return estimate.value_or(TimeEstimate{-1, -1, -1, -1});
+}
+
+TEST(Estimate, OnAGpuLayersCountUntilTheReadIsLonger) {
+  const Study prefill = one_cell("prefill", 10, 8);
+  const Study decode = one_cell("kv_decode", 10, 8);
+  EXPECT_DOUBLE_EQ(on_gpu(prefill, "eager").repetitions_s, 5 * 10 * kEagerLayerSeconds);
+  EXPECT_DOUBLE_EQ(on_gpu(decode, "eager").repetitions_s, 5 * 9 * 10 * kEagerLayerSeconds);
+  EXPECT_DOUBLE_EQ(on_gpu(decode, "default").repetitions_s, 5 * 9 * 10 * kCompiledLayerSeconds);
+  EXPECT_DOUBLE_EQ(on_gpu(decode, "manual-cudagraph").repetitions_s,
+                   5 * 10 * (kEagerLayerSeconds + 8 * kGraphedLayerSeconds));
+  EXPECT_DOUBLE_EQ(on_gpu(decode, "eager", {}, 100e9).repetitions_s, 5 * 9 * 0.1);
+  EXPECT_DOUBLE_EQ(on_gpu(one_cell("prefill", 2560, 8), "eager", {}, 1e9).repetitions_s, 5 * 0.01)
+      << "ten reads' worth of tokens";
+}
+
+TEST(Estimate, OnAGpuEveryGraphIsCompiledForTheCellAndForParity) {
+  const double graph = 10 * kCompileLayerSeconds;
+  const Study decode = one_cell("kv_decode", 10, 8);
+  EXPECT_DOUBLE_EQ(on_gpu(one_cell("prefill", 10, 8), "default").preparing_s, graph);
+  EXPECT_DOUBLE_EQ(on_gpu(decode, "default").preparing_s, 2 * graph);
+  EXPECT_DOUBLE_EQ(on_gpu(decode, "default").parity_s, 2 * graph + 9 * 10 * kCompiledLayerSeconds);
+  EXPECT_DOUBLE_EQ(on_gpu(decode, "default", {{"compile_phases", "decode"}}).preparing_s, graph);
+  EXPECT_DOUBLE_EQ(on_gpu(decode, "default", {{"torch_backend", "aot_eager"}}).preparing_s, 0);
+  EXPECT_DOUBLE_EQ(on_gpu(decode, "eager").preparing_s, 0);
+  EXPECT_DOUBLE_EQ(on_gpu(decode, "eager").starting_s, kStartSeconds);
+}
+
+TEST(Estimate, OnAGpuACellIsPreparedWheneverItsWorkerServedAnother) {
+  Study study = one_cell("kv_decode", 10, 8);
+  study.order = RunOrder::kInterleaved;
+  study.repetitions = 10;  // two blocks, one arm: the same cell goes on
+  EXPECT_DOUBLE_EQ(on_gpu(study, "default").preparing_s, 2 * 10 * kCompileLayerSeconds);
+  study.token_lengths = {4, 8};
+  EXPECT_DOUBLE_EQ(on_gpu(study, "default").preparing_s, 4 * 10 * kCompileLayerSeconds);
 }
 
 TEST(Estimate, WeightBytesAreThoseOfTheSafetensors) {

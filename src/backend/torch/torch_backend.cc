@@ -15,15 +15,20 @@ constexpr double kProbeTimeout_s = 180;
 constexpr const char* kMakeEnvironment =
     "`make torch-env`, or name an interpreter with torch and transformers in ASSAY_TORCH_PYTHON";
 
-// What `max_position_embeddings` is called in GPT-2.
-std::optional<int64_t> max_positions(const Json& config) {
-  for (const char* key : {"max_position_embeddings", "n_positions"}) {
+// The first of these keys that holds a positive integer: GPT-2 has other names than later models.
+std::optional<int64_t> size_of(const Json& config, std::initializer_list<const char*> keys) {
+  for (const char* key : keys) {
     const auto it = config.find(key);
     if (it != config.end() && it->is_number_integer() && it->get<int64_t>() > 0) {
       return it->get<int64_t>();
     }
   }
   return std::nullopt;
+}
+
+void read_config(const Json& config, ModelFacts& facts) {
+  facts.max_positions = size_of(config, {"max_position_embeddings", "n_positions"});
+  facts.layers = size_of(config, {"num_hidden_layers", "n_layer"});
 }
 
 class TorchBackend final : public Backend {
@@ -91,7 +96,7 @@ class TorchBackend final : public Backend {
     ModelFacts facts;
     if (!model.arch.empty()) {
       ASSAY_TRY(const TorchArchitecture architecture, architectures_(model.arch, model.dtype));
-      facts.max_positions = max_positions(architecture.config);
+      read_config(architecture.config, facts);
       facts.weight_bytes = architecture.weight_bytes;
       if (!texts.empty()) {
         return bad_input(
@@ -102,7 +107,7 @@ class TorchBackend final : public Backend {
       return facts;
     }
     ASSAY_TRY(const Json config, read_json_file(model.path / "config.json"));
-    facts.max_positions = max_positions(config);
+    read_config(config, facts);
     ASSAY_TRY(const double bytes, weight_bytes(model.path));
     facts.weight_bytes = static_cast<uint64_t>(bytes);
     return facts;

@@ -1,0 +1,60 @@
+// What a mode of torch.compile costs, from the arm's options.
+#include "study/gpu_arm.h"
+
+#include <algorithm>
+#include <string>
+
+#include "study/arm_options.h"
+
+namespace assay {
+namespace {
+
+// Tokens of a prompt that go through the weights for the price of reading them.
+constexpr double kTokensPerGpuRead = 256;
+
+std::string option(const StudyArm& arm, const char* name, const char* otherwise) {
+  const auto found = arm.options.find(name);
+  return found == arm.options.end() ? otherwise : found->get<std::string>();
+}
+
+// Whether code is generated for this part ("prefill" or "decode") of a forward pass.
+bool generates(const StudyArm& arm, const char* part) {
+  if (!mode_compiles(arm.mode) || option(arm, "torch_backend", "inductor") != "inductor") {
+    return false;
+  }
+  const std::string phases = option(arm, "compile_phases", "both");
+  return phases == "both" || phases == part;
+}
+
+double layer_seconds(const StudyArm& arm, const char* part) {
+  const bool decode = std::string_view(part) == "decode";
+  if (arm.mode == "manual-cudagraph") return decode ? kGraphedLayerSeconds : kEagerLayerSeconds;
+  if (!generates(arm, part)) return kEagerLayerSeconds;
+  const bool graphed = arm.mode == "reduce-overhead" || arm.mode == "max-autotune";
+  return graphed ? kGraphedLayerSeconds : kCompiledLayerSeconds;
+}
+
+double compile_seconds(const StudyArm& arm, const char* part) {
+  return generates(arm, part) ? kCompileLayerSeconds : 0;
+}
+
+}  // namespace
+
+GpuArm::GpuArm(const StudyArm& arm, int64_t layers, double model_bytes, double read_bytes_per_s)
+    : read_seconds_(model_bytes / read_bytes_per_s),
+      prefill_floor_(static_cast<double>(layers) * layer_seconds(arm, "prefill")),
+      decode_floor_(static_cast<double>(layers) * layer_seconds(arm, "decode")),
+      prefill_compile_(static_cast<double>(layers) * compile_seconds(arm, "prefill")),
+      decode_compile_(static_cast<double>(layers) * compile_seconds(arm, "decode")) {}
+
+double GpuArm::seconds(double prompt_tokens, int64_t new_tokens) const {
+  const double reads = std::max(1.0, prompt_tokens / kTokensPerGpuRead);
+  return std::max(prefill_floor_, reads * read_seconds_) +
+         static_cast<double>(new_tokens) * std::max(decode_floor_, read_seconds_);
+}
+
+double GpuArm::prepare_seconds(int64_t new_tokens) const {
+  return prefill_compile_ + (new_tokens > 0 ? decode_compile_ : 0);
+}
+
+}  // namespace assay

@@ -1,0 +1,44 @@
+// How long an arm of PyTorch takes on a GPU, by rules of thumb: at batch 1 its time goes into
+// launching kernels, so that it grows with the number of layers, and not with their size.
+//
+// Measured with torch 2.11 on one H200 (16 CPU cores, fp16): llama3.2-1b (16 layers) and
+// qwen2.5-1.5b (28) take 10.4 and 18 ms a decoded token eager, 4.4 and 9 under `default`, 1.5 and
+// 2.4 from CUDA graphs, and 15 and 25 s to compile one graph of the model. Another processor
+// launches faster or slower.
+#pragma once
+
+#include <cstdint>
+
+#include "study/study.h"
+
+namespace assay {
+
+// A forward pass, for each layer.
+inline constexpr double kEagerLayerSeconds = 0.65e-3;
+inline constexpr double kCompiledLayerSeconds = 0.3e-3;
+inline constexpr double kGraphedLayerSeconds = 0.1e-3;
+// Inductor, for each layer of each graph: prefill is one, a decode step another.
+inline constexpr double kCompileLayerSeconds = 0.9;
+// Importing torch, opening the device, building the model.
+inline constexpr double kStartSeconds = 15;
+
+// One arm on one model.
+class GpuArm {
+ public:
+  GpuArm(const StudyArm& arm, int64_t layers, double model_bytes, double read_bytes_per_s);
+
+  // A prefill of so many tokens, over the batch, and so many decode steps after it. No pass is
+  // faster than reading the weights; a pass over more than kTokensPerGpuRead tokens takes longer.
+  double seconds(double prompt_tokens, int64_t new_tokens) const;
+  // Of a prefill alone (no new tokens), or of prefill and decode steps.
+  double prepare_seconds(int64_t new_tokens) const;
+
+ private:
+  double read_seconds_;
+  double prefill_floor_;  // seconds of a pass
+  double decode_floor_;
+  double prefill_compile_;  // seconds until its graph is there
+  double decode_compile_;
+};
+
+}  // namespace assay
