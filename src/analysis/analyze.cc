@@ -71,6 +71,7 @@ Result<Findings> analyze(const Bundle& bundle, const AnalysisOptions& options, T
   ASSAY_TRY(const Samples samples, group_rows(bundle, findings.study.arms));
   findings.strata = samples.strata;
   findings.prompts = samples.prompts;
+  findings.requirements = judge_requirements(bundle, samples);
   findings.outcomes = describe_outcomes(samples, options);
   const Resampled resampled = resample_groups(samples, options, pool);
   findings.latencies = describe_latencies(samples, resampled, options, pool);

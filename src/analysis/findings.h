@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "analysis/reach.h"
+#include "analysis/requirements.h"
 #include "analysis/worker_facts.h"
 #include "artifact/row.h"
 #include "base/json.h"
@@ -25,7 +26,7 @@
 
 namespace assay {
 
-inline constexpr int kFindingsSchemaVersion = 3;
+inline constexpr int kFindingsSchemaVersion = 4;
 
 // The choices that an analysis declares beforehand; findings carry them.
 struct AnalysisOptions {
@@ -300,8 +301,9 @@ struct Findings {
   AnalysisOptions options;
   std::vector<std::pair<std::string, std::string>> identity;  // flattened, in the bundle's order
   StudySummary study;
-  std::vector<Stratum> strata;       // by phase, model, prompt length
-  std::vector<PromptRange> prompts;  // of each stratum
+  std::optional<Requirements> requirements;  // absent: the study has none
+  std::vector<Stratum> strata;               // by phase, model, prompt length
+  std::vector<PromptRange> prompts;          // of each stratum
   std::vector<TestFamily> families;
   std::vector<Outcome> outcomes;
   std::vector<Latency> latencies;

@@ -226,6 +226,7 @@ Json findings_to_json(const Findings& f) {
           {"identity", std::move(identity)},
           {"study", study_json(f.study)},
           {"options", options_json(f.options)},
+          {"requirements", f.requirements ? requirements_json(*f.requirements) : Json(nullptr)},
           {"families", std::move(families)},
           {"outcomes", list(f, f.outcomes, outcome_json)},
           {"latencies", list(f, f.latencies, latency_json)},

@@ -1,4 +1,5 @@
-// assay analyze BUNDLE: prints the findings and leaves them in analysis/findings.json.
+// assay analyze BUNDLE: prints the findings and leaves them in analysis/findings.json. Exit status
+// 1: the study has requirements, and one isn't met.
 #include <cstdio>
 #include <thread>
 
@@ -25,7 +26,9 @@ void add_analyze_command(CLI::App& app, Selected& selected) {
       writer.join();
       ASSAY_CHECK(std::move(written));
       fmt::print("{}", report);
-      return 0;
+      const bool failed =
+          findings.requirements && findings.requirements->verdict == Requirements::Verdict::kFailed;
+      return failed ? 1 : 0;
     };
   });
 }

@@ -260,10 +260,12 @@ Json study_summary(const Study& study) {
                     {"threads", arm.threads},
                     {"options", arm.options}});
   }
-  return {{"name", study.name},     {"baseline", study.baseline},
-          {"seed", study.seed},     {"order", run_order_name(study.order)},
-          {"warmup", study.warmup}, {"repetitions", study.repetitions},
-          {"arms", std::move(arms)}};
+  Json summary = {{"name", study.name},     {"baseline", study.baseline},
+                  {"seed", study.seed},     {"order", run_order_name(study.order)},
+                  {"warmup", study.warmup}, {"repetitions", study.repetitions},
+                  {"arms", std::move(arms)}};
+  if (!study.require.empty()) summary["require"] = study.require;
+  return summary;
 }
 
 Result<RunSummary> run_study(RunRequest request, RunContext& context) {

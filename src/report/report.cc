@@ -63,6 +63,9 @@ std::string render_markdown(const std::string& title, const std::vector<ReportSe
 std::vector<ReportSection> report_sections(const Findings& findings, Detail detail) {
   std::vector<ReportSection> sections = {identity_section(findings),
                                          outcome_section(findings, detail)};
+  if (findings.requirements) {
+    sections.insert(sections.begin() + 1, requirement_section(findings));
+  }
   for (const Phase phase : kPhases) {
     if (!has_phase(findings, phase)) continue;
     sections.push_back(latency_section(findings, phase, detail));

@@ -14,6 +14,7 @@ namespace assay {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 void add_compiled_cell(const SyntheticCell& cell, SyntheticBundle& bundle) {
   const std::string id = bundle.add_compiled(cell, "false");
@@ -126,6 +127,20 @@ TEST(Report, AnIncompleteRunIsSaidLoudly) {
   findings.study.complete = false;
   EXPECT_THAT(render_report(findings, OutputFormat::kTable),
               testing::StartsWith("== Identity ==\nINCOMPLETE RUN"));
+}
+
+TEST(Report, AStudysRequirementsHaveOneVerdict) {
+  Findings findings = small_findings();
+  EXPECT_THAT(render_report(findings, OutputFormat::kTable), Not(HasSubstr("Requirements")));
+  findings.requirements = {
+      .verdict = Requirements::Verdict::kFailed,
+      .criteria = {{"triton", ">= 3", Criterion::Status::kNotApplicable, "no arm is on a GPU"},
+                   {"parity", "true", Criterion::Status::kNotMet, "not in 1 of 3 cells"}}};
+  const std::string text = render_report(findings, OutputFormat::kTable);
+  EXPECT_THAT(text, HasSubstr("== Requirements of the study ==\n"
+                              "FAILED: this is not the stack that the study requires.\n"
+                              "- triton >= 3: not applicable here: no arm is on a GPU.\n"
+                              "- parity true: NOT MET: not in 1 of 3 cells.\n"));
 }
 
 TEST(Report, JsonIsTheFindingsWithTheirVersion) {

@@ -10,6 +10,8 @@
 namespace assay {
 
 ReportSection identity_section(const Findings& findings);
+// Of a study that has requirements.
+ReportSection requirement_section(const Findings& findings);
 ReportSection outcome_section(const Findings& findings, Detail detail);
 ReportSection latency_section(const Findings& findings, Phase phase, Detail detail);
 ReportSection contrast_section(const Findings& findings, Phase phase, Detail detail);

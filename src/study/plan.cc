@@ -177,6 +177,7 @@ Json study_to_json(const Study& study) {
     json["compile_timeout_s"] = study.compile_timeout_s;
   }
   json["seed"] = study.seed;
+  if (!study.require.empty()) json["require"] = study.require;
   return json;
 }
 

@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "study/arms.h"
+#include "study/require.h"
 #include "study/scenarios.h"
 #include "study/yaml_reader.h"
 
@@ -195,6 +196,9 @@ Status parse_procedure(const YamlMap& map, Study& study) {
   if (const auto seed = map.find("seed")) {
     ASSAY_TRY(study.seed, seed->unsigned_integer());
   }
+  if (const auto require = map.find("require")) {
+    ASSAY_TRY(study.require, parse_require(*require));
+  }
   study.baseline = study.arms.front().name;
   if (const auto baseline = map.find("baseline")) {
     Words names;
@@ -255,7 +259,7 @@ Result<Study> parse_study(std::string_view yaml, std::string_view object) {
                               "scenarios",   "token_lengths", "batch",     "padding",
                               "repetitions", "warmup",        "stopping",  "order",
                               "baseline",    "parity",        "timeout_s", "compile_timeout_s",
-                              "seed"};
+                              "seed",        "require"};
   ASSAY_TRY(const YamlNode tree, parse_yaml(yaml, object));
   const YamlValue root(tree, object, "");
   ASSAY_TRY(const YamlMap map, root.map(known));

@@ -77,6 +77,7 @@ struct Study {
   double timeout_s = 120;          // of one repetition, and of load each
   double compile_timeout_s = 120;  // of prepare; default: timeout_s
   uint64_t seed = 42;
+  Json require = Json::object();  // what the stack has to show (require.h); empty: nothing
 };
 
 // No study is longer than this, whatever its file says: plans stay in memory and in int64.

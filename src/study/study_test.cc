@@ -290,6 +290,18 @@ TEST(Study, ParityAndTheTimeOfCompilationsHaveDefaults) {
   EXPECT_THAT(error_of({.rest = "parity: never"}), HasSubstr("expected one of before, after"));
 }
 
+TEST(Study, RequirementsAreNamedAndHaveRanges) {
+  EXPECT_TRUE(study_of({}).require.empty());
+  const Study study = study_of({.rest = "require: {cuda: true, triton: 3, graph_breaks: 0, "
+                                        "parity: false}"});
+  EXPECT_EQ(study.require, Json({{"cuda", true}, {"triton", 3}, {"graph_breaks", 0}}));
+  EXPECT_THAT(error_of({.rest = "require: {grah_breaks: 0}"}),
+              HasSubstr("did you mean \"graph_breaks\"?"));
+  EXPECT_THAT(error_of({.rest = "require: {triton: 0}"}), HasSubstr("an integer from 1 to"));
+  EXPECT_THAT(error_of({.rest = "require: {parity: 3}"}), HasSubstr("one of true, false"));
+  EXPECT_THAT(error_of({.rest = "require: all"}), HasSubstr("a map with the keys cuda, triton"));
+}
+
 TEST(Study, ExpansionAndPlanSizeAreBounded) {
   std::string many = "1";
   for (int i = 2; i <= 65; ++i) many += "," + std::to_string(i);

@@ -72,6 +72,17 @@ timeout_s: 120
 # that were timed.
 parity: before
 seed: 42
+
+# What the stack has to show, else `assay analyze` says FAILED and exits with 1; a criterion that nothing
+# in the run could show is "not applicable here", and never passed. Left out: nothing.
+# require:
+#   cuda: true            # every torch arm computed on a GPU
+#   triton: 3             # its code came from Triton of at least this major version
+#   compiler_real: true   # what was to be compiled provably was
+#   graph_breaks: 0       # at most
+#   parity: true          # every arm's greedy tokens are the baseline's,
+#   logit_stats: true     # with statistics of the logits beside them
+#   deterministic: true   # every repetition of a prompt gave the same output
 )";
 }
 

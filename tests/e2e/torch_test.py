@@ -44,7 +44,7 @@ FALLBACK = {
     "arms": [{"name": "default", "backend": "torch", "mode": "default", "cache": "static", "device": "cpu",
               "explain": False}],
     "phases": ["prefill"], "scenarios": ["single_micro"], "repetitions": 2, "warmup": 1, "timeout_s": 300,
-    "parity": "after",
+    "parity": "after", "require": {"compiler_real": True},
 }
 
 
@@ -99,8 +99,10 @@ class Torch(ProgramTest):
         (evidence,) = self.evidence(name, arm)
         return evidence["reported"]["counters"]
 
-    def findings(self, name):
-        found = json.loads(self.succeed("analyze", FOLDER / name, "-o", "json"))
+    def findings(self, name, status=0):
+        done = assay("analyze", FOLDER / name, "-o", "json")
+        self.assertEqual(done.returncode, status, done.stderr)
+        found = json.loads(done.stdout)
         return found, {(finding["kind"], finding["arm"]) for finding in found["findings"]}
 
     def test_every_study_runs_to_its_end(self):
@@ -182,6 +184,25 @@ class Torch(ProgramTest):
             self.assertEqual(evidence["reported"]["counters"]["graph_breaks"], 0)
             self.assertGreater(evidence["worker"]["prepare_seconds"], 0)
 
+    def test_a_studys_requirements_have_one_verdict(self):
+        found, _ = self.findings("tr126-environment")
+        self.assertEqual(found["requirements"]["verdict"], "not_decided")
+        status = {one["name"]: one["status"] for one in found["requirements"]["criteria"]}
+        here = dict.fromkeys(("compiler_real", "graph_breaks", "parity", "logit_stats", "deterministic"), "met")
+        self.assertEqual(status, here | {"cuda": "not_applicable", "triton": "not_applicable"})
+        self.assertIn("NOT DECIDED", self.succeed("analyze", FOLDER / "tr126-environment"))
+        failed = assay("analyze", FOLDER / "no-compiler")
+        self.assertEqual(failed.returncode, 1, "a requirement that isn't met")
+        self.assertRegex(failed.stdout, r"FAILED[^#]*compiler_real true: NOT MET: [^#]*it is fell back")
+
+    def test_the_time_of_a_gpu_study_is_told_with_its_assumptions(self):
+        plan = json.loads(self.succeed_with("plan", SOURCE / "studies/tr147-static-cache.yaml", "-o", "json"))
+        parts = plan["estimate_parts_s"]
+        self.assertAlmostEqual(sum(parts.values()), plan["estimate_s"])
+        # 36 cells took 1,650 s on the GPU whose figures the rules are.
+        self.assertTrue(1650 / 2 < plan["estimate_s"] < 1650 * 2, parts)
+        self.assertIn("by one H200's figures", self.succeed_with("plan", SOURCE / "studies/tr147-static-cache.yaml"))
+
     def test_without_a_compiler_it_is_a_fallback(self):
         (evidence,) = self.evidence("no-compiler", "default")
         self.assertEqual(evidence["compiler_real"], "fallback")
@@ -190,7 +211,7 @@ class Torch(ProgramTest):
         self.assertTrue(evidence["reported"]["fallback_error"])
         for row in self.rows("no-compiler"):
             self.assertGreater(int(row["fallbacks_delta"]), 0)
-        _, kinds = self.findings("no-compiler")
+        _, kinds = self.findings("no-compiler", status=1)
         self.assertIn(("fallback", "default"), kinds)
 
     def test_a_profile_stands_arm_beside_arm(self):
