@@ -78,6 +78,7 @@ Result<Findings> analyze(const Bundle& bundle, const AnalysisOptions& options, T
   stats::QuantileBootstrap quantiles(ratio_bootstrap(options));
   findings.tails = describe_tails(samples, quantiles, pool);
   findings.compile_costs = compile_costs(bundle, samples);
+  findings.read_shares = read_shares(bundle, samples);
   findings.profiles = cell_profiles(bundle, samples);
   contrast_with_baseline(samples, resampled, findings, pool);
   findings.decisions = decide(samples, resampled, quantiles, options, pool);

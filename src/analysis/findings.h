@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "analysis/reach.h"
+#include "analysis/read_share.h"
 #include "analysis/requirements.h"
 #include "analysis/worker_facts.h"
 #include "artifact/row.h"
@@ -309,6 +310,7 @@ struct Findings {
   std::vector<Latency> latencies;
   std::vector<Tail> tails;  // of strata where some arm asked for a compiler: all arms side by side
   std::vector<CompileCost> compile_costs;
+  std::vector<ReadShare> read_shares;
   std::vector<CellProfile> profiles;
   std::vector<Contrast> contrasts;
   std::vector<Contrast> combined;

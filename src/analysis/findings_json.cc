@@ -161,6 +161,12 @@ Json cost_json(const Findings& f, const CompileCost& cost) {
   return json;
 }
 
+Json read_json(const Findings& f, const ReadShare& share) {
+  Json json = place_json(f, std::nullopt, share.stratum);
+  json.update(read_share_json(share));
+  return json;
+}
+
 Json profile_json(const Findings& f, const CellProfile& profile) {
   Json json = place_json(f, std::nullopt, profile.stratum);
   json.update(cell_profile_json(profile));
@@ -232,6 +238,7 @@ Json findings_to_json(const Findings& f) {
           {"latencies", list(f, f.latencies, latency_json)},
           {"tails", list(f, f.tails, tail_json)},
           {"compile_costs", list(f, f.compile_costs, cost_json)},
+          {"read_shares", list(f, f.read_shares, read_json)},
           {"profiles", list(f, f.profiles, profile_json)},
           {"contrasts", list(f, f.contrasts, contrast_json)},
           {"combined", list(f, f.combined, contrast_json)},

@@ -36,6 +36,18 @@ TEST_F(RunTest, ArmsGetTheSamePrompts) {
   EXPECT_EQ(distinct.size(), 3u);  // two drawn prompts and a text
 }
 
+// By prompt length; what a false success claims doesn't count.
+TEST_F(RunTest, BytesThatARepetitionReadsAreKept) {
+  faults_["other"] = {"too_fast:measure:4"};
+  expect_whole(run());
+  const auto bundle = read_bundle(folder());
+  for (const auto& [id, evidence] : bundle->evidence) {
+    const Json& bytes = evidence["read_bytes"];
+    EXPECT_EQ(bytes.size(), id.find("short") != std::string::npos ? 2u : 1u) << id;
+    for (const Json& one : bytes) EXPECT_EQ(one, 1'000'000);
+  }
+}
+
 TEST_F(RunTest, ParityIsRecordedBeforeTiming) {
   expect_whole(run());
   const Json parity = parity_of("other");

@@ -272,6 +272,10 @@ Result<UnitEnd> UnitRunner::run_repetitions(Job& job) {
       return UnitEnd::kCommitted;
     }
     Row row = sample_row(job, repetition, *sample);
+    if (sample->read_bytes && row.status == RowStatus::kOk) {
+      Json& bytes = state_.evidence.of(job.unit.cell)["read_bytes"];
+      bytes[std::to_string(row.padded_tokens)] = *sample->read_bytes;
+    }
     if (context_.monitor) note_conditions(job, row);
     ASSAY_CHECK(append(job, std::move(row)));
     const bool more =

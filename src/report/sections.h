@@ -20,6 +20,8 @@ bool has_tails(const Findings& findings, Phase phase);
 ReportSection tail_section(const Findings& findings, Phase phase);
 bool has_compile_costs(const Findings& findings);
 ReportSection compile_cost_section(const Findings& findings);
+// Where some worker tells what it reads and somebody measured the limit.
+ReportSection read_section(const Findings& findings);
 ReportSection profile_section(const Findings& findings, Detail detail);
 // Where some arm has comparable prefill and decode strata.
 ReportSection split_section(const Findings& findings);

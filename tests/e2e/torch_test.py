@@ -228,6 +228,15 @@ class Torch(ProgramTest):
             self.assertTrue(trace["traceEvents"])
         self.assertIn("## Profile", self.succeed("analyze", FOLDER / PROFILED, "-o", "md"))
 
+    def test_decoding_stands_beside_the_limit_of_the_memory(self):
+        found, _ = self.findings("main")
+        shares = [one for one in found["read_shares"] if one["arm"] != "native"]  # whose weights fit the cache
+        self.assertEqual({one["arm"] for one in shares}, {"eager", "aot"})
+        self.assertEqual({one["phase"] for one in shares}, {"kv_decode"})
+        for one in shares:
+            self.assertGreater(one["share"], 0)
+            self.assertAlmostEqual(one["share"], one["bytes_per_s"] / one["limit_bytes_per_s"])
+
     def test_the_identity_names_each_arms_own_stack(self):
         manifest = json.loads((FOLDER / "main" / "manifest.json").read_text())
         arms = manifest["identity"]["arms"]

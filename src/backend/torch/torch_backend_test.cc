@@ -122,6 +122,19 @@ TEST_F(TorchBackendTest, AnInterpreterIsAskedOnceAndItsAnswerIsTheGate) {
   EXPECT_THAT(command.argv, ElementsAre(EndsWith("/python"), "-B", EndsWith("torch/worker.py")));
 }
 
+// What a crowded machine's kernel does to a process of 500 MB says nothing of the interpreter.
+TEST_F(TorchBackendTest, AnInterpreterThatASignalEndedIsAskedOnceMore) {
+  write("workers/torch/worker.py", "");
+  write("workers/torch/probe.py", "");
+  variables_["ASSAY_TORCH_PYTHON"] =
+      fake_python(fmt::format("[ $(wc -l < {}) = 1 ] && kill -KILL $$\n"
+                              R"(echo '{{"python": "3", "torch": "2", "transformers": "5"}}')",
+                              (scratch_ / "asked").string()))
+          .string();
+  EXPECT_EQ(backend()->gate(arm()).verdict, ArmGate::Verdict::kReady);
+  EXPECT_EQ(read_file(scratch_ / "asked").value(), "asked\nasked\n");
+}
+
 TEST_F(TorchBackendTest, AnInterpreterThatFailsIsNamed) {
   write("workers/torch/worker.py", "");
   for (const char* answer : {"echo broken >&2; exit 3", "echo '[]'", "kill -SEGV $$"}) {
@@ -160,11 +173,12 @@ TEST_F(TorchBackendTest, ACheckpointIsInspectedWithoutLoadingIt) {
   model.path = scratch_ / "m";
   const auto torch = backend();
   EXPECT_FALSE(torch->inspect(model, {}));
-  write("m/config.json", R"({"max_position_embeddings": 99})");
+  write("m/config.json", R"({"max_position_embeddings": 99, "num_hidden_layers": 7})");
   write("m/model.safetensors", "12345678");
   const auto facts = torch->inspect(model, {});
   ASSERT_TRUE(facts) << facts.error().message;
   EXPECT_EQ(facts->max_positions, 99);
+  EXPECT_EQ(facts->layers, 7);
   EXPECT_EQ(facts->weight_bytes, 8u);
   EXPECT_EQ(torch->load_options(arm(), model, 7).dump(), "{}");
 }

@@ -45,7 +45,9 @@ Result<TorchProbe> parse_probe(std::string_view text) {
 
 Result<TorchProbe> probe_python(Spawner& spawner, const std::string& python,
                                 const std::filesystem::path& script, double timeout_s) {
-  auto output = run_command(spawner, {python, "-B", script.string()}, timeout_s);
+  const std::vector<std::string> command = {python, "-B", script.string()};
+  auto output = run_command(spawner, command, timeout_s);
+  if (output && !output->end.signal.empty()) output = run_command(spawner, command, timeout_s);
   if (!output) return environment_error("{}", output.error().message);
   if (!output->end.ok()) {
     return environment_error("{}: expected to run {}, found {}: {}", python,

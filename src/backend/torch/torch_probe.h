@@ -29,6 +29,7 @@ struct TorchProbe {
 Result<TorchProbe> parse_probe(std::string_view text);
 
 // environment_error if the interpreter can't be started, fails, or takes longer than `timeout_s`.
+// One that a signal ended is asked once more.
 Result<TorchProbe> probe_python(Spawner& spawner, const std::string& python,
                                 const std::filesystem::path& script, double timeout_s);
 

@@ -14,7 +14,7 @@ from typing import Any, Iterator
 
 import torch
 
-from assay_torch import evidence, models, profiling
+from assay_torch import bandwidth, evidence, models, profiling
 from assay_torch.arms import PARTS, Arm
 from assay_torch.cachedirs import CacheFolders
 from assay_torch.caches import Caches
@@ -48,6 +48,7 @@ class Engine:
         if load.mode == MANUAL and self.device.type != "cuda":
             raise Unsupported(f"mode {MANUAL}: expected device cuda, found {self.device.type}: "
                               "CUDA graphs are NVIDIA's")
+        self.read_bandwidth = None if options.noop else bandwidth.measure(self.device)
         self.model = models.open_model(load, options, self.device)
         self.watch = Watch(folders) if load.mode != "eager" else None
         self.arm = Arm(self.model, load, options, self.watch)

@@ -24,6 +24,8 @@ def collect(engine: Engine, phase: str) -> dict[str, Any]:
                              "fallback": False, "regions": runs.regions}
     if engine.step_times:
         found["step_times"] = [one for one in engine.step_times if one["phase"] == phase]
+    if engine.read_bandwidth:
+        found["read_bandwidth"] = engine.read_bandwidth
     if engine.watch:
         found |= _records(engine)
     found |= _verdict(engine, phase, runs)

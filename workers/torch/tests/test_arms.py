@@ -174,6 +174,28 @@ def test_read_bytes_are_those_of_the_weights_and_the_cache(arm):
     assert run(engine, prompt, "kv_decode")[0]["read_bytes"] == STEPS * once + lens * per_position
 
 
+def test_the_read_bandwidth_is_measured_before_the_model_is_there(arm, monkeypatch):
+    import torch
+
+    from assay_torch import bandwidth, models
+    monkeypatch.setattr(bandwidth, "BYTES", {"cpu": 1 << 20})
+    bandwidth.measure.cache_clear()
+    order = []
+    seconds, open_model = bandwidth._seconds, models.open_model
+    monkeypatch.setattr(bandwidth, "_seconds", lambda *given: order.append("pass") or seconds(*given))
+    monkeypatch.setattr(models, "open_model", lambda *given: order.append("model") or open_model(*given))
+    engine = arm("gpt2")
+    assert order == ["pass"] * 2 * bandwidth.PASSES + ["model"]
+    run(engine, [padded(make_prompts()[:1])])
+    found = engine.evidence("kv_decode")["read_bandwidth"]
+    assert found["bytes_per_s"] > 0 and found["bytes"] == 1 << 20
+    assert len(order) == 2 * bandwidth.PASSES + 1, "once a process"
+    bandwidth.measure.cache_clear()
+    monkeypatch.setattr(torch, "ones", lambda *_, **__: (_ for _ in ()).throw(RuntimeError("no memory")))
+    assert bandwidth.measure(torch.device("cpu")) == {"error": "RuntimeError: no memory"}
+    bandwidth.measure.cache_clear()
+
+
 def test_logit_statistics_are_those_of_the_first_token(arm):
     import torch
     engine = arm("llama")

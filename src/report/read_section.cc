@@ -1,0 +1,29 @@
+// How near decoding comes to what the memory can do.
+#include "base/text.h"
+#include "report/sections.h"
+
+namespace assay {
+
+ReportSection read_section(const Findings& findings) {
+  ReportSection section{"Share of the memory's read bandwidth", {}, {}};
+  section.lines.emplace_back(
+      "kv_decode, warm rows, medians: the bytes of weights and cache that the steps can't have "
+      "done "
+      "without, over the time they took; the limit is measured by a reduction over a buffer that "
+      "no "
+      "cache holds, and a lower bound of what the memory can do.");
+  Table table{
+      "",
+      {{"stratum", Align::kLeft}, {"arm", Align::kLeft}, {"GB/s"}, {"limit_GB/s"}, {"share"}},
+      {}};
+  for (const ReadShare& share : findings.read_shares) {
+    table.rows.push_back({TableCell::of(stratum_label(findings, share.stratum)),
+                          TableCell::of(share.arm), TableCell::of(share.bytes_per_s / 1e9, 3),
+                          TableCell::of(share.limit_bytes_per_s / 1e9, 3),
+                          percent_cell(share.share())});
+  }
+  section.tables.push_back(std::move(table));
+  return section;
+}
+
+}  // namespace assay
