@@ -3,15 +3,10 @@
 
 #include <array>
 
+#include "analysis/lenient.h"
+
 namespace assay {
 namespace {
-
-const Json& member(const Json& object, const char* key) {
-  static const Json kNone;
-  if (!object.is_object()) return kNone;
-  const auto at = object.find(key);
-  return at != object.end() ? *at : kNone;
-}
 
 std::string text(const Json& value) {
   if (value.is_null()) return "";

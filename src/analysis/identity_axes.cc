@@ -4,17 +4,11 @@
 #include <algorithm>
 #include <set>
 
+#include "analysis/lenient.h"
 #include "base/text.h"
 
 namespace assay {
 namespace {
-
-const Json& member(const Json& object, const std::string& key) {
-  static const Json kNone;
-  if (!object.is_object()) return kNone;
-  const auto at = object.find(key);
-  return at != object.end() ? *at : kNone;
-}
 
 std::string text(const Json& value) {
   if (value.is_null() || (value.is_structured() && value.empty())) return "";

@@ -1,18 +1,12 @@
 // The limit is the harness's of native arms, and the worker's own of others.
 #include "analysis/read_share.h"
 
+#include "analysis/lenient.h"
 #include "analysis/samples.h"
 #include "stats/summary.h"
 
 namespace assay {
 namespace {
-
-const Json& member(const Json& object, const char* key) {
-  static const Json kNone;
-  if (!object.is_object()) return kNone;
-  const auto at = object.find(key);
-  return at != object.end() ? *at : kNone;
-}
 
 double positive(const Json& value) {
   return value.is_number() && value.get<double>() > 0 ? value.get<double>() : 0;

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/lenient.h"
 #include "analysis/samples.h"
 #include "base/text.h"
 
@@ -17,18 +18,6 @@ namespace {
 // What is wrong with a cell; empty: nothing.
 using Check = std::function<std::string(const Group&)>;
 using Scope = std::function<bool(const Group&)>;
-
-const Json& member(const Json& object, const char* key) {
-  static const Json kNone;
-  if (!object.is_object()) return kNone;
-  const auto at = object.find(key);
-  return at != object.end() ? *at : kNone;
-}
-
-std::string text(const Json& object, const char* key) {
-  const Json& value = member(object, key);
-  return value.is_string() ? value.get<std::string>() : "";
-}
 
 bool has_entries(const Json& value) {
   return value.is_array() && !value.empty();
@@ -120,7 +109,7 @@ class Judge {
   }
   // As the study asked for it.
   std::string option(const Group& group, const char* name) const {
-    return text(member(member(evidence(group), "requested"), "options"), name);
+    return text_member(member(member(evidence(group), "requested"), "options"), name);
   }
 
   static std::string lost(const Group& group) {
@@ -149,13 +138,13 @@ class Judge {
       const std::string generator = option(group, "torch_backend");
       return by_torch()(group) && compiled()(group) &&
              (generator.empty() || generator == "inductor") &&
-             text(member(reported(group), "actual"), "device") != "cpu";
+             text_member(member(reported(group), "actual"), "device") != "cpu";
     };
   }
 
   Check cuda() const {
     return [this](const Group& group) -> std::string {
-      const std::string device = text(member(reported(group), "actual"), "device");
+      const std::string device = text_member(member(reported(group), "actual"), "device");
       if (device.starts_with("cuda")) return "";
       return fmt::format("computed on {}", device.empty() ? "nobody says what" : device);
     };
@@ -163,7 +152,7 @@ class Judge {
   Check triton(int64_t least) const {
     return [this, least](const Group& group) -> std::string {
       const std::string version =
-          text(member(member(reported(group), "toolchain"), "triton"), "version");
+          text_member(member(member(reported(group), "toolchain"), "triton"), "version");
       if (version.empty()) return "no Triton was there";
       if (std::atoll(version.c_str()) >= least) return "";
       return fmt::format("found Triton {}", version);
@@ -182,7 +171,7 @@ class Judge {
       if (!count.is_number_integer()) return "nobody counted graph breaks";
       if (count.get<int64_t>() <= most) return "";
       const Json& breaks = member(reported(group), "graph_breaks");
-      const std::string why = has_entries(breaks) ? text(breaks[0], "text") : "";
+      const std::string why = has_entries(breaks) ? text_member(breaks[0], "text") : "";
       return fmt::format("found {}{}", count.get<int64_t>(),
                          why.empty() ? "" : ": " + why.substr(0, why.find('\n')));
     };

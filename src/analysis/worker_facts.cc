@@ -1,18 +1,12 @@
 // Members of evidence.json, as docs/artifact-schema.md and docs/worker-protocol.md name them.
 #include "analysis/worker_facts.h"
 
+#include "analysis/lenient.h"
 #include "analysis/samples.h"
 #include "base/text.h"
 
 namespace assay {
 namespace {
-
-const Json& member(const Json& object, const char* key) {
-  static const Json kNone;
-  if (!object.is_object()) return kNone;
-  const auto at = object.find(key);
-  return at != object.end() ? *at : kNone;
-}
 
 std::optional<int64_t> whole(const Json& object, const char* key) {
   const Json& value = member(object, key);
@@ -24,11 +18,6 @@ std::optional<double> number(const Json& object, const char* key) {
   return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
 }
 
-std::string text(const Json& object, const char* key) {
-  const Json& value = member(object, key);
-  return value.is_string() ? value.get<std::string>() : "";
-}
-
 std::string first_line(const std::string& lines) {
   return lines.substr(0, lines.find('\n'));
 }
@@ -37,15 +26,15 @@ std::string first_line(const std::string& lines) {
 std::string problem(const Json& evidence) {
   const Json& failures = member(evidence, "failures");
   if (failures.is_array() && !failures.empty()) {
-    return fmt::format("{}: {}", text(failures[0], "class"),
-                       first_line(text(failures[0], "message")));
+    return fmt::format("{}: {}", text_member(failures[0], "class"),
+                       first_line(text_member(failures[0], "message")));
   }
   const Json& reported = member(evidence, "reported");
   if (member(reported, "fallback").is_string()) {
-    return fmt::format("ran as {}: {}", text(reported, "fallback"),
-                       first_line(text(reported, "fallback_error")));
+    return fmt::format("ran as {}: {}", text_member(reported, "fallback"),
+                       first_line(text_member(reported, "fallback_error")));
   }
-  return text(member(evidence, "gate"), "reason");
+  return text_member(member(evidence, "gate"), "reason");
 }
 
 CompileCost read_cost(const Json& evidence) {
@@ -53,7 +42,7 @@ CompileCost read_cost(const Json& evidence) {
   const Json& reported = member(evidence, "reported");
   const Json& counters = member(reported, "counters");
   CompileCost cost;
-  cost.compiler_real = text(evidence, "compiler_real");
+  cost.compiler_real = text_member(evidence, "compiler_real");
   cost.prepare_s = number(worker, "prepare_seconds");
   cost.compile_s = number(member(reported, "kernels"), "compile_seconds");
   cost.graphs = whole(counters, "unique_graphs");
@@ -73,14 +62,14 @@ CellProfile read_profile(const Json& found) {
   const Json& summary = member(found, "summary");
   if (!summary.is_object()) {
     const Json& error = member(found, "error");
-    profile.missing = error.is_object() ? fmt::format("{}: {}", text(error, "class"),
-                                                      first_line(text(error, "message")))
-                                        : text(found, "skipped");
+    profile.missing = error.is_object() ? fmt::format("{}: {}", text_member(error, "class"),
+                                                      first_line(text_member(error, "message")))
+                                        : text_member(found, "skipped");
     return profile;
   }
-  profile.missing = text(summary, "problem");
-  profile.device = text(summary, "device");
-  profile.counts = text(summary, "counts");
+  profile.missing = text_member(summary, "problem");
+  profile.device = text_member(summary, "device");
+  profile.counts = text_member(summary, "counts");
   profile.wall_ns = whole(summary, "wall_ns");
   profile.kernels = whole(summary, "kernels_launched");
   profile.distinct_kernels = whole(summary, "distinct_kernels");
@@ -92,7 +81,7 @@ CellProfile read_profile(const Json& found) {
   const Json& top = member(summary, "top");
   if (!top.is_array()) return profile;
   for (const Json& entry : top) {
-    profile.top.push_back({text(entry, "name"), whole(entry, "calls").value_or(0),
+    profile.top.push_back({text_member(entry, "name"), whole(entry, "calls").value_or(0),
                            whole(entry, "total_ns").value_or(0)});
   }
   return profile;

@@ -196,6 +196,21 @@ def test_the_read_bandwidth_is_measured_before_the_model_is_there(arm, monkeypat
     bandwidth.measure.cache_clear()
 
 
+def test_the_buffer_of_the_read_bandwidth_is_not_in_the_peak(monkeypatch):
+    import resource
+
+    import torch
+
+    from assay_torch import bandwidth
+    monkeypatch.setattr(bandwidth, "BYTES", {"cpu": 1 << 29})
+    bandwidth.measure.cache_clear()
+    bandwidth._forget_peak()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    assert bandwidth.measure(torch.device("cpu"))["bytes"] == 1 << 29
+    bandwidth.measure.cache_clear()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 < before + (1 << 28)
+
+
 def test_logit_statistics_are_those_of_the_first_token(arm):
     import torch
     engine = arm("llama")
