@@ -32,6 +32,14 @@ size_t index_in(const Samples& samples, const Group& group) {
   return static_cast<size_t>(&group - samples.groups.data());
 }
 
+// What the strata's widenings make of the combined error.
+double combined_widening(const std::optional<stats::LogRatio>& widened,
+                         std::vector<stats::StratumMoments> moments) {
+  for (stats::StratumMoments& stratum : moments) stratum.widening = 1;
+  const auto independent = stats::combined_log_ratio(moments);
+  return widened && independent ? widened->error.value / independent->error.value : 1;
+}
+
 // The contrasts of one arm in one phase as one figure; `parts` isn't empty.
 Contrast combine(const Samples& samples, const Resampled& resampled,
                  const std::vector<const Contrast*>& parts, const AnalysisOptions& options) {
@@ -54,17 +62,20 @@ Contrast combine(const Samples& samples, const Resampled& resampled,
     ++all.stratum_verdicts[part->verdict];
     log_ratio += std::log(part->ratio) / static_cast<double>(parts.size());
     log_median_ratio += std::log(*part->median_ratio) / static_cast<double>(parts.size());
-    moments.push_back({*stats::moments(group.warm_ms), *stats::moments(base.warm_ms)});
+    moments.push_back(
+        {*stats::moments(group.warm_ms), *stats::moments(base.warm_ms), part->widening});
     const auto& of_arm = resampled[index_in(samples, group)];
     const auto& of_base = resampled[index_in(samples, base)];
     if (of_arm && of_base) pairs.push_back({&*of_arm, &*of_base});
   }
   all.ratio = std::exp(log_ratio);
   all.median_ratio = std::exp(log_median_ratio);
-  if (pairs.size() == parts.size()) {
-    all.ratio_interval = stats::ratio_interval(pairs, ratio_bootstrap(options));
-  }
   const auto combined = stats::combined_log_ratio(moments);
+  all.widening = combined_widening(combined, moments);
+  if (pairs.size() == parts.size()) {
+    all.ratio_interval =
+        widened_ratio(stats::ratio_interval(pairs, ratio_bootstrap(options)), all, options);
+  }
   if (!combined) return all;
   all.test = stats::log_ratio_test(*combined);
   const double log_margin = std::log1p(options.margin);
@@ -95,9 +106,10 @@ void combine_phase(const Samples& samples, const Resampled& resampled, Phase pha
 
 }  // namespace
 
-void contrast_with_baseline(const Samples& samples, const Resampled& resampled, Findings& findings,
+void contrast_with_baseline(const Samples& samples, const Resampled& resampled,
+                            const std::vector<GroupDependence>& dependence, Findings& findings,
                             ThreadPool* pool) {
-  std::vector<std::pair<size_t, size_t>> pairs;  // groups of arm and baseline
+  std::vector<GroupPair> pairs;
   for (size_t stratum = 0; stratum < samples.strata.size(); ++stratum) {
     const Group* base = samples.find(stratum, 0);
     for (size_t arm = 1; arm < samples.arms.size(); ++arm) {
@@ -107,13 +119,13 @@ void contrast_with_baseline(const Samples& samples, const Resampled& resampled, 
         findings.not_comparable.push_back({stratum, samples.arms[arm], std::move(reasons)});
         continue;
       }
-      pairs.emplace_back(index_in(samples, *group), index_in(samples, *base));
+      pairs.push_back({index_in(samples, *group), index_in(samples, *base)});
     }
   }
   findings.contrasts.resize(pairs.size());
   for_each_index(pairs.size(), pool, [&](size_t i) {
-    findings.contrasts[i] =
-        contrast_pair(samples, resampled, pairs[i].first, pairs[i].second, findings.options);
+    findings.contrasts[i] = contrast_pair(samples, resampled, pairs[i],
+                                          dependence[pairs[i].arm].to_baseline, findings.options);
   });
   for (const Phase phase : kPhases) {
     std::vector<Contrast*> family;

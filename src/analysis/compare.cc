@@ -2,6 +2,7 @@
 #include "analysis/compare.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "analysis/compare_parts.h"
 #include "analysis/contrast.h"
@@ -86,8 +87,8 @@ void note_changes(const CellPair& pair, Comparison& out) {
   }
 }
 
-void compare_pairs(const std::vector<CellPair>& pairs, bool prompts_matter, Comparison& out,
-                   std::vector<CellPair>& comparable) {
+void sort_out(const std::vector<CellPair>& pairs, bool prompts_matter, Comparison& out,
+              std::vector<CellPair>& comparable) {
   for (const CellPair& pair : pairs) {
     if (pair.cand == nullptr) {
       out.missing.push_back({pair.stratum, pair.arm, "the candidate has no rows of it"});
@@ -100,23 +101,28 @@ void compare_pairs(const std::vector<CellPair>& pairs, bool prompts_matter, Comp
         out.not_comparable.push_back({pair.stratum, pair.arm, std::move(reason)});
         continue;
       }
-      out.cells.push_back(compare_cell(out.strata[pair.stratum].phase, pair, out.options));
       comparable.push_back(pair);
     }
   }
 }
 
-void combine_all(const std::vector<CellPair>& comparable, const std::vector<std::string>& arms,
-                 Comparison& out) {
-  for (const Phase phase : kPhases) {
-    for (const std::string& arm : arms) {
-      std::vector<CellPair> parts;
-      for (const CellPair& pair : comparable) {
-        if (out.strata[pair.stratum].phase == phase && pair.arm == arm) parts.push_back(pair);
-      }
-      if (parts.size() < 2) continue;  // one stratum is its own combination
-      out.combined.push_back(combine_cells(phase, parts, out.options));
-    }
+// The cells of one phase, and each arm's together.
+void compare_phase(Phase phase, const std::vector<CellPair>& comparable,
+                   const std::vector<std::string>& arms, Comparison& out) {
+  std::vector<CellPair> family;
+  std::ranges::copy_if(comparable, std::back_inserter(family), [&](const CellPair& pair) {
+    return out.strata[pair.stratum].phase == phase;
+  });
+  const SeriesByGroup series = series_by_group(family);
+  for (const CellPair& pair : family) {
+    out.cells.push_back(compare_cell(phase, pair, series, out.options));
+  }
+  for (const std::string& arm : arms) {
+    std::vector<CellPair> parts;
+    std::ranges::copy_if(family, std::back_inserter(parts),
+                         [&](const CellPair& pair) { return pair.arm == arm; });
+    if (parts.size() < 2) continue;  // one stratum is its own combination
+    out.combined.push_back(combine_cells(phase, parts, series, out.options));
   }
 }
 
@@ -217,8 +223,8 @@ Comparison compare_samples(const Samples& base, const Samples& cand, const Compa
   const std::vector<CellPair> pairs = pairing.pairs();
   out.crashes = compare_crashes(out.strata, pairs, options);
   std::vector<CellPair> comparable;
-  compare_pairs(pairs, same_prompts, out, comparable);
-  combine_all(comparable, pairing.arms, out);
+  sort_out(pairs, same_prompts, out, comparable);
+  for (const Phase phase : kPhases) compare_phase(phase, comparable, pairing.arms, out);
   judge_cells(out);
   for (const bool of_phases : {true, false}) {
     const auto tested = std::ranges::count_if(out.crashes, [&](const ComparedCrashes& c) {

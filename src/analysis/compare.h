@@ -2,7 +2,7 @@
 //
 // Unlike a contrast of two arms of one run, the two sides ran at different times, so that nothing
 // that drifts or that neighbouring repetitions share cancels: every error here is that of
-// series_mean(). docs/statistics.md, "Two bundles", gives the rules and their error rates.
+// series_means(). docs/statistics.md, "Two bundles", gives the rules and their error rates.
 #pragma once
 
 #include <set>

@@ -23,7 +23,20 @@ std::optional<stats::StandardError> error_of(const SeriesError& base, const Seri
   return stats::StandardError{std::sqrt(square), df};
 }
 
-// Both errors of ln(mean), relative to the mean.
+// One bundle's rows of a cell. `scale` is what its error is relative to: its own mean, or where
+// that is larger the mean of both bundles'. ln(x) grows more slowly than x, so that a side whose
+// mean one huge row made would seem sure of it: relative to itself its error can't exceed 1.
+struct Side {
+  Side(const Group& of, const Group& other)
+      : group(&of),
+        mean(*stats::mean(of.warm_ms)),
+        scale(std::min(mean, (mean + *stats::mean(other.warm_ms)) / 2)) {}
+  const Group* group;
+  double mean;
+  double scale;
+};
+
+// Both errors of ln(mean).
 struct LogErrors {
   SeriesError error;
   SeriesError cautious;
@@ -39,9 +52,9 @@ void add_tests(double log_ratio, const std::optional<LogErrors>& base,
   cell.test = stats::t_test(log_ratio, *error);
   if (const auto cautious = error_of(base->cautious, cand->cautious)) {
     cell.cautious_test = stats::t_test(log_ratio, *cautious);
+    const double margin = std::log1p(options.margin);
+    cell.tost = stats::tost(log_ratio, *error, -margin, margin);
   }
-  const double margin = std::log1p(options.margin);
-  cell.tost = stats::tost(log_ratio, *error, -margin, margin);
   if (const auto interval = stats::t_interval(log_ratio, *error, options.confidence)) {
     cell.ratio_interval = stats::Interval{std::exp(interval->low), std::exp(interval->high)};
   }
@@ -49,26 +62,26 @@ void add_tests(double log_ratio, const std::optional<LogErrors>& base,
   if (smallest) cell.minimum_detectable = std::expm1(*smallest);
 }
 
-std::optional<LogErrors> log_errors(const std::optional<SeriesMean>& series) {
+std::optional<LogErrors> log_errors(const std::optional<SeriesMean>& series, double scale) {
   if (!series) return std::nullopt;
-  const double square = series->mean * series->mean;
+  const double square = scale * scale;
   return LogErrors{{series->error.square / square, series->error.df},
                    {series->cautious.square / square, series->cautious.df}};
 }
 
 // What the rows of these groups add to the mean over groups of ln(mean): a series in the order of
 // the run whose own mean has the error of that figure.
-std::vector<double> influence_series(const std::vector<const Group*>& groups) {
+std::vector<double> influence_series(const std::vector<Side>& sides) {
   size_t rows = 0;
-  for (const Group* group : groups) rows += group->warm.size();
+  for (const Side& side : sides) rows += side.group->warm.size();
   std::vector<std::pair<int64_t, double>> ordered;
   ordered.reserve(rows);
-  for (const Group* group : groups) {
-    const double mean = *stats::mean(group->warm_ms);
-    const double weight =
-        static_cast<double>(rows) / static_cast<double>(group->warm.size() * groups.size());
-    for (size_t i = 0; i < group->warm.size(); ++i) {
-      ordered.emplace_back(group->warm[i]->order_index, weight * (group->warm_ms[i] / mean - 1));
+  for (const Side& side : sides) {
+    const Group& group = *side.group;
+    const double weight = static_cast<double>(rows) /
+                          (static_cast<double>(group.warm.size() * sides.size()) * side.scale);
+    for (size_t i = 0; i < group.warm.size(); ++i) {
+      ordered.emplace_back(group.warm[i]->order_index, weight * (group.warm_ms[i] - side.mean));
     }
   }
   std::ranges::stable_sort(ordered, {}, [](const auto& entry) { return entry.first; });
@@ -128,16 +141,17 @@ class MeanError {
 
 // Of the mean over groups of ln(mean), the larger of two: of the groups' own errors, which know how
 // far each drifted, and of the series of them all, which knows what they shared.
-std::optional<LogErrors> combined_errors(const std::vector<const Group*>& groups) {
-  MeanError error(groups.size());
-  MeanError cautious(groups.size());
-  for (const Group* group : groups) {
-    const auto own = log_errors(series_mean(group->warm_ms));
+std::optional<LogErrors> combined_errors(const std::vector<Side>& sides,
+                                         const std::optional<SeriesMean>& whole,
+                                         const SeriesByGroup& series) {
+  MeanError error(sides.size());
+  MeanError cautious(sides.size());
+  for (const Side& side : sides) {
+    const auto own = log_errors(series.at(side.group), side.scale);
     if (!own) return std::nullopt;
     error.add(own->error);
     cautious.add(own->cautious);
   }
-  const auto whole = series_mean(influence_series(groups));
   if (!whole) return std::nullopt;
   return LogErrors{error.or_larger(whole->error), cautious.or_larger(whole->cautious)};
 }
@@ -149,40 +163,59 @@ void count(const Group& group, int64_t& lost, int64_t& attempted) {
 
 }  // namespace
 
-ComparedCell compare_cell(Phase phase, const CellPair& pair, const CompareOptions& options) {
+SeriesByGroup series_by_group(std::span<const CellPair> family) {
+  std::vector<std::vector<double>> all;
+  for (const CellPair& pair : family) {
+    all.push_back(pair.base->warm_ms);
+    all.push_back(pair.cand->warm_ms);
+  }
+  std::vector<std::optional<SeriesMean>> means = series_means(all);
+  SeriesByGroup series;
+  for (size_t i = 0; i < family.size(); ++i) {
+    series[family[i].base] = means[2 * i];
+    series[family[i].cand] = means[2 * i + 1];
+  }
+  return series;
+}
+
+ComparedCell compare_cell(Phase phase, const CellPair& pair, const SeriesByGroup& series,
+                          const CompareOptions& options) {
   ComparedCell cell;
   cell.phase = phase;
   cell.stratum = pair.stratum;
   cell.arm = pair.arm;
   cell.n_base = static_cast<int64_t>(pair.base->warm.size());
   cell.n_cand = static_cast<int64_t>(pair.cand->warm.size());
-  const double base = *stats::mean(pair.base->warm_ms);
-  const double cand = *stats::mean(pair.cand->warm_ms);
-  cell.difference_ms = cand - base;
-  cell.base = series_mean(pair.base->warm_ms);
-  cell.cand = series_mean(pair.cand->warm_ms);
-  add_tests(std::log(cand / base), log_errors(cell.base), log_errors(cell.cand), options, cell);
+  const Side base(*pair.base, *pair.cand);
+  const Side cand(*pair.cand, *pair.base);
+  cell.difference_ms = cand.mean - base.mean;
+  cell.base = series.at(pair.base);
+  cell.cand = series.at(pair.cand);
+  add_tests(std::log(cand.mean / base.mean), log_errors(cell.base, base.scale),
+            log_errors(cell.cand, cand.scale), options, cell);
   return cell;
 }
 
 ComparedCell combine_cells(Phase phase, const std::vector<CellPair>& parts,
-                           const CompareOptions& options) {
+                           const SeriesByGroup& series, const CompareOptions& options) {
   ComparedCell cell;
   cell.phase = phase;
   cell.arm = parts[0].arm;
   cell.strata = static_cast<int64_t>(parts.size());
   double log_ratio = 0;
-  std::vector<const Group*> base;
-  std::vector<const Group*> cand;
+  std::vector<Side> base;
+  std::vector<Side> cand;
   for (const CellPair& part : parts) {
-    log_ratio += std::log(*stats::mean(part.cand->warm_ms) / *stats::mean(part.base->warm_ms)) /
-                 static_cast<double>(parts.size());
-    base.push_back(part.base);
-    cand.push_back(part.cand);
+    base.emplace_back(*part.base, *part.cand);
+    cand.emplace_back(*part.cand, *part.base);
+    log_ratio += std::log(cand.back().mean / base.back().mean) / static_cast<double>(parts.size());
     cell.n_base += static_cast<int64_t>(part.base->warm.size());
     cell.n_cand += static_cast<int64_t>(part.cand->warm.size());
   }
-  add_tests(log_ratio, combined_errors(base), combined_errors(cand), options, cell);
+  const std::vector<double> runs[] = {influence_series(base), influence_series(cand)};
+  const std::vector<std::optional<SeriesMean>> whole = series_means(runs);
+  add_tests(log_ratio, combined_errors(base, whole[0], series),
+            combined_errors(cand, whole[1], series), options, cell);
   return cell;
 }
 

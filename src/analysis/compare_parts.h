@@ -2,6 +2,8 @@
 // or judged.
 #pragma once
 
+#include <map>
+#include <span>
 #include <vector>
 
 #include "analysis/compare.h"
@@ -15,14 +17,19 @@ struct CellPair {
   const Group* cand = nullptr;
 };
 
-ComparedCell compare_cell(Phase phase, const CellPair& pair, const CompareOptions& options);
+// The series of all these cells, both bundles', judged as one family.
+using SeriesByGroup = std::map<const Group*, std::optional<SeriesMean>>;
+SeriesByGroup series_by_group(std::span<const CellPair> family);
+
+ComparedCell compare_cell(Phase phase, const CellPair& pair, const SeriesByGroup& series,
+                          const CompareOptions& options);
 
 // Geometric mean of the cells' ratios. Its error is that of the cells' own errors or, where that
 // is larger, of one series a bundle: all the cells' rows in the order in which they ran, each
 // standing for what it adds to the logarithm of the result, so that what the machine did to several
 // cells at once isn't taken for independent.
 ComparedCell combine_cells(Phase phase, const std::vector<CellPair>& parts,
-                           const CompareOptions& options);
+                           const SeriesByGroup& series, const CompareOptions& options);
 
 // By phase and arm, then by stratum and arm, each a family of those where any row was lost,
 // Holm-adjusted and judged at half of alpha. A cell that one bundle lacks is left out.

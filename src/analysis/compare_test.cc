@@ -63,6 +63,23 @@ TEST(Compare, APlantedFivePercentIsFoundInItsCellAlone) {
   }
 }
 
+TEST(Compare, AFewHugeRowsAreNoRegression) {
+  SyntheticBundle base(5);
+  SyntheticBundle cand(6);
+  for (SyntheticBundle* bundle : {&base, &cand}) {
+    for (const std::string arm : {"eager", "static"}) {
+      const auto cell = bundle->add({.arm = arm, .noise = 0.01, .repetitions = 5});
+      if (bundle != &cand) continue;
+      for (const int i : {1, 3}) *bundle->row(cell, i).latency_ms *= 50;
+    }
+  }
+  const Comparison comparison = *compare(base.build(), cand.build(), {}, {});
+  for (const ComparedCell& cell : comparison.cells) {
+    EXPECT_GT(cell.ratio, 10);
+    EXPECT_EQ(cell.verdict, Verdict::kInconclusive);
+  }
+}
+
 TEST(Compare, WhatGotFasterIsNoRegression) {
   Study base(3, 1.05);
   Study cand(4);

@@ -13,19 +13,17 @@ namespace {
 
 void add_mean_tests(const stats::Moments& arm, const stats::Moments& base,
                     const AnalysisOptions& options, Contrast& contrast) {
-  contrast.test = stats::welch_t(arm, base);
-  contrast.tost = stats::tost_ratio(arm, base, 1 / (1 + options.margin), 1 + options.margin);
+  contrast.tost =
+      stats::tost_ratio(arm, base, 1 / (1 + options.margin), 1 + options.margin, contrast.widening);
   contrast.cohen_d = stats::cohen_d(arm, base);
   contrast.hedges_g = stats::hedges_g(arm, base);
-  const auto error = stats::welch_standard_error(arm, base);
-  if (!error) return;
-  const auto t = stats::student_t_quantile(1 - (1 - options.confidence) / 2, error->df);
-  if (t) {
-    const double difference = arm.mean - base.mean;
-    contrast.difference_interval_ms =
-        stats::Interval{difference - *t * error->value, difference + *t * error->value};
-  }
-  const auto smallest = stats::minimum_detectable_difference(*error, options.alpha, options.power);
+  const auto independent = stats::welch_standard_error(arm, base);
+  if (!independent) return;
+  const stats::StandardError error = independent->widened(contrast.widening);
+  contrast.test = stats::t_test(arm.mean - base.mean, error);
+  contrast.difference_interval_ms =
+      stats::t_interval(arm.mean - base.mean, error, options.confidence);
+  const auto smallest = stats::minimum_detectable_difference(error, options.alpha, options.power);
   if (smallest) contrast.minimum_detectable = *smallest / base.mean;
 }
 
@@ -57,6 +55,16 @@ void adjust(const std::vector<Contrast*>& family, const Raw& raw, const Adjusted
 
 }  // namespace
 
+std::optional<stats::Interval> widened_ratio(const std::optional<stats::Interval>& interval,
+                                             const Contrast& contrast,
+                                             const AnalysisOptions& options) {
+  if (!interval) return std::nullopt;
+  const auto df = static_cast<double>(contrast.n_arm + contrast.n_baseline - 2 * contrast.strata);
+  return stats::stretched_ratio(
+      *interval, contrast.ratio,
+      stats::interval_widening(df, contrast.widening, options.confidence));
+}
+
 std::vector<std::string> reasons_against(const Group& group, const AnalysisOptions& options) {
   std::vector<std::string> reasons;
   const int64_t failed = group.failed();
@@ -84,11 +92,12 @@ Verdict judge(const Contrast& contrast, const AnalysisOptions& options) {
   return contrast.ratio < 1 ? Verdict::kFaster : Verdict::kSlower;
 }
 
-Contrast contrast_pair(const Samples& samples, const Resampled& resampled, size_t arm,
-                       size_t baseline, const AnalysisOptions& options) {
-  const Group& group = samples.groups[arm];
-  const Group& base = samples.groups[baseline];
+Contrast contrast_pair(const Samples& samples, const Resampled& resampled, const GroupPair& pair,
+                       double widening, const AnalysisOptions& options) {
+  const Group& group = samples.groups[pair.arm];
+  const Group& base = samples.groups[pair.baseline];
   Contrast contrast;
+  contrast.widening = widening;
   contrast.phase = samples.strata[group.stratum].phase;
   contrast.stratum = group.stratum;
   contrast.arm = samples.arms[group.arm];
@@ -100,14 +109,19 @@ Contrast contrast_pair(const Samples& samples, const Resampled& resampled, size_
   contrast.ratio = mean / base_mean;
   contrast.difference_ms = mean - base_mean;
   contrast.median_ratio = *stats::median(group.sorted_ms) / *stats::median(base.sorted_ms);
-  if (resampled[arm] && resampled[baseline]) {
-    const stats::RatioPair pair[] = {{&*resampled[arm], &*resampled[baseline]}};
-    contrast.ratio_interval = stats::ratio_interval(pair, ratio_bootstrap(options));
+  const auto& of = resampled[pair.arm];
+  const auto& of_base = resampled[pair.baseline];
+  if (of && of_base) {
+    const stats::RatioPair means[] = {{&*of, &*of_base}};
+    contrast.ratio_interval =
+        widened_ratio(stats::ratio_interval(means, ratio_bootstrap(options)), contrast, options);
   }
   contrast.rank = stats::mann_whitney(group.warm_ms, base.warm_ms);
-  const auto of_arm = stats::moments(group.warm_ms);
-  const auto of_base = stats::moments(base.warm_ms);
-  if (of_arm && of_base) add_mean_tests(*of_arm, *of_base, options, contrast);
+  const auto arm_moments = stats::moments(group.warm_ms);
+  const auto base_moments = stats::moments(base.warm_ms);
+  if (arm_moments && base_moments) {
+    add_mean_tests(*arm_moments, *base_moments, options, contrast);
+  }
   return contrast;
 }
 

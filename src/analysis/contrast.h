@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "analysis/dependence.h"
 #include "analysis/samples.h"
 #include "stats/bootstrap.h"
 #include "stats/quantile_ratio.h"
@@ -22,7 +23,8 @@ bool same_prompts(const Group& a, const Group& b);
 Verdict judge(const Contrast& contrast, const AnalysisOptions& options);
 
 // Fills contrasts, combined and not_comparable.
-void contrast_with_baseline(const Samples& samples, const Resampled& resampled, Findings& findings,
+void contrast_with_baseline(const Samples& samples, const Resampled& resampled,
+                            const std::vector<GroupDependence>& dependence, Findings& findings,
                             ThreadPool* pool);
 
 // The stratum's arm with the lowest mean against each other comparable arm that ran as it is
@@ -32,9 +34,15 @@ std::vector<Decision> decide(const Samples& samples, const Resampled& resampled,
                              stats::QuantileBootstrap& quantiles, const AnalysisOptions& options,
                              ThreadPool* pool);
 
-// Figures of one pair on one stratum, not yet adjusted or judged. Indexes of groups.
-Contrast contrast_pair(const Samples& samples, const Resampled& resampled, size_t arm,
-                       size_t baseline, const AnalysisOptions& options);
+// Figures of one pair on one stratum, not yet adjusted or judged. `widening` is the pair's own of
+// contrast_widenings().
+Contrast contrast_pair(const Samples& samples, const Resampled& resampled, const GroupPair& pair,
+                       double widening, const AnalysisOptions& options);
+
+// The bootstrap's interval of the contrast's ratio, as wide as the rows' dependence makes it.
+std::optional<stats::Interval> widened_ratio(const std::optional<stats::Interval>& interval,
+                                             const Contrast& contrast,
+                                             const AnalysisOptions& options);
 
 // Holm within this family, separately for the difference and for the equivalence; then judges.
 void adjust_and_judge(std::vector<Contrast*>& family, const AnalysisOptions& options);

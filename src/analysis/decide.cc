@@ -35,8 +35,7 @@ std::string reason_against(const Group& group, const Group* other, const Analysi
   return "";
 }
 
-Race race(const Samples& samples, const Resampled& resampled, size_t stratum,
-          const AnalysisOptions& options) {
+Race race(const Samples& samples, size_t stratum, const AnalysisOptions& options) {
   Race result;
   result.decision.stratum = stratum;
   std::vector<Candidate> candidates;
@@ -54,13 +53,27 @@ Race race(const Samples& samples, const Resampled& resampled, size_t stratum,
   if (candidates.empty()) return result;
   result.decision.kind = Decision::Kind::kOnlyOne;
   result.decision.arm = samples.arms[samples.groups[candidates[0].group].arm];
-  for (size_t i = 0; i < candidates.size(); ++i) {
-    result.groups.push_back(candidates[i].group);
-    if (i == 0) continue;
-    result.rivals.push_back(
-        contrast_pair(samples, resampled, candidates[0].group, candidates[i].group, options));
-  }
+  for (const Candidate& candidate : candidates) result.groups.push_back(candidate.group);
   return result;
+}
+
+// The leader of each race against its rivals.
+void contrast_rivals(const Samples& samples, const Resampled& resampled,
+                     const AnalysisOptions& options, ThreadPool* pool, std::vector<Race>& races) {
+  std::vector<GroupPair> pairs;
+  std::vector<size_t> first;
+  for (const Race& one : races) {
+    first.push_back(pairs.size());
+    for (size_t i = 1; i < one.groups.size(); ++i) pairs.push_back({one.groups[0], one.groups[i]});
+  }
+  const std::vector<double> widenings = contrast_widenings(samples, pairs);
+  for_each_index(races.size(), pool, [&](size_t r) {
+    for (size_t i = 1; i < races[r].groups.size(); ++i) {
+      const size_t at = first[r] + i - 1;
+      races[r].rivals.push_back(
+          contrast_pair(samples, resampled, pairs[at], widenings[at], options));
+    }
+  });
 }
 
 // The arm that leads by this quantile, if it isn't the one that leads by the mean and its interval
@@ -75,9 +88,13 @@ void add_alternative(const Samples& samples, const std::string& figure, double p
   const Group& group = samples.groups[best];
   const auto ratio = quantiles.ratio(group.sorted_ms, samples.groups[by_mean].sorted_ms, p,
                                      stream_of(samples, group));
-  if (!ratio || ratio->interval.high >= 1 || ratio->ratio > 1 - options.notable) return;
-  race.decision.alternatives.push_back(
-      {figure, samples.arms[group.arm], ratio->ratio, ratio->interval});
+  if (!ratio) return;
+  const size_t rival =
+      static_cast<size_t>(std::ranges::find(race.groups, best) - race.groups.begin()) - 1;
+  const stats::Interval interval =
+      stats::stretched_ratio(ratio->interval, ratio->ratio, race.rivals[rival].widening);
+  if (interval.high >= 1 || ratio->ratio > 1 - options.notable) return;
+  race.decision.alternatives.push_back({figure, samples.arms[group.arm], ratio->ratio, interval});
 }
 
 // By p50, and by the highest percentile that all arms of the race have enough rows for.
@@ -120,8 +137,8 @@ std::vector<Decision> decide(const Samples& samples, const Resampled& resampled,
                              stats::QuantileBootstrap& quantiles, const AnalysisOptions& options,
                              ThreadPool* pool) {
   std::vector<Race> races(samples.strata.size());
-  for_each_index(races.size(), pool,
-                 [&](size_t i) { races[i] = race(samples, resampled, i, options); });
+  for_each_index(races.size(), pool, [&](size_t i) { races[i] = race(samples, i, options); });
+  contrast_rivals(samples, resampled, options, pool, races);
   for (const Phase phase : kPhases) {
     std::vector<Contrast*> family;
     for (Race& one : races) {

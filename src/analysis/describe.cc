@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "analysis/each.h"
-#include "analysis/serial.h"
 #include "stats/summary.h"
 
 namespace assay {
@@ -107,7 +106,8 @@ std::vector<std::optional<stats::ResampledMean>> resample_groups(const Samples& 
 
 std::vector<Latency> describe_latencies(
     const Samples& samples, const std::vector<std::optional<stats::ResampledMean>>& resampled,
-    const AnalysisOptions& options, ThreadPool* pool) {
+    const std::vector<GroupDependence>& dependence, const AnalysisOptions& options,
+    ThreadPool* pool) {
   std::vector<Latency> all(samples.groups.size());
   for_each_index(all.size(), pool, [&](size_t g) {
     const Group& group = samples.groups[g];
@@ -118,8 +118,16 @@ std::vector<Latency> describe_latencies(
     latency.parity_failed = group.parity_failed;
     latency.n = static_cast<int64_t>(order.size());
     latency.mean = stats::mean(group.warm_ms);
+    const double widening = dependence[g].own.widening;
     if (resampled[g]) {
-      latency.mean_interval = stats::mean_interval(*resampled[g], mean_bootstrap(options));
+      const auto interval = stats::mean_interval(*resampled[g], mean_bootstrap(options));
+      if (interval) {
+        const auto df = static_cast<double>(latency.n - 1);
+        latency.mean_interval =
+            stats::stretched(*interval, resampled[g]->mean,
+                             stats::interval_widening(df, widening, options.confidence));
+      }
+      latency.n_effective = static_cast<double>(latency.n) / (widening * widening);
     }
     latency.median = stats::median(order);
     latency.sd = stats::standard_deviation(group.warm_ms);
@@ -136,7 +144,6 @@ std::vector<Latency> describe_latencies(
     if (order.size() > 1) {
       latency.mean_without_first = stats::mean(std::span(group.warm_ms).subspan(1));
     }
-    if (const auto series = series_mean(group.warm_ms)) latency.n_effective = series->n_effective;
     describe_cold(group, latency);
   });
   return all;

@@ -100,7 +100,9 @@ struct Latency {
   std::optional<double> cold_max;
   std::optional<double> mean_with_cold;
   std::optional<double> mean_without_first;  // of the warm rows but the first
-  std::optional<double> n_effective;         // independent rows that would tell as much
+  // Independent rows that would tell as much of the mean; its interval is sqrt(n / n_effective)
+  // times as wide as theirs.
+  std::optional<double> n_effective;
 };
 
 enum class Verdict { kFaster, kSlower, kEquivalent, kInconclusive };
@@ -117,6 +119,9 @@ struct Contrast {
   std::string baseline;
   int64_t n_arm = 0;
   int64_t n_baseline = 0;
+  // Of errors and intervals below, against those of independent rows (dependence.h). Combined: what
+  // the strata's make of its error.
+  double widening = 1;
   double ratio = 1;                               // arm / baseline, of means; below 1 is faster
   std::optional<stats::Interval> ratio_interval;  // percentile bootstrap, stratified
   std::optional<double> median_ratio;

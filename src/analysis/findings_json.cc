@@ -100,6 +100,7 @@ Json contrast_json(const Findings& f, const Contrast& c) {
                {"n_arm", c.n_arm},
                {"n_baseline", c.n_baseline},
                {"verdict", verdict_name(c.verdict)},
+               {"widening", c.widening},
                {"ratio", c.ratio},
                {"ratio_interval", interval_json(c.ratio_interval)},
                {"median_ratio", optional_json(c.median_ratio)},

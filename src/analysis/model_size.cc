@@ -118,6 +118,7 @@ struct Line {
   std::vector<double> log_size;
   std::vector<const stats::ResampledMean*> arm;
   std::vector<const stats::ResampledMean*> base;
+  std::vector<double> widening;  // of the contrasts
 };
 
 struct Crossing {
@@ -145,10 +146,12 @@ void add_crossover(const Line& line, const AnalysisOptions& options, SizeCrossov
   out.crossover = std::exp(estimate.log_size);
   // Without a crossing a resample puts it beyond the end towards which the estimate's sign goes.
   const bool faster_first = y.front() < 0;
+  const std::vector<double> center = y;
   std::vector<double> sizes(line.arm.front()->replicates.size());
   for (size_t r = 0; r < sizes.size(); ++r) {
     for (size_t i = 0; i < y.size(); ++i) {
-      y[i] = std::log(line.arm[i]->replicates[r] / line.base[i]->replicates[r]);
+      const double replicate = std::log(line.arm[i]->replicates[r] / line.base[i]->replicates[r]);
+      y[i] = center[i] + line.widening[i] * (replicate - center[i]);
     }
     const Crossing crossing = crossing_of(line.log_size, y);
     const bool beyond = (y.front() < 0) == faster_first;
@@ -184,6 +187,7 @@ void add_crossovers(const Samples& samples, const Resampled& resampled,
       line.log_size.push_back(std::log(size));
       line.arm.push_back(&*resampled[mine->second]);
       line.base.push_back(&*resampled[base->second]);
+      line.widening.push_back(contrast->second->widening);
     }
     if (crossover.ratios.size() < 2) continue;
     add_crossover(line, options, crossover);

@@ -28,10 +28,13 @@ void find_throttled(const Samples& samples, std::vector<Finding>& findings);
 void find_cold_starts(const Samples& samples, const AnalysisOptions& options,
                       std::vector<Finding>& findings);
 
-// "drift": a Mann-Kendall trend along order_index, Holm-adjusted over the groups of a phase, of at
-// least the notable share of the median from the first row to the last (Theil-Sen).
-void find_drift(const Samples& samples, const AnalysisOptions& options,
-                std::vector<Finding>& findings);
+// What the machine did in the course of a group's rows, where order matters at 5 % after Holm over
+// the groups of a phase and moves the median notably. "level_change": from some row on the latency
+// is another (Pettitt), its rows those from there on. "drift": it goes one way all the time
+// (Mann-Kendall; Theil-Sen for the size). A group whose order shows both has the one that leaves
+// less of its spread unexplained.
+void find_changes_in_order(const Samples& samples, const AnalysisOptions& options,
+                           std::vector<Finding>& findings);
 
 // "autocorrelation": neighbouring repetitions so alike that the rows tell no more than half as many
 // independent ones would. `latencies` in the groups' order.

@@ -1,23 +1,24 @@
-// Findings along the order of a group's rows: cold starts and drift.
+// Findings along the order of a group's rows: cold starts, drift, changes of level, dependence.
 #include <algorithm>
 #include <cmath>
 
 #include "analysis/named.h"
 #include "base/text.h"
 #include "stats/multiple.h"
+#include "stats/series.h"
 #include "stats/summary.h"
 #include "stats/trend.h"
 
 namespace assay {
 namespace {
 
-std::string ms(double value) {
+std::string ms_text(double value) {
   return format_significant(value) + " ms";
 }
 
 // "mean 3.1 ms without, 4.0 ms with".
 std::string means_text(double without, double with) {
-  return fmt::format("mean {} without, {} with", ms(without), ms(with));
+  return fmt::format("mean {} without, {} with", ms_text(without), ms_text(with));
 }
 
 void find_skewed_first(const Samples& samples, const Group& group, const AnalysisOptions& options,
@@ -36,7 +37,7 @@ void find_skewed_first(const Samples& samples, const Group& group, const Analysi
   const double without = *stats::mean(warm_means ? std::span<const double>(group.warm_ms) : rest);
   finding.text = fmt::format(
       "the first sample, {}, is {} times the median of the other {} ({}) and {}; {}",
-      ms(*first.latency_ms), format_significant(factor, 3), rest.size(), ms(typical),
+      ms_text(*first.latency_ms), format_significant(factor, 3), rest.size(), ms_text(typical),
       first.cold ? "is left out as cold" : "counts in the mean, as it isn't marked cold",
       means_text(without, *stats::mean(all)));
   add_row(finding, first);
@@ -75,23 +76,109 @@ struct Series {
   std::vector<double> ms;
 };
 
-void report_trend(const Samples& samples, const Series& series, double adjusted_p,
-                  const AnalysisOptions& options, std::vector<Finding>& findings) {
-  const Group& group = *series.group;
+// What one series' order shows: a way that it goes, a row from which on it is another, or neither.
+struct InOrder {
+  Series series;
+  std::optional<stats::TrendTest> trend;
+  std::optional<stats::ChangePoint> change;
+  double trend_p = 1;  // adjusted over the family
+  double change_p = 1;
+};
+
+double median_of(std::span<const double> values) {
+  return *stats::median(stats::sorted(values));
+}
+
+// Sum of distances from the median.
+double spread(std::vector<double> values) {
+  const double center = median_of(values);
+  double sum = 0;
+  for (const double value : values) sum += std::abs(value - center);
+  return sum;
+}
+
+double slope_along(const InOrder& one) {
   std::vector<double> order;
-  for (const Row* row : series.rows) order.push_back(static_cast<double>(row->order_index));
-  const auto slope = stats::theil_sen_slope(order, series.ms);
-  if (!slope) return;
-  const double share = *slope * (order.back() - order.front()) / *stats::median(group.sorted_ms);
+  for (const Row* row : one.series.rows) order.push_back(static_cast<double>(row->order_index));
+  return stats::theil_sen_slope(order, one.series.ms).value_or(0);
+}
+
+double way(const InOrder& one, double slope) {
+  const auto& rows = one.series.rows;
+  return slope * static_cast<double>(rows.back()->order_index - rows.front()->order_index);
+}
+
+// Whether two levels leave less unexplained than a line.
+bool steps_rather(const InOrder& one, double slope) {
+  const std::span<const double> ms = one.series.ms;
+  const auto before = ms.first(one.change->index);
+  const auto after = ms.subspan(one.change->index);
+  std::vector<double> level(ms.size());
+  for (size_t i = 0; i < ms.size(); ++i) {
+    level[i] = ms[i] - slope * static_cast<double>(one.series.rows[i]->order_index -
+                                                   one.series.rows[0]->order_index);
+  }
+  return spread({before.begin(), before.end()}) + spread({after.begin(), after.end()}) <
+         spread(std::move(level));
+}
+
+void report_trend(const Samples& samples, const InOrder& one, double slope,
+                  const AnalysisOptions& options, std::vector<Finding>& findings) {
+  const Group& group = *one.series.group;
+  const double share = way(one, slope) / *stats::median(group.sorted_ms);
   if (std::abs(share) < options.notable) return;
   Finding finding = about("drift", Severity::kWarning, samples, group);
   finding.size = std::abs(share);
   finding.text = fmt::format(
       "latency drifts by {:+.1f} % of the median over the order of the {} warm rows (Theil-Sen; "
       "Mann-Kendall p = {}, Holm-adjusted)",
-      share * 100, series.rows.size(), format_significant(adjusted_p, 2));
-  add_rows(finding, series.rows);
+      share * 100, one.series.rows.size(), format_significant(one.trend_p, 2));
+  add_rows(finding, one.series.rows);
   findings.push_back(std::move(finding));
+}
+
+void report_change(const Samples& samples, const InOrder& one, const AnalysisOptions& options,
+                   std::vector<Finding>& findings) {
+  const std::span<const double> ms = one.series.ms;
+  const size_t at = one.change->index;
+  const double before = median_of(ms.first(at));
+  const double after = median_of(ms.subspan(at));
+  const double share = after / before - 1;
+  if (std::abs(share) < options.notable) return;
+  Finding finding = about("level_change", Severity::kWarning, samples, *one.series.group);
+  finding.size = std::abs(share);
+  finding.text = fmt::format(
+      "from warm row {} of {} on the median is {}, {} before: {:+.1f} % (Pettitt p = {}, "
+      "Holm-adjusted)",
+      at + 1, ms.size(), ms_text(after), ms_text(before), share * 100,
+      format_significant(one.change_p, 2));
+  for (size_t i = at; i < one.series.rows.size(); ++i) add_row(finding, *one.series.rows[i]);
+  findings.push_back(std::move(finding));
+}
+
+// Trend and change are one family: twice as many tests as groups.
+void adjust(std::vector<InOrder>& family) {
+  std::vector<double> p_values;
+  for (const InOrder& one : family) {
+    if (one.trend) p_values.push_back(one.trend->p);
+    if (one.change) p_values.push_back(one.change->p);
+  }
+  const std::vector<double> holm = stats::holm(p_values);
+  size_t next = 0;
+  for (InOrder& one : family) {
+    if (one.trend) one.trend_p = holm[next++];
+    if (one.change) one.change_p = holm[next++];
+  }
+}
+
+// A change so near an end that one side has no level to speak of is no change.
+std::optional<stats::ChangePoint> change_in(std::span<const double> series) {
+  constexpr size_t kLeastRows = 5;
+  auto change = stats::pettitt(series);
+  if (!change || change->index < kLeastRows || series.size() - change->index < kLeastRows) {
+    return std::nullopt;
+  }
+  return change;
 }
 
 }  // namespace
@@ -116,30 +203,34 @@ void find_dependence(const Samples& samples, const std::vector<Latency>& latenci
     finding.size = loss;
     finding.text = fmt::format(
         "neighbouring repetitions are alike: its {} warm rows tell as much of the mean as {:.0f} "
-        "independent ones; an interval that takes them for independent is {} times too narrow",
+        "independent ones, and its interval is {} times as wide as theirs would be",
         latencies[g].n, *latencies[g].n_effective, format_significant(std::sqrt(loss), 2));
     add_rows(finding, samples.groups[g].warm);
     findings.push_back(std::move(finding));
   }
 }
 
-void find_drift(const Samples& samples, const AnalysisOptions& options,
-                std::vector<Finding>& findings) {
+void find_changes_in_order(const Samples& samples, const AnalysisOptions& options,
+                           std::vector<Finding>& findings) {
   for (const Phase phase : kPhases) {
-    std::vector<Series> family;
-    std::vector<double> p_values;
+    std::vector<InOrder> family;
     for (const Group& group : samples.groups) {
       if (samples.strata[group.stratum].phase != phase) continue;
-      Series series(group);
-      const auto test = stats::mann_kendall(series.ms);
-      if (!test) continue;
-      family.push_back(std::move(series));
-      p_values.push_back(test->p);
+      InOrder one{Series(group), {}, {}};
+      one.trend = stats::mann_kendall(one.series.ms);
+      one.change = change_in(one.series.ms);
+      if (one.trend || one.change) family.push_back(std::move(one));
     }
-    const std::vector<double> adjusted = stats::holm(p_values);
-    for (size_t i = 0; i < family.size(); ++i) {
-      if (adjusted[i] < options.alpha) {
-        report_trend(samples, family[i], adjusted[i], options, findings);
+    adjust(family);
+    for (const InOrder& one : family) {
+      const bool goes = one.trend_p < options.alpha;
+      const bool changes = one.change_p < options.alpha;
+      if (!goes && !changes) continue;
+      const double slope = slope_along(one);
+      if (changes && (!goes || steps_rather(one, slope))) {
+        report_change(samples, one, options, findings);
+      } else {
+        report_trend(samples, one, slope, options, findings);
       }
     }
   }

@@ -97,6 +97,24 @@ TEST(Named, DriftAlongTheOrderIsSized) {
   EXPECT_EQ(found[0].rows.at(clean.eager).size(), 30u);
 }
 
+TEST(Named, AChangeOfLevelIsNoDrift) {
+  Clean clean;
+  for (int i = 18; i < 30; ++i) *clean.bundle.row(clean.compiled, i).latency_ms *= 1.08;
+  const auto found = of_kind(clean.bundle, "level_change");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].arm, "static");
+  EXPECT_NEAR(found[0].size, 0.08, 0.02);
+  EXPECT_THAT(found[0].text, HasSubstr(" of 30 on the median is"));
+  EXPECT_NEAR(static_cast<double>(found[0].rows.at(clean.compiled).size()), 12, 1);
+  EXPECT_EQ(of_kind(clean.bundle, "drift").size(), 0u);
+}
+
+TEST(Named, ADriftIsNoChangeOfLevel) {
+  Clean clean;
+  for (int i = 0; i < 30; ++i) *clean.bundle.row(clean.eager, i).latency_ms *= 1 + 0.1 * i / 29;
+  EXPECT_EQ(of_kind(clean.bundle, "level_change").size(), 0u);
+}
+
 TEST(Named, NeighboursThatAreAlikeAreSizedByWhatTheyTell) {
   SyntheticBundle bundle(71);
   const auto alike =

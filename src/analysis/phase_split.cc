@@ -41,13 +41,15 @@ double even_at(const Times& t) {
 
 class Replicates {
  public:
-  Replicates(const stats::ResampledMean* means[4], double decoded) : decoded_(decoded) {
+  // `widenings` of the four means' errors.
+  Replicates(const stats::ResampledMean* means[4], const double widenings[4], double decoded)
+      : decoded_(decoded) {
     std::copy_n(means, 4, means_);
+    std::copy_n(widenings, 4, widenings_);
   }
   size_t size() const { return means_[0]->replicates.size(); }
   Times at(size_t i) const {
-    return {means_[0]->replicates[i], means_[1]->replicates[i], means_[2]->replicates[i] / decoded_,
-            means_[3]->replicates[i] / decoded_};
+    return {mean(0, i), mean(1, i), mean(2, i) / decoded_, mean(3, i) / decoded_};
   }
   Times estimate() const {
     return {means_[0]->mean, means_[1]->mean, means_[2]->mean / decoded_,
@@ -61,7 +63,13 @@ class Replicates {
   }
 
  private:
+  double mean(size_t of, size_t i) const {
+    const double mean = means_[of]->mean;
+    return mean + widenings_[of] * (means_[of]->replicates[i] - mean);
+  }
+
   const stats::ResampledMean* means_[4];
+  double widenings_[4];
   double decoded_;
 };
 
@@ -129,18 +137,21 @@ std::optional<PhaseSplit> split_of(const Samples& samples, const Resampled& resa
   const auto arm = static_cast<size_t>(std::ranges::find(samples.arms, parts.prefill->arm) -
                                        samples.arms.begin());
   const stats::ResampledMean* means[4] = {};
+  double widenings[4] = {};
   size_t next = 0;
   for (const Contrast* contrast : {parts.prefill, decode}) {
     for (const size_t of : {arm, size_t{0}}) {
       const Group* group = samples.find(*contrast->stratum, of);
       const auto& mean = resampled[static_cast<size_t>(group - samples.groups.data())];
       if (!mean) return std::nullopt;
+      widenings[next] = contrast->widening;
       means[next++] = &*mean;
     }
   }
   std::set<int64_t> measured;
   for (const auto& [tokens, contrast] : parts.decode) measured.insert(tokens);
-  PhaseSplit split = make_split(Replicates(means, static_cast<double>(longest)), measured, options);
+  PhaseSplit split =
+      make_split(Replicates(means, widenings, static_cast<double>(longest)), measured, options);
   std::tie(split.model, split.scenario, split.batch, split.arm) = condition;
   split.prefill_stratum = *parts.prefill->stratum;
   return split;

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <vector>
 
+#include "analysis/dependence.h"
+#include "stats/distributions.h"
+#include "stats/multiple.h"
 #include "stats/series.h"
 #include "stats/summary.h"
 #include "stats/trend.h"
@@ -13,10 +15,9 @@
 namespace assay {
 namespace {
 
+constexpr double kFamilyLevel = 0.025;
 constexpr double kDriftLevel = 0.05;
 constexpr double kCautiousDriftLevel = 0.4;
-constexpr double kLongSeries =
-    100;  // rows from which on r_k beyond the first can be told from noise
 
 // How far the series goes from its first value to its last.
 double drift_of(std::span<const double> series) {
@@ -25,47 +26,71 @@ double drift_of(std::span<const double> series) {
   return stats::theil_sen_slope(order, series).value_or(0) * (order.back() - order.front());
 }
 
-struct Sizes {
-  double effective = 0;
-  double cautious = 0;
+// Geyer's sum sees dependence beyond the first lag; the lag-1 form sees it in thirty rows, where
+// every r_k is too low.
+double cautious_size(std::span<const double> series) {
+  const auto n = static_cast<double>(series.size());
+  const auto lag = stats::lag1_autocorrelation(series);
+  const auto whole = stats::effective_sample_size(series);
+  if (!lag || !whole) return n;
+  const double r = std::clamp(lag->r, 0.0, 0.97);
+  return std::clamp(std::min(n * (1 - r) / (1 + r), whole->size), 2.0, n);
+}
+
+// Of each series: whether it drifts, and whether it might.
+struct Drift {
+  bool shows = false;
+  bool possible = false;
 };
 
-// Geyer's sum sees dependence beyond the first lag; the lag-1 form with Kendall's (1954) correction
-// of its bias sees it in thirty rows, where every r_k is too low.
-Sizes effective_sizes(std::span<const double> series) {
-  const auto n = static_cast<double>(series.size());
-  const auto r = stats::autocorrelation(series, 1);
-  const auto whole = stats::effective_sample_size(series);
-  if (n < 6 || !r || !whole) return {n, n};
-  const double lag1 = std::clamp((n * (*r)[1] + 1) / (n - 4), 0.0, 0.97);
-  const double by_lag1 = n * (1 - lag1) / (1 + lag1);
-  const bool dependent = (*r)[1] + 1 / n > 1 / std::sqrt(n);
-  Sizes sizes{dependent ? by_lag1 : n, std::min(by_lag1, whole->size)};
-  if (n >= kLongSeries) sizes.effective = sizes.cautious;
-  return {std::clamp(sizes.effective, 2.0, n), std::clamp(sizes.cautious, 2.0, n)};
+std::vector<Drift> drifts(std::span<const std::vector<double>> family) {
+  std::vector<size_t> members;
+  std::vector<double> p;
+  double fisher = 0;  // chi-square with two degrees of freedom a series, if none drifts
+  std::vector<Drift> result(family.size());
+  for (size_t i = 0; i < family.size(); ++i) {
+    const auto trend = stats::mann_kendall(family[i]);
+    if (!trend) continue;
+    members.push_back(i);
+    p.push_back(trend->p);
+    fisher -= 2 * trend->log_p;
+    result[i].possible = trend->p < kCautiousDriftLevel;
+  }
+  if (p.empty()) return result;
+  const auto together = stats::chi_square_upper(fisher, 2 * static_cast<double>(p.size()));
+  const bool common = together && together->p < kFamilyLevel;
+  const std::vector<double> holm = stats::holm(p);
+  for (size_t m = 0; m < members.size(); ++m) {
+    result[members[m]].shows = (common ? p[m] : holm[m]) < kDriftLevel;
+  }
+  return result;
 }
 
 }  // namespace
 
-std::optional<SeriesMean> series_mean(std::span<const double> series) {
-  const auto moments = stats::moments(series);
-  if (!moments || !(moments->variance > 0)) return std::nullopt;
-  SeriesMean result;
-  result.n = moments->n;
-  result.mean = moments->mean;
-  result.sd = std::sqrt(moments->variance);
-  const Sizes sizes = effective_sizes(series);
-  result.n_effective = sizes.effective;
-  result.error = {moments->variance / sizes.effective, sizes.effective - 1};
-  result.cautious = {moments->variance / sizes.cautious, sizes.cautious - 1};
-  const auto trend = stats::mann_kendall(series);
-  if (!trend || trend->p >= kCautiousDriftLevel) return result;
-  const double drift = drift_of(series);
-  result.cautious.square += drift * drift / 4;
-  if (trend->p >= kDriftLevel) return result;
-  result.drift = drift;
-  result.error.square += drift * drift / 4;
-  return result;
+std::vector<std::optional<SeriesMean>> series_means(std::span<const std::vector<double>> family) {
+  const std::vector<Dependence> dependence = dependences(family);
+  const std::vector<Drift> drift = drifts(family);
+  std::vector<std::optional<SeriesMean>> all(family.size());
+  for (size_t i = 0; i < family.size(); ++i) {
+    const auto moments = stats::moments(family[i]);
+    if (!moments || !(moments->variance > 0)) continue;
+    SeriesMean& result = all[i].emplace();
+    result.n = moments->n;
+    result.mean = moments->mean;
+    result.sd = std::sqrt(moments->variance);
+    result.n_effective = dependence[i].n_effective;
+    const double cautious = std::min(result.n_effective, cautious_size(family[i]));
+    result.error = {moments->variance / result.n_effective, result.n_effective - 1};
+    result.cautious = {moments->variance / cautious, cautious - 1};
+    if (!drift[i].possible) continue;
+    const double way = drift_of(family[i]);
+    result.cautious.square += way * way / 4;
+    if (!drift[i].shows) continue;
+    result.drift = way;
+    result.error.square += way * way / 4;
+  }
+  return all;
 }
 
 }  // namespace assay

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace assay {
 
@@ -28,12 +29,14 @@ struct SeriesMean {
 // mean lies half the drift away from either end: what another run of the same program would have
 // met. They differ in what they take for chance.
 //
-// error: dependence counts where the lag-1 autocorrelation lies more than one standard error above
-// what independence gives, drift where Mann-Kendall's p is below 5 %.
-// cautious: any positive dependence counts, and drift where p is below 40 %: thirty rows can't show
-// a drift as large as the error of their mean, so that an alarm has to allow for one unseen.
+// error: dependence and drift count where the family shows them. dependences() says how for the
+// first; the drift of a series counts where its Mann-Kendall p is below 5 %, after Holm unless the
+// family's p together (Fisher 1925) are below 2.5 %.
+// cautious: any positive dependence of the series itself counts, and drift where p is below 40 %:
+// thirty rows can't show a drift as large as the error of their mean, so that an alarm has to allow
+// for one unseen.
 //
-// `series` in order; absent for n < 2 or one value repeated.
-std::optional<SeriesMean> series_mean(std::span<const double> series);
+// `family`: series in order. Absent for n < 2 or one value repeated.
+std::vector<std::optional<SeriesMean>> series_means(std::span<const std::vector<double>> family);
 
 }  // namespace assay

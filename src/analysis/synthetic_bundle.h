@@ -26,7 +26,8 @@ struct SyntheticCell {
   int64_t prompt_tokens = 10;
   double mean_ms = 10;
   double noise = 0.03;    // sigma of the logarithm
-  double spike_rate = 0;  // share of samples that take 3 times as long
+  double spike_rate = 0;  // share of samples that take `spike_factor` times as long
+  double spike_factor = 3;
   int64_t repetitions = 30;
   int64_t warmup = 0;  // cold rows, `cold_factor` times as slow
   double cold_factor = 1.5;
@@ -160,7 +161,7 @@ class SyntheticBundle {
     noise_ = rho * noise_ + std::sqrt(1 - rho * rho) * fresh;  // of variance 1 from the first on
     const auto way = static_cast<double>(repetition) / static_cast<double>(cell.repetitions);
     double latency = cell.mean_ms * std::exp(cell.noise * noise_) * (1 + cell.drift * way);
-    if (random_.uniform() < cell.spike_rate) latency *= 3;
+    if (random_.uniform() < cell.spike_rate) latency *= cell.spike_factor;
     if (row.cold) latency *= cell.cold_factor;
     row.latency_ms = latency;
     row.tokens = std::max<int64_t>(1, row.new_tokens);

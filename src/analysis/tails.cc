@@ -49,8 +49,9 @@ Tail describe(const Samples& samples, const Group& group) {
 
 }  // namespace
 
-std::vector<Tail> describe_tails(const Samples& samples, stats::QuantileBootstrap& quantiles,
-                                 ThreadPool* pool) {
+std::vector<Tail> describe_tails(const Samples& samples,
+                                 const std::vector<GroupDependence>& dependence,
+                                 stats::QuantileBootstrap& quantiles, ThreadPool* pool) {
   std::vector<size_t> groups;
   for (size_t stratum = 0; stratum < samples.strata.size(); ++stratum) {
     const size_t first = samples.first_group[stratum];
@@ -70,7 +71,8 @@ std::vector<Tail> describe_tails(const Samples& samples, stats::QuantileBootstra
     if (const auto ratio =
             quantiles.ratio(group.sorted_ms, base->sorted_ms, 0.5, stream_of(samples, group))) {
       tails[i].p50_ratio = ratio->ratio;
-      tails[i].ratio_interval = ratio->interval;
+      tails[i].ratio_interval =
+          stats::stretched_ratio(ratio->interval, ratio->ratio, dependence[groups[i]].to_baseline);
     }
   });
   return tails;

@@ -9,6 +9,16 @@
 
 namespace assay::stats {
 
+Interval stretched(const Interval& interval, double estimate, double factor) {
+  return {estimate + factor * (interval.low - estimate),
+          estimate + factor * (interval.high - estimate)};
+}
+
+Interval stretched_ratio(const Interval& interval, double estimate, double factor) {
+  return {estimate * std::pow(interval.low / estimate, factor),
+          estimate * std::pow(interval.high / estimate, factor)};
+}
+
 std::optional<Interval> wilson_interval(int64_t successes, int64_t n, double confidence) {
   assert(successes >= 0 && successes <= n);
   const auto z = normal_quantile(1 - (1 - confidence) / 2);

@@ -1,4 +1,4 @@
-// Intervals of a proportion.
+// Intervals, and that of a proportion.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,11 @@ struct Interval {
   bool contains(double x) const { return low <= x && x <= high; }
   friend bool operator==(const Interval&, const Interval&) = default;
 };
+
+// The interval stretched about an estimate by `factor`, as its standard error grows; and the same
+// of positive values on the scale of their logarithms, for ratios.
+Interval stretched(const Interval& interval, double estimate, double factor);
+Interval stretched_ratio(const Interval& interval, double estimate, double factor);
 
 // Wilson's score interval (1927) of `successes` out of `n`, no continuity correction: with
 // z = quantile(1 - (1 - confidence) / 2) and p = successes / n,

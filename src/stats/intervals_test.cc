@@ -6,6 +6,13 @@
 namespace assay::stats {
 namespace {
 
+TEST(Stretched, GrowsAboutTheEstimate) {
+  EXPECT_EQ(stretched({9, 12}, 10, 2), (Interval{8, 14}));
+  const Interval ratio = stretched_ratio({0.5, 2}, 1, 2);
+  EXPECT_DOUBLE_EQ(ratio.low, 0.25);
+  EXPECT_DOUBLE_EQ(ratio.high, 4);
+}
+
 TEST(Wilson, AgreesWithSciPy) {
   // st.binomtest(k, n).proportion_ci(method="wilson")
   const auto few = wilson_interval(3, 30);

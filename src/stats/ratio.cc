@@ -1,6 +1,7 @@
 // The combined ratio of two arms over strata.
 #include "stats/ratio.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace assay::stats {
@@ -11,16 +12,21 @@ std::optional<LogRatio> combined_log_ratio(std::span<const StratumMoments> strat
   double estimate = 0;
   double square = 0;
   double freedom = 0;  // sum of term^2 / (n - 1)
-  const auto add = [&](const Moments& x, double sign) {
+  const auto add = [&](const Moments& x, const Moments& other, double sign, double widening) {
     if (x.n < 2 || !(x.mean > 0)) return false;
-    const double term = x.variance / (static_cast<double>(x.n) * x.mean * x.mean * count * count);
+    const double size = static_cast<double>(x.n) / (widening * widening);
+    const double scale = std::min(x.mean, (x.mean + other.mean) / 2);
+    const double term = x.variance / (size * scale * scale * count * count);
     estimate += sign * std::log(x.mean) / count;
     square += term;
-    freedom += term * term / static_cast<double>(x.n - 1);
+    freedom += term * term / std::max(size - 1, 0.5);
     return true;
   };
   for (const StratumMoments& stratum : strata) {
-    if (!add(stratum.numerator, 1) || !add(stratum.denominator, -1)) return std::nullopt;
+    const auto& [numerator, denominator, widening] = stratum;
+    if (!add(numerator, denominator, 1, widening) || !add(denominator, numerator, -1, widening)) {
+      return std::nullopt;
+    }
   }
   if (!(square > 0) || !(freedom > 0)) return std::nullopt;
   return LogRatio{estimate, {std::sqrt(square), square * square / freedom}};

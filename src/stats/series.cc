@@ -52,6 +52,16 @@ std::optional<std::vector<double>> autocorrelation(std::span<const double> serie
   return r;
 }
 
+std::optional<Lag1> lag1_autocorrelation(std::span<const double> series) {
+  if (series.size() < 6) return std::nullopt;
+  const auto r = autocorrelation(series, 1);
+  if (!r) return std::nullopt;
+  const auto n = static_cast<double>(series.size());
+  const double variance = (n * n * n * n - 4 * n * n * n + 3 * n * n + 4 * n - 4) /
+                          ((n + 1) * n * n * (n - 1) * (n - 1));
+  return Lag1{(n * (*r)[1] + 1) / (n - 4), std::sqrt(variance) * n / (n - 4)};
+}
+
 std::optional<PortmanteauTest> ljung_box(std::span<const double> series, size_t lags) {
   const auto r = autocorrelation(series, lags);
   if (!r || lags < 1) return std::nullopt;

@@ -13,6 +13,16 @@ namespace assay::stats {
 // and Jenkins 1976), k = 0..max_lag. Absent for n < 2, max_lag >= n, or a constant series.
 std::optional<std::vector<double>> autocorrelation(std::span<const double> series, size_t max_lag);
 
+// r_1 with its small-sample bias taken off, (n r_1 + 1) / (n - 4) (Kendall 1954), and the standard
+// error that it has if the series is white noise: n / (n - 4) times that of r_1, whose variance
+// is then (n^4 - 4n^3 + 3n^2 + 4n - 4) / ((n + 1) n^2 (n - 1)^2) (Dufour and Roy 1985). Absent for
+// n < 6 or a constant series.
+struct Lag1 {
+  double r = 0;
+  double error = 0;
+};
+std::optional<Lag1> lag1_autocorrelation(std::span<const double> series);
+
 // Ljung and Box (1978): Q = n (n+2) sum_k r_k^2 / (n - k), chi-square with `lags` degrees of
 // freedom if the series is white noise. Absent where autocorrelation is, or for lags < 1.
 struct PortmanteauTest {

@@ -42,6 +42,23 @@ TEST(EffectiveSize, IsNeverMoreThanTheSeries) {
   EXPECT_FALSE(effective_sample_size(std::vector<double>{1, 2, 3}));
 }
 
+TEST(Lag1, IsUnbiasedAndKnowsItsErrorOnWhiteNoise) {
+  double sum = 0;
+  double squares = 0;
+  constexpr int kTrials = 4000;
+  double error = 0;
+  for (uint64_t seed = 0; seed < kTrials; ++seed) {
+    const auto lag = lag1_autocorrelation(autoregressive(seed, 30, 0));
+    sum += lag->r / kTrials;
+    squares += lag->r * lag->r / kTrials;
+    error = lag->error;
+  }
+  EXPECT_NEAR(sum, 0, 0.012);  // four standard errors
+  EXPECT_NEAR(std::sqrt(squares), error, 0.01);
+  EXPECT_NEAR(lag1_autocorrelation(autoregressive(1, 5000, 0.5))->r, 0.5, 0.04);
+  EXPECT_FALSE(lag1_autocorrelation(std::vector<double>{1, 2, 1, 2, 1}));
+}
+
 TEST(LjungBox, RejectsDependenceAndSeldomWhiteNoise) {
   int rejected = 0;
   for (uint64_t seed = 0; seed < 300; ++seed) {

@@ -1,6 +1,7 @@
 // Tests of two independent samples that rest on means: Welch and TOST.
 #include "stats/tests.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 
@@ -33,6 +34,20 @@ std::optional<TestResult> below_zero(double estimate, const StandardError& error
 }
 
 }  // namespace
+
+StandardError StandardError::widened(double factor) const {
+  return {value * factor, std::max(1.0, (df + 2) / (factor * factor) - 2)};
+}
+
+double interval_widening(double df, double factor, double confidence) {
+  if (factor <= 1) return 1;
+  constexpr double kLeast = 3;
+  const double level = 1 - (1 - confidence) / 2;
+  const double fewer = StandardError{1, df}.widened(factor).df;
+  const auto wide = student_t_quantile(level, std::max(fewer, kLeast));
+  const auto narrow = student_t_quantile(level, std::max(df, kLeast));
+  return wide && narrow ? factor * *wide / *narrow : factor;
+}
 
 std::optional<StandardError> welch_standard_error(const Moments& a, const Moments& b) {
   if (a.n < 2 || b.n < 2) return std::nullopt;
@@ -96,14 +111,15 @@ std::optional<TestResult> tost_difference(const Moments& a, const Moments& b, do
   return tost(a.mean - b.mean, *error, low, high);
 }
 
-std::optional<TestResult> tost_ratio(const Moments& a, const Moments& b, double low, double high) {
+std::optional<TestResult> tost_ratio(const Moments& a, const Moments& b, double low, double high,
+                                     double widening) {
   assert(low < high);
   if (!(low > 0) || !(a.mean > 0) || !(b.mean > 0)) return std::nullopt;
   const auto low_error = welch_standard_error(a, scaled(b, low));
   const auto high_error = welch_standard_error(a, scaled(b, high));
   if (!low_error || !high_error) return std::nullopt;
-  return larger(above_zero(a.mean - low * b.mean, *low_error),
-                below_zero(a.mean - high * b.mean, *high_error));
+  return larger(above_zero(a.mean - low * b.mean, low_error->widened(widening)),
+                below_zero(a.mean - high * b.mean, high_error->widened(widening)));
 }
 
 }  // namespace assay::stats

@@ -31,7 +31,13 @@ std::optional<TestResult> student_t(const Moments& a, const Moments& b);
 struct StandardError {
   double value = 0;
   double df = 0;
+  // Of observations that depend on one another: n of them tell as much as n / factor^2 independent
+  // ones, which both the error and its degrees of freedom (at least 1) say. factor >= 1.
+  StandardError widened(double factor) const;
 };
+// How many times as wide as that of independent observations the interval is then: the factor times
+// the ratio of t quantiles. Fewer than 3 degrees of freedom are taken for 3.
+double interval_widening(double df, double factor, double confidence);
 std::optional<StandardError> welch_standard_error(const Moments& a, const Moments& b);
 // The same of Student's test.
 std::optional<StandardError> pooled_standard_error(const Moments& a, const Moments& b);
@@ -47,8 +53,10 @@ std::optional<TestResult> tost_difference(const Moments& a, const Moments& b, do
                                           double high);
 // Equivalence of the ratio: low < mean_a / mean_b < high, for positive means, as the two one-sided
 // Welch tests of mean_a - low mean_b and mean_a - high mean_b (Sasabuchi; Hauschke, Kieser and
-// Hothorn 1999). Absent where Welch is, or if a mean isn't positive, or low <= 0.
-std::optional<TestResult> tost_ratio(const Moments& a, const Moments& b, double low, double high);
+// Hothorn 1999). Absent where Welch is, or if a mean isn't positive, or low <= 0. `widening`: of
+// both errors.
+std::optional<TestResult> tost_ratio(const Moments& a, const Moments& b, double low, double high,
+                                     double widening = 1);
 // The same rule for any estimate with a standard error that is near t.
 std::optional<TestResult> tost(double estimate, const StandardError& error, double low,
                                double high);

@@ -1,0 +1,137 @@
+// Dependence that a family of series shows, and what it does to errors and intervals.
+#include "analysis/dependence.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "analysis/analyze.h"
+#include "analysis/serial.h"
+#include "analysis/synthetic_bundle.h"
+
+namespace assay {
+namespace {
+
+using testing::Each;
+using testing::Field;
+using testing::SizeIs;
+
+std::vector<double> autoregressive(Random& random, size_t n, double r) {
+  std::vector<double> x(n);
+  double last = standard_normal(random);
+  for (double& value : x) {
+    value = last;
+    last = r * last + std::sqrt(1 - r * r) * standard_normal(random);
+  }
+  return x;
+}
+
+std::vector<std::vector<double>> family_of(uint64_t seed, size_t series, double r) {
+  Random random(seed);
+  std::vector<std::vector<double>> family;
+  for (size_t i = 0; i < series; ++i) family.push_back(autoregressive(random, 30, r));
+  return family;
+}
+
+double mean_widening(const std::vector<Dependence>& all) {
+  double sum = 0;
+  for (const Dependence& one : all) sum += one.widening / static_cast<double>(all.size());
+  return sum;
+}
+
+TEST(Dependences, OfWhiteNoiseDontCount) {
+  int widened = 0;
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    for (const Dependence& one : dependences(family_of(seed, 20, 0))) widened += one.widening > 1.1;
+  }
+  // 2.5 % of families count together, and 2.5 % hold a series that counts alone.
+  EXPECT_LT(widened, 0.05 * 200 * 20);
+}
+
+TEST(Dependences, OfManyShortSeriesAreSeenTogether) {
+  const auto found = dependences(family_of(5, 20, 0.3));
+  EXPECT_THAT(found, Each(Field(&Dependence::widening, testing::Gt(1.0))));
+  EXPECT_NEAR(mean_widening(found), std::sqrt(1.3 / 0.7), 0.2);
+  // One of them alone shows nothing that chance wouldn't.
+  EXPECT_EQ(dependences(family_of(5, 1, 0.3))[0].widening, 1);
+}
+
+TEST(Dependences, OfOneSeriesAmongWhiteOnesCountThereAlone) {
+  auto family = family_of(9, 19, 0);
+  Random random(10);
+  family.push_back(autoregressive(random, 30, 0.9));
+  const auto found = dependences(family);
+  EXPECT_GT(found.back().widening, 2);
+  for (size_t i = 0; i + 1 < found.size(); ++i) EXPECT_LT(found[i].widening, 1.3) << i;
+}
+
+TEST(Dependences, OfSeriesThatSayNothingAreNone) {
+  EXPECT_THAT(dependences({}), SizeIs(0));
+  const std::vector<std::vector<double>> family = {
+      {}, {1}, {1, 2, 3}, std::vector<double>(30, 4.0)};
+  for (const Dependence& one : dependences(family)) EXPECT_EQ(one.widening, 1);
+}
+
+TEST(SeriesMeans, CountADriftWhereItShows) {
+  auto family = family_of(12, 10, 0);
+  for (size_t i = 0; i < 30; ++i) family[3][i] += 0.2 * static_cast<double>(i);
+  const auto means = series_means(family);
+  ASSERT_TRUE(means[3]->drift);
+  EXPECT_NEAR(*means[3]->drift, 5.8, 1.5);
+  EXPECT_GT(means[3]->error.square, *means[3]->drift * *means[3]->drift / 4);
+  EXPECT_FALSE(means[2]->drift);
+  for (const auto& mean : means) EXPECT_GE(mean->cautious.square, mean->error.square);
+}
+
+// Two arms on five strata.
+struct TwoArms {
+  explicit TwoArms(double autocorrelation) : bundle(7) {
+    for (int stratum = 0; stratum < 5; ++stratum) {
+      for (const std::string arm : {"eager", "static"}) {
+        cells.push_back(bundle.add({.arm = arm,
+                                    .scenario = fmt::format("s{}", stratum),
+                                    .noise = 0.05,
+                                    .autocorrelation = autocorrelation}));
+      }
+    }
+  }
+  Findings findings() {
+    AnalysisOptions options;
+    options.resamples = 1000;
+    return *analyze(bundle.build(), options, nullptr);
+  }
+  SyntheticBundle bundle;
+  std::vector<std::string> cells;
+};
+
+TEST(Dependences, WidenTheIntervalsOfAnAnalysis) {
+  const Findings white = TwoArms(0).findings();
+  for (const Contrast& contrast : white.contrasts) EXPECT_EQ(contrast.widening, 1);
+  for (const Latency& latency : white.latencies) EXPECT_EQ(latency.n_effective, 30);
+  const Findings alike = TwoArms(0.6).findings();
+  ASSERT_EQ(alike.contrasts.size(), 5u);
+  for (const Contrast& contrast : alike.contrasts) {
+    EXPECT_GT(contrast.widening, 1.3);
+    EXPECT_LT(*contrast.test->df, 40);  // of 58
+  }
+  EXPECT_NEAR(alike.combined.at(0).widening, 2, 0.7);  // sqrt(1.6 / 0.4)
+  for (const Latency& latency : alike.latencies) EXPECT_LT(latency.n_effective, 18);
+}
+
+TEST(Dependences, ThatBothArmsShareAreInNoContrast) {
+  TwoArms run(0);
+  Random random(3);
+  const std::vector<double> machine = autoregressive(random, 30, 0.95);
+  for (const std::string& cell : run.cells) {
+    for (int i = 0; i < 30; ++i) {
+      *run.bundle.row(cell, i).latency_ms *= 1 + 0.2 * machine[static_cast<size_t>(i)];
+    }
+  }
+  const Findings findings = run.findings();
+  for (const Latency& latency : findings.latencies) EXPECT_LT(latency.n_effective, 15);
+  for (const Contrast& contrast : findings.contrasts) EXPECT_LT(contrast.widening, 1.2);
+}
+
+}  // namespace
+}  // namespace assay
