@@ -74,14 +74,14 @@ Result<Findings> analyze(const Bundle& bundle, const AnalysisOptions& options, T
   findings.requirements = judge_requirements(bundle, samples);
   findings.outcomes = describe_outcomes(samples, options);
   const Resampled resampled = resample_groups(samples, options, pool);
-  const std::vector<GroupDependence> dependence = group_dependences(samples);
+  const std::vector<Dependence> dependence = group_dependences(samples);
   findings.latencies = describe_latencies(samples, resampled, dependence, options, pool);
   stats::QuantileBootstrap quantiles(ratio_bootstrap(options));
-  findings.tails = describe_tails(samples, dependence, quantiles, pool);
+  findings.tails = describe_tails(samples, quantiles, pool);
   findings.compile_costs = compile_costs(bundle, samples);
   findings.read_shares = read_shares(bundle, samples);
   findings.profiles = cell_profiles(bundle, samples);
-  contrast_with_baseline(samples, resampled, dependence, findings, pool);
+  contrast_with_baseline(samples, resampled, findings, pool);
   findings.decisions = decide(samples, resampled, quantiles, options, pool);
   findings.splits = split_phases(samples, resampled, findings.contrasts, options, pool);
   const ModelSizes sizes = model_sizes(bundle, findings.strata);

@@ -106,8 +106,7 @@ void combine_phase(const Samples& samples, const Resampled& resampled, Phase pha
 
 }  // namespace
 
-void contrast_with_baseline(const Samples& samples, const Resampled& resampled,
-                            const std::vector<GroupDependence>& dependence, Findings& findings,
+void contrast_with_baseline(const Samples& samples, const Resampled& resampled, Findings& findings,
                             ThreadPool* pool) {
   std::vector<GroupPair> pairs;
   for (size_t stratum = 0; stratum < samples.strata.size(); ++stratum) {
@@ -122,10 +121,11 @@ void contrast_with_baseline(const Samples& samples, const Resampled& resampled,
       pairs.push_back({index_in(samples, *group), index_in(samples, *base)});
     }
   }
+  const std::vector<double> widenings = contrast_widenings(samples, pairs);
   findings.contrasts.resize(pairs.size());
   for_each_index(pairs.size(), pool, [&](size_t i) {
-    findings.contrasts[i] = contrast_pair(samples, resampled, pairs[i],
-                                          dependence[pairs[i].arm].to_baseline, findings.options);
+    findings.contrasts[i] =
+        contrast_pair(samples, resampled, pairs[i], widenings[i], findings.options);
   });
   for (const Phase phase : kPhases) {
     std::vector<Contrast*> family;

@@ -7,6 +7,7 @@
 #include "stats/multiple.h"
 #include "stats/power.h"
 #include "stats/proportions.h"
+#include "stats/ratio.h"
 #include "stats/summary.h"
 #include "stats/tests.h"
 
@@ -23,14 +24,13 @@ std::optional<stats::StandardError> error_of(const SeriesError& base, const Seri
   return stats::StandardError{std::sqrt(square), df};
 }
 
-// One bundle's rows of a cell. `scale` is what its error is relative to: its own mean, or where
-// that is larger the mean of both bundles'. ln(x) grows more slowly than x, so that a side whose
-// mean one huge row made would seem sure of it: relative to itself its error can't exceed 1.
+// One bundle's rows of a cell. `scale` is what its error is relative to: see
+// stats::combined_log_ratio().
 struct Side {
   Side(const Group& of, const Group& other)
       : group(&of),
         mean(*stats::mean(of.warm_ms)),
-        scale(std::min(mean, (mean + *stats::mean(other.warm_ms)) / 2)) {}
+        scale(stats::logarithmic_mean(mean, *stats::mean(other.warm_ms))) {}
   const Group* group;
   double mean;
   double scale;

@@ -60,9 +60,9 @@ std::optional<stats::Interval> widened_ratio(const std::optional<stats::Interval
                                              const AnalysisOptions& options) {
   if (!interval) return std::nullopt;
   const auto df = static_cast<double>(contrast.n_arm + contrast.n_baseline - 2 * contrast.strata);
-  return stats::stretched_ratio(
+  return stats::stretched(
       *interval, contrast.ratio,
-      stats::interval_widening(df, contrast.widening, options.confidence));
+      stats::interval_widening(df, contrast.widening, options.confidence, 2 * contrast.strata));
 }
 
 std::vector<std::string> reasons_against(const Group& group, const AnalysisOptions& options) {

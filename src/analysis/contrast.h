@@ -23,8 +23,7 @@ bool same_prompts(const Group& a, const Group& b);
 Verdict judge(const Contrast& contrast, const AnalysisOptions& options);
 
 // Fills contrasts, combined and not_comparable.
-void contrast_with_baseline(const Samples& samples, const Resampled& resampled,
-                            const std::vector<GroupDependence>& dependence, Findings& findings,
+void contrast_with_baseline(const Samples& samples, const Resampled& resampled, Findings& findings,
                             ThreadPool* pool);
 
 // The stratum's arm with the lowest mean against each other comparable arm that ran as it is

@@ -92,7 +92,7 @@ void add_alternative(const Samples& samples, const std::string& figure, double p
   const size_t rival =
       static_cast<size_t>(std::ranges::find(race.groups, best) - race.groups.begin()) - 1;
   const stats::Interval interval =
-      stats::stretched_ratio(ratio->interval, ratio->ratio, race.rivals[rival].widening);
+      stats::stretched(ratio->interval, ratio->ratio, race.rivals[rival].widening);
   if (interval.high >= 1 || ratio->ratio > 1 - options.notable) return;
   race.decision.alternatives.push_back({figure, samples.arms[group.arm], ratio->ratio, interval});
 }

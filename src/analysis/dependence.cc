@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <optional>
 
 #include "stats/distributions.h"
 #include "stats/multiple.h"
@@ -15,6 +17,7 @@ namespace {
 constexpr double kLevel = 0.025;
 constexpr double kMostAlike = 0.97;
 constexpr size_t kLongSeries = 100;  // from here on r_k beyond the first can be told from noise
+constexpr size_t kBlocks = 500;
 
 // What a family's lag-1 autocorrelations say together.
 struct FamilyR {
@@ -48,39 +51,56 @@ bool above_zero(double estimate, double error) {
   return stats::normal_upper(estimate / error).p < kLevel;
 }
 
-// The r of each that counts.
-std::vector<double> counted(std::span<const stats::Lag1> family) {
+// The r that count.
+struct Counted {
+  std::vector<double> r;  // of each series
+  double of_family = 0;   // 0: the family as a whole shows none
+};
+
+Counted counted(std::span<const stats::Lag1> family) {
   const FamilyR together = pool(family);
-  std::vector<double> r(family.size());
+  Counted result{std::vector<double>(family.size()), 0};
   if (above_zero(together.mean, together.error)) {
+    result.of_family = std::min(together.mean, kMostAlike);
     for (size_t i = 0; i < family.size(); ++i) {
       const double own = family[i].error * family[i].error;
       const double trust = together.between / (together.between + own);
-      r[i] = together.mean + trust * (family[i].r - together.mean);
+      result.r[i] = together.mean + trust * (family[i].r - together.mean);
     }
   } else {
     std::vector<double> p;
     for (const stats::Lag1& one : family) p.push_back(stats::normal_upper(one.r / one.error).p);
     const std::vector<double> holm = stats::holm(p);
-    for (size_t i = 0; i < family.size(); ++i) r[i] = holm[i] < kLevel ? family[i].r : 0;
+    for (size_t i = 0; i < family.size(); ++i) result.r[i] = holm[i] < kLevel ? family[i].r : 0;
   }
-  for (double& one : r) one = std::clamp(one, 0.0, kMostAlike);
-  return r;
+  for (double& one : result.r) one = std::clamp(one, 0.0, kMostAlike);
+  return result;
+}
+
+// Geyer's effective size. His sum takes as many lags as stay positive, which for a series that goes
+// one way is a third of it: a long one is first cut into blocks, whose means have the same mean.
+std::optional<double> geyer_size(std::span<const double> series) {
+  const size_t block = (series.size() + kBlocks - 1) / kBlocks;
+  if (block < 2) {
+    const auto whole = stats::effective_sample_size(series);
+    return whole ? std::optional(whole->size) : std::nullopt;
+  }
+  std::vector<double> means;
+  for (size_t at = 0; at + block <= series.size(); at += block) {
+    means.push_back(*stats::mean(series.subspan(at, block)));
+  }
+  const auto blocks = stats::effective_sample_size(means);
+  const auto between = stats::variance(means);
+  const auto within = stats::variance(series);
+  if (!blocks || !between || !within || !(*between > 0)) return std::nullopt;
+  return *within / *between * blocks->size;
 }
 
 Dependence dependence_of(std::span<const double> series, double r) {
   const auto n = static_cast<double>(series.size());
-  Dependence result{r, n, 1};
-  if (r <= 0) return result;
-  result.n_effective = n * (1 - r) / (1 + r);
-  if (series.size() >= kLongSeries) {
-    if (const auto whole = stats::effective_sample_size(series)) {
-      result.n_effective = std::min(result.n_effective, whole->size);
-    }
-  }
-  result.n_effective = std::clamp(result.n_effective, 2.0, n);
-  result.widening = std::sqrt(n / result.n_effective);
-  return result;
+  if (!(r > 0) || n < 2) return {0, n, 1};
+  const double effective = effective_size(series, r);
+  return {r, effective, std::sqrt(n / effective)};
 }
 
 // x / mean - y / mean', of rows of the same repetition that compiled nothing.
@@ -127,21 +147,32 @@ std::vector<Dependence> by_phase(std::vector<std::vector<double>>& all, const Ph
 
 }  // namespace
 
+double effective_size(std::span<const double> series, double r) {
+  const auto n = static_cast<double>(series.size());
+  const double counts = std::clamp(r, 0.0, kMostAlike);
+  double size = n * (1 - counts) / (1 + counts);
+  if (series.size() >= kLongSeries) size = std::min(size, geyer_size(series).value_or(n));
+  return std::clamp(size, std::min(2.0, n), n);
+}
+
 std::vector<Dependence> dependences(std::span<const std::vector<double>> family) {
-  std::vector<Dependence> result;
   std::vector<stats::Lag1> lags;
   std::vector<size_t> members;
   for (size_t i = 0; i < family.size(); ++i) {
-    result.push_back(dependence_of(family[i], 0));
     if (const auto lag = stats::lag1_autocorrelation(family[i])) {
       lags.push_back(*lag);
       members.push_back(i);
     }
   }
-  if (lags.empty()) return result;
-  const std::vector<double> r = counted(lags);
-  for (size_t m = 0; m < members.size(); ++m) {
-    result[members[m]] = dependence_of(family[members[m]], r[m]);
+  const Counted found = lags.empty() ? Counted{} : counted(lags);
+  std::vector<Dependence> result;
+  size_t next = 0;
+  for (size_t i = 0; i < family.size(); ++i) {
+    const std::vector<double>& series = family[i];
+    const bool judged = next < members.size() && members[next] == i;
+    const bool varies = std::ranges::adjacent_find(series, std::not_equal_to()) != series.end();
+    const double r = judged ? found.r[next++] : varies ? found.of_family : 0;
+    result.push_back(dependence_of(series, r));
   }
   return result;
 }
@@ -159,23 +190,16 @@ std::vector<double> contrast_widenings(const Samples& samples, std::span<const G
   return widenings;
 }
 
-std::vector<GroupDependence> group_dependences(const Samples& samples) {
+std::vector<Dependence> group_dependences(const Samples& samples) {
   std::vector<std::vector<double>> series(samples.groups.size());
-  std::vector<GroupPair> pairs;
   for (size_t g = 0; g < samples.groups.size(); ++g) {
     const Group& group = samples.groups[g];
     for (size_t i = 0; i < group.warm.size(); ++i) {
       if (!carries_compilation(*group.warm[i])) series[g].push_back(group.warm_ms[i]);
     }
-    const Group* base = samples.find(group.stratum, 0);
-    pairs.push_back({g, base ? static_cast<size_t>(base - samples.groups.data()) : g});
   }
-  const auto phase_of = [&](size_t g) { return samples.strata[samples.groups[g].stratum].phase; };
-  const std::vector<Dependence> own = by_phase(series, phase_of);
-  const std::vector<double> to_baseline = contrast_widenings(samples, pairs);
-  std::vector<GroupDependence> result;
-  for (size_t g = 0; g < own.size(); ++g) result.push_back({own[g], to_baseline[g]});
-  return result;
+  return by_phase(series,
+                  [&](size_t g) { return samples.strata[samples.groups[g].stratum].phase; });
 }
 
 }  // namespace assay

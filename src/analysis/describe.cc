@@ -106,8 +106,7 @@ std::vector<std::optional<stats::ResampledMean>> resample_groups(const Samples& 
 
 std::vector<Latency> describe_latencies(
     const Samples& samples, const std::vector<std::optional<stats::ResampledMean>>& resampled,
-    const std::vector<GroupDependence>& dependence, const AnalysisOptions& options,
-    ThreadPool* pool) {
+    const std::vector<Dependence>& dependence, const AnalysisOptions& options, ThreadPool* pool) {
   std::vector<Latency> all(samples.groups.size());
   for_each_index(all.size(), pool, [&](size_t g) {
     const Group& group = samples.groups[g];
@@ -118,14 +117,14 @@ std::vector<Latency> describe_latencies(
     latency.parity_failed = group.parity_failed;
     latency.n = static_cast<int64_t>(order.size());
     latency.mean = stats::mean(group.warm_ms);
-    const double widening = dependence[g].own.widening;
+    const double widening = dependence[g].widening;
     if (resampled[g]) {
       const auto interval = stats::mean_interval(*resampled[g], mean_bootstrap(options));
       if (interval) {
         const auto df = static_cast<double>(latency.n - 1);
         latency.mean_interval =
             stats::stretched(*interval, resampled[g]->mean,
-                             stats::interval_widening(df, widening, options.confidence));
+                             stats::interval_widening(df, widening, options.confidence, 1));
       }
       latency.n_effective = static_cast<double>(latency.n) / (widening * widening);
     }

@@ -24,8 +24,7 @@ uint64_t stream_of(const Samples& samples, const Group& group);
 // In the groups' order.
 std::vector<Latency> describe_latencies(
     const Samples& samples, const std::vector<std::optional<stats::ResampledMean>>& resampled,
-    const std::vector<GroupDependence>& dependence, const AnalysisOptions& options,
-    ThreadPool* pool);
+    const std::vector<Dependence>& dependence, const AnalysisOptions& options, ThreadPool* pool);
 
 // BCa for means; percentile for ratios, where BCa covers too little when one of two samples holds
 // the rare slow calls (docs/statistics.md).

@@ -100,8 +100,8 @@ struct Latency {
   std::optional<double> cold_max;
   std::optional<double> mean_with_cold;
   std::optional<double> mean_without_first;  // of the warm rows but the first
-  // Independent rows that would tell as much of the mean; its interval is sqrt(n / n_effective)
-  // times as wide as theirs.
+  // Independent rows that would tell as much of the mean: its standard error is sqrt(n /
+  // n_effective) times theirs.
   std::optional<double> n_effective;
 };
 
@@ -119,7 +119,7 @@ struct Contrast {
   std::string baseline;
   int64_t n_arm = 0;
   int64_t n_baseline = 0;
-  // Of errors and intervals below, against those of independent rows (dependence.h). Combined: what
+  // Of the standard errors below, against those of independent rows (dependence.h). Combined: what
   // the strata's make of its error.
   double widening = 1;
   double ratio = 1;                               // arm / baseline, of means; below 1 is faster

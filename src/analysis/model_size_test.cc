@@ -33,7 +33,7 @@ TEST(ModelSize, AnInteractionThatWasPlantedIsFoundAndOneThatWasNotIsNot) {
   EXPECT_LT(*with.interaction_p_holm, 1e-6);
   EXPECT_GT(*with.type2->interaction.partial_eta_squared, 0.9);
   EXPECT_GT(*with.type2->b.eta_squared, 0.9) << "the model makes most of the difference";
-  const SizeAnalysis& without = study({0.8, 0.8, 0.8, 0.8}).sizes.at(0);
+  const SizeAnalysis without = study({0.8, 0.8, 0.8, 0.8}).sizes.at(0);
   EXPECT_GT(*without.interaction_p_holm, 0.01);
   EXPECT_LT(*without.type2->a.p, 1e-6);
 }
@@ -51,14 +51,14 @@ TEST(ModelSize, TheCrossoverIsInterpolatedOnTheLogarithmOfSize) {
 }
 
 TEST(ModelSize, AnArmThatIsFasterAtEverySizeHasNoCrossover) {
-  const SizeCrossover& crossover = study({0.6, 0.7, 0.8, 0.9}).sizes.at(0).crossovers.at(0);
+  const SizeCrossover crossover = study({0.6, 0.7, 0.8, 0.9}).sizes.at(0).crossovers.at(0);
   EXPECT_EQ(crossover.crossings, 0);
   EXPECT_FALSE(crossover.crossover);
   EXPECT_FALSE(crossover.interval);
 }
 
 TEST(ModelSize, ACrossoverThatNoiseMayTakeAwayHasNoUpperEnd) {
-  const SizeCrossover& crossover = study({0.6, 0.7, 0.8, 1.005}, 0.03).sizes.at(0).crossovers.at(0);
+  const SizeCrossover crossover = study({0.6, 0.7, 0.8, 1.005}, 0.03).sizes.at(0).crossovers.at(0);
   if (crossover.crossover) {
     EXPECT_TRUE(crossover.interval->low);
     EXPECT_FALSE(crossover.interval->high);

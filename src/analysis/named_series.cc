@@ -122,11 +122,12 @@ bool steps_rather(const InOrder& one, double slope) {
          spread(std::move(level));
 }
 
-void report_trend(const Samples& samples, const InOrder& one, double slope,
+// Whether it is notable, and so reported.
+bool report_trend(const Samples& samples, const InOrder& one, double slope,
                   const AnalysisOptions& options, std::vector<Finding>& findings) {
   const Group& group = *one.series.group;
   const double share = way(one, slope) / *stats::median(group.sorted_ms);
-  if (std::abs(share) < options.notable) return;
+  if (std::abs(share) < options.notable) return false;
   Finding finding = about("drift", Severity::kWarning, samples, group);
   finding.size = std::abs(share);
   finding.text = fmt::format(
@@ -135,16 +136,17 @@ void report_trend(const Samples& samples, const InOrder& one, double slope,
       share * 100, one.series.rows.size(), format_significant(one.trend_p, 2));
   add_rows(finding, one.series.rows);
   findings.push_back(std::move(finding));
+  return true;
 }
 
-void report_change(const Samples& samples, const InOrder& one, const AnalysisOptions& options,
+bool report_change(const Samples& samples, const InOrder& one, const AnalysisOptions& options,
                    std::vector<Finding>& findings) {
   const std::span<const double> ms = one.series.ms;
   const size_t at = one.change->index;
   const double before = median_of(ms.first(at));
   const double after = median_of(ms.subspan(at));
   const double share = after / before - 1;
-  if (std::abs(share) < options.notable) return;
+  if (std::abs(share) < options.notable) return false;
   Finding finding = about("level_change", Severity::kWarning, samples, *one.series.group);
   finding.size = std::abs(share);
   finding.text = fmt::format(
@@ -154,6 +156,7 @@ void report_change(const Samples& samples, const InOrder& one, const AnalysisOpt
       format_significant(one.change_p, 2));
   for (size_t i = at; i < one.series.rows.size(); ++i) add_row(finding, *one.series.rows[i]);
   findings.push_back(std::move(finding));
+  return true;
 }
 
 // Trend and change are one family: twice as many tests as groups.
@@ -203,7 +206,7 @@ void find_dependence(const Samples& samples, const std::vector<Latency>& latenci
     finding.size = loss;
     finding.text = fmt::format(
         "neighbouring repetitions are alike: its {} warm rows tell as much of the mean as {:.0f} "
-        "independent ones, and its interval is {} times as wide as theirs would be",
+        "independent ones, and the error of their mean is {} times as large as theirs would be",
         latencies[g].n, *latencies[g].n_effective, format_significant(std::sqrt(loss), 2));
     add_rows(finding, samples.groups[g].warm);
     findings.push_back(std::move(finding));
@@ -227,11 +230,9 @@ void find_changes_in_order(const Samples& samples, const AnalysisOptions& option
       const bool changes = one.change_p < options.alpha;
       if (!goes && !changes) continue;
       const double slope = slope_along(one);
-      if (changes && (!goes || steps_rather(one, slope))) {
-        report_change(samples, one, options, findings);
-      } else {
-        report_trend(samples, one, slope, options, findings);
-      }
+      const bool steps = changes && (!goes || steps_rather(one, slope));
+      if (steps && report_change(samples, one, options, findings)) continue;
+      if (goes) report_trend(samples, one, slope, options, findings);
     }
   }
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "analysis/dependence.h"
 #include "analysis/describe.h"
 #include "analysis/named.h"
 #include "analysis/tails.h"
@@ -117,6 +118,10 @@ std::string remedy_text(const Group& group) {
   return parts.empty() ? "" : fmt::format(" ({})", join(parts, ", "));
 }
 
+size_t index_of(const Samples& samples, const Group& group) {
+  return static_cast<size_t>(&group - samples.groups.data());
+}
+
 void report_collapse(const Samples& samples, const Tail& with, const Tail& without,
                      stats::QuantileBootstrap& quantiles, std::vector<Finding>& findings) {
   const Group& group = group_of(samples, without);
@@ -129,9 +134,12 @@ void report_collapse(const Samples& samples, const Tail& with, const Tail& witho
   const auto cost =
       quantiles.ratio(group.sorted_ms, other.sorted_ms, 0.5, stream_of(samples, group));
   if (cost) {
+    const GroupPair pair[] = {{index_of(samples, group), index_of(samples, other)}};
+    const stats::Interval interval =
+        stats::stretched(cost->interval, cost->ratio, contrast_widenings(samples, pair)[0]);
     finding.text += fmt::format(
         "; its p50 is {} of {}'s [{}, {}]", format_significant(cost->ratio, 3), with.arm,
-        format_significant(cost->interval.low, 3), format_significant(cost->interval.high, 3));
+        format_significant(interval.low, 3), format_significant(interval.high, 3));
   }
   findings.push_back(std::move(finding));
 }

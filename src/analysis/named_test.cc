@@ -113,6 +113,7 @@ TEST(Named, ADriftIsNoChangeOfLevel) {
   Clean clean;
   for (int i = 0; i < 30; ++i) *clean.bundle.row(clean.eager, i).latency_ms *= 1 + 0.1 * i / 29;
   EXPECT_EQ(of_kind(clean.bundle, "level_change").size(), 0u);
+  EXPECT_EQ(of_kind(clean.bundle, "drift").size(), 1u);
 }
 
 TEST(Named, NeighboursThatAreAlikeAreSizedByWhatTheyTell) {

@@ -2,6 +2,7 @@
 #include "analysis/phase_split.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <set>
 
@@ -64,8 +65,10 @@ class Replicates {
 
  private:
   double mean(size_t of, size_t i) const {
-    const double mean = means_[of]->mean;
-    return mean + widenings_[of] * (means_[of]->replicates[i] - mean);
+    const double replicate = means_[of]->replicates[i];
+    if (widenings_[of] <= 1) return replicate;
+    const double mean = means_[of]->mean;  // on the scale of logarithms: times stay positive
+    return mean * std::pow(replicate / mean, widenings_[of]);
   }
 
   const stats::ResampledMean* means_[4];

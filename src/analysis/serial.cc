@@ -18,6 +18,7 @@ namespace {
 constexpr double kFamilyLevel = 0.025;
 constexpr double kDriftLevel = 0.05;
 constexpr double kCautiousDriftLevel = 0.4;
+constexpr size_t kShort = 100;  // of longer ones effective_size() asks Geyer by itself
 
 // How far the series goes from its first value to its last.
 double drift_of(std::span<const double> series) {
@@ -26,15 +27,17 @@ double drift_of(std::span<const double> series) {
   return stats::theil_sen_slope(order, series).value_or(0) * (order.back() - order.front());
 }
 
-// Geyer's sum sees dependence beyond the first lag; the lag-1 form sees it in thirty rows, where
-// every r_k is too low.
+// By what the series itself shows, however little: Geyer's sum sees dependence beyond the first
+// lag, the lag-1 form sees it in thirty rows, where every r_k is too low.
 double cautious_size(std::span<const double> series) {
   const auto n = static_cast<double>(series.size());
   const auto lag = stats::lag1_autocorrelation(series);
-  const auto whole = stats::effective_sample_size(series);
-  if (!lag || !whole) return n;
-  const double r = std::clamp(lag->r, 0.0, 0.97);
-  return std::clamp(std::min(n * (1 - r) / (1 + r), whole->size), 2.0, n);
+  if (!lag) return n;
+  double size = effective_size(series, lag->r);
+  if (series.size() < kShort) {
+    if (const auto whole = stats::effective_sample_size(series)) size = std::min(size, whole->size);
+  }
+  return std::clamp(size, 2.0, n);
 }
 
 // Of each series: whether it drifts, and whether it might.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <ranges>
 
+#include "analysis/dependence.h"
 #include "analysis/describe.h"
 #include "analysis/each.h"
 #include "stats/quantile_ratio.h"
@@ -49,9 +50,8 @@ Tail describe(const Samples& samples, const Group& group) {
 
 }  // namespace
 
-std::vector<Tail> describe_tails(const Samples& samples,
-                                 const std::vector<GroupDependence>& dependence,
-                                 stats::QuantileBootstrap& quantiles, ThreadPool* pool) {
+std::vector<Tail> describe_tails(const Samples& samples, stats::QuantileBootstrap& quantiles,
+                                 ThreadPool* pool) {
   std::vector<size_t> groups;
   for (size_t stratum = 0; stratum < samples.strata.size(); ++stratum) {
     const size_t first = samples.first_group[stratum];
@@ -62,17 +62,22 @@ std::vector<Tail> describe_tails(const Samples& samples,
       if (!samples.groups[g].warm.empty()) groups.push_back(g);
     }
   }
+  std::vector<GroupPair> pairs;  // of a group with itself where its stratum has no baseline
+  for (const size_t g : groups) {
+    const Group* base = samples.find(samples.groups[g].stratum, 0);
+    pairs.push_back({g, base ? static_cast<size_t>(base - samples.groups.data()) : g});
+  }
+  const std::vector<double> widenings = contrast_widenings(samples, pairs);
   std::vector<Tail> tails(groups.size());
   for_each_index(groups.size(), pool, [&](size_t i) {
     const Group& group = samples.groups[groups[i]];
-    const Group* base = samples.find(group.stratum, 0);
+    const Group* base = &samples.groups[pairs[i].baseline];
     tails[i] = describe(samples, group);
-    if (base == nullptr || base == &group) return;
+    if (base == &group) return;
     if (const auto ratio =
             quantiles.ratio(group.sorted_ms, base->sorted_ms, 0.5, stream_of(samples, group))) {
       tails[i].p50_ratio = ratio->ratio;
-      tails[i].ratio_interval =
-          stats::stretched_ratio(ratio->interval, ratio->ratio, dependence[groups[i]].to_baseline);
+      tails[i].ratio_interval = stats::stretched(ratio->interval, ratio->ratio, widenings[i]);
     }
   });
   return tails;

@@ -3,7 +3,6 @@
 
 #include <vector>
 
-#include "analysis/dependence.h"
 #include "analysis/samples.h"
 #include "base/thread_pool.h"
 #include "stats/quantile_ratio.h"
@@ -11,9 +10,8 @@
 namespace assay {
 
 // For each stratum on which some arm asked for a compiler, all its arms that have warm rows.
-std::vector<Tail> describe_tails(const Samples& samples,
-                                 const std::vector<GroupDependence>& dependence,
-                                 stats::QuantileBootstrap& quantiles, ThreadPool* pool);
+std::vector<Tail> describe_tails(const Samples& samples, stats::QuantileBootstrap& quantiles,
+                                 ThreadPool* pool);
 
 // A tail this many times the median is worth a finding; the same factor as for one slow sample.
 inline constexpr double kTailFactor = kSlowFactor;

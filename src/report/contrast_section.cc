@@ -70,27 +70,32 @@ Table stratum_table(const Findings& findings, Phase phase) {
 
 // What the summary has no room for.
 Table effect_table(const Findings& findings, Phase phase) {
-  Table table{"Differences and effect sizes (t and df: Welch; d: Cohen; U: Mann-Whitney)",
-              {{"stratum", Align::kLeft},
-               {"arm", Align::kLeft},
-               {"difference_ms"},
-               {"95% interval"},
-               {"median_ratio"},
-               {"t"},
-               {"df"},
-               {"p"},
-               {"d"},
-               {"g"},
-               {"U"},
-               {"p_U"},
-               {"A"}},
-              {}};
+  Table table{
+      "Differences and effect sizes (t and df: Welch, its error times widening where repetitions "
+      "depend on one another; d: Cohen; U: Mann-Whitney)",
+      {{"stratum", Align::kLeft},
+       {"arm", Align::kLeft},
+       {"difference_ms"},
+       {"95% interval"},
+       {"median_ratio"},
+       {"widening"},
+       {"t"},
+       {"df"},
+       {"p"},
+       {"d"},
+       {"g"},
+       {"U"},
+       {"p_U"},
+       {"A"}},
+      {}};
   for (const Contrast& c : findings.contrasts) {
     if (c.phase != phase) continue;
-    std::vector<TableCell> row = {
-        TableCell::of(stratum_label(findings, *c.stratum)),
-        TableCell::of(arm_label(findings, c.arm, *c.stratum)), TableCell::of(c.difference_ms),
-        interval_cell(c.difference_interval_ms), TableCell::of(c.median_ratio)};
+    std::vector<TableCell> row = {TableCell::of(stratum_label(findings, *c.stratum)),
+                                  TableCell::of(arm_label(findings, c.arm, *c.stratum)),
+                                  TableCell::of(c.difference_ms),
+                                  interval_cell(c.difference_interval_ms),
+                                  TableCell::of(c.median_ratio),
+                                  TableCell::of(c.widening, 3)};
     const auto absent = TableCell::absent();
     row.push_back(c.test ? TableCell::of(c.test->statistic) : absent);
     row.push_back(c.test ? TableCell::of(c.test->df) : absent);
@@ -126,7 +131,8 @@ ReportSection contrast_section(const Findings& findings, Phase phase, Detail det
       fmt::format("Contrasts of {} with {}", phase_name(phase), findings.study.baseline), {}, {}};
   section.lines.push_back(fmt::format(
       "ratio: arm / {} of means, below 1 is faster; percentile bootstrap interval, {} resamples. "
-      "Combined: geometric mean of the strata's ratios, resampled within strata.",
+      "Combined: geometric mean of the strata's ratios, resampled within strata. Wider where "
+      "repetitions depend on one another.",
       findings.study.baseline, options.resamples));
   section.lines.push_back(fmt::format(
       "p: Welch (combined: t of the mean log ratio); tost_p: equivalence within {:.0f} %; both "

@@ -1,4 +1,4 @@
-// Intervals of a proportion.
+// Intervals, and that of a proportion.
 #include "stats/intervals.h"
 
 #include <algorithm>
@@ -10,11 +10,6 @@
 namespace assay::stats {
 
 Interval stretched(const Interval& interval, double estimate, double factor) {
-  return {estimate + factor * (interval.low - estimate),
-          estimate + factor * (interval.high - estimate)};
-}
-
-Interval stretched_ratio(const Interval& interval, double estimate, double factor) {
   return {estimate * std::pow(interval.low / estimate, factor),
           estimate * std::pow(interval.high / estimate, factor)};
 }

@@ -13,10 +13,9 @@ struct Interval {
   friend bool operator==(const Interval&, const Interval&) = default;
 };
 
-// The interval stretched about an estimate by `factor`, as its standard error grows; and the same
-// of positive values on the scale of their logarithms, for ratios.
+// The interval stretched about an estimate by `factor`, as its standard error grows: on the scale
+// of logarithms, so that it stays positive. All three positive.
 Interval stretched(const Interval& interval, double estimate, double factor);
-Interval stretched_ratio(const Interval& interval, double estimate, double factor);
 
 // Wilson's score interval (1927) of `successes` out of `n`, no continuity correction: with
 // z = quantile(1 - (1 - confidence) / 2) and p = successes / n,

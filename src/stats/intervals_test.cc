@@ -7,10 +7,10 @@ namespace assay::stats {
 namespace {
 
 TEST(Stretched, GrowsAboutTheEstimate) {
-  EXPECT_EQ(stretched({9, 12}, 10, 2), (Interval{8, 14}));
-  const Interval ratio = stretched_ratio({0.5, 2}, 1, 2);
+  const Interval ratio = stretched({0.5, 2}, 1, 2);
   EXPECT_DOUBLE_EQ(ratio.low, 0.25);
   EXPECT_DOUBLE_EQ(ratio.high, 4);
+  EXPECT_GT(stretched({9, 12}, 10, 40).low, 0);
 }
 
 TEST(Wilson, AgreesWithSciPy) {

@@ -6,6 +6,11 @@
 
 namespace assay::stats {
 
+double logarithmic_mean(double a, double b) {
+  const double ratio = (a - b) / b;
+  return std::abs(ratio) < 1e-9 ? (a + b) / 2 : (a - b) / std::log1p(ratio);
+}
+
 std::optional<LogRatio> combined_log_ratio(std::span<const StratumMoments> strata) {
   if (strata.empty()) return std::nullopt;
   const auto count = static_cast<double>(strata.size());
@@ -13,9 +18,9 @@ std::optional<LogRatio> combined_log_ratio(std::span<const StratumMoments> strat
   double square = 0;
   double freedom = 0;  // sum of term^2 / (n - 1)
   const auto add = [&](const Moments& x, const Moments& other, double sign, double widening) {
-    if (x.n < 2 || !(x.mean > 0)) return false;
+    if (x.n < 2 || !(x.mean > 0) || !(other.mean > 0)) return false;
     const double size = static_cast<double>(x.n) / (widening * widening);
-    const double scale = std::min(x.mean, (x.mean + other.mean) / 2);
+    const double scale = logarithmic_mean(x.mean, other.mean);
     const double term = x.variance / (size * scale * scale * count * count);
     estimate += sign * std::log(x.mean) / count;
     square += term;

@@ -15,13 +15,17 @@ struct StratumMoments {
   double widening = 1;  // of the stratum's error, where its observations depend on one another
 };
 
-// ln of the geometric mean: (1/S) sum ln(mean_s / mean'_s); its variance by the delta method,
-// (1/S^2) sum of widening^2 var / (n m^2) over all samples, degrees of freedom by Satterthwaite
-// (1946) over the same terms. m is the sample's mean or, if smaller, that of the stratum's two
-// means: relative to a mean that one huge value made, an error can't exceed 1, while the logarithm
-// that it is held against grows without bound. t = estimate / error tests a ratio of 1; tost() with
-// ln margins tests equivalence. Absent for no strata, a mean that isn't positive, n < 2, or no
-// variance at all.
+// (a - b) / ln(a / b), a where they are equal: errors relative to it make t of ln(a / b) the t of a
+// - b. Both positive.
+double logarithmic_mean(double a, double b);
+
+// ln of the geometric mean: (1/S) sum ln(mean_s / mean'_s); its variance, degrees of freedom by
+// Satterthwaite (1946) over its terms, is (1/S^2) sum of widening^2 var / (n m^2) over all samples,
+// m the logarithmic mean of the stratum's two means. By the delta method m would be the sample's
+// own; but ln of a mean that one huge value made grows without bound while its error, relative to
+// itself, can't exceed 1. With this m one stratum's t is Welch's. t = estimate / error tests a
+// ratio of 1; tost() with ln margins tests equivalence. Absent for no strata, a mean that isn't
+// positive, n < 2, or no variance at all.
 struct LogRatio {
   double estimate = 0;
   StandardError error;

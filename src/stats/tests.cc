@@ -35,15 +35,16 @@ std::optional<TestResult> below_zero(double estimate, const StandardError& error
 
 }  // namespace
 
-StandardError StandardError::widened(double factor) const {
-  return {value * factor, std::max(1.0, (df + 2) / (factor * factor) - 2)};
+StandardError StandardError::widened(double factor, int64_t means) const {
+  const auto spent = static_cast<double>(means);
+  return {value * factor, std::max(1.0, (df + spent) / (factor * factor) - spent)};
 }
 
-double interval_widening(double df, double factor, double confidence) {
+double interval_widening(double df, double factor, double confidence, int64_t means) {
   if (factor <= 1) return 1;
   constexpr double kLeast = 3;
   const double level = 1 - (1 - confidence) / 2;
-  const double fewer = StandardError{1, df}.widened(factor).df;
+  const double fewer = StandardError{1, df}.widened(factor, means).df;
   const auto wide = student_t_quantile(level, std::max(fewer, kLeast));
   const auto narrow = student_t_quantile(level, std::max(df, kLeast));
   return wide && narrow ? factor * *wide / *narrow : factor;

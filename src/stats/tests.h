@@ -1,6 +1,7 @@
 // Tests of two independent samples' locations, from samples or from their mean, sd and n.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -32,12 +33,13 @@ struct StandardError {
   double value = 0;
   double df = 0;
   // Of observations that depend on one another: n of them tell as much as n / factor^2 independent
-  // ones, which both the error and its degrees of freedom (at least 1) say. factor >= 1.
-  StandardError widened(double factor) const;
+  // ones, which both the error and its degrees of freedom (at least 1) say; `means` were estimated
+  // from them. factor >= 1.
+  StandardError widened(double factor, int64_t means = 2) const;
 };
 // How many times as wide as that of independent observations the interval is then: the factor times
 // the ratio of t quantiles. Fewer than 3 degrees of freedom are taken for 3.
-double interval_widening(double df, double factor, double confidence);
+double interval_widening(double df, double factor, double confidence, int64_t means = 2);
 std::optional<StandardError> welch_standard_error(const Moments& a, const Moments& b);
 // The same of Student's test.
 std::optional<StandardError> pooled_standard_error(const Moments& a, const Moments& b);
