@@ -28,10 +28,6 @@ std::vector<std::string> reasons_between(const Samples& samples, const Group* gr
   return reasons;
 }
 
-size_t index_in(const Samples& samples, const Group& group) {
-  return static_cast<size_t>(&group - samples.groups.data());
-}
-
 // What the strata's widenings make of the combined error.
 double combined_widening(const std::optional<stats::LogRatio>& widened,
                          std::vector<stats::StratumMoments> moments) {
@@ -64,8 +60,8 @@ Contrast combine(const Samples& samples, const Resampled& resampled,
     log_median_ratio += std::log(*part->median_ratio) / static_cast<double>(parts.size());
     moments.push_back(
         {*stats::moments(group.warm_ms), *stats::moments(base.warm_ms), part->widening});
-    const auto& of_arm = resampled[index_in(samples, group)];
-    const auto& of_base = resampled[index_in(samples, base)];
+    const auto& of_arm = resampled[samples.index_of(group)];
+    const auto& of_base = resampled[samples.index_of(base)];
     if (of_arm && of_base) pairs.push_back({&*of_arm, &*of_base});
   }
   all.ratio = std::exp(log_ratio);
@@ -118,7 +114,7 @@ void contrast_with_baseline(const Samples& samples, const Resampled& resampled, 
         findings.not_comparable.push_back({stratum, samples.arms[arm], std::move(reasons)});
         continue;
       }
-      pairs.push_back({index_in(samples, *group), index_in(samples, *base)});
+      pairs.push_back({samples.index_of(*group), samples.index_of(*base)});
     }
   }
   const std::vector<double> widenings = contrast_widenings(samples, pairs);

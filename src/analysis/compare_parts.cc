@@ -52,9 +52,9 @@ void add_tests(double log_ratio, const std::optional<LogErrors>& base,
   cell.test = stats::t_test(log_ratio, *error);
   if (const auto cautious = error_of(base->cautious, cand->cautious)) {
     cell.cautious_test = stats::t_test(log_ratio, *cautious);
-    const double margin = std::log1p(options.margin);
-    cell.tost = stats::tost(log_ratio, *error, -margin, margin);
   }
+  const double margin = std::log1p(options.margin);
+  cell.tost = stats::tost(log_ratio, *error, -margin, margin);
   if (const auto interval = stats::t_interval(log_ratio, *error, options.confidence)) {
     cell.ratio_interval = stats::Interval{std::exp(interval->low), std::exp(interval->high)};
   }

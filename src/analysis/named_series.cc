@@ -122,12 +122,11 @@ bool steps_rather(const InOrder& one, double slope) {
          spread(std::move(level));
 }
 
-// Whether it is notable, and so reported.
-bool report_trend(const Samples& samples, const InOrder& one, double slope,
+void report_trend(const Samples& samples, const InOrder& one, double slope,
                   const AnalysisOptions& options, std::vector<Finding>& findings) {
   const Group& group = *one.series.group;
   const double share = way(one, slope) / *stats::median(group.sorted_ms);
-  if (std::abs(share) < options.notable) return false;
+  if (std::abs(share) < options.notable) return;
   Finding finding = about("drift", Severity::kWarning, samples, group);
   finding.size = std::abs(share);
   finding.text = fmt::format(
@@ -136,9 +135,9 @@ bool report_trend(const Samples& samples, const InOrder& one, double slope,
       share * 100, one.series.rows.size(), format_significant(one.trend_p, 2));
   add_rows(finding, one.series.rows);
   findings.push_back(std::move(finding));
-  return true;
 }
 
+// Whether it is notable, and so reported.
 bool report_change(const Samples& samples, const InOrder& one, const AnalysisOptions& options,
                    std::vector<Finding>& findings) {
   const std::span<const double> ms = one.series.ms;

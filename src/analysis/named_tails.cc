@@ -118,10 +118,6 @@ std::string remedy_text(const Group& group) {
   return parts.empty() ? "" : fmt::format(" ({})", join(parts, ", "));
 }
 
-size_t index_of(const Samples& samples, const Group& group) {
-  return static_cast<size_t>(&group - samples.groups.data());
-}
-
 void report_collapse(const Samples& samples, const Tail& with, const Tail& without,
                      stats::QuantileBootstrap& quantiles, std::vector<Finding>& findings) {
   const Group& group = group_of(samples, without);
@@ -134,7 +130,7 @@ void report_collapse(const Samples& samples, const Tail& with, const Tail& witho
   const auto cost =
       quantiles.ratio(group.sorted_ms, other.sorted_ms, 0.5, stream_of(samples, group));
   if (cost) {
-    const GroupPair pair[] = {{index_of(samples, group), index_of(samples, other)}};
+    const GroupPair pair[] = {{samples.index_of(group), samples.index_of(other)}};
     const stats::Interval interval =
         stats::stretched(cost->interval, cost->ratio, contrast_widenings(samples, pair)[0]);
     finding.text += fmt::format(

@@ -145,7 +145,7 @@ std::optional<PhaseSplit> split_of(const Samples& samples, const Resampled& resa
   for (const Contrast* contrast : {parts.prefill, decode}) {
     for (const size_t of : {arm, size_t{0}}) {
       const Group* group = samples.find(*contrast->stratum, of);
-      const auto& mean = resampled[static_cast<size_t>(group - samples.groups.data())];
+      const auto& mean = resampled[samples.index_of(*group)];
       if (!mean) return std::nullopt;
       widenings[next] = contrast->widening;
       means[next++] = &*mean;

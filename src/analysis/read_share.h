@@ -11,8 +11,9 @@ namespace assay {
 struct Samples;
 struct Bundle;
 
-// One arm on one stratum of kv_decode. The limit is the best of a few passes of reading, so that a
-// share may come out a little above 1.
+// One arm on one stratum of kv_decode. The limit is the best of a few passes of reading, a lower
+// bound of what the memory can do: where the memory is faster in the study, or caches hold part of
+// a small model's weights, the share comes out above 1.
 struct ReadShare {
   size_t stratum = 0;
   std::string arm;

@@ -41,6 +41,8 @@ struct Samples {
   std::vector<size_t> first_group;
 
   const Group* find(size_t stratum, size_t arm) const;
+  // Of one of `groups`.
+  size_t index_of(const Group& group) const { return static_cast<size_t>(&group - groups.data()); }
 };
 
 // `arms` in the order wanted; arms that only the rows name follow. The bundle must outlive the

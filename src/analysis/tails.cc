@@ -65,7 +65,7 @@ std::vector<Tail> describe_tails(const Samples& samples, stats::QuantileBootstra
   std::vector<GroupPair> pairs;  // of a group with itself where its stratum has no baseline
   for (const size_t g : groups) {
     const Group* base = samples.find(samples.groups[g].stratum, 0);
-    pairs.push_back({g, base ? static_cast<size_t>(base - samples.groups.data()) : g});
+    pairs.push_back({g, base ? samples.index_of(*base) : g});
   }
   const std::vector<double> widenings = contrast_widenings(samples, pairs);
   std::vector<Tail> tails(groups.size());

@@ -11,7 +11,7 @@ ReportSection read_section(const Findings& findings) {
       "done "
       "without, over the time they took; the limit is measured by a reduction over a buffer that "
       "no "
-      "cache holds, and a lower bound of what the memory can do.");
+      "cache holds, and a lower bound of what the memory can do: a share may pass 100 %.");
   Table table{
       "",
       {{"stratum", Align::kLeft}, {"arm", Align::kLeft}, {"GB/s"}, {"limit_GB/s"}, {"share"}},

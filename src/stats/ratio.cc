@@ -24,7 +24,7 @@ std::optional<LogRatio> combined_log_ratio(std::span<const StratumMoments> strat
     const double term = x.variance / (size * scale * scale * count * count);
     estimate += sign * std::log(x.mean) / count;
     square += term;
-    freedom += term * term / std::max(size - 1, 0.5);
+    freedom += term * term / std::max(size - 1, 1.0);
     return true;
   };
   for (const StratumMoments& stratum : strata) {
