@@ -1,9 +1,10 @@
 // A worker that misbehaves on request: speaks the protocol, and breaks it where a test wants.
-//   fake_worker [FAULT:STAGE[:REPETITION]] [--once FILE] [--profiler]
-// STAGE: hello, load, prepare, measure, parity, profile, evidence, tokenize, shutdown. A fault of
-// `measure` with a repetition strikes at that repetition alone, without one at every one. --once:
-// strikes only if FILE can be made, so that the worker's successor behaves. --profiler: it answers
-// `profile`.
+//   fake_worker [FAULT:STAGE[:REPETITION]] [--once FILE] [--profiler] [--diary FILE]
+// STAGE: hello, load, prepare, measure, generate (a measure of new tokens), parity, profile,
+// evidence, tokenize, shutdown. A fault of `measure` with a repetition strikes at that repetition
+// alone, without one at every one. --once: strikes only if FILE can be made, so that the worker's
+// successor behaves. --profiler: it answers `profile`. --diary: adds a line "load MODEL" or
+// "parity" to FILE whenever it is asked that.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -34,6 +35,7 @@ struct Fault {
   std::string repetition;  // empty: every one
   std::string once_file;
   bool profiler = false;
+  std::string diary;  // empty: none
 };
 
 void write_raw(const std::string& text) {
@@ -115,6 +117,7 @@ class FakeWorker final : public Worker {
     return hello;
   }
   WorkerResult<LoadedReply> load(const LoadRequest& request) override {
+    note("load " + request.model);
     if (struck("load", "") && fault_.kind != "late") return std::unexpected(error());
     LoadedReply loaded;
     loaded.vocab_size = kVocabulary;
@@ -130,7 +133,8 @@ class FakeWorker final : public Worker {
   }
   WorkerResult<SampleReply> measure(const WireShape& shape, const WirePrompt& prompt,
                                     int64_t repetition) override {
-    const bool struck_now = struck("measure", std::to_string(repetition));
+    const bool struck_now = struck("measure", std::to_string(repetition)) ||
+                            (shape.new_tokens > 0 && struck("generate", ""));
     if (struck_now && fault_.kind == "poison") poisoned_ = true;
     if (poisoned_) return std::unexpected(error());
     if (struck_now && (fault_.kind == "throw" || fault_.kind == "oom")) {
@@ -149,6 +153,7 @@ class FakeWorker final : public Worker {
     return sample;
   }
   WorkerResult<ParityReply> parity(const ParityRequest& request) override {
+    note("parity");
     const bool off = struck("parity", "");
     if (off && fault_.kind == "throw") return std::unexpected(error());
     ParityReply parity;
@@ -196,6 +201,9 @@ class FakeWorker final : public Worker {
     strike(fault_.kind);
     return true;
   }
+  void note(const std::string& line) const {
+    if (!fault_.diary.empty()) std::ofstream(fault_.diary, std::ios::app) << line << "\n";
+  }
   ErrorReply error() const {
     if (poisoned_) {
       return {"AcceleratorError", "CUDA error: an illegal memory access was encountered", false};
@@ -213,6 +221,8 @@ int fake_worker_main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     if (std::string(argv[i]) == "--once" && i + 1 < argc) {
       fault.once_file = argv[++i];
+    } else if (std::string(argv[i]) == "--diary" && i + 1 < argc) {
+      fault.diary = argv[++i];
     } else if (std::string(argv[i]) == "--profiler") {
       fault.profiler = true;
     } else {

@@ -74,7 +74,10 @@ void find_parity(const Samples& samples, std::vector<Finding>& findings) {
       findings.push_back(std::move(finding));
     } else if (!group.parity_checked && group.arm != 0 && !group.timed.empty()) {
       Finding finding = about("parity_unchecked", Severity::kNote, samples, group);
-      finding.text = "no parity record: nobody compared this arm's output with the baseline's";
+      finding.text = group.parity_unchecked_why.empty()
+                         ? "no parity record: nobody compared this arm's output with the baseline's"
+                         : fmt::format("this arm's output was not compared with the baseline's: {}",
+                                       group.parity_unchecked_why);
       findings.push_back(std::move(finding));
     }
   }

@@ -150,7 +150,11 @@ TEST(Named, ParityFailedAndParityUncheckedDiffer) {
   EXPECT_EQ(of_kind(unchecked.bundle, "parity_unchecked").size(), 1u);
   unchecked.bundle.raw().parity[unchecked.compiled] = {{"passed", nullptr}};
   EXPECT_EQ(of_kind(unchecked.bundle, "parity_failure").size(), 0u);
-  EXPECT_EQ(of_kind(unchecked.bundle, "parity_unchecked").size(), 1u);
+  EXPECT_THAT(of_kind(unchecked.bundle, "parity_unchecked").at(0).text,
+              HasSubstr("nobody compared"));
+  unchecked.bundle.raw().parity[unchecked.compiled]["error"]["message"] = "it was lost\nthere";
+  EXPECT_EQ(of_kind(unchecked.bundle, "parity_unchecked").at(0).text,
+            "this arm's output was not compared with the baseline's: it was lost");
 }
 
 TEST(Named, ThrottledRowsAreListedWithTheMeanWithoutThem) {

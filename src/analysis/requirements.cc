@@ -178,7 +178,11 @@ class Judge {
   }
   Check parity() const {
     return [this](const Group& group) -> std::string {
-      if (!group.parity_checked) return "its output was not compared with the baseline's";
+      if (!group.parity_checked) {
+        return fmt::format("its output was not compared with the baseline's{}{}",
+                           group.parity_unchecked_why.empty() ? "" : ": ",
+                           group.parity_unchecked_why);
+      }
       if (group.parity_failed) return "its tokens differ from the baseline's";
       const Json& compared = member(record(group), "compared_tokens");
       if (compared == Json(0)) return "no token was compared";

@@ -136,6 +136,12 @@ INSTANTIATE_TEST_SUITE_P(
                [](Stack& s) { s.bundle.raw().parity[s.compiled]["passed"] = false; }},
         Broken{"parity", "not compared",
                [](Stack& s) { s.bundle.raw().parity[s.compiled]["passed"] = nullptr; }},
+        Broken{"parity", "not compared with the baseline's: lost",
+               [](Stack& s) {
+                 Json& parity = s.bundle.raw().parity[s.compiled];
+                 parity["passed"] = nullptr;
+                 parity["error"]["message"] = "lost";
+               }},
         Broken{"parity", "no token",
                [](Stack& s) { s.bundle.raw().parity[s.compiled]["compared_tokens"] = 0; }},
         Broken{"logit_stats", "none of default",

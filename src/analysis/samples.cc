@@ -5,6 +5,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "analysis/lenient.h"
 #include "stats/summary.h"
 
 namespace assay {
@@ -53,7 +54,11 @@ Status read_parity(const Bundle& bundle, Group& group) {
     const auto record = bundle.parity.find(row->cell_id);
     if (record == bundle.parity.end()) continue;
     const auto passed_at = record->second.find("passed");
-    if (passed_at != record->second.end() && passed_at->is_null()) continue;  // nothing to compare
+    if (passed_at != record->second.end() && passed_at->is_null()) {  // nothing to compare
+      const std::string why = text_member(member(record->second, "error"), "message");
+      group.parity_unchecked_why = why.substr(0, why.find('\n'));
+      continue;
+    }
     const std::string object = fmt::format("cells/{}/parity.json", row->cell_id);
     ASSAY_TRY(const bool passed, json_bool(record->second, "passed", object));
     group.parity_checked = true;

@@ -22,6 +22,7 @@ struct Group {
   std::vector<double> sorted_ms;  // the same, ascending
   bool parity_failed = false;
   bool parity_checked = false;
+  std::string parity_unchecked_why;         // as the run recorded it; empty: it recorded nothing
   bool wants_compiler = false;              // its mode asks for one, and so do its phase's frames
   std::optional<CompileEvidence> evidence;  // of its cell, where it wants a compiler
   int64_t failed() const;

@@ -14,7 +14,27 @@ AfterTiming::AfterTiming(const Study& study, const Plan& plan, size_t model, Bun
       context_(context),
       state_(state),
       workers_(workers),
-      parity_(study, plan, model) {}
+      parity_(study, plan, model, bundle, context.observer, state.cells_with_parity),
+      plan_generates_(
+          std::ranges::any_of(plan.cells, [](const Cell& cell) { return cell.new_tokens > 0; })) {}
+
+bool AfterTiming::owes() const {
+  for (size_t arm = 0; arm < study_.arms.size(); ++arm) {
+    const auto is_wanted = [&](const ParityKey& key) { return wanted(arm, key); };
+    if (wants_parity() && std::ranges::any_of(parity_.keys(), is_wanted)) return true;
+  }
+  for (size_t cell = 0; cell < plan_.cells.size(); ++cell) {
+    if (plan_.cells[cell].model == model_ && owes_profile(cell)) return true;
+  }
+  return false;
+}
+
+bool AfterTiming::owes_profile(size_t cell) const {
+  const auto latencies = state_.ok_latencies_ms.find(cell);
+  return context_.profile && possible(study_.arms[plan_.cells[cell].arm], context_) &&
+         latencies != state_.ok_latencies_ms.end() && !latencies->second.empty() &&
+         !state_.evidence.of(cell).contains("profile");
+}
 
 Result<bool> AfterTiming::run(size_t arm, const ModelSetup& setup) {
   if (!setup.prompts || !possible(study_.arms[arm], context_)) return true;
@@ -26,35 +46,57 @@ Result<bool> AfterTiming::run(size_t arm, const ModelSetup& setup) {
     ASSAY_TRY(const bool went_on, profile(cell, setup));
     if (!went_on) return false;
   }
-  if (!wants_parity()) return true;
-  const bool went_on = ask_parity(arm, setup);
+  if (!wants_parity() || last_cell == plan_.cells.size()) return true;
+  ASSAY_TRY(const bool went_on, ask_parity(arm, setup));
   ASSAY_CHECK(keep_log(last_cell));
   return went_on;
 }
 
-Status AfterTiming::write_parity() {
+Status AfterTiming::record_lost() {
   if (!wants_parity()) return {};
-  return parity_.write(bundle_, context_.observer);
-}
-
-// An arm that lost every row of a condition would only be lost to it again. Where the plan
-// generates, generating is what has to have worked.
-bool AfterTiming::survived(size_t arm, const ParityKey& key) const {
-  const bool generates =
-      std::ranges::any_of(plan_.cells, [](const Cell& cell) { return cell.new_tokens > 0; });
-  for (const auto& [index, latencies] : state_.ok_latencies_ms) {
-    const Cell& cell = plan_.cells[index];
-    if (cell.arm == arm && cell.model == model_ && cell.scenario == key.scenario &&
-        cell.batch == key.batch && (cell.new_tokens > 0 || !generates) && !latencies.empty()) {
-      return true;
+  const WorkerFailure why{FailureKind::kError, "not_asked",
+                          plan_generates_
+                              ? "not asked for its tokens: every row of its generation was lost"
+                              : "not asked for its tokens: every row was lost"};
+  for (size_t arm = 0; arm < study_.arms.size(); ++arm) {
+    if (!possible(study_.arms[arm], context_)) continue;
+    for (const ParityKey& key : parity_.keys()) {
+      if (lost(arm, key)) ASSAY_CHECK(parity_.set_unasked(arm, key, why));
     }
   }
-  return false;
+  return {};
 }
 
-bool AfterTiming::ask_parity(size_t arm, const ModelSetup& setup) {
+// An arm that lost every row of a condition would only be lost to it again.
+bool AfterTiming::wanted(size_t arm, const ParityKey& key) const {
+  return parity_.wanted(arm, key, [&](size_t one) {
+    return possible(study_.arms[one], context_) && !lost(one, key);
+  });
+}
+
+// Where the plan generates, generating is what has to have worked.
+bool AfterTiming::generates(const Cell& cell) const {
+  return cell.new_tokens > 0 || !plan_generates_;
+}
+
+// Every unit of the condition is over, and none has left an ok row.
+bool AfterTiming::lost(size_t arm, const ParityKey& key) const {
+  for (const Unit& unit : plan_.units) {
+    const Cell& cell = plan_.cells[unit.cell];
+    if (cell.arm != arm || cell.model != model_ || cell.scenario != key.scenario ||
+        cell.batch != key.batch || !generates(cell)) {
+      continue;
+    }
+    if (!bundle_.committed_units().contains(unit.index)) return false;
+    const auto latencies = state_.ok_latencies_ms.find(unit.cell);
+    if (latencies != state_.ok_latencies_ms.end() && !latencies->second.empty()) return false;
+  }
+  return true;
+}
+
+Result<bool> AfterTiming::ask_parity(size_t arm, const ModelSetup& setup) {
   for (const ParityKey& key : parity_.keys()) {
-    if (!survived(arm, key)) continue;
+    if (!wanted(arm, key)) continue;
     auto worker = workers_.get(arm, model_);
     ParityAnswer answer = std::unexpected(ParityCheck::not_asked());
     if (worker) {
@@ -67,7 +109,7 @@ bool AfterTiming::ask_parity(size_t arm, const ModelSetup& setup) {
       if (answer.error().kind == FailureKind::kInterrupted) return false;
       workers_.discard(arm);
     }
-    parity_.set(arm, key, std::move(answer));
+    ASSAY_CHECK(parity_.set(arm, key, std::move(answer)));
   }
   return true;
 }

@@ -1,5 +1,6 @@
-// What is asked of an arm once its timing on a model is over, in the processes that were timed:
-// parity where the study wants it then, and a traced repetition of each cell.
+// What is asked of an arm once its timing on a model is over, in the processes that were timed
+// where they still live: parity where the study wants it then, and a traced repetition of each
+// cell. What the bundle has of an earlier sitting isn't asked again.
 #pragma once
 
 #include "artifact/bundle.h"
@@ -14,15 +15,22 @@ class AfterTiming {
   AfterTiming(const Study& study, const Plan& plan, size_t model, BundleWriter& bundle,
               RunContext& context, RunState& state, Workers& workers);
 
-  // False: interrupted. Errors are the bundle's.
+  // Once the model is timed: whether an arm is still to be asked anything.
+  bool owes() const;
+  // Once the arm is timed. May be called again: what was answered stays so. False: interrupted.
+  // Errors are the bundle's.
   Result<bool> run(size_t arm, const ModelSetup& setup);
-  // Once every arm has run.
-  Status write_parity();
+  // Writes a null verdict for the arms, timed by now, that can't be asked: they lost every row of
+  // their generation. Needs no worker.
+  Status record_lost();
 
  private:
   bool wants_parity() const { return study_.parity == ParityTime::kAfter; }
-  bool survived(size_t arm, const ParityKey& key) const;
-  bool ask_parity(size_t arm, const ModelSetup& setup);
+  bool wanted(size_t arm, const ParityKey& key) const;
+  bool owes_profile(size_t cell) const;
+  bool generates(const Cell& cell) const;
+  bool lost(size_t arm, const ParityKey& key) const;
+  Result<bool> ask_parity(size_t arm, const ModelSetup& setup);
   Result<bool> profile(size_t cell, const ModelSetup& setup);
   ClientResult<Json> trace(size_t cell, const ModelSetup& setup, const std::filesystem::path& path);
   Status keep_log(size_t cell);
@@ -35,6 +43,7 @@ class AfterTiming {
   RunState& state_;
   Workers& workers_;
   ParityCheck parity_;
+  bool plan_generates_;
 };
 
 }  // namespace assay

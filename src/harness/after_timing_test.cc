@@ -32,8 +32,38 @@ TEST_F(RunTest, AnArmThatLostEveryRowIsNotAskedForParity) {
   study_.parity = ParityTime::kAfter;
   faults_["other"] = {"segv:measure"};
   expect_whole(run());
-  EXPECT_TRUE(parity_of("other").is_null());
+  EXPECT_EQ(asked("other", "parity"), 0);
+  const Json parity = parity_of("other");
+  ASSERT_TRUE(parity.is_object());
+  EXPECT_TRUE(parity["passed"].is_null());
+  EXPECT_EQ(parity["error"],
+            (Json{{"arm", "other"},
+                  {"class", "not_asked"},
+                  {"message", "not asked for its tokens: every row of its generation was lost"}}));
   EXPECT_EQ(parity_of("base")["passed"], true);
+}
+
+TEST_F(RunTest, AnArmThatLostItsGenerationAloneIsNotAskedForParity) {
+  study_.parity = ParityTime::kAfter;
+  faults_["other"] = {"throw:generate"};
+  expect_whole(run());
+  EXPECT_EQ(asked("other", "parity"), 0);
+  const auto bundle = read_bundle(folder());
+  const auto rows = rows_of("other");
+  EXPECT_GT(count(rows, RowStatus::kOk), 0);
+  for (const Row& row : rows) {
+    EXPECT_EQ(row.status == RowStatus::kOk, row.phase == Phase::kPrefill);
+    EXPECT_EQ(bundle->parity.at(row.cell_id)["error"]["class"], "not_asked") << row.cell_id;
+  }
+}
+
+TEST_F(RunTest, NobodyIsAskedWhereTheBaselineIsLost) {
+  study_.parity = ParityTime::kAfter;
+  faults_["base"] = {"throw:generate"};
+  expect_whole(run());
+  EXPECT_EQ(parity_of("base")["error"]["class"], "not_asked");
+  EXPECT_EQ(asked("other", "parity"), 0);
+  EXPECT_TRUE(parity_of("other").is_null());
 }
 
 TEST_F(RunTest, SequentialOrderAsksEachArmBeforeItsProcessEnds) {

@@ -12,33 +12,44 @@ namespace {
 class Setup {
  public:
   Setup(const Study& study, const Plan& plan, size_t model, BundleWriter& bundle,
-        RunContext& context, Workers& workers)
+        RunContext& context, Workers& workers, std::set<size_t>& recorded)
       : study_(study),
         plan_(plan),
         model_(model),
         bundle_(bundle),
         context_(context),
         workers_(workers),
-        parity_(study, plan, model) {}
+        parity_(study, plan, model, bundle, context.observer, recorded) {}
 
   Result<std::optional<ModelSetup>> run() {
-    const bool parity_now = study_.parity == ParityTime::kBefore;
-    for (const size_t arm : arms_baseline_first(study_)) {
-      if (!possible(study_.arms[arm], context_)) continue;
-      if (parity_now) {
-        ask_arm(arm);
-      } else {
-        greet_arm(arm);
-      }
+    std::vector<size_t> arms = arms_baseline_first(study_);
+    std::erase_if(arms, [&](size_t arm) { return !possible(study_.arms[arm], context_); });
+    std::set<size_t> asked;
+    for (const size_t arm : arms) {
+      if (study_.parity != ParityTime::kBefore || wanted_of(arm).empty()) continue;
+      asked.insert(arm);
+      ASSAY_CHECK(ask_arm(arm));
       ASSAY_CHECK(keep_log(arm));
       if (interrupted_) return std::optional<ModelSetup>();
-      if (!parity_now && setup_.prompts) break;
     }
-    if (parity_now) ASSAY_CHECK(parity_.write(bundle_, context_.observer));
+    for (const size_t arm : arms) {
+      if (setup_.prompts || asked.contains(arm)) continue;
+      greet_arm(arm);
+      if (interrupted_) return std::optional<ModelSetup>();
+    }
     return std::optional<ModelSetup>(std::move(setup_));
   }
 
  private:
+  std::vector<ParityKey> wanted_of(size_t arm) const {
+    std::vector<ParityKey> keys;
+    std::ranges::copy_if(parity_.keys(), std::back_inserter(keys), [&](const ParityKey& key) {
+      return parity_.wanted(arm, key,
+                            [&](size_t one) { return possible(study_.arms[one], context_); });
+    });
+    return keys;
+  }
+
   bool note(const WorkerFailure& failure) {
     interrupted_ |= failure.kind == FailureKind::kInterrupted;
     return !interrupted_;
@@ -86,12 +97,12 @@ class Setup {
 
   // A worker that answers with an error is asked on; one that is lost is replaced, until it is lost
   // twice in a row.
-  void ask_arm(size_t arm) {
+  Status ask_arm(size_t arm) {
     std::optional<WorkerClient> client;
     int lost_in_a_row = 0;
     WorkerFailure last = ParityCheck::not_asked();
-    for (const ParityKey& key : parity_.keys()) {
-      if (!client && lost_in_a_row < Workers::kLoadAttempts && !interrupted_) {
+    for (const ParityKey& key : wanted_of(arm)) {
+      if (!client && lost_in_a_row < Workers::kLoadAttempts) {
         auto started = start_with_own_log(arm);
         if (started) {
           client = std::move(started).value();
@@ -99,8 +110,9 @@ class Setup {
           ++lost_in_a_row;
         }
       }
+      if (interrupted_) break;
       if (!client) {
-        parity_.set(arm, key, std::unexpected(last));
+        ASSAY_CHECK(parity_.set(arm, key, std::unexpected(last)));
         continue;
       }
       ParityAnswer answer = parity_.ask(*client, *setup_.prompts, key);
@@ -110,10 +122,11 @@ class Setup {
         ++lost_in_a_row;
         client.reset();
       }
-      parity_.set(arm, key, std::move(answer));
       if (interrupted_) break;
+      ASSAY_CHECK(parity_.set(arm, key, std::move(answer)));
     }
     if (client) client->shutdown(kGrace_s);
+    return {};
   }
 
   // Every process prints to a file of its own; what the one before printed is kept first.
@@ -156,8 +169,8 @@ class Setup {
 
 Result<std::optional<ModelSetup>> set_up_model(const Study& study, const Plan& plan, size_t model,
                                                BundleWriter& bundle, RunContext& context,
-                                               Workers& workers) {
-  return Setup(study, plan, model, bundle, context, workers).run();
+                                               Workers& workers, std::set<size_t>& recorded) {
+  return Setup(study, plan, model, bundle, context, workers, recorded).run();
 }
 
 }  // namespace assay

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -22,12 +23,13 @@ struct ModelSetup {
 
 // With parity before timing every arm answers in processes of its own, which end before timing
 // starts: what parity compiles, allocates or warms up must not be there when the arm is measured.
-// Writes parity.json of every cell of the model about which something can be said. With parity
-// after timing only so many of `workers` are started as it takes to learn what prompts are made of.
+// Writes parity.json of every cell of the model about which something can be said, and asks nothing
+// about those that have one (`recorded`, kept up to date). With parity after timing, or all of it
+// recorded, only so many of `workers` are started as it takes to learn what prompts are made of.
 // What parity's processes print goes to the log of the arm's first cell. Absent: the run was
 // interrupted. Errors are the bundle's.
 Result<std::optional<ModelSetup>> set_up_model(const Study& study, const Plan& plan, size_t model,
                                                BundleWriter& bundle, RunContext& context,
-                                               Workers& workers);
+                                               Workers& workers, std::set<size_t>& recorded);
 
 }  // namespace assay

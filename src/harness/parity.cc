@@ -79,15 +79,26 @@ void compare_sequence(const ParityTokens& answer, const ParityTokens& baseline, 
   }
 }
 
+Json nothing_said(const std::string& baseline_arm) {
+  return {{"passed", nullptr},
+          {"baseline_arm", baseline_arm},
+          {"compared_tokens", 0},
+          {"first_difference", nullptr},
+          {"error", nullptr}};
+}
+
 }  // namespace
+
+Json unasked_parity(const std::string& arm, const std::string& baseline_arm,
+                    const WorkerFailure& why) {
+  Json result = nothing_said(baseline_arm);
+  result["error"] = error_of(arm, why);
+  return result;
+}
 
 Json compare_parity(const std::string& arm, const ParityAnswer& answer,
                     const std::string& baseline_arm, const ParityAnswer& baseline) {
-  Json result = {{"passed", nullptr},
-                 {"baseline_arm", baseline_arm},
-                 {"compared_tokens", 0},
-                 {"first_difference", nullptr},
-                 {"error", nullptr}};
+  Json result = nothing_said(baseline_arm);
   if (!answer) {
     result["passed"] = false;
     result["error"] = error_of(arm, answer.error());

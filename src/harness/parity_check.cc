@@ -5,14 +5,32 @@
 
 namespace assay {
 
-ParityCheck::ParityCheck(const Study& study, const Plan& plan, size_t model)
-    : study_(study), plan_(plan), model_(model) {
+ParityCheck::ParityCheck(const Study& study, const Plan& plan, size_t model, BundleWriter& bundle,
+                         RunObserver& observer, std::set<size_t>& recorded)
+    : study_(study),
+      plan_(plan),
+      model_(model),
+      bundle_(bundle),
+      observer_(observer),
+      recorded_(recorded),
+      baseline_(arms_baseline_first(study).front()) {
   for (const Cell& cell : plan.cells) {
     if (cell.model != model) continue;
     keys_.insert({cell.scenario, cell.batch});
     tokens_ = std::max(tokens_, cell.new_tokens);
   }
   tokens_ = std::clamp<int64_t>(tokens_, 1, kMostParityTokens);
+}
+
+bool ParityCheck::wanted(size_t arm, const ParityKey& key,
+                         const std::function<bool(size_t arm)>& can_answer) const {
+  if (answer(arm, key) != nullptr || !can_answer(arm)) return false;
+  if (!unrecorded(arm, key).empty()) return can_answer(baseline_);
+  if (arm != baseline_) return false;
+  for (size_t other = 0; other < study_.arms.size(); ++other) {
+    if (!unrecorded(other, key).empty() && can_answer(other)) return true;
+  }
+  return false;
 }
 
 ParityAnswer ParityCheck::ask(WorkerClient& client, const ModelPrompts& prompts,
@@ -33,8 +51,15 @@ ParityAnswer ParityCheck::ask(WorkerClient& client, const ModelPrompts& prompts,
   return found;
 }
 
-void ParityCheck::set(size_t arm, const ParityKey& key, ParityAnswer answer) {
+Status ParityCheck::set(size_t arm, const ParityKey& key, ParityAnswer answer) {
   answers_[arm].insert_or_assign(key, std::move(answer));
+  if (arm != baseline_) return compare(arm, key);
+  for (size_t one = 0; one < study_.arms.size(); ++one) ASSAY_CHECK(compare(one, key));
+  return {};
+}
+
+Status ParityCheck::set_unasked(size_t arm, const ParityKey& key, const WorkerFailure& why) {
+  return record(unrecorded(arm, key), unasked_parity(study_.arms[arm].name, study_.baseline, why));
 }
 
 const WorkerFailure& ParityCheck::not_asked() {
@@ -50,26 +75,40 @@ const ParityAnswer* ParityCheck::answer(size_t arm, const ParityKey& key) const 
   return found == answers->second.end() ? nullptr : &found->second;
 }
 
-Status ParityCheck::write(BundleWriter& bundle, RunObserver& observer) const {
-  const size_t baseline = arms_baseline_first(study_).front();
-  const ParityAnswer unasked = std::unexpected(not_asked());
-  std::set<size_t> failed;
-  for (const Cell& cell : plan_.cells) {
-    if (cell.model != model_) continue;
-    const ParityKey key{cell.scenario, cell.batch};
-    const ParityAnswer* found = answer(cell.arm, key);
-    const ParityAnswer* expected = answer(baseline, key);
-    if (!found) continue;
-    const Json result = compare_parity(study_.arms[cell.arm].name, *found, study_.baseline,
-                                       expected ? *expected : unasked);
-    if (result["passed"].is_null()) continue;
-    ASSAY_CHECK(bundle.write_cell_json(cell.id, "parity.json", result));
-    if (result["passed"] == false) failed.insert(cell.arm);
+std::vector<size_t> ParityCheck::unrecorded(size_t arm, const ParityKey& key) const {
+  std::vector<size_t> cells;
+  for (size_t index = 0; index < plan_.cells.size(); ++index) {
+    const Cell& cell = plan_.cells[index];
+    if (cell.model == model_ && cell.arm == arm && cell.scenario == key.scenario &&
+        cell.batch == key.batch && !recorded_.contains(index)) {
+      cells.push_back(index);
+    }
   }
-  for (const size_t arm : failed) {
-    observer.on_note(fmt::format("arm \"{}\" fails parity with \"{}\" on model \"{}\"",
-                                 study_.arms[arm].name, study_.baseline,
-                                 study_.models[model_].name));
+  return cells;
+}
+
+Status ParityCheck::record(const std::vector<size_t>& cells, const Json& result) {
+  for (const size_t cell : cells) {
+    ASSAY_CHECK(bundle_.write_cell_json(plan_.cells[cell].id, "parity.json", result));
+    recorded_.insert(cell);
+  }
+  return {};
+}
+
+Status ParityCheck::compare(size_t arm, const ParityKey& key) {
+  const ParityAnswer* found = answer(arm, key);
+  const std::vector<size_t> cells = unrecorded(arm, key);
+  if (found == nullptr || cells.empty()) return {};
+  const ParityAnswer unasked = std::unexpected(not_asked());
+  const ParityAnswer* expected = answer(baseline_, key);
+  const Json result = compare_parity(study_.arms[arm].name, *found, study_.baseline,
+                                     expected != nullptr ? *expected : unasked);
+  if (result["passed"].is_null()) return {};
+  ASSAY_CHECK(record(cells, result));
+  if (result["passed"] == false && told_.insert(arm).second) {
+    observer_.on_note(fmt::format("arm \"{}\" fails parity with \"{}\" on model \"{}\"",
+                                  study_.arms[arm].name, study_.baseline,
+                                  study_.models[model_].name));
   }
   return {};
 }

@@ -1,8 +1,10 @@
-// The parity of one model's arms: which prompts are asked, the answers, and parity.json of each
-// cell.
+// The parity of one model's arms: which prompts are asked, which are still to be asked, the
+// answers, and parity.json of each cell, written as soon as its answer and the baseline's are
+// there.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -25,25 +27,45 @@ struct ParityKey {
 
 class ParityCheck {
  public:
-  ParityCheck(const Study& study, const Plan& plan, size_t model);
+  // `recorded`: the plan's cells that have a parity.json, by an earlier sitting too. A record is
+  // never replaced; cells that get one are added. References outlive this.
+  ParityCheck(const Study& study, const Plan& plan, size_t model, BundleWriter& bundle,
+              RunObserver& observer, std::set<size_t>& recorded);
 
   const std::set<ParityKey>& keys() const { return keys_; }
+  size_t baseline() const { return baseline_; }
+  // Whether the arm is still to be asked: it wasn't yet, it can answer, a cell of it has no record,
+  // and so can the baseline. The baseline itself also where only another arm needs its answer:
+  // answers aren't kept in the bundle.
+  bool wanted(size_t arm, const ParityKey& key,
+              const std::function<bool(size_t arm)>& can_answer) const;
   ParityAnswer ask(WorkerClient& client, const ModelPrompts& prompts, const ParityKey& key) const;
-  void set(size_t arm, const ParityKey& key, ParityAnswer answer);
-  // Nothing is written of an arm that was not asked.
-  Status write(BundleWriter& bundle, RunObserver& observer) const;
+  // Keeps the answer and records what it decides: of the arm's cells, and, where it is the
+  // baseline's, of those that waited for it. A null verdict for want of the baseline's answer is
+  // not recorded. The observer is told once of an arm that fails.
+  Status set(size_t arm, const ParityKey& key, ParityAnswer answer);
+  // Records a null verdict in those cells of the arm that have no record.
+  Status set_unasked(size_t arm, const ParityKey& key, const WorkerFailure& why);
 
   static const WorkerFailure& not_asked();
 
  private:
   const ParityAnswer* answer(size_t arm, const ParityKey& key) const;  // null: not asked
+  std::vector<size_t> unrecorded(size_t arm, const ParityKey& key) const;
+  Status record(const std::vector<size_t>& cells, const Json& result);
+  Status compare(size_t arm, const ParityKey& key);
 
   const Study& study_;
   const Plan& plan_;
   size_t model_;
+  BundleWriter& bundle_;
+  RunObserver& observer_;
+  std::set<size_t>& recorded_;
+  size_t baseline_;
   std::set<ParityKey> keys_;
   int64_t tokens_ = 1;  // compared: as many as the plan's longest generation, with a limit
   std::map<size_t, std::map<ParityKey, ParityAnswer>> answers_;  // by arm
+  std::set<size_t> told_;                                        // arms of whose failure
 };
 
 // The arms of a study, the baseline first.

@@ -45,6 +45,15 @@ TEST(CompareParity, NoAnswerFailsAndNoBaselineSaysNothing) {
   EXPECT_EQ(unsaid["error"]["arm"], "base");
 }
 
+TEST(CompareParity, AnArmThatIsNotAskedHasNoVerdict) {
+  const Json result =
+      unasked_parity("arm", "base", {FailureKind::kError, "not_asked", "it was lost"});
+  EXPECT_TRUE(result["passed"].is_null());
+  EXPECT_EQ(result["baseline_arm"], "base");
+  EXPECT_EQ(result["error"],
+            (Json{{"arm", "arm"}, {"class", "not_asked"}, {"message", "it was lost"}}));
+}
+
 // A baseline whose second token was ahead by `margin`, in a type that rounds to `eps`.
 ParityAnswer close_call(double eps, double margin) {
   const Json steps = {{"second", {7, 9, 7}}, {"margin", {1, margin, 1}}, {"logit", {4, 4, 4}}};

@@ -35,9 +35,8 @@ class Run {
   void measure_read_limits();
   void tell_gates();
   std::vector<const Unit*> units_left() const;
-  bool owes_after_timing(size_t model);
   // False: interrupted.
-  Result<bool> run_model(size_t model, const std::vector<const Unit*>& units);
+  Result<bool> run_model(size_t model, const std::vector<const Unit*>& units, AfterTiming& after);
   Status check_model_hash(size_t model, const std::string& hash);
   bool interrupted() const;
 
@@ -49,11 +48,10 @@ class Run {
   RunState state_;
   UnitRunner units_;
   std::map<size_t, std::string> model_hashes_;  // as far as workers have told them
-  std::set<size_t> cells_with_parity_;          // by an earlier run
   int64_t rows_before_ = 0;                     // committed by earlier runs
 };
 
-// What the committed units left for the ones to come.
+// What an earlier run left for this one: of its committed units, and the parity it has recorded.
 Status Run::restore() {
   std::map<std::string, size_t> cell_by_id;
   for (size_t i = 0; i < plan_.cells.size(); ++i) cell_by_id[plan_.cells[i].id] = i;
@@ -69,7 +67,7 @@ Status Run::restore() {
     const size_t model = plan_.cells[plan_.units[static_cast<size_t>(unit)].cell].model;
     if (!hash.empty()) model_hashes_[model] = hash;
   }
-  if (bundle_.committed_units().empty()) return {};
+  if (!request_.resume) return {};
   ASSAY_TRY(const Bundle so_far, read_bundle(request_.folder));
   for (const Row& row : so_far.rows) {
     const auto cell = cell_by_id.find(row.cell_id);
@@ -82,7 +80,7 @@ Status Run::restore() {
     }
   }
   for (const auto& [id, parity] : so_far.parity) {
-    if (cell_by_id.contains(id)) cells_with_parity_.insert(cell_by_id[id]);
+    if (cell_by_id.contains(id)) state_.cells_with_parity.insert(cell_by_id[id]);
   }
   rows_before_ = static_cast<int64_t>(so_far.rows.size());
   return {};
@@ -151,17 +149,6 @@ std::vector<const Unit*> Run::units_left() const {
   return units;
 }
 
-// Whether the model's last question was left open by an interrupted run that had timed it all.
-bool Run::owes_after_timing(size_t model) {
-  if (rows_before_ == 0) return false;
-  for (size_t cell = 0; cell < plan_.cells.size(); ++cell) {
-    if (plan_.cells[cell].model != model || state_.ok_latencies_ms[cell].empty()) continue;
-    if (study_.parity == ParityTime::kAfter && !cells_with_parity_.contains(cell)) return true;
-    if (context_.profile && !state_.evidence.of(cell).contains("profile")) return true;
-  }
-  return false;
-}
-
 Result<bool> Run::run_units() {
   const std::vector<const Unit*> left = units_left();
   tell_gates();
@@ -171,24 +158,29 @@ Result<bool> Run::run_units() {
     std::vector<const Unit*> units;
     std::ranges::copy_if(left, std::back_inserter(units),
                          [&](const Unit* unit) { return plan_.cells[unit->cell].model == model; });
-    if (units.empty() && !owes_after_timing(model)) continue;
+    AfterTiming after(study_, plan_, model, bundle_, context_, state_, units_.workers());
+    if (units.empty()) {
+      // An interrupted run may have left the last questions open.
+      ASSAY_CHECK(after.record_lost());
+      if (!after.owes()) continue;
+    }
     if (interrupted()) return false;
     if (!std::exchange(limits_known, true)) measure_read_limits();
-    ASSAY_TRY(const bool went_on, run_model(model, units));
+    ASSAY_TRY(const bool went_on, run_model(model, units, after));
     if (!went_on) return false;
   }
   return true;
 }
 
-Result<bool> Run::run_model(size_t model, const std::vector<const Unit*>& units) {
+Result<bool> Run::run_model(size_t model, const std::vector<const Unit*>& units,
+                            AfterTiming& after) {
   Workers& workers = units_.workers();
   workers.retire_all();
-  ASSAY_TRY(const auto setup, set_up_model(study_, plan_, model, bundle_, context_, workers));
+  ASSAY_TRY(const auto setup, set_up_model(study_, plan_, model, bundle_, context_, workers,
+                                           state_.cells_with_parity));
   if (!setup) return false;
   ASSAY_CHECK(check_model_hash(model, setup->model_hash));
   if (!setup->model_hash.empty()) model_hashes_[model] = setup->model_hash;
-  AfterTiming after(study_, plan_, model, bundle_, context_, state_, workers);
-  std::set<size_t> arms_done;
   for (size_t i = 0; i < units.size(); ++i) {
     if (interrupted()) return false;
     ASSAY_TRY(const UnitEnd end, units_.run(*units[i], *setup, request_.preflight.lengths[model]));
@@ -197,16 +189,15 @@ Result<bool> Run::run_model(size_t model, const std::vector<const Unit*>& units)
     const size_t arm = plan_.cells[units[i]->cell].arm;
     const bool last = i + 1 == units.size() || plan_.cells[units[i + 1]->cell].arm != arm;
     if (!workers.exclusive() || !last) continue;
-    arms_done.insert(arm);
     ASSAY_TRY(const bool went_on, after.run(arm, *setup));
     if (!went_on) return false;
   }
-  for (size_t arm = 0; arm < study_.arms.size(); ++arm) {
-    if (arms_done.contains(arm)) continue;
+  ASSAY_CHECK(after.record_lost());
+  // The baseline first: what the others answer is compared and recorded at once.
+  for (const size_t arm : arms_baseline_first(study_)) {
     ASSAY_TRY(const bool went_on, after.run(arm, *setup));
     if (!went_on) return false;
   }
-  ASSAY_CHECK(after.write_parity());
   return true;
 }
 

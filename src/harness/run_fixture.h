@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
 #include <map>
 #include <set>
 
@@ -15,19 +16,19 @@ namespace assay {
 
 namespace fs = std::filesystem;
 
-// Starts the fake worker; an arm's fault is in `faults` by its name.
+// Starts the fake worker; an arm's fault is in `faults` by its name, its diary in `diaries`.
 class FakeBackend final : public Backend {
  public:
   FakeBackend(const std::map<std::string, std::vector<std::string>>& faults,
-              const std::map<std::string, ArmGate>& gates)
-      : faults_(faults), gates_(gates) {}
+              const std::map<std::string, ArmGate>& gates, fs::path diaries)
+      : faults_(faults), gates_(gates), diaries_(std::move(diaries)) {}
 
   Status check_arm(const StudyArm& arm) const override {
     if (arm.mode != "eager") return bad_input("arm \"{}\": only eager", arm.name);
     return {};
   }
   WorkerCommand worker_command(const StudyArm& arm) const override {
-    WorkerCommand command{{FAKE_WORKER}, {}};
+    WorkerCommand command{{FAKE_WORKER, "--diary", (diaries_ / arm.name).string()}, {}};
     if (const auto it = faults_.find(arm.name); it != faults_.end()) {
       command.argv.insert(command.argv.end(), it->second.begin(), it->second.end());
     }
@@ -55,6 +56,7 @@ class FakeBackend final : public Backend {
  private:
   const std::map<std::string, std::vector<std::string>>& faults_;
   const std::map<std::string, ArmGate>& gates_;
+  fs::path diaries_;
 };
 
 class CountingObserver final : public RunObserver {
@@ -65,10 +67,14 @@ class CountingObserver final : public RunObserver {
     if (++rows == interrupt_after && write(interrupt_fd, "x", 1) != 1) ADD_FAILURE();
   }
   void on_warning(const std::string& text) override { warnings.push_back(text); }
-  void on_note(const std::string& text) override { notes.push_back(text); }
+  void on_note(const std::string& text) override {
+    notes.push_back(text);
+    if (interrupt_on_note && write(interrupt_fd, "x", 1) != 1) ADD_FAILURE();
+  }
 
   int64_t rows = 0;
   int64_t interrupt_after = -1;
+  bool interrupt_on_note = false;
   int interrupt_fd = -1;
   std::vector<std::string> notes;
   std::vector<std::string> warnings;
@@ -112,7 +118,7 @@ class RunTest : public ::testing::Test {
 
   Result<RunSummary> run(bool resume = false) {
     BackendSet backends;
-    backends["fake"] = std::make_unique<FakeBackend>(faults_, gates_);
+    backends["fake"] = std::make_unique<FakeBackend>(faults_, gates_, scratch_);
     ASSAY_TRY(const Preflight preflight, check_study(study_, backends));
     const Plan plan = make_plan(study_);
     planned_rows_ = plan.rows;
@@ -124,6 +130,23 @@ class RunTest : public ::testing::Test {
     RunContext context{disk(),         system_spawner(), system_clock(), backends,    observer_,
                        monitor_.get(), interrupt_[0],    "test",         gpus_.get(), profile_};
     return run_study({study_, plan, preflight, header, folder(), resume}, context);
+  }
+
+  // What was interrupted goes on without interruption.
+  Result<RunSummary> resume() {
+    observer_.interrupt_after = -1;
+    observer_.interrupt_on_note = false;
+    std::array<char, 8> drain{};
+    EXPECT_GT(read(interrupt_[0], drain.data(), drain.size()), 0);
+    return run(true);
+  }
+
+  // How often the arm's workers were asked that, up to now: "load MODEL" or "parity".
+  int64_t asked(const std::string& arm_name, const std::string& what) const {
+    std::ifstream diary(scratch_ / arm_name);
+    int64_t times = 0;
+    for (std::string line; std::getline(diary, line);) times += line == what ? 1 : 0;
+    return times;
   }
 
   fs::path folder() const { return scratch_ / "bundle"; }

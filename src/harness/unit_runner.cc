@@ -2,7 +2,6 @@
 #include "harness/unit_runner.h"
 
 #include <algorithm>
-#include <set>
 
 #include "harness/stopping.h"
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct RunState {
   std::map<size_t, std::vector<double>> ok_latencies_ms;  // by cell; measured repetitions alone
   int64_t extra_rows = 0;  // of optional stopping so far: they shift the order indexes behind them
   CellEvidence evidence;
+  std::set<size_t> cells_with_parity;  // those that have a parity.json
 };
 
 enum class UnitEnd { kCommitted, kInterrupted };
