@@ -29,11 +29,13 @@ std::vector<std::string> reasons_between(const Samples& samples, const Group* gr
 }
 
 // What the strata's widenings make of the combined error.
-double combined_widening(const std::optional<stats::LogRatio>& widened,
-                         std::vector<stats::StratumMoments> moments) {
-  for (stats::StratumMoments& stratum : moments) stratum.widening = 1;
+stats::Widening combined_widening(const std::optional<stats::LogRatio>& widened,
+                                  std::vector<stats::StratumMoments> moments) {
+  for (stats::StratumMoments& stratum : moments) stratum.widening = {};
   const auto independent = stats::combined_log_ratio(moments);
-  return widened && independent ? widened->error.value / independent->error.value : 1;
+  if (!widened || !independent) return {};
+  return {widened->error.value / independent->error.value,
+          widened->error.df / independent->error.df, 0};
 }
 
 // The contrasts of one arm in one phase as one figure; `parts` isn't empty.
@@ -117,7 +119,7 @@ void contrast_with_baseline(const Samples& samples, const Resampled& resampled, 
       pairs.push_back({samples.index_of(*group), samples.index_of(*base)});
     }
   }
-  const std::vector<double> widenings = contrast_widenings(samples, pairs);
+  const std::vector<stats::Widening> widenings = contrast_widenings(samples, pairs);
   findings.contrasts.resize(pairs.size());
   for_each_index(pairs.size(), pool, [&](size_t i) {
     findings.contrasts[i] =

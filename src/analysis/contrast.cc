@@ -60,9 +60,8 @@ std::optional<stats::Interval> widened_ratio(const std::optional<stats::Interval
                                              const AnalysisOptions& options) {
   if (!interval) return std::nullopt;
   const auto df = static_cast<double>(contrast.n_arm + contrast.n_baseline - 2 * contrast.strata);
-  return stats::stretched(
-      *interval, contrast.ratio,
-      stats::interval_widening(df, contrast.widening, options.confidence, 2 * contrast.strata));
+  return stats::stretched(*interval, contrast.ratio,
+                          stats::interval_widening(df, contrast.widening, options.confidence));
 }
 
 std::vector<std::string> reasons_against(const Group& group, const AnalysisOptions& options) {
@@ -93,7 +92,7 @@ Verdict judge(const Contrast& contrast, const AnalysisOptions& options) {
 }
 
 Contrast contrast_pair(const Samples& samples, const Resampled& resampled, const GroupPair& pair,
-                       double widening, const AnalysisOptions& options) {
+                       const stats::Widening& widening, const AnalysisOptions& options) {
   const Group& group = samples.groups[pair.arm];
   const Group& base = samples.groups[pair.baseline];
   Contrast contrast;

@@ -36,7 +36,7 @@ std::vector<Decision> decide(const Samples& samples, const Resampled& resampled,
 // Figures of one pair on one stratum, not yet adjusted or judged. `widening` is the pair's own of
 // contrast_widenings().
 Contrast contrast_pair(const Samples& samples, const Resampled& resampled, const GroupPair& pair,
-                       double widening, const AnalysisOptions& options);
+                       const stats::Widening& widening, const AnalysisOptions& options);
 
 // The bootstrap's interval of the contrast's ratio, as wide as the rows' dependence makes it.
 std::optional<stats::Interval> widened_ratio(const std::optional<stats::Interval>& interval,

@@ -66,7 +66,7 @@ void contrast_rivals(const Samples& samples, const Resampled& resampled,
     first.push_back(pairs.size());
     for (size_t i = 1; i < one.groups.size(); ++i) pairs.push_back({one.groups[0], one.groups[i]});
   }
-  const std::vector<double> widenings = contrast_widenings(samples, pairs);
+  const std::vector<stats::Widening> widenings = contrast_widenings(samples, pairs);
   for_each_index(races.size(), pool, [&](size_t r) {
     for (size_t i = 1; i < races[r].groups.size(); ++i) {
       const size_t at = first[r] + i - 1;
@@ -92,7 +92,7 @@ void add_alternative(const Samples& samples, const std::string& figure, double p
   const size_t rival =
       static_cast<size_t>(std::ranges::find(race.groups, best) - race.groups.begin()) - 1;
   const stats::Interval interval =
-      stats::stretched(ratio->interval, ratio->ratio, race.rivals[rival].widening);
+      stats::stretched(ratio->interval, ratio->ratio, race.rivals[rival].widening.error);
   if (interval.high >= 1 || ratio->ratio > 1 - options.notable) return;
   race.decision.alternatives.push_back({figure, samples.arms[group.arm], ratio->ratio, interval});
 }

@@ -51,29 +51,36 @@ bool above_zero(double estimate, double error) {
   return stats::normal_upper(estimate / error).p < kLevel;
 }
 
-// The r that count.
+// An r that counts, and its standard error.
+struct CountedR {
+  double r = 0;
+  double error = 0;
+};
 struct Counted {
-  std::vector<double> r;  // of each series
-  double of_family = 0;   // 0: the family as a whole shows none
+  std::vector<CountedR> of_series;
+  CountedR of_family;  // of a series that can't be judged by itself; 0: the family shows none
 };
 
 Counted counted(std::span<const stats::Lag1> family) {
   const FamilyR together = pool(family);
-  Counted result{std::vector<double>(family.size()), 0};
+  Counted result{std::vector<CountedR>(family.size()), {}};
   if (above_zero(together.mean, together.error)) {
-    result.of_family = std::min(together.mean, kMostAlike);
+    const double square = together.error * together.error;
+    result.of_family = {together.mean, std::sqrt(together.between + square)};
     for (size_t i = 0; i < family.size(); ++i) {
       const double own = family[i].error * family[i].error;
       const double trust = together.between / (together.between + own);
-      result.r[i] = together.mean + trust * (family[i].r - together.mean);
+      result.of_series[i] = {together.mean + trust * (family[i].r - together.mean),
+                             std::sqrt(trust * own + (1 - trust) * (1 - trust) * square)};
     }
   } else {
     std::vector<double> p;
     for (const stats::Lag1& one : family) p.push_back(stats::normal_upper(one.r / one.error).p);
     const std::vector<double> holm = stats::holm(p);
-    for (size_t i = 0; i < family.size(); ++i) result.r[i] = holm[i] < kLevel ? family[i].r : 0;
+    for (size_t i = 0; i < family.size(); ++i) {
+      if (holm[i] < kLevel) result.of_series[i] = {family[i].r, family[i].error};
+    }
   }
-  for (double& one : result.r) one = std::clamp(one, 0.0, kMostAlike);
   return result;
 }
 
@@ -96,11 +103,12 @@ std::optional<double> geyer_size(std::span<const double> series) {
   return *within / *between * blocks->size;
 }
 
-Dependence dependence_of(std::span<const double> series, double r) {
-  const auto n = static_cast<double>(series.size());
-  if (!(r > 0) || n < 2) return {0, n, 1};
-  const double effective = effective_size(series, r);
-  return {r, effective, std::sqrt(n / effective)};
+Dependence dependence_of(std::span<const double> series, const CountedR& counts) {
+  const auto n = static_cast<int64_t>(series.size());
+  if (!(counts.r > 0) || n < 2) return {};
+  const double r = counted_r(series, counts.r);
+  return {r, counts.error, stats::first_order(n, r).inflation,
+          stats::first_order_widening(n, r, counts.error)};
 }
 
 // x / mean - y / mean', of rows of the same repetition that compiled nothing.
@@ -147,12 +155,16 @@ std::vector<Dependence> by_phase(std::vector<std::vector<double>>& all, const Ph
 
 }  // namespace
 
-double effective_size(std::span<const double> series, double r) {
-  const auto n = static_cast<double>(series.size());
+double r_of_size(size_t n, double size) {
+  const double inflation = static_cast<double>(n) / std::max(size, 2.0);
+  return std::max(0.0, (inflation - 1) / (inflation + 1));
+}
+
+double counted_r(std::span<const double> series, double r) {
   const double counts = std::clamp(r, 0.0, kMostAlike);
-  double size = n * (1 - counts) / (1 + counts);
-  if (series.size() >= kLongSeries) size = std::min(size, geyer_size(series).value_or(n));
-  return std::clamp(size, std::min(2.0, n), n);
+  if (series.size() < kLongSeries) return counts;
+  const auto size = geyer_size(series);
+  return size ? std::max(counts, r_of_size(series.size(), *size)) : counts;
 }
 
 std::vector<Dependence> dependences(std::span<const std::vector<double>> family) {
@@ -171,18 +183,21 @@ std::vector<Dependence> dependences(std::span<const std::vector<double>> family)
     const std::vector<double>& series = family[i];
     const bool judged = next < members.size() && members[next] == i;
     const bool varies = std::ranges::adjacent_find(series, std::not_equal_to()) != series.end();
-    const double r = judged ? found.r[next++] : varies ? found.of_family : 0;
-    result.push_back(dependence_of(series, r));
+    const CountedR counts = judged   ? found.of_series[next++]
+                            : varies ? found.of_family
+                                     : CountedR{};
+    result.push_back(dependence_of(series, counts));
   }
   return result;
 }
 
-std::vector<double> contrast_widenings(const Samples& samples, std::span<const GroupPair> pairs) {
+std::vector<stats::Widening> contrast_widenings(const Samples& samples,
+                                                std::span<const GroupPair> pairs) {
   std::vector<std::vector<double>> series;
   for (const GroupPair& pair : pairs) {
     series.push_back(difference_series(samples.groups[pair.arm], samples.groups[pair.baseline]));
   }
-  std::vector<double> widenings;
+  std::vector<stats::Widening> widenings;
   const auto phase_of = [&](size_t i) {
     return samples.strata[samples.groups[pairs[i].arm].stratum].phase;
   };

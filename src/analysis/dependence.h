@@ -10,14 +10,16 @@
 #include <vector>
 
 #include "analysis/samples.h"
+#include "stats/widening.h"
 
 namespace assay {
 
 // What one series tells.
 struct Dependence {
-  double r = 0;            // the lag-1 autocorrelation that counts, 0 .. 0.97; 0: none shows
-  double n_effective = 0;  // independent values that would tell as much of the mean; 2 .. n
-  double widening = 1;     // of the mean's standard error: sqrt(n / n_effective)
+  double r = 0;          // the lag-1 autocorrelation that counts; 0: none shows
+  double r_error = 0;    // its standard error
+  double inflation = 1;  // of the mean's variance: n / inflation independent values tell as much
+  stats::Widening widening;  // of the mean's standard error: stats::first_order_widening()
 };
 
 // Each r is Kendall's; their mean over the family weighs by precision. Where that lies above 0
@@ -28,9 +30,13 @@ struct Dependence {
 // series of one value repeated is independent.
 std::vector<Dependence> dependences(std::span<const std::vector<double>> family);
 
-// n (1 - r) / (1 + r), at least 2, at most n; from 100 values on Geyer's effective size where that
-// is smaller: of the means of 500 blocks where the series is longer, so that it costs O(n).
-double effective_size(std::span<const double> series, double r);
+// r, 0 .. 0.97; from 100 values on, where it is larger, the r of the first-order series that has
+// Geyer's effective size: of the means of 500 blocks where the series is longer, so that it costs
+// O(n).
+double counted_r(std::span<const double> series, double r);
+// The r for which n values tell as much of their mean as `size` independent ones, where n is large:
+// size = n (1 - r) / (1 + r). 0 where size is n; size is 2 or more.
+double r_of_size(size_t n, double size);
 
 // Of the warm latencies of a bundle's groups, in their order; a family is a phase. Rows that
 // compiled something are left out: they come first for a reason, and aren't the machine's doing.
@@ -39,11 +45,12 @@ std::vector<Dependence> group_dependences(const Samples& samples);
 // By how much the standard error of each pair's ratio of means is wider than that of independent
 // rows: the widening of the series of differences x / mean - y / mean', row by row of the same
 // repetition, in which what the machine did to both arms alike cancels as it does in the ratio.
-// Families are phases; indexes of groups; 1 for the pair of a group with itself.
+// Families are phases; indexes of groups; none for the pair of a group with itself.
 struct GroupPair {
   size_t arm = 0;
   size_t baseline = 0;
 };
-std::vector<double> contrast_widenings(const Samples& samples, std::span<const GroupPair> pairs);
+std::vector<stats::Widening> contrast_widenings(const Samples& samples,
+                                                std::span<const GroupPair> pairs);
 
 }  // namespace assay

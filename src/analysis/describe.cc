@@ -117,16 +117,17 @@ std::vector<Latency> describe_latencies(
     latency.parity_failed = group.parity_failed;
     latency.n = static_cast<int64_t>(order.size());
     latency.mean = stats::mean(group.warm_ms);
-    const double widening = dependence[g].widening;
+    const stats::Widening& widening = dependence[g].widening;
     if (resampled[g]) {
       const auto interval = stats::mean_interval(*resampled[g], mean_bootstrap(options));
       if (interval) {
         const auto df = static_cast<double>(latency.n - 1);
         latency.mean_interval =
             stats::stretched(*interval, resampled[g]->mean,
-                             stats::interval_widening(df, widening, options.confidence, 1));
+                             stats::interval_widening(df, widening, options.confidence));
       }
-      latency.n_effective = static_cast<double>(latency.n) / (widening * widening);
+      latency.n_effective = static_cast<double>(latency.n) / dependence[g].inflation;
+      latency.widening = widening.error;
     }
     latency.median = stats::median(order);
     latency.sd = stats::standard_deviation(group.warm_ms);

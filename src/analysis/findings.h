@@ -27,7 +27,7 @@
 
 namespace assay {
 
-inline constexpr int kFindingsSchemaVersion = 4;
+inline constexpr int kFindingsSchemaVersion = 5;
 
 // The choices that an analysis declares beforehand; findings carry them.
 struct AnalysisOptions {
@@ -100,9 +100,9 @@ struct Latency {
   std::optional<double> cold_max;
   std::optional<double> mean_with_cold;
   std::optional<double> mean_without_first;  // of the warm rows but the first
-  // Independent rows that would tell as much of the mean: its standard error is sqrt(n /
-  // n_effective) times theirs.
+  // Independent rows that would tell as much of the mean.
   std::optional<double> n_effective;
+  double widening = 1;  // of the mean's standard error, against that of independent rows
 };
 
 enum class Verdict { kFaster, kSlower, kEquivalent, kInconclusive };
@@ -119,9 +119,9 @@ struct Contrast {
   std::string baseline;
   int64_t n_arm = 0;
   int64_t n_baseline = 0;
-  // Of the standard errors below, against those of independent rows (dependence.h). Combined: what
-  // the strata's make of its error.
-  double widening = 1;
+  // Of the standard errors below and their degrees of freedom, against those of independent rows
+  // (dependence.h). Combined: what the strata's make of its error.
+  stats::Widening widening;
   double ratio = 1;                               // arm / baseline, of means; below 1 is faster
   std::optional<stats::Interval> ratio_interval;  // percentile bootstrap, stratified
   std::optional<double> median_ratio;

@@ -77,7 +77,8 @@ Json latency_json(const Findings& f, const Latency& l) {
                {"cold_max_ms", optional_json(l.cold_max)},
                {"mean_with_cold_ms", optional_json(l.mean_with_cold)},
                {"mean_without_first_ms", optional_json(l.mean_without_first)},
-               {"n_effective", optional_json(l.n_effective)}});
+               {"n_effective", optional_json(l.n_effective)},
+               {"widening", l.widening}});
   return json;
 }
 
@@ -100,7 +101,7 @@ Json contrast_json(const Findings& f, const Contrast& c) {
                {"n_arm", c.n_arm},
                {"n_baseline", c.n_baseline},
                {"verdict", verdict_name(c.verdict)},
-               {"widening", c.widening},
+               {"widening", c.widening.error},
                {"ratio", c.ratio},
                {"ratio_interval", interval_json(c.ratio_interval)},
                {"median_ratio", optional_json(c.median_ratio)},

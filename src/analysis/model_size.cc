@@ -187,7 +187,7 @@ void add_crossovers(const Samples& samples, const Resampled& resampled,
       line.log_size.push_back(std::log(size));
       line.arm.push_back(&*resampled[mine->second]);
       line.base.push_back(&*resampled[base->second]);
-      line.widening.push_back(contrast->second->widening);
+      line.widening.push_back(contrast->second->widening.error);
     }
     if (crossover.ratios.size() < 2) continue;
     add_crossover(line, options, crossover);

@@ -206,7 +206,7 @@ void find_dependence(const Samples& samples, const std::vector<Latency>& latenci
     finding.text = fmt::format(
         "neighbouring repetitions are alike: its {} warm rows tell as much of the mean as {:.0f} "
         "independent ones, and the error of their mean is {} times as large as theirs would be",
-        latencies[g].n, *latencies[g].n_effective, format_significant(std::sqrt(loss), 2));
+        latencies[g].n, *latencies[g].n_effective, format_significant(latencies[g].widening, 2));
     add_rows(finding, samples.groups[g].warm);
     findings.push_back(std::move(finding));
   }

@@ -131,8 +131,8 @@ void report_collapse(const Samples& samples, const Tail& with, const Tail& witho
       quantiles.ratio(group.sorted_ms, other.sorted_ms, 0.5, stream_of(samples, group));
   if (cost) {
     const GroupPair pair[] = {{samples.index_of(group), samples.index_of(other)}};
-    const stats::Interval interval =
-        stats::stretched(cost->interval, cost->ratio, contrast_widenings(samples, pair)[0]);
+    const double widening = contrast_widenings(samples, pair)[0].error;
+    const stats::Interval interval = stats::stretched(cost->interval, cost->ratio, widening);
     finding.text += fmt::format(
         "; its p50 is {} of {}'s [{}, {}]", format_significant(cost->ratio, 3), with.arm,
         format_significant(interval.low, 3), format_significant(interval.high, 3));

@@ -147,7 +147,7 @@ std::optional<PhaseSplit> split_of(const Samples& samples, const Resampled& resa
       const Group* group = samples.find(*contrast->stratum, of);
       const auto& mean = resampled[samples.index_of(*group)];
       if (!mean) return std::nullopt;
-      widenings[next] = contrast->widening;
+      widenings[next] = contrast->widening.error;
       means[next++] = &*mean;
     }
   }

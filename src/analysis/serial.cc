@@ -10,6 +10,7 @@
 #include "stats/multiple.h"
 #include "stats/series.h"
 #include "stats/summary.h"
+#include "stats/tests.h"
 #include "stats/trend.h"
 
 namespace assay {
@@ -18,7 +19,7 @@ namespace {
 constexpr double kFamilyLevel = 0.025;
 constexpr double kDriftLevel = 0.05;
 constexpr double kCautiousDriftLevel = 0.4;
-constexpr size_t kShort = 100;  // of longer ones effective_size() asks Geyer by itself
+constexpr size_t kShort = 100;  // of longer ones counted_r() asks Geyer by itself
 
 // How far the series goes from its first value to its last.
 double drift_of(std::span<const double> series) {
@@ -29,15 +30,20 @@ double drift_of(std::span<const double> series) {
 
 // By what the series itself shows, however little: Geyer's sum sees dependence beyond the first
 // lag, the lag-1 form sees it in thirty rows, where every r_k is too low.
-double cautious_size(std::span<const double> series) {
-  const auto n = static_cast<double>(series.size());
+double cautious_r(std::span<const double> series) {
   const auto lag = stats::lag1_autocorrelation(series);
-  if (!lag) return n;
-  double size = effective_size(series, lag->r);
-  if (series.size() < kShort) {
-    if (const auto whole = stats::effective_sample_size(series)) size = std::min(size, whole->size);
-  }
-  return std::clamp(size, 2.0, n);
+  if (!lag) return 0;
+  const double r = counted_r(series, lag->r);
+  if (series.size() >= kShort) return r;
+  const auto whole = stats::effective_sample_size(series);
+  return whole ? std::max(r, r_of_size(series.size(), whole->size)) : r;
+}
+
+SeriesError error_of_mean(const stats::Moments& of, const stats::Widening& widening) {
+  const auto n = static_cast<double>(of.n);
+  const stats::StandardError independent{std::sqrt(of.variance / n), n - 1};
+  const stats::StandardError error = independent.widened(widening);
+  return {error.value * error.value, error.df};
 }
 
 // Of each series: whether it drifts, and whether it might.
@@ -82,10 +88,11 @@ std::vector<std::optional<SeriesMean>> series_means(std::span<const std::vector<
     result.n = moments->n;
     result.mean = moments->mean;
     result.sd = std::sqrt(moments->variance);
-    result.n_effective = dependence[i].n_effective;
-    const double cautious = std::min(result.n_effective, cautious_size(family[i]));
-    result.error = {moments->variance / result.n_effective, result.n_effective - 1};
-    result.cautious = {moments->variance / cautious, cautious - 1};
+    result.n_effective = static_cast<double>(moments->n) / dependence[i].inflation;
+    result.error = error_of_mean(*moments, dependence[i].widening);
+    const double r = std::max(dependence[i].r, cautious_r(family[i]));
+    result.cautious =
+        error_of_mean(*moments, stats::first_order_widening(moments->n, r, dependence[i].r_error));
     if (!drift[i].possible) continue;
     const double way = drift_of(family[i]);
     result.cautious.square += way * way / 4;

@@ -9,7 +9,7 @@
 
 namespace assay {
 
-// Variance of a mean, and its degrees of freedom (effective size - 1).
+// Variance of a mean, and its degrees of freedom.
 struct SeriesError {
   double square = 0;
   double df = 0;
@@ -25,7 +25,7 @@ struct SeriesMean {
   SeriesError cautious;         // for what fails a build
 };
 
-// Each error is sd^2 / effective size + drift^2 / 4. A series that drifts has no one level, and its
+// Each error is (widening sd)^2 / n + drift^2 / 4. A series that drifts has no one level, and its
 // mean lies half the drift away from either end: what another run of the same program would have
 // met. They differ in what they take for chance.
 //

@@ -67,7 +67,7 @@ std::vector<Tail> describe_tails(const Samples& samples, stats::QuantileBootstra
     const Group* base = samples.find(samples.groups[g].stratum, 0);
     pairs.push_back({g, base ? samples.index_of(*base) : g});
   }
-  const std::vector<double> widenings = contrast_widenings(samples, pairs);
+  const std::vector<stats::Widening> widenings = contrast_widenings(samples, pairs);
   std::vector<Tail> tails(groups.size());
   for_each_index(groups.size(), pool, [&](size_t i) {
     const Group& group = samples.groups[groups[i]];
@@ -77,7 +77,7 @@ std::vector<Tail> describe_tails(const Samples& samples, stats::QuantileBootstra
     if (const auto ratio =
             quantiles.ratio(group.sorted_ms, base->sorted_ms, 0.5, stream_of(samples, group))) {
       tails[i].p50_ratio = ratio->ratio;
-      tails[i].ratio_interval = stats::stretched(ratio->interval, ratio->ratio, widenings[i]);
+      tails[i].ratio_interval = stats::stretched(ratio->interval, ratio->ratio, widenings[i].error);
     }
   });
   return tails;

@@ -186,7 +186,7 @@ ReportSection combined_part(const Comparison& c) {
   ReportSection section{"Combined over strata", {}, {combined_table(c)}};
   section.lines.push_back(fmt::format(
       "Geometric mean of the strata's ratios of means. Intervals and tests by t on the logarithm, "
-      "n by effective size, drift included. p: Holm over this table and all cells ({} tests, alpha "
+      "dependence and drift included. p: Holm over this table and all cells ({} tests, alpha "
       "{}); tost_p: equivalence within {:.3g} %; mde: found with {:.0f} % power.",
       c.families.front().members, c.options.alpha, c.options.margin * 100, c.options.power * 100));
   return section;

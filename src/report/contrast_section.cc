@@ -95,7 +95,7 @@ Table effect_table(const Findings& findings, Phase phase) {
                                   TableCell::of(c.difference_ms),
                                   interval_cell(c.difference_interval_ms),
                                   TableCell::of(c.median_ratio),
-                                  TableCell::of(c.widening, 3)};
+                                  TableCell::of(c.widening.error, 3)};
     const auto absent = TableCell::absent();
     row.push_back(c.test ? TableCell::of(c.test->statistic) : absent);
     row.push_back(c.test ? TableCell::of(c.test->df) : absent);

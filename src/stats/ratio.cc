@@ -16,15 +16,16 @@ std::optional<LogRatio> combined_log_ratio(std::span<const StratumMoments> strat
   const auto count = static_cast<double>(strata.size());
   double estimate = 0;
   double square = 0;
-  double freedom = 0;  // sum of term^2 / (n - 1)
-  const auto add = [&](const Moments& x, const Moments& other, double sign, double widening) {
+  double freedom = 0;  // sum of term^2 / degrees of freedom
+  double unsure = 0;   // sum of term sqrt(log_variance)
+  const auto add = [&](const Moments& x, const Moments& other, double sign, const Widening& by) {
     if (x.n < 2 || !(x.mean > 0) || !(other.mean > 0)) return false;
-    const double size = static_cast<double>(x.n) / (widening * widening);
-    const double scale = logarithmic_mean(x.mean, other.mean);
-    const double term = x.variance / (size * scale * scale * count * count);
+    const double scale = by.error / (logarithmic_mean(x.mean, other.mean) * count);
+    const double term = x.variance / static_cast<double>(x.n) * scale * scale;
     estimate += sign * std::log(x.mean) / count;
     square += term;
-    freedom += term * term / std::max(size - 1, 1.0);
+    freedom += term * term / std::max(static_cast<double>(x.n - 1) * by.df, 1.0);
+    unsure += term * std::sqrt(by.log_variance);
     return true;
   };
   for (const StratumMoments& stratum : strata) {
@@ -34,7 +35,8 @@ std::optional<LogRatio> combined_log_ratio(std::span<const StratumMoments> strat
     }
   }
   if (!(square > 0) || !(freedom > 0)) return std::nullopt;
-  return LogRatio{estimate, {std::sqrt(square), square * square / freedom}};
+  const double df = square * square / (freedom + unsure * unsure / 2);
+  return LogRatio{estimate, {std::sqrt(square), std::max(df, 1.0)}};
 }
 
 std::optional<TestResult> log_ratio_test(const LogRatio& ratio) {

@@ -35,19 +35,18 @@ std::optional<TestResult> below_zero(double estimate, const StandardError& error
 
 }  // namespace
 
-StandardError StandardError::widened(double factor, int64_t means) const {
-  const auto spent = static_cast<double>(means);
-  return {value * factor, std::max(1.0, (df + spent) / (factor * factor) - spent)};
+StandardError StandardError::widened(const Widening& by) const {
+  return {value * by.error, std::max(1.0, 1 / (1 / (df * by.df) + by.log_variance / 2))};
 }
 
-double interval_widening(double df, double factor, double confidence, int64_t means) {
-  if (factor <= 1) return 1;
+double interval_widening(double df, const Widening& by, double confidence) {
+  if (by.error <= 1) return 1;
   constexpr double kLeast = 3;
   const double level = 1 - (1 - confidence) / 2;
-  const double fewer = StandardError{1, df}.widened(factor, means).df;
+  const double fewer = StandardError{1, df}.widened(by).df;
   const auto wide = student_t_quantile(level, std::max(fewer, kLeast));
   const auto narrow = student_t_quantile(level, std::max(df, kLeast));
-  return wide && narrow ? factor * *wide / *narrow : factor;
+  return wide && narrow ? by.error * *wide / *narrow : by.error;
 }
 
 std::optional<StandardError> welch_standard_error(const Moments& a, const Moments& b) {
@@ -113,7 +112,7 @@ std::optional<TestResult> tost_difference(const Moments& a, const Moments& b, do
 }
 
 std::optional<TestResult> tost_ratio(const Moments& a, const Moments& b, double low, double high,
-                                     double widening) {
+                                     const Widening& widening) {
   assert(low < high);
   if (!(low > 0) || !(a.mean > 0) || !(b.mean > 0)) return std::nullopt;
   const auto low_error = welch_standard_error(a, scaled(b, low));

@@ -9,6 +9,7 @@
 #include "stats/distributions.h"
 #include "stats/intervals.h"
 #include "stats/summary.h"
+#include "stats/widening.h"
 
 namespace assay::stats {
 
@@ -32,14 +33,14 @@ std::optional<TestResult> student_t(const Moments& a, const Moments& b);
 struct StandardError {
   double value = 0;
   double df = 0;
-  // Of observations that depend on one another: n of them tell as much as n / factor^2 independent
-  // ones, which both the error and its degrees of freedom (at least 1) say; `means` were estimated
-  // from them. factor >= 1.
-  StandardError widened(double factor, int64_t means = 2) const;
+  // Of observations that depend on one another, all of them as `by` says: the relative variance of
+  // value^2, 2 / df, is that of the spread and log_variance together (Satterthwaite 1946). At least
+  // 1 degree of freedom.
+  StandardError widened(const Widening& by) const;
 };
-// How many times as wide as that of independent observations the interval is then: the factor times
-// the ratio of t quantiles. Fewer than 3 degrees of freedom are taken for 3.
-double interval_widening(double df, double factor, double confidence, int64_t means = 2);
+// How many times as wide as that of independent observations the interval is then: the error's
+// widening times the ratio of t quantiles. Fewer than 3 degrees of freedom are taken for 3.
+double interval_widening(double df, const Widening& by, double confidence);
 std::optional<StandardError> welch_standard_error(const Moments& a, const Moments& b);
 // The same of Student's test.
 std::optional<StandardError> pooled_standard_error(const Moments& a, const Moments& b);
@@ -55,10 +56,9 @@ std::optional<TestResult> tost_difference(const Moments& a, const Moments& b, do
                                           double high);
 // Equivalence of the ratio: low < mean_a / mean_b < high, for positive means, as the two one-sided
 // Welch tests of mean_a - low mean_b and mean_a - high mean_b (Sasabuchi; Hauschke, Kieser and
-// Hothorn 1999). Absent where Welch is, or if a mean isn't positive, or low <= 0. `widening`: of
-// both errors.
+// Hothorn 1999). Absent where Welch is, or if a mean isn't positive, or low <= 0.
 std::optional<TestResult> tost_ratio(const Moments& a, const Moments& b, double low, double high,
-                                     double widening = 1);
+                                     const Widening& widening = {});
 // The same rule for any estimate with a standard error that is near t.
 std::optional<TestResult> tost(double estimate, const StandardError& error, double low,
                                double high);

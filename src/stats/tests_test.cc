@@ -85,20 +85,22 @@ TEST(Tost, IsAbsentForARatioOfMeansThatAreNotPositive) {
 }
 
 TEST(StandardError, OfDependentObservationsIsThatOfFewer) {
-  // Four times as few observations: twice the error, and the degrees of freedom of 5 and 5 values.
-  const StandardError error = StandardError{0.5, 38}.widened(2);
+  const Widening twice{2, 8.0 / 38, 0};
+  const StandardError error = StandardError{0.5, 38}.widened(twice);
   EXPECT_DOUBLE_EQ(error.value, 1);
   EXPECT_DOUBLE_EQ(error.df, 8);
-  EXPECT_EQ((StandardError{1, 8}.widened(9).df), 1);
-  EXPECT_EQ(interval_widening(38, 1, 0.95), 1);
+  // The spread's relative variance, 2 / 8, and that of an estimated r.
+  EXPECT_DOUBLE_EQ((StandardError{1, 38}.widened({2, 8.0 / 38, 0.25}).df), 4);
+  EXPECT_EQ((StandardError{1, 8}.widened({9, 0.01, 3}).df), 1);
+  EXPECT_EQ(interval_widening(38, {}, 0.95), 1);
   // 2 * st.t.ppf(0.975, 8) / st.t.ppf(0.975, 38)
-  EXPECT_NEAR(interval_widening(38, 2, 0.95), 2.2782165413360107, 1e-9);
+  EXPECT_NEAR(interval_widening(38, twice, 0.95), 2.2782165413360107, 1e-9);
 }
 
 TEST(Tost, OfDependentObservationsClaimsLess) {
   const Moments a{20, 10.02, 0.01};
   const Moments b{20, 10.00, 0.01};
-  EXPECT_GT(tost_ratio(a, b, 1 / 1.01, 1.01, 2)->p, tost_ratio(a, b, 1 / 1.01, 1.01)->p);
+  EXPECT_GT(tost_ratio(a, b, 1 / 1.01, 1.01, {2, 0.2, 0})->p, tost_ratio(a, b, 1 / 1.01, 1.01)->p);
 }
 
 TEST(CombinedRatio, OfOneStratumHasWelchsT) {
