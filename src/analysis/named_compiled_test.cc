@@ -276,5 +276,18 @@ TEST(NamedCompiled, NoiseAloneIsNoRecompileTailAndHidesNone) {
   EXPECT_EQ(found, 200);
 }
 
+TEST(CompileCosts, SayWhatWentWrongAndLeaveTheStackToTheEvidence) {
+  SyntheticBundle bundle(5);
+  bundle.add({.arm = "eager"});
+  const std::string cell = bundle.add_compiled({.arm = "static"}, "auto");
+  bundle.raw().evidence[cell]["failures"] = {
+      {{"class", "RuntimeError"},
+       {"message", "Error: overwritten by a subsequent run. Stack trace: File \"m.py\"\n  f()"}}};
+  const Findings findings = *analyze(bundle.build(), {}, nullptr);
+  ASSERT_EQ(findings.compile_costs.size(), 1u);
+  EXPECT_EQ(findings.compile_costs[0].problem,
+            "RuntimeError: Error: overwritten by a subsequent run.");
+}
+
 }  // namespace
 }  // namespace assay
