@@ -1,7 +1,7 @@
 // From what a mode needs to what would become of it.
 #include "backend/torch/torch_gate.h"
 
-#include <cstdlib>
+#include <charconv>
 
 #include "base/text.h"
 #include "study/arm_options.h"
@@ -18,9 +18,37 @@ bool uses_cuda_graphs(const StudyArm& arm) {
   return arm.mode == "reduce-overhead" || arm.mode == "max-autotune";
 }
 
-// 3 of "3.6.0".
-int major_version(const std::string& version) {
-  return std::atoi(version.c_str());
+// Absent where it doesn't begin as a version does: a build of somebody's own, which is tried.
+std::optional<ReleaseNumber> release_number(std::string_view version) {
+  ReleaseNumber found;
+  const char* const end = version.data() + version.size();
+  const auto major = std::from_chars(version.data(), end, found.major);
+  if (major.ec != std::errc() || major.ptr == end || *major.ptr != '.') return std::nullopt;
+  if (std::from_chars(major.ptr + 1, end, found.minor).ec != std::errc()) return std::nullopt;
+  return found;
+}
+
+bool is_older(const std::string& version, ReleaseNumber least) {
+  const auto found = release_number(version);
+  return found && *found < least;
+}
+
+std::string expected_release(const char* name, ReleaseNumber least, const std::string& found) {
+  return fmt::format("expected {} >= {}.{}, found {}", name, least.major, least.minor, found);
+}
+
+// Of a probe that has torch and transformers; empty: nothing is.
+std::string too_old(const TorchProbe& probe) {
+  if (is_older(probe.python, kLeastPython)) {
+    return expected_release("Python", kLeastPython, probe.python);
+  }
+  if (is_older(*probe.torch, kLeastTorch)) {
+    return expected_release("torch", kLeastTorch, *probe.torch);
+  }
+  if (is_older(*probe.transformers, kLeastTransformers)) {
+    return expected_release("transformers", kLeastTransformers, *probe.transformers);
+  }
+  return "";
 }
 
 void fall_back(ArmGate& gate, std::string to, std::string reason, std::string fix) {
@@ -36,10 +64,8 @@ void judge_gpu_compiler(const TorchProbe& probe, ArmGate& gate) {
     fall_back(gate, "eager",
               "Triton can't be imported: " + excerpt(probe.triton_error.value_or("no reason")),
               fix);
-  } else if (major_version(*probe.triton) < kLeastTritonMajor) {
-    fall_back(gate, "eager",
-              fmt::format("expected Triton >= {}, found {}", kLeastTritonMajor, *probe.triton),
-              fix);
+  } else if (is_older(*probe.triton, kLeastTriton)) {
+    fall_back(gate, "eager", expected_release("Triton", kLeastTriton, *probe.triton), fix);
   } else if (!probe.cc) {
     fall_back(gate, "eager", "Triton needs a C compiler for its launchers, and none was found",
               "install gcc or clang, or name one in CC");
@@ -101,6 +127,9 @@ ArmGate judge_torch_arm(const StudyArm& arm, const TorchProbe& probe) {
                       "transformers can't be imported: " +
                           excerpt(probe.transformers_error.value_or("no reason")),
                       "install transformers beside this torch");
+  }
+  if (const std::string reason = too_old(probe); !reason.empty()) {
+    return impossible("too_old", reason, "name a newer interpreter in ASSAY_TORCH_PYTHON");
   }
   const std::string device = option(arm, "device", "auto");
   const bool needs_gpu = device == "cuda" || arm.mode == "manual-cudagraph";

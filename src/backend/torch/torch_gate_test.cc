@@ -75,7 +75,7 @@ TEST(TorchGate, WithoutACompilerItWouldBeEager) {
 TEST(TorchGate, TritonMustBeThereAndNewEnough) {
   TorchProbe probe = with_gpu();
   probe.triton = "2.3.1";
-  EXPECT_EQ(judge_torch_arm(arm("default"), probe).reason, "expected Triton >= 3, found 2.3.1");
+  EXPECT_EQ(judge_torch_arm(arm("default"), probe).reason, "expected Triton >= 3.0, found 2.3.1");
   probe.triton.reset();
   probe.triton_error = "ModuleNotFoundError: No module named 'triton'";
   const ArmGate gate = judge_torch_arm(arm("reduce-overhead"), probe);
@@ -85,6 +85,26 @@ TEST(TorchGate, TritonMustBeThereAndNewEnough) {
   probe.triton = "3.0.0";
   probe.cc.reset();
   EXPECT_EQ(judge_torch_arm(arm("default"), probe).verdict, Verdict::kFallback);
+}
+
+TEST(TorchGate, WhatIsTooOldIsRefusedInOneLine) {
+  const auto judged = [](auto change) {
+    TorchProbe probe = whole();
+    change(probe);
+    return judge_torch_arm(arm("eager"), probe);
+  };
+  const ArmGate torch = judged([](TorchProbe& probe) { probe.torch = "2.4.1+cu121"; });
+  EXPECT_EQ(torch.verdict, Verdict::kImpossible);
+  EXPECT_EQ(torch.error_class, "too_old");
+  EXPECT_EQ(torch.reason, "expected torch >= 2.5, found 2.4.1+cu121");
+  EXPECT_EQ(judged([](TorchProbe& probe) { probe.transformers = "4.45.2"; }).reason,
+            "expected transformers >= 4.46, found 4.45.2");
+  EXPECT_EQ(judged([](TorchProbe& probe) { probe.python = "3.9.18"; }).reason,
+            "expected Python >= 3.11, found 3.9.18");
+  for (const char* enough : {"2.5.1", "2.10.0a0+git1234567", "3.0", "somebody's own"}) {
+    EXPECT_EQ(judged([&](TorchProbe& probe) { probe.torch = enough; }).verdict, Verdict::kReady)
+        << enough;
+  }
 }
 
 TEST(TorchGate, CudaGraphsNeedAGpu) {

@@ -6,6 +6,7 @@ from typing import Any, Callable
 
 import torch
 
+from assay_torch import compat
 from assay_torch.errors import chain, class_names, whole_message
 from assay_torch.models import Model
 from assay_torch.options import COMPILED_MODES, DYNAMICS, Options
@@ -47,10 +48,11 @@ class Arm:
     def _compile(self) -> None:
         options = self._options
         if options.recompile_limit is not None:
-            torch._dynamo.config.recompile_limit = options.recompile_limit
+            config = torch._dynamo.config
+            setattr(config, compat.recompile_limit_key(config), options.recompile_limit)
         if options.cudagraph_trees is not None:
-            from torch._inductor import config
-            config.triton.cudagraph_trees = options.cudagraph_trees
+            from torch._inductor import config as inductor_config
+            inductor_config.triton.cudagraph_trees = options.cudagraph_trees
         if options.torch_backend == "inductor":
             try:
                 check_tools(self._model.device)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from transformers import DynamicCache, StaticCache
 
-from assay_torch.errors import Unsupported
+from assay_torch import compat
 from assay_torch.models import DTYPES, Model
 
 
@@ -40,13 +40,9 @@ class Caches:
         self._static.clear()
 
     def _allocate(self, batch: int, capacity: int) -> StaticCache:
-        cache = StaticCache(config=self._model.config, max_cache_len=capacity)
-        initialise = getattr(cache, "early_initialization", None)
-        if initialise is None:
-            raise Unsupported("cache static: expected a transformers whose StaticCache has early_initialization()")
-        # Allocated here, not by the first forward pass: a compiled one could not mark the addresses as static.
-        initialise(batch, self._model.kv_heads(), self._model.head_dim(), DTYPES[self._model.dtype],
-                   self._model.device)
-        if self._model.device.type == "cuda":
+        model = self._model
+        cache = compat.static_cache(model.config, batch, capacity, model.kv_heads(), model.head_dim(),
+                                    DTYPES[model.dtype], model.device)
+        if model.device.type == "cuda":
             torch.cuda.synchronize()
         return cache

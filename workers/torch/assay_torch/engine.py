@@ -18,7 +18,7 @@ from assay_torch import bandwidth, evidence, models, profiling
 from assay_torch.arms import PARTS, Arm
 from assay_torch.cachedirs import CacheFolders
 from assay_torch.caches import Caches
-from assay_torch.errors import ProtocolError, Unsupported
+from assay_torch.errors import ProtocolError, Unsupported, WrongCacheLength
 from assay_torch.manual_graph import DecodeGraph
 from assay_torch.options import CUDAGRAPH_MODES, MANUAL, Options
 from assay_torch.phases import Inputs, Region, Timing, output_hash
@@ -101,6 +101,7 @@ class Engine:
             timing = self._region(self.options.step_times).run(
                 shape, inputs, cache, graph, at_start=lambda: marks.update(before=self._counts()),
                 at_end=lambda: marks.update(after=self._counts()))
+        self._check_filled(shape, prompt, cache)
         added = marks["after"].minus(marks["before"])
         fallbacks = self._count_region(shape, timing, added)
         cold = shape not in self._seen
@@ -207,6 +208,14 @@ class Engine:
         positions = self.model.max_positions
         if positions is not None and shape.capacity > positions:
             raise Unsupported(f"capacity: expected at most the model's {positions} positions, found {shape.capacity}")
+
+    def _check_filled(self, shape: Shape, prompt: Prompt, cache: Any) -> None:
+        """A cache that counts its content itself has counted each position once, unless what was compiled ran twice."""
+        if self.load.cache != "static" or self.model.noop or self.model.takes_cache_position:
+            return
+        expected, found = prompt.padded_len + shape.new_tokens, int(cache.get_seq_length())
+        if found != expected:
+            raise WrongCacheLength(f"static cache: expected {expected} positions after the repetition, found {found}")
 
     def _manual_graph(self, shape: Shape) -> DecodeGraph:
         cache = self.caches.empty(shape.batch, shape.capacity)

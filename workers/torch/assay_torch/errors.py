@@ -21,6 +21,10 @@ class Unsupported(Exception):
     """An arm that this worker, torch or machine can't be."""
 
 
+class WrongCacheLength(Exception):
+    """A repetition after which its cache holds other than what was given to it: its tokens are of no worth."""
+
+
 def chain(error: BaseException) -> list[BaseException]:
     """The error and what it came from, once each."""
     found: list[BaseException] = []

@@ -68,13 +68,13 @@ def _records(engine: Engine) -> dict[str, Any]:
     counts = watch.counts(rescan=True)
     metrics = watch.compile_metrics()
     events = watch.events
-    written = counts.kernels_compiled
+    written, in_graphs = counts.kernels_compiled, watch.kernels_in_graphs
     return {
         "counters": {one.name: getattr(counts, one.name) for one in fields(counts)}
         | {"fallbacks": sum(one.fallbacks for one in engine.runs.values()),
            "calls": sum(one.calls for one in engine.runs.values())},
-        "kernels": {"in_graphs": watch.kernels_in_graphs, "compiled": written,
-                    "loaded": max(0, watch.kernels_in_graphs - written),
+        "kernels": {"in_graphs": in_graphs, "compiled": written,
+                    "loaded": None if in_graphs is None else max(0, in_graphs - written),
                     "compile_seconds": counts.compile_ns / 1e9},
         "recompiles": [_with_cost(one, metrics) for one in events.recompiles[:MOST_RECORDS]],
         "graphs": [_graph(*where, one) for where, one in metrics.items()],
@@ -146,6 +146,10 @@ def _decide(engine: Engine, phase: str, runs: PhaseRuns) -> tuple[str, list[str]
     if options.torch_backend != "inductor":
         return "label_only", [went, f"torch_backend {options.torch_backend} captures graphs and generates no code: "
                                     "their operators ran eager"]
+    if watch.kernels_in_graphs is None:
+        known = (f"{counts.kernels_compiled} kernels compiled by this process; this torch doesn't tell how many were "
+                 "loaded")
+        return "yes" if counts.kernels_compiled else "unproven", [went, known]
     if watch.kernels_in_graphs == 0 and counts.kernels_compiled == 0:
         return "unproven", [went, "no kernel was built or loaded"]
     return "yes", [went, f"{watch.kernels_in_graphs} kernels in {counts.unique_graphs} graphs, "

@@ -50,6 +50,8 @@ class Model:
     def __post_init__(self) -> None:
         # Of every forward pass: it fills the cache, and gives the last position's logits alone.
         self.fixed_arguments = {"use_cache": True, **compat.last_logits_only(self.module.forward)}
+        # Of one over a StaticCache.
+        self.takes_cache_position = compat.takes_cache_position(self.module.forward)
 
     @property
     def decoder(self) -> Any:
@@ -101,6 +103,9 @@ def open_model(load: Load, options: Options, device: torch.device) -> Model:
         return Model(NoopModel().eval(), NoopModel().config, device, "fp32", noop=True)
     module = _built(load, options, device) if options.config else _read(load, options, device)
     module = module.eval().requires_grad_(False)
+    if not compat.takes_caches(module, load.cache):
+        raise Unsupported(f"model {load.model}: expected a {type(module).__name__} that takes a {load.cache} cache "
+                          f"object, found that of transformers {compat.transformers_version()}, which takes none")
     names = {dtype: name for name, dtype in DTYPES.items()}
     if module.dtype not in names:
         raise Unsupported(f"model {load.model}: expected weights of {', '.join(DTYPES)}, found {module.dtype}")
@@ -108,12 +113,14 @@ def open_model(load: Load, options: Options, device: torch.device) -> Model:
 
 
 def _read(load: Load, options: Options, device: torch.device) -> nn.Module:
-    from transformers import AutoModelForCausalLM
+    from transformers import AutoConfig, AutoModelForCausalLM
     folder = Path(load.model)
     if not (folder / "config.json").is_file():
         raise Unsupported(f'model {load.model}: expected a checkpoint folder (with config.json) or options.config')
+    config = AutoConfig.from_pretrained(folder, local_files_only=True)
+    compat.read_rope_parameters(config)
     module = AutoModelForCausalLM.from_pretrained(
-        folder, attn_implementation=options.attn_implementation, local_files_only=True,
+        folder, config=config, attn_implementation=options.attn_implementation, local_files_only=True,
         **{compat.load_dtype_key(): DTYPES.get(load.dtype, "auto")})
     return module.to(device)
 
@@ -124,13 +131,15 @@ def _built(load: Load, options: Options, device: torch.device) -> nn.Module:
     stored = str(values.get("dtype", values.get("torch_dtype", "float32"))).removeprefix("torch.")
     dtype = DTYPES[load.dtype] if load.dtype else getattr(torch, stored, torch.float32)
     config = AutoConfig.for_model(values.pop("model_type"), **values)
+    compat.read_rope_parameters(config)
     with torch.device(device):  # weights are drawn where they stay: an 8B model needs no host copy
         return AutoModelForCausalLM.from_config(config, attn_implementation=options.attn_implementation,
                                                 **{compat.load_dtype_key(): dtype})
 
 
 def model_hash(load: Load, model: Model) -> str:
-    """Of a folder: as the native engine's, config.json and then the weight files by name. Built: the weights' bytes."""
+    """Of a folder: as the native engine's, config.json and then the weight files by name. Built: the config as it was
+    given, which unlike transformers' own form of it is the same under every version, and the weights' bytes."""
     digest = hashlib.sha256()
     folder = Path(load.model)
     if (folder / "config.json").is_file():
@@ -139,7 +148,7 @@ def model_hash(load: Load, model: Model) -> str:
                 while part := file.read(1 << 22):
                     digest.update(part)
         return digest.hexdigest()
-    digest.update(json.dumps(model.config.to_dict(), sort_keys=True, default=str).encode())
+    digest.update(json.dumps(load.options.get("config"), sort_keys=True).encode())
     for name, weight in sorted(model.module.named_parameters()):
         digest.update(name.encode())
         digest.update(weight.detach().reshape(-1).view(torch.uint8).cpu().numpy().tobytes())

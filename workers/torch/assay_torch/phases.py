@@ -30,23 +30,25 @@ class Inputs:
 
     @staticmethod
     def of(prompt: Prompt, shape: Shape, cache_kind: str, masked: bool, model: Model) -> Inputs:
-        device, fixed = model.device, model.fixed_arguments
+        device, length = model.device, prompt.padded_len
         ids = torch.tensor(prompt.ids, dtype=torch.int64, device=device)
         pad = torch.tensor(prompt.pad, dtype=torch.int64, device=device)
+        prefill, decode = dict(model.fixed_arguments), [dict(model.fixed_arguments) for _ in range(shape.new_tokens)]
+        if cache_kind == "static" and model.takes_cache_position:
+            prefill["cache_position"] = torch.arange(length, device=device)
+            for step, extra in enumerate(decode):
+                extra["cache_position"] = torch.tensor([length + step], device=device)
         if not masked:
-            return Inputs(ids, fixed, [fixed] * shape.new_tokens, pad)
-        width = shape.capacity if cache_kind == "static" else prompt.padded_len + shape.new_tokens
+            return Inputs(ids, prefill, decode, pad)
+        width = shape.capacity if cache_kind == "static" else length + shape.new_tokens
         mask = torch.arange(width, device=device)[None, :] >= pad[:, None]  # [batch, width]
-        positions = (torch.arange(prompt.padded_len + shape.new_tokens, device=device)[None, :]
-                     - pad[:, None]).clamp(min=0)
-        prefill = {**fixed, "attention_mask": mask[:, :prompt.padded_len].contiguous(),
-                   "position_ids": positions[:, :prompt.padded_len].contiguous()}
-        decode = []
-        for step in range(shape.new_tokens):
-            at = prompt.padded_len + step
-            seen = mask if cache_kind == "static" else mask[:, :at + 1].contiguous()
+        positions = (torch.arange(length + shape.new_tokens, device=device)[None, :] - pad[:, None]).clamp(min=0)
+        prefill["attention_mask"] = mask[:, :length].contiguous()
+        prefill["position_ids"] = positions[:, :length].contiguous()
+        for at, extra in enumerate(decode, length):
+            extra["attention_mask"] = mask if cache_kind == "static" else mask[:, :at + 1].contiguous()
             # Tensors of their own: a view's address would differ in alignment from step to step.
-            decode.append({**fixed, "attention_mask": seen, "position_ids": positions[:, at:at + 1].clone()})
+            extra["position_ids"] = positions[:, at:at + 1].clone()
         return Inputs(ids, prefill, decode, pad)
 
 
@@ -143,7 +145,7 @@ class Region:
     @staticmethod
     def _hand_over(graph: DecodeGraph, token: torch.Tensor, inputs: Inputs) -> None:
         step = inputs.decode[0]
-        graph.begin(token, step.get("position_ids", token), step.get("attention_mask"))
+        graph.begin(token, step.get("position_ids", token), step.get("attention_mask"), step.get("cache_position"))
 
     def _synchronize(self) -> None:
         if self._cuda:

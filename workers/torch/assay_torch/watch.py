@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import traceback
 from dataclasses import dataclass, field, fields
 from typing import Any, Callable, Iterator
 
@@ -73,7 +74,7 @@ class Watch:
         self.cudagraph_captures = 0
         self.events = Events()
         self.context: dict[str, Any] = {}  # what is going on: phase, during, repetition
-        self.kernels_in_graphs = 0
+        self.kernels_in_graphs: int | None = None  # where this torch doesn't tell
         self._folders = folders
         self._paused = False
         self._epoch = 0  # compile ids start again after each reset
@@ -83,6 +84,7 @@ class Watch:
         folders.mark_start()
         self._enable_logs()
         self._hook_graphs()
+        self._clear_records()
         self._hidden = self._raw()
 
     # Records
@@ -105,6 +107,8 @@ class Watch:
         if self._paused:
             return
         text = record.getMessage()
+        if record.exc_info and record.exc_info[1]:  # where torch 2.5 has the reason of a graph break
+            text += "\n" + "".join(traceback.format_exception_only(record.exc_info[1])).rstrip()
         entry = {"text": text, "unit": self._epoch, **self.context}
         if compile_id := _current_compile_id():
             entry["compile_id"] = compile_id
@@ -131,10 +135,11 @@ class Watch:
             self._cannot("runs of compiled graphs can't be counted: no CompiledFxGraph")
         else:
             self._wrap(graph, "__call__", self._count_run)
-        if hasattr(graph, "post_compile"):
-            self._wrap(graph, "post_compile", self._count_kernels)
+        if after := compat.after_compiling():
+            self.kernels_in_graphs = 0
+            self._wrap(*after, self._count_kernels)
         else:
-            self._cannot("kernels in graphs can't be counted: CompiledFxGraph has no post_compile")
+            self._cannot("kernels in graphs can't be counted: found no post_compile of graphs")
         self._wrap(torch.cuda.CUDAGraph, "replay", self._count_replay)
         self._wrap(torch.cuda.CUDAGraph, "capture_end", self._count_capture)
 
@@ -220,7 +225,7 @@ class Watch:
             return act()
         finally:
             self._paused = False
-            self._clear_metrics()
+            self._clear_records()
             added = self._raw().minus(before)
             hidden = {name: value + getattr(self._hidden, name) for name, value in added.items()}
             self._hidden = Counts(**hidden)
@@ -229,7 +234,7 @@ class Watch:
         """Forgets what was compiled; the records of it are kept."""
         import torch
         self._archived = list(self._metrics())
-        self._clear_metrics()
+        self._clear_records()
         torch._dynamo.reset()
         self._epoch += 1
 
@@ -245,10 +250,13 @@ class Watch:
                 yield self._epoch, metric
 
     @staticmethod
-    def _clear_metrics() -> None:
+    def _clear_records() -> None:
         from torch._dynamo import utils
         if hasattr(utils, "clear_compilation_metrics"):
             utils.clear_compilation_metrics()
+        # Of a graph break that it has told of, torch tells less the next time, or (2.5) nothing.
+        if hasattr(utils, "reset_graph_break_dup_checker"):
+            utils.reset_graph_break_dup_checker()
 
 
 def _generated_kernels() -> int:

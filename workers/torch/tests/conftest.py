@@ -14,7 +14,7 @@ import pytest
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parents[2] / "tests" / "parity")]
 
-BUILD = Path(os.environ["ASSAY_BUILD"]) if "ASSAY_BUILD" in os.environ else None
+BUILD = Path(os.environ["ASSAY_BUILD"]).absolute() if "ASSAY_BUILD" in os.environ else None
 # Kernels of the tests' models stay in the build folder: what they test is the worker, not the C++ compiler.
 if BUILD:
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(BUILD / "torch-worker-tests" / "inductor")
@@ -54,21 +54,27 @@ def arm(checkpoints_of: Callable[[str], Path]) -> Callable[..., Any]:
     """Makes an Engine of a family: arm("llama", mode="default", cache="static", torch_backend="aot_eager")."""
     import torch
 
+    from assay_torch import compat
     from assay_torch.cachedirs import CacheFolders
     from assay_torch.engine import Engine
     from assay_torch.options import parse_options
     from assay_torch.requests import Load
-    default_limit = torch._dynamo.config.recompile_limit
+    limit = compat.recompile_limit_key(torch._dynamo.config)
+    default_limit = getattr(torch._dynamo.config, limit)
+
+    from transformers import GPT2LMHeadModel
 
     def make(family: str, mode: str = "eager", cache: str = "dynamic", dynamic: str = "", dtype: str = "fp32",
              **options: Any) -> Engine:
+        if family == "gpt2" and not compat.takes_caches(GPT2LMHeadModel, cache):
+            pytest.skip(f"the GPT-2 of transformers {compat.transformers_version()} takes no cache objects")
         torch._dynamo.reset()
-        torch._dynamo.config.recompile_limit = default_limit
+        setattr(torch._dynamo.config, limit, default_limit)
         load = Load(str(checkpoints_of(family)), dtype, mode, cache, dynamic, 1, False,
                     {"keep_cache": True, "explain": False, "device": "cpu", **options})
         return Engine(load, parse_options(load), CacheFolders(keep=True))
     yield make
-    torch._dynamo.config.recompile_limit = default_limit
+    setattr(torch._dynamo.config, limit, default_limit)
 
 
 def native_tokens(folder: Path, prompts: list[list[int]], steps: int, cache: str = "dynamic") -> list[list[int]]:

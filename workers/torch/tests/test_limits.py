@@ -22,11 +22,3 @@ def test_nobody_knows_what_a_model_with_experts_reads():
     device = torch.device("cpu")
     assert read_bytes(Model(plain, config, device, "fp32"), 1, [0]) == 64
     assert read_bytes(Model(experts, config, device, "fp32"), 1, [0]) is None
-
-
-def test_what_a_version_has_moved_is_found_and_what_it_lacks_is_none():
-    from assay_torch import compat
-    assert compat.first_of("no.such.module:a", "json:no_such_name", "json:loads") is __import__("json").loads
-    assert compat.first_of("no.such.module:a") is None
-    assert compat.last_logits_only(lambda input_ids, logits_to_keep=0: None) == {"logits_to_keep": 1}
-    assert compat.last_logits_only(lambda input_ids: None) == {}

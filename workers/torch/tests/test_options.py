@@ -26,11 +26,11 @@ def test_masks_from_the_start_spare_the_graph_that_padding_costs(arm, mask, grap
     assert [sample["counters"]["recompiles"] for sample in samples] == [0, graphs]
 
 
-def test_cudagraph_trees_reach_inductor(arm, monkeypatch):
+def test_cudagraph_trees_reach_inductor(arm):
     from torch._inductor import config
-    monkeypatch.setattr(config.triton, "cudagraph_trees", True)
-    arm("llama", cache="static", mode="default", cudagraph_trees=False)
-    assert config.triton.cudagraph_trees is False
+    with config.patch({"triton.cudagraph_trees": True}):
+        arm("llama", cache="static", mode="default", cudagraph_trees=False)
+        assert config.triton.cudagraph_trees is False
 
 
 def test_options_that_mean_nothing_to_a_mode_are_named(arm):

@@ -1,5 +1,7 @@
 """Shape churn: variable lengths, padding, symbolic shapes, the recompile limit, and where each cost is booked."""
 
+import torch
+from assay_torch import compat
 from assay_torch.requests import Shape
 
 from test_arms import AOT, make_prompts, padded, run
@@ -57,11 +59,14 @@ def test_recompile_limit(arm):
     counters = [sample["counters"] for sample in samples]
     assert [one["unique_graphs"] for one in counters] == [0, 1, 0, 0, 0]
     assert [one["recompile_limit_hits"] for one in counters] == [0, 0, 1, 0, 0]
-    assert [one["fallbacks"] for one in counters] == [0, 0, 1, 1, 0], "a known length still runs its graph"
+    # A known length still runs its graph; under torch 2.5 the whole frame is given up.
+    known = int(tuple(map(int, torch.__version__.split(".")[:2])) < (2, 6))
+    assert [one["fallbacks"] for one in counters] == [0, 0, 1, 1, known]
     evidence = engine.evidence("prefill")
     assert evidence["compiler_real"] == "fallback"
     assert evidence["fallback"] == "eager"
-    assert "torch._dynamo hit config.recompile_limit (2)" in evidence["fallback_error"]
+    limit = compat.recompile_limit_key(torch._dynamo.config)
+    assert f"torch._dynamo hit config.{limit} (2)" in evidence["fallback_error"]
     assert evidence["actual"]["mode"] == "default, then eager"
     assert evidence["recompiles"][-1]["refused"] == "recompile limit"
 
@@ -122,12 +127,15 @@ def test_units_do_not_use_up_each_others_recompile_limit(arm):
 
 def break_graphs(engine):
     """The last norm of a Llama ends the graph before it."""
-    import torch
     norm = engine.model.module.model.norm
     forward = type(norm).forward
 
+    @torch._dynamo.disable
+    def made_by_the_test():
+        pass
+
     def breaking(*arguments):
-        torch._dynamo.graph_break(msg="made by the test")
+        made_by_the_test()
         return forward(norm, *arguments)
     norm.forward = breaking
 
@@ -140,9 +148,9 @@ def test_graph_breaks_are_recorded_with_their_reason(arm):
     assert samples[1]["counters"]["graph_runs"] >= 2, "a call is several graphs now"
     evidence = engine.evidence("prefill")
     assert evidence["counters"]["graph_breaks"] >= 1
-    assert any("made by the test" in one["text"] for one in evidence["graph_breaks"])
+    assert any("made_by_the_test" in one["text"] for one in evidence["graph_breaks"])
     assert evidence["explain"][0]["graph_breaks"] >= 1
-    assert any("made by the test" in reason for reason in evidence["explain"][0]["break_reasons"])
+    assert any("made_by_the_test" in reason for reason in evidence["explain"][0]["break_reasons"])
 
 
 def test_full_graphs_refuse_a_break(arm):
@@ -150,12 +158,12 @@ def test_full_graphs_refuse_a_break(arm):
     from torch._dynamo.exc import Unsupported
     engine = arm("llama", fullgraph=True, **AOT)
     break_graphs(engine)
-    with pytest.raises(Unsupported, match="made by the test"):
+    with pytest.raises(Unsupported, match="made_by_the_test"):
         prefill_samples(engine, [4])
 
 
 def test_explain_where_the_model_has_no_room_for_a_step(arm):
-    engine = arm("gpt2", explain=True, **AOT)
+    engine = arm("llama", explain=True, **AOT)
     prompt = padded(make_prompts([256]))
     shape = Shape("prefill", 1, 0, 256)
     from assay_torch.requests import Prepare
