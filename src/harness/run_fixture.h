@@ -17,11 +17,18 @@ namespace assay {
 namespace fs = std::filesystem;
 
 // Starts the fake worker; an arm's fault is in `faults` by its name, its diary in `diaries`.
+// What the machine's memory seems to do.
+struct FakeMemory {
+  double bytes_per_s = 10e9;
+  double later = 10e9;  // from the second time on
+  int asked = 0;
+};
+
 class FakeBackend final : public Backend {
  public:
   FakeBackend(const std::map<std::string, std::vector<std::string>>& faults,
-              const std::map<std::string, ArmGate>& gates, fs::path diaries)
-      : faults_(faults), gates_(gates), diaries_(std::move(diaries)) {}
+              const std::map<std::string, ArmGate>& gates, FakeMemory& memory, fs::path diaries)
+      : faults_(faults), gates_(gates), memory_(memory), diaries_(std::move(diaries)) {}
 
   Status check_arm(const StudyArm& arm) const override {
     if (arm.mode != "eager") return bad_input("arm \"{}\": only eager", arm.name);
@@ -50,12 +57,13 @@ class FakeBackend final : public Backend {
     return facts;
   }
   std::optional<ReadLimit> read_limit(const StudyArm&, uint64_t) override {
-    return ReadLimit{10e9, 1'000'000};
+    return ReadLimit{memory_.asked++ == 0 ? memory_.bytes_per_s : memory_.later, 1'000'000};
   }
 
  private:
   const std::map<std::string, std::vector<std::string>>& faults_;
   const std::map<std::string, ArmGate>& gates_;
+  FakeMemory& memory_;
   fs::path diaries_;
 };
 
@@ -118,7 +126,7 @@ class RunTest : public ::testing::Test {
 
   Result<RunSummary> run(bool resume = false) {
     BackendSet backends;
-    backends["fake"] = std::make_unique<FakeBackend>(faults_, gates_, scratch_);
+    backends["fake"] = std::make_unique<FakeBackend>(faults_, gates_, memory_, scratch_);
     ASSAY_TRY(const Preflight preflight, check_study(study_, backends));
     const Plan plan = make_plan(study_);
     planned_rows_ = plan.rows;
@@ -188,6 +196,7 @@ class RunTest : public ::testing::Test {
   Study study_;
   std::map<std::string, std::vector<std::string>> faults_;
   std::map<std::string, ArmGate> gates_;
+  FakeMemory memory_;
   bool profile_ = false;
   std::unique_ptr<GpuSensors> gpus_;
   std::unique_ptr<Monitor> monitor_;

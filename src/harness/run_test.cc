@@ -138,6 +138,25 @@ TEST_F(RunTest, FalseSuccessCostsItsRowAlone) {
   }
 }
 
+TEST_F(RunTest, ALimitThatWasMeasuredTooLowCondemnsNoRow) {
+  memory_.later = 1e18;
+  faults_["base"] = {"too_fast:measure:1"};
+  faults_["other"] = {"too_fast:measure:4"};
+  expect_whole(run());
+  for (const char* name : {"base", "other"}) {
+    for (const Row& row : rows_of(name)) EXPECT_EQ(row.status, RowStatus::kOk);
+  }
+  EXPECT_EQ(memory_.asked, 2);  // what one arm's sample brought out holds for the other
+}
+
+TEST_F(RunTest, ALimitIsMeasuredAFewTimesAUnitAndThenBelieved) {
+  faults_["other"] = {"too_fast:measure"};  // every sample of it
+  expect_whole(run());
+  for (const Row& row : rows_of("other")) EXPECT_EQ(row.error_class, "faster_than_memory");
+  EXPECT_GT(memory_.asked, 1);
+  EXPECT_LE(memory_.asked, 1 + 3 * static_cast<int>(rows_of("other").size()));
+}
+
 TEST_F(RunTest, AnArmThatNeverLoadsIsAllRows) {
   faults_["other"] = {"exit3:load"};
   expect_whole(run());

@@ -26,6 +26,8 @@ std::optional<std::string> gpu_of(const ArmGate& gate) {
   return gate.gpu_uuid;
 }
 
+constexpr int kLimitChecks = 3;
+
 // How long a worker that failed may take to tell what it did.
 constexpr double kLastWords_s = 30;
 
@@ -90,6 +92,7 @@ Result<UnitEnd> UnitRunner::run(const Unit& unit, const ModelSetup& setup,
   const StudyArm& arm = study_.arms[cell.arm];
   job.gpu = gpu_of(context_.backends.at(arm.backend)->gate(arm));
   context_.observer.on_unit(cell, unit);
+  limit_checks_left_ = kLimitChecks;
   if (const auto ready = make_ready(job); !ready) {
     if (ready.error().kind == FailureKind::kInterrupted) return UnitEnd::kInterrupted;
     ASSAY_CHECK(fail_rest(job, 0, ready.error()));
@@ -186,7 +189,8 @@ Row UnitRunner::blank_row(const Job& job, int64_t repetition) const {
 }
 
 // A sample that seems too fast may only show that the limit was measured while others used the
-// memory: it is measured again, a few times a run, before a row is condemned.
+// memory: it is measured again, a few times a unit, before a row is condemned, and for all arms
+// that it was measured for.
 Outcome UnitRunner::judge(const Job& job, const SampleReply& sample) {
   const auto limit = read_limits_.find(job.cell.arm);
   if (limit == read_limits_.end()) return judge_sample(sample, job.shape, {});
@@ -196,7 +200,11 @@ Outcome UnitRunner::judge(const Job& job, const SampleReply& sample) {
     const StudyArm& arm = study_.arms[job.cell.arm];
     const auto weights = static_cast<uint64_t>(job.worker->loaded.weight_bytes.value_or(INT64_MAX));
     const auto again = context_.backends.at(arm.backend)->read_limit(arm, weights);
-    if (again) limit->second.bytes_per_s = std::max(limit->second.bytes_per_s, again->bytes_per_s);
+    for (auto& [other, known] : read_limits_) {
+      const StudyArm& sharing = study_.arms[other];
+      if (!again || sharing.backend != arm.backend || sharing.threads != arm.threads) continue;
+      known.bytes_per_s = std::max(known.bytes_per_s, again->bytes_per_s);
+    }
     outcome = judge_sample(sample, job.shape, limit->second);
   }
   return outcome;

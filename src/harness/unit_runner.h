@@ -65,7 +65,7 @@ class UnitRunner {
   RunState& state_;
   Workers workers_;
   std::map<size_t, ReadLimit> read_limits_;  // by arm
-  int limit_checks_left_ = 5;
+  int limit_checks_left_ = 0;                // of this unit
 };
 
 }  // namespace assay

@@ -27,8 +27,9 @@ class BandwidthProbe {
 
   // One pass of all threads over the buffer: GB/s (1e9 bytes). Takes about bytes / bandwidth.
   double measure_once();
-  // Sum of the buffer's 32-bit words (modulo 2^32) as the last pass read them: the proof that it
-  // read all.
+  // The same over one of `parts` equal parts of every thread's share; 0 <= part < parts.
+  double measure_part(size_t part, size_t parts);
+  // Sum of the 32-bit words (modulo 2^32) that were read last: the proof that a pass read all.
   uint32_t checksum() const { return checksum_; }
   uint32_t expected_checksum() const;
   size_t size_bytes() const { return share_bytes_ * pool_->size(); }
@@ -42,8 +43,10 @@ class BandwidthProbe {
   uint32_t checksum_ = 0;
 };
 
-// The best of `passes` passes after one untimed, in GB/s: the best because other load on the
-// machine can only lower the figure. About half a second with the defaults at 10 GB/s a thread.
+// `passes` passes after one untimed, each timed in windows of some 32 MiB: the best window, in
+// GB/s. The best because other load on the machine can only lower the figure; windows because on a
+// loaded machine no whole pass goes undisturbed, while samples of a millisecond, which are held
+// against the figure, do. About half a second with the defaults at 10 GB/s a thread.
 Result<double> measure_read_bandwidth(ThreadPool& pool,
                                       size_t bytes = BandwidthProbe::kDefaultBytes, int passes = 7);
 

@@ -17,6 +17,12 @@ TEST(Bandwidth, EveryPassReadsTheWholeBuffer) {
       EXPECT_GE(probe->size_bytes(), bytes);
       EXPECT_GT(probe->measure_once(), 0);
       EXPECT_EQ(probe->checksum(), probe->expected_checksum());
+      uint32_t sum = 0;
+      for (size_t part = 0; part < 3; ++part) {
+        probe->measure_part(part, 3);
+        sum += probe->checksum();
+      }
+      EXPECT_EQ(sum, probe->expected_checksum());
     }
   }
 }
