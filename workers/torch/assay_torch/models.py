@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 from dataclasses import dataclass
@@ -127,7 +128,7 @@ def _read(load: Load, options: Options, device: torch.device) -> nn.Module:
 
 def _built(load: Load, options: Options, device: torch.device) -> nn.Module:
     from transformers import AutoConfig, AutoModelForCausalLM
-    values = dict(options.config or {})
+    values = copy.deepcopy(options.config or {})  # transformers writes into what lies in it
     stored = str(values.get("dtype", values.get("torch_dtype", "float32"))).removeprefix("torch.")
     dtype = DTYPES[load.dtype] if load.dtype else getattr(torch, stored, torch.float32)
     config = AutoConfig.for_model(values.pop("model_type"), **values)

@@ -1,5 +1,6 @@
 """Arms of tiny models on the CPU: the same tokens from all of them, and evidence that says what ran."""
 
+import json
 import random
 
 import pytest
@@ -280,8 +281,9 @@ def test_random_weights_are_of_the_seed(arm):
     from assay_torch.options import parse_options
     from assay_torch.requests import Load
     config = {"model_type": "llama", "vocab_size": 64, "hidden_size": 16, "intermediate_size": 24,
-              "num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1, "dtype": "bfloat16"}
-    hashes = []
+              "num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1, "dtype": "bfloat16",
+              "rope_theta": 500000.0, "rope_scaling": {"rope_type": "linear", "factor": 2.0}}
+    given, hashes = json.dumps(config), []
     for seed, dtype in ((1, ""), (1, ""), ((1 << 64) - 1, ""), (1, "fp32")):
         load = Load("an-architecture", dtype, "eager", "dynamic", "", 1, True,
                     {"config": config, "seed": seed, "device": "cpu", "keep_cache": True})
@@ -292,6 +294,7 @@ def test_random_weights_are_of_the_seed(arm):
         engine.model.config.of_a_later_version = True
         assert engine.loaded()["model_hash"] == hashes[-1], "the same under every version of transformers"
     assert hashes[0] == hashes[1] and len(set(hashes)) == 3
+    assert json.dumps(config) == given, "what was asked for stays as it was"
 
 
 def test_more_positions_than_the_model_has_are_refused(arm):
