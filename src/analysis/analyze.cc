@@ -43,6 +43,7 @@ void find_all(const Bundle& bundle, const Samples& samples, stats::QuantileBoots
               Findings& findings) {
   std::vector<Finding>& named = findings.named;
   find_context(bundle, findings.study, samples, named);
+  find_sittings(bundle, samples, named);
   find_lost_rows(samples, named);
   find_parity(samples, named);
   find_confounds(samples, named);
@@ -67,6 +68,7 @@ Result<Findings> analyze(const Bundle& bundle, const AnalysisOptions& options, T
   findings.options = options;
   findings.study = summarize(bundle);
   findings.identity = identity_lines(bundle.manifest);
+  findings.sittings = summarize_sittings(bundle);
 
   ASSAY_TRY(const Samples samples, group_rows(bundle, findings.study.arms));
   findings.strata = samples.strata;

@@ -17,6 +17,7 @@
 #include "analysis/reach.h"
 #include "analysis/read_share.h"
 #include "analysis/requirements.h"
+#include "analysis/sittings.h"
 #include "analysis/worker_facts.h"
 #include "artifact/row.h"
 #include "base/json.h"
@@ -307,6 +308,7 @@ struct Findings {
   AnalysisOptions options;
   std::vector<std::pair<std::string, std::string>> identity;  // flattened, in the bundle's order
   StudySummary study;
+  std::vector<SittingSummary> sittings;
   std::optional<Requirements> requirements;  // absent: the study has none
   std::vector<Stratum> strata;               // by phase, model, prompt length
   std::vector<PromptRange> prompts;          // of each stratum

@@ -233,6 +233,7 @@ Json findings_to_json(const Findings& f) {
   return {{"schema_version", kFindingsSchemaVersion},
           {"identity", std::move(identity)},
           {"study", study_json(f.study)},
+          {"sittings", sittings_json(f.sittings)},
           {"options", options_json(f.options)},
           {"requirements", f.requirements ? requirements_json(*f.requirements) : Json(nullptr)},
           {"families", std::move(families)},

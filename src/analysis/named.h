@@ -65,10 +65,15 @@ void find_reversals(const Samples& samples, const std::vector<Contrast>& combine
 // "confound": arms of one stratum that differ in weights' type or quantisation.
 void find_confounds(const Samples& samples, std::vector<Finding>& findings);
 
-// "incomplete", "no_rows", "environment" (one a warning of environment.json), "order_confounded"
-// (sequential order: drift and arm can't be told apart).
+// "incomplete", "no_rows", "environment" (one a warning of each sitting's environment),
+// "order_confounded" (sequential order: drift and arm can't be told apart).
 void find_context(const Bundle& bundle, const StudySummary& study, const Samples& samples,
                   std::vector<Finding>& findings);
+
+// "several_sittings": of a bundle whose rows several sittings measured; and of each stratum whose
+// arms' timed rows aren't of the same ones, with the rows of the later. A warning where their
+// environments differ, else a note.
+void find_sittings(const Bundle& bundle, const Samples& samples, std::vector<Finding>& findings);
 
 // "recompile_limit": from which row on an arm ran eager because its specialisations were used up.
 // "fallback": rows of a compiled arm that ran eager, and why. "label_only", "unproven_compiler": an

@@ -1,6 +1,8 @@
 // Findings about the bundle as a whole: completeness, environment, order, unlike weights.
+#include <algorithm>
 #include <set>
 
+#include "analysis/lenient.h"
 #include "analysis/named.h"
 #include "base/text.h"
 
@@ -13,6 +15,16 @@ Finding whole(std::string kind, std::string text) {
   finding.severity = Severity::kWarning;
   finding.text = std::move(text);
   return finding;
+}
+
+std::vector<std::string> warnings_of(const Json& environment) {
+  std::vector<std::string> texts;
+  const Json& warnings = member(environment, "warnings");
+  if (!warnings.is_array()) return texts;
+  for (const Json& warning : warnings) {
+    texts.push_back(warning.is_string() ? warning.get<std::string>() : to_json_line(warning));
+  }
+  return texts;
 }
 
 std::string weights_of(const Group& group) {
@@ -55,11 +67,12 @@ void find_context(const Bundle& bundle, const StudySummary& study, const Samples
                              "committed so far, and will change when it is resumed"));
   }
   if (bundle.rows.empty()) findings.push_back(whole("no_rows", "the bundle has no rows"));
-  const auto warnings = bundle.environment.find("warnings");
-  if (warnings != bundle.environment.end() && warnings->is_array()) {
-    for (const Json& warning : *warnings) {
-      findings.push_back(whole(
-          "environment", warning.is_string() ? warning.get<std::string>() : to_json_line(warning)));
+  const std::vector<std::string> warnings = warnings_of(bundle.environment);
+  for (const std::string& warning : warnings) findings.push_back(whole("environment", warning));
+  for (size_t i = 1; i < bundle.sittings.size(); ++i) {
+    for (const std::string& warning : warnings_of(bundle.sittings[i].environment)) {
+      if (std::ranges::find(warnings, warning) != warnings.end()) continue;
+      findings.push_back(whole("environment", fmt::format("sitting {}: {}", i + 1, warning)));
     }
   }
   if (study.order == "sequential" && samples.arms.size() > 1) {

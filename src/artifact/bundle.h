@@ -4,12 +4,13 @@
 //   manifest.json              schema version, plan hash, identity, completion, hash of every file
 //   commits.jsonl              one record a committed unit: rows and bytes of the metrics after it
 //   study.yaml environment.json
+//   environment-N.json     the environment of each resume that went on to measure, N from 2 on
 //   PHASE/metrics.csv          rows
 //   cells/CELL/evidence.json parity.json stderr.log
 //
 // Crash safety: a row is in the kernel before append() returns; a unit counts only once its commit
 // record is on the device (metrics are synced before it). Resume truncates every metrics file to
-// the last commit.
+// the last commit. Where a row of a later sitting is, its environment-N.json is in the manifest.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +52,7 @@ class BundleWriter {
   // there was a bundle (no folder, or one without a manifest and with nothing foreign), makes it.
   // bad_input: another plan, another identity (rows of two machines or builds don't mix), a sealed
   // bundle, another writer that still runs (it holds an flock on commits.jsonl), committed bytes
-  // that have changed.
+  // that have changed, sittings that don't fit the commits.
   static Result<BundleWriter> resume(FileSystem& files, const std::filesystem::path& folder,
                                      const BundleHeader& header);
   BundleWriter(BundleWriter&&) noexcept;
@@ -62,8 +63,13 @@ class BundleWriter {
   // Plan indexes of the units whose rows are safe; with any note (Json) that their commit carried.
   const std::map<int64_t, Json>& committed_units() const;
 
-  // Appends to the metrics file of the row's phase. Once this or commit_unit() has failed, every
-  // later call of the two, and seal(), fails with the same error: what was committed stays valid.
+  // After resume() of a bundle that was there: keeps the header's environment as that of a further
+  // sitting, with what is committed so far. Further calls do nothing, nor does one after create().
+  // For work whose outcome isn't rows (parity); append() calls it too.
+  Status begin_sitting();
+  // Appends to the metrics file of the row's phase. Once this, begin_sitting() or commit_unit() has
+  // failed, every later call of them, and seal(), fails with the same error: what was committed
+  // stays valid.
   Status append(const Row& row);
   // Closes the unit, which no commit closed before: everything appended since the last commit
   // belongs to it. `note` is kept in the record (stopping decisions, order state): whatever resume
@@ -86,11 +92,23 @@ class BundleWriter {
   std::unique_ptr<Impl> impl_;
 };
 
+// One run into a bundle: the first, or a resume that went on to measure.
+struct Sitting {
+  std::string started_at;  // UTC
+  int64_t started_at_ns = 0;
+  int64_t units_before = 0;  // committed before it
+  // Rows committed before it. Units are committed in the order of the plan, so its own rows are
+  // those from this place in Bundle::rows on, up to the next sitting's.
+  int64_t rows_before = 0;
+  Json environment;
+};
+
 // A bundle in memory, sealed or not (`complete` tells).
 struct Bundle {
   std::filesystem::path folder;
   Json manifest;
-  Json environment;
+  Json environment;               // of the first sitting
+  std::vector<Sitting> sittings;  // the first included
   std::string study_yaml;
   bool complete = false;
   std::vector<Row> rows;                 // by order_index
@@ -99,7 +117,8 @@ struct Bundle {
 };
 
 // Rows past the last commit of an unfinished bundle are left out. A schema version from the future,
-// a file that is missing or a row that doesn't parse: bad_input.
+// a file that is missing, a sitting that doesn't fit the commits or a row that doesn't parse:
+// bad_input.
 Result<Bundle> read_bundle(const std::filesystem::path& folder);
 
 // One finding of verify: which file (or row), and what is wrong.
@@ -110,8 +129,8 @@ struct VerifyProblem {
 
 // Every file against the manifest's hashes (changed, missing, added bytes and files; files under
 // analysis/, report.md, report.html and plots/ are derived and may be added), every row against the
-// schema, commits against rows, rows against one another (a repetition twice). Empty: the bundle is
-// whole.
+// schema, commits against rows and sittings, rows against one another (a repetition twice). Empty:
+// the bundle is whole.
 Result<std::vector<VerifyProblem>> verify_bundle(const std::filesystem::path& folder);
 
 }  // namespace assay

@@ -116,15 +116,45 @@ void materialise(const Image& image, const fs::path& root) {
   }
 }
 
+constexpr int64_t kFirstUnits = 2;  // of the first sitting
+
+Status run_in_two_sittings(FileSystem& files, const fs::path& folder) {
+  {
+    ASSAY_TRY(BundleWriter first, BundleWriter::create(files, folder, test_header()));
+    for (int64_t unit = 0; unit < kFirstUnits; ++unit) ASSAY_CHECK(write_unit(first, unit));
+  }
+  ASSAY_TRY(BundleWriter second, BundleWriter::resume(files, folder, later_header()));
+  return finish_run(second);
+}
+
 std::vector<Operation> record_a_run(const fs::path& root) {
   std::vector<Operation> operations;
   WatchedFileSystem files(root, [&](const Operation& operation) -> Status {
     operations.push_back(operation);
     return {};
   });
-  auto writer = BundleWriter::create(files, root / "b", test_header());
-  EXPECT_TRUE(writer && finish_run(*writer));
+  EXPECT_TRUE(run_in_two_sittings(files, root / "b"));
   return operations;
+}
+
+// Every row has its sitting: those of the second are there only with its environment, in front of
+// them, and no file of a sitting is there that the manifest doesn't know.
+void expect_sittings(const Bundle& bundle, int64_t committed) {
+  const auto& sittings = bundle.sittings;
+  ASSERT_GE(sittings.size(), committed > kFirstUnits ? 2u : 1u);
+  EXPECT_EQ(sittings[0].environment, test_header().environment);
+  EXPECT_EQ(sittings[0].started_at_ns, test_header().started_at_ns);
+  if (sittings.size() > 1 && committed > kFirstUnits) {
+    EXPECT_EQ(sittings[1].units_before, kFirstUnits);
+    EXPECT_EQ(sittings[1].rows_before, 2 * kFirstUnits);
+    EXPECT_EQ(sittings[1].environment, later_header().environment);
+    EXPECT_EQ(sittings[1].started_at_ns, later_header().started_at_ns);
+  }
+  size_t files = 0;
+  for (const auto& entry : fs::directory_iterator(bundle.folder)) {
+    files += entry.path().filename().string().starts_with("environment-") ? 1 : 0;
+  }
+  EXPECT_EQ(files, sittings.size() - 1);
 }
 
 // What must hold after a kill that left `image`: resume has exactly the units whose commit record
@@ -140,18 +170,25 @@ void expect_resumes(const Image& image, const fs::path& root, int64_t committed)
   for (int64_t i = 0; i < committed * 2; ++i) {
     ASSERT_EQ(bundle->rows[static_cast<size_t>(i)], unit_row(i / 2, i % 2));
   }
+  expect_sittings(*bundle, committed);
 }
 
 void expect_finishes(const fs::path& root, const Image& uninterrupted) {
-  auto writer = BundleWriter::resume(disk(), root / "b", test_header());
+  auto writer = BundleWriter::resume(disk(), root / "b", later_header());
   ASSERT_TRUE(writer) << writer.error().message;
   ASSERT_TRUE(finish_run(*writer));
   const auto problems = verify_bundle(root / "b");
   ASSERT_TRUE(problems);
   ASSERT_TRUE(problems->empty()) << problems->front().object << problems->front().problem;
   for (const auto& [name, content] : uninterrupted) {
+    // How many sittings it took is another matter.
+    if (name == "b/manifest.json" || name.starts_with("b/environment-")) continue;
     ASSERT_EQ(read_file(root / name), content) << name;
   }
+  const auto bundle = read_bundle(root / "b");
+  ASSERT_TRUE(bundle) << bundle.error().message;
+  EXPECT_TRUE(bundle->complete);
+  expect_sittings(*bundle, 0);
 }
 
 bool is_commit(const Operation& operation) {
@@ -214,8 +251,7 @@ TEST(Durability, AFailureAtAnyOperationLeavesAResumableBundle) {
       return {};
     });
     {
-      auto writer = BundleWriter::create(files, root / "b", test_header());
-      const Status status = writer ? finish_run(*writer) : std::unexpected(writer.error());
+      const Status status = run_in_two_sittings(files, root / "b");
       ASSERT_FALSE(status);
       EXPECT_EQ(status.error().kind, ErrorKind::kEnvironment);
       EXPECT_THAT(status.error().message, HasSubstr("No space left on device"));
@@ -223,6 +259,7 @@ TEST(Durability, AFailureAtAnyOperationLeavesAResumableBundle) {
     auto writer = BundleWriter::resume(disk(), root / "b", test_header());
     ASSERT_TRUE(writer) << writer.error().message;
     EXPECT_EQ(static_cast<int64_t>(writer->committed_units().size()), committed);
+    expect_sittings(*read_bundle(root / "b"), committed);
     ASSERT_TRUE(finish_run(*writer));
     EXPECT_TRUE(verify_bundle(root / "b")->empty());
   }

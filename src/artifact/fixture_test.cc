@@ -39,6 +39,13 @@ BundleHeader test_header() {
   return header;
 }
 
+BundleHeader later_header() {
+  BundleHeader header = test_header();
+  header.environment["host"] = "elsewhere";
+  header.started_at_ns += 3'600'000'000'000;
+  return header;
+}
+
 Row unit_row(int64_t unit, int64_t i) {
   return test_row(unit * 2 + i, kPhases[unit % 3]);
 }

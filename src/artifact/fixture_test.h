@@ -11,6 +11,8 @@ namespace assay {
 
 Row test_row(int64_t order_index, Phase phase);
 BundleHeader test_header();
+// Of a resume: another host, and an hour later.
+BundleHeader later_header();
 
 // The test run: unit u has two rows, of phase u modulo 3.
 inline constexpr int64_t kTestUnits = 4;

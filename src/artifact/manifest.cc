@@ -11,11 +11,11 @@ namespace fs = std::filesystem;
 
 constexpr const char* kDigestKey = "sha256";
 
-FileEntry entry_of(std::string_view content) {
+}  // namespace
+
+FileEntry file_entry(std::string_view content) {
   return {content.size(), sha256_hex(content)};
 }
-
-}  // namespace
 
 Json file_entries_to_json(const FileEntries& entries) {
   Json json = Json::object();
@@ -40,8 +40,8 @@ Result<FileEntries> file_entries_from_json(const Json& manifest, std::string_vie
 }
 
 Json opening_manifest(const BundleHeader& header) {
-  const FileEntries fixed = {{kStudyName, entry_of(header.study_yaml)},
-                             {kEnvironmentName, entry_of(to_json_text(header.environment))}};
+  const FileEntries fixed = {{kStudyName, file_entry(header.study_yaml)},
+                             {kEnvironmentName, file_entry(to_json_text(header.environment))}};
   return {
       {"schema_version", kBundleSchemaVersion},
       {"assay_version", header.assay_version},

@@ -29,6 +29,8 @@ using FileEntries = std::map<std::string, FileEntry>;  // by path within the bun
 Json file_entries_to_json(const FileEntries& entries);
 Result<FileEntries> file_entries_from_json(const Json& manifest, std::string_view object);
 
+FileEntry file_entry(std::string_view content);
+
 // The manifest of a bundle that has just been opened: not complete, with the two files that are
 // already there for good.
 Json opening_manifest(const BundleHeader& header);

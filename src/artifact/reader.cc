@@ -6,6 +6,7 @@
 #include "artifact/commit_log.h"
 #include "artifact/manifest.h"
 #include "artifact/metrics_file.h"
+#include "artifact/sittings.h"
 
 namespace assay {
 namespace {
@@ -57,7 +58,6 @@ Result<Bundle> read_bundle(const fs::path& folder) {
   ASSAY_TRY(const std::string text, read_file(folder / kManifestName));
   ASSAY_TRY(bundle.manifest, parse_manifest(text, manifest_name));
   ASSAY_TRY(bundle.complete, json_bool(bundle.manifest, "complete", manifest_name));
-  ASSAY_TRY(bundle.environment, read_json_file(folder / kEnvironmentName));
   ASSAY_TRY(bundle.study_yaml, read_file(folder / kStudyName));
 
   ASSAY_TRY(const std::string plan_hash,
@@ -65,6 +65,8 @@ Result<Bundle> read_bundle(const fs::path& folder) {
   const fs::path commits_path = folder / kCommitsName;
   ASSAY_TRY(const std::string records, read_file(commits_path));
   ASSAY_TRY(const CommitLog log, parse_commit_log(records, plan_hash, commits_path.string()));
+  ASSAY_TRY(bundle.sittings, read_sittings(folder, bundle.manifest, log));
+  bundle.environment = bundle.sittings.front().environment;
   uint64_t most_rows = 0;  // each takes at least its commas and its line end
   for (Phase phase : kPhases) most_rows += log.committed_bytes(phase) / row_columns().size();
   bundle.rows.reserve(std::min(most_rows, static_cast<uint64_t>(std::max<int64_t>(0, log.rows()))));

@@ -7,6 +7,7 @@
 #include "artifact/commit_log.h"
 #include "artifact/manifest.h"
 #include "artifact/metrics_file.h"
+#include "artifact/sittings.h"
 
 namespace assay {
 namespace {
@@ -163,6 +164,9 @@ void Verifier::check_commits() {
   if (text->size() > log->size_bytes) {
     add(kCommitsName, fmt::format("expected whole records, found {} bytes of a half-written one",
                                   text->size() - log->size_bytes));
+  }
+  if (const auto sittings = read_sittings(folder_, manifest_, *log); !sittings) {
+    add(sittings.error());
   }
   for (Phase phase : kPhases) check_metrics(*log, phase);
   if (rows_ != log->rows()) {

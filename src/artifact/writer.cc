@@ -9,6 +9,8 @@
 #include "artifact/bundle.h"
 #include "artifact/commit_log.h"
 #include "artifact/manifest.h"
+#include "artifact/sittings.h"
+#include "base/clock.h"
 #include "base/csv.h"
 #include "base/descriptor.h"
 #include "base/hash.h"
@@ -61,6 +63,7 @@ struct BundleWriter::Impl {
   Status open_unfinished(const BundleHeader& header);
   Status check_same_run(const BundleHeader& header) const;
   Status drop_uncommitted(const CommitLog& log, uint64_t commits_size);
+  Status keep_sitting();
   Status append_row(const Row& row);
   Status commit(int64_t unit_index, const Json& note);
   // Runs a step unless one failed before; remembers its error.
@@ -76,6 +79,8 @@ struct BundleWriter::Impl {
   std::string chain;
   int64_t rows = 0;
   std::map<int64_t, Json> committed;
+  int64_t sittings = 1;                 // that the manifest knows of
+  std::optional<Sitting> next_sitting;  // of this resume, as long as it has not begun to measure
   std::optional<Error> failure;
 };
 
@@ -132,8 +137,12 @@ Status BundleWriter::Impl::check_same_run(const BundleHeader& header) const {
 
 Status BundleWriter::Impl::drop_uncommitted(const CommitLog& log, uint64_t commits_size) {
   ASSAY_TRY(const auto present, list_bundle_files(folder));
+  ASSAY_TRY(const FileEntries fixed,
+            file_entries_from_json(manifest, (folder / kManifestName).string()));
   for (const auto& [name, path] : present) {
-    if (is_temporary(name)) ASSAY_CHECK(files.remove(path));
+    // A sitting that was killed before the manifest knew of it has no rows.
+    const bool unknown_sitting = sitting_number(name) && !fixed.contains(name);
+    if (is_temporary(name) || unknown_sitting) ASSAY_CHECK(files.remove(path));
   }
   for (Phase phase : kPhases) {
     const auto it = present.find(metrics_name(phase));
@@ -167,15 +176,38 @@ Status BundleWriter::Impl::open_unfinished(const BundleHeader& header) {
   ASSAY_TRY(const std::string records, read_file(commits_path));
   ASSAY_TRY(const CommitLog log,
             parse_commit_log(records, header.plan_hash, commits_path.string()));
+  ASSAY_TRY(const std::vector<Sitting> known, read_sittings(folder, manifest, log));
   ASSAY_CHECK(drop_uncommitted(log, records.size()));
   chain = log.chain;
   rows = log.rows();
+  sittings = static_cast<int64_t>(known.size());
+  next_sitting = Sitting{.started_at = format_utc(header.started_at_ns),
+                         .started_at_ns = header.started_at_ns,
+                         .units_before = static_cast<int64_t>(log.records.size()),
+                         .rows_before = rows,
+                         .environment = header.environment};
   for (const CommitRecord& record : log.records) committed[record.unit] = record.note;
   ASSAY_TRY(commits, files.open_append(commits_path));
   return {};
 }
 
+// The file first, the manifest after it: what the manifest lists is there.
+Status BundleWriter::Impl::keep_sitting() {
+  if (!next_sitting) return {};
+  const std::string name = sitting_name(sittings + 1);
+  const std::string text = to_json_text(sitting_to_json(sittings + 1, *next_sitting));
+  ASSAY_CHECK(files.write_atomic(folder / name, text));
+  ASSAY_TRY(FileEntries fixed, file_entries_from_json(manifest, (folder / kManifestName).string()));
+  fixed[name] = file_entry(text);
+  manifest["files"] = file_entries_to_json(fixed);
+  ASSAY_CHECK(files.write_atomic(folder / kManifestName, manifest_text(manifest)));
+  ++sittings;
+  next_sitting.reset();
+  return {};
+}
+
 Status BundleWriter::Impl::append_row(const Row& row) {
+  ASSAY_CHECK(keep_sitting());
   Metrics& to = metrics[row.phase];
   const fs::path path = folder / metrics_name(row.phase);
   if (!to.file) {
@@ -262,6 +294,10 @@ const fs::path& BundleWriter::folder() const {
 
 const std::map<int64_t, Json>& BundleWriter::committed_units() const {
   return impl_->committed;
+}
+
+Status BundleWriter::begin_sitting() {
+  return impl_->guarded([&] { return impl_->keep_sitting(); });
 }
 
 Status BundleWriter::append(const Row& row) {

@@ -49,6 +49,10 @@ TEST_P(ParityResumeTest, AnInterruptionBetweenTwoArmsKeepsTheFirst) {
   EXPECT_EQ(asked("base", "parity"), 2) << "its answers aren't kept";
   EXPECT_EQ(asked("other", "parity"), 1) << "only what is missing";
   EXPECT_EQ(asked("third", "parity"), third + 1);
+  const auto bundle = read_bundle(folder());
+  ASSERT_EQ(bundle->sittings.size(), 2u) << "also where only parity was left";
+  const auto all = static_cast<int64_t>(bundle->rows.size());
+  EXPECT_EQ(bundle->sittings[1].rows_before, GetParam() == ParityTime::kBefore ? 0 : all);
 }
 
 // Without an answer of it nothing can be said of the others; its own failure stays on record.

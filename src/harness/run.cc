@@ -165,6 +165,7 @@ Result<bool> Run::run_units() {
       if (!after.owes()) continue;
     }
     if (interrupted()) return false;
+    ASSAY_CHECK(bundle_.begin_sitting());
     if (!std::exchange(limits_known, true)) measure_read_limits();
     ASSAY_TRY(const bool went_on, run_model(model, units, after));
     if (!went_on) return false;

@@ -176,6 +176,7 @@ Host read_host(const MachineFiles& files) {
   host.memory_available_bytes = find_kib(memory, "MemAvailable");
   host.hypervisor = read_hypervisor(files, host);
   host.kernel = files.line("/proc/sys/kernel/osrelease");
+  host.boot_id = files.line("/proc/sys/kernel/random/boot_id");
   host.distribution = read_distribution(files);
   host.c_library = fmt::format("glibc {}", gnu_get_libc_version());
   host.transparent_huge_pages =

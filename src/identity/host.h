@@ -29,6 +29,7 @@ struct Host {
   std::optional<int64_t> numa_nodes;
   std::optional<std::string> hypervisor;  // its name, or "present"
   std::optional<std::string> kernel;      // "6.1.0-13-amd64"
+  std::optional<std::string> boot_id;     // another on every machine, and after every start of it
   std::optional<std::string> distribution;
   std::string c_library;                              // "glibc 2.36"
   std::optional<std::string> transparent_huge_pages;  // always | madvise | never

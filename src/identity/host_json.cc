@@ -40,6 +40,7 @@ Json host_to_json(const Host& host) {
   Json system = Json::object();
   put(system, "hypervisor", host.hypervisor);
   put(system, "kernel", host.kernel);
+  put(system, "boot_id", host.boot_id);
   put(system, "distribution", host.distribution);
   system["c_library"] = host.c_library;
   put(system, "clocksource", host.clocksource);

@@ -25,6 +25,7 @@ void put_xeon(FakeMachine& machine) {
       .put("/proc/loadavg", "0.71 0.50 0.30 1/100 1234\n")
       .put("/proc/stat", "cpu  100 0 50 800 10 0 0 40 0 0\ncpu0 1 2 3\n")
       .put("/proc/sys/kernel/osrelease", "6.1.0-13-amd64\n")
+      .put("/proc/sys/kernel/random/boot_id", "8f4d12f9-6c2b-4a0e-9a57-1d3c0a1b2c3d\n")
       .put("/etc/os-release", "NAME=\"Debian\"\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n")
       .put("/sys/devices/system/cpu/online", "0-3\n")
       .put("/sys/devices/system/cpu/smt/active", "1\n")
@@ -59,6 +60,7 @@ TEST(Host, ReadsAFullMachine) {
   EXPECT_EQ(host.numa_nodes, 2);
   EXPECT_EQ(host.hypervisor, "QEMU");
   EXPECT_EQ(host.kernel, "6.1.0-13-amd64");
+  EXPECT_EQ(host.boot_id, "8f4d12f9-6c2b-4a0e-9a57-1d3c0a1b2c3d");
   EXPECT_EQ(host.distribution, "Debian GNU/Linux 12 (bookworm)");
   EXPECT_EQ(host.transparent_huge_pages, "madvise");
   EXPECT_EQ(host.clocksource, "tsc");

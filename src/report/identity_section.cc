@@ -27,6 +27,13 @@ ReportSection identity_section(const Findings& findings) {
   add("warm-ups", number(study.warmup));
   add("rows", std::to_string(study.rows));
   add("started", study.started_at);
+  for (size_t i = 0; findings.sittings.size() > 1 && i < findings.sittings.size(); ++i) {
+    const SittingSummary& sitting = findings.sittings[i];
+    const std::string differs = difference_text(sitting.differs, 3, false);
+    add(fmt::format("sitting {}", i + 1),
+        fmt::format("{}: {}{}", sitting.started_at, sitting_rows(sitting),
+                    differs.empty() ? "" : "; differs from the first in " + differs));
+  }
   for (const auto& [key, value] : findings.identity) add(key, value);
   section.tables.push_back(std::move(table));
   return section;

@@ -122,6 +122,19 @@ TEST(Report, IdentityComesFirstAndCrashRatesBeforeAnyLatency) {
   EXPECT_LT(text.find("Findings =="), text.find("Decision =="));
 }
 
+TEST(Report, SittingsAreInTheIdentityWhereThereAreSeveral) {
+  Findings findings = small_findings();
+  findings.sittings = {{"2026-11-21T18:50:11Z", 0, 310, {}}};
+  EXPECT_THAT(render_report(findings, OutputFormat::kTable), Not(HasSubstr("sitting")));
+  findings.sittings.push_back({"2026-11-21T22:04:02Z", 310, 32, {{"gpus.uuid", "GPU-1", "GPU-2"}}});
+  findings.sittings.push_back({"2026-11-22T08:00:00Z", 342, 0, {}});
+  const std::string text = render_report(findings, OutputFormat::kMarkdown);
+  EXPECT_THAT(text, HasSubstr("| sitting 1   | 2026-11-21T18:50:11Z: rows 0..309 "));
+  EXPECT_THAT(text, HasSubstr("| sitting 2   | 2026-11-21T22:04:02Z: rows 310..341; differs from "
+                              "the first in gpus.uuid |"));
+  EXPECT_THAT(text, HasSubstr("| sitting 3   | 2026-11-22T08:00:00Z: no rows "));
+}
+
 TEST(Report, AnIncompleteRunIsSaidLoudly) {
   Findings findings = small_findings();
   findings.study.complete = false;

@@ -1,0 +1,113 @@
+// Sittings: written by name, read back in the order of their numbers.
+#include "artifact/sittings.h"
+
+#include <charconv>
+
+#include "base/clock.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "environment-";
+constexpr std::string_view kSuffix = ".json";
+constexpr const char* kKey = "sitting";
+
+Sitting first_sitting(const Json& manifest) {
+  Sitting first;
+  const auto text = manifest.find("started_at");
+  const auto ns = manifest.find("started_at_ns");
+  if (text != manifest.end() && text->is_string()) first.started_at = text->get<std::string>();
+  if (ns != manifest.end() && ns->is_number_integer()) first.started_at_ns = ns->get<int64_t>();
+  return first;
+}
+
+Result<Sitting> parse_sitting(Json json, int64_t number, const std::string& object) {
+  if (!json.is_object() || !json.contains(kKey) || !json[kKey].is_object()) {
+    return bad_input("{}: expected an object at \"{}\", found none", object, kKey);
+  }
+  const Json& member = json[kKey];
+  Sitting sitting;
+  ASSAY_TRY(const int64_t found, json_int(member, "number", object));
+  if (found != number) {
+    return bad_input("{}: expected sitting {}, found {}", object, number, found);
+  }
+  ASSAY_TRY(sitting.started_at, json_string(member, "started_at", object));
+  ASSAY_TRY(sitting.started_at_ns, json_int(member, "started_at_ns", object));
+  ASSAY_TRY(sitting.units_before, json_int(member, "units_before", object));
+  ASSAY_TRY(sitting.rows_before, json_int(member, "rows_before", object));
+  json.erase(kKey);
+  sitting.environment = std::move(json);
+  return sitting;
+}
+
+// Whether that many units and rows had been committed when the sitting began.
+Status check_place(const Sitting& sitting, const Sitting& before, const CommitLog& log,
+                   const std::string& object) {
+  const auto units = static_cast<int64_t>(log.records.size());
+  if (sitting.units_before < before.units_before || sitting.units_before > units) {
+    return bad_input("{}: expected {} to {} committed units before it, found {}", object,
+                     before.units_before, units, sitting.units_before);
+  }
+  const int64_t rows = sitting.units_before == 0
+                           ? 0
+                           : log.records[static_cast<size_t>(sitting.units_before - 1)].rows;
+  if (sitting.rows_before != rows) {
+    return bad_input("{}: expected {} committed rows before it, found {}", object, rows,
+                     sitting.rows_before);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string sitting_name(int64_t number) {
+  return fmt::format("{}{}{}", kPrefix, number, kSuffix);
+}
+
+std::optional<int64_t> sitting_number(std::string_view path) {
+  if (!path.starts_with(kPrefix) || !path.ends_with(kSuffix)) return std::nullopt;
+  path.remove_prefix(kPrefix.size());
+  if (path.size() <= kSuffix.size()) return std::nullopt;
+  path.remove_suffix(kSuffix.size());
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(path.data(), path.data() + path.size(), number);
+  if (error != std::errc() || number < 2 || std::to_string(number) != path) return std::nullopt;
+  return number;
+}
+
+Json sitting_to_json(int64_t number, const Sitting& sitting) {
+  Json json = {{kKey,
+                {{"number", number},
+                 {"started_at", sitting.started_at},
+                 {"started_at_ns", sitting.started_at_ns},
+                 {"units_before", sitting.units_before},
+                 {"rows_before", sitting.rows_before}}}};
+  if (sitting.environment.is_object()) json.update(sitting.environment);
+  return json;
+}
+
+Result<std::vector<Sitting>> read_sittings(const fs::path& folder, const Json& manifest,
+                                           const CommitLog& log) {
+  const std::string name = (folder / kManifestName).string();
+  std::vector<Sitting> sittings = {first_sitting(manifest)};
+  ASSAY_TRY(sittings[0].environment, read_json_file(folder / kEnvironmentName));
+  ASSAY_TRY(const FileEntries listed, file_entries_from_json(manifest, name));
+  int64_t count = 1;
+  for (const auto& [path, entry] : listed) count += sitting_number(path) ? 1 : 0;
+  for (int64_t number = 2; number <= count; ++number) {
+    const fs::path path = folder / sitting_name(number);
+    if (!listed.contains(sitting_name(number))) {
+      return bad_input("{}: expected the {} sittings to be numbered without a gap, found no {}",
+                       name, count, sitting_name(number));
+    }
+    ASSAY_TRY(Json json, read_json_file(path));
+    ASSAY_TRY(Sitting sitting, parse_sitting(std::move(json), number, path.string()));
+    ASSAY_CHECK(check_place(sitting, sittings.back(), log, path.string()));
+    sittings.push_back(std::move(sitting));
+  }
+  return sittings;
+}
+
+}  // namespace assay
