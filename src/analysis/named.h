@@ -62,8 +62,9 @@ void find_unpaired_models(const Samples& samples, std::vector<Finding>& findings
 void find_reversals(const Samples& samples, const std::vector<Contrast>& combined,
                     const AnalysisOptions& options, std::vector<Finding>& findings);
 
-// "confound": arms of one stratum that differ in weights' type or quantisation.
-void find_confounds(const Samples& samples, std::vector<Finding>& findings);
+// "confound": arms of one stratum that differ in weights' type or quantisation; an arm that ran
+// under another build of its framework than the baseline and in another mode or cache too.
+void find_confounds(const Bundle& bundle, const Samples& samples, std::vector<Finding>& findings);
 
 // "incomplete", "no_rows", "environment" (one a warning of each sitting's environment),
 // "order_confounded" (sequential order: drift and arm can't be told apart).

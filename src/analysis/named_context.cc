@@ -41,9 +41,38 @@ std::string weights_of(const Group& group) {
   return join(std::vector<std::string>(kinds.begin(), kinds.end()), "+");
 }
 
+// What an arm is beside its stack, by the bundle's identity.
+std::string configuration_of(const Json& identity) {
+  std::vector<std::string> parts;
+  for (const char* key : {"compile_mode", "cache", "dynamic"}) {
+    if (const std::string value = text_member(identity, key); !value.empty()) {
+      parts.push_back(value);
+    }
+  }
+  return join(parts, "/");
+}
+
+void find_stack_confounds(const Bundle& bundle, const Samples& samples,
+                          std::vector<Finding>& findings) {
+  const Json& arms = member(member(bundle.manifest, "identity"), "arms");
+  const auto stack = [&](size_t arm) {
+    return text_member(member(arms, samples.arms[arm]), "framework_build");
+  };
+  for (size_t arm = 1; arm < samples.arms.size(); ++arm) {
+    const std::string what = configuration_of(member(arms, samples.arms[arm]));
+    const std::string base = configuration_of(member(arms, samples.arms[0]));
+    if (stack(arm).empty() || stack(0).empty() || stack(arm) == stack(0) || what == base) continue;
+    findings.push_back(whole(
+        "confound", fmt::format("arm {} ran as {} under {}, the baseline as {} under {}: their "
+                                "contrast compares both",
+                                samples.arms[arm], what, stack(arm), base, stack(0))));
+  }
+}
+
 }  // namespace
 
-void find_confounds(const Samples& samples, std::vector<Finding>& findings) {
+void find_confounds(const Bundle& bundle, const Samples& samples, std::vector<Finding>& findings) {
+  find_stack_confounds(bundle, samples, findings);
   for (size_t stratum = 0; stratum < samples.strata.size(); ++stratum) {
     const Group* base = samples.find(stratum, 0);
     if (base == nullptr) continue;

@@ -186,6 +186,24 @@ TEST(Named, UnlikeWeightsAreAConfound) {
   EXPECT_THAT(found[0].text, HasSubstr("weights are fp32/q4_0, the baseline's fp32"));
 }
 
+TEST(Named, AnotherStackAndAnotherModeAreAConfound) {
+  Clean clean;
+  Json& arms = clean.bundle.raw().manifest["identity"]["arms"];
+  arms["eager"] = {
+      {"compile_mode", "eager"}, {"cache", "static"}, {"framework_build", "torch 2.8"}};
+  arms["static"] = arms["eager"];
+  arms["static"]["framework_build"] = "torch 2.11";
+  EXPECT_THAT(of_kind(clean.bundle, "confound"),
+              testing::IsEmpty());  // the stack alone is the question
+  arms["static"]["compile_mode"] = "default";
+  const auto found = of_kind(clean.bundle, "confound");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(found[0].text, HasSubstr("static ran as default/static under torch 2.11, the "
+                                       "baseline as eager/static under torch 2.8"));
+  arms["static"]["framework_build"] = "torch 2.8";
+  EXPECT_THAT(of_kind(clean.bundle, "confound"), testing::IsEmpty());
+}
+
 TEST(Named, TheBundlesOwnWarningsAreFindings) {
   Clean clean;
   clean.bundle.raw().environment["warnings"] = {"debug build", {{"load", 3.5}}};
