@@ -15,8 +15,6 @@ namespace assay {
 namespace {
 
 constexpr double kLevel = 0.025;
-constexpr double kMostAlike = 0.97;
-constexpr size_t kLongSeries = 100;  // from here on r_k beyond the first can be told from noise
 constexpr size_t kBlocks = 500;
 
 // What a family's lag-1 autocorrelations say together.
@@ -161,7 +159,7 @@ double r_of_size(size_t n, double size) {
 }
 
 double counted_r(std::span<const double> series, double r) {
-  const double counts = std::clamp(r, 0.0, kMostAlike);
+  const double counts = std::clamp(r, 0.0, stats::kMostAlike);
   if (series.size() < kLongSeries) return counts;
   const auto size = geyer_size(series);
   return size ? std::max(counts, r_of_size(series.size(), *size)) : counts;

@@ -30,9 +30,12 @@ struct Dependence {
 // series of one value repeated is independent.
 std::vector<Dependence> dependences(std::span<const std::vector<double>> family);
 
-// r, 0 .. 0.97; from 100 values on, where it is larger, the r of the first-order series that has
-// Geyer's effective size: of the means of 500 blocks where the series is longer, so that it costs
-// O(n).
+// From here on autocorrelations beyond the first lag can be told from noise.
+inline constexpr size_t kLongSeries = 100;
+
+// r, 0 .. stats::kMostAlike; from kLongSeries values on, where it is larger, the r of the
+// first-order series that has Geyer's effective size: of the means of 500 blocks where the series
+// is longer, so that it costs O(n).
 double counted_r(std::span<const double> series, double r);
 // The r for which n values tell as much of their mean as `size` independent ones, where n is large:
 // size = n (1 - r) / (1 + r). 0 where size is n; size is 2 or more.

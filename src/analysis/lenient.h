@@ -23,4 +23,11 @@ inline std::string text_member(const Json& object, std::string_view key) {
   return value.is_string() ? value.get<std::string>() : "";
 }
 
+// What went wrong, by a worker's message: its first line. Where it did, which torch puts on the
+// same line, is in the evidence.
+inline std::string first_line(const std::string& message) {
+  const std::string line = message.substr(0, message.find('\n'));
+  return line.substr(0, line.find(" Stack trace: "));
+}
+
 }  // namespace assay

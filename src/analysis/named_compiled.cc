@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/lenient.h"
 #include "analysis/named.h"
 #include "base/text.h"
 #include "stats/summary.h"
@@ -11,10 +12,6 @@ namespace {
 
 std::string ms(double value) {
   return format_significant(value) + " ms";
-}
-
-std::string first_line(const std::string& text) {
-  return text.substr(0, text.find('\n'));
 }
 
 // "kv_len failed 8 times": the guard that most recompiles came from.

@@ -11,7 +11,7 @@ namespace assay {
 struct Samples;
 struct Bundle;
 
-// One arm on one stratum of kv_decode. The limit is the best of a few passes of reading, a lower
+// One arm on one stratum of kv_decode. The limit is the best of many short reads, a lower
 // bound of what the memory can do: where the memory is faster in the study, or caches hold part of
 // a small model's weights, the share comes out above 1.
 struct ReadShare {

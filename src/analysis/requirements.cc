@@ -173,7 +173,7 @@ class Judge {
       const Json& breaks = member(reported(group), "graph_breaks");
       const std::string why = has_entries(breaks) ? text_member(breaks[0], "text") : "";
       return fmt::format("found {}{}", count.get<int64_t>(),
-                         why.empty() ? "" : ": " + why.substr(0, why.find('\n')));
+                         why.empty() ? "" : ": " + first_line(why));
     };
   }
   Check parity() const {

@@ -55,8 +55,8 @@ Status read_parity(const Bundle& bundle, Group& group) {
     if (record == bundle.parity.end()) continue;
     const auto passed_at = record->second.find("passed");
     if (passed_at != record->second.end() && passed_at->is_null()) {  // nothing to compare
-      const std::string why = text_member(member(record->second, "error"), "message");
-      group.parity_unchecked_why = why.substr(0, why.find('\n'));
+      group.parity_unchecked_why =
+          first_line(text_member(member(record->second, "error"), "message"));
       continue;
     }
     const std::string object = fmt::format("cells/{}/parity.json", row->cell_id);

@@ -19,7 +19,6 @@ namespace {
 constexpr double kFamilyLevel = 0.025;
 constexpr double kDriftLevel = 0.05;
 constexpr double kCautiousDriftLevel = 0.4;
-constexpr size_t kShort = 100;  // of longer ones counted_r() asks Geyer by itself
 
 // How far the series goes from its first value to its last.
 double drift_of(std::span<const double> series) {
@@ -34,7 +33,7 @@ double cautious_r(std::span<const double> series) {
   const auto lag = stats::lag1_autocorrelation(series);
   if (!lag) return 0;
   const double r = counted_r(series, lag->r);
-  if (series.size() >= kShort) return r;
+  if (series.size() >= kLongSeries) return r;  // counted_r() has asked Geyer
   const auto whole = stats::effective_sample_size(series);
   return whole ? std::max(r, r_of_size(series.size(), whole->size)) : r;
 }

@@ -18,12 +18,6 @@ std::optional<double> number(const Json& object, const char* key) {
   return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
 }
 
-// What went wrong; where it did, which torch puts on the same line, is in the evidence.
-std::string first_line(const std::string& lines) {
-  const std::string line = lines.substr(0, lines.find('\n'));
-  return line.substr(0, line.find(" Stack trace: "));
-}
-
 // A failure outweighs a fallback, which outweighs what was foreseen.
 std::string problem(const Json& evidence) {
   const Json& failures = member(evidence, "failures");

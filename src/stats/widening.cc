@@ -7,8 +7,6 @@
 namespace assay::stats {
 namespace {
 
-constexpr double kMostAlike = 0.97;  // as far as an error of r reaches
-
 double square_of_error(int64_t values, double inflation) {
   const auto n = static_cast<double>(values);
   const double g = std::clamp(inflation, 1.0, std::max(1.0, n / 2));

@@ -5,6 +5,9 @@
 
 namespace assay::stats {
 
+inline constexpr double kMostAlike =
+    0.97;  // the largest autocorrelation that an estimate counts as
+
 // Against independent observations: of the standard error sd / sqrt(n) of a mean, and of the
 // degrees of freedom that go with it.
 struct Widening {
@@ -27,8 +30,8 @@ struct FirstOrder {
 FirstOrder first_order(int64_t n, double r);
 
 // error^2 = g (n - 1) / (n - g), which also makes up for the sample variance's bias, g no larger
-// than n / 2. log_variance: the square of the way of ln(error^2) from r to r + r_error, or of the
-// mean way to both sides where that is longer.
+// than n / 2. log_variance: the square of the way of ln(error^2) from r to r + r_error, which ends
+// at kMostAlike, or of the mean way to both sides where that is longer.
 Widening first_order_widening(int64_t n, double r, double r_error);
 
 }  // namespace assay::stats
