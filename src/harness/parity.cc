@@ -19,11 +19,24 @@ Json token_at(const std::vector<std::vector<int32_t>>& rows, size_t sequence, si
   return rows[sequence][position];
 }
 
-std::optional<double> number_at(const Json& steps, const char* key, size_t position) {
-  const auto list = steps.find(key);
-  if (list == steps.end() || !list->is_array() || position >= list->size()) return std::nullopt;
-  const Json& value = (*list)[position];
-  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+// What a worker said of a position, or of a token among those next to the chosen one; null:
+// nothing.
+Json item_at(const Json& lists, const char* key, size_t position) {
+  const auto list = lists.find(key);
+  if (list == lists.end() || !list->is_array() || position >= list->size()) return nullptr;
+  return (*list)[position];
+}
+
+// By how much the chosen token's logit lies above `token`'s, if that was among the next ones.
+std::optional<double> margin_over(const Json& steps, size_t position, const Json& token) {
+  const Json others = item_at(steps, "others", position);
+  const Json margins = item_at(steps, "margins", position);
+  if (!others.is_array() || !margins.is_array()) return std::nullopt;
+  const auto place = static_cast<size_t>(std::ranges::find(others, token) - others.begin());
+  if (place >= std::min(others.size(), margins.size()) || !margins[place].is_number()) {
+    return std::nullopt;
+  }
+  return margins[place].get<double>();
 }
 
 // Where the baseline's own token led the one found by no more than the type rounds away, if it did.
@@ -38,12 +51,11 @@ Json rounding_tie(const ParityTokens& baseline, size_t sequence, size_t position
     return nullptr;
   }
   const double rounding = eps->get<double>();
-  const auto second = number_at(*steps, "second", position);
-  const auto margin = number_at(*steps, "margin", position);
-  const auto logit = number_at(*steps, "logit", position);
-  if (rounding <= kFp32Eps || !second || !margin || !logit) return nullptr;
-  const double tolerance = kTieRoundings * rounding * std::max(1.0, std::abs(*logit));
-  if (*second != found.get<double>() || std::abs(*margin) > tolerance) return nullptr;
+  const auto margin = margin_over(*steps, position, found);
+  const Json logit = item_at(*steps, "logit", position);
+  if (rounding <= kFp32Eps || !margin || !logit.is_number()) return nullptr;
+  const double tolerance = kTieRoundings * rounding * std::max(1.0, std::abs(logit.get<double>()));
+  if (std::abs(*margin) > tolerance) return nullptr;
   return {{"sequence", sequence},
           {"position", position},
           {"found", found},

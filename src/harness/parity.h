@@ -17,9 +17,9 @@ struct ParityTokens {
 };
 using ParityAnswer = ClientResult<ParityTokens>;
 
-// In fp16 and bf16 two orders of the same sums choose different tokens where the first two logits
-// are close. A difference is a tie, and ends its sequence without failing it, if the token found is
-// the baseline's runner-up and its logit is within this many roundings of the baseline's token's.
+// In fp16 and bf16 two orders of the same sums choose different tokens where the first few logits
+// are close. A difference is a tie, and ends its sequence without failing it, if the baseline's own
+// logit of the token found is within this many roundings of that of the token it chose.
 inline constexpr double kTieRoundings = 16;
 
 // parity.json of a cell:

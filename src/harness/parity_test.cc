@@ -54,9 +54,12 @@ TEST(CompareParity, AnArmThatIsNotAskedHasNoVerdict) {
             (Json{{"arm", "arm"}, {"class", "not_asked"}, {"message", "it was lost"}}));
 }
 
-// A baseline whose second token was ahead by `margin`, in a type that rounds to `eps`.
+// A baseline whose second choice was ahead of 6 by nothing and of 9 by `margin`, in a type that
+// rounds to `eps`.
 ParityAnswer close_call(double eps, double margin) {
-  const Json steps = {{"second", {7, 9, 7}}, {"margin", {1, margin, 1}}, {"logit", {4, 4, 4}}};
+  const Json steps = {{"others", {{7, 9}, {6, 9}, {7, 9}}},
+                      {"margins", {{1, 1}, {0, margin}, {1, 1}}},
+                      {"logit", {4, 4, 4}}};
   return ParityTokens{{{1, 2, 3}}, {Json{{"eps", eps}, {"steps", steps}}}};
 }
 
@@ -74,9 +77,34 @@ TEST(CompareParity, ATieWithinTheTypesRoundingEndsTheSequence) {
       << "fp32 is held to the token";
   const ParityAnswer third = ParityTokens{{{1, 8, 8}}, {}};
   EXPECT_EQ(compare_parity("arm", third, "base", close_call(kFp16, 0.05))["passed"], false)
-      << "not the runner-up";
+      << "not among those next to it";
+  const ParityAnswer first_of_next = ParityTokens{{{1, 6, 8}}, {}};
+  EXPECT_EQ(compare_parity("arm", first_of_next, "base", close_call(kFp16, 0.05))["passed"], true);
   const ParityAnswer shorter = ParityTokens{{{1}}, {}};
   EXPECT_EQ(compare_parity("arm", shorter, "base", close_call(kFp16, 0.05))["passed"], false);
+}
+
+TEST(CompareParity, AWorkersOddWordsAboutAChoiceMakeNoTie) {
+  const ParityAnswer other = ParityTokens{{{1, 9, 8}}, {}};
+  const auto passes = [&](const Json& steps) {
+    const ParityAnswer baseline =
+        ParityTokens{{{1, 2, 3}}, {Json{{"eps", 0.001}, {"steps", steps}}}};
+    return compare_parity("arm", other, "base", baseline)["passed"].get<bool>();
+  };
+  const Json good =
+      Json::parse(R"({"others": [[], [9]], "margins": [[], [0.001]], "logit": [4, 4]})");
+  EXPECT_TRUE(passes(good));
+  for (const char* key : {"others", "margins", "logit"}) {
+    for (const char* odd : {"null", "9", "{}", "[]", "[4]", "[[], []]", "[[], [\"9\"]]",
+                            "[[], [null]]", "[[], {\"9\": 9}]"}) {
+      Json steps = good;
+      steps[key] = Json::parse(odd);
+      EXPECT_FALSE(passes(steps)) << key << " " << odd;
+    }
+    Json without = good;
+    without.erase(key);
+    EXPECT_FALSE(passes(without)) << key;
+  }
 }
 
 TEST(CompareParity, KeepsTheLogitStatisticsThatWorkersReport) {

@@ -27,6 +27,7 @@ from assay_torch.watch import Counts, Watch
 
 # A CUDA graph tree runs a graph once to warm up, records it the second time, and replays it from the third.
 CUDAGRAPH_PASSES = 3
+RIVALS = 8  # tokens next to the chosen one that parity tells of
 
 
 @dataclass
@@ -135,7 +136,7 @@ class Engine:
         return {"tokens": rows, "logit_stats": stats}
 
     def _choices(self, prompt: Prompt, rows: list[list[int]]) -> list[dict[str, Any]]:
-        """How each token was chosen: what stood second and how far behind, by one eager pass over the sequence."""
+        """How each token was chosen: what stood next to it and how far behind, by one eager pass over the sequence."""
         whole = Prompt([[*ids, *row[:-1]] for ids, row in zip(prompt.ids, rows)], prompt.pad)
         shape = Shape("prefill", len(rows), 0, whole.padded_len)
         inputs = Inputs.of(whole, shape, "dynamic", any(prompt.pad), self.model)
@@ -145,11 +146,11 @@ class Engine:
         logits = out.logits[:, -len(rows[0]):].float()  # [batch, tokens, vocabulary]
         chosen = torch.tensor(rows, device=logits.device)[..., None]
         logit = logits.gather(-1, chosen)
-        others = logits.scatter(-1, chosen, -math.inf).max(-1)
-        margin = logit[..., 0] - others.values
-        if not torch.isfinite(margin).all():
+        others = logits.scatter(-1, chosen, -math.inf).topk(min(RIVALS, logits.shape[-1] - 1))
+        margins = logit - others.values
+        if not torch.isfinite(margins).all():
             return [{} for _ in rows]
-        return [{"second": others.indices[row].tolist(), "margin": margin[row].tolist(),
+        return [{"others": others.indices[row].tolist(), "margins": margins[row].tolist(),
                  "logit": logit[row, :, 0].tolist()} for row in range(len(rows))]
 
     @torch.no_grad()
