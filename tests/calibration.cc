@@ -202,6 +202,53 @@ class Simulation {
     add("contrast: all of ten are faster", "half the time; " + world, found[2], 0.95, 1);
   }
 
+  // One arm in moods that outlast its repetitions beside six that have none: eager decode, which
+  // waits for a busy host, and what is captured.
+  void moody_baseline() {
+    constexpr double kNoise = 0.3;
+    AnalysisOptions options;
+    options.resamples = 1000;
+    const auto contrasts = [&](double factor, Random random) {
+      SyntheticBundle bundle(random());
+      for (int arm = 0; arm < 7; ++arm) {
+        SyntheticCell cell{.arm = arm == 0 ? "eager" : fmt::format("static{}", arm)};
+        const bool moody = arm == 0;
+        cell.mean_ms = moody ? 10 * std::exp(-kNoise * kNoise / 2) : 10 * factor;
+        cell.noise = moody ? kNoise : 0.001;
+        cell.autocorrelation = moody ? 0.8 : 0;
+        cell.repetitions = 10;
+        bundle.add(cell);
+      }
+      return analyze(bundle.build(), options, nullptr)->contrasts;
+    };
+    const auto found = count(2, [&](Random random, int64_t* flags) {
+      for (const Contrast& contrast : contrasts(1, Random(random()))) {
+        flags[0] |= contrast.verdict != Verdict::kInconclusive;
+      }
+      const auto apart = contrasts(0.1, Random(random()));
+      flags[1] = std::ranges::all_of(
+          apart, [](const Contrast& contrast) { return contrast.verdict == Verdict::kFaster; });
+    });
+    const std::string world =
+        "10 repetitions; baseline with 30 % noise, autocorrelation 0.8, six quiet arms";
+    // Ten rows of one arm in one mood can't show how long moods last: said, not promised.
+    add("contrast: one of six differs", "same speed; " + world, found[0], 0, 1);
+    add("contrast: all of six are faster", "a tenth of the time; " + world, found[1], 0.9, 1);
+  }
+
+  // A candidate that takes ten times as long, whatever its moods. Ten rows of one cell alone may
+  // look like a drift of any size.
+  void gross_regression() {
+    const World world{"30 % noise, autocorrelation 0.8, 10 repetitions", 0.3, 0, 0.8, 0, 3, 10};
+    for (const int strata : {0, 5}) {
+      const auto found = count(1, [&](Random random, int64_t* flags) {
+        flags[0] = !two_runs(world, strata, 10, 0.02, random).failures(true).empty();
+      });
+      add(fmt::format("compare fails, {}", cells_text(strata)), "ten times as slow; " + world.name,
+          found[0], strata > 0 ? 0.9 : 0, 1);
+    }
+  }
+
   void coverage() {
     AnalysisOptions options;
     options.resamples = 2000;
@@ -319,6 +366,8 @@ int run(int64_t trials, uint64_t seed) {
   simulation.few_and_uneven();
   simulation.equivalence();
   simulation.coverage();
+  simulation.moody_baseline();
+  simulation.gross_regression();
   return simulation.print() ? 0 : 1;
 }
 

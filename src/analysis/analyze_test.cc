@@ -40,6 +40,29 @@ TEST(Analyze, FindsAPlantedFivePercent) {
   EXPECT_NEAR(*findings.decisions.at(0).ratio, 1 / contrast.ratio, 1e-12);
 }
 
+// Eager decode in moods of a busy host against captured decode, which has none (of an H200, ms).
+TEST(Analyze, TellsTenTimesTheTimeFromMoods) {
+  constexpr double kEager[] = {1676.5, 1463.7, 1161.3, 1125.9, 1098.5,
+                               1136.3, 1114.5, 1602.3, 2166.4, 2129.7};
+  SyntheticBundle bundle(1);
+  const std::string eager = bundle.add({.arm = "eager", .repetitions = 10});
+  for (int i = 0; i < 10; ++i) bundle.row(eager, i).latency_ms = kEager[i];
+  for (int arm = 0; arm < 6; ++arm) {
+    bundle.add({.arm = fmt::format("captured{}", arm),
+                .mean_ms = 156,
+                .noise = 0.0005,
+                .repetitions = 10});
+  }
+  const Findings findings = analyzed(bundle);
+  EXPECT_EQ(findings.contrasts.size(), 6u);
+  for (const auto* contrasts : {&findings.contrasts, &findings.combined}) {
+    for (const Contrast& contrast : *contrasts) {
+      EXPECT_GT(contrast.widening.error, 2) << "alike neighbours don't show";
+      EXPECT_EQ(contrast.verdict, Verdict::kFaster) << *contrast.p_holm;
+    }
+  }
+}
+
 TEST(Analyze, CallsArmsOfOneSpeedEquivalentOnlyWhenTheDataShowIt) {
   SyntheticBundle precise(2);
   precise.add({.arm = "eager", .noise = 0.01});

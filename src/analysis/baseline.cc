@@ -60,8 +60,8 @@ Contrast combine(const Samples& samples, const Resampled& resampled,
     ++all.stratum_verdicts[part->verdict];
     log_ratio += std::log(part->ratio) / static_cast<double>(parts.size());
     log_median_ratio += std::log(*part->median_ratio) / static_cast<double>(parts.size());
-    moments.push_back(
-        {*stats::moments(group.warm_ms), *stats::moments(base.warm_ms), part->widening});
+    moments.push_back({*stats::moments(group.warm_ms), *stats::moments(base.warm_ms),
+                       part->widening, apart(group, base)});
     const auto& of_arm = resampled[samples.index_of(group)];
     const auto& of_base = resampled[samples.index_of(base)];
     if (of_arm && of_base) pairs.push_back({&*of_arm, &*of_base});

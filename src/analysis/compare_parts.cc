@@ -24,13 +24,18 @@ std::optional<stats::StandardError> error_of(const SeriesError& base, const Seri
   return stats::StandardError{std::sqrt(square), df};
 }
 
-// One bundle's rows of a cell. `scale` is what its error is relative to: see
-// stats::combined_log_ratio().
+// The mean of a bundle's rows of a cell, with the error that verdicts use.
+stats::MeanError mean_of(const Group& group, const SeriesByGroup& series) {
+  const auto& own = series.at(&group);
+  return {*stats::mean(group.warm_ms), own ? std::sqrt(own->error.square) : 0};
+}
+
+// One bundle's rows of a cell. `scale` is what its error is relative to: stats::log_scale().
 struct Side {
-  Side(const Group& of, const Group& other)
+  Side(const Group& of, const Group& other, const SeriesByGroup& series)
       : group(&of),
         mean(*stats::mean(of.warm_ms)),
-        scale(stats::logarithmic_mean(mean, *stats::mean(other.warm_ms))) {}
+        scale(stats::log_scale(mean_of(of, series), mean_of(other, series), apart(of, other))) {}
   const Group* group;
   double mean;
   double scale;
@@ -186,8 +191,8 @@ ComparedCell compare_cell(Phase phase, const CellPair& pair, const SeriesByGroup
   cell.arm = pair.arm;
   cell.n_base = static_cast<int64_t>(pair.base->warm.size());
   cell.n_cand = static_cast<int64_t>(pair.cand->warm.size());
-  const Side base(*pair.base, *pair.cand);
-  const Side cand(*pair.cand, *pair.base);
+  const Side base(*pair.base, *pair.cand, series);
+  const Side cand(*pair.cand, *pair.base, series);
   cell.difference_ms = cand.mean - base.mean;
   cell.base = series.at(pair.base);
   cell.cand = series.at(pair.cand);
@@ -206,8 +211,8 @@ ComparedCell combine_cells(Phase phase, const std::vector<CellPair>& parts,
   std::vector<Side> base;
   std::vector<Side> cand;
   for (const CellPair& part : parts) {
-    base.emplace_back(*part.base, *part.cand);
-    cand.emplace_back(*part.cand, *part.base);
+    base.emplace_back(*part.base, *part.cand, series);
+    cand.emplace_back(*part.cand, *part.base, series);
     log_ratio += std::log(cand.back().mean / base.back().mean) / static_cast<double>(parts.size());
     cell.n_base += static_cast<int64_t>(part.base->warm.size());
     cell.n_cand += static_cast<int64_t>(part.cand->warm.size());

@@ -80,6 +80,37 @@ TEST(Compare, AFewHugeRowsAreNoRegression) {
   }
 }
 
+// Apart by a hair, and a mean that one row made.
+TEST(Compare, OneHugeRowIsNoRegressionWhereSamplesDontOverlap) {
+  SyntheticBundle base(5);
+  SyntheticBundle cand(6);
+  for (SyntheticBundle* bundle : {&base, &cand}) {
+    const double factor = bundle == &cand ? 1.001 : 1;
+    const auto cell = bundle->add({.arm = "eager", .repetitions = 10});
+    for (int i = 0; i < 10; ++i) bundle->row(cell, i).latency_ms = (10 + i * 0.0001) * factor;
+    if (bundle == &cand) *bundle->row(cell, 4).latency_ms *= 1e6;
+  }
+  const Comparison comparison = *compare(base.build(), cand.build(), {}, {});
+  EXPECT_GT(comparison.cells.at(0).ratio, 1e4);
+  EXPECT_EQ(comparison.cells.at(0).verdict, Verdict::kInconclusive);
+}
+
+TEST(Compare, TenTimesTheTimeIsARegressionWhateverTheMoods) {
+  constexpr double kMoods[] = {1676.5, 1463.7, 1161.3, 1125.9, 1098.5,
+                               1136.3, 1114.5, 1602.3, 2166.4, 2129.7};
+  SyntheticBundle base(5);
+  SyntheticBundle cand(6);
+  for (SyntheticBundle* bundle : {&base, &cand}) {
+    for (const std::string arm : {"eager", "static"}) {
+      const auto cell = bundle->add({.arm = arm, .mean_ms = 156, .repetitions = 10});
+      if (bundle != &cand) continue;
+      for (int i = 0; i < 10; ++i) bundle->row(cell, i).latency_ms = kMoods[i];
+    }
+  }
+  const Comparison comparison = *compare(base.build(), cand.build(), {}, {});
+  for (const ComparedCell& cell : comparison.cells) EXPECT_TRUE(cell.regression) << *cell.p_holm;
+}
+
 TEST(Compare, WhatGotFasterIsNoRegression) {
   Study base(3, 1.05);
   Study cand(4);

@@ -7,12 +7,25 @@
 #include "stats/effect.h"
 #include "stats/multiple.h"
 #include "stats/power.h"
+#include "stats/ratio.h"
 
 namespace assay {
 namespace {
 
-void add_mean_tests(const stats::Moments& arm, const stats::Moments& base,
-                    const AnalysisOptions& options, Contrast& contrast) {
+// Of samples that don't overlap the test of the ratio, else Welch's of the difference: see
+// stats::log_scale().
+std::optional<stats::TestResult> test_of_means(const stats::StratumMoments& pair, double difference,
+                                               const stats::StandardError& error) {
+  if (!pair.apart) return stats::t_test(difference, error);
+  const stats::StratumMoments one[] = {pair};
+  const auto ratio = stats::combined_log_ratio(one);
+  return ratio ? stats::log_ratio_test(*ratio) : std::nullopt;
+}
+
+void add_mean_tests(const stats::StratumMoments& pair, const AnalysisOptions& options,
+                    Contrast& contrast) {
+  const stats::Moments& arm = pair.numerator;
+  const stats::Moments& base = pair.denominator;
   contrast.tost =
       stats::tost_ratio(arm, base, 1 / (1 + options.margin), 1 + options.margin, contrast.widening);
   contrast.cohen_d = stats::cohen_d(arm, base);
@@ -20,7 +33,7 @@ void add_mean_tests(const stats::Moments& arm, const stats::Moments& base,
   const auto independent = stats::welch_standard_error(arm, base);
   if (!independent) return;
   const stats::StandardError error = independent->widened(contrast.widening);
-  contrast.test = stats::t_test(arm.mean - base.mean, error);
+  contrast.test = test_of_means(pair, arm.mean - base.mean, error);
   contrast.difference_interval_ms =
       stats::t_interval(arm.mean - base.mean, error, options.confidence);
   const auto smallest = stats::minimum_detectable_difference(error, options.alpha, options.power);
@@ -119,7 +132,7 @@ Contrast contrast_pair(const Samples& samples, const Resampled& resampled, const
   const auto arm_moments = stats::moments(group.warm_ms);
   const auto base_moments = stats::moments(base.warm_ms);
   if (arm_moments && base_moments) {
-    add_mean_tests(*arm_moments, *base_moments, options, contrast);
+    add_mean_tests({*arm_moments, *base_moments, widening, apart(group, base)}, options, contrast);
   }
   return contrast;
 }

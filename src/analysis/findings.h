@@ -128,7 +128,8 @@ struct Contrast {
   std::optional<double> median_ratio;
   std::optional<double> difference_ms;  // of one stratum, as all the figures in milliseconds
   std::optional<stats::Interval> difference_interval_ms;  // Welch
-  std::optional<stats::TestResult> test;                  // Welch t; combined: t of the log ratio
+  // Welch's t; of samples that are apart, and combined: t of the log ratio (stats::log_scale())
+  std::optional<stats::TestResult> test;
   std::optional<double> p_holm;
   std::optional<double> cohen_d;
   std::optional<double> hedges_g;

@@ -107,6 +107,12 @@ Execution Group::execution() const {
   return counted ? Execution::kPartly : Execution::kFellBack;
 }
 
+bool apart(const Group& a, const Group& b) {
+  const auto [a_low, a_high] = std::ranges::minmax(a.warm_ms);
+  const auto [b_low, b_high] = std::ranges::minmax(b.warm_ms);
+  return a_high < b_low || b_high < a_low;
+}
+
 bool carries_compilation(const Row& row) {
   return row.recompiles_delta.value_or(0) > 0 || row.unique_graphs_delta.value_or(0) > 0;
 }

@@ -29,6 +29,9 @@ struct Group {
   Execution execution() const;
 };
 
+// Whether every warm latency of one lies above every one of the other; each has some.
+bool apart(const Group& a, const Group& b);
+
 // Whether something was compiled during the repetition, or fell back to eager.
 bool carries_compilation(const Row& row);
 bool ran_eager(const Row& row);

@@ -71,8 +71,9 @@ Table stratum_table(const Findings& findings, Phase phase) {
 // What the summary has no room for.
 Table effect_table(const Findings& findings, Phase phase) {
   Table table{
-      "Differences and effect sizes (t and df: Welch, its error times widening where repetitions "
-      "depend on one another; d: Cohen; U: Mann-Whitney)",
+      "Differences and effect sizes (t and df: Welch, of the log ratio where no sample of one arm "
+      "is among the other's, the error times widening where repetitions depend on one another; "
+      "d: Cohen; U: Mann-Whitney)",
       {{"stratum", Align::kLeft},
        {"arm", Align::kLeft},
        {"difference_ms"},
@@ -135,8 +136,9 @@ ReportSection contrast_section(const Findings& findings, Phase phase, Detail det
       "repetitions depend on one another.",
       findings.study.baseline, options.resamples));
   section.lines.push_back(fmt::format(
-      "p: Welch (combined: t of the mean log ratio); tost_p: equivalence within {:.0f} %; both "
-      "Holm-adjusted over this table. g: Hedges; A: Vargha-Delaney, 0.5 is no difference; mde: "
+      "p: Welch, of the log ratio where samples don't overlap (combined: of the mean log ratio); "
+      "tost_p: equivalence within {:.0f} %; both Holm-adjusted over this table. g: Hedges; A: "
+      "Vargha-Delaney, 0.5 is no difference; mde: "
       "difference found with {:.0f} % power.",
       options.margin * 100, options.power * 100));
   for (Table& table :

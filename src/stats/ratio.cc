@@ -5,10 +5,24 @@
 #include <cmath>
 
 namespace assay::stats {
+namespace {
+
+constexpr double kKnown = 1.0 / 3;  // the relative error below which the delta method serves
 
 double logarithmic_mean(double a, double b) {
   const double ratio = (a - b) / b;
   return std::abs(ratio) < 1e-9 ? (a + b) / 2 : (a - b) / std::log1p(ratio);
+}
+
+MeanError mean_error(const Moments& x, const Widening& widening) {
+  return {x.mean, widening.error * std::sqrt(x.variance / static_cast<double>(x.n))};
+}
+
+}  // namespace
+
+double log_scale(const MeanError& x, const MeanError& other, bool apart) {
+  const bool known = x.error < kKnown * x.mean && other.error < kKnown * other.mean;
+  return apart && known ? x.mean : logarithmic_mean(x.mean, other.mean);
 }
 
 std::optional<LogRatio> combined_log_ratio(std::span<const StratumMoments> strata) {
@@ -18,10 +32,13 @@ std::optional<LogRatio> combined_log_ratio(std::span<const StratumMoments> strat
   double square = 0;
   double freedom = 0;  // sum of term^2 / degrees of freedom
   double unsure = 0;   // sum of term sqrt(log_variance)
-  const auto add = [&](const Moments& x, const Moments& other, double sign, const Widening& by) {
-    if (x.n < 2 || !(x.mean > 0) || !(other.mean > 0)) return false;
-    const double scale = by.error / (logarithmic_mean(x.mean, other.mean) * count);
-    const double term = x.variance / static_cast<double>(x.n) * scale * scale;
+  const auto add = [&](const Moments& x, const Moments& other, double sign,
+                       const StratumMoments& stratum) {
+    if (x.n < 2 || other.n < 2 || !(x.mean > 0) || !(other.mean > 0)) return false;
+    const Widening& by = stratum.widening;
+    const MeanError own = mean_error(x, by);
+    const double error = own.error / (log_scale(own, mean_error(other, by), stratum.apart) * count);
+    const double term = error * error;
     estimate += sign * std::log(x.mean) / count;
     square += term;
     freedom += term * term / std::max(static_cast<double>(x.n - 1) * by.df, 1.0);
@@ -29,8 +46,8 @@ std::optional<LogRatio> combined_log_ratio(std::span<const StratumMoments> strat
     return true;
   };
   for (const StratumMoments& stratum : strata) {
-    const auto& [numerator, denominator, widening] = stratum;
-    if (!add(numerator, denominator, 1, widening) || !add(denominator, numerator, -1, widening)) {
+    if (!add(stratum.numerator, stratum.denominator, 1, stratum) ||
+        !add(stratum.denominator, stratum.numerator, -1, stratum)) {
       return std::nullopt;
     }
   }

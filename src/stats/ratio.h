@@ -13,20 +13,31 @@ struct StratumMoments {
   Moments numerator;
   Moments denominator;
   Widening widening = {};  // of the stratum's error, where its observations depend on one another
+  bool apart = false;      // every observation of one lies above every one of the other
 };
 
-// (a - b) / ln(a / b), a where they are equal: errors relative to it make t of ln(a / b) the t of a
-// - b. Both positive.
-double logarithmic_mean(double a, double b);
+// A positive mean and its standard error.
+struct MeanError {
+  double mean = 0;
+  double error = 0;
+};
+
+// What the error of ln(x) is relative to in a test of ln(x / other). As a rule the logarithmic mean
+// of both, (a - b) / ln(a / b): t of ln(a / b) is then the t of a - b. By the delta method it would
+// be x itself; but ln of a mean that one huge value made grows without bound while its error,
+// relative to itself, can't exceed 1, and of skewed samples the one that caught few slow calls has
+// the lower mean and the smaller error.
+// The t of a - b, though, can't exceed the larger mean's own mean / error, however small the other
+// is: ten calls of 1.1 to 2.2 s that come in runs could not be told from ten of 0.156 s. So where
+// the samples are `apart` and both errors are below a third of their means, it is x itself.
+double log_scale(const MeanError& x, const MeanError& other, bool apart);
 
 // ln of the geometric mean: (1/S) sum ln(mean_s / mean'_s); its variance, degrees of freedom by
 // Satterthwaite (1946) over its terms, is (1/S^2) sum of widening^2 var / (n m^2) over all samples,
-// m the logarithmic mean of the stratum's two means. The strata's autocorrelations are learnt
-// together, so their errors add up in full: (sum of share sqrt(log_variance))^2. By the delta
-// method m would be the sample's own; but ln of a mean that one huge value made grows without bound
-// while its error, relative to itself, can't exceed 1. With this m one stratum's t is Welch's. t =
-// estimate / error tests a ratio of 1; tost() with ln margins tests equivalence. Absent for no
-// strata, a mean that isn't positive, n < 2, or no variance at all.
+// m their log_scale(). The strata's autocorrelations are learnt together, so their errors add up in
+// full: (sum of share sqrt(log_variance))^2. One stratum's t is Welch's unless its samples are
+// apart. t = estimate / error tests a ratio of 1; tost() with ln margins tests equivalence. Absent
+// for no strata, a mean that isn't positive, n < 2, or no variance at all.
 struct LogRatio {
   double estimate = 0;
   StandardError error;
