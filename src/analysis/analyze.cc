@@ -84,7 +84,7 @@ Result<Findings> analyze(const Bundle& bundle, const AnalysisOptions& options, T
   findings.read_shares = read_shares(bundle, samples);
   findings.profiles = cell_profiles(bundle, samples);
   contrast_with_baseline(samples, resampled, findings, pool);
-  findings.decisions = decide(samples, resampled, quantiles, options, pool);
+  findings.decisions = decide(samples, resampled, findings.contrasts, quantiles, options, pool);
   findings.splits = split_phases(samples, resampled, findings.contrasts, options, pool);
   const ModelSizes sizes = model_sizes(bundle, findings.strata);
   findings.size_unit = sizes.unit;

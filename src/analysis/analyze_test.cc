@@ -63,6 +63,33 @@ TEST(Analyze, TellsTenTimesTheTimeFromMoods) {
   }
 }
 
+// Neighbours that are alike: a pair of arms has one error, in the contrast and in the decision.
+TEST(Analyze, DecidesByTheContrastsOwnWidening) {
+  SyntheticBundle bundle(4);
+  for (int stratum = 0; stratum < 5; ++stratum) {
+    for (const auto& [arm, mean_ms] : {std::pair{"eager", 10.0}, {"static", 9.0}, {"third", 20}}) {
+      bundle.add({.arm = arm,
+                  .scenario = fmt::format("s{}", stratum),
+                  .mean_ms = mean_ms,
+                  .noise = 0.01,
+                  .repetitions = 10,
+                  .autocorrelation = 0.6});
+    }
+  }
+  const Findings findings = analyzed(bundle);
+  int held = 0;
+  for (const Contrast& contrast : findings.contrasts) {
+    if (contrast.arm != "static") continue;
+    const Decision& decision = findings.decisions.at(*contrast.stratum);
+    EXPECT_EQ(decision.runner_up, "eager");
+    EXPECT_GT(contrast.widening.error, 1.2);
+    EXPECT_EQ(decision.ratio_interval->low, contrast.ratio_interval->low);
+    EXPECT_EQ(decision.ratio_interval->high, contrast.ratio_interval->high);
+    ++held;
+  }
+  EXPECT_EQ(held, 5);
+}
+
 TEST(Analyze, CallsArmsOfOneSpeedEquivalentOnlyWhenTheDataShowIt) {
   SyntheticBundle precise(2);
   precise.add({.arm = "eager", .noise = 0.01});

@@ -28,8 +28,9 @@ void contrast_with_baseline(const Samples& samples, const Resampled& resampled, 
 
 // The stratum's arm with the lowest mean against each other comparable arm that ran as it is
 // labelled, Holm-adjusted over all such pairs of the phase; and the arms that p50 or the tail would
-// choose instead.
+// choose instead. `contrasts`: those with the baseline, whose widenings are taken over.
 std::vector<Decision> decide(const Samples& samples, const Resampled& resampled,
+                             const std::vector<Contrast>& contrasts,
                              stats::QuantileBootstrap& quantiles, const AnalysisOptions& options,
                              ThreadPool* pool);
 

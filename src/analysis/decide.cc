@@ -1,5 +1,6 @@
 // Which arm to take on each stratum, and when the data don't say.
 #include <algorithm>
+#include <map>
 
 #include "analysis/contrast.h"
 #include "analysis/describe.h"
@@ -57,16 +58,48 @@ Race race(const Samples& samples, size_t stratum, const AnalysisOptions& options
   return result;
 }
 
+// Of each pair: where one of it is the baseline, that of its contrast, so that the same two arms are
+// told apart in both tables or in neither; the others are a family.
+std::vector<stats::Widening> rival_widenings(const Samples& samples,
+                                             const std::vector<GroupPair>& pairs,
+                                             const std::vector<Contrast>& contrasts) {
+  std::map<const Group*, const Contrast*> by_arm;
+  for (const Contrast& contrast : contrasts) {
+    const auto arm = static_cast<size_t>(std::ranges::find(samples.arms, contrast.arm) -
+                                         samples.arms.begin());
+    by_arm[samples.find(*contrast.stratum, arm)] = &contrast;
+  }
+  std::vector<stats::Widening> widenings(pairs.size());
+  std::vector<GroupPair> others;
+  std::vector<size_t> places;
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    const Group& arm = samples.groups[pairs[i].arm];
+    const Group& rival = samples.groups[pairs[i].baseline];
+    const bool with_baseline = arm.arm == 0 || rival.arm == 0;
+    const auto known = with_baseline ? by_arm.find(arm.arm == 0 ? &rival : &arm) : by_arm.end();
+    if (known != by_arm.end()) {
+      widenings[i] = known->second->widening;
+    } else {
+      others.push_back(pairs[i]);
+      places.push_back(i);
+    }
+  }
+  const std::vector<stats::Widening> found = contrast_widenings(samples, others);
+  for (size_t i = 0; i < places.size(); ++i) widenings[places[i]] = found[i];
+  return widenings;
+}
+
 // The leader of each race against its rivals.
 void contrast_rivals(const Samples& samples, const Resampled& resampled,
-                     const AnalysisOptions& options, ThreadPool* pool, std::vector<Race>& races) {
+                     const std::vector<Contrast>& contrasts, const AnalysisOptions& options,
+                     ThreadPool* pool, std::vector<Race>& races) {
   std::vector<GroupPair> pairs;
   std::vector<size_t> first;
   for (const Race& one : races) {
     first.push_back(pairs.size());
     for (size_t i = 1; i < one.groups.size(); ++i) pairs.push_back({one.groups[0], one.groups[i]});
   }
-  const std::vector<stats::Widening> widenings = contrast_widenings(samples, pairs);
+  const std::vector<stats::Widening> widenings = rival_widenings(samples, pairs, contrasts);
   for_each_index(races.size(), pool, [&](size_t r) {
     for (size_t i = 1; i < races[r].groups.size(); ++i) {
       const size_t at = first[r] + i - 1;
@@ -134,11 +167,12 @@ void settle(Race& race) {
 }  // namespace
 
 std::vector<Decision> decide(const Samples& samples, const Resampled& resampled,
+                             const std::vector<Contrast>& contrasts,
                              stats::QuantileBootstrap& quantiles, const AnalysisOptions& options,
                              ThreadPool* pool) {
   std::vector<Race> races(samples.strata.size());
   for_each_index(races.size(), pool, [&](size_t i) { races[i] = race(samples, i, options); });
-  contrast_rivals(samples, resampled, options, pool, races);
+  contrast_rivals(samples, resampled, contrasts, options, pool, races);
   for (const Phase phase : kPhases) {
     std::vector<Contrast*> family;
     for (Race& one : races) {

@@ -1,7 +1,7 @@
 """The ready studies of the record's phenomena, scaled down to a tiny checkpoint, name them by themselves.
 
-Which findings appear on which arm is checked, never how long anything takes; the sizes of a recompile (hundreds of
-milliseconds) and of a tiny model's step (below one) are far enough apart for any machine.
+Which findings appear on which arm is checked, never how long anything takes. A recompile takes hundreds of milliseconds, a
+tiny model's step less than one; where the machine stalls for as long as a recompile, the rows say that the tail is there.
 
 usage: paradox_test.py ASSAY STUDIES [full]      full: the studies as they are, on the models they name
 """
@@ -60,9 +60,14 @@ class Paradoxes(ProgramTest):
         (tail,) = [tail for tail in found["tails"] if tail["arm"] == arm]
         return tail
 
+    def collapse(self, found, arm, recompiling):
+        """What has to be said of an arm without recompiles beside one that has them: see tail_collapse."""
+        height = {one: self.tail(found, one)["high_ms"] / self.tail(found, one)["p50_ms"] for one in (arm, recompiling)}
+        return {"tail_collapse"} if height[arm] <= height[recompiling] / 2 else set()
+
     def test_variable_lengths_recompile_in_every_slow_sample(self):
         kinds, found = self.findings_of("paradox-variable")
-        self.assertEqual(kinds, {"eager": {"tail_collapse"}, "compiled": {"recompile_tail"}})
+        self.assertEqual(kinds, {"eager": self.collapse(found, "eager", "compiled"), "compiled": {"recompile_tail"}})
         tail = self.tail(found, "compiled")
         self.assertGreaterEqual(tail["slow_recompiled"], 3, "lengths that neither preparation nor a warm-up met")
         self.assertEqual(tail["slow_recompiled"], tail["recompiled"], "every recompile is slow")
@@ -79,7 +84,7 @@ class Paradoxes(ProgramTest):
         kinds, found = self.findings_of("paradox-dynamic")
         self.assertEqual(kinds["compiled-false"], {"recompile_tail"})
         for arm in ("compiled-true", "compiled-auto"):
-            self.assertEqual(kinds[arm], {"stable_compile", "tail_collapse"}, arm)
+            self.assertEqual(kinds[arm], {"stable_compile"} | self.collapse(found, arm, "compiled-false"), arm)
             self.assertIsNotNone(self.tail(found, arm)["p50_ratio_interval"])
 
     def test_decode_over_a_growing_cache_hits_the_limit_and_over_a_static_one_stays(self):
