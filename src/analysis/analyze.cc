@@ -46,6 +46,7 @@ void find_all(const Bundle& bundle, const Samples& samples, stats::QuantileBoots
   find_sittings(bundle, samples, named);
   find_lost_rows(samples, named);
   find_parity(samples, named);
+  find_varying_outputs(samples, named);
   find_confounds(bundle, samples, named);
   find_unpaired_models(samples, named);
   find_reversals(samples, findings.combined, findings.options, named);

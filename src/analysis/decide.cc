@@ -58,15 +58,15 @@ Race race(const Samples& samples, size_t stratum, const AnalysisOptions& options
   return result;
 }
 
-// Of each pair: where one of it is the baseline, that of its contrast, so that the same two arms are
-// told apart in both tables or in neither; the others are a family.
+// Of each pair: where one of it is the baseline, that of its contrast, so that the same two arms
+// are told apart in both tables or in neither; the others are a family.
 std::vector<stats::Widening> rival_widenings(const Samples& samples,
                                              const std::vector<GroupPair>& pairs,
                                              const std::vector<Contrast>& contrasts) {
   std::map<const Group*, const Contrast*> by_arm;
   for (const Contrast& contrast : contrasts) {
-    const auto arm = static_cast<size_t>(std::ranges::find(samples.arms, contrast.arm) -
-                                         samples.arms.begin());
+    const auto arm =
+        static_cast<size_t>(std::ranges::find(samples.arms, contrast.arm) - samples.arms.begin());
     by_arm[samples.find(*contrast.stratum, arm)] = &contrast;
   }
   std::vector<stats::Widening> widenings(pairs.size());

@@ -51,6 +51,8 @@ CompileEvidence read_evidence(const Json& evidence) {
   if (member(reported, "reasons").is_array()) {
     for (const Json& reason : member(reported, "reasons")) read.reasons.push_back(text(reason));
   }
+  const Json& fallback = member(reported, "fallback");
+  if (fallback.is_string()) read.fallback = fallback.get<std::string>();
   read.fallback_error = text(member(reported, "fallback_error"));
   if (member(reported, "counters").is_object()) {
     for (const auto& [name, value] : member(reported, "counters").items()) {

@@ -160,6 +160,7 @@ enum class Execution {
   kCompiled,   // evidence that it ran compiled, and no timed row ran eager
   kPartly,     // some timed rows ran eager
   kFellBack,   // all of them did
+  kOtherMode,  // compiled, and not as its mode promises: without CUDA graphs, say
   kLabelOnly,  // its worker says that no compiler was called
   kUnproven,   // nobody proved anything
 };

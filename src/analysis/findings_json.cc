@@ -220,8 +220,8 @@ std::string_view decision_name(Decision::Kind kind) {
 }
 
 std::string_view execution_name(Execution execution) {
-  constexpr std::array<std::string_view, 6> kNames = {"eager",     "compiled",   "partly eager",
-                                                      "fell back", "label-only", "unproven"};
+  constexpr std::array<std::string_view, 7> kNames = {
+      "eager", "compiled", "partly eager", "fell back", "another mode", "label-only", "unproven"};
   return kNames[static_cast<size_t>(execution)];
 }
 

@@ -15,6 +15,10 @@ void find_lost_rows(const Samples& samples, std::vector<Finding>& findings);
 // compared.
 void find_parity(const Samples& samples, std::vector<Finding>& findings);
 
+// "output_varies": one prompt that an arm answered in different ways; the rows whose output isn't
+// the most frequent one. Parity is asked once, and says nothing about the others.
+void find_varying_outputs(const Samples& samples, std::vector<Finding>& findings);
+
 // "too_few_samples": some warm ok rows, but fewer than a contrast needs.
 void find_too_few(const Samples& samples, const AnalysisOptions& options,
                   std::vector<Finding>& findings);

@@ -80,8 +80,18 @@ std::string fallback_reason(const Group& group) {
 
 void find_fallback(const Samples& samples, const Group& group, std::vector<Finding>& findings) {
   const Execution execution = group.execution();
-  if (execution != Execution::kFellBack && execution != Execution::kPartly) return;
+  const bool other_mode = execution == Execution::kOtherMode;
+  const bool ran_eager_too = execution == Execution::kFellBack || execution == Execution::kPartly;
+  if (!other_mode && !ran_eager_too) return;
   Finding finding = about("fallback", Severity::kWarning, samples, group);
+  if (other_mode) {
+    finding.size = 1;
+    finding.text = fmt::format("asked for {}, ran as {}: {}", group.rows.front()->compile_mode,
+                               group.evidence->fallback, fallback_reason(group));
+    add_rows(finding, group.warm);
+    findings.push_back(std::move(finding));
+    return;
+  }
   for (const Row* row : group.warm) {
     if (!ran_eager(*row)) continue;
     finding.size += 1 / static_cast<double>(group.warm.size());

@@ -204,6 +204,23 @@ TEST(NamedCompiled, AFallbackNamesTheFirstLineOfItsErrorAndWhereTheRestIs) {
                 cell + "/evidence.json)");
 }
 
+TEST(NamedCompiled, AModeThatRanAsALesserOneIsNamedAndCantWin) {
+  SyntheticBundle bundle(20);
+  bundle.add({.arm = "eager"});
+  const auto cell = bundle.add_compiled({.arm = "static", .mean_ms = 5}, "false");
+  for (int i = 0; i < 30; ++i) bundle.row(cell, i).compile_mode = "reduce-overhead";
+  bundle.evidence(cell)["compiler_real"] = "fallback";
+  bundle.reported(cell)["fallback"] = "default";
+  bundle.reported(cell)["reasons"] = {"no CUDA graph: the device is cpu"};
+  const Findings findings = analyzed(bundle);
+  EXPECT_EQ(findings.tails.at(1).execution, Execution::kOtherMode);
+  EXPECT_THAT(kinds_of(findings, "static"), ElementsAre("fallback"));
+  EXPECT_EQ(of_kind(findings, "fallback")[0].text,
+            "asked for reduce-overhead, ran as default: no CUDA graph: the device is cpu");
+  EXPECT_EQ(of_kind(findings, "fallback")[0].rows.at(cell).size(), 30u);
+  EXPECT_EQ(findings.decisions.at(0).left_out.at(0).reason, "another mode");
+}
+
 TEST(NamedCompiled, TheWordCompiledIsEarnedByEvidence) {
   for (const auto& [verdict, kind, execution] :
        {std::tuple{"label_only", "label_only", Execution::kLabelOnly},

@@ -83,6 +83,27 @@ void find_parity(const Samples& samples, std::vector<Finding>& findings) {
   }
 }
 
+void find_varying_outputs(const Samples& samples, std::vector<Finding>& findings) {
+  for (const Group& group : samples.groups) {
+    const auto outputs = most_varied_outputs(group);
+    if (!outputs || outputs->rows.size() < 2) continue;
+    const auto usual = std::ranges::max_element(
+        outputs->rows, {}, [](const auto& output) { return output.second.size(); });
+    Finding finding = about("output_varies", Severity::kWarning, samples, group);
+    size_t attempts = 0;
+    for (const auto& output : outputs->rows) {
+      attempts += output.second.size();
+      if (output.first != usual->first) add_rows(finding, output.second);
+    }
+    finding.size = static_cast<double>(outputs->rows.size());
+    finding.text = fmt::format(
+        "{} different outputs of one prompt in {} repetitions, the most frequent one {} times: the "
+        "arm isn't deterministic, and its parity is that of one answer",
+        outputs->rows.size(), attempts, usual->second.size());
+    findings.push_back(std::move(finding));
+  }
+}
+
 void find_too_few(const Samples& samples, const AnalysisOptions& options,
                   std::vector<Finding>& findings) {
   for (const Group& group : samples.groups) {

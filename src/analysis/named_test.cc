@@ -157,6 +157,27 @@ TEST(Named, ParityFailedAndParityUncheckedDiffer) {
             "this arm's output was not compared with the baseline's: it was lost");
 }
 
+TEST(Named, OutputsOfOnePromptThatDifferAreListed) {
+  Clean clean;
+  for (const std::string& cell : {clean.eager, clean.compiled}) {
+    for (int i = 0; i < 30; ++i) {
+      Row& row = clean.bundle.row(cell, i);
+      row.prompt_id = i % 2 == 0 ? "even" : "odd";
+      row.output_hash = row.prompt_id.str() + "'s";
+    }
+  }
+  EXPECT_THAT(of_kind(clean.bundle, "output_varies"), testing::IsEmpty());
+  for (const int i : {4, 8}) clean.bundle.row(clean.compiled, i).output_hash = "another";
+  clean.bundle.row(clean.compiled, 7).output_hash = "";
+  const auto found = of_kind(clean.bundle, "output_varies");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].arm, "static");
+  EXPECT_EQ(found[0].size, 2);
+  EXPECT_THAT(found[0].text, HasSubstr("2 different outputs of one prompt in 15 repetitions, the "
+                                       "most frequent one 13 times"));
+  EXPECT_THAT(found[0].rows.at(clean.compiled), ElementsAre(4, 8));
+}
+
 TEST(Named, ThrottledRowsAreListedWithTheMeanWithoutThem) {
   Clean clean;
   clean.bundle.row(clean.compiled, 5).throttled = true;

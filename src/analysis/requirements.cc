@@ -206,19 +206,17 @@ class Judge {
       if (group.failed() > 0) {
         return fmt::format("{} of {} rows are lost", group.failed(), group.rows.size());
       }
-      std::map<std::string, std::set<std::string>> hashes;  // by prompt
-      std::map<std::string, int64_t> rows;
+      std::map<std::string, int64_t> rows;  // by prompt
       for (const Row* row : group.timed) {
         if (row->output_hash.empty()) return "a row has no output hash";
-        hashes[row->prompt_id].insert(row->output_hash);
         ++rows[row->prompt_id];
       }
-      for (const auto& [prompt, found] : hashes) {
-        if (found.size() > 1)
-          return fmt::format("{} different outputs of one prompt", found.size());
-        if (rows[prompt] < 2) return "one row of a prompt shows nothing";
+      const auto outputs = most_varied_outputs(group);
+      if (outputs && outputs->rows.size() > 1) {
+        return fmt::format("{} different outputs of one prompt", outputs->rows.size());
       }
-      return "";
+      const bool once = std::ranges::any_of(rows, [](const auto& row) { return row.second < 2; });
+      return once ? "one row of a prompt shows nothing" : "";
     };
   }
 

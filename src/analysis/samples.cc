@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <tuple>
 
 #include "analysis/lenient.h"
@@ -102,6 +103,7 @@ Execution Group::execution() const {
   if (eager > 0) return eager == warm.size() ? Execution::kFellBack : Execution::kPartly;
   if (real == CompilerReal::kYes) return Execution::kCompiled;
   if (real != CompilerReal::kFallback) return Execution::kUnproven;
+  if (evidence->ran_as_other_mode()) return Execution::kOtherMode;
   const bool counted =
       std::ranges::all_of(warm, [](const Row* row) { return row->fallbacks_delta.has_value(); });
   return counted ? Execution::kPartly : Execution::kFellBack;
@@ -119,6 +121,27 @@ bool carries_compilation(const Row& row) {
 
 bool ran_eager(const Row& row) {
   return row.fallbacks_delta.value_or(0) > 0;
+}
+
+std::optional<PromptOutputs> most_varied_outputs(const Group& group) {
+  using Prompt = std::pair<std::string_view, int64_t>;
+  std::map<Prompt, std::set<std::string_view>> prompts;
+  for (const Row* row : group.timed) {
+    if (row->output_hash.empty()) continue;
+    prompts[Prompt{row->prompt_id.str(), row->prompt_tokens}].insert(row->output_hash.str());
+  }
+  const auto most = std::ranges::max_element(
+      prompts, {}, [](const auto& prompt) { return prompt.second.size(); });
+  if (most == prompts.end()) return std::nullopt;
+  const auto& [id, tokens] = most->first;
+  PromptOutputs found{std::string(id), tokens, {}};
+  for (const Row* row : group.timed) {
+    const bool same = row->prompt_id.str() == id && row->prompt_tokens == tokens;
+    if (same && !row->output_hash.empty()) {
+      found.rows[row->output_hash].push_back(row);
+    }
+  }
+  return found;
 }
 
 const Group* Samples::find(size_t stratum, size_t arm) const {

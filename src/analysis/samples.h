@@ -53,6 +53,15 @@ struct Samples {
 // result.
 Result<Samples> group_rows(const Bundle& bundle, std::vector<std::string> arms);
 
+// The prompt that the most different outputs answer among the timed rows that have an output hash;
+// of equals the first by id. Absent where no row has one.
+struct PromptOutputs {
+  std::string prompt_id;
+  int64_t prompt_tokens = 0;
+  std::map<std::string, std::vector<const Row*>> rows;  // by output hash
+};
+std::optional<PromptOutputs> most_varied_outputs(const Group& group);
+
 // Latencies of rows.
 std::vector<double> latencies_ms(const std::vector<const Row*>& rows);
 

@@ -101,7 +101,8 @@ Check torch_check(Backend& torch, const std::string& mode) {
 std::vector<Check> torch_checks() {
   BackendSet backends = make_backends();
   std::vector<Check> checks;
-  for (const char* mode : {"eager", "default", "reduce-overhead", "manual-cudagraph"}) {
+  for (const char* mode : {"eager", "default", "reduce-overhead", "max-autotune",
+                           "max-autotune-no-cudagraphs", "manual-cudagraph"}) {
     checks.push_back(torch_check(*backends.at("torch"), mode));
   }
   return checks;
