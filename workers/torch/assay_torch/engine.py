@@ -6,9 +6,7 @@ import gc
 import math
 import os
 import time
-from collections import defaultdict
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Iterator
 
@@ -23,22 +21,12 @@ from assay_torch.manual_graph import DecodeGraph
 from assay_torch.options import CUDAGRAPH_MODES, MANUAL, Options
 from assay_torch.phases import Inputs, Region, Timing, output_hash
 from assay_torch.requests import Load, Prepare, Prompt, Shape
+from assay_torch.units import Runs, Unit
 from assay_torch.watch import Counts, Watch
 
 # A CUDA graph tree runs a graph once to warm up, records it the second time, and replays it from the third.
 CUDAGRAPH_PASSES = 3
 RIVALS = 8  # tokens next to the chosen one that parity tells of
-
-
-@dataclass
-class PhaseRuns:
-    """Of a phase's timed regions: calls that were to be compiled, how many went eager, and what they replayed."""
-
-    regions: int = 0
-    calls: int = 0
-    fallbacks: int = 0
-    graph_runs: int = 0
-    graph_replays: int = 0
 
 
 class Engine:
@@ -54,15 +42,15 @@ class Engine:
         self.watch = Watch(folders) if load.mode != "eager" else None
         self.arm = Arm(self.model, load, options, self.watch)
         self.caches = Caches(self.model, load.cache)
-        self.runs: dict[str, PhaseRuns] = defaultdict(PhaseRuns)
+        self.unit: Unit | None = None  # prepared last
+        self._units: dict[str, Unit] = {}  # the last of each phase
+        self.all_runs: list[Runs] = []
         self.explained: list[dict[str, Any]] = []
         self.explain_seconds = 0.0
-        self.prepare_seconds: list[dict[str, Any]] = []
-        self.step_times: list[dict[str, Any]] = []
         self._graphs_per_call = {part: 1 for part in PARTS}
         self._masked = options.attention_mask == "always"
         self._seen: set[Shape] = set()
-        self._unit: tuple[Shape, tuple[int, ...]] | None = None  # prepared last
+        self._used = False  # the model has run since the unit began
         self.resets = 0
         self._manual: dict[tuple[int, int, bool], DecodeGraph] = {}
 
@@ -77,8 +65,8 @@ class Engine:
 
     @torch.no_grad()
     def prepare(self, request: Prepare) -> dict[str, Any]:
+        unit = self._begin_unit(request.shape.phase)
         begin = time.monotonic()
-        self._begin_unit((request.shape, tuple(request.padded_lens)))
         self._masked = self._masked or bool(request.padding)
         explain_before = self.explain_seconds
         before = self._counts()
@@ -89,7 +77,7 @@ class Engine:
         gc.collect()
         gc.freeze()  # what is left stays: the collections between repetitions needn't look at it
         added = self._counts(rescan=True).minus(before) if self.watch else {}
-        self.prepare_seconds.append({"phase": request.shape.phase, "padded_len": length, "seconds": seconds})
+        unit.prepared.append({"phase": request.shape.phase, "padded_len": length, "seconds": seconds})
         return {"seconds": seconds, "evidence": {"counters": added, "explain_seconds": explained,
                                                  "compile_seconds": added.get("compile_ns", 0) / 1e9,
                                                  "fallback_error": self.arm.fallback_error}}
@@ -107,8 +95,8 @@ class Engine:
         fallbacks = self._count_region(shape, timing, added)
         cold = shape not in self._seen
         self._seen.add(shape)
-        if timing.step_ns:
-            self.step_times.append({"phase": shape.phase, "repetition": repetition, "step_ns": timing.step_ns})
+        if timing.step_ns and self.unit:
+            self.unit.step_times.append({"phase": shape.phase, "repetition": repetition, "step_ns": timing.step_ns})
         produced = sum(len(row) for row in timing.tokens)
         sample = {"repetition": repetition, "latency_ns": timing.latency_ns, "device_ns": timing.device_ns,
                   "ttft_ns": timing.ttft_ns, "tokens": produced, "output_hash": output_hash(timing.tokens),
@@ -181,17 +169,34 @@ class Engine:
     def _region(self, step_times: bool) -> Region:
         return Region(self.arm.calls, self.device, self.watch, step_times)
 
-    def _begin_unit(self, unit: tuple[Shape, tuple[int, ...]]) -> None:
-        """Drops what other units compiled: else which of them hits the recompile limit were a matter of their order."""
-        if self.options.reset == "unit" and self._unit not in (None, unit):
-            self._manual.clear()
-            if self.watch and self.arm.compiled_mode:
-                self.watch.reset_dynamo()
-            self.caches.forget()
-            gc.unfreeze()  # what was compiled is full of cycles, and may hold device memory
-            gc.collect()
-            self.resets += 1
-        self._unit = unit
+    def unit_of(self, phase: str) -> Unit:
+        """The last of this phase; one in which nothing has happened, if there was none."""
+        return self._units.get(phase) or Unit(-1, phase, self.watch, self.folders)
+
+    def _begin_unit(self, phase: str) -> Unit:
+        """Drops what other units compiled: else what this one compiles, and whether it hits the recompile limit, were
+        a matter of their order."""
+        if self.unit:
+            self.unit.end()
+        if self._used:
+            if self.options.reset == "unit":
+                self._reset()
+            if self.watch:
+                self.watch.begin_unit()
+        self._used = False
+        self._graphs_per_call = {part: 1 for part in PARTS}
+        self.unit = self._units[phase] = Unit(self.watch.unit if self.watch else 0, phase, self.watch, self.folders)
+        self.all_runs.append(self.unit.runs)
+        return self.unit
+
+    def _reset(self) -> None:
+        self._manual.clear()
+        if self.watch and self.arm.compiled_mode:
+            torch._dynamo.reset()
+        self.caches.forget()
+        gc.unfreeze()  # what was compiled is full of cycles, and may hold device memory
+        gc.collect()
+        self.resets += 1
 
     def _set_up(self, shape: Shape, prompt: Prompt) -> tuple[Inputs, Any, DecodeGraph | None]:
         self._check_fits(shape, prompt)
@@ -276,7 +281,7 @@ class Engine:
 
     def _count_region(self, shape: Shape, timing: Timing, added: dict[str, int]) -> int:
         """Calls of the region that were to be compiled and went eager."""
-        runs = self.runs[shape.phase]
+        runs = self.unit.runs if self.unit else Runs()
         fallbacks = 0
         for part, calls, done in (("prefill", int(shape.prefills), timing.prefill_runs),
                                   ("decode", shape.new_tokens, timing.decode_runs)):
@@ -292,6 +297,7 @@ class Engine:
 
     @contextmanager
     def _during(self, what: str, shape: Shape, repetition: int | None) -> Iterator[None]:
+        self._used = True
         if self.watch:
             self.folders.begin_request()
             self.watch.context = {"phase": shape.phase, "during": what}

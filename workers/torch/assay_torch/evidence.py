@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -10,25 +9,28 @@ import torch
 from assay_torch import toolchain
 from assay_torch.arms import PARTS
 from assay_torch.options import CUDAGRAPH_MODES, MANUAL
-from assay_torch.watch import Events
+from assay_torch.units import Runs, Unit, counters
+from assay_torch.watch import Events, Watch
 
 if TYPE_CHECKING:
-    from assay_torch.engine import Engine, PhaseRuns
+    from assay_torch.engine import Engine
 
 MOST_RECORDS = 500  # an evidence message has its greatest length
 
 
 def collect(engine: Engine, phase: str) -> dict[str, Any]:
-    runs = engine.runs[phase]
+    """Of the last unit of the phase; what other units of the process did is beside it, if there."""
+    unit = engine.unit_of(phase)
+    runs = unit.runs
     found: dict[str, Any] = {"phase": phase, "requested": _requested(engine), "actual": _actual(engine, runs),
-                             "fallback": False, "regions": runs.regions}
-    if engine.step_times:
-        found["step_times"] = [one for one in engine.step_times if one["phase"] == phase]
+                             "fallback": False, "unit": unit.number, "regions": runs.regions}
+    if unit.step_times:
+        found["step_times"] = unit.step_times
     if engine.read_bandwidth:
         found["read_bandwidth"] = engine.read_bandwidth
     if engine.watch:
-        found |= _records(engine)
-    found |= _verdict(engine, phase, runs)
+        found |= _records(engine, engine.watch, unit)
+    found |= _verdict(engine, unit)
     found["toolchain"] = toolchain.describe(engine.device, compiles=engine.arm.compiled_mode)
     return found
 
@@ -45,7 +47,7 @@ def _requested(engine: Engine) -> dict[str, Any]:
     return requested
 
 
-def _actual(engine: Engine, runs: PhaseRuns) -> dict[str, Any]:
+def _actual(engine: Engine, runs: Runs) -> dict[str, Any]:
     load, options = engine.load, engine.options
     actual: dict[str, Any] = {
         "mode": load.mode, "cache": load.cache, "dtype": engine.model.dtype, "device": str(engine.device),
@@ -62,33 +64,27 @@ def _actual(engine: Engine, runs: PhaseRuns) -> dict[str, Any]:
     return actual
 
 
-def _records(engine: Engine) -> dict[str, Any]:
-    watch = engine.watch
-    assert watch is not None
-    counts = watch.counts(rescan=True)
-    metrics = watch.compile_metrics()
-    events = watch.events
-    written, in_graphs = counts.kernels_compiled, watch.kernels_in_graphs
+def _records(engine: Engine, watch: Watch, unit: Unit) -> dict[str, Any]:
+    counts, events, metrics = unit.counts(), watch.events, watch.compile_metrics()
     return {
-        "counters": {one.name: getattr(counts, one.name) for one in fields(counts)}
-        | {"fallbacks": sum(one.fallbacks for one in engine.runs.values()),
-           "calls": sum(one.calls for one in engine.runs.values())},
-        "kernels": {"in_graphs": in_graphs, "compiled": written,
-                    "loaded": None if in_graphs is None else max(0, in_graphs - written),
+        "counters": counters(counts, [unit.runs]),
+        "counters_of_process": counters(watch.counts(rescan=True), engine.all_runs),
+        "kernels": {"in_graphs": unit.kernels_in_graphs(), "files_written": counts.kernels_compiled,
                     "compile_seconds": counts.compile_ns / 1e9},
-        "recompiles": [_with_cost(one, metrics) for one in events.recompiles[:MOST_RECORDS]],
-        "graphs": [_graph(*where, one) for where, one in metrics.items()],
-        **_messages(events), "resets": engine.resets,
-        "prepared": engine.prepare_seconds, "explain": engine.explained, "explain_seconds": engine.explain_seconds,
-        "cache_folders": engine.folders.evidence()}
+        "recompiles": [_with_cost(one, metrics) for one in unit.of(events.recompiles)[:MOST_RECORDS]],
+        "graphs": [_graph(*where, one) for where, one in metrics.items() if where[0] == unit.number],
+        **_messages(events, unit), "resets": engine.resets,
+        "prepared": unit.prepared, "explain": engine.explained, "explain_seconds": engine.explain_seconds,
+        "cache_folders": unit.cache_folders()}
 
 
-def _messages(events: Events) -> dict[str, Any]:
+def _messages(events: Events, unit: Unit) -> dict[str, Any]:
     """Records with their whole text; of more than MOST_RECORDS of a kind the first, and how many there were."""
     found: dict[str, Any] = {}
     for name, records in (("graph_breaks", events.graph_breaks), ("recompile_limits", events.recompile_limits),
                           ("cudagraph_messages", events.cudagraphs), ("perf_hints", events.perf_hints),
                           ("warnings", events.warnings)):
+        records = unit.of(records)
         found[name] = records[:MOST_RECORDS]
         if len(records) > MOST_RECORDS:
             found[f"{name}_in_all"] = len(records)
@@ -111,22 +107,28 @@ def _graph(unit: int, name: str, metric: Any) -> dict[str, Any]:
     return {"unit": unit, "compile_id": name, **{key: value for key, value in values.items() if value is not None}}
 
 
-def _verdict(engine: Engine, phase: str, runs: PhaseRuns) -> dict[str, Any]:
+def _verdict(engine: Engine, unit: Unit) -> dict[str, Any]:
     """compiler_real with its reasons, and what was fallen back to with the whole error."""
-    verdict, reasons = _decide(engine, phase, runs)
-    found: dict[str, Any] = {"compiler_real": verdict, "reasons": reasons + _cudagraph_reasons(engine, runs)}
+    verdict, reasons = _decide(engine, unit)
+    found: dict[str, Any] = {"compiler_real": verdict, "reasons": reasons + _cudagraph_reasons(engine, unit)}
     if verdict == "fallback":
-        limits = engine.watch.events.recompile_limits if engine.watch else []
-        errors = [engine.arm.fallback_error] if engine.arm.fallback_error else [one["text"] for one in limits]
+        error = engine.arm.fallback_error
+        errors = [error] if error else [one["text"] for one in _limits(engine, unit)]
         found |= {"fallback": "eager", "fallback_error": "\n".join(errors) or None}
     return found
 
 
-def _decide(engine: Engine, phase: str, runs: PhaseRuns) -> tuple[str, list[str]]:
-    options, arm, watch = engine.options, engine.arm, engine.watch
+def _limits(engine: Engine, unit: Unit) -> list[dict[str, Any]]:
+    """Where torch didn't tell of the unit's own, those of the process: without a reset it may tell of a frame once."""
+    told = engine.watch.events.recompile_limits if engine.watch else []
+    return unit.of(told) or (told if engine.options.reset == "never" else [])
+
+
+def _decide(engine: Engine, unit: Unit) -> tuple[str, list[str]]:
+    options, arm, runs, phase = engine.options, engine.arm, unit.runs, unit.phase
     if engine.load.mode == MANUAL:
         return "not_applicable", [f"mode {MANUAL} asks for no compiler: eager operators, captured by hand"]
-    if not arm.compiled_mode or watch is None:
+    if not arm.compiled_mode:
         return "not_applicable", ["mode eager asks for no compiler"]
     timed = [part for part in PARTS if phase == "e2e_kv" or (part == "prefill") == (phase == "prefill")]
     if not any(options.compiles(part) for part in timed):
@@ -135,33 +137,42 @@ def _decide(engine: Engine, phase: str, runs: PhaseRuns) -> tuple[str, list[str]
         return "fallback", ["nothing to compile with here", arm.fallback_error]
     if runs.regions == 0:
         return "unproven", ["nothing has run in this phase"]
-    counts = watch.counts(rescan=True)
-    if counts.unique_graphs == 0 and counts.graph_runs == 0:
+    counts = unit.counts()
+    if counts.unique_graphs == 0 and counts.graph_runs == 0 and not _limits(engine, unit):
         return "label_only", [f"mode {engine.load.mode} never reached a compiler: no graph was captured in "
                               f"{runs.calls} calls"]
     went = f"{runs.calls - runs.fallbacks} of {runs.calls} timed calls went through graphs, {runs.fallbacks} eager"
     if runs.fallbacks:
-        limits = [f"recompile limit hit: {one['text']}" for one in watch.events.recompile_limits]
-        return "fallback", [went, *limits]
+        return "fallback", [went, *(f"recompile limit hit: {one['text']}" for one in _limits(engine, unit))]
     if options.torch_backend != "inductor":
         return "label_only", [went, f"torch_backend {options.torch_backend} captures graphs and generates no code: "
                                     "their operators ran eager"]
-    if watch.kernels_in_graphs is None:
-        known = (f"{counts.kernels_compiled} kernels compiled by this process; this torch doesn't tell how many were "
-                 "loaded")
-        return "yes" if counts.kernels_compiled else "unproven", [went, known]
-    if watch.kernels_in_graphs == 0 and counts.kernels_compiled == 0:
-        return "unproven", [went, "no kernel was built or loaded"]
-    return "yes", [went, f"{watch.kernels_in_graphs} kernels in {counts.unique_graphs} graphs, "
-                         f"{counts.kernels_compiled} of them compiled by this process"]
+    verdict, known = _kernels_known(engine, unit)
+    return verdict, [went, known]
 
 
-def _cudagraph_reasons(engine: Engine, runs: PhaseRuns) -> list[str]:
+def _kernels_known(engine: Engine, unit: Unit) -> tuple[str, str]:
+    """Whether kernels stand behind the graphs that ran; without a reset they may be of an earlier unit."""
+    scope, counts, in_graphs = "this unit", unit.counts(), unit.kernels_in_graphs()
+    if engine.options.reset == "never" and not in_graphs and counts.kernels_compiled == 0:
+        scope, counts, in_graphs = "this process", unit.totals().counts, unit.totals().kernels_in_graphs
+    written = counts.kernels_compiled
+    if in_graphs is None:
+        return ("yes" if written else "unproven",
+                f"{scope} wrote {written} files of machine code; this torch doesn't tell how many kernels were loaded")
+    if in_graphs == 0 and written == 0:
+        return "unproven", "no kernel was built or loaded"
+    return "yes", (f"the source of {counts.unique_graphs} graphs defines {in_graphs} kernels; {scope} wrote "
+                   f"{written} files of machine code" + ("" if written else ": all were loaded out of a cache"))
+
+
+def _cudagraph_reasons(engine: Engine, unit: Unit) -> list[str]:
     """What a mode that promises CUDA graphs made of the promise."""
+    runs = unit.runs
     if engine.load.mode not in (*CUDAGRAPH_MODES, MANUAL) or engine.watch is None or not runs.regions:
         return []
     if runs.graph_replays:
         return [f"{runs.graph_replays} replays of CUDA graphs in {runs.regions} timed regions"]
     if engine.device.type != "cuda":
         return [f"no CUDA graph: the device is {engine.device.type}"]
-    return ["no CUDA graph was replayed", *[one["text"] for one in engine.watch.events.cudagraphs]]
+    return ["no CUDA graph was replayed", *[one["text"] for one in unit.of(engine.watch.events.cudagraphs)]]

@@ -77,7 +77,7 @@ class Watch:
         self.kernels_in_graphs: int | None = None  # where this torch doesn't tell
         self._folders = folders
         self._paused = False
-        self._epoch = 0  # compile ids start again after each reset
+        self.unit = 0  # of what is compiled now; compile ids start again after a reset
         self._archived: list[tuple[int, Any]] = []
         self._hidden = Counts()  # what came before the arm, or is none of its: explain()
         self._scanned: tuple[tuple[int, ...], int] = ((), 0)
@@ -109,7 +109,7 @@ class Watch:
         text = record.getMessage()
         if record.exc_info and record.exc_info[1]:  # where torch 2.5 has the reason of a graph break
             text += "\n" + "".join(traceback.format_exception_only(record.exc_info[1])).rstrip()
-        entry = {"text": text, "unit": self._epoch, **self.context}
+        entry = {"text": text, "unit": self.unit, **self.context}
         if compile_id := _current_compile_id():
             entry["compile_id"] = compile_id
         kind = record.name.rsplit(".__", 1)[-1]
@@ -144,7 +144,7 @@ class Watch:
         self._wrap(torch.cuda.CUDAGraph, "capture_end", self._count_capture)
 
     def _cannot(self, what: str) -> None:
-        self.events.warnings.append({"text": f"in this torch {what}"})
+        self.events.warnings.append({"text": f"in this torch {what}", "unit": None})
 
     @staticmethod
     def _wrap(owner: type, name: str, wrapper: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
@@ -230,13 +230,11 @@ class Watch:
             hidden = {name: value + getattr(self._hidden, name) for name, value in added.items()}
             self._hidden = Counts(**hidden)
 
-    def reset_dynamo(self) -> None:
-        """Forgets what was compiled; the records of it are kept."""
-        import torch
+    def begin_unit(self) -> None:
+        """What is recorded from now on is another unit's; the records of this one are kept."""
         self._archived = list(self._metrics())
         self._clear_records()
-        torch._dynamo.reset()
-        self._epoch += 1
+        self.unit += 1
 
     def compile_metrics(self) -> dict[tuple[int, str], Any]:
         """Dynamo's record of each compilation, by unit and compile id."""
@@ -247,7 +245,7 @@ class Watch:
         yield from self._archived
         for metric in utils.get_compilation_metrics():
             if getattr(metric, "compile_id", None) is not None and not getattr(metric, "is_runtime", False):
-                yield self._epoch, metric
+                yield self.unit, metric
 
     @staticmethod
     def _clear_records() -> None:

@@ -3,12 +3,17 @@
 
 def test_of_too_many_records_the_first_are_kept_and_all_are_counted():
     from assay_torch.evidence import MOST_RECORDS, _messages
+    from assay_torch.cachedirs import CacheFolders
+    from assay_torch.units import Unit
     from assay_torch.watch import Events
-    events = Events(warnings=[{"text": str(n)} for n in range(MOST_RECORDS + 3)], graph_breaks=[{"text": "one"}])
-    found = _messages(events)
+    unit = Unit(2, "prefill", None, CacheFolders(keep=True))
+    events = Events(warnings=[{"text": str(n), "unit": 2} for n in range(MOST_RECORDS + 3)],
+                    graph_breaks=[{"text": "one", "unit": None}], perf_hints=[{"text": "another unit's", "unit": 1}])
+    found = _messages(events, unit)
     assert len(found["warnings"]) == MOST_RECORDS and found["warnings"][0]["text"] == "0"
     assert found["warnings_in_all"] == MOST_RECORDS + 3
-    assert found["graph_breaks"] == [{"text": "one"}] and "graph_breaks_in_all" not in found
+    assert found["graph_breaks"] == [{"text": "one", "unit": None}] and "graph_breaks_in_all" not in found
+    assert found["perf_hints"] == []
 
 
 def test_nobody_knows_what_a_model_with_experts_reads():

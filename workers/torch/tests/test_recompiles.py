@@ -1,5 +1,6 @@
 """Shape churn: variable lengths, padding, symbolic shapes, the recompile limit, and where each cost is booked."""
 
+import pytest
 import torch
 from assay_torch import compat
 from assay_torch.requests import Shape
@@ -114,15 +115,68 @@ def test_units_do_not_use_up_each_others_recompile_limit(arm):
     engine = arm("llama", cache="static", **AOT)
     for prompt in prompts:
         assert [one["counters"]["fallbacks"] for one in run(engine, [padded([prompt])] * 2)] == [0, 0]
-    evidence = engine.evidence("kv_decode")
-    assert evidence["resets"] == 4 and evidence["counters"]["recompile_limit_hits"] == 0
-    assert evidence["counters"]["unique_graphs"] == 10 == len(evidence["graphs"])
-    assert sorted({one["unit"] for one in evidence["graphs"]}) == [0, 1, 2, 3, 4]
-    assert all(one["seconds"] > 0 for one in evidence["recompiles"])
+        evidence = engine.evidence("kv_decode")
+        assert evidence["counters"]["unique_graphs"] == 2 == len(evidence["graphs"]), "the prefill's and the step's"
+        assert evidence["counters"]["recompiles"] == len(evidence["recompiles"]) == 1
+        assert {one["unit"] for one in evidence["graphs"] + evidence["recompiles"]} == {evidence["unit"]}
+        assert all(one["seconds"] > 0 for one in evidence["recompiles"])
+        assert len(evidence["prepared"]) == 1
+    assert evidence["unit"] == 4 == evidence["resets"] and evidence["counters"]["recompile_limit_hits"] == 0
+    assert evidence["counters_of_process"]["unique_graphs"] == 10
     kept = arm("llama", cache="static", reset="never", **AOT)
     fallbacks = [sum(one["counters"]["fallbacks"] for one in run(kept, [padded([prompt])])) for prompt in prompts]
     assert fallbacks[0] == 0 and fallbacks[-1] > 0
-    assert kept.evidence("kv_decode")["compiler_real"] == "fallback"
+    evidence = kept.evidence("kv_decode")
+    assert evidence["compiler_real"] == "fallback" and evidence["unit"] == 4 and evidence["resets"] == 0
+    assert "torch._dynamo hit config." in evidence["fallback_error"]
+    assert evidence["counters"]["fallbacks"] == fallbacks[-1]
+    assert evidence["counters_of_process"]["fallbacks"] == sum(fallbacks)
+
+
+@pytest.mark.parametrize("reset", ["unit", "never"])
+def test_evidence_is_of_the_unit_and_not_of_another_in_the_same_process(arm, reset):
+    """A growing cache under static shapes: 12 steps hit the limit, and 2 don't; whichever comes first."""
+    engine = arm("llama", recompile_limit=4, reset=reset, step_times=True, **AOT)
+    prompts = [padded(make_prompts()[:1])] * 2
+
+    def unit(steps):
+        fallbacks = [one["counters"]["fallbacks"] for one in run(engine, prompts, steps=steps)]
+        return fallbacks, engine.evidence("kv_decode")
+    fallbacks, clean = unit(2)
+    assert fallbacks == [0, 0] and clean["compiler_real"] == "label_only" and clean["fallback"] is False
+    assert clean["counters"]["recompile_limit_hits"] == 0 == len(clean["recompile_limits"])
+    fallbacks, churned = unit(12)
+    assert min(fallbacks) > 0 and churned["compiler_real"] == "fallback" and churned["fallback"] == "eager"
+    assert churned["counters"]["fallbacks"] == sum(fallbacks) and churned["counters"]["calls"] == 2 * 12
+    assert churned["reasons"][0].startswith("6 of 24 timed calls")
+    assert churned["counters"]["recompile_limit_hits"] == len(churned["recompile_limits"]) > 0
+    fallbacks, again = unit(2)
+    if reset == "never":
+        return
+    assert fallbacks == [0, 0] and again["compiler_real"] == "label_only" and again["fallback"] is False
+    assert again["reasons"][0] == "4 of 4 timed calls went through graphs, 0 eager"
+    assert again["actual"]["mode"] == "default"
+    for name in ("unique_graphs", "graph_breaks", "recompiles", "recompile_limit_hits", "fallbacks", "calls",
+                 "graph_runs"):
+        assert again["counters"][name] == clean["counters"][name], name
+    assert [len(again[name]) for name in ("graphs", "recompiles", "recompile_limits", "step_times")] == [
+        len(clean[name]) for name in ("graphs", "recompiles", "recompile_limits", "step_times")]
+    assert len(again["step_times"]) == 2
+    assert again["counters_of_process"]["fallbacks"] == churned["counters"]["fallbacks"]
+    assert engine.evidence("prefill")["counters"]["calls"] == 0, "of no unit: nothing was prepared in that phase"
+
+
+def test_an_earlier_unit_can_still_be_asked_for_by_its_phase(arm):
+    engine = arm("llama", recompile_limit=2, **AOT)
+    prefill_samples(engine, [4, 5, 6])
+    before = engine.evidence("prefill")
+    assert before["compiler_real"] == "fallback"
+    run(engine, [padded(make_prompts()[:1])] * 2, steps=1)
+    after = engine.evidence("prefill")
+    without = ("counters_of_process", "resets")
+    assert {name: value for name, value in after.items() if name not in without} == {
+        name: value for name, value in before.items() if name not in without}
+    assert engine.evidence("kv_decode")["compiler_real"] == "label_only"
 
 
 def break_graphs(engine):
@@ -154,7 +208,6 @@ def test_graph_breaks_are_recorded_with_their_reason(arm):
 
 
 def test_full_graphs_refuse_a_break(arm):
-    import pytest
     from torch._dynamo.exc import Unsupported
     engine = arm("llama", fullgraph=True, **AOT)
     break_graphs(engine)
