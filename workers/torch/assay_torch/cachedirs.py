@@ -1,4 +1,4 @@
-"""Folders that Inductor and Triton keep kernels in: a fresh one a process, or the user's; and what is in them."""
+"""Folders that Inductor and Triton keep kernels in: fresh ones a unit, or the user's; and what is in them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Callable
 
 from assay_torch import compat
 
@@ -16,18 +17,19 @@ _PROBE_MARK = b"_chk_kernel"
 
 
 class CacheFolders:
-    """Owns the fresh folder; a lock file in it tells one in use from one whose worker was killed."""
+    """Owns the fresh folders; a lock file in their parent tells one in use from one whose worker was killed."""
 
     def __init__(self, keep: bool) -> None:
-        self.fresh = not keep
+        self.keep = keep
+        self.fresh = not keep  # whether the unit under way began with nothing in them, nor in torch's memory of them
         self._root: Path | None = None
+        self._renewals = 0
         if not keep:
             sweep_abandoned()
             self._root = Path(tempfile.mkdtemp(prefix=PREFIX))
             self._lock = open(self._root / "lock", "w", encoding="utf-8")
             fcntl.flock(self._lock, fcntl.LOCK_EX)
-            os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(self._root / "inductor")
-            os.environ["TRITON_CACHE_DIR"] = str(self._root / "triton")
+            self._point_to(self._root / "0")
         self._probed: dict[Path, bool] = {}
         self._known: set[Path] = set()  # others', and mine that are counted
         self._before = self._mine = 0
@@ -39,13 +41,36 @@ class CacheFolders:
         triton = os.environ.get("TRITON_CACHE_DIR")
         return {"inductor": inductor, "triton": Path(triton) if triton else Path.home() / ".triton" / "cache"}
 
+    def renew(self, forget: Callable[[], None] | None) -> None:
+        """Empty folders in place of the last ones, which are removed: nothing that ran from them may be needed any
+        more. `forget` empties torch's own memory of them; None: this torch can't, and the unit isn't fresh."""
+        self.fresh = forget is not None and self._root is not None
+        if forget is None or self._root is None:
+            return
+        forget()
+        last = self._root / str(self._renewals)
+        self._renewals += 1
+        self._point_to(self._root / str(self._renewals))
+        shutil.rmtree(last, ignore_errors=True)
+        self._before = 0
+
+    def go_on(self) -> None:
+        """Another unit begins with what the last one left."""
+        self.fresh = False
+
+    @staticmethod
+    def _point_to(folder: Path) -> None:
+        """torch and Triton read these whenever they look for a kernel, and hand them to processes that compile."""
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder / "inductor")
+        os.environ["TRITON_CACHE_DIR"] = str(folder / "triton")
+
     def mark_start(self) -> None:
         self._known = self.kernels()
         self._before = len(self._known)
 
     def begin_request(self) -> None:
         """The user's folders may have got kernels from other processes while this one was idle."""
-        if not self.fresh:
+        if self.keep:
             self._known |= self.kernels()
 
     def kernels(self) -> set[Path]:

@@ -29,6 +29,11 @@ def inductor_cache_dir() -> Callable[[], str] | None:
                     "torch._inductor.runtime.runtime_utils:cache_dir", "torch._inductor.codecache:cache_dir")
 
 
+def forget_kernels() -> Callable[[], None] | None:
+    """What empties Inductor's memory of its cache folder, as its own fresh_cache() does."""
+    return first_of("torch._inductor.utils:clear_caches", "torch._inductor.utils:clear_inductor_caches")
+
+
 def compiled_graph_class() -> type | None:
     return first_of("torch._inductor.output_code:CompiledFxGraph", "torch._inductor.codecache:CompiledFxGraph")
 

@@ -12,7 +12,7 @@ from typing import Any, Iterator
 
 import torch
 
-from assay_torch import bandwidth, evidence, models, profiling
+from assay_torch import bandwidth, compat, evidence, models, profiling
 from assay_torch.arms import PARTS, Arm
 from assay_torch.cachedirs import CacheFolders
 from assay_torch.caches import Caches
@@ -181,6 +181,8 @@ class Engine:
         if self._used:
             if self.options.reset == "unit":
                 self._reset()
+            else:
+                self.folders.go_on()
             if self.watch:
                 self.watch.begin_unit()
         self._used = False
@@ -196,6 +198,8 @@ class Engine:
         self.caches.forget()
         gc.unfreeze()  # what was compiled is full of cycles, and may hold device memory
         gc.collect()
+        if self.arm.compiled_mode:
+            self.folders.renew(compat.forget_kernels())
         self.resets += 1
 
     def _set_up(self, shape: Shape, prompt: Prompt) -> tuple[Inputs, Any, DecodeGraph | None]:

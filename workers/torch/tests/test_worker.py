@@ -215,6 +215,60 @@ def test_what_does_not_fit_the_model_is_refused(noop):
     assert reply["class"] == "protocol_error" and "below the vocabulary's 256, found 256" in reply["message"]
 
 
+def test_each_cell_compiles_its_kernels_anew(checkpoints_of, tmp_path):
+    """A second unit of the same model, even of the same shape, finds nothing of the first."""
+    prompt = {"ids": [[17, 4, 99, 150, 3]], "pad": [0]}
+    shape = {"phase": "prefill", "batch": 1, "new_tokens": 0, "capacity": 5}
+    found = []
+    with Worker({**os.environ, "TMPDIR": str(tmp_path)}) as worker:
+        worker.hello()
+        worker.load(str(checkpoints_of("llama")), mode="default", cache="static", dynamic="false",
+                    options={"device": "cpu", "explain": False})
+        for _ in range(2):
+            prepared = worker.ask("prepare", **shape, padded_lens=[5], padding=False)["evidence"]["counters"]
+            sample = measure(worker, shape, prompt)["all"][0]
+            found.append((prepared, sample, worker.ask("evidence", phase="prefill")["evidence"]))
+        (root,) = glob.glob(str(tmp_path / "assay-torch-cache-*"))
+        assert sorted(os.listdir(root)) == ["1", "lock"], "the first unit's folders are gone"
+        worker.ask("shutdown")
+        assert worker.process.wait() == 0 and not os.path.exists(root)
+    written = [one["cache_folders"]["kernels_written"] for *_, one in found]
+    assert written[0] == written[1] > 0, "the same kernels, made twice"
+    for prepared, sample, evidence in found:
+        assert prepared["fx_cache_hits"] == 0 and prepared["kernels_compiled"] == written[0]
+        assert sample["counters"]["fresh_cache"] == 1 and evidence["cache_folders"]["fresh"] is True
+        assert evidence["cache_folders"]["kernels_before"] == 0 == evidence["counters"]["fx_cache_hits"]
+        assert evidence["kernels"]["files_written"] == written[0] and evidence["compiler_real"] == "yes"
+    paths = [one["cache_folders"]["folders"]["inductor"]["path"] for *_, one in found]
+    assert paths[0] != paths[1]
+    assert len({one["output_hash"] for _, one, _ in found}) == 1
+
+
+def test_without_a_reset_a_unit_is_proven_by_the_kernels_of_an_earlier_one_and_is_not_fresh(arm, monkeypatch):
+    from assay_torch.requests import Prepare, Prompt, Shape
+    engine = arm("llama", cache="static", mode="default", dynamic="false", reset="never")
+    monkeypatch.setattr(engine.folders, "fresh", True)
+    shape, prompt = Shape("prefill", 1, 0, 4), Prompt([[1, 2, 3, 4]], [0])
+    for fresh in (1, 0):
+        engine.prepare(Prepare(shape, [4], False))
+        assert engine.measure(shape, 0, prompt)["counters"]["fresh_cache"] == fresh
+        evidence = engine.evidence("prefill")
+        assert evidence["cache_folders"]["fresh"] is bool(fresh) and evidence["compiler_real"] == "yes"
+        assert ("this process wrote" in evidence["reasons"][1]) is not bool(fresh), evidence["reasons"]
+    assert evidence["counters"]["unique_graphs"] == 0 == evidence["kernels"]["in_graphs"] and evidence["unit"] == 1
+
+
+def test_a_torch_that_cannot_forget_its_kernels_is_not_called_fresh(arm, monkeypatch):
+    from assay_torch import compat
+    from assay_torch.requests import Prepare, Shape
+    engine = arm("llama", cache="static", mode="default", dynamic="false", torch_backend="aot_eager")
+    monkeypatch.setattr(engine.folders, "fresh", True)
+    monkeypatch.setattr(compat, "forget_kernels", lambda: None)
+    for fresh in (True, False):
+        engine.prepare(Prepare(Shape("prefill", 1, 0, 4), [4], False))
+        assert engine.evidence("prefill")["cache_folders"]["fresh"] is fresh
+
+
 def test_kernels_of_other_processes_are_not_counted(tmp_path, monkeypatch):
     from assay_torch.cachedirs import CacheFolders
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "inductor"))
