@@ -110,7 +110,12 @@ def _graph(unit: int, name: str, metric: Any) -> dict[str, Any]:
 def _verdict(engine: Engine, unit: Unit) -> dict[str, Any]:
     """compiler_real with its reasons, and what was fallen back to with the whole error."""
     verdict, reasons = _decide(engine, unit)
-    found: dict[str, Any] = {"compiler_real": verdict, "reasons": reasons + _cudagraph_reasons(engine, unit)}
+    promised = _cudagraph_reasons(engine, unit)
+    found: dict[str, Any] = {"compiler_real": verdict, "reasons": reasons + promised}
+    if verdict == "yes" and engine.load.mode in CUDAGRAPH_MODES and not unit.runs.graph_replays:
+        error = [one["text"] for one in _skips(engine, unit)] or promised
+        found |= {"compiler_real": "fallback", "fallback": CUDAGRAPH_MODES[engine.load.mode],
+                  "fallback_error": "\n".join(error)}
     if verdict == "fallback":
         error = engine.arm.fallback_error
         errors = [error] if error else [one["text"] for one in _limits(engine, unit)]
@@ -171,8 +176,16 @@ def _cudagraph_reasons(engine: Engine, unit: Unit) -> list[str]:
     runs = unit.runs
     if engine.load.mode not in (*CUDAGRAPH_MODES, MANUAL) or engine.watch is None or not runs.regions:
         return []
+    skips = [one["text"] for one in _skips(engine, unit)]
     if runs.graph_replays:
-        return [f"{runs.graph_replays} replays of CUDA graphs in {runs.regions} timed regions"]
+        return [f"{runs.graph_replays} replays of CUDA graphs in {runs.regions} timed regions", *skips]
     if engine.device.type != "cuda":
-        return [f"no CUDA graph: the device is {engine.device.type}"]
-    return ["no CUDA graph was replayed", *[one["text"] for one in unit.of(engine.watch.events.cudagraphs)]]
+        return [f"no CUDA graph: the device is {engine.device.type}", *skips]
+    return ["no CUDA graph was replayed", *skips]
+
+
+def _skips(engine: Engine, unit: Unit) -> list[dict[str, Any]]:
+    """What torch said of graphs that it left without a CUDA graph; of captures it tells in the same place."""
+    told = unit.of(engine.watch.events.cudagraphs) if engine.watch else []
+    skips = [one for one in told if "skip" in one["text"].lower()]
+    return skips if skips or unit.runs.graph_replays else told

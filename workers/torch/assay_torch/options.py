@@ -10,7 +10,8 @@ from assay_torch.errors import Unsupported
 from assay_torch.requests import Load
 
 COMPILED_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
-CUDAGRAPH_MODES = ("reduce-overhead", "max-autotune")
+# Modes that promise CUDA graphs, each with the mode that it is without them.
+CUDAGRAPH_MODES = {"reduce-overhead": "default", "max-autotune": "max-autotune-no-cudagraphs"}
 MANUAL = "manual-cudagraph"
 MODES = ("eager", *COMPILED_MODES, MANUAL)
 CACHES = ("dynamic", "static")

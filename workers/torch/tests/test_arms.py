@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 
 import pytest
 from assay_torch import compat
@@ -119,10 +120,42 @@ def test_every_compiled_arm(arm, checkpoints_of, family, cache, settings):
         settings = {**settings, "recompile_limit": 64}  # with fullgraph the limit is an error, not a fallback
     samples, evidence = check_compiled(arm, checkpoints_of(family), family, cache, settings)
     churns = cache == "dynamic" and settings["dynamic"] == "false" and not settings.get("fullgraph")
-    assert evidence["compiler_real"] in (("yes", "fallback") if churns else ("yes",)), evidence["reasons"]
     if settings["mode"] == "reduce-overhead":
-        assert "no CUDA graph: the device is cpu" in evidence["reasons"]
+        assert evidence["compiler_real"] == "fallback" and "no CUDA graph: the device is cpu" in evidence["reasons"]
         assert evidence["actual"]["mode"] == "reduce-overhead without CUDA graphs" or churns
+        assert evidence["fallback"] == "default" or churns
+    else:
+        assert evidence["compiler_real"] in (("yes", "fallback") if churns else ("yes",)), evidence["reasons"]
+
+
+# What is asked of a GPU is put there by hand: a graph's kernels are the same, but nothing is replayed on a processor.
+@pytest.mark.parametrize("mode,device,replays,messages,fallback,error", [
+    ("reduce-overhead", "cpu", 0, [], "default", "no CUDA graph: the device is cpu"),
+    ("max-autotune", "cpu", 0, [], "max-autotune-no-cudagraphs", "no CUDA graph: the device is cpu"),
+    ("reduce-overhead", "cuda", 0, ["skipping cudagraphs due to mutated inputs (2 instances)"], "default",
+     "skipping cudagraphs due to mutated inputs (2 instances)"),
+    ("reduce-overhead", "cuda", 0, [], "default", "no CUDA graph was replayed"),
+    ("reduce-overhead", "cuda", 4, ["Recording cudagraph tree", "skipping cudagraphs due to cpu device (x)"], False, None),
+    ("default", "cpu", 0, [], False, None)])
+def test_a_mode_without_the_cuda_graphs_it_promises_is_the_mode_below(arm, monkeypatch, mode, device, replays, messages,
+                                                                      fallback, error):
+    import torch
+    from assay_torch.evidence import _verdict
+    engine = arm("gpt2", mode="default", cache="static", dynamic="false", torch_backend="aot_eager")
+    run(engine, [padded(make_prompts()[:1])], "prefill")
+    unit = engine.unit_of("prefill")
+    monkeypatch.setattr("assay_torch.evidence._kernels_known", lambda *_: ("yes", "kernels"))
+    monkeypatch.setattr(engine, "options", replace(engine.options, torch_backend="inductor"))
+    monkeypatch.setattr(engine, "load", replace(engine.load, mode=mode))
+    engine.device = torch.device(device)
+    unit.runs.graph_replays = replays
+    engine.watch.events.cudagraphs += [{"text": one, "unit": unit.number} for one in messages]
+    engine.watch.events.cudagraphs.append({"text": "skipping cudagraphs of another unit", "unit": unit.number + 1})
+    found = _verdict(engine, unit)
+    assert found["compiler_real"] == ("fallback" if fallback else "yes"), found
+    assert found.get("fallback", False) == fallback and found.get("fallback_error") == error
+    skipped = [one for one in messages if "skipping" in one]
+    assert [one for one in found["reasons"] if "skipping" in one] == (skipped if mode != "default" else [])
 
 
 @pytest.mark.parametrize("phases,phase,verdict", [("prefill", "kv_decode", "not_applicable"),
