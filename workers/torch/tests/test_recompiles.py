@@ -179,6 +179,31 @@ def test_an_earlier_unit_can_still_be_asked_for_by_its_phase(arm):
     assert engine.evidence("kv_decode")["compiler_real"] == "label_only"
 
 
+def test_explain_is_in_no_time_of_the_unit_and_once_a_process(arm, monkeypatch):
+    import time
+    from assay_torch.requests import Prepare
+    engine = arm("llama", explain=True, cache="static", **AOT)
+    monotonic, ahead, during = time.monotonic, [0], []
+
+    def slow(part, arguments):
+        ahead[0] += 10_000
+        during.append((part, engine.watch.context["during"]))
+        return {"part": part, "graphs": 1}
+    monkeypatch.setattr("assay_torch.engine.time.monotonic", lambda: monotonic() + ahead[0])
+    monkeypatch.setattr(engine.arm, "explain", slow)
+    prompt = padded(make_prompts()[:1])
+    for phase, steps in (("kv_decode", 2), ("prefill", 0)):
+        shape = Shape(phase, 1, steps, 8)
+        prepared = engine.prepare(Prepare(shape, [prompt.padded_len], False))
+        assert prepared["seconds"] < 10_000 and prepared["evidence"]["compile_seconds"] < 10_000
+        assert prepared["evidence"]["explain_seconds"] == pytest.approx(20_000 if steps else 0, abs=1000)
+        assert engine.measure(shape, 0, prompt)["counters"]["compile_ns"] == 0
+        evidence = engine.evidence(phase)
+        assert [one["seconds"] < 10_000 for one in evidence["prepared"]] == [True]
+        assert [one["part"] for one in evidence["explain"]] == ["prefill", "decode"], "told with every unit"
+    assert during == [("prefill", "prepare"), ("decode", "prepare")]
+
+
 def break_graphs(engine):
     """The last norm of a Llama ends the graph before it."""
     norm = engine.model.module.model.norm
