@@ -2,7 +2,8 @@
 //   fake_worker [FAULT:STAGE[:REPETITION]] [--once FILE] [--profiler] [--diary FILE]
 // STAGE: hello, load, prepare, measure, generate (a measure of new tokens), parity, profile,
 // evidence, tokenize, shutdown. A fault of `measure` with a repetition strikes at that repetition
-// alone, without one at every one. --once: strikes only if FILE can be made, so that the worker's
+// alone, without one at every one; one of `parity`, `differ`, from that token on (without: from the
+// first). --once: strikes only if FILE can be made, so that the worker's
 // successor behaves. --profiler: it answers `profile`. --diary: adds a line "load MODEL" or
 // "parity" to FILE whenever it is asked that.
 #include <fcntl.h>
@@ -154,7 +155,7 @@ class FakeWorker final : public Worker {
   }
   WorkerResult<ParityReply> parity(const ParityRequest& request) override {
     note("parity");
-    const bool off = struck("parity", "");
+    const bool off = struck("parity", fault_.repetition);
     if (off && fault_.kind == "throw") return std::unexpected(error());
     ParityReply parity;
     for (const auto& row : request.prompt.ids) {
@@ -163,7 +164,11 @@ class FakeWorker final : public Worker {
       for (int64_t i = 0; i < request.shape.new_tokens; ++i) {
         tokens.push_back(static_cast<int32_t>(random.below(kVocabulary)));
       }
-      if (off && fault_.kind == "differ") tokens.back() += 1;
+      if (!off || fault_.kind != "differ") continue;
+      for (size_t i = std::strtoul(fault_.repetition.c_str(), nullptr, 10); i < tokens.size();
+           ++i) {
+        tokens[i] += 1;
+      }
     }
     return parity;
   }

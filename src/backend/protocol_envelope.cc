@@ -27,14 +27,15 @@ Result<WirePhase> parse_phase_member(const Members& members) {
   return *parse_wire_phase(name);
 }
 
-Result<WireShape> parse_shape(const Members& members) {
+Result<WireShape> parse_shape(const Members& members, int64_t unfed) {
   WireShape shape;
   ASSAY_TRY(shape.phase, parse_phase_member(members));
   ASSAY_TRY(shape.batch, members.integer("batch", 1, kMaxBatch));
   const bool decodes = shape.phase != WirePhase::kPrefill;
   ASSAY_TRY(shape.new_tokens,
-            members.integer("new_tokens", decodes ? 1 : 0, decodes ? kMaxPositions : 0));
-  ASSAY_TRY(shape.capacity, members.integer("capacity", shape.new_tokens + 1, 2 * kMaxPositions));
+            members.integer("new_tokens", decodes ? 1 : 0, decodes ? kMaxPositions + unfed : 0));
+  ASSAY_TRY(shape.capacity,
+            members.integer("capacity", shape.new_tokens - unfed + 1, 2 * kMaxPositions));
   return shape;
 }
 

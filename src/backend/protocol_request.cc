@@ -72,9 +72,13 @@ struct RequestFormatter {
   void operator()(const ShutdownRequest&) const { json["type"] = "shutdown"; }
 };
 
-// The prompt must fit the shape that it comes with: its batch, and the cache beside the new tokens.
-Result<WirePrompt> parse_prompt(const Json& object, const std::string& name,
-                                const WireShape& shape) {
+// Parity's last token is chosen and not fed: the cache needs no place for it.
+constexpr int64_t kUnfedInParity = 1;
+
+// The prompt must fit the shape that it comes with: its batch, and the cache beside the new tokens,
+// of which `unfed` take no place.
+Result<WirePrompt> parse_prompt(const Json& object, const std::string& name, const WireShape& shape,
+                                int64_t unfed = 0) {
   const Members members(object, name);
   WirePrompt prompt;
   ASSAY_TRY(prompt.ids, members.id_rows("ids"));
@@ -90,9 +94,10 @@ Result<WirePrompt> parse_prompt(const Json& object, const std::string& name,
                        prompt.padded_len(), pad);
     }
   }
-  if (prompt.padded_len() > shape.capacity - shape.new_tokens) {
-    return bad_input("{}: expected a prompt of at most {} ids, found {}", name,
-                     shape.capacity - shape.new_tokens, prompt.padded_len());
+  const int64_t room = shape.capacity - shape.new_tokens + unfed;
+  if (prompt.padded_len() > room) {
+    return bad_input("{}: expected a prompt of at most {} ids, found {}", name, room,
+                     prompt.padded_len());
   }
   return prompt;
 }
@@ -154,13 +159,14 @@ Result<MeasureRequest> parse_measure(const Members& members) {
 
 Result<ParityRequest> parse_parity(const Members& members, const Json& object) {
   ParityRequest parity;
-  ASSAY_TRY(parity.shape, parse_shape(members));
+  ASSAY_TRY(parity.shape, parse_shape(members, kUnfedInParity));
   if (parity.shape.phase != WirePhase::kKvDecode) {
     return bad_input("parity: expected phase kv_decode, found {}",
                      wire_phase_name(parity.shape.phase));
   }
   ASSAY_CHECK(members.object("prompt"));
-  ASSAY_TRY(parity.prompt, parse_prompt(object["prompt"], "parity prompt", parity.shape));
+  ASSAY_TRY(parity.prompt,
+            parse_prompt(object["prompt"], "parity prompt", parity.shape, kUnfedInParity));
   return parity;
 }
 

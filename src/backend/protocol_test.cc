@@ -146,7 +146,21 @@ INSTANTIATE_TEST_SUITE_P(
                 "\"prompt\""},
         Refused{R"({"id":1,"type":"measure","phase":"prefill","batch":1,"new_tokens":0,)"
                 R"("capacity":3,"prompts":[],"repetitions":[]})",
-                "at least one repetition"}));
+                "at least one repetition"},
+        Refused{R"({"id":1,"type":"parity","phase":"kv_decode","batch":1,"new_tokens":3,)"
+                R"("capacity":4,"prompt":{"ids":[[1,2,3]],"pad":[0]}})",
+                "at most 2 ids"}));
+
+TEST(Protocol, ParitysLastTokenTakesNoPlaceInTheCache) {
+  const auto request =
+      parse_request(R"({"id":1,"type":"parity","phase":"kv_decode","batch":1,"new_tokens":3,)"
+                    R"("capacity":5,"prompt":{"ids":[[1,2,3]],"pad":[0]}})");
+  ASSERT_TRUE(request) << request.error().message;
+  const auto prefill_alone =
+      parse_request(R"({"id":1,"type":"parity","phase":"kv_decode","batch":1,"new_tokens":1,)"
+                    R"("capacity":3,"prompt":{"ids":[[1,2,3]],"pad":[0]}})");
+  EXPECT_TRUE(prefill_alone) << prefill_alone.error().message;
+}
 
 class RefusedReply : public ::testing::TestWithParam<Refused> {};
 TEST_P(RefusedReply, NamesTheFault) {

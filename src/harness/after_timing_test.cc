@@ -10,7 +10,7 @@ TEST_F(RunTest, ParityAfterTimingComparesTheSame) {
   expect_whole(run());
   EXPECT_EQ(parity_of("base")["passed"], true);
   EXPECT_EQ(parity_of("other")["passed"], false);
-  EXPECT_EQ(parity_of("other")["first_difference"]["position"], 3);
+  EXPECT_EQ(parity_of("other")["first_difference"]["position"], 0);
   EXPECT_EQ(observer_.notes.size(), 1u);
 }
 

@@ -69,13 +69,14 @@ struct Comparison {
   Json ties = Json::array();
 };
 
-// Up to the first difference, or the first tie: behind either the sequences are about other texts.
+// Of the first `generated` tokens, up to the first difference, or the first tie: behind either the
+// sequences are about other texts.
 void compare_sequence(const ParityTokens& answer, const ParityTokens& baseline, size_t sequence,
-                      Comparison& comparison) {
+                      size_t generated, Comparison& comparison) {
   const auto size_of = [&](const ParityTokens& tokens) {
     return sequence < tokens.rows.size() ? tokens.rows[sequence].size() : size_t{0};
   };
-  const size_t positions = std::max(size_of(baseline), size_of(answer));
+  const size_t positions = std::min(generated, std::max(size_of(baseline), size_of(answer)));
   for (size_t position = 0; position < positions; ++position) {
     const Json expected = token_at(baseline.rows, sequence, position);
     const Json found = token_at(answer.rows, sequence, position);
@@ -91,26 +92,36 @@ void compare_sequence(const ParityTokens& answer, const ParityTokens& baseline, 
   }
 }
 
-Json nothing_said(const std::string& baseline_arm) {
-  return {{"passed", nullptr},
-          {"baseline_arm", baseline_arm},
-          {"compared_tokens", 0},
-          {"first_difference", nullptr},
-          {"error", nullptr}};
+// What the worker said of the tokens that count.
+Json first_of_each(std::vector<Json> logit_stats, size_t generated) {
+  for (Json& stats : logit_stats) {
+    if (!stats.is_object() || !stats.contains("steps") || !stats["steps"].is_object()) continue;
+    for (Json& list : stats["steps"]) {
+      if (!list.is_array() || list.size() <= generated) continue;
+      list.erase(list.begin() + static_cast<Json::difference_type>(generated), list.end());
+    }
+  }
+  return logit_stats;
+}
+
+Json nothing_said(const std::string& baseline_arm, int64_t generated) {
+  return {{"passed", nullptr},    {"baseline_arm", baseline_arm}, {"generated_tokens", generated},
+          {"compared_tokens", 0}, {"first_difference", nullptr},  {"error", nullptr}};
 }
 
 }  // namespace
 
 Json unasked_parity(const std::string& arm, const std::string& baseline_arm,
-                    const WorkerFailure& why) {
-  Json result = nothing_said(baseline_arm);
+                    const WorkerFailure& why, int64_t generated) {
+  Json result = nothing_said(baseline_arm, generated);
   result["error"] = error_of(arm, why);
   return result;
 }
 
 Json compare_parity(const std::string& arm, const ParityAnswer& answer,
-                    const std::string& baseline_arm, const ParityAnswer& baseline) {
-  Json result = nothing_said(baseline_arm);
+                    const std::string& baseline_arm, const ParityAnswer& baseline,
+                    int64_t generated) {
+  Json result = nothing_said(baseline_arm, generated);
   if (!answer) {
     result["passed"] = false;
     result["error"] = error_of(arm, answer.error());
@@ -121,17 +132,20 @@ Json compare_parity(const std::string& arm, const ParityAnswer& answer,
     return result;
   }
   Comparison comparison;
+  const auto most = static_cast<size_t>(generated);
   const size_t sequences = std::max(answer->rows.size(), baseline->rows.size());
   for (size_t i = 0; i < sequences && comparison.difference.is_null(); ++i) {
-    compare_sequence(*answer, *baseline, i, comparison);
+    compare_sequence(*answer, *baseline, i, most, comparison);
   }
   result["passed"] = comparison.difference.is_null();
   result["compared_tokens"] = comparison.compared;
   result["first_difference"] = std::move(comparison.difference);
   if (!comparison.ties.empty()) result["ties"] = std::move(comparison.ties);
-  if (!answer->logit_stats.empty()) result["logit_stats"][arm] = answer->logit_stats;
+  if (!answer->logit_stats.empty()) {
+    result["logit_stats"][arm] = first_of_each(answer->logit_stats, most);
+  }
   if (!baseline->logit_stats.empty()) {
-    result["logit_stats"][baseline_arm] = baseline->logit_stats;
+    result["logit_stats"][baseline_arm] = first_of_each(baseline->logit_stats, most);
   }
   return result;
 }

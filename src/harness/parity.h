@@ -22,22 +22,34 @@ using ParityAnswer = ClientResult<ParityTokens>;
 // logit of the token found is within this many roundings of that of the token it chose.
 inline constexpr double kTieRoundings = 16;
 
-// parity.json of a cell:
+// A cell of n new tokens, in whatever phase, makes n + 1 a sequence: the one that the prefill leads
+// to and one a decode step. (kv_decode's first comes of its untimed prefill: if that differs, its
+// steps are about another text.) A prefill makes one.
+inline int64_t generated_tokens(int64_t new_tokens) {
+  return new_tokens + 1;
+}
+
+// parity.json of a cell, about the tokens that the cell generates and no later ones:
 //   passed            true if every token agrees, up to ties; false if one doesn't or the arm gave
 //                     no answer; null if nothing can be said: the baseline gave none, or the arm
 //                     could not be asked
 //   baseline_arm      its name
-//   compared_tokens   how many were held against the baseline's
+//   generated_tokens  of each sequence: what there was to compare
+//   compared_tokens   how many of all sequences were held against the baseline's: fewer than there
+//                     were where one ends at a difference or a tie
 //   first_difference  null, or {sequence, position, expected, found}: found is null where the arm's
 //                     sequence ended too early
 //   error             null, or {arm, class, message} of the answer that is missing, and why
 //   ties              only where there are any: [{sequence, position, found, margin, tolerance}]
-//   logit_stats       only where workers report them: {NAME: [...]} of the arm and of the baseline
+//   logit_stats       only where workers report them: {NAME: [...]} of the arm and of the baseline;
+//                     lists of `steps` no longer than generated_tokens
+// The answers may be longer: of each sequence the first `generated` tokens count.
 Json compare_parity(const std::string& arm, const ParityAnswer& answer,
-                    const std::string& baseline_arm, const ParityAnswer& baseline);
+                    const std::string& baseline_arm, const ParityAnswer& baseline,
+                    int64_t generated);
 
 // Of an arm that is not asked: passed is null, `why` the error.
 Json unasked_parity(const std::string& arm, const std::string& baseline_arm,
-                    const WorkerFailure& why);
+                    const WorkerFailure& why, int64_t generated);
 
 }  // namespace assay

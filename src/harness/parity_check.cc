@@ -17,9 +17,8 @@ ParityCheck::ParityCheck(const Study& study, const Plan& plan, size_t model, Bun
   for (const Cell& cell : plan.cells) {
     if (cell.model != model) continue;
     keys_.insert({cell.scenario, cell.batch});
-    tokens_ = std::max(tokens_, cell.new_tokens);
+    longest_ = std::max(longest_, cell.new_tokens);
   }
-  tokens_ = std::clamp<int64_t>(tokens_, 1, kMostParityTokens);
 }
 
 bool ParityCheck::wanted(size_t arm, const ParityKey& key,
@@ -40,8 +39,10 @@ ParityAnswer ParityCheck::ask(WorkerClient& client, const ModelPrompts& prompts,
   for (size_t prompt = 0; prompt < lengths.size(); ++prompt) {
     ParityRequest request;
     request.prompt = prompts.prompt(key.scenario, prompt, key.batch);
-    // As many positions as the scenario's cells have, so that a static cache is the one measured.
-    request.shape = {WirePhase::kKvDecode, key.batch, tokens_, cache_capacity(lengths, tokens_)};
+    // As many positions as the longest cell has, so that a static cache is the one measured: the
+    // last token is chosen and not fed.
+    request.shape = {WirePhase::kKvDecode, key.batch, generated_tokens(longest_),
+                     cache_capacity(lengths, longest_)};
     // What the sequence needs may still have to be compiled.
     auto reply = client.parity(request, study_.timeout_s + study_.compile_timeout_s);
     if (!reply) return std::unexpected(std::move(reply).error());
@@ -59,7 +60,11 @@ Status ParityCheck::set(size_t arm, const ParityKey& key, ParityAnswer answer) {
 }
 
 Status ParityCheck::set_unasked(size_t arm, const ParityKey& key, const WorkerFailure& why) {
-  return record(unrecorded(arm, key), unasked_parity(study_.arms[arm].name, study_.baseline, why));
+  for (const size_t cell : unrecorded(arm, key)) {
+    ASSAY_CHECK(record(cell, unasked_parity(study_.arms[arm].name, study_.baseline, why,
+                                            generated_tokens(plan_.cells[cell].new_tokens))));
+  }
+  return {};
 }
 
 const WorkerFailure& ParityCheck::not_asked() {
@@ -87,11 +92,9 @@ std::vector<size_t> ParityCheck::unrecorded(size_t arm, const ParityKey& key) co
   return cells;
 }
 
-Status ParityCheck::record(const std::vector<size_t>& cells, const Json& result) {
-  for (const size_t cell : cells) {
-    ASSAY_CHECK(bundle_.write_cell_json(plan_.cells[cell].id, "parity.json", result));
-    recorded_.insert(cell);
-  }
+Status ParityCheck::record(size_t cell, const Json& result) {
+  ASSAY_CHECK(bundle_.write_cell_json(plan_.cells[cell].id, "parity.json", result));
+  recorded_.insert(cell);
   return {};
 }
 
@@ -101,11 +104,16 @@ Status ParityCheck::compare(size_t arm, const ParityKey& key) {
   if (found == nullptr || cells.empty()) return {};
   const ParityAnswer unasked = std::unexpected(not_asked());
   const ParityAnswer* expected = answer(baseline_, key);
-  const Json result = compare_parity(study_.arms[arm].name, *found, study_.baseline,
-                                     expected != nullptr ? *expected : unasked);
-  if (result["passed"].is_null()) return {};
-  ASSAY_CHECK(record(cells, result));
-  if (result["passed"] == false && told_.insert(arm).second) {
+  bool failed = false;
+  for (const size_t cell : cells) {
+    const Json result = compare_parity(study_.arms[arm].name, *found, study_.baseline,
+                                       expected != nullptr ? *expected : unasked,
+                                       generated_tokens(plan_.cells[cell].new_tokens));
+    if (result["passed"].is_null()) continue;
+    ASSAY_CHECK(record(cell, result));
+    failed |= result["passed"] == false;
+  }
+  if (failed && told_.insert(arm).second) {
     observer_.on_note(fmt::format("arm \"{}\" fails parity with \"{}\" on model \"{}\"",
                                   study_.arms[arm].name, study_.baseline,
                                   study_.models[model_].name));

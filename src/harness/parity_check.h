@@ -1,6 +1,7 @@
 // The parity of one model's arms: which prompts are asked, which are still to be asked, the
 // answers, and parity.json of each cell, written as soon as its answer and the baseline's are
-// there.
+// there. One answer, of the longest cell, serves all of a scenario and batch: each cell is held to
+// as many of its tokens as it generates.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +53,7 @@ class ParityCheck {
  private:
   const ParityAnswer* answer(size_t arm, const ParityKey& key) const;  // null: not asked
   std::vector<size_t> unrecorded(size_t arm, const ParityKey& key) const;
-  Status record(const std::vector<size_t>& cells, const Json& result);
+  Status record(size_t cell, const Json& result);
   Status compare(size_t arm, const ParityKey& key);
 
   const Study& study_;
@@ -63,7 +64,7 @@ class ParityCheck {
   std::set<size_t>& recorded_;
   size_t baseline_;
   std::set<ParityKey> keys_;
-  int64_t tokens_ = 1;  // compared: as many as the plan's longest generation, with a limit
+  int64_t longest_ = 0;  // new tokens of the model's longest cell
   std::map<size_t, std::map<ParityKey, ParityAnswer>> answers_;  // by arm
   std::set<size_t> told_;                                        // arms of whose failure
 };

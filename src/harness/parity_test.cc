@@ -6,18 +6,22 @@
 namespace assay {
 namespace {
 
+constexpr int64_t kAll = 3;  // tokens of a sequence
 const ParityAnswer kBaseline = ParityTokens{{{1, 2, 3}, {4, 5, 6}}, {}};
 
+Json compare(const ParityAnswer& answer, const ParityAnswer& baseline, int64_t generated = kAll) {
+  return compare_parity("arm", answer, "base", baseline, generated);
+}
+
 TEST(CompareParity, CountsWhatAgrees) {
-  const Json result = compare_parity("arm", kBaseline, "base", kBaseline);
+  const Json result = compare(kBaseline, kBaseline);
   EXPECT_EQ(result["passed"], true);
   EXPECT_EQ(result["compared_tokens"], 6);
   EXPECT_TRUE(result["first_difference"].is_null());
 }
 
 TEST(CompareParity, NamesTheFirstDifference) {
-  const Json result =
-      compare_parity("arm", ParityTokens{{{1, 2, 3}, {4, 9, 9}}, {}}, "base", kBaseline);
+  const Json result = compare(ParityTokens{{{1, 2, 3}, {4, 9, 9}}, {}}, kBaseline);
   EXPECT_EQ(result["passed"], false);
   EXPECT_EQ(result["compared_tokens"], 5);
   EXPECT_EQ(result["first_difference"],
@@ -25,29 +29,58 @@ TEST(CompareParity, NamesTheFirstDifference) {
 }
 
 TEST(CompareParity, AShorterAnswerDiffersWhereItEnds) {
-  const Json result =
-      compare_parity("arm", ParityTokens{{{1, 2}, {4, 5, 6}}, {}}, "base", kBaseline);
+  const Json result = compare(ParityTokens{{{1, 2}, {4, 5, 6}}, {}}, kBaseline);
   EXPECT_EQ(result["passed"], false);
   EXPECT_EQ(result["first_difference"],
             (Json{{"sequence", 0}, {"position", 2}, {"expected", 3}, {"found", nullptr}}));
-  EXPECT_EQ(compare_parity("arm", ParityTokens{}, "base", kBaseline)["passed"], false);
+  EXPECT_EQ(compare(ParityTokens{}, kBaseline)["passed"], false);
+}
+
+TEST(CompareParity, HoldsACellToTheTokensThatItGenerates) {
+  EXPECT_EQ(generated_tokens(0), 1) << "a prefill's";
+  const ParityAnswer late = ParityTokens{{{1, 2, 9}, {4, 5, 9}}, {}};
+  const Json two = compare(late, kBaseline, 2);
+  EXPECT_EQ(two["passed"], true);
+  EXPECT_EQ(two["generated_tokens"], 2);
+  EXPECT_EQ(two["compared_tokens"], 4);
+  const Json three = compare(late, kBaseline, 3);
+  EXPECT_EQ(three["passed"], false);
+  EXPECT_EQ(three["generated_tokens"], 3);
+  EXPECT_EQ(three["first_difference"]["position"], 2);
+  const ParityAnswer shorter = ParityTokens{{{1, 2}, {4}}, {}};
+  EXPECT_EQ(compare(shorter, kBaseline, 1)["passed"], true);
+  EXPECT_EQ(compare(shorter, kBaseline, 2)["first_difference"]["sequence"], 1);
+}
+
+TEST(CompareParity, ATieBehindTheCellsTokensIsNoneOfIts) {
+  const Json steps = {
+      {"others", {{7}, {9}, {8}}}, {"margins", {{1}, {0}, {1}}}, {"logit", {4, 4, 4}}};
+  const ParityAnswer baseline = ParityTokens{{{1, 2, 3}}, {Json{{"eps", 0.001}, {"steps", steps}}}};
+  const ParityAnswer other = ParityTokens{{{1, 9, 3}}, {}};
+  const Json one = compare(other, baseline, 1);
+  EXPECT_FALSE(one.contains("ties"));
+  EXPECT_EQ(one["logit_stats"]["base"][0]["steps"],
+            (Json{{"others", {{7}}}, {"margins", {{1}}}, {"logit", {4}}}));
+  const Json two = compare(other, baseline, 2);
+  EXPECT_EQ(two["ties"].size(), 1u);
+  EXPECT_EQ(two["logit_stats"]["base"][0]["steps"]["logit"].size(), 2u);
 }
 
 TEST(CompareParity, NoAnswerFailsAndNoBaselineSaysNothing) {
   const ParityAnswer none =
       std::unexpected(WorkerFailure{FailureKind::kCrash, "SIGSEGV", "it died"});
-  const Json failed = compare_parity("arm", none, "base", kBaseline);
+  const Json failed = compare(none, kBaseline);
   EXPECT_EQ(failed["passed"], false);
   EXPECT_EQ(failed["error"]["arm"], "arm");
   EXPECT_EQ(failed["error"]["class"], "SIGSEGV");
-  const Json unsaid = compare_parity("arm", kBaseline, "base", none);
+  const Json unsaid = compare(kBaseline, none);
   EXPECT_TRUE(unsaid["passed"].is_null());
   EXPECT_EQ(unsaid["error"]["arm"], "base");
 }
 
 TEST(CompareParity, AnArmThatIsNotAskedHasNoVerdict) {
   const Json result =
-      unasked_parity("arm", "base", {FailureKind::kError, "not_asked", "it was lost"});
+      unasked_parity("arm", "base", {FailureKind::kError, "not_asked", "it was lost"}, kAll);
   EXPECT_TRUE(result["passed"].is_null());
   EXPECT_EQ(result["baseline_arm"], "base");
   EXPECT_EQ(result["error"],
@@ -66,22 +99,21 @@ ParityAnswer close_call(double eps, double margin) {
 TEST(CompareParity, ATieWithinTheTypesRoundingEndsTheSequence) {
   constexpr double kFp16 = 0.000977;
   const ParityAnswer other = ParityTokens{{{1, 9, 8}}, {}};
-  const Json tie = compare_parity("arm", other, "base", close_call(kFp16, 0.05));
+  const Json tie = compare(other, close_call(kFp16, 0.05));
   EXPECT_EQ(tie["passed"], true);
   EXPECT_EQ(tie["compared_tokens"], 2);
   EXPECT_EQ(tie["ties"][0]["position"], 1);
   EXPECT_TRUE(tie["first_difference"].is_null());
-  EXPECT_EQ(compare_parity("arm", other, "base", close_call(kFp16, 0.07))["passed"], false)
-      << "too far ahead";
-  EXPECT_EQ(compare_parity("arm", other, "base", close_call(1.19e-7, 1e-9))["passed"], false)
+  EXPECT_EQ(compare(other, close_call(kFp16, 0.07))["passed"], false) << "too far ahead";
+  EXPECT_EQ(compare(other, close_call(1.19e-7, 1e-9))["passed"], false)
       << "fp32 is held to the token";
   const ParityAnswer third = ParityTokens{{{1, 8, 8}}, {}};
-  EXPECT_EQ(compare_parity("arm", third, "base", close_call(kFp16, 0.05))["passed"], false)
+  EXPECT_EQ(compare(third, close_call(kFp16, 0.05))["passed"], false)
       << "not among those next to it";
   const ParityAnswer first_of_next = ParityTokens{{{1, 6, 8}}, {}};
-  EXPECT_EQ(compare_parity("arm", first_of_next, "base", close_call(kFp16, 0.05))["passed"], true);
+  EXPECT_EQ(compare(first_of_next, close_call(kFp16, 0.05))["passed"], true);
   const ParityAnswer shorter = ParityTokens{{{1}}, {}};
-  EXPECT_EQ(compare_parity("arm", shorter, "base", close_call(kFp16, 0.05))["passed"], false);
+  EXPECT_EQ(compare(shorter, close_call(kFp16, 0.05))["passed"], false);
 }
 
 TEST(CompareParity, AWorkersOddWordsAboutAChoiceMakeNoTie) {
@@ -89,7 +121,7 @@ TEST(CompareParity, AWorkersOddWordsAboutAChoiceMakeNoTie) {
   const auto passes = [&](const Json& steps) {
     const ParityAnswer baseline =
         ParityTokens{{{1, 2, 3}}, {Json{{"eps", 0.001}, {"steps", steps}}}};
-    return compare_parity("arm", other, "base", baseline)["passed"].get<bool>();
+    return compare(other, baseline)["passed"].get<bool>();
   };
   const Json good =
       Json::parse(R"({"others": [[], [9]], "margins": [[], [0.001]], "logit": [4, 4]})");
@@ -108,12 +140,12 @@ TEST(CompareParity, AWorkersOddWordsAboutAChoiceMakeNoTie) {
 }
 
 TEST(CompareParity, KeepsTheLogitStatisticsThatWorkersReport) {
-  EXPECT_FALSE(compare_parity("arm", kBaseline, "base", kBaseline).contains("logit_stats"));
+  EXPECT_FALSE(compare(kBaseline, kBaseline).contains("logit_stats"));
   const ParityAnswer with{
       ParityTokens{{{1, 2, 3}, {4, 5, 6}}, {Json{{"mean", 0.5}}, Json{{"mean", 2}}}}};
-  const Json result = compare_parity("arm", with, "base", kBaseline);
+  const Json result = compare(with, kBaseline);
   EXPECT_EQ(result["logit_stats"], (Json{{"arm", {{{"mean", 0.5}}, {{"mean", 2}}}}}));
-  EXPECT_EQ(compare_parity("arm", with, "base", with)["logit_stats"]["base"][1]["mean"], 2);
+  EXPECT_EQ(compare(with, with)["logit_stats"]["base"][1]["mean"], 2);
 }
 
 }  // namespace

@@ -64,8 +64,32 @@ TEST_F(RunTest, AnArmThatFailsParityIsMeasuredAndMarked) {
   EXPECT_EQ(count(rows, RowStatus::kOk), static_cast<int64_t>(rows.size()));
   const Json parity = parity_of("other");
   EXPECT_EQ(parity["passed"], false);
-  EXPECT_EQ(parity["first_difference"]["position"], 3);
+  EXPECT_EQ(parity["first_difference"]["position"], 0);
   EXPECT_EQ(observer_.notes.size(), 1u);
+}
+
+// One answer serves all cells of an arm on a prompt; each is judged by the tokens that it
+// generates.
+TEST_F(RunTest, ParityOfACellIsAboutTheTokensThatItGenerates) {
+  study_.phases = {"prefill", "kv_decode", "e2e_kv"};
+  study_.token_lengths = {2, 4};
+  for (const auto& [position, fails_from] : {std::pair{3, 4}, {2, 2}, {4, 4}, {5, 5}}) {
+    fs::remove_all(folder());
+    observer_.notes.clear();
+    faults_["other"] = {fmt::format("differ:parity:{}", position)};
+    expect_whole(run());
+    const auto bundle = read_bundle(folder());
+    ASSERT_TRUE(bundle) << bundle.error().message;
+    for (const Row& row : rows_of("other")) {
+      const Json& parity = bundle->parity.at(row.cell_id);
+      EXPECT_EQ(parity["passed"], row.new_tokens < fails_from) << position << " " << row.cell_id;
+      EXPECT_EQ(parity["generated_tokens"], row.new_tokens + 1);
+      if (row.new_tokens >= fails_from) continue;
+      const auto prompts = row.scenario == "short" ? 2 : 1;
+      EXPECT_EQ(parity["compared_tokens"], prompts * row.batch * (row.new_tokens + 1));
+    }
+    EXPECT_EQ(observer_.notes.size(), fails_from == 5 ? 0u : 1u);
+  }
 }
 
 TEST_F(RunTest, ABaselineWithoutAnswersLeavesParityUnsaid) {

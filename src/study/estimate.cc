@@ -42,16 +42,15 @@ std::vector<int64_t> preparations(const Study& study, const Plan& plan) {
 }
 
 // The arm's processes of one model: their start, and what parity asks of them.
-void add_worker(const Study& study, const GpuArm& arm, TimeEstimate& sum) {
+// `longest`: new tokens of the plan's longest cell.
+void add_worker(const Study& study, const GpuArm& arm, int64_t longest, TimeEstimate& sum) {
   const bool own_process = study.parity == ParityTime::kBefore;
   sum.starting_s += (own_process ? 2 : 1) * kStartSeconds;
-  const int64_t longest = study.token_lengths.empty() ? 1 : std::ranges::max(study.token_lengths);
   for (const StudyScenario& scenario : study.scenarios) {
     const auto prompts = static_cast<double>(std::max<size_t>(1, scenario.prompt_tokens.size()));
     for (const int64_t batch : study.batch) {
       const double tokens = prompt_tokens(scenario) * static_cast<double>(batch);
-      sum.parity_s += arm.prepare_seconds(longest) +
-                      prompts * arm.seconds(tokens, std::min(longest, kMostParityTokens));
+      sum.parity_s += arm.prepare_seconds(longest) + prompts * arm.seconds(tokens, longest);
     }
   }
 }
@@ -123,12 +122,14 @@ std::optional<TimeEstimate> plan_estimate(const Study& study, const Plan& plan,
     sum.repetitions_s += cell->repetitions_s;
     sum.preparing_s += cell->preparing_s;
   }
+  int64_t longest = 0;
+  for (const Cell& cell : plan.cells) longest = std::max(longest, cell.new_tokens);
   for (size_t arm = 0; arm < study.arms.size(); ++arm) {
     if (!basis.on_gpu[arm]) continue;
     for (const ModelSize& model : basis.models) {
       add_worker(study,
                  GpuArm(study.arms[arm], *model.layers, *model.bytes, basis.gpu_read_bytes_per_s),
-                 sum);
+                 longest, sum);
     }
   }
   return sum;

@@ -75,6 +75,12 @@ TEST(Estimate, OnAGpuEveryGraphIsCompiledForTheCellAndForParity) {
   EXPECT_DOUBLE_EQ(on_gpu(one_cell("prefill", 10, 8), "default").preparing_s, graph);
   EXPECT_DOUBLE_EQ(on_gpu(decode, "default").preparing_s, 2 * graph);
   EXPECT_DOUBLE_EQ(on_gpu(decode, "default").parity_s, 2 * graph + 9 * 10 * kCompiledLayerSeconds);
+  EXPECT_DOUBLE_EQ(on_gpu(one_cell("kv_decode", 10, 512), "eager").parity_s,
+                   513 * 10 * kEagerLayerSeconds)
+      << "all that is generated is compared";
+  EXPECT_DOUBLE_EQ(on_gpu(one_cell("prefill", 10, 8), "default").parity_s,
+                   graph + 10 * kCompiledLayerSeconds)
+      << "where no phase generates, lengths say nothing";
   EXPECT_DOUBLE_EQ(on_gpu(decode, "default", {{"compile_phases", "decode"}}).preparing_s, graph);
   EXPECT_DOUBLE_EQ(on_gpu(decode, "default", {{"torch_backend", "aot_eager"}}).preparing_s, 0);
   EXPECT_DOUBLE_EQ(on_gpu(decode, "eager").preparing_s, 0);

@@ -11,9 +11,6 @@
 
 namespace assay {
 
-// The longest greedy sequence that parity compares.
-inline constexpr int64_t kMostParityTokens = 128;
-
 // One arm on one condition.
 struct Cell {
   // "c007-eager-gpt2-25m-prefill-single_micro-b1" (+ "-n64"); unique, and safe as a folder's name

@@ -135,7 +135,10 @@ class Torch(ProgramTest):
                 for row in self.rows("main", arm=arm, model=Path(model["path"]).name, repetition="0"):
                     parity = json.loads((FOLDER / "main" / "cells" / row["cell_id"] / "parity.json").read_text())
                     self.assertEqual((parity["baseline_arm"], parity["passed"]), ("native", True))
-                    self.assertEqual(parity["compared_tokens"], 2 * 2 * 8, "prompts, batch, tokens")
+                    tokens = int(row["new_tokens"]) + 1
+                    self.assertEqual(parity["compared_tokens"], 2 * 2 * tokens, "prompts, batch, tokens")
+                    for stats in parity.get("logit_stats", {}).get(arm, []):
+                        self.assertEqual(len(stats["steps"]["others"]), tokens)
 
     def test_every_arm_gives_the_same_output_every_time(self):
         for name in self.runs:

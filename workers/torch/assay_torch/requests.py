@@ -75,12 +75,14 @@ def parse_load(message: dict[str, Any]) -> Load:
                 members.boolean("want_model_hash"), members.object("options", {}))
 
 
-def parse_shape(members: Members) -> Shape:
+def parse_shape(members: Members, unfed: int = 0) -> Shape:
+    """`unfed`: of the new tokens, those that are chosen and take no place in the cache: parity's last."""
     phase = members.word("phase", PHASES)
     batch = members.integer("batch", 1, MAX_BATCH)
     decodes = phase != "prefill"
-    new_tokens = members.integer("new_tokens", 1 if decodes else 0, MAX_POSITIONS if decodes else 0)
-    return Shape(phase, batch, new_tokens, members.integer("capacity", new_tokens + 1, 2 * MAX_POSITIONS))
+    new_tokens = members.integer("new_tokens", 1 if decodes else 0, MAX_POSITIONS + unfed if decodes else 0)
+    return Shape(phase, batch, new_tokens,
+                 members.integer("capacity", new_tokens - unfed + 1, 2 * MAX_POSITIONS))
 
 
 def parse_prepare(message: dict[str, Any]) -> Prepare:
@@ -90,7 +92,7 @@ def parse_prepare(message: dict[str, Any]) -> Prepare:
     return Prepare(shape, lens, members.boolean("padding") if members.has("padding") else None)
 
 
-def parse_prompt(prompt: dict[str, Any], name: str, shape: Shape) -> Prompt:
+def parse_prompt(prompt: dict[str, Any], name: str, shape: Shape, unfed: int = 0) -> Prompt:
     members = Members(prompt, name)
     ids = members.id_rows("ids")
     pad = members.integers("pad", 0, INT32_MAX, MAX_BATCH)
@@ -98,9 +100,9 @@ def parse_prompt(prompt: dict[str, Any], name: str, shape: Shape) -> Prompt:
         raise ProtocolError(f"{name}: expected {shape.batch} rows of ids and pads, found {len(ids)} and {len(pad)}")
     if max(pad) >= len(ids[0]):
         raise ProtocolError(f"{name}: expected fewer than {len(ids[0])} padding ids, found {max(pad)}")
-    if len(ids[0]) > shape.capacity - shape.new_tokens:
-        raise ProtocolError(f"{name}: expected a prompt of at most {shape.capacity - shape.new_tokens} ids, "
-                            f"found {len(ids[0])}")
+    room = shape.capacity - shape.new_tokens + unfed
+    if len(ids[0]) > room:
+        raise ProtocolError(f"{name}: expected a prompt of at most {room} ids, found {len(ids[0])}")
     return Prompt(ids, pad)
 
 
@@ -120,10 +122,10 @@ def parse_measure(message: dict[str, Any]) -> Measure:
 
 def parse_parity(message: dict[str, Any]) -> tuple[Shape, Prompt]:
     members = Members(message, "parity")
-    shape = parse_shape(members)
+    shape = parse_shape(members, unfed=1)
     if shape.phase != "kv_decode":
         raise ProtocolError(f"parity: expected phase kv_decode, found {shape.phase}")
-    return shape, parse_prompt(members.object("prompt"), "parity prompt", shape)
+    return shape, parse_prompt(members.object("prompt"), "parity prompt", shape, unfed=1)
 
 
 def parse_profile(message: dict[str, Any]) -> tuple[Shape, Prompt, str]:

@@ -71,6 +71,7 @@ def test_measure_needs_its_prepare(noop):
     ("measure", {**SHAPE, "prompts": [PROMPT], "repetitions": [{"repetition": 0, "prompt": 1}]}, '"prompt"'),
     ("measure", {**SHAPE, "prompts": [PROMPT], "repetitions": []}, "at least one repetition"),
     ("parity", {**SHAPE, "phase": "e2e_kv", "prompt": PROMPT}, "expected phase kv_decode"),
+    ("parity", {**SHAPE, "capacity": len(PROMPT["ids"][0]) + SHAPE["new_tokens"] - 2, "prompt": PROMPT}, "at most"),
     ("evidence", {"phase": "all"}, '"phase"'),
     ("tokenize", {}, '"text"'),
 ])
