@@ -138,6 +138,10 @@ class Study {
       const bool recompiles = arm == 1 && random_.uniform() < 0.01;
       row.unique_graphs_delta = row.recompiles_delta = recompiles ? 1 : 0;
       row.fallbacks_delta = row.kernels_compiled_delta = row.graph_replays_delta = 0;
+      row.graph_breaks_delta = row.recompile_limit_hits_delta = row.fx_cache_hits_delta = 0;
+      row.cudagraph_captures_delta = row.cudagraph_skips_delta = 0;
+      row.compile_ms_delta = recompiles ? 1200.25 : 0;
+      row.fresh_cache = true;
       if (recompiles) ms *= 10;
     }
     row.latency_ms = ms;

@@ -3,9 +3,9 @@
 // STAGE: hello, load, prepare, measure, generate (a measure of new tokens), parity, profile,
 // evidence, tokenize, shutdown. A fault of `measure` with a repetition strikes at that repetition
 // alone, without one at every one; one of `parity`, `differ`, from that token on (without: from the
-// first). --once: strikes only if FILE can be made, so that the worker's
-// successor behaves. --profiler: it answers `profile`. --diary: adds a line "load MODEL" or
-// "parity" to FILE whenever it is asked that.
+// first); --once: strikes only if FILE can be made, so
+// that the worker's successor behaves. --profiler: it answers `profile`. --diary: adds a line
+// "load MODEL" or "parity" to FILE whenever it is asked that.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -127,10 +127,11 @@ class FakeWorker final : public Worker {
     loaded.model_hash = request.want_model_hash ? sha256_hex(request.model) : "";
     return loaded;
   }
-  WorkerResult<PreparedReply> prepare(const PrepareRequest&) override {
-    if ((struck("prepare", "") && fault_.kind != "late") || poisoned_)
+  WorkerResult<PreparedReply> prepare(const PrepareRequest& request) override {
+    const std::string phase(wire_phase_name(request.shape.phase));
+    if ((struck("prepare", phase) && fault_.kind != "late") || poisoned_)
       return std::unexpected(error());
-    return PreparedReply{};
+    return PreparedReply{.seconds = 0.25};
   }
   WorkerResult<SampleReply> measure(const WireShape& shape, const WirePrompt& prompt,
                                     int64_t repetition) override {
@@ -147,7 +148,11 @@ class FakeWorker final : public Worker {
     sample.tokens = shape.batch * std::max<int64_t>(shape.new_tokens, 1);
     sample.output_hash = token_hash(prompt.ids.front());
     sample.read_bytes = 1'000'000;
-    sample.counters = {{"recompiles", 2}, {"graph_replays", 7}, {"something_new", 1}};
+    sample.counters = {{"recompiles", 2},           {"graph_replays", 7},
+                       {"something_new", 1},        {"graph_breaks", 3},
+                       {"recompile_limit_hits", 4}, {"cudagraph_captures", 5},
+                       {"cudagraph_skips", 6},      {"fx_cache_hits", 8},
+                       {"compile_ns", 1'500'000},   {"fresh_cache", 0}};
     if (struck_now && fault_.kind == "jitter") sample.latency_ns += 100'000 * (repetition % 3);
     if (struck_now && fault_.kind == "few_tokens") sample.tokens -= 1;
     if (struck_now && fault_.kind == "too_fast") sample.read_bytes = int64_t{1} << 40;

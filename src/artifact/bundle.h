@@ -28,8 +28,6 @@
 
 namespace assay {
 
-inline constexpr int kBundleSchemaVersion = 1;
-
 // What a bundle is opened with.
 struct BundleHeader {
   std::string study_yaml;  // as the user wrote it, byte for byte
@@ -48,11 +46,12 @@ class BundleWriter {
   // that can't be written: bad_input; a full disk: environment_error.
   static Result<BundleWriter> create(FileSystem& files, const std::filesystem::path& folder,
                                      const BundleHeader& header);
-  // Opens an unfinished bundle and drops what was not committed. Where a run was stopped before
-  // there was a bundle (no folder, or one without a manifest and with nothing foreign), makes it.
-  // bad_input: another plan, another identity (rows of two machines or builds don't mix), a sealed
-  // bundle, another writer that still runs (it holds an flock on commits.jsonl), committed bytes
-  // that have changed, sittings that don't fit the commits.
+  // Opens an unfinished bundle of this schema version and drops what was not committed. Where a run
+  // was stopped before there was a bundle (no folder, or one without a manifest and with nothing
+  // foreign), makes it. bad_input: an older schema version, another plan, another identity (rows of
+  // two machines or builds don't mix), a sealed bundle, another writer that still runs (it holds an
+  // flock on commits.jsonl), committed bytes that have changed, sittings that don't fit the
+  // commits.
   static Result<BundleWriter> resume(FileSystem& files, const std::filesystem::path& folder,
                                      const BundleHeader& header);
   BundleWriter(BundleWriter&&) noexcept;

@@ -1,6 +1,9 @@
 // What the bundle's tests share.
 #include "artifact/fixture_test.h"
 
+#include "artifact/commit_log.h"
+#include "artifact/manifest.h"
+#include "base/csv.h"
 #include "base/hash.h"
 
 namespace assay {
@@ -61,6 +64,35 @@ Status finish_run(BundleWriter& writer) {
     if (!writer.committed_units().contains(unit)) ASSAY_CHECK(write_unit(writer, unit));
   }
   return writer.seal({{"ended", "as planned"}});
+}
+
+Status write_first_version(const std::filesystem::path& folder, int version, bool complete) {
+  const BundleHeader header = test_header();
+  const auto columns = row_columns(1);
+  std::string rows = csv_line({columns.begin(), columns.end()});
+  for (int64_t i = 0; i < 3; ++i) {
+    std::vector<std::string> fields = row_to_fields(test_row(i, Phase::kPrefill));
+    fields.resize(columns.size());
+    rows += csv_line(fields);
+  }
+  std::string chain = header.plan_hash;
+  const CommitRecord record{0, 3, {{Phase::kPrefill, {rows.size(), sha256_hex(rows)}}}, nullptr};
+  const std::map<std::string, std::string> files = {
+      {kStudyName, header.study_yaml},
+      {kEnvironmentName, to_json_text(header.environment)},
+      {metrics_name(Phase::kPrefill), rows},
+      {kCommitsName, commit_line(record, chain)}};
+  std::filesystem::create_directories(folder / "prefill");
+  FileEntries entries;
+  for (const auto& [name, text] : files) {
+    ASSAY_CHECK(write_file(folder / name, text));
+    entries[name] = file_entry(text);
+  }
+  Json manifest = opening_manifest(header);
+  manifest["schema_version"] = version;
+  manifest["complete"] = complete;
+  if (complete) manifest["files"] = file_entries_to_json(entries);
+  return write_file(folder / kManifestName, manifest_text(manifest));
 }
 
 }  // namespace assay

@@ -65,9 +65,9 @@ std::string manifest_text(const Json& manifest) {
 Result<Json> parse_manifest(std::string_view text, std::string_view object) {
   ASSAY_TRY(Json json, parse_json(text, object));
   ASSAY_TRY(const int64_t version, json_int(json, "schema_version", object));
-  if (version != kBundleSchemaVersion) {
-    return bad_input("{}: expected schema version {}, found {}", object, kBundleSchemaVersion,
-                     version);
+  if (version < kOldestBundleSchemaVersion || version > kBundleSchemaVersion) {
+    return bad_input("{}: expected schema version {} to {}, found {}", object,
+                     kOldestBundleSchemaVersion, kBundleSchemaVersion, version);
   }
   ASSAY_TRY(const std::string claimed, json_string(json, kDigestKey, object));
   if (to_json_text(json) != text) {

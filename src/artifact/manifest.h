@@ -38,8 +38,8 @@ Json opening_manifest(const BundleHeader& header);
 // The text with a last member "sha256" over the rest: a changed byte of the manifest shows too.
 std::string manifest_text(const Json& manifest);
 
-// Parses and checks the text: bad_input if it isn't what manifest_text() wrote, or of a later
-// schema. The result lacks the "sha256" member again.
+// Parses and checks the text: bad_input if it isn't what manifest_text() wrote, or of
+// a schema version that this program doesn't read. The result lacks the "sha256" member again.
 Result<Json> parse_manifest(std::string_view text, std::string_view object);
 
 // Reports, reports' plots and findings are made from a finished bundle, and so aren't hashed.

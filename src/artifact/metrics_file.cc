@@ -1,25 +1,28 @@
 // Rows out of a metrics file's text.
 #include "artifact/metrics_file.h"
 
+#include <algorithm>
+
 #include "base/csv.h"
 #include "base/text.h"
 
 namespace assay {
 
-Status for_each_row(std::string_view text, Phase phase, const std::string& object,
-                    const std::function<void(Result<Row>)>& each) {
+Status for_each_row(std::string_view text, Phase phase, int64_t schema_version,
+                    const std::string& object, const std::function<void(Result<Row>)>& each) {
   CsvReader reader(text, object);
   if (reader.done()) return {};
   ASSAY_TRY(const std::vector<std::string> header, reader.next());
-  if (header != row_columns()) {
-    return bad_input("{} line 1: expected the columns of schema version 1, found \"{}\"", object,
+  if (!std::ranges::equal(header, row_columns(schema_version))) {
+    return bad_input("{} line 1: expected the {} columns of schema version {}, found {}: \"{}\"",
+                     object, row_columns(schema_version).size(), schema_version, header.size(),
                      join(header, ",").substr(0, 80));
   }
   TextPool texts;
   std::vector<std::string_view> fields;
   while (!reader.done()) {
     ASSAY_CHECK(reader.next(fields));
-    Result<Row> row = row_from_fields(fields, texts, "");
+    Result<Row> row = row_from_fields(fields, texts, "", schema_version);
     if (row && row->phase == phase) {
       each(std::move(row));
       continue;
@@ -29,7 +32,7 @@ Status for_each_row(std::string_view text, Phase phase, const std::string& objec
       row = bad_input("{} column phase: expected {}, found {}", name, phase_name(phase),
                       phase_name(row->phase));
     } else {
-      row = row_from_fields(fields, texts, name);  // the error again, with its name
+      row = row_from_fields(fields, texts, name, schema_version);  // the error again, with its name
     }
     each(std::move(row));
   }

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Status read_rows(const CommitLog& log, Phase phase, Bundle& bundle) {
+Status read_rows(const CommitLog& log, Phase phase, int64_t schema_version, Bundle& bundle) {
   const uint64_t committed = log.committed_bytes(phase);
   if (committed == 0) return {};
   const fs::path path = bundle.folder / metrics_name(phase);
@@ -23,8 +23,8 @@ Status read_rows(const CommitLog& log, Phase phase, Bundle& bundle) {
                      text.size());
   }
   Status status;
-  ASSAY_CHECK(for_each_row(std::string_view(text).substr(0, committed), phase, path.string(),
-                           [&](Result<Row> row) {
+  ASSAY_CHECK(for_each_row(std::string_view(text).substr(0, committed), phase, schema_version,
+                           path.string(), [&](Result<Row> row) {
                              if (row) {
                                bundle.rows.push_back(*std::move(row));
                              } else if (status) {
@@ -58,6 +58,7 @@ Result<Bundle> read_bundle(const fs::path& folder) {
   ASSAY_TRY(const std::string text, read_file(folder / kManifestName));
   ASSAY_TRY(bundle.manifest, parse_manifest(text, manifest_name));
   ASSAY_TRY(bundle.complete, json_bool(bundle.manifest, "complete", manifest_name));
+  ASSAY_TRY(const int64_t version, json_int(bundle.manifest, "schema_version", manifest_name));
   ASSAY_TRY(bundle.study_yaml, read_file(folder / kStudyName));
 
   ASSAY_TRY(const std::string plan_hash,
@@ -68,12 +69,14 @@ Result<Bundle> read_bundle(const fs::path& folder) {
   ASSAY_TRY(bundle.sittings, read_sittings(folder, bundle.manifest, log));
   bundle.environment = bundle.sittings.front().environment;
   uint64_t most_rows = 0;  // each takes at least its commas and its line end
-  for (Phase phase : kPhases) most_rows += log.committed_bytes(phase) / row_columns().size();
+  for (Phase phase : kPhases) {
+    most_rows += log.committed_bytes(phase) / row_columns(version).size();
+  }
   bundle.rows.reserve(std::min(most_rows, static_cast<uint64_t>(std::max<int64_t>(0, log.rows()))));
   // Thousands of small files beside a few large ones: each half is about as long.
   Status cells;
   std::jthread of_cells([&] { cells = read_cells(bundle); });
-  for (Phase phase : kPhases) ASSAY_CHECK(read_rows(log, phase, bundle));
+  for (Phase phase : kPhases) ASSAY_CHECK(read_rows(log, phase, version, bundle));
   if (static_cast<int64_t>(bundle.rows.size()) != log.rows()) {
     return bad_input("{}: expected {} rows as committed, found {}", folder.string(), log.rows(),
                      bundle.rows.size());

@@ -9,6 +9,8 @@
 namespace assay {
 namespace {
 
+constexpr size_t kColumnsOfVersion1 = 39;
+
 constexpr std::array kStatuses = {RowStatus::kOk,      RowStatus::kError, RowStatus::kCrash,
                                   RowStatus::kTimeout, RowStatus::kOom,   RowStatus::kFalseSuccess};
 
@@ -54,6 +56,13 @@ void for_each_column(R& row, F&& f) {
   f("throttled", row.throttled);
   f("output_hash", row.output_hash);
   f("started_at_ns", row.started_at_ns);
+  f("graph_breaks_delta", row.graph_breaks_delta);
+  f("recompile_limit_hits_delta", row.recompile_limit_hits_delta);
+  f("cudagraph_captures_delta", row.cudagraph_captures_delta);
+  f("cudagraph_skips_delta", row.cudagraph_skips_delta);
+  f("fx_cache_hits_delta", row.fx_cache_hits_delta);
+  f("compile_ms_delta", row.compile_ms_delta);
+  f("fresh_cache", row.fresh_cache);
 }
 
 std::string to_field(const SharedText& value) {
@@ -70,6 +79,9 @@ std::string to_field(bool value) {
 }
 std::string to_field(int64_t value) {
   return fmt::format("{}", value);
+}
+std::string to_field(OptionalCount value) {
+  return value ? to_field(*value) : "";
 }
 std::string to_field(double value) {
   // fmt's plain form is the shortest that reads back as the same number.
@@ -117,6 +129,15 @@ from_field(std::string_view text, T& value) {
   return std::nullopt;
 }
 
+Expected from_field(std::string_view text, OptionalCount& value) {
+  value.reset();
+  if (text.empty()) return std::nullopt;
+  int64_t count = 0;
+  if (from_field(text, count) || count < 0) return "a count";
+  value = count;
+  return std::nullopt;
+}
+
 template <typename T>
 Expected from_field(std::string_view text, std::optional<T>& value) {
   value.reset();
@@ -151,6 +172,7 @@ Status check_row(const Row& row, std::string_view object) {
        {std::pair<const char*, double>{"latency_ms", row.latency_ms.value_or(0)},
         {"device_ms", row.device_ms.value_or(0)},
         {"ttft_ms", row.ttft_ms.value_or(0)},
+        {"compile_ms_delta", row.compile_ms_delta.value_or(0)},
         {"tokens_per_s", row.tokens_per_s.value_or(0)}}) {
     if (value < 0) {
       return bad_input("{} column {}: expected no negative number, found {}", object, name, value);
@@ -205,14 +227,15 @@ std::optional<RowStatus> parse_row_status(std::string_view name) {
   return std::nullopt;
 }
 
-const std::vector<std::string>& row_columns() {
+std::span<const std::string> row_columns(int64_t schema_version) {
   static const std::vector<std::string> columns = [] {
     std::vector<std::string> names;
     Row row;
     for_each_column(row, [&](const char* name, const auto&) { names.emplace_back(name); });
     return names;
   }();
-  return columns;
+  const std::span all(columns);
+  return schema_version == 1 ? all.first(kColumnsOfVersion1) : all;
 }
 
 std::vector<std::string> row_to_fields(const Row& row) {
@@ -223,15 +246,16 @@ std::vector<std::string> row_to_fields(const Row& row) {
 }
 
 Result<Row> row_from_fields(std::span<const std::string_view> fields, TextPool& texts,
-                            std::string_view object) {
-  if (fields.size() != row_columns().size()) {
-    return bad_input("{}: expected {} columns, found {}", object, row_columns().size(),
-                     fields.size());
+                            std::string_view object, int64_t schema_version) {
+  const size_t columns = row_columns(schema_version).size();
+  if (fields.size() != columns) {
+    return bad_input("{}: expected {} columns, found {}", object, columns, fields.size());
   }
   Row row;
   Status status;
   size_t index = 0;
   for_each_column(row, [&](const char* name, auto& value) {
+    if (index == columns) return;  // the rest is of a later version
     const std::string_view text = fields[index++];
     if constexpr (std::is_same_v<std::remove_reference_t<decltype(value)>, SharedText>) {
       value = texts.share(text, index);

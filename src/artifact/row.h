@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "artifact/optional_count.h"
 #include "base/result.h"
 #include "base/shared_text.h"
 
@@ -54,11 +55,11 @@ struct Row {
   std::optional<double> ttft_ms;     // e2e_kv: up to the first token
   std::optional<int64_t> tokens;     // produced, over the batch
   std::optional<double> tokens_per_s;
-  std::optional<int64_t> unique_graphs_delta;
-  std::optional<int64_t> recompiles_delta;
-  std::optional<int64_t> kernels_compiled_delta;
-  std::optional<int64_t> graph_replays_delta;
-  std::optional<int64_t> fallbacks_delta;
+  OptionalCount unique_graphs_delta;
+  OptionalCount recompiles_delta;
+  OptionalCount kernels_compiled_delta;
+  OptionalCount graph_replays_delta;
+  OptionalCount fallbacks_delta;
   std::optional<double>
       sm_clock_mhz;  // of the processor that computes: the CPU's where there is no GPU
   std::optional<double> temperature_c;
@@ -66,19 +67,32 @@ struct Row {
   std::optional<bool> throttled;
   SharedText output_hash;     // token_hash of what was produced
   int64_t started_at_ns = 0;  // wall clock, Unix epoch
+  // From schema version 2 on:
+  OptionalCount graph_breaks_delta;
+  OptionalCount recompile_limit_hits_delta;
+  OptionalCount cudagraph_captures_delta;
+  OptionalCount cudagraph_skips_delta;
+  OptionalCount fx_cache_hits_delta;
+  std::optional<double> compile_ms_delta;
+  std::optional<bool> fresh_cache;  // the compiler's cache folder was the process's own, not kept
 
   friend bool operator==(const Row&, const Row&) = default;
 };
 
-// The header's column names, in order.
-const std::vector<std::string>& row_columns();
+// Of the bundle, and so of its rows. A program reads all of these and writes the last.
+inline constexpr int kOldestBundleSchemaVersion = 1;
+inline constexpr int kBundleSchemaVersion = 2;
+
+// The header's column names, in order, of that version: an older one lacks the last of them.
+std::span<const std::string> row_columns(int64_t schema_version = kBundleSchemaVersion);
 
 std::vector<std::string> row_to_fields(const Row& row);
 // `object` names the row in errors ("prefill/metrics.csv line 7"). Wrong column count, an
-// unparsable number, an unknown status: bad_input that names the column.
+// unparsable number, an unknown status: bad_input that names the column. Columns that the version
+// lacks are absent.
 Result<Row> row_from_fields(const std::vector<std::string>& fields, std::string_view object);
 // The same, with the texts of many rows shared.
 Result<Row> row_from_fields(std::span<const std::string_view> fields, TextPool& texts,
-                            std::string_view object);
+                            std::string_view object, int64_t schema_version = kBundleSchemaVersion);
 
 }  // namespace assay

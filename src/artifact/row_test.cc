@@ -55,6 +55,13 @@ Row full_row() {
   row.throttled = false;
   row.output_hash = "00ff00ff00ff00ff";
   row.started_at_ns = std::numeric_limits<int64_t>::max();
+  row.graph_breaks_delta = 6;
+  row.recompile_limit_hits_delta = 0;
+  row.cudagraph_captures_delta = 8;
+  row.cudagraph_skips_delta = 9;
+  row.fx_cache_hits_delta = std::numeric_limits<int64_t>::max();
+  row.compile_ms_delta = 1234.5;
+  row.fresh_cache = true;
   return row;
 }
 
@@ -68,14 +75,40 @@ std::vector<std::string> with(const std::string& column, const std::string& text
 
 TEST(Row, ColumnsAreTheSchema) {
   // As docs/artifact-schema.md has them: a change here is a new schema version.
-  std::string header = csv_line(row_columns());
-  EXPECT_EQ(header,
-            "cell_id,backend,arm,model,dtype,quantization,cache,compile_mode,dynamic,padding,phase,"
-            "scenario,prompt_id,batch,prompt_tokens,padded_tokens,new_tokens,repetition,block,"
-            "order_index,status,error_class,cold,latency_ms,device_ms,ttft_ms,tokens,tokens_per_s,"
-            "unique_graphs_delta,recompiles_delta,kernels_compiled_delta,graph_replays_delta,"
-            "fallbacks_delta,sm_clock_mhz,temperature_c,power_w,throttled,output_hash,"
-            "started_at_ns\n");
+  const std::string first =
+      "cell_id,backend,arm,model,dtype,quantization,cache,compile_mode,dynamic,padding,phase,"
+      "scenario,prompt_id,batch,prompt_tokens,padded_tokens,new_tokens,repetition,block,"
+      "order_index,status,error_class,cold,latency_ms,device_ms,ttft_ms,tokens,tokens_per_s,"
+      "unique_graphs_delta,recompiles_delta,kernels_compiled_delta,graph_replays_delta,"
+      "fallbacks_delta,sm_clock_mhz,temperature_c,power_w,throttled,output_hash,"
+      "started_at_ns";
+  const auto header = [](int64_t version) {
+    const auto columns = row_columns(version);
+    return csv_line({columns.begin(), columns.end()});
+  };
+  EXPECT_EQ(header(1), first + "\n");
+  EXPECT_EQ(header(2), first +
+                           ",graph_breaks_delta,recompile_limit_hits_delta,"
+                           "cudagraph_captures_delta,cudagraph_skips_delta,fx_cache_hits_delta,"
+                           "compile_ms_delta,fresh_cache\n");
+  EXPECT_EQ(kBundleSchemaVersion, 2);
+}
+
+TEST(Row, OfTheFirstVersionLacksTheLaterColumns) {
+  const Row row = full_row();
+  const std::vector<std::string> fields = row_to_fields(row);
+  const std::vector<std::string_view> first(fields.begin(), fields.begin() + 39);
+  TextPool texts;
+  const auto back = row_from_fields(first, texts, "t", 1);
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->started_at_ns, row.started_at_ns);
+  EXPECT_FALSE(back->graph_breaks_delta || back->recompile_limit_hits_delta ||
+               back->cudagraph_captures_delta || back->cudagraph_skips_delta ||
+               back->fx_cache_hits_delta || back->compile_ms_delta || back->fresh_cache);
+  EXPECT_EQ(row_from_fields(first, texts, "t").error().message, "t: expected 46 columns, found 39");
+  const std::vector<std::string_view> all(fields.begin(), fields.end());
+  EXPECT_EQ(row_from_fields(all, texts, "t", 1).error().message,
+            "t: expected 39 columns, found 46");
 }
 
 TEST(Row, SurvivesTheWayThroughCsv) {
@@ -105,11 +138,16 @@ TEST(Row, AbsentIsEmptyAndStaysAbsent) {
   row.latency_ms.reset();
   row.tokens.reset();
   row.throttled.reset();
+  row.fx_cache_hits_delta.reset();
+  row.compile_ms_delta.reset();
+  row.fresh_cache.reset();
   row.power_w = std::nan("");
   row.temperature_c = std::numeric_limits<double>::infinity();
   const auto back = row_from_fields(row_to_fields(row), "t");
   ASSERT_TRUE(back);
   EXPECT_FALSE(back->latency_ms || back->tokens || back->throttled);
+  EXPECT_FALSE(back->fx_cache_hits_delta || back->compile_ms_delta || back->fresh_cache);
+  EXPECT_EQ(back->recompile_limit_hits_delta, 0);
   EXPECT_FALSE(back->power_w || back->temperature_c) << "not a number is never written";
   EXPECT_EQ(back->recompiles_delta, 0) << "zero is a value";
 }
@@ -156,6 +194,12 @@ TEST(Row, WhatDoesNotFitNamesItsColumn) {
       {"arm", ""},
       {"tokens", "-5"},
       {"ttft_ms", "12 ms"},
+      {"recompiles_delta", "-1"},
+      {"graph_breaks_delta", "-1"},
+      {"fx_cache_hits_delta", "1.5"},
+      {"cudagraph_skips_delta", "99999999999999999999"},
+      {"compile_ms_delta", "-0.5"},
+      {"fresh_cache", "1"},
   };
   for (const auto& [column, text] : cases) {
     const auto row = row_from_fields(with(column, text), "prefill/metrics.csv line 7");
@@ -169,7 +213,7 @@ TEST(Row, WhatDoesNotFitNamesItsColumn) {
 TEST(Row, AWrongCountOfColumnsIsAnError) {
   std::vector<std::string> fields = row_to_fields(full_row());
   fields.pop_back();
-  EXPECT_EQ(row_from_fields(fields, "t").error().message, "t: expected 39 columns, found 38");
+  EXPECT_EQ(row_from_fields(fields, "t").error().message, "t: expected 46 columns, found 45");
 }
 
 }  // namespace

@@ -57,6 +57,7 @@ class Verifier {
 
   fs::path folder_;
   Json manifest_;
+  int64_t version_ = kBundleSchemaVersion;
   bool complete_ = false;
   std::map<std::string, fs::path> present_;
   std::vector<VerifyProblem> problems_;
@@ -85,6 +86,7 @@ bool Verifier::check_manifest() {
     return false;
   }
   manifest_ = *std::move(manifest);
+  version_ = manifest_.value("schema_version", version_);  // checked by parse_manifest
   complete_ = manifest_.value("complete", false);
   if (!complete_) add(kManifestName, "expected a complete bundle, found an unfinished run");
   return true;
@@ -119,7 +121,7 @@ void Verifier::check_rows(std::string_view text, Phase phase) {
     if (++found <= kMaxProblemsPerFile) add(error);
   };
   int64_t line = 1;
-  const Status parsed = for_each_row(text, phase, name, [&](const Result<Row>& row) {
+  const Status parsed = for_each_row(text, phase, version_, name, [&](const Result<Row>& row) {
     ++line;
     ++rows_;
     if (!row) return report(row.error());

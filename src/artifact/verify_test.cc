@@ -232,7 +232,46 @@ TEST(Manifest, ALaterSchemaIsRefused) {
   manifest["schema_version"] = kBundleSchemaVersion + 1;
   const auto parsed = parse_manifest(manifest_text(manifest), "manifest.json");
   ASSERT_FALSE(parsed);
-  EXPECT_EQ(parsed.error().message, "manifest.json: expected schema version 1, found 2");
+  EXPECT_EQ(parsed.error().message, "manifest.json: expected schema version 1 to 2, found 3");
+  manifest["schema_version"] = 0;
+  EXPECT_FALSE(parse_manifest(manifest_text(manifest), "manifest.json"));
+}
+
+// As programs before schema version 2 left them.
+TEST(FirstVersion, IsReadAndVerified) {
+  const Scratch scratch;
+  ASSERT_TRUE(write_first_version(scratch / "b", 1, true));
+  const auto problems = verify_bundle(scratch / "b");
+  ASSERT_TRUE(problems);
+  for (const VerifyProblem& problem : *problems) ADD_FAILURE() << problem.object << problem.problem;
+  const auto bundle = read_bundle(scratch / "b");
+  ASSERT_TRUE(bundle) << bundle.error().message;
+  ASSERT_EQ(bundle->rows.size(), 3u);
+  EXPECT_EQ(bundle->rows[2], test_row(2, Phase::kPrefill));
+}
+
+TEST(FirstVersion, IsNotResumed) {
+  const Scratch scratch;
+  ASSERT_TRUE(write_first_version(scratch / "b", 1, false));
+  const auto resumed = BundleWriter::resume(disk(), scratch / "b", test_header());
+  ASSERT_FALSE(resumed) << "its columns are fewer";
+  EXPECT_THAT(resumed.error().message,
+              HasSubstr("manifest.json: expected schema version 2 to resume, found 1"));
+}
+
+TEST(FirstVersion, DoesNotMixWithTheNext) {
+  const Scratch scratch;
+  ASSERT_TRUE(write_first_version(scratch / "b", 2, true));  // columns of 1, said to be 2
+  const std::string expected =
+      "expected the 46 columns of schema version 2, found 39: \"cell_id,backend,arm,";
+  const auto bundle = read_bundle(scratch / "b");
+  ASSERT_FALSE(bundle);
+  EXPECT_THAT(bundle.error().message, HasSubstr("prefill/metrics.csv line 1: " + expected));
+  const auto problems = verify_bundle(scratch / "b");
+  ASSERT_TRUE(problems);
+  ASSERT_FALSE(problems->empty());
+  EXPECT_EQ(problems->front().object, "prefill/metrics.csv line 1");
+  EXPECT_THAT(problems->front().problem, HasSubstr(expected));
 }
 
 TEST(CommitLog, RecordsMustFollowOneAnother) {

@@ -113,6 +113,12 @@ Status BundleWriter::Impl::check_same_run(const BundleHeader& header) const {
   if (manifest.value("complete", false)) {
     return bad_input("{}: expected an unfinished bundle to resume, found a complete one", name);
   }
+  // Rows of two versions in one file would fit neither.
+  ASSAY_TRY(const int64_t version, json_int(manifest, "schema_version", name));
+  if (version != kBundleSchemaVersion) {
+    return bad_input("{}: expected schema version {} to resume, found {}: another program began it",
+                     name, kBundleSchemaVersion, version);
+  }
   ASSAY_TRY(const std::string plan_hash, json_string(manifest, "plan_sha256", name));
   if (plan_hash != header.plan_hash) {
     return bad_input("{}: expected the plan {} of this study, found {}: the study has changed",
@@ -215,7 +221,10 @@ Status BundleWriter::Impl::append_row(const Row& row) {
     ASSAY_TRY(to.file, files.open_append(path));
   }
   std::string line = csv_line(row_to_fields(row));
-  if (to.size_bytes == 0) line.insert(0, csv_line(row_columns()));
+  if (to.size_bytes == 0) {
+    const auto columns = row_columns();
+    line.insert(0, csv_line({columns.begin(), columns.end()}));
+  }
   ASSAY_CHECK(to.file->append(line));
   to.size_bytes += line.size();
   to.pending.update(line);

@@ -13,6 +13,13 @@ TEST_F(RunTest, EveryPlannedRowIsThere) {
     EXPECT_EQ(row.latency_ms, 1.0);
     EXPECT_EQ(row.recompiles_delta, 2);
     EXPECT_EQ(row.graph_replays_delta, 7);
+    EXPECT_EQ(row.graph_breaks_delta, 3);
+    EXPECT_EQ(row.recompile_limit_hits_delta, 4);
+    EXPECT_EQ(row.cudagraph_captures_delta, 5);
+    EXPECT_EQ(row.cudagraph_skips_delta, 6);
+    EXPECT_EQ(row.fx_cache_hits_delta, 8);
+    EXPECT_EQ(row.compile_ms_delta, 1.5);
+    EXPECT_EQ(row.fresh_cache, false);
     EXPECT_EQ(row.unique_graphs_delta, std::nullopt);
     EXPECT_EQ(row.tokens, row.batch * std::max<int64_t>(row.new_tokens, 1));
     EXPECT_EQ(row.tokens_per_s.has_value(), row.phase != Phase::kPrefill);

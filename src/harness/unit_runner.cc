@@ -230,6 +230,13 @@ Row UnitRunner::sample_row(const Job& job, int64_t repetition, const SampleReply
   row.kernels_compiled_delta = counter(sample, "kernels_compiled");
   row.graph_replays_delta = counter(sample, "graph_replays");
   row.fallbacks_delta = counter(sample, "fallbacks");
+  row.graph_breaks_delta = counter(sample, "graph_breaks");
+  row.recompile_limit_hits_delta = counter(sample, "recompile_limit_hits");
+  row.cudagraph_captures_delta = counter(sample, "cudagraph_captures");
+  row.cudagraph_skips_delta = counter(sample, "cudagraph_skips");
+  row.fx_cache_hits_delta = counter(sample, "fx_cache_hits");
+  row.compile_ms_delta = to_ms(counter(sample, "compile_ns"));
+  if (const auto fresh = counter(sample, "fresh_cache")) row.fresh_cache = *fresh != 0;
   row.output_hash = sample.output_hash;
   row.started_at_ns = sample.started_at_ns;
   return row;
