@@ -3,7 +3,7 @@
 // STAGE: hello, load, prepare, measure, generate (a measure of new tokens), parity, profile,
 // evidence, tokenize, shutdown. A fault of `measure` with a repetition strikes at that repetition
 // alone, without one at every one; one of `parity`, `differ`, from that token on (without: from the
-// first); --once: strikes only if FILE can be made, so
+// first); of `prepare` a phase stands in its place. --once: strikes only if FILE can be made, so
 // that the worker's successor behaves. --profiler: it answers `profile`. --diary: adds a line
 // "load MODEL" or "parity" to FILE whenever it is asked that.
 #include <fcntl.h>

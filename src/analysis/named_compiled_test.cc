@@ -297,6 +297,7 @@ TEST(CompileCosts, SayWhatWentWrongAndLeaveTheStackToTheEvidence) {
   SyntheticBundle bundle(5);
   bundle.add({.arm = "eager"});
   const std::string cell = bundle.add_compiled({.arm = "static"}, "auto");
+  bundle.raw().evidence[cell]["worker"]["prepare_seconds"] = nullptr;
   bundle.raw().evidence[cell]["failures"] = {
       {{"class", "RuntimeError"},
        {"message", "Error: overwritten by a subsequent run. Stack trace: File \"m.py\"\n  f()"}}};
@@ -304,6 +305,7 @@ TEST(CompileCosts, SayWhatWentWrongAndLeaveTheStackToTheEvidence) {
   ASSERT_EQ(findings.compile_costs.size(), 1u);
   EXPECT_EQ(findings.compile_costs[0].problem,
             "RuntimeError: Error: overwritten by a subsequent run.");
+  EXPECT_FALSE(findings.compile_costs[0].prepare_s) << "it was never prepared: absent, not 0";
 }
 
 }  // namespace

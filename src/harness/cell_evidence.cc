@@ -38,15 +38,15 @@ void CellEvidence::add_worker(size_t cell, const LiveWorker& live) {
   const HelloReply& hello = live.client->hello();
   const LoadedReply& loaded = live.loaded;
   Json& worker = of(cell)["worker"];
-  worker = {{"name", hello.worker},
-            {"version", hello.version},
-            {"protocol", hello.protocol},
-            {"capabilities", hello.capabilities},
-            {"dtype", loaded.dtype},
-            {"quantization", loaded.quantization},
-            {"load_seconds", loaded.seconds},
-            {"prepare_seconds", live.prepared.seconds},
-            {"prepare_evidence", live.prepared.evidence}};
+  worker = {{"name", hello.worker},           {"version", hello.version},
+            {"protocol", hello.protocol},     {"capabilities", hello.capabilities},
+            {"dtype", loaded.dtype},          {"quantization", loaded.quantization},
+            {"load_seconds", loaded.seconds}, {"prepare_seconds", nullptr},
+            {"prepare_evidence", nullptr}};
+  if (live.prepared_cell == cell) {  // else what it has is another cell's, or nothing
+    worker["prepare_seconds"] = live.prepared.seconds;
+    worker["prepare_evidence"] = live.prepared.evidence;
+  }
   if (loaded.weight_bytes) worker["weight_bytes"] = *loaded.weight_bytes;
   if (loaded.threads) worker["threads"] = *loaded.threads;
 }

@@ -25,7 +25,8 @@ class CellEvidence {
   Json& of(size_t cell);
   // What the gate said of an arm that isn't ready; kept in every cell of it.
   void set_gate(size_t arm, const ArmGate& gate);
-  // The worker as its hello, its load and its last preparation have it: known before anything runs.
+  // The worker as its hello, its load and its preparation for this cell have it: known before
+  // anything runs. Without that preparation, its members are null.
   void add_worker(size_t cell, const LiveWorker& worker);
   // Asks the worker, which may fail.
   ClientResult<void> add_report(size_t cell, WorkerClient& client, WirePhase phase,

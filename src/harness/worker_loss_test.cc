@@ -84,6 +84,25 @@ TEST_F(RunTest, ACompilationThatTakesTooLongIsATimeoutOfItsOwn) {
   const Json& evidence = bundle->evidence.at(rows.front().cell_id);
   EXPECT_EQ(evidence["failures"][0]["message"], "no reply to prepare within 0.3 s");
   EXPECT_EQ(evidence["worker"]["name"], "fake") << "who was asked is known";
+  EXPECT_TRUE(evidence["worker"]["prepare_seconds"].is_null()) << "how long it takes isn't";
+  EXPECT_TRUE(evidence["worker"]["prepare_evidence"].is_null());
+}
+
+// One process serves both cells: what the first took is nothing about the second.
+TEST_F(RunTest, AFailedPreparationHasNoSecondsOfAnEarlierOne) {
+  study_.scenarios.resize(1);
+  study_.batch = {1};
+  study_.order = RunOrder::kSequential;
+  faults_["other"] = {"throw:prepare:kv_decode"};
+  expect_whole(run());
+  const auto bundle = read_bundle(folder());
+  ASSERT_TRUE(bundle) << bundle.error().message;
+  for (const Row& row : rows_of("other")) {
+    const Json& seconds = bundle->evidence.at(row.cell_id)["worker"]["prepare_seconds"];
+    const bool failed = row.phase == Phase::kKvDecode;
+    EXPECT_EQ(row.error_class, failed ? "FakeError" : "");
+    EXPECT_EQ(seconds, failed ? Json() : Json(0.25)) << row.cell_id;
+  }
 }
 
 TEST_F(RunTest, AnExceptionLeavesTheWorkersLastWords) {
