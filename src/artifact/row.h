@@ -74,7 +74,7 @@ struct Row {
   OptionalCount cudagraph_skips_delta;
   OptionalCount fx_cache_hits_delta;
   std::optional<double> compile_ms_delta;
-  std::optional<bool> fresh_cache;  // the compiler's cache folder was the process's own, not kept
+  std::optional<bool> fresh_cache;  // the unit began with empty cache folders of the compiler's
 
   friend bool operator==(const Row&, const Row&) = default;
 };
