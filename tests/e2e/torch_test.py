@@ -114,7 +114,8 @@ class Torch(ProgramTest):
 
     def test_only_what_cannot_run_here_is_lost(self):
         expected = {"stack-ablation": {"eager-b": "no_interpreter", "compiled-b": "no_interpreter"},
-                    "tr147-static-cache": {"manual-cudagraph": "no_cuda"}}
+                    **dict.fromkeys(("tr147-static-cache", "tr147-token-sweep", "tr147-large-models"),
+                                    {"manual-cudagraph": "no_cuda"})}
         for name in self.runs:
             lost = {row["arm"]: row["error_class"] for row in self.rows(name) if row["status"] != "ok"}
             self.assertEqual(lost, expected.get(name, {}), name)
@@ -178,9 +179,12 @@ class Torch(ProgramTest):
             self.assertLessEqual(self.counters("tr120-dynamic", arm)["unique_graphs"], 2, arm)
 
     def test_compiled_is_proven_and_a_label_is_not(self):
-        for name, arm, verdict in (("tr126-environment", "default", "yes"), ("tr126-mode-default", "default", "label_only"),
-                                   ("tr126-baseline", "compiled", "fallback"), ("tr126-padded", "compiled", "label_only"),
-                                   ("tr120-variable", "eager", "not_applicable")):
+        for name, arm, verdict in (("tr126-environment", "default", "yes"), ("tr126-mode-default", "default-static", "label_only"),
+                                   ("tr120-padded", "default", "yes"), ("stack-ablation", "compiled-a", "yes"),
+                                   ("tr147-static-cache", "default-dynamic", "label_only"),
+                                   ("tr147-static-cache", "mark-step", "fallback"),
+                                   ("tr126-baseline", "compiled", "fallback"), ("tr126-padded", "compiled", "fallback"),
+                                   ("tr120-variable", "limit", "label_only"), ("tr120-variable", "eager", "not_applicable")):
             for evidence in self.evidence(name, arm):
                 self.assertEqual(evidence["compiler_real"], verdict, f"{name} {arm} {evidence['reported']['reasons']}")
         for evidence in self.evidence("tr126-baseline", "compiled"):  # reduce-overhead, where no graph can be captured
@@ -190,6 +194,28 @@ class Torch(ProgramTest):
         for evidence in self.evidence("tr126-environment", "default"):
             self.assertEqual(evidence["reported"]["counters"]["graph_breaks"], 0)
             self.assertGreater(evidence["worker"]["prepare_seconds"], 0)
+
+    def test_every_compiled_arm_is_explained_and_the_time_of_it_is_beside_that_of_preparing(self):
+        explained = 0
+        for path in FOLDER.glob("*/cells/*/evidence.json"):
+            evidence = json.loads(path.read_text())
+            reported = evidence.get("reported") or {}
+            if path.parts[-4] in ("main", "no-compiler") or reported.get("requested", {}).get("mode", "eager") == "eager":
+                continue
+            self.assertEqual([one["part"] for one in reported["explain"]], ["prefill", "decode"], path)
+            self.assertTrue(all(one["graphs"] == 1 and one["graph_breaks"] == 0 for one in reported["explain"]), path)
+            self.assertGreater(reported["explain_seconds"], 0)
+            self.assertEqual(evidence["worker"]["prepare_seconds"], reported["prepared"][-1]["seconds"])
+            explained += 1
+        self.assertGreater(explained, 20)
+
+    def test_a_cells_cache_folders_are_its_own_unless_it_keeps_the_users(self):
+        for name, arm, fresh in (("tr120-padded", "default", True), ("tr126-environment", "default", False)):
+            for evidence in self.evidence(name, arm):
+                self.assertIs(evidence["reported"]["cache_folders"]["fresh"], fresh, name)
+        (evidence,) = self.evidence("tr120-padded", "default")
+        self.assertEqual(evidence["reported"]["counters"]["fx_cache_hits"], 0)
+        self.assertGreater(evidence["reported"]["kernels"]["files_written"], 0)
 
     def test_a_studys_requirements_have_one_verdict(self):
         found, _ = self.findings("tr126-environment")
@@ -256,8 +282,9 @@ class Torch(ProgramTest):
     def test_the_gate_speaks_before_the_run(self):
         plan = json.loads(self.succeed_with("plan", SOURCE / "studies/smoke/tr147-static-cache.yaml", "-o", "json"))
         here = {arm["arm"]: arm["here"] for arm in plan["arms"]}
-        self.assertEqual(here, {"eager-dynamic": "ready", "eager-static": "ready", "default": "ready",
-                                "manual-cudagraph": "impossible"})
+        self.assertEqual(here, dict.fromkeys(("eager-dynamic", "eager-static", "default-dynamic", "default-static"), "ready")
+                         | dict.fromkeys(("reduce-overhead", "mark-step"), "fallback")
+                         | {"manual-cudagraph": "impossible"})
         bare = assay("plan", SOURCE / "studies/smoke/tr147-static-cache.yaml", ASSAY_TORCH_PYTHON="/nonexistent/python")
         self.assertEqual(bare.returncode, 0)
         self.assertIn("/nonexistent/python", bare.stdout)
