@@ -116,9 +116,8 @@ ReportSection compile_cost_section(const Findings& findings) {
   section.lines.emplace_back(
       "prepare: seconds until the first sample could be taken, compile: of those in the compiler. "
       "Counts (recompiles, hits of the recompile limit, captured graphs, their replays and what "
-      "was "
-      "not captured among them) are the process's at the end of the cell: one that served other "
-      "cells before counts theirs too. Counts that nobody reported are left out.");
+      "was not captured among them) are the cell's, or of workers that count by process its so "
+      "far, other cells' too. Counts that nobody reported are left out.");
   Table table{"",
               {{"phase", Align::kLeft},
                {"stratum", Align::kLeft},
