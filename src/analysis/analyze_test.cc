@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/synthetic_bundle.h"
+#include "stats/reference_samples.h"
 
 namespace assay {
 namespace {
@@ -42,11 +43,9 @@ TEST(Analyze, FindsAPlantedFivePercent) {
 
 // Eager decode in moods of a busy host against captured decode, which has none (of an H200, ms).
 TEST(Analyze, TellsTenTimesTheTimeFromMoods) {
-  constexpr double kEager[] = {1676.5, 1463.7, 1161.3, 1125.9, 1098.5,
-                               1136.3, 1114.5, 1602.3, 2166.4, 2129.7};
   SyntheticBundle bundle(1);
   const std::string eager = bundle.add({.arm = "eager", .repetitions = 10});
-  for (int i = 0; i < 10; ++i) bundle.row(eager, i).latency_ms = kEager[i];
+  for (int i = 0; i < 10; ++i) bundle.row(eager, i).latency_ms = stats::kMoodyMs[i];
   for (int arm = 0; arm < 6; ++arm) {
     bundle.add({.arm = fmt::format("captured{}", arm),
                 .mean_ms = 156,

@@ -34,7 +34,7 @@ stats::MeanError mean_of(const Group& group, const SeriesByGroup& series) {
 struct Side {
   Side(const Group& of, const Group& other, const SeriesByGroup& series)
       : group(&of),
-        mean(*stats::mean(of.warm_ms)),
+        mean(mean_of(of, series).mean),
         scale(stats::log_scale(mean_of(of, series), mean_of(other, series), apart(of, other))) {}
   const Group* group;
   double mean;

@@ -6,6 +6,7 @@
 
 #include "analysis/false_alarms.h"
 #include "analysis/synthetic_bundle.h"
+#include "stats/reference_samples.h"
 
 namespace assay {
 namespace {
@@ -96,15 +97,13 @@ TEST(Compare, OneHugeRowIsNoRegressionWhereSamplesDontOverlap) {
 }
 
 TEST(Compare, TenTimesTheTimeIsARegressionWhateverTheMoods) {
-  constexpr double kMoods[] = {1676.5, 1463.7, 1161.3, 1125.9, 1098.5,
-                               1136.3, 1114.5, 1602.3, 2166.4, 2129.7};
   SyntheticBundle base(5);
   SyntheticBundle cand(6);
   for (SyntheticBundle* bundle : {&base, &cand}) {
     for (const std::string arm : {"eager", "static"}) {
       const auto cell = bundle->add({.arm = arm, .mean_ms = 156, .repetitions = 10});
       if (bundle != &cand) continue;
-      for (int i = 0; i < 10; ++i) bundle->row(cell, i).latency_ms = kMoods[i];
+      for (int i = 0; i < 10; ++i) bundle->row(cell, i).latency_ms = stats::kMoodyMs[i];
     }
   }
   const Comparison comparison = *compare(base.build(), cand.build(), {}, {});

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
-#include <set>
 
 #include "analysis/lenient.h"
 #include "analysis/samples.h"

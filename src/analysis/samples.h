@@ -1,6 +1,7 @@
 // Rows grouped by stratum and arm: what every part of the analysis works on.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>

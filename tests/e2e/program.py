@@ -19,6 +19,16 @@ STUDY = {
 }
 
 
+def torch_python():
+    """The interpreter with torch and transformers that scripts/torch-env makes; None, and why on stdout, where it can't."""
+    script = pathlib.Path(__file__).parents[2] / "scripts" / "torch-env"
+    made = subprocess.run([script], capture_output=True, text=True)
+    if made.returncode != 0:
+        print(made.stderr)
+        return None
+    return made.stdout.strip().splitlines()[-1]
+
+
 class ProgramTest(unittest.TestCase):
     """A test in a scratch folder, which is the program's working directory."""
 

@@ -21,6 +21,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from program import torch_python
+
 PHASES = ["prefill", "kv_decode", "e2e_kv"]
 STUDY = """
 name: resume
@@ -183,10 +185,10 @@ def main() -> None:
     torch = sys.argv[-1] == "torch"
     if torch:
         sys.argv.pop()
-        made = subprocess.run([Path(__file__).parents[2] / "scripts" / "torch-env"], capture_output=True, text=True)
-        if made.returncode != 0:
+        python = torch_python()
+        if python is None:
             sys.exit(77)
-        os.environ["ASSAY_TORCH_PYTHON"] = made.stdout.strip().splitlines()[-1]
+        os.environ["ASSAY_TORCH_PYTHON"] = python
     assay, count = sys.argv[1], int(sys.argv[2])
     seed = int(sys.argv[3]) if len(sys.argv) > 3 else random.SystemRandom().randrange(1 << 32)
     with tempfile.TemporaryDirectory(prefix="assay-resume-") as folder:

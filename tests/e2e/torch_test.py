@@ -14,7 +14,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from program import ProgramTest
+from program import ProgramTest, torch_python
 
 ASSAY, SOURCE = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
 del sys.argv[1:]
@@ -310,11 +310,10 @@ class Torch(ProgramTest):
 
 
 if __name__ == "__main__":
-    made = subprocess.run([SOURCE / "scripts" / "torch-env"], capture_output=True, text=True)
-    if made.returncode != 0:
-        print(made.stderr)
+    python = torch_python()
+    if python is None:
         sys.exit(77)
-    ENVIRONMENT["ASSAY_TORCH_PYTHON"] = made.stdout.strip().splitlines()[-1]
+    ENVIRONMENT["ASSAY_TORCH_PYTHON"] = python
     with tempfile.TemporaryDirectory(prefix="assay-torch-test-") as scratch:
         FOLDER = Path(scratch)
         ENVIRONMENT["TORCHINDUCTOR_CACHE_DIR"] = str(FOLDER / "inductor")
