@@ -5,7 +5,7 @@
 // alone, without one at every one; one of `parity`, `differ`, from that token on (without: from the
 // first); of `prepare` a phase stands in its place. --once: strikes only if FILE can be made, so
 // that the worker's successor behaves. --profiler: it answers `profile`. --diary: adds a line
-// "load MODEL" or "parity" to FILE whenever it is asked that.
+// "load MODEL", "prepare PHASE NEW_TOKENS" or "parity" to FILE whenever it is asked that.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -129,6 +129,7 @@ class FakeWorker final : public Worker {
   }
   WorkerResult<PreparedReply> prepare(const PrepareRequest& request) override {
     const std::string phase(wire_phase_name(request.shape.phase));
+    note(fmt::format("prepare {} {}", phase, request.shape.new_tokens));
     if ((struck("prepare", phase) && fault_.kind != "late") || poisoned_)
       return std::unexpected(error());
     return PreparedReply{.seconds = 0.25};

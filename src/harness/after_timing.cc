@@ -1,4 +1,4 @@
-// Profiles first, because parity may use up what a worker has compiled.
+// Parity at once; profiles last, since a profiler that was attached may slow down what follows.
 #include "harness/after_timing.h"
 
 #include <algorithm>
@@ -36,6 +36,19 @@ bool AfterTiming::owes_profile(size_t cell) const {
          !state_.evidence.of(cell).contains("profile");
 }
 
+Result<bool> AfterTiming::unit_over(const Unit& unit, const ModelSetup& setup) {
+  const Cell& cell = plan_.cells[unit.cell];
+  const bool last_of_cell = unit.first_repetition + unit.repetitions == study_.repetitions;
+  const ParityKey key{cell.scenario, cell.batch};
+  if (!wants_parity() || !last_of_cell || cell.new_tokens != parity_.longest() ||
+      state_.ok_latencies_ms[unit.cell].empty() || !wanted(cell.arm, key)) {
+    return true;
+  }
+  ASSAY_TRY(const bool went_on, ask_parity(cell.arm, key, setup));
+  ASSAY_CHECK(keep_log(unit.cell));
+  return went_on;
+}
+
 Result<bool> AfterTiming::run(size_t arm, const ModelSetup& setup) {
   if (!setup.prompts || !possible(study_.arms[arm], context_)) return true;
   size_t last_cell = plan_.cells.size();
@@ -47,9 +60,13 @@ Result<bool> AfterTiming::run(size_t arm, const ModelSetup& setup) {
     if (!went_on) return false;
   }
   if (!wants_parity() || last_cell == plan_.cells.size()) return true;
-  ASSAY_TRY(const bool went_on, ask_parity(arm, setup));
-  ASSAY_CHECK(keep_log(last_cell));
-  return went_on;
+  for (const ParityKey& key : parity_.keys()) {
+    if (!wanted(arm, key)) continue;
+    ASSAY_TRY(const bool went_on, ask_parity(arm, key, setup));
+    ASSAY_CHECK(keep_log(last_cell));
+    if (!went_on) return false;
+  }
+  return true;
 }
 
 Status AfterTiming::record_lost() {
@@ -94,23 +111,20 @@ bool AfterTiming::lost(size_t arm, const ParityKey& key) const {
   return true;
 }
 
-Result<bool> AfterTiming::ask_parity(size_t arm, const ModelSetup& setup) {
-  for (const ParityKey& key : parity_.keys()) {
-    if (!wanted(arm, key)) continue;
-    auto worker = workers_.get(arm, model_);
-    ParityAnswer answer = std::unexpected(ParityCheck::not_asked());
-    if (worker) {
-      (*worker)->prepared_cell.reset();  // parity may have used the cache for its own shape
-      answer = parity_.ask(*(*worker)->client, *setup.prompts, key);
-    } else {
-      answer = std::unexpected(worker.error());
-    }
-    if (!answer) {
-      if (answer.error().kind == FailureKind::kInterrupted) return false;
-      workers_.discard(arm);
-    }
-    ASSAY_CHECK(parity_.set(arm, key, std::move(answer)));
+Result<bool> AfterTiming::ask_parity(size_t arm, const ParityKey& key, const ModelSetup& setup) {
+  auto worker = workers_.get(arm, model_);
+  ParityAnswer answer = std::unexpected(ParityCheck::not_asked());
+  if (worker) {
+    (*worker)->prepared_cell.reset();  // parity may have used the cache for its own shape
+    answer = parity_.ask(*(*worker)->client, *setup.prompts, key);
+  } else {
+    answer = std::unexpected(worker.error());
   }
+  if (!answer) {
+    if (answer.error().kind == FailureKind::kInterrupted) return false;
+    workers_.discard(arm);
+  }
+  ASSAY_CHECK(parity_.set(arm, key, std::move(answer)));
   return true;
 }
 

@@ -1,6 +1,7 @@
-// What is asked of an arm once its timing on a model is over, in the processes that were timed
-// where they still live: parity where the study wants it then, and a traced repetition of each
-// cell. What the bundle has of an earlier sitting isn't asked again.
+// What is asked of an arm beyond its timing, in the processes that were timed where they still
+// live: parity where the study wants it after timing, as soon as the cell that it speaks for is
+// timed, and a traced repetition of each cell once all of the model are. What the bundle has of an
+// earlier sitting isn't asked again.
 #pragma once
 
 #include "artifact/bundle.h"
@@ -17,8 +18,11 @@ class AfterTiming {
 
   // Once the model is timed: whether an arm is still to be asked anything.
   bool owes() const;
-  // Once the arm is timed. May be called again: what was answered stays so. False: interrupted.
-  // Errors are the bundle's.
+  // Once a unit is committed. Where it was the last of a longest cell, parity is asked there and
+  // then: of the very code that was timed, and at no second compilation. False: interrupted.
+  Result<bool> unit_over(const Unit& unit, const ModelSetup& setup);
+  // Once the arm is timed: what is still open. May be called again: what was answered stays so.
+  // False: interrupted. Errors are the bundle's.
   Result<bool> run(size_t arm, const ModelSetup& setup);
   // Writes a null verdict for the arms, timed by now, that can't be asked: they lost every row of
   // their generation. Needs no worker.
@@ -30,7 +34,7 @@ class AfterTiming {
   bool owes_profile(size_t cell) const;
   bool generates(const Cell& cell) const;
   bool lost(size_t arm, const ParityKey& key) const;
-  Result<bool> ask_parity(size_t arm, const ModelSetup& setup);
+  Result<bool> ask_parity(size_t arm, const ParityKey& key, const ModelSetup& setup);
   Result<bool> profile(size_t cell, const ModelSetup& setup);
   ClientResult<Json> trace(size_t cell, const ModelSetup& setup, const std::filesystem::path& path);
   Status keep_log(size_t cell);

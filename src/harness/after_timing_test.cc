@@ -28,6 +28,34 @@ TEST_F(RunTest, ParityAfterTimingStartsOneProcessAnArm) {
   EXPECT_EQ(printed, "fake worker: started\n");
 }
 
+// Where another cell is prepared in between, the answer would be that of a second compilation.
+TEST_F(RunTest, ParityAfterTimingIsAskedOfTheCellThatWasTimed) {
+  study_.parity = ParityTime::kAfter;
+  study_.token_lengths = {2, 4, 3};
+  expect_whole(run());
+  for (const char* arm_name : {"base", "other"}) {
+    std::string prepared;
+    for (const std::string& line : diary(arm_name)) {
+      if (line.starts_with("prepare")) prepared = line;
+      if (line == "parity") {
+        EXPECT_EQ(prepared, "prepare kv_decode 4") << arm_name;
+      }
+    }
+    EXPECT_EQ(asked(arm_name, "parity"), 3) << "once a prompt";
+  }
+}
+
+TEST_F(RunTest, ParityThatKillsItsProcessCostsNoRow) {
+  study_.parity = ParityTime::kAfter;
+  study_.token_lengths = {2, 4};
+  faults_["other"] = {"segv:parity"};
+  expect_whole(run());
+  const auto rows = rows_of("other");
+  EXPECT_EQ(count(rows, RowStatus::kOk), static_cast<int64_t>(rows.size()));
+  EXPECT_EQ(parity_of("other")["passed"], false);
+  EXPECT_EQ(parity_of("other")["error"]["class"], "SIGSEGV");
+}
+
 TEST_F(RunTest, AnArmThatLostEveryRowIsNotAskedForParity) {
   study_.parity = ParityTime::kAfter;
   faults_["other"] = {"segv:measure"};
@@ -57,8 +85,9 @@ TEST_F(RunTest, AnArmThatLostItsGenerationAloneIsNotAskedForParity) {
   }
 }
 
-TEST_F(RunTest, NobodyIsAskedWhereTheBaselineIsLost) {
+TEST_F(RunTest, NobodyIsAskedOnceTheBaselineIsLost) {
   study_.parity = ParityTime::kAfter;
+  study_.order = RunOrder::kSequential;
   faults_["base"] = {"throw:generate"};
   expect_whole(run());
   EXPECT_EQ(parity_of("base")["error"]["class"], "not_asked");

@@ -34,6 +34,7 @@ class ParityCheck {
               RunObserver& observer, std::set<size_t>& recorded);
 
   const std::set<ParityKey>& keys() const { return keys_; }
+  int64_t longest() const { return longest_; }  // new tokens of the model's longest cell
   size_t baseline() const { return baseline_; }
   // Whether the arm is still to be asked: it wasn't yet, it can answer, a cell of it has no record,
   // and so can the baseline. The baseline itself also where only another arm needs its answer:
@@ -64,7 +65,7 @@ class ParityCheck {
   std::set<size_t>& recorded_;
   size_t baseline_;
   std::set<ParityKey> keys_;
-  int64_t longest_ = 0;  // new tokens of the model's longest cell
+  int64_t longest_ = 0;
   std::map<size_t, std::map<ParityKey, ParityAnswer>> answers_;  // by arm
   std::set<size_t> told_;                                        // arms of whose failure
 };

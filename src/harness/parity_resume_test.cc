@@ -14,6 +14,7 @@ class ParityResumeTest : public RunTest, public ::testing::WithParamInterface<Pa
     study_.arms.push_back(arm("third"));
     study_.scenarios.erase(study_.scenarios.begin());  // one prompt: one question an arm
     study_.parity = GetParam();
+    study_.order = RunOrder::kSequential;  // arm after arm, also where parity is asked after each
     observer_.interrupt_fd = interrupt_[1];
   }
 
@@ -51,8 +52,8 @@ TEST_P(ParityResumeTest, AnInterruptionBetweenTwoArmsKeepsTheFirst) {
   EXPECT_EQ(asked("third", "parity"), third + 1);
   const auto bundle = read_bundle(folder());
   ASSERT_EQ(bundle->sittings.size(), 2u) << "also where only parity was left";
-  const auto all = static_cast<int64_t>(bundle->rows.size());
-  EXPECT_EQ(bundle->sittings[1].rows_before, GetParam() == ParityTime::kBefore ? 0 : all);
+  const auto of_an_arm = static_cast<int64_t>(rows_of("third").size());
+  EXPECT_EQ(bundle->sittings[1].rows_before, GetParam() == ParityTime::kBefore ? 0 : 2 * of_an_arm);
 }
 
 // Without an answer of it nothing can be said of the others; its own failure stays on record.
@@ -137,6 +138,7 @@ TEST_F(FinishedModelTest, GetsTheRecordOfALostArmWithoutAWorker) {
 }
 
 TEST_F(FinishedModelTest, IsNotSetUpAgainWhereTheBaselineWasLost) {
+  study_.order = RunOrder::kSequential;
   faults_["base"] = {"throw:generate"};
   ASSERT_TRUE(run()->interrupted);
   const int64_t loads = asked("base", "load models/m") + asked("other", "load models/m");

@@ -186,6 +186,8 @@ Result<bool> Run::run_model(size_t model, const std::vector<const Unit*>& units,
     if (interrupted()) return false;
     ASSAY_TRY(const UnitEnd end, units_.run(*units[i], *setup, request_.preflight.lengths[model]));
     if (end == UnitEnd::kInterrupted) return false;
+    ASSAY_TRY(const bool asked, after.unit_over(*units[i], *setup));
+    if (!asked) return false;
     // Where the next arm's process will end this one's, it is asked now.
     const size_t arm = plan_.cells[units[i]->cell].arm;
     const bool last = i + 1 == units.size() || plan_.cells[units[i + 1]->cell].arm != arm;

@@ -149,12 +149,16 @@ class RunTest : public ::testing::Test {
     return run(true);
   }
 
-  // How often the arm's workers were asked that, up to now: "load MODEL" or "parity".
+  // What the arm's workers were asked, up to now: "load MODEL", "prepare PHASE NEW_TOKENS" or
+  // "parity".
+  std::vector<std::string> diary(const std::string& arm_name) const {
+    std::ifstream file(scratch_ / arm_name);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(file, line);) lines.push_back(line);
+    return lines;
+  }
   int64_t asked(const std::string& arm_name, const std::string& what) const {
-    std::ifstream diary(scratch_ / arm_name);
-    int64_t times = 0;
-    for (std::string line; std::getline(diary, line);) times += line == what ? 1 : 0;
-    return times;
+    return std::ranges::count(diary(arm_name), what);
   }
 
   fs::path folder() const { return scratch_ / "bundle"; }

@@ -50,6 +50,19 @@ def check_against_native(engine, folder):
     return expected
 
 
+@pytest.mark.parametrize("cache", ["dynamic", "static"])
+def test_parity_of_the_prepared_shape_compiles_nothing(arm, cache):
+    engine = arm("llama", cache=cache, **(AOT | {"recompile_limit": 16}))
+    case = padded(make_prompts()[:1])
+    run(engine, [case])
+    before = engine.evidence("kv_decode")["counters"]
+    assert before["unique_graphs"] > 1
+    engine.parity(Shape("kv_decode", 1, STEPS + 1, case.padded_len + STEPS), case)
+    after = engine.evidence("kv_decode")["counters"]
+    assert {name: after[name] for name in ("unique_graphs", "recompiles", "compile_ns")} == \
+        {name: before[name] for name in ("unique_graphs", "recompiles", "compile_ns")}
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("cache", ["dynamic", "static"])
 def test_eager_says_what_the_native_engine_says(arm, checkpoints_of, family, cache):
