@@ -87,11 +87,11 @@ std::string gpu_rules(const PlanOptions& options) {
   return fmt::format(
       "  on a GPU, by one H200's figures: {} ms a layer for each pass of an eager arm, {} of a "
       "compiled\n  one, {} out of CUDA graphs, or a read of the weights at {} GB/s where that is "
-      "longer\n  (--gpu-read-gb-per-s); {} s a layer to compile each graph, for each cell and for "
-      "parity; {} s to\n  start a worker\n",
+      "longer\n  (--gpu-read-gb-per-s); {} s a layer to compile each graph, for each cell, and for "
+      "parity before\n  timing; {} s to start a worker, and {} a layer to explain a call\n",
       number(kEagerLayerSeconds * 1e3), number(kCompiledLayerSeconds * 1e3),
       number(kGraphedLayerSeconds * 1e3), format_significant(options.gpu_read_gb_per_s, 3),
-      number(kCompileLayerSeconds), number(kStartSeconds));
+      number(kCompileLayerSeconds), number(kStartSeconds), number(kExplainLayerSeconds));
 }
 
 // What stands below the table: counts, and the estimate with how it was made.

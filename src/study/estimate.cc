@@ -45,12 +45,14 @@ std::vector<int64_t> preparations(const Study& study, const Plan& plan) {
 // `longest`: new tokens of the plan's longest cell.
 void add_worker(const Study& study, const GpuArm& arm, int64_t longest, TimeEstimate& sum) {
   const bool own_process = study.parity == ParityTime::kBefore;
-  sum.starting_s += (own_process ? 2 : 1) * kStartSeconds;
+  sum.starting_s += (own_process ? 2 : 1) * kStartSeconds + arm.explain_seconds();
   for (const StudyScenario& scenario : study.scenarios) {
     const auto prompts = static_cast<double>(std::max<size_t>(1, scenario.prompt_tokens.size()));
     for (const int64_t batch : study.batch) {
       const double tokens = prompt_tokens(scenario) * static_cast<double>(batch);
-      sum.parity_s += arm.prepare_seconds(longest) + prompts * arm.seconds(tokens, longest);
+      // After timing what it runs is compiled.
+      if (own_process) sum.parity_s += arm.prepare_seconds(longest);
+      sum.parity_s += prompts * arm.seconds(tokens, longest);
     }
   }
 }

@@ -46,8 +46,8 @@ struct EstimateBasis {
 struct TimeEstimate {
   double repetitions_s = 0;  // warm-ups included, extra ones of optional stopping not
   double preparing_s = 0;    // compiling, once each time that a worker turns to another cell
-  double starting_s = 0;     // workers: importing torch, building or loading the model
-  double parity_s = 0;       // its compilation included
+  double starting_s = 0;     // workers: importing torch, building the model, explaining a call
+  double parity_s = 0;       // with what it compiles in processes of its own
   double total() const { return repetitions_s + preparing_s + starting_s + parity_s; }
 };
 

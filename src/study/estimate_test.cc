@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 
 #include "study/gpu_arm.h"
@@ -14,7 +15,7 @@ Study one_cell(std::string phase, int64_t prompt, int64_t new_tokens) {
   Study study;
   study.models = {{.name = "m", .path = "m", .dtype = ""}};
   study.arms = {
-      {.name = "a", .backend = "native", .mode = "eager", .cache = "dynamic", .dynamic = ""}};
+      {.name = "a", .backend = "native", .mode = "eager", .cache = "static", .dynamic = ""}};
   study.phases = {std::move(phase)};
   study.scenarios = {{.name = "s", .prompt_tokens = {prompt}, .text = ""}};
   study.token_lengths = {new_tokens};
@@ -46,11 +47,11 @@ TEST(Estimate, AbsentWhereAModelIsntKnown) {
 
 // An arm of PyTorch on a GPU, on a model of 10 layers.
 TimeEstimate on_gpu(Study study, const std::string& mode, Json options = Json::object(),
-                    double bytes = 1e9) {
+                    double bytes = 1e9, ParityTime parity = ParityTime::kAfter) {
   study.arms[0].backend = "torch";
   study.arms[0].mode = mode;
   study.arms[0].options = std::move(options);
-  study.parity = ParityTime::kAfter;
+  study.parity = parity;
   const auto estimate = plan_estimate(
       study, make_plan(study), {.models = {{.bytes = bytes, .layers = 10}}, .on_gpu = {true}});
   return estimate.value_or(TimeEstimate{-1, -1, -1, -1});
@@ -69,22 +70,43 @@ TEST(Estimate, OnAGpuLayersCountUntilTheReadIsLonger) {
       << "ten reads' worth of tokens";
 }
 
-TEST(Estimate, OnAGpuEveryGraphIsCompiledForTheCellAndForParity) {
+TEST(Estimate, OnAGpuEveryGraphIsCompiledForTheCellAndForParityBeforeIt) {
   const double graph = 10 * kCompileLayerSeconds;
   const Study decode = one_cell("kv_decode", 10, 8);
   EXPECT_DOUBLE_EQ(on_gpu(one_cell("prefill", 10, 8), "default").preparing_s, graph);
   EXPECT_DOUBLE_EQ(on_gpu(decode, "default").preparing_s, 2 * graph);
-  EXPECT_DOUBLE_EQ(on_gpu(decode, "default").parity_s, 2 * graph + 9 * 10 * kCompiledLayerSeconds);
+  const double passes = 9 * 10 * kCompiledLayerSeconds;
+  EXPECT_DOUBLE_EQ(on_gpu(decode, "default").parity_s, passes);
+  EXPECT_DOUBLE_EQ(on_gpu(decode, "default", {}, 1e9, ParityTime::kBefore).parity_s,
+                   2 * graph + passes);
   EXPECT_DOUBLE_EQ(on_gpu(one_cell("kv_decode", 10, 512), "eager").parity_s,
                    513 * 10 * kEagerLayerSeconds)
       << "all that is generated is compared";
   EXPECT_DOUBLE_EQ(on_gpu(one_cell("prefill", 10, 8), "default").parity_s,
-                   graph + 10 * kCompiledLayerSeconds)
+                   10 * kCompiledLayerSeconds)
       << "where no phase generates, lengths say nothing";
   EXPECT_DOUBLE_EQ(on_gpu(decode, "default", {{"compile_phases", "decode"}}).preparing_s, graph);
+  EXPECT_DOUBLE_EQ(on_gpu(decode, "default").starting_s, kStartSeconds + 10 * kExplainLayerSeconds);
+  EXPECT_DOUBLE_EQ(on_gpu(decode, "default", {{"explain", false}}).starting_s, kStartSeconds);
   EXPECT_DOUBLE_EQ(on_gpu(decode, "default", {{"torch_backend", "aot_eager"}}).preparing_s, 0);
   EXPECT_DOUBLE_EQ(on_gpu(decode, "eager").preparing_s, 0);
   EXPECT_DOUBLE_EQ(on_gpu(decode, "eager").starting_s, kStartSeconds);
+}
+
+TEST(Estimate, OnAGpuAGrowingCacheTakesMoreGraphs) {
+  const auto graphs = [](int64_t new_tokens, const std::string& dynamic, Json options) {
+    Study study = one_cell("kv_decode", 10, new_tokens);
+    study.arms[0].cache = "dynamic";
+    study.arms[0].dynamic = dynamic;
+    return std::round(on_gpu(study, "default", std::move(options)).preparing_s /
+                      (10 * kCompileLayerSeconds));
+  };
+  EXPECT_EQ(graphs(1, "auto", {}), 2);
+  EXPECT_EQ(graphs(8, "auto", {}), 3);
+  EXPECT_EQ(graphs(8, "true", {}), 2);
+  EXPECT_EQ(graphs(4, "false", {}), 5);
+  EXPECT_EQ(graphs(64, "false", {}), 9);
+  EXPECT_EQ(graphs(64, "false", {{"recompile_limit", 16}}), 17);
 }
 
 TEST(Estimate, OnAGpuACellIsPreparedWheneverItsWorkerServedAnother) {

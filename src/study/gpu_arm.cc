@@ -12,17 +12,22 @@ namespace {
 // Tokens of a prompt that go through the weights for the price of reading them.
 constexpr double kTokensPerGpuRead = 256;
 
-std::string option(const StudyArm& arm, const char* name, const char* otherwise) {
+// torch._dynamo.config.recompile_limit.
+constexpr int64_t kRecompileLimit = 8;
+
+template <typename Value>
+Value option(const StudyArm& arm, const char* name, Value otherwise) {
   const auto found = arm.options.find(name);
-  return found == arm.options.end() ? otherwise : found->get<std::string>();
+  return found == arm.options.end() ? otherwise : found->get<Value>();
 }
 
 // Whether code is generated for this part ("prefill" or "decode") of a forward pass.
 bool generates(const StudyArm& arm, const char* part) {
-  if (!mode_compiles(arm.mode) || option(arm, "torch_backend", "inductor") != "inductor") {
+  if (!mode_compiles(arm.mode) ||
+      option<std::string>(arm, "torch_backend", "inductor") != "inductor") {
     return false;
   }
-  const std::string phases = option(arm, "compile_phases", "both");
+  const std::string phases = option<std::string>(arm, "compile_phases", "both");
   return phases == "both" || phases == part;
 }
 
@@ -38,6 +43,15 @@ double compile_seconds(const StudyArm& arm, const char* part) {
   return generates(arm, part) ? kCompileLayerSeconds : 0;
 }
 
+int64_t decode_graphs(const StudyArm& arm) {
+  if (arm.cache == "static" || arm.dynamic == "true") return 1;
+  return arm.dynamic == "false" ? option(arm, "recompile_limit", kRecompileLimit) : 2;
+}
+
+double explain_layer_seconds(const StudyArm& arm) {
+  return mode_compiles(arm.mode) && option(arm, "explain", true) ? kExplainLayerSeconds : 0;
+}
+
 }  // namespace
 
 GpuArm::GpuArm(const StudyArm& arm, int64_t layers, double model_bytes, double read_bytes_per_s)
@@ -45,7 +59,9 @@ GpuArm::GpuArm(const StudyArm& arm, int64_t layers, double model_bytes, double r
       prefill_floor_(static_cast<double>(layers) * layer_seconds(arm, "prefill")),
       decode_floor_(static_cast<double>(layers) * layer_seconds(arm, "decode")),
       prefill_compile_(static_cast<double>(layers) * compile_seconds(arm, "prefill")),
-      decode_compile_(static_cast<double>(layers) * compile_seconds(arm, "decode")) {}
+      decode_compile_(static_cast<double>(layers) * compile_seconds(arm, "decode")),
+      decode_graphs_(decode_graphs(arm)),
+      explain_(static_cast<double>(layers) * explain_layer_seconds(arm)) {}
 
 double GpuArm::seconds(double prompt_tokens, int64_t new_tokens) const {
   const double reads = std::max(1.0, prompt_tokens / kTokensPerGpuRead);
@@ -54,7 +70,8 @@ double GpuArm::seconds(double prompt_tokens, int64_t new_tokens) const {
 }
 
 double GpuArm::prepare_seconds(int64_t new_tokens) const {
-  return prefill_compile_ + (new_tokens > 0 ? decode_compile_ : 0);
+  const auto graphs = static_cast<double>(std::min(decode_graphs_, new_tokens));
+  return prefill_compile_ + graphs * decode_compile_;
 }
 
 }  // namespace assay

@@ -3,8 +3,8 @@
 //
 // Measured with torch 2.11 on one H200 (16 CPU cores, fp16): llama3.2-1b (16 layers) and
 // qwen2.5-1.5b (28) take 10.4 and 18 ms a decoded token eager, 4.4 and 9 under `default`, 1.5 and
-// 2.4 from CUDA graphs, and 15 and 25 s to compile one graph of the model. Another processor
-// launches faster or slower.
+// 2.4 from CUDA graphs, and 15 and 25 s to compile one graph of the model; to explain a call takes
+// 5 to 8 s on the first. Another processor launches faster or slower.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,10 @@ namespace assay {
 inline constexpr double kEagerLayerSeconds = 0.65e-3;
 inline constexpr double kCompiledLayerSeconds = 0.3e-3;
 inline constexpr double kGraphedLayerSeconds = 0.1e-3;
-// Inductor, for each layer of each graph: prefill is one, a decode step another.
+// Inductor, for each layer of each graph.
 inline constexpr double kCompileLayerSeconds = 0.9;
+// torch._dynamo.explain, once a process, for each layer.
+inline constexpr double kExplainLayerSeconds = 0.35;
 // Importing torch, opening the device, building the model.
 inline constexpr double kStartSeconds = 15;
 
@@ -30,15 +32,21 @@ class GpuArm {
   // A prefill of so many tokens, over the batch, and so many decode steps after it. No pass is
   // faster than reading the weights; a pass over more than kTokensPerGpuRead tokens takes longer.
   double seconds(double prompt_tokens, int64_t new_tokens) const;
-  // Of a prefill alone (no new tokens), or of prefill and decode steps.
+  // Of a prefill alone (no new tokens), or of prefill and decode steps. Prefill is one graph. A
+  // decode step over a static cache is another; over a growing one each is a shape of its own: one
+  // graph of symbolic shapes takes them all, the second where torch makes sizes symbolic once they
+  // have changed, and with dynamic: false there are as many graphs as shapes, up to the limit.
   double prepare_seconds(int64_t new_tokens) const;
+  double explain_seconds() const { return explain_; }
 
  private:
   double read_seconds_;
   double prefill_floor_;  // seconds of a pass
   double decode_floor_;
   double prefill_compile_;  // seconds until its graph is there
-  double decode_compile_;
+  double decode_compile_;   // for each graph
+  int64_t decode_graphs_;   // at most
+  double explain_;
 };
 
 }  // namespace assay
