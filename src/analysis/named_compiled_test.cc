@@ -293,6 +293,19 @@ TEST(NamedCompiled, NoiseAloneIsNoRecompileTailAndHidesNone) {
   EXPECT_EQ(found, 200);
 }
 
+TEST(CompileCosts, AreAlsoThoseOfAnArmThatCapturesGraphsByHand) {
+  SyntheticBundle bundle(6);
+  const std::string eager = bundle.add({.arm = "eager"});
+  const std::string cell = bundle.add({.arm = "static"});
+  bundle.raw().evidence[eager]["reported"]["counters"] = {{"cudagraph_captures", 0}};
+  bundle.raw().evidence[cell]["worker"]["prepare_seconds"] = 1.25;
+  bundle.raw().evidence[cell]["reported"]["counters"] = {{"cudagraph_captures", 1}};
+  const Findings findings = *analyze(bundle.build(), {}, nullptr);
+  ASSERT_EQ(findings.compile_costs.size(), 1u);
+  EXPECT_EQ(findings.compile_costs[0].arm, "static");
+  EXPECT_EQ(findings.compile_costs[0].prepare_s, 1.25);
+}
+
 TEST(CompileCosts, SayWhatWentWrongAndLeaveTheStackToTheEvidence) {
   SyntheticBundle bundle(5);
   bundle.add({.arm = "eager"});

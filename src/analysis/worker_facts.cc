@@ -99,10 +99,12 @@ std::vector<CompileCost> compile_costs(const Bundle& bundle, const Samples& samp
   std::vector<CompileCost> costs;
   for (const Group& group : samples.groups) {
     const Json* evidence = evidence_of(bundle, group);
-    if (!group.wants_compiler || !evidence) continue;
-    CompileCost& cost = costs.emplace_back(read_cost(*evidence));
+    if (!evidence) continue;
+    CompileCost cost = read_cost(*evidence);
+    if (!group.wants_compiler && cost.captures.value_or(0) == 0) continue;
     cost.stratum = group.stratum;
     cost.arm = samples.arms[group.arm];
+    costs.push_back(std::move(cost));
   }
   return costs;
 }

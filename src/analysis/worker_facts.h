@@ -13,9 +13,10 @@ namespace assay {
 struct Samples;
 struct Bundle;
 
-// Of a cell whose mode asks for a compiler. Counters are the cell's as the torch worker reports
-// them; the native worker's, and the torch worker's before 2026-11-22, are the process's at the end
-// of the cell, those of cells that it served before too. Absent: not reported.
+// Of a cell whose mode asks for a compiler, or that captured graphs without one. Counters are the
+// cell's as the torch worker reports them; the native worker's, and the torch worker's before
+// 2026-11-22, are the process's at the end of the cell, those of cells that it served before too.
+// Absent: not reported.
 struct CompileCost {
   size_t stratum = 0;
   std::string arm;

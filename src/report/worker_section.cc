@@ -117,7 +117,8 @@ ReportSection compile_cost_section(const Findings& findings) {
       "prepare: seconds until the first sample could be taken, compile: of those in the compiler. "
       "Counts (recompiles, hits of the recompile limit, captured graphs, their replays and what "
       "was not captured among them) are the cell's, or of workers that count by process its so "
-      "far, other cells' too. Counts that nobody reported are left out.");
+      "far, other cells' too. Counts that nobody reported are left out. An arm that asks for no "
+      "compiler is here if it captured graphs.");
   Table table{"",
               {{"phase", Align::kLeft},
                {"stratum", Align::kLeft},
