@@ -8,6 +8,10 @@ from assay_torch.requests import Shape
 from test_arms import AOT, make_prompts, padded, run
 
 
+# Under torch 2.5 a frame that hits the recompile limit is given up, for shapes with a graph too.
+GIVEN_UP = tuple(map(int, torch.__version__.split(".")[:2])) < (2, 6)
+
+
 def prefill_samples(engine, lengths, width=0):
     prompts = [padded([one], width) for one in make_prompts(lengths)]
     return run(engine, prompts, "prefill", padding=width > 0)
@@ -60,9 +64,7 @@ def test_recompile_limit(arm):
     counters = [sample["counters"] for sample in samples]
     assert [one["unique_graphs"] for one in counters] == [0, 1, 0, 0, 0]
     assert [one["recompile_limit_hits"] for one in counters] == [0, 0, 1, 0, 0]
-    # A known length still runs its graph; under torch 2.5 the whole frame is given up.
-    known = int(tuple(map(int, torch.__version__.split(".")[:2])) < (2, 6))
-    assert [one["fallbacks"] for one in counters] == [0, 0, 1, 1, known]
+    assert [one["fallbacks"] for one in counters] == [0, 0, 1, 1, int(GIVEN_UP)]
     evidence = engine.evidence("prefill")
     assert evidence["compiler_real"] == "fallback"
     assert evidence["fallback"] == "eager"
@@ -148,7 +150,7 @@ def test_evidence_is_of_the_unit_and_not_of_another_in_the_same_process(arm, res
     fallbacks, churned = unit(12)
     assert min(fallbacks) > 0 and churned["compiler_real"] == "fallback" and churned["fallback"] == "eager"
     assert churned["counters"]["fallbacks"] == sum(fallbacks) and churned["counters"]["calls"] == 2 * 12
-    assert churned["reasons"][0].startswith("6 of 24 timed calls")
+    assert churned["reasons"][0].startswith(f"{0 if GIVEN_UP else 6} of 24 timed calls")
     assert churned["counters"]["recompile_limit_hits"] == len(churned["recompile_limits"]) > 0
     fallbacks, again = unit(2)
     if reset == "never":
