@@ -1,5 +1,6 @@
 """What the end-to-end tests share: calling the built program, small checkpoints and studies."""
 
+import csv
 import json
 import pathlib
 import re
@@ -27,6 +28,15 @@ def torch_python():
         print(made.stderr)
         return None
     return made.stdout.strip().splitlines()[-1]
+
+
+def rows_of(bundle, **wanted):
+    """Of all phases: those rows whose columns hold the wanted texts."""
+    found = []
+    for path in sorted(bundle.glob("*/metrics.csv")):
+        with path.open(newline="") as file:
+            found += [row for row in csv.DictReader(file) if all(row[key] == text for key, text in wanted.items())]
+    return found
 
 
 class ProgramTest(unittest.TestCase):

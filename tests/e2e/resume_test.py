@@ -8,7 +8,6 @@ twice, and `assay verify` finds nothing.
 usage: resume_test.py ASSAY TRIALS [SEED] [torch]      torch: with PyTorch's worker; exit 77 where there is none
 """
 
-import csv
 import json
 import os
 import random
@@ -21,7 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from program import torch_python
+from program import rows_of, torch_python
 
 PHASES = ["prefill", "kv_decode", "e2e_kv"]
 STUDY = """
@@ -105,13 +104,7 @@ def complete(bundle: Path) -> bool:
 
 
 def rows(bundle: Path) -> list[tuple[str, str]]:
-    found = []
-    for phase in PHASES:
-        path = bundle / phase / "metrics.csv"
-        if path.exists():
-            with path.open(newline="") as file:
-                found += [(row["cell_id"], row["repetition"]) for row in csv.DictReader(file)]
-    return found
+    return sorted((row["cell_id"], row["repetition"]) for row in rows_of(bundle))
 
 
 class Trials:
@@ -125,7 +118,7 @@ class Trials:
         start = time.monotonic()
         self.finish(scratch / "undisturbed", resume=False)
         self.whole_run_s = time.monotonic() - start
-        self.expected = sorted(rows(scratch / "undisturbed"))
+        self.expected = rows(scratch / "undisturbed")
         assert len(self.expected) == len(set(self.expected)) == 4 * 9, self.expected
 
     def command(self, bundle: Path, resume: bool) -> list[str]:
@@ -175,7 +168,7 @@ class Trials:
         self.verify(bundle)
         for name, content in safe.items():
             assert (bundle / name).read_bytes().startswith(content), f"{name} lost committed rows"
-        found = sorted(rows(bundle))
+        found = rows(bundle)
         assert found == self.expected, f"expected {len(self.expected)} rows, found {len(found)}"
         shutil.rmtree(bundle)
         return kills

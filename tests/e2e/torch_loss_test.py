@@ -4,7 +4,6 @@ was measured before stays.
 usage: torch_loss_test.py ASSAY SOURCE      exit 77 where there is no torch environment
 """
 
-import csv
 import json
 import os
 import shutil
@@ -14,7 +13,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from program import ProgramTest, torch_python
+from program import ProgramTest, rows_of, torch_python
 
 ASSAY, SOURCE = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
 del sys.argv[1:]
@@ -58,11 +57,7 @@ class TorchLoss(ProgramTest):
         cls.done = run_study()
 
     def rows(self, arm):
-        found = []
-        for path in sorted((FOLDER / "bundle").glob("*/metrics.csv")):
-            with path.open() as file:
-                found += [row for row in csv.DictReader(file) if row["arm"] == arm]
-        return found
+        return rows_of(FOLDER / "bundle", arm=arm)
 
     def records(self, arm, name):
         """By phase."""

@@ -4,7 +4,6 @@ usage: torch_test.py ASSAY SOURCE      exit 77 where there is no torch environme
 """
 
 import concurrent.futures
-import csv
 import gzip
 import json
 import os
@@ -14,7 +13,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from program import ProgramTest, torch_python
+from program import ProgramTest, rows_of, torch_python
 
 ASSAY, SOURCE = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
 del sys.argv[1:]
@@ -83,11 +82,7 @@ class Torch(ProgramTest):
         cls.runs = run_all()
 
     def rows(self, name, **wanted):
-        found = []
-        for path in sorted((FOLDER / name).glob("*/metrics.csv")):
-            with path.open() as file:
-                found += [row for row in csv.DictReader(file) if all(row[key] == v for key, v in wanted.items())]
-        return found
+        return rows_of(FOLDER / name, **wanted)
 
     def evidence(self, name, arm):
         """Of every cell of the arm."""
