@@ -18,6 +18,7 @@ AOT = {"mode": "default", "dynamic": "false", "torch_backend": "aot_eager"}
 INDUCTOR = {"mode": "default", "dynamic": "false"}
 DYNAMIC = {"mode": "default", "dynamic": "true"}
 AUTO = {"mode": "default", "dynamic": "auto"}
+TUNED = {"mode": "max-autotune-no-cudagraphs", "dynamic": "false"}
 
 
 def make_prompts(lengths=LENGTHS, vocabulary=200):
@@ -122,6 +123,7 @@ def check_compiled(arm, folder, family, cache, settings, batch=1):
 @pytest.mark.parametrize("family,cache,settings,batch", [
     ("gpt2", "static", INDUCTOR, 3), ("gpt2", "dynamic", AUTO, 1),
     ("llama", "static", {**INDUCTOR, "compile_target": "module"}, 3), ("llama", "dynamic", DYNAMIC, 1),
+    ("llama", "static", TUNED, 3), ("gpt2", "dynamic", {**TUNED, "dynamic": "auto"}, 1),
     ("qwen2", "static", {**INDUCTOR, "fullgraph": True}, 3), ("qwen2", "dynamic", DYNAMIC, 1)])
 def test_inductor_is_real(arm, checkpoints_of, family, cache, settings, batch):
     samples, evidence = check_compiled(arm, checkpoints_of(family), family, cache, settings, batch)
@@ -134,9 +136,7 @@ def test_inductor_is_real(arm, checkpoints_of, family, cache, settings, batch):
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("settings", [INDUCTOR, DYNAMIC, {"mode": "default", "dynamic": "auto"},
-                                      {"mode": "max-autotune-no-cudagraphs", "dynamic": "false"},
-                                      {"mode": "reduce-overhead", "dynamic": "false"},
+@pytest.mark.parametrize("settings", [INDUCTOR, DYNAMIC, AUTO, TUNED, {"mode": "reduce-overhead", "dynamic": "false"},
                                       {**INDUCTOR, "compile_target": "module"}, {**INDUCTOR, "fullgraph": True}])
 @pytest.mark.parametrize("cache", ["dynamic", "static"])
 @pytest.mark.parametrize("family", FAMILIES)
