@@ -43,13 +43,19 @@ class Inputs:
         width = shape.capacity if cache_kind == "static" else length + shape.new_tokens
         mask = torch.arange(width, device=device)[None, :] >= pad[:, None]  # [batch, width]
         positions = (torch.arange(length + shape.new_tokens, device=device)[None, :] - pad[:, None]).clamp(min=0)
-        prefill["attention_mask"] = mask[:, :length].contiguous()
-        prefill["position_ids"] = positions[:, :length].contiguous()
+        prefill["attention_mask"] = _copy(mask[:, :length])
+        prefill["position_ids"] = _copy(positions[:, :length])
         for at, extra in enumerate(decode, length):
-            extra["attention_mask"] = mask if cache_kind == "static" else mask[:, :at + 1].contiguous()
-            # Tensors of their own: a view's address would differ in alignment from step to step.
-            extra["position_ids"] = positions[:, at:at + 1].clone()
+            extra["attention_mask"] = mask if cache_kind == "static" else _copy(mask[:, :at + 1])
+            extra["position_ids"] = _copy(positions[:, at:at + 1])
         return Inputs(ids, prefill, decode, pad)
+
+
+def _copy(part: torch.Tensor) -> torch.Tensor:
+    """Contiguous, and no view, which contiguous() would return of one row: a view's address differs in alignment from
+    step to step, and under torch 2.6 to free one for which Inductor has compiled ended the process (SIGSEGV in
+    PyObject_ClearWeakRefs, its base being nobody else's)."""
+    return part.clone(memory_format=torch.contiguous_format)
 
 
 @dataclass

@@ -195,6 +195,19 @@ def test_split_compilation(arm, phases, phase, verdict):
     assert engine.evidence(phase)["compiler_real"] == verdict
 
 
+@pytest.mark.parametrize("cache", ["dynamic", "static"])
+@pytest.mark.parametrize("batch", [1, 3])
+def test_what_a_call_is_given_is_no_view(arm, cache, batch):
+    from assay_torch.phases import Inputs
+    case = padded(make_prompts()[:batch], 8)
+    shape = Shape("kv_decode", batch, STEPS, case.padded_len + STEPS)
+    inputs = Inputs.of(case, shape, cache, True, arm("qwen2", cache=cache).model)
+    for given in (inputs.prefill, *inputs.decode):
+        assert {"attention_mask", "position_ids"} <= given.keys()
+        for name in ("attention_mask", "position_ids"):
+            assert not given[name]._is_view() and given[name].stride() == (given[name].shape[1], 1), name
+
+
 def test_static_cache_is_allocated_once(arm):
     engine = arm("llama", cache="static")
     addresses = [one.data_ptr() for one in compat.static_tensors(engine.caches.empty(1, 16))]
