@@ -85,14 +85,12 @@ Table unit_table(const Study& study, const Plan& plan) {
 std::string gpu_rules(const PlanOptions& options) {
   const auto number = [](double value) { return format_significant(value, 2); };
   return fmt::format(
-      "  on a GPU, by the figures of one host with an H200 (another took up to {} times as long): "
-      "{} "
-      "ms\n  a layer for each pass of an eager arm, {} of a compiled one, {} out of CUDA graphs, "
-      "or a "
-      "read\n  of the weights at {} GB/s where that is longer (--gpu-read-gb-per-s); {} s a layer "
-      "to "
-      "compile\n  each graph, for each cell, and for parity before timing; {} s to start a worker, "
-      "and {} a\n  layer to explain a call\n",
+      "  on a GPU, by the figures of one host with an H200 (another took up to {} times as long):\n"
+      "  {} ms a layer for each pass of an eager arm, {} of a compiled one, {} out of CUDA "
+      "graphs,\n"
+      "  or a read of the weights at {} GB/s where that is longer (--gpu-read-gb-per-s); {} s a\n"
+      "  layer to compile each graph, for each cell, and for parity before timing; {} s to start\n"
+      "  a worker, and {} a layer to explain a call\n",
       number(kSlowerHost), number(kEagerLayerSeconds * 1e3), number(kCompiledLayerSeconds * 1e3),
       number(kGraphedLayerSeconds * 1e3), format_significant(options.gpu_read_gb_per_s, 3),
       number(kCompileLayerSeconds), number(kStartSeconds), number(kExplainLayerSeconds));

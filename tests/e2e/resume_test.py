@@ -22,7 +22,6 @@ from pathlib import Path
 
 from program import rows_of, torch_python
 
-PHASES = ["prefill", "kv_decode", "e2e_kv"]
 STUDY = """
 name: resume
 models: [{path: MODEL, dtype: fp32}]

@@ -229,7 +229,8 @@ class Torch(ProgramTest):
         self.assertAlmostEqual(sum(parts.values()), plan["estimate_s"])
         # 36 cells took 1,650 s on the GPU whose figures the rules are.
         self.assertTrue(1650 / 2 < plan["estimate_s"] < 1650 * 2, parts)
-        self.assertIn("by the figures of one host with an H200", self.succeed_with("plan", SOURCE / "studies/tr147-static-cache.yaml"))
+        text = self.succeed_with("plan", SOURCE / "studies/tr147-static-cache.yaml")
+        self.assertIn("by the figures of one host with an H200", text)
 
     def test_without_a_compiler_it_is_a_fallback(self):
         (evidence,) = self.evidence("no-compiler", "default")
