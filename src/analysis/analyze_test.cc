@@ -38,7 +38,7 @@ TEST(Analyze, FindsAPlantedFivePercent) {
   EXPECT_GT(contrast.rank->a, 0.5);
   EXPECT_EQ(findings.decisions.at(0).kind, Decision::Kind::kBest);
   EXPECT_EQ(findings.decisions.at(0).arm, "eager");
-  EXPECT_NEAR(*findings.decisions.at(0).ratio, 1 / contrast.ratio, 1e-12);
+  EXPECT_NEAR(*findings.decisions.at(0).runner_up->ratio, 1 / contrast.ratio, 1e-12);
 }
 
 // Eager decode in moods of a busy host against captured decode, which has none (of an H200, ms).
@@ -80,10 +80,11 @@ TEST(Analyze, DecidesByTheContrastsOwnWidening) {
   for (const Contrast& contrast : findings.contrasts) {
     if (contrast.arm != "static") continue;
     const Decision& decision = findings.decisions.at(*contrast.stratum);
-    EXPECT_EQ(decision.runner_up, "eager");
+    ASSERT_TRUE(decision.runner_up);
+    EXPECT_EQ(decision.runner_up->arm, "eager");
     EXPECT_GT(contrast.widening.error, 1.2);
-    EXPECT_EQ(decision.ratio_interval->low, contrast.ratio_interval->low);
-    EXPECT_EQ(decision.ratio_interval->high, contrast.ratio_interval->high);
+    EXPECT_EQ(decision.runner_up->ratio_interval->low, contrast.ratio_interval->low);
+    EXPECT_EQ(decision.runner_up->ratio_interval->high, contrast.ratio_interval->high);
     ++held;
   }
   EXPECT_EQ(held, 5);

@@ -143,18 +143,18 @@ void add_alternatives(const Samples& samples, stats::QuantileBootstrap& quantile
   }
 }
 
+Rival rival_of(const Contrast& contrast) {
+  return {contrast.baseline, contrast.ratio, contrast.ratio_interval, contrast.minimum_detectable};
+}
+
 void settle(Race& race) {
   if (race.rivals.empty()) return;
   Decision& decision = race.decision;
-  const Contrast& next = race.rivals[0];
-  decision.runner_up = next.baseline;
-  decision.ratio = next.ratio;
-  decision.ratio_interval = next.ratio_interval;
-  decision.minimum_detectable = next.minimum_detectable;
+  decision.runner_up = rival_of(race.rivals[0]);
   decision.kind = Decision::Kind::kBest;
   for (const Contrast& rival : race.rivals) {
     if (rival.verdict == Verdict::kFaster) continue;
-    decision.tied.push_back(rival.baseline);
+    decision.tied.push_back(rival_of(rival));
     const bool equivalent = rival.verdict == Verdict::kEquivalent;
     if (!equivalent) {
       decision.kind = Decision::Kind::kUndecided;

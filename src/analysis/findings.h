@@ -28,7 +28,7 @@
 
 namespace assay {
 
-inline constexpr int kFindingsSchemaVersion = 5;
+inline constexpr int kFindingsSchemaVersion = 6;
 
 // The choices that an analysis declares beforehand; findings carry them.
 struct AnalysisOptions {
@@ -206,6 +206,14 @@ struct Alternative {
   stats::Interval interval;
 };
 
+// An arm that a decision's leader was held against.
+struct Rival {
+  std::string arm;
+  std::optional<double> ratio;                    // leader / this arm, of means
+  std::optional<stats::Interval> ratio_interval;  // percentile bootstrap
+  std::optional<double> minimum_detectable;       // of the pair, as a share of this arm's mean
+};
+
 // Which arm a stratum's reader should take.
 struct Decision {
   size_t stratum = 0;
@@ -217,12 +225,9 @@ struct Decision {
     kNone,          // no arm is
   } kind = Kind::kNone;
   std::string arm;
-  std::vector<std::string> tied;
-  std::string runner_up;                          // next lowest mean
-  std::optional<double> ratio;                    // arm / runner-up, of means
-  std::optional<stats::Interval> ratio_interval;  // percentile bootstrap
-  std::optional<double> minimum_detectable;  // of that pair, as a share of the runner-up's mean
-  std::vector<Alternative> alternatives;     // where p50 or the tail choose another arm
+  std::vector<Rival> tied;                // by their means; not always the next behind the leader
+  std::optional<Rival> runner_up;         // next lowest mean
+  std::vector<Alternative> alternatives;  // where p50 or the tail choose another arm
   std::vector<LeftOut> left_out;  // arms that aren't comparable, or didn't run as they are labelled
 };
 std::string_view decision_name(Decision::Kind kind);

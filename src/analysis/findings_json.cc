@@ -175,6 +175,13 @@ Json profile_json(const Findings& f, const CellProfile& profile) {
   return json;
 }
 
+Json rival_json(const Rival& rival) {
+  return {{"arm", rival.arm},
+          {"ratio", optional_json(rival.ratio)},
+          {"ratio_interval", interval_json(rival.ratio_interval)},
+          {"minimum_detectable_share", optional_json(rival.minimum_detectable)}};
+}
+
 Json decision_json(const Findings& f, const Decision& d) {
   Json left_out = Json::array();
   for (const LeftOut& l : d.left_out) left_out.push_back({{"arm", l.arm}, {"reason", l.reason}});
@@ -185,14 +192,13 @@ Json decision_json(const Findings& f, const Decision& d) {
                             {"ratio", a.ratio},
                             {"ratio_interval", interval_json(a.interval)}});
   }
+  Json tied = Json::array();
+  for (const Rival& rival : d.tied) tied.push_back(rival_json(rival));
   Json json = place_json(f, std::nullopt, d.stratum);
   json.update({{"decision", decision_name(d.kind)},
                {"arm", d.arm.empty() ? Json(nullptr) : Json(d.arm)},
-               {"tied", d.tied},
-               {"runner_up", d.runner_up.empty() ? Json(nullptr) : Json(d.runner_up)},
-               {"ratio", optional_json(d.ratio)},
-               {"ratio_interval", interval_json(d.ratio_interval)},
-               {"minimum_detectable_share", optional_json(d.minimum_detectable)},
+               {"tied", std::move(tied)},
+               {"runner_up", d.runner_up ? rival_json(*d.runner_up) : Json(nullptr)},
                {"alternatives", std::move(alternatives)},
                {"left_out", std::move(left_out)}});
   return json;

@@ -38,6 +38,13 @@ struct RatioRange {
   }
 };
 
+// The leader and the arms that it can't be told from.
+std::vector<std::string> together(const Decision& decision) {
+  std::vector<std::string> arms = {decision.arm};
+  for (const Rival& rival : decision.tied) arms.push_back(rival.arm);
+  return arms;
+}
+
 bool same_alternatives(const Decision& a, const Decision& b) {
   return std::ranges::equal(a.alternatives, b.alternatives, [](const auto& x, const auto& y) {
     return x.figure == y.figure && x.arm == y.arm;
@@ -47,18 +54,13 @@ bool same_alternatives(const Decision& a, const Decision& b) {
 bool same_answer(const Findings& findings, const Decision& a, const Decision& b) {
   const Stratum& x = findings.strata[a.stratum];
   const Stratum& y = findings.strata[b.stratum];
+  // Equivalent arms are one answer whichever of them has the lowest mean.
   const auto sorted = [](std::vector<std::string> names) {
     std::ranges::sort(names);
     return names;
   };
-  // Equivalent arms are one answer whichever of them has the lowest mean.
-  const auto together = [&](const Decision& d) {
-    std::vector<std::string> names = d.tied;
-    names.push_back(d.arm);
-    return sorted(std::move(names));
-  };
   return x.phase == y.phase && x.model == y.model && x.new_tokens == y.new_tokens &&
-         x.batch == y.batch && a.kind == b.kind && together(a) == together(b) &&
+         x.batch == y.batch && a.kind == b.kind && sorted(together(a)) == sorted(together(b)) &&
          same_alternatives(a, b);
 }
 
@@ -119,8 +121,8 @@ std::string baseline_text(const Findings& findings, const Answer& answer) {
 std::string best_text(const Findings& findings, const Answer& answer) {
   std::map<std::string, RatioRange> to_next;
   for (const Decision* part : answer.parts) {
-    if (part->runner_up == findings.study.baseline) continue;
-    to_next[part->runner_up].add(part->ratio, part->ratio_interval);
+    if (part->runner_up->arm == findings.study.baseline) continue;
+    to_next[part->runner_up->arm].add(part->runner_up->ratio, part->runner_up->ratio_interval);
   }
   std::vector<std::string> ratios;
   const std::string to_baseline = baseline_text(findings, answer);
@@ -129,12 +131,6 @@ std::string best_text(const Findings& findings, const Answer& answer) {
     if (range.values) ratios.push_back(fmt::format("{} of {}'s", range.text(), arm));
   }
   return fmt::format("use {}: {}", answer.parts.front()->arm, join(ratios, ", "));
-}
-
-std::vector<std::string> together(const Decision& decision) {
-  std::vector<std::string> arms = {decision.arm};
-  arms.insert(arms.end(), decision.tied.begin(), decision.tied.end());
-  return arms;
 }
 
 // What is known of arms that can't be told apart: how far they are ahead of the baseline, where it
@@ -146,26 +142,50 @@ std::string ahead_text(const Findings& findings, const Answer& answer) {
   return text.empty() ? "" : "; ahead: " + text;
 }
 
-// Why it can't be told: the ratio of the first two, and the differences that these rows would show.
+// One pair of arms that can't be told apart, over the strata of an answer.
+struct OpenPair {
+  RatioRange range;
+  double detectable = 0;  // the largest of the strata's
+};
+
+// "1.4 %", "1.4 % (B), 85.1 % (C)": the difference that these rows would show; empty: not known.
+std::string detectable_text(const std::vector<Rival>& tied,
+                            const std::map<std::string, OpenPair>& pairs, bool each) {
+  double largest = 0;
+  std::vector<std::string> parts;
+  for (const Rival& rival : tied) {
+    const double detectable = pairs.at(rival.arm).detectable;
+    largest = std::max(largest, detectable);
+    if (detectable > 0) parts.push_back(fmt::format("{:.1f} % ({})", detectable * 100, rival.arm));
+  }
+  if (each && parts.size() > 1) return join(parts, ", ");
+  return largest > 0 ? fmt::format("{:.1f} %", largest * 100) : "";
+}
+
+// Why it can't be told: of each pair, where one arm leads everywhere, the ratio and what would
+// show.
 std::string undecided_text(const Findings& findings, const Answer& answer) {
   const Decision& first = *answer.parts.front();
-  RatioRange range;
-  double detectable = 0;
-  // The next lowest mean may be beaten, and a noisier arm behind it not.
-  bool one_pair = std::ranges::find(first.tied, first.runner_up) != first.tied.end();
+  bool one_leader = true;
+  std::map<std::string, OpenPair> pairs;
   for (const Decision* part : answer.parts) {
-    range.add(part->ratio, part->ratio_interval);
-    detectable = std::max(detectable, part->minimum_detectable.value_or(0));
-    one_pair = one_pair && part->arm == first.arm && part->runner_up == first.runner_up;
+    one_leader = one_leader && part->arm == first.arm;
+    for (const Rival& rival : part->tied) {
+      OpenPair& pair = pairs[rival.arm];
+      pair.range.add(rival.ratio, rival.ratio_interval);
+      pair.detectable = std::max(pair.detectable, rival.minimum_detectable.value_or(0));
+    }
   }
   std::string text = "can't be told: " + join(together(first), " or ");
-  if (range.values && one_pair) {
-    text += fmt::format("; {}/{} {}", first.arm, first.runner_up, range.text());
+  for (const Rival& rival : first.tied) {
+    const RatioRange& range = pairs[rival.arm].range;
+    if (!one_leader || !range.values) continue;
+    text += fmt::format("; {}/{} {}", first.arm, rival.arm, range.text());
     if (!range.intervals->contains(1)) text += ", not after Holm's correction";
   }
-  if (detectable > 0) {
-    text +=
-        fmt::format("; with so many rows a difference shows from {:.1f} % on", detectable * 100);
+  const std::string detectable = detectable_text(first.tied, pairs, one_leader);
+  if (!detectable.empty()) {
+    text += fmt::format("; with so many rows a difference shows from {} on", detectable);
   }
   return text + ahead_text(findings, answer);
 }

@@ -77,6 +77,29 @@ TEST(Decision, ArmsThatCannotBeToldApartAreStillSaidToBeAheadOfTheBaseline) {
   EXPECT_THAT(said[0], HasSubstr("of eager's time."));
 }
 
+// A beaten arm may lie between the leader and a noisier one that these rows can't place.
+TEST(Decision, SaysOfEachArmThatCannotBeToldItsOwnRatioAndWhatWouldShow) {
+  SyntheticBundle bundle(38);
+  bundle.raw().manifest["study"]["arms"] = {"eager", "static", "any"};
+  bundle.add({.arm = "eager", .mean_ms = 20, .noise = 1.2, .repetitions = 6});
+  bundle.add_compiled({.arm = "static", .mean_ms = 5, .noise = 0.001, .repetitions = 6}, "false");
+  bundle.add_compiled({.arm = "any", .mean_ms = 6, .noise = 0.001, .repetitions = 6}, "true");
+  const Findings findings = analyzed(bundle);
+  const Decision& decision = findings.decisions.at(0);
+  ASSERT_EQ(decision.kind, Decision::Kind::kUndecided);
+  EXPECT_EQ(decision.runner_up->arm, "any");
+  ASSERT_EQ(decision.tied.size(), 1u);
+  EXPECT_EQ(decision.tied[0].arm, "eager");
+  EXPECT_LT(*decision.runner_up->minimum_detectable, 0.02);
+  EXPECT_GT(*decision.tied[0].minimum_detectable, 0.5);
+  EXPECT_THAT(decision_section(findings).lines[0],
+              HasSubstr(fmt::format("can't be told: static or eager; static/eager {:.3f} [",
+                                    *decision.tied[0].ratio)));
+  EXPECT_THAT(decision_section(findings).lines[0],
+              HasSubstr(fmt::format("a difference shows from {:.1f} % on",
+                                    *decision.tied[0].minimum_detectable * 100)));
+}
+
 TEST(Decision, NamesTheArmThatP50OrTheTailWouldChoose) {
   SyntheticBundle bundle(33);
   bundle.add({.arm = "eager", .noise = 0.01, .repetitions = 120});
