@@ -174,12 +174,15 @@ class Torch(ProgramTest):
             self.assertLessEqual(self.counters("tr120-dynamic", arm)["unique_graphs"], 2, arm)
 
     def test_compiled_is_proven_and_a_label_is_not(self):
-        for name, arm, verdict in (("tr126-environment", "default", "yes"), ("tr126-mode-default", "default-static", "label_only"),
-                                   ("tr120-padded", "default", "yes"), ("stack-ablation", "compiled-a", "yes"),
-                                   ("tr147-static-cache", "default-dynamic", "label_only"),
-                                   ("tr147-static-cache", "mark-step", "fallback"),
-                                   ("tr126-baseline", "compiled", "fallback"), ("tr126-padded", "compiled", "fallback"),
-                                   ("tr120-variable", "limit", "label_only"), ("tr120-variable", "eager", "not_applicable")):
+        both_caches = ("default-dynamic", "default-static")
+        real = {"tr120-variable": ("limit",), "tr120-padded": ("default",), "tr120-dynamic": ("default-true", "default-auto"),
+                "tr126-environment": ("default",), "tr126-mode-default": both_caches, "tr147-static-cache": both_caches,
+                "tr147-token-sweep": both_caches, "tr147-large-models": ("default",), "stack-ablation": ("compiled-a",)}
+        replays_nothing = {"tr126-baseline": ("compiled",), "tr126-padded": ("compiled",), "tr126-dynamic": ("compiled",),
+                           "tr147-static-cache": ("reduce-overhead", "mark-step")}
+        expected = [(name, arm, verdict) for verdict, studies in (("yes", real), ("fallback", replays_nothing))
+                    for name, arms in studies.items() for arm in arms]
+        for name, arm, verdict in (*expected, ("main", "aot", "label_only"), ("tr120-variable", "eager", "not_applicable")):
             for evidence in self.evidence(name, arm):
                 self.assertEqual(evidence["compiler_real"], verdict, f"{name} {arm} {evidence['reported']['reasons']}")
         for evidence in self.evidence("tr126-baseline", "compiled"):  # reduce-overhead, where no graph can be captured

@@ -117,9 +117,9 @@ def check_compiled(arm, folder, family, cache, settings, batch=1):
 
 
 # Dynamic caches under dynamic=False are shape churn by design, and the recompile limit's; see test_recompiles.py.
-# Each family over both caches, alone and padded, with each further option at least once; the whole cross is
-# test_every_compiled_arm's. Not padded over a growing cache: what Inductor of torch 2.11 makes of a mask of symbolic
-# width is no C++ where the processor has AVX-512.
+# Each family over both caches with each further option at least once; the cross is test_every_compiled_arm's. Symbolic
+# lengths aren't padded over a growing cache: what Inductor of torch 2.11 makes of a mask of symbolic width is no C++
+# where the processor has AVX-512.
 @pytest.mark.parametrize("family,cache,settings,batch", [
     ("gpt2", "static", INDUCTOR, 3), ("gpt2", "dynamic", AUTO, 1),
     ("llama", "static", {**INDUCTOR, "compile_target": "module"}, 3), ("llama", "dynamic", DYNAMIC, 1),
@@ -135,15 +135,17 @@ def test_inductor_is_real(arm, checkpoints_of, family, cache, settings, batch):
         assert sample["counters"]["graph_runs"] == STEPS + 1
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("settings", [INDUCTOR, DYNAMIC, AUTO, TUNED, {"mode": "reduce-overhead", "dynamic": "false"},
-                                      {**INDUCTOR, "compile_target": "module"}, {**INDUCTOR, "fullgraph": True}])
+# `default`, dynamic and padded of every family over both caches; what further modes and options make of that takes minutes.
+@pytest.mark.parametrize("settings,batch", [(INDUCTOR, 1), (INDUCTOR, 3), (DYNAMIC, 1), *(
+    pytest.param(settings, 1, marks=pytest.mark.soak)
+    for settings in (AUTO, TUNED, {"mode": "reduce-overhead", "dynamic": "false"},
+                     {**INDUCTOR, "compile_target": "module"}, {**INDUCTOR, "fullgraph": True}))])
 @pytest.mark.parametrize("cache", ["dynamic", "static"])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_compiled_arm(arm, checkpoints_of, family, cache, settings):
+def test_every_compiled_arm(arm, checkpoints_of, family, cache, settings, batch):
     if settings.get("fullgraph") and cache == "dynamic":
         settings = {**settings, "recompile_limit": 64}  # with fullgraph the limit is an error, not a fallback
-    samples, evidence = check_compiled(arm, checkpoints_of(family), family, cache, settings)
+    samples, evidence = check_compiled(arm, checkpoints_of(family), family, cache, settings, batch)
     churns = cache == "dynamic" and settings["dynamic"] == "false" and not settings.get("fullgraph")
     if settings["mode"] == "reduce-overhead":
         assert evidence["compiler_real"] == "fallback" and "no CUDA graph: the device is cpu" in evidence["reasons"]
