@@ -177,7 +177,8 @@ class Torch(ProgramTest):
         both_caches = ("default-dynamic", "default-static")
         real = {"tr120-variable": ("limit",), "tr120-padded": ("default",), "tr120-dynamic": ("default-true", "default-auto"),
                 "tr126-environment": ("default",), "tr126-mode-default": both_caches, "tr147-static-cache": both_caches,
-                "tr147-token-sweep": both_caches, "tr147-large-models": ("default",), "stack-ablation": ("compiled-a",)}
+                "tr147-token-sweep": ("default-static",),  # torch 2.6 compiles each length of a DynamicCache anew
+                "tr147-large-models": ("default",), "stack-ablation": ("compiled-a",)}
         replays_nothing = {"tr126-baseline": ("compiled",), "tr126-padded": ("compiled",), "tr126-dynamic": ("compiled",),
                            "tr147-static-cache": ("reduce-overhead", "mark-step")}
         expected = [(name, arm, verdict) for verdict, studies in (("yes", real), ("fallback", replays_nothing))
