@@ -38,7 +38,7 @@ TEST(Analyze, FindsAPlantedFivePercent) {
   EXPECT_GT(contrast.rank->a, 0.5);
   EXPECT_EQ(findings.decisions.at(0).kind, Decision::Kind::kBest);
   EXPECT_EQ(findings.decisions.at(0).arm, "eager");
-  EXPECT_NEAR(*findings.decisions.at(0).runner_up->ratio, 1 / contrast.ratio, 1e-12);
+  EXPECT_NEAR(findings.decisions.at(0).runner_up->ratio, 1 / contrast.ratio, 1e-12);
 }
 
 // Eager decode in moods of a busy host against captured decode, which has none (of an H200, ms).

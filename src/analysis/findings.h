@@ -209,7 +209,7 @@ struct Alternative {
 // An arm that a decision's leader was held against.
 struct Rival {
   std::string arm;
-  std::optional<double> ratio;                    // leader / this arm, of means
+  double ratio = 1;                               // leader / this arm, of means
   std::optional<stats::Interval> ratio_interval;  // percentile bootstrap
   std::optional<double> minimum_detectable;       // of the pair, as a share of this arm's mean
 };
@@ -225,7 +225,7 @@ struct Decision {
     kNone,          // no arm is
   } kind = Kind::kNone;
   std::string arm;
-  std::vector<Rival> tied;                // by their means; not always the next behind the leader
+  std::vector<Rival> tied;                // by their means; a beaten arm may lie before one
   std::optional<Rival> runner_up;         // next lowest mean
   std::vector<Alternative> alternatives;  // where p50 or the tail choose another arm
   std::vector<LeftOut> left_out;  // arms that aren't comparable, or didn't run as they are labelled

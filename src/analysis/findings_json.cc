@@ -177,7 +177,7 @@ Json profile_json(const Findings& f, const CellProfile& profile) {
 
 Json rival_json(const Rival& rival) {
   return {{"arm", rival.arm},
-          {"ratio", optional_json(rival.ratio)},
+          {"ratio", rival.ratio},
           {"ratio_interval", interval_json(rival.ratio_interval)},
           {"minimum_detectable_share", optional_json(rival.minimum_detectable)}};
 }

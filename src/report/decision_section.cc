@@ -18,9 +18,9 @@ struct RatioRange {
   std::optional<stats::Interval> values;
   std::optional<stats::Interval> intervals;
 
-  void add(std::optional<double> ratio, const std::optional<stats::Interval>& interval) {
-    if (!ratio || !interval) return;
-    widen(values, {*ratio, *ratio});
+  void add(double ratio, const std::optional<stats::Interval>& interval) {
+    if (!interval) return;
+    widen(values, {ratio, ratio});
     widen(intervals, *interval);
   }
   // "0.62 [0.60, 0.65]", "0.62 to 0.71 [0.60, 0.73]".

@@ -94,7 +94,7 @@ TEST(Decision, SaysOfEachArmThatCannotBeToldItsOwnRatioAndWhatWouldShow) {
   EXPECT_GT(*decision.tied[0].minimum_detectable, 0.5);
   EXPECT_THAT(decision_section(findings).lines[0],
               HasSubstr(fmt::format("can't be told: static or eager; static/eager {:.3f} [",
-                                    *decision.tied[0].ratio)));
+                                    decision.tied[0].ratio)));
   EXPECT_THAT(decision_section(findings).lines[0],
               HasSubstr(fmt::format("a difference shows from {:.1f} % on",
                                     *decision.tied[0].minimum_detectable * 100)));

@@ -24,7 +24,6 @@ FAMILIES = ("gpt2", "llama", "qwen2")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "soak: takes minutes")
     config.addinivalue_line("markers", "overhead: prints a timing")
 
 
