@@ -1,7 +1,7 @@
 """The ready studies of the record's phenomena, scaled down to a tiny checkpoint, name them by themselves.
 
 Which findings appear on which arm is checked, never how long anything takes. A recompile takes hundreds of milliseconds, a
-tiny model's step less than one; where the machine stalls for as long as a recompile, the rows say that the tail is there.
+tiny model's step less than one; a machine may stall for as long, so the rows say which findings about tails to expect.
 
 usage: paradox_test.py ASSAY STUDIES [full]      full: the studies as they are, on the models they name
 """
@@ -13,7 +13,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from program import ProgramTest
+from program import ProgramTest, recompile_tail
 
 ASSAY, STUDIES = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
 FULL = sys.argv[3:] == ["full"]
@@ -61,19 +61,21 @@ class Paradoxes(ProgramTest):
         return tail
 
     def collapse(self, found, arm, recompiling):
-        """What has to be said of an arm without recompiles beside one that has them: see tail_collapse."""
+        """What has to be said of the tail of an arm without recompiles beside one that has them."""
         height = {one: self.tail(found, one)["high_ms"] / self.tail(found, one)["p50_ms"] for one in (arm, recompiling)}
+        if not recompile_tail(self.tail(found, recompiling)):
+            return {"no_recompile_tail"} if self.tail(found, arm)["execution"] == "compiled" else set()
         return {"tail_collapse"} if height[arm] <= height[recompiling] / 2 else set()
 
     def test_variable_lengths_recompile_in_every_slow_sample(self):
         kinds, found = self.findings_of("paradox-variable")
-        self.assertEqual(kinds, {"eager": self.collapse(found, "eager", "compiled"), "compiled": {"recompile_tail"}})
         tail = self.tail(found, "compiled")
+        self.assertEqual(kinds, {"eager": self.collapse(found, "eager", "compiled"), "compiled": recompile_tail(tail)})
         self.assertGreaterEqual(tail["slow_recompiled"], 3, "lengths that neither preparation nor a warm-up met")
         self.assertEqual(tail["slow_recompiled"], tail["recompiled"], "every recompile is slow")
         self.assertEqual(tail["ran_eager"], 0)
-        (text,) = [finding["text"] for finding in found["findings"] if finding["kind"] == "recompile_tail"]
-        self.assertRegex(text, r"worst: .* at \d+ tokens \(guard q_len: expected .*, found \d+\)")
+        for text in (finding["text"] for finding in found["findings"] if finding["kind"] == "recompile_tail"):
+            self.assertRegex(text, r"worst: .* at \d+ tokens \(guard q_len: expected .*, found \d+\)")
 
     def test_padding_collapses_the_tail(self):
         kinds, found = self.findings_of("paradox-padded")
@@ -82,7 +84,7 @@ class Paradoxes(ProgramTest):
 
     def test_symbolic_lengths_collapse_the_tail(self):
         kinds, found = self.findings_of("paradox-dynamic")
-        self.assertEqual(kinds["compiled-false"], {"recompile_tail"})
+        self.assertEqual(kinds["compiled-false"], recompile_tail(self.tail(found, "compiled-false")))
         for arm in ("compiled-true", "compiled-auto"):
             self.assertEqual(kinds[arm], {"stable_compile"} | self.collapse(found, arm, "compiled-false"), arm)
             self.assertIsNotNone(self.tail(found, arm)["p50_ratio_interval"])

@@ -39,6 +39,14 @@ def rows_of(bundle, **wanted):
     return found
 
 
+def recompile_tail(tail):
+    """What has to be said of the tail of an arm with recompiles, by its own figures (src/analysis/tails.h): nothing where
+    the machine stalled a call without one for as long as half a recompile."""
+    high, rest, p50 = tail["high_ms"], tail["high_without_recompiled_ms"], tail["p50_ms"]
+    stands_out = tail["slow_recompiled"] > 0 and rest is not None and high >= 3 * p50 and rest - p50 <= (high - p50) / 2
+    return {"recompile_tail"} if stands_out else set()
+
+
 class ProgramTest(unittest.TestCase):
     """A test in a scratch folder, which is the program's working directory."""
 

@@ -13,7 +13,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from program import ProgramTest, rows_of, torch_python
+from program import ProgramTest, recompile_tail, rows_of, torch_python
 
 ASSAY, SOURCE = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
 del sys.argv[1:]
@@ -151,11 +151,15 @@ class Torch(ProgramTest):
         rows = self.rows("tr120-variable", arm="limit")
         recompiled = [row for row in rows if int(row["recompiles_delta"]) > 0]
         self.assertGreaterEqual(len(recompiled), 3)
-        quick = [float(row["latency_ms"]) for row in rows if row not in recompiled]
-        for row in recompiled:
-            self.assertGreater(float(row["latency_ms"]), 3 * max(quick))
-        _, kinds = self.findings("tr120-variable")
-        self.assertIn(("recompile_tail", "limit"), kinds)
+        for row in rows:
+            compile_ms = float(row["compile_ms_delta"])
+            self.assertEqual(compile_ms > 0, row in recompiled, row)
+            self.assertGreater(float(row["latency_ms"]), 0.99 * compile_ms, "its call waits for the compiler, on two clocks")
+        found, kinds = self.findings("tr120-variable")
+        (tail,) = [tail for tail in found["tails"] if tail["arm"] == "limit"]
+        self.assertGreaterEqual(tail["slow_recompiled"], 2)
+        self.assertEqual(tail["slow_recompiled"], tail["recompiled"], "every recompile is slow")
+        self.assertEqual({kind for kind, arm in kinds if arm == "limit"} & {"recompile_tail"}, recompile_tail(tail))
 
     def test_the_recompile_limit_is_hit_and_recorded(self):
         counters = self.counters("tr120-variable", "default")
