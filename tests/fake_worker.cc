@@ -1,11 +1,12 @@
 // A worker that misbehaves on request: speaks the protocol, and breaks it where a test wants.
 //   fake_worker [FAULT:STAGE[:REPETITION]] [--once FILE] [--profiler] [--diary FILE]
-// STAGE: hello, load, prepare, measure, generate (a measure of new tokens), parity, profile,
-// evidence, tokenize, shutdown. A fault of `measure` with a repetition strikes at that repetition
-// alone, without one at every one; one of `parity`, `differ`, from that token on (without: from the
-// first); of `prepare` a phase stands in its place. --once: strikes only if FILE can be made, so
-// that the worker's successor behaves. --profiler: it answers `profile`. --diary: adds a line
-// "load MODEL", "prepare PHASE NEW_TOKENS" or "parity" to FILE whenever it is asked that.
+// STAGE: hello, load, prepare, measure, generate (a measure or a parity that decodes), parity,
+// profile, evidence, tokenize, shutdown. A fault of `measure` with a repetition strikes at that
+// repetition alone, without one at every one; one of `parity`, `differ`, from that token on
+// (without: from the first); of `prepare` a phase stands in its place, of `generate` a number of
+// decode steps. --once: strikes only if FILE can be made, so that the worker's successor behaves.
+// --profiler: it answers `profile`. --diary: adds a line "load MODEL", "prepare PHASE NEW_TOKENS"
+// or "parity" to FILE whenever it is asked that.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -136,8 +137,8 @@ class FakeWorker final : public Worker {
   }
   WorkerResult<SampleReply> measure(const WireShape& shape, const WirePrompt& prompt,
                                     int64_t repetition) override {
-    const bool struck_now = struck("measure", std::to_string(repetition)) ||
-                            (shape.new_tokens > 0 && struck("generate", ""));
+    const bool struck_now =
+        struck("measure", std::to_string(repetition)) || struck_generating(shape.new_tokens);
     if (struck_now && fault_.kind == "poison") poisoned_ = true;
     if (poisoned_) return std::unexpected(error());
     if (struck_now && (fault_.kind == "throw" || fault_.kind == "oom")) {
@@ -162,7 +163,8 @@ class FakeWorker final : public Worker {
   WorkerResult<ParityReply> parity(const ParityRequest& request) override {
     note("parity");
     const bool off = struck("parity", fault_.repetition);
-    if (off && fault_.kind == "throw") return std::unexpected(error());
+    const bool struck_now = off || struck_generating(request.shape.new_tokens - 1);
+    if (struck_now && fault_.kind == "throw") return std::unexpected(error());
     ParityReply parity;
     for (const auto& row : request.prompt.ids) {
       Random random(static_cast<uint64_t>(row.back()));
@@ -211,6 +213,9 @@ class FakeWorker final : public Worker {
     std::fprintf(stderr, "fake worker: about to %s in %s\n", fault_.kind.c_str(), stage.c_str());
     strike(fault_.kind);
     return true;
+  }
+  bool struck_generating(int64_t steps) {
+    return steps > 0 && struck("generate", std::to_string(steps));
   }
   void note(const std::string& line) const {
     if (!fault_.diary.empty()) std::ofstream(fault_.diary, std::ios::app) << line << "\n";

@@ -14,9 +14,7 @@ AfterTiming::AfterTiming(const Study& study, const Plan& plan, size_t model, Bun
       context_(context),
       state_(state),
       workers_(workers),
-      parity_(study, plan, model, bundle, context.observer, state.cells_with_parity),
-      plan_generates_(
-          std::ranges::any_of(plan.cells, [](const Cell& cell) { return cell.new_tokens > 0; })) {}
+      parity_(study, plan, model, bundle, context.observer, state.cells_with_parity) {}
 
 bool AfterTiming::owes() const {
   for (size_t arm = 0; arm < study_.arms.size(); ++arm) {
@@ -71,52 +69,56 @@ Result<bool> AfterTiming::run(size_t arm, const ModelSetup& setup) {
 
 Status AfterTiming::record_lost() {
   if (!wants_parity()) return {};
-  const WorkerFailure why{FailureKind::kError, "not_asked",
-                          plan_generates_
-                              ? "not asked for its tokens: every row of its generation was lost"
-                              : "not asked for its tokens: every row was lost"};
   for (size_t arm = 0; arm < study_.arms.size(); ++arm) {
     if (!possible(study_.arms[arm], context_)) continue;
     for (const ParityKey& key : parity_.keys()) {
-      if (lost(arm, key)) ASSAY_CHECK(parity_.set_unasked(arm, key, why));
+      const std::optional<int64_t> far = reach(arm, key);
+      const std::string why =
+          far ? fmt::format("asked for only {} of its tokens: every row of more was lost",
+                            generated_tokens(*far))
+              : "not asked for its tokens: every row was lost";
+      ASSAY_CHECK(parity_.set_unasked(arm, key, far, {FailureKind::kError, "not_asked", why}));
     }
   }
   return {};
 }
 
-// An arm that lost every row of a condition would only be lost to it again.
 bool AfterTiming::wanted(size_t arm, const ParityKey& key) const {
   return parity_.wanted(arm, key, [&](size_t one) {
-    return possible(study_.arms[one], context_) && !lost(one, key);
+    return possible(study_.arms[one], context_) ? reach(one, key) : std::nullopt;
   });
 }
 
-// Where the plan generates, generating is what has to have worked.
-bool AfterTiming::generates(const Cell& cell) const {
-  return cell.new_tokens > 0 || !plan_generates_;
+// Every unit of the cell is over, and none has left an ok row.
+bool AfterTiming::lost(size_t cell) const {
+  const auto latencies = state_.ok_latencies_ms.find(cell);
+  if (latencies != state_.ok_latencies_ms.end() && !latencies->second.empty()) return false;
+  return std::ranges::all_of(plan_.units, [&](const Unit& unit) {
+    return unit.cell != cell || bundle_.committed_units().contains(unit.index);
+  });
 }
 
-// Every unit of the condition is over, and none has left an ok row.
-bool AfterTiming::lost(size_t arm, const ParityKey& key) const {
-  for (const Unit& unit : plan_.units) {
-    const Cell& cell = plan_.cells[unit.cell];
+// An arm that lost every row of a length would only be lost to it again: none if it lost them all.
+std::optional<int64_t> AfterTiming::reach(size_t arm, const ParityKey& key) const {
+  std::optional<int64_t> longest;
+  for (size_t index = 0; index < plan_.cells.size(); ++index) {
+    const Cell& cell = plan_.cells[index];
     if (cell.arm != arm || cell.model != model_ || cell.scenario != key.scenario ||
-        cell.batch != key.batch || !generates(cell)) {
+        cell.batch != key.batch || cell.new_tokens <= longest.value_or(-1) || lost(index)) {
       continue;
     }
-    if (!bundle_.committed_units().contains(unit.index)) return false;
-    const auto latencies = state_.ok_latencies_ms.find(unit.cell);
-    if (latencies != state_.ok_latencies_ms.end() && !latencies->second.empty()) return false;
+    longest = cell.new_tokens;
   }
-  return true;
+  return longest;
 }
 
 Result<bool> AfterTiming::ask_parity(size_t arm, const ParityKey& key, const ModelSetup& setup) {
+  const int64_t new_tokens = reach(arm, key).value();
   auto worker = workers_.get(arm, model_);
   ParityAnswer answer = std::unexpected(ParityCheck::not_asked());
   if (worker) {
     (*worker)->prepared_cell.reset();  // parity may have used the cache for its own shape
-    answer = parity_.ask(*(*worker)->client, *setup.prompts, key);
+    answer = parity_.ask(*(*worker)->client, *setup.prompts, key, new_tokens);
   } else {
     answer = std::unexpected(worker.error());
   }
@@ -124,7 +126,7 @@ Result<bool> AfterTiming::ask_parity(size_t arm, const ParityKey& key, const Mod
     if (answer.error().kind == FailureKind::kInterrupted) return false;
     workers_.discard(arm);
   }
-  ASSAY_CHECK(parity_.set(arm, key, std::move(answer)));
+  ASSAY_CHECK(parity_.set(arm, key, new_tokens, std::move(answer)));
   return true;
 }
 

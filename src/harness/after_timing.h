@@ -4,6 +4,8 @@
 // earlier sitting isn't asked again.
 #pragma once
 
+#include <optional>
+
 #include "artifact/bundle.h"
 #include "harness/model_setup.h"
 #include "harness/parity_check.h"
@@ -24,16 +26,16 @@ class AfterTiming {
   // Once the arm is timed: what is still open. May be called again: what was answered stays so.
   // False: interrupted. Errors are the bundle's.
   Result<bool> run(size_t arm, const ModelSetup& setup);
-  // Writes a null verdict for the arms, timed by now, that can't be asked: they lost every row of
-  // their generation. Needs no worker.
+  // Writes a null verdict for what arms, timed by now, can't be asked: they lost every row of it.
+  // Needs no worker.
   Status record_lost();
 
  private:
   bool wants_parity() const { return study_.parity == ParityTime::kAfter; }
   bool wanted(size_t arm, const ParityKey& key) const;
   bool owes_profile(size_t cell) const;
-  bool generates(const Cell& cell) const;
-  bool lost(size_t arm, const ParityKey& key) const;
+  bool lost(size_t cell) const;
+  std::optional<int64_t> reach(size_t arm, const ParityKey& key) const;
   Result<bool> ask_parity(size_t arm, const ParityKey& key, const ModelSetup& setup);
   Result<bool> profile(size_t cell, const ModelSetup& setup);
   ClientResult<Json> trace(size_t cell, const ModelSetup& setup, const std::filesystem::path& path);
@@ -47,7 +49,6 @@ class AfterTiming {
   RunState& state_;
   Workers& workers_;
   ParityCheck parity_;
-  bool plan_generates_;
 };
 
 }  // namespace assay

@@ -64,35 +64,76 @@ TEST_F(RunTest, AnArmThatLostEveryRowIsNotAskedForParity) {
   const Json parity = parity_of("other");
   ASSERT_TRUE(parity.is_object());
   EXPECT_TRUE(parity["passed"].is_null());
-  EXPECT_EQ(parity["error"],
-            (Json{{"arm", "other"},
-                  {"class", "not_asked"},
-                  {"message", "not asked for its tokens: every row of its generation was lost"}}));
+  EXPECT_EQ(parity["error"], (Json{{"arm", "other"},
+                                   {"class", "not_asked"},
+                                   {"message", "not asked for its tokens: every row was lost"}}));
   EXPECT_EQ(parity_of("base")["passed"], true);
 }
 
-TEST_F(RunTest, AnArmThatLostItsGenerationAloneIsNotAskedForParity) {
+TEST_F(RunTest, AnArmThatLostItsGenerationAloneIsAskedForItsPrefills) {
   study_.parity = ParityTime::kAfter;
   faults_["other"] = {"throw:generate"};
   expect_whole(run());
-  EXPECT_EQ(asked("other", "parity"), 0);
   const auto bundle = read_bundle(folder());
   const auto rows = rows_of("other");
   EXPECT_GT(count(rows, RowStatus::kOk), 0);
   for (const Row& row : rows) {
     EXPECT_EQ(row.status == RowStatus::kOk, row.phase == Phase::kPrefill);
-    EXPECT_EQ(bundle->parity.at(row.cell_id)["error"]["class"], "not_asked") << row.cell_id;
+    const Json& parity = bundle->parity.at(row.cell_id);
+    if (row.phase == Phase::kPrefill) {
+      EXPECT_EQ(parity["passed"], true) << parity;
+      EXPECT_EQ(parity["generated_tokens"], 1);
+      EXPECT_GE(parity["compared_tokens"], row.batch);
+    } else {
+      EXPECT_TRUE(parity["passed"].is_null()) << parity;
+      EXPECT_EQ(parity["error"]["message"],
+                "asked for only 1 of its tokens: every row of more was lost");
+    }
+  }
+}
+
+TEST_F(RunTest, AnArmThatLostItsLongestGenerationIsAskedForTheNext) {
+  study_.parity = ParityTime::kAfter;
+  study_.token_lengths = {2, 8, 4};
+  faults_["other"] = {"throw:generate:8"};
+  expect_whole(run());
+  const auto bundle = read_bundle(folder());
+  for (const Row& row : rows_of("other")) {
+    const Json& parity = bundle->parity.at(row.cell_id);
+    EXPECT_EQ(row.status == RowStatus::kOk, row.new_tokens < 8);
+    EXPECT_EQ(parity["generated_tokens"], row.new_tokens + 1);
+    if (row.new_tokens < 8) {
+      EXPECT_EQ(parity["passed"], true) << parity;
+    } else {
+      EXPECT_EQ(parity["error"]["message"],
+                "asked for only 5 of its tokens: every row of more was lost");
+    }
   }
 }
 
 TEST_F(RunTest, NobodyIsAskedOnceTheBaselineIsLost) {
   study_.parity = ParityTime::kAfter;
   study_.order = RunOrder::kSequential;
-  faults_["base"] = {"throw:generate"};
+  faults_["base"] = {"throw:measure"};
   expect_whole(run());
   EXPECT_EQ(parity_of("base")["error"]["class"], "not_asked");
   EXPECT_EQ(asked("other", "parity"), 0);
   EXPECT_TRUE(parity_of("other").is_null());
+}
+
+TEST_F(RunTest, WhereTheBaselineLostItsGenerationItsPrefillsAreCompared) {
+  study_.parity = ParityTime::kAfter;
+  study_.order = RunOrder::kSequential;
+  faults_["base"] = {"throw:generate"};
+  expect_whole(run());
+  const auto bundle = read_bundle(folder());
+  for (const Row& row : rows_of("other")) {
+    const auto parity = bundle->parity.find(row.cell_id);
+    ASSERT_EQ(parity != bundle->parity.end(), row.phase == Phase::kPrefill);
+    if (row.phase == Phase::kPrefill) {
+      EXPECT_EQ(parity->second["passed"], true);
+    }
+  }
 }
 
 TEST_F(RunTest, SequentialOrderAsksEachArmBeforeItsProcessEnds) {

@@ -44,8 +44,10 @@ class Setup {
   std::vector<ParityKey> wanted_of(size_t arm) const {
     std::vector<ParityKey> keys;
     std::ranges::copy_if(parity_.keys(), std::back_inserter(keys), [&](const ParityKey& key) {
-      return parity_.wanted(arm, key,
-                            [&](size_t one) { return possible(study_.arms[one], context_); });
+      return parity_.wanted(arm, key, [&](size_t one) {
+        return possible(study_.arms[one], context_) ? std::optional(parity_.longest())
+                                                    : std::nullopt;
+      });
     });
     return keys;
   }
@@ -112,10 +114,10 @@ class Setup {
       }
       if (interrupted_) break;
       if (!client) {
-        ASSAY_CHECK(parity_.set(arm, key, std::unexpected(last)));
+        ASSAY_CHECK(parity_.set(arm, key, parity_.longest(), std::unexpected(last)));
         continue;
       }
-      ParityAnswer answer = parity_.ask(*client, *setup_.prompts, key);
+      ParityAnswer answer = parity_.ask(*client, *setup_.prompts, key, parity_.longest());
       if (answer) {
         lost_in_a_row = 0;
       } else if (note(last = answer.error())) {
@@ -123,7 +125,7 @@ class Setup {
         client.reset();
       }
       if (interrupted_) break;
-      ASSAY_CHECK(parity_.set(arm, key, std::move(answer)));
+      ASSAY_CHECK(parity_.set(arm, key, parity_.longest(), std::move(answer)));
     }
     if (client) client->shutdown(kGrace_s);
     return {};

@@ -2,6 +2,7 @@
 #include "harness/parity_check.h"
 
 #include <algorithm>
+#include <ranges>
 
 namespace assay {
 
@@ -21,28 +22,30 @@ ParityCheck::ParityCheck(const Study& study, const Plan& plan, size_t model, Bun
   }
 }
 
-bool ParityCheck::wanted(size_t arm, const ParityKey& key,
-                         const std::function<bool(size_t arm)>& can_answer) const {
-  if (answer(arm, key) != nullptr || !can_answer(arm)) return false;
-  if (!unrecorded(arm, key).empty()) return can_answer(baseline_);
-  if (arm != baseline_) return false;
-  for (size_t other = 0; other < study_.arms.size(); ++other) {
-    if (!unrecorded(other, key).empty() && can_answer(other)) return true;
-  }
-  return false;
+bool ParityCheck::wanted(size_t arm, const ParityKey& key, const ParityReach& reach) const {
+  const std::optional<int64_t> baselines = reach(baseline_);
+  if (asked(arm, key) != nullptr || !reach(arm) || !baselines) return false;
+  const auto lacks_record = [&](size_t one) {
+    const std::optional<int64_t> own = reach(one);
+    return own && std::ranges::any_of(unrecorded(one, key), [&](size_t cell) {
+             return plan_.cells[cell].new_tokens <= std::min(*own, *baselines);
+           });
+  };
+  if (arm != baseline_) return lacks_record(arm);
+  return std::ranges::any_of(std::views::iota(size_t{0}, study_.arms.size()), lacks_record);
 }
 
 ParityAnswer ParityCheck::ask(WorkerClient& client, const ModelPrompts& prompts,
-                              const ParityKey& key) const {
+                              const ParityKey& key, int64_t new_tokens) const {
   ParityTokens found;
   const auto& lengths = prompts.lengths(key.scenario);
   for (size_t prompt = 0; prompt < lengths.size(); ++prompt) {
     ParityRequest request;
     request.prompt = prompts.prompt(key.scenario, prompt, key.batch);
-    // As many positions as the longest cell has, so that a static cache is the one measured: the
-    // last token is chosen and not fed.
-    request.shape = {WirePhase::kKvDecode, key.batch, generated_tokens(longest_),
-                     cache_capacity(lengths, longest_)};
+    // As many positions as the cell has, so that a static cache is the one measured: the last token
+    // is chosen and not fed.
+    request.shape = {WirePhase::kKvDecode, key.batch, generated_tokens(new_tokens),
+                     cache_capacity(lengths, new_tokens)};
     // What the sequence needs may still have to be compiled.
     auto reply = client.parity(request, study_.timeout_s + study_.compile_timeout_s);
     if (!reply) return std::unexpected(std::move(reply).error());
@@ -52,17 +55,20 @@ ParityAnswer ParityCheck::ask(WorkerClient& client, const ModelPrompts& prompts,
   return found;
 }
 
-Status ParityCheck::set(size_t arm, const ParityKey& key, ParityAnswer answer) {
-  answers_[arm].insert_or_assign(key, std::move(answer));
+Status ParityCheck::set(size_t arm, const ParityKey& key, int64_t new_tokens, ParityAnswer answer) {
+  asked_[arm].insert_or_assign(key, Asked{new_tokens, std::move(answer)});
   if (arm != baseline_) return compare(arm, key);
   for (size_t one = 0; one < study_.arms.size(); ++one) ASSAY_CHECK(compare(one, key));
   return {};
 }
 
-Status ParityCheck::set_unasked(size_t arm, const ParityKey& key, const WorkerFailure& why) {
+Status ParityCheck::set_unasked(size_t arm, const ParityKey& key, std::optional<int64_t> reach,
+                                const WorkerFailure& why) {
   for (const size_t cell : unrecorded(arm, key)) {
+    const int64_t new_tokens = plan_.cells[cell].new_tokens;
+    if (reach && new_tokens <= *reach) continue;
     ASSAY_CHECK(record(cell, unasked_parity(study_.arms[arm].name, study_.baseline, why,
-                                            generated_tokens(plan_.cells[cell].new_tokens))));
+                                            generated_tokens(new_tokens))));
   }
   return {};
 }
@@ -73,11 +79,11 @@ const WorkerFailure& ParityCheck::not_asked() {
   return failure;
 }
 
-const ParityAnswer* ParityCheck::answer(size_t arm, const ParityKey& key) const {
-  const auto answers = answers_.find(arm);
-  if (answers == answers_.end()) return nullptr;
-  const auto found = answers->second.find(key);
-  return found == answers->second.end() ? nullptr : &found->second;
+const ParityCheck::Asked* ParityCheck::asked(size_t arm, const ParityKey& key) const {
+  const auto of_arm = asked_.find(arm);
+  if (of_arm == asked_.end()) return nullptr;
+  const auto found = of_arm->second.find(key);
+  return found == of_arm->second.end() ? nullptr : &found->second;
 }
 
 std::vector<size_t> ParityCheck::unrecorded(size_t arm, const ParityKey& key) const {
@@ -99,16 +105,18 @@ Status ParityCheck::record(size_t cell, const Json& result) {
 }
 
 Status ParityCheck::compare(size_t arm, const ParityKey& key) {
-  const ParityAnswer* found = answer(arm, key);
-  const std::vector<size_t> cells = unrecorded(arm, key);
-  if (found == nullptr || cells.empty()) return {};
+  const Asked* found = asked(arm, key);
+  if (found == nullptr) return {};
   const ParityAnswer unasked = std::unexpected(not_asked());
-  const ParityAnswer* expected = answer(baseline_, key);
+  const Asked* baseline = asked(baseline_, key);
   bool failed = false;
-  for (const size_t cell : cells) {
-    const Json result = compare_parity(study_.arms[arm].name, *found, study_.baseline,
-                                       expected != nullptr ? *expected : unasked,
-                                       generated_tokens(plan_.cells[cell].new_tokens));
+  for (const size_t cell : unrecorded(arm, key)) {
+    const int64_t new_tokens = plan_.cells[cell].new_tokens;
+    if (new_tokens > found->new_tokens) continue;
+    const bool has_expected = baseline != nullptr && new_tokens <= baseline->new_tokens;
+    const Json result =
+        compare_parity(study_.arms[arm].name, found->answer, study_.baseline,
+                       has_expected ? baseline->answer : unasked, generated_tokens(new_tokens));
     if (result["passed"].is_null()) continue;
     ASSAY_CHECK(record(cell, result));
     failed |= result["passed"] == false;

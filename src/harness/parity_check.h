@@ -1,12 +1,13 @@
 // The parity of one model's arms: which prompts are asked, which are still to be asked, the
 // answers, and parity.json of each cell, written as soon as its answer and the baseline's are
-// there. One answer, of the longest cell, serves all of a scenario and batch: each cell is held to
-// as many of its tokens as it generates.
+// there. One answer, of the longest cell that runs, serves all of a scenario and batch: each cell
+// is held to as many of its tokens as it generates.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -26,6 +27,9 @@ struct ParityKey {
   friend auto operator<=>(const ParityKey&, const ParityKey&) = default;
 };
 
+// How far an arm can be asked: the new tokens of the longest cell that it runs; none: not at all.
+using ParityReach = std::function<std::optional<int64_t>(size_t arm)>;
+
 class ParityCheck {
  public:
   // `recorded`: the plan's cells that have a parity.json, by an earlier sitting too. A record is
@@ -36,23 +40,30 @@ class ParityCheck {
   const std::set<ParityKey>& keys() const { return keys_; }
   int64_t longest() const { return longest_; }  // new tokens of the model's longest cell
   size_t baseline() const { return baseline_; }
-  // Whether the arm is still to be asked: it wasn't yet, it can answer, a cell of it has no record,
-  // and so can the baseline. The baseline itself also where only another arm needs its answer:
+  // Whether the arm is still to be asked: it wasn't yet, and a cell of it within its own reach and
+  // the baseline's has no record. The baseline itself also where only another arm needs its answer:
   // answers aren't kept in the bundle.
-  bool wanted(size_t arm, const ParityKey& key,
-              const std::function<bool(size_t arm)>& can_answer) const;
-  ParityAnswer ask(WorkerClient& client, const ModelPrompts& prompts, const ParityKey& key) const;
-  // Keeps the answer and records what it decides: of the arm's cells, and, where it is the
-  // baseline's, of those that waited for it. A null verdict for want of the baseline's answer is
-  // not recorded. The observer is told once of an arm that fails.
-  Status set(size_t arm, const ParityKey& key, ParityAnswer answer);
-  // Records a null verdict in those cells of the arm that have no record.
-  Status set_unasked(size_t arm, const ParityKey& key, const WorkerFailure& why);
+  bool wanted(size_t arm, const ParityKey& key, const ParityReach& reach) const;
+  // For what a cell of so many new tokens generates.
+  ParityAnswer ask(WorkerClient& client, const ModelPrompts& prompts, const ParityKey& key,
+                   int64_t new_tokens) const;
+  // Keeps the answer of a cell of so many new tokens and records what it decides: of the arm's
+  // cells up to there, and, where it is the baseline's, of those that waited for it. A null verdict
+  // for want of the baseline's answer is not recorded. The observer is told once of an arm that
+  // fails.
+  Status set(size_t arm, const ParityKey& key, int64_t new_tokens, ParityAnswer answer);
+  // Records a null verdict in those cells of the arm beyond `reach` that have no record.
+  Status set_unasked(size_t arm, const ParityKey& key, std::optional<int64_t> reach,
+                     const WorkerFailure& why);
 
   static const WorkerFailure& not_asked();
 
  private:
-  const ParityAnswer* answer(size_t arm, const ParityKey& key) const;  // null: not asked
+  struct Asked {
+    int64_t new_tokens;  // up to which cell
+    ParityAnswer answer;
+  };
+  const Asked* asked(size_t arm, const ParityKey& key) const;  // null: it wasn't
   std::vector<size_t> unrecorded(size_t arm, const ParityKey& key) const;
   Status record(size_t cell, const Json& result);
   Status compare(size_t arm, const ParityKey& key);
@@ -66,8 +77,8 @@ class ParityCheck {
   size_t baseline_;
   std::set<ParityKey> keys_;
   int64_t longest_ = 0;
-  std::map<size_t, std::map<ParityKey, ParityAnswer>> answers_;  // by arm
-  std::set<size_t> told_;                                        // arms of whose failure
+  std::map<size_t, std::map<ParityKey, Asked>> asked_;  // by arm
+  std::set<size_t> told_;                               // arms of whose failure
 };
 
 // The arms of a study, the baseline first.

@@ -114,7 +114,7 @@ TEST_F(FinishedModelTest, IsNotSetUpAgain) {
 }
 
 TEST_F(FinishedModelTest, IsNotSetUpAgainForAnArmThatWasLost) {
-  faults_["other"] = {"throw:generate"};
+  faults_["other"] = {"throw:measure"};
   expect_first_model_left_alone();
   EXPECT_EQ(asked("base", "parity"), 2 * kAsks);
   EXPECT_EQ(parity_of("other")["error"]["class"], "not_asked");
@@ -122,7 +122,7 @@ TEST_F(FinishedModelTest, IsNotSetUpAgainForAnArmThatWasLost) {
 
 // As bundles are that were begun before lost arms were recorded.
 TEST_F(FinishedModelTest, GetsTheRecordOfALostArmWithoutAWorker) {
-  faults_["other"] = {"throw:generate"};
+  faults_["other"] = {"throw:measure"};
   ASSERT_TRUE(run()->interrupted);
   int64_t removed = 0;
   for (const auto& entry : fs::directory_iterator(folder() / "cells")) {
@@ -139,7 +139,7 @@ TEST_F(FinishedModelTest, GetsTheRecordOfALostArmWithoutAWorker) {
 
 TEST_F(FinishedModelTest, IsNotSetUpAgainWhereTheBaselineWasLost) {
   study_.order = RunOrder::kSequential;
-  faults_["base"] = {"throw:generate"};
+  faults_["base"] = {"throw:measure"};
   ASSERT_TRUE(run()->interrupted);
   const int64_t loads = asked("base", "load models/m") + asked("other", "load models/m");
   expect_whole(resume());

@@ -308,6 +308,21 @@ def test_logit_statistics_are_those_of_the_first_token(arm):
         assert abs(stats["steps"]["logit"][0] - stats["top1"]) < 1e-4
 
 
+def test_the_first_token_is_told_of_an_arm_that_cannot_decode(arm):
+    prompts = padded(make_prompts())
+    shape = Shape("kv_decode", 3, 1, prompts.padded_len + 1)
+    expected = arm("llama").parity(shape, prompts)["tokens"]
+    engine = arm("llama", **AOT)
+
+    def cannot(**inputs):
+        raise RuntimeError("no step")
+
+    engine.arm.calls["decode"] = cannot
+    assert engine.parity(shape, prompts)["tokens"] == expected
+    with pytest.raises(RuntimeError, match="no step"):
+        engine.parity(replace(shape, new_tokens=2), prompts)
+
+
 def test_every_choice_is_told_with_those_next_to_it(arm):
     engine = arm("qwen2", cache="static")
     prompts = make_prompts()
