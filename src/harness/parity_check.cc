@@ -24,7 +24,7 @@ ParityCheck::ParityCheck(const Study& study, const Plan& plan, size_t model, Bun
 
 bool ParityCheck::wanted(size_t arm, const ParityKey& key, const ParityReach& reach) const {
   const std::optional<int64_t> baselines = reach(baseline_);
-  if (asked(arm, key) != nullptr || !reach(arm) || !baselines) return false;
+  if (asked(arm, key) != nullptr || !baselines) return false;
   const auto lacks_record = [&](size_t one) {
     const std::optional<int64_t> own = reach(one);
     return own && std::ranges::any_of(unrecorded(one, key), [&](size_t cell) {
