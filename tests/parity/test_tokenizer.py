@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import subprocess
 import sys
 import unicodedata
@@ -46,6 +47,10 @@ STYLES = {
     "gpt2_prefix_space": lambda: pre_tokenizers.ByteLevel(add_prefix_space=True),
     "llama3": lambda: split(LLAMA3),
     "qwen2": lambda: split(QWEN2),
+    "smollm2": lambda: pre_tokenizers.Sequence([
+        pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]),
+    "digits": lambda: pre_tokenizers.Sequence([
+        pre_tokenizers.Digits(individual_digits=False), pre_tokenizers.ByteLevel(add_prefix_space=False)]),
 }
 
 
@@ -70,8 +75,88 @@ def train(style, vocab_size, added):
     return tokenizer
 
 
+SPACE = "\u2581"
+BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
+SPECIALS = ["<unk>", "<s>", "</s>"]
+
+
+def metaspace(scheme, cut):
+    return pre_tokenizers.Metaspace(replacement=SPACE, prepend_scheme=scheme, split=cut)
+
+
+def replace_spaces(prepend):
+    steps = [normalizers.Prepend(SPACE)] if prepend else []
+    return normalizers.Sequence([*steps, normalizers.Replace(" ", SPACE)])
+
+
+def fallback(*more):
+    return decoders.Sequence([decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse(), *more])
+
+
+STRIP = decoders.Strip(content=" ", left=1, right=0)
+
+# Normaliser, pre-tokeniser, decoder, options of the model, options of the file's own special tokens.
+SENTENCEPIECE = {
+    "llama2": lambda: (replace_spaces(True), None, fallback(STRIP), {}, {"normalized": True}),
+    "tinyllama": lambda: (replace_spaces(True), None, fallback(STRIP), {}, {"normalized": False}),
+    "no_prefix": lambda: (replace_spaces(False), None, fallback(), {}, {"normalized": False}),
+    "first": lambda: (None, metaspace("first", False), fallback(STRIP), {}, {"normalized": False}),
+    "first_split": lambda: (None, metaspace("first", True), decoders.Metaspace(SPACE, "first", True), {},
+                            {"normalized": False}),
+    "always": lambda: (None, metaspace("always", False), fallback(STRIP), {"ignore_merges": True},
+                       {"normalized": False, "lstrip": True}),
+    "always_split": lambda: (None, metaspace("always", True), decoders.Metaspace(SPACE, "always", True), {},
+                             {"normalized": True, "rstrip": True}),
+    "never": lambda: (None, metaspace("never", False), decoders.Metaspace(SPACE, "never", False), {},
+                      {"normalized": False}),
+    "never_split": lambda: (None, metaspace("never", True), fallback(), {"ignore_merges": True},
+                            {"normalized": False}),
+    "nfc": lambda: (normalizers.Sequence([normalizers.NFC(), replace_spaces(True)]), None, fallback(STRIP), {},
+                    {"normalized": True}),
+    # As transformers converts a GGUF file of SentencePiece's.
+    "gguf": lambda: (replace_spaces(True), None,
+                     decoders.Sequence([decoders.ByteFallback(), decoders.Fuse(), decoders.Replace(SPACE, " "), STRIP]),
+                     {}, {"normalized": False}),
+    "fused_metaspace": lambda: (None, metaspace("first", True), decoders.Sequence([
+        decoders.ByteFallback(), decoders.Fuse(), decoders.Metaspace(SPACE, "never", True)]), {}, {"normalized": False}),
+    "strips": lambda: (replace_spaces(True), None, decoders.Sequence([
+        decoders.Strip(content="e", left=2, right=0), fallback(decoders.Strip(content=" ", left=3, right=0))]), {},
+        {"normalized": False}),
+}
+
+
+def train_sentencepiece(style, vocab_size, byte_tokens, added, unknown="<unk>", fuse=True):
+    """A tokenizer as the converter makes one of SentencePiece's file: specials, bytes, then pieces and characters."""
+    normalizer, pre_tokenizer, decoder, options, special = SENTENCEPIECE[style]()
+    trained = Tokenizer(models.BPE(unk_token="<unk>"))
+    trained.normalizer = replace_spaces(True)
+    trained.pre_tokenizer = metaspace("always", True)
+    trainer = trainers.BpeTrainer(vocab_size=vocab_size, show_progress=False, min_frequency=1, limit_alphabet=90,
+                                  special_tokens=SPECIALS + byte_tokens)
+    trained.train_from_iterator(strings.TRAINING_TEXT.splitlines(), trainer)
+    model = json.loads(trained.to_str())["model"]
+    merges = [tuple(pair) for pair in model["merges"]]
+    tokenizer = Tokenizer(models.BPE(vocab=model["vocab"], merges=merges, unk_token=unknown, fuse_unk=fuse,
+                                     byte_fallback=True, **options))
+    if normalizer:
+        tokenizer.normalizer = normalizer
+    if pre_tokenizer:
+        tokenizer.pre_tokenizer = pre_tokenizer
+    tokenizer.decoder = decoder
+    tokenizer.add_special_tokens([AddedToken(token, **special) for token in SPECIALS])
+    if added:
+        tokenizer.add_tokens(ADDED)
+    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", pair="<s> $A <s> $B:1",
+                                                             special_tokens=[("<s>", tokenizer.token_to_id("<s>"))])
+    return tokenizer
+
+
 def ours(folder, texts, special):
-    lines = "".join(json.dumps({"text": text.hex(), "special": special}) + "\n" for text in texts)
+    return ask(folder, [{"text": text.hex(), "special": special} for text in texts])
+
+
+def ask(folder, requests):
+    lines = "".join(json.dumps(request) + "\n" for request in requests)
     done = subprocess.run([BUILD / "assay_tokenize", folder], input=lines, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -133,7 +218,59 @@ def test_trained(tmp_path, style, vocab_size, added):
     compare(tokenizer, tmp_path, raw[-300:], special=False)
 
 
-@pytest.mark.parametrize("style", ["gpt2", "qwen2"])
+def check_random(tokenizer, folder, seed, count, tokens):
+    tokenizer.save(str(folder / "tokenizer.json"))
+    texts = strings.texts(seed=seed, count=count, assigned=ASSIGNED, tokens=tokens)
+    raw = [text.encode("utf-8", errors="replace") for text in texts] + strings.byte_strings(seed=seed, count=count)
+    compare(tokenizer, folder, raw, special=True)
+    compare(tokenizer, folder, raw[-count:], special=False)
+
+
+@pytest.mark.parametrize("style,vocab_size,added", [
+    ("llama2", 400, False), ("first", 400, False), *((style, 1500, True) for style in SENTENCEPIECE)])
+def test_sentencepiece(tmp_path, style, vocab_size, added):
+    tokenizer = train_sentencepiece(style, vocab_size, BYTES, added)
+    names = [*SPECIALS, "<0x0A>", "<0xE4><0xB8><0xAD>", SPACE] + [token.content for token in ADDED]
+    check_random(tokenizer, tmp_path, vocab_size, 60, names)
+
+
+@pytest.mark.parametrize("unknown,fuse", [("<unk>", True), ("<unk>", False), (None, True)])
+def test_some_byte_tokens(tmp_path, unknown, fuse):
+    """Characters of which not every byte has a token are unknown; the others among them are bytes all the same."""
+    tokenizer = train_sentencepiece("llama2", 300, BYTES[:0xCC], False, unknown=unknown, fuse=fuse)
+    check_random(tokenizer, tmp_path, 300, 60, SPECIALS)
+
+
+@pytest.mark.parametrize("style", ["llama2", "first", "first_split"])
+def test_byte_tokens_decode(tmp_path, style):
+    """Any ids in any order, as a model's own choices are: runs of byte tokens that are no UTF-8."""
+    tokenizer = train_sentencepiece(style, 500, BYTES, True)
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    rng = random.Random(3)
+    first = tokenizer.token_to_id("<0x00>")
+    lists = []
+    for _ in range(400):
+        text = [first + byte for byte in strings.random_mix(rng).encode()]
+        text[rng.randrange(len(text))] = first + rng.randrange(256)
+        anything = [rng.randrange(tokenizer.get_vocab_size()) for _ in range(rng.randrange(12))]
+        lists.append(rng.choice([text, text + anything, anything + text[:3] + anything]))
+    expected = [{"decoded": tokenizer.decode(ids, skip_special_tokens=False),
+                 "plain": tokenizer.decode(ids, skip_special_tokens=True)} for ids in lists]
+    for ids, theirs, reply in zip(lists, expected, ask(tmp_path, [{"ids": ids} for ids in lists])):
+        assert bytes.fromhex(reply["decoded"]).decode() == theirs["decoded"], ids
+        assert bytes.fromhex(reply["plain"]).decode() == theirs["plain"], ids
+        assert bytes.fromhex(reply["streamed"]).decode() == theirs["plain"], ids
+
+
+def test_one_long_word(tmp_path):
+    """Without a pre-tokeniser a whole text is one word; a quadratic merge of a megabyte would take hours."""
+    tokenizer = train_sentencepiece("llama2", 1500, BYTES, False)
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    text = strings.TRAINING_TEXT * (1_000_000 // len(strings.TRAINING_TEXT))
+    compare(tokenizer, tmp_path, [text.encode(), ("a" * 500_000).encode(), (" " * 500_000).encode()], special=True)
+
+
+@pytest.mark.parametrize("style", ["gpt2", "qwen2", "smollm2", "digits"])
 def test_every_character(tmp_path, style):
     """Each assigned character between others of each class: the classes of the two regular expression libraries."""
     tokenizer = train(style, 300, False)

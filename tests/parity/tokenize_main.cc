@@ -2,9 +2,11 @@
 // out.
 //   assay_tokenize FOLDER < {"text": HEX, "special": BOOL} > {"ids": [...], "decoded": HEX,
 //   "plain": HEX, "streamed": HEX}
+// or, to decode alone, {"ids": [...]}.
 #include <cstdio>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include "base/json.h"
 #include "engine/tokenizer/tokenizer.h"
@@ -33,11 +35,16 @@ std::string stream(const engine::Tokenizer& tokenizer, const std::vector<int32_t
   return text + out.finish();
 }
 
-Result<Json> answer(const engine::Tokenizer& tokenizer, const std::string& line) {
-  ASSAY_TRY(const Json request, parse_json(line, "request"));
+Result<std::vector<int32_t>> ids_of(const engine::Tokenizer& tokenizer, const Json& request) {
+  if (request.contains("ids")) return request["ids"].get<std::vector<int32_t>>();
   ASSAY_TRY(const std::string hex, json_string(request, "text", "request"));
   ASSAY_TRY(const bool special, json_bool(request, "special", "request"));
-  ASSAY_TRY(const auto ids, tokenizer.encode(from_hex(hex), special));
+  return tokenizer.encode(from_hex(hex), special);
+}
+
+Result<Json> answer(const engine::Tokenizer& tokenizer, const std::string& line) {
+  ASSAY_TRY(const Json request, parse_json(line, "request"));
+  ASSAY_TRY(const auto ids, ids_of(tokenizer, request));
   return Json{{"ids", ids},
               {"decoded", to_hex(tokenizer.decode(ids, false))},
               {"plain", to_hex(tokenizer.decode(ids, true))},

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <queue>
 
+#include "engine/tokenizer/unicode.h"
+
 namespace assay::engine {
 namespace {
 
@@ -42,20 +44,38 @@ const BytePairEncoder::Target* BytePairEncoder::find(int32_t left, int32_t right
   return it == targets_.end() ? nullptr : &it->second;
 }
 
-std::vector<BytePairEncoder::Symbol> BytePairEncoder::split_bytes(std::string_view word) const {
+// False, and nothing appended, where a byte has no id.
+bool BytePairEncoder::append_bytes(std::string_view character, std::vector<Symbol>& symbols) const {
+  const auto id_of = [&](char byte) { return model_.byte_ids[static_cast<unsigned char>(byte)]; };
+  const auto has_id = [&](char byte) { return id_of(byte).has_value(); };
+  if (!std::all_of(character.begin(), character.end(), has_id)) return false;
+  for (const char byte : character) symbols.push_back({*id_of(byte)});
+  return true;
+}
+
+std::vector<BytePairEncoder::Symbol> BytePairEncoder::split_chars(std::string_view word) const {
   std::vector<Symbol> symbols;
   symbols.reserve(word.size());
-  bool after_unknown = false;
-  for (const char c : word) {
-    const auto& id = model_.byte_ids[static_cast<unsigned char>(c)];
-    const bool is_unknown = !id.has_value();
-    if (!is_unknown) {
-      symbols.push_back({*id});
-    } else if (model_.unknown && !(after_unknown && model_.fuse_unknown)) {
-      symbols.push_back({*model_.unknown});
+  bool unknown_pending = false;
+  const auto flush_unknown = [&] {
+    if (unknown_pending) symbols.push_back({*model_.unknown});
+    unknown_pending = false;
+  };
+  for (size_t at = 0; at < word.size();) {
+    const Utf8Char c = read_utf8(word, at);
+    const auto id = model_.char_ids.find(c.code);
+    if (id != model_.char_ids.end()) {
+      flush_unknown();
+      symbols.push_back({id->second});
+    } else if (append_bytes(word.substr(at, c.size), symbols)) {
+      // The package leaves an unknown character before these pending, so its id comes after them.
+    } else if (model_.unknown) {
+      if (!model_.fuse_unknown) flush_unknown();
+      unknown_pending = true;
     }
-    after_unknown = is_unknown;
+    at += c.size;
   }
+  flush_unknown();
   for (uint32_t i = 0; i < symbols.size(); ++i) {
     symbols[i].previous = i == 0 ? kNone : i - 1;
     symbols[i].next = i + 1 == symbols.size() ? kNone : i + 1;
@@ -96,7 +116,7 @@ void BytePairEncoder::encode(std::string_view word, std::vector<int32_t>& ids) c
       return;
     }
   }
-  std::vector<Symbol> symbols = split_bytes(word);
+  std::vector<Symbol> symbols = split_chars(word);
   merge_all(symbols);
   for (const Symbol& symbol : symbols) {
     if (!symbol.gone) ids.push_back(symbol.id);

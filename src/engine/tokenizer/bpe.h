@@ -1,4 +1,4 @@
-// Byte-pair encoding of one word: bytes to ids by merges in order of rank.
+// Byte-pair encoding of one word: characters to ids by merges in order of rank.
 #pragma once
 
 #include <array>
@@ -23,17 +23,19 @@ class BytePairEncoder {
   // What the file's model says, in ids. Earlier merges go first; a pair that comes twice has the
   // later rank, as in the `tokenizers` package.
   struct Model {
+    std::unordered_map<char32_t, int32_t> char_ids;
+    // byte_fallback: ids of "<0x00>" to "<0xFF>", for the bytes of a character that has no id.
     std::array<std::optional<int32_t>, 256> byte_ids;
     std::vector<Merge> merges;
-    std::unordered_map<std::string, int32_t>
-        words;                       // ignore_merges: bytes of whole words; else empty
-    std::optional<int32_t> unknown;  // for a byte that has no id; absent: such bytes are dropped
-    bool fuse_unknown = false;       // a run of unknown bytes gives one id
+    std::unordered_map<std::string, int32_t> words;  // ignore_merges: whole words; else empty
+    // For a character that has no id, and not one for each byte; absent: such are dropped.
+    std::optional<int32_t> unknown;
+    bool fuse_unknown = false;  // a run of unknown characters gives one id
   };
 
   explicit BytePairEncoder(Model model);
 
-  // Appends the word's ids: O(n log n) in its bytes.
+  // Appends the ids of a word, which must be valid UTF-8: O(n log n) in its bytes.
   void encode(std::string_view word, std::vector<int32_t>& ids) const;
 
  private:
@@ -48,7 +50,8 @@ class BytePairEncoder {
     bool gone = false;
   };
 
-  std::vector<Symbol> split_bytes(std::string_view word) const;
+  std::vector<Symbol> split_chars(std::string_view word) const;
+  bool append_bytes(std::string_view character, std::vector<Symbol>& symbols) const;
   void merge_all(std::vector<Symbol>& symbols) const;
   const Target* find(int32_t left, int32_t right) const;
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/tokenizer/byte_alphabet.h"
+#include "engine/tokenizer/unicode.h"
 
 namespace assay::engine {
 namespace {
@@ -70,8 +70,6 @@ Status check_options(const Json& model, std::string_view name) {
   if (type != "BPE") return bad_input("{}: expected type BPE, found {}", name, type);
   ASSAY_TRY(const double dropout, json_number_or(model, "dropout", 0, name));
   if (dropout != 0) return bad_input("{}: expected no dropout, found {}", name, dropout);
-  ASSAY_TRY(const bool byte_fallback, json_bool_or(model, "byte_fallback", false, name));
-  if (byte_fallback) return bad_input("{}: expected byte_fallback false, found true", name);
   for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
     ASSAY_TRY(const std::string affix, json_string_or(model, key, "", name));
     if (!affix.empty()) return bad_input("{}: expected no {}, found \"{}\"", name, key, affix);
@@ -159,16 +157,18 @@ Result<BytePairEncoder::Model> read_bpe_model(const TokenizerDocument& document,
     }
     model.unknown = it->second;
   }
-  for (unsigned byte = 0; byte < 256; ++byte) {
-    const auto it = document.vocabulary.find(byte_symbol(static_cast<uint8_t>(byte)));
+  for (const auto& [token, id] : document.vocabulary) {
+    if (token.empty()) continue;
+    const Utf8Char first = read_utf8(token, 0);
+    if (first.size == token.size()) model.char_ids.emplace(first.code, id);
+  }
+  ASSAY_TRY(const bool byte_fallback, json_bool_or(*json, "byte_fallback", false, name));
+  for (unsigned byte = 0; byte_fallback && byte < 256; ++byte) {
+    const auto it = document.vocabulary.find(fmt::format("<0x{:02X}>", byte));
     if (it != document.vocabulary.end()) model.byte_ids[byte] = it->second;
   }
   ASSAY_TRY(const bool ignore_merges, json_bool_or(*json, "ignore_merges", false, name));
-  if (ignore_merges) {
-    for (const auto& [token, id] : document.vocabulary) {
-      if (auto bytes = bytes_of_symbols(token)) model.words.emplace(std::move(*bytes), id);
-    }
-  }
+  if (ignore_merges) model.words = document.vocabulary;
   return model;
 }
 

@@ -51,6 +51,13 @@ const std::string& byte_symbol(uint8_t byte) {
   return alphabet().symbols[byte];
 }
 
+std::string symbols_of_bytes(std::string_view bytes) {
+  std::string symbols;
+  symbols.reserve(bytes.size() * 2);
+  for (const char byte : bytes) symbols += byte_symbol(static_cast<uint8_t>(byte));
+  return symbols;
+}
+
 std::optional<std::string> bytes_of_symbols(std::string_view token) {
   const auto& table = alphabet().bytes;
   std::string bytes;

@@ -17,6 +17,9 @@ std::array<uint8_t, 256> bytes_in_vocabulary_order();
 // The character of a byte, as UTF-8: ' ' is "Ġ", 'a' is "a".
 const std::string& byte_symbol(uint8_t byte);
 
+// Every byte of the text as its character.
+std::string symbols_of_bytes(std::string_view bytes);
+
 // The bytes that a token's text stands for; absent if a character of it is outside the alphabet, or
 // the text isn't UTF-8.
 std::optional<std::string> bytes_of_symbols(std::string_view token);

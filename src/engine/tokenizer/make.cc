@@ -14,7 +14,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "engine/tokenizer/byte_alphabet.h"
-#include "engine/tokenizer/split_pattern.h"
+#include "engine/tokenizer/stages/split_pattern.h"
 
 namespace assay::engine {
 namespace {

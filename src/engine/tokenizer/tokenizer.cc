@@ -2,23 +2,22 @@
 #include "engine/tokenizer/tokenizer.h"
 
 #include <algorithm>
-#include <deque>
 #include <unordered_map>
 #include <utility>
 
 #include "base/files.h"
 #include "engine/tokenizer/added_tokens.h"
 #include "engine/tokenizer/bpe.h"
-#include "engine/tokenizer/split_pattern.h"
 #include "engine/tokenizer/tokenizer_file.h"
 #include "engine/tokenizer/unicode.h"
 
 namespace assay::engine {
 
 struct Tokenizer::Impl {
-  bool nfc = false;
-  std::vector<SplitStep> steps;
+  Normalizer normalizer;
+  PreTokenizer pre_tokenizer;
   BytePairEncoder encoder;
+  Decoder decoder;
   AddedTokenFinder raw_finder;         // in the text as it came
   AddedTokenFinder normalized_finder;  // in the normalised text between those
   std::unordered_map<int32_t, TokenText> tokens;
@@ -26,45 +25,28 @@ struct Tokenizer::Impl {
   std::vector<int32_t> suffix;
   int64_t vocab_size = 0;
 
-  Result<std::string> normalize(std::string_view text) const {
-    if (nfc) return normalize_nfc(text);
-    return std::string(text);
-  }
-
-  // Text without added tokens.
-  Status encode_words(std::string_view text, std::vector<int32_t>& ids) const {
-    std::vector<std::string_view> pieces = {text};
-    std::deque<std::string> spaced;  // owns the pieces that grew a space
-    for (const SplitStep& step : steps) {
-      std::vector<std::string_view> cut;
-      for (std::string_view piece : pieces) {
-        if (step.add_prefix_space && !piece.starts_with(' ')) {
-          piece = spaced.emplace_back(" ").append(piece);
-        }
-        if (step.pattern) {
-          ASSAY_CHECK(step.pattern->split(piece, cut));
-        } else {
-          cut.push_back(piece);
-        }
-      }
-      pieces = std::move(cut);
-    }
-    for (const std::string_view word : pieces) encoder.encode(word, ids);
-    return {};
-  }
-
-  Status encode_between(std::string_view text, std::vector<int32_t>& ids) const {
-    ASSAY_TRY(const std::string normal, normalize(text));
+  // A part of the text between raw added tokens; at_start: nothing stands before it.
+  Status encode_between(std::string_view text, bool at_start, std::vector<int32_t>& ids) const {
+    ASSAY_TRY(const std::string normal, normalizer.apply(text));
     std::vector<Segment> segments;
     normalized_finder.cut(normal, segments);
     for (const Segment& segment : segments) {
       if (segment.id >= 0) {
         ids.push_back(segment.id);
-      } else {
-        ASSAY_CHECK(encode_words(segment.text, ids));
+        continue;
       }
+      const bool starts = at_start && segment.text.data() == normal.data();
+      ASSAY_TRY(const Words cut, pre_tokenizer.cut(segment.text, starts));
+      for (const std::string_view word : cut.words) encoder.encode(word, ids);
     }
     return {};
+  }
+
+  // The token's text for the decoder; null for an id that no token has.
+  const std::string* text_of(int32_t id, bool skip_special_tokens) const {
+    const auto it = tokens.find(id);
+    if (it == tokens.end() || (skip_special_tokens && it->second.special)) return nullptr;
+    return &it->second.text;
   }
 };
 
@@ -88,7 +70,8 @@ Result<Tokenizer> Tokenizer::parse(std::string_view json_text, std::string_view 
     (token.normalized ? normalized : raw).push_back(std::move(token));
   }
   return Tokenizer(std::unique_ptr<Impl>(
-      new Impl{file.nfc, std::move(file.steps), BytePairEncoder(std::move(file.model)),
+      new Impl{std::move(file.normalizer), std::move(file.pre_tokenizer),
+               BytePairEncoder(std::move(file.model)), std::move(file.decoder),
                AddedTokenFinder(std::move(raw)), AddedTokenFinder(std::move(normalized)),
                std::move(file.tokens), std::move(file.prefix), std::move(file.suffix),
                largest + int64_t{1}}));
@@ -105,7 +88,7 @@ Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text,
     if (segment.id >= 0) {
       ids.push_back(segment.id);
     } else {
-      ASSAY_CHECK(impl_->encode_between(segment.text, ids));
+      ASSAY_CHECK(impl_->encode_between(segment.text, segment.text.data() == valid.data(), ids));
     }
   }
   if (add_special_tokens) ids.insert(ids.end(), impl_->suffix.begin(), impl_->suffix.end());
@@ -113,35 +96,47 @@ Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text,
 }
 
 std::string Tokenizer::decode(const std::vector<int32_t>& ids, bool skip_special_tokens) const {
+  DecoderRun run(impl_->decoder);
   std::string bytes;
   for (const int32_t id : ids) {
-    const auto it = impl_->tokens.find(id);
-    if (it == impl_->tokens.end() || (skip_special_tokens && it->second.special)) continue;
-    bytes += it->second.bytes;
+    if (const std::string* text = impl_->text_of(id, skip_special_tokens)) bytes += run.push(*text);
   }
-  return bytes;
+  return bytes + run.finish();
 }
 
 int64_t Tokenizer::vocab_size() const {
   return impl_->vocab_size;
 }
 
+struct TokenStream::Impl {
+  const Tokenizer::Impl* tokenizer;
+  DecoderRun run;
+  std::string pending;  // the start of a character
+};
+
+TokenStream::TokenStream(const Tokenizer& tokenizer)
+    : impl_(new Impl{tokenizer.impl_.get(), DecoderRun(tokenizer.impl_->decoder), {}}) {}
+TokenStream::~TokenStream() = default;
+
 std::string TokenStream::push(int32_t id) {
-  pending_ += tokenizer_.decode({id}, true);
-  size_t complete = pending_.size();
+  const std::string* token = impl_->tokenizer->text_of(id, true);
+  if (!token) return {};
+  std::string& pending = impl_->pending;
+  pending += impl_->run.push(*token);
+  size_t complete = pending.size();
   // A sequence is at most four bytes: look for one that has begun in the last three.
-  for (size_t back = 1; back <= std::min<size_t>(3, pending_.size()); ++back) {
-    const size_t at = pending_.size() - back;
-    const Utf8Char c = read_utf8(pending_, at);
-    if (c.truncated && at + c.size == pending_.size()) complete = at;
+  for (size_t back = 1; back <= std::min<size_t>(3, pending.size()); ++back) {
+    const size_t at = pending.size() - back;
+    const Utf8Char c = read_utf8(pending, at);
+    if (c.truncated && at + c.size == pending.size()) complete = at;
   }
-  std::string text = repair_utf8(std::string_view(pending_).substr(0, complete));
-  pending_.erase(0, complete);
+  std::string text = repair_utf8(std::string_view(pending).substr(0, complete));
+  pending.erase(0, complete);
   return text;
 }
 
 std::string TokenStream::finish() {
-  return repair_utf8(std::exchange(pending_, {}));
+  return repair_utf8(std::exchange(impl_->pending, {}) + impl_->run.finish());
 }
 
 }  // namespace assay::engine

@@ -1,4 +1,5 @@
-// tokenizer.json: byte-level BPE with the pre-tokenisers of GPT-2, Llama 3 and Qwen2.
+// tokenizer.json: BPE over bytes (GPT-2, Llama 3, Qwen2, SmolLM2) or over characters with bytes to
+// fall back on, as SentencePiece trains it (Llama 2, TinyLlama).
 #pragma once
 
 #include <cstdint>
@@ -32,23 +33,26 @@ class Tokenizer {
   int64_t vocab_size() const;  // one more than the largest id
 
  private:
+  friend class TokenStream;
   struct Impl;
   explicit Tokenizer(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 
 // Feeds tokens one by one and returns the text that is complete so far: valid UTF-8, special tokens
-// left out.
+// left out. Together it is what decode() gives for the whole, repaired. A run of byte tokens
+// ("<0x0A>") is held back until its end: if it isn't UTF-8, each of its bytes becomes U+FFFD.
 class TokenStream {
  public:
   // The tokenizer must outlive the stream.
-  explicit TokenStream(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+  explicit TokenStream(const Tokenizer& tokenizer);
+  ~TokenStream();
   std::string push(int32_t id);
-  std::string finish();  // what was held back, as U+FFFD
+  std::string finish();  // what was held back; half a character gives U+FFFD
 
  private:
-  const Tokenizer& tokenizer_;
-  std::string pending_;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace assay::engine

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -11,25 +10,22 @@
 #include "base/result.h"
 #include "engine/tokenizer/added_tokens.h"
 #include "engine/tokenizer/bpe.h"
-#include "engine/tokenizer/split_pattern.h"
+#include "engine/tokenizer/stages/decoder.h"
+#include "engine/tokenizer/stages/normalizer.h"
+#include "engine/tokenizer/stages/pre_tokenizer.h"
 
 namespace assay::engine {
 
-// One pre-tokeniser of the sequence; first the space is added, then the pattern cuts.
-struct SplitStep {
-  bool add_prefix_space = false;
-  std::optional<SplitPattern> pattern;
-};
-
 struct TokenText {
-  std::string bytes;
+  std::string text;  // as the file has it, for the decoder
   bool special = false;
 };
 
 struct TokenizerFile {
-  bool nfc = false;
-  std::vector<SplitStep> steps;
+  Normalizer normalizer;
+  PreTokenizer pre_tokenizer;
   BytePairEncoder::Model model;
+  Decoder decoder;
   std::vector<AddedToken> added;                  // contents normalised where the token asks for it
   std::unordered_map<int32_t, TokenText> tokens;  // by id, the added ones too
   std::vector<int32_t> prefix;                    // special tokens around every text

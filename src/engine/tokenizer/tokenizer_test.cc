@@ -42,6 +42,29 @@ std::string file(std::string_view key, std::string_view value) {
   return fmt::format("{{{}, \"model\": {{{}}}}}", stages, model);
 }
 
+std::string decoders(std::string_view list) {
+  return fmt::format(R"({{"type": "Sequence", "decoders": [{}]}})", list);
+}
+
+// Llama 2's in small: characters, with bytes to fall back on. é is two byte tokens.
+constexpr std::string_view kSentencePiece = R"({
+  "added_tokens": [{"id": 0, "content": "<unk>", "special": true},
+                   {"id": 1, "content": "<s>", "special": true}],
+  "normalizer": {"type": "Sequence", "normalizers": [
+    {"type": "Prepend", "prepend": "▁"},
+    {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}]},
+  "pre_tokenizer": null,
+  "post_processor": {"type": "TemplateProcessing",
+    "single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}],
+    "special_tokens": {"<s>": {"ids": [1]}}},
+  "decoder": {"type": "Sequence", "decoders": [
+    {"type": "Replace", "pattern": {"String": "▁"}, "content": " "},
+    {"type": "ByteFallback"}, {"type": "Fuse"},
+    {"type": "Strip", "content": " ", "start": 1, "stop": 0}]},
+  "model": {"type": "BPE", "unk_token": "<unk>", "fuse_unk": true, "byte_fallback": true,
+    "vocab": {"<unk>": 0, "<s>": 1, "<0xC3>": 2, "<0xA9>": 3, "▁": 4, "a": 5, "b": 6, "▁a": 7},
+    "merges": ["▁ a"]}})";
+
 std::vector<int32_t> encode(std::string_view json, std::string_view text) {
   const auto tokenizer = Tokenizer::parse(json, "test");
   EXPECT_TRUE(tokenizer) << tokenizer.error().message;
@@ -57,6 +80,69 @@ TEST(Tokenizer, MergesByRankInBothForms) {
 TEST(Tokenizer, UnknownBytesAreDroppedOrMarked) {
   EXPECT_THAT(encode(file("", ""), "axxb"), ElementsAre(3));
   EXPECT_THAT(encode(file("unk_token", "\"c\""), "axxb"), ElementsAre(0, 2, 2, 1));
+}
+
+TEST(Tokenizer, CharactersWithoutATokenFallBackOnBytes) {
+  EXPECT_THAT(encode(kSentencePiece, "a b"), ElementsAre(1, 7, 4, 6));
+  EXPECT_THAT(encode(kSentencePiece, "\u00e9"), ElementsAre(1, 4, 2, 3));
+  // Neither an id of its own nor one for each byte: a run of them is one unknown token.
+  EXPECT_THAT(encode(kSentencePiece, "xyb"), ElementsAre(1, 4, 0, 6));
+  EXPECT_THAT(encode(kSentencePiece, "a<s>a"), ElementsAre(1, 7, 1, 7));
+}
+
+TEST(Tokenizer, MetaspaceMarksTheStart) {
+  const auto ids = [](std::string_view scheme, std::string_view split, std::string_view text) {
+    const std::string json =
+        file("pre_tokenizer", fmt::format(R"({{"type": "Metaspace", "replacement": "Ġ",
+                                          "prepend_scheme": "{}", "split": {}}})",
+                                          scheme, split));
+    return encode(json, text);
+  };
+  EXPECT_THAT(ids("always", "true", "ab b"), ElementsAre(5, 3, 5, 1));
+  EXPECT_THAT(ids("first", "false", " ab"), ElementsAre(5, 3));
+  EXPECT_THAT(ids("never", "false", "ab"), ElementsAre(3));
+}
+
+TEST(Tokenizer, DecodesRunsOfBytesAsAWhole) {
+  const auto tokenizer = Tokenizer::parse(kSentencePiece, "test");
+  ASSERT_TRUE(tokenizer) << tokenizer.error().message;
+  EXPECT_EQ(tokenizer->decode({1, 7, 4, 2, 3, 6}, true), "a \u00e9b");
+  EXPECT_EQ(tokenizer->decode({4, 4, 5}, true), " a");
+  // One byte too many, and none of the run is a character.
+  EXPECT_EQ(tokenizer->decode({5, 2, 3, 3, 5}, true), "a\ufffd\ufffd\ufffda");
+}
+
+TEST(Tokenizer, AByteLevelDecoderOfTheWholeTextNeedsTokensOfItsAlphabet) {
+  // As transformers converts a GGUF file: what holds of each token must hold of all together.
+  const std::string list = R"({"type": "ByteFallback"}, {"type": "Fuse"}, {"type": "ByteLevel"})";
+  const auto tokenizer = Tokenizer::parse(file("decoder", decoders(list)), "test");
+  ASSERT_TRUE(tokenizer) << tokenizer.error().message;
+  EXPECT_EQ(tokenizer->decode({0, 5, 4}, true), "a abc");
+  for (const std::string_view token : {"two words", "<0x20>"}) {
+    std::string json = file("decoder", decoders(list));
+    json.replace(json.find("abc"), 3, token);
+    json.replace(json.find(", \"ab c\""), 8, "");
+    const auto refused = Tokenizer::parse(json, "test");
+    ASSERT_FALSE(refused) << token;
+    EXPECT_THAT(refused.error().message, HasSubstr(token));
+  }
+}
+
+TEST(Tokenizer, ReplacementsThatExplodeAreRefused) {
+  std::string steps;
+  for (int i = 0; i < 40; ++i) {
+    steps +=
+        fmt::format(R"({}{{"type": "Replace", "pattern": {{"String": "a"}}, "content": "aa"}})",
+                    i == 0 ? "" : ", ");
+  }
+  const std::string json =
+      file("normalizer", fmt::format(R"({{"type": "Sequence", "normalizers": [{}]}})", steps));
+  const auto tokenizer = Tokenizer::parse(json, "test");
+  ASSERT_TRUE(tokenizer) << tokenizer.error().message;
+  EXPECT_THAT(tokenizer->encode("b", false).value(), ElementsAre(1));
+  const auto ids = tokenizer->encode("a", false);
+  ASSERT_FALSE(ids);
+  EXPECT_THAT(ids.error().message, HasSubstr("normalizer"));
 }
 
 TEST(Tokenizer, AddedTokensTakeTheirSpace) {
@@ -78,16 +164,33 @@ TEST(Tokenizer, NamesWhatIsNotSupported) {
       {"type", "\"WordPiece\"", "WordPiece"},
       {"type", "\"Unigram\"", "Unigram"},
       {"dropout", "0.1", "dropout"},
-      {"byte_fallback", "true", "byte_fallback"},
+      {"byte_fallback", "7", "byte_fallback"},
       {"continuing_subword_prefix", "\"##\"", "continuing_subword_prefix"},
       {"normalizer", R"({"type": "Lowercase"})", "Lowercase"},
-      {"pre_tokenizer", R"({"type": "Metaspace"})", "Metaspace"},
-      {"pre_tokenizer", "null", "ByteLevel"},
+      {"normalizer", R"({"type": "Prepend"})", "prepend"},
+      {"normalizer", R"({"type": "Replace", "pattern": {"Regex": " "}, "content": "_"})", "Regex"},
+      {"normalizer", R"({"type": "Replace", "pattern": {"String": ""}, "content": "_"})", "empty"},
+      {"normalizer", R"({"type": "Replace", "pattern": {"String": " "}})", "content"},
+      {"pre_tokenizer", R"({"type": "BertPreTokenizer"})", "BertPreTokenizer"},
+      {"pre_tokenizer", R"({"type": "Metaspace"})", "replacement"},
+      {"pre_tokenizer", R"({"type": "Metaspace", "replacement": "__"})", "__"},
+      {"pre_tokenizer", R"({"type": "Metaspace", "replacement": "_", "prepend_scheme": "last"})",
+       "last"},
+      {"pre_tokenizer", R"({"type": "Metaspace", "replacement": "_", "add_prefix_space": false})",
+       "add_prefix_space"},
+      {"pre_tokenizer",
+       R"({"type": "Sequence", "pretokenizers": [{"type": "ByteLevel"}, {"type": "ByteLevel"}]})",
+       "another"},
       {"pre_tokenizer", R"({"type": "Split", "behavior": "Removed"})", "Removed"},
       {"post_processor", R"({"type": "BertProcessing"})", "BertProcessing"},
       {"post_processor", R"({"type": "TemplateProcessing", "single": []})", "0 times"},
       {"decoder", R"({"type": "WordPiece"})", "WordPiece"},
-      {"decoder", "null", "ByteLevel"},
+      {"decoder", "null", "decoder"},
+      {"decoder", R"({"type": "Replace", "pattern": {"String": "ab"}, "content": ""})", "ab"},
+      {"decoder", R"({"type": "Strip", "content": " ", "start": 0, "stop": 1})", "stop"},
+      {"decoder", R"({"type": "Strip", "content": "▁", "start": 1, "stop": 0})", "ASCII"},
+      {"decoder", decoders(R"({"type": "Fuse"}, {"type": "ByteFallback"})"), "ByteFallback"},
+      {"decoder", decoders(R"({"type": "ByteLevel"}, {"type": "ByteFallback"})"), "ByteFallback"},
       {"merges", R"(["a z"])", "z"},
       {"merges", R"(["a b c"])", "a b c"},
       {"merges", "7", "number"},
@@ -154,6 +257,24 @@ TEST(Tokenizer, LongRunsAreNotQuadratic) {
     const std::string run(2'000'000, c);
     EXPECT_EQ(tokenizer.decode(tokenizer.encode(run, false).value(), true).size(), run.size());
   }
+}
+
+TEST(Tokenizer, OneLongWordIsNotQuadratic) {
+  const auto tokenizer = Tokenizer::parse(kSentencePiece, "test");
+  ASSERT_TRUE(tokenizer) << tokenizer.error().message;
+  std::string text;
+  for (int i = 0; i < 500'000; ++i) text += "a b ";
+  EXPECT_EQ(tokenizer->decode(tokenizer->encode(text, false).value(), true), text);
+}
+
+TEST(TokenStream, HoldsBackRunsOfByteTokens) {
+  const auto tokenizer = Tokenizer::parse(kSentencePiece, "test");
+  ASSERT_TRUE(tokenizer) << tokenizer.error().message;
+  TokenStream stream(*tokenizer);
+  std::vector<std::string> parts;
+  for (const int32_t id : {1, 7, 4, 2, 3, 6, 3, 5, 2}) parts.push_back(stream.push(id));
+  EXPECT_THAT(parts, ElementsAre("", "a", " ", "", "", "\u00e9b", "", "\ufffda", ""));
+  EXPECT_EQ(stream.finish(), "\ufffd");
 }
 
 TEST(TokenStream, HoldsBackHalfCharacters) {

@@ -1,4 +1,4 @@
-#include "engine/tokenizer/split_pattern.h"
+#include "engine/tokenizer/stages/split_pattern.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

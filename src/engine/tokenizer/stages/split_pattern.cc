@@ -1,7 +1,7 @@
 // Cutting text by a tokenizer's regular expression: Oniguruma's syntax checked and put into
 // PCRE2's.
 #define PCRE2_CODE_UNIT_WIDTH 8
-#include "engine/tokenizer/split_pattern.h"
+#include "engine/tokenizer/stages/split_pattern.h"
 
 #include <fmt/format.h>
 #include <pcre2.h>
