@@ -1,9 +1,12 @@
 // Runs the engine for test_model.py: one JSON request a line in, one reply a line out.
 //   {"folder": PATH, "cache": "dynamic"|"static", "dtype": NAME or null, "prompts": [[ID...]...],
-//    "steps": N, "pad_to": N, "threads": N, "feed": [[ID...]...] or null, "logits": PATH or null}
-//   > {"tokens": [[ID...]...]}, or {"error": MESSAGE}
+//    "steps": N, "pad_to": N, "threads": N, "feed": [[ID...]...] or null, "logits": PATH or null,
+//    "kernels": PATH or null}
+//   > {"tokens": [[ID...]...], "compiled": N, "fallbacks": N}, or {"error": MESSAGE}
 // "tokens" are each row's N greedy choices; the row is fed with them, or with "feed" where that is
-// given. "logits" gets the logits behind each choice as raw fp32, [steps, batch, vocab].
+// given. With "kernels", a folder that keeps them, both phases are compiled; "compiled" counts the
+// runs of either that were, "fallbacks" those that weren't though they should. "logits" gets the
+// logits behind each choice as raw fp32, [steps, batch, vocab].
 #include <algorithm>
 #include <fstream>
 #include <iostream>
@@ -58,6 +61,12 @@ Result<Request> read_request(const std::string& line) {
   ASSAY_TRY(const int64_t threads, json_int_or(json, "threads", 1, "request"));
   request.options.threads = static_cast<size_t>(threads);
   ASSAY_TRY(request.pad_to, json_int_or(json, "pad_to", 0, "request"));
+  ASSAY_TRY(const std::string kernels, json_string_or(json, "kernels", "", "request"));
+  if (!kernels.empty()) {
+    request.options.compile.prefill = true;
+    request.options.compile.decode = true;
+    request.options.compile.kernel_cache = kernels;
+  }
   ASSAY_TRY(request.logits, json_string_or(json, "logits", "", "request"));
   return request;
 }
@@ -82,7 +91,10 @@ Result<Json> answer(const std::string& line) {
     }
     if (step + 1 < request.steps) ASSAY_CHECK(session.decode(next));
   }
-  return Json{{"tokens", chosen}};
+  const engine::CompileEvidence evidence = session.compile_evidence();
+  return Json{{"tokens", chosen},
+              {"compiled", evidence.prefill.runs.compiled + evidence.decode.runs.compiled},
+              {"fallbacks", session.counters().fallbacks}};
 }
 
 }  // namespace

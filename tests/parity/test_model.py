@@ -51,16 +51,23 @@ def teacher_forced(model, prompts, tokens):
     return np.stack(rows, axis=1)
 
 
-def engine(folder, cache, prompts, *, steps=STEPS, dtype=None, feed=None, pad_to=0, threads=1):
-    """The engine's greedy tokens, and its logits [steps, batch, vocab]; prompts are padded to the longest, or pad_to."""
-    path = Path(folder) / "logits.bin"
+def engine(folder, cache, prompts, *, steps=STEPS, dtype=None, feed=None, pad_to=0, threads=1, kernels=None,
+           logits_path=None):
+    """The engine's greedy tokens, and its logits [steps, batch, vocab]; prompts are padded to the longest, or pad_to.
+
+    With `kernels`, a folder to keep them in, both phases are compiled, and every run of them must be.
+    """
+    path = logits_path or Path(folder) / "logits.bin"
     request = {"folder": str(folder), "cache": cache, "dtype": dtype, "prompts": prompts, "steps": steps,
-               "pad_to": pad_to, "threads": threads, "feed": feed, "logits": str(path)}
+               "pad_to": pad_to, "threads": threads, "feed": feed, "logits": str(path),
+               "kernels": str(kernels) if kernels else None}
     done = subprocess.run([BUILD / "assay_engine_run"], input=json.dumps(request) + "\n", capture_output=True,
                           text=True, check=False)
     assert done.returncode == 0, done.stderr
     reply = json.loads(done.stdout)
     assert "error" not in reply, reply["error"]
+    assert reply["compiled"] == (steps if kernels else 0), reply
+    assert reply["fallbacks"] == 0, reply
     return reply["tokens"], np.fromfile(path, dtype=np.float32).reshape(steps, len(prompts), -1)
 
 
