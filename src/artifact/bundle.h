@@ -128,8 +128,8 @@ struct VerifyProblem {
 
 // Every file against the manifest's hashes (changed, missing, added bytes and files; files under
 // analysis/, report.md, report.html and plots/ are derived and may be added), every row against the
-// schema, commits against rows and sittings, rows against one another (a repetition twice). Empty:
-// the bundle is whole.
+// schema, commits against rows and sittings, rows against one another (a repetition twice,
+// processes of a cell that don't count up). Empty: the bundle is whole.
 Result<std::vector<VerifyProblem>> verify_bundle(const std::filesystem::path& folder);
 
 }  // namespace assay

@@ -66,9 +66,10 @@ Status finish_run(BundleWriter& writer) {
   return writer.seal({{"ended", "as planned"}});
 }
 
-Status write_first_version(const std::filesystem::path& folder, int version, bool complete) {
+Status write_older_version(const std::filesystem::path& folder, int columns_of, int version,
+                           bool complete) {
   const BundleHeader header = test_header();
-  const auto columns = row_columns(1);
+  const auto columns = row_columns(columns_of);
   std::string rows = csv_line({columns.begin(), columns.end()});
   for (int64_t i = 0; i < 3; ++i) {
     std::vector<std::string> fields = row_to_fields(test_row(i, Phase::kPrefill));

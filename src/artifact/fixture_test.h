@@ -21,9 +21,10 @@ Status write_unit(BundleWriter& writer, int64_t unit);
 // Everything that is still to do, to the seal.
 Status finish_run(BundleWriter& writer);
 
-// A bundle of three prefill rows, test_row(0 .. 2), in one unit, with the columns of schema version
-// 1 and `version` in its manifest.
-Status write_first_version(const std::filesystem::path& folder, int version, bool complete);
+// A bundle of three prefill rows, test_row(0 .. 2), in one unit, with the columns of an older
+// schema version and `version` in its manifest.
+Status write_older_version(const std::filesystem::path& folder, int columns_of, int version,
+                           bool complete);
 
 // An empty folder of the test's own, in memory where the machine has such a place, and gone
 // afterwards.

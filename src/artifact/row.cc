@@ -9,7 +9,9 @@
 namespace assay {
 namespace {
 
-constexpr size_t kColumnsOfVersion1 = 39;
+// By schema version, from the oldest on; the newest has all.
+constexpr std::array<size_t, 2> kColumnsOfOlderVersions = {39, 46};
+static_assert(kOldestBundleSchemaVersion + kColumnsOfOlderVersions.size() == kBundleSchemaVersion);
 
 constexpr std::array kStatuses = {RowStatus::kOk,      RowStatus::kError, RowStatus::kCrash,
                                   RowStatus::kTimeout, RowStatus::kOom,   RowStatus::kFalseSuccess};
@@ -63,6 +65,7 @@ void for_each_column(R& row, F&& f) {
   f("fx_cache_hits_delta", row.fx_cache_hits_delta);
   f("compile_ms_delta", row.compile_ms_delta);
   f("fresh_cache", row.fresh_cache);
+  f("process", row.process);
 }
 
 std::string to_field(const SharedText& value) {
@@ -235,7 +238,8 @@ std::span<const std::string> row_columns(int64_t schema_version) {
     return names;
   }();
   const std::span all(columns);
-  return schema_version == 1 ? all.first(kColumnsOfVersion1) : all;
+  const auto older = static_cast<size_t>(schema_version - kOldestBundleSchemaVersion);
+  return older < kColumnsOfOlderVersions.size() ? all.first(kColumnsOfOlderVersions[older]) : all;
 }
 
 std::vector<std::string> row_to_fields(const Row& row) {

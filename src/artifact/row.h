@@ -75,13 +75,15 @@ struct Row {
   OptionalCount fx_cache_hits_delta;
   std::optional<double> compile_ms_delta;
   std::optional<bool> fresh_cache;  // the unit began with empty cache folders of the compiler's
+  // From schema version 3 on:
+  OptionalCount process;  // which of the cell's worker processes: 0, 1, ...; absent: none came up
 
   friend bool operator==(const Row&, const Row&) = default;
 };
 
 // Of the bundle, and so of its rows. A program reads all of these and writes the last.
 inline constexpr int kOldestBundleSchemaVersion = 1;
-inline constexpr int kBundleSchemaVersion = 2;
+inline constexpr int kBundleSchemaVersion = 3;
 
 // The header's column names, in order, of that version: an older one lacks the last of them.
 std::span<const std::string> row_columns(int64_t schema_version = kBundleSchemaVersion);

@@ -62,6 +62,7 @@ Row full_row() {
   row.fx_cache_hits_delta = std::numeric_limits<int64_t>::max();
   row.compile_ms_delta = 1234.5;
   row.fresh_cache = true;
+  row.process = 2;
   return row;
 }
 
@@ -87,11 +88,13 @@ TEST(Row, ColumnsAreTheSchema) {
     return csv_line({columns.begin(), columns.end()});
   };
   EXPECT_EQ(header(1), first + "\n");
-  EXPECT_EQ(header(2), first +
-                           ",graph_breaks_delta,recompile_limit_hits_delta,"
-                           "cudagraph_captures_delta,cudagraph_skips_delta,fx_cache_hits_delta,"
-                           "compile_ms_delta,fresh_cache\n");
-  EXPECT_EQ(kBundleSchemaVersion, 2);
+  const std::string second = first +
+                             ",graph_breaks_delta,recompile_limit_hits_delta,"
+                             "cudagraph_captures_delta,cudagraph_skips_delta,fx_cache_hits_delta,"
+                             "compile_ms_delta,fresh_cache";
+  EXPECT_EQ(header(2), second + "\n");
+  EXPECT_EQ(header(3), second + ",process\n");
+  EXPECT_EQ(kBundleSchemaVersion, 3);
 }
 
 TEST(Row, OfTheFirstVersionLacksTheLaterColumns) {
@@ -105,10 +108,24 @@ TEST(Row, OfTheFirstVersionLacksTheLaterColumns) {
   EXPECT_FALSE(back->graph_breaks_delta || back->recompile_limit_hits_delta ||
                back->cudagraph_captures_delta || back->cudagraph_skips_delta ||
                back->fx_cache_hits_delta || back->compile_ms_delta || back->fresh_cache);
-  EXPECT_EQ(row_from_fields(first, texts, "t").error().message, "t: expected 46 columns, found 39");
+  EXPECT_EQ(row_from_fields(first, texts, "t").error().message, "t: expected 47 columns, found 39");
   const std::vector<std::string_view> all(fields.begin(), fields.end());
   EXPECT_EQ(row_from_fields(all, texts, "t", 1).error().message,
-            "t: expected 39 columns, found 46");
+            "t: expected 39 columns, found 47");
+}
+
+TEST(Row, OfTheSecondVersionLacksTheProcess) {
+  const Row row = full_row();
+  const std::vector<std::string> fields = row_to_fields(row);
+  const std::vector<std::string_view> second(fields.begin(), fields.begin() + 46);
+  TextPool texts;
+  const auto back = row_from_fields(second, texts, "t", 2);
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->fresh_cache, true);
+  EXPECT_FALSE(back->process) << "what an old row doesn't say is absent, not process 0";
+  const std::vector<std::string_view> all(fields.begin(), fields.end());
+  EXPECT_EQ(row_from_fields(all, texts, "t", 2).error().message,
+            "t: expected 46 columns, found 47");
 }
 
 TEST(Row, SurvivesTheWayThroughCsv) {
@@ -200,6 +217,8 @@ TEST(Row, WhatDoesNotFitNamesItsColumn) {
       {"cudagraph_skips_delta", "99999999999999999999"},
       {"compile_ms_delta", "-0.5"},
       {"fresh_cache", "1"},
+      {"process", "-1"},
+      {"process", "first"},
   };
   for (const auto& [column, text] : cases) {
     const auto row = row_from_fields(with(column, text), "prefill/metrics.csv line 7");
@@ -213,7 +232,7 @@ TEST(Row, WhatDoesNotFitNamesItsColumn) {
 TEST(Row, AWrongCountOfColumnsIsAnError) {
   std::vector<std::string> fields = row_to_fields(full_row());
   fields.pop_back();
-  EXPECT_EQ(row_from_fields(fields, "t").error().message, "t: expected 46 columns, found 45");
+  EXPECT_EQ(row_from_fields(fields, "t").error().message, "t: expected 47 columns, found 46");
 }
 
 }  // namespace

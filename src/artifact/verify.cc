@@ -1,4 +1,5 @@
 // Verification: hashes first, then the commits against the rows, then the rows on their own.
+#include <algorithm>
 #include <map>
 #include <set>
 #include <tuple>
@@ -54,6 +55,8 @@ class Verifier {
   void check_commits();
   void check_metrics(const CommitLog& log, Phase phase);
   void check_rows(std::string_view text, Phase phase);
+  // A cell's processes are numbered as they came. Nothing: the row's fits those before it.
+  std::optional<std::string> process_problem(const Row& row);
 
   fs::path folder_;
   Json manifest_;
@@ -63,6 +66,7 @@ class Verifier {
   std::vector<VerifyProblem> problems_;
   int64_t rows_ = 0;
   std::set<std::pair<std::string, int64_t>> repetitions_;  // cell_id, repetition
+  std::map<std::string, int64_t> processes_;               // by cell_id: how many so far
 };
 
 std::optional<std::string> Verifier::text_of(const std::string& name) {
@@ -114,6 +118,18 @@ void Verifier::check_files(const FileEntries& listed) {
   }
 }
 
+std::optional<std::string> Verifier::process_problem(const Row& row) {
+  if (!row.process) return std::nullopt;
+  int64_t& known = processes_[row.cell_id.str()];
+  const int64_t last = std::max<int64_t>(known - 1, 0);
+  if (*row.process < last || *row.process > known) {
+    return fmt::format("expected process {}{}, found {}", last,
+                       known > last ? fmt::format(" or {}", known) : "", *row.process);
+  }
+  known = *row.process + 1;
+  return std::nullopt;
+}
+
 void Verifier::check_rows(std::string_view text, Phase phase) {
   const std::string name = metrics_name(phase);
   size_t found = 0;
@@ -127,6 +143,9 @@ void Verifier::check_rows(std::string_view text, Phase phase) {
     if (!row) return report(row.error());
     const std::string object = fmt::format("{} row {}", name, line - 1);
     if (const auto problem = row_problem(*row)) {
+      report({ErrorKind::kBadInput, object + ": " + *problem});
+    }
+    if (const auto problem = process_problem(*row)) {
       report({ErrorKind::kBadInput, object + ": " + *problem});
     }
     if (!repetitions_.emplace(row->cell_id, row->repetition).second) {

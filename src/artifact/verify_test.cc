@@ -232,36 +232,66 @@ TEST(Manifest, ALaterSchemaIsRefused) {
   manifest["schema_version"] = kBundleSchemaVersion + 1;
   const auto parsed = parse_manifest(manifest_text(manifest), "manifest.json");
   ASSERT_FALSE(parsed);
-  EXPECT_EQ(parsed.error().message, "manifest.json: expected schema version 1 to 2, found 3");
+  EXPECT_EQ(parsed.error().message, "manifest.json: expected schema version 1 to 3, found 4");
   manifest["schema_version"] = 0;
   EXPECT_FALSE(parse_manifest(manifest_text(manifest), "manifest.json"));
 }
 
-// As programs before schema version 2 left them.
-TEST(FirstVersion, IsReadAndVerified) {
-  const Scratch scratch;
-  ASSERT_TRUE(write_first_version(scratch / "b", 1, true));
-  const auto problems = verify_bundle(scratch / "b");
-  ASSERT_TRUE(problems);
-  for (const VerifyProblem& problem : *problems) ADD_FAILURE() << problem.object << problem.problem;
-  const auto bundle = read_bundle(scratch / "b");
-  ASSERT_TRUE(bundle) << bundle.error().message;
-  ASSERT_EQ(bundle->rows.size(), 3u);
-  EXPECT_EQ(bundle->rows[2], test_row(2, Phase::kPrefill));
+TEST(RowsOfACell, CountTheirProcessesUp) {
+  // The problem that verify finds of a cell whose rows have these processes; -1: none came up.
+  const auto problem_of = [](const std::vector<int64_t>& processes) -> std::string {
+    const Scratch scratch;
+    auto writer = BundleWriter::create(disk(), scratch / "b", test_header());
+    if (!writer) return writer.error().message;
+    for (size_t i = 0; i < processes.size(); ++i) {
+      Row row = test_row(static_cast<int64_t>(i), Phase::kPrefill);
+      if (processes[i] >= 0) row.process = processes[i];
+      if (!writer->append(row)) return "can't append";
+    }
+    if (!writer->commit_unit(0, nullptr) || !writer->seal({})) return "can't seal";
+    const auto found = verify_bundle(scratch / "b");
+    if (!found) return found.error().message;
+    if (found->empty()) return "";
+    return found->front().object + ": " + found->front().problem;
+  };
+  EXPECT_EQ(problem_of({0, 0, 1, 2, 2}), "");
+  EXPECT_EQ(problem_of({-1, 0, -1, 1, -1}), "") << "a process that never came up has no number";
+  EXPECT_EQ(problem_of({-1, -1}), "");
+  EXPECT_EQ(problem_of({1, 1}), "prefill/metrics.csv row 1: expected process 0, found 1");
+  EXPECT_EQ(problem_of({0, 2}), "prefill/metrics.csv row 2: expected process 0 or 1, found 2");
+  EXPECT_EQ(problem_of({0, 1, 0}), "prefill/metrics.csv row 3: expected process 1 or 2, found 0");
 }
 
-TEST(FirstVersion, IsNotResumed) {
-  const Scratch scratch;
-  ASSERT_TRUE(write_first_version(scratch / "b", 1, false));
-  const auto resumed = BundleWriter::resume(disk(), scratch / "b", test_header());
-  ASSERT_FALSE(resumed) << "its columns are fewer";
-  EXPECT_THAT(resumed.error().message,
-              HasSubstr("manifest.json: expected schema version 2 to resume, found 1"));
+// As programs before schema version 3 left them.
+TEST(OlderVersions, AreReadAndVerified) {
+  for (int version = kOldestBundleSchemaVersion; version < kBundleSchemaVersion; ++version) {
+    const Scratch scratch;
+    ASSERT_TRUE(write_older_version(scratch / "b", version, version, true));
+    const auto problems = verify_bundle(scratch / "b");
+    ASSERT_TRUE(problems);
+    for (const VerifyProblem& one : *problems) ADD_FAILURE() << one.object << one.problem;
+    const auto bundle = read_bundle(scratch / "b");
+    ASSERT_TRUE(bundle) << bundle.error().message;
+    ASSERT_EQ(bundle->rows.size(), 3u);
+    EXPECT_EQ(bundle->rows[2], test_row(2, Phase::kPrefill));
+  }
 }
 
-TEST(FirstVersion, DoesNotMixWithTheNext) {
+TEST(OlderVersions, AreNotResumed) {
+  for (int version = kOldestBundleSchemaVersion; version < kBundleSchemaVersion; ++version) {
+    const Scratch scratch;
+    ASSERT_TRUE(write_older_version(scratch / "b", version, version, false));
+    const auto resumed = BundleWriter::resume(disk(), scratch / "b", test_header());
+    ASSERT_FALSE(resumed) << "its columns are fewer";
+    EXPECT_THAT(resumed.error().message,
+                HasSubstr(fmt::format(
+                    "manifest.json: expected schema version 3 to resume, found {}", version)));
+  }
+}
+
+TEST(OlderVersions, DoNotMixWithTheNext) {
   const Scratch scratch;
-  ASSERT_TRUE(write_first_version(scratch / "b", 2, true));  // columns of 1, said to be 2
+  ASSERT_TRUE(write_older_version(scratch / "b", 1, 2, true));  // columns of 1, said to be 2
   const std::string expected =
       "expected the 46 columns of schema version 2, found 39: \"cell_id,backend,arm,";
   const auto bundle = read_bundle(scratch / "b");
