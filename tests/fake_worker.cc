@@ -5,8 +5,9 @@
 // repetition alone, without one at every one; one of `parity`, `differ`, from that token on
 // (without: from the first); of `prepare` a phase stands in its place, of `generate` a number of
 // decode steps. --once: strikes only if FILE can be made, so that the worker's successor behaves.
-// --profiler: it answers `profile`. --diary: adds a line "load MODEL", "prepare PHASE NEW_TOKENS"
-// or "parity" to FILE whenever it is asked that.
+// --profiler: it answers `profile`. --diary: adds a line "load MODEL", "prepare PHASE NEW_TOKENS",
+// "parity" or "profile" to FILE whenever it is asked that. `label:evidence`: it says that it never
+// reached a compiler.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -16,8 +17,11 @@
 #include <cstdlib>
 #include <fstream>
 #include <random>
+#include <set>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 
 #include "backend/protocol.h"
 #include "backend/worker.h"
@@ -145,6 +149,7 @@ class FakeWorker final : public Worker {
       return std::unexpected(error());
     }
     SampleReply sample;
+    sample.cold = measured_.insert({wire_phase_name(shape.phase), shape.new_tokens}).second;
     sample.latency_ns = kLatency_ns;
     sample.started_at_ns = 1;
     sample.tokens = shape.batch * std::max<int64_t>(shape.new_tokens, 1);
@@ -181,6 +186,7 @@ class FakeWorker final : public Worker {
     return parity;
   }
   WorkerResult<ProfileReply> profile(const ProfileRequest& request) override {
+    note("profile");
     if (struck("profile", "") && fault_.kind != "late") return std::unexpected(error());
     std::ofstream(request.trace_path) << "{}";
     return ProfileReply{Json{{"kernels_launched", 7}}};
@@ -192,9 +198,10 @@ class FakeWorker final : public Worker {
     return reply;
   }
   WorkerResult<EvidenceReply> evidence(const EvidenceRequest&) override {
-    struck("evidence", "");
+    const bool struck_now = struck("evidence", "");
     if (poisoned_) return std::unexpected(error());
-    return EvidenceReply{Json{{"compiler_real", "not_applicable"}}};
+    const bool label = struck_now && fault_.kind == "label";
+    return EvidenceReply{Json{{"compiler_real", label ? "label_only" : "not_applicable"}}};
   }
 
  public:
@@ -230,6 +237,7 @@ class FakeWorker final : public Worker {
 
   Fault fault_;
   bool poisoned_ = false;
+  std::set<std::pair<std::string_view, int64_t>> measured_;  // phases and new tokens
 };
 
 int fake_worker_main(int argc, char** argv) {

@@ -34,7 +34,7 @@ struct BundleHeader {
   std::string plan_hash;   // SHA-256 of the canonical plan: resume refuses another plan
   Json environment;        // the identity module's long form
   Json identity;           // the six-tuple
-  Json study;  // {name, baseline, seed, order, warmup, repetitions, arms, require}: what
+  Json study;  // {name, baseline, seed, order, warmup, repetitions, processes, arms, require}: what
                // readers of the rows need of the study, so that they needn't parse it
   int64_t started_at_ns = 0;
   std::string assay_version;

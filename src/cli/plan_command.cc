@@ -47,6 +47,7 @@ Table cell_table(const Estimated& estimated) {
                    {"scenario", Align::kLeft},
                    {"new_tokens"},
                    {"batch"},
+                   {"processes"},
                    {"warmup"},
                    {"repetitions"},
                    {"estimate_s"}};
@@ -59,24 +60,24 @@ Table cell_table(const Estimated& estimated) {
          TableCell::of(study.models[cell.model].name), TableCell::of(cell.phase),
          TableCell::of(study.scenarios[cell.scenario].name),
          cell.new_tokens > 0 ? TableCell::of(cell.new_tokens) : TableCell::absent(),
-         TableCell::of(cell.batch), TableCell::of(study.warmup), TableCell::of(study.repetitions),
+         TableCell::of(cell.batch), TableCell::of(study.processes),
+         TableCell::of(study.processes * study.warmup), TableCell::of(study.repetitions),
          TableCell::of(seconds, 3)});
   }
   return table;
 }
 
-Table unit_table(const Study& study, const Plan& plan) {
+// `process`: as planned; a worker that is lost is replaced, and those behind it are one later.
+Table unit_table(const Plan& plan) {
   Table table;
   table.title = "Units, in the order of the run";
-  table.columns = {
-      {"unit"},        {"cell_id", Align::kLeft}, {"block"}, {"warmup"}, {"first_repetition"},
-      {"repetitions"}, {"first_order_index"}};
+  table.columns = {{"unit"},   {"cell_id", Align::kLeft}, {"process"},     {"block"},
+                   {"warmup"}, {"first_repetition"},      {"repetitions"}, {"first_order_index"}};
   for (const Unit& unit : plan.units) {
     table.rows.push_back({TableCell::of(unit.index), TableCell::of(plan.cells[unit.cell].id),
-                          TableCell::of(unit.block),
-                          TableCell::of(unit.first_of_cell ? study.warmup : int64_t{0}),
-                          TableCell::of(unit.first_repetition), TableCell::of(unit.repetitions),
-                          TableCell::of(unit.first_order_index)});
+                          TableCell::of(unit.round), TableCell::of(unit.block),
+                          TableCell::of(unit.warmups), TableCell::of(unit.first_repetition),
+                          TableCell::of(unit.repetitions), TableCell::of(unit.first_order_index)});
   }
   return table;
 }
@@ -103,8 +104,15 @@ std::string summary(const Estimated& estimated, const PlanOptions& options) {
       "{} cells ({} conditions x {} arms), {} units, {} rows ({} of them warm-ups), {} order, seed "
       "{}\n",
       plan.cells.size(), plan.cells.size() / study.arms.size(), study.arms.size(),
-      plan.units.size(), plan.rows, study.warmup * static_cast<int64_t>(plan.cells.size()),
+      plan.units.size(), plan.rows,
+      plan.rows - study.repetitions * static_cast<int64_t>(plan.cells.size()),
       run_order_name(study.order), study.seed);
+  if (study.processes > 1) {
+    text += fmt::format(
+        "{} processes of each arm in turn, each with its share of every cell's {} repetitions and "
+        "{} warm-ups\n",
+        study.processes, study.repetitions, study.warmup);
+  }
   if (study.stopping) {
     text += fmt::format("optional stopping may add repetitions, up to {} a cell\n",
                         study.stopping->max_repetitions);
@@ -120,10 +128,13 @@ std::string summary(const Estimated& estimated, const PlanOptions& options) {
   }
   if (gpus < std::ssize(basis.on_gpu)) {
     text += fmt::format(
-        "  one read of the weights on disk at {} GB/s for each generated token and for each 16\n  "
-        "prompt tokens; without attention, loading and parity checks. --read-gb-per-s gives this\n "
-        " "
-        "machine's figure (`assay doctor` measures it)\n",
+        "  on the processor one read of the weights on disk at {} GB/s for each generated token, "
+        "each "
+        "16\n"
+        "  prompt tokens and each start of a worker; without attention, importing torch, compiling "
+        "and\n"
+        "  parity checks. --read-gb-per-s gives this machine's figure (`assay doctor` measures "
+        "it)\n",
         format_significant(options.read_gb_per_s, 3));
   }
   if (gpus > 0) text += gpu_rules(options);
@@ -205,6 +216,7 @@ Json plan_json(const Estimated& estimated, const PlanOptions& options, const Tab
   json["study"] = study.name;
   json["order"] = run_order_name(study.order);
   json["seed"] = study.seed;
+  json["processes"] = study.processes;
   json["counts"] = {{"cells", plan.cells.size()},
                     {"arms", study.arms.size()},
                     {"units", plan.units.size()},
@@ -221,7 +233,7 @@ Json plan_json(const Estimated& estimated, const PlanOptions& options, const Tab
   json["estimate_gpu_read_gb_per_s"] = options.gpu_read_gb_per_s;
   json["arms"] = gates.to_json();
   json["cells"] = cell_table(estimated).to_json();
-  if (options.units) json["units"] = unit_table(study, plan).to_json();
+  if (options.units) json["units"] = unit_table(plan).to_json();
   return json;
 }
 
@@ -231,7 +243,7 @@ Result<int> run_plan(const PlanOptions& options, OutputFormat format) {
   const Plan plan = make_plan(study);
   BackendSet backends = make_backends();
   const Estimated estimated = estimate(study, plan, backends, options);
-  const Table table = options.units ? unit_table(study, plan) : cell_table(estimated);
+  const Table table = options.units ? unit_table(plan) : cell_table(estimated);
   if (format == OutputFormat::kCsv) {
     fmt::print("{}", table.render(format));
     return 0;

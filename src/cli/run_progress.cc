@@ -27,8 +27,7 @@ void RunProgress::on_start(int64_t rows_done, int64_t rows_planned,
   started_ns_ = clock_.monotonic_ns();
   state_ = {rows_done, rows_planned, "checking parity", {}};
   for (const Unit* unit : units_left) {
-    const int64_t rows = unit->repetitions + (unit->first_of_cell ? study_.warmup : 0);
-    cost_left_ += static_cast<double>(rows) * cost(plan_.cells[unit->cell]);
+    cost_left_ += static_cast<double>(unit->rows()) * cost(plan_.cells[unit->cell]);
   }
   progress_.update(state_);
 }
@@ -36,7 +35,7 @@ void RunProgress::on_start(int64_t rows_done, int64_t rows_planned,
 void RunProgress::on_unit(const Cell& cell, const Unit& unit) {
   cell_ = &cell;
   unit_ = &unit;
-  show(unit.first_of_cell ? -study_.warmup : unit.first_repetition);
+  show(unit.warmups > 0 ? unit.first_warmup : unit.first_repetition);
 }
 
 void RunProgress::on_row(const Row& row) {

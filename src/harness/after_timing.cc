@@ -28,18 +28,15 @@ bool AfterTiming::owes() const {
 }
 
 bool AfterTiming::owes_profile(size_t cell) const {
-  const auto latencies = state_.ok_latencies_ms.find(cell);
   return context_.profile && possible(study_.arms[plan_.cells[cell].arm], context_) &&
-         latencies != state_.ok_latencies_ms.end() && !latencies->second.empty() &&
-         !state_.evidence.of(cell).contains("profile");
+         state_.has_ok_rows(cell) && !state_.evidence.of(cell).contains("profile");
 }
 
 Result<bool> AfterTiming::unit_over(const Unit& unit, const ModelSetup& setup) {
   const Cell& cell = plan_.cells[unit.cell];
-  const bool last_of_cell = unit.first_repetition + unit.repetitions == study_.repetitions;
   const ParityKey key{cell.scenario, cell.batch};
-  if (!wants_parity() || !last_of_cell || cell.new_tokens != parity_.longest() ||
-      state_.ok_latencies_ms[unit.cell].empty() || !wanted(cell.arm, key)) {
+  if (!wants_parity() || !unit.last_of_cell || cell.new_tokens != parity_.longest() ||
+      !state_.has_ok_rows(unit.cell) || !wanted(cell.arm, key)) {
     return true;
   }
   ASSAY_TRY(const bool went_on, ask_parity(cell.arm, key, setup));
@@ -91,8 +88,7 @@ bool AfterTiming::wanted(size_t arm, const ParityKey& key) const {
 
 // Every unit of the cell is over, and none has left an ok row.
 bool AfterTiming::lost(size_t cell) const {
-  const auto latencies = state_.ok_latencies_ms.find(cell);
-  if (latencies != state_.ok_latencies_ms.end() && !latencies->second.empty()) return false;
+  if (state_.has_ok_rows(cell)) return false;
   return std::ranges::all_of(plan_.units, [&](const Unit& unit) {
     return unit.cell != cell || bundle_.committed_units().contains(unit.index);
   });
@@ -133,7 +129,7 @@ Result<bool> AfterTiming::ask_parity(size_t arm, const ParityKey& key, const Mod
 Result<bool> AfterTiming::profile(size_t cell, const ModelSetup& setup) {
   Json& evidence = state_.evidence.of(cell);
   if (evidence.contains("profile")) return true;  // an earlier run's
-  if (state_.ok_latencies_ms[cell].empty()) {
+  if (!state_.has_ok_rows(cell)) {
     evidence["profile"] = {{"skipped", "every row of the cell was lost"}};
   } else {
     ASSAY_TRY(const auto path, bundle_.cell_path(plan_.cells[cell].id, "trace.json.gz"));

@@ -1,5 +1,5 @@
 // evidence.json of each cell while a run goes on: what an earlier unit's worker said stays when a
-// later one is lost.
+// later one is lost, and what one process proved doesn't hide that another one didn't.
 #pragma once
 
 #include <cstdint>
@@ -28,14 +28,21 @@ class CellEvidence {
   // The worker as its hello, its load and its preparation for this cell have it: known before
   // anything runs. Without that preparation, its members are null.
   void add_worker(size_t cell, const LiveWorker& worker);
-  // Asks the worker, which may fail.
-  ClientResult<void> add_report(size_t cell, WorkerClient& client, WirePhase phase,
-                                double timeout_s);
+  // The same in the list of the cell's processes, under the worker's number there.
+  void add_process(size_t cell, int64_t process, const LiveWorker& worker);
+  // Asks the worker, which may fail. The answer is the cell's unless another process showed less:
+  // of the processes that weren't lost the weakest verdict counts, of equals the latest. The last
+  // words of a worker that is lost count where no process has come through.
+  ClientResult<void> add_report(size_t cell, int64_t process, WorkerClient& client, WirePhase phase,
+                                double timeout_s, bool last_words);
   void add_failure(size_t cell, int64_t unit, int64_t repetition, const Outcome& outcome,
                    const std::string& message);
   Status write(size_t cell, BundleWriter& bundle);
 
  private:
+  // Made when first asked for; numbers count up.
+  Json& process_of(size_t cell, int64_t process);
+
   const Study& study_;
   const Plan& plan_;
   std::map<size_t, Json> by_cell_;

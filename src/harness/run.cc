@@ -31,7 +31,7 @@ class Run {
   Result<RunSummary> finish(bool interrupted);
 
  private:
-  Json committed_evidence(Json evidence) const;
+  Json committed_evidence(Json evidence, int64_t processes) const;
   void measure_read_limits();
   void tell_gates();
   std::vector<const Unit*> units_left() const;
@@ -54,6 +54,7 @@ class Run {
 // What an earlier run left for this one: of its committed units, and the parity it has recorded.
 Status Run::restore() {
   std::map<std::string, size_t> cell_by_id;
+  std::map<std::pair<size_t, int64_t>, int64_t> round_of_block;  // a cell's units have one each
   for (size_t i = 0; i < plan_.cells.size(); ++i) cell_by_id[plan_.cells[i].id] = i;
   for (const auto& [unit, note] : bundle_.committed_units()) {
     if (unit < 0 || unit >= static_cast<int64_t>(plan_.units.size())) {
@@ -64,19 +65,28 @@ Status Run::restore() {
     ASSAY_TRY(const int64_t extra, json_int(note, "extra_rows", name));
     ASSAY_TRY(const std::string hash, json_string(note, "model_hash", name));
     state_.extra_rows += extra;
-    const size_t model = plan_.cells[plan_.units[static_cast<size_t>(unit)].cell].model;
+    const Unit& planned = plan_.units[static_cast<size_t>(unit)];
+    state_.extra_repetitions[planned.cell] += extra;
+    round_of_block[{planned.cell, planned.block}] = planned.round;
+    const size_t model = plan_.cells[planned.cell].model;
     if (!hash.empty()) model_hashes_[model] = hash;
   }
   if (!request_.resume) return {};
   ASSAY_TRY(const Bundle so_far, read_bundle(request_.folder));
   for (const Row& row : so_far.rows) {
-    const auto cell = cell_by_id.find(row.cell_id);
-    if (cell == cell_by_id.end() || row.repetition < 0 || row.status != RowStatus::kOk) continue;
-    if (row.latency_ms) state_.ok_latencies_ms[cell->second].push_back(*row.latency_ms);
+    const auto at = cell_by_id.find(row.cell_id);
+    if (at == cell_by_id.end()) continue;
+    const size_t cell = at->second;
+    int64_t& processes = state_.processes[cell].count;
+    processes = std::max(processes, row.process.value_or(-1) + 1);
+    if (row.repetition < 0 || row.status != RowStatus::kOk || !row.latency_ms) continue;
+    state_.cells_with_ok_rows.insert(cell);
+    state_.ok_latencies_ms[{cell, round_of_block[{cell, row.block}]}].push_back(*row.latency_ms);
   }
   for (const auto& [id, evidence] : so_far.evidence) {
     if (cell_by_id.contains(id)) {
-      state_.evidence.restore(cell_by_id[id], committed_evidence(evidence));
+      const size_t cell = cell_by_id[id];
+      state_.evidence.restore(cell, committed_evidence(evidence, state_.processes[cell].count));
     }
   }
   for (const auto& [id, parity] : so_far.parity) {
@@ -86,16 +96,27 @@ Status Run::restore() {
   return {};
 }
 
-// Without the failures of units that were not committed: they are run again.
-Json Run::committed_evidence(Json evidence) const {
+// Without the failures of units that were not committed, which are run again, and without the
+// processes that served none but such.
+Json Run::committed_evidence(Json evidence, int64_t processes) const {
   const auto failures = evidence.find("failures");
+  const auto served = evidence.find("processes");
   if (failures == evidence.end() || !failures->is_array()) return nullptr;
+  if (served == evidence.end() || !served->is_array()) return nullptr;
   Json kept = Json::array();
   for (const Json& failure : *failures) {
     const auto unit = json_int(failure, "unit", "failure");
     if (unit && bundle_.committed_units().contains(*unit)) kept.push_back(failure);
   }
   *failures = std::move(kept);
+  Json known = Json::array();
+  for (const Json& process : *served) {
+    const auto number = json_int(process, "process", "process");
+    if (number && *number < processes) known.push_back(process);
+  }
+  *served = std::move(known);
+  const auto by = json_int(evidence, "reported_by", "evidence");
+  if (!by || *by >= processes) evidence["reported_by"] = nullptr;
   return evidence;
 }
 
@@ -184,12 +205,14 @@ Result<bool> Run::run_model(size_t model, const std::vector<const Unit*>& units,
   if (!setup->model_hash.empty()) model_hashes_[model] = setup->model_hash;
   for (size_t i = 0; i < units.size(); ++i) {
     if (interrupted()) return false;
+    if (i > 0 && units[i]->round != units[i - 1]->round) workers.retire_all();
     ASSAY_TRY(const UnitEnd end, units_.run(*units[i], *setup, request_.preflight.lengths[model]));
     if (end == UnitEnd::kInterrupted) return false;
     ASSAY_TRY(const bool asked, after.unit_over(*units[i], *setup));
     if (!asked) return false;
-    // Where the next arm's process will end this one's, it is asked now.
+    // Where the next arm's process will end this one's, the last round's is asked now.
     const size_t arm = plan_.cells[units[i]->cell].arm;
+    if (units[i]->round + 1 < study_.processes) continue;
     const bool last = i + 1 == units.size() || plan_.cells[units[i + 1]->cell].arm != arm;
     if (!workers.exclusive() || !last) continue;
     ASSAY_TRY(const bool went_on, after.run(arm, *setup));
@@ -254,10 +277,10 @@ Json study_summary(const Study& study) {
                     {"threads", arm.threads},
                     {"options", arm.options}});
   }
-  Json summary = {{"name", study.name},     {"baseline", study.baseline},
-                  {"seed", study.seed},     {"order", run_order_name(study.order)},
-                  {"warmup", study.warmup}, {"repetitions", study.repetitions},
-                  {"arms", std::move(arms)}};
+  Json summary = {{"name", study.name},           {"baseline", study.baseline},
+                  {"seed", study.seed},           {"order", run_order_name(study.order)},
+                  {"warmup", study.warmup},       {"repetitions", study.repetitions},
+                  {"processes", study.processes}, {"arms", std::move(arms)}};
   if (!study.require.empty()) summary["require"] = study.require;
   return summary;
 }

@@ -30,7 +30,8 @@ struct RunSummary {
 // written; on resume a model whose hash is another one than that of the committed rows.
 Result<RunSummary> run_study(RunRequest request, RunContext& context);
 
-// The study as manifest.json keeps it: {name, baseline, seed, order, warmup, repetitions, arms}.
+// The study as manifest.json keeps it: {name, baseline, seed, order, warmup, repetitions,
+// processes, arms}.
 Json study_summary(const Study& study);
 
 }  // namespace assay

@@ -2,6 +2,7 @@
 #include "harness/unit_runner.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "harness/stopping.h"
 
@@ -37,7 +38,30 @@ size_t prompt_index(int64_t repetition, size_t prompts) {
   return static_cast<size_t>(((repetition % count) + count) % count);
 }
 
+// What is left to a round of optional stopping: what it may add is shared like the repetitions, and
+// the mean of so many processes' rows is as much more certain than one's.
+Stopping stopping_of_round(const Study& study, const Unit& unit) {
+  const int64_t extra = study.stopping->max_repetitions - study.repetitions;
+  const auto begin = [&](int64_t total, int64_t round) {
+    return part_begin(total, study.processes, round);
+  };
+  const auto share = [&](int64_t total) {
+    return begin(total, unit.round + 1) - begin(total, unit.round);
+  };
+  return {share(study.repetitions) + share(extra),
+          study.stopping->relative_ci * std::sqrt(static_cast<double>(study.processes))};
+}
+
 }  // namespace
+
+int64_t RunState::process_of(size_t cell, int64_t serial) {
+  Processes& known = processes[cell];
+  if (known.last_serial != serial) {
+    known.last_serial = serial;
+    ++known.count;
+  }
+  return known.count - 1;
+}
 
 // One unit under way.
 struct UnitRunner::Job {
@@ -48,6 +72,7 @@ struct UnitRunner::Job {
   std::vector<int64_t> repetitions;          // to do, in order; warm-ups first
   WireShape shape;
   LiveWorker* worker = nullptr;  // null: not started, or lost
+  OptionalCount process;         // its number within the cell
   int64_t rows = 0;              // written so far
   std::optional<double> worst_load_1min;
   std::optional<double> worst_steal_share;
@@ -77,6 +102,7 @@ Result<UnitEnd> UnitRunner::run(const Unit& unit, const ModelSetup& setup,
           .repetitions = {},
           .shape = {},
           .worker = nullptr,
+          .process = {},
           .rows = 0,
           .worst_load_1min = {},
           .worst_steal_share = {},
@@ -85,10 +111,9 @@ Result<UnitEnd> UnitRunner::run(const Unit& unit, const ModelSetup& setup,
           .throttle_reasons = {}};
   job.shape = {*parse_wire_phase(cell.phase), cell.batch, cell.new_tokens,
                cache_capacity(lengths, cell.new_tokens)};
-  const int64_t first = unit.first_of_cell ? -study_.warmup : unit.first_repetition;
-  for (int64_t i = first; i < unit.first_repetition + unit.repetitions; ++i) {
-    job.repetitions.push_back(i);
-  }
+  for (int64_t i = 0; i < unit.warmups; ++i) job.repetitions.push_back(unit.first_warmup + i);
+  const int64_t first = unit.first_repetition + state_.extra_repetitions[unit.cell];
+  for (int64_t i = 0; i < unit.repetitions; ++i) job.repetitions.push_back(first + i);
   const StudyArm& arm = study_.arms[cell.arm];
   job.gpu = gpu_of(context_.backends.at(arm.backend)->gate(arm));
   context_.observer.on_unit(cell, unit);
@@ -112,6 +137,7 @@ ClientResult<void> UnitRunner::make_ready(Job& job) {
   auto worker = workers_.get(job.cell.arm, job.cell.model);
   if (!worker) return std::unexpected(std::move(worker).error());
   job.worker = *worker;
+  job.process = state_.process_of(job.unit.cell, job.worker->serial);
   const LoadedReply& loaded = job.worker->loaded;
   if (Vocabulary{loaded.vocab_size, loaded.special_ids} != job.setup.prompts->vocabulary()) {
     return std::unexpected(WorkerFailure{
@@ -125,18 +151,20 @@ ClientResult<void> UnitRunner::make_ready(Job& job) {
     if (state_.evidence.of(job.unit.cell)["worker"].is_null()) {
       state_.evidence.add_worker(job.unit.cell, *job.worker);
     }
+    state_.evidence.add_process(job.unit.cell, *job.process, *job.worker);
     const auto prepared = prepare_worker(*job.worker, request, job.unit.cell, study_);
     if (!prepared) return prepared;
     state_.evidence.add_worker(job.unit.cell, *job.worker);
+    state_.evidence.add_process(job.unit.cell, *job.process, *job.worker);
   }
   return warm_up_again(job);
 }
 
-// A cell's warm-ups are rows of its first unit. A worker that came later warms up without rows: a
-// resumed or crashed run has as many rows as one that went through.
+// A cell's warm-ups are rows of its first unit in each round. A worker that comes later in the
+// round warms up without rows: a resumed or crashed run has as many rows as one that went through.
 ClientResult<void> UnitRunner::warm_up_again(Job& job) {
   const bool fresh = job.worker->warmed_cells.insert(job.unit.cell).second;
-  if (!fresh || job.unit.first_of_cell) return {};
+  if (!fresh || job.unit.first_of_round) return {};
   for (int64_t repetition = -study_.warmup; repetition < 0; ++repetition) {
     const auto sample = measure(job, repetition);
     if (!sample) return std::unexpected(sample.error());
@@ -185,6 +213,7 @@ Row UnitRunner::blank_row(const Job& job, int64_t repetition) const {
   row.block = job.unit.block;
   row.order_index = job.unit.first_order_index + state_.extra_rows + job.rows;
   row.cold = repetition < 0;
+  row.process = job.process;
   return row;
 }
 
@@ -247,7 +276,8 @@ Status UnitRunner::append(Job& job, Row row) {
   ASSAY_CHECK(bundle_.append(row));
   ++job.rows;
   if (row.repetition >= 0 && row.status == RowStatus::kOk) {
-    state_.ok_latencies_ms[job.unit.cell].push_back(*row.latency_ms);
+    state_.cells_with_ok_rows.insert(job.unit.cell);
+    state_.ok_latencies_ms[{job.unit.cell, job.unit.round}].push_back(*row.latency_ms);
   }
   context_.observer.on_row(row);
   return {};
@@ -274,7 +304,9 @@ void UnitRunner::note_conditions(Job& job, Row& row) {
 }
 
 Result<UnitEnd> UnitRunner::run_repetitions(Job& job) {
-  const bool last_of_cell = job.unit.first_repetition + job.unit.repetitions == study_.repetitions;
+  const bool may_add = job.unit.last_of_round && study_.stopping;
+  const int64_t round_begin = part_begin(study_.repetitions, study_.processes, job.unit.round) +
+                              state_.extra_repetitions[job.unit.cell];
   for (size_t i = 0; i < job.repetitions.size(); ++i) {
     const int64_t repetition = job.repetitions[i];
     // Figures "since the last sample" are then this repetition's.
@@ -292,9 +324,10 @@ Result<UnitEnd> UnitRunner::run_repetitions(Job& job) {
     }
     if (context_.monitor) note_conditions(job, row);
     ASSAY_CHECK(append(job, std::move(row)));
-    const bool more =
-        i + 1 == job.repetitions.size() && last_of_cell && study_.stopping &&
-        wants_more(*study_.stopping, state_.ok_latencies_ms[job.unit.cell], repetition + 1);
+    const bool more = may_add && i + 1 == job.repetitions.size() &&
+                      wants_more(stopping_of_round(study_, job.unit),
+                                 state_.ok_latencies_ms[{job.unit.cell, job.unit.round}],
+                                 repetition + 1 - round_begin);
     if (more) job.repetitions.push_back(repetition + 1);
   }
   return UnitEnd::kCommitted;
@@ -331,20 +364,20 @@ void UnitRunner::add_last_words(Job& job) {
   const bool answers =
       job.failure->kind == FailureKind::kError || job.failure->kind == FailureKind::kOutOfMemory;
   if (!answers || !job.worker->client->running()) return;
-  state_.evidence.add_report(job.unit.cell, *job.worker->client, job.shape.phase,
-                             std::min(study_.timeout_s, kLastWords_s));
+  state_.evidence.add_report(job.unit.cell, *job.process, *job.worker->client, job.shape.phase,
+                             std::min(study_.timeout_s, kLastWords_s), true);
 }
 
 Status UnitRunner::close(Job& job) {
-  const bool last = job.unit.first_repetition + job.unit.repetitions == study_.repetitions;
-  if (last || job.unit.first_of_cell || job.failure) {
+  if (job.unit.first_of_round || job.unit.last_of_round || job.failure) {
     Json& evidence = state_.evidence.of(job.unit.cell);
     evidence["model_hash"] = job.setup.model_hash;
     add_read_limit(job, evidence);
     if (job.worker && job.failure) add_last_words(job);
     if (job.worker && !job.failure) {
-      const auto reported = state_.evidence.add_report(job.unit.cell, *job.worker->client,
-                                                       job.shape.phase, study_.timeout_s);
+      const auto reported =
+          state_.evidence.add_report(job.unit.cell, *job.process, *job.worker->client,
+                                     job.shape.phase, study_.timeout_s, false);
       if (!reported) job.failure = reported.error();
     }
     ASSAY_CHECK(state_.evidence.write(job.unit.cell, bundle_));
@@ -352,14 +385,14 @@ Status UnitRunner::close(Job& job) {
   if (job.failure) workers_.discard(job.cell.arm);
   ASSAY_TRY(const auto log_path, bundle_.stderr_path(job.cell.id));
   ASSAY_CHECK(workers_.move_log(job.cell.arm, log_path));
-  const int64_t planned = job.unit.repetitions + (job.unit.first_of_cell ? study_.warmup : 0);
-  const int64_t extra = job.rows - planned;
+  const int64_t extra = job.rows - job.unit.rows();
   Json note = {{"extra_rows", extra}, {"model_hash", job.setup.model_hash}};
   if (job.worst_load_1min) note["worst_load_1min"] = *job.worst_load_1min;
   if (!job.throttle_reasons.empty()) note["throttle_reasons"] = job.throttle_reasons;
   if (job.worst_steal_share) note["worst_steal_share"] = *job.worst_steal_share;
   ASSAY_CHECK(bundle_.commit_unit(job.unit.index, note));
   state_.extra_rows += extra;
+  state_.extra_repetitions[job.unit.cell] += extra;
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "artifact/bundle.h"
@@ -17,12 +18,26 @@
 
 namespace assay {
 
-// What of earlier units the later ones need; restored from the bundle on resume.
+// State that later units need from earlier ones; restored from the bundle on resume.
 struct RunState {
   RunState(const Study& study, const Plan& plan) : evidence(study, plan) {}
 
-  std::map<size_t, std::vector<double>> ok_latencies_ms;  // by cell; measured repetitions alone
-  int64_t extra_rows = 0;  // of optional stopping so far: they shift the order indexes behind them
+  // Of measured repetitions alone.
+  bool has_ok_rows(size_t cell) const { return cells_with_ok_rows.contains(cell); }
+  // The worker's number among those that have served the cell; a new one has the next.
+  int64_t process_of(size_t cell, int64_t serial);
+
+  std::set<size_t> cells_with_ok_rows;
+  std::map<std::pair<size_t, int64_t>, std::vector<double>> ok_latencies_ms;  // by cell and round
+  // Of optional stopping so far: they shift the order indexes behind them, and the repetitions of
+  // their own cell.
+  int64_t extra_rows = 0;
+  std::map<size_t, int64_t> extra_repetitions;  // by cell
+  struct Processes {
+    int64_t count = 0;
+    int64_t last_serial = -1;
+  };
+  std::map<size_t, Processes> processes;  // by cell
   CellEvidence evidence;
   std::set<size_t> cells_with_parity;  // those that have a parity.json
 };

@@ -65,6 +65,7 @@ ClientResult<LiveWorker*> Workers::get(size_t arm, size_t model, bool want_model
   }
   LiveWorker& worker = by_arm_
                            .insert_or_assign(arm, LiveWorker{.model = model,
+                                                             .serial = started_++,
                                                              .log = std::move(log).value(),
                                                              .client = {},
                                                              .loaded = {},

@@ -1,5 +1,5 @@
 // The workers that are alive: one process an arm, started when first needed, replaced after a
-// failure.
+// failure and for each of the study's rounds.
 #pragma once
 
 #include <map>
@@ -18,6 +18,7 @@ namespace assay {
 // One arm's process and what it has been through.
 struct LiveWorker {
   size_t model = 0;
+  int64_t serial = 0;  // of the run's processes; no two have the same
   WorkerLog log;
   std::optional<WorkerClient> client;  // absent if it failed
   LoadedReply loaded;
@@ -65,6 +66,7 @@ class Workers {
   const Study& study_;
   RunContext& context_;
   bool exclusive_;
+  int64_t started_ = 0;
   std::map<size_t, LiveWorker> by_arm_;
   std::map<std::pair<size_t, size_t>, LoadFailure> load_failures_;  // by arm and model
 };

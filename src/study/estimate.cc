@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "study/gpu_arm.h"
 
@@ -29,11 +30,13 @@ double reads_for(double tokens) {
   return std::max(1.0, tokens / kTokensPerRead);
 }
 
-// How often each cell is prepared: whenever its worker last served another cell.
+// How often each cell is prepared: whenever its worker last served another cell, or none.
 std::vector<int64_t> preparations(const Study& study, const Plan& plan) {
   std::vector<int64_t> times(plan.cells.size());
   std::vector<std::optional<size_t>> last(study.arms.size());
+  int64_t round = 0;
   for (const Unit& unit : plan.units) {
+    if (std::exchange(round, unit.round) != unit.round) last.assign(study.arms.size(), {});
     auto& before = last[plan.cells[unit.cell].arm];
     if (before != unit.cell) ++times[unit.cell];
     before = unit.cell;
@@ -41,11 +44,16 @@ std::vector<int64_t> preparations(const Study& study, const Plan& plan) {
   return times;
 }
 
-// The arm's processes of one model: their start, and what parity asks of them.
-// `longest`: new tokens of the plan's longest cell.
-void add_worker(const Study& study, const GpuArm& arm, int64_t longest, TimeEstimate& sum) {
+// The arm's processes of one model: one a round, and one of parity before timing.
+double starts(const Study& study) {
+  return static_cast<double>(study.processes) + (study.parity == ParityTime::kBefore ? 1 : 0);
+}
+
+// Their start, and what parity asks of them. `longest`: new tokens of the plan's longest cell.
+void add_gpu_workers(const Study& study, const GpuArm& arm, int64_t longest, TimeEstimate& sum) {
   const bool own_process = study.parity == ParityTime::kBefore;
-  sum.starting_s += (own_process ? 2 : 1) * kStartSeconds + arm.explain_seconds();
+  sum.starting_s +=
+      starts(study) * kStartSeconds + static_cast<double>(study.processes) * arm.explain_seconds();
   for (const StudyScenario& scenario : study.scenarios) {
     const auto prompts = static_cast<double>(std::max<size_t>(1, scenario.prompt_tokens.size()));
     for (const int64_t batch : study.batch) {
@@ -93,7 +101,7 @@ double repetition_seconds(const Study& study, const Cell& cell, double model_byt
 
 std::vector<std::optional<TimeEstimate>> cell_estimates(const Study& study, const Plan& plan,
                                                         const EstimateBasis& basis) {
-  const auto rows = static_cast<double>(study.warmup + study.repetitions);
+  const auto rows = static_cast<double>(study.processes * study.warmup + study.repetitions);
   const std::vector<int64_t> prepared = preparations(study, plan);
   std::vector<std::optional<TimeEstimate>> estimates(plan.cells.size());
   for (size_t i = 0; i < plan.cells.size(); ++i) {
@@ -127,11 +135,14 @@ std::optional<TimeEstimate> plan_estimate(const Study& study, const Plan& plan,
   int64_t longest = 0;
   for (const Cell& cell : plan.cells) longest = std::max(longest, cell.new_tokens);
   for (size_t arm = 0; arm < study.arms.size(); ++arm) {
-    if (!basis.on_gpu[arm]) continue;
     for (const ModelSize& model : basis.models) {
-      add_worker(study,
-                 GpuArm(study.arms[arm], *model.layers, *model.bytes, basis.gpu_read_bytes_per_s),
-                 longest, sum);
+      if (basis.on_gpu[arm]) {
+        const GpuArm on_gpu(study.arms[arm], *model.layers, *model.bytes,
+                            basis.gpu_read_bytes_per_s);
+        add_gpu_workers(study, on_gpu, longest, sum);
+        continue;
+      }
+      sum.starting_s += starts(study) * *model.bytes / basis.read_bytes_per_s;
     }
   }
   return sum;

@@ -24,7 +24,7 @@ Result<double> weight_bytes(const std::filesystem::path& folder);
 // Seconds of a cell's repetition as the harness sees it, untimed prefill of kv_decode included:
 // every generated token reads all weights once, and so do every 16 tokens of a prompt (beyond that
 // a processor computes rather than reads). A lower bound for decoding at batch 1; it leaves out
-// attention over the cache, starting workers, loading and parity checks.
+// attention over the cache.
 double repetition_seconds(const Study& study, const Cell& cell, double model_bytes,
                           double read_bytes_per_s);
 
@@ -45,9 +45,9 @@ struct EstimateBasis {
 // Seconds by what they are spent on.
 struct TimeEstimate {
   double repetitions_s = 0;  // warm-ups included, extra ones of optional stopping not
-  double preparing_s = 0;    // compiling, once each time that a worker turns to another cell
-  double starting_s = 0;     // workers: importing torch, building the model, explaining a call
-  double parity_s = 0;       // with what it compiles in processes of its own
+  double preparing_s = 0;  // compiling, whenever a worker turns to a cell that it didn't serve last
+  double starting_s = 0;   // workers: importing torch, reading or building the model, explaining
+  double parity_s = 0;     // with what it compiles in processes of its own
   double total() const { return repetitions_s + preparing_s + starting_s + parity_s; }
 };
 
@@ -55,8 +55,8 @@ struct TimeEstimate {
 std::vector<std::optional<TimeEstimate>> cell_estimates(const Study& study, const Plan& plan,
                                                         const EstimateBasis& basis);
 
-// Of the plan. Starting, preparing and parity are those of arms on a GPU alone. Absent where a
-// cell's is.
+// Of the plan, with the start of each of its processes. Preparing and parity are those of arms on a
+// GPU alone; a start of any other arm is a read of the weights. Absent where a cell's is.
 std::optional<TimeEstimate> plan_estimate(const Study& study, const Plan& plan,
                                           const EstimateBasis& basis);
 

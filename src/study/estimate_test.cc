@@ -25,10 +25,14 @@ Study one_cell(std::string phase, int64_t prompt, int64_t new_tokens) {
   return study;
 }
 
-double seconds(const Study& study) {
+TimeEstimate on_cpu(const Study& study) {
   const auto estimate = plan_estimate(
       study, make_plan(study), {.models = {{.bytes = 1e9, .layers = {}}}, .on_gpu = {false}});
-  return estimate ? estimate->total() : -1;
+  return estimate.value_or(TimeEstimate{-1, -1, -1, -1});
+}
+
+double seconds(const Study& study) {
+  return on_cpu(study).repetitions_s;
 }
 
 TEST(Estimate, CountsReadsOfTheWeights) {
@@ -36,6 +40,16 @@ TEST(Estimate, CountsReadsOfTheWeights) {
   EXPECT_DOUBLE_EQ(seconds(one_cell("prefill", 160, 8)), 5 * 1.0);
   EXPECT_DOUBLE_EQ(seconds(one_cell("kv_decode", 10, 8)), 5 * 0.8) << "the untimed prefill too";
   EXPECT_DOUBLE_EQ(seconds(one_cell("e2e_kv", 160, 1)), 5 * 1.0) << "prefill gives the first token";
+}
+
+TEST(Estimate, AStartReadsTheWeightsOnceAProcess) {
+  Study study = one_cell("prefill", 10, 8);
+  EXPECT_DOUBLE_EQ(on_cpu(study).starting_s, 2 * 0.1) << "one is parity's";
+  study.parity = ParityTime::kAfter;
+  EXPECT_DOUBLE_EQ(on_cpu(study).starting_s, 0.1);
+  study.processes = 4;
+  EXPECT_DOUBLE_EQ(on_cpu(study).starting_s, 4 * 0.1);
+  EXPECT_DOUBLE_EQ(on_cpu(study).repetitions_s, 8 * 0.1) << "each process warms up";
 }
 
 TEST(Estimate, AbsentWhereAModelIsntKnown) {
@@ -116,6 +130,20 @@ TEST(Estimate, OnAGpuACellIsPreparedWheneverItsWorkerServedAnother) {
   EXPECT_DOUBLE_EQ(on_gpu(study, "default").preparing_s, 2 * 10 * kCompileLayerSeconds);
   study.token_lengths = {4, 8};
   EXPECT_DOUBLE_EQ(on_gpu(study, "default").preparing_s, 4 * 10 * kCompileLayerSeconds);
+}
+
+TEST(Estimate, OnAGpuEachProcessStartsExplainsAndCompilesAnew) {
+  Study study = one_cell("kv_decode", 10, 8);
+  const double graph = 10 * kCompileLayerSeconds;
+  const double start = kStartSeconds + 10 * kExplainLayerSeconds;
+  study.processes = 3;
+  EXPECT_DOUBLE_EQ(on_gpu(study, "default").preparing_s, 3 * 2 * graph);
+  EXPECT_DOUBLE_EQ(on_gpu(study, "default").starting_s, 3 * start);
+  EXPECT_DOUBLE_EQ(on_gpu(study, "default", {}, 1e9, ParityTime::kBefore).starting_s,
+                   3 * start + kStartSeconds);
+  const double asked = on_gpu(study, "default").parity_s;
+  study.processes = 1;
+  EXPECT_DOUBLE_EQ(on_gpu(study, "default").parity_s, asked) << "parity is asked once";
 }
 
 TEST(Estimate, WeightBytesAreThoseOfTheSafetensors) {

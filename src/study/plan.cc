@@ -73,26 +73,41 @@ std::vector<Cell> make_cells(const Study& study) {
   return cells;
 }
 
-// Puts units in order and keeps the count of rows.
+// Puts units in order and keeps the counts of rows, blocks and warm-ups.
 class UnitList {
  public:
-  UnitList(const Study& study, Plan& plan) : study_(study), plan_(plan) {}
+  UnitList(const Study& study, Plan& plan)
+      : study_(study), plan_(plan), blocks_(plan.cells.size()) {}
 
-  void add(size_t cell, int64_t block, int64_t first_repetition, int64_t repetitions) {
-    const bool first = first_repetition == 0;
+  // The part of the cell's repetitions, from `begin` up to `end`, that is next in its round.
+  void add(size_t cell, int64_t round, int64_t begin, int64_t end) {
+    const bool first = begin == round_begin(round);
+    const bool last = end == round_begin(round + 1);
     plan_.units.push_back({.index = static_cast<int64_t>(plan_.units.size()),
                            .cell = cell,
-                           .block = block,
-                           .first_repetition = first_repetition,
-                           .repetitions = repetitions,
-                           .first_of_cell = first,
+                           .round = round,
+                           .block = blocks_[cell]++,
+                           .first_repetition = begin,
+                           .repetitions = end - begin,
+                           // The last of all is -1.
+                           .first_warmup = first ? (round - study_.processes) * study_.warmup : 0,
+                           .warmups = first ? study_.warmup : 0,
+                           .first_of_round = first,
+                           .last_of_round = last,
+                           .last_of_cell = end == study_.repetitions,
                            .first_order_index = plan_.rows});
-    plan_.rows += repetitions + (first ? study_.warmup : 0);
+    plan_.rows += plan_.units.back().rows();
+  }
+
+  // The first repetition of a cell's share of the round.
+  int64_t round_begin(int64_t round) const {
+    return part_begin(study_.repetitions, study_.processes, round);
   }
 
  private:
   const Study& study_;
   Plan& plan_;
+  std::vector<int64_t> blocks_;  // of each cell so far
 };
 
 // The cells of each model, as indexes into plan.cells.
@@ -109,27 +124,47 @@ void add_whole_cells(const Study& study, Plan& plan) {
   for (std::vector<size_t>& group : cells_by_model(study, plan)) {
     std::ranges::sort(group, {},
                       [&](size_t cell) { return std::pair(plan.cells[cell].arm, cell); });
-    if (study.order == RunOrder::kShuffled) {
-      Random(study.seed, stream++).shuffle(std::span(group));
+    Random random(study.seed, stream++);
+    for (int64_t round = 0; round < study.processes; ++round) {
+      if (study.order == RunOrder::kShuffled) random.shuffle(std::span(group));
+      for (size_t cell : group) {
+        units.add(cell, round, units.round_begin(round), units.round_begin(round + 1));
+      }
     }
-    for (size_t cell : group) units.add(cell, 0, 0, study.repetitions);
   }
 }
 
-// A stream of random numbers for each condition, so that adding one leaves the others' order alone.
+// Blocks of every arm of a condition, within a round.
+void add_blocks(const Study& study, size_t condition, int64_t round, Random& random,
+                UnitList& units) {
+  const size_t arms = study.arms.size();
+  const int64_t first = units.round_begin(round);
+  const int64_t share = units.round_begin(round + 1) - first;
+  const int64_t blocks = (share + kLargestBlock - 1) / kLargestBlock;
+  std::vector<size_t> order(arms);
+  for (int64_t block = 0; block < blocks; ++block) {
+    std::iota(order.begin(), order.end(), condition * arms);
+    random.shuffle(std::span(order));
+    for (size_t cell : order) {
+      units.add(cell, round, first + part_begin(share, blocks, block),
+                first + part_begin(share, blocks, block + 1));
+    }
+  }
+}
+
+// A stream of random numbers for each condition, which goes on from round to round, so that adding
+// a condition leaves the others' order alone. Conditions have their models outermost.
 void add_interleaved(const Study& study, Plan& plan) {
   UnitList units(study, plan);
-  const size_t arms = study.arms.size();
-  const int64_t blocks = (study.repetitions + kLargestBlock - 1) / kLargestBlock;
-  std::vector<size_t> order(arms);
-  for (size_t condition = 0; condition < plan.cells.size() / arms; ++condition) {
-    Random random(study.seed, condition);
-    for (int64_t block = 0; block < blocks; ++block) {
-      const int64_t begin = study.repetitions * block / blocks;
-      const int64_t end = study.repetitions * (block + 1) / blocks;
-      std::iota(order.begin(), order.end(), condition * arms);
-      random.shuffle(std::span(order));
-      for (size_t cell : order) units.add(cell, block, begin, end - begin);
+  const size_t conditions = plan.cells.size() / study.arms.size();
+  const size_t of_model = conditions / study.models.size();
+  for (size_t begin = 0; begin < conditions; begin += of_model) {
+    std::vector<Random> streams;
+    for (size_t i = begin; i < begin + of_model; ++i) streams.emplace_back(study.seed, i);
+    for (int64_t round = 0; round < study.processes; ++round) {
+      for (size_t i = 0; i < of_model; ++i) {
+        add_blocks(study, begin + i, round, streams[i], units);
+      }
     }
   }
 }
@@ -173,6 +208,7 @@ Json study_to_json(const Study& study) {
   // Later than the first schema: absent where they are at their defaults, so that plans keep their
   // hash.
   if (study.parity != ParityTime::kBefore) json["parity"] = parity_time_name(study.parity);
+  if (study.processes > 1) json["processes"] = study.processes;
   if (study.compile_timeout_s != study.timeout_s) {
     json["compile_timeout_s"] = study.compile_timeout_s;
   }
@@ -201,13 +237,15 @@ Json plan_to_json(const Study& study, const Plan& plan) {
   for (const Cell& cell : plan.cells) json["cells"].push_back(cell.id);
   json["units"] = Json::array();
   for (const Unit& unit : plan.units) {
-    json["units"].push_back({{"index", unit.index},
-                             {"cell", plan.cells[unit.cell].id},
-                             {"block", unit.block},
-                             {"first_repetition", unit.first_repetition},
-                             {"repetitions", unit.repetitions},
-                             {"first_of_cell", unit.first_of_cell},
-                             {"first_order_index", unit.first_order_index}});
+    Json entry = {{"index", unit.index},
+                  {"cell", plan.cells[unit.cell].id},
+                  {"block", unit.block},
+                  {"first_repetition", unit.first_repetition},
+                  {"repetitions", unit.repetitions},
+                  {"first_of_cell", unit.first_of_round && unit.round == 0},
+                  {"first_order_index", unit.first_order_index}};
+    if (study.processes > 1) entry["round"] = unit.round;
+    json["units"].push_back(std::move(entry));
   }
   json["rows"] = plan.rows;
   return json;

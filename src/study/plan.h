@@ -28,11 +28,19 @@ struct Cell {
 struct Unit {
   int64_t index = 0;  // position in the plan
   size_t cell = 0;
-  int64_t block = 0;  // sequential, shuffled: 0; interleaved: the block within the condition
+  int64_t round =
+      0;  // 0 .. processes - 1; units of a round share the worker processes of their arm
+  int64_t block =
+      0;  // counts up within the cell: whole cells, once a round; interleaved, its blocks
   int64_t first_repetition = 0;
   int64_t repetitions = 0;
-  bool first_of_cell = false;     // its warm-ups are rows too (repetition < 0, cold)
+  int64_t first_warmup = 0;       // repetition of the first of its warm-ups; below 0 if it has any
+  int64_t warmups = 0;            // rows of them (cold); none but where the cell begins in a round
+  bool first_of_round = false;    // of the cell's units
+  bool last_of_round = false;     // optional stopping may add to it
+  bool last_of_cell = false;      // its last round's last
   int64_t first_order_index = 0;  // order_index of its first row, warm-ups first
+  int64_t rows() const { return warmups + repetitions; }
 };
 
 struct Plan {
@@ -41,12 +49,21 @@ struct Plan {
   int64_t rows = 0;         // warm-ups included, without the extra ones of optional stopping
 };
 
-// sequential: arm after arm, an arm's cells in the order of the file, all repetitions of a cell in
-// one unit. shuffled: the same units, in random order within a model. interleaved: condition after
+// Models are the outermost loop, so that one is loaded at a time; within a model come the study's
+// `processes` as rounds. Each round goes through all cells with its share of their repetitions, as
+// even as can be, in worker processes of its own: those of every arm are spread over the model's
+// time. What the order means holds within a round, and each round draws its own:
+// sequential: arm after arm, an arm's cells in the order of the file, the round's share of a
+// cell in one unit. shuffled: the same units, in random order. interleaved: condition after
 // condition; its repetitions in blocks (of at most 5, as equal as can be), each block one unit of
-// every arm, the arms in a fresh random order a block. Models are the outermost loop always, so
-// that an arm's worker loads each model once.
+// every arm, the arms in a fresh random order a block.
 Plan make_plan(const Study& study);
+
+// How many of `total` come before this part, where `parts` share them as evenly as can be: part i
+// has those from part_begin(i) up to part_begin(i + 1).
+constexpr int64_t part_begin(int64_t total, int64_t parts, int64_t part) {
+  return total * part / parts;
+}
 
 // Canonical text of study and plan: its SHA-256 is the plan hash that resume compares.
 Json plan_to_json(const Study& study, const Plan& plan);

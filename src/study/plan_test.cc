@@ -30,13 +30,13 @@ Study small_study(RunOrder order) {
   return study;
 }
 
-// "unit: cell id block first+count @order_index *" a line; * where the cell begins.
+// "unit: cell id block first+count @order_index *" a line; * where the cell begins in a round.
 std::string shown(const Plan& plan) {
   std::string text;
   for (const Unit& unit : plan.units) {
     text += fmt::format("{} {} block {} reps {}+{} at {}{}\n", unit.index, plan.cells[unit.cell].id,
                         unit.block, unit.first_repetition, unit.repetitions, unit.first_order_index,
-                        unit.first_of_cell ? " *" : "");
+                        unit.first_of_round ? " *" : "");
   }
   return text;
 }
@@ -63,6 +63,84 @@ TEST(Plan, InterleavedAlternatesArmsInBlocks) {
             "7 c002-a-m-kv_decode-single_micro-b1-n4 block 1 reps 3+4 at 32\n");
 }
 
+// "round: block first_warmup+warmups first+count" of each unit of the cell.
+std::string shown_cell(const Plan& plan, size_t cell) {
+  std::string text;
+  for (const Unit& unit : plan.units) {
+    if (unit.cell != cell) continue;
+    text += fmt::format("{}: block {} warm-ups {}+{} reps {}+{}{}{}\n", unit.round, unit.block,
+                        unit.first_warmup, unit.warmups, unit.first_repetition, unit.repetitions,
+                        unit.last_of_round ? " |" : "", unit.last_of_cell ? "|" : "");
+  }
+  return text;
+}
+
+TEST(Plan, ProcessesShareTheRepetitionsInRounds) {
+  Study study = small_study(RunOrder::kSequential);
+  study.processes = 3;
+  const std::string whole =
+      "0: block 0 warm-ups -6+2 reps 0+2 |\n"
+      "1: block 1 warm-ups -4+2 reps 2+2 |\n"
+      "2: block 2 warm-ups -2+2 reps 4+3 ||\n";
+  for (size_t cell = 0; cell < 4; ++cell) EXPECT_EQ(shown_cell(make_plan(study), cell), whole);
+  study.order = RunOrder::kShuffled;
+  for (size_t cell = 0; cell < 4; ++cell) EXPECT_EQ(shown_cell(make_plan(study), cell), whole);
+  study.order = RunOrder::kInterleaved;
+  study.repetitions = 20;
+  for (size_t cell = 0; cell < 4; ++cell) {
+    EXPECT_EQ(shown_cell(make_plan(study), cell),
+              "0: block 0 warm-ups -6+2 reps 0+3\n"
+              "0: block 1 warm-ups 0+0 reps 3+3 |\n"
+              "1: block 2 warm-ups -4+2 reps 6+3\n"
+              "1: block 3 warm-ups 0+0 reps 9+4 |\n"
+              "2: block 4 warm-ups -2+2 reps 13+3\n"
+              "2: block 5 warm-ups 0+0 reps 16+4 ||\n");
+  }
+}
+
+// Every arm has served every cell of the model before any process is replaced.
+TEST(Plan, RoundsFollowOneAnotherWithinAModel) {
+  for (const RunOrder order :
+       {RunOrder::kSequential, RunOrder::kShuffled, RunOrder::kInterleaved}) {
+    Study study = small_study(order);
+    study.models.push_back({.name = "n", .path = "n", .dtype = ""});
+    study.processes = 2;
+    const Plan plan = make_plan(study);
+    std::vector<std::pair<size_t, int64_t>> seen;  // model, round
+    std::map<std::pair<size_t, int64_t>, std::set<size_t>> cells;
+    for (const Unit& unit : plan.units) {
+      const std::pair at{plan.cells[unit.cell].model, unit.round};
+      if (seen.empty() || seen.back() != at) seen.push_back(at);
+      cells[at].insert(unit.cell);
+    }
+    EXPECT_EQ(seen, (std::vector<std::pair<size_t, int64_t>>{{0, 0}, {0, 1}, {1, 0}, {1, 1}}));
+    for (const auto& [at, served] : cells) EXPECT_EQ(served.size(), 4u) << run_order_name(order);
+  }
+}
+
+TEST(Plan, EachRoundDrawsItsOwnOrder) {
+  for (const RunOrder order : {RunOrder::kShuffled, RunOrder::kInterleaved}) {
+    Study study = small_study(order);
+    study.token_lengths = {1, 2, 3, 4, 5, 6};
+    study.processes = 4;
+    std::map<int64_t, std::vector<size_t>> rounds;
+    for (const Unit& unit : make_plan(study).units) rounds[unit.round].push_back(unit.cell);
+    std::set<std::vector<size_t>> orders;
+    for (const auto& [round, cells] : rounds) orders.insert(cells);
+    EXPECT_EQ(orders.size(), 4u) << run_order_name(order);
+  }
+}
+
+TEST(Plan, OneProcessIsThePlanOfAStudyThatNamesNone) {
+  const Study study = small_study(RunOrder::kInterleaved);
+  const std::string text = to_json_text(plan_to_json(study, make_plan(study)));
+  EXPECT_EQ(text.find("processes"), std::string::npos) << "hashes of plans stay";
+  EXPECT_EQ(text.find("round"), std::string::npos);
+  Study two = study;
+  two.processes = 2;
+  EXPECT_NE(to_json_text(plan_to_json(two, make_plan(two))), text);
+}
+
 Study random_study(Random& random) {
   Study study = small_study(static_cast<RunOrder>(random.below(3)));
   study.arms.resize(1 + random.below(2));
@@ -80,6 +158,8 @@ Study random_study(Random& random) {
   study.repetitions = 1 + static_cast<int64_t>(random.below(23));
   study.warmup = static_cast<int64_t>(random.below(4));
   study.seed = random();
+  const auto most = static_cast<uint64_t>(study.repetitions);
+  study.processes = random.below(2) == 0 ? 1 : 1 + static_cast<int64_t>(random.below(most));
   return study;
 }
 
@@ -87,6 +167,10 @@ void expect_valid(const Study& study, const Plan& plan) {
   ASSERT_EQ(static_cast<int64_t>(plan.cells.size()), count_cells(study));
   EXPECT_EQ(plan.rows, count_rows(study));
   std::vector<int64_t> done(plan.cells.size(), 0);  // repetitions so far
+  std::vector<int64_t> warmed(plan.cells.size(), -study.processes * study.warmup);
+  std::vector<int64_t> blocks(plan.cells.size(), 0);
+  std::map<std::pair<size_t, int64_t>, int64_t> shares;  // of each cell in each round
+  int64_t round = 0;
   std::set<std::string> ids;
   for (const Cell& cell : plan.cells) ids.insert(cell.id);
   EXPECT_EQ(ids.size(), plan.cells.size());
@@ -97,13 +181,33 @@ void expect_valid(const Study& study, const Plan& plan) {
     EXPECT_EQ(unit.index, static_cast<int64_t>(i));
     EXPECT_EQ(unit.first_order_index, next_order_index);
     EXPECT_EQ(unit.first_repetition, done[unit.cell]) << "repetitions in order, none left out";
-    EXPECT_EQ(unit.first_of_cell, done[unit.cell] == 0);
+    EXPECT_EQ(unit.block, blocks[unit.cell]++);
     EXPECT_GE(unit.repetitions, 1);
-    next_order_index += unit.repetitions + (unit.first_of_cell ? study.warmup : 0);
+    int64_t& share = shares[{unit.cell, unit.round}];
+    EXPECT_EQ(unit.first_of_round, share == 0);
+    EXPECT_EQ(unit.warmups, unit.first_of_round ? study.warmup : 0);
+    if (unit.warmups > 0) {
+      EXPECT_EQ(unit.first_warmup, warmed[unit.cell]);
+    }
+    warmed[unit.cell] += unit.warmups;
+    share += unit.repetitions;
+    next_order_index += unit.warmups + unit.repetitions;
     done[unit.cell] += unit.repetitions;
+    EXPECT_EQ(unit.last_of_cell, done[unit.cell] == study.repetitions);
+    EXPECT_EQ(unit.last_of_cell, unit.last_of_round && unit.round + 1 == study.processes);
     EXPECT_GE(plan.cells[unit.cell].model, model) << "models are the outermost loop";
+    if (plan.cells[unit.cell].model == model) {
+      EXPECT_GE(unit.round, round) << "rounds the next";
+    }
+    round = unit.round;
     model = plan.cells[unit.cell].model;
   }
+  EXPECT_EQ(shares.size(), plan.cells.size() * static_cast<size_t>(study.processes));
+  for (const auto& [at, share] : shares) {
+    EXPECT_GE(share, study.repetitions / study.processes) << "as even as can be";
+    EXPECT_LE(share, study.repetitions / study.processes + 1);
+  }
+  for (const int64_t next : warmed) EXPECT_EQ(next, 0) << "the last warm-up is -1";
   EXPECT_EQ(next_order_index, plan.rows);
   for (int64_t count : done) EXPECT_EQ(count, study.repetitions);
 }
@@ -130,7 +234,9 @@ void expect_balanced(const Study& study, const Plan& plan) {
     largest = std::max(largest, first.repetitions);
   }
   EXPECT_LE(largest, 5);
-  EXPECT_LE(largest - smallest, 1);
+  if (study.processes == 1) {
+    EXPECT_LE(largest - smallest, 1);
+  }
 }
 
 TEST(Plan, HoldsForRandomStudies) {

@@ -20,6 +20,7 @@ constexpr size_t kMaxModels = 64;
 constexpr size_t kMaxListed = 64;  // batch sizes, decode lengths
 constexpr int64_t kMaxBatch = 4096;
 constexpr int64_t kMaxRepetitions = 1'000'000;
+constexpr int64_t kMaxProcesses = 1000;
 constexpr int64_t kMaxPaddingMultiple = 4096;
 constexpr double kMaxTimeoutS = 86'400;
 
@@ -127,6 +128,13 @@ Status parse_padding(const YamlValue& value, Study& study) {
   return {};
 }
 
+Status parse_processes(const YamlValue& value, Study& study) {
+  ASSAY_TRY(study.processes, value.integer(1, kMaxProcesses));
+  if (study.processes <= study.repetitions) return {};
+  return value.error(fmt::format("at most as many processes as repetitions, {}", study.repetitions),
+                     fmt::format("{}", study.processes));
+}
+
 Status parse_stopping(const YamlValue& value, Study& study) {
   static const Words known = {"max_repetitions", "relative_ci"};
   ASSAY_TRY(const YamlMap map, value.map(known));
@@ -135,6 +143,12 @@ Status parse_stopping(const YamlValue& value, Study& study) {
   Stopping stopping;
   ASSAY_TRY(stopping.max_repetitions, most.integer(study.repetitions, kMaxRepetitions));
   ASSAY_TRY(stopping.relative_ci, interval.positive_number(1));
+  // Each process judges its own interval, which takes two samples.
+  if (study.processes > 1 && study.repetitions / study.processes < 2) {
+    return value.error(
+        fmt::format("at least 2 repetitions for each of the {} processes", study.processes),
+        fmt::format("{}", study.repetitions));
+  }
   study.stopping = stopping;
   return {};
 }
@@ -172,6 +186,9 @@ Status parse_procedure(const YamlMap& map, Study& study) {
   }
   if (const auto warmup = map.find("warmup")) {
     ASSAY_TRY(study.warmup, warmup->integer(0, kMaxRepetitions));
+  }
+  if (const auto processes = map.find("processes")) {
+    ASSAY_CHECK(parse_processes(*processes, study));
   }
   if (const auto stopping = map.find("stopping")) ASSAY_CHECK(parse_stopping(*stopping, study));
   if (const auto order = map.find("order")) {
@@ -240,7 +257,7 @@ std::string_view run_order_name(RunOrder order) {
 }
 
 // Every factor is bounded by the parser, so that the products fit: 64 models * 64 arms * 256
-// scenarios * 64 batches * (1 + 2 * 64) < 2^34; rows: < 2^55.
+// scenarios * 64 batches * (1 + 2 * 64) < 2^34; rows of a cell: < 2^30, warm-ups of 1000 processes.
 int64_t count_cells(const Study& study) {
   int64_t phases = 0;
   for (const std::string& phase : study.phases) {
@@ -251,15 +268,15 @@ int64_t count_cells(const Study& study) {
 }
 
 int64_t count_rows(const Study& study) {
-  return count_cells(study) * (study.warmup + study.repetitions);
+  return count_cells(study) * (study.processes * study.warmup + study.repetitions);
 }
 
 Result<Study> parse_study(std::string_view yaml, std::string_view object) {
-  static const Words known = {"name",        "models",        "arms",      "phases",
-                              "scenarios",   "token_lengths", "batch",     "padding",
-                              "repetitions", "warmup",        "stopping",  "order",
-                              "baseline",    "parity",        "timeout_s", "compile_timeout_s",
-                              "seed",        "require"};
+  static const Words known = {
+      "name",   "models",   "arms",        "phases",    "scenarios",         "token_lengths",
+      "batch",  "padding",  "repetitions", "warmup",    "processes",         "stopping",
+      "order",  "baseline", "parity",      "timeout_s", "compile_timeout_s", "seed",
+      "require"};
   ASSAY_TRY(const YamlNode tree, parse_yaml(yaml, object));
   const YamlValue root(tree, object, "");
   ASSAY_TRY(const YamlMap map, root.map(known));

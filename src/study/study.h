@@ -69,7 +69,8 @@ struct Study {
   PaddingScope padding_scope = PaddingScope::kNone;
   int64_t padding_multiple_of = 8;
   int64_t repetitions = 30;
-  int64_t warmup = 3;
+  int64_t warmup = 3;     // of each process
+  int64_t processes = 1;  // worker processes that share a cell's repetitions; at most so many
   std::optional<Stopping> stopping;
   RunOrder order = RunOrder::kInterleaved;
   std::string baseline;  // an arm's name; default: the first arm

@@ -167,6 +167,27 @@ TEST(Study, NumbersHaveTypesAndRanges) {
       HasSubstr("line 7: stopping.max_repetitions: expected an integer from 30"));
 }
 
+TEST(Study, ProcessesShareTheRepetitions) {
+  EXPECT_EQ(study_of({}).processes, 1);
+  EXPECT_EQ(study_of({.rest = "processes: 4"}).processes, 4);
+  EXPECT_EQ(study_of({.rest = "processes: 30"}).processes, 30) << "one repetition each";
+  for (const char* wrong : {"0", "-1", "1001", "1.5", "two", "[2]", ""}) {
+    EXPECT_THAT(error_of({.rest = "repetitions: 2000\nprocesses: " + std::string(wrong)}),
+                HasSubstr("s.yaml line 7: processes: expected an integer"))
+        << wrong;
+  }
+  EXPECT_EQ(error_of({.rest = "processes: 31"}),
+            "s.yaml line 6: processes: expected at most as many processes as repetitions, 30, "
+            "found 31");
+  const std::string stopping = "stopping: {max_repetitions: 40, relative_ci: 0.1}\n";
+  EXPECT_EQ(study_of({.rest = stopping + "processes: 15"}).processes, 15);
+  EXPECT_EQ(
+      error_of({.rest = stopping + "processes: 16"}),
+      "s.yaml line 6: stopping: expected at least 2 repetitions for each of the 16 processes, "
+      "found 30");
+  EXPECT_EQ(count_rows(study_of({.rest = "processes: 4"})), 30 + 4 * 3) << "each warms up";
+}
+
 TEST(Study, DuplicatesAreErrors) {
   EXPECT_THAT(error_of({.models = "models: [{path: a/m}, {path: b/m}]"}),
               HasSubstr("line 2: models: expected each model's name once"));

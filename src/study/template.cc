@@ -58,6 +58,11 @@ padding: {scope: none, multiple_of: 8}
 repetitions: 30
 warmup: 3
 
+# Worker processes of each arm, one after the other, that share every cell's repetitions; each prepares
+# and warms up anew. Two processes of one arm differ by more than their repetitions show, so that
+# `assay compare` needs several of each bundle to call anything slower.
+processes: 1
+
 # Goes on past `repetitions` until the 95 % interval of the mean is within +- this share.
 # stopping: {max_repetitions: 200, relative_ci: 0.01}
 

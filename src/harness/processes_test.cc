@@ -1,0 +1,247 @@
+// A cell's repetitions over several worker processes: who does which, and what becomes of the rest
+// where one is lost or the run is stopped.
+#include "harness/run_fixture.h"
+
+namespace assay {
+namespace {
+
+class ProcessesTest : public RunTest {
+ protected:
+  void SetUp() override {
+    RunTest::SetUp();
+    study_.scenarios.resize(1);
+    study_.batch = {1};
+    study_.processes = 3;
+  }
+
+  // "PROCESS: REPETITIONS" of each cell, warm-ups below 0; "-" where no process came up.
+  std::map<std::string, std::string> shares() const {
+    const auto bundle = read_bundle(folder());
+    std::map<std::string, std::string> shown;
+    std::map<std::string, OptionalCount> last;
+    if (!bundle) return {{"bundle", bundle.error().message}};
+    for (const Row& row : bundle->rows) {
+      std::string& text = shown[row.cell_id];
+      if (text.empty() || last[row.cell_id] != row.process) {
+        if (!text.empty()) text += "; ";
+        text += (row.process ? std::to_string(*row.process) : "-") + ":";
+      }
+      last[row.cell_id] = row.process;
+      text += " " + std::to_string(row.repetition);
+    }
+    return shown;
+  }
+  void expect_shares(const std::string& arm_name, const std::string& expected) const {
+    int cells = 0;
+    for (const auto& [id, shown] : shares()) {
+      if (id.find("-" + arm_name + "-") == std::string::npos) continue;
+      EXPECT_EQ(shown, expected) << id;
+      ++cells;
+    }
+    EXPECT_EQ(cells, 2);
+  }
+};
+
+constexpr const char* kEvenShares = "0: -6 -5 0 1; 1: -4 -3 2 3; 2: -2 -1 4 5";
+
+TEST_F(ProcessesTest, ShareACellsRepetitionsInRounds) {
+  for (const RunOrder order :
+       {RunOrder::kSequential, RunOrder::kShuffled, RunOrder::kInterleaved}) {
+    fs::remove_all(folder());
+    fs::remove(scratch_ / "base");
+    study_.order = order;
+    expect_whole(run());
+    expect_shares("base", kEvenShares);
+    expect_shares("other", kEvenShares);
+    // One more is parity's; a process serves both of its arm's cells.
+    EXPECT_EQ(asked("base", "load models/m"), 4) << run_order_name(order);
+    const auto bundle = read_bundle(folder());
+    int64_t process = 0;
+    for (const Row& row : bundle->rows) {
+      EXPECT_GE(*row.process, process) << "no arm is ahead of the others by a round";
+      process = *row.process;
+      EXPECT_EQ(row.block, process);
+    }
+    EXPECT_EQ(bundle->manifest["study"]["processes"], 3);
+  }
+}
+
+TEST_F(ProcessesTest, OneProcessServesAllThatAStudyWithoutTheKeyAsks) {
+  study_.processes = 1;
+  expect_whole(run());
+  expect_shares("other", "0: -2 -1 0 1 2 3 4 5");
+  EXPECT_EQ(asked("other", "load models/m"), 2);
+}
+
+TEST_F(ProcessesTest, TheFirstSampleOfEachIsCold) {
+  study_.warmup = 0;
+  expect_whole(run());
+  for (const Row& row : rows_of("other")) {
+    EXPECT_EQ(row.cold, row.repetition % 2 == 0) << row.repetition;
+  }
+}
+
+TEST_F(ProcessesTest, EachHasItsEntryInTheEvidence) {
+  expect_whole(run());
+  const auto bundle = read_bundle(folder());
+  for (const auto& [id, evidence] : bundle->evidence) {
+    const Json& processes = evidence["processes"];
+    ASSERT_EQ(processes.size(), 3u) << id;
+    for (size_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(processes[i]["process"], i);
+      EXPECT_EQ(processes[i]["prepare_seconds"], 0.25);
+      EXPECT_EQ(processes[i]["compiler_real"], "not_applicable");
+      EXPECT_EQ(processes[i]["lost"], false);
+    }
+    EXPECT_EQ(evidence["reported_by"], 2);
+  }
+}
+
+// The first of the arm's processes says that it never reached the compiler, the others don't.
+TEST_F(ProcessesTest, WhatOneProcessDidNotProveTheCellDidNot) {
+  study_.phases = {"prefill"};
+  faults_["other"] = {"label:evidence", "--once", (scratch_ / "struck").string()};
+  expect_whole(run());
+  const auto bundle = read_bundle(folder());
+  const Json& evidence = bundle->evidence.at(rows_of("other").front().cell_id);
+  EXPECT_EQ(evidence["compiler_real"], "label_only");
+  EXPECT_EQ(evidence["reported"]["compiler_real"], "label_only");
+  EXPECT_EQ(evidence["reported_by"], 0);
+  EXPECT_EQ(evidence["processes"][2]["compiler_real"], "not_applicable");
+}
+
+// Its share is one unit: what is left of it is lost, and the next share gets a process of its own.
+TEST_F(ProcessesTest, ALostOneCostsItsShareAlone) {
+  study_.phases = {"prefill", "kv_decode"};
+  for (const RunOrder order : {RunOrder::kSequential, RunOrder::kInterleaved}) {
+    fs::remove_all(folder());
+    study_.order = order;
+    faults_["other"] = {"segv:measure:2"};  // the second share's first
+    expect_whole(run());
+    expect_shares("other", kEvenShares);
+    for (const Row& row : rows_of("other")) {
+      const bool lost = row.repetition == 2 || row.repetition == 3;
+      EXPECT_EQ(row.error_class, lost ? "SIGSEGV" : "") << row.repetition;
+    }
+    const auto base = rows_of("base");
+    EXPECT_EQ(count(base, RowStatus::kOk), static_cast<int64_t>(base.size()));
+  }
+}
+
+// A share of two blocks: the second is done by the process that replaces the lost one, which warms
+// up without rows, and the next round's is another again.
+TEST_F(ProcessesTest, OneThatReplacesALostOneHasTheNextNumber) {
+  study_.phases = {"prefill"};
+  study_.processes = 2;
+  study_.repetitions = 12;
+  faults_["other"] = {"segv:measure:1"};
+  ASSERT_TRUE(run());
+  for (const auto& [id, shown] : shares()) {
+    const bool lost = id.find("other") != std::string::npos;
+    EXPECT_EQ(shown, lost ? "0: -4 -3 0 1 2; 1: 3 4 5; 2: -2 -1 6 7 8 9 10 11"
+                          : "0: -4 -3 0 1 2 3 4 5; 1: -2 -1 6 7 8 9 10 11");
+  }
+  EXPECT_TRUE(verify_bundle(folder())->empty());
+}
+
+TEST_F(ProcessesTest, RowsThatNoProcessCameUpForHaveNone) {
+  faults_["other"] = {"exit3:load"};
+  expect_whole(run());
+  expect_shares("other", "-: -6 -5 0 1 -4 -3 2 3 -2 -1 4 5");
+  expect_shares("base", kEvenShares);
+}
+
+// Wherever the run is stopped: what was committed stays, the rest of the round is done by processes
+// that come after those that did the first part, and the rounds behind it are as planned.
+TEST_F(ProcessesTest, AResumeGoesOnInTheMiddleOfARound) {
+  observer_.interrupt_fd = interrupt_[1];
+  for (const int64_t after : {1, 5, 18, 23, 31, 46}) {
+    SCOPED_TRACE(after);
+    fs::remove_all(folder());
+    observer_.rows = 0;
+    observer_.interrupt_after = after;
+    ASSERT_TRUE(run()->interrupted);
+    const auto before = read_bundle(folder());
+    ASSERT_TRUE(before);
+    expect_whole(resume());
+    const auto all = read_bundle(folder());
+    for (size_t i = 0; i < before->rows.size(); ++i) EXPECT_EQ(all->rows[i], before->rows[i]);
+    // Shares of one unit: none is split.
+    expect_shares("base", kEvenShares);
+    expect_shares("other", kEvenShares);
+    for (const auto& [id, evidence] : all->evidence) EXPECT_EQ(evidence["processes"].size(), 3u);
+  }
+}
+
+TEST_F(ProcessesTest, AResumeSplitsAShareOfSeveralBlocks) {
+  study_.phases = {"prefill"};
+  study_.arms.resize(1);
+  study_.processes = 2;
+  study_.repetitions = 12;
+  observer_.interrupt_fd = interrupt_[1];
+  observer_.interrupt_after = 7;  // in the second block of the first share
+  ASSERT_TRUE(run()->interrupted);
+  expect_whole(resume());
+  EXPECT_EQ(shares().begin()->second, "0: -4 -3 0 1 2; 1: 3 4 5; 2: -2 -1 6 7 8 9 10 11");
+}
+
+// What stopping may add is shared, too: no process does all of it.
+TEST_F(ProcessesTest, EachGoesOnUntilItsOwnIntervalIsNarrow) {
+  study_.phases = {"prefill", "kv_decode"};
+  study_.processes = 2;
+  study_.stopping = Stopping{10, 1e-6};
+  faults_["other"] = {"jitter:measure"};
+  const auto summary = run();
+  ASSERT_TRUE(summary) << summary.error().message;
+  EXPECT_EQ(summary->rows, planned_rows_ + 2 * 4);
+  expect_shares("other", "0: -4 -3 0 1 2 3 4; 1: -2 -1 5 6 7 8 9");
+  expect_shares("base", "0: -4 -3 0 1 2; 1: -2 -1 3 4 5");
+  rows_of("other");  // checks order_index
+  EXPECT_TRUE(verify_bundle(folder())->empty());
+}
+
+TEST_F(ProcessesTest, AResumeKeepsWhatStoppingAddedToEarlierRounds) {
+  study_.phases = {"prefill", "kv_decode"};
+  study_.processes = 2;
+  study_.stopping = Stopping{10, 1e-6};
+  faults_["other"] = {"jitter:measure"};
+  observer_.interrupt_fd = interrupt_[1];
+  for (const int64_t after : {10, 22, 30, 39}) {
+    SCOPED_TRACE(after);
+    fs::remove_all(folder());
+    observer_.rows = 0;
+    observer_.interrupt_after = after;
+    ASSERT_TRUE(run()->interrupted);
+    const auto summary = resume();
+    ASSERT_TRUE(summary) << summary.error().message;
+    EXPECT_EQ(summary->rows, planned_rows_ + 2 * 4);
+    expect_shares("other", "0: -4 -3 0 1 2 3 4; 1: -2 -1 5 6 7 8 9");
+    expect_shares("base", "0: -4 -3 0 1 2; 1: -2 -1 3 4 5");
+    rows_of("other");
+  }
+}
+
+TEST_F(ProcessesTest, ParityIsAskedOnceAndProfilesAreTakenOnce) {
+  profile_ = true;
+  faults_["base"] = faults_["other"] = {"--profiler"};
+  for (const ParityTime time : {ParityTime::kBefore, ParityTime::kAfter}) {
+    for (const RunOrder order : {RunOrder::kSequential, RunOrder::kInterleaved}) {
+      fs::remove_all(folder());
+      fs::remove(scratch_ / "other");
+      study_.parity = time;
+      study_.order = order;
+      expect_whole(run());
+      EXPECT_EQ(asked("other", "parity"), 2) << "once a prompt";
+      EXPECT_EQ(parity_of("other")["passed"], true);
+      const auto asked_of = diary("other");
+      const auto last_load = std::ranges::find(asked_of.rbegin(), asked_of.rend(), "load models/m");
+      const auto last_parity = std::ranges::find(asked_of.rbegin(), asked_of.rend(), "parity");
+      EXPECT_EQ(last_parity < last_load, time == ParityTime::kAfter) << "of the last process";
+      EXPECT_EQ(asked("other", "load models/m"), time == ParityTime::kBefore ? 4 : 3);
+      EXPECT_EQ(asked("other", "profile"), 2) << "once a cell";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace assay
