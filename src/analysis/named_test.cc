@@ -97,6 +97,60 @@ TEST(Named, DriftAlongTheOrderIsSized) {
   EXPECT_EQ(found[0].rows.at(clean.eager).size(), 30u);
 }
 
+// Of a cell with 30 repetitions: rows of warm-ups are the first process's.
+void share_among(SyntheticBundle& bundle, const std::string& cell_id, int64_t processes) {
+  for (Row& row : bundle.raw().rows) {
+    if (row.cell_id != cell_id) continue;
+    row.process = std::max<int64_t>(0, row.repetition) * processes / 30;
+  }
+}
+
+// What the process that the repetition belongs to adds to its latency.
+const double kLevels[] = {1.0, 1.08, 1.02};
+
+TEST(Named, LevelsOfProcessesAreNeitherDriftNorAChange) {
+  Clean clean;
+  for (int i = 0; i < 30; ++i) *clean.bundle.row(clean.eager, i).latency_ms *= kLevels[i / 10];
+  EXPECT_EQ(of_kind(clean.bundle, "level_change").size(), 1u) << "within one process it is one";
+  share_among(clean.bundle, clean.eager, 3);
+  EXPECT_EQ(of_kind(clean.bundle, "level_change").size(), 0u);
+  EXPECT_EQ(of_kind(clean.bundle, "drift").size(), 0u);
+}
+
+TEST(Named, DriftWithinEachProcessIsFoundUnderTheirLevels) {
+  Clean clean;
+  for (int i = 0; i < 30; ++i) {
+    *clean.bundle.row(clean.eager, i).latency_ms *= kLevels[i / 10] * (1 + 0.1 * (i % 10) / 9);
+  }
+  share_among(clean.bundle, clean.eager, 3);
+  const auto found = of_kind(clean.bundle, "drift");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_NEAR(found[0].size, 0.1, 0.03);
+  EXPECT_THAT(found[0].text, HasSubstr("30 warm rows of 3 processes"));
+}
+
+TEST(Named, DriftFromProcessToProcessIsFound) {
+  Clean clean;
+  for (int i = 0; i < 30; ++i)
+    *clean.bundle.row(clean.eager, i).latency_ms *= 1 + 0.1 * (i / 3) / 9;
+  share_among(clean.bundle, clean.eager, 10);
+  const auto found = of_kind(clean.bundle, "drift");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_NEAR(found[0].size, 0.1, 0.03);
+}
+
+TEST(Named, AColdFirstSampleOfALaterProcessIsFound) {
+  Clean clean;
+  clean.bundle.row(clean.compiled, 20).latency_ms = 60;
+  EXPECT_EQ(of_kind(clean.bundle, "cold_start_skew").size(), 0u);
+  share_among(clean.bundle, clean.compiled, 3);
+  const auto found = of_kind(clean.bundle, "cold_start_skew");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].severity, Severity::kWarning);
+  EXPECT_THAT(found[0].text, HasSubstr("the first sample of process 3 of 3, 60"));
+  EXPECT_THAT(found[0].rows.at(clean.compiled), ElementsAre(20));
+}
+
 TEST(Named, AChangeOfLevelIsNoDrift) {
   Clean clean;
   for (int i = 18; i < 30; ++i) *clean.bundle.row(clean.compiled, i).latency_ms *= 1.08;

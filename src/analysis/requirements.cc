@@ -106,6 +106,19 @@ class Judge {
     const auto found = bundle_.parity.find(group.rows.front()->cell_id);
     return found == bundle_.parity.end() ? kNone : found->second;
   }
+  // By the process of the cell that counted most; absent: none counted. Bundles before schema
+  // version 3 know of one.
+  std::optional<int64_t> most_counted(const Group& group, const char* counter) const {
+    std::optional<int64_t> most;
+    const auto add = [&](const Json& report) {
+      const Json& count = member(member(report, "counters"), counter);
+      if (count.is_number_integer()) most = std::max(most, std::optional(count.get<int64_t>()));
+    };
+    add(reported(group));
+    const Json& processes = member(evidence(group), "processes");
+    if (processes.is_array()) std::ranges::for_each(processes, add);
+    return most;
+  }
   // As the study asked for it.
   std::string option(const Group& group, const char* name) const {
     return text_member(member(member(evidence(group), "requested"), "options"), name);
@@ -166,13 +179,12 @@ class Judge {
   }
   Check graph_breaks(int64_t most) const {
     return [this, most](const Group& group) -> std::string {
-      const Json& count = member(member(reported(group), "counters"), "graph_breaks");
-      if (!count.is_number_integer()) return "nobody counted graph breaks";
-      if (count.get<int64_t>() <= most) return "";
+      const std::optional<int64_t> count = most_counted(group, "graph_breaks");
+      if (!count) return "nobody counted graph breaks";
+      if (*count <= most) return "";
       const Json& breaks = member(reported(group), "graph_breaks");
       const std::string why = has_entries(breaks) ? text_member(breaks[0], "text") : "";
-      return fmt::format("found {}{}", count.get<int64_t>(),
-                         why.empty() ? "" : ": " + first_line(why));
+      return fmt::format("found {}{}", *count, why.empty() ? "" : ": " + first_line(why));
     };
   }
   Check parity() const {

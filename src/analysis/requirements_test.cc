@@ -130,6 +130,12 @@ INSTANTIATE_TEST_SUITE_P(
               s.bundle.reported(s.compiled)["counters"]["graph_breaks"] = 2;
               s.bundle.reported(s.compiled)["graph_breaks"] = {{{"text", "a call of print\nat"}}};
             }},
+        Broken{"graph_breaks", "found 3",
+               [](Stack& s) {
+                 s.bundle.raw().evidence[s.compiled]["processes"] = {
+                     {{"process", 0}, {"counters", {{"graph_breaks", 3}}}},
+                     {{"process", 1}, {"counters", {{"graph_breaks", 0}}}}};
+               }},
         Broken{"graph_breaks", "nobody counted",
                [](Stack& s) { s.bundle.reported(s.compiled)["counters"].erase("graph_breaks"); }},
         Broken{"parity", "tokens differ",

@@ -48,9 +48,13 @@ double tie_term(std::span<const double> ascending) {
   return sum;
 }
 
-}  // namespace
+// Kendall's S and its variance, which is above 0.
+struct KendallSum {
+  double s = 0;
+  double variance = 0;
+};
 
-std::optional<TrendTest> mann_kendall(std::span<const double> series) {
+std::optional<KendallSum> kendall_sum(std::span<const double> series) {
   if (series.size() < 4) return std::nullopt;
   std::vector<double> values(series.begin(), series.end());
   std::vector<double> scratch(values.size());
@@ -66,14 +70,36 @@ std::optional<TrendTest> mann_kendall(std::span<const double> series) {
   }
   const double variance = (n * (n - 1) * (2 * n + 5) - tied_variance) / 18;
   if (!(variance > 0)) return std::nullopt;
+  return KendallSum{n * (n - 1) / 2 - tied_pairs - 2 * falls, variance};
+}
+
+TrendTest test_of(const KendallSum& sum) {
   TrendTest test;
-  test.s = n * (n - 1) / 2 - tied_pairs - 2 * falls;
+  test.s = sum.s;
   const double corrected = std::max(0.0, std::abs(test.s) - 1);
-  test.z = std::copysign(corrected / std::sqrt(variance), test.s);
+  test.z = std::copysign(corrected / std::sqrt(sum.variance), test.s);
   const TailArea area = normal_two_sided(test.z);
   test.p = area.p;
   test.log_p = area.log_p;
   return test;
+}
+
+}  // namespace
+
+std::optional<TrendTest> mann_kendall(std::span<const double> series) {
+  const auto sum = kendall_sum(series);
+  return sum ? std::optional(test_of(*sum)) : std::nullopt;
+}
+
+std::optional<TrendTest> mann_kendall(std::span<const std::vector<double>> parts) {
+  KendallSum together;
+  for (const std::vector<double>& part : parts) {
+    const auto sum = kendall_sum(part);
+    if (!sum) continue;
+    together.s += sum->s;
+    together.variance += sum->variance;
+  }
+  return together.variance > 0 ? std::optional(test_of(together)) : std::nullopt;
 }
 
 std::optional<double> theil_sen_slope(std::span<const double> x, std::span<const double> y) {

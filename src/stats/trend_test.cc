@@ -48,6 +48,25 @@ TEST(MannKendall, AgreesWithADirectCountInNumPy) {
   EXPECT_NEAR(rising->p, 0.00023149432556019784, 1e-15);
 }
 
+// A level of its own in each series is no trend, and the same way in each of them is one.
+TEST(MannKendall, OfSeveralSeriesSumsWhatEachShows) {
+  const std::vector<std::vector<double>> levels = {
+      {5, 7, 4, 6}, {15, 17, 14, 16}, {25, 27, 24, 26}};
+  const auto apart = mann_kendall(levels);
+  ASSERT_TRUE(apart);
+  EXPECT_EQ(apart->s, 0);
+  EXPECT_EQ(apart->p, 1);
+  const std::vector<std::vector<double>> rising = {{9, 10, 11, 12}, {5, 6, 7, 8}, {1, 2, 3, 4}};
+  const auto each = mann_kendall(rising);
+  ASSERT_TRUE(each);
+  EXPECT_EQ(each->s, 18) << "6 pairs in each of three";
+  EXPECT_NEAR(each->z, 17 / std::sqrt(3 * 4 * 3 * 13 / 18.0), 1e-12);
+  const std::vector<double> alone = {1, 2, 4, 3, 5};
+  const std::vector<std::vector<double>> short_ones = {{1, 2, 3}, alone, {7, 7, 7, 7}};
+  EXPECT_EQ(mann_kendall(short_ones)->p, mann_kendall(alone)->p);
+  EXPECT_FALSE(mann_kendall(std::vector<std::vector<double>>{{1, 2, 3}, {2, 2, 2, 2}}));
+}
+
 TEST(MannKendall, IsAbsentForConstantsAndFewPoints) {
   EXPECT_FALSE(mann_kendall(std::vector<double>(30, 1.5)));
   EXPECT_FALSE(mann_kendall(std::vector<double>{1, 2, 3}));

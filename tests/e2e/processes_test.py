@@ -1,0 +1,118 @@
+"""A study's `processes`: rows spread over worker processes, a plan that says so, and a resume after a kill.
+
+usage: processes_test.py ASSAY
+"""
+
+import json
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from program import ProgramTest, rows_of
+from resume_test import committed as committed_bytes
+from resume_test import write_checkpoint
+
+PROCESSES, REPETITIONS, WARMUP = 3, 24, 1
+CELLS = 4  # two arms, two phases
+UNITS = 24  # in each of 3 rounds two blocks of every cell
+
+
+class Processes(ProgramTest):
+    program = pathlib.Path(sys.argv.pop(1)).resolve()
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="assay-processes-")
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+        write_checkpoint(self.folder / "model", 1)
+        self.study = self.write_study(phases=["prefill", "kv_decode"], repetitions=REPETITIONS, warmup=WARMUP,
+                                      processes=PROCESSES)
+
+    def shares(self, bundle):
+        """Of each cell: the repetitions of each of its processes, warm-ups apart."""
+        found = {}
+        for row in rows_of(bundle):
+            shares = found.setdefault(row["cell_id"], {})
+            shares.setdefault(int(row["process"]), []).append(int(row["repetition"]))
+        self.assertEqual(len(found), CELLS)
+        return {cell: [[r for r in shares[p] if r >= 0] for p in range(len(shares))] for cell, shares in found.items()}
+
+    def test_rows_are_spread_over_processes_and_the_bundle_is_whole(self):
+        self.succeed("run", self.study, "-o", "bundle")
+        bundle = self.folder / "bundle"
+        self.succeed("verify", bundle)
+        for cell, shares in self.shares(bundle).items():
+            self.assertEqual(shares, [list(range(8)), list(range(8, 16)), list(range(16, 24))], cell)
+        rows = sorted(rows_of(bundle), key=lambda row: int(row["order_index"]))
+        process = [int(row["process"]) for row in rows]
+        self.assertEqual(process, sorted(process), "rounds of all arms, one after the other")
+        for row in rows:
+            self.assertEqual(row["cold"] == "true", int(row["repetition"]) < 0, row)
+        self.assertEqual(sum(row["cold"] == "true" for row in rows), CELLS * PROCESSES * WARMUP)
+        for path in bundle.glob("cells/*/evidence.json"):
+            evidence = json.loads(path.read_text())
+            self.assertEqual([one["process"] for one in evidence["processes"]], [0, 1, 2])
+            self.assertTrue(all(one["load_seconds"] > 0 for one in evidence["processes"]))
+        self.assertEqual(len(list(bundle.glob("cells/*/parity.json"))), CELLS)
+        self.succeed("analyze", bundle)
+
+    def test_the_plan_shows_them_and_counts_their_starts(self):
+        plan = json.loads(self.succeed("plan", self.study, "--units", "-o", "json"))
+        self.assertEqual(plan["processes"], PROCESSES)
+        self.assertEqual(plan["counts"]["units"], UNITS)
+        self.assertEqual(plan["counts"]["rows"], CELLS * (REPETITIONS + PROCESSES * WARMUP))
+        self.assertEqual([unit["process"] for unit in plan["units"]], sorted(list(range(3)) * 8))
+        once = self.write_study("once.yaml", phases=["prefill", "kv_decode"], repetitions=REPETITIONS, warmup=WARMUP)
+        starting = json.loads(self.succeed("plan", once, "-o", "json"))["estimate_parts_s"]["starting"]
+        self.assertAlmostEqual(plan["estimate_parts_s"]["starting"], starting * (PROCESSES + 1) / 2)
+        self.assertIn("3 processes of each arm in turn", self.succeed("plan", self.study))
+
+    def test_more_processes_than_repetitions_are_refused(self):
+        study = self.write_study(repetitions=2, processes=3)
+        self.assert_refused(["run", study, "-o", "bundle"], "processes", "at most as many", "found 3")
+        self.assertFalse((self.folder / "bundle").exists())
+
+    def killed_run(self, bundle, units):
+        """Kills a run once so many units are committed; how many were when it was dead."""
+        commits = bundle / "commits.jsonl"
+
+        def committed():
+            return commits.read_bytes().count(b"\n") if commits.exists() else 0
+
+        run = subprocess.Popen([self.program, "run", self.study, "-o", bundle], cwd=self.folder,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while committed() < units and run.poll() is None:
+            pass
+        run.send_signal(signal.SIGKILL)
+        run.wait()
+        return committed()
+
+    def test_a_kill_in_the_middle_of_a_round_is_resumed(self):
+        for attempt in range(5):
+            bundle = self.folder / f"bundle-{attempt}"
+            committed = self.killed_run(bundle, 10)  # 8 units a round
+            if 8 < committed < 16:
+                break
+        self.assertTrue(8 < committed < 16, f"{committed} units committed")
+        safe = committed_bytes(bundle)
+        self.succeed("run", self.study, "-o", bundle, "--resume")
+        self.succeed("verify", bundle)
+        for name, content in safe.items():
+            self.assertTrue((bundle / name).read_bytes().startswith(content), f"{name} lost committed rows")
+        split = 0
+        for cell, shares in self.shares(bundle).items():
+            # The second round's share in one process, or in one before the kill and one after it.
+            self.assertIn(len(shares), (3, 4), cell)
+            split += len(shares) == 4
+            self.assertEqual(sum(shares, []), list(range(REPETITIONS)), cell)
+            self.assertEqual(shares[0], list(range(8)))
+            self.assertEqual(shares[-1], list(range(16, 24)))
+        self.assertGreaterEqual(split, 0 if committed % 4 == 0 else 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
