@@ -6,6 +6,7 @@
 #include "analysis/contrast.h"
 #include "analysis/describe.h"
 #include "analysis/each.h"
+#include "stats/few_values.h"
 #include "stats/power.h"
 #include "stats/ratio.h"
 
@@ -71,8 +72,8 @@ Contrast combine(const Samples& samples, const Resampled& resampled,
   const auto combined = stats::combined_log_ratio(moments);
   all.widening = combined_widening(combined, moments);
   if (pairs.size() == parts.size()) {
-    all.ratio_interval =
-        widened_ratio(stats::ratio_interval(pairs, ratio_bootstrap(options)), all, options);
+    all.ratio_interval = widened_ratio(
+        stats::calibrated_ratio_interval(pairs, ratio_bootstrap(options)), all, options);
   }
   if (!combined) return all;
   all.test = stats::log_ratio_test(*combined);

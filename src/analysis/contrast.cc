@@ -5,6 +5,7 @@
 
 #include "analysis/describe.h"
 #include "stats/effect.h"
+#include "stats/few_values.h"
 #include "stats/multiple.h"
 #include "stats/power.h"
 #include "stats/ratio.h"
@@ -125,8 +126,8 @@ Contrast contrast_pair(const Samples& samples, const Resampled& resampled, const
   const auto& of_base = resampled[pair.baseline];
   if (of && of_base) {
     const stats::RatioPair means[] = {{&*of, &*of_base}};
-    contrast.ratio_interval =
-        widened_ratio(stats::ratio_interval(means, ratio_bootstrap(options)), contrast, options);
+    contrast.ratio_interval = widened_ratio(
+        stats::calibrated_ratio_interval(means, ratio_bootstrap(options)), contrast, options);
   }
   contrast.rank = stats::mann_whitney(group.warm_ms, base.warm_ms);
   const auto arm_moments = stats::moments(group.warm_ms);

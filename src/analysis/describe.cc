@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/each.h"
+#include "stats/few_values.h"
 #include "stats/summary.h"
 
 namespace assay {
@@ -119,7 +120,7 @@ std::vector<Latency> describe_latencies(
     latency.mean = stats::mean(group.warm_ms);
     const stats::Widening& widening = dependence[g].widening;
     if (resampled[g]) {
-      const auto interval = stats::mean_interval(*resampled[g], mean_bootstrap(options));
+      const auto interval = stats::calibrated_mean_interval(*resampled[g], mean_bootstrap(options));
       if (interval) {
         const auto df = static_cast<double>(latency.n - 1);
         latency.mean_interval =

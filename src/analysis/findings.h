@@ -85,7 +85,7 @@ struct Latency {
   bool parity_failed = false;  // its output differs from the baseline's: never contrasted
   int64_t n = 0;
   std::optional<double> mean;
-  std::optional<stats::Interval> mean_interval;  // BCa bootstrap
+  std::optional<stats::Interval> mean_interval;  // stats::calibrated_mean_interval()
   std::optional<double> median;
   std::optional<double> sd;
   std::optional<double> mad;
@@ -124,7 +124,7 @@ struct Contrast {
   // (dependence.h). Combined: what the strata's make of its error.
   stats::Widening widening;
   double ratio = 1;                               // arm / baseline, of means; below 1 is faster
-  std::optional<stats::Interval> ratio_interval;  // percentile bootstrap, stratified
+  std::optional<stats::Interval> ratio_interval;  // stats::calibrated_ratio_interval()
   std::optional<double> median_ratio;
   std::optional<double> difference_ms;  // of one stratum, as all the figures in milliseconds
   std::optional<stats::Interval> difference_interval_ms;  // Welch
@@ -210,7 +210,7 @@ struct Alternative {
 struct Rival {
   std::string arm;
   double ratio = 1;                               // leader / this arm, of means
-  std::optional<stats::Interval> ratio_interval;  // percentile bootstrap
+  std::optional<stats::Interval> ratio_interval;  // as the contrast's
   std::optional<double> minimum_detectable;       // of the pair, as a share of this arm's mean
 };
 

@@ -10,6 +10,7 @@
 
 #include "analysis/describe.h"
 #include "analysis/each.h"
+#include "stats/few_values.h"
 #include "stats/multiple.h"
 #include "stats/summary.h"
 
@@ -118,7 +119,7 @@ struct Line {
   std::vector<double> log_size;
   std::vector<const stats::ResampledMean*> arm;
   std::vector<const stats::ResampledMean*> base;
-  std::vector<double> widening;  // of the contrasts
+  std::vector<double> widening;  // of the contrasts, for few values too
 };
 
 struct Crossing {
@@ -187,7 +188,11 @@ void add_crossovers(const Samples& samples, const Resampled& resampled,
       line.log_size.push_back(std::log(size));
       line.arm.push_back(&*resampled[mine->second]);
       line.base.push_back(&*resampled[base->second]);
-      line.widening.push_back(contrast->second->widening.error);
+      const auto n_arm = static_cast<double>(line.arm.back()->n);
+      const auto n_base = static_cast<double>(line.base.back()->n);
+      line.widening.push_back(
+          contrast->second->widening.error *
+          stats::expansion(std::min(n_arm, n_base), n_arm + n_base - 2, options.confidence));
     }
     if (crossover.ratios.size() < 2) continue;
     add_crossover(line, options, crossover);

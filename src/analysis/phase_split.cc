@@ -8,6 +8,7 @@
 
 #include "analysis/describe.h"
 #include "analysis/each.h"
+#include "stats/few_values.h"
 #include "stats/summary.h"
 
 namespace assay {
@@ -42,7 +43,7 @@ double even_at(const Times& t) {
 
 class Replicates {
  public:
-  // `widenings` of the four means' errors.
+  // `widenings` of the four means' errors, for few values too.
   Replicates(const stats::ResampledMean* means[4], const double widenings[4], double decoded)
       : decoded_(decoded) {
     std::copy_n(means, 4, means_);
@@ -147,7 +148,9 @@ std::optional<PhaseSplit> split_of(const Samples& samples, const Resampled& resa
       const Group* group = samples.find(*contrast->stratum, of);
       const auto& mean = resampled[samples.index_of(*group)];
       if (!mean) return std::nullopt;
-      widenings[next] = contrast->widening.error;
+      const auto df = static_cast<double>(contrast->n_arm + contrast->n_baseline - 2);
+      widenings[next] = contrast->widening.error *
+                        stats::expansion(static_cast<double>(mean->n), df, options.confidence);
       means[next++] = &*mean;
     }
   }

@@ -5,19 +5,16 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <numbers>
 #include <string>
 #include <vector>
 
 #include "artifact/bundle.h"
 #include "base/random.h"
+#include "stats/standard_normal.h"
 
 namespace assay {
 
-inline double standard_normal(Random& random) {  // Box and Muller 1958
-  const double radius = std::sqrt(-2 * std::log(1 - random.uniform()));
-  return radius * std::cos(2 * std::numbers::pi * random.uniform());
-}
+using stats::standard_normal;
 
 struct SyntheticCell {
   std::string arm;

@@ -1,4 +1,4 @@
-// Two-way analysis of variance by projections of cell means.
+// Two-way analysis of variance by sums of squares of cell means.
 #include "stats/anova.h"
 
 #include <algorithm>
@@ -8,121 +8,70 @@
 #include <set>
 #include <utility>
 
+#include "stats/additive_model.h"
 #include "stats/distributions.h"
 
 namespace assay::stats {
 namespace {
 
-using Column = std::vector<double>;  // [cell], each entry times the square root of the cell's n
+// The cells' deviations from the grand mean, in units that keep their squares in range.
+using Deviations = std::vector<double>;  // [cell]
 
-double dot(const Column& x, const Column& y) {
-  double sum = 0;
-  for (size_t i = 0; i < x.size(); ++i) sum += x[i] * y[i];
-  return sum;
-}
+constexpr double kMostWork = 4e9;  // multiplications: seconds
 
 struct Projected {
   double squares = 0;
   double df = 0;
 };
 
-// The design's columns, in blocks: constant, a, b, interaction.
-class Design {
- public:
-  explicit Design(std::span<const AnovaCell> cells) : cells_(cells) {
-    for (const AnovaCell& cell : cells) {
-      levels_a_ = std::max(levels_a_, cell.a + 1);
-      levels_b_ = std::max(levels_b_, cell.b + 1);
-    }
+double weighted_squares(std::span<const AnovaCell> cells, const Deviations& y) {
+  double sum = 0;
+  for (size_t i = 0; i < y.size(); ++i) sum += static_cast<double>(cells[i].values.n) * y[i] * y[i];
+  return sum;
+}
+
+size_t levels(std::span<const AnovaCell> cells, size_t AnovaCell::*level) {
+  size_t highest = 0;
+  for (const AnovaCell& cell : cells) highest = std::max(highest, cell.*level);
+  return highest + 1;
+}
+
+// What the factor adds to the other one: the part of y that both explain together, less the part
+// that the other explains alone.
+Projected given_other(std::span<const AnovaCell> cells, const AdditiveModel& both,
+                      size_t AnovaCell::*factor, const Deviations& y) {
+  const auto other = factor == &AnovaCell::a ? &AnovaCell::b : &AnovaCell::a;
+  Deviations explained = less_level_means(cells, other, y);
+  const Deviations left = both.residuals(explained);
+  for (size_t i = 0; i < explained.size(); ++i) explained[i] -= left[i];
+  const Deviations added = less_level_means(cells, other, std::move(explained));
+  return {weighted_squares(cells, added), static_cast<double>(levels(cells, factor) - 1)};
+}
+
+// What the factor adds to all other terms, if no cell is empty: weighted squares of the unweighted
+// means of its levels (Yates 1934), whose variances are those of means of the cells' means.
+Projected given_all(std::span<const AnovaCell> cells, size_t AnovaCell::*factor,
+                    const Deviations& y) {
+  const size_t count = levels(cells, factor);
+  const double others = static_cast<double>(cells.size()) / static_cast<double>(count);
+  std::vector<double> means(count, 0);
+  std::vector<double> variances(count, 0);
+  for (size_t i = 0; i < cells.size(); ++i) {
+    means[cells[i].*factor] += y[i] / others;
+    variances[cells[i].*factor] += 1 / (static_cast<double>(cells[i].values.n) * others * others);
   }
-
-  size_t levels_a() const { return levels_a_; }
-  size_t levels_b() const { return levels_b_; }
-
-  std::vector<Column> constant() const {
-    return {column([](const AnovaCell&) { return 1.0; })};
+  double sum = 0;
+  double weights = 0;
+  for (size_t level = 0; level < count; ++level) {
+    sum += means[level] / variances[level];
+    weights += 1 / variances[level];
   }
-  std::vector<Column> a() const {
-    std::vector<Column> block;
-    for (size_t i = 0; i + 1 < levels_a_; ++i) {
-      block.push_back(column([&](const AnovaCell& c) { return code(c.a, i, levels_a_); }));
-    }
-    return block;
+  double squares = 0;
+  for (size_t level = 0; level < count; ++level) {
+    const double distance = means[level] - sum / weights;
+    squares += distance * distance / variances[level];
   }
-  std::vector<Column> b() const {
-    std::vector<Column> block;
-    for (size_t j = 0; j + 1 < levels_b_; ++j) {
-      block.push_back(column([&](const AnovaCell& c) { return code(c.b, j, levels_b_); }));
-    }
-    return block;
-  }
-  std::vector<Column> interaction() const {
-    std::vector<Column> block;
-    for (size_t i = 0; i + 1 < levels_a_; ++i) {
-      for (size_t j = 0; j + 1 < levels_b_; ++j) {
-        block.push_back(column(
-            [&](const AnovaCell& c) { return code(c.a, i, levels_a_) * code(c.b, j, levels_b_); }));
-      }
-    }
-    return block;
-  }
-
- private:
-  // Effects that sum to 0: the last level is minus the others.
-  static double code(size_t level, size_t effect, size_t levels) {
-    return level + 1 == levels ? -1 : level == effect ? 1 : 0;
-  }
-
-  template <typename F>
-  Column column(const F& entry) const {
-    Column x;
-    for (const AnovaCell& cell : cells_) {
-      x.push_back(entry(cell) * std::sqrt(static_cast<double>(cell.values.n)));
-    }
-    return x;
-  }
-
-  std::span<const AnovaCell> cells_;
-  size_t levels_a_ = 0;
-  size_t levels_b_ = 0;
-};
-
-// An orthonormal basis that grows by blocks of columns.
-class Basis {
- public:
-  // Adds what is new in the block; the squared length and dimension of the target's part in it.
-  Projected add(const std::vector<Column>& block, const Column& target) {
-    Projected part;
-    for (Column x : block) {
-      const double before = std::sqrt(dot(x, x));
-      for (int pass = 0; pass < 2; ++pass) {  // the second takes out what rounding left
-        for (const Column& q : columns_) {
-          const double along = dot(q, x);
-          for (size_t i = 0; i < x.size(); ++i) x[i] -= along * q[i];
-        }
-      }
-      const double length = std::sqrt(dot(x, x));
-      if (!(length > before * 1e-9)) continue;  // nothing new
-      for (double& entry : x) entry /= length;
-      const double along = dot(x, target);
-      part.squares += along * along;
-      ++part.df;
-      columns_.push_back(std::move(x));
-    }
-    return part;
-  }
-
- private:
-  std::vector<Column> columns_;
-};
-
-using Blocks = std::vector<std::vector<Column>>;
-
-// The last block's part, given the others.
-Projected given(const Blocks& others, const std::vector<Column>& block, const Column& target) {
-  Basis basis;
-  for (const auto& other : others) basis.add(other, target);
-  return basis.add(block, target);
+  return {squares, static_cast<double>(count - 1)};
 }
 
 bool is_complete(std::span<const AnovaCell> cells) {
@@ -162,10 +111,15 @@ void finish(AnovaTerm& term, const Projected& part, double unit, const TwoWayAno
 
 }  // namespace
 
+bool anova_is_too_large(std::span<const AnovaCell> cells) {
+  return AdditiveModel::cost(cells) > kMostWork;
+}
+
 std::optional<TwoWayAnova> two_way_anova(std::span<const AnovaCell> cells, SumsOfSquares type) {
-  if (!is_complete(cells)) return std::nullopt;
-  const Design design(cells);
-  const bool whole = cells.size() == design.levels_a() * design.levels_b();
+  if (!is_complete(cells) || anova_is_too_large(cells)) return std::nullopt;
+  const size_t levels_a = levels(cells, &AnovaCell::a);
+  const size_t levels_b = levels(cells, &AnovaCell::b);
+  const bool whole = cells.size() == levels_a * levels_b;
   if (type == SumsOfSquares::kTypeIII && !whole) return std::nullopt;
   double n = 0;
   double grand = 0;
@@ -174,48 +128,47 @@ std::optional<TwoWayAnova> two_way_anova(std::span<const AnovaCell> cells, SumsO
     grand += static_cast<double>(cell.values.n) * (cell.values.mean - cells[0].values.mean);
   }
   grand = grand / n + cells[0].values.mean;
-  double unit = 0;  // the largest deviation of a cell: keeps squares in range
+  double unit = 0;  // the largest deviation of a cell
   for (const AnovaCell& cell : cells) unit = std::max(unit, std::abs(cell.values.mean - grand));
   if (!(unit > 0)) unit = 1;
   TwoWayAnova table;
-  Column target;
+  Deviations y;
   for (const AnovaCell& cell : cells) {
     const auto size = static_cast<double>(cell.values.n);
-    const double distance = (cell.values.mean - grand) / unit;
-    target.push_back(distance * std::sqrt(size));
-    table.total_sum_of_squares += size * distance * distance * unit * unit;
+    y.push_back((cell.values.mean - grand) / unit);
+    table.total_sum_of_squares += size * y.back() * y.back() * unit * unit;
     if (cell.values.n > 1) table.residual_sum_of_squares += (size - 1) * cell.values.variance;
   }
   table.total_sum_of_squares += table.residual_sum_of_squares;
   if (!std::isfinite(table.total_sum_of_squares)) return std::nullopt;
   table.residual_df = n - static_cast<double>(cells.size());
 
-  const auto one = design.constant();
-  const auto a = design.a();
-  const auto b = design.b();
-  const auto ab = design.interaction();
-  const bool marginal = type == SumsOfSquares::kTypeII;
-  const Projected of_a = given(marginal ? Blocks{one, b} : Blocks{one, b, ab}, a, target);
-  const Projected of_b = given(marginal ? Blocks{one, a} : Blocks{one, a, ab}, b, target);
-  if (of_a.df < static_cast<double>(a.size()) || of_b.df < static_cast<double>(b.size())) {
-    return std::nullopt;
-  }
-  finish(table.a, of_a, unit, table);
-  finish(table.b, of_b, unit, table);
-  finish(table.interaction, given({one, a, b}, ab, target), unit, table);
+  const AdditiveModel both(cells);
+  if (!both.connected()) return std::nullopt;
+  const auto main_effect = [&](size_t AnovaCell::*factor) {
+    return type == SumsOfSquares::kTypeII ? given_other(cells, both, factor, y)
+                                          : given_all(cells, factor, y);
+  };
+  Projected interaction{0, static_cast<double>(cells.size() - (levels_a + levels_b - 1))};
+  if (interaction.df > 0) interaction.squares = weighted_squares(cells, both.residuals(y));
+  finish(table.a, main_effect(&AnovaCell::a), unit, table);
+  finish(table.b, main_effect(&AnovaCell::b), unit, table);
+  finish(table.interaction, interaction, unit, table);
   return table;
 }
 
-std::vector<AnovaCell> anova_cells(std::span<const size_t> a, std::span<const size_t> b,
-                                   std::span<const double> y) {
+std::optional<std::vector<AnovaCell>> anova_cells(std::span<const size_t> a,
+                                                  std::span<const size_t> b,
+                                                  std::span<const double> y) {
   assert(a.size() == y.size() && b.size() == y.size());
   std::map<std::pair<size_t, size_t>, std::vector<double>> values;
   for (size_t i = 0; i < y.size(); ++i) values[{a[i], b[i]}].push_back(y[i]);
   std::vector<AnovaCell> cells;
   for (const auto& [levels, sample] : values) {
-    const auto of_cell = moments(sample);
-    cells.push_back({levels.first, levels.second,
-                     of_cell.value_or(Moments{static_cast<int64_t>(sample.size()), sample[0], 0})});
+    const bool single = sample.size() == 1;
+    const auto of_cell = single ? std::optional(Moments{1, sample[0], 0}) : moments(sample);
+    if (!of_cell) return std::nullopt;
+    cells.push_back({levels.first, levels.second, *of_cell});
   }
   return cells;
 }

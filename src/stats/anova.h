@@ -44,14 +44,21 @@ enum class SumsOfSquares {
 
 // F tests against the residual mean square of the full model. Assumes independent normal errors of
 // one variance. Unbalanced cells are allowed; Type III is absent if a combination of levels has no
-// values, and either is for fewer than 2 levels of a factor, a cell given twice, or main effects
-// that the cells can't tell apart. Terms without degrees of freedom (an interaction of which the
-// cells hold nothing) have no F. Sums of squares are lengths of orthogonal projections of the cell
-// means (Gram-Schmidt, each column twice), not differences of residuals.
+// values, and either is for fewer than 2 levels of a factor, a cell given twice, main effects
+// that the cells can't tell apart, sums of squares that overflow, or a table too large. Terms
+// without degrees of freedom (an interaction of which the cells hold nothing) have no F. Sums of
+// squares are squared lengths of what a term explains of the cell means, not differences of
+// residuals. With c cells and k levels of the factor that has fewer, time is c k / 2 + k^3 / 6, so
+// that thousands of levels beside a few cost nothing; memory is c + k^2.
 std::optional<TwoWayAnova> two_way_anova(std::span<const AnovaCell> cells, SumsOfSquares type);
 
-// The cells of rows: levels a[i], b[i] of value y[i].
-std::vector<AnovaCell> anova_cells(std::span<const size_t> a, std::span<const size_t> b,
-                                   std::span<const double> y);
+// Whether that would be more than 4e9 multiplications (1,500 levels of both factors fit).
+bool anova_is_too_large(std::span<const AnovaCell> cells);
+
+// The cells of rows: levels a[i], b[i] of value y[i]. Absent if the variance of a cell of several
+// values isn't a number (moments()).
+std::optional<std::vector<AnovaCell>> anova_cells(std::span<const size_t> a,
+                                                  std::span<const size_t> b,
+                                                  std::span<const double> y);
 
 }  // namespace assay::stats

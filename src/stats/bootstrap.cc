@@ -44,6 +44,7 @@ std::optional<ResampledMean> start(std::span<const double> sample, int64_t resam
   if (sample.size() < 2 || !center || resamples < 1) return std::nullopt;
   const auto n = static_cast<double>(sample.size());
   ResampledMean result;
+  result.n = sample.size();
   result.mean = *center;
   double farthest = 0;
   bool varies = false;

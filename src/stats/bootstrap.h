@@ -33,6 +33,7 @@ struct BootstrapOptions {
 
 // A sample's mean and the means of its resamples.
 struct ResampledMean {
+  size_t n = 0;  // values
   double mean = 0;
   std::vector<double> replicates;
   // Of the empirical influence values l_i = x_i - mean: what the acceleration needs.

@@ -7,6 +7,7 @@
 #include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
 #include <boost/math/special_functions/gamma.hpp>
+#include <boost/math/special_functions/log1p.hpp>
 #include <cmath>
 #include <exception>
 #include <limits>
@@ -32,24 +33,83 @@ std::optional<double> finite(double x) {
   return std::isfinite(x) ? std::optional(x) : std::nullopt;
 }
 
-// ln I_x(a, b) where the value itself can't be held in a double: the tail that x is in is tiny, so
-// the series' terms fall from the first on.
-double log_small_beta(double a, double b, double log_x, double log_rest) {
-  const double x = std::exp(log_x);
-  double sum = 1;
-  double term = 1;
-  for (int k = 0; k < 100000 && term > sum * 1e-17; ++k) {
-    term *= x * (a + b + k) / (a + 1 + k);
-    sum += term;
-  }
-  const double log_beta = log_gamma(a) + log_gamma(b) - log_gamma(a + b);
-  return a * log_x + b * log_rest - std::log(a) - log_beta + std::log(sum);
+// log(1 + x) - x
+double log1p_less(double x) {
+  return std::abs(x) < 0.5 ? bm::log1pmx(x, Quiet()) : std::log1p(x) - x;
 }
 
-// ln P(T > t) for t > 0: x = df / (df + t^2).
+// ln Gamma(x) less Stirling's (x - 1/2) ln x - x + ln(2 pi) / 2.
+double stirling_rest(double x) {
+  if (x < 20) {
+    return log_gamma(x) - (x - 0.5) * std::log(x) + x - std::log(2 * std::numbers::pi) / 2;
+  }
+  const double w = 1 / (x * x);
+  return (1.0 / 12 - w * (1.0 / 360 - w * (1.0 / 1260 - w / 1680))) / x;
+}
+
+// ln P(F > f) where the value itself can't be held in a double: f is far above 1. It is I_x(a, b)
+// with a = df2 / 2, b = df1 / 2 and x = 1 / (1 + r), r = df1 f / df2.
+// Written with the distances of x and 1 - x from their means (a and b over a + b), as Loader
+// (2000) writes the binomial distribution: differences of ln Gamma and of logarithms would lose as
+// many digits as the degrees of freedom have.
+class LogTailOfF {
+ public:
+  // `log_f` is ln f, also where f overflows.
+  LogTailOfF(double f, double log_f, double df1, double df2)
+      : a_(df2 / 2), b_(df1 / 2), log_f_(log_f), quotient_(df1 / df2), r_(quotient_ * f) {
+    beyond_ = (1 - 1 / f) / (1 / f + quotient_);
+  }
+
+  double value() const {
+    const double n = a_ + b_;
+    const double scale = std::log(a_ / n * b_ / (2 * std::numbers::pi)) / 2;
+    const double rest = stirling_rest(n) - stirling_rest(a_) - stirling_rest(b_);
+    return deviance() + scale + rest - std::log(fraction());
+  }
+
+ private:
+  // a ln(x n / a) + b ln((1 - x) n / b)
+  double deviance() const {
+    const double below = -quotient_ * beyond_;  // x n / a - 1; beyond_ is (1 - x) n / b - 1
+    if (std::abs(below) < 0.5 && beyond_ < 0.5) {
+      return a_ * log1p_less(below) + b_ * log1p_less(beyond_);  // a below + b beyond_ is 0
+    }
+    const double log_rest = r_ < 1e17 ? std::log1p(r_) : std::log(quotient_) + log_f_;
+    const double log_x = std::log1p(quotient_) - log_rest;
+    return a_ * log_x + b_ * (log_f_ + log_x);
+  }
+
+  // The continued fraction of DiDonato and Morris (1992), by Lentz's method.
+  double fraction() const {
+    const double x = 1 / (1 + r_);
+    const auto divisor = [&](double m) {
+      const double first = m > 0 ? m * (b_ - m) * x / (a_ + 2 * m - 1) : 0;
+      return m + first + (a_ + m) / (a_ + 2 * m + 1) * (b_ * beyond_ + 1 + m * (2 - x));
+    };
+    double value = divisor(0);
+    double c = value;
+    double d = 0;
+    for (int k = 1; k < 100000; ++k) {
+      const double m = k;
+      const double below = a_ + 2 * m - 1;
+      const double numerator =
+          m * (a_ + m - 1) / below * ((a_ + b_ + m - 1) / below) * (b_ - m) * x * x;
+      const double next = divisor(m);
+      d = 1 / (next + numerator * d);
+      c = next + numerator / c;
+      value *= c * d;
+      if (std::abs(c * d - 1) < 1e-16) break;
+    }
+    return value;
+  }
+
+  double a_, b_, log_f_, quotient_, r_;
+  double beyond_ = 0;
+};
+
+// ln P(T > t) for large t: half of P(F > t^2).
 double log_t_tail(double t, double df) {
-  return log_small_beta(df / 2, 0.5, -std::log1p(t / df * t), -std::log1p(df / t / t)) -
-         std::log(2.0);
+  return LogTailOfF(t * t, 2 * std::log(t), 1, df).value() - std::log(2.0);
 }
 
 // ln Q(a, x) for x well above a: Legendre's continued fraction by Lentz's method.
@@ -66,7 +126,10 @@ double log_gamma_tail(double a, double x) {
     h *= c * d;
     if (std::abs(c * d - 1) < 1e-16) break;
   }
-  return a * std::log(x) - x - log_gamma(a) + std::log(h);
+  // x^a e^-x / Gamma(a), by the distance of x from a
+  const double power =
+      a * log1p_less((x - a) / a) + std::log(a / (2 * std::numbers::pi)) / 2 - stirling_rest(a);
+  return power + std::log(h);
 }
 
 // Boost's series starts near noncentrality^2 / 2, which must be an int, and some of its inner calls
@@ -133,8 +196,7 @@ std::optional<TailArea> f_upper(double f, double df1, double df2) {
   const double p = bm::cdf(bm::complement(FisherF(df1, df2), f));
   if (!std::isfinite(p)) return std::nullopt;
   if (p > kTiny) return TailArea{p, std::log(p)};
-  const double ratio = df1 * f / df2;
-  return TailArea{p, log_small_beta(df2 / 2, df1 / 2, -std::log1p(ratio), -std::log1p(1 / ratio))};
+  return TailArea{p, LogTailOfF(f, std::log(f), df1, df2).value()};
 }
 
 std::optional<TailArea> chi_square_upper(double x, double df) {

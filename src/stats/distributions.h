@@ -12,8 +12,9 @@ struct TailArea {
 };
 
 // P(T > t), Student's t with `df` degrees of freedom (df > 0, need not be whole).
-// Beyond the range of doubles the logarithm comes from the power series of the incomplete beta
-// function (DLMF 8.17.8): I_x(a, b) = x^a (1-x)^b / (a B(a,b)) * 2F1(a+b, 1; a+1; x).
+// Beyond the range of doubles the logarithm comes from the continued fraction of the incomplete
+// beta function (DiDonato and Morris 1992), with its factor x^a (1-x)^b / B(a, b) in Loader's form
+// (2000), for any number of degrees of freedom.
 std::optional<TailArea> student_t_upper(double t, double df);
 // P(|T| > |t|).
 std::optional<TailArea> student_t_two_sided(double t, double df);
@@ -26,7 +27,7 @@ std::optional<double> noncentral_t_cdf(double t, double df, double noncentrality
 std::optional<double> noncentral_t_upper(double t, double df, double noncentrality);
 
 // P(F > f), Fisher's F with df1 and df2 degrees of freedom (both > 0, f >= 0); P(X > x), chi-square
-// with df (> 0, x >= 0). Logarithms beyond the range of doubles: for F the same series, for
+// with df (> 0, x >= 0). Logarithms beyond the range of doubles: for F the same fraction, for
 // chi-square Legendre's continued fraction (DLMF 8.9.2).
 std::optional<TailArea> f_upper(double f, double df1, double df2);
 std::optional<TailArea> chi_square_upper(double x, double df);

@@ -37,6 +37,28 @@ TEST(CohenD, IntervalExistsForLargeEffectsOfFewValues) {
   EXPECT_FALSE(cohen_d_interval(0.5, 1, 1));
 }
 
+TEST(HedgesCorrection, TendsToOneFromBelow) {
+  // mpmath, 60 digits: Gamma(m/2) / (sqrt(m/2) Gamma((m-1)/2))
+  EXPECT_NEAR(*hedges_correction(200), 0.9962445224791265, 2e-15);
+  EXPECT_NEAR(*hedges_correction(400), 0.9981236317149983, 2e-15);
+  double last = 0;
+  for (double m = 2; m < 1e16; m *= 1.25) {
+    const auto j = hedges_correction(m);
+    ASSERT_TRUE(j) << m;
+    EXPECT_LE(*j, 1) << m;
+    EXPECT_GE(*j, last) << m;
+    EXPECT_NEAR(1 - *j, 0.75 / m, 0.6 / (m * m) + 2e-16) << m;
+    last = *j;
+  }
+  const auto g = hedges_g({100'000'000'000'000, 1, 1}, {100'000'000'000'000, 0, 1});
+  EXPECT_LE(*g, 1);
+  EXPECT_GT(*g, 1 - 1e-13);
+}
+
+TEST(CohenD, OfLargeVariancesDoesNotOverflow) {
+  EXPECT_NEAR(*cohen_d({1000, 3e153, 1e306}, {1000, 1e153, 1e306}), 2, 1e-12);
+}
+
 TEST(VarghaDelaney, IntervalIsCutAndAbsentForSeparatedSamples) {
   const std::vector<double> low = {1, 2, 3};
   const std::vector<double> high = {7, 8, 9};

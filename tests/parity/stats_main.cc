@@ -159,9 +159,10 @@ Json anova(const Json& request) {
       stats::anova_cells(request.at("a").get<std::vector<size_t>>(),
                          request.at("b").get<std::vector<size_t>>(), request.at("y").get<Sample>());
   Json reply;
+  if (!cells) return reply;
   for (const auto& [name, type] :
        {std::pair{"2", stats::SumsOfSquares::kTypeII}, {"3", stats::SumsOfSquares::kTypeIII}}) {
-    const auto found = stats::two_way_anova(cells, type);
+    const auto found = stats::two_way_anova(*cells, type);
     reply[name] = nullptr;
     if (!found) continue;
     reply[name] = {{"a", anova_term(found->a)},

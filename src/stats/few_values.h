@@ -1,0 +1,37 @@
+// Bootstrap intervals of means and of ratios of means that cover what they say for few values too.
+//
+// A bootstrap knows a sample's spread as that of its n values, (n - 1) / n of an unbiased variance,
+// and not how unsure n values leave it: of 5 values a side a 95 % percentile interval of a ratio
+// covers it in 88 %. And it has a third of the asymmetry that the studentised mean of skewed values
+// has (Hesterberg 2015). So the interval here is the hull of two, both on the scale of logarithms:
+// - the bootstrap's own, stretched about the estimate by expansion(), which is the widening that
+//   Hesterberg's "expanded percentile interval" has for normal values;
+// - that of t with Satterthwaite's degrees of freedom after Hall's cubic transformation (1992),
+// which
+//   takes out the skewness that the values show.
+// The hull, because either alone is too narrow where the other isn't: the first for an arm of
+// skewed times beside one of steady ones, the second where rare slow calls make the skewness itself
+// unsure. docs/statistics.md, "Calibration", has what they cover.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "stats/bootstrap.h"
+
+namespace assay::stats {
+
+// How much wider than a bootstrap's the interval of n values has to be whose error has df degrees
+// of freedom: sqrt(n / (n - 1)) times the t quantile over the normal one. n >= 2.
+double expansion(double n, double df, double confidence);
+
+// BCa (mean_interval()) in the place of the bootstrap's own. Absent where that is, or if the mean
+// isn't positive. options.method doesn't matter.
+std::optional<Interval> calibrated_mean_interval(const ResampledMean& sample,
+                                                 BootstrapOptions options);
+
+// Percentile (ratio_interval()). Absent where that is.
+std::optional<Interval> calibrated_ratio_interval(std::span<const RatioPair> pairs,
+                                                  BootstrapOptions options);
+
+}  // namespace assay::stats
