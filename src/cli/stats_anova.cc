@@ -94,7 +94,15 @@ Result<std::vector<stats::AnovaCell>> read_cells(const AnovaInput& in) {
       y.push_back(value);
     }
   }
-  return in.response.empty() ? cells : stats::anova_cells(a, b, y);
+  if (in.response.empty()) return cells;
+  auto of_rows = stats::anova_cells(a, b, y);
+  if (!of_rows) {
+    return bad_input(
+        "{} column {}: expected values whose variance in each combination of levels is a number "
+        "that a double holds, found values too far apart or too close",
+        in.path, in.response);
+  }
+  return std::move(*of_rows);
 }
 
 void append_term(Table& table, const std::string& name, const stats::AnovaTerm& term) {
@@ -112,6 +120,12 @@ void append_term(Table& table, const std::string& name, const stats::AnovaTerm& 
 Result<int> run_anova(const AnovaInput& in, OutputFormat format) {
   ASSAY_TRY(const std::vector<stats::AnovaCell> cells, read_cells(in));
   const auto type = in.type == 2 ? stats::SumsOfSquares::kTypeII : stats::SumsOfSquares::kTypeIII;
+  if (stats::anova_is_too_large(cells)) {
+    return bad_input(
+        "{}: expected at most 1,500 levels of {} or of {} (4e9 multiplications), found {} cells of "
+        "more",
+        in.path, in.factor_a, in.factor_b, cells.size());
+  }
   const auto found = stats::two_way_anova(cells, type);
   if (!found) {
     return bad_input(
@@ -128,8 +142,12 @@ Result<int> run_anova(const AnovaInput& in, OutputFormat format) {
   residual.sum_of_squares = found->residual_sum_of_squares;
   residual.df = found->residual_df;
   append_term(table, "residual", residual);
-  fmt::print("{}", table.render(format));
-  return 0;
+  Facts facts("two-way analysis of variance with interaction, sums of squares of type " +
+              std::string(in.type == 2 ? "II" : "III"));
+  facts.sides("upper tail of F").input("table", in.path).input("a", in.factor_a);
+  facts.input("b", in.factor_b)
+      .input("response", in.response.empty() ? "mean, sd, n" : in.response);
+  return print_rows(table, facts, format);
 }
 
 }  // namespace

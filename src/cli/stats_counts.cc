@@ -11,6 +11,10 @@ namespace {
 using stats::Proportion;
 using stats::Side;
 
+Json count_json(const Proportion& x) {
+  return {{"count", x.successes}, {"n", x.n}};
+}
+
 void add_wilson(CLI::App& parent, Selected& selected) {
   CLI::App* command = parent.add_subcommand("wilson", "score interval of a proportion");
   const auto a = std::make_shared<std::string>();
@@ -21,7 +25,8 @@ void add_wilson(CLI::App& parent, Selected& selected) {
     FigureRow row;
     row.add("share", static_cast<double>(x.successes) / static_cast<double>(x.n))
         .add("", stats::wilson_interval(x.successes, x.n, *confidence));
-    return row.print(format);
+    Facts facts("Wilson's score interval, no continuity correction");
+    return row.print(format, facts.confidence(*confidence).input("a", count_json(x)));
   });
 }
 
@@ -50,6 +55,11 @@ Side side_of(const TwoCounts& counts) {
                                   : Side::kTwo;
 }
 
+Facts& described(Facts& facts, const TwoCounts& counts, const Proportion& a, const Proportion& b) {
+  facts.sides(counts.side).sign("greater: a's share is the larger");
+  return facts.input("a", count_json(a)).input("b", count_json(b));
+}
+
 void add_fisher(CLI::App& parent, Selected& selected) {
   CLI::App* command = parent.add_subcommand("fisher", "Fisher's exact test of two proportions");
   const auto counts = add_two_counts(*command, true);
@@ -59,7 +69,8 @@ void add_fisher(CLI::App& parent, Selected& selected) {
     const auto test = stats::fisher_exact(a, b, side_of(*counts));
     FigureRow row;
     row.add("odds_ratio", test->odds_ratio).add_p(test->p, test->log_p);
-    return row.print(format);
+    Facts facts("Fisher's exact test");
+    return row.print(format, described(facts, *counts, a, b));
   });
 }
 
@@ -81,7 +92,8 @@ void add_unconditional(CLI::App& parent, const std::string& name, const std::str
     }
     FigureRow row;
     row.add("statistic", test->statistic).add_p(test->p, std::log(test->p)).add("at", test->at);
-    return row.print(format);
+    Facts facts(name == "barnard" ? "Barnard's exact test" : "Boschloo's exact test");
+    return row.print(format, described(facts, *counts, a, b));
   });
 }
 
@@ -98,7 +110,9 @@ void add_newcombe(CLI::App& parent, Selected& selected) {
     };
     FigureRow row;
     row.add("difference", share(a) - share(b)).add("", stats::newcombe_interval(a, b, *confidence));
-    return row.print(format);
+    Facts facts("Newcombe's hybrid score interval");
+    facts.confidence(*confidence).sign("a - b");
+    return row.print(format, facts.input("a", count_json(a)).input("b", count_json(b)));
   });
 }
 
@@ -121,8 +135,8 @@ void add_adjustment(CLI::App& parent, const std::string& name, const std::string
     for (size_t i = 0; i < values.size(); ++i) {
       FigureRow().add("p", values[i]).add("adjusted_p", adjusted[i]).append_to(table);
     }
-    fmt::print("{}", table.render(format));
-    return 0;
+    Facts facts(summary);
+    return print_rows(table, facts.input("family", static_cast<int64_t>(values.size())), format);
   });
 }
 

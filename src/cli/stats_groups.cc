@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "cli/stats_input.h"
 #include "stats/effect.h"
+#include "stats/equivalence.h"
 
 namespace assay::cli {
 namespace {
@@ -13,6 +14,10 @@ using stats::Moments;
 struct TwoGroups {
   std::shared_ptr<GroupInput> a;
   std::shared_ptr<GroupInput> b;
+
+  Facts& described(Facts& facts, const Moments& of_a, const Moments& of_b) const {
+    return facts.input("a", group_json(of_a, a->values)).input("b", group_json(of_b, b->values));
+  }
 };
 
 TwoGroups add_two_groups(CLI::App& command) {
@@ -24,6 +29,10 @@ std::unexpected<Error> no_test() {
   return bad_input("a and b: expected at least 2 values in each and a deviation above 0 in one");
 }
 
+std::unexpected<Error> overflowing() {
+  return bad_input("a and b: expected means whose difference a double holds, found an overflow");
+}
+
 void add_t_test(CLI::App& parent, const std::string& name, const std::string& summary,
                 std::optional<stats::StandardError> (*error_of)(const Moments&, const Moments&),
                 Selected& selected) {
@@ -33,6 +42,7 @@ void add_t_test(CLI::App& parent, const std::string& name, const std::string& su
   set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
     ASSAY_TRY(const Moments a, groups.a->moments());
     ASSAY_TRY(const Moments b, groups.b->moments());
+    if (!std::isfinite(a.mean - b.mean)) return overflowing();
     const auto error = error_of(a, b);
     if (!error) return no_test();
     const double difference = a.mean - b.mean;
@@ -44,7 +54,9 @@ void add_t_test(CLI::App& parent, const std::string& name, const std::string& su
         .add("t", test ? std::optional(test->statistic) : std::nullopt)
         .add("df", error->df)
         .add_p(test);
-    return row.print(format);
+    Facts facts(name == "welch" ? "Welch's t test" : "Student's t test");
+    facts.sides("two-sided").confidence(*confidence).sign("a - b");
+    return row.print(format, groups.described(facts, a, b));
   });
 }
 
@@ -58,8 +70,10 @@ void add_effect(CLI::App& parent, Selected& selected) {
     ASSAY_TRY(const Moments b, groups.b->moments());
     const auto d = stats::cohen_d(a, b);
     if (!d) return no_test();
+    if (!std::isfinite(*d)) return overflowing();
     const auto interval = stats::cohen_d_interval(*d, a.n, b.n, *confidence);
-    const auto j = stats::hedges_correction(static_cast<double>(a.n + b.n - 2));
+    const auto j =
+        stats::hedges_correction(static_cast<double>(a.n) + static_cast<double>(b.n) - 2);
     std::optional<stats::Interval> of_g;
     if (interval && j) of_g = stats::Interval{interval->low * *j, interval->high * *j};
     FigureRow row;
@@ -72,72 +86,143 @@ void add_effect(CLI::App& parent, Selected& selected) {
     } else {
       row.add("A_if_normal", stats::normal_superiority(a, b));
     }
-    return row.print(format);
+    Facts facts(
+        "Cohen's d (pooled sd), Hedges' g, Vargha and Delaney's A: chance that a is larger");
+    facts.confidence(*confidence).sign("a - b");
+    return row.print(format, groups.described(facts, a, b));
   });
 }
 
 struct TostInput {
-  std::shared_ptr<GroupInput> a = std::make_shared<GroupInput>();
-  std::shared_ptr<GroupInput> b = std::make_shared<GroupInput>();
+  TwoGroups groups{std::make_shared<GroupInput>(), std::make_shared<GroupInput>()};
   std::optional<double> difference, se, df, low, high, margin, ratio_margin;
+  std::shared_ptr<double> confidence;
+
+  bool has_groups() const {
+    return !groups.a->figures.empty() || groups.a->has_values() || !groups.b->figures.empty() ||
+           groups.b->has_values();
+  }
 };
 
-// One line: the two one-sided tests' larger p.
-Result<int> run_tost(const TostInput& in, OutputFormat format) {
-  const auto given = [](const auto&... x) { return (x.has_value() && ...); };
-  std::optional<double> low = in.low;
-  std::optional<double> high = in.high;
-  if (in.margin) {
-    low = -*in.margin;
-    high = *in.margin;
+// Which margins and which inputs hold; what contradicts itself is refused, never half used.
+Result<stats::Interval> tost_margins(const TostInput& in) {
+  const bool bounds = in.low || in.high;
+  const int kinds = int{in.margin.has_value()} + int{in.ratio_margin.has_value()} + int{bounds};
+  if (kinds != 1 || (bounds && !(in.low && in.high))) {
+    return bad_input(
+        "tost: expected one of --margin, --ratio-margin, and --low with --high, found {}",
+        kinds == 0  ? "none"
+        : kinds > 1 ? "several"
+        : in.low    ? "--low alone"
+                    : "--high alone");
   }
-  std::optional<stats::TestResult> test;
-  if (given(in.difference, in.se, in.df)) {
-    if (!given(low, high)) return bad_input("tost: expected --margin, or --low and --high");
-    if (!(*in.se > 0) || !(*in.df > 0)) {
-      return bad_input("tost: expected --se and --df above 0, found {} and {}", *in.se, *in.df);
-    }
-    if (!(*low < *high)) return bad_input("tost: expected --low below --high");
-    test = stats::tost(*in.difference, {*in.se, *in.df}, *low, *high);
-  } else {
-    ASSAY_TRY(const Moments a, in.a->moments());
-    ASSAY_TRY(const Moments b, in.b->moments());
-    if (in.ratio_margin) {
-      low = 1 / (1 + *in.ratio_margin);
-      high = 1 + *in.ratio_margin;
-      if (!(*in.ratio_margin > 0)) return bad_input("--ratio-margin: expected a number above 0");
-      test = stats::tost_ratio(a, b, *low, *high);
-    } else {
-      if (!given(low, high)) {
-        return bad_input("tost: expected --margin, --ratio-margin, or --low and --high");
-      }
-      if (!(*low < *high)) return bad_input("tost: expected --low below --high");
-      test = stats::tost_difference(a, b, *low, *high);
+  if (in.margin) return stats::Interval{-*in.margin, *in.margin};
+  if (in.ratio_margin) return stats::Interval{1 / (1 + *in.ratio_margin), 1 + *in.ratio_margin};
+  if (!(*in.low < *in.high)) {
+    return bad_input("tost: expected --low below --high, found {} and {}", *in.low, *in.high);
+  }
+  return stats::Interval{*in.low, *in.high};
+}
+
+// Groups, or an estimate with its error: one of them, whole.
+Result<bool> tost_is_of_groups(const TostInput& in) {
+  const int given =
+      int{in.difference.has_value()} + int{in.se.has_value()} + int{in.df.has_value()};
+  if (in.has_groups() == (given > 0)) {
+    return bad_input(
+        "tost: expected either groups a and b, or --difference, --se and --df, found {}",
+        given > 0 ? "both" : "neither");
+  }
+  if (given > 0 && given < 3) {
+    return bad_input("tost: expected --difference, --se and --df together, found {} of them",
+                     given);
+  }
+  if (given > 0 && in.ratio_margin) {
+    return bad_input("tost: expected groups a and b with --ratio-margin, found a difference");
+  }
+  for (const auto& group : {in.groups.a, in.groups.b}) {
+    if (in.has_groups() && group->figures.empty() == group->values.empty()) {
+      return bad_input("tost: expected one of {} and {}-values, found {}", group->option,
+                       group->option, group->has_values() ? "both" : "neither");
     }
   }
-  if (!test) return no_test();
+  return in.has_groups();
+}
+
+Result<int> print_tost(const stats::Equivalence& found, const stats::Interval& margins,
+                       double alpha, Facts& facts, OutputFormat format) {
+  const bool equivalent = found.holds(alpha);
+  const stats::TestResult& larger = found.larger();
   FigureRow row;
-  row.add("low", *low).add("high", *high).add("t", test->statistic).add("df", test->df).add_p(test);
-  return row.print(format);
+  row.add("estimate", found.estimate).add("low", margins.low).add("high", margins.high);
+  row.add("t", larger.statistic).add("df", larger.df).add_p(larger);
+  row.add_p(found.above_low, "_above_low").add_p(found.below_high, "_below_high");
+  row.add("interval_", found.interval);
+  row.add_text("verdict", equivalent ? "equivalent" : "not shown to be equivalent");
+  facts.sides("two one-sided tests; p is the larger")
+      .confidence(1 - alpha)
+      .set("interval_confidence", 1 - 2 * alpha)
+      .set("margins", {{"low", margins.low}, {"high", margins.high}});
+  return row.print(format, facts);
+}
+
+Result<int> run_tost(const TostInput& in, OutputFormat format) {
+  ASSAY_TRY(const stats::Interval margins, tost_margins(in));
+  ASSAY_TRY(const bool of_groups, tost_is_of_groups(in));
+  const double alpha = 1 - *in.confidence;
+  if (!(alpha < 0.5)) {
+    return bad_input("--confidence: expected more than 0.5 for two one-sided tests, found {}",
+                     *in.confidence);
+  }
+  if (!of_groups) {
+    Facts facts("two one-sided t tests of a difference");
+    facts.input("difference", *in.difference).input("se", *in.se).input("df", *in.df);
+    const auto found =
+        stats::equivalence(*in.difference, {*in.se, *in.df}, margins.low, margins.high, alpha);
+    if (!found) return overflowing();
+    return print_tost(*found, margins, alpha, facts.sign("as --difference"), format);
+  }
+  ASSAY_TRY(const Moments a, in.groups.a->moments());
+  ASSAY_TRY(const Moments b, in.groups.b->moments());
+  const auto error = stats::welch_standard_error(a, b);
+  if (!error) return no_test();
+  Facts facts(in.ratio_margin ? "two one-sided Welch tests of a ratio of means"
+                              : "two one-sided Welch tests of a difference of means");
+  in.groups.described(facts.sign(in.ratio_margin ? "a / b" : "a - b"), a, b);
+  if (in.ratio_margin && !(a.mean > 0 && b.mean > 0)) {
+    return bad_input("--ratio-margin: expected means above 0, found {} and {}", a.mean, b.mean);
+  }
+  const auto found =
+      in.ratio_margin
+          ? stats::equivalence_of_ratio(a, b, margins.low, margins.high, alpha)
+          : stats::equivalence(a.mean - b.mean, *error, margins.low, margins.high, alpha);
+  if (!found) return overflowing();
+  return print_tost(*found, margins, alpha, facts, format);
 }
 
 void add_tost(CLI::App& parent, Selected& selected) {
   CLI::App* command = parent.add_subcommand(
       "tost", "equivalence by two one-sided tests: of a difference, or of a ratio of means");
   const auto in = std::make_shared<TostInput>();
-  in->a->option = "--a";
-  in->b->option = "--b";
-  for (const auto& [name, group] : {std::pair{"--a", in->a}, {"--b", in->b}}) {
-    command->add_option(name, group->figures, "a group's figures")->type_name("MEAN,SD,N");
-    command->add_option(std::string(name) + "-values", group->values, "its values");
+  in->groups.a->option = "--a";
+  in->groups.b->option = "--b";
+  for (const auto& group : {in->groups.a, in->groups.b}) {
+    command->add_option(group->option, group->figures, "a group's figures")->type_name("MEAN,SD,N");
+    command->add_option(group->option + "-values", group->values, "its values")
+        ->type_name("X,Y,...|FILE");
   }
-  command->add_option("--difference", in->difference, "instead of groups: the estimate");
-  command->add_option("--se", in->se, "its standard error");
-  command->add_option("--df", in->df, "its degrees of freedom");
-  command->add_option("--margin", in->margin, "equivalent: a difference within -+ this");
-  command->add_option("--low", in->low, "or from this");
-  command->add_option("--high", in->high, "to this");
-  command->add_option("--ratio-margin", in->ratio_margin, "or a ratio of 1/(1+m) to 1+m");
+  command->add_option("--difference", in->difference, "instead of groups: the estimate")
+      ->check(check_number);
+  command->add_option("--se", in->se, "its standard error")->check(check_number_above_zero);
+  command->add_option("--df", in->df, "its degrees of freedom")->check(check_number_above_zero);
+  command->add_option("--margin", in->margin, "equivalent: a difference within -+ this")
+      ->check(check_number_above_zero);
+  command->add_option("--low", in->low, "or from this")->check(check_number);
+  command->add_option("--high", in->high, "to this")->check(check_number);
+  command->add_option("--ratio-margin", in->ratio_margin, "or a ratio of 1/(1+m) to 1+m")
+      ->check(check_number_above_zero);
+  in->confidence = add_level(*command, "--confidence", 0.95,
+                             "of each test; the interval's is 1 - 2 (1 - confidence)");
   set_body(*command, selected, [=](OutputFormat format) { return run_tost(*in, format); });
 }
 
@@ -158,55 +243,93 @@ void add_mann_whitney(CLI::App& parent, Selected& selected) {
         .add("A_", superiority->interval)
         .add_p(test->p, test->log_p)
         .add_text("method", test->exact ? "exact" : "normal");
-    return row.print(format);
+    Facts facts(test->exact ? "Mann-Whitney U, exact"
+                            : "Mann-Whitney U, normal approximation with ties and continuity");
+    facts.sides("two-sided").confidence(*confidence).sign("A above 0.5: a is larger");
+    facts.input("a", sample_json(of_a, a->values)).input("b", sample_json(of_b, b->values));
+    return row.print(format, facts);
   });
 }
 
-Result<int> print_f(const std::optional<stats::FTest>& test, OutputFormat format) {
+Result<int> print_f(const std::optional<stats::FTest>& test, const Facts& facts,
+                    OutputFormat format) {
   if (!test) {
-    return bad_input("groups: expected at least 2, more values than groups, and values that vary");
+    return bad_input(
+        "groups: expected at least 2, more values than groups, and values that vary and whose "
+        "squares a double holds");
   }
   FigureRow row;
   row.add("F", test->f).add("df1", test->df1).add("df2", test->df2).add_p(test->p, test->log_p);
   const double explained = test->f * test->df1;
   row.add("eta_squared", explained / (explained + test->df2));
-  return row.print(format);
+  return row.print(format, facts);
+}
+
+// Of levene and oneway alike, as of --a and --a-values: --group is a group's figures,
+// --group-values its values.
+struct Groups {
+  std::vector<std::string> figures;
+  std::vector<std::string> values;
+};
+
+std::shared_ptr<Groups> add_groups(CLI::App& command) {
+  const auto groups = std::make_shared<Groups>();
+  command.add_option("--group", groups->figures, "a group's figures; once a group")
+      ->type_name("MEAN,SD,N");
+  command.add_option("--group-values", groups->values, "a group's values; once a group")
+      ->type_name("X,Y,...|FILE");
+  return groups;
 }
 
 void add_levene(CLI::App& parent, Selected& selected) {
   CLI::App* command = parent.add_subcommand("levene", "equality of variances of groups of values");
-  const auto groups = std::make_shared<std::vector<std::string>>();
+  const auto groups = add_groups(*command);
   const auto mean = std::make_shared<bool>(false);
-  command->add_option("--group", *groups, "values of a group, a list or a file; once a group")
-      ->type_name("X,Y,...|FILE")
-      ->required();
   command->add_flag("--mean", *mean,
                     "deviations from means (Levene), not medians (Brown-Forsythe)");
   set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
+    if (!groups->figures.empty()) {
+      return bad_input(
+          "levene: expected --group-values, found --group: figures don't tell how far values lie "
+          "from their middle");
+    }
     std::vector<std::vector<double>> samples;
-    for (const std::string& group : *groups) {
-      ASSAY_TRY(std::vector<double> values, parse_values("--group", group));
+    Json inputs = Json::array();
+    for (const std::string& group : groups->values) {
+      ASSAY_TRY(std::vector<double> values, parse_values("--group-values", group));
+      inputs.push_back(sample_json(values, group));
       samples.push_back(std::move(values));
     }
+    Facts facts(*mean ? "Levene's test, deviations from means"
+                      : "Brown and Forsythe's test, deviations from medians");
+    facts.sides("upper tail of F").input("groups", inputs);
     return print_f(stats::levene(samples, *mean ? stats::Centre::kMean : stats::Centre::kMedian),
-                   format);
+                   facts, format);
   });
 }
 
 void add_oneway(CLI::App& parent, Selected& selected) {
   CLI::App* command =
-      parent.add_subcommand("oneway", "one-way analysis of variance from the groups' figures");
-  const auto groups = std::make_shared<std::vector<std::string>>();
-  command->add_option("--group", *groups, "a group's figures; once a group")
-      ->type_name("MEAN,SD,N")
-      ->required();
+      parent.add_subcommand("oneway", "one-way analysis of variance of groups' figures or values");
+  const auto groups = add_groups(*command);
   set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
     std::vector<Moments> figures;
-    for (const std::string& group : *groups) {
-      ASSAY_TRY(const Moments of_group, parse_moments("--group", group));
+    Json inputs = Json::array();
+    for (const std::string& group : groups->figures) {
+      const GroupInput input{"--group", group, ""};
+      ASSAY_TRY(const Moments of_group, input.moments());
       figures.push_back(of_group);
+      inputs.push_back(group_json(of_group));
     }
-    return print_f(stats::one_way_anova(figures), format);
+    for (const std::string& values : groups->values) {
+      const GroupInput input{"--group", "", values};
+      ASSAY_TRY(const Moments of_group, input.moments());
+      figures.push_back(of_group);
+      inputs.push_back(group_json(of_group, values));
+    }
+    Facts facts("one-way analysis of variance");
+    facts.sides("upper tail of F").input("groups", inputs);
+    return print_f(stats::one_way_anova(figures), facts, format);
   });
 }
 

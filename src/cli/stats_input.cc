@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "base/files.h"
@@ -77,11 +78,20 @@ void FigureRow::append_to(Table& table) const {
   table.rows.push_back(cells_);
 }
 
-Result<int> FigureRow::print(OutputFormat format, const std::string& title) const {
+Result<int> FigureRow::print(OutputFormat format, const Facts& facts) const {
   Table table;
-  table.title = title;
   append_to(table);
-  fmt::print("{}", table.render(format));
+  return print_rows(table, facts, format);
+}
+
+Result<int> print_rows(const Table& table, const Facts& facts, OutputFormat format) {
+  if (format != OutputFormat::kJson) {
+    fmt::print("{}", table.render(format));
+    return 0;
+  }
+  Json rows = table.to_json();
+  for (Json& row : rows) row.update(facts.json());
+  fmt::print("{}", to_json_text(rows));
   return 0;
 }
 
@@ -96,6 +106,45 @@ Result<double> parse_number(const std::string& option, std::string_view text) {
   return value;
 }
 
+std::string check_number(const std::string& text) {
+  return parse_number("", text) ? "" : fmt::format("expected a number, found \"{}\"", text);
+}
+
+std::string check_number_above_zero(const std::string& text) {
+  const auto value = parse_number("", text);
+  return value && *value > 0 ? "" : fmt::format("expected a number above 0, found \"{}\"", text);
+}
+
+std::string check_share(const std::string& text) {
+  const auto value = parse_number("", text);
+  const bool good = value && *value >= 0 && *value <= 1;
+  return good ? "" : fmt::format("expected a number from 0 to 1, found \"{}\"", text);
+}
+
+CLI::Validator check_whole(uint64_t low, uint64_t high) {
+  return {[=](std::string& text) -> std::string {
+            uint64_t value = 0;
+            const char* end = text.data() + text.size();
+            const auto [at, failure] = std::from_chars(text.data(), end, value);
+            if (failure == std::errc() && at == end && value >= low && value <= high) return "";
+            return fmt::format("expected a whole number from {} to {}, found \"{}\"", low, high,
+                               text);
+          },
+          ""};
+}
+
+Json group_json(const stats::Moments& group, const std::string& values) {
+  Json json = {{"mean", group.mean}, {"sd", std::sqrt(group.variance)}, {"n", group.n}};
+  if (!values.empty()) json["values"] = values;
+  return json;
+}
+
+Json sample_json(const std::vector<double>& sample, const std::string& values) {
+  Json json = {{"n", static_cast<int64_t>(sample.size())}};
+  if (!values.empty()) json["values"] = values;
+  return json;
+}
+
 Result<stats::Moments> parse_moments(const std::string& option, const std::string& text) {
   const std::vector<std::string> parts = split(text, ',');
   if (parts.size() != 3) {
@@ -104,10 +153,14 @@ Result<stats::Moments> parse_moments(const std::string& option, const std::strin
   ASSAY_TRY(const double mean, parse_number(option + " mean", parts[0]));
   ASSAY_TRY(const double sd, parse_number(option + " sd", parts[1]));
   ASSAY_TRY(const double n, parse_number(option + " n", parts[2]));
-  if (sd < 0)
-    return bad_input("{} sd: expected a number of at least 0, found {}", option, parts[1]);
+  const double square = sd * sd;
+  const bool held = std::isfinite(square) && square >= std::numeric_limits<double>::min();
+  if (sd < 0 || (sd > 0 && !held)) {
+    return bad_input("{} sd: expected a number from 0 to 1e154 (0, or at least 1e-153), found {}",
+                     option, quoted_excerpt(parts[1]));
+  }
   if (!(n >= 1 && n <= 1e15) || n != std::floor(n)) {
-    return bad_input("{} n: expected a whole number of at least 1, found {}", option,
+    return bad_input("{} n: expected a whole number from 1 to 1e15, found {}", option,
                      quoted_excerpt(parts[2]));
   }
   return stats::Moments{static_cast<int64_t>(n), mean, sd * sd};

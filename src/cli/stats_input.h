@@ -16,6 +16,29 @@
 
 namespace assay::cli {
 
+// What a figure is, for machines: JSON has it behind the figures of every row.
+class Facts {
+ public:
+  explicit Facts(const std::string& method) { json_["method"] = method; }
+  Facts& sides(const std::string& sides) { return set("sides", sides); }
+  Facts& confidence(double level) { return set("confidence", level); }
+  Facts& sign(const std::string& convention) { return set("sign_convention", convention); }
+  Facts& set(const std::string& name, Json value) {
+    json_[name] = std::move(value);
+    return *this;
+  }
+  Facts& input(const std::string& name, Json value) {
+    json_["inputs"][name] = std::move(value);
+    return *this;
+  }
+  const Json& json() const { return json_; }
+
+ private:
+  Json json_ = Json::object();
+};
+
+Result<int> print_rows(const Table& table, const Facts& facts, OutputFormat format);
+
 // One figure a column, in the order added; a figure that is absent stays in, as null or "-".
 class FigureRow {
  public:
@@ -30,20 +53,27 @@ class FigureRow {
 
   // Appends the row to a table of the same columns; an empty one gets them.
   void append_to(Table& table) const;
-  Result<int> print(OutputFormat format, const std::string& title = "") const;
+  Result<int> print(OutputFormat format, const Facts& facts) const;
 
  private:
   std::vector<Column> columns_;
   std::vector<TableCell> cells_;
 };
 
-// "mean,sd,n" with sd >= 0 and n >= 1.
+// "mean,sd,n": sd is 0 or has a square that a double holds, n from 1 to 1e15.
 Result<stats::Moments> parse_moments(const std::string& option, const std::string& text);
 // Numbers from a list with commas, or from the file of that name (commas, blanks or lines between).
 Result<std::vector<double>> parse_values(const std::string& option, const std::string& text);
 // "successes/n".
 Result<stats::Proportion> parse_proportion(const std::string& option, const std::string& text);
 Result<double> parse_number(const std::string& option, std::string_view text);
+
+// Checks of an option's text: what CLI11 itself converts, it converts without looking at nan,
+// infinity, or a sign before an unsigned number.
+std::string check_number(const std::string& text);  // finite
+std::string check_number_above_zero(const std::string& text);
+std::string check_share(const std::string& text);  // 0 to 1
+CLI::Validator check_whole(uint64_t low, uint64_t high);
 
 // A group that is given as figures (--a) or as values (--a-values).
 struct GroupInput {
@@ -55,6 +85,9 @@ struct GroupInput {
   bool has_values() const { return !values.empty(); }
   Result<std::vector<double>> sample() const { return parse_values(option + "-values", values); }
 };
+// For Facts::input(): mean, sd and n, and values as they were given.
+Json group_json(const stats::Moments& group, const std::string& values = "");
+Json sample_json(const std::vector<double>& sample, const std::string& values);
 // Declares --NAME and --NAME-values; exactly one is needed.
 std::shared_ptr<GroupInput> add_group(CLI::App& command, const std::string& name);
 // Declares --NAME as values alone.

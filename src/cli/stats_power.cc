@@ -20,12 +20,12 @@ Result<stats::StandardError> parse_sizes(const std::string& text, double sd) {
   for (const std::string& part : parts) {
     ASSAY_TRY(const double n, parse_number("--n", part));
     if (!(n >= 2 && n <= 1e12) || n != std::floor(n)) {
-      return bad_input("--n: expected whole numbers of at least 2, found {}", quoted_excerpt(part));
+      return bad_input("--n: expected whole numbers of at least 2 and at most 1e12, found {}",
+                       quoted_excerpt(part));
     }
     inverse += 1 / n;
     total += n;
   }
-  if (!(sd > 0)) return bad_input("--sd: expected a number above 0, found {}", sd);
   return stats::StandardError{sd * std::sqrt(inverse), total - 2};
 }
 
@@ -40,9 +40,17 @@ std::shared_ptr<Design> add_design(CLI::App& command) {
   command.add_option("--n", design->sizes, "values of each group")
       ->type_name("N_A[,N_B]")
       ->required();
-  command.add_option("--sd", design->sd, "standard deviation of both; 1 if not given");
+  command.add_option("--sd", design->sd, "standard deviation of both; 1 if not given")
+      ->check(check_number_above_zero);
   design->alpha = add_level(command, "--alpha", 0.05, "two-sided level");
   return design;
+}
+
+Facts described(const std::string& method, const Design& design) {
+  Facts facts(method);
+  facts.sides("two-sided").set("alpha", *design.alpha);
+  facts.input("n", design.sizes).input("sd", design.sd);
+  return facts;
 }
 
 std::unexpected<Error> out_of_reach() {
@@ -53,14 +61,17 @@ void add_power(CLI::App& parent, Selected& selected) {
   CLI::App* command = parent.add_subcommand("power", "chance that Student's t finds a difference");
   const auto design = add_design(*command);
   const auto difference = std::make_shared<double>();
-  command->add_option("--difference", *difference, "true difference of the means")->required();
+  command->add_option("--difference", *difference, "true difference of the means")
+      ->check(check_number)
+      ->required();
   set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
     ASSAY_TRY(const stats::StandardError error, parse_sizes(design->sizes, design->sd));
     const auto power = stats::t_test_power(*difference, error, *design->alpha);
     if (!power) return out_of_reach();
     FigureRow row;
     row.add("difference", *difference).add("se", error.value).add("df", error.df, 8);
-    return row.add("power", *power).print(format);
+    Facts facts = described("power of Student's t test", *design);
+    return row.add("power", *power).print(format, facts.input("difference", *difference));
   });
 }
 
@@ -75,7 +86,8 @@ void add_mde(CLI::App& parent, Selected& selected) {
     if (!smallest) return out_of_reach();
     FigureRow row;
     row.add("mde", *smallest).add("mde_in_sd", *smallest / design->sd).add("df", error.df, 8);
-    return row.print(format);
+    Facts facts = described("minimum detectable difference of Student's t test", *design);
+    return row.print(format, facts.input("power", *power));
   });
 }
 
@@ -83,14 +95,19 @@ void add_repetitions(CLI::App& parent, Selected& selected) {
   CLI::App* command = parent.add_subcommand(
       "repetitions", "values a group that Student's t needs to find a difference");
   const auto d = std::make_shared<double>();
-  command->add_option("--d", *d, "difference in standard deviations")->required();
+  command->add_option("--d", *d, "difference in standard deviations")
+      ->check(check_number)
+      ->required();
   const auto alpha = add_level(*command, "--alpha", 0.05, "two-sided level");
   const auto power = add_level(*command, "--power", 0.8, "chance to find it");
   set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
     const auto needed = stats::repetitions_needed(*d, *alpha, *power);
     if (!needed) return out_of_reach();
     FigureRow row;
-    return row.add("d", *d).add_count("n_each", *needed).print(format);
+    Facts facts("repetitions that Student's t test needs");
+    facts.sides("two-sided").set("alpha", *alpha);
+    facts.input("d", *d).input("power", *power);
+    return row.add("d", *d).add_count("n_each", *needed).print(format, facts);
   });
 }
 

@@ -4,6 +4,7 @@
 #include "cli/stats_input.h"
 #include "stats/bootstrap.h"
 #include "stats/ecdf.h"
+#include "stats/few_values.h"
 #include "stats/quantile_ratio.h"
 #include "stats/series.h"
 #include "stats/trend.h"
@@ -35,7 +36,8 @@ void add_describe(CLI::App& parent, Selected& selected) {
         .add("mad", stats::median_absolute_deviation(order))
         .add("fence_",
              fences ? std::optional(stats::Interval{fences->low, fences->high}) : std::nullopt);
-    return row.print(format);
+    Facts facts("description of a sample: quantiles of type 7, sd with n - 1");
+    return row.print(format, facts.input("a", sample_json(values, a->values)));
   });
 }
 
@@ -48,8 +50,8 @@ void add_ecdf(CLI::App& parent, Selected& selected) {
     for (const auto& step : stats::ecdf_steps(stats::sorted(values))) {
       FigureRow().add("value", step.value, 8).add("share", step.share).append_to(table);
     }
-    fmt::print("{}", table.render(format));
-    return 0;
+    Facts facts("empirical distribution");
+    return print_rows(table, facts.input("a", sample_json(values, "")), format);
   });
 }
 
@@ -64,13 +66,17 @@ struct BootstrapInput {
   stats::BootstrapOptions options(stats::BootstrapMethod method) const {
     return {resamples, seed, *confidence, method};
   }
+  Facts facts(const std::string& method, size_t n_a, size_t n_b) const {
+    Facts facts(method);
+    facts.confidence(*confidence).set("resamples", resamples).set("seed", seed);
+    facts.sign("a / b").input("a", Json{{"n", n_a}, {"values", a}});
+    if (n_b > 0) facts.input("b", Json{{"n", n_b}, {"values", b}});
+    return facts;
+  }
 };
 
 Result<int> bootstrap_quantiles(const BootstrapInput& in, std::vector<double> a,
                                 std::vector<double> b, OutputFormat format) {
-  if (!(*in.quantile >= 0 && *in.quantile <= 1)) {
-    return bad_input("--quantile: expected a number from 0 to 1, found {}", *in.quantile);
-  }
   std::ranges::sort(a);
   std::ranges::sort(b);
   stats::QuantileBootstrap bootstrap(in.options(stats::BootstrapMethod::kPercentile));
@@ -85,7 +91,7 @@ Result<int> bootstrap_quantiles(const BootstrapInput& in, std::vector<double> a,
         .add("ratio", ratio ? std::optional(ratio->ratio) : std::nullopt)
         .add("ratio_", ratio ? std::optional(ratio->interval) : std::nullopt);
   }
-  return row.print(format);
+  return row.print(format, in.facts("percentile bootstrap of a quantile", a.size(), b.size()));
 }
 
 Result<int> run_bootstrap(const BootstrapInput& in, OutputFormat format) {
@@ -93,6 +99,11 @@ Result<int> run_bootstrap(const BootstrapInput& in, OutputFormat format) {
   std::vector<double> b;
   if (!in.b.empty()) {
     ASSAY_TRY(b, parse_values("--b", in.b));
+  }
+  constexpr double kMostDraws = 1e11;  // minutes
+  const double draws = static_cast<double>(a.size() + b.size()) * static_cast<double>(in.resamples);
+  if (draws > kMostDraws) {
+    return bad_input("--resamples: expected at most 1e11 draws of all values, found {:.1e}", draws);
   }
   if (in.quantile) return bootstrap_quantiles(in, a, b, format);
   const auto bca = in.options(stats::BootstrapMethod::kBca);
@@ -114,7 +125,7 @@ Result<int> run_bootstrap(const BootstrapInput& in, OutputFormat format) {
     std::optional<stats::Interval> ratio;
     if (resampled[0] && resampled[1]) {
       const stats::RatioPair pair[] = {{&*resampled[0], &*resampled[1]}};
-      ratio = stats::ratio_interval(pair, percentile);
+      ratio = stats::calibrated_ratio_interval(pair, percentile);
     }
     const auto above = stats::mean(a);
     const auto below = stats::mean(b);
@@ -122,7 +133,10 @@ Result<int> run_bootstrap(const BootstrapInput& in, OutputFormat format) {
     row.add("ratio", has_ratio ? std::optional(*above / *below) : std::nullopt)
         .add("ratio_", ratio);
   }
-  return row.print(format);
+  const char* method =
+      "bootstrap: of means BCa and percentile, of their ratio percentile, calibrated for few "
+      "values";
+  return row.print(format, in.facts(method, a.size(), b.size()));
 }
 
 void add_bootstrap(CLI::App& parent, Selected& selected) {
@@ -131,10 +145,11 @@ void add_bootstrap(CLI::App& parent, Selected& selected) {
   const auto in = std::make_shared<BootstrapInput>();
   command->add_option("--a,--a-values", in->a, "values, a list or a file")->required();
   command->add_option("--b,--b-values", in->b, "values of a second sample: its ratio too");
-  command->add_option("--quantile", in->quantile, "of this quantile instead of the mean");
+  command->add_option("--quantile", in->quantile, "of this quantile instead of the mean")
+      ->check(check_share);
   command->add_option("--resamples", in->resamples, "10000 if not given")
-      ->check(CLI::Range(int64_t{100}, int64_t{10'000'000}));
-  command->add_option("--seed", in->seed, "42 if not given");
+      ->check(check_whole(100, 10'000'000));
+  command->add_option("--seed", in->seed, "42 if not given")->check(check_whole(0, UINT64_MAX));
   in->confidence = add_level(*command, "--confidence", 0.95, "of the intervals");
   set_body(*command, selected, [=](OutputFormat format) { return run_bootstrap(*in, format); });
 }
@@ -143,12 +158,13 @@ void add_autocorrelation(CLI::App& parent, Selected& selected) {
   CLI::App* command = parent.add_subcommand(
       "autocorrelation", "of values in their order: lag 1, Ljung-Box, effective sample size");
   const auto a = add_sample(*command, "a");
-  const auto lags = std::make_shared<int64_t>(0);
-  command->add_option("--lags", *lags, "of Ljung-Box; a fifth of n, at most 10, if not given");
+  const auto lags = std::make_shared<std::optional<int64_t>>();
+  command->add_option("--lags", *lags, "of Ljung-Box; a fifth of n, at most 10, if not given")
+      ->check(check_whole(1, 1'000'000'000));
   set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
     ASSAY_TRY(const std::vector<double> values, a->sample());
     const auto n = static_cast<int64_t>(values.size());
-    const int64_t count = *lags > 0 ? *lags : std::clamp<int64_t>(n / 5, 1, 10);
+    const int64_t count = lags->value_or(std::clamp<int64_t>(n / 5, 1, 10));
     const auto r = stats::autocorrelation(values, 1);
     const auto size = stats::effective_sample_size(values);
     if (!r || !size || count >= n) {
@@ -158,7 +174,9 @@ void add_autocorrelation(CLI::App& parent, Selected& selected) {
     FigureRow row;
     row.add_count("n", n).add("r1", (*r)[1]).add("effective_n", size->size).add("tau", size->tau);
     row.add_count("lags", count).add("Q", box->q).add_p(box->p, box->log_p);
-    return row.print(format);
+    Facts facts("autocorrelation, Ljung and Box's Q, Geyer's effective size");
+    facts.sides("upper tail of chi-square");
+    return row.print(format, facts.input("a", sample_json(values, a->values)));
   });
 }
 
@@ -179,7 +197,9 @@ void add_trend(CLI::App& parent, Selected& selected) {
     row.add("S", test->s, 8).add("z", test->z).add_p(test->p, test->log_p);
     row.add("slope", line ? std::optional(line->slope) : stats::theil_sen_slope(order, values))
         .add("slope_", line ? line->interval : std::nullopt);
-    return row.print(format);
+    Facts facts("Mann and Kendall's test, Theil and Sen's slope a place");
+    facts.sides("two-sided").confidence(*confidence).sign("above 0: values rise");
+    return row.print(format, facts.input("a", sample_json(values, a->values)));
   });
 }
 
@@ -197,8 +217,9 @@ void add_change_points(CLI::App& parent, Selected& selected) {
       row.add_count("index", static_cast<int64_t>(change.index)).add("K", change.k, 8);
       row.add_p(change.p, change.log_p).append_to(table);
     }
-    fmt::print("{}", table.render(format));
-    return 0;
+    Facts facts("Pettitt's test by binary segmentation");
+    facts.sides("two-sided").set("alpha", *alpha);
+    return print_rows(table, facts.input("a", sample_json(values, a->values)), format);
   });
 }
 

@@ -90,7 +90,7 @@ class Stats(ProgramTest):
         for expected, arguments in [
             ({"d": 0.59}, ["effect", "--a", "11.87,9.19,1620", "--b", "7.12,6.73,1620"]),
             ({"A": 1 / 12, "p": 0.1142857}, ["mannwhitney", "--a", "1,2,3,4", "--b", "3.5,5,6"]),
-            ({"F": 2.6667, "p": 0.15355}, ["levene", "--group", "1,2,4,9", "--group", "3,4,5,4"]),
+            ({"F": 2.6667, "p": 0.15355}, ["levene", "--group-values", "1,2,4,9", "--group-values", "3,4,5,4"]),
             ({"F": 4.375}, ["oneway", "--group", "1,2,30", "--group", "2,2,30", "--group", "2.5,2,30"]),
             ({"power": 0.47789}, ["power", "--n", "30", "--difference", "0.5"]),
             ({"mde_in_sd": 0.73562}, ["mde", "--n", "30,30", "--sd", "5"]),
@@ -152,6 +152,90 @@ class Stats(ProgramTest):
         self.assertEqual(alone.returncode, 0)
         self.assertIn("not determined", alone.stdout)
 
+    def test_json_says_what_a_figure_is(self):
+        row = self.figure(*WELCH, "--confidence", "0.9")
+        self.assertEqual((row["sides"], row["confidence"], row["sign_convention"]), ("two-sided", 0.9, "a - b"))
+        self.assertIn("Welch", row["method"])
+        self.assertEqual(row["inputs"]["a"], {"mean": 11.87, "sd": 9.19, "n": 1620})
+        self.assertEqual(self.figure("welch", "--a", "1,1,9", "--b", "2,1,9")["confidence"], 0.95)
+        for arguments in (["student", "--a-values", "1,2,4", "--b", "2,1,9"], ["effect", "--a", "1,1,9", "--b", "2,1,9"],
+                          ["mannwhitney", "--a", "1,2,3", "--b", "2,4"], ["wilson", "--a", "1/3"],
+                          ["fisher", "--a", "1/3", "--b", "2/3"], ["newcombe", "--a", "1/3", "--b", "2/3"],
+                          ["power", "--n", "9", "--difference", "1"], ["describe", "--a", "1,2"],
+                          ["oneway", "--group", "1,1,3", "--group-values", "1,2,4"],
+                          ["bootstrap", "--a", "1,2,4", "--resamples", "100"], ["trend", "--a", "1,2,4,3"]):
+            with self.subTest(arguments[0]):
+                row = self.figure(*arguments)
+                self.assertTrue(row["method"] and row["inputs"])
+        self.assertEqual(self.figure("student", "--a-values", "1,2,4", "--b", "2,1,9")["inputs"]["a"]["values"], "1,2,4")
+        for row in self.figures("holm", "--p", "0.01,0.04"):
+            self.assertEqual(row["inputs"]["family"], 2)
+
+    def test_equivalence_in_full(self):
+        row = self.figure("tost", "--difference", "0.197", "--se", "0.254", "--df", "146.7", "--margin", "0.5")
+        self.near(row["p_above_low"], 0.00350, 2)
+        self.near(row["p_below_high"], 0.1174, 2)
+        self.assertEqual(row["p"], row["p_below_high"])
+        self.assertEqual((row["verdict"], row["confidence"]), ("not shown to be equivalent", 0.95))
+        self.assertTrue(row["interval_low"] < 0.197 < 0.5 < row["interval_high"])
+        row = self.figure("tost", "--a", "10.1,0.2,9", "--b", "10,0.2,9", "--ratio-margin", "0.05")
+        self.assertEqual(row["verdict"], "equivalent")
+        self.assertTrue(1 / 1.05 < row["interval_low"] < 1.01 < row["interval_high"] < 1.05)
+        self.assertIn("tost: expected one of --margin", self.refuse("tost", "--a", "1,1,9", "--b", "1,1,9"))
+        groups = ["tost", "--a", "1,1,9", "--b", "1,1,9"]
+        for margins in (["--margin", "5", "--ratio-margin", ".03"], ["--margin", "5", "--low", "-1"], ["--low", "-1"],
+                        ["--margin", "5", "--low", "-1", "--high", "1"], ["--margin", "5", "--difference", "1"]):
+            self.assertIn("tost: expected", self.refuse(*groups, *margins))
+        self.refuse("tost", "--difference", "1", "--se", "1", "--margin", "3")
+        self.refuse("tost", "--difference", "1", "--se", "1", "--df", "5", "--ratio-margin", ".1")
+
+    def test_figures_and_values_of_groups_have_names_of_their_own(self):
+        self.assertIn("found --group", self.refuse("levene", "--group", "1,2,4", "--group", "3,4,5"))
+        by_figures = self.figure("oneway", "--group", "2,1,3", "--group", "5,1,3")
+        by_values = self.figure("oneway", "--group-values", "1,2,3", "--group-values", "4,5,6")
+        self.near(by_values["F"], by_figures["F"], 12)
+
+    def test_options_are_numbers_in_range(self):
+        for arguments in (
+            ["power", "--n", "9", "--difference", "nan"], ["power", "--n", "9", "--difference", "1", "--sd", "inf"],
+            ["power", "--n", "9223372036854775807", "--difference", "1"], ["power", "--n", "-9", "--difference", "1"],
+            ["power", "--n", "9", "--difference", "1", "--alpha", "nan"], ["mde", "--n", "9", "--sd", "-1"],
+            ["repetitions", "--d", "nan"], ["repetitions", "--d", "inf"],
+            ["bootstrap", "--a", "1,2,3", "--seed", "-1"], ["bootstrap", "--a", "1,2,3", "--seed", "1.5"],
+            ["bootstrap", "--a", "1,2,3", "--resamples", "9223372036854775807"],
+            ["bootstrap", "--a", "1,2,3", "--resamples", "-5"], ["bootstrap", "--a", "1,2,3", "--quantile", "nan"],
+            ["autocorrelation", "--a", "1,2,3,2,1,2", "--lags", "-1"], ["autocorrelation", "--a", "1,2,3,2,1,2", "--lags", "0"],
+            ["tost", "--difference", "nan", "--se", "1", "--df", "3", "--margin", "1"],
+            ["tost", "--difference", "1", "--se", "inf", "--df", "3", "--margin", "1"],
+            ["tost", "--difference", "1", "--se", "1", "--df", "nan", "--margin", "1"],
+            ["tost", "--difference", "1", "--se", "1", "--df", "3", "--margin", "nan"],
+            ["tost", "--difference", "1", "--se", "1", "--df", "3", "--low=-inf", "--high", "1"],
+            ["welch", "--a", "1,1e200,5", "--b", "1,1,5"], ["welch", "--a", "1,1,9223372036854775807", "--b", "1,1,5"],
+            ["welch", "--a", "1.7e308,1,5", "--b", "-1.7e308,1,5"], ["wilson", "--a", "-1/3"], ["wilson", "--a", "1/3", "--confidence", "nan"],
+        ):
+            with self.subTest(arguments=arguments):
+                self.assertRegex(self.refuse(*arguments), "expected .*found")
+
+    def test_huge_groups(self):
+        row = self.figure("effect", "--a", "1,1,100000000000000", "--b", "0,1,100000000000000")
+        self.assertTrue(1 - 1e-13 < row["g"] <= row["d"] == 1, row)
+        row = self.figure("welch", "--a", "0.00001,1,100000000000000", "--b", "0,1,100000000000000")
+        self.near(row["ln_p"], -2504.4845878484519, 12)  # ln(erfc(t / sqrt(2))), mpmath
+
+    def test_anova_of_many_levels_and_of_values_out_of_range(self):
+        lines = [f"{a},{b},{(a * 7919 % 13) + b + (a + k) % 3}\n" for a in range(3000) for b in "12" for k in range(2)
+                 for b in (int(b),)]
+        (self.folder / "many.csv").write_text("a,b,y\n" + "".join(lines))
+        terms = self.figures("anova", "many.csv", "--a", "a", "--b", "b", "--response", "y")
+        self.assertEqual([term["df"] for term in terms], [2999, 1, 2999, 6000])
+        (self.folder / "far.csv").write_text("a,b,y\n" + "".join(
+            f"{a},{b},{y}\n" for a, b, y in [(1, 1, 1e200), (1, 1, 3e200), (1, 2, 1), (1, 2, 2), (2, 1, 3), (2, 1, 4),
+                                             (2, 2, 5), (2, 2, 7)]))
+        self.assertIn("variance", self.refuse("anova", "far.csv", "--a", "a", "--b", "b", "--response", "y"))
+        (self.folder / "wide.csv").write_text("a,b,mean,sd,n\n" + "".join(
+            f"{i},{j % 4000},1,1,3\n" for i in range(4000) for j in (i, i + 1)))
+        self.assertIn("1,500 levels", self.refuse("anova", "wide.csv", "--a", "a", "--b", "b"))
+
     def test_bad_input(self):
         self.assertIn('--a: expected mean,sd,n, found "1,2"', self.refuse("welch", "--a", "1,2", "--b", "1,2,3"))
         self.assertIn("--a sd: expected a number", self.refuse("welch", "--a", "1,nan,3", "--b", "1,2,3"))
@@ -164,7 +248,7 @@ class Stats(ProgramTest):
         self.assertIn("expected totals", self.refuse("barnard", "--a", "0/3", "--b", "0/2"))
         self.assertIn("between 0 and 1", self.refuse("wilson", "--a", "1/3", "--confidence", "95"))
         self.assertIn("from 0 to 1", self.refuse("holm", "--p", "0.5,2"))
-        self.assertIn("--low below --high", self.refuse("tost", "--a", "1,1,9", "--b", "1,1,9", "--margin", "-1"))
+        self.assertIn("above 0", self.refuse("tost", "--a", "1,1,9", "--b", "1,1,9", "--margin", "-1"))
         self.assertIn("whole numbers of at least 2", self.refuse("mde", "--n", "1"))
         self.assertIn('did you mean "welch"', self.refuse("wlch"))
         self.assertIn("found nothing", self.refuse())
