@@ -173,8 +173,8 @@ class Stats(ProgramTest):
 
     def test_equivalence_in_full(self):
         row = self.figure("tost", "--difference", "0.197", "--se", "0.254", "--df", "146.7", "--margin", "0.5")
-        self.near(row["p_above_low"], 0.00350, 2)
-        self.near(row["p_below_high"], 0.1174, 2)
+        self.near(row["p_above_low"], 0.0034128, 4)
+        self.near(row["p_below_high"], 0.11742, 4)
         self.assertEqual(row["p"], row["p_below_high"])
         self.assertEqual((row["verdict"], row["confidence"]), ("not shown to be equivalent", 0.95))
         self.assertTrue(row["interval_low"] < 0.197 < 0.5 < row["interval_high"])
@@ -220,7 +220,7 @@ class Stats(ProgramTest):
         row = self.figure("effect", "--a", "1,1,100000000000000", "--b", "0,1,100000000000000")
         self.assertTrue(1 - 1e-13 < row["g"] <= row["d"] == 1, row)
         row = self.figure("welch", "--a", "0.00001,1,100000000000000", "--b", "0,1,100000000000000")
-        self.near(row["ln_p"], -2504.4845878484519, 12)  # ln(erfc(t / sqrt(2))), mpmath
+        self.near(row["ln_p"], -2504.484587817189, 11)  # mpmath
 
     def test_anova_of_many_levels_and_of_values_out_of_range(self):
         lines = [f"{a},{b},{(a * 7919 % 13) + b + (a + k) % 3}\n" for a in range(3000) for b in "12" for k in range(2)
