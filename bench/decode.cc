@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/table.h"
+#include "base/text.h"
 #include "base/thread_pool.h"
 #include "engine/codegen/kernel_cache.h"
 #include "engine/device/bandwidth.h"
@@ -149,6 +150,12 @@ Result<Table> run(const std::filesystem::path& models, const std::string& only) 
   const std::vector<Case> cases = {{"gpt2-100m", DType::kF32, DType::kF32},
                                    {"qwen2.5-0.5b", DType::kBF16, DType::kBF16},
                                    {"qwen2.5-0.5b", DType::kBF16, DType::kF32}};
+  const bool known =
+      std::ranges::any_of(cases, [&](const Case& which) { return which.architecture == only; });
+  if (!only.empty() && !known) {
+    return bad_input("bench_decode: expected one of gpt2-100m, qwen2.5-0.5b, found {}",
+                     quoted_excerpt(only));
+  }
   for (const Case& which : cases) {
     if (!only.empty() && which.architecture != only) continue;
     for (const bool compiled : {false, true}) {
@@ -169,7 +176,7 @@ int main(int argc, char** argv) {
   const auto table = assay::bench::run(ASSAY_BENCH_MODELS, argc > 1 ? argv[1] : "");
   if (!table) {
     fmt::print(stderr, "{}\n", table.error().message);
-    return 1;
+    return table.error().kind == assay::ErrorKind::kBadInput ? 2 : 3;
   }
   fmt::print("{}", table->render(assay::OutputFormat::kTable));
   return 0;

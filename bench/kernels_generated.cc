@@ -146,7 +146,7 @@ Result<Table> generated_table(ThreadPool& pool, std::string_view model) {
   table.title = fmt::format(
       "Generated matrix-vector kernels on {} threads, huge pages: best and median of {} passes "
       "over "
-      "{} MB of weights, one warm-up;\neager: the operator on the same memory; limit: read "
+      "{} MB of weights, one warm-up; eager: the operator on the same memory; limit: read "
       "bandwidth, measured after each pass; expected: {:.0f} % of it",
       pool.size(), kRepetitions, kRotationBytes >> 20, 100 * kBar);
   table.columns = {{"model", Align::kLeft},

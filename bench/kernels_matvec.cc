@@ -80,7 +80,7 @@ Result<Table> matvec_table(ThreadPool& pool, std::string_view model) {
   table.title = fmt::format(
       "Matrix-vector products on {} threads: best, median and spread of {} passes over {} MB of "
       "weights, "
-      "one warm-up;\nlimit: read bandwidth, measured after each pass; expected: {:.0f} % of it",
+      "one warm-up; limit: read bandwidth, measured after each pass; expected: {:.0f} % of it",
       pool.size(), kRepetitions, kRotationBytes >> 20, 100 * kBar);
   table.columns = {{"model", Align::kLeft},
                    {"product", Align::kLeft},

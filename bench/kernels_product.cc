@@ -115,7 +115,7 @@ Result<Table> product_table(ThreadPool& pool, std::string_view model) {
   Table table;
   table.title = fmt::format(
       "fp32 matrix products on {0} threads: best, median and spread of up to {1} repetitions, one "
-      "warm-up;\n"
+      "warm-up; "
       "limit: oneDNN called directly on {0} OpenMP threads between them, the better of plain and "
       "packed "
       "weights; expected: {2:.0f} % of it",

@@ -58,7 +58,11 @@ class Backend {
   // bad_input that names the arm and what the backend supports.
   virtual Status check_arm(const StudyArm& arm) const = 0;
   virtual WorkerCommand worker_command(const StudyArm& arm) const = 0;
-  // May start a program to look, once for each interpreter: takes seconds the first time.
+  // The program that a study or the environment names and gate() would start to find out; absent:
+  // it starts none of these for this arm.
+  virtual std::optional<std::string> gate_program(const StudyArm&) const { return std::nullopt; }
+  // May start a program to look, once for each interpreter or compiler: takes seconds the first
+  // time, and may be asked as often as one likes.
   virtual ArmGate gate(const StudyArm&) { return {}; }
   // What only the worker understands; travels in `load`. `seed` is the study's.
   virtual Json load_options(const StudyArm& arm, const StudyModel& model, uint64_t seed) const = 0;

@@ -137,6 +137,7 @@ struct SampleReply {
   std::optional<int64_t> ttft_ns;     // e2e_kv
   int64_t tokens = 0;                 // produced over the batch
   std::string output_hash;            // token_hash of them, row after row of the batch
+  bool non_finite = false;            // a token was chosen by a logit that isn't finite
   bool cold = false;                  // first call of its shape in the process
   int64_t started_at_ns = 0;          // wall clock at the start of the timed region
   std::optional<int64_t> read_bytes;  // at least read from the weights and cache in the region
@@ -147,6 +148,9 @@ struct SampleReply {
 struct DoneReply {
   int64_t samples = 0;
 };
+
+// The class of an error where tokens were chosen by logits that aren't finite, and of such a row.
+inline constexpr const char* kNonFinite = "non_finite";
 
 struct ParityReply {
   std::vector<std::vector<int32_t>> tokens;  // [batch] of [new_tokens]

@@ -46,6 +46,7 @@ struct ReplyFormatter {
     put(json, "ttft_ns", sample.ttft_ns);
     json["tokens"] = sample.tokens;
     json["output_hash"] = sample.output_hash;
+    if (sample.non_finite) json["non_finite"] = true;
     json["cold"] = sample.cold;
     json["started_at_ns"] = sample.started_at_ns;
     put(json, "read_bytes", sample.read_bytes);
@@ -115,6 +116,7 @@ Result<SampleReply> parse_sample(const Members& members) {
   ASSAY_TRY(sample.ttft_ns, members.optional_integer("ttft_ns", 0, INT64_MAX));
   ASSAY_TRY(sample.tokens, members.integer("tokens", 0, INT64_MAX));
   ASSAY_TRY(sample.output_hash, members.text("output_hash"));
+  ASSAY_TRY(sample.non_finite, members.boolean_or("non_finite", false));
   ASSAY_TRY(sample.cold, members.boolean_or("cold", false));
   ASSAY_TRY(sample.started_at_ns, members.integer("started_at_ns", 0, INT64_MAX));
   ASSAY_TRY(sample.read_bytes, members.optional_integer("read_bytes", 0, INT64_MAX));

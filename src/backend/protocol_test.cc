@@ -59,6 +59,14 @@ TEST(Protocol, RepliesSurviveTheirText) {
   sample.ttft_ns = 1;
   sample.counters = {{"recompiles", 1}, {"of_the_future", 2}};
   expect_round_trip(Reply{4, sample});
+  EXPECT_EQ(format_reply({4, sample}).find("non_finite"), std::string::npos);
+  sample.non_finite = true;
+  const auto told =
+      parse_reply(R"({"id":4,"type":"sample","repetition":0,"latency_ns":5,"tokens":1,)"
+                  R"("output_hash":"","started_at_ns":0,"non_finite":true})");
+  ASSERT_TRUE(told);
+  EXPECT_TRUE(std::get<SampleReply>(told->body).non_finite);
+  expect_round_trip(Reply{4, sample});
   expect_round_trip(Reply{4, DoneReply{1}});
   expect_round_trip(Reply{5, ParityReply{{{1, 2}, {3, 4}}}});
   expect_round_trip(Reply{5, ParityReply{{{1}, {3}}, {Json{{"mean", 1}}, Json::object()}}});

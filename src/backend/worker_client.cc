@@ -157,7 +157,7 @@ ClientResult<WorkerClient> WorkerClient::start(Spawner& spawner, const WorkerCom
   spec.reply_fd = kReplyDescriptor;
   spec.max_line_bytes = kMaxLineBytes;
   auto child = spawner.spawn(spec);
-  if (!child) return failure(FailureKind::kError, "spawn_error", child.error().message);
+  if (!child) return failure(FailureKind::kError, kSpawnError, child.error().message);
   auto impl = std::make_unique<Impl>();
   impl->child = std::move(child).value();
   impl->interrupt_fd = interrupt_fd;

@@ -29,6 +29,9 @@ struct WorkerFailure {
   std::string message;  // whole, may have many lines
 };
 
+// The class where no process came to be.
+inline constexpr const char* kSpawnError = "spawn_error";
+
 template <typename T>
 using ClientResult = std::expected<T, WorkerFailure>;
 

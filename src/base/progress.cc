@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "base/shown_text.h"
 #include "base/text.h"
 
 namespace assay {
@@ -57,7 +58,8 @@ std::string progress_line(const ProgressState& state, std::optional<double> left
   line += percent;
   const size_t room =
       columns > line.size() + 2 + left.size() ? columns - line.size() - 2 - left.size() : 0;
-  if (room > 0 && !state.what.empty()) line += fmt::format("  {}", cut(state.what, room));
+  if (room > 0 && !state.what.empty())
+    line += fmt::format("  {}", cut(shown_line(state.what), room));
   return std::string(cut(line + left, columns));
 }
 

@@ -5,15 +5,18 @@
 #include <cmath>
 
 #include "base/csv.h"
+#include "base/shown_text.h"
 #include "base/text.h"
 
 namespace assay {
 namespace {
 
-std::string shown(const TableCell& cell) {
-  if (!cell.text.empty()) return cell.text;
+std::string shown(const TableCell& cell, bool markdown) {
+  const auto safe = markdown ? markdown_line : shown_line;
+  if (!cell.text.empty()) return safe(cell.text, kLongestCell);
   if (cell.value.is_null()) return "-";
-  return cell.value.is_string() ? cell.value.get<std::string>() : to_json_line(cell.value);
+  return safe(cell.value.is_string() ? cell.value.get<std::string>() : to_json_line(cell.value),
+              kLongestCell);
 }
 
 // Columns a terminal gives to the text: bytes that aren't UTF-8 continuations.
@@ -29,12 +32,18 @@ std::string padded(std::string_view text, size_t width, Align align) {
 
 std::string render_text(const Table& table, std::string_view left, std::string_view middle,
                         std::string_view right, bool markdown) {
+  std::vector<std::string> headings;
+  for (const Column& column : table.columns) {
+    headings.push_back(markdown ? markdown_line(column.name, kLongestCell)
+                                : shown_line(column.name, kLongestCell));
+  }
   std::vector<size_t> widths;
-  for (const Column& column : table.columns)
-    widths.push_back(std::max<size_t>(3, display_width(column.name)));
+  for (const std::string& heading : headings) {
+    widths.push_back(std::max<size_t>(3, display_width(heading)));
+  }
   for (const auto& row : table.rows) {
     for (size_t i = 0; i < row.size(); ++i)
-      widths[i] = std::max(widths[i], display_width(shown(row[i])));
+      widths[i] = std::max(widths[i], display_width(shown(row[i], markdown)));
   }
   std::string out;
   const auto line = [&](const auto& text_of) {
@@ -47,14 +56,16 @@ std::string render_text(const Table& table, std::string_view left, std::string_v
     text.erase(text.find_last_not_of(' ') + 1);
     out += text + "\n";
   };
-  line([&](size_t i) { return padded(table.columns[i].name, widths[i], table.columns[i].align); });
+  line([&](size_t i) { return padded(headings[i], widths[i], table.columns[i].align); });
   line([&](size_t i) {
     std::string rule(widths[i], '-');
     if (markdown && table.columns[i].align == Align::kRight) rule.back() = ':';
     return rule;
   });
   for (const auto& row : table.rows) {
-    line([&](size_t i) { return padded(shown(row[i]), widths[i], table.columns[i].align); });
+    line([&](size_t i) {
+      return padded(shown(row[i], markdown), widths[i], table.columns[i].align);
+    });
   }
   return out;
 }
@@ -108,12 +119,12 @@ std::string Table::render(OutputFormat format) const {
     case OutputFormat::kCsv:
       return render_csv(*this);
     case OutputFormat::kMarkdown:
-      return (title.empty() ? "" : "### " + title + "\n\n") +
+      return (title.empty() ? "" : "### " + markdown_line(title) + "\n\n") +
              render_text(*this, "| ", " | ", " |", true);
     case OutputFormat::kTable:
       break;
   }
-  return (title.empty() ? "" : title + "\n") + render_text(*this, "", "  ", "", false);
+  return (title.empty() ? "" : shown_line(title) + "\n") + render_text(*this, "", "  ", "", false);
 }
 
 Json Table::to_json() const {

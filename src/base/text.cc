@@ -7,6 +7,8 @@
 #include <array>
 #include <cmath>
 
+#include "base/shown_text.h"
+
 namespace assay {
 namespace {
 
@@ -54,18 +56,7 @@ std::string nearest_hint(std::string_view word, std::span<const std::string> can
 
 std::string excerpt(std::string_view text) {
   constexpr size_t kLongest = 60;
-  std::string shown(text.substr(0, kLongest));
-  std::ranges::replace_if(
-      shown, [](unsigned char c) { return c < 0x20 || c == 0x7F; }, ' ');
-  // A cut inside a character would leave bytes that a terminal can't show.
-  if (text.size() > kLongest) {
-    while (!shown.empty() && (static_cast<unsigned char>(shown.back()) & 0xC0) == 0x80) {
-      shown.pop_back();
-    }
-    if (!shown.empty() && static_cast<unsigned char>(shown.back()) >= 0xC0) shown.pop_back();
-    shown += "...";
-  }
-  return shown;
+  return shown_line(text, kLongest);
 }
 
 std::string quoted_excerpt(std::string_view text) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -63,10 +64,18 @@ TEST(ThreadPool, WhatATaskWroteIsSeenAfterTheRun) {
 }
 
 TEST(ThreadPool, EachStartedThreadIsPreparedFirst) {
+  static thread_local bool this_one_is = false;  // of each thread its own
   std::atomic<int> prepared = 0;
   {
-    ThreadPool pool(3, [&] { ++prepared; });
-    pool.run([&](size_t i) { EXPECT_TRUE(i == 0 || prepared > 0); });
+    ThreadPool pool(3, [&] {
+      ++prepared;
+      this_one_is = true;
+    });
+    std::array<std::atomic<bool>, 3> seen{};
+    pool.run([&](size_t i) { seen[i] = this_one_is; });
+    EXPECT_FALSE(seen[0]) << "the caller is prepared by nobody";
+    EXPECT_TRUE(seen[1]);
+    EXPECT_TRUE(seen[2]);
   }
   EXPECT_EQ(prepared, 2) << "the caller is not a started thread";
 }

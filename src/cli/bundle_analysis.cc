@@ -3,18 +3,21 @@
 
 #include "analysis/analyze.h"
 #include "artifact/bundle.h"
+#include "cli/option_types.h"
 
 namespace assay::cli {
 
 std::shared_ptr<AnalysisOptions> add_analysis_options(CLI::App& command) {
   auto options = std::make_shared<AnalysisOptions>();
   command.add_option("--margin", options->margin, "equivalence margin, a share (default 0.03)")
-      ->check(CLI::Range(1e-6, 1.0))
+      ->check(number_between(1e-6, 1))
       ->type_name("SHARE");
   command.add_option("--resamples", options->resamples, "bootstrap resamples (default 10000)")
-      ->check(CLI::Range(int64_t{100}, int64_t{1000000}))
+      ->check(count_between(100, 1'000'000))
       ->type_name("N");
-  command.add_option("--seed", options->seed, "seed of the bootstrap (default 42)")->type_name("N");
+  command.add_option("--seed", options->seed, "seed of the bootstrap (default 42)")
+      ->check(seed_number())
+      ->type_name("N");
   return options;
 }
 

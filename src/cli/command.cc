@@ -1,7 +1,19 @@
 // What commands share.
 #include "cli/command.h"
 
+#include <cstdio>
+
+#include "base/shown_text.h"
+
 namespace assay::cli {
+
+void print_error(std::string_view text) {
+  fmt::print(stderr, "assay: {}\n", shown_line(text));
+}
+
+void print_remark(std::string_view kind, std::string_view text) {
+  fmt::print(stderr, "assay: {}: {}\n", kind, shown_line(text));
+}
 
 std::shared_ptr<OutputFormat> add_output_format(CLI::App& command, const std::string& flags) {
   auto format = std::make_shared<OutputFormat>(OutputFormat::kTable);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -20,6 +21,11 @@ using Body = std::function<Result<int>()>;
 struct Selected {
   Body body;
 };
+
+// "assay: TEXT" on stderr, and "assay: KIND: TEXT" for what ends nothing ("note", "warning"); one
+// line that a terminal shows and doesn't obey, whatever the text holds.
+void print_error(std::string_view text);
+void print_remark(std::string_view kind, std::string_view text);
 
 // Declares -o/--output-format (or the given flags, where -o means something else); the pointed-to
 // value is set before the body runs.

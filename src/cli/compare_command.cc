@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "cli/command.h"
+#include "cli/option_types.h"
 #include "report/compare_report.h"
 
 namespace assay::cli {
@@ -96,9 +97,11 @@ void add_compare_command(CLI::App& app, Selected& selected) {
   command->add_flag("--self-test", request->self_test,
                     "split one bundle at random and report the false-alarm rate");
   command->add_option("--splits", request->splits, "of --self-test (default 1000)")
-      ->check(CLI::Range(int64_t{10}, int64_t{1000000}))
+      ->check(count_between(10, 1'000'000))
       ->type_name("N");
-  command->add_option("--seed", request->seed, "of --self-test (default 42)")->type_name("N");
+  command->add_option("--seed", request->seed, "of --self-test (default 42)")
+      ->check(seed_number())
+      ->type_name("N");
   const auto format = add_output_format(*command);
   command->callback(
       [=, &selected] { selected.body = [=] { return run_compare(*request, *format); }; });

@@ -7,13 +7,16 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/shown_text.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "cli/command.h"
+#include "cli/option_types.h"
 #include "engine/codegen/kernel_cache.h"
 #include "engine/device/bandwidth.h"
 #include "engine/session/session.h"
@@ -44,6 +47,7 @@ struct GenerateOptions {
   std::vector<std::string> disabled_passes;
   bool verify_passes = false;
   bool no_kernel_cache = false;
+  std::vector<const CLI::Option*> compiled_only;  // those that mean nothing to --mode eager
 };
 
 // What a generation took, and what it gave.
@@ -55,34 +59,19 @@ struct Outcome {
   int64_t first_step_ns = 0;  // of which the first step, compilation included
   uint64_t decode_bytes = 0;  // that the decode steps had to read
   bool out_of_positions = false;
+  bool finite = true;  // the logits that chose the tokens
 };
 
+// Words and bounds are the options' own (cli/option_types.h).
 Result<engine::CompileOptions> compile_options(const GenerateOptions& options) {
   engine::CompileOptions result;
   if (options.mode == "eager") {
-    if (!options.split.empty() || !options.disabled_passes.empty() || options.verify_passes) {
-      return bad_input(
-          "--mode: expected compiled with --split, --disable-pass and --verify-passes, "
-          "found eager");
-    }
+    ASSAY_CHECK(refuse_given(options.compiled_only, "--mode compiled", "eager"));
     return result;
-  }
-  if (options.mode != "compiled") {
-    return bad_input("--mode: expected eager or compiled, found \"{}\"", options.mode);
-  }
-  if (!options.split.empty() && options.split != "prefill" && options.split != "decode") {
-    return bad_input("--split: expected prefill or decode, found \"{}\"", options.split);
-  }
-  if (options.recompile_limit < 1) {
-    return bad_input("--recompile-limit: expected at least 1, found {}", options.recompile_limit);
-  }
-  const auto dynamic = engine::parse_dynamic(options.dynamic);
-  if (!dynamic) {
-    return bad_input("--dynamic: expected true, false or auto, found \"{}\"", options.dynamic);
   }
   result.prefill = options.split != "decode";
   result.decode = options.split != "prefill";
-  result.dynamic = *dynamic;
+  result.dynamic = engine::parse_dynamic(options.dynamic).value();
   result.recompile_limit = options.recompile_limit;
   result.bucket = options.bucket;
   result.disabled_passes = options.disabled_passes;
@@ -97,19 +86,12 @@ Result<engine::SessionOptions> session_options(const GenerateOptions& options) {
   if (!options.dtype.empty()) {
     result.dtype = engine::parse_dtype(options.dtype);
     if (!result.dtype) {
-      return bad_input("--dtype: expected fp32, fp16 or bf16, found \"{}\"", options.dtype);
+      return bad_input("--dtype: expected fp32, fp16 or bf16, found {}",
+                       quoted_excerpt(options.dtype));
     }
-  }
-  if (options.cache != "static" && options.cache != "dynamic") {
-    return bad_input("--cache: expected static or dynamic, found \"{}\"", options.cache);
   }
   result.cache =
       options.cache == "static" ? engine::CacheKind::kStatic : engine::CacheKind::kDynamic;
-  constexpr int64_t kMostThreads = 1024;
-  if (options.threads < 0 || options.threads > kMostThreads) {
-    return bad_input("--threads: expected 1 to {}, or 0 for all cores, found {}", kMostThreads,
-                     options.threads);
-  }
   result.threads = static_cast<size_t>(options.threads);
   return result;
 }
@@ -123,7 +105,7 @@ Result<std::vector<int32_t>> parse_ids(std::string text) {
     int32_t id = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
     if (error != std::errc() || end != word.data() + word.size()) {
-      return bad_input("prompt: expected token ids (--ids), found \"{}\"", word);
+      return bad_input("prompt: expected token ids (--ids), found {}", quoted_excerpt(word));
     }
     ids.push_back(id);
   }
@@ -187,7 +169,16 @@ Result<Outcome> generate(Session& session, const std::vector<int32_t>& prompt,
     outcome.decode_bytes += session.step_bytes(1, session.kv_len());
   }
   ASSAY_CHECK(printer.finish());
+  outcome.finite = session.logits_finite();
   return outcome;
+}
+
+// A compiler's words have many lines, and any bytes.
+void print_warning(const std::string& text) {
+  const char* before = "warning  ";
+  for (const std::string& line : split(text, '\n')) {
+    fmt::print(stderr, "{}{}\n", std::exchange(before, "         "), shown_line(line));
+  }
 }
 
 // What was compiled, at what cost, and what ran eager after all and why.
@@ -213,39 +204,49 @@ void print_compilation(const Session& session, const Outcome& outcome) {
                      : fmt::format(" ({}: expected {}, found {})", graph.failed_guard,
                                    graph.expected, graph.found));
     }
-    if (!frame->fallback.empty()) {
-      fmt::print(stderr, "warning  {} runs eager: {}\n", name, frame->fallback);
-    }
+    if (!frame->fallback.empty())
+      print_warning(fmt::format("{} runs eager: {}", name, frame->fallback));
   }
-  for (const std::string& note : evidence.notes) fmt::print(stderr, "warning  {}\n", note);
+  for (const std::string& note : evidence.notes) print_warning(note);
 }
 
-Status print_figures(const Session& session, size_t prompt_tokens, const Outcome& outcome) {
+// The text is printed by now: what can't be measured is said and fails nothing. Threads are
+// refused by an exception.
+Result<double> read_limit_gb_per_s(size_t threads) {
+  try {
+    ThreadPool pool(threads);
+    return engine::measure_read_bandwidth(pool);
+  } catch (const std::exception& error) {
+    return environment_error("bandwidth probe: expected {} threads, found: {}", threads,
+                             error.what());
+  }
+}
+
+std::string against_limit(double gb_per_s, const Result<double>& limit) {
+  if (!limit) return "this machine's read bandwidth isn't known: " + limit.error().message;
+  return fmt::format("{:.0f} % of the {:.2f} GB/s that this machine reads", 100 * gb_per_s / *limit,
+                     *limit);
+}
+
+void print_figures(const Session& session, size_t prompt_tokens, const Outcome& outcome) {
   fmt::print(stderr, "prompt   {} tokens, prefill {}\n", prompt_tokens,
              format_duration(static_cast<double>(outcome.prefill_ns) * 1e-9));
   if (outcome.decode_ns > 0) {
     const auto nanoseconds = static_cast<double>(outcome.decode_ns);
     const double gb_per_s = static_cast<double>(outcome.decode_bytes) / nanoseconds;
-    ThreadPool pool(session.threads());
-    ASSAY_TRY(const double limit, engine::measure_read_bandwidth(pool));
-    fmt::print(stderr,
-               "decode   {:.1f} tokens/s, {:.2f} GB/s: {:.0f} % of the {:.2f} GB/s that this "
-               "machine reads\n",
+    const Result<double> limit = read_limit_gb_per_s(session.threads());
+    fmt::print(stderr, "decode   {:.1f} tokens/s, {:.2f} GB/s: {}\n",
                static_cast<double>(outcome.timed_steps) / nanoseconds * 1e9, gb_per_s,
-               100 * gb_per_s / limit, limit);
+               shown_line(against_limit(gb_per_s, limit)));
   }
   fmt::print(
       stderr, "output   {} tokens, hash {}{}\n", outcome.tokens.size(), token_hash(outcome.tokens),
       outcome.out_of_positions
           ? fmt::format("; stopped at the model's {} positions", session.config().max_positions)
           : "");
-  return {};
 }
 
 Result<int> run_generate(const GenerateOptions& options) {
-  if (options.new_tokens < 1) {
-    return bad_input("--tokens: expected at least 1 new token, found {}", options.new_tokens);
-  }
   ASSAY_TRY(const auto session_opts, session_options(options));
   ASSAY_TRY(Session session, Session::open(options.model, session_opts));
   std::optional<Tokenizer> tokenizer;
@@ -264,8 +265,39 @@ Result<int> run_generate(const GenerateOptions& options) {
   Printer printer(tokenizer ? &*tokenizer : nullptr);
   ASSAY_TRY(const Outcome outcome, generate(session, prompt, options, printer));
   if (options.mode == "compiled") print_compilation(session, outcome);
-  ASSAY_CHECK(print_figures(session, prompt.size(), outcome));
-  return 0;
+  print_figures(session, prompt.size(), outcome);
+  if (outcome.finite) return 0;
+  print_warning(
+      "logits: expected finite ones to choose tokens from, found NaN or infinity: the "
+      "tokens say nothing of the model");
+  return 1;
+}
+
+// Those that only --mode compiled takes.
+void add_compiled_options(CLI::App& command, GenerateOptions& options) {
+  options.compiled_only = {
+      command
+          .add_option("--dynamic", options.dynamic,
+                      "compiled: true, false or auto (default): when sizes become symbols")
+          ->check(word_of({"true", "false", "auto"})),
+      command
+          .add_option("--split", options.split,
+                      "compiled: prefill or decode, the phase that is compiled (both)")
+          ->check(word_of({"prefill", "decode"})),
+      command
+          .add_option("--recompile-limit", options.recompile_limit,
+                      "compiled: graphs of a phase, after which it runs eager for good (8)")
+          ->check(count_between(1, 1'000'000)),
+      command
+          .add_option("--bucket", options.bucket,
+                      "compiled: pad the prompt to a multiple of this (0: as it comes)")
+          ->check(count_between(0, engine::kMostBucket)),
+      command.add_option("--disable-pass", options.disabled_passes,
+                         "compiled: leave this pass out"),
+      command.add_flag("--verify-passes", options.verify_passes,
+                       "compiled: check what each pass did on random inputs"),
+      command.add_flag("--no-kernel-cache", options.no_kernel_cache,
+                       "compiled: compile every kernel anew")};
 }
 
 }  // namespace
@@ -276,26 +308,18 @@ void add_generate_command(CLI::App& app, Selected& selected) {
       "generate", "continue a prompt greedily; text on stdout, figures on stderr");
   command->add_option("MODEL", options->model, "checkpoint folder")->required();
   command->add_option("PROMPT", options->prompt, "text, or token ids with --ids")->required();
-  command->add_option("-n,--tokens", options->new_tokens, "new tokens (128)");
+  command->add_option("-n,--tokens", options->new_tokens, "new tokens (128)")
+      ->check(count_between(1));
   command->add_option("--dtype", options->dtype, "fp32, fp16 or bf16 (as stored)");
-  command->add_option("--cache", options->cache, "static (default) or dynamic");
-  command->add_option("--threads", options->threads, "threads (all cores)");
+  command->add_option("--cache", options->cache, "static (default) or dynamic")
+      ->check(word_of({"static", "dynamic"}));
+  command->add_option("--threads", options->threads, "threads (0: all cores)")
+      ->check(count_between(0, kMostThreads));
   command->add_flag("--ids", options->ids, "token ids in and out; needs no tokenizer");
   command->add_flag("--ignore-eos", options->ignore_eos, "don't stop at an end-of-text token");
-  command->add_option("--mode", options->mode, "eager (default) or compiled");
-  command->add_option("--dynamic", options->dynamic,
-                      "compiled: true, false or auto (default): when sizes become symbols");
-  command->add_option("--split", options->split,
-                      "compiled: prefill or decode, the phase that is compiled (both)");
-  command->add_option("--recompile-limit", options->recompile_limit,
-                      "compiled: graphs of a phase, after which it runs eager for good (8)");
-  command->add_option("--bucket", options->bucket,
-                      "compiled: pad the prompt to a multiple of this (as it comes)");
-  command->add_option("--disable-pass", options->disabled_passes, "compiled: leave this pass out");
-  command->add_flag("--verify-passes", options->verify_passes,
-                    "compiled: check what each pass did on random inputs");
-  command->add_flag("--no-kernel-cache", options->no_kernel_cache,
-                    "compiled: compile every kernel anew");
+  command->add_option("--mode", options->mode, "eager (default) or compiled")
+      ->check(word_of({"eager", "compiled"}));
+  add_compiled_options(*command, *options);
   command->callback(
       [&selected, options] { selected.body = [options] { return run_generate(*options); }; });
 }

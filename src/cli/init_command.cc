@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/files.h"
+#include "base/shown_text.h"
 #include "cli/command.h"
 #include "study/study.h"
 
@@ -16,7 +17,7 @@ Result<int> run_init(const std::string& file) {
     return bad_input("{}: expected a file that doesn't exist yet, found one", file);
   }
   ASSAY_CHECK(write_file(file, study_template()));
-  fmt::print("{}: edit it, then `assay plan {}`\n", file, file);
+  fmt::print("{}: edit it, then `assay plan {}`\n", shown_line(file), shown_line(file));
   return 0;
 }
 

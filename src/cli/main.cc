@@ -52,12 +52,12 @@ int run_main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    fmt::print(stderr, "assay: {}\n", parse_message(app, error, argc, argv));
+    print_error(parse_message(app, error, argc, argv));
     return kExitBadInput;
   }
   const Result<int> status = selected.body();
   if (status) return *status;
-  fmt::print(stderr, "assay: {}\n", status.error().message);
+  print_error(status.error().message);
   return status.error().kind == ErrorKind::kBadInput ? kExitBadInput : kExitEnvironment;
 }
 

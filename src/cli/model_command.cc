@@ -1,8 +1,10 @@
 // `assay model make` writes a random checkpoint; `assay model info` shows what a checkpoint is.
 #include <fmt/format.h>
 
+#include "base/shown_text.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/option_types.h"
 #include "engine/model/architectures.h"
 #include "engine/model/make.h"
 #include "engine/model/summary.h"
@@ -28,10 +30,10 @@ Result<int> make_model(const MakeArguments& arguments) {
   }
   ASSAY_TRY(const engine::MadeCheckpoint made,
             engine::make_checkpoint(arguments.architecture, arguments.folder, options));
-  fmt::print("{}: {}, {} parameters in {}, {} in {} weight {}, seed {}\n", arguments.folder,
-             arguments.architecture, made.parameters, engine::dtype_name(made.dtype),
-             format_bytes(static_cast<double>(made.weight_bytes)), made.weight_files,
-             made.weight_files == 1 ? "file" : "files", arguments.seed);
+  fmt::print("{}: {}, {} parameters in {}, {} in {} weight {}, seed {}\n",
+             shown_line(arguments.folder), arguments.architecture, made.parameters,
+             engine::dtype_name(made.dtype), format_bytes(static_cast<double>(made.weight_bytes)),
+             made.weight_files, made.weight_files == 1 ? "file" : "files", arguments.seed);
   return 0;
 }
 
@@ -58,6 +60,7 @@ void add_make(CLI::App& model, Selected& selected) {
       ->type_name("DIR")
       ->required();
   command->add_option("--seed", arguments->seed, "0 unless given: same seed, same bytes")
+      ->check(seed_number())
       ->type_name("N");
   command
       ->add_option("--dtype", arguments->dtype,

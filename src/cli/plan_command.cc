@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/backends.h"
 #include "cli/command.h"
+#include "cli/option_types.h"
 #include "study/estimate.h"
 #include "study/filter.h"
 #include "study/gpu_arm.h"
@@ -21,10 +22,31 @@ namespace {
 struct PlanOptions {
   std::string study;
   bool units = false;
+  bool probe = false;
   std::vector<std::string> only;
   double read_gb_per_s = kAssumedReadBytesPerS / 1e9;
   double gpu_read_gb_per_s = kAssumedGpuReadBytesPerS / 1e9;
 };
+
+// What an arm would be on this machine, or the program that has to be asked and wasn't.
+struct ArmHere {
+  std::optional<ArmGate> gate;
+  std::string program = {};
+};
+
+std::vector<ArmHere> arms_here(const Study& study, BackendSet& backends, bool probe) {
+  std::vector<ArmHere> arms;
+  for (const StudyArm& arm : study.arms) {
+    Backend& backend = *backends.at(arm.backend);
+    auto program = probe ? std::nullopt : backend.gate_program(arm);
+    if (program) {
+      arms.push_back({std::nullopt, *std::move(program)});
+    } else {
+      arms.push_back({backend.gate(arm)});
+    }
+  }
+  return arms;
+}
 
 // A study's plan and how long it would take.
 struct Estimated {
@@ -141,8 +163,7 @@ std::string summary(const Estimated& estimated, const PlanOptions& options) {
   return text;
 }
 
-// What each arm would be on this machine.
-Table gate_table(const Study& study, BackendSet& backends) {
+Table gate_table(const Study& study, const std::vector<ArmHere>& here) {
   Table table;
   table.title = "Arms here";
   table.columns = {{"arm", Align::kLeft},
@@ -153,8 +174,15 @@ Table gate_table(const Study& study, BackendSet& backends) {
   const auto text = [](const std::string& value) {
     return value.empty() ? TableCell::absent() : TableCell::of(value);
   };
-  for (const StudyArm& arm : study.arms) {
-    const ArmGate gate = backends.at(arm.backend)->gate(arm);
+  for (size_t i = 0; i < study.arms.size(); ++i) {
+    const StudyArm& arm = study.arms[i];
+    if (!here[i].gate) {
+      table.rows.push_back({TableCell::of(arm.name), TableCell::of("not_asked"),
+                            TableCell::absent(), TableCell::of("would run " + here[i].program),
+                            TableCell::of("--probe asks it")});
+      continue;
+    }
+    const ArmGate& gate = *here[i].gate;
     const bool runs = gate.verdict != ArmGate::Verdict::kImpossible;
     table.rows.push_back({TableCell::of(arm.name),
                           TableCell::of(std::string(gate_verdict_name(gate.verdict))),
@@ -165,13 +193,13 @@ Table gate_table(const Study& study, BackendSet& backends) {
   return table;
 }
 
-// By the arm's own word, or by what its interpreter finds here.
-bool computes_on_gpu(const StudyArm& arm, BackendSet& backends) {
+// By the arm's own word, or by what its interpreter found here, if it was asked.
+bool computes_on_gpu(const StudyArm& arm, const ArmHere& here) {
   if (arm.backend != "torch") return false;
   const auto device = arm.options.find("device");
   if (device != arm.options.end() && *device == "cpu") return false;
   return arm.mode == "manual-cudagraph" || (device != arm.options.end() && *device == "cuda") ||
-         !backends.at(arm.backend)->gate(arm).device.empty();
+         (here.gate && !here.gate->device.empty());
 }
 
 // Of each model, where it can be known; a model that can't be read is named on stderr.
@@ -182,25 +210,24 @@ std::vector<ModelSize> model_sizes(const Study& study, BackendSet& backends, boo
     if (model.arch.empty()) {
       const Result<double> found = weight_bytes(model.path);
       if (found) size.bytes = *found;
-      if (!found) fmt::print(stderr, "assay: note: {}\n", found.error().message);
+      if (!found) print_remark("note", found.error().message);
       if (!found || !want_layers) continue;
     }
     const auto facts = backends.at("torch")->inspect(model, {});
     if (facts && facts->weight_bytes) size.bytes = static_cast<double>(*facts->weight_bytes);
     if (facts) size.layers = facts->layers;
-    if (!facts) fmt::print(stderr, "assay: note: {}\n", facts.error().message);
+    if (!facts) print_remark("note", facts.error().message);
   }
   return sizes;
 }
 
 Estimated estimate(const Study& study, const Plan& plan, BackendSet& backends,
-                   const PlanOptions& options) {
+                   const std::vector<ArmHere>& here, const PlanOptions& options) {
   EstimateBasis basis;
   bool impossible = false;
-  for (const StudyArm& arm : study.arms) {
-    basis.on_gpu.push_back(computes_on_gpu(arm, backends));
-    const ArmGate gate = backends.at(arm.backend)->gate(arm);
-    impossible |= gate.verdict == ArmGate::Verdict::kImpossible;
+  for (size_t i = 0; i < study.arms.size(); ++i) {
+    basis.on_gpu.push_back(computes_on_gpu(study.arms[i], here[i]));
+    impossible |= here[i].gate && here[i].gate->verdict == ArmGate::Verdict::kImpossible;
   }
   basis.models = model_sizes(study, backends, std::ranges::count(basis.on_gpu, true) > 0);
   basis.read_bytes_per_s = options.read_gb_per_s * 1e9;
@@ -242,13 +269,14 @@ Result<int> run_plan(const PlanOptions& options, OutputFormat format) {
   ASSAY_CHECK(keep_only(study, options.only));
   const Plan plan = make_plan(study);
   BackendSet backends = make_backends();
-  const Estimated estimated = estimate(study, plan, backends, options);
+  const std::vector<ArmHere> here = arms_here(study, backends, options.probe);
+  const Estimated estimated = estimate(study, plan, backends, here, options);
   const Table table = options.units ? unit_table(plan) : cell_table(estimated);
   if (format == OutputFormat::kCsv) {
     fmt::print("{}", table.render(format));
     return 0;
   }
-  const Table gates = gate_table(study, backends);
+  const Table gates = gate_table(study, here);
   if (format == OutputFormat::kJson) {
     fmt::print("{}", to_json_text(plan_json(estimated, options, gates)));
     return 0;
@@ -268,12 +296,14 @@ void add_plan_command(CLI::App& app, Selected& selected) {
   command
       ->add_option("--read-gb-per-s", options->read_gb_per_s,
                    "read bandwidth that the time estimate assumes")
-      ->check(CLI::Range(1e-3, 1e6))
+      ->check(number_between(1e-3, 1e6))
       ->type_name("GB/S");
   command
       ->add_option("--gpu-read-gb-per-s", options->gpu_read_gb_per_s, "the same of arms on a GPU")
-      ->check(CLI::Range(1e-3, 1e6))
+      ->check(number_between(1e-3, 1e6))
       ->type_name("GB/S");
+  command->add_flag("--probe", options->probe,
+                    "start the interpreters of torch arms, and say what each arm would be here");
   add_only_option(*command, options->only);
   const auto format = add_output_format(*command);
   command->callback(

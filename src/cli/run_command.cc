@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/shown_text.h"
 #include "cli/backends.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
@@ -71,7 +72,8 @@ void print_summary(const RunOptions& options, const RunSummary& summary, OutputF
   }
   if (format == OutputFormat::kTable || format == OutputFormat::kMarkdown) {
     table.title = fmt::format("{}: {} rows", options.bundle, summary.rows);
-    fmt::print("{}\nfindings: assay analyze {}\n", table.render(format), options.bundle);
+    fmt::print("{}\nfindings: assay analyze {}\n", table.render(format),
+               shown_line(options.bundle));
   } else {
     fmt::print("{}", table.render(format));
   }
@@ -85,6 +87,7 @@ Result<int> run(const RunOptions& options, OutputFormat format) {
   const Plan plan = make_plan(study);
   BackendSet backends = make_backends();
   ASSAY_TRY(const Preflight preflight, check_study(study, backends));
+  ASSAY_CHECK(check_room(study));
   const auto nvml = open_nvml();
   GpuSensors* gpus = nvml ? nvml->get() : nullptr;
   RunRequest request{study,          plan,
@@ -107,7 +110,7 @@ Result<int> run(const RunOptions& options, OutputFormat format) {
     fmt::print(
         stderr,
         "assay: interrupted with {} rows committed; continue with: assay run {} -o {} --resume\n",
-        summary->rows, options.study, options.bundle);
+        summary->rows, shown_line(options.study), shown_line(options.bundle));
     return kExitInterrupted;
   }
   print_summary(options, *summary, format);

@@ -2,8 +2,8 @@
 #include "cli/run_progress.h"
 
 #include <algorithm>
-#include <cstdio>
 
+#include "cli/command.h"
 #include "study/estimate.h"
 
 namespace assay::cli {
@@ -64,12 +64,12 @@ void RunProgress::show(int64_t repetition) {
 
 void RunProgress::on_warning(const std::string& text) {
   progress_.clear();
-  fmt::print(stderr, "assay: warning: {}\n", text);
+  print_remark("warning", text);
 }
 
 void RunProgress::on_note(const std::string& text) {
   progress_.clear();
-  fmt::print(stderr, "assay: note: {}\n", text);
+  print_remark("note", text);
 }
 
 }  // namespace assay::cli

@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "artifact/bundle.h"
+#include "base/shown_text.h"
 #include "cli/command.h"
 
 namespace assay::cli {
@@ -11,7 +12,7 @@ Result<int> verify(const std::string& folder, OutputFormat format) {
   ASSAY_TRY(const std::vector<VerifyProblem> problems, verify_bundle(folder));
   if (problems.empty() && format == OutputFormat::kTable) {
     ASSAY_TRY(const Bundle bundle, read_bundle(folder));
-    fmt::print("{}: whole: {} rows, {} files\n", folder, bundle.rows.size(),
+    fmt::print("{}: whole: {} rows, {} files\n", shown_line(folder), bundle.rows.size(),
                bundle.manifest["files"].size() + 1);
     return 0;
   }

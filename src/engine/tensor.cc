@@ -9,7 +9,16 @@
 namespace assay::engine {
 
 size_t dtype_size_bytes(DType dtype) {
-  return dtype == DType::kF16 || dtype == DType::kBF16 ? 2 : 4;
+  switch (dtype) {
+    case DType::kF32:
+    case DType::kI32:
+      return 4;
+    case DType::kF16:
+    case DType::kBF16:
+      return 2;
+  }
+  assert(false && "no such type");
+  return 0;
 }
 
 std::string_view dtype_name(DType dtype) {

@@ -37,6 +37,12 @@ class Setup {
       greet_arm(arm);
       if (interrupted_) return std::optional<ModelSetup>();
     }
+    if (!arms.empty() && unstarted_.size() == arms.size()) {
+      return environment_error("no arm's worker could be started: {}", unstarted_why_);
+    }
+    for (const auto& [arm, key, why] : unanswered_) {
+      ASSAY_CHECK(parity_.set(arm, key, parity_.longest(), std::unexpected(why)));
+    }
     return std::optional<ModelSetup>(std::move(setup_));
   }
 
@@ -52,8 +58,12 @@ class Setup {
     return keys;
   }
 
-  bool note(const WorkerFailure& failure) {
+  bool note(size_t arm, const WorkerFailure& failure) {
     interrupted_ |= failure.kind == FailureKind::kInterrupted;
+    if (failure.error_class == kSpawnError) {
+      unstarted_.insert(arm);
+      unstarted_why_ = failure.message;
+    }
     return !interrupted_;
   }
 
@@ -93,7 +103,7 @@ class Setup {
     const auto learned = worker ? learn(*(*worker)->client, (*worker)->loaded)
                                 : ClientResult<void>(std::unexpected(worker.error()));
     if (learned) return;
-    note(learned.error());
+    note(arm, learned.error());
     workers_.discard(arm);
   }
 
@@ -108,11 +118,15 @@ class Setup {
         auto started = start_with_own_log(arm);
         if (started) {
           client = std::move(started).value();
-        } else if (note(last = started.error())) {
+        } else if (note(arm, last = started.error())) {
           ++lost_in_a_row;
         }
       }
       if (interrupted_) break;
+      if (!client && unstarted_.contains(arm)) {
+        unanswered_.push_back({arm, key, last});
+        continue;
+      }
       if (!client) {
         ASSAY_CHECK(parity_.set(arm, key, parity_.longest(), std::unexpected(last)));
         continue;
@@ -120,7 +134,7 @@ class Setup {
       ParityAnswer answer = parity_.ask(*client, *setup_.prompts, key, parity_.longest());
       if (answer) {
         lost_in_a_row = 0;
-      } else if (note(last = answer.error())) {
+      } else if (note(arm, last = answer.error())) {
         ++lost_in_a_row;
         client.reset();
       }
@@ -137,7 +151,7 @@ class Setup {
     auto fresh = WorkerLog::create();
     if (!kept || !fresh) {
       const std::string& message = kept ? fresh.error().message : kept.error().message;
-      return std::unexpected(WorkerFailure{FailureKind::kError, "spawn_error", message});
+      return std::unexpected(WorkerFailure{FailureKind::kError, kSpawnError, message});
     }
     log_ = std::move(fresh).value();
     return start(arm);
@@ -163,6 +177,16 @@ class Setup {
   Workers& workers_;
   ParityCheck parity_;
   ModelSetup setup_;
+  // Arms whose process couldn't be started, and why: if that are all, the run ends before anything
+  // is recorded of the model, so that it can be resumed where there is room for processes.
+  std::set<size_t> unstarted_;
+  std::string unstarted_why_;
+  struct Unanswered {
+    size_t arm;
+    ParityKey key;
+    WorkerFailure why;
+  };
+  std::vector<Unanswered> unanswered_;
   std::optional<WorkerLog> log_;  // of the process that was started last
   bool interrupted_ = false;
 };

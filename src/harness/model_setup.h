@@ -27,7 +27,8 @@ struct ModelSetup {
 // about those that have one (`recorded`, kept up to date). With parity after timing, or all of it
 // recorded, only so many of `workers` are started as it takes to learn what prompts are made of.
 // What parity's processes print goes to the log of the arm's first cell. Absent: the run was
-// interrupted. Errors are the bundle's.
+// interrupted. Errors are the bundle's, and an
+// environment_error where no arm's worker could even be started.
 Result<std::optional<ModelSetup>> set_up_model(const Study& study, const Plan& plan, size_t model,
                                                BundleWriter& bundle, RunContext& context,
                                                Workers& workers, std::set<size_t>& recorded);

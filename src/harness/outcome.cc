@@ -52,6 +52,7 @@ Outcome judge_sample(const SampleReply& sample, const WireShape& shape,
   const int64_t expected = shape.batch * per_row;
   if (sample.tokens < expected) return {RowStatus::kFalseSuccess, "too_few_tokens"};
   if (sample.tokens > expected) return {RowStatus::kFalseSuccess, "too_many_tokens"};
+  if (sample.non_finite) return {RowStatus::kFalseSuccess, kNonFinite};
   if (sample.latency_ns == 0) return {RowStatus::kFalseSuccess, "zero_latency"};
   const double seconds = static_cast<double>(sample.latency_ns) * 1e-9;
   if (limit && seconds < least_seconds(sample, shape, *limit)) {

@@ -24,7 +24,8 @@ Outcome outcome_of(const WorkerFailure& failure);
 // of each row of the batch) and took at least the time in which the hardware can move what it says
 // it read: read_bytes less what the last-level cache may have kept between passes, at the measured
 // bandwidth and kReadTolerance. Classes: too_few_tokens, too_many_tokens, zero_latency,
-// faster_than_memory.
+// faster_than_memory, and non_finite where the worker says that the tokens were chosen by
+// logits that aren't finite.
 Outcome judge_sample(const SampleReply& sample, const WireShape& shape,
                      const std::optional<ReadLimit>& limit);
 

@@ -35,6 +35,12 @@ TEST(JudgeSample, NoTimeAtAllIsFalse) {
   EXPECT_EQ(judge_sample(sample(20, 0, {}), kDecode, {}).error_class, "zero_latency");
 }
 
+TEST(JudgeSample, TokensOfNothingAreNoSuccess) {
+  SampleReply reply = sample(20, 1000, {});
+  reply.non_finite = true;
+  EXPECT_EQ(judge_sample(reply, kDecode, {}), (Outcome{RowStatus::kFalseSuccess, "non_finite"}));
+}
+
 // 10 passes over 101 MB, of which 1 MB each may come from the cache: 1 GB, at 12.5 GB/s 80 ms.
 TEST(JudgeSample, FasterThanTheWeightsCanBeRead) {
   const int64_t bytes = 10 * 101'000'000;

@@ -118,8 +118,19 @@ Status ParityCheck::compare(size_t arm, const ParityKey& key) {
         compare_parity(study_.arms[arm].name, found->answer, study_.baseline,
                        has_expected ? baseline->answer : unasked, generated_tokens(new_tokens));
     if (result["passed"].is_null()) continue;
-    ASSAY_CHECK(record(cell, result));
+    // The baseline is held against nobody: without an answer there is nothing to say of it but why.
+    const bool lost = arm == baseline_ && !found->answer;
+    ASSAY_CHECK(
+        record(cell, lost ? unasked_parity(study_.arms[arm].name, study_.baseline,
+                                           found->answer.error(), generated_tokens(new_tokens))
+                          : result));
     failed |= result["passed"] == false;
+  }
+  if (failed && arm == baseline_ && told_.insert(arm).second) {
+    observer_.on_note(fmt::format(
+        "arm \"{}\", the baseline, gives no tokens to hold the others against on model \"{}\": {}",
+        study_.baseline, study_.models[model_].name, found->answer.error().message));
+    return {};
   }
   if (failed && told_.insert(arm).second) {
     observer_.on_note(fmt::format("arm \"{}\" fails parity with \"{}\" on model \"{}\"",

@@ -1,11 +1,17 @@
 // Arms first, then each model as each of its backends sees it.
 #include "harness/preflight.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <set>
 #include <string>
 
+#include "base/descriptor.h"
 #include "base/text.h"
+#include "harness/worker_log.h"
 
 namespace assay {
 namespace {
@@ -75,6 +81,26 @@ Result<Preflight> check_study(const Study& study, const BackendSet& backends) {
   }
   ASSAY_CHECK(check_gates(study, backends, preflight));
   return preflight;
+}
+
+Status check_room(const Study& study) {
+  ASSAY_TRY(const WorkerLog log, WorkerLog::create());
+  // Of a living worker: its log, two pipes, its process. Of the run: the bundle's files, and what
+  // starting a process takes for a moment.
+  constexpr size_t kOfWorker = 4;
+  constexpr size_t kOfRun = 16;
+  const size_t alive = study.order == RunOrder::kSequential ? 1 : study.arms.size();
+  const size_t wanted = kOfRun + kOfWorker * alive;
+  std::vector<Descriptor> taken;
+  while (taken.size() < wanted) {
+    taken.emplace_back(::fcntl(log.descriptor(), F_DUPFD_CLOEXEC, 3));
+    if (taken.back().ok()) continue;
+    return environment_error(
+        "open files: expected room for {} more (a run with {} living {}), found room for {}: {}; "
+        "raise `ulimit -n`",
+        wanted, alive, alive == 1 ? "worker" : "workers", taken.size() - 1, std::strerror(errno));
+  }
+  return {};
 }
 
 }  // namespace assay

@@ -23,4 +23,8 @@ struct Preflight {
 // the run.
 Result<Preflight> check_study(const Study& study, const BackendSet& backends);
 
+// Whether the workers of these arms can be started at all: environment_error that names what is
+// missing, a place for temporary files or room for descriptors.
+Status check_room(const Study& study);
+
 }  // namespace assay

@@ -1,4 +1,8 @@
 // Whole studies against fake workers: whatever a worker does, the bundle has its rows.
+#include <sys/resource.h>
+
+#include <cstdlib>
+
 #include "harness/run_fixture.h"
 
 namespace assay {
@@ -102,9 +106,52 @@ TEST_F(RunTest, ParityOfACellIsAboutTheTokensThatItGenerates) {
 TEST_F(RunTest, ABaselineWithoutAnswersLeavesParityUnsaid) {
   faults_["base"] = {"segv:parity"};
   expect_whole(run());
-  EXPECT_EQ(parity_of("base")["passed"], false);
+  const Json parity = parity_of("base");
+  EXPECT_TRUE(parity["passed"].is_null()) << "it isn't held against itself";
+  EXPECT_EQ(parity["error"]["class"], "SIGSEGV");
+  ASSERT_EQ(observer_.notes.size(), 1u);
+  EXPECT_NE(observer_.notes[0].find("the baseline, gives no tokens to hold the others against"),
+            std::string::npos)
+      << observer_.notes[0];
   EXPECT_TRUE(parity_of("other").is_null());
   EXPECT_EQ(count(rows_of("base"), RowStatus::kOk), static_cast<int64_t>(rows_of("base").size()));
+}
+
+// Where no process can be started there is nothing to make rows of: the run ends with the cause,
+// and goes on where there is room.
+TEST_F(RunTest, WithoutAnyWorkerThereAreNoRows) {
+  const char* before = std::getenv("TMPDIR");
+  const std::string saved = before ? before : "";
+  for (const ParityTime time : {ParityTime::kBefore, ParityTime::kAfter}) {
+    fs::remove_all(folder());
+    study_.parity = time;
+    ::setenv("TMPDIR", "/nosuch", 1);
+    const auto refused = run();
+    EXPECT_FALSE(check_room(study_));
+    before ? ::setenv("TMPDIR", saved.c_str(), 1) : ::unsetenv("TMPDIR");
+    EXPECT_TRUE(check_room(study_));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind, ErrorKind::kEnvironment);
+    EXPECT_NE(refused.error().message.find("no arm's worker could be started: temporary folder"),
+              std::string::npos)
+        << refused.error().message;
+    expect_whole(run(true));
+    EXPECT_EQ(parity_of("other")["passed"], true);
+  }
+}
+
+// A run takes more descriptors than a shell's least limit.
+TEST_F(RunTest, RoomForDescriptorsIsAskedBefore) {
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  rlimit small = limit;
+  small.rlim_cur = 20;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &small), 0);
+  const Status room = check_room(study_);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+  ASSERT_FALSE(room);
+  EXPECT_EQ(room.error().kind, ErrorKind::kEnvironment);
+  EXPECT_NE(room.error().message.find("ulimit -n"), std::string::npos) << room.error().message;
 }
 
 struct Fault {

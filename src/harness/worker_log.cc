@@ -14,10 +14,16 @@ namespace assay {
 Result<WorkerLog> WorkerLog::create() {
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
-  if (error) return environment_error("temporary folder: {}", error.message());
+  if (error) {
+    return environment_error(
+        "temporary folder (TMPDIR): expected one for the workers' output, found: {}",
+        error.message());
+  }
   std::string name = (folder / "assay-worker-XXXXXX").string();
   const int fd = ::mkostemp(name.data(), O_CLOEXEC);
-  if (fd < 0) return environment_error("{}: {}", folder.string(), std::strerror(errno));
+  if (fd < 0)
+    return environment_error("{}: expected to make a temporary file, found: {}", folder.string(),
+                             std::strerror(errno));
   ::unlink(name.c_str());
   return WorkerLog(Descriptor(fd));
 }

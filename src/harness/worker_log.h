@@ -22,6 +22,7 @@ class WorkerLog {
   // Appends to `out` what was printed since the last call.
   Status move_to(AppendFile& out);
   bool has_more() const;
+  int descriptor() const { return file_.get(); }
 
  private:
   explicit WorkerLog(Descriptor file) : file_(std::move(file)) {}

@@ -61,7 +61,7 @@ ClientResult<LiveWorker*> Workers::get(size_t arm, size_t model, bool want_model
   if (exclusive_) retire_all();
   auto log = WorkerLog::create();
   if (!log) {
-    return std::unexpected(WorkerFailure{FailureKind::kError, "spawn_error", log.error().message});
+    return std::unexpected(WorkerFailure{FailureKind::kError, kSpawnError, log.error().message});
   }
   LiveWorker& worker = by_arm_
                            .insert_or_assign(arm, LiveWorker{.model = model,

@@ -2,6 +2,7 @@
 #include "report/report.h"
 
 #include "base/files.h"
+#include "base/shown_text.h"
 #include "base/text.h"
 #include "report/flat_table.h"
 #include "report/sections.h"
@@ -10,6 +11,8 @@ namespace assay {
 namespace {
 
 constexpr size_t kTerminalColumns = 120;
+// Of a finding with many arms, strata and rows.
+constexpr size_t kLongestReportLine = 20'000;
 
 // Breaks at spaces; further lines are indented.
 std::string wrapped(const std::string& line) {
@@ -37,8 +40,9 @@ std::string render_text(const std::vector<ReportSection>& sections) {
   std::string out;
   for (const ReportSection& section : sections) {
     if (!out.empty()) out += '\n';
-    out += fmt::format("== {} ==\n", section.title);
-    for (const std::string& line : section.lines) out += wrapped(line);
+    out += fmt::format("== {} ==\n", shown_line(section.title));
+    for (const std::string& line : section.lines)
+      out += wrapped(shown_line(line, kLongestReportLine));
     for (const Table& table : section.tables) {
       if (&table != &section.tables.front()) out += '\n';
       out += table.render(OutputFormat::kTable);
@@ -48,10 +52,11 @@ std::string render_text(const std::vector<ReportSection>& sections) {
 }
 
 std::string render_markdown(const std::string& title, const std::vector<ReportSection>& sections) {
-  std::string out = fmt::format("# {}\n", title);
+  std::string out = fmt::format("# {}\n", markdown_line(title));
   for (const ReportSection& section : sections) {
-    out += fmt::format("\n## {}\n\n", section.title);
-    for (const std::string& line : section.lines) out += line + "\n";
+    out += fmt::format("\n## {}\n\n", markdown_line(section.title));
+    for (const std::string& line : section.lines)
+      out += markdown_line(line, kLongestReportLine) + "\n";
     for (const Table& table : section.tables) {
       if (!out.ends_with("\n\n")) out += "\n";
       out += table.render(OutputFormat::kMarkdown);

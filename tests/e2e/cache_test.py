@@ -67,7 +67,7 @@ class Cache(unittest.TestCase):
 
     def test_clear_removes_all_and_says_how_much(self):
         self.fill()
-        (self.folder / "tmp-killed").write_bytes(b"12345")
+        (self.folder / "assay-tmp-kIll3d").write_bytes(b"12345")
         bytes_there = sum(path.stat().st_size for path in self.folder.iterdir())
         cleared = json.loads(self.succeed("cache", "clear", "-o", "json"))
         self.assertEqual(cleared, [{"folder": str(self.folder), "kernels_removed": 2, "freed_bytes": bytes_there}])

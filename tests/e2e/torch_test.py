@@ -284,7 +284,8 @@ class Torch(ProgramTest):
         self.assertEqual(environment["arms"]["aot"]["interpreter"]["executable"], ENVIRONMENT["ASSAY_TORCH_PYTHON"])
 
     def test_the_gate_speaks_before_the_run(self):
-        plan = json.loads(self.succeed_with("plan", SOURCE / "studies/smoke/tr147-static-cache.yaml", "-o", "json"))
+        plan = json.loads(self.succeed_with("plan", "--probe", SOURCE / "studies/smoke/tr147-static-cache.yaml", "-o",
+                                            "json"))
         here = {arm["arm"]: arm["here"] for arm in plan["arms"]}
         self.assertEqual(here, dict.fromkeys(("eager-dynamic", "eager-static", "default-dynamic", "default-static"), "ready")
                          | dict.fromkeys(("reduce-overhead", "mark-step"), "fallback")
@@ -307,7 +308,7 @@ class Torch(ProgramTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue((prefix / "share/assay/workers/torch/worker.py").is_file())
         self.assertFalse(list(prefix.rglob("test_*.py")))
-        plan = subprocess.run([prefix / "bin/assay", "plan", prefix / "share/assay/studies/smoke/stack-ablation.yaml",
+        plan = subprocess.run([prefix / "bin/assay", "plan", "--probe", prefix / "share/assay/studies/smoke/stack-ablation.yaml",
                                "-o", "json"], cwd=FOLDER, env=ENVIRONMENT, capture_output=True, text=True)
         self.assertEqual(plan.returncode, 0, plan.stderr)
         self.assertEqual(json.loads(plan.stdout)["arms"][0]["here"], "ready")

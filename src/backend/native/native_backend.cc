@@ -5,6 +5,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
+#include "engine/codegen/build_folder.h"
 #include "engine/codegen/compiler.h"
 #include "engine/device/bandwidth.h"
 #include "engine/model/checkpoint.h"
@@ -27,6 +28,21 @@ std::optional<uint64_t> last_level_cache_bytes() {
     largest = std::max(largest.value_or(0), count * scale);
   }
   return largest;
+}
+
+// Whether compiled arms have what they need: a compiler that is there and compiles. One that hangs
+// costs its time here, once, and no kernel of the run's.
+Status try_compiler() {
+  ASSAY_TRY(const auto compiler, engine::CpuCompiler::find());
+  ASSAY_TRY(const auto folder, engine::BuildFolder::make());
+  ASSAY_CHECK(
+      engine::compile_shared(compiler, "extern \"C\" void assay_trial() {}\n", folder.path()));
+  return {};
+}
+
+// An error's first line: a compiler's words may have many.
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
 }
 
 class NativeBackend final : public Backend {
@@ -56,9 +72,10 @@ class NativeBackend final : public Backend {
   ArmGate gate(const StudyArm& arm) override {
     ArmGate gate;
     if (arm.mode != "compiled") return gate;
-    if (const auto compiler = engine::CpuCompiler::find(); !compiler) {
+    if (!compiler_) compiler_ = try_compiler();
+    if (!*compiler_) {
       gate.verdict = ArmGate::Verdict::kFallback;
-      gate.reason = compiler.error().message;
+      gate.reason = first_line(compiler_->error().message);
       gate.fix = "install g++ or clang++, or name one in ASSAY_CXX";
       gate.fallback = "eager";
     }
@@ -66,7 +83,11 @@ class NativeBackend final : public Backend {
   }
 
   Json load_options(const StudyArm& arm, const StudyModel&, uint64_t) const override {
-    return arm.options;
+    Json options = arm.options;
+    if (arm.mode == "compiled" && compiler_ && !*compiler_) {
+      options["no_compiler"] = compiler_->error().message;
+    }
+    return options;
   }
 
   Result<ModelFacts> inspect(const StudyModel& model,
@@ -101,6 +122,7 @@ class NativeBackend final : public Backend {
 
  private:
   std::filesystem::path program_;
+  std::optional<Status> compiler_;  // as first found: the gate is asked before every unit
 };
 
 }  // namespace

@@ -10,9 +10,17 @@
 namespace assay {
 namespace {
 
-Result<int64_t> whole_number(const std::string& name, const Json& value) {
-  if (value.is_number_integer() && value.get<int64_t>() >= 0) return value.get<int64_t>();
-  return bad_input("options.{}: expected an integer >= 0, found {}", name, to_json_line(value));
+constexpr int64_t kMostRecompiles = 1'000'000;
+
+Result<int64_t> whole_number(const std::string& name, const Json& value, int64_t least,
+                             int64_t most) {
+  const bool small = value.is_number_integer() &&
+                     (!value.is_number_unsigned() || value.get<uint64_t>() <= INT64_MAX);
+  if (small && value.get<int64_t>() >= least && value.get<int64_t>() <= most) {
+    return value.get<int64_t>();
+  }
+  return bad_input("options.{}: expected an integer from {} to {}, found {}", name, least, most,
+                   to_json_line(value));
 }
 
 Result<std::string> word(const std::string& name, const Json& value) {
@@ -30,9 +38,9 @@ std::vector<std::string> names(std::string text) {
 
 Status read_option(const std::string& name, const Json& value, engine::CompileOptions& compile) {
   if (name == "recompile_limit") {
-    ASSAY_TRY(compile.recompile_limit, whole_number(name, value));
+    ASSAY_TRY(compile.recompile_limit, whole_number(name, value, 1, kMostRecompiles));
   } else if (name == "bucket") {
-    ASSAY_TRY(compile.bucket, whole_number(name, value));
+    ASSAY_TRY(compile.bucket, whole_number(name, value, 0, engine::kMostBucket));
   } else if (name == "disabled_passes") {
     ASSAY_TRY(const std::string text, word(name, value));
     compile.disabled_passes = names(text);
@@ -43,6 +51,8 @@ Status read_option(const std::string& name, const Json& value, engine::CompileOp
     }
     compile.prefill = phase == "prefill";
     compile.decode = phase == "decode";
+  } else if (name == "no_compiler") {
+    ASSAY_TRY(compile.no_compiler, word(name, value));
   } else if (name == "kernel_cache") {
     if (!value.is_boolean()) {
       return bad_input("options.kernel_cache: expected true or false, found {}",
@@ -51,8 +61,8 @@ Status read_option(const std::string& name, const Json& value, engine::CompileOp
     if (!value.get<bool>()) compile.kernel_cache.reset();
   } else {
     return bad_input(
-        "options: expected recompile_limit, bucket, disabled_passes, split or kernel_cache, found "
-        "{}",
+        "options: expected recompile_limit, bucket, disabled_passes, split, kernel_cache or "
+        "no_compiler, found {}",
         name);
   }
   return {};
@@ -80,6 +90,9 @@ Result<engine::SessionOptions> native_session_options(const LoadRequest& request
     ASSAY_TRY(options.compile, compile_options(request));
   } else if (request.mode != "eager") {
     return bad_input("mode: expected eager or compiled, found {}", request.mode);
+  } else if (!request.dynamic.empty() || !request.options.empty()) {
+    return bad_input("mode eager: expected no dynamic and no options, found {} and {}",
+                     quoted_excerpt(request.dynamic), excerpt(to_json_line(request.options)));
   }
   if (request.cache != "static" && request.cache != "dynamic") {
     return bad_input("cache: expected dynamic or static, found {}", request.cache);

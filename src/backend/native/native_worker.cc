@@ -104,6 +104,7 @@ class NativeWorker final : public Worker {
     sample.ttft_ns = timed.ttft_ns();
     sample.tokens = static_cast<int64_t>(timed.output().size());
     sample.output_hash = token_hash(timed.output());
+    sample.non_finite = !session_->logits_finite();
     sample.cold = seen_.insert({shape.phase, shape.batch, shape.new_tokens, shape.capacity}).second;
     sample.started_at_ns = started_at_ns;
     sample.read_bytes =
@@ -123,6 +124,11 @@ class NativeWorker final : public Worker {
     }
     auto tokens = greedy_tokens(*session_, to_batch(request.prompt), request.shape.new_tokens);
     if (!tokens) return as_reply(tokens.error());
+    if (!session_->logits_finite()) {
+      return std::unexpected(ErrorReply{
+          kNonFinite, "logits: expected finite ones to choose tokens from, found NaN or infinity",
+          false});
+    }
     return ParityReply{std::move(tokens).value()};
   }
 

@@ -61,6 +61,12 @@ class TorchBackend final : public Backend {
             {{"HF_HUB_OFFLINE", "1"}, {"TOKENIZERS_PARALLELISM", "false"}}};
   }
 
+  std::optional<std::string> gate_program(const StudyArm& arm) const override {
+    const auto python = find_python(arm, environment_);
+    if (!python || !find_workers(program_, environment_)) return std::nullopt;
+    return *python;
+  }
+
   ArmGate gate(const StudyArm& arm) override {
     const auto workers = find_workers(program_, environment_);
     if (!workers) return impossible_gate("no_worker", workers.error().message, "");

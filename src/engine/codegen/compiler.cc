@@ -95,6 +95,15 @@ std::string_view field(std::string_view text, std::string_view key) {
   return {};
 }
 
+// How a compiler is run: as the group leader that it is, with a watcher in its group, which waits
+// for the end of descriptor 3, whose other end this process alone holds. However this process ends,
+// SIGKILL included, the watcher ends what the compiler has started (PR_SET_PDEATHSIG reaches the
+// driver alone) and removes the folder, which is $0. If the compiler ends first, waiting for it
+// kills the watcher with the group.
+constexpr const char* kWatched =
+    "(trap '' TERM; read -r end <&3; kill -TERM 0; rm -rf -- \"$0\"; kill -KILL 0) & "
+    "exec \"$@\" 3<&-";
+
 std::unexpected<Error> failed(const CpuCompiler& compiler, std::string_view found,
                               std::string_view stderr_text) {
   const std::string_view said = trimmed(stderr_text);
@@ -158,8 +167,9 @@ Result<fs::path> compile_shared(const CpuCompiler& compiler, const std::string& 
   const fs::path text = folder / "kernel.cc";
   const fs::path built = folder / "kernel.so";
   ASSAY_CHECK(write_file(text, source));
-  ChildSpec spec{.argv = {compiler.command.string()},
-                 .environment = {{"TMPDIR", folder.string()}, {"LC_ALL", "C"}}};
+  ChildSpec spec{.argv = {"/bin/sh", "-c", kWatched, folder.string(), compiler.command.string()},
+                 .environment = {{"TMPDIR", folder.string()}, {"LC_ALL", "C"}},
+                 .request_fd = 3};
   std::ranges::copy(compiler.flags, std::back_inserter(spec.argv));
   // libgcc: conversions of fp16 that this processor has no instruction for.
   for (std::string word : {"-o", built.c_str(), text.c_str(), "-lgcc"}) {

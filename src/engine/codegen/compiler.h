@@ -28,8 +28,10 @@ struct CpuCompiler {
 };
 
 // Compiles `source` in `folder`, whose files kernel.cc and kernel.so it writes; returns the
-// latter's path. The compiler's temporary files are in the folder too. environment_error with the
-// compiler's whole stderr (several lines) if it fails, hangs, or leaves no file.
+// latter's path. The compiler's temporary files are in the folder too. If this process is ended
+// while the compiler runs, by whatever signal, what the compiler started ends too, and the folder
+// is removed. environment_error with the compiler's whole stderr (several lines) if it fails,
+// hangs, or leaves no file.
 Result<std::filesystem::path> compile_shared(const CpuCompiler& compiler, const std::string& source,
                                              const std::filesystem::path& folder);
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -24,7 +25,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kSuffix = ".kernel";
-constexpr std::string_view kTemporary = "tmp-";
+constexpr std::string_view kTemporary = "assay-tmp-";
+constexpr std::string_view kUnique = "XXXXXX";  // as mkostemp() fills in
 constexpr std::string_view kMark = "\nassay-kernel-1 ";
 constexpr size_t kDigestDigits = 64;
 constexpr size_t kMaxTrailer = 256;
@@ -69,6 +71,14 @@ bool is_entry(std::string_view name) {
          name.find_first_not_of("0123456789abcdef") == kDigestDigits;
 }
 
+// A name that write_and_rename() makes, and nobody's else.
+bool is_temporary(std::string_view name) {
+  return name.size() == kTemporary.size() + kUnique.size() && name.starts_with(kTemporary) &&
+         std::ranges::all_of(name.substr(kTemporary.size()), [](char c) {
+           return std::isalnum(static_cast<unsigned char>(c)) != 0;
+         });
+}
+
 // A file of the cache folder, entry or temporary.
 struct Found {
   fs::path path;
@@ -85,7 +95,8 @@ struct Listing {
   std::vector<Found> temporary;
 };
 
-// What others remove meanwhile is left out.
+// Regular files alone: a folder or a link is nobody's kernel, whatever its name. What others remove
+// meanwhile is left out.
 Result<Listing> list(const fs::path& folder) {
   Listing listing;
   std::error_code error;
@@ -94,7 +105,8 @@ Result<Listing> list(const fs::path& folder) {
     const std::string name = files->path().filename();
     const bool entry = is_entry(name);
     struct stat info {};
-    if ((!entry && !name.starts_with(kTemporary)) || ::lstat(files->path().c_str(), &info) != 0) {
+    if ((!entry && !is_temporary(name)) || ::lstat(files->path().c_str(), &info) != 0 ||
+        !S_ISREG(info.st_mode)) {
       continue;
     }
     (entry ? listing.entries : listing.temporary)
@@ -171,7 +183,7 @@ Status write_all(int fd, std::string_view bytes, const fs::path& path) {
 
 // Not synchronised to the device: what a power cut damages fails its hash and is built again.
 Status write_and_rename(const fs::path& path, std::string_view payload, std::string_view trailer) {
-  std::string temporary = path.parent_path() / fmt::format("{}XXXXXX", kTemporary);
+  std::string temporary = path.parent_path() / fmt::format("{}{}", kTemporary, kUnique);
   const Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!file.ok()) return unwritable(path, errno);
   Status written = write_all(file.get(), payload, path);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <thread>
 
 #include "base/clock.h"
@@ -46,11 +47,21 @@ Result<SharedObject> KernelLibrary::compile(Job& job) const {
 }
 
 // Each thread outlives the compilers that it starts, as Spawner asks for.
-void KernelLibrary::compile_side_by_side(std::vector<Job>& jobs) const {
+void KernelLibrary::compile_side_by_side(std::vector<Job>& jobs) {
   std::atomic<size_t> next = 0;
+  std::mutex mutex;  // of gave_up_
   const auto work = [&] {
     for (size_t job = next++; job < jobs.size(); job = next++) {
+      {
+        const std::lock_guard lock(mutex);
+        if (gave_up_) jobs[job].object = std::unexpected(*gave_up_);
+      }
+      if (jobs[job].object) continue;
+      const int64_t start_ns = monotonic_now_ns();
       jobs[job].object = compile(jobs[job]);
+      const std::lock_guard lock(mutex);
+      const bool hung = !*jobs[job].object && seconds_since(start_ns) >= compiler_.timeout_s;
+      if (hung && !gave_up_) gave_up_ = jobs[job].object->error();
     }
   };
   std::vector<std::jthread> others;

@@ -38,7 +38,8 @@ class KernelLibrary {
   KernelLibrary& operator=(const KernelLibrary&) = delete;
 
   // The functions of each kernel, in order. Kernels of one source are compiled once; several
-  // missing ones side by side, `jobs` at a time. An environment_error holds the compiler's whole
+  // missing ones side by side, `jobs` at a time. A compiler that hung once is not started again:
+  // the error is then the first one's. An environment_error holds the compiler's whole
   // stderr; what could be compiled stays compiled. A cache that can't be written is no error: see
   // CompileStats::unsaved.
   Result<std::vector<KernelFunctions>> load(std::span<const Kernel> kernels);
@@ -58,7 +59,7 @@ class KernelLibrary {
   };
   bool load_from_cache(const Job& job);
   Result<SharedObject> compile(Job& job) const;
-  void compile_side_by_side(std::vector<Job>& jobs) const;
+  void compile_side_by_side(std::vector<Job>& jobs);
   Status compile_all(std::vector<Job>& jobs);
   void save(const Job& job);
 
@@ -67,6 +68,7 @@ class KernelLibrary {
   size_t jobs_;
   CompileStats stats_;
   std::map<std::string, SharedObject> loaded_;  // by key's digest
+  std::optional<Error> gave_up_;                // of the first compilation that hung
 };
 
 }  // namespace assay::engine

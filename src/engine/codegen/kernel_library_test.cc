@@ -171,6 +171,21 @@ TEST_F(KernelLibraryTest, HangingCompilerIsKilled) {
               AllOf(HasSubstr("still running after 0.2 s"), HasSubstr("thinking")));
 }
 
+// One that hung would hang on each of the others: they are not tried.
+TEST_F(KernelLibraryTest, CompilerThatHungIsNotStartedAgain) {
+  const fs::path starts = scratch_.path() / "starts";
+  CpuCompiler hanging =
+      scripted(fmt::format("echo x >> {}; while :; do sleep 100; done", starts.string()));
+  hanging.timeout_s = 0.2;
+  KernelLibrary kernels(hanging, std::nullopt, 1);
+  const auto first = kernels.load_sources(std::vector{source_of(1), source_of(2), source_of(3)});
+  const auto second = kernels.load_sources(std::vector{source_of(4)});
+  ASSERT_TRUE(!first && !second);
+  EXPECT_THAT(first.error().message, HasSubstr("still running after 0.2 s"));
+  EXPECT_EQ(second.error().message, first.error().message);
+  EXPECT_EQ(*read_file(starts), "x\n");
+}
+
 TEST_F(KernelLibraryTest, MissingCompilerIsAnError) {
   CpuCompiler missing = system_compiler();
   missing.command = scratch_.path() / "nothing";

@@ -78,9 +78,20 @@ class CudaKernels : public testing::Test {
     DimValues longer = step.dims;
     longer.kv_len += 100;
     const CudaLaunches later = cuda_launches(kernel, longer, kCapacity);
-    for (size_t i = 0; i < launches.run.size(); ++i) {
-      EXPECT_EQ(launches.run[i].blocks_y, later.run[i].blocks_y) << "a captured graph can't replay";
-    }
+    const auto as_text = [](const CudaLaunches& all) {
+      std::vector<CudaLaunch> launched = all.run;
+      for (const auto& one : {all.prologue, all.epilogue}) {
+        if (one) launched.push_back(*one);
+      }
+      std::vector<std::string> lines;
+      for (const CudaLaunch& one : launched) {
+        lines.push_back(fmt::format("{}: {} x {} x {} blocks of {}", one.entry, one.blocks_x,
+                                    one.blocks_y, one.blocks_z, one.threads));
+      }
+      return lines;
+    };
+    EXPECT_EQ(as_text(launches), as_text(later))
+        << kernel.label << ": a captured graph can't replay";
   }
 
   // What must be among a source's entries.

@@ -5,12 +5,15 @@
 
 #include <algorithm>
 #include <cassert>
+#include <charconv>
 #include <cstring>
 #include <numeric>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/files.h"
+#include "base/text.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/device/bandwidth.cc"
@@ -64,6 +67,26 @@ constexpr size_t kShareGrain = 4096;  // four streams of whole cache lines
 constexpr uint32_t kWord = 0x01010101;
 constexpr size_t kWindowBytes = size_t{32} << 20;
 
+// A file of the kernel's with one number; absent for "max", as for a file that isn't there.
+std::optional<uint64_t> number_in(const std::filesystem::path& path) {
+  const auto text = read_file(path);
+  uint64_t value = 0;
+  if (!text || std::from_chars(text->data(), text->data() + text->size(), value).ec != std::errc())
+    return std::nullopt;
+  return value;
+}
+
+// Of "MemAvailable:   123 kB", in bytes.
+std::optional<uint64_t> kib_of(const std::filesystem::path& path, std::string_view key) {
+  const auto text = read_file(path);
+  const size_t at = text ? text->find(key) : std::string::npos;
+  const size_t digits = at == std::string::npos ? at : text->find_first_of("0123456789", at);
+  if (digits == std::string::npos) return std::nullopt;
+  uint64_t value = 0;
+  std::from_chars(text->data() + digits, text->data() + text->size(), value);
+  return value * 1024;
+}
+
 }  // namespace
 
 Result<BandwidthProbe> BandwidthProbe::create(ThreadPool& pool, size_t bytes) {
@@ -100,7 +123,32 @@ uint32_t BandwidthProbe::expected_checksum() const {
   return kWord * static_cast<uint32_t>(size_bytes() / sizeof(uint32_t));
 }
 
+std::optional<uint64_t> available_memory_bytes(const std::filesystem::path& root) {
+  std::optional<uint64_t> least = kib_of(root / "proc/meminfo", "MemAvailable:");
+  const auto groups = read_file(root / "proc/self/cgroup");
+  for (const std::string& line : split(groups.value_or(""), '\n')) {
+    if (!line.starts_with("0::/")) continue;  // version 1 has other numbers
+    const std::filesystem::path top = root / "sys/fs/cgroup";
+    auto folder = (top / line.substr(4)).lexically_normal();
+    for (;; folder = folder.parent_path()) {
+      const auto most = number_in(folder / "memory.max");
+      const auto used = number_in(folder / "memory.current");
+      if (most && used)
+        least = std::min(least.value_or(UINT64_MAX), *most - std::min(*most, *used));
+      if (folder == top || !folder.has_relative_path()) break;
+    }
+  }
+  return least;
+}
+
 Result<double> measure_read_bandwidth(ThreadPool& pool, size_t bytes, int passes) {
+  const auto available = available_memory_bytes();
+  if (available && *available < 2 * uint64_t{bytes}) {
+    return environment_error(
+        "bandwidth probe: expected {} of free memory (twice its buffer), found {}",
+        format_bytes(2 * static_cast<double>(bytes)),
+        format_bytes(static_cast<double>(*available)));
+  }
   ASSAY_TRY(BandwidthProbe probe, BandwidthProbe::create(pool, bytes));
   probe.measure_once();
   const size_t windows = std::max<size_t>(1, probe.size_bytes() / kWindowBytes);

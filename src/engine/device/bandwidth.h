@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "base/result.h"
@@ -43,10 +45,17 @@ class BandwidthProbe {
   uint32_t checksum_ = 0;
 };
 
+// Bytes that this process can still take, by the kernel's own figures: MemAvailable of
+// /proc/meminfo, and what is left below `memory.max` of its control group (version 2) and those
+// above it. Absent where neither is known. `root` stands before the paths, for tests.
+std::optional<uint64_t> available_memory_bytes(const std::filesystem::path& root = "/");
+
 // `passes` passes after one untimed, each timed in windows of some 32 MiB: the best window, in
 // GB/s. The best because other load on the machine can only lower the figure; windows because on a
 // loaded machine no whole pass goes undisturbed, while samples of a millisecond, which are held
-// against the figure, do. About half a second with the defaults at 10 GB/s a thread.
+// against the figure, do. An environment error where memory for twice the buffer isn't available:
+// taking it could end this process, or another. About half a second with the defaults at 10 GB/s a
+// thread.
 Result<double> measure_read_bandwidth(ThreadPool& pool,
                                       size_t bytes = BandwidthProbe::kDefaultBytes, int passes = 7);
 

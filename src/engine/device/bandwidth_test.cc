@@ -5,6 +5,9 @@
 
 #include <cmath>
 
+#include "base/files.h"
+#include "engine/codegen/scratch_folder.h"
+
 namespace assay::engine {
 namespace {
 
@@ -33,6 +36,37 @@ TEST(Bandwidth, FigureIsPositiveAndFinite) {
   ASSERT_TRUE(gbps.has_value());
   EXPECT_GT(*gbps, 0);
   EXPECT_TRUE(std::isfinite(*gbps));
+}
+
+// A machine of files: 3 GiB available, and a control group below another.
+TEST(Bandwidth, KnowsWhatMemoryIsLeft) {
+  const ScratchFolder scratch;
+  const auto write = [&](const std::string& path, const std::string& text) {
+    const auto file = scratch.path() / path;
+    std::filesystem::create_directories(file.parent_path());
+    ASSERT_TRUE(write_file(file, text));
+  };
+  EXPECT_EQ(available_memory_bytes(scratch.path()), std::nullopt);
+  write("proc/meminfo", "MemTotal: 9999999 kB\nMemFree: 1 kB\nMemAvailable:    3145728 kB\n");
+  EXPECT_EQ(available_memory_bytes(scratch.path()), uint64_t{3} << 30);
+  write("proc/self/cgroup", "3:memory:/x\n0::/above/below\n");
+  write("sys/fs/cgroup/above/below/memory.max", "max\n");
+  write("sys/fs/cgroup/above/below/memory.current", "5\n");
+  EXPECT_EQ(available_memory_bytes(scratch.path()), uint64_t{3} << 30);
+  write("sys/fs/cgroup/above/memory.max", "1000\n");
+  write("sys/fs/cgroup/above/memory.current", "400\n");
+  EXPECT_EQ(available_memory_bytes(scratch.path()), 600u) << "the group above bounds it too";
+  write("sys/fs/cgroup/above/memory.current", "1400\n");
+  EXPECT_EQ(available_memory_bytes(scratch.path()), 0u);
+}
+
+TEST(Bandwidth, MemoryThatIsNotThereIsNotTaken) {
+  ThreadPool pool(1);
+  const auto gbps = measure_read_bandwidth(pool, size_t{1} << 50);
+  ASSERT_FALSE(gbps.has_value());
+  EXPECT_EQ(gbps.error().kind, ErrorKind::kEnvironment);
+  EXPECT_NE(gbps.error().message.find("expected 2.25 PB of free memory"), std::string::npos)
+      << gbps.error().message;
 }
 
 TEST(Bandwidth, TooLargeABufferIsAnEnvironmentError) {

@@ -22,19 +22,24 @@ std::optional<Dynamic> parse_dynamic(std::string_view name);  // false | true | 
 // Whether the engine itself was built with assertions; its users may be built otherwise.
 bool verify_passes_by_default();
 
+inline constexpr int64_t kMostBucket = 65'536;
+
 // A frame is one phase's step, prefill or decode: each has its guards, graphs and limit of its own.
 struct CompileOptions {
   bool prefill = false;  // which frames are compiled; the other runs eager (a split arm)
   bool decode = false;
   Dynamic dynamic = Dynamic::kAuto;
-  // Graphs of a frame; one that would need another runs eager for good. At least 1.
+  // Graphs of a frame; one that would need another runs eager for good. At least 1: bad_input.
   int64_t recompile_limit = 8;
-  // Prompts are padded on the left to a multiple of this before prefill; 0: as they come.
+  // Prompts are padded on the left to a multiple of this before prefill; 0: as they come. At most
+  // kMostBucket: bad_input.
   int64_t bucket = 0;
   std::vector<std::string> disabled_passes;
   // Each pass's result against what it was given: by default where the engine was built for
   // debugging.
   bool verify_passes = verify_passes_by_default();
+  // Why the compiler is not to be tried, by somebody who has; empty: it is.
+  std::string no_compiler = {};
   // Kernels on disk. Absent: each process compiles its own.
   std::optional<std::filesystem::path> kernel_cache;
 };

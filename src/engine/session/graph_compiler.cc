@@ -21,6 +21,7 @@ Result<std::unique_ptr<GraphCompiler>> GraphCompiler::create(Graph graph,
 
 Status GraphCompiler::find_compiler() {
   if (library_) return {};
+  if (!options_.no_compiler.empty()) return environment_error("{}", options_.no_compiler);
   ASSAY_TRY(CpuCompiler compiler, CpuCompiler::find());
   std::optional<KernelCache> cache;
   if (options_.kernel_cache) {

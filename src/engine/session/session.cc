@@ -2,6 +2,7 @@
 #include "engine/session/session.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/thread_pool.h"
@@ -31,6 +32,8 @@ struct Session::Impl {
   void start(const PromptBatch& prompts);
   // What a bucket adds to prompts of this length.
   int64_t bucket_padding(int64_t padded_len) const;
+  // Of the run at hand: one load a row.
+  void note_chosen_logits();
 
   // In the order of their dependence: what comes later refers to what comes earlier.
   SessionOptions options;
@@ -53,6 +56,7 @@ struct Session::Impl {
   PromptBatch bucketed;            // prompts as a bucket pads them
   std::vector<int32_t> positions;  // of the run at hand
   std::vector<int32_t> next;       // [batch]
+  bool finite = true;              // as Session::logits_finite()
   std::vector<float> logits;       // [batch, vocab], only after prefill_all_logits
   std::span<const float> logits_view;
 };
@@ -69,9 +73,13 @@ Status Session::Impl::build(Checkpoint checkpoint) {
 
 Status Session::Impl::build_frames(const Graph& graph) {
   const CompileOptions& compile = options.compile;
-  if (compile.recompile_limit < 0 || compile.bucket < 0) {
-    return bad_input("compile: expected a recompile limit and a bucket >= 0, found {} and {}",
-                     compile.recompile_limit, compile.bucket);
+  if (compile.recompile_limit < 1) {
+    return bad_input("compile: expected a recompile limit of at least 1, found {}",
+                     compile.recompile_limit);
+  }
+  if (compile.bucket < 0 || compile.bucket > kMostBucket) {
+    return bad_input("compile: expected a bucket from 0 to {}, found {}", kMostBucket,
+                     compile.bucket);
   }
   if (!compile.prefill && !compile.decode) return {};
   ASSAY_TRY(compiler, GraphCompiler::create(graph, compile, *weights, pool));
@@ -113,6 +121,9 @@ int64_t Session::kv_len() const {
 }
 std::span<const int32_t> Session::next_tokens() const {
   return impl_->next;
+}
+bool Session::logits_finite() const {
+  return impl_->finite;
 }
 std::span<const float> Session::logits() const {
   return impl_->logits_view;
@@ -249,11 +260,19 @@ Result<Executor*> Session::Impl::execute(Frame* frame, EagerExecutor& eager,
 void Session::Impl::start(const PromptBatch& prompts) {
   cache->reset();
   pad = prompts.pad;
+  finite = true;
 }
 
 int64_t Session::Impl::bucket_padding(int64_t padded_len) const {
   const int64_t bucket = options.compile.bucket;
   return bucket == 0 ? 0 : (bucket - padded_len % bucket) % bucket;
+}
+
+void Session::Impl::note_chosen_logits() {
+  const auto vocab = static_cast<size_t>(weights->config().vocab_size);
+  for (size_t row = 0; row < next.size(); ++row) {
+    finite &= std::isfinite(logits_view[row * vocab + static_cast<size_t>(next[row])]);
+  }
 }
 
 Status Session::make_ready(int64_t padded_len, bool decode) {
@@ -293,6 +312,7 @@ Status Session::prefill(const PromptBatch& prompts) {
   impl_->logits_view = ran->output_f32(0);
   const auto next = ran->output_i32(1);
   impl_->next.assign(next.begin(), next.end());
+  impl_->note_chosen_logits();
   return {};
 }
 
@@ -318,6 +338,7 @@ Result<std::vector<float>> Session::prefill_all_logits(const PromptBatch& prompt
     impl_->logits.insert(impl_->logits.end(), logits.begin(), logits.end());
   }
   impl_->logits_view = impl_->logits;
+  impl_->note_chosen_logits();
   return std::vector<float>(all.begin(), all.end());
 }
 
@@ -337,6 +358,7 @@ Status Session::decode(std::span<const int32_t> tokens) {
                        tokens, 1));
   impl_->logits_view = ran->output_f32(0);
   std::ranges::copy(ran->output_i32(1), impl_->next.begin());
+  impl_->note_chosen_logits();
   return {};
 }
 

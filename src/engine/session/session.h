@@ -74,6 +74,10 @@ class Session {
 
   std::span<const int32_t> next_tokens() const;  // [batch], argmax of logits()
   std::span<const float> logits() const;         // [batch, vocab] of each row's last position
+  // Whether every token since the last prefill began was chosen by a finite logit. False: some row
+  // of logits has NaN or an infinity for its largest (argmax chooses these), and its tokens say
+  // nothing of the model.
+  bool logits_finite() const;
   int64_t kv_len() const;  // cache positions in use, without those of a bucket's padding
 
   CompileCounters counters() const;

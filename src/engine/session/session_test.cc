@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "engine/model/summary.h"
 #include "engine/ops/cpu/panel_product.h"
 #include "engine/session/tiny_checkpoint.h"
@@ -44,6 +46,46 @@ TEST_P(SessionTest, CpuOperatorsAgreeWithTheReference) {
       expect_near(found.logits[i], expected.logits[i], tolerance());
     }
   }
+}
+
+TEST_P(SessionTest, LogitsThatAreNotFiniteAreSeen) {
+  Session whole = session();
+  generate(whole, PromptBatch::of({kLong, kShort}), kSteps);
+  EXPECT_TRUE(whole.logits_finite());
+  const auto file = checkpoint_.folder() / "model.safetensors";
+  const std::string sound = *read_file(file);
+  std::string broken = sound;
+  uint64_t header = 0;
+  std::memcpy(&header, broken.data(), sizeof header);
+  for (size_t at = 8 + header; at < broken.size(); ++at) broken[at] = '\xff';  // NaN in every type
+  ASSERT_TRUE(write_file(file, broken));
+  for (const CacheKind cache : {CacheKind::kStatic, CacheKind::kDynamic}) {
+    for (const bool compiled : {false, true}) {
+      SessionOptions options{.cache = cache};
+      options.compile.prefill = options.compile.decode = compiled;
+      Session nothing = session(options);
+      ASSERT_TRUE(nothing.prepare(1, 8));
+      ASSERT_TRUE(nothing.prefill(PromptBatch::of({kShort})));
+      EXPECT_FALSE(nothing.logits_finite());
+      ASSERT_TRUE(nothing.decode(nothing.next_tokens()));
+      EXPECT_FALSE(nothing.logits_finite());
+    }
+  }
+}
+
+TEST_P(SessionTest, CompileOptionsOutOfTheirRangeAreRefused) {
+  const auto refused = [&](int64_t recompile_limit, int64_t bucket) {
+    SessionOptions options{.threads = 1};
+    options.compile.recompile_limit = recompile_limit;
+    options.compile.bucket = bucket;
+    return !Session::open(checkpoint_.folder(), options);
+  };
+  EXPECT_FALSE(refused(1, 0));
+  EXPECT_FALSE(refused(8, kMostBucket));
+  EXPECT_TRUE(refused(0, 0)) << "the contract says at least 1";
+  EXPECT_TRUE(refused(-4, 0));
+  EXPECT_TRUE(refused(8, -1));
+  EXPECT_TRUE(refused(8, INT64_MAX)) << "it would overflow the cache's length";
 }
 
 TEST_P(SessionTest, BothCachesGiveTheSame) {

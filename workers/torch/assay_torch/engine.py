@@ -16,10 +16,10 @@ from assay_torch import bandwidth, compat, evidence, models, profiling
 from assay_torch.arms import PARTS, Arm
 from assay_torch.cachedirs import CacheFolders
 from assay_torch.caches import Caches
-from assay_torch.errors import ProtocolError, Unsupported, WrongCacheLength
+from assay_torch.errors import NonFinite, ProtocolError, Unsupported, WrongCacheLength
 from assay_torch.manual_graph import DecodeGraph
 from assay_torch.options import CUDAGRAPH_MODES, MANUAL, Options
-from assay_torch.phases import Inputs, Region, Timing, output_hash
+from assay_torch.phases import Inputs, Region, Timing, all_finite, output_hash
 from assay_torch.requests import Load, Prepare, Prompt, Shape
 from assay_torch.units import Runs, Unit
 from assay_torch.watch import Counts, Watch
@@ -100,7 +100,7 @@ class Engine:
         produced = sum(len(row) for row in timing.tokens)
         sample = {"repetition": repetition, "latency_ns": timing.latency_ns, "device_ns": timing.device_ns,
                   "ttft_ns": timing.ttft_ns, "tokens": produced, "output_hash": output_hash(timing.tokens),
-                  "cold": cold, "started_at_ns": timing.started_at_ns,
+                  "non_finite": None if timing.finite else True, "cold": cold, "started_at_ns": timing.started_at_ns,
                   "read_bytes": models.read_bytes(self.model, shape.batch, _kv_lens(shape, prompt)),
                   "counters": {**added, "fallbacks": fallbacks, "fresh_cache": int(self.folders.fresh)}
                   if self.watch else {}}
@@ -115,6 +115,8 @@ class Engine:
             timing = self._attempt(steps, prompt)
             inputs, cache, _ = self._set_up(steps, prompt)
             out = self.arm.calls["prefill"](input_ids=inputs.ids, past_key_values=cache, **inputs.prefill)
+        if not timing.finite or not all_finite(out.logits[:, -1]):
+            raise NonFinite("logits: expected finite ones to choose tokens from, found NaN or infinity")
         rows = timing.tokens if steps.new_tokens == 0 else [[first, *row]
                                                             for first, row in zip(timing.first, timing.tokens)]
         stats = [_logit_stats(row) for row in out.logits[:, -1]]
@@ -134,6 +136,8 @@ class Engine:
         logits = out.logits[:, -len(rows[0]):].float()  # [batch, tokens, vocabulary]
         chosen = torch.tensor(rows, device=logits.device)[..., None]
         logit = logits.gather(-1, chosen)
+        if not torch.isfinite(logit).all():
+            raise NonFinite("logits: expected finite ones of the chosen tokens, found NaN or infinity")
         others = logits.scatter(-1, chosen, -math.inf).topk(min(RIVALS, logits.shape[-1] - 1))
         margins = logit - others.values
         if not torch.isfinite(margins).all():

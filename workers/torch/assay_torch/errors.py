@@ -25,6 +25,10 @@ class WrongCacheLength(Exception):
     """A repetition after which its cache holds other than what was given to it: its tokens are of no worth."""
 
 
+class NonFinite(Exception):
+    """Logits of which a token was chosen hold NaN or an infinity: the token says nothing of the model."""
+
+
 def chain(error: BaseException) -> list[BaseException]:
     """The error and what it came from, once each."""
     found: list[BaseException] = []
@@ -52,12 +56,14 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def error_class(error: BaseException) -> str:
-    return "protocol_error" if isinstance(error, ProtocolError) else type(error).__name__
+    if isinstance(error, ProtocolError):
+        return "protocol_error"
+    return "non_finite" if isinstance(error, NonFinite) else type(error).__name__
 
 
 def whole_message(error: BaseException) -> str:
     """The message first, then the traceback; a refusal needs no traceback."""
     text = str(error) or type(error).__name__
-    if isinstance(error, (ProtocolError, Unsupported)):
+    if isinstance(error, (ProtocolError, Unsupported, NonFinite)):
         return text
     return text + "\n\n" + "".join(traceback.format_exception(error))

@@ -25,6 +25,7 @@ class DecodeGraph:
         self._step = torch.zeros(1, dtype=torch.int64, device=model.device)
         self._history = torch.zeros(batch, capacity, dtype=torch.int64, device=model.device)
         self._mask = torch.ones(batch, capacity, dtype=torch.bool, device=model.device)
+        self.logits: torch.Tensor | None = None  # [batch, vocabulary] of the last step
         self._graph = torch.cuda.CUDAGraph()
         self._capture()
 
@@ -53,7 +54,8 @@ class DecodeGraph:
             extra["cache_position"] = self._end
         out = self._model.module(input_ids=self._token, past_key_values=self.cache,
                                  **self._model.fixed_arguments, **extra)
-        chosen = out.logits[:, -1].argmax(-1, keepdim=True)
+        self.logits = out.logits[:, -1]
+        chosen = self.logits.argmax(-1, keepdim=True)
         self._history.index_copy_(1, self._step, chosen)
         self._token.copy_(chosen)
         self._position.add_(1)

@@ -71,6 +71,7 @@ class Timing:
     step_ns: list[int] = field(default_factory=list)
     prefill_runs: int = 0  # of compiled graphs, in the region
     decode_runs: int = 0
+    finite: bool = True  # the logits that the last tokens were chosen from have a finite maximum
 
 
 class Region:
@@ -84,7 +85,7 @@ class Region:
     def run(self, shape: Shape, inputs: Inputs, cache: Any, graph: DecodeGraph | None = None,
             at_start: Callable[[], Any] = lambda: None, at_end: Callable[[], Any] = lambda: None) -> Timing:
         """`at_start` and `at_end` are called just outside the two clock reads."""
-        first = self._prefill(inputs, cache) if not shape.prefills else None
+        first = self._prefill(inputs, cache)[0] if not shape.prefills else None
         if first is not None and graph is not None:
             self._hand_over(graph, first, inputs)
         marks = _Marks(self._cuda, shape.new_tokens if self._step_times else 0)
@@ -101,6 +102,8 @@ class Region:
                first: torch.Tensor | None, marks: _Marks, at_start: Callable[[], Any],
                at_end: Callable[[], Any]) -> Timing:
         watch = self._watch
+        produced: list[torch.Tensor] = []
+        last: torch.Tensor | None = None
         self._synchronize()
         at_start()
         runs_before = watch.graph_runs if watch else 0
@@ -108,11 +111,13 @@ class Region:
         marks.start()
         begin_ns = now_ns()
         if shape.prefills:
-            first = self._prefill(inputs, cache)
+            first, last = self._prefill(inputs, cache)
             if shape.new_tokens:
+                last = None  # the decode steps may have its memory
                 marks.first_token()
         runs_between = watch.graph_runs if watch else 0
-        produced = self._decode(shape, inputs, cache, graph, first, marks)
+        if shape.new_tokens:
+            produced, last = self._decode(shape, inputs, cache, graph, first, marks)
         marks.end()
         self._synchronize()
         end_ns = now_ns()
@@ -122,16 +127,17 @@ class Region:
         tokens = _rows(shape, graph, first, produced)
         return Timing(end_ns - begin_ns, started_at_ns, tokens, first[:, 0].tolist(), marks.device_ns(),
                       marks.ttft_ns(begin_ns) if shape.phase == "e2e_kv" else None, marks.step_ns(),
-                      runs_between - runs_before, runs_after - runs_between)
+                      runs_between - runs_before, runs_after - runs_between, all_finite(last))
 
-    def _prefill(self, inputs: Inputs, cache: Any) -> torch.Tensor:
+    def _prefill(self, inputs: Inputs, cache: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        """The tokens [batch, 1], the lowest id of equals; and the logits [batch, vocabulary] that they come from."""
         out = self._calls["prefill"](input_ids=inputs.ids, past_key_values=cache, **inputs.prefill)
-        return out.logits[:, -1].argmax(-1, keepdim=True)  # [batch, 1]; the lowest id of equals
+        logits = out.logits[:, -1]
+        return logits.argmax(-1, keepdim=True), logits
 
-    def _decode(self, shape: Shape, inputs: Inputs, cache: Any, graph: DecodeGraph | None,
-                token: torch.Tensor | None, marks: _Marks) -> list[torch.Tensor]:
-        if shape.new_tokens == 0:
-            return []
+    def _decode(self, shape: Shape, inputs: Inputs, cache: Any, graph: DecodeGraph | None, token: torch.Tensor | None,
+                marks: _Marks) -> tuple[list[torch.Tensor], torch.Tensor | None]:
+        """The tokens [batch, 1] of each step, and the last one's logits."""
         assert token is not None
         if graph is not None:
             if shape.prefills:
@@ -139,14 +145,14 @@ class Region:
             for _ in range(shape.new_tokens):
                 graph.replay()
                 marks.step()
-            return []
+            return [], graph.logits
         call, produced = self._calls["decode"], []
         for extra in inputs.decode:
             out = call(input_ids=token, past_key_values=cache, **extra)
             token = out.logits[:, -1].argmax(-1, keepdim=True)
             produced.append(token)
             marks.step()
-        return produced
+        return produced, out.logits[:, -1]
 
     @staticmethod
     def _hand_over(graph: DecodeGraph, token: torch.Tensor, inputs: Inputs) -> None:
@@ -228,6 +234,12 @@ def _rows(shape: Shape, graph: DecodeGraph | None, first: torch.Tensor,
     if graph is not None:
         return graph.tokens(shape.new_tokens).tolist()
     return torch.cat(produced, dim=1).tolist()
+
+
+def all_finite(logits: torch.Tensor | None) -> bool:
+    """Whether the largest of each row is: a NaN counts as the largest. Of the steps before the last nothing is kept, but
+    what isn't finite in the keys and values stays in the cache."""
+    return logits is None or bool(torch.isfinite(logits.max(-1).values).all())
 
 
 def output_hash(tokens: list[list[int]]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from assay_torch import compat
 from assay_torch.engine import RIVALS
+from assay_torch.errors import NonFinite
 from assay_torch.requests import Prepare, Prompt, Shape
 
 from conftest import FAMILIES, native_tokens
@@ -374,6 +375,20 @@ def test_random_weights_are_of_the_seed(arm):
         assert engine.loaded()["model_hash"] == hashes[-1], "the same under every version of transformers"
     assert hashes[0] == hashes[1] and len(set(hashes)) == 3
     assert json.dumps(config) == given, "what was asked for stays as it was"
+
+
+@pytest.mark.parametrize("settings", [{}, AOT])
+def test_tokens_of_a_model_that_is_not_finite_are_no_evidence(arm, settings):
+    engine = arm("llama", **settings)
+    case = padded(make_prompts()[:1])
+    assert all("non_finite" not in sample for sample in run(engine, [case]))
+    for weight in engine.model.module.parameters():
+        weight.data.fill_(float("nan"))
+    for phase in ("prefill", "kv_decode", "e2e_kv"):
+        assert [sample["non_finite"] for sample in run(engine, [case], phase)] == [True]
+    for steps in (1, STEPS):
+        with pytest.raises(NonFinite, match="expected finite ones"):
+            engine.parity(Shape("kv_decode", 1, steps, case.padded_len + steps), case)
 
 
 def test_more_positions_than_the_model_has_are_refused(arm):

@@ -3,7 +3,7 @@
 import pytest
 import torch
 from assay_torch import profiling
-from assay_torch.errors import Unsupported, class_names, error_class, is_out_of_memory, whole_message
+from assay_torch.errors import NonFinite, Unsupported, class_names, error_class, is_out_of_memory, whole_message
 
 
 def raised(error, cause=None):
@@ -30,6 +30,7 @@ def test_class_message_and_chain():
     assert text.startswith("'name'\n") and "RuntimeError: first" in text and "Traceback" in text
     assert {"KeyError", "LookupError", "RuntimeError"} <= class_names(error)
     assert whole_message(raised(Unsupported("mode: found x"))) == "mode: found x"
+    assert error_class(raised(NonFinite("logits: found NaN"))) == "non_finite"
 
 
 def event(name, cat, ts, dur, tid=1):

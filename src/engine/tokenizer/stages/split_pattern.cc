@@ -19,9 +19,13 @@ namespace assay::engine {
 namespace {
 
 constexpr size_t kLongestPattern = 64 << 10;
-// A search that needs more is a pattern gone wrong: the known ones take a few steps for each space
-// of a run, and stop elsewhere.
-constexpr uint32_t kMatchLimit = 10'000'000;
+// Steps of one search (PCRE2's match limit). The known patterns take a few for each character of a
+// run of spaces, and stop elsewhere, so that a long run may exceed this.
+constexpr uint32_t kUsualSteps = 10'000;
+// What searches that exceed it may take in all, for a text of so many bytes; past that the pattern
+// has gone wrong: it backtracks without end.
+constexpr uint64_t kSpareSteps = 1'000'000;
+constexpr uint64_t kSpareStepsAByte = 100;
 constexpr uint32_t kHeapLimitKiB = 64 << 10;
 
 // White_Space, without the brackets of a class: PCRE2's \s holds U+180E besides.
@@ -150,6 +154,24 @@ class Translator {
   bool in_class_ = false;
 };
 
+// The steps that the searches of one text may take beyond the usual.
+class StepBudget {
+ public:
+  explicit StepBudget(size_t text_bytes)
+      : spare_(std::min<uint64_t>(kSpareSteps + kSpareStepsAByte * text_bytes, UINT32_MAX)) {}
+
+  // A limit twice as high as the last, paid for; 0: nothing is left.
+  uint32_t raise(uint32_t limit) {
+    const uint64_t next = uint64_t{2} * limit;
+    if (next > spare_) return 0;
+    spare_ -= next;
+    return static_cast<uint32_t>(next);
+  }
+
+ private:
+  uint64_t spare_;
+};
+
 size_t char_size(std::string_view text, size_t at) {
   return read_utf8(text, at).size;
 }
@@ -191,7 +213,6 @@ Result<SplitPattern> SplitPattern::compile(std::string_view pattern, std::string
   pcre2_jit_compile(code->code.get(), PCRE2_JIT_COMPLETE);
   code->limits.reset(pcre2_match_context_create(nullptr));
   if (!code->limits) return environment_error("{}: no memory for a regular expression", object);
-  pcre2_set_match_limit(code->limits.get(), kMatchLimit);
   pcre2_set_heap_limit(code->limits.get(), kHeapLimitKiB);
   return SplitPattern(std::move(code));
 }
@@ -199,6 +220,10 @@ Result<SplitPattern> SplitPattern::compile(std::string_view pattern, std::string
 Status SplitPattern::split(std::string_view text, std::vector<std::string_view>& pieces) const {
   const MatchData match(pcre2_match_data_create(1, nullptr));
   if (!match) return environment_error("regular expression of the tokenizer: no memory");
+  // A copy: its limit is this call's own.
+  const MatchContext limits(pcre2_match_context_copy(code_->limits.get()));
+  if (!limits) return environment_error("regular expression of the tokenizer: no memory");
+  StepBudget budget(text.size());
   const size_t* bounds = pcre2_get_ovector_pointer(match.get());
   const auto add = [&](size_t begin, size_t end) {
     if (begin < end) pieces.push_back(text.substr(begin, end - begin));
@@ -208,10 +233,16 @@ Status SplitPattern::split(std::string_view text, std::vector<std::string_view>&
   while (from < text.size()) {
     const auto run = [&](uint32_t options) {
       return pcre2_match(code_->code.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
-                         from, PCRE2_NO_UTF_CHECK | options, match.get(), code_->limits.get());
+                         from, PCRE2_NO_UTF_CHECK | options, match.get(), limits.get());
     };
-    int found = run(0);
-    if (found == PCRE2_ERROR_JIT_STACKLIMIT) found = run(PCRE2_NO_JIT);
+    uint32_t steps = kUsualSteps;
+    int found = PCRE2_ERROR_MATCHLIMIT;
+    for (; found == PCRE2_ERROR_MATCHLIMIT && steps > 0; steps = budget.raise(steps)) {
+      pcre2_set_match_limit(limits.get(), steps);
+      found = run(0);
+      if (found == PCRE2_ERROR_JIT_STACKLIMIT) found = run(PCRE2_NO_JIT);
+      if (found != PCRE2_ERROR_MATCHLIMIT) break;
+    }
     if (found == PCRE2_ERROR_NOMATCH) break;
     if (found < 0) {
       return bad_input(

@@ -29,6 +29,34 @@ TEST(SplitPattern, Llama3CutsDigitsByThreeAndContractionsInBothCases) {
   EXPECT_THAT(cut(kQwen2Pattern, "12"), ElementsAre("1", "2"));
 }
 
+// Steps grow with the text, not with its square or worse: a pattern that needs those is refused.
+TEST(SplitPattern, BacktrackingWithoutEndIsRefused) {
+  const std::string text = std::string(1000, 'x') + "zy";
+  for (const char* pattern : {"x*x*y", "(x+x+)+y", "x*x*x*y"}) {
+    const auto compiled = SplitPattern::compile(pattern, "test");
+    ASSERT_TRUE(compiled) << compiled.error().message;
+    std::vector<std::string_view> pieces;
+    const Status split = compiled->split(text, pieces);
+    ASSERT_FALSE(split) << pattern;
+    EXPECT_THAT(split.error().message, HasSubstr("expected a match within its limits"));
+  }
+}
+
+TEST(SplitPattern, KnownPatternsTakeLongRunsOfAnything) {
+  constexpr size_t kMany = 300'000;
+  std::string mixed;
+  for (size_t i = 0; i < kMany / 4; ++i) mixed += "  \na";
+  for (const std::string_view pattern : {kGpt2Pattern, kLlama3Pattern, kQwen2Pattern}) {
+    for (const std::string& text :
+         {std::string(kMany, ' '), std::string(kMany, ' ') + "a", std::string(kMany, '\n'),
+          std::string(kMany, 'a'), std::string(kMany, '1'), std::string(kMany, '.'), mixed}) {
+      std::string joined;
+      for (const std::string& piece : cut(pattern, text)) joined += piece;
+      EXPECT_EQ(joined, text) << pattern;
+    }
+  }
+}
+
 TEST(SplitPattern, WhiteSpaceIsThatOfOniguruma) {
   // U+180E has not been white space since Unicode 6.3, though PCRE2 counts it.
   EXPECT_THAT(cut(R"(\s+)", "a\u180eb\u00a0c"), ElementsAre("a\u180eb", "\u00a0", "c"));

@@ -1,0 +1,113 @@
+// The gate of compiled arms, with compilers of the test's own.
+#include "backend/native/native_backend.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "backend/native/native_options.h"
+#include "base/files.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class NativeBackendTest : public testing::Test {
+ protected:
+  NativeBackendTest() { fs::create_directories(folder_); }
+  ~NativeBackendTest() override {
+    ::unsetenv("ASSAY_CXX");
+    fs::remove_all(folder_);
+  }
+
+  // Names a shell script as the compiler; it writes a line to calls() whenever it is started.
+  void compiler_is(const std::string& script) {
+    const fs::path path = folder_ / "c++";
+    ASSERT_TRUE(write_file(path, fmt::format("#!/bin/sh\necho \"$1\" >> {}\n{}\n",
+                                             (folder_ / "calls").string(), script)));
+    ASSERT_EQ(::chmod(path.c_str(), 0755), 0);
+    ::setenv("ASSAY_CXX", path.c_str(), 1);
+  }
+  std::string calls() const { return read_file(folder_ / "calls").value_or(""); }
+
+  static StudyArm compiled_arm() {
+    StudyArm arm;
+    arm.name = "compiled";
+    arm.backend = "native";
+    arm.mode = "compiled";
+    arm.cache = "static";
+    return arm;
+  }
+
+  const fs::path folder_ =
+      fs::path(testing::TempDir()) / fmt::format("assay-native-backend-{}", ::getpid());
+  std::unique_ptr<Backend> backend_ = make_native_backend("assay");
+};
+
+// The harness asks before every unit.
+TEST_F(NativeBackendTest, CompilerIsAskedAndTriedOnceARun) {
+  compiler_is("exec c++ \"$@\"");
+  for (int unit = 0; unit < 5; ++unit) {
+    const ArmGate gate = backend_->gate(compiled_arm());
+    EXPECT_EQ(gate.verdict, ArmGate::Verdict::kReady) << gate.reason;
+  }
+  EXPECT_EQ(calls(), "--version\n-x\n");
+  EXPECT_FALSE(backend_->load_options(compiled_arm(), {}, 0).contains("no_compiler"));
+}
+
+// What doesn't compile costs the run one trial; its arms' workers are told.
+TEST_F(NativeBackendTest, CompilerThatFailsIsAFallbackKnownToTheWorkers) {
+  compiler_is("[ \"$1\" = --version ] && echo fake 1 && exit\necho broken >&2\nexit 3");
+  const ArmGate gate = backend_->gate(compiled_arm());
+  EXPECT_EQ(gate.verdict, ArmGate::Verdict::kFallback);
+  EXPECT_EQ(gate.fallback, "eager");
+  EXPECT_THAT(gate.reason, HasSubstr("found exit 3: broken"));
+  backend_->gate(compiled_arm());
+  EXPECT_EQ(calls(), "--version\n-x\n");
+
+  LoadRequest request;
+  request.mode = "compiled";
+  request.cache = "static";
+  request.options = backend_->load_options(compiled_arm(), {}, 0);
+  const auto options = native_session_options(request);
+  ASSERT_TRUE(options) << options.error().message;
+  EXPECT_THAT(options->compile.no_compiler, HasSubstr("exit 3"));
+  StudyArm eager = compiled_arm();
+  eager.mode = "eager";
+  EXPECT_TRUE(backend_->load_options(eager, {}, 0).empty());
+}
+
+Status options_of(const std::string& mode, Json options, const std::string& dynamic = "") {
+  LoadRequest request;
+  request.mode = mode;
+  request.cache = "static";
+  request.dynamic = dynamic;
+  request.options = std::move(options);
+  const auto read = native_session_options(request);
+  return read ? Status() : std::unexpected(read.error());
+}
+
+TEST(NativeOptions, ValuesOutOfRangeAreRefused) {
+  EXPECT_TRUE(options_of("compiled", {{"recompile_limit", 1}, {"bucket", 0}}));
+  for (const Json& bad : {Json(0), Json(-4), Json(1'000'001), Json(UINT64_MAX), Json(1.5)}) {
+    EXPECT_FALSE(options_of("compiled", {{"recompile_limit", bad}})) << bad.dump();
+  }
+  for (const Json& bad : {Json(-1), Json(65'537), Json(INT64_MAX), Json("8")}) {
+    EXPECT_FALSE(options_of("compiled", {{"bucket", bad}})) << bad.dump();
+  }
+}
+
+TEST(NativeOptions, EagerTakesNone) {
+  EXPECT_TRUE(options_of("eager", Json::object()));
+  EXPECT_FALSE(options_of("eager", {{"bucket", 7}}));
+  EXPECT_FALSE(options_of("eager", Json::object(), "bogus"));
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,76 @@
+// Validators of options' values.
+#include "cli/option_types.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "base/text.h"
+
+namespace assay::cli {
+namespace {
+
+// The whole text as a number, or nothing.
+template <typename Number>
+std::optional<Number> parse_whole(const std::string& text) {
+  Number value{};
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+// A validator's answer: empty if all is well, else the end of the error's line.
+std::string answer(bool good, const std::string& expected, const std::string& found) {
+  return good ? "" : fmt::format("expected {}, found {}", expected, quoted_excerpt(found));
+}
+
+}  // namespace
+
+CLI::Validator count_between(int64_t least, int64_t most) {
+  return {[=](std::string& text) {
+            const auto value = parse_whole<int64_t>(text);
+            return answer(value && *value >= least && *value <= most,
+                          fmt::format("an integer from {} to {}", least, most), text);
+          },
+          fmt::format("{}..{}", least, most)};
+}
+
+CLI::Validator number_between(double least, double most) {
+  return {[=](std::string& text) {
+            const auto value = parse_whole<double>(text);
+            const bool good = value && std::isfinite(*value) && *value >= least && *value <= most;
+            return answer(good, fmt::format("a number from {} to {}", least, most), text);
+          },
+          fmt::format("{}..{}", least, most)};
+}
+
+CLI::Validator seed_number() {
+  return {[](std::string& text) {
+            return answer(parse_whole<uint64_t>(text).has_value(),
+                          fmt::format("an integer from 0 to {}", UINT64_MAX), text);
+          },
+          ""};
+}
+
+CLI::Validator word_of(std::vector<std::string> words) {
+  const std::string listed = join(words, ", ");
+  return {[words = std::move(words), listed](std::string& text) {
+            const bool known = std::ranges::find(words, text) != words.end();
+            return answer(known, "one of " + listed, text) +
+                   (known ? "" : nearest_hint(text, words));
+          },
+          ""};
+}
+
+Status refuse_given(const std::vector<const CLI::Option*>& options, const std::string& expected,
+                    const std::string& found) {
+  for (const CLI::Option* option : options) {
+    if (option->count() == 0) continue;
+    return bad_input("{}: expected {} with it, found {}", option->get_name(), expected, found);
+  }
+  return {};
+}
+
+}  // namespace assay::cli

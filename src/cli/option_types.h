@@ -1,0 +1,33 @@
+// The types of options' values, one validator each, so that no command takes what another refuses:
+// a value is the whole text, finite and within its bounds, or the command line is refused with
+// what was expected and what was found.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace assay::cli {
+
+// The most that a count can be without a bound of its own: sums of a few of them overflow nothing.
+inline constexpr int64_t kMostCount = 1'000'000'000;
+inline constexpr int64_t kMostThreads = 1024;
+
+// An integer in decimal digits, least <= value <= most.
+CLI::Validator count_between(int64_t least, int64_t most = kMostCount);
+// A finite number, least <= value <= most.
+CLI::Validator number_between(double least, double most);
+// A seed of random numbers: any integer from 0 to 2^64 - 1.
+CLI::Validator seed_number();
+// One of these words; a near miss is named.
+CLI::Validator word_of(std::vector<std::string> words);
+
+// "--name: expected --mode compiled with it, found eager", of the first of these options that was
+// given.
+Status refuse_given(const std::vector<const CLI::Option*>& options, const std::string& expected,
+                    const std::string& found);
+
+}  // namespace assay::cli
