@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kTrimmedShare = 0.1;
 
-void count(Outcome& outcome, const Group& group) {
+void count(OutcomeCounts& outcome, const Group& group) {
   for (const Row* row : group.rows) {
     ++outcome.attempted;
     if (row->status == RowStatus::kOk) continue;
@@ -56,14 +56,15 @@ uint64_t stream_of(const Samples& samples, const Group& group) {
   return hash;
 }
 
-std::vector<Outcome> describe_outcomes(const Samples& samples, const AnalysisOptions& options) {
-  std::map<std::pair<Phase, size_t>, Outcome> phases;
-  std::vector<Outcome> strata;
+std::vector<OutcomeCounts> describe_outcomes(const Samples& samples,
+                                             const AnalysisOptions& options) {
+  std::map<std::pair<Phase, size_t>, OutcomeCounts> phases;
+  std::vector<OutcomeCounts> strata;
   for (const Group& group : samples.groups) {
     const Phase phase = samples.strata[group.stratum].phase;
-    Outcome& whole = phases[{phase, group.arm}];
-    Outcome part;
-    for (Outcome* outcome : {&whole, &part}) {
+    OutcomeCounts& whole = phases[{phase, group.arm}];
+    OutcomeCounts part;
+    for (OutcomeCounts* outcome : {&whole, &part}) {
       outcome->phase = phase;
       outcome->arm = samples.arms[group.arm];
       count(*outcome, group);
@@ -71,10 +72,10 @@ std::vector<Outcome> describe_outcomes(const Samples& samples, const AnalysisOpt
     part.stratum = group.stratum;
     strata.push_back(std::move(part));
   }
-  std::vector<Outcome> all;
+  std::vector<OutcomeCounts> all;
   for (auto& [key, outcome] : phases) all.push_back(std::move(outcome));
-  for (Outcome& outcome : strata) all.push_back(std::move(outcome));
-  for (Outcome& outcome : all) {
+  for (OutcomeCounts& outcome : strata) all.push_back(std::move(outcome));
+  for (OutcomeCounts& outcome : all) {
     outcome.failed_interval =
         stats::wilson_interval(outcome.failed, outcome.attempted, options.confidence);
   }

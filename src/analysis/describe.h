@@ -10,7 +10,8 @@
 namespace assay {
 
 // By phase and arm first, then by stratum and arm.
-std::vector<Outcome> describe_outcomes(const Samples& samples, const AnalysisOptions& options);
+std::vector<OutcomeCounts> describe_outcomes(const Samples& samples,
+                                             const AnalysisOptions& options);
 
 // One resampled mean a group, in the groups' order; absent where the group is too small or
 // constant. Another arm in the study changes no other arm's interval.

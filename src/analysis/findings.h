@@ -67,7 +67,7 @@ struct StudySummary {
 };
 
 // Rows attempted (warm-ups too: a crash there is a crash) and what became of them.
-struct Outcome {
+struct OutcomeCounts {
   Phase phase = Phase::kPrefill;
   std::optional<size_t> stratum;  // absent: the whole phase
   std::string arm;
@@ -320,7 +320,7 @@ struct Findings {
   std::vector<Stratum> strata;               // by phase, model, prompt length
   std::vector<PromptRange> prompts;          // of each stratum
   std::vector<TestFamily> families;
-  std::vector<Outcome> outcomes;
+  std::vector<OutcomeCounts> outcomes;
   std::vector<Latency> latencies;
   std::vector<Tail> tails;  // of strata where some arm asked for a compiler: all arms side by side
   std::vector<CompileCost> compile_costs;

@@ -44,7 +44,7 @@ Json place_json(const Findings& f, std::optional<Phase> phase, std::optional<siz
   return {{"phase", phase ? Json(phase_name(*phase)) : Json(nullptr)}};
 }
 
-Json outcome_json(const Findings& f, const Outcome& o) {
+Json outcome_json(const Findings& f, const OutcomeCounts& o) {
   Json json = place_json(f, o.phase, o.stratum);
   json.update({{"arm", o.arm},
                {"attempted", o.attempted},

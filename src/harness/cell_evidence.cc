@@ -132,7 +132,7 @@ ClientResult<void> CellEvidence::add_report(size_t cell, int64_t process, Worker
 }
 
 void CellEvidence::add_failure(size_t cell, int64_t unit, int64_t repetition,
-                               const Outcome& outcome, const std::string& message) {
+                               const RowOutcome& outcome, const std::string& message) {
   of(cell)["failures"].push_back({{"unit", unit},
                                   {"repetition", repetition},
                                   {"status", row_status_name(outcome.status)},

@@ -35,7 +35,7 @@ class CellEvidence {
   // words of a worker that is lost count where no process has come through.
   ClientResult<void> add_report(size_t cell, int64_t process, WorkerClient& client, WirePhase phase,
                                 double timeout_s, bool last_words);
-  void add_failure(size_t cell, int64_t unit, int64_t repetition, const Outcome& outcome,
+  void add_failure(size_t cell, int64_t unit, int64_t repetition, const RowOutcome& outcome,
                    const std::string& message);
   Status write(size_t cell, BundleWriter& bundle);
 

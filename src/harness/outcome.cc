@@ -29,7 +29,7 @@ double least_seconds(const SampleReply& sample, const WireShape& shape, const Re
 
 }  // namespace
 
-Outcome outcome_of(const WorkerFailure& failure) {
+RowOutcome outcome_of(const WorkerFailure& failure) {
   switch (failure.kind) {
     case FailureKind::kError:
       return {RowStatus::kError, failure.error_class};
@@ -46,8 +46,8 @@ Outcome outcome_of(const WorkerFailure& failure) {
   return {RowStatus::kError, failure.error_class};
 }
 
-Outcome judge_sample(const SampleReply& sample, const WireShape& shape,
-                     const std::optional<ReadLimit>& limit) {
+RowOutcome judge_sample(const SampleReply& sample, const WireShape& shape,
+                        const std::optional<ReadLimit>& limit) {
   const int64_t per_row = shape.phase == WirePhase::kPrefill ? 1 : shape.new_tokens;
   const int64_t expected = shape.batch * per_row;
   if (sample.tokens < expected) return {RowStatus::kFalseSuccess, "too_few_tokens"};

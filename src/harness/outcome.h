@@ -10,15 +10,15 @@
 
 namespace assay {
 
-struct Outcome {
+struct RowOutcome {
   RowStatus status = RowStatus::kOk;
   std::string error_class;  // empty if ok
 
-  friend bool operator==(const Outcome&, const Outcome&) = default;
+  friend bool operator==(const RowOutcome&, const RowOutcome&) = default;
 };
 
 // kInterrupted is none of a row's business: asserts.
-Outcome outcome_of(const WorkerFailure& failure);
+RowOutcome outcome_of(const WorkerFailure& failure);
 
 // A sample may claim success only if it produced every token it was asked for (prefill: the first
 // of each row of the batch) and took at least the time in which the hardware can move what it says
@@ -26,7 +26,7 @@ Outcome outcome_of(const WorkerFailure& failure);
 // bandwidth and kReadTolerance. Classes: too_few_tokens, too_many_tokens, zero_latency,
 // faster_than_memory, and non_finite where the worker says that the tokens were chosen by
 // logits that aren't finite.
-Outcome judge_sample(const SampleReply& sample, const WireShape& shape,
+RowOutcome judge_sample(const SampleReply& sample, const WireShape& shape,
                      const std::optional<ReadLimit>& limit);
 
 // The measured bandwidth is itself a lower bound of what the machine can do.

@@ -18,9 +18,9 @@ SampleReply sample(int64_t tokens, int64_t latency_ns, std::optional<int64_t> re
 }
 
 TEST(JudgeSample, WantsEveryTokenOfTheBatch) {
-  EXPECT_EQ(judge_sample(sample(20, 1000, {}), kDecode, {}), Outcome{});
+  EXPECT_EQ(judge_sample(sample(20, 1000, {}), kDecode, {}), RowOutcome{});
   EXPECT_EQ(judge_sample(sample(19, 1000, {}), kDecode, {}),
-            (Outcome{RowStatus::kFalseSuccess, "too_few_tokens"}));
+            (RowOutcome{RowStatus::kFalseSuccess, "too_few_tokens"}));
   EXPECT_EQ(judge_sample(sample(0, 1000, {}), kDecode, {}).status, RowStatus::kFalseSuccess);
   EXPECT_EQ(judge_sample(sample(21, 1000, {}), kDecode, {}).error_class, "too_many_tokens");
 }
@@ -46,21 +46,21 @@ TEST(JudgeSample, FasterThanTheWeightsCanBeRead) {
   const int64_t bytes = 10 * 101'000'000;
   EXPECT_EQ(judge_sample(sample(20, 79'900'000, bytes), kDecode, kLimit).error_class,
             "faster_than_memory");
-  EXPECT_EQ(judge_sample(sample(20, 80'100'000, bytes), kDecode, kLimit), Outcome{});
+  EXPECT_EQ(judge_sample(sample(20, 80'100'000, bytes), kDecode, kLimit), RowOutcome{});
 }
 
 TEST(JudgeSample, WhatFitsTheCacheIsNotJudged) {
-  EXPECT_EQ(judge_sample(sample(20, 1, 10 * 1'000'000), kDecode, kLimit), Outcome{});
+  EXPECT_EQ(judge_sample(sample(20, 1, 10 * 1'000'000), kDecode, kLimit), RowOutcome{});
 }
 
 TEST(JudgeSample, WithoutFiguresThereIsNoJudgement) {
-  EXPECT_EQ(judge_sample(sample(20, 1, int64_t{1} << 50), kDecode, {}), Outcome{});
-  EXPECT_EQ(judge_sample(sample(20, 1, {}), kDecode, kLimit), Outcome{});
+  EXPECT_EQ(judge_sample(sample(20, 1, int64_t{1} << 50), kDecode, {}), RowOutcome{});
+  EXPECT_EQ(judge_sample(sample(20, 1, {}), kDecode, kLimit), RowOutcome{});
 }
 
 TEST(OutcomeOf, KeepsTheClass) {
   EXPECT_EQ(outcome_of({FailureKind::kCrash, "SIGSEGV", ""}),
-            (Outcome{RowStatus::kCrash, "SIGSEGV"}));
+            (RowOutcome{RowStatus::kCrash, "SIGSEGV"}));
   EXPECT_EQ(outcome_of({FailureKind::kOutOfMemory, "std::bad_alloc", ""}).status, RowStatus::kOom);
   EXPECT_EQ(outcome_of({FailureKind::kTimeout, "timeout", ""}).status, RowStatus::kTimeout);
   EXPECT_EQ(outcome_of({FailureKind::kError, "E", ""}).status, RowStatus::kError);

@@ -63,7 +63,7 @@ Json rounding_tie(const ParityTokens& baseline, size_t sequence, size_t position
           {"tolerance", tolerance}};
 }
 
-struct Comparison {
+struct TokenComparison {
   int64_t compared = 0;
   Json difference;  // null: none yet
   Json ties = Json::array();
@@ -72,7 +72,7 @@ struct Comparison {
 // Of the first `generated` tokens, up to the first difference, or the first tie: behind either the
 // sequences are about other texts.
 void compare_sequence(const ParityTokens& answer, const ParityTokens& baseline, size_t sequence,
-                      size_t generated, Comparison& comparison) {
+                      size_t generated, TokenComparison& comparison) {
   const auto size_of = [&](const ParityTokens& tokens) {
     return sequence < tokens.rows.size() ? tokens.rows[sequence].size() : size_t{0};
   };
@@ -131,7 +131,7 @@ Json compare_parity(const std::string& arm, const ParityAnswer& answer,
     result["error"] = error_of(baseline_arm, baseline.error());
     return result;
   }
-  Comparison comparison;
+  TokenComparison comparison;
   const auto most = static_cast<size_t>(generated);
   const size_t sequences = std::max(answer->rows.size(), baseline->rows.size());
   for (size_t i = 0; i < sequences && comparison.difference.is_null(); ++i) {

@@ -220,10 +220,10 @@ Row UnitRunner::blank_row(const Job& job, int64_t repetition) const {
 // A sample that seems too fast may only show that the limit was measured while others used the
 // memory: it is measured again, a few times a unit, before a row is condemned, and for all arms
 // that it was measured for.
-Outcome UnitRunner::judge(const Job& job, const SampleReply& sample) {
+RowOutcome UnitRunner::judge(const Job& job, const SampleReply& sample) {
   const auto limit = read_limits_.find(job.cell.arm);
   if (limit == read_limits_.end()) return judge_sample(sample, job.shape, {});
-  Outcome outcome = judge_sample(sample, job.shape, limit->second);
+  RowOutcome outcome = judge_sample(sample, job.shape, limit->second);
   while (outcome.error_class == kFasterThanMemory && limit_checks_left_ > 0) {
     --limit_checks_left_;
     const StudyArm& arm = study_.arms[job.cell.arm];
@@ -241,7 +241,7 @@ Outcome UnitRunner::judge(const Job& job, const SampleReply& sample) {
 
 Row UnitRunner::sample_row(const Job& job, int64_t repetition, const SampleReply& sample) {
   Row row = blank_row(job, repetition);
-  const Outcome outcome = judge(job, sample);
+  const RowOutcome outcome = judge(job, sample);
   row.status = outcome.status;
   row.error_class = outcome.error_class;
   row.cold = row.cold || sample.cold;
@@ -336,7 +336,7 @@ Result<UnitEnd> UnitRunner::run_repetitions(Job& job) {
 // The worker is lost to this unit: what is left of it becomes rows, and the next unit gets a fresh
 // process.
 Status UnitRunner::fail_rest(Job& job, size_t from, const WorkerFailure& failure) {
-  const Outcome outcome = outcome_of(failure);
+  const RowOutcome outcome = outcome_of(failure);
   job.failure = failure;
   state_.evidence.add_failure(job.unit.cell, job.unit.index, job.repetitions[from], outcome,
                               failure.message);

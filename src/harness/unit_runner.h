@@ -63,7 +63,7 @@ class UnitRunner {
   ClientResult<void> warm_up_again(Job& job);
   ClientResult<SampleReply> measure(Job& job, int64_t repetition);
   Row blank_row(const Job& job, int64_t repetition) const;
-  Outcome judge(const Job& job, const SampleReply& sample);
+  RowOutcome judge(const Job& job, const SampleReply& sample);
   Row sample_row(const Job& job, int64_t repetition, const SampleReply& sample);
   Status append(Job& job, Row row);
   void note_conditions(Job& job, Row& row);

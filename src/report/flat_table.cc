@@ -78,8 +78,8 @@ std::vector<Column> columns() {
 Table flat_table(const Findings& findings) {
   std::map<Key, const Contrast*> contrasts;
   for (const Contrast& c : findings.contrasts) contrasts[{*c.stratum, c.arm}] = &c;
-  std::map<Key, const Outcome*> outcomes;
-  for (const Outcome& o : findings.outcomes) {
+  std::map<Key, const OutcomeCounts*> outcomes;
+  for (const OutcomeCounts& o : findings.outcomes) {
     if (o.stratum) outcomes[{*o.stratum, o.arm}] = &o;
   }
   std::map<Key, std::string_view> executions;
@@ -88,7 +88,7 @@ Table flat_table(const Findings& findings) {
   for (const Latency& l : findings.latencies) {
     const Stratum& s = findings.strata[l.stratum];
     const Key key{l.stratum, l.arm};
-    const Outcome& outcome = *outcomes.at(key);
+    const OutcomeCounts& outcome = *outcomes.at(key);
     const auto execution = executions.find(key);
     std::vector<TableCell> row = {TableCell::of(std::string(phase_name(s.phase))),
                                   TableCell::of(s.model),

@@ -38,7 +38,7 @@ ReportSection outcome_section(const Findings& findings, Detail detail) {
       "share lost.");
   Table table = make_table("");
   Table by_stratum = make_table("By stratum");
-  for (const Outcome& outcome : findings.outcomes) {
+  for (const OutcomeCounts& outcome : findings.outcomes) {
     if (outcome.stratum && outcome.failed == 0 && detail == Detail::kSummary) continue;
     const double share =
         static_cast<double>(outcome.failed) / static_cast<double>(outcome.attempted);

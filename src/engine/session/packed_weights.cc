@@ -43,7 +43,7 @@ int64_t output_at(const Packing& packing, int64_t column) {
 }
 
 // Where the weights of one output lie: element i at data + i * stride, in elements.
-struct Column {
+struct PackedColumn {
   const std::byte* data = nullptr;  // null: zeros
   int64_t stride = 1;
 };
@@ -61,7 +61,7 @@ class Outputs {
   }
   DType dtype() const { return tensors_.front().dtype; }
 
-  Column column(int64_t output) const {
+  PackedColumn column(int64_t output) const {
     if (output < 0) return {};
     size_t i = 0;
     for (; output >= width(tensors_[i]); ++i) output -= width(tensors_[i]);
@@ -80,7 +80,7 @@ class Outputs {
 // A panel, a block of inputs at a time, which stays in the first-level cache while columns are
 // written across it. Weights [in, out] lie as panels do: row by row.
 template <DType dtype, typename Element>
-void pack_panel(const std::array<Column, kPanel>& columns, int64_t inputs, Element* to) {
+void pack_panel(const std::array<PackedColumn, kPanel>& columns, int64_t inputs, Element* to) {
   constexpr int64_t kBlock = 64;
   for (int64_t begin = 0; begin < inputs; begin += kBlock) {
     const int64_t end = std::min(inputs, begin + kBlock);
@@ -91,7 +91,7 @@ void pack_panel(const std::array<Column, kPanel>& columns, int64_t inputs, Eleme
       for (int64_t n = 0; n < inner; ++n) {
         const int64_t i = begin + (rows ? o : n);
         const int64_t c = rows ? n : o;
-        const Column& column = columns[static_cast<size_t>(c)];
+        const PackedColumn& column = columns[static_cast<size_t>(c)];
         if (column.data == nullptr) continue;  // fresh memory is zero
         to[Packing::element(dtype, i, c)] =
             reinterpret_cast<const Element*>(column.data)[i * column.stride];
@@ -138,7 +138,7 @@ Result<const std::byte*> PackedWeights::panels(const WeightSource& source, Weigh
   std::atomic<int64_t> next = 0;
   pool_.run([&](size_t) {
     for (int64_t p = next++; p < panel_count; p = next++) {
-      std::array<Column, kPanel> columns;
+      std::array<PackedColumn, kPanel> columns;
       for (int64_t c = 0; c < kPanel; ++c) {
         columns[static_cast<size_t>(c)] = outputs.column(output_at(packing, p * kPanel + c));
       }
