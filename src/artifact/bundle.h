@@ -113,11 +113,19 @@ struct Bundle {
   std::vector<Row> rows;                 // by order_index
   std::map<std::string, Json> evidence;  // by cell_id, where present
   std::map<std::string, Json> parity;    // by cell_id, where present
+  // Places in `rows` of those that the file calls ok and that can't be (row_rule.h): here they are
+  // false_success, with their class.
+  std::vector<size_t> false_oks;
+  // Other ok rows that weren't held against the speed of memory, as their cell's evidence has no
+  // read_limit, or no read_bytes of their length.
+  int64_t speed_unjudged = 0;
 };
 
-// Rows past the last commit of an unfinished bundle are left out. A schema version from the future,
-// a file that is missing, a sitting that doesn't fit the commits or a row that doesn't parse:
-// bad_input.
+// Rows past the last commit of an unfinished bundle are left out. What is read is checked: rows
+// against the hashes of their commits, other files against those that the manifest has of them. A
+// byte that differs, a cell's file that a sealed bundle doesn't list, a schema version from the
+// future, a file that is missing, a sitting that doesn't fit the commits or a row that doesn't
+// parse: bad_input.
 Result<Bundle> read_bundle(const std::filesystem::path& folder);
 
 // One finding of verify: which file (or row), and what is wrong.
@@ -128,8 +136,8 @@ struct VerifyProblem {
 
 // Every file against the manifest's hashes (changed, missing, added bytes and files; files under
 // analysis/, report.md, report.html and plots/ are derived and may be added), every row against the
-// schema, commits against rows and sittings, rows against one another (a repetition twice,
-// processes of a cell that don't count up). Empty: the bundle is whole.
+// schema and the rule of ok rows (row_rule.h), commits against rows and sittings, rows against one
+// another (a repetition twice, processes of a cell that don't count up). Empty: the bundle is whole.
 Result<std::vector<VerifyProblem>> verify_bundle(const std::filesystem::path& folder);
 
 }  // namespace assay

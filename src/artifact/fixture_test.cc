@@ -23,6 +23,7 @@ Row test_row(int64_t order_index, Phase phase) {
   row.prompt_id = "0";
   row.prompt_tokens = 10;
   row.padded_tokens = 10;
+  row.new_tokens = phase == Phase::kPrefill ? 0 : 1;
   row.repetition = order_index;
   row.order_index = order_index;
   row.latency_ms = 1.0 + 0.1 * static_cast<double>(order_index);

@@ -1,11 +1,13 @@
 // Reads a bundle into memory, whether its run has ended or not.
 #include <algorithm>
 #include <thread>
+#include <unordered_map>
 
 #include "artifact/bundle.h"
 #include "artifact/commit_log.h"
 #include "artifact/manifest.h"
 #include "artifact/metrics_file.h"
+#include "artifact/row_rule.h"
 #include "artifact/sittings.h"
 
 namespace assay {
@@ -13,40 +15,128 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Files of a bundle, held against the hashes that its manifest has of them. Of a bundle whose run
+// hasn't ended it has those of study and environments alone; rows have their commits' own.
+class CheckedFiles {
+ public:
+  CheckedFiles(const fs::path& folder, FileEntries listed, bool complete)
+      : folder_(folder), listed_(std::move(listed)), complete_(complete) {}
+
+  // The file's text: bad_input where it isn't what the manifest says, or where a sealed bundle's
+  // doesn't list it.
+  Result<std::string> read(const std::string& name) const {
+    const fs::path path = folder_ / name;
+    ASSAY_TRY(std::string text, read_file(path));
+    const auto entry = listed_.find(name);
+    if (entry == listed_.end()) {
+      if (!complete_) return text;
+      return bad_input("{}: expected a file that the manifest lists, found another", path.string());
+    }
+    if (text.size() != entry->second.size_bytes) {
+      return bad_input("{}: expected {} bytes as the manifest lists, found {}", path.string(),
+                       entry->second.size_bytes, text.size());
+    }
+    if (const FileEntry found = file_entry(text); found != entry->second) {
+      return bad_input("{}: expected sha256 {} as the manifest lists, found {}", path.string(),
+                       entry->second.sha256, found.sha256);
+    }
+    return text;
+  }
+
+  Result<Json> read_json(const std::string& name) const {
+    ASSAY_TRY(const std::string text, read(name));
+    return parse_json(text, (folder_ / name).string());
+  }
+
+ private:
+  const fs::path& folder_;
+  FileEntries listed_;
+  bool complete_;
+};
+
+// The committed rows, and whether their bytes are those that were committed: found out beside the
+// parsing, for a large file takes as long to hash as to read.
 Status read_rows(const CommitLog& log, Phase phase, int64_t schema_version, Bundle& bundle) {
   const uint64_t committed = log.committed_bytes(phase);
   if (committed == 0) return {};
   const fs::path path = bundle.folder / metrics_name(phase);
   ASSAY_TRY(const std::string text, read_file(path));
-  if (text.size() < committed) {
-    return bad_input("{}: expected {} committed bytes, found {}", path.string(), committed,
-                     text.size());
-  }
+  Status intact;
+  std::jthread hashing([&] { intact = check_committed_bytes(log, phase, text, path.string()); });
   Status status;
-  ASSAY_CHECK(for_each_row(std::string_view(text).substr(0, committed), phase, schema_version,
-                           path.string(), [&](Result<Row> row) {
-                             if (row) {
-                               bundle.rows.push_back(*std::move(row));
-                             } else if (status) {
-                               status = std::unexpected(std::move(row).error());
-                             }
-                           }));
+  if (text.size() >= committed) {
+    const Status parsed = for_each_row(std::string_view(text).substr(0, committed), phase,
+                                       schema_version, path.string(), [&](Result<Row> row) {
+                                         if (row) {
+                                           bundle.rows.push_back(*std::move(row));
+                                         } else if (status) {
+                                           status = std::unexpected(std::move(row).error());
+                                         }
+                                       });
+    if (!parsed) status = parsed;
+  }
+  hashing.join();
+  // Bytes that were changed explain a row that doesn't parse, and not the other way about.
+  ASSAY_CHECK(std::move(intact));
   return status;
 }
 
-Status read_cells(Bundle& bundle) {
+Status read_cells(const CheckedFiles& checked, Bundle& bundle) {
   ASSAY_TRY(const auto files, list_bundle_files(bundle.folder));
   for (const auto& [name, path] : files) {
     const fs::path within(name);
     if (!name.starts_with("cells/")) continue;
     const std::string cell_id = within.parent_path().filename().string();
     if (within.filename() == "evidence.json") {
-      ASSAY_TRY(bundle.evidence[cell_id], read_json_file(path));
+      ASSAY_TRY(bundle.evidence[cell_id], checked.read_json(name));
     } else if (within.filename() == "parity.json") {
-      ASSAY_TRY(bundle.parity[cell_id], read_json_file(path));
+      ASSAY_TRY(bundle.parity[cell_id], checked.read_json(name));
     }
   }
   return {};
+}
+
+// What is asked of a cell's rows of one length, looked up once: rows of one cell share their text.
+class Demands {
+ public:
+  explicit Demands(const std::map<std::string, Json>& evidence) : evidence_(evidence) {}
+
+  const ReadDemand& of(const Row& row) {
+    const auto [known, fresh] = known_.try_emplace(Key{&row.cell_id.str(), row.padded_tokens});
+    if (fresh) {
+      const auto of_cell = evidence_.find(row.cell_id);
+      if (of_cell != evidence_.end()) {
+        known->second = read_demand(of_cell->second, row.padded_tokens);
+      }
+    }
+    return known->second;
+  }
+
+ private:
+  using Key = std::pair<const std::string*, int64_t>;
+  struct Hash {
+    size_t operator()(const Key& key) const {
+      return std::hash<const void*>()(key.first) ^
+             static_cast<size_t>(key.second) * 0x9E3779B97F4A7C15ull;
+    }
+  };
+  const std::map<std::string, Json>& evidence_;
+  std::unordered_map<Key, ReadDemand, Hash> known_;
+};
+
+// Rows that say ok and can't be, by the one rule for it.
+void judge_rows(Bundle& bundle) {
+  Demands demands(bundle.evidence);
+  for (size_t i = 0; i < bundle.rows.size(); ++i) {
+    Row& row = bundle.rows[i];
+    if (row.status != RowStatus::kOk) continue;
+    const ReadDemand& demand = demands.of(row);
+    if (mark_false_success(row, demand)) {
+      bundle.false_oks.push_back(i);
+    } else if (!demand.known()) {
+      ++bundle.speed_unjudged;
+    }
+  }
 }
 
 }  // namespace
@@ -59,7 +149,9 @@ Result<Bundle> read_bundle(const fs::path& folder) {
   ASSAY_TRY(bundle.manifest, parse_manifest(text, manifest_name));
   ASSAY_TRY(bundle.complete, json_bool(bundle.manifest, "complete", manifest_name));
   ASSAY_TRY(const int64_t version, json_int(bundle.manifest, "schema_version", manifest_name));
-  ASSAY_TRY(bundle.study_yaml, read_file(folder / kStudyName));
+  ASSAY_TRY(FileEntries listed, file_entries_from_json(bundle.manifest, manifest_name));
+  const CheckedFiles checked(bundle.folder, std::move(listed), bundle.complete);
+  ASSAY_TRY(bundle.study_yaml, checked.read(kStudyName));
 
   ASSAY_TRY(const std::string plan_hash,
             json_string(bundle.manifest, "plan_sha256", manifest_name));
@@ -67,6 +159,10 @@ Result<Bundle> read_bundle(const fs::path& folder) {
   ASSAY_TRY(const std::string records, read_file(commits_path));
   ASSAY_TRY(const CommitLog log, parse_commit_log(records, plan_hash, commits_path.string()));
   ASSAY_TRY(bundle.sittings, read_sittings(folder, bundle.manifest, log));
+  for (size_t i = 0; i < bundle.sittings.size(); ++i) {
+    ASSAY_CHECK(
+        checked.read(i == 0 ? kEnvironmentName : sitting_name(static_cast<int64_t>(i) + 1)));
+  }
   bundle.environment = bundle.sittings.front().environment;
   uint64_t most_rows = 0;  // each takes at least its commas and its line end
   for (Phase phase : kPhases) {
@@ -75,7 +171,7 @@ Result<Bundle> read_bundle(const fs::path& folder) {
   bundle.rows.reserve(std::min(most_rows, static_cast<uint64_t>(std::max<int64_t>(0, log.rows()))));
   // Thousands of small files beside a few large ones: each half is about as long.
   Status cells;
-  std::jthread of_cells([&] { cells = read_cells(bundle); });
+  std::jthread of_cells([&] { cells = read_cells(checked, bundle); });
   for (Phase phase : kPhases) ASSAY_CHECK(read_rows(log, phase, version, bundle));
   if (static_cast<int64_t>(bundle.rows.size()) != log.rows()) {
     return bad_input("{}: expected {} rows as committed, found {}", folder.string(), log.rows(),
@@ -86,6 +182,7 @@ Result<Bundle> read_bundle(const fs::path& folder) {
   }
   of_cells.join();
   ASSAY_CHECK(std::move(cells));
+  judge_rows(bundle);
   return bundle;
 }
 

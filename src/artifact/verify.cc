@@ -8,6 +8,7 @@
 #include "artifact/commit_log.h"
 #include "artifact/manifest.h"
 #include "artifact/metrics_file.h"
+#include "artifact/row_rule.h"
 #include "artifact/sittings.h"
 
 namespace assay {
@@ -18,17 +19,13 @@ namespace fs = std::filesystem;
 // A file with more problems than this is summed up: a table of thousands tells no more.
 constexpr size_t kMaxProblemsPerFile = 20;
 
-// What an ok row must have: an outcome without its figures is not one.
-std::optional<std::string> row_problem(const Row& row) {
-  if (row.status != RowStatus::kOk) {
-    if (row.error_class.empty()) return "expected an error_class, found none";
-    return std::nullopt;
-  }
-  if (!row.error_class.empty()) {
+// Whether status and error_class fit one another.
+std::optional<std::string> status_problem(const Row& row) {
+  const bool ok = row.status == RowStatus::kOk;
+  if (!ok && row.error_class.empty()) return "expected an error_class, found none";
+  if (ok && !row.error_class.empty()) {
     return fmt::format("expected no error_class on an ok row, found \"{}\"", row.error_class);
   }
-  if (!row.latency_ms) return "expected latency_ms on an ok row, found none";
-  if (!row.tokens) return "expected tokens on an ok row, found none";
   return std::nullopt;
 }
 
@@ -57,6 +54,8 @@ class Verifier {
   void check_rows(std::string_view text, Phase phase);
   // A cell's processes are numbered as they came. Nothing: the row's fits those before it.
   std::optional<std::string> process_problem(const Row& row);
+  std::optional<std::string> row_problem(const Row& row);
+  const Json& evidence_of(const std::string& cell_id);
 
   fs::path folder_;
   Json manifest_;
@@ -67,7 +66,27 @@ class Verifier {
   int64_t rows_ = 0;
   std::set<std::pair<std::string, int64_t>> repetitions_;  // cell_id, repetition
   std::map<std::string, int64_t> processes_;               // by cell_id: how many so far
+  std::map<std::string, Json> evidence_;                   // by cell_id
 };
+
+// Null where there is none that can be read: what is wrong with the file is said elsewhere.
+const Json& Verifier::evidence_of(const std::string& cell_id) {
+  const auto [known, fresh] = evidence_.try_emplace(cell_id);
+  if (fresh) {
+    const auto file = present_.find(fmt::format("cells/{}/evidence.json", cell_id));
+    if (file == present_.end()) return known->second;
+    if (auto read = read_json_file(file->second)) known->second = *std::move(read);
+  }
+  return known->second;
+}
+
+std::optional<std::string> Verifier::row_problem(const Row& row) {
+  if (auto problem = status_problem(row)) return problem;
+  if (row.status != RowStatus::kOk) return std::nullopt;
+  const auto fault = fault_of(row, read_demand(evidence_of(row.cell_id), row.padded_tokens));
+  if (!fault) return std::nullopt;
+  return fmt::format("{} ({})", fault->problem, fault->error_class);
+}
 
 std::optional<std::string> Verifier::text_of(const std::string& name) {
   if (!fs::exists(folder_ / name)) {

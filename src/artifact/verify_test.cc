@@ -177,9 +177,9 @@ TEST_F(VerifyRows, RowsAreHeldAgainstTheSchema) {
             "prefill/metrics.csv row 2: expected each repetition of a cell once, found 0 of "
             "cprefill again");
   EXPECT_EQ(first_problem([](Row& row) { row.latency_ms.reset(); }),
-            "prefill/metrics.csv row 2: expected latency_ms on an ok row, found none");
+            "prefill/metrics.csv row 2: expected latency_ms on an ok row, found none (no_latency)");
   EXPECT_EQ(first_problem([](Row& row) { row.tokens.reset(); }),
-            "prefill/metrics.csv row 2: expected tokens on an ok row, found none");
+            "prefill/metrics.csv row 2: expected tokens on an ok row, found none (no_tokens)");
   EXPECT_EQ(first_problem([](Row& row) { row.error_class = "SIGSEGV"; }),
             "prefill/metrics.csv row 2: expected no error_class on an ok row, found \"SIGSEGV\"");
   EXPECT_EQ(first_problem([](Row& row) { row.status = RowStatus::kCrash; }),
@@ -196,6 +196,90 @@ TEST_F(VerifyRows, ManyProblemsAreSummedUp) {
   ASSERT_TRUE(found);
   ASSERT_EQ(found->size(), 21u);
   EXPECT_EQ(found->back().problem, "79 more rows with problems");
+}
+
+// What the harness refuses is refused of a bundle that says it all the same: by the tokens, and by
+// the figures that the cell's evidence has of the memory.
+TEST(VerifyFalseOks, RowsThatCannotBeOkAreNamedAndReadAsFalseSuccesses) {
+  const Scratch scratch;
+  auto writer = BundleWriter::create(disk(), scratch / "b", test_header());
+  ASSERT_TRUE(writer);
+  for (int64_t i = 0; i < 5; ++i) {
+    Row row = test_row(i, Phase::kKvDecode);
+    row.new_tokens = 8;
+    row.tokens = i == 1 ? 0 : i == 2 ? 4 : 8;
+    row.latency_ms = i == 3 ? 0.5 : i == 4 ? 1e308 : 2.0;
+    ASSERT_TRUE(writer->append(row));
+  }
+  // 10 MB at 12.5 GB/s are 0.8 ms.
+  ASSERT_TRUE(writer->write_cell_json(
+      test_row(0, Phase::kKvDecode).cell_id, "evidence.json",
+      {{"read_bytes", {{"10", 10'000'000}}},
+       {"read_limit", {{"bytes_per_s", 1e10}, {"cache_bytes", 0}, {"tolerance", 0.25}}}}));
+  ASSERT_TRUE(writer->commit_unit(0, nullptr));
+  ASSERT_TRUE(writer->seal(nullptr));
+  const auto problems = verify_bundle(scratch / "b");
+  ASSERT_TRUE(problems);
+  std::vector<std::string> found;
+  for (const VerifyProblem& one : *problems) found.push_back(one.object + ": " + one.problem);
+  const std::string object = "kv_decode/metrics.csv row ";
+  EXPECT_THAT(found, testing::ElementsAre(
+                         object + "2: expected 8 tokens on an ok row of batch 1 and 8 new tokens, "
+                                  "found 0 (too_few_tokens)",
+                         object + "3: expected 8 tokens on an ok row of batch 1 and 8 new tokens, "
+                                  "found 4 (too_few_tokens)",
+                         object + "4: expected at least 0.8 ms on an ok row that reads 1e+07 bytes "
+                                  "at 1e+10 bytes/s, found 0.5 ms (faster_than_memory)",
+                         object + "5: expected times of 1 ns to a year on an ok row, found 1e+308 "
+                                  "ms (impossible_latency)"));
+  const auto bundle = read_bundle(scratch / "b");
+  ASSERT_TRUE(bundle) << bundle.error().message;
+  EXPECT_EQ(bundle->false_oks, (std::vector<size_t>{1, 2, 3, 4}));
+  EXPECT_EQ(bundle->speed_unjudged, 0);
+  EXPECT_EQ(bundle->rows[0].status, RowStatus::kOk);
+  const char* classes[] = {"", "too_few_tokens", "too_few_tokens", "faster_than_memory",
+                           "impossible_latency"};
+  for (size_t i = 1; i < 5; ++i) {
+    EXPECT_EQ(bundle->rows[i].status, RowStatus::kFalseSuccess);
+    EXPECT_EQ(bundle->rows[i].error_class, classes[i]);
+  }
+}
+
+// Readers use no byte that differs from what was committed or sealed, without verify having run.
+TEST_F(Verify, ReadersRefuseWhatDiffersFromItsHash) {
+  EXPECT_TRUE(read_bundle(folder_));
+  EXPECT_EQ(read_bundle(folder_)->speed_unjudged, kTestUnits * 2) << "no evidence has a limit";
+  for (const std::string& name : all_files(folder_)) {
+    if (name.ends_with("stderr.log")) continue;  // nobody reads it
+    const std::string before = *read_file(folder_ / name);
+    std::string changed = before;
+    changed[changed.size() - 3] ^= 1;
+    put(folder_ / name, changed);
+    const auto bundle = read_bundle(folder_);
+    ASSERT_FALSE(bundle) << name;
+    EXPECT_EQ(bundle.error().kind, ErrorKind::kBadInput);
+    EXPECT_THAT(bundle.error().message, HasSubstr((folder_ / name).string()));
+    put(folder_ / name, before);
+  }
+  fs::create_directories(folder_ / "cells/cprefill");
+  put(folder_ / "cells/cprefill/parity.json", "{\"passed\": true}\n");
+  const auto bundle = read_bundle(folder_);
+  ASSERT_FALSE(bundle);
+  EXPECT_THAT(bundle.error().message,
+              HasSubstr("expected a file that the manifest lists, found another"));
+}
+
+// A latency that is edited in place still parses, and still sums up.
+TEST_F(Verify, ReadersRefuseAnEditedLatency) {
+  const fs::path path = folder_ / "prefill/metrics.csv";
+  std::string text = *read_file(path);
+  const size_t at = text.find(",1.1,");
+  ASSERT_NE(at, std::string::npos);
+  text[at + 3] = '2';
+  put(path, text);
+  const auto bundle = read_bundle(folder_);
+  ASSERT_FALSE(bundle);
+  EXPECT_THAT(bundle.error().message, HasSubstr("(unit 0) with sha256 "));
 }
 
 TEST(VerifyUnfinished, ChangedBytesAreFoundBeforeTheSeal) {

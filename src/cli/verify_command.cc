@@ -14,6 +14,12 @@ Result<int> verify(const std::string& folder, OutputFormat format) {
     ASSAY_TRY(const Bundle bundle, read_bundle(folder));
     fmt::print("{}: whole: {} rows, {} files\n", shown_line(folder), bundle.rows.size(),
                bundle.manifest["files"].size() + 1);
+    if (bundle.speed_unjudged > 0) {
+      fmt::print(
+          "of {} ok rows it can't be said whether their memory could be that fast: their cells' "
+          "evidence has no read_limit or no read_bytes\n",
+          bundle.speed_unjudged);
+    }
     return 0;
   }
   Table table;

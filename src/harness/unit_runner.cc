@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "artifact/row_rule.h"
 #include "harness/stopping.h"
 
 namespace assay {
@@ -220,11 +221,27 @@ Row UnitRunner::blank_row(const Job& job, int64_t repetition) const {
 // A sample that seems too fast may only show that the limit was measured while others used the
 // memory: it is measured again, a few times a unit, before a row is condemned, and for all arms
 // that it was measured for.
-RowOutcome UnitRunner::judge(const Job& job, const SampleReply& sample) {
+void UnitRunner::judge(const Job& job, const SampleReply& sample, Row& row) {
+  if (sample.non_finite && !fault_of(row, {})) {  // tokens of nothing
+    row.status = RowStatus::kFalseSuccess;
+    row.error_class = kNonFinite;
+    return;
+  }
   const auto limit = read_limits_.find(job.cell.arm);
-  if (limit == read_limits_.end()) return judge_sample(sample, job.shape, {});
-  RowOutcome outcome = judge_sample(sample, job.shape, limit->second);
-  while (outcome.error_class == kFasterThanMemory && limit_checks_left_ > 0) {
+  if (limit == read_limits_.end()) {
+    mark_false_success(row, {});
+    return;
+  }
+  const auto demand = [&]() -> ReadDemand {
+    return {.read_bytes = static_cast<double>(sample.read_bytes.value_or(0)),
+            .bytes_per_s = limit->second.bytes_per_s,
+            .cache_bytes = static_cast<double>(limit->second.cache_bytes)};
+  };
+  const auto too_fast = [&] {
+    const auto fault = fault_of(row, demand());
+    return fault && fault->error_class == kFasterThanMemory;
+  };
+  while (limit_checks_left_ > 0 && too_fast()) {
     --limit_checks_left_;
     const StudyArm& arm = study_.arms[job.cell.arm];
     const auto weights = static_cast<uint64_t>(job.worker->loaded.weight_bytes.value_or(INT64_MAX));
@@ -234,16 +251,12 @@ RowOutcome UnitRunner::judge(const Job& job, const SampleReply& sample) {
       if (!again || sharing.backend != arm.backend || sharing.threads != arm.threads) continue;
       known.bytes_per_s = std::max(known.bytes_per_s, again->bytes_per_s);
     }
-    outcome = judge_sample(sample, job.shape, limit->second);
   }
-  return outcome;
+  mark_false_success(row, demand());
 }
 
 Row UnitRunner::sample_row(const Job& job, int64_t repetition, const SampleReply& sample) {
   Row row = blank_row(job, repetition);
-  const RowOutcome outcome = judge(job, sample);
-  row.status = outcome.status;
-  row.error_class = outcome.error_class;
   row.cold = row.cold || sample.cold;
   row.latency_ms = to_ms(sample.latency_ns);
   row.device_ms = to_ms(sample.device_ns);
@@ -268,6 +281,7 @@ Row UnitRunner::sample_row(const Job& job, int64_t repetition, const SampleReply
   if (const auto fresh = counter(sample, "fresh_cache")) row.fresh_cache = *fresh != 0;
   row.output_hash = sample.output_hash;
   row.started_at_ns = sample.started_at_ns;
+  judge(job, sample, row);
   return row;
 }
 
@@ -318,10 +332,7 @@ Result<UnitEnd> UnitRunner::run_repetitions(Job& job) {
       return UnitEnd::kCommitted;
     }
     Row row = sample_row(job, repetition, *sample);
-    if (sample->read_bytes && row.status == RowStatus::kOk) {
-      Json& bytes = state_.evidence.of(job.unit.cell)["read_bytes"];
-      bytes[std::to_string(row.padded_tokens)] = *sample->read_bytes;
-    }
+    if (row.status == RowStatus::kOk) note_read_bytes(job, row, *sample);
     if (context_.monitor) note_conditions(job, row);
     ASSAY_CHECK(append(job, std::move(row)));
     const bool more = may_add && i + 1 == job.repetitions.size() &&
@@ -349,13 +360,32 @@ Status UnitRunner::fail_rest(Job& job, size_t from, const WorkerFailure& failure
   return {};
 }
 
-// The limit by which the rows were judged, as it stands now.
-void UnitRunner::add_read_limit(const Job& job, Json& evidence) const {
-  if (const auto limit = read_limits_.find(job.cell.arm); limit != read_limits_.end()) {
-    evidence["read_limit"] = {{"bytes_per_s", limit->second.bytes_per_s},
-                              {"cache_bytes", limit->second.cache_bytes},
-                              {"tolerance", kReadTolerance}};
+// Of each length the least that a row says: whoever judges the rows again by the evidence must not
+// ask more of one than it was asked here.
+void UnitRunner::note_read_bytes(const Job& job, const Row& row, const SampleReply& sample) {
+  if (!sample.read_bytes) return;
+  Json& bytes = state_.evidence.of(job.unit.cell)["read_bytes"];
+  Json& known = bytes[std::to_string(row.padded_tokens)];
+  const int64_t least = known.is_number_integer() ? known.get<int64_t>() : *sample.read_bytes;
+  known = std::min(least, *sample.read_bytes);
+}
+
+// The limit by which the cell's rows were judged; the highest one, where it was measured again or
+// by a later sitting, as no row that was judged ok by it is false by a lower one. Whether it is
+// another than the evidence had.
+bool UnitRunner::add_read_limit(const Job& job, Json& evidence) const {
+  const auto limit = read_limits_.find(job.cell.arm);
+  if (limit == read_limits_.end()) return false;
+  const Json before = evidence["read_limit"];
+  double bytes_per_s = limit->second.bytes_per_s;
+  uint64_t cache_bytes = limit->second.cache_bytes;
+  if (before.is_object()) {
+    bytes_per_s = std::max(bytes_per_s, before.value("bytes_per_s", 0.0));
+    cache_bytes = std::max(cache_bytes, before.value("cache_bytes", uint64_t{0}));
   }
+  evidence["read_limit"] = {
+      {"bytes_per_s", bytes_per_s}, {"cache_bytes", cache_bytes}, {"tolerance", kReadTolerance}};
+  return evidence["read_limit"] != before;
 }
 
 // A worker that answered with an error is still there to tell what it did until then; whatever it
@@ -369,12 +399,14 @@ void UnitRunner::add_last_words(Job& job) {
 }
 
 Status UnitRunner::close(Job& job) {
-  if (job.unit.first_of_round || job.unit.last_of_round || job.failure) {
-    Json& evidence = state_.evidence.of(job.unit.cell);
+  const bool report = job.unit.first_of_round || job.unit.last_of_round || job.failure;
+  Json& evidence = state_.evidence.of(job.unit.cell);
+  // Rows that are committed and a lower limit beside them would be found false by whoever reads.
+  const bool raised = add_read_limit(job, evidence);
+  if (report || raised) {
     evidence["model_hash"] = job.setup.model_hash;
-    add_read_limit(job, evidence);
     if (job.worker && job.failure) add_last_words(job);
-    if (job.worker && !job.failure) {
+    if (job.worker && !job.failure && report) {
       const auto reported =
           state_.evidence.add_report(job.unit.cell, *job.process, *job.worker->client,
                                      job.shape.phase, study_.timeout_s, false);

@@ -63,15 +63,16 @@ class UnitRunner {
   ClientResult<void> warm_up_again(Job& job);
   ClientResult<SampleReply> measure(Job& job, int64_t repetition);
   Row blank_row(const Job& job, int64_t repetition) const;
-  RowOutcome judge(const Job& job, const SampleReply& sample);
+  void judge(const Job& job, const SampleReply& sample, Row& row);
   Row sample_row(const Job& job, int64_t repetition, const SampleReply& sample);
   Status append(Job& job, Row row);
   void note_conditions(Job& job, Row& row);
+  void note_read_bytes(const Job& job, const Row& row, const SampleReply& sample);
   Result<UnitEnd> run_repetitions(Job& job);
   Status fail_rest(Job& job, size_t from, const WorkerFailure& failure);
   Status close(Job& job);
   void add_last_words(Job& job);
-  void add_read_limit(const Job& job, Json& evidence) const;
+  bool add_read_limit(const Job& job, Json& evidence) const;
 
   const Study& study_;
   const Plan& plan_;

@@ -1,0 +1,105 @@
+// The judgement of false success.
+#include "artifact/row_rule.h"
+
+#include <limits>
+
+namespace assay {
+namespace {
+
+// The member as a positive number; 0 where there is none.
+double positive(const Json& object, const std::string& key) {
+  if (!object.is_object()) return 0;
+  const auto at = object.find(key);
+  if (at == object.end() || !at->is_number()) return 0;
+  const auto value = at->get<double>();
+  return value > 0 ? value : 0;
+}
+
+int64_t tokens_due(const Row& row) {
+  int64_t due = 0;
+  const int64_t each = row.phase == Phase::kPrefill ? 1 : row.new_tokens;
+  const bool beyond = __builtin_mul_overflow(row.batch, each, &due);
+  return beyond ? std::numeric_limits<int64_t>::max() : due;
+}
+
+double forward_passes(const Row& row) {
+  const auto steps = static_cast<double>(row.new_tokens);
+  switch (row.phase) {
+    case Phase::kPrefill:
+      return 1;
+    case Phase::kKvDecode:
+      return steps;
+    case Phase::kE2eKv:
+      break;
+  }
+  return steps + 1;
+}
+
+// Milliseconds below which the row can't have read what it had to; 0 where that can't be told.
+double least_ms(const Row& row, const ReadDemand& demand) {
+  if (!demand.known()) return 0;
+  const double bytes = demand.read_bytes - demand.cache_bytes * forward_passes(row);
+  return bytes > 0 ? bytes / (demand.bytes_per_s * (1 + demand.tolerance)) * 1e3 : 0;
+}
+
+bool impossible(std::optional<double> ms) {
+  return ms && !(*ms <= kMostLatency_ms);
+}
+
+}  // namespace
+
+ReadDemand read_demand(const Json& evidence, int64_t padded_tokens) {
+  ReadDemand demand;
+  if (!evidence.is_object()) return demand;
+  const auto bytes = evidence.find("read_bytes");
+  const auto limit = evidence.find("read_limit");
+  if (bytes == evidence.end() || limit == evidence.end()) return demand;
+  demand.read_bytes = positive(*bytes, std::to_string(padded_tokens));
+  demand.bytes_per_s = positive(*limit, "bytes_per_s");
+  demand.cache_bytes = positive(*limit, "cache_bytes");
+  if (limit->is_object() && limit->contains("tolerance")) {
+    demand.tolerance = positive(*limit, "tolerance");
+  }
+  return demand;
+}
+
+std::optional<RowFault> fault_of(const Row& row, const ReadDemand& demand) {
+  if (row.status != RowStatus::kOk) return std::nullopt;
+  if (!row.latency_ms)
+    return RowFault{"no_latency", "expected latency_ms on an ok row, found none"};
+  if (!row.tokens) return RowFault{"no_tokens", "expected tokens on an ok row, found none"};
+  const int64_t due = tokens_due(row);
+  if (*row.tokens != due) {
+    return RowFault{*row.tokens < due ? "too_few_tokens" : "too_many_tokens",
+                    fmt::format("expected {} tokens on an ok row of batch {} and {} new tokens, "
+                                "found {}",
+                                due, row.batch, row.new_tokens, *row.tokens)};
+  }
+  const double ms = *row.latency_ms;
+  if (ms == 0) return RowFault{"zero_latency", "expected a latency on an ok row, found 0 ms"};
+  const bool off_clock = !(ms >= kLeastLatency_ms) || impossible(ms);
+  if (off_clock || impossible(row.device_ms) || impossible(row.ttft_ms)) {
+    return RowFault{
+        "impossible_latency",
+        fmt::format("expected times of 1 ns to a year on an ok row, found {} ms{}", ms,
+                    off_clock ? "" : ", and a device_ms or ttft_ms of more than a year")};
+  }
+  const double least = least_ms(row, demand);
+  if (ms < least) {
+    return RowFault{kFasterThanMemory,
+                    fmt::format("expected at least {:.4g} ms on an ok row that reads {:.4g} bytes "
+                                "at {:.4g} bytes/s, found {:.4g} ms",
+                                least, demand.read_bytes, demand.bytes_per_s, ms)};
+  }
+  return std::nullopt;
+}
+
+bool mark_false_success(Row& row, const ReadDemand& demand) {
+  const auto fault = fault_of(row, demand);
+  if (!fault) return false;
+  row.status = RowStatus::kFalseSuccess;
+  row.error_class = std::string(fault->error_class);
+  return true;
+}
+
+}  // namespace assay
