@@ -51,6 +51,41 @@ TEST_F(AnalyzeCommand, AnIncompleteBundleIsAnalysedAndSaysSo) {
   EXPECT_THAT(table.out, HasSubstr("INCOMPLETE RUN"));
 }
 
+// Rows of half the tokens took half the time: verify names them, and no reader takes them for
+// speed.
+TEST_F(AnalyzeCommand, RowsThatCannotBeOkWinNothing) {
+  SyntheticBundle made(6);
+  made.add({.arm = "eager", .phase = Phase::kKvDecode});
+  const std::string half = made.add({.arm = "static", .phase = Phase::kKvDecode, .mean_ms = 5});
+  for (int i = 0; i < 30; ++i) made.row(half, i).tokens = 32;
+  const fs::path folder = BundleCommandTest::write_bundle("half", made, true);
+  const CommandOutput verified = assay({"verify", folder});
+  EXPECT_EQ(verified.end.exit_status, 1);
+  EXPECT_THAT(verified.out, HasSubstr("expected 64 tokens on an ok row"));
+  EXPECT_THAT(verified.out, HasSubstr("kv_decode/metrics.csv row 2 "));
+  const auto json = parse_json(assay({"analyze", folder, "-o", "json"}).out, "stdout");
+  ASSERT_TRUE(json) << json.error().message;
+  EXPECT_EQ((*json)["contrasts"].size(), 0u);
+  EXPECT_EQ((*json)["decisions"][0]["arm"], "eager");
+  EXPECT_EQ((*json)["outcomes"][1]["by_error_class"]["too_few_tokens"], 30);
+  EXPECT_THAT(assay({"analyze", folder}).out, HasSubstr("false_ok"));
+}
+
+// In place, so that only the hashes tell.
+TEST_F(AnalyzeCommand, EditedLatenciesAreRefused) {
+  const fs::path folder = write_bundle(true);
+  const fs::path path = folder / "prefill" / "metrics.csv";
+  std::string text = *read_file(path);
+  const size_t row = text.find("static,");
+  const size_t at = text.find("false,", row) + 6;  // cold, then latency_ms
+  text[at] = text[at] == '1' ? '2' : '1';
+  ASSERT_TRUE(write_file(path, text));
+  for (const char* command : {"analyze", "report"}) {
+    EXPECT_THAT(refused({command, folder}), HasSubstr("prefill/metrics.csv: expected bytes 0 to "));
+  }
+  EXPECT_FALSE(fs::exists(folder / "report.md"));
+}
+
 TEST_F(AnalyzeCommand, BadInputsGiveOneLineAndExitTwo) {
   const fs::path damaged = write_bundle(true);
   fs::remove(damaged / "environment.json");

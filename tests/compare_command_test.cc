@@ -70,6 +70,18 @@ TEST_F(CompareCommand, UnlikeIdentitiesAreRefusedUnlessVaried) {
   EXPECT_THAT(refused({"compare", base, cand, "--vary", "code"}), HasSubstr("--vary: expected"));
 }
 
+TEST_F(CompareCommand, BundlesWhoseRowsWereEditedAreRefused) {
+  const fs::path base = write("base", 1);
+  const fs::path cand = write("cand", 2);
+  const fs::path path = cand / "prefill" / "metrics.csv";
+  std::string text = *read_file(path);
+  const size_t at = text.find("false,", text.find('\n')) + 6;  // cold, then latency_ms
+  text[at] = text[at] == '1' ? '2' : '1';
+  ASSERT_TRUE(write_file(path, text));
+  EXPECT_THAT(refused({"compare", base, cand}), HasSubstr("prefill/metrics.csv: expected bytes"));
+  EXPECT_THAT(refused({"compare", cand, "--self-test"}), HasSubstr("expected bytes 0 to "));
+}
+
 TEST_F(CompareCommand, EveryFormatSaysTheSame) {
   const fs::path base = write("base", 1);
   const fs::path slower = write("slower", 3, 1.06);

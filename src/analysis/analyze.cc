@@ -39,12 +39,35 @@ void declare_families(Findings& findings) {
   }
 }
 
+// Of each stratum why a comparison of its arms decides nothing; empty: it does.
+std::vector<std::string> void_comparisons(const Bundle& bundle, const StudySummary& study,
+                                          const Samples& samples) {
+  std::vector<std::string> reasons(samples.strata.size());
+  if (study.order == "sequential" && samples.arms.size() > 1) {
+    std::ranges::fill(reasons,
+                      "arms ran one after the other (order_confounded), so that a drift of the "
+                      "machine can't be told from a difference between them");
+    return reasons;
+  }
+  const std::vector<bool> mixed = mixed_sittings(bundle, samples);
+  for (size_t i = 0; i < reasons.size(); ++i) {
+    if (mixed[i]) {
+      reasons[i] =
+          "its arms were measured in different sittings of unlike environments "
+          "(several_sittings), whose difference can't be told from one between them";
+    }
+  }
+  return reasons;
+}
+
 void find_all(const Bundle& bundle, const Samples& samples, stats::QuantileBootstrap& quantiles,
               Findings& findings) {
   std::vector<Finding>& named = findings.named;
   find_context(bundle, findings.study, samples, named);
   find_sittings(bundle, samples, named);
   find_lost_rows(samples, named);
+  find_false_oks(bundle, samples, named);
+  find_lost_strata(samples, findings.combined, named);
   find_parity(samples, named);
   find_varying_outputs(samples, named);
   find_confounds(bundle, samples, named);
@@ -54,9 +77,11 @@ void find_all(const Bundle& bundle, const Samples& samples, stats::QuantileBoots
   find_recompile_tails(samples, findings.tails, findings.options, quantiles, named);
   find_too_few(samples, findings.options, named);
   find_throttled(samples, named);
-  find_rank_disagreements(samples, findings.options, named);
+  find_rank_disagreements(samples, findings.options, quantiles, named);
   find_sensitive_rankings(samples, findings.options, named);
   find_changes_in_order(samples, findings.options, named);
+  find_modes(samples, findings.latencies, findings.options, named);
+  find_constants(samples, named);
   find_dependence(samples, findings.latencies, named);
   find_cold_starts(samples, findings.options, named);
   std::ranges::stable_sort(named, {}, &Finding::severity);
@@ -85,7 +110,9 @@ Result<Findings> analyze(const Bundle& bundle, const AnalysisOptions& options, T
   findings.read_shares = read_shares(bundle, samples);
   findings.profiles = cell_profiles(bundle, samples);
   contrast_with_baseline(samples, resampled, findings, pool);
-  findings.decisions = decide(samples, resampled, findings.contrasts, quantiles, options, pool);
+  findings.decisions =
+      decide(samples, resampled, findings.contrasts,
+             void_comparisons(bundle, findings.study, samples), quantiles, options, pool);
   findings.splits = split_phases(samples, resampled, findings.contrasts, options, pool);
   const ModelSizes sizes = model_sizes(bundle, findings.strata);
   findings.size_unit = sizes.unit;

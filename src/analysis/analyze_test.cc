@@ -262,15 +262,123 @@ TEST(Analyze, RefusesAParityRecordWithoutAVerdict) {
   EXPECT_THAT(findings.error().message, HasSubstr("parity.json"));
 }
 
-TEST(Analyze, ConstantLatenciesGiveNoTestAndNoVerdict) {
+// An arm of no spread beside one of some: the error is the other's.
+TEST(Analyze, AConstantArmIsDecidedByTheOthersSpread) {
+  for (const bool constant_baseline : {false, true}) {
+    SyntheticBundle bundle(14);
+    bundle.add({.arm = "eager", .noise = constant_baseline ? 0 : 0.01});
+    bundle.add({.arm = "static", .mean_ms = 8, .noise = constant_baseline ? 0.01 : 0});
+    const Findings findings = analyzed(bundle);
+    const Contrast& contrast = only(findings.contrasts);
+    EXPECT_LT(*contrast.p_holm, 1e-20);
+    ASSERT_TRUE(contrast.ratio_interval);
+    EXPECT_TRUE(contrast.ratio_interval->contains(0.8));
+    EXPECT_LT(contrast.ratio_interval->low, contrast.ratio_interval->high);
+    EXPECT_EQ(contrast.verdict, Verdict::kFaster);
+    EXPECT_EQ(only(findings.combined).verdict, Verdict::kFaster);
+    EXPECT_EQ(findings.decisions.at(0).kind, Decision::Kind::kBest);
+    EXPECT_EQ(findings.decisions.at(0).arm, "static");
+  }
+}
+
+Findings of_constants(double static_ms, int64_t rows = 30) {
   SyntheticBundle bundle(14);
-  bundle.add({.arm = "eager", .noise = 0});
-  bundle.add({.arm = "static", .noise = 0});
-  const Contrast contrast = only(analyzed(bundle).contrasts);
-  EXPECT_FALSE(contrast.test);
-  EXPECT_FALSE(contrast.ratio_interval);
+  for (const char* scenario : {"single_micro", "single_long"}) {
+    bundle.add({.arm = "eager", .scenario = scenario, .noise = 0, .repetitions = rows});
+    bundle.add({.arm = "static",
+                .scenario = scenario,
+                .mean_ms = static_ms,
+                .noise = 0,
+                .repetitions = rows});
+  }
+  return analyzed(bundle);
+}
+
+// No error can be estimated: what decides is how seldom rows dealt at random would part so.
+TEST(Analyze, ConstantArmsAreDecidedByTheirRowsParting) {
+  const Findings different = of_constants(8);
+  const Contrast& contrast = different.contrasts.at(0);
+  EXPECT_NEAR(contrast.test->log_p, std::log(2) - 39.308, 1e-3);  // ln(60 choose 30)
   EXPECT_FALSE(contrast.cohen_d);
-  EXPECT_EQ(contrast.verdict, Verdict::kInconclusive);
+  EXPECT_EQ(contrast.ratio_interval->low, 0.8);
+  EXPECT_EQ(contrast.verdict, Verdict::kFaster);
+  EXPECT_EQ(different.combined.at(0).verdict, Verdict::kFaster);
+  EXPECT_EQ(different.decisions.at(0).arm, "static");
+  EXPECT_FALSE(different.latencies.at(0).mean_interval) << "of a mean whose error isn't known";
+  const Findings same = of_constants(10);
+  EXPECT_EQ(same.contrasts.at(0).verdict, Verdict::kEquivalent);
+  EXPECT_EQ(same.combined.at(0).verdict, Verdict::kEquivalent);
+  EXPECT_EQ(same.decisions.at(0).kind, Decision::Kind::kNoDifference);
+}
+
+TEST(Analyze, ConstantArmsThatDisagreeByStratumAreNotCombined) {
+  SyntheticBundle bundle(15);
+  for (const auto& [scenario, ms] : {std::pair{"single_micro", 8.0}, {"single_long", 12.5}}) {
+    bundle.add({.arm = "eager", .scenario = scenario, .noise = 0});
+    bundle.add({.arm = "static", .scenario = scenario, .mean_ms = ms, .noise = 0});
+  }
+  const Contrast combined = only(analyzed(bundle).combined);
+  EXPECT_FALSE(combined.test);
+  EXPECT_EQ(combined.stratum_verdicts.at(Verdict::kFaster), 1);
+  EXPECT_EQ(combined.stratum_verdicts.at(Verdict::kSlower), 1);
+}
+
+// Of five strata one survived, on which the arm is faster.
+TEST(Analyze, CombinedFiguresOfSurvivingStrataAreNoVerdict) {
+  SyntheticBundle bundle(16);
+  std::string lost;
+  for (int i = 0; i < 5; ++i) {
+    const std::string scenario = fmt::format("s{}", i);
+    bundle.add({.arm = "eager", .scenario = scenario});
+    lost = bundle.add({.arm = "static", .scenario = scenario, .mean_ms = 8});
+    for (int row = 0; i > 0 && row < 30; ++row) {
+      bundle.lose(lost, row, RowStatus::kCrash, "SIGSEGV");
+    }
+  }
+  const Findings findings = analyzed(bundle);
+  const Contrast& combined = only(findings.combined);
+  EXPECT_EQ(combined.strata, 1);
+  EXPECT_EQ(combined.lost_strata, 4);
+  const Json json = findings_to_json(findings)["combined"][0];
+  EXPECT_TRUE(json["verdict"].is_null()) << json["verdict"];
+  EXPECT_EQ(json["lost_strata"], 4);
+  EXPECT_EQ(only(findings.contrasts).verdict, Verdict::kFaster) << "of the stratum it is one";
+  const auto survivorship = std::ranges::find(findings.named, "survivorship", &Finding::kind);
+  ASSERT_NE(survivorship, findings.named.end());
+  EXPECT_FALSE(survivorship->stratum);
+  EXPECT_EQ(survivorship->arm, "static");
+  EXPECT_THAT(survivorship->text, HasSubstr("combined over 1 of 5 strata"));
+  EXPECT_EQ(survivorship->rows.at(lost).size(), 30u);
+}
+
+TEST(Analyze, ARunWithoutLossesHasACombinedVerdict) {
+  SyntheticBundle bundle(17);
+  bundle.add({.arm = "eager"});
+  bundle.add({.arm = "static", .mean_ms = 8});
+  bundle.add({.arm = "static", .scenario = "alone"});  // unpaired by the study, not by a crash
+  const Findings findings = analyzed(bundle);
+  EXPECT_EQ(only(findings.combined).lost_strata, 0);
+  EXPECT_EQ(findings_to_json(findings)["combined"][0]["verdict"], "faster");
+}
+
+TEST(Analyze, ADecisionThatRestsOnAVoidComparisonIsNotGiven) {
+  SyntheticBundle bundle(18);
+  bundle.raw().manifest["study"]["order"] = "sequential";
+  bundle.add({.arm = "eager", .noise = 0.01, .drift = 0.1});
+  bundle.add({.arm = "static", .mean_ms = 9, .noise = 0.01, .drift = 0.1});
+  bundle.add({.arm = "eager", .scenario = "alone"});
+  const Findings findings = analyzed(bundle);
+  for (const Decision& decision : findings.decisions) {
+    if (findings.strata[decision.stratum].scenario == "alone") {
+      EXPECT_EQ(decision.kind, Decision::Kind::kOnlyOne);
+      continue;
+    }
+    EXPECT_EQ(decision.kind, Decision::Kind::kVoid);
+    EXPECT_THAT(decision.void_because, HasSubstr("order_confounded"));
+    EXPECT_EQ(decision.arm, "");
+    EXPECT_FALSE(decision.runner_up);
+    EXPECT_THAT(decision.alternatives, IsEmpty());
+  }
 }
 
 }  // namespace

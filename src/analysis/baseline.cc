@@ -39,6 +39,16 @@ stats::Widening combined_widening(const std::optional<stats::LogRatio>& widened,
           widened->error.df / independent->error.df, 0};
 }
 
+// Strata of the phase on which both were measured and that nothing is contrasted on because rows
+// were lost or the output differs: whatever befell them is why what is left looks as it does.
+int64_t lost_strata(const Samples& samples, Phase phase, size_t arm) {
+  int64_t lost = 0;
+  for (size_t stratum = 0; stratum < samples.strata.size(); ++stratum) {
+    if (samples.strata[stratum].phase == phase) lost += is_lost(samples, stratum, arm);
+  }
+  return lost;
+}
+
 // The contrasts of one arm in one phase as one figure; `parts` isn't empty.
 Contrast combine(const Samples& samples, const Resampled& resampled,
                  const std::vector<const Contrast*>& parts, const AnalysisOptions& options) {
@@ -49,6 +59,7 @@ Contrast combine(const Samples& samples, const Resampled& resampled,
   all.strata = static_cast<int64_t>(parts.size());
   const auto arm_index =
       static_cast<size_t>(std::ranges::find(samples.arms, all.arm) - samples.arms.begin());
+  all.lost_strata = lost_strata(samples, all.phase, arm_index);
   std::vector<stats::StratumMoments> moments;
   std::vector<stats::RatioPair> pairs;
   double log_ratio = 0;
@@ -75,7 +86,10 @@ Contrast combine(const Samples& samples, const Resampled& resampled,
     all.ratio_interval = widened_ratio(
         stats::calibrated_ratio_interval(pairs, ratio_bootstrap(options)), all, options);
   }
-  if (!combined) return all;
+  if (!combined) {
+    add_constant_tests(moments, options, all);
+    return all;
+  }
   all.test = stats::log_ratio_test(*combined);
   const double log_margin = std::log1p(options.margin);
   all.tost = stats::tost(combined->estimate, combined->error, -log_margin, log_margin);

@@ -32,7 +32,7 @@ void add_mean_tests(const stats::StratumMoments& pair, const AnalysisOptions& op
   contrast.cohen_d = stats::cohen_d(arm, base);
   contrast.hedges_g = stats::hedges_g(arm, base);
   const auto independent = stats::welch_standard_error(arm, base);
-  if (!independent) return;
+  if (!independent) return add_constant_tests({&pair, 1}, options, contrast);
   const stats::StandardError error = independent->widened(contrast.widening);
   contrast.test = test_of_means(pair, arm.mean - base.mean, error);
   contrast.difference_interval_ms =

@@ -1,12 +1,14 @@
 // Arms against the baseline and against one another: comparability, tests, verdicts, decisions.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "analysis/dependence.h"
 #include "analysis/samples.h"
 #include "stats/bootstrap.h"
 #include "stats/quantile_ratio.h"
+#include "stats/ratio.h"
 
 namespace assay {
 
@@ -29,8 +31,11 @@ void contrast_with_baseline(const Samples& samples, const Resampled& resampled, 
 // The stratum's arm with the lowest mean against each other comparable arm that ran as it is
 // labelled, Holm-adjusted over all such pairs of the phase; and the arms that p50 or the tail would
 // choose instead. `contrasts`: those with the baseline, whose widenings are taken over.
+// `void_because`: of each stratum why no comparison of its arms decides anything (empty: it does);
+// of such a one with several arms no arm is named.
 std::vector<Decision> decide(const Samples& samples, const Resampled& resampled,
                              const std::vector<Contrast>& contrasts,
+                             const std::vector<std::string>& void_because,
                              stats::QuantileBootstrap& quantiles, const AnalysisOptions& options,
                              ThreadPool* pool);
 
@@ -43,6 +48,14 @@ Contrast contrast_pair(const Samples& samples, const Resampled& resampled, const
 std::optional<stats::Interval> widened_ratio(const std::optional<stats::Interval>& interval,
                                              const Contrast& contrast,
                                              const AnalysisOptions& options);
+
+// Tests of samples of which each is one value repeated, where no error can be estimated and
+// Student's t has none: by the chance that rows dealt at random to the two arms would part so, 1 /
+// (n choose k) for each stratum; the statistic is infinite. Difference: two-sided, over strata that
+// all part the same way. Equivalence: one-sided, for a geometric mean of ratios within the margin.
+// Nothing where a sample varies.
+void add_constant_tests(std::span<const stats::StratumMoments> strata,
+                        const AnalysisOptions& options, Contrast& contrast);
 
 // Holm within this family, separately for the difference and for the equivalence; then judges.
 void adjust_and_judge(std::vector<Contrast*>& family, const AnalysisOptions& options);

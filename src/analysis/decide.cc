@@ -147,6 +147,13 @@ Rival rival_of(const Contrast& contrast) {
   return {contrast.baseline, contrast.ratio, contrast.ratio_interval, contrast.minimum_detectable};
 }
 
+// Whoever reads the arm that a decision names takes it: a void one names none.
+void call_off(Race& race, const std::string& reason) {
+  race.decision.kind = Decision::Kind::kVoid;
+  race.decision.void_because = reason;
+  race.decision.arm.clear();
+}
+
 void settle(Race& race) {
   if (race.rivals.empty()) return;
   Decision& decision = race.decision;
@@ -168,6 +175,7 @@ void settle(Race& race) {
 
 std::vector<Decision> decide(const Samples& samples, const Resampled& resampled,
                              const std::vector<Contrast>& contrasts,
+                             const std::vector<std::string>& void_because,
                              stats::QuantileBootstrap& quantiles, const AnalysisOptions& options,
                              ThreadPool* pool) {
   std::vector<Race> races(samples.strata.size());
@@ -182,6 +190,10 @@ std::vector<Decision> decide(const Samples& samples, const Resampled& resampled,
     adjust_and_judge(family, options);
   }
   for_each_index(races.size(), pool, [&](size_t i) {
+    if (!void_because[i].empty() && !races[i].rivals.empty()) {
+      call_off(races[i], void_because[i]);
+      return;
+    }
     settle(races[i]);
     add_alternatives(samples, quantiles, options, races[i]);
   });

@@ -103,7 +103,16 @@ std::vector<std::optional<stats::ResampledMean>> resample_groups(const Samples& 
   for (const Group& group : samples.groups) {
     all.push_back({group.warm_ms, stream_of(samples, group)});
   }
-  return stats::resample_means(all, mean_bootstrap(options), pool);
+  auto resampled = stats::resample_means(all, mean_bootstrap(options), pool);
+  for (size_t g = 0; g < resampled.size(); ++g) {
+    if (resampled[g] || !is_constant(samples.groups[g])) continue;
+    // Beside an arm that varies it has a ratio whose interval is the other's doing.
+    stats::ResampledMean constant;
+    constant.mean = samples.groups[g].sorted_ms[0];
+    constant.replicates.assign(static_cast<size_t>(options.resamples), constant.mean);
+    resampled[g] = std::move(constant);
+  }
+  return resampled;
 }
 
 std::vector<Latency> describe_latencies(
@@ -120,7 +129,7 @@ std::vector<Latency> describe_latencies(
     latency.n = static_cast<int64_t>(order.size());
     latency.mean = stats::mean(group.warm_ms);
     const stats::Widening& widening = dependence[g].widening;
-    if (resampled[g]) {
+    if (resampled[g] && !is_constant(group)) {
       const auto interval = stats::calibrated_mean_interval(*resampled[g], mean_bootstrap(options));
       if (interval) {
         const auto df = static_cast<double>(latency.n - 1);

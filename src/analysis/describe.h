@@ -13,8 +13,9 @@ namespace assay {
 std::vector<OutcomeCounts> describe_outcomes(const Samples& samples,
                                              const AnalysisOptions& options);
 
-// One resampled mean a group, in the groups' order; absent where the group is too small or
-// constant. Another arm in the study changes no other arm's interval.
+// One resampled mean a group, in the groups' order; absent where the group is too small. Resamples
+// of a constant one are that constant: it has no interval of its own, and ratios have. Another arm
+// in the study changes no other arm's interval.
 std::vector<std::optional<stats::ResampledMean>> resample_groups(const Samples& samples,
                                                                  const AnalysisOptions& options,
                                                                  ThreadPool* pool);

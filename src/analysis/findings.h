@@ -28,7 +28,7 @@
 
 namespace assay {
 
-inline constexpr int kFindingsSchemaVersion = 6;
+inline constexpr int kFindingsSchemaVersion = 7;
 
 // The choices that an analysis declares beforehand; findings carry them.
 struct AnalysisOptions {
@@ -116,6 +116,9 @@ struct Contrast {
   Phase phase = Phase::kPrefill;
   std::optional<size_t> stratum;  // absent: combined
   int64_t strata = 1;
+  // Combined: further strata of the phase on which both arms were measured, and one of them lost
+  // rows or gave other output. What is left describes the survivors: no verdict.
+  int64_t lost_strata = 0;
   std::string arm;
   std::string baseline;
   int64_t n_arm = 0;
@@ -136,8 +139,8 @@ struct Contrast {
   std::optional<stats::RankTest> rank;
   std::optional<stats::TestResult> tost;
   std::optional<double> tost_p_holm;
-  std::optional<double> minimum_detectable;  // as a share of the baseline's mean
-  Verdict verdict = Verdict::kInconclusive;
+  std::optional<double> minimum_detectable;     // as a share of the baseline's mean
+  Verdict verdict = Verdict::kInconclusive;     // says nothing where there are lost strata
   std::map<Verdict, int64_t> stratum_verdicts;  // of a combined contrast
 };
 
@@ -223,8 +226,10 @@ struct Decision {
     kUndecided,     // `arm` has the lowest mean, and the data can't tell it from `tied`
     kOnlyOne,       // no other arm is comparable
     kNone,          // no arm is
+    kVoid,          // the comparison that it would rest on is void: `void_because`
   } kind = Kind::kNone;
-  std::string arm;
+  std::string arm;  // empty: none is named
+  std::string void_because;
   std::vector<Rival> tied;                // by their means; a beaten arm may lie before one
   std::optional<Rival> runner_up;         // next lowest mean
   std::vector<Alternative> alternatives;  // where p50 or the tail choose another arm

@@ -100,7 +100,7 @@ Json contrast_json(const Findings& f, const Contrast& c) {
                {"strata", c.strata},
                {"n_arm", c.n_arm},
                {"n_baseline", c.n_baseline},
-               {"verdict", verdict_name(c.verdict)},
+               {"verdict", c.lost_strata > 0 ? Json(nullptr) : Json(verdict_name(c.verdict))},
                {"widening", c.widening.error},
                {"ratio", c.ratio},
                {"ratio_interval", interval_json(c.ratio_interval)},
@@ -113,7 +113,10 @@ Json contrast_json(const Findings& f, const Contrast& c) {
                {"hedges_g", optional_json(c.hedges_g)},
                {"mann_whitney", rank_json(c.rank)},
                {"minimum_detectable_share", optional_json(c.minimum_detectable)}});
-  if (!c.stratum) json["stratum_verdicts"] = std::move(verdicts);
+  if (!c.stratum) {
+    json["lost_strata"] = c.lost_strata;
+    json["stratum_verdicts"] = std::move(verdicts);
+  }
   return json;
 }
 
@@ -197,6 +200,7 @@ Json decision_json(const Findings& f, const Decision& d) {
   Json json = place_json(f, std::nullopt, d.stratum);
   json.update({{"decision", decision_name(d.kind)},
                {"arm", d.arm.empty() ? Json(nullptr) : Json(d.arm)},
+               {"void_because", d.void_because.empty() ? Json(nullptr) : Json(d.void_because)},
                {"tied", std::move(tied)},
                {"runner_up", d.runner_up ? rival_json(*d.runner_up) : Json(nullptr)},
                {"alternatives", std::move(alternatives)},
@@ -220,8 +224,8 @@ std::string_view verdict_name(Verdict verdict) {
 }
 
 std::string_view decision_name(Decision::Kind kind) {
-  constexpr std::array<std::string_view, 5> kNames = {"best", "no_difference", "undecided",
-                                                      "only_one", "none"};
+  constexpr std::array<std::string_view, 6> kNames = {"best",     "no_difference", "undecided",
+                                                      "only_one", "none",          "void"};
   return kNames[static_cast<size_t>(kind)];
 }
 

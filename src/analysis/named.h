@@ -4,12 +4,22 @@
 #include <vector>
 
 #include "analysis/samples.h"
+#include "stats/quantile_ratio.h"
 
 namespace assay {
 
 // A phase and arm that lost rows ("crash"), and strata where some rows survived ("survivorship"):
 // their latency describes the survivors alone.
 void find_lost_rows(const Samples& samples, std::vector<Finding>& findings);
+
+// "false_ok": rows that the bundle records as ok and that can't have been (artifact/row_rule.h);
+// they count as lost.
+void find_false_oks(const Bundle& bundle, const Samples& samples, std::vector<Finding>& findings);
+
+// "survivorship" of a phase and arm: its combined figures lack strata on which rows were lost or
+// the output differed.
+void find_lost_strata(const Samples& samples, const std::vector<Contrast>& combined,
+                      std::vector<Finding>& findings);
 
 // "parity_failure", "parity_unchecked": output that differs from the baseline's, or that nobody
 // compared.
@@ -45,17 +55,27 @@ void find_changes_in_order(const Samples& samples, const AnalysisOptions& option
 void find_dependence(const Samples& samples, const std::vector<Latency>& latencies,
                      std::vector<Finding>& findings);
 
-// "mean_median_disagreement": two arms of a stratum that means and medians rank differently, one of
-// the differences being notable; its rows are the largest samples whose removal makes the mean
-// agree.
+// "mean_median_disagreement": two arms of a stratum that means and medians rank differently, either
+// ranking being significant and one of the differences notable; its rows are the fewest, the
+// largest of one arm or the smallest of the other, whose removal makes the mean agree.
 void find_rank_disagreements(const Samples& samples, const AnalysisOptions& options,
-                             std::vector<Finding>& findings);
+                             stats::QuantileBootstrap& quantiles, std::vector<Finding>& findings);
 
-// "ranking_sensitive": two arms of a stratum whose means rank them otherwise once the first sample,
-// the largest, the five largest or 5 % at each end are left out, one of the differences being
-// notable; its rows are those samples.
+// "ranking_sensitive": two arms of a stratum whose means rank them otherwise, and significantly so,
+// once the first sample, the largest, the five largest, the smallest, the five smallest or 5 % at
+// each end are left out of both, one of the differences being notable; its rows are those whose
+// leaving out turns the ranking.
 void find_sensitive_rankings(const Samples& samples, const AnalysisOptions& options,
                              std::vector<Finding>& findings);
+
+// "bimodal": latencies of two modes, by Hartigan's dip test at 5 % after Holm over the groups of a
+// phase; its rows are those of the rarer one. Not where the prompts' lengths are the modes, nor
+// where one mode follows on the other and `findings` have that as a drift or a change of level.
+void find_modes(const Samples& samples, const std::vector<Latency>& latencies,
+                const AnalysisOptions& options, std::vector<Finding>& findings);
+
+// "constant_latency": every warm row of a group took exactly as long.
+void find_constants(const Samples& samples, std::vector<Finding>& findings);
 
 // "unpaired_models": models that an arm or the baseline has alone in a phase; their rows.
 void find_unpaired_models(const Samples& samples, std::vector<Finding>& findings);
@@ -79,6 +99,9 @@ void find_context(const Bundle& bundle, const StudySummary& study, const Samples
 // arms' timed rows aren't of the same ones, with the rows of the later. A warning where their
 // environments differ, else a note.
 void find_sittings(const Bundle& bundle, const Samples& samples, std::vector<Finding>& findings);
+// The same strata: whether their arms were measured in different sittings, whose environments
+// differ.
+std::vector<bool> mixed_sittings(const Bundle& bundle, const Samples& samples);
 
 // "recompile_limit": from which row on an arm ran eager because its specialisations were used up.
 // "fallback": rows of a compiled arm that ran eager, and why. "label_only", "unproven_compiler": an
@@ -96,6 +119,12 @@ void for_each_pair(const Samples& samples, const Body& body) {
     }
   }
 }
+
+// By how much two arms' rows widen the error of their difference, as a family of their own; and
+// Welch's test with that error. Absent where either sample is too small, or none varies.
+stats::Widening pair_widening(const Samples& samples, const Group& a, const Group& b);
+std::optional<stats::TestResult> welch_of(std::span<const double> a, std::span<const double> b,
+                                          const stats::Widening& widening);
 
 // A finding about a group, without text.
 Finding about(std::string kind, Severity severity, const Samples& samples, const Group& group);

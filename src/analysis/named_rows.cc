@@ -1,4 +1,6 @@
 // Findings about rows that don't count or shouldn't: lost, wrong, too few, throttled.
+#include <set>
+
 #include "analysis/named.h"
 #include "base/text.h"
 #include "stats/summary.h"
@@ -61,6 +63,57 @@ void find_lost_rows(const Samples& samples, std::vector<Finding>& findings) {
       survivors.rows = std::move(crash.rows);
       findings.push_back(std::move(survivors));
     }
+  }
+}
+
+void find_false_oks(const Bundle& bundle, const Samples& samples, std::vector<Finding>& findings) {
+  std::set<const Row*> false_oks;
+  for (const size_t place : bundle.false_oks) false_oks.insert(&bundle.rows[place]);
+  if (false_oks.empty()) return;
+  for (const Group& group : samples.groups) {
+    std::vector<const Row*> rows;
+    std::ranges::copy_if(group.rows, std::back_inserter(rows),
+                         [&](const Row* row) { return false_oks.contains(row); });
+    if (rows.empty()) continue;
+    Finding finding = about("false_ok", Severity::kWarning, samples, group);
+    finding.size = static_cast<double>(rows.size()) / static_cast<double>(group.rows.size());
+    finding.text = fmt::format(
+        "{} of {} rows are recorded as ok and can't have been, and count as lost: {}; the bundle "
+        "is "
+        "not as a run writes it (assay verify)",
+        rows.size(), group.rows.size(), counts_text(causes(rows)));
+    add_rows(finding, rows);
+    findings.push_back(std::move(finding));
+  }
+}
+
+void find_lost_strata(const Samples& samples, const std::vector<Contrast>& combined,
+                      std::vector<Finding>& findings) {
+  for (const Contrast& contrast : combined) {
+    if (contrast.lost_strata == 0) continue;
+    const auto arm =
+        static_cast<size_t>(std::ranges::find(samples.arms, contrast.arm) - samples.arms.begin());
+    Finding finding;
+    finding.kind = "survivorship";
+    finding.severity = Severity::kWarning;
+    finding.phase = contrast.phase;
+    finding.arm = contrast.arm;
+    const int64_t strata = contrast.strata + contrast.lost_strata;
+    finding.size = static_cast<double>(contrast.lost_strata) / static_cast<double>(strata);
+    finding.text = fmt::format(
+        "combined over {} of {} strata: on the other {} this arm or {} lost rows or gave other "
+        "output; the combined figures are the survivors', and no verdict",
+        contrast.strata, strata, contrast.lost_strata, contrast.baseline);
+    for (size_t stratum = 0; stratum < samples.strata.size(); ++stratum) {
+      if (samples.strata[stratum].phase != contrast.phase) continue;
+      if (!is_lost(samples, stratum, arm)) continue;
+      for (const size_t which : {arm, size_t{0}}) {
+        const Group& group = *samples.find(stratum, which);
+        add_lost(group, finding);
+        if (group.parity_failed) add_rows(finding, group.timed);
+      }
+    }
+    findings.push_back(std::move(finding));
   }
 }
 

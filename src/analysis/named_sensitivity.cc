@@ -12,73 +12,85 @@ namespace {
 
 constexpr double kTrimmedShare = 0.05;
 
+// What is left out of both arms, by place among a group's rows in the order of `warm` or by size.
 struct Variant {
   std::string name;
-  double a = 0;
-  double b = 0;
+  bool by_size = true;
+  size_t low = 0;   // left out at the beginning
+  size_t high = 0;  // and at the end
 };
-
-double mean_without_largest(const Group& group, size_t dropped) {
-  return *stats::mean(std::span(group.sorted_ms).first(group.sorted_ms.size() - dropped));
-}
-
-double mean_without_first(const Group& group) {
-  return *stats::mean(std::span(group.warm_ms).subspan(1));
-}
 
 std::vector<Variant> variants(const Group& a, const Group& b) {
   std::vector<Variant> all;
   const size_t rows = std::min(a.warm.size(), b.warm.size());
-  if (rows < 3) return all;
-  all.push_back({"the first sample", mean_without_first(a), mean_without_first(b)});
-  for (const auto& [name, dropped] : {std::pair{"the largest", 1u}, {"the five largest", 5u}}) {
-    if (rows < 2 * dropped + 1) continue;
-    all.push_back({name, mean_without_largest(a, dropped), mean_without_largest(b, dropped)});
+  if (rows < 4) return all;
+  all.push_back({"the first sample", false, 1, 0});
+  all.push_back({"the largest", true, 0, 1});
+  all.push_back({"the smallest", true, 1, 0});
+  if (rows >= 11) {
+    all.push_back({"the five largest", true, 0, 5});
+    all.push_back({"the five smallest", true, 5, 0});
   }
   if (static_cast<double>(rows) * kTrimmedShare >= 1) {
-    all.push_back({"5 % at each end", *stats::trimmed_mean(a.sorted_ms, kTrimmedShare),
-                   *stats::trimmed_mean(b.sorted_ms, kTrimmedShare)});
+    const auto cut = static_cast<size_t>(static_cast<double>(rows) * kTrimmedShare);
+    all.push_back({"5 % at each end", true, cut, cut});
   }
   return all;
 }
 
-// The group's first row and its five largest, in the order of the run.
-void add_influential(Finding& finding, const Group& group) {
-  std::vector<const Row*> rows = group.warm;
-  std::ranges::stable_sort(
-      rows, [](const Row* x, const Row* y) { return *x->latency_ms > *y->latency_ms; });
-  rows.resize(std::min<size_t>(rows.size(), 5));
-  if (std::ranges::find(rows, group.warm.front()) == rows.end()) rows.push_back(group.warm.front());
-  std::ranges::sort(rows, {}, &Row::order_index);
-  add_rows(finding, rows);
+std::span<const double> left_of(const Group& group, const Variant& variant) {
+  const std::span<const double> all = variant.by_size ? group.sorted_ms : group.warm_ms;
+  return all.subspan(variant.low, all.size() - variant.low - variant.high);
 }
 
+void add_left_out(Finding& finding, const Group& group, const Variant& variant) {
+  std::vector<const Row*> rows = group.warm;
+  if (variant.by_size) {
+    std::ranges::stable_sort(rows, {}, [](const Row* row) { return *row->latency_ms; });
+  }
+  std::vector<const Row*> out(rows.begin(), rows.begin() + static_cast<ptrdiff_t>(variant.low));
+  out.insert(out.end(), rows.end() - static_cast<ptrdiff_t>(variant.high), rows.end());
+  std::ranges::sort(out, {}, &Row::order_index);
+  add_rows(finding, out);
+}
+
+// A flip is told where the ranking without those rows is more than chance: means of arms that are
+// the same change places with any row.
 void compare(const Samples& samples, const Group& a, const Group& b, const AnalysisOptions& options,
              std::vector<Finding>& findings) {
   if (a.warm.empty() || b.warm.empty()) return;
   const double mean_a = *stats::mean(a.warm_ms);
   const double mean_b = *stats::mean(b.warm_ms);
+  const double before = mean_a / mean_b - 1;
   std::vector<std::string> flips;
+  std::optional<Variant> least;  // that leaves out the fewest rows
+  std::optional<stats::Widening> widening;
   double size = 0;
   for (const Variant& variant : variants(a, b)) {
-    const double before = mean_a / mean_b - 1;
-    const double after = variant.a / variant.b - 1;
-    if (before * after >= 0) continue;
+    const auto left_a = left_of(a, variant);
+    const auto left_b = left_of(b, variant);
+    const double without_a = *stats::mean(left_a);
+    const double without_b = *stats::mean(left_b);
+    const double after = without_a / without_b - 1;
     const double moved = std::max(std::abs(before), std::abs(after));
-    if (moved < options.notable) continue;
+    if (before * after >= 0 || moved < options.notable) continue;
+    if (!widening) widening = pair_widening(samples, a, b);
+    const auto test = welch_of(left_a, left_b, *widening);
+    if (!test || test->p >= options.alpha) continue;
     size = std::max(size, moved);
     flips.push_back(fmt::format("{} ({} against {} ms)", variant.name,
-                                format_significant(variant.a), format_significant(variant.b)));
+                                format_significant(without_a), format_significant(without_b)));
+    if (!least || variant.low + variant.high < least->low + least->high) least = variant;
   }
-  if (flips.empty()) return;
+  if (!least) return;
   Finding finding = about("ranking_sensitive", Severity::kWarning, samples, a);
   finding.size = size;
   finding.text = fmt::format("{} {} by the mean ({} against {} ms), and not without {}",
                              mean_a < mean_b ? "faster than" : "slower than", samples.arms[b.arm],
                              format_significant(mean_a), format_significant(mean_b),
                              join(flips, ", nor without "));
-  add_influential(finding, a);
-  add_influential(finding, b);
+  add_left_out(finding, a, *least);
+  add_left_out(finding, b, *least);
   findings.push_back(std::move(finding));
 }
 

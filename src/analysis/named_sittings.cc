@@ -96,7 +96,24 @@ std::map<std::set<size_t>, std::vector<const Group*>> by_sittings(const Samples&
   return groups;
 }
 
+std::set<size_t> sittings_of(const std::map<std::set<size_t>, std::vector<const Group*>>& groups) {
+  std::set<size_t> involved;
+  for (const auto& [of, members] : groups) involved.insert(of.begin(), of.end());
+  return involved;
+}
+
 }  // namespace
+
+std::vector<bool> mixed_sittings(const Bundle& bundle, const Samples& samples) {
+  std::vector<bool> mixed(samples.strata.size(), false);
+  const Sittings sittings(bundle);
+  if (sittings.measured().size() < 2) return mixed;
+  for (size_t stratum = 0; stratum < mixed.size(); ++stratum) {
+    const auto groups = by_sittings(samples, stratum, sittings);
+    mixed[stratum] = groups.size() > 1 && !sittings.differences(sittings_of(groups)).empty();
+  }
+  return mixed;
+}
 
 void find_sittings(const Bundle& bundle, const Samples& samples, std::vector<Finding>& findings) {
   const Sittings sittings(bundle);
@@ -105,8 +122,7 @@ void find_sittings(const Bundle& bundle, const Samples& samples, std::vector<Fin
   for (size_t stratum = 0; stratum < samples.strata.size(); ++stratum) {
     const auto groups = by_sittings(samples, stratum, sittings);
     if (groups.size() < 2) continue;
-    std::set<size_t> involved;
-    for (const auto& [of, members] : groups) involved.insert(of.begin(), of.end());
+    const std::set<size_t> involved = sittings_of(groups);
     Finding finding;
     finding.kind = "several_sittings";
     finding.phase = samples.strata[stratum].phase;

@@ -78,13 +78,90 @@ TEST(Named, ColdRowsThatWouldMoveTheMeanAreNoted) {
 
 TEST(Named, MeanAndMedianThatRankArmsDifferentlyNameTheSamples) {
   Clean clean(9.5);
-  clean.bundle.row(clean.compiled, 7).latency_ms = 40;
-  clean.bundle.row(clean.compiled, 21).latency_ms = 35;
+  for (const int i : {3, 7, 12, 18, 21, 27}) clean.bundle.row(clean.compiled, i).latency_ms = 25;
   const auto found = of_kind(clean.bundle, "mean_median_disagreement");
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].arm, "static");
   EXPECT_THAT(found[0].text, HasSubstr("slower than eager by the mean"));
-  EXPECT_THAT(found[0].rows.at(clean.compiled), ElementsAre(7, 21));
+  EXPECT_THAT(found[0].text, HasSubstr("largest of 30 samples, up to 25.00 ms, decide the mean"));
+  EXPECT_THAT(found[0].rows.at(clean.compiled), testing::Contains(7));
+  EXPECT_EQ(found[0].rows.size(), 1u);
+}
+
+// Two rows of 30 can't place the mean: it is the ranking that hinges on them.
+TEST(Named, AMeanThatIsNotSureDisagreesWithNoMedian) {
+  Clean clean(9.5);
+  clean.bundle.row(clean.compiled, 7).latency_ms = 40;
+  clean.bundle.row(clean.compiled, 21).latency_ms = 35;
+  EXPECT_THAT(of_kind(clean.bundle, "mean_median_disagreement"), testing::IsEmpty());
+  EXPECT_EQ(of_kind(clean.bundle, "ranking_sensitive").size(), 1u);
+}
+
+// A few rows near zero in one arm, whose largest are as good as the other's.
+TEST(Named, RowsNearZeroAreBlamedThemselves) {
+  Clean clean(10.2);
+  for (const int i : {2, 9, 16, 23, 28}) clean.bundle.row(clean.compiled, i).latency_ms = 0.01;
+  const auto found = of_kind(clean.bundle, "mean_median_disagreement");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].arm, "eager");
+  EXPECT_THAT(found[0].text, HasSubstr("static's 5 smallest of 30 samples, down to 0.01000 ms"));
+  EXPECT_THAT(found[0].rows.at(clean.compiled), ElementsAre(2, 9, 16, 23, 28));
+  EXPECT_EQ(found[0].rows.size(), 1u);
+  Clean one(10.2);
+  one.bundle.row(one.compiled, 9).latency_ms = 0.01;
+  EXPECT_THAT(of_kind(one.bundle, "mean_median_disagreement"), testing::IsEmpty());
+  const auto sensitive = of_kind(one.bundle, "ranking_sensitive");
+  ASSERT_EQ(sensitive.size(), 1u);
+  EXPECT_THAT(sensitive[0].text, HasSubstr("not without the smallest"));
+  EXPECT_THAT(sensitive[0].rows.at(one.compiled), ElementsAre(9));
+}
+
+// Bundles of one arm twice on five strata, of which one is said to be ranked one way and another.
+TEST(Named, EqualArmsAreSeldomRankedBothWays) {
+  constexpr int kTrials = 200;
+  for (const double spikes : {0.0, 0.05}) {
+    int disagree = 0;
+    int sensitive = 0;
+    for (int trial = 0; trial < kTrials; ++trial) {
+      SyntheticBundle bundle(static_cast<uint64_t>(trial) + 4000);
+      for (int stratum = 0; stratum < 5; ++stratum) {
+        for (const char* arm : {"eager", "static"}) {
+          bundle.add({.arm = arm,
+                      .scenario = fmt::format("s{}", stratum),
+                      .noise = 0.1,
+                      .spike_rate = spikes});
+        }
+      }
+      AnalysisOptions options;
+      options.resamples = 200;
+      const Findings findings = *analyze(bundle.build(), options, nullptr);
+      const auto any = [&](const char* kind) {
+        return std::ranges::find(findings.named, kind, &Finding::kind) != findings.named.end();
+      };
+      disagree += any("mean_median_disagreement");
+      sensitive += any("ranking_sensitive");
+    }
+    RecordProperty(fmt::format("disagree_{}", spikes), disagree);
+    RecordProperty(fmt::format("sensitive_{}", spikes), sensitive);
+    EXPECT_LE(disagree, kTrials * 0.05) << spikes;
+    EXPECT_LE(sensitive, kTrials * 0.05) << spikes;
+  }
+}
+
+TEST(Named, RowsThatAreRecordedAsOkAndCannotBeAreNamed) {
+  Clean clean;
+  clean.bundle.lose(clean.compiled, 5, RowStatus::kFalseSuccess, "too_few_tokens");
+  EXPECT_THAT(of_kind(clean.bundle, "false_ok"), testing::IsEmpty()) << "the run said so itself";
+  Bundle bundle = clean.bundle.build();
+  for (size_t i = 0; i < bundle.rows.size(); ++i) {
+    if (bundle.rows[i].status == RowStatus::kFalseSuccess) bundle.false_oks.push_back(i);
+  }
+  const Findings findings = *analyze(bundle, {}, nullptr);
+  const auto found = std::ranges::find(findings.named, "false_ok", &Finding::kind);
+  ASSERT_NE(found, findings.named.end());
+  EXPECT_THAT(found->text, HasSubstr("1 of 32 rows are recorded as ok and can't have been"));
+  EXPECT_THAT(found->text, HasSubstr("1 false_success (too_few_tokens)"));
+  EXPECT_THAT(found->rows.at(clean.compiled), ElementsAre(5));
 }
 
 TEST(Named, DriftAlongTheOrderIsSized) {

@@ -115,6 +115,10 @@ bool apart(const Group& a, const Group& b) {
   return a_high < b_low || b_high < a_low;
 }
 
+bool is_constant(const Group& group) {
+  return group.sorted_ms.size() > 1 && group.sorted_ms.front() == group.sorted_ms.back();
+}
+
 bool carries_compilation(const Row& row) {
   return row.recompiles_delta.value_or(0) > 0 || row.unique_graphs_delta.value_or(0) > 0;
 }
@@ -197,6 +201,13 @@ Result<Samples> group_rows(const Bundle& bundle, std::vector<std::string> arms) 
   }
   samples.first_group.push_back(samples.groups.size());
   return samples;
+}
+
+bool is_lost(const Samples& samples, size_t stratum, size_t arm) {
+  const Group* group = samples.find(stratum, arm);
+  const Group* base = samples.find(stratum, 0);
+  if (group == nullptr || base == nullptr) return false;
+  return group->failed() > 0 || base->failed() > 0 || group->parity_failed || base->parity_failed;
 }
 
 std::vector<double> latencies_ms(const std::vector<const Row*>& rows) {

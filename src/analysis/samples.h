@@ -33,6 +33,9 @@ struct Group {
 // Whether every warm latency of one lies above every one of the other; each has some.
 bool apart(const Group& a, const Group& b);
 
+// Whether it has several warm rows, of exactly one latency.
+bool is_constant(const Group& group);
+
 // Whether something was compiled during the repetition, or fell back to eager.
 bool carries_compilation(const Row& row);
 bool ran_eager(const Row& row);
@@ -62,6 +65,10 @@ struct PromptOutputs {
   std::map<std::string, std::vector<const Row*>> rows;  // by output hash
 };
 std::optional<PromptOutputs> most_varied_outputs(const Group& group);
+
+// Whether arm and baseline were both measured on the stratum, and one of them lost rows there or,
+// the arm, gave other output.
+bool is_lost(const Samples& samples, size_t stratum, size_t arm);
 
 // Latencies of rows.
 std::vector<double> latencies_ms(const std::vector<const Row*>& rows);

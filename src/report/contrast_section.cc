@@ -18,6 +18,17 @@ std::string verdict_counts(const Contrast& contrast) {
   return join(parts, ", ");
 }
 
+// "4", "1 of 5": strata that the figure is of, and those that were lost.
+std::string strata_text(const Contrast& contrast) {
+  if (contrast.lost_strata == 0) return std::to_string(contrast.strata);
+  return fmt::format("{} of {}", contrast.strata, contrast.strata + contrast.lost_strata);
+}
+
+std::string combined_verdict(const Contrast& contrast) {
+  if (contrast.lost_strata == 0) return std::string(verdict_name(contrast.verdict));
+  return fmt::format("none: {} lost", contrast.lost_strata);
+}
+
 Table combined_table(const Findings& findings, Phase phase) {
   Table table{"Combined over strata",
               {{"arm", Align::kLeft},
@@ -32,11 +43,11 @@ Table combined_table(const Findings& findings, Phase phase) {
               {}};
   for (const Contrast& c : findings.combined) {
     if (c.phase != phase) continue;
-    table.rows.push_back(
-        {TableCell::of(arm_label(findings, c.arm, phase)), TableCell::of(c.strata),
-         TableCell::of(c.ratio), interval_cell(c.ratio_interval), p_holm_cell(c.p_holm),
-         p_holm_cell(c.tost_p_holm), percent_cell(c.minimum_detectable),
-         TableCell::of(std::string(verdict_name(c.verdict))), TableCell::of(verdict_counts(c))});
+    table.rows.push_back({TableCell::of(arm_label(findings, c.arm, phase)),
+                          TableCell::of(strata_text(c)), TableCell::of(c.ratio),
+                          interval_cell(c.ratio_interval), p_holm_cell(c.p_holm),
+                          p_holm_cell(c.tost_p_holm), percent_cell(c.minimum_detectable),
+                          TableCell::of(combined_verdict(c)), TableCell::of(verdict_counts(c))});
   }
   return table;
 }

@@ -60,8 +60,8 @@ bool same_answer(const Findings& findings, const Decision& a, const Decision& b)
     return names;
   };
   return x.phase == y.phase && x.model == y.model && x.new_tokens == y.new_tokens &&
-         x.batch == y.batch && a.kind == b.kind && sorted(together(a)) == sorted(together(b)) &&
-         same_alternatives(a, b);
+         x.batch == y.batch && a.kind == b.kind && a.void_because == b.void_because &&
+         sorted(together(a)) == sorted(together(b)) && same_alternatives(a, b);
 }
 
 std::vector<Answer> answers(const Findings& findings) {
@@ -211,6 +211,8 @@ std::string reading(const Findings& findings, const Answer& answer) {
       return undecided_text(findings, answer);
     case Decision::Kind::kOnlyOne:
       return fmt::format("no comparison: only {} qualifies{}", first.arm, left_out_text(first));
+    case Decision::Kind::kVoid:
+      return "no decision: " + first.void_because;
     case Decision::Kind::kNone:
       break;
   }

@@ -100,6 +100,18 @@ TEST(Decision, SaysOfEachArmThatCannotBeToldItsOwnRatioAndWhatWouldShow) {
                                     *decision.tied[0].minimum_detectable * 100)));
 }
 
+TEST(Decision, ASequentialRunNamesNoArm) {
+  SyntheticBundle bundle = sweep({0.5, 0.6, 1.0, 1.3});
+  bundle.raw().manifest["study"]["order"] = "sequential";
+  const Findings findings = analyzed(bundle);
+  const auto said = decision_section(findings).lines;
+  ASSERT_EQ(said.size(), 2u) << "one answer for all lengths, and the footnote";
+  EXPECT_THAT(said[0], StartsWith("- prefill, 10 to 200 prompt tokens: no decision: arms ran one "
+                                  "after the other (order_confounded)"));
+  EXPECT_EQ(findings_to_json(findings)["decisions"][0]["decision"], "void");
+  EXPECT_TRUE(findings_to_json(findings)["decisions"][0]["arm"].is_null());
+}
+
 TEST(Decision, NamesTheArmThatP50OrTheTailWouldChoose) {
   SyntheticBundle bundle(33);
   bundle.add({.arm = "eager", .noise = 0.01, .repetitions = 120});
