@@ -81,7 +81,7 @@ std::string causes_text(const Samples& samples, const Group& slow, const Group& 
                                 format_significant(*rows[0]->latency_ms)));
   }
   const bool one = heaviest.of_slow().size() + heaviest.of_other().size() == 1;
-  return fmt::format("{} {} the mean", join(parts, " and "), one ? "decides" : "decide");
+  return fmt::format("{}, {} the mean", join(parts, " and "), one ? "decides" : "decide");
 }
 
 // Whether both rankings are more than chance: of arms that are the same, mean and median disagree

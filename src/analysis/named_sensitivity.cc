@@ -66,7 +66,10 @@ void compare(const Samples& samples, const Group& a, const Group& b, const Analy
   std::optional<Variant> least;  // that leaves out the fewest rows
   std::optional<stats::Widening> widening;
   double size = 0;
-  for (const Variant& variant : variants(a, b)) {
+  const std::vector<Variant> all = variants(a, b);
+  // Each variant is another chance of a flip by chance (Bonferroni).
+  const double alpha = options.alpha / static_cast<double>(std::max<size_t>(1, all.size()));
+  for (const Variant& variant : all) {
     const auto left_a = left_of(a, variant);
     const auto left_b = left_of(b, variant);
     const double without_a = *stats::mean(left_a);
@@ -76,7 +79,7 @@ void compare(const Samples& samples, const Group& a, const Group& b, const Analy
     if (before * after >= 0 || moved < options.notable) continue;
     if (!widening) widening = pair_widening(samples, a, b);
     const auto test = welch_of(left_a, left_b, *widening);
-    if (!test || test->p >= options.alpha) continue;
+    if (!test || test->p >= alpha) continue;
     size = std::max(size, moved);
     flips.push_back(fmt::format("{} ({} against {} ms)", variant.name,
                                 format_significant(without_a), format_significant(without_b)));
