@@ -1,11 +1,11 @@
-// assay stats audit TABLE.csv: every claimed figure of a published table held against the others.
+// assay stats audit TABLE: every claimed figure of a published table held against the others.
 #include <map>
 
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/stats_input.h"
-#include "stats/audit.h"
-#include "stats/audit_table.h"
+#include "stats/audit/audit.h"
+#include "stats/audit/published_table.h"
 
 namespace assay::cli {
 namespace {
@@ -13,27 +13,64 @@ namespace {
 using stats::AuditedFigure;
 using stats::Verdict;
 
+struct AuditInput {
+  std::string path;
+  bool wants_template = false;
+  std::string method;
+  std::string sides;
+};
+
+// All of them for machines, the first for people.
+TableCell also_cell(const std::vector<std::string>& names) {
+  if (names.empty()) return {Json::array(), "-"};
+  constexpr size_t kShown = 2;
+  std::string text = join(std::span(names).first(std::min(names.size(), kShown)), "; ");
+  if (names.size() > kShown) text += fmt::format("; {} more", names.size() - kShown);
+  return {Json(names), text};
+}
+
 void append_figure(Table& table, const stats::PublishedTable::Row& row,
                    const AuditedFigure& figure) {
   const auto end = [&](double stats::Interval::*which) {
-    return figure.range ? std::optional((*figure.range).*which) : std::nullopt;
+    return figure.range ? TableCell::of((*figure.range).*which, 5) : TableCell::absent();
   };
   const auto text = [](const std::string& words) {
     return words.empty() ? TableCell::absent() : TableCell::of(words);
   };
+  std::string name(stats::figure_name(figure.figure));
+  if (figure.element) name += fmt::format("[{}]", *figure.element);
   table.rows.push_back({TableCell::of(static_cast<int64_t>(row.line)), text(row.label),
-                        TableCell::of(std::string(stats::figure_name(figure.figure))),
-                        TableCell::of(row.figures.at(figure.figure).text),
+                        TableCell::of(name), TableCell::of(figure.claimed),
                         TableCell::of(std::string(stats::verdict_name(figure.verdict))),
-                        TableCell::of(figure.recomputed, 5),
-                        TableCell::of(end(&stats::Interval::low), 5),
-                        TableCell::of(end(&stats::Interval::high), 5), text(figure.as),
-                        text(join(figure.also, "; "))});
+                        TableCell::of(figure.recomputed, 5), end(&stats::Interval::low),
+                        end(&stats::Interval::high), text(figure.from), text(figure.as),
+                        also_cell(figure.also)});
 }
 
-Result<int> audit(const std::string& path, OutputFormat format) {
-  ASSAY_TRY(const std::string text, read_file(path));
-  ASSAY_TRY(const stats::PublishedTable published, stats::parse_published_table(text, path));
+Result<stats::Declared> declared_by(const AuditInput& in) {
+  stats::Declared declared;
+  const auto declare = [&](const char* option, stats::Axis axis,
+                           const std::string& word) -> Status {
+    if (word.empty()) return {};
+    if (auto done = declared.declare(stats::axis_of(axis), word); !done) {
+      return with_context(option, done.error());
+    }
+    return {};
+  };
+  ASSAY_CHECK(declare("--method", stats::Axis::kTest, in.method));
+  ASSAY_CHECK(declare("--sides", stats::Axis::kSides, in.sides));
+  return declared;
+}
+
+Result<int> audit(const AuditInput& in, OutputFormat format) {
+  if (in.wants_template) {
+    fmt::print("{}", stats::published_table_template());
+    return 0;
+  }
+  if (in.path.empty()) return bad_input("audit: expected a TABLE or --template, found neither");
+  ASSAY_TRY(const stats::Declared declared, declared_by(in));
+  ASSAY_TRY(const std::string text, read_file(in.path));
+  ASSAY_TRY(stats::PublishedTable published, stats::parse_published_table(text, in.path));
   Table table;
   table.columns = {{"line"},
                    {"label", Align::kLeft},
@@ -43,43 +80,39 @@ Result<int> audit(const std::string& path, OutputFormat format) {
                    {"recomputed"},
                    {"low"},
                    {"high"},
+                   {"from", Align::kLeft},
                    {"as", Align::kLeft},
                    {"also", Align::kLeft}};
   std::map<Verdict, size_t> counts;
-  for (const auto& row : published.rows) {
+  for (auto& row : published.rows) {
+    row.figures.declared.default_to(declared);
     for (const AuditedFigure& figure : stats::audit_row(row.figures)) {
       ++counts[figure.verdict];
       append_figure(table, row, figure);
     }
   }
-  table.title = fmt::format("{}: {} consistent, {} inconsistent, {} not determined", path,
+  table.title = fmt::format("{}: {} consistent, {} inconsistent, {} not determined", in.path,
                             counts[Verdict::kConsistent], counts[Verdict::kInconsistent],
                             counts[Verdict::kNotDetermined]);
   fmt::print("{}", table.render(format));
   return counts[Verdict::kInconsistent] > 0 ? 1 : 0;
 }
 
-std::string columns_help() {
-  std::string help = "Columns of TABLE.csv, in any order; an empty field wasn't published:\n";
-  help += "  label: a name for the row\n";
-  for (const stats::FigureColumn& column : stats::figure_columns()) {
-    help +=
-        fmt::format("  {}{}: {}\n", column.name, column.is_claim ? " (claim)" : "", column.meaning);
-  }
-  return help;
-}
-
 }  // namespace
 
 void add_stats_audit(CLI::App& parent, Selected& selected) {
   CLI::App* command = parent.add_subcommand(
-      "audit", "recompute the claimed figures of a published table; exit 1 if one can't be");
-  command->footer(columns_help());
-  const auto path = std::make_shared<std::string>();
-  command->add_option("table", *path, "rows of published figures")
-      ->type_name("TABLE.csv")
-      ->required();
-  set_body(*command, selected, [=](OutputFormat format) { return audit(*path, format); });
+      "audit", "recompute the claimed figures of a published table; exit 1 if a row can't be");
+  command->footer(
+      "--template says what each column means:\n  assay stats audit --template > table.csv\n");
+  const auto in = std::make_shared<AuditInput>();
+  command->add_option("table", in->path, "rows of published figures, CSV or Markdown")
+      ->type_name("TABLE");
+  command->add_flag("--template", in->wants_template, "write a commented CSV to fill in");
+  command->add_option("--method", in->method,
+                      "the test that the rows name: welch, student, paired, z, ...; binding");
+  command->add_option("--sides", in->sides, "two, one, greater or less; binding");
+  set_body(*command, selected, [=](OutputFormat format) { return audit(*in, format); });
 }
 
 }  // namespace assay::cli

@@ -6,6 +6,7 @@
 #include <boost/math/distributions/non_central_t.hpp>
 #include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
+#include <boost/math/special_functions/beta.hpp>
 #include <boost/math/special_functions/gamma.hpp>
 #include <boost/math/special_functions/log1p.hpp>
 #include <cmath>
@@ -205,6 +206,13 @@ std::optional<TailArea> chi_square_upper(double x, double df) {
   if (!std::isfinite(p)) return std::nullopt;
   if (p > kTiny) return TailArea{p, std::log(p)};
   return TailArea{p, log_gamma_tail(df / 2, x / 2)};
+}
+
+std::optional<double> beta_quantile(double p, double a, double b) {
+  if (!(p > 0 && p < 1) || !(a > 0) || !(b > 0) || !std::isfinite(a) || !std::isfinite(b)) {
+    return std::nullopt;
+  }
+  return finite(bm::ibeta_inv(a, b, p, Quiet()));
 }
 
 double normal_cdf(double z) {

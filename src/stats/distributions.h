@@ -32,6 +32,9 @@ std::optional<double> noncentral_t_upper(double t, double df, double noncentrali
 std::optional<TailArea> f_upper(double f, double df1, double df2);
 std::optional<TailArea> chi_square_upper(double x, double df);
 
+// x with I_x(a, b) = p, 0 < p < 1, a and b > 0.
+std::optional<double> beta_quantile(double p, double a, double b);
+
 // P(Z <= z) and its inverse, standard normal.
 double normal_cdf(double z);
 std::optional<double> normal_quantile(double p);

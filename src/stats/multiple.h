@@ -17,6 +17,16 @@ std::vector<double> bonferroni(std::span<const double> p_values);
 // most 1. Controls the share of false discoveries for independent or positively dependent tests.
 std::vector<double> benjamini_hochberg(std::span<const double> p_values);
 
+// More, for tables that others printed. Hochberg (1988), step-up with Holm's factors; Hommel
+// (1988), by the closed test of Simes' inequality, O(n^2); Sidak (1967), 1 - (1 - p)^m, and stepped
+// down as Holm does; Benjamini and Yekutieli (2001), for any dependence: Benjamini-Hochberg times 1
+// + 1/2 + ... + 1/m.
+std::vector<double> hochberg(std::span<const double> p_values);
+std::vector<double> hommel(std::span<const double> p_values);
+std::vector<double> sidak(std::span<const double> p_values);
+std::vector<double> holm_sidak(std::span<const double> p_values);
+std::vector<double> benjamini_yekutieli(std::span<const double> p_values);
+
 // The same of natural logarithms of p, for p below the smallest double: logarithms in, logarithms
 // out.
 std::vector<double> holm_log(std::span<const double> log_p_values);

@@ -1,4 +1,4 @@
-"""`assay stats`: the worked examples, every subcommand, the four formats, and the audit's exit statuses.
+"""`assay stats`: the worked examples, every subcommand but audit (audit_test.py), and the four formats.
 
 usage: stats_test.py ASSAY
 """
@@ -14,7 +14,6 @@ import unittest
 from program import ProgramTest
 
 WELCH = ["welch", "--a", "11.87,9.19,1620", "--b", "7.12,6.73,1620"]
-PUBLISHED = "label,mean_a,sd_a,n_a,mean_b,sd_b,n_b,t,d,p\n"
 
 
 class Stats(ProgramTest):
@@ -39,11 +38,6 @@ class Stats(ProgramTest):
         self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         return done.stderr
-
-    def table(self, text):
-        path = self.folder / "table.csv"
-        path.write_text(text)
-        return path
 
     def near(self, found, expected, digits=4):
         self.assertLess(abs(found - expected), abs(expected) * 10**-digits)
@@ -135,22 +129,6 @@ class Stats(ProgramTest):
         self.assertIn("variance is a number", self.refuse("welch", "--a-values", "1e200,3e200", "--b", "1,1,5"))
         for name in ("trend", "autocorrelation"):
             self.assertIn("values that vary", self.refuse(name, "--a", "2,2,2,2,2"))
-
-    def test_audit(self):
-        good = "TR147,11.87,9.19,1620,7.12,6.73,1620,16.8,-0.59,9e-61\n"
-        done = self.assay("stats", "audit", self.table(PUBLISHED + good), "-o", "json")
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        found = {row["figure"]: row for row in json.loads(done.stdout)}
-        self.assertEqual([found[f]["verdict"] for f in "tdp"], ["consistent"] * 3)
-        self.assertEqual(found["p"]["as"], "Welch, one-sided")
-        self.assertIn("Welch, two-sided", found["p"]["also"])
-        self.assertEqual(found["d"]["as"], "pooled sd, b - a")
-        bad = self.assay("stats", "audit", self.table(PUBLISHED + good + "x,11.87,9.19,1620,7.12,6.73,1620,15.8,,\n"))
-        self.assertEqual(bad.returncode, 1)
-        self.assertIn("3 consistent, 1 inconsistent, 0 not determined", bad.stdout)
-        alone = self.assay("stats", "audit", self.table("label,mean_a,d\nx,1,0.5\n"))
-        self.assertEqual(alone.returncode, 0)
-        self.assertIn("not determined", alone.stdout)
 
     def test_json_says_what_a_figure_is(self):
         row = self.figure(*WELCH, "--confidence", "0.9")
@@ -252,12 +230,6 @@ class Stats(ProgramTest):
         self.assertIn("whole numbers of at least 2", self.refuse("mde", "--n", "1"))
         self.assertIn('did you mean "welch"', self.refuse("wlch"))
         self.assertIn("found nothing", self.refuse())
-        self.assertIn("expected a readable file", self.refuse("audit", "nowhere.csv"))
-        self.assertIn('did you mean "mean_a"', self.refuse("audit", self.table("mean_1,t\n1,2\n")))
-        self.assertIn("line 3 column t: expected", self.refuse("audit", self.table("t,df\n1,2\nx,2\n")))
-        self.assertIn("line 2", self.refuse("audit", self.table('t,df\n"1,2\n')))
-        (self.folder / "bytes.csv").write_bytes(bytes(range(256)) * 50)
-        self.refuse("audit", "bytes.csv")
         (self.folder / "one.csv").write_text("size,arm,ms\na,x,1\nb,x,2\n")
         self.assertIn("at least 2 levels", self.refuse("anova", "one.csv", "--a", "size", "--b", "arm", "--response", "ms"))
         self.assertIn("expected a column", self.refuse("anova", "one.csv", "--a", "size", "--b", "nope"))

@@ -1,0 +1,148 @@
+// The conventions by which published figures follow from one another, as axes with their options.
+//
+// A set takes one option of every axis. All figures of a row are held against one set: a t by
+// Welch's test and degrees of freedom by Student's don't fit together.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace assay::stats {
+
+enum class Axis : uint8_t {
+  kSides,
+  kTest,
+  kDeviations,
+  kDfRounding,
+  kInterval,
+  kEffect,
+  kSignT,
+  kSignD,
+  kSignDelta,
+  kCorrection,
+  kPooling,
+  kPowerBy,
+  kMarginOf,
+  kRatioOf,
+  kPercentOf,
+  kGainOf,
+  kEta,
+  kSumsOfSquares,
+  kRateUnit,
+  kRateInterval,
+  kWeights,
+  kAdjustment,
+};
+constexpr size_t kAxes = 22;
+
+// The options, the usual one first.
+enum class Sides : uint8_t { kTwo, kGreater, kLess };
+enum class TestKind : uint8_t {
+  kWelch,
+  kStudent,
+  kPaired,
+  kOneSample,
+  kZ,        // sd_a^2 / n_a + sd_b^2 / n_b, normal
+  kZPooled,  // of the pooled deviation, normal
+  kFisher,   // here and below: of two counts
+  kChiSquare,
+  kYates,
+  kCountsZ,  // unpooled
+  kBoschloo,
+  kBarnard,
+  kOther,  // nothing that figures determine; only if declared
+};
+enum class Deviations : uint8_t { kSample, kPopulation };  // divided by n - 1, by n
+enum class DfRounding : uint8_t { kNone, kDown };          // of Welch's
+enum class IntervalBy : uint8_t { kT, kZ };
+enum class Effect : uint8_t {
+  kPooled,
+  kMeanVariance,
+  kSdB,
+  kSdA,
+  kOfT,       // t sqrt(1/n_a + 1/n_b)
+  kOfTAndDf,  // 2 t / sqrt(df)
+  kDifferences,
+};
+enum class Sign : uint8_t { kAMinusB, kBMinusA };
+enum class Correction : uint8_t { kExact, kApproximate };
+enum class Pooling : uint8_t { kByDf, kMeanVariance, kByN };
+enum class PowerBy : uint8_t { kNoncentral, kQuantiles, kNormal };
+enum class MarginOf : uint8_t { kB, kA, kRatio, kRatioInverse };
+enum class RatioOf : uint8_t { kAOverB, kBOverA };
+enum class PercentOf : uint8_t { kOfB, kBackOfA, kBackOfB, kOfA };
+enum class Eta : uint8_t { kPartial, kClassical };
+enum class SumsBy : uint8_t { kAddUp, kAdjusted };  // Type I or equal cells; Type II or III
+enum class RateUnit : uint8_t { kShare, kPercent };
+enum class RateInterval : uint8_t {
+  kWilson,
+  kWald,
+  kClopperPearson,
+  kAgrestiCoull,
+  kJeffreys,
+  kWilsonCorrected,
+};
+enum class Weights : uint8_t { kByN, kEqual };
+enum class Adjustment : uint8_t {
+  kHolm,
+  kBonferroni,
+  kBenjaminiHochberg,
+  kHochberg,
+  kHommel,
+  kSidak,
+  kHolmSidak,
+  kBenjaminiYekutieli,
+};
+
+class ConventionSet {
+ public:
+  uint8_t& at(Axis axis) { return options_[static_cast<size_t>(axis)]; }
+  uint8_t at(Axis axis) const { return options_[static_cast<size_t>(axis)]; }
+  template <typename Option>
+  Option get(Axis axis) const {
+    return static_cast<Option>(at(axis));
+  }
+  TestKind test() const { return get<TestKind>(Axis::kTest); }
+  Sides sides() const { return get<Sides>(Axis::kSides); }
+  Effect effect() const { return get<Effect>(Axis::kEffect); }
+  // 1, or -1 where the figure is printed as b less a.
+  double sign(Axis axis) const { return get<Sign>(axis) == Sign::kAMinusB ? 1 : -1; }
+
+ private:
+  std::array<uint8_t, kAxes> options_ = {};
+};
+
+struct ConventionOption {
+  std::string_view name;      // as a report has it; empty where the usual one goes without saying
+  std::string_view keywords;  // what declares it, with blanks between
+};
+struct ConventionAxis {
+  Axis axis;
+  std::string_view column;  // in which a row declares it; empty: can't be declared
+  std::span<const ConventionOption> options;
+};
+std::span<const ConventionAxis> convention_axes();
+const ConventionAxis& axis_of(Axis axis);
+
+// The options that a row may use. What is declared is binding.
+class Declared {
+ public:
+  bool allows(Axis axis, uint8_t option) const;
+  bool is_declared(Axis axis) const { return allowed_[static_cast<size_t>(axis)] != 0; }
+  // One keyword of the axis, however it is written: "Welch", "two-sided", "two sided". The error
+  // says what was expected and found.
+  Status declare(const ConventionAxis& axis, std::string_view keyword);
+  // What `other` declares and this doesn't.
+  void default_to(const Declared& other);
+
+ private:
+  std::array<uint32_t, kAxes> allowed_ = {};  // a bit an option; 0: not declared
+};
+
+}  // namespace assay::stats
