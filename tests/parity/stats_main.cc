@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "stats/anova.h"
+#include "stats/audit/published_table.h"
 #include "stats/ecdf.h"
 #include "stats/effect.h"
 #include "stats/multiple.h"
@@ -178,7 +179,12 @@ Json adjust(const Json& request) {
   const auto p = request.at("p").get<Sample>();
   return {{"holm", stats::holm(p)},
           {"bonferroni", stats::bonferroni(p)},
-          {"bh", stats::benjamini_hochberg(p)}};
+          {"bh", stats::benjamini_hochberg(p)},
+          {"hochberg", stats::hochberg(p)},
+          {"hommel", stats::hommel(p)},
+          {"sidak", stats::sidak(p)},
+          {"holm_sidak", stats::holm_sidak(p)},
+          {"by", stats::benjamini_yekutieli(p)}};
 }
 
 Json power(const Json& request) {
@@ -203,6 +209,20 @@ Json tails(const Json& request) {
           {"z", value(stats::normal_upper(x))}};
 }
 
+Json audit(const Json& request) {
+  const auto table = stats::parse_published_table(request.at("csv").get<std::string>(), "csv");
+  if (!table) return {{"error", table.error().message}};
+  Json rows = Json::array();
+  for (const auto& row : table->rows) {
+    Json figures = Json::object();
+    for (const stats::AuditedFigure& figure : stats::audit_row(row.figures)) {
+      figures[std::string(stats::figure_name(figure.figure))] = stats::verdict_name(figure.verdict);
+    }
+    rows.push_back(std::move(figures));
+  }
+  return {{"rows", rows}};
+}
+
 Json answer(const Json& request) {
   const auto op = request.at("op").get<std::string>();
   if (op == "one") return one_sample(request);
@@ -212,6 +232,7 @@ Json answer(const Json& request) {
   if (op == "anova") return anova(request);
   if (op == "adjust") return adjust(request);
   if (op == "power") return power(request);
+  if (op == "audit") return audit(request);
   return tails(request);
 }
 

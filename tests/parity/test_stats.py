@@ -19,7 +19,7 @@ from statsmodels.formula.api import ols
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.nonparametric import rank_compare_2indep
 from statsmodels.stats.power import TTestIndPower
-from statsmodels.stats.proportion import confint_proportions_2indep
+from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 from statsmodels.tsa.stattools import acf
 
 BUILD = pathlib.Path(os.environ["ASSAY_BUILD"])
@@ -437,9 +437,108 @@ def test_adjusted():
     requests = [{"op": "adjust", "p": list(np.round(rng.random(int(rng.integers(1, 40))) ** 4, 6))}
                 for _ in range(25 * TIMES)]
     for request, found in ask(requests):
-        for name, method in (("holm", "holm"), ("bonferroni", "bonferroni"), ("bh", "fdr_bh")):
+        for name, method in (("holm", "holm"), ("bonferroni", "bonferroni"), ("bh", "fdr_bh"), ("hochberg", "simes-hochberg"),
+                             ("hommel", "hommel"), ("sidak", "sidak"), ("holm_sidak", "holm-sidak"), ("by", "fdr_by")):
             for ours, theirs in zip(found[name], multipletests(request["p"], method=method)[1], strict=True):
                 same(ours, theirs, request)
+
+
+def printed(rng, x):
+    """A number to 2 to 5 digits, as a paper prints it."""
+    digits = int(rng.integers(2, 6))
+    exponent = int(np.floor(np.log10(abs(x)))) if x else 0
+    return f"{x:.{digits - 1 - exponent}f}" if -4 < exponent < digits else f"{x:.{digits - 1}e}"
+
+
+def published_row(rng):
+    """Figures of two groups by one set of conventions, some of them left out."""
+    n_a = int(rng.integers(2, 200))
+    kind = rng.choice(["welch", "student", "paired", "z"])
+    n_b = n_a if kind == "paired" or rng.random() < .3 else int(rng.integers(2, 200))
+    mean_a = rng.lognormal(1, 1)
+    mean_b = mean_a * rng.lognormal(0, .3)
+    sd_a = mean_a * rng.uniform(.02, .8)
+    sd_b, r = sd_a * rng.lognormal(0, .5), rng.uniform(-.5, .95)
+    delta, v_a, v_b = mean_a - mean_b, sd_a**2, sd_b**2
+    pooled = math.sqrt(((n_a - 1) * v_a + (n_b - 1) * v_b) / (n_a + n_b - 2))
+    se, df = math.sqrt(v_a / n_a + v_b / n_b), math.inf
+    if kind == "welch":
+        df = se**4 / ((v_a / n_a)**2 / (n_a - 1) + (v_b / n_b)**2 / (n_b - 1))
+    elif kind == "student":
+        se, df = pooled * math.sqrt(1 / n_a + 1 / n_b), n_a + n_b - 2
+    elif kind == "paired":
+        se, df = math.sqrt((v_a + v_b - 2 * r * sd_a * sd_b) / n_a), n_a - 1
+    t = delta / se
+    dist = st.norm if kind == "z" else st.t(df)
+    sides = rng.choice(["two", "greater", "less"], p=[.7, .15, .15])
+    p = {"two": 2 * dist.sf(abs(t)), "greater": dist.sf(t), "less": dist.cdf(t)}[sides]
+    d = {"pooled": delta / pooled, "mean": delta / math.sqrt((v_a + v_b) / 2), "b": delta / sd_b,
+         "t": t * math.sqrt(1 / n_a + 1 / n_b)}[rng.choice(["pooled", "mean", "b", "t"])]
+    by_n = rng.random() < .2
+    margin = float(f"{abs(delta) * rng.uniform(.5, 2) + se:.2g}")
+    figures = {
+        "sd_a": sd_a * (math.sqrt((n_a - 1) / n_a) if by_n else 1),
+        "sd_b": sd_b * (math.sqrt((n_b - 1) / n_b) if by_n else 1),
+        "mean_a": mean_a, "mean_b": mean_b, "delta": delta, "se": se, "p": p, "d": rng.choice([1, -1]) * d, "f": t * t,
+        "t": t * (rng.choice([1, -1]) if sides == "two" else 1), "ci_low": delta - dist.ppf(.975) * se,
+        "ci_high": delta + dist.ppf(.975) * se, "sd_pooled": pooled, "ratio": mean_a / mean_b,
+        "tost_p": max(dist.sf((delta + margin) / se), dist.cdf((delta - margin) / se)),
+    }
+    row = {name: printed(rng, x) for name, x in figures.items() if rng.random() < .7 and 1e-280 < abs(x) < 1e280}
+    row |= {"n_a": str(n_a), "n_b": str(n_b), "margin": repr(margin)}
+    if kind != "z" and rng.random() < .7:
+        row["df"] = str(int(df)) if rng.random() < .5 else printed(rng, df)
+    if kind == "paired" and rng.random() < .5:
+        row["r"] = f"{r:.3f}"
+    # A d that nothing but n stands beside is Cohen's by the audit's own rule.
+    if not {"sd_a", "sd_b", "t"} & set(row):
+        row.pop("d", None)
+    return row
+
+
+def verdicts(rows):
+    columns = sorted(set().union(*rows))
+    text = "\n".join([",".join(columns)] + [",".join(row.get(name, "") for name in columns) for row in rows]) + "\n"
+    ((_, found),) = ask([{"op": "audit", "csv": text}])
+    assert "rows" in found, found
+    return found["rows"]
+
+
+def test_audit_accuses_no_row_that_follows_a_convention():
+    rng = np.random.default_rng(11)
+    rows = [published_row(rng) for _ in range(150 * TIMES)]
+    found = verdicts(rows)
+    for row, figures in zip(rows, found, strict=True):
+        assert "inconsistent" not in figures.values(), (row, figures)
+    assert sum(v == "consistent" for figures in found for v in figures.values()) > 3 * len(rows)
+
+
+def test_audit_finds_a_figure_that_is_off():
+    """Welch's figures of unequal n, one of them wrong by a tenth: found nearly always, all digits being printed."""
+    rng = np.random.default_rng(12)
+    rows = []
+    for _ in range(60):
+        n_a, n_b = 30, int(rng.integers(40, 90))
+        mean, sd_a, sd_b = rng.uniform(10, 20), rng.uniform(1, 4), rng.uniform(1, 4)
+        t, p = st.ttest_ind_from_stats(mean, sd_a, n_a, 12, sd_b, n_b, equal_var=False)
+        rows.append({"mean_a": f"{mean:.4f}", "sd_a": f"{sd_a:.4f}", "n_a": str(n_a), "mean_b": "12.0000",
+                     "sd_b": f"{sd_b:.4f}", "n_b": str(n_b), "method": "welch", "t": f"{t * 1.1:.4g}"})
+    assert sum(figures["t"] == "inconsistent" for figures in verdicts(rows)) >= 57
+
+
+def test_audit_knows_intervals_of_rates():
+    rng = np.random.default_rng(13)
+    rows = []
+    for name, theirs in (("wilson", "wilson"), ("wald", "normal"), ("clopper-pearson", "beta"),
+                         ("agresti-coull", "agresti_coull"), ("jeffreys", "jeffreys")):
+        for _ in range(20):
+            n = int(rng.integers(5, 400))
+            k = int(rng.integers(1, n))
+            low, high = proportion_confint(k, n, method=theirs)
+            rows.append({"rate_interval": name, "count_a": f"{k} of {n}", "rate_a_low": f"{max(low, 0):.6f}",
+                         "rate_a_high": f"{min(high, 1):.6f}", "rate_a": f"{100 * k / n:.3f} %"})
+    for row, figures in zip(rows, verdicts(rows), strict=True):
+        assert set(figures.values()) == {"consistent"}, (row, figures)
 
 
 def test_power():

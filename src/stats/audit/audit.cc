@@ -79,7 +79,7 @@ class Admission {
     const auto value = [&](Figure figure) { return row.numbers.at(figure).value; };
     using enum Figure;
     has_b_ = has(kMeanB) || has(kSdB) || has(kNB);
-    has_sd_ = has(kSdA) || has(kSdB);
+    has_scale_ = has(kSdA) || has(kSdB) || has(kT);
     has_mu_ = has(kMu);
     has_df_ = has(kDf);
     has_z_ = has(kZ) && !has(kT);
@@ -105,11 +105,11 @@ class Admission {
     if (!of_test) return true;
     const bool one_group = set.test() == TestKind::kPaired || set.test() == TestKind::kOneSample;
     if (set.effect() == Effect::kDifferences && !one_group) return false;
-    // A d without any deviation beside it is Cohen's unless the row says that it is Glass's.
+    // A d without any deviation or t beside it is Cohen's unless the row says that it is Glass's.
     const bool is_normal = set.test() == TestKind::kZ || set.test() == TestKind::kZPooled;
     if (set.effect() == Effect::kOfTAndDf && is_normal) return false;
     const bool is_glass = set.effect() == Effect::kSdA || set.effect() == Effect::kSdB;
-    if (is_glass && !has_sd_ && !row_.declared.is_declared(Axis::kEffect)) return false;
+    if (is_glass && !has_scale_ && !row_.declared.is_declared(Axis::kEffect)) return false;
     return row_.declared.is_declared(Axis::kTest) || admits(set.test());
   }
 
@@ -138,7 +138,7 @@ class Admission {
 
   const PublishedRow& row_;
   bool has_b_ = false;
-  bool has_sd_ = false;
+  bool has_scale_ = false;
   bool has_mu_ = false;
   bool has_df_ = false;
   bool has_z_ = false;

@@ -29,7 +29,8 @@ constexpr Option kTestOptions[] = {{"Welch", "welch"},
                                    {"Barnard", "barnard"},
                                    {"another test", "other"}};
 constexpr Option kDeviationsOptions[] = {{"", "n-1 sample"}, {"sd by n", "n population"}};
-constexpr Option kDfRoundingOptions[] = {{"", "none"}, {"df rounded down", "down"}};
+constexpr Option kDfRoundingOptions[] = {
+    {"", "none"}, {"df printed rounded down", "printed"}, {"df rounded down", "used"}};
 constexpr Option kIntervalOptions[] = {{"t interval", "t"}, {"z interval", "z"}};
 constexpr Option kEffectOptions[] = {
     {"pooled sd", "pooled cohen"},          {"mean of variances", "mean-variance"},

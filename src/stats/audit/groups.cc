@@ -97,7 +97,7 @@ std::optional<ErrorRange> error_of(const Figures& figures, const ConventionSet& 
   switch (set.test()) {
     case TestKind::kWelch: {
       Interval df = welch_df_range(x);
-      if (set.get<DfRounding>(Axis::kDfRounding) == DfRounding::kDown) {
+      if (set.get<DfRounding>(Axis::kDfRounding) == DfRounding::kUsed) {
         df = {std::floor(df.low), std::floor(df.high)};
       }
       return ErrorRange{unpooled(), df};

@@ -202,12 +202,16 @@ void add_effect_relations(std::vector<Relation>& table) {
   table.push_back({kD, "t", of_t, as_printed(d_of_t)});
   table.push_back({kD,
                    "delta and sd_pooled",
-                   {kEffect, kSignDelta, kSignD},
+                   {kEffect, kPooling, kSignDelta, kSignD},
                    as_printed([](Row x, Set set) -> MaybeReading {
                      const auto delta = x[kDelta];
                      const auto sd = x[kSdPooled];
+                     // Both figures pool alike, or they say nothing of one another.
+                     const auto pooling = set.get<Pooling>(kPooling);
                      const bool pools =
-                         set.effect() == Effect::kPooled || set.effect() == Effect::kMeanVariance;
+                         (set.effect() == Effect::kPooled && pooling == Pooling::kByDf) ||
+                         (set.effect() == Effect::kMeanVariance &&
+                          pooling == Pooling::kMeanVariance);
                      if (!delta || !sd || !pools) return std::nullopt;
                      return Reading{quotient(signed_by(*delta, set.sign(kSignDelta)), *sd)};
                    })});

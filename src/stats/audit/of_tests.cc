@@ -113,8 +113,12 @@ void add_errors(std::vector<Relation>& table) {
                    true});
   table.push_back({kDf, "deviations and n", kOfGroups, [](Row x, Set set, size_t) -> MaybeReading {
                      if (is_normal(set)) return std::nullopt;
-                     return over_spread(
-                         x, set, [](const ErrorRange& error) { return std::optional(error.df); });
+                     const bool rounds_down = set.get<DfRounding>(kDfRounding) != DfRounding::kNone;
+                     return over_spread(x, set, [=](const ErrorRange& error) {
+                       return std::optional(rounds_down ? Interval{std::floor(error.df.low),
+                                                                   std::floor(error.df.high)}
+                                                        : error.df);
+                     });
                    }});
   table.push_back({kDf, "n", {kTest}, [](Row x, Set set, size_t) -> MaybeReading {
                      const auto a = x.exact(kNA);
