@@ -1,6 +1,6 @@
 // Findings as JSON: analysis/findings.json of a bundle. Absent values are null.
 #include "analysis/json_parts.h"
-#include "base/files.h"
+#include "base/folder.h"
 
 namespace assay {
 namespace {
@@ -263,9 +263,9 @@ Json findings_to_json(const Findings& f) {
 }
 
 Status write_findings(const Findings& findings, const std::filesystem::path& folder) {
-  ASSAY_CHECK(disk().make_folder(folder / "analysis"));
-  return write_file(folder / "analysis" / "findings.json",
-                    to_json_text(findings_to_json(findings)));
+  ASSAY_TRY(Folder bundle, Folder::open(folder));
+  ASSAY_CHECK(bundle.make_folder("analysis"));
+  return bundle.write_atomic("analysis/findings.json", to_json_text(findings_to_json(findings)));
 }
 
 }  // namespace assay

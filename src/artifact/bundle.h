@@ -2,15 +2,18 @@
 // verified afterwards. docs/artifact-schema.md describes every file.
 //
 //   manifest.json              schema version, plan hash, identity, completion, hash of every file
-//   commits.jsonl              one record a committed unit: rows and bytes of the metrics after it
+//   commits.jsonl              one record a committed unit, or files of cells without one: what is
+//                              safe after it, with its hashes
 //   study.yaml environment.json
 //   environment-N.json     the environment of each resume that went on to measure, N from 2 on
 //   PHASE/metrics.csv          rows
 //   cells/CELL/evidence.json parity.json stderr.log
 //
 // Crash safety: a row is in the kernel before append() returns; a unit counts only once its commit
-// record is on the device (metrics are synced before it). Resume truncates every metrics file to
-// the last commit. Where a row of a later sitting is, its environment-N.json is in the manifest.
+// record is on the device (what it speaks of is synced before it). Resume takes every file back to
+// the last commit, and refuses a bundle in which a committed byte has changed: only what was
+// committed is ever sealed. Where a row of a later sitting is, its environment-N.json is in the
+// manifest. Every write is by the folder's descriptor and follows no link (base/folder.h).
 #pragma once
 
 #include <cstdint>
@@ -22,7 +25,7 @@
 #include <vector>
 
 #include "artifact/row.h"
-#include "base/files.h"
+#include "base/folder.h"
 #include "base/json.h"
 #include "base/result.h"
 
@@ -74,15 +77,25 @@ class BundleWriter {
   // belongs to it. `note` is kept in the record (stopping decisions, order state): whatever resume
   // needs.
   Status commit_unit(int64_t unit_index, const Json& note);
-  // cells/CELL/NAME, replaced atomically; NAME is evidence.json or parity.json.
+  // cells/CELL/NAME, whose content this is from the next commit on; NAME is evidence.json or
+  // parity.json.
   Status write_cell_json(const std::string& cell_id, const std::string& name, const Json& content);
-  // cells/CELL/stderr.log for a worker to append to; makes the folder.
-  Result<std::filesystem::path> stderr_path(const std::string& cell_id);
-  // cells/CELL/NAME for a worker to write; makes the folder.
-  Result<std::filesystem::path> cell_path(const std::string& cell_id, const std::string& name);
+  // Appends to cells/CELL/stderr.log; counts from the next commit on, as rows do.
+  Status append_log(const std::string& cell_id, std::string_view bytes);
+  // Where another process may write cells/CELL/NAME, by this writer's descriptor: good as long as
+  // this process lives, until the next commit. The path's last component ends as NAME does.
+  Result<std::filesystem::path> offer_cell_file(const std::string& cell_id,
+                                                const std::string& name);
+  // What was written there becomes the file with the next commit; nothing written is fine. What is
+  // offered and not taken is removed then.
+  Status take_cell_file(const std::string& cell_id, const std::string& name);
+  // Commits what was written of cells, without closing a unit: no row that was appended since the
+  // last commit. Nothing written: does nothing.
+  Status commit_cells();
 
-  // Hashes every file into the manifest and marks the bundle complete. Everything must be
-  // committed, no worker may still write to its stderr.log, and no other call may follow.
+  // Hashes every committed file into the manifest and marks the bundle complete. No row may be
+  // uncommitted (cells are committed by this), and no other call may follow. bad_input: a committed
+  // byte isn't there any more.
   Status seal(const Json& completion);
 
  private:
@@ -134,10 +147,11 @@ struct VerifyProblem {
   std::string problem;  // "expected sha256 ..., found ...", "not in the manifest", "missing", ...
 };
 
-// Every file against the manifest's hashes (changed, missing, added bytes and files; files under
-// analysis/, report.md, report.html and plots/ are derived and may be added), every row against the
-// schema and the rule of ok rows (row_rule.h), commits against rows and sittings, rows against one
-// another (a repetition twice, processes of a cell that don't count up). Empty: the bundle is whole.
+// Every file against the manifest's hashes (changed, missing, added bytes and files; report.md and
+// the files in analysis/ are derived and may be added), nothing there but files and folders with
+// something in them, every row against the schema and the rule of ok rows (row_rule.h), commits
+// against files, rows and sittings, rows against one another (a repetition twice, processes of a
+// cell that don't count up). Empty: the bundle is whole.
 Result<std::vector<VerifyProblem>> verify_bundle(const std::filesystem::path& folder);
 
 }  // namespace assay

@@ -1,6 +1,7 @@
 // Commit records: written as canonical JSON lines, so that a byte that differs always shows.
 #include "artifact/commit_log.h"
 
+#include <algorithm>
 #include <set>
 
 #include "base/hash.h"
@@ -12,30 +13,51 @@ constexpr const char* kChainKey = "chain";
 
 Json record_to_json(const CommitRecord& record) {
   Json files = Json::object();
-  for (const auto& [phase, added] : record.added) {
-    files[metrics_name(phase)] = {{"bytes", added.end}, {"sha256", added.sha256}};
+  for (const auto& [name, added] : record.added) {
+    files[name] = {{"bytes", added.end}, {"sha256", added.sha256}};
   }
-  return {{"unit", record.unit}, {"rows", record.rows}, {"files", files}, {"note", record.note}};
+  Json json = {{"unit", nullptr}, {"rows", record.rows}, {"files", files}};
+  if (record.unit) json["unit"] = *record.unit;
+  if (!record.replaced.empty()) json["replaced"] = file_entries_to_json(record.replaced);
+  json["note"] = record.note;
+  return json;
+}
+
+bool is_metrics(std::string_view name) {
+  return std::ranges::any_of(kPhases, [&](Phase phase) { return name == metrics_name(phase); });
+}
+
+// Below cells/, without a step out of it: what is to be read by these names.
+bool is_of_cell(std::string_view name) {
+  return name.starts_with("cells/") && name.find("..") == std::string_view::npos;
 }
 
 Result<CommitRecord> record_from_json(const Json& json, const std::string& object) {
   CommitRecord record;
-  ASSAY_TRY(record.unit, json_int(json, "unit", object));
+  if (!json.contains("unit") || !json["unit"].is_null()) {
+    ASSAY_TRY(record.unit, json_int(json, "unit", object));
+  }
   ASSAY_TRY(record.rows, json_int(json, "rows", object));
   record.note = json.value("note", Json());
   if (!json.contains("files") || !json["files"].is_object()) {
     return bad_input("{}: expected an object at \"files\", found none", object);
   }
   for (const auto& [name, content] : json["files"].items()) {
-    std::optional<Phase> of;
-    for (Phase phase : kPhases) {
-      if (name == metrics_name(phase)) of = phase;
+    if (!is_metrics(name) && !is_of_cell(name)) {
+      return bad_input("{}: expected a metrics file or one of a cell, found {}", object,
+                       json_quoted(name));
     }
-    if (!of) return bad_input("{}: expected a metrics file, found \"{}\"", object, name);
     ASSAY_TRY(const int64_t end, json_int(content, "bytes", object));
     ASSAY_TRY(const std::string sha256, json_string(content, "sha256", object));
     if (end < 0) return bad_input("{}: expected a length, found {}", object, end);
-    record.added[*of] = {static_cast<uint64_t>(end), sha256};
+    record.added[name] = {static_cast<uint64_t>(end), sha256};
+  }
+  if (!json.contains("replaced")) return record;
+  ASSAY_TRY(record.replaced, file_entries_from_json(json, object, "replaced"));
+  for (const auto& [name, entry] : record.replaced) {
+    if (!is_of_cell(name)) {
+      return bad_input("{}: expected a file of a cell, found {}", object, json_quoted(name));
+    }
   }
   return record;
 }
@@ -64,10 +86,10 @@ Status check_follows(const CommitLog& log, const CommitRecord& record, const std
   if (record.rows < log.rows()) {
     return bad_input("{}: expected at least {} rows, found {}", object, log.rows(), record.rows);
   }
-  for (const auto& [phase, added] : record.added) {
-    if (added.end < log.committed_bytes(phase)) {
-      return bad_input("{}: expected {} to grow from {} bytes, found {}", object,
-                       metrics_name(phase), log.committed_bytes(phase), added.end);
+  for (const auto& [name, added] : record.added) {
+    if (added.end < log.committed_bytes(name)) {
+      return bad_input("{}: expected {} to grow from {} bytes, found {}", object, name,
+                       log.committed_bytes(name), added.end);
     }
   }
   return {};
@@ -79,11 +101,9 @@ std::string metrics_name(Phase phase) {
   return std::string(phase_name(phase)) + "/metrics.csv";
 }
 
-uint64_t CommitLog::committed_bytes(Phase phase) const {
-  for (auto record = records.rbegin(); record != records.rend(); ++record) {
-    if (const auto it = record->added.find(phase); it != record->added.end()) return it->second.end;
-  }
-  return 0;
+uint64_t CommitLog::committed_bytes(const std::string& name) const {
+  const auto it = ends.find(name);
+  return it == ends.end() ? 0 : it->second;
 }
 
 std::string commit_line(const CommitRecord& record, std::string& chain) {
@@ -104,9 +124,12 @@ Result<CommitLog> parse_commit_log(std::string_view text, const std::string& pla
     const std::string name = fmt::format("{} line {}", object, log.records.size() + 1);
     ASSAY_TRY(CommitRecord record, parse_record(text.substr(0, end), log.chain, name));
     ASSAY_CHECK(check_follows(log, record, name));
-    if (!units.insert(record.unit).second) {
-      return bad_input("{}: expected each unit once, found unit {} again", name, record.unit);
+    if (record.unit && !units.insert(*record.unit).second) {
+      return bad_input("{}: expected each unit once, found unit {} again", name, *record.unit);
     }
+    if (record.unit) log.units.push_back(log.records.size());
+    for (const auto& [file, added] : record.added) log.ends[file] = added.end;
+    for (const auto& [file, entry] : record.replaced) log.replaced[file] = entry;
     log.records.push_back(std::move(record));
     log.size_bytes += end + 1;
     text.remove_prefix(end + 1);
@@ -114,21 +137,24 @@ Result<CommitLog> parse_commit_log(std::string_view text, const std::string& pla
   return log;
 }
 
-Status check_committed_bytes(const CommitLog& log, Phase phase, std::string_view content,
-                             std::string_view object) {
+Status check_committed_bytes(const CommitLog& log, const std::string& name,
+                             std::string_view content, std::string_view object) {
   uint64_t begin = 0;
-  for (const CommitRecord& record : log.records) {
-    const auto it = record.added.find(phase);
+  for (size_t i = 0; i < log.records.size(); ++i) {
+    const CommitRecord& record = log.records[i];
+    const auto it = record.added.find(name);
     if (it == record.added.end()) continue;
     const auto& [end, expected] = it->second;
+    const std::string commit =
+        record.unit ? fmt::format("unit {}", *record.unit) : fmt::format("commit {}", i + 1);
     if (content.size() < end) {
-      return bad_input("{}: expected {} bytes after unit {}, found {}", object, end, record.unit,
+      return bad_input("{}: expected {} bytes after {}, found {}", object, end, commit,
                        content.size());
     }
     const std::string found = sha256_hex(content.substr(begin, end - begin));
     if (found != expected) {
-      return bad_input("{}: expected bytes {} to {} (unit {}) with sha256 {}, found {}", object,
-                       begin, end, record.unit, expected, found);
+      return bad_input("{}: expected bytes {} to {} ({}) with sha256 {}, found {}", object, begin,
+                       end, commit, expected, found);
     }
     begin = end;
   }

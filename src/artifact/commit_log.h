@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "artifact/manifest.h"
 #include "artifact/row.h"
 #include "base/json.h"
 #include "base/result.h"
@@ -16,7 +18,7 @@ namespace assay {
 // "prefill/metrics.csv": the name of a phase's metrics file, in commits and in the manifest.
 std::string metrics_name(Phase phase);
 
-// What one commit added to one metrics file.
+// What one commit added to a file that only grows: a metrics file, or a cell's stderr.log.
 struct CommittedBytes {
   uint64_t end = 0;    // length of the file after the commit
   std::string sha256;  // of the bytes from the former end to this one
@@ -25,10 +27,11 @@ struct CommittedBytes {
 };
 
 struct CommitRecord {
-  int64_t unit = 0;
-  int64_t rows = 0;                       // in the whole bundle, after this commit
-  std::map<Phase, CommittedBytes> added;  // the files that grew
+  std::optional<int64_t> unit;                  // absent: only files of cells
+  int64_t rows = 0;                             // in the whole bundle, after this commit
+  std::map<std::string, CommittedBytes> added;  // the files that grew, by name in the bundle
   Json note;
+  FileEntries replaced = {};  // files that are, whole, as said here from this commit on
 
   friend bool operator==(const CommitRecord&, const CommitRecord&) = default;
 };
@@ -37,11 +40,15 @@ struct CommitRecord {
 // so that a changed record is found without a manifest; the first is chained to the plan's hash.
 struct CommitLog {
   std::vector<CommitRecord> records;
-  std::string chain;        // of the last record; the plan's hash before the first
+  std::vector<size_t> units;             // places in `records` of those that close a unit
+  std::map<std::string, uint64_t> ends;  // of every file that grew: its committed length
+  FileEntries replaced;                  // of every file that was replaced: its committed content
+  std::string chain;                     // of the last record; the plan's hash before the first
   uint64_t size_bytes = 0;  // of the whole records; what follows them was cut off while written
 
   int64_t rows() const { return records.empty() ? 0 : records.back().rows; }
-  uint64_t committed_bytes(Phase phase) const;  // of the phase's metrics file
+  uint64_t committed_bytes(const std::string& name) const;
+  uint64_t committed_bytes(Phase phase) const { return committed_bytes(metrics_name(phase)); }
 };
 
 // The record's line, with its end. `chain` is replaced by the record's own.
@@ -52,9 +59,9 @@ std::string commit_line(const CommitRecord& record, std::string& chain);
 Result<CommitLog> parse_commit_log(std::string_view text, const std::string& plan_hash,
                                    std::string_view object);
 
-// Whether `content`, a phase's metrics file, still holds the committed bytes: an error names the
+// Whether `content`, that of a file that grows, still holds the committed bytes: an error names the
 // first commit whose bytes are missing or differ.
-Status check_committed_bytes(const CommitLog& log, Phase phase, std::string_view content,
-                             std::string_view object);
+Status check_committed_bytes(const CommitLog& log, const std::string& name,
+                             std::string_view content, std::string_view object);
 
 }  // namespace assay

@@ -56,13 +56,20 @@ Row unit_row(int64_t unit, int64_t i) {
 
 Status write_unit(BundleWriter& writer, int64_t unit) {
   for (int64_t i = 0; i < 2; ++i) ASSAY_CHECK(writer.append(unit_row(unit, i)));
-  ASSAY_CHECK(writer.write_cell_json(unit_row(unit, 0).cell_id, "evidence.json", {{"unit", unit}}));
+  const std::string cell = unit_row(unit, 0).cell_id.str();
+  ASSAY_CHECK(writer.write_cell_json(cell, "evidence.json", {{"unit", unit}}));
+  ASSAY_CHECK(writer.append_log(cell, fmt::format("unit {}\n", unit)));
   return writer.commit_unit(unit, {{"note", unit}});
 }
 
 Status finish_run(BundleWriter& writer) {
   for (int64_t unit = 0; unit < kTestUnits; ++unit) {
     if (!writer.committed_units().contains(unit)) ASSAY_CHECK(write_unit(writer, unit));
+  }
+  // After the last unit, as answers to parity come.
+  if (!std::filesystem::exists(writer.folder() / "cells/cprefill/parity.json")) {
+    ASSAY_CHECK(writer.write_cell_json("cprefill", "parity.json", {{"passed", true}}));
+    ASSAY_CHECK(writer.commit_cells());
   }
   return writer.seal({{"ended", "as planned"}});
 }
@@ -78,7 +85,8 @@ Status write_older_version(const std::filesystem::path& folder, int columns_of, 
     rows += csv_line(fields);
   }
   std::string chain = header.plan_hash;
-  const CommitRecord record{0, 3, {{Phase::kPrefill, {rows.size(), sha256_hex(rows)}}}, nullptr};
+  const CommitRecord record{
+      0, 3, {{metrics_name(Phase::kPrefill), {rows.size(), sha256_hex(rows)}}}, nullptr};
   const std::map<std::string, std::string> files = {
       {kStudyName, header.study_yaml},
       {kEnvironmentName, to_json_text(header.environment)},

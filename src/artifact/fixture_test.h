@@ -14,7 +14,7 @@ BundleHeader test_header();
 // Of a resume: another host, and an hour later.
 BundleHeader later_header();
 
-// The test run: unit u has two rows, of phase u modulo 3.
+// The test run: unit u has two rows, of phase u modulo 3, and a line in its cell's log.
 inline constexpr int64_t kTestUnits = 4;
 Row unit_row(int64_t unit, int64_t i);
 Status write_unit(BundleWriter& writer, int64_t unit);

@@ -7,13 +7,11 @@
 namespace assay {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr const char* kDigestKey = "sha256";
 
 }  // namespace
 
-FileEntry file_entry(std::string_view content) {
+FileDigest file_entry(std::string_view content) {
   return {content.size(), sha256_hex(content)};
 }
 
@@ -25,10 +23,11 @@ Json file_entries_to_json(const FileEntries& entries) {
   return json;
 }
 
-Result<FileEntries> file_entries_from_json(const Json& manifest, std::string_view object) {
-  const auto it = manifest.find("files");
-  if (it == manifest.end() || !it->is_object()) {
-    return bad_input("{}: expected an object at \"files\", found none", object);
+Result<FileEntries> file_entries_from_json(const Json& json, std::string_view object,
+                                           const std::string& key) {
+  const auto it = json.find(key);
+  if (it == json.end() || !it->is_object()) {
+    return bad_input("{}: expected an object at \"{}\", found none", object, key);
   }
   FileEntries entries;
   for (const auto& [path, entry] : it->items()) {
@@ -82,41 +81,39 @@ Result<Json> parse_manifest(std::string_view text, std::string_view object) {
 }
 
 bool is_derived(std::string_view path) {
-  return path == "report.md" || path == "report.html" || path.starts_with("analysis/") ||
-         path.starts_with("plots/");
+  const std::string target = temporary_target(std::string(path));
+  if (!target.empty()) return is_derived(target);
+  constexpr std::string_view kFolder = "analysis/";
+  return path == "report.md" ||
+         (path.starts_with(kFolder) && path.find('/', kFolder.size()) == std::string_view::npos);
 }
 
-Result<std::map<std::string, fs::path>> list_bundle_files(const fs::path& folder) {
-  std::map<std::string, fs::path> files;
-  std::error_code error;
-  fs::recursive_directory_iterator it(folder, error);
-  for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
-    const fs::path& path = it->path();
-    const std::string name = path.lexically_relative(folder).generic_string();
-    if (is_derived(name + "/") || is_derived(name)) {
-      if (!it->is_symlink() && it->is_directory()) it.disable_recursion_pending();
-      continue;
+Result<BundleListing> list_bundle(const Folder& folder) {
+  BundleListing listing;
+  ASSAY_TRY(std::vector<FolderEntry> entries, folder.list());
+  for (FolderEntry& entry : entries) {
+    if (entry.kind == FolderEntry::Kind::kOther) {
+      listing.strange.push_back(
+          {ErrorKind::kBadInput, fmt::format("{}: expected a regular file, found {}",
+                                             folder.path_of(entry.name).string(), entry.what)});
+    } else if (entry.kind == FolderEntry::Kind::kFolder) {
+      if (entry.is_empty) listing.empty_folders.push_back(std::move(entry.name));
+    } else if (entry.name != kManifestName && !is_derived(entry.name)) {
+      listing.files.push_back(std::move(entry.name));
     }
-    if (it->symlink_status().type() == fs::file_type::directory) continue;
-    if (it->symlink_status().type() != fs::file_type::regular) {
-      return bad_input("{}: expected a regular file, found another kind", path.string());
-    }
-    if (name != kManifestName) files[name] = path;
   }
-  if (error) {
-    return bad_input("{}: expected a readable folder, found: {}", folder.string(), error.message());
-  }
-  return files;
+  return listing;
 }
 
-Result<FileEntry> hash_file(const fs::path& path) {
-  std::error_code error;
-  const auto size = fs::file_size(path, error);
-  if (error) {
-    return bad_input("{}: expected a readable file, found: {}", path.string(), error.message());
-  }
-  ASSAY_TRY(std::string sha256, sha256_file_hex(path));
-  return FileEntry{size, std::move(sha256)};
+Result<std::vector<std::string>> list_bundle_files(const Folder& folder) {
+  ASSAY_TRY(BundleListing listing, list_bundle(folder));
+  if (!listing.strange.empty()) return std::unexpected(std::move(listing.strange.front()));
+  return std::move(listing.files);
+}
+
+Result<FileDigest> hash_file(const Folder& folder, const std::string& name) {
+  ASSAY_TRY(const Descriptor file, folder.open_file(name));
+  return digest_file(file.get(), folder.path_of(name));
 }
 
 }  // namespace assay

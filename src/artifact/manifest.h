@@ -1,13 +1,14 @@
 // manifest.json: what the bundle is, and the hash of each of its files and of itself.
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "artifact/bundle.h"
+#include "base/folder.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/result.h"
 
@@ -18,18 +19,14 @@ inline constexpr const char* kStudyName = "study.yaml";
 inline constexpr const char* kEnvironmentName = "environment.json";
 inline constexpr const char* kCommitsName = "commits.jsonl";
 
-struct FileEntry {
-  uint64_t size_bytes = 0;
-  std::string sha256;
-
-  friend bool operator==(const FileEntry&, const FileEntry&) = default;
-};
-using FileEntries = std::map<std::string, FileEntry>;  // by path within the bundle
+using FileEntries = std::map<std::string, FileDigest>;  // by path within the bundle
 
 Json file_entries_to_json(const FileEntries& entries);
-Result<FileEntries> file_entries_from_json(const Json& manifest, std::string_view object);
+// The object at `key`.
+Result<FileEntries> file_entries_from_json(const Json& json, std::string_view object,
+                                           const std::string& key = "files");
 
-FileEntry file_entry(std::string_view content);
+FileDigest file_entry(std::string_view content);
 
 // The manifest of a bundle that has just been opened: not complete, with the two files that are
 // already there for good.
@@ -42,14 +39,21 @@ std::string manifest_text(const Json& manifest);
 // a schema version that this program doesn't read. The result lacks the "sha256" member again.
 Result<Json> parse_manifest(std::string_view text, std::string_view object);
 
-// Reports, reports' plots and findings are made from a finished bundle, and so aren't hashed.
+// Findings and the report are made from a finished bundle, and so aren't hashed: report.md, the
+// files in analysis/, and what a killed writer of these left.
 bool is_derived(std::string_view path);
 
-// Every regular file below the folder by its path within it, derived ones and the manifest left
-// out. Anything that is neither file nor folder (a link, a device) is bad_input.
-Result<std::map<std::string, std::filesystem::path>> list_bundle_files(
-    const std::filesystem::path& folder);
+// What lies in a bundle's folder.
+struct BundleListing {
+  std::vector<std::string> files;  // regular ones, derived ones and the manifest left out
+  std::vector<Error> strange;      // what is neither file nor folder, such as a link
+  std::vector<std::string> empty_folders;
+};
+Result<BundleListing> list_bundle(const Folder& folder);
+// Its files; anything strange is the error.
+Result<std::vector<std::string>> list_bundle_files(const Folder& folder);
 
-Result<FileEntry> hash_file(const std::filesystem::path& path);
+// Of a file of the bundle.
+Result<FileDigest> hash_file(const Folder& folder, const std::string& name);
 
 }  // namespace assay

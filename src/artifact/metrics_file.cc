@@ -1,12 +1,22 @@
 // Rows out of a metrics file's text.
 #include "artifact/metrics_file.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "base/csv.h"
 #include "base/text.h"
 
 namespace assay {
+
+uint64_t max_metrics_bytes() {
+  const long pages = ::sysconf(_SC_PHYS_PAGES), page_bytes = ::sysconf(_SC_PAGESIZE);
+  constexpr uint64_t kUnknown = uint64_t{1} << 32;
+  return pages > 0 && page_bytes > 0
+             ? static_cast<uint64_t>(pages) / 2 * static_cast<uint64_t>(page_bytes)
+             : kUnknown;
+}
 
 Status for_each_row(std::string_view text, Phase phase, int64_t schema_version,
                     const std::string& object, const std::function<void(Result<Row>)>& each) {

@@ -1,6 +1,7 @@
 // Rows out of a metrics file's text.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,9 @@
 #include "base/result.h"
 
 namespace assay {
+
+// The largest metrics file that is read: half of this machine's memory.
+uint64_t max_metrics_bytes();
 
 // `schema_version`: of the bundle. Calls each() for every record after the header of `text`, a
 // phase's metrics file up to its last commit; a record that is no row of that phase is passed on as

@@ -1,4 +1,6 @@
 // Reads a bundle into memory, whether its run has ended or not.
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <thread>
 #include <unordered_map>
@@ -15,29 +17,36 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// 0 where it can't be told.
+uint64_t size_of(const Folder& folder, const std::string& name) {
+  const auto file = folder.open_file(name);
+  struct stat info {};
+  return file && ::fstat(file->get(), &info) == 0 ? static_cast<uint64_t>(info.st_size) : 0;
+}
+
 // Files of a bundle, held against the hashes that its manifest has of them. Of a bundle whose run
-// hasn't ended it has those of study and environments alone; rows have their commits' own.
+// hasn't ended it has those of study and environments alone; the commits have those of cells.
 class CheckedFiles {
  public:
-  CheckedFiles(const fs::path& folder, FileEntries listed, bool complete)
+  CheckedFiles(const Folder& folder, FileEntries listed, bool complete)
       : folder_(folder), listed_(std::move(listed)), complete_(complete) {}
 
   // The file's text: bad_input where it isn't what the manifest says, or where a sealed bundle's
   // doesn't list it.
   Result<std::string> read(const std::string& name) const {
-    const fs::path path = folder_ / name;
-    ASSAY_TRY(std::string text, read_file(path));
+    ASSAY_TRY(std::string text, folder_.read(name));
+    const std::string path = folder_.path_of(name).string();
     const auto entry = listed_.find(name);
     if (entry == listed_.end()) {
       if (!complete_) return text;
-      return bad_input("{}: expected a file that the manifest lists, found another", path.string());
+      return bad_input("{}: expected a file that the manifest lists, found another", path);
     }
     if (text.size() != entry->second.size_bytes) {
-      return bad_input("{}: expected {} bytes as the manifest lists, found {}", path.string(),
+      return bad_input("{}: expected {} bytes as the manifest lists, found {}", path,
                        entry->second.size_bytes, text.size());
     }
-    if (const FileEntry found = file_entry(text); found != entry->second) {
-      return bad_input("{}: expected sha256 {} as the manifest lists, found {}", path.string(),
+    if (const FileDigest found = file_entry(text); found != entry->second) {
+      return bad_input("{}: expected sha256 {} as the manifest lists, found {}", path,
                        entry->second.sha256, found.sha256);
     }
     return text;
@@ -45,34 +54,37 @@ class CheckedFiles {
 
   Result<Json> read_json(const std::string& name) const {
     ASSAY_TRY(const std::string text, read(name));
-    return parse_json(text, (folder_ / name).string());
+    return parse_json(text, folder_.path_of(name).string());
   }
 
  private:
-  const fs::path& folder_;
+  const Folder& folder_;
   FileEntries listed_;
   bool complete_;
 };
 
 // The committed rows, and whether their bytes are those that were committed: found out beside the
 // parsing, for a large file takes as long to hash as to read.
-Status read_rows(const CommitLog& log, Phase phase, int64_t schema_version, Bundle& bundle) {
+Status read_rows(const Folder& folder, const CommitLog& log, Phase phase, int64_t schema_version,
+                 Bundle& bundle) {
   const uint64_t committed = log.committed_bytes(phase);
   if (committed == 0) return {};
-  const fs::path path = bundle.folder / metrics_name(phase);
-  ASSAY_TRY(const std::string text, read_file(path));
+  const std::string name = metrics_name(phase);
+  const std::string path = folder.path_of(name).string();
+  ASSAY_TRY(const std::string text, folder.read(name, max_metrics_bytes()));
   Status intact;
-  std::jthread hashing([&] { intact = check_committed_bytes(log, phase, text, path.string()); });
+  std::jthread hashing([&] { intact = check_committed_bytes(log, name, text, path); });
   Status status;
   if (text.size() >= committed) {
-    const Status parsed = for_each_row(std::string_view(text).substr(0, committed), phase,
-                                       schema_version, path.string(), [&](Result<Row> row) {
-                                         if (row) {
-                                           bundle.rows.push_back(*std::move(row));
-                                         } else if (status) {
-                                           status = std::unexpected(std::move(row).error());
-                                         }
-                                       });
+    const Status parsed =
+        for_each_row(std::string_view(text).substr(0, committed), phase, schema_version, path,
+                     [&](Result<Row> row) {
+                       if (row) {
+                         bundle.rows.push_back(*std::move(row));
+                       } else if (status) {
+                         status = std::unexpected(std::move(row).error());
+                       }
+                     });
     if (!parsed) status = parsed;
   }
   hashing.join();
@@ -81,17 +93,15 @@ Status read_rows(const CommitLog& log, Phase phase, int64_t schema_version, Bund
   return status;
 }
 
-Status read_cells(const CheckedFiles& checked, Bundle& bundle) {
-  ASSAY_TRY(const auto files, list_bundle_files(bundle.folder));
-  for (const auto& [name, path] : files) {
+Status read_cells(const Folder& folder, const CheckedFiles& checked, Bundle& bundle) {
+  ASSAY_TRY(const auto files, list_bundle_files(folder));
+  for (const std::string& name : files) {
     const fs::path within(name);
     if (!name.starts_with("cells/")) continue;
-    const std::string cell_id = within.parent_path().filename().string();
-    if (within.filename() == "evidence.json") {
-      ASSAY_TRY(bundle.evidence[cell_id], checked.read_json(name));
-    } else if (within.filename() == "parity.json") {
-      ASSAY_TRY(bundle.parity[cell_id], checked.read_json(name));
-    }
+    const bool evidence = within.filename() == "evidence.json";
+    if (!evidence && within.filename() != "parity.json") continue;
+    auto& of_cells = evidence ? bundle.evidence : bundle.parity;
+    ASSAY_TRY(of_cells[within.parent_path().filename().string()], checked.read_json(name));
   }
   return {};
 }
@@ -141,23 +151,24 @@ void judge_rows(Bundle& bundle) {
 
 }  // namespace
 
-Result<Bundle> read_bundle(const fs::path& folder) {
+Result<Bundle> read_bundle(const fs::path& path) {
   Bundle bundle;
-  bundle.folder = folder;
-  const std::string manifest_name = (folder / kManifestName).string();
-  ASSAY_TRY(const std::string text, read_file(folder / kManifestName));
+  bundle.folder = path;
+  ASSAY_TRY(const Folder folder, Folder::open(path));
+  const std::string manifest_name = folder.path_of(kManifestName).string();
+  ASSAY_TRY(const std::string text, folder.read(kManifestName));
   ASSAY_TRY(bundle.manifest, parse_manifest(text, manifest_name));
   ASSAY_TRY(bundle.complete, json_bool(bundle.manifest, "complete", manifest_name));
   ASSAY_TRY(const int64_t version, json_int(bundle.manifest, "schema_version", manifest_name));
   ASSAY_TRY(FileEntries listed, file_entries_from_json(bundle.manifest, manifest_name));
-  const CheckedFiles checked(bundle.folder, std::move(listed), bundle.complete);
+  const CheckedFiles checked(folder, std::move(listed), bundle.complete);
   ASSAY_TRY(bundle.study_yaml, checked.read(kStudyName));
 
   ASSAY_TRY(const std::string plan_hash,
             json_string(bundle.manifest, "plan_sha256", manifest_name));
-  const fs::path commits_path = folder / kCommitsName;
-  ASSAY_TRY(const std::string records, read_file(commits_path));
-  ASSAY_TRY(const CommitLog log, parse_commit_log(records, plan_hash, commits_path.string()));
+  ASSAY_TRY(const std::string records, folder.read(kCommitsName));
+  ASSAY_TRY(const CommitLog log,
+            parse_commit_log(records, plan_hash, folder.path_of(kCommitsName).string()));
   ASSAY_TRY(bundle.sittings, read_sittings(folder, bundle.manifest, log));
   for (size_t i = 0; i < bundle.sittings.size(); ++i) {
     ASSAY_CHECK(
@@ -166,15 +177,18 @@ Result<Bundle> read_bundle(const fs::path& folder) {
   bundle.environment = bundle.sittings.front().environment;
   uint64_t most_rows = 0;  // each takes at least its commas and its line end
   for (Phase phase : kPhases) {
-    most_rows += log.committed_bytes(phase) / row_columns(version).size();
+    // Of what is there: a commit log may say anything.
+    const uint64_t bytes =
+        std::min(log.committed_bytes(phase), size_of(folder, metrics_name(phase)));
+    most_rows += bytes / row_columns(version).size();
   }
   bundle.rows.reserve(std::min(most_rows, static_cast<uint64_t>(std::max<int64_t>(0, log.rows()))));
   // Thousands of small files beside a few large ones: each half is about as long.
   Status cells;
-  std::jthread of_cells([&] { cells = read_cells(checked, bundle); });
-  for (Phase phase : kPhases) ASSAY_CHECK(read_rows(log, phase, version, bundle));
+  std::jthread of_cells([&] { cells = read_cells(folder, checked, bundle); });
+  for (Phase phase : kPhases) ASSAY_CHECK(read_rows(folder, log, phase, version, bundle));
   if (static_cast<int64_t>(bundle.rows.size()) != log.rows()) {
-    return bad_input("{}: expected {} rows as committed, found {}", folder.string(), log.rows(),
+    return bad_input("{}: expected {} rows as committed, found {}", path.string(), log.rows(),
                      bundle.rows.size());
   }
   if (!std::ranges::is_sorted(bundle.rows, {}, &Row::order_index)) {

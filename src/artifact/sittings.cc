@@ -8,8 +8,6 @@
 namespace assay {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr std::string_view kPrefix = "environment-";
 constexpr std::string_view kSuffix = ".json";
 constexpr const char* kKey = "sitting";
@@ -45,14 +43,15 @@ Result<Sitting> parse_sitting(Json json, int64_t number, const std::string& obje
 // Whether that many units and rows had been committed when the sitting began.
 Status check_place(const Sitting& sitting, const Sitting& before, const CommitLog& log,
                    const std::string& object) {
-  const auto units = static_cast<int64_t>(log.records.size());
+  const auto units = static_cast<int64_t>(log.units.size());
   if (sitting.units_before < before.units_before || sitting.units_before > units) {
     return bad_input("{}: expected {} to {} committed units before it, found {}", object,
                      before.units_before, units, sitting.units_before);
   }
-  const int64_t rows = sitting.units_before == 0
-                           ? 0
-                           : log.records[static_cast<size_t>(sitting.units_before - 1)].rows;
+  const int64_t rows =
+      sitting.units_before == 0
+          ? 0
+          : log.records[log.units[static_cast<size_t>(sitting.units_before - 1)]].rows;
   if (sitting.rows_before != rows) {
     return bad_input("{}: expected {} committed rows before it, found {}", object, rows,
                      sitting.rows_before);
@@ -88,23 +87,28 @@ Json sitting_to_json(int64_t number, const Sitting& sitting) {
   return json;
 }
 
-Result<std::vector<Sitting>> read_sittings(const fs::path& folder, const Json& manifest,
+Result<std::vector<Sitting>> read_sittings(const Folder& folder, const Json& manifest,
                                            const CommitLog& log) {
-  const std::string name = (folder / kManifestName).string();
+  const auto read_json = [&](const std::string& name) -> Result<Json> {
+    ASSAY_TRY(const std::string text, folder.read(name));
+    return parse_json(text, folder.path_of(name).string());
+  };
+  const std::string name = folder.path_of(kManifestName).string();
   std::vector<Sitting> sittings = {first_sitting(manifest)};
-  ASSAY_TRY(sittings[0].environment, read_json_file(folder / kEnvironmentName));
+  ASSAY_TRY(sittings[0].environment, read_json(kEnvironmentName));
   ASSAY_TRY(const FileEntries listed, file_entries_from_json(manifest, name));
   int64_t count = 1;
   for (const auto& [path, entry] : listed) count += sitting_number(path) ? 1 : 0;
   for (int64_t number = 2; number <= count; ++number) {
-    const fs::path path = folder / sitting_name(number);
-    if (!listed.contains(sitting_name(number))) {
+    const std::string file = sitting_name(number);
+    if (!listed.contains(file)) {
       return bad_input("{}: expected the {} sittings to be numbered without a gap, found no {}",
-                       name, count, sitting_name(number));
+                       name, count, file);
     }
-    ASSAY_TRY(Json json, read_json_file(path));
-    ASSAY_TRY(Sitting sitting, parse_sitting(std::move(json), number, path.string()));
-    ASSAY_CHECK(check_place(sitting, sittings.back(), log, path.string()));
+    ASSAY_TRY(Json json, read_json(file));
+    const std::string object = folder.path_of(file).string();
+    ASSAY_TRY(Sitting sitting, parse_sitting(std::move(json), number, object));
+    ASSAY_CHECK(check_place(sitting, sittings.back(), log, object));
     sittings.push_back(std::move(sitting));
   }
   return sittings;

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +15,7 @@
 #include "artifact/bundle.h"
 #include "artifact/commit_log.h"
 #include "artifact/manifest.h"
+#include "base/folder.h"
 
 namespace assay {
 
@@ -29,7 +29,7 @@ Json sitting_to_json(int64_t number, const Sitting& sitting);
 // All of them, the first included, in order. bad_input that names the file: one is missing or no
 // JSON, its member `sitting` isn't what it should be, or what it says was committed before it isn't
 // a commit of `log`, or lies before that of the sitting before it.
-Result<std::vector<Sitting>> read_sittings(const std::filesystem::path& folder,
-                                           const Json& manifest, const CommitLog& log);
+Result<std::vector<Sitting>> read_sittings(const Folder& folder, const Json& manifest,
+                                           const CommitLog& log);
 
 }  // namespace assay

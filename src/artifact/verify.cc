@@ -1,8 +1,8 @@
 // Verification: hashes first, then the commits against the rows, then the rows on their own.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
-#include <tuple>
 
 #include "artifact/bundle.h"
 #include "artifact/commit_log.h"
@@ -31,7 +31,7 @@ std::optional<std::string> status_problem(const Row& row) {
 
 class Verifier {
  public:
-  explicit Verifier(const fs::path& folder) : folder_(folder) {}
+  explicit Verifier(Folder folder) : folder_(std::move(folder)) {}
 
   Result<std::vector<VerifyProblem>> run();
 
@@ -46,22 +46,28 @@ class Verifier {
     add(error.message.substr(0, split), error.message.substr(split + 2));
   }
   // The file's text; a missing or unreadable one is a problem.
-  std::optional<std::string> text_of(const std::string& name);
+  std::optional<std::string> text_of(const std::string& name, uint64_t max_bytes = kMaxReadBytes);
   bool check_manifest();
-  void check_files(const FileEntries& listed);
+  Status list_files();
+  void check_entry(const std::string& name, const FileDigest& expected);
+  void check_files();
   void check_commits();
+  // The file's text, if it holds the committed bytes and no more.
+  std::optional<std::string> check_grown(const CommitLog& log, const std::string& name);
   void check_metrics(const CommitLog& log, Phase phase);
+  void check_cells(const CommitLog& log);
   void check_rows(std::string_view text, Phase phase);
   // A cell's processes are numbered as they came. Nothing: the row's fits those before it.
   std::optional<std::string> process_problem(const Row& row);
   std::optional<std::string> row_problem(const Row& row);
   const Json& evidence_of(const std::string& cell_id);
 
-  fs::path folder_;
+  Folder folder_;
   Json manifest_;
   int64_t version_ = kBundleSchemaVersion;
   bool complete_ = false;
-  std::map<std::string, fs::path> present_;
+  FileEntries listed_;  // in the manifest
+  std::set<std::string> present_;
   std::vector<VerifyProblem> problems_;
   int64_t rows_ = 0;
   std::set<std::pair<std::string, int64_t>> repetitions_;  // cell_id, repetition
@@ -73,9 +79,10 @@ class Verifier {
 const Json& Verifier::evidence_of(const std::string& cell_id) {
   const auto [known, fresh] = evidence_.try_emplace(cell_id);
   if (fresh) {
-    const auto file = present_.find(fmt::format("cells/{}/evidence.json", cell_id));
-    if (file == present_.end()) return known->second;
-    if (auto read = read_json_file(file->second)) known->second = *std::move(read);
+    const std::string name = fmt::format("cells/{}/evidence.json", cell_id);
+    const auto text = folder_.read(name);
+    if (!text) return known->second;
+    if (auto read = parse_json(*text, name)) known->second = *std::move(read);
   }
   return known->second;
 }
@@ -88,14 +95,18 @@ std::optional<std::string> Verifier::row_problem(const Row& row) {
   return fmt::format("{} ({})", fault->problem, fault->error_class);
 }
 
-std::optional<std::string> Verifier::text_of(const std::string& name) {
-  if (!fs::exists(folder_ / name)) {
+std::optional<std::string> Verifier::text_of(const std::string& name, uint64_t max_bytes) {
+  if (!folder_.has(name)) {
     add(name, "missing");
     return std::nullopt;
   }
-  auto text = read_file(folder_ / name);
+  auto text = folder_.read(name, max_bytes);
   if (text) return *std::move(text);
-  add(name, text.error().message);
+  // Its message has the whole path; the table, the name within the bundle.
+  Error error = std::move(text).error();
+  const std::string path = folder_.path_of(name).string();
+  if (error.message.starts_with(path)) error.message.replace(0, path.size(), name);
+  add(error);
   return std::nullopt;
 }
 
@@ -110,30 +121,43 @@ bool Verifier::check_manifest() {
   }
   manifest_ = *std::move(manifest);
   version_ = manifest_.value("schema_version", version_);  // checked by parse_manifest
-  complete_ = manifest_.value("complete", false);
-  if (!complete_) add(kManifestName, "expected a complete bundle, found an unfinished run");
+  const auto complete = json_bool(manifest_, "complete", kManifestName);
+  if (!complete) add(complete.error());
+  complete_ = complete.value_or(false);
+  if (complete && !complete_)
+    add(kManifestName, "expected a complete bundle, found an unfinished run");
   return true;
 }
 
-void Verifier::check_files(const FileEntries& listed) {
-  for (const auto& [name, expected] : listed) {
-    const auto it = present_.find(name);
-    if (it == present_.end()) {
-      add(name, "missing");
-      continue;
-    }
-    const auto found = hash_file(it->second);
-    if (!found) {
-      add(name, found.error().message);
-    } else if (found->size_bytes != expected.size_bytes) {
-      add(name, fmt::format("expected {} bytes, found {}", expected.size_bytes, found->size_bytes));
-    } else if (found->sha256 != expected.sha256) {
-      add(name, fmt::format("expected sha256 {}, found {}", expected.sha256, found->sha256));
-    }
+// What lies in the folder, and what has no place there.
+Status Verifier::list_files() {
+  ASSAY_TRY(BundleListing listing, list_bundle(folder_));
+  for (const Error& error : listing.strange) add(error);
+  present_ = {listing.files.begin(), listing.files.end()};
+  if (!complete_) return {};  // files of a running bundle come and go
+  for (const std::string& name : listing.empty_folders) {
+    add(name, "expected folders with something in them, found an empty one");
   }
-  if (!complete_) return;  // files of a running bundle come and go
-  for (const auto& [name, path] : present_) {
-    if (!listed.contains(name)) add(name, "not in the manifest");
+  return {};
+}
+
+void Verifier::check_entry(const std::string& name, const FileDigest& expected) {
+  if (!present_.contains(name)) return add(name, "missing");
+  const auto found = hash_file(folder_, name);
+  if (!found) {
+    add(found.error());
+  } else if (found->size_bytes != expected.size_bytes) {
+    add(name, fmt::format("expected {} bytes, found {}", expected.size_bytes, found->size_bytes));
+  } else if (found->sha256 != expected.sha256) {
+    add(name, fmt::format("expected sha256 {}, found {}", expected.sha256, found->sha256));
+  }
+}
+
+void Verifier::check_files() {
+  for (const auto& [name, expected] : listed_) check_entry(name, expected);
+  if (!complete_) return;
+  for (const std::string& name : present_) {
+    if (!listed_.contains(name)) add(name, "not in the manifest");
   }
 }
 
@@ -179,19 +203,39 @@ void Verifier::check_rows(std::string_view text, Phase phase) {
   }
 }
 
-void Verifier::check_metrics(const CommitLog& log, Phase phase) {
-  const std::string name = metrics_name(phase);
-  const uint64_t committed = log.committed_bytes(phase);
-  if (committed == 0 && !present_.contains(name)) return;
-  const auto text = text_of(name);
-  if (!text) return;
-  if (const Status intact = check_committed_bytes(log, phase, *text, name); !intact) {
+std::optional<std::string> Verifier::check_grown(const CommitLog& log, const std::string& name) {
+  const uint64_t committed = log.committed_bytes(name);
+  if (committed == 0 && !present_.contains(name)) return std::nullopt;
+  auto text = text_of(name, max_metrics_bytes());
+  if (!text) return std::nullopt;
+  if (const Status intact = check_committed_bytes(log, name, *text, name); !intact) {
     add(intact.error());
   }
   if (text->size() > committed) {
     add(name, fmt::format("expected {} bytes as committed, found {}", committed, text->size()));
+    text->resize(committed);
   }
-  check_rows(std::string_view(*text).substr(0, committed), phase);
+  return text;
+}
+
+void Verifier::check_metrics(const CommitLog& log, Phase phase) {
+  if (const auto text = check_grown(log, metrics_name(phase))) check_rows(*text, phase);
+}
+
+// Files of cells that the manifest speaks of have been checked; in an unfinished bundle none is.
+void Verifier::check_cells(const CommitLog& log) {
+  for (const auto& [name, end] : log.ends) {
+    if (name.starts_with("cells/")) check_grown(log, name);
+  }
+  for (const auto& [name, committed] : log.replaced) {
+    const auto it = listed_.find(name);
+    if (it == listed_.end()) {
+      check_entry(name, committed);
+    } else if (it->second != committed) {
+      add(kManifestName, fmt::format("expected sha256 {} of {} as committed, found {}",
+                                     committed.sha256, name, it->second.sha256));
+    }
+  }
 }
 
 void Verifier::check_commits() {
@@ -209,27 +253,21 @@ void Verifier::check_commits() {
     add(sittings.error());
   }
   for (Phase phase : kPhases) check_metrics(*log, phase);
+  check_cells(*log);
   if (rows_ != log->rows()) {
     add(kCommitsName, fmt::format("expected {} rows as committed, found {}", log->rows(), rows_));
   }
 }
 
 Result<std::vector<VerifyProblem>> Verifier::run() {
-  std::error_code error;
-  if (!fs::is_directory(folder_, error)) {
-    return bad_input("{}: expected a bundle's folder, found {}", folder_.string(),
-                     fs::exists(folder_, error) ? "a file" : "nothing");
-  }
   if (!check_manifest()) return problems_;
-  auto present = list_bundle_files(folder_);
-  if (!present) {
-    add(present.error());
+  if (const Status listed = list_files(); !listed) {
+    add(listed.error());
     return problems_;
   }
-  present_ = *std::move(present);
-  const auto listed = file_entries_from_json(manifest_, kManifestName);
-  if (listed) {
-    check_files(*listed);
+  if (auto listed = file_entries_from_json(manifest_, kManifestName)) {
+    listed_ = *std::move(listed);
+    check_files();
   } else {
     add(listed.error());
   }
@@ -239,8 +277,16 @@ Result<std::vector<VerifyProblem>> Verifier::run() {
 
 }  // namespace
 
-Result<std::vector<VerifyProblem>> verify_bundle(const fs::path& folder) {
-  return Verifier(folder).run();
+Result<std::vector<VerifyProblem>> verify_bundle(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) {
+    return bad_input("{}: expected a bundle's folder, found {}", path.string(),
+                     error                     ? error.message()
+                     : fs::exists(path, error) ? "a file"
+                                               : "nothing");
+  }
+  ASSAY_TRY(Folder folder, Folder::open(path));
+  return Verifier(std::move(folder)).run();
 }
 
 }  // namespace assay

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <functional>
@@ -22,7 +23,6 @@ class Verify : public testing::Test {
   void SetUp() override {
     auto writer = BundleWriter::create(disk(), folder_, test_header());
     ASSERT_TRUE(writer);
-    ASSERT_TRUE(write_file(*writer->stderr_path("cprefill"), "a warning\n"));
     ASSERT_TRUE(finish_run(*writer));
   }
 
@@ -63,8 +63,8 @@ void put(const fs::path& path, std::string_view content) {
 
 TEST_F(Verify, AFinishedBundleIsWhole) {
   EXPECT_THAT(problems(), testing::IsEmpty());
-  // 3 metrics, 3 evidence, stderr, study, environment, commits, manifest
-  EXPECT_EQ(all_files(folder_).size(), 11u);
+  // 3 metrics, 3 evidence, 3 logs, parity, study, environment, commits, manifest
+  EXPECT_EQ(all_files(folder_).size(), 14u);
 }
 
 // Applies `change` at every `stride`-th position of every file, and counts what verify missed.
@@ -117,17 +117,58 @@ TEST_F(Verify, AnyMissingOrAddedFileIsFound) {
 
 TEST_F(Verify, DerivedFilesMayBeAdded) {
   fs::create_directories(folder_ / "analysis");
-  fs::create_directories(folder_ / "plots/a");
-  for (const char* name : {"analysis/findings.json", "report.md", "report.html", "plots/a/b.svg"}) {
+  for (const char* name : {"analysis/findings.json", "analysis/tmp-1-findings.json", "report.md"}) {
     put(folder_ / name, "derived");
   }
   EXPECT_THAT(problems(), testing::IsEmpty());
 }
 
+TEST_F(Verify, NothingElseMayBeAddedUnderTheirNames) {
+  fs::create_directories(folder_ / "report.md");
+  fs::create_directories(folder_ / "plots/a");
+  fs::create_directories(folder_ / "analysis/deeper");
+  for (const char* name : {"report.md/hidden", "plots/a/b.svg", "plots/c", "analysis/deeper/d",
+                           "report.html", "tmp-1-metrics.csv"}) {
+    put(folder_ / name, "");
+    EXPECT_EQ(problem_of(name), "not in the manifest");
+    fs::remove(folder_ / name);
+  }
+}
+
+TEST_F(Verify, AnEmptyFolderIsFound) {
+  for (const char* name : {"empty", "report.md", "plots", "analysis", "cells/cprefill/below"}) {
+    fs::create_directories(folder_ / name);
+    EXPECT_EQ(problem_of(name), "expected folders with something in them, found an empty one");
+    fs::remove(folder_ / name);
+  }
+  EXPECT_THAT(problems(), testing::IsEmpty());
+}
+
 TEST_F(Verify, ALinkIsNoPartOfABundle) {
-  fs::create_symlink("/etc/passwd", folder_ / "cells/link");
-  EXPECT_EQ(problem_of((folder_ / "cells/link").string()),
-            "expected a regular file, found another kind");
+  ASSERT_TRUE(write_file(scratch_ / "findings.json", "elsewhere"));
+  const std::vector<std::pair<const char*, fs::path>> links = {{"cells/link", "/etc/passwd"},
+                                                               {"analysis", scratch_ / ""},
+                                                               {"report.md", "/etc/passwd"},
+                                                               {"dangling", "nowhere"}};
+  for (const auto& [name, target] : links) {
+    fs::create_symlink(target, folder_ / name);
+    EXPECT_EQ(problem_of((folder_ / name).string()),
+              "expected a regular file, found a symbolic link");
+    fs::remove(folder_ / name);
+  }
+  const fs::path pipe = folder_ / "cells/pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(problem_of(pipe.string()), "expected a regular file, found a pipe");
+}
+
+// A manifest by that name is what was meant, and still none of the bundle's own.
+TEST_F(Verify, ALinkedManifestIsAProblemNotAnAbort) {
+  fs::rename(folder_ / "manifest.json", scratch_ / "manifest.json");
+  for (const fs::path& target : {fs::path("manifest.json"), scratch_ / "manifest.json"}) {
+    fs::create_symlink(target, folder_ / "manifest.json");
+    EXPECT_EQ(problem_of("manifest.json"), "expected a regular file, found a symbolic link");
+    fs::remove(folder_ / "manifest.json");
+  }
 }
 
 TEST_F(Verify, TheDamagedUnitIsNamed) {
@@ -390,7 +431,8 @@ TEST(OlderVersions, DoNotMixWithTheNext) {
 
 TEST(CommitLog, RecordsMustFollowOneAnother) {
   const std::string plan = sha256_hex("plan");
-  const CommitRecord first{0, 2, {{Phase::kPrefill, {100, "aa"}}}, {{"k", "v"}}};
+  const std::string file = metrics_name(Phase::kPrefill);
+  const CommitRecord first{0, 2, {{file, {100, "aa"}}}, {{"k", "v"}}};
   const auto message_of = [&](const CommitRecord& second) {
     std::string chain = plan;
     std::string text = commit_line(first, chain);
@@ -398,10 +440,10 @@ TEST(CommitLog, RecordsMustFollowOneAnother) {
     const auto log = parse_commit_log(text, plan, "commits.jsonl");
     return log ? "fine" : log.error().message;
   };
-  EXPECT_EQ(message_of({1, 4, {{Phase::kPrefill, {200, "bb"}}}, nullptr}), "fine");
+  EXPECT_EQ(message_of({1, 4, {{file, {200, "bb"}}}, nullptr}), "fine");
   EXPECT_THAT(message_of({0, 4, {}, nullptr}), HasSubstr("expected each unit once"));
   EXPECT_THAT(message_of({1, 1, {}, nullptr}), HasSubstr("expected at least 2 rows"));
-  EXPECT_THAT(message_of({1, 4, {{Phase::kPrefill, {50, "bb"}}}, nullptr}),
+  EXPECT_THAT(message_of({1, 4, {{file, {50, "bb"}}}, nullptr}),
               HasSubstr("to grow from 100 bytes, found 50"));
 
   std::string chain = plan;

@@ -1,44 +1,23 @@
 // Writes a bundle: rows appended, units committed, the whole sealed by hashes.
-#include <fcntl.h>
-#include <sys/file.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cassert>
 #include <cerrno>
 #include <cstring>
 
 #include "artifact/bundle.h"
 #include "artifact/commit_log.h"
+#include "artifact/committed.h"
 #include "artifact/manifest.h"
 #include "artifact/sittings.h"
 #include "base/clock.h"
 #include "base/csv.h"
-#include "base/descriptor.h"
-#include "base/hash.h"
 
 namespace assay {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A temporary file of FileSystem::write_atomic that a killed run left.
-bool is_temporary(const std::string& name) {
-  const size_t digits = name.find_last_not_of("0123456789") + 1;
-  return digits < name.size() && std::string_view(name).substr(0, digits).ends_with(".tmp");
-}
-
-// The writer's lock: a second one that appends to the same bundle would ruin both.
-Result<Descriptor> lock_commits(const fs::path& path) {
-  Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
-  if (!file.ok()) {
-    return bad_input("{}: expected a writable file, found: {}", path.string(),
-                     std::strerror(errno));
-  }
-  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-    return bad_input("{}: expected a bundle that no run is writing, found it locked ({})",
-                     path.string(), std::strerror(errno));
-  }
-  return file;
-}
 
 Status check_cell_id(const std::string& cell_id) {
   if (cell_id.empty() || cell_id.starts_with(".") || cell_id.find('/') != std::string::npos) {
@@ -47,37 +26,69 @@ Status check_cell_id(const std::string& cell_id) {
   return {};
 }
 
+constexpr std::string_view kCellsPrefix = "cells/";
+
+std::string cell_folder(const std::string& cell_id) {
+  return std::string(kCellsPrefix) + cell_id;
+}
+
+std::string cell_file(const std::string& cell_id, const std::string& name) {
+  return cell_folder(cell_id) + "/" + name;
+}
+
 }  // namespace
 
 struct BundleWriter::Impl {
-  struct Metrics {
+  // A file that only grows: of metrics, or a cell's log.
+  struct Grown {
     std::unique_ptr<AppendFile> file;  // opened by the first append
     uint64_t size_bytes = 0;
     Sha256 pending;        // over what was appended since the last commit
     bool touched = false;  // whether anything was
   };
+  // A file's next content, beside it until it is committed.
+  struct Replaced {
+    std::string temporary;
+    FileDigest digest;
+  };
+  // A place for another process to write.
+  struct Offered {
+    std::string temporary;
+    Descriptor folder;
+  };
 
-  Impl(FileSystem& files_in, fs::path folder_in) : files(files_in), folder(std::move(folder_in)) {}
+  Impl(FileSystem& files_in, fs::path path_in) : files(files_in), path(std::move(path_in)) {}
 
   Status open_new(const BundleHeader& header);
   Status open_unfinished(const BundleHeader& header);
+  Status lock_commits();
   Status check_same_run(const BundleHeader& header) const;
-  Status drop_uncommitted(const CommitLog& log, uint64_t commits_size);
   Status keep_sitting();
+  Status append(const std::string& name, std::string_view bytes);
   Status append_row(const Row& row);
-  Status commit(int64_t unit_index, const Json& note);
+  Status replace(const std::string& name, std::string temporary, FileDigest digest);
+  Status drop_offers();
+  bool cells_changed() const;
+  Status commit(std::optional<int64_t> unit_index, const Json& note);
+  Status commit_cells();
+  Result<FileEntries> committed_entries() const;
   // Runs a step unless one failed before; remembers its error.
   template <typename Step>
   Status guarded(const Step& step);
 
   FileSystem& files;
-  fs::path folder;
+  fs::path path;
+  std::unique_ptr<Folder> folder;
   Descriptor lock;
   Json manifest;
-  std::map<Phase, Metrics> metrics;
+  std::map<std::string, Grown> grown;        // by name in the bundle
+  std::map<std::string, Replaced> replaced;  // since the last commit
+  std::map<std::string, Offered> offered;    // since the last commit
   std::unique_ptr<AppendFile> commits;
+  std::string plan_hash;
   std::string chain;
   int64_t rows = 0;
+  int64_t committed_rows = 0;
   std::map<int64_t, Json> committed;
   int64_t sittings = 1;                 // that the manifest knows of
   std::optional<Sitting> next_sitting;  // of this resume, as long as it has not begun to measure
@@ -92,25 +103,37 @@ Status BundleWriter::Impl::guarded(const Step& step) {
   return status;
 }
 
+// The writer's lock: a second one that appends to the same bundle would ruin both.
+Status BundleWriter::Impl::lock_commits() {
+  ASSAY_TRY(lock, folder->lock(kCommitsName));
+  if (lock.ok()) return {};
+  return bad_input("{}: expected a bundle that no run is writing, found it locked",
+                   folder->path_of(kCommitsName).string());
+}
+
 Status BundleWriter::Impl::open_new(const BundleHeader& header) {
-  ASSAY_CHECK(files.make_folder(folder));
-  ASSAY_TRY(commits, files.open_append(folder / kCommitsName));
-  ASSAY_TRY(lock, lock_commits(folder / kCommitsName));
-  if (fs::exists(folder / kManifestName)) {
-    return bad_input("{}: expected a new bundle, found that another run has just made it",
-                     folder.string());
+  if (!folder) {
+    ASSAY_CHECK(files.make_folder(path));
+    ASSAY_TRY(folder, files.open_folder(path));
   }
-  ASSAY_CHECK(files.write_atomic(folder / kStudyName, header.study_yaml));
-  ASSAY_CHECK(files.write_atomic(folder / kEnvironmentName, to_json_text(header.environment)));
+  ASSAY_TRY(commits, folder->open_append(kCommitsName));
+  ASSAY_CHECK(lock_commits());
+  if (folder->has(kManifestName)) {
+    return bad_input("{}: expected a new bundle, found that another run has just made it",
+                     path.string());
+  }
+  ASSAY_CHECK(folder->write_atomic(kStudyName, header.study_yaml));
+  ASSAY_CHECK(folder->write_atomic(kEnvironmentName, to_json_text(header.environment)));
   // Last: a folder with a manifest is a bundle.
   manifest = opening_manifest(header);
-  chain = header.plan_hash;
-  return files.write_atomic(folder / kManifestName, manifest_text(manifest));
+  plan_hash = chain = header.plan_hash;
+  return folder->write_atomic(kManifestName, manifest_text(manifest));
 }
 
 Status BundleWriter::Impl::check_same_run(const BundleHeader& header) const {
-  const std::string name = (folder / kManifestName).string();
-  if (manifest.value("complete", false)) {
+  const std::string name = folder->path_of(kManifestName).string();
+  ASSAY_TRY(const bool complete, json_bool(manifest, "complete", name));
+  if (complete) {
     return bad_input("{}: expected an unfinished bundle to resume, found a complete one", name);
   }
   // Rows of two versions in one file would fit neither.
@@ -119,10 +142,10 @@ Status BundleWriter::Impl::check_same_run(const BundleHeader& header) const {
     return bad_input("{}: expected schema version {} to resume, found {}: another program began it",
                      name, kBundleSchemaVersion, version);
   }
-  ASSAY_TRY(const std::string plan_hash, json_string(manifest, "plan_sha256", name));
-  if (plan_hash != header.plan_hash) {
+  ASSAY_TRY(const std::string found_hash, json_string(manifest, "plan_sha256", name));
+  if (found_hash != header.plan_hash) {
     return bad_input("{}: expected the plan {} of this study, found {}: the study has changed",
-                     name, header.plan_hash.substr(0, 12), plan_hash.substr(0, 12));
+                     name, header.plan_hash.substr(0, 12), found_hash.substr(0, 12));
   }
   const std::string before = to_json_line(manifest.value("identity", Json()));
   const std::string now = to_json_line(header.identity);
@@ -131,69 +154,43 @@ Status BundleWriter::Impl::check_same_run(const BundleHeader& header) const {
                      before);
   }
   ASSAY_TRY(const FileEntries fixed, file_entries_from_json(manifest, name));
-  for (const auto& [path, entry] : fixed) {
-    ASSAY_TRY(const FileEntry found, hash_file(folder / path));
+  for (const auto& [file, entry] : fixed) {
+    ASSAY_TRY(const FileDigest found, hash_file(*folder, file));
     if (found != entry) {
-      return bad_input("{}: expected sha256 {}, found {}", (folder / path).string(), entry.sha256,
-                       found.sha256);
+      return bad_input("{}: expected sha256 {}, found {}", folder->path_of(file).string(),
+                       entry.sha256, found.sha256);
     }
-  }
-  return {};
-}
-
-Status BundleWriter::Impl::drop_uncommitted(const CommitLog& log, uint64_t commits_size) {
-  ASSAY_TRY(const auto present, list_bundle_files(folder));
-  ASSAY_TRY(const FileEntries fixed,
-            file_entries_from_json(manifest, (folder / kManifestName).string()));
-  for (const auto& [name, path] : present) {
-    // A sitting that was killed before the manifest knew of it has no rows.
-    const bool unknown_sitting = sitting_number(name) && !fixed.contains(name);
-    if (is_temporary(name) || unknown_sitting) ASSAY_CHECK(files.remove(path));
-  }
-  for (Phase phase : kPhases) {
-    const auto it = present.find(metrics_name(phase));
-    const uint64_t committed_bytes = log.committed_bytes(phase);
-    if (it == present.end()) {
-      if (committed_bytes == 0) continue;
-      return bad_input("{}: expected {} bytes, found no file",
-                       (folder / metrics_name(phase)).string(), committed_bytes);
-    }
-    ASSAY_TRY(const std::string content, read_file(it->second));
-    ASSAY_CHECK(check_committed_bytes(log, phase, content, it->second.string()));
-    if (committed_bytes == 0) {
-      ASSAY_CHECK(files.remove(it->second));
-    } else if (content.size() > committed_bytes) {
-      ASSAY_CHECK(files.truncate(it->second, committed_bytes));
-    }
-    metrics[phase].size_bytes = committed_bytes;
-  }
-  if (commits_size > log.size_bytes) {
-    ASSAY_CHECK(files.truncate(folder / kCommitsName, log.size_bytes));
   }
   return {};
 }
 
 Status BundleWriter::Impl::open_unfinished(const BundleHeader& header) {
-  const fs::path commits_path = folder / kCommitsName;
-  ASSAY_TRY(lock, lock_commits(commits_path));
-  ASSAY_TRY(const std::string text, read_file(folder / kManifestName));
-  ASSAY_TRY(manifest, parse_manifest(text, (folder / kManifestName).string()));
+  ASSAY_CHECK(lock_commits());
+  const std::string name = folder->path_of(kManifestName).string();
+  ASSAY_TRY(const std::string text, folder->read(kManifestName));
+  ASSAY_TRY(manifest, parse_manifest(text, name));
   ASSAY_CHECK(check_same_run(header));
-  ASSAY_TRY(const std::string records, read_file(commits_path));
+  ASSAY_TRY(const std::string records, folder->read(kCommitsName));
   ASSAY_TRY(const CommitLog log,
-            parse_commit_log(records, header.plan_hash, commits_path.string()));
-  ASSAY_TRY(const std::vector<Sitting> known, read_sittings(folder, manifest, log));
-  ASSAY_CHECK(drop_uncommitted(log, records.size()));
+            parse_commit_log(records, header.plan_hash, folder->path_of(kCommitsName).string()));
+  ASSAY_TRY(const std::vector<Sitting> known, read_sittings(*folder, manifest, log));
+  ASSAY_TRY(const FileEntries fixed, file_entries_from_json(manifest, name));
+  ASSAY_CHECK(restore_committed(*folder, log, fixed, records.size()));
+  for (const auto& [file, end] : log.ends) grown[file].size_bytes = end;
+  plan_hash = header.plan_hash;
   chain = log.chain;
-  rows = log.rows();
+  rows = committed_rows = log.rows();
   sittings = static_cast<int64_t>(known.size());
   next_sitting = Sitting{.started_at = format_utc(header.started_at_ns),
                          .started_at_ns = header.started_at_ns,
-                         .units_before = static_cast<int64_t>(log.records.size()),
+                         .units_before = static_cast<int64_t>(log.units.size()),
                          .rows_before = rows,
                          .environment = header.environment};
-  for (const CommitRecord& record : log.records) committed[record.unit] = record.note;
-  ASSAY_TRY(commits, files.open_append(commits_path));
+  for (const size_t place : log.units) {
+    const CommitRecord& record = log.records[place];
+    committed[*record.unit] = record.note;
+  }
+  ASSAY_TRY(commits, folder->open_append(kCommitsName));
   return {};
 }
 
@@ -202,49 +199,109 @@ Status BundleWriter::Impl::keep_sitting() {
   if (!next_sitting) return {};
   const std::string name = sitting_name(sittings + 1);
   const std::string text = to_json_text(sitting_to_json(sittings + 1, *next_sitting));
-  ASSAY_CHECK(files.write_atomic(folder / name, text));
-  ASSAY_TRY(FileEntries fixed, file_entries_from_json(manifest, (folder / kManifestName).string()));
+  ASSAY_CHECK(folder->write_atomic(name, text));
+  ASSAY_TRY(FileEntries fixed,
+            file_entries_from_json(manifest, folder->path_of(kManifestName).string()));
   fixed[name] = file_entry(text);
   manifest["files"] = file_entries_to_json(fixed);
-  ASSAY_CHECK(files.write_atomic(folder / kManifestName, manifest_text(manifest)));
+  ASSAY_CHECK(folder->write_atomic(kManifestName, manifest_text(manifest)));
   ++sittings;
   next_sitting.reset();
   return {};
 }
 
-Status BundleWriter::Impl::append_row(const Row& row) {
+Status BundleWriter::Impl::append(const std::string& name, std::string_view bytes) {
   ASSAY_CHECK(keep_sitting());
-  Metrics& to = metrics[row.phase];
-  const fs::path path = folder / metrics_name(row.phase);
+  Grown& to = grown[name];
   if (!to.file) {
-    ASSAY_CHECK(files.make_folder(path.parent_path()));
-    ASSAY_TRY(to.file, files.open_append(path));
+    ASSAY_CHECK(folder->make_folder(name.substr(0, name.rfind('/'))));
+    ASSAY_TRY(to.file, folder->open_append(name));
   }
+  ASSAY_CHECK(to.file->append(bytes));
+  to.size_bytes += bytes.size();
+  to.pending.update(bytes);
+  to.touched = true;
+  return {};
+}
+
+Status BundleWriter::Impl::append_row(const Row& row) {
+  const std::string name = metrics_name(row.phase);
   std::string line = csv_line(row_to_fields(row));
-  if (to.size_bytes == 0) {
+  const auto there = grown.find(name);
+  if (there == grown.end() || there->second.size_bytes == 0) {
     const auto columns = row_columns();
     line.insert(0, csv_line({columns.begin(), columns.end()}));
   }
-  ASSAY_CHECK(to.file->append(line));
-  to.size_bytes += line.size();
-  to.pending.update(line);
-  to.touched = true;
+  ASSAY_CHECK(append(name, line));
   ++rows;
   return {};
 }
 
-Status BundleWriter::Impl::commit(int64_t unit_index, const Json& note) {
-  CommitRecord record{.unit = unit_index, .rows = rows, .added = {}, .note = note};
-  for (auto& [phase, part] : metrics) {
-    if (!part.touched) continue;
+Status BundleWriter::Impl::replace(const std::string& name, std::string temporary,
+                                   FileDigest digest) {
+  Replaced& next = replaced[name];
+  const std::string before = std::exchange(next.temporary, std::move(temporary));
+  next.digest = std::move(digest);
+  return before.empty() ? Status() : folder->remove(before);
+}
+
+// The record says what the files are from here on; the renames that make them so follow it. A kill
+// between the two leaves the temporaries to restore_committed().
+Status BundleWriter::Impl::commit(std::optional<int64_t> unit_index, const Json& note) {
+  if (unit_index) committed_rows = rows;
+  CommitRecord record{.unit = unit_index, .rows = committed_rows, .added = {}, .note = note};
+  for (auto& [name, part] : grown) {
+    const bool of_cell = name.starts_with(kCellsPrefix);
+    if (!part.touched || (!unit_index && !of_cell)) continue;
     ASSAY_CHECK(part.file->sync());
-    record.added[phase] = {part.size_bytes, std::exchange(part.pending, Sha256()).finish_hex()};
+    record.added[name] = {part.size_bytes, std::exchange(part.pending, Sha256()).finish_hex()};
     part.touched = false;
+    if (of_cell) part.file.reset();  // there may be thousands
   }
+  for (const auto& [name, next] : replaced) record.replaced[name] = next.digest;
   ASSAY_CHECK(commits->append(commit_line(record, chain)));
   ASSAY_CHECK(commits->sync());
-  committed[unit_index] = note;
+  for (const auto& [name, next] : replaced) ASSAY_CHECK(folder->rename(next.temporary, name));
+  replaced.clear();
+  if (unit_index) committed[*unit_index] = note;
+  return drop_offers();
+}
+
+Status BundleWriter::Impl::drop_offers() {
+  for (const auto& [name, offer] : offered) ASSAY_CHECK(folder->remove(offer.temporary));
+  offered.clear();
   return {};
+}
+
+bool BundleWriter::Impl::cells_changed() const {
+  return !replaced.empty() || std::ranges::any_of(grown, [](const auto& file) {
+    return file.second.touched && file.first.starts_with(kCellsPrefix);
+  });
+}
+
+Status BundleWriter::Impl::commit_cells() {
+  if (!cells_changed()) return drop_offers();
+  ASSAY_CHECK(keep_sitting());
+  return commit(std::nullopt, nullptr);
+}
+
+// What was committed, and nothing else that lies there, as long as it is still what was committed.
+Result<FileEntries> BundleWriter::Impl::committed_entries() const {
+  ASSAY_TRY(const std::string records, folder->read(kCommitsName));
+  const std::string name = folder->path_of(kCommitsName).string();
+  ASSAY_TRY(const CommitLog log, parse_commit_log(records, plan_hash, name));
+  if (log.chain != chain || log.size_bytes != records.size()) {
+    return bad_input("{}: expected the records of this run, found others", name);
+  }
+  ASSAY_CHECK(check_committed(*folder, log, Beyond::kRefused));
+  ASSAY_TRY(FileEntries entries,
+            file_entries_from_json(manifest, folder->path_of(kManifestName).string()));
+  for (const auto& [file, end] : log.ends) {
+    ASSAY_TRY(entries[file], hash_file(*folder, file));
+  }
+  entries.insert(log.replaced.begin(), log.replaced.end());
+  entries[kCommitsName] = file_entry(records);
+  return entries;
 }
 
 Result<BundleWriter> BundleWriter::create(FileSystem& files, const fs::path& folder,
@@ -255,7 +312,7 @@ Result<BundleWriter> BundleWriter::create(FileSystem& files, const fs::path& fol
   }
   if (fs::is_directory(folder, error) && !fs::is_empty(folder, error)) {
     return bad_input("{}: expected a new or empty folder, found files in it{}", folder.string(),
-                     fs::exists(folder / kManifestName, error)
+                     fs::exists(fs::symlink_status(folder / kManifestName, error))
                          ? " (a bundle exists already; --resume continues an unfinished one)"
                          : "");
   }
@@ -268,27 +325,18 @@ Result<BundleWriter> BundleWriter::resume(FileSystem& files, const fs::path& fol
                                           const BundleHeader& header) {
   std::error_code error;
   auto impl = std::make_unique<Impl>(files, folder);
-  if (!fs::exists(folder, error)) {
+  if (!fs::exists(fs::symlink_status(folder, error))) {
     ASSAY_CHECK(impl->open_new(header));
     return BundleWriter(std::move(impl));
   }
-  if (fs::exists(folder / kManifestName, error)) {
+  ASSAY_TRY(impl->folder, files.open_folder(folder));
+  if (impl->folder->has(kManifestName)) {
     ASSAY_CHECK(impl->open_unfinished(header));
     return BundleWriter(std::move(impl));
   }
-  // A run killed while it made the bundle left no manifest, and only files of known names.
-  ASSAY_TRY(const auto present, list_bundle_files(folder));
-  for (const auto& [name, path] : present) {
-    if (is_temporary(name)) continue;
-    const bool known = name == kStudyName || name == kEnvironmentName ||
-                       (name == kCommitsName && fs::file_size(path, error) == 0);
-    if (!known) {
-      return bad_input("{}: expected a bundle to resume, found {} and no {}", folder.string(), name,
-                       kManifestName);
-    }
-  }
-  ASSAY_CHECK(impl->open_new(header));
-  ASSAY_CHECK(impl->drop_uncommitted(CommitLog(), 0));
+  ASSAY_TRY(const auto temporaries, list_unborn(*impl->folder));
+  ASSAY_CHECK(impl->open_new(header));  // with the lock: nobody else's are removed
+  for (const std::string& name : temporaries) ASSAY_CHECK(impl->folder->remove(name));
   return BundleWriter(std::move(impl));
 }
 
@@ -298,7 +346,7 @@ BundleWriter& BundleWriter::operator=(BundleWriter&&) noexcept = default;
 BundleWriter::~BundleWriter() = default;
 
 const fs::path& BundleWriter::folder() const {
-  return impl_->folder;
+  return impl_->path;
 }
 
 const std::map<int64_t, Json>& BundleWriter::committed_units() const {
@@ -321,35 +369,68 @@ Status BundleWriter::commit_unit(int64_t unit_index, const Json& note) {
 Status BundleWriter::write_cell_json(const std::string& cell_id, const std::string& name,
                                      const Json& content) {
   ASSAY_CHECK(check_cell_id(cell_id));
-  const fs::path folder = impl_->folder / "cells" / cell_id;
-  ASSAY_CHECK(impl_->files.make_folder(folder));
-  return impl_->files.write_atomic(folder / name, to_json_text(content));
+  return impl_->guarded([&]() -> Status {
+    const std::string file = cell_file(cell_id, name);
+    std::string temporary = temporary_name(file);
+    const std::string text = to_json_text(content);
+    ASSAY_CHECK(impl_->folder->make_folder(cell_folder(cell_id)));
+    ASSAY_CHECK(impl_->folder->write_new(temporary, text));
+    return impl_->replace(file, std::move(temporary), file_entry(text));
+  });
 }
 
-Result<fs::path> BundleWriter::stderr_path(const std::string& cell_id) {
-  return cell_path(cell_id, "stderr.log");
-}
-
-Result<fs::path> BundleWriter::cell_path(const std::string& cell_id, const std::string& name) {
+Status BundleWriter::append_log(const std::string& cell_id, std::string_view bytes) {
   ASSAY_CHECK(check_cell_id(cell_id));
-  const fs::path folder = impl_->folder / "cells" / cell_id;
-  ASSAY_CHECK(impl_->files.make_folder(folder));
-  return folder / name;
+  return impl_->guarded([&] { return impl_->append(cell_file(cell_id, "stderr.log"), bytes); });
+}
+
+Result<fs::path> BundleWriter::offer_cell_file(const std::string& cell_id,
+                                               const std::string& name) {
+  ASSAY_CHECK(check_cell_id(cell_id));
+  const std::string file = cell_file(cell_id, name);
+  ASSAY_CHECK(impl_->folder->make_folder(cell_folder(cell_id)));
+  ASSAY_TRY(Descriptor folder, impl_->folder->open_folder(cell_folder(cell_id)));
+  std::string temporary = temporary_name(file);
+  const fs::path path = fs::path(fmt::format("/proc/{}/fd/{}", ::getpid(), folder.get())) /
+                        fs::path(temporary).filename();
+  const auto before = impl_->offered.find(file);
+  if (before != impl_->offered.end()) ASSAY_CHECK(impl_->folder->remove(before->second.temporary));
+  impl_->offered.insert_or_assign(file, Impl::Offered{std::move(temporary), std::move(folder)});
+  return path;
+}
+
+Status BundleWriter::take_cell_file(const std::string& cell_id, const std::string& name) {
+  const std::string file = cell_file(cell_id, name);
+  const auto offer = impl_->offered.find(file);
+  if (offer == impl_->offered.end() || !impl_->folder->has(offer->second.temporary)) return {};
+  return impl_->guarded([&]() -> Status {
+    const std::string temporary = offer->second.temporary;
+    const fs::path path = impl_->folder->path_of(file);
+    ASSAY_TRY(const Descriptor written, impl_->folder->open_file(temporary));
+    ASSAY_TRY(FileDigest digest, digest_file(written.get(), path));
+    if (::fdatasync(written.get()) != 0) {
+      return environment_error("{}: expected to write there, found: {}", path.string(),
+                               std::strerror(errno));
+    }
+    impl_->offered.erase(offer);
+    return impl_->replace(file, temporary, std::move(digest));
+  });
+}
+
+Status BundleWriter::commit_cells() {
+  return impl_->guarded([&] { return impl_->commit_cells(); });
 }
 
 Status BundleWriter::seal(const Json& completion) {
-  for ([[maybe_unused]] const auto& [phase, part] : impl_->metrics) assert(!part.touched);
+  ASSAY_CHECK(commit_cells());
+  for ([[maybe_unused]] const auto& [name, part] : impl_->grown) assert(!part.touched);
   return impl_->guarded([&]() -> Status {
-    ASSAY_TRY(const auto present, list_bundle_files(impl_->folder));
-    FileEntries entries;
-    for (const auto& [name, path] : present) {
-      ASSAY_TRY(entries[name], hash_file(path));
-    }
+    ASSAY_TRY(const FileEntries entries, impl_->committed_entries());
     Json sealed = impl_->manifest;
     sealed["complete"] = true;
     sealed["completion"] = completion;
     sealed["files"] = file_entries_to_json(entries);
-    return impl_->files.write_atomic(impl_->folder / kManifestName, manifest_text(sealed));
+    return impl_->folder->write_atomic(kManifestName, manifest_text(sealed));
   });
 }
 

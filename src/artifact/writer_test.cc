@@ -144,12 +144,131 @@ TEST(BundleWriter, CellIdsAreFolderNames) {
   ASSERT_TRUE(writer);
   for (const char* id : {"", ".", "..", "../x", "a/b"}) {
     EXPECT_FALSE(writer->write_cell_json(id, "evidence.json", {})) << id;
-    EXPECT_FALSE(writer->stderr_path(id)) << id;
+    EXPECT_FALSE(writer->append_log(id, "words\n")) << id;
+    EXPECT_FALSE(writer->offer_cell_file(id, "trace.json.gz")) << id;
   }
-  const auto path = writer->stderr_path("c1");
+}
+
+TEST(BundleWriter, AnotherProcessWritesAFileOfACell) {
+  const Scratch scratch;
+  auto writer = BundleWriter::create(disk(), scratch / "b", test_header());
+  ASSERT_TRUE(writer);
+  const auto given_up = writer->offer_cell_file("c1", "trace.json.gz");
+  ASSERT_TRUE(given_up);
+  EXPECT_TRUE(std::ofstream(*given_up) << "half a tr");
+  const auto path = writer->offer_cell_file("c1", "trace.json.gz");
   ASSERT_TRUE(path);
-  EXPECT_EQ(*path, scratch / "b/cells/c1/stderr.log");
-  EXPECT_TRUE(std::ofstream(*path) << "words\n") << "the folder is there";
+  EXPECT_THAT(path->string(), testing::EndsWith("trace.json.gz"));
+  EXPECT_TRUE(std::ofstream(*path) << "trace");
+  ASSERT_TRUE(writer->take_cell_file("c1", "trace.json.gz"));
+  EXPECT_FALSE(fs::exists(scratch / "b/cells/c1/trace.json.gz")) << "not committed";
+  const auto unused = writer->offer_cell_file("c1", "unused");
+  ASSERT_TRUE(unused && std::ofstream(*unused) << "not taken");
+  ASSERT_TRUE(finish_run(*writer));
+  EXPECT_EQ(read_file(scratch / "b/cells/c1/trace.json.gz"), "trace");
+  EXPECT_TRUE(verify_bundle(scratch / "b")->empty());
+}
+
+// Only what was committed is sealed, by a resume as by the run itself.
+class CommittedCells : public testing::Test {
+ protected:
+  // After two units, a parity.json and an interruption.
+  void SetUp() override {
+    auto writer = BundleWriter::create(disk(), folder_, test_header());
+    ASSERT_TRUE(writer && write_unit(*writer, 0) && write_unit(*writer, 1));
+    ASSERT_TRUE(writer->write_cell_json("cprefill", "parity.json", {{"passed", false}}));
+    ASSERT_TRUE(writer->commit_cells());
+  }
+  std::string refusal() {
+    const auto writer = BundleWriter::resume(disk(), folder_, test_header());
+    return writer ? "resumed" : writer.error().message;
+  }
+  void change(const std::string& name, std::string_view text) {
+    ASSERT_TRUE(write_file(folder_ / name, text));
+  }
+
+  const Scratch scratch_;
+  const fs::path folder_ = scratch_ / "b";
+};
+
+TEST_F(CommittedCells, AChangedFileIsRefused) {
+  for (const char* name : {"cells/cprefill/parity.json", "cells/cprefill/evidence.json",
+                           "cells/cprefill/stderr.log"}) {
+    const std::string before = *read_file(folder_ / name);
+    std::string text = before;
+    text[text.size() / 2] ^= 1;
+    change(name, text);
+    EXPECT_THAT(refusal(), HasSubstr(name));
+    const auto problems = verify_bundle(folder_);
+    ASSERT_EQ(problems->size(), 2u) << "that it is unfinished, and this";
+    EXPECT_THAT(problems->back().object, HasSubstr(name));
+    fs::remove(folder_ / name);
+    EXPECT_THAT(refusal(), HasSubstr(name)) << "it is missing";
+    change(name, before);
+  }
+  EXPECT_EQ(refusal(), "resumed");
+}
+
+TEST_F(CommittedCells, AChangeWhileTheRunGoesOnIsNotSealed) {
+  auto writer = BundleWriter::resume(disk(), folder_, test_header());
+  ASSERT_TRUE(writer);
+  change("cells/cprefill/parity.json", "{\"passed\": true}\n");
+  ASSERT_TRUE(write_unit(*writer, 2));
+  const Status sealed = writer->seal({});
+  ASSERT_FALSE(sealed);
+  EXPECT_THAT(sealed.error().message, HasSubstr("cells/cprefill/parity.json: expected sha256"));
+}
+
+TEST_F(CommittedCells, WhatWasNotCommittedIsDropped) {
+  const std::string log = *read_file(folder_ / "cells/cprefill/stderr.log");
+  change("cells/cprefill/stderr.log", log + "of a unit that will be run again\n");
+  fs::create_directories(folder_ / "cells/ce2e_kv");
+  change("cells/ce2e_kv/parity.json", "{\"passed\": true}\n");
+  auto writer = BundleWriter::resume(disk(), folder_, test_header());
+  ASSERT_TRUE(writer) << writer.error().message;
+  EXPECT_EQ(read_file(folder_ / "cells/cprefill/stderr.log"), log);
+  EXPECT_FALSE(fs::exists(folder_ / "cells/ce2e_kv/parity.json"));
+  ASSERT_TRUE(finish_run(*writer));
+  EXPECT_TRUE(verify_bundle(folder_)->empty());
+}
+
+TEST_F(CommittedCells, AForeignFileIsNeverSealed) {
+  change("cells/cprefill/notes.txt", "mine");
+  EXPECT_THAT(refusal(), HasSubstr("found cells/cprefill/notes.txt"));
+  fs::remove(folder_ / "cells/cprefill/notes.txt");
+  auto writer = BundleWriter::resume(disk(), folder_, test_header());
+  ASSERT_TRUE(writer);
+  change("notes.txt", "mine");
+  ASSERT_TRUE(finish_run(*writer));
+  const auto problems = verify_bundle(folder_);
+  ASSERT_EQ(problems->size(), 1u);
+  EXPECT_EQ(problems->front().object, "notes.txt");
+}
+
+// Whatever lies in the way, what it points to stays as it is.
+TEST_F(CommittedCells, NothingIsWrittenThroughALink) {
+  const fs::path precious = scratch_ / "precious";
+  ASSERT_TRUE(write_file(precious, "mine"));
+  fs::create_directories(scratch_ / "elsewhere");
+  for (const char* name : {"commits.jsonl", "prefill/metrics.csv", "cells/cprefill/stderr.log",
+                           "cells/cprefill/parity.json", "e2e_kv/metrics.csv", "manifest.json"}) {
+    SCOPED_TRACE(name);
+    const bool there = fs::exists(folder_ / name);
+    if (there) fs::rename(folder_ / name, scratch_ / "aside");
+    fs::create_directories((folder_ / name).parent_path());
+    fs::create_symlink(precious, folder_ / name);
+    EXPECT_THAT(refusal(), HasSubstr("found a symbolic link"));
+    fs::remove(folder_ / name);
+    if (there) fs::rename(scratch_ / "aside", folder_ / name);
+  }
+  fs::remove_all(folder_ / "e2e_kv");
+  auto writer = BundleWriter::resume(disk(), folder_, test_header());
+  ASSERT_TRUE(writer) << writer.error().message;
+  // Put there while the run goes on.
+  fs::create_directory_symlink(scratch_ / "elsewhere", folder_ / "e2e_kv");
+  EXPECT_THAT(writer->append(unit_row(2, 0)).error().message, HasSubstr("found a symbolic link"));
+  EXPECT_EQ(read_file(precious), "mine");
+  EXPECT_TRUE(fs::is_empty(scratch_ / "elsewhere"));
 }
 
 }  // namespace

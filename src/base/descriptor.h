@@ -21,6 +21,7 @@ class Descriptor {
 
   int get() const { return fd_; }
   bool ok() const { return fd_ >= 0; }
+  int release() { return std::exchange(fd_, -1); }  // the caller's to close
   void reset() {
     if (fd_ >= 0) ::close(fd_);
     fd_ = -1;

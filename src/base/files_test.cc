@@ -1,13 +1,17 @@
 #include "base/files.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+
+#include "base/folder.h"
+#include "base/hash.h"
+#include "base/mapped_file.h"
 
 namespace assay {
 namespace {
@@ -75,6 +79,71 @@ TEST_F(Files, WhatCannotBeReadIsBadInput) {
   }
 }
 
+TEST_F(Files, OnlyRegularFilesAreRead) {
+  const fs::path pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const std::vector<std::pair<fs::path, const char*>> cases = {
+      {pipe, "a pipe"}, {"/dev/zero", "a device"}, {folder_, "a folder"}};
+  for (const auto& [path, what] : cases) {
+    for (const auto& error :
+         {read_file(path).error(), MappedFile::open(path).error(), sha256_file_hex(path).error()}) {
+      EXPECT_EQ(error.kind, ErrorKind::kBadInput);
+      EXPECT_EQ(error.message, path.string() + ": expected a regular file, found " + what);
+    }
+  }
+}
+
+TEST_F(Files, AFileIsNotReadBeyondItsBound) {
+  ASSERT_TRUE(write_file(folder_ / "f", "12345"));
+  EXPECT_EQ(read_file(folder_ / "f", 5), "12345");
+  EXPECT_EQ(read_file(folder_ / "f", 4).error().message,
+            (folder_ / "f").string() + ": expected at most 4 bytes, found 5");
+  // A hole of a terabyte takes no room on the disk, and would in memory.
+  fs::resize_file(folder_ / "f", uint64_t{1} << 40);
+  EXPECT_EQ(read_file(folder_ / "f").error().kind, ErrorKind::kBadInput);
+  EXPECT_FALSE(read_file("/proc/self/status", 10)) << "its size is said to be 0";
+  EXPECT_TRUE(read_file("/proc/self/status"));
+}
+
+TEST_F(Files, ALinkIsReplacedNotFollowed) {
+  ASSERT_TRUE(write_file(folder_ / "target", "kept"));
+  fs::create_symlink("target", folder_ / "link");
+  ASSERT_TRUE(write_file(folder_ / "link", "new"));
+  EXPECT_EQ(read_file(folder_ / "target"), "kept");
+  EXPECT_EQ(read_file(folder_ / "link"), "new");
+}
+
+// The exit status and stderr of a process that reads the last byte of what was cut from its
+// mapping.
+TEST_F(Files, AMappingCutShortEndsWithTheFilesName) {
+  ASSERT_TRUE(write_file(folder_ / "weights", std::string(1 << 16, 'x')));
+  int pipe[2];
+  ASSERT_EQ(::pipe(pipe), 0);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::dup2(pipe[1], STDERR_FILENO);
+    report_truncated_mappings();
+    const auto other = MappedFile::open(folder_ / "weights");
+    const auto mapped = MappedFile::open(folder_ / "weights");
+    if (::truncate((folder_ / "weights").c_str(), 10) != 0) ::_exit(90);
+    ::_exit(static_cast<volatile const char*>(
+                static_cast<const void*>(mapped->bytes().data()))[(1 << 16) - 1] == 'x'
+                ? 91
+                : 92);
+  }
+  ::close(pipe[1]);
+  std::string text(1000, '\0');
+  text.resize(static_cast<size_t>(std::max<ssize_t>(0, ::read(pipe[0], text.data(), text.size()))));
+  ::close(pipe[0]);
+  int status = 0;
+  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 3);
+  EXPECT_EQ(text, "assay: " + (folder_ / "weights").string() +
+                      ": expected the file to stay as long as it was when it was opened, found it "
+                      "cut short\n");
+}
+
 TEST_F(Files, AtomicWriteReplacesWholeOrNotAtAll) {
   ASSERT_TRUE(write_file(folder_ / "f", "old"));
   const auto old = MappedFile::open(folder_ / "f");
@@ -84,27 +153,6 @@ TEST_F(Files, AtomicWriteReplacesWholeOrNotAtAll) {
   ASSERT_TRUE(disk().make_folder(folder_ / "taken/by"));
   EXPECT_FALSE(write_file(folder_ / "taken", "text")) << "a folder can't be replaced";
   EXPECT_EQ(files_in_folder(), 2u);
-}
-
-TEST_F(Files, AppendGrowsAndTruncateCuts) {
-  {
-    auto file = disk().open_append(folder_ / "f");
-    ASSERT_TRUE(file && (*file)->append("one\n") && (*file)->append("two\n") && (*file)->sync());
-  }
-  auto file = disk().open_append(folder_ / "f");
-  ASSERT_TRUE(file && (*file)->append("three\n"));
-  EXPECT_EQ(read_file(folder_ / "f"), "one\ntwo\nthree\n");
-  ASSERT_TRUE(disk().truncate(folder_ / "f", 4));
-  ASSERT_TRUE((*file)->append("four\n"));
-  EXPECT_EQ(read_file(folder_ / "f"), "one\nfour\n") << "appending goes to where the end is now";
-}
-
-TEST_F(Files, RemoveAcceptsWhatIsGone) {
-  ASSERT_TRUE(write_file(folder_ / "f", ""));
-  EXPECT_TRUE(disk().remove(folder_ / "f"));
-  EXPECT_FALSE(fs::exists(folder_ / "f"));
-  EXPECT_TRUE(disk().remove(folder_ / "f"));
-  EXPECT_FALSE(disk().remove(folder_)) << "a folder isn't removed";
 }
 
 TEST_F(Files, FoldersAreMadeWithTheirParents) {
@@ -118,41 +166,11 @@ TEST_F(Files, APathThatCannotBeWrittenIsTheUsersFault) {
   for (const Status& status :
        {disk().make_folder(folder_ / "file/below"), disk().make_folder("/proc/assay"),
         write_file(folder_ / "file/below", ""), write_file("/proc/assay", ""),
-        write_file(folder_ / "no/folder", ""), disk().truncate(folder_ / "missing", 0)}) {
+        write_file(folder_ / "no/folder", "")}) {
     ASSERT_FALSE(status);
     EXPECT_EQ(status.error().kind, ErrorKind::kBadInput) << status.error().message;
     EXPECT_THAT(status.error().message, HasSubstr(": expected to write there, found: "));
   }
-  const auto file = disk().open_append(folder_ / "file/below");
-  ASSERT_FALSE(file);
-  EXPECT_EQ(file.error().kind, ErrorKind::kBadInput);
-}
-
-TEST_F(Files, AFullDiskIsTheMachinesFault) {
-  const Status status = (*disk().open_append("/dev/full"))->append("text");
-  ASSERT_FALSE(status);
-  EXPECT_EQ(status.error().kind, ErrorKind::kEnvironment);
-  EXPECT_THAT(status.error().message,
-              HasSubstr("/dev/full: expected to write there, found: No space"));
-}
-
-TEST_F(Files, AFailedAppendLeavesTheFormerLength) {
-  ASSERT_TRUE(write_file(folder_ / "f", "0123456789"));
-  const pid_t pid = ::fork();  // the limit ends with the process
-  if (pid == 0) {
-    ::signal(SIGXFSZ, SIG_IGN);
-    const rlimit limit{20, 20};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-    auto file = disk().open_append(folder_ / "f");
-    const Status status = (*file)->append(std::string(30, 'x'));
-    const bool as_expected = !status && status.error().kind == ErrorKind::kEnvironment &&
-                             (*file)->append("short").has_value();
-    ::_exit(as_expected ? 0 : 1);
-  }
-  int status = 0;
-  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
-  EXPECT_EQ(status, 0);
-  EXPECT_EQ(read_file(folder_ / "f"), "0123456789short");
 }
 
 }  // namespace

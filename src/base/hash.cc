@@ -2,13 +2,15 @@
 #include "base/hash.h"
 
 #include <openssl/evp.h>
+#include <unistd.h>
 
 #include <array>
 #include <bit>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <vector>
+
+#include "base/files.h"
 
 namespace assay {
 
@@ -49,21 +51,29 @@ std::string sha256_hex(std::string_view text) {
 }
 
 Result<std::string> sha256_file_hex(const std::filesystem::path& path) {
-  std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
-  if (!file) {
-    return bad_input("{}: expected a readable file, found: {}", path.string(),
-                     std::strerror(errno));
-  }
+  ASSAY_TRY(const Descriptor file, open_regular(path));
+  ASSAY_TRY(FileDigest digest, digest_file(file.get(), path));
+  return std::move(digest.sha256);
+}
+
+Result<FileDigest> digest_file(int fd, const std::filesystem::path& path) {
   Sha256 hash;
+  FileDigest digest;
   std::vector<std::byte> block(1 << 16);
-  while (size_t n = std::fread(block.data(), 1, block.size(), file.get())) {
-    hash.update(std::span(block).first(n));
+  while (true) {
+    const ssize_t n =
+        ::pread(fd, block.data(), block.size(), static_cast<off_t>(digest.size_bytes));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) {
+      return environment_error("{}: expected to read the whole file, found: {}", path.string(),
+                               std::strerror(errno));
+    }
+    if (n == 0) break;
+    hash.update(std::span(block).first(static_cast<size_t>(n)));
+    digest.size_bytes += static_cast<uint64_t>(n);
   }
-  if (std::ferror(file.get())) {
-    return environment_error("{}: expected to read the whole file, found: {}", path.string(),
-                             std::strerror(errno));
-  }
-  return hash.finish_hex();
+  digest.sha256 = hash.finish_hex();
+  return digest;
 }
 
 std::string token_hash(std::span<const int32_t> tokens) {

@@ -29,8 +29,18 @@ class Sha256 {
 };
 
 std::string sha256_hex(std::string_view text);
-// Streams the file; its size doesn't matter.
+
+struct FileDigest {
+  uint64_t size_bytes = 0;
+  std::string sha256;
+
+  friend bool operator==(const FileDigest&, const FileDigest&) = default;
+};
+// Of an open file, from its start to its end; `path` names it in errors. Streams: its size doesn't
+// matter.
+Result<FileDigest> digest_file(int fd, const std::filesystem::path& path);
 Result<std::string> sha256_file_hex(const std::filesystem::path& path);
+
 // Hash of a token sequence as a sample's `output_hash`: first 16 hex digits of the SHA-256 of the
 // ids as little-endian int32.
 std::string token_hash(std::span<const int32_t> tokens);

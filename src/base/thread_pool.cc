@@ -1,7 +1,10 @@
 // The pool: a generation counter starts a run, a countdown ends it.
 #include "base/thread_pool.h"
 
+#include <fmt/format.h>
 #include <sched.h>
+
+#include <system_error>
 
 namespace assay {
 namespace {
@@ -18,23 +21,37 @@ void pause_cpu() {
 #endif
 }
 
+// Wakes the workers to see that they are to stop, and waits until they have.
+void join_all(std::vector<std::thread>& workers, std::atomic<bool>& stopping, std::mutex& mutex,
+              std::atomic<uint64_t>& generation, std::condition_variable& wake) {
+  stopping = true;
+  {
+    const std::lock_guard lock(mutex);
+    generation.fetch_add(1);
+  }
+  wake.notify_all();
+  for (std::thread& worker : workers) worker.join();
+}
+
 }  // namespace
 
 ThreadPool::ThreadPool(size_t threads, std::function<void()> on_start)
     : on_start_(std::move(on_start)) {
-  for (size_t i = 1; i < threads; ++i) {
-    workers_.emplace_back([this, i] { work(i); });
+  try {
+    for (size_t i = 1; i < threads; ++i) {
+      workers_.emplace_back([this, i] { work(i); });
+    }
+  } catch (const std::system_error& error) {
+    // No destructor runs after this, and a thread that nobody joins would end the program.
+    join_all(workers_, stopping_, mutex_, generation_, wake_);
+    throw std::system_error(error.code(), fmt::format("threads: expected to start {}, found room "
+                                                      "for {}",
+                                                      threads, size()));
   }
 }
 
 ThreadPool::~ThreadPool() {
-  stopping_ = true;
-  {
-    const std::lock_guard lock(mutex_);
-    generation_.fetch_add(1);
-  }
-  wake_.notify_all();
-  for (std::thread& worker : workers_) worker.join();
+  join_all(workers_, stopping_, mutex_, generation_, wake_);
 }
 
 void ThreadPool::run_erased(Erased call, const void* task) {

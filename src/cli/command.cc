@@ -1,18 +1,17 @@
 // What commands share.
 #include "cli/command.h"
 
-#include <cstdio>
-
 #include "base/shown_text.h"
+#include "cli/process.h"
 
 namespace assay::cli {
 
 void print_error(std::string_view text) {
-  fmt::print(stderr, "assay: {}\n", shown_line(text));
+  tell(fmt::format("assay: {}\n", shown_line(text)));
 }
 
 void print_remark(std::string_view kind, std::string_view text) {
-  fmt::print(stderr, "assay: {}: {}\n", kind, shown_line(text));
+  tell(fmt::format("assay: {}: {}\n", kind, shown_line(text)));
 }
 
 std::shared_ptr<OutputFormat> add_output_format(CLI::App& command, const std::string& flags) {

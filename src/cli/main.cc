@@ -1,16 +1,15 @@
 // The program: picks the command, runs it, maps its error to the exit status.
 #include <cstdio>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/process.h"
 
 namespace assay::cli {
 namespace {
-
-constexpr int kExitBadInput = 2;
-constexpr int kExitEnvironment = 3;
 
 // One line for a command line that doesn't parse. CLI11 itself only says that a subcommand is
 // required, also where the word is one that it doesn't know.
@@ -51,9 +50,14 @@ int run_main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    print_error(parse_message(app, error, argc, argv));
-    return kExitBadInput;
+    if (error.get_exit_code() != 0) {
+      print_error(parse_message(app, error, argc, argv));
+      return kExitBadInput;
+    }
+    std::ostringstream text;  // of --help or --version
+    const int status = app.exit(error, text, text);
+    fmt::print("{}", text.str());
+    return status;
   }
   const Result<int> status = selected.body();
   if (status) return *status;
@@ -65,5 +69,13 @@ int run_main(int argc, char** argv) {
 }  // namespace assay::cli
 
 int main(int argc, char** argv) {
-  return assay::cli::run_main(argc, argv);
+  using namespace assay::cli;
+  prepare_process();
+  int status = 0;
+  try {
+    status = run_main(argc, argv);
+  } catch (...) {
+    status = report_exception();
+  }
+  return close_output(status);
 }

@@ -9,6 +9,7 @@
 #include "cli/backends.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/process.h"
 #include "cli/run_progress.h"
 #include "harness/run.h"
 #include "identity/gpu_sensors.h"
@@ -94,9 +95,7 @@ Result<int> run(const RunOptions& options, OutputFormat format) {
                      preflight,      make_header(study, study_yaml, preflight, gpus),
                      options.bundle, options.resume};
 
-  Progress progress(stderr_style(), system_clock(), [](std::string_view text) {
-    std::fwrite(text.data(), 1, text.size(), stderr);
-  });
+  Progress progress(stderr_style(), system_clock(), tell);
   if (!options.only.empty()) request.header.environment["only"] = options.only;
   RunProgress observer(study, plan, preflight.weight_bytes, system_clock(), progress);
   Monitor monitor;
@@ -107,10 +106,9 @@ Result<int> run(const RunOptions& options, OutputFormat format) {
   progress.clear();
   if (!summary) return std::unexpected(summary.error());
   if (summary->interrupted) {
-    fmt::print(
-        stderr,
+    tell(fmt::format(
         "assay: interrupted with {} rows committed; continue with: assay run {} -o {} --resume\n",
-        summary->rows, shown_line(options.study), shown_line(options.bundle));
+        summary->rows, shown_line(options.study), shown_line(options.bundle)));
     return kExitInterrupted;
   }
   print_summary(options, *summary, format);

@@ -4,6 +4,11 @@
 #include <algorithm>
 
 namespace assay {
+namespace {
+
+constexpr const char* kTraceName = "trace.json.gz";
+
+}  // namespace
 
 AfterTiming::AfterTiming(const Study& study, const Plan& plan, size_t model, BundleWriter& bundle,
                          RunContext& context, RunState& state, Workers& workers)
@@ -132,10 +137,12 @@ Result<bool> AfterTiming::profile(size_t cell, const ModelSetup& setup) {
   if (!state_.has_ok_rows(cell)) {
     evidence["profile"] = {{"skipped", "every row of the cell was lost"}};
   } else {
-    ASSAY_TRY(const auto path, bundle_.cell_path(plan_.cells[cell].id, "trace.json.gz"));
+    const std::string& id = plan_.cells[cell].id;
+    ASSAY_TRY(const auto path, bundle_.offer_cell_file(id, kTraceName));
     auto summary = trace(cell, setup, path);
     if (!summary && summary.error().kind == FailureKind::kInterrupted) return false;
     if (summary) {
+      ASSAY_CHECK(bundle_.take_cell_file(id, kTraceName));
       evidence["profile"] = std::move(summary).value();
     } else {
       workers_.discard(plan_.cells[cell].arm);
@@ -146,6 +153,7 @@ Result<bool> AfterTiming::profile(size_t cell, const ModelSetup& setup) {
     ASSAY_CHECK(keep_log(cell));
   }
   ASSAY_CHECK(state_.evidence.write(cell, bundle_));
+  ASSAY_CHECK(bundle_.commit_cells());
   return true;
 }
 
@@ -163,18 +171,15 @@ ClientResult<Json> AfterTiming::trace(size_t index, const ModelSetup& setup,
                         cache_capacity(lengths, cell.new_tokens)};
   const auto prepared = prepare_worker(**worker, prepare_request(shape, lengths), index, study_);
   if (!prepared) return std::unexpected(prepared.error());
-  std::error_code error;
-  const auto absolute = std::filesystem::absolute(path, error);
-  auto reply = client.profile({shape, setup.prompts->prompt(cell.scenario, 0, cell.batch),
-                               (error ? path : absolute).string()},
-                              study_.timeout_s + study_.compile_timeout_s);
+  auto reply =
+      client.profile({shape, setup.prompts->prompt(cell.scenario, 0, cell.batch), path.string()},
+                     study_.timeout_s + study_.compile_timeout_s);
   if (!reply) return std::unexpected(std::move(reply).error());
   return Json{{"summary", std::move(reply->summary)}};
 }
 
 Status AfterTiming::keep_log(size_t cell) {
-  ASSAY_TRY(const auto path, bundle_.cell_path(plan_.cells[cell].id, "stderr.log"));
-  return workers_.move_log(plan_.cells[cell].arm, path);
+  return workers_.move_log(plan_.cells[cell].arm, bundle_, plan_.cells[cell].id);
 }
 
 }  // namespace assay

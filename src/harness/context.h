@@ -8,7 +8,7 @@
 #include "artifact/row.h"
 #include "backend/backend.h"
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/folder.h"
 #include "base/subprocess.h"
 #include "identity/gpu_sensors.h"
 #include "identity/monitor.h"

@@ -162,9 +162,8 @@ class Setup {
     const auto cell = std::ranges::find_if(plan_.cells, [&](const Cell& candidate) {
       return candidate.arm == arm && candidate.model == model_;
     });
-    ASSAY_TRY(const auto path, bundle_.stderr_path(cell->id));
-    ASSAY_TRY(const auto out, context_.files.open_append(path));
-    return log_->move_to(*out);
+    return log_->move_to(
+        [&](std::string_view bytes) { return bundle_.append_log(cell->id, bytes); });
   }
 
   static constexpr double kGrace_s = 2;

@@ -57,9 +57,10 @@ ParityAnswer ParityCheck::ask(WorkerClient& client, const ModelPrompts& prompts,
 
 Status ParityCheck::set(size_t arm, const ParityKey& key, int64_t new_tokens, ParityAnswer answer) {
   asked_[arm].insert_or_assign(key, Asked{new_tokens, std::move(answer)});
-  if (arm != baseline_) return compare(arm, key);
-  for (size_t one = 0; one < study_.arms.size(); ++one) ASSAY_CHECK(compare(one, key));
-  return {};
+  for (size_t one = 0; one < study_.arms.size(); ++one) {
+    if (one == arm || arm == baseline_) ASSAY_CHECK(compare(one, key));
+  }
+  return bundle_.commit_cells();
 }
 
 Status ParityCheck::set_unasked(size_t arm, const ParityKey& key, std::optional<int64_t> reach,
@@ -70,7 +71,7 @@ Status ParityCheck::set_unasked(size_t arm, const ParityKey& key, std::optional<
     ASSAY_CHECK(record(cell, unasked_parity(study_.arms[arm].name, study_.baseline, why,
                                             generated_tokens(new_tokens))));
   }
-  return {};
+  return bundle_.commit_cells();
 }
 
 const WorkerFailure& ParityCheck::not_asked() {

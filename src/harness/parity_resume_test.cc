@@ -1,4 +1,5 @@
 // Parity across interruptions: what is recorded stays, and only the rest is asked.
+#include "artifact/commit_log.h"
 #include "harness/run_fixture.h"
 
 namespace assay {
@@ -97,6 +98,25 @@ class FinishedModelTest : public RunTest {
     observer_.interrupt_after = make_plan(study_).rows / 2 + 5;
   }
 
+  // Takes parity.json of such cells out of the bundle and its commits; how many there were.
+  int64_t uncommit_parity(const std::string& cells) {
+    const fs::path path = folder() / "commits.jsonl";
+    const auto plan_hash =
+        json_string(*read_json_file(folder() / "manifest.json"), "plan_sha256", "manifest");
+    CommitLog log = *parse_commit_log(*read_file(path), *plan_hash, path.string());
+    int64_t removed = 0;
+    std::string text, chain = *plan_hash;
+    for (CommitRecord& record : log.records) {
+      removed += static_cast<int64_t>(std::erase_if(record.replaced, [&](const auto& file) {
+        return file.first.contains(cells) && file.first.ends_with("/parity.json") &&
+               fs::remove(folder() / file.first);
+      }));
+      text += commit_line(record, chain);
+    }
+    EXPECT_TRUE(write_file(path, text));
+    return removed;
+  }
+
   void expect_first_model_left_alone() {
     ASSERT_TRUE(run()->interrupted);
     EXPECT_EQ(asked("base", "load models/m"), 1);
@@ -120,17 +140,11 @@ TEST_F(FinishedModelTest, IsNotSetUpAgainForAnArmThatWasLost) {
   EXPECT_EQ(parity_of("other")["error"]["class"], "not_asked");
 }
 
-// As bundles are that were begun before lost arms were recorded.
+// As a run leaves it that is killed between the last unit and the record of the lost.
 TEST_F(FinishedModelTest, GetsTheRecordOfALostArmWithoutAWorker) {
   faults_["other"] = {"throw:measure"};
   ASSERT_TRUE(run()->interrupted);
-  int64_t removed = 0;
-  for (const auto& entry : fs::directory_iterator(folder() / "cells")) {
-    if (entry.path().filename().string().contains("-other-m-")) {
-      removed += fs::remove(entry.path() / "parity.json") ? 1 : 0;
-    }
-  }
-  EXPECT_EQ(removed, 4);
+  EXPECT_EQ(uncommit_parity("-other-m-"), 4);
   expect_whole(resume());
   EXPECT_EQ(asked("base", "load models/m"), 1);
   const auto bundle = read_bundle(folder());

@@ -37,7 +37,7 @@ bool WorkerLog::has_more() const {
   return ::fstat(file_.get(), &status) == 0 && static_cast<uint64_t>(status.st_size) > moved_bytes_;
 }
 
-Status WorkerLog::move_to(AppendFile& out) {
+Status WorkerLog::move_to(const std::function<Status(std::string_view)>& take) {
   std::array<char, 65536> chunk;
   while (true) {
     const ssize_t got =
@@ -45,7 +45,7 @@ Status WorkerLog::move_to(AppendFile& out) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return environment_error("worker's output: {}", std::strerror(errno));
     if (got == 0) return {};
-    ASSAY_CHECK(out.append({chunk.data(), static_cast<size_t>(got)}));
+    ASSAY_CHECK(take({chunk.data(), static_cast<size_t>(got)}));
     moved_bytes_ += static_cast<uint64_t>(got);
   }
 }

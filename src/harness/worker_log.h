@@ -4,9 +4,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <string_view>
 
 #include "base/descriptor.h"
-#include "base/files.h"
 #include "base/result.h"
 
 namespace assay {
@@ -19,8 +20,8 @@ class WorkerLog {
 
   // Where the worker's output_file can open it, as long as this object lives.
   std::filesystem::path path() const;
-  // Appends to `out` what was printed since the last call.
-  Status move_to(AppendFile& out);
+  // Hands over, piece by piece, what was printed since the last call; an error of `take` ends it.
+  Status move_to(const std::function<Status(std::string_view)>& take);
   bool has_more() const;
   int descriptor() const { return file_.get(); }
 

@@ -90,11 +90,11 @@ void Workers::discard(size_t arm) {
   if (const auto it = by_arm_.find(arm); it != by_arm_.end()) it->second.client.reset();
 }
 
-Status Workers::move_log(size_t arm, const std::filesystem::path& path) {
+Status Workers::move_log(size_t arm, BundleWriter& bundle, const std::string& cell_id) {
   const auto it = by_arm_.find(arm);
-  if (it == by_arm_.end() || !it->second.log.has_more()) return {};
-  ASSAY_TRY(const auto out, context_.files.open_append(path));
-  return it->second.log.move_to(*out);
+  if (it == by_arm_.end()) return {};
+  return it->second.log.move_to(
+      [&](std::string_view bytes) { return bundle.append_log(cell_id, bytes); });
 }
 
 void Workers::retire(LiveWorker& worker) {

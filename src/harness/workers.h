@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "artifact/bundle.h"
 #include "backend/worker_client.h"
 #include "harness/context.h"
 #include "harness/worker_log.h"
@@ -49,8 +50,8 @@ class Workers {
   bool exclusive() const { return exclusive_; }
   // Kills it; its log stays to be moved.
   void discard(size_t arm);
-  // Moves what the arm's worker has printed to the end of `path`.
-  Status move_log(size_t arm, const std::filesystem::path& path);
+  // Moves what the arm's worker has printed to the end of the cell's log.
+  Status move_log(size_t arm, BundleWriter& bundle, const std::string& cell_id);
   // Ends all in good order.
   void retire_all();
 

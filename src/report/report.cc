@@ -1,7 +1,7 @@
 // The report's order, and its two renderings.
 #include "report/report.h"
 
-#include "base/files.h"
+#include "base/folder.h"
 #include "base/shown_text.h"
 #include "base/text.h"
 #include "report/flat_table.h"
@@ -106,9 +106,9 @@ std::string render_report(const Findings& findings, OutputFormat format) {
 
 Result<std::filesystem::path> write_report(const Findings& findings,
                                            const std::filesystem::path& folder) {
-  const std::filesystem::path path = folder / "report.md";
-  ASSAY_CHECK(write_file(path, render_report(findings, OutputFormat::kMarkdown)));
-  return path;
+  ASSAY_TRY(Folder bundle, Folder::open(folder));
+  ASSAY_CHECK(bundle.write_atomic("report.md", render_report(findings, OutputFormat::kMarkdown)));
+  return bundle.path_of("report.md");
 }
 
 }  // namespace assay

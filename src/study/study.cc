@@ -295,17 +295,7 @@ Result<Study> parse_study(std::string_view yaml, std::string_view object) {
 }
 
 Result<Study> read_study(const std::filesystem::path& path) {
-  // A device or pipe could go on for ever.
-  std::error_code error;
-  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error)) {
-    return bad_input("{}: expected a study file, found a folder or device", path.string());
-  }
-  const uintmax_t bytes = std::filesystem::file_size(path, error);
-  if (!error && bytes > kMaxYamlBytes) {
-    return bad_input("{}: expected at most {} bytes, found {}", path.string(), kMaxYamlBytes,
-                     bytes);
-  }
-  ASSAY_TRY(const std::string text, read_file(path));
+  ASSAY_TRY(const std::string text, read_file(path, kMaxYamlBytes));
   return parse_study(text, path.string());
 }
 

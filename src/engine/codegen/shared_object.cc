@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "base/files.h"
+#include "base/mapped_file.h"
 
 namespace assay::engine {
 namespace {

@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cstring>
 
+#include "base/files.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "engine/model/weight_files.h"

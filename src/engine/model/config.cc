@@ -343,11 +343,7 @@ Result<ModelConfig> parse_model_config(const Json& json, std::string_view object
 
 Result<ModelConfig> read_model_config(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / "config.json";
-  ASSAY_TRY(const std::string text, read_file(path));
-  if (text.size() > kMaxFileBytes) {
-    return bad_input("{}: expected at most {} bytes, found {}", path.string(), kMaxFileBytes,
-                     text.size());
-  }
+  ASSAY_TRY(const std::string text, read_file(path, kMaxFileBytes));
   ASSAY_TRY(const Json json, parse_json(text, path.string()));
   return parse_model_config(json, path.string());
 }

@@ -69,7 +69,7 @@ class Writer {
   Writer& operator=(const Writer&) = delete;
   ~Writer() {
     // What can't be removed stays: the error that led here is the one to tell.
-    for (const fs::path& path : written_) static_cast<void>(files_.remove(path));
+    for (const std::string& name : written_) static_cast<void>(inside_->remove(name));
     std::error_code ignored;
     if (made_folder_) fs::remove(folder_, ignored);
   }
@@ -82,8 +82,8 @@ class Writer {
   Status check_space(uint64_t bytes) const;
   Status write_shard(const Shard& shard, DType dtype);
   Status write_small(std::string_view name, std::string_view content) {
-    written_.push_back(folder_ / name);
-    return files_.write_atomic(written_.back(), content);
+    written_.emplace_back(name);
+    return inside_->write_atomic(written_.back(), content);
   }
 
  private:
@@ -92,7 +92,8 @@ class Writer {
   FileSystem& files_;
   fs::path folder_;
   bool made_folder_ = false;
-  std::vector<fs::path> written_;
+  std::unique_ptr<Folder> inside_;    // folder_, once it is open
+  std::vector<std::string> written_;  // by name in it
   ThreadPool pool_{available_cpus()};
   std::vector<std::byte> chunk_;
 };
@@ -112,6 +113,7 @@ Status Writer::open_folder() {
     return bad_input("{}: expected a folder to write to, found one without that permission",
                      folder_.string());
   }
+  ASSAY_TRY(inside_, files_.open_folder(folder_));
   return {};
 }
 
@@ -134,9 +136,8 @@ Status Writer::write_shard(const Shard& shard, DType dtype) {
     }
     entries.push_back(std::move(entry));
   }
-  const fs::path path = folder_ / shard.file;
-  written_.push_back(path);
-  ASSAY_TRY(const auto file, files_.open_append(path));
+  written_.push_back(shard.file);
+  ASSAY_TRY(const auto file, inside_->open_append(shard.file));
   ASSAY_CHECK(file->append(make_safetensors_header(entries)));
   for (const PlannedTensor& tensor : shard.tensors) {
     ASSAY_CHECK(write_tensor(*file, tensor, dtype));

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "base/files.h"
+#include "base/folder.h"
 #include "base/result.h"
 #include "engine/tensor.h"
 

@@ -161,20 +161,26 @@ class SmallDisk final : public FileSystem {
  public:
   explicit SmallDisk(size_t capacity) : left_(capacity) {}
   Status make_folder(const fs::path& path) override { return disk().make_folder(path); }
-  Status write_atomic(const fs::path& path, std::string_view content) override {
-    if (!take(content.size())) return full();
-    return disk().write_atomic(path, content);
+  Result<std::unique_ptr<Folder>> open_folder(const fs::path& path) override {
+    ASSAY_TRY(Folder folder, Folder::open(path));
+    return std::make_unique<SmallFolder>(*this, std::move(folder));
   }
-  Result<std::unique_ptr<AppendFile>> open_append(const fs::path& path) override {
-    ASSAY_TRY(auto file, disk().open_append(path));
-    return std::make_unique<File>(*this, std::move(file));
-  }
-  Status truncate(const fs::path& path, uint64_t size) override {
-    return disk().truncate(path, size);
-  }
-  Status remove(const fs::path& path) override { return disk().remove(path); }
 
  private:
+  class SmallFolder final : public Folder {
+   public:
+    SmallFolder(SmallDisk& owner, Folder folder) : Folder(std::move(folder)), owner_(owner) {}
+    Status write_new(const std::string& name, std::string_view content) override {
+      return owner_.take(content.size()) ? Folder::write_new(name, content) : full();
+    }
+    Result<std::unique_ptr<AppendFile>> open_append(const std::string& name) override {
+      ASSAY_TRY(auto file, Folder::open_append(name));
+      return std::make_unique<File>(owner_, std::move(file));
+    }
+
+   private:
+    SmallDisk& owner_;
+  };
   class File final : public AppendFile {
    public:
     File(SmallDisk& owner, std::unique_ptr<AppendFile> file)
