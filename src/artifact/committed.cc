@@ -26,10 +26,11 @@ Status check_grown(const Folder& folder, const CommitLog& log, const std::string
 Status check_replaced(const Folder& folder, const std::string& name, const FileDigest& committed) {
   const std::string path = folder.path_of(name).string();
   if (!folder.has(name)) return bad_input("{}: expected the committed file, found none", path);
-  ASSAY_TRY(const FileDigest found, hash_file(folder, name));
+  ASSAY_TRY(const FileDigest found, hash_file(folder, name, committed.size_bytes));
   if (found == committed) return {};
-  return bad_input("{}: expected sha256 {} as committed, found {}", path, committed.sha256,
-                   found.sha256);
+  return bad_input("{}: expected {} bytes with sha256 {} as committed, found {} with {}", path,
+                   committed.size_bytes, committed.sha256, found.size_bytes,
+                   found.sha256.empty() ? "another" : found.sha256);
 }
 
 // A commit's files are renamed after its record; a kill may have come between.
@@ -37,7 +38,7 @@ Status settle_temporary(Folder& folder, const CommitLog& log, const std::string&
   const std::string target = temporary_target(name);
   const auto committed = log.replaced.find(target);
   if (committed == log.replaced.end()) return folder.remove(name);
-  ASSAY_TRY(const FileDigest found, hash_file(folder, name));
+  ASSAY_TRY(const FileDigest found, hash_file(folder, name, committed->second.size_bytes));
   if (found != committed->second) return folder.remove(name);
   return folder.rename(name, target);
 }

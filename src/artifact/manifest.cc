@@ -1,6 +1,8 @@
 // The manifest's text, its own hash, and the walk over the bundle's files.
 #include "artifact/manifest.h"
 
+#include <sys/stat.h>
+
 #include "base/clock.h"
 #include "base/hash.h"
 
@@ -111,8 +113,13 @@ Result<std::vector<std::string>> list_bundle_files(const Folder& folder) {
   return std::move(listing.files);
 }
 
-Result<FileDigest> hash_file(const Folder& folder, const std::string& name) {
+Result<FileDigest> hash_file(const Folder& folder, const std::string& name,
+                             uint64_t expected_bytes) {
   ASSAY_TRY(const Descriptor file, folder.open_file(name));
+  struct stat info {};
+  if (::fstat(file.get(), &info) == 0 && static_cast<uint64_t>(info.st_size) != expected_bytes) {
+    return FileDigest{static_cast<uint64_t>(info.st_size), ""};
+  }
   return digest_file(file.get(), folder.path_of(name));
 }
 

@@ -53,7 +53,8 @@ Result<BundleListing> list_bundle(const Folder& folder);
 // Its files; anything strange is the error.
 Result<std::vector<std::string>> list_bundle_files(const Folder& folder);
 
-// Of a file of the bundle.
-Result<FileDigest> hash_file(const Folder& folder, const std::string& name);
+// Of a file of the bundle. One that isn't of the expected length isn't read: it has no hash.
+Result<FileDigest> hash_file(const Folder& folder, const std::string& name,
+                             uint64_t expected_bytes);
 
 }  // namespace assay

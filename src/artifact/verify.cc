@@ -143,7 +143,7 @@ Status Verifier::list_files() {
 
 void Verifier::check_entry(const std::string& name, const FileDigest& expected) {
   if (!present_.contains(name)) return add(name, "missing");
-  const auto found = hash_file(folder_, name);
+  const auto found = hash_file(folder_, name, expected.size_bytes);
   if (!found) {
     add(found.error());
   } else if (found->size_bytes != expected.size_bytes) {

@@ -1,12 +1,9 @@
 // Writes a bundle: rows appended, units committed, the whole sealed by hashes.
-#include <unistd.h>
-
 #include <algorithm>
 #include <cassert>
-#include <cerrno>
-#include <cstring>
 
 #include "artifact/bundle.h"
+#include "artifact/cell_files.h"
 #include "artifact/commit_log.h"
 #include "artifact/committed.h"
 #include "artifact/manifest.h"
@@ -28,12 +25,8 @@ Status check_cell_id(const std::string& cell_id) {
 
 constexpr std::string_view kCellsPrefix = "cells/";
 
-std::string cell_folder(const std::string& cell_id) {
-  return std::string(kCellsPrefix) + cell_id;
-}
-
 std::string cell_file(const std::string& cell_id, const std::string& name) {
-  return cell_folder(cell_id) + "/" + name;
+  return fmt::format("{}{}/{}", kCellsPrefix, cell_id, name);
 }
 
 }  // namespace
@@ -46,28 +39,17 @@ struct BundleWriter::Impl {
     Sha256 pending;        // over what was appended since the last commit
     bool touched = false;  // whether anything was
   };
-  // A file's next content, beside it until it is committed.
-  struct Replaced {
-    std::string temporary;
-    FileDigest digest;
-  };
-  // A place for another process to write.
-  struct Offered {
-    std::string temporary;
-    Descriptor folder;
-  };
 
   Impl(FileSystem& files_in, fs::path path_in) : files(files_in), path(std::move(path_in)) {}
 
   Status open_new(const BundleHeader& header);
   Status open_unfinished(const BundleHeader& header);
+  Status open_folder();
   Status lock_commits();
   Status check_same_run(const BundleHeader& header) const;
   Status keep_sitting();
   Status append(const std::string& name, std::string_view bytes);
   Status append_row(const Row& row);
-  Status replace(const std::string& name, std::string temporary, FileDigest digest);
-  Status drop_offers();
   bool cells_changed() const;
   Status commit(std::optional<int64_t> unit_index, const Json& note);
   Status commit_cells();
@@ -81,9 +63,8 @@ struct BundleWriter::Impl {
   std::unique_ptr<Folder> folder;
   Descriptor lock;
   Json manifest;
-  std::map<std::string, Grown> grown;        // by name in the bundle
-  std::map<std::string, Replaced> replaced;  // since the last commit
-  std::map<std::string, Offered> offered;    // since the last commit
+  std::map<std::string, Grown> grown;  // by name in the bundle
+  std::optional<CellFiles> cells;      // there as soon as `folder` is
   std::unique_ptr<AppendFile> commits;
   std::string plan_hash;
   std::string chain;
@@ -103,6 +84,12 @@ Status BundleWriter::Impl::guarded(const Step& step) {
   return status;
 }
 
+Status BundleWriter::Impl::open_folder() {
+  ASSAY_TRY(folder, files.open_folder(path));
+  cells.emplace(*folder);
+  return {};
+}
+
 // The writer's lock: a second one that appends to the same bundle would ruin both.
 Status BundleWriter::Impl::lock_commits() {
   ASSAY_TRY(lock, folder->lock(kCommitsName));
@@ -114,7 +101,7 @@ Status BundleWriter::Impl::lock_commits() {
 Status BundleWriter::Impl::open_new(const BundleHeader& header) {
   if (!folder) {
     ASSAY_CHECK(files.make_folder(path));
-    ASSAY_TRY(folder, files.open_folder(path));
+    ASSAY_CHECK(open_folder());
   }
   ASSAY_TRY(commits, folder->open_append(kCommitsName));
   ASSAY_CHECK(lock_commits());
@@ -155,10 +142,11 @@ Status BundleWriter::Impl::check_same_run(const BundleHeader& header) const {
   }
   ASSAY_TRY(const FileEntries fixed, file_entries_from_json(manifest, name));
   for (const auto& [file, entry] : fixed) {
-    ASSAY_TRY(const FileDigest found, hash_file(*folder, file));
+    ASSAY_TRY(const FileDigest found, hash_file(*folder, file, entry.size_bytes));
     if (found != entry) {
-      return bad_input("{}: expected sha256 {}, found {}", folder->path_of(file).string(),
-                       entry.sha256, found.sha256);
+      return bad_input("{}: expected {} bytes with sha256 {}, found {} with {}",
+                       folder->path_of(file).string(), entry.size_bytes, entry.sha256,
+                       found.size_bytes, found.sha256.empty() ? "another" : found.sha256);
     }
   }
   return {};
@@ -237,16 +225,7 @@ Status BundleWriter::Impl::append_row(const Row& row) {
   return {};
 }
 
-Status BundleWriter::Impl::replace(const std::string& name, std::string temporary,
-                                   FileDigest digest) {
-  Replaced& next = replaced[name];
-  const std::string before = std::exchange(next.temporary, std::move(temporary));
-  next.digest = std::move(digest);
-  return before.empty() ? Status() : folder->remove(before);
-}
-
-// The record says what the files are from here on; the renames that make them so follow it. A kill
-// between the two leaves the temporaries to restore_committed().
+// The record says what the files of cells are from here on, and then they are made so.
 Status BundleWriter::Impl::commit(std::optional<int64_t> unit_index, const Json& note) {
   if (unit_index) committed_rows = rows;
   CommitRecord record{.unit = unit_index, .rows = committed_rows, .added = {}, .note = note};
@@ -258,29 +237,21 @@ Status BundleWriter::Impl::commit(std::optional<int64_t> unit_index, const Json&
     part.touched = false;
     if (of_cell) part.file.reset();  // there may be thousands
   }
-  for (const auto& [name, next] : replaced) record.replaced[name] = next.digest;
+  record.replaced = cells->pending();
   ASSAY_CHECK(commits->append(commit_line(record, chain)));
   ASSAY_CHECK(commits->sync());
-  for (const auto& [name, next] : replaced) ASSAY_CHECK(folder->rename(next.temporary, name));
-  replaced.clear();
   if (unit_index) committed[*unit_index] = note;
-  return drop_offers();
-}
-
-Status BundleWriter::Impl::drop_offers() {
-  for (const auto& [name, offer] : offered) ASSAY_CHECK(folder->remove(offer.temporary));
-  offered.clear();
-  return {};
+  return cells->publish();
 }
 
 bool BundleWriter::Impl::cells_changed() const {
-  return !replaced.empty() || std::ranges::any_of(grown, [](const auto& file) {
+  return !cells->pending().empty() || std::ranges::any_of(grown, [](const auto& file) {
     return file.second.touched && file.first.starts_with(kCellsPrefix);
   });
 }
 
 Status BundleWriter::Impl::commit_cells() {
-  if (!cells_changed()) return drop_offers();
+  if (!cells_changed()) return cells->publish();
   ASSAY_CHECK(keep_sitting());
   return commit(std::nullopt, nullptr);
 }
@@ -297,7 +268,7 @@ Result<FileEntries> BundleWriter::Impl::committed_entries() const {
   ASSAY_TRY(FileEntries entries,
             file_entries_from_json(manifest, folder->path_of(kManifestName).string()));
   for (const auto& [file, end] : log.ends) {
-    ASSAY_TRY(entries[file], hash_file(*folder, file));
+    ASSAY_TRY(entries[file], hash_file(*folder, file, end));
   }
   entries.insert(log.replaced.begin(), log.replaced.end());
   entries[kCommitsName] = file_entry(records);
@@ -329,7 +300,7 @@ Result<BundleWriter> BundleWriter::resume(FileSystem& files, const fs::path& fol
     ASSAY_CHECK(impl->open_new(header));
     return BundleWriter(std::move(impl));
   }
-  ASSAY_TRY(impl->folder, files.open_folder(folder));
+  ASSAY_CHECK(impl->open_folder());
   if (impl->folder->has(kManifestName)) {
     ASSAY_CHECK(impl->open_unfinished(header));
     return BundleWriter(std::move(impl));
@@ -370,12 +341,7 @@ Status BundleWriter::write_cell_json(const std::string& cell_id, const std::stri
                                      const Json& content) {
   ASSAY_CHECK(check_cell_id(cell_id));
   return impl_->guarded([&]() -> Status {
-    const std::string file = cell_file(cell_id, name);
-    std::string temporary = temporary_name(file);
-    const std::string text = to_json_text(content);
-    ASSAY_CHECK(impl_->folder->make_folder(cell_folder(cell_id)));
-    ASSAY_CHECK(impl_->folder->write_new(temporary, text));
-    return impl_->replace(file, std::move(temporary), file_entry(text));
+    return impl_->cells->write(cell_file(cell_id, name), to_json_text(content));
   });
 }
 
@@ -387,34 +353,12 @@ Status BundleWriter::append_log(const std::string& cell_id, std::string_view byt
 Result<fs::path> BundleWriter::offer_cell_file(const std::string& cell_id,
                                                const std::string& name) {
   ASSAY_CHECK(check_cell_id(cell_id));
-  const std::string file = cell_file(cell_id, name);
-  ASSAY_CHECK(impl_->folder->make_folder(cell_folder(cell_id)));
-  ASSAY_TRY(Descriptor folder, impl_->folder->open_folder(cell_folder(cell_id)));
-  std::string temporary = temporary_name(file);
-  const fs::path path = fs::path(fmt::format("/proc/{}/fd/{}", ::getpid(), folder.get())) /
-                        fs::path(temporary).filename();
-  const auto before = impl_->offered.find(file);
-  if (before != impl_->offered.end()) ASSAY_CHECK(impl_->folder->remove(before->second.temporary));
-  impl_->offered.insert_or_assign(file, Impl::Offered{std::move(temporary), std::move(folder)});
-  return path;
+  return impl_->cells->offer(cell_file(cell_id, name));
 }
 
 Status BundleWriter::take_cell_file(const std::string& cell_id, const std::string& name) {
-  const std::string file = cell_file(cell_id, name);
-  const auto offer = impl_->offered.find(file);
-  if (offer == impl_->offered.end() || !impl_->folder->has(offer->second.temporary)) return {};
-  return impl_->guarded([&]() -> Status {
-    const std::string temporary = offer->second.temporary;
-    const fs::path path = impl_->folder->path_of(file);
-    ASSAY_TRY(const Descriptor written, impl_->folder->open_file(temporary));
-    ASSAY_TRY(FileDigest digest, digest_file(written.get(), path));
-    if (::fdatasync(written.get()) != 0) {
-      return environment_error("{}: expected to write there, found: {}", path.string(),
-                               std::strerror(errno));
-    }
-    impl_->offered.erase(offer);
-    return impl_->replace(file, temporary, std::move(digest));
-  });
+  ASSAY_CHECK(check_cell_id(cell_id));
+  return impl_->guarded([&] { return impl_->cells->take(cell_file(cell_id, name)); });
 }
 
 Status BundleWriter::commit_cells() {
