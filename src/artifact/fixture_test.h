@@ -18,6 +18,8 @@ BundleHeader later_header();
 inline constexpr int64_t kTestUnits = 4;
 Row unit_row(int64_t unit, int64_t i);
 Status write_unit(BundleWriter& writer, int64_t unit);
+// What comes after the last unit, as answers to parity do, unless it is there.
+Status finish_cells(BundleWriter& writer);
 // Everything that is still to do, to the seal.
 Status finish_run(BundleWriter& writer);
 
