@@ -76,15 +76,14 @@ Status read_rows(const Folder& folder, const CommitLog& log, Phase phase, int64_
   std::jthread hashing([&] { intact = check_committed_bytes(log, name, text, path); });
   Status status;
   if (text.size() >= committed) {
-    const Status parsed =
-        for_each_row(std::string_view(text).substr(0, committed), phase, schema_version, path,
-                     [&](Result<Row> row) {
-                       if (row) {
-                         bundle.rows.push_back(*std::move(row));
-                       } else if (status) {
-                         status = std::unexpected(std::move(row).error());
-                       }
-                     });
+    const Status parsed = for_each_row(std::string_view(text).substr(0, committed), phase,
+                                       schema_version, path, [&](Result<Row> row) {
+                                         if (row) {
+                                           bundle.rows.push_back(*std::move(row));
+                                         } else if (status) {
+                                           status = std::unexpected(std::move(row).error());
+                                         }
+                                       });
     if (!parsed) status = parsed;
   }
   hashing.join();
