@@ -28,7 +28,23 @@ struct World {
   double drift = 0;  // sd over runs and cells of the drift from first to last row
   double spike_factor = 3;
   int64_t repetitions = 30;
+  double process_shift = 0;  // sd of what a process is slower, of the logarithm
+  double run_shift = 0;      // and of what a cell is slower in one run
+  int64_t processes = 10;    // 0: one, judged by its rows
 };
+
+CompareOptions options_for(const World& world, double margin = 0.02) {
+  CompareOptions options;
+  options.margin = margin;
+  options.allow_single_process = world.processes == 0;
+  return options;
+}
+
+World by_rows(World world) {
+  world.name += ", one process";
+  world.processes = 0;
+  return world;
+}
 
 SyntheticCell cell_of(const World& world, double mean_ms, Random& random) {
   SyntheticCell cell{.arm = "eager", .mean_ms = mean_ms};
@@ -38,6 +54,9 @@ SyntheticCell cell_of(const World& world, double mean_ms, Random& random) {
   cell.repetitions = world.repetitions;
   cell.autocorrelation = world.autocorrelation;
   cell.drift = world.drift * standard_normal(random);
+  cell.processes = std::min(world.processes, world.repetitions);
+  cell.process_shift = world.process_shift;
+  cell.run_shift = world.run_shift;
   return cell;
 }
 
@@ -94,7 +113,7 @@ class Simulation {
     const auto found = count(2, [&](Random random, int64_t* flags) {
       const Bundle base = run_of(world, 5, 1, Random(random()));
       const Bundle cand = run_of(world, 5, 1, Random(random()));
-      const auto comparison = compare(base, cand, {}, {});
+      const auto comparison = compare(base, cand, options_for(world), {});
       flags[0] = !comparison->failures(true).empty();
       for (const auto* cells : {&comparison->cells, &comparison->combined}) {
         for (const ComparedCell& cell : *cells) {
@@ -104,6 +123,34 @@ class Simulation {
     });
     add("compare fails", "same program; " + world.name, found[0], 0, 0.05);
     add("compare: some cell differs", "same program; " + world.name, found[1], 0, 1);
+  }
+
+  // `compare --fail-on-regression` where one of five cells takes 5 % longer.
+  void alarm_power(const World& world, double least) {
+    const auto run = [&](double factor, Random random) {
+      SyntheticBundle bundle(random());
+      for (int stratum = 0; stratum < 5; ++stratum) {
+        SyntheticCell cell = cell_of(world, stratum == 2 ? 10 * factor : 10, random);
+        cell.scenario = fmt::format("s{}", stratum);
+        bundle.add(cell);
+      }
+      return bundle.build();
+    };
+    const auto found = count(1, [&](Random random, int64_t* flags) {
+      const Bundle base = run(1, Random(random()));
+      const Bundle cand = run(1.05, Random(random()));
+      flags[0] = compare(base, cand, options_for(world), {})->cells.at(2).regression;
+    });
+    add("compare fails for that cell", "one of five cells 5 % slower; " + world.name, found[0],
+        least, 1);
+  }
+
+  // The same where all of ten cells take 10 % longer.
+  void slowdown_power(const World& world, double least) {
+    const auto found = count(1, [&](Random random, int64_t* flags) {
+      flags[0] = !two_runs(world, 5, 1.1, 0.02, random).failures(true).empty();
+    });
+    add("compare fails", "10 % slower; " + world.name, found[0], least, 1);
   }
 
   // A cell that takes 2 % longer, alone in its run and as one of ten: found as often as the mde's
@@ -326,10 +373,8 @@ class Simulation {
       bundle.add(cell_of(world, 10 * times, own));
       return bundle.build();
     };
-    CompareOptions options;
-    options.margin = margin;
     const Bundle base = side(1);
-    return *compare(base, side(factor), options, {});
+    return *compare(base, side(factor), options_for(world, margin), {});
   }
 
   static Contrast two_arms(double factor, double noise, const AnalysisOptions& options,
@@ -359,7 +404,35 @@ int run(int64_t trials, uint64_t seed) {
         World{"5 % noise, 10 % spikes of 30 times, 5 repetitions", 0.05, 0.1, 0, 0, 30, 5},
         World{"30 % noise, 20 % spikes of 10 times, 10 repetitions", 0.3, 0.2, 0, 0, 10, 10}}) {
     simulation.false_alarms(world);
+    simulation.false_alarms(by_rows(world));
   }
+  const auto shifts = [](std::string name, double noise, double process, double run,
+                         int64_t processes) {
+    World world{std::move(name), noise};
+    world.process_shift = process;
+    world.run_shift = run;
+    world.processes = processes;
+    return world;
+  };
+  for (const World& world :
+       {shifts("5 % noise, runs differ by 1 %", 0.05, 0, 0.01, 10),
+        shifts("5 % noise, runs differ by 2 %", 0.05, 0, 0.02, 10),
+        shifts("2 % noise, runs differ by 2 %", 0.02, 0, 0.02, 10),
+        shifts("5 % noise, processes differ by 5 %", 0.05, 0.05, 0, 10),
+        shifts("2 % noise, processes differ by 30 %", 0.02, 0.3, 0, 10),
+        shifts("5 % noise, processes differ by 5 %, runs by 1 %", 0.05, 0.05, 0.01, 10),
+        shifts("5 % noise, processes differ by 5 %, runs by 2 %", 0.05, 0.05, 0.02, 10),
+        shifts("5 % noise, processes differ by 5 %, runs by 2 %, 5 processes", 0.05, 0.05, 0.02, 5),
+        shifts("5 % noise, processes differ by 5 %, 2 processes", 0.05, 0.05, 0, 2)}) {
+    simulation.false_alarms(world);
+  }
+  simulation.slowdown_power(shifts("5 % noise, processes differ by 5 %", 0.05, 0.05, 0, 10), 0.9);
+  simulation.slowdown_power(
+      shifts("5 % noise, processes differ by 5 %, runs by 1 %", 0.05, 0.05, 0.01, 10), 0.9);
+  // Holm's t test alone finds 99.9 %, rows of one process with the cautious error 66 %.
+  simulation.alarm_power({"3 % noise", 0.03}, 0.83);
+  simulation.alarm_power(shifts("3 % noise, 5 processes", 0.03, 0, 0, 5), 0.83);
+  simulation.alarm_power(by_rows({"3 % noise", 0.03}), 0);
   simulation.power({"5 % noise"});
   simulation.power({"5 % noise, autocorrelation 0.3", 0.05, 0, 0.3});
   simulation.contrast_power();

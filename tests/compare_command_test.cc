@@ -16,14 +16,15 @@ class CompareCommand : public BundleCommandTest {
  protected:
   // An arm on two prompt lengths, that takes `slower` times as long on the longer one.
   fs::path write(const std::string& name, uint64_t seed, double slower = 1,
-                 const std::string& code = "abc") {
+                 const std::string& code = "abc", int64_t processes = 10) {
     SyntheticBundle made(seed);
-    made.add({.arm = "eager", .noise = 0.01});
+    made.add({.arm = "eager", .noise = 0.01, .processes = processes});
     made.add({.arm = "eager",
               .scenario = "single_long",
               .prompt_tokens = 200,
               .mean_ms = 40 * slower,
-              .noise = 0.01});
+              .noise = 0.01,
+              .processes = processes});
     made.raw().manifest["identity"]["code_sha"] = code;
     return write_bundle(name, made, true);
   }
@@ -35,7 +36,7 @@ TEST_F(CompareCommand, OnlyARegressionFailsAndOnlyWhenAsked) {
   const fs::path slower = write("slower", 3, 1.06);
   const CommandOutput quiet = assay({"compare", base, same, "--fail-on-regression"});
   EXPECT_EQ(quiet.end.exit_status, 0) << quiet.out << quiet.err;
-  EXPECT_THAT(quiet.out, HasSubstr("nothing slower by more than 2 %"));
+  EXPECT_THAT(quiet.out, HasSubstr("nothing shown to be slower by more than 2 %"));
   const CommandOutput shown = assay({"compare", base, slower});
   EXPECT_EQ(shown.end.exit_status, 0) << shown.err;
   EXPECT_THAT(shown.out, HasSubstr("warning: slower: eager on prefill"));
@@ -49,10 +50,42 @@ TEST_F(CompareCommand, OnlyARegressionFailsAndOnlyWhenAsked) {
   EXPECT_EQ(assay({"compare", slower, base, "--fail-on-regression"}).end.exit_status, 0);
 }
 
+TEST_F(CompareCommand, OneProcessASideIsNotDecidedUnlessAllowed) {
+  const fs::path base = write("base", 1, 1, "abc", 1);
+  const fs::path slower = write("slower", 3, 1.5, "abc", 1);
+  const CommandOutput output = assay({"compare", base, slower, "--fail-on-regression"});
+  EXPECT_EQ(output.end.exit_status, 0) << output.out << output.err;
+  EXPECT_THAT(output.out, HasSubstr("2 of 2 cells not decided: one process a side can't show what "
+                                    "differs between processes"));
+  EXPECT_THAT(assay({"compare", base, slower, "-o", "md"}).out,
+              StartsWith("# assay compare: not decided\n"));
+  EXPECT_THAT(assay({"compare", base, slower, "-o", "csv"}).out,
+              HasSubstr(",not_decided,false,1,1,"));
+  const CommandOutput allowed =
+      assay({"compare", base, slower, "--fail-on-regression", "--allow-single-process"});
+  EXPECT_EQ(allowed.end.exit_status, 1);
+  EXPECT_THAT(allowed.out, HasSubstr("2 of 2 cells judged by the rows of one process a side"));
+  EXPECT_THAT(refused({"compare", base, "--self-test"}), HasSubstr("found 1 process"));
+}
+
+TEST_F(CompareCommand, ABusierMachineIsNamed) {
+  const auto with_load = [&](const std::string& name, double load) {
+    SyntheticBundle made(load > 1 ? 2 : 1);
+    made.add({.arm = "eager", .noise = 0.01, .processes = 10});
+    made.raw().environment["host"]["system"] = {{"load_1min", load}, {"steal_share", 0.001}};
+    return write_bundle(name, made, true);
+  };
+  const CommandOutput output = assay({"compare", with_load("idle", 0.1), with_load("busy", 3.5)});
+  EXPECT_EQ(output.end.exit_status, 0) << output.err;
+  EXPECT_THAT(output.out, HasSubstr("ref was measured at: load average 0.10 at the start"));
+  EXPECT_THAT(output.out,
+              HasSubstr("load average at the start 0.10 in the base, 3.50 in the candidate"));
+}
+
 TEST_F(CompareCommand, ACellThatTheCandidateLacksFailsAlways) {
   const fs::path base = write("base", 1);
   SyntheticBundle made(2);
-  made.add({.arm = "eager", .noise = 0.01});
+  made.add({.arm = "eager", .noise = 0.01, .processes = 10});
   made.raw().manifest["identity"]["code_sha"] = "abc";
   const CommandOutput output = assay({"compare", base, write_bundle("cand", made, true)});
   EXPECT_EQ(output.end.exit_status, 1);
@@ -87,7 +120,8 @@ TEST_F(CompareCommand, EveryFormatSaysTheSame) {
   const fs::path slower = write("slower", 3, 1.06);
   const auto json = parse_json(assay({"compare", base, slower, "-o", "json"}).out, "stdout");
   ASSERT_TRUE(json) << json.error().message;
-  EXPECT_EQ((*json)["schema_version"], 1);
+  EXPECT_EQ((*json)["schema_version"], 2);
+  EXPECT_EQ((*json)["cells"][0]["judged_by"], "processes");
   EXPECT_EQ((*json)["cells"].size(), 2u);
   EXPECT_EQ((*json)["cells"][1]["regression"], true);
   EXPECT_EQ((*json)["failures"].size(), 2u) << "the arm combined, and its cell";

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 
 #include "analysis/compare_parts.h"
 #include "analysis/contrast.h"
 #include "analysis/summary.h"
 #include "base/text.h"
 #include "stats/multiple.h"
+#include "stats/summary.h"
 
 namespace assay {
 namespace {
@@ -58,6 +60,13 @@ class Pairing {
   const Samples& cand_;
 };
 
+// Of latencies that can be told apart from 0 and from one another.
+bool has_moments(const Group& group) {
+  const auto moments = stats::moments(group.warm_ms);
+  return group.warm_ms.size() < 2 ||
+         (moments && moments->mean >= std::numeric_limits<double>::min());
+}
+
 std::string why_not(const CellPair& pair, const CompareOptions& options, bool prompts_matter) {
   AnalysisOptions needs;
   needs.minimum_rows = options.minimum_rows;
@@ -65,6 +74,12 @@ std::string why_not(const CellPair& pair, const CompareOptions& options, bool pr
   for (const auto& [name, group] : {std::pair{"base", pair.base}, {"candidate", pair.cand}}) {
     for (const std::string& reason : reasons_against(*group, needs)) {
       reasons.push_back(fmt::format("{}: {}", name, reason));
+    }
+  }
+  for (const auto& [name, group] : {std::pair{"base", pair.base}, {"candidate", pair.cand}}) {
+    if (!has_moments(*group)) {
+      reasons.push_back(fmt::format(
+          "{}: its latencies are too large or too small for a mean and a variance", name));
     }
   }
   if (reasons.empty() && prompts_matter && !same_prompts(*pair.base, *pair.cand)) {
@@ -113,16 +128,16 @@ void compare_phase(Phase phase, const std::vector<CellPair>& comparable,
   std::ranges::copy_if(comparable, std::back_inserter(family), [&](const CellPair& pair) {
     return out.strata[pair.stratum].phase == phase;
   });
-  const SeriesByGroup series = series_by_group(family);
+  const SidesByGroup sides = sides_by_group(family, out.options);
   for (const CellPair& pair : family) {
-    out.cells.push_back(compare_cell(phase, pair, series, out.options));
+    out.cells.push_back(compare_cell(phase, pair, sides, out.options));
   }
   for (const std::string& arm : arms) {
     std::vector<CellPair> parts;
     std::ranges::copy_if(family, std::back_inserter(parts),
                          [&](const CellPair& pair) { return pair.arm == arm; });
     if (parts.size() < 2) continue;  // one stratum is its own combination
-    out.combined.push_back(combine_cells(phase, parts, series, out.options));
+    out.combined.push_back(combine_cells(phase, parts, sides, out.options));
   }
 }
 
@@ -152,7 +167,7 @@ void judge_cells(Comparison& out) {
       {"regression", out.options.alpha,
        adjust(family, &ComparedCell::cautious_test, &ComparedCell::cautious_p_holm)});
   for (ComparedCell* cell : family) {
-    cell->verdict = Verdict::kInconclusive;
+    if (!cell->verdict) continue;
     if (cell->tost_p_holm && *cell->tost_p_holm < out.options.alpha) {
       cell->verdict = Verdict::kEquivalent;
     } else if (cell->p_holm && *cell->p_holm < out.options.alpha) {
@@ -214,6 +229,10 @@ std::vector<std::string> Comparison::failures(bool on_regression) const {
   return all;
 }
 
+int64_t Comparison::undecided() const {
+  return std::ranges::count_if(cells, [](const ComparedCell& cell) { return !cell.verdict; });
+}
+
 Comparison compare_samples(const Samples& base, const Samples& cand, const CompareOptions& options,
                            bool same_prompts) {
   Comparison out;
@@ -225,6 +244,7 @@ Comparison compare_samples(const Samples& base, const Samples& cand, const Compa
   std::vector<CellPair> comparable;
   sort_out(pairs, same_prompts, out, comparable);
   for (const Phase phase : kPhases) compare_phase(phase, comparable, pairing.arms, out);
+  out.between_cells = add_alarm_tests(out.cells, out.combined);
   judge_cells(out);
   for (const bool of_phases : {true, false}) {
     const auto tested = std::ranges::count_if(out.crashes, [&](const ComparedCrashes& c) {
@@ -261,6 +281,9 @@ Result<Comparison> compare(const Bundle& base, const Bundle& cand, const Compare
   out.base_name = base.folder.string();
   out.cand_name = cand.folder.string();
   out.varied = differences;
+  out.base_load = machine_load(base);
+  out.cand_load = machine_load(cand);
+  out.load_differences = load_differences(out.base_load, out.cand_load);
   if (out.crashes.empty()) {
     return bad_input("{}: expected cells that {} has too, found none", out.cand_name,
                      out.base_name);

@@ -1,8 +1,9 @@
 // Two bundles of one study against each other, arm by arm: what CI asks about a change.
 //
 // Unlike a contrast of two arms of one run, the two sides ran at different times, so that nothing
-// that drifts or that neighbouring repetitions share cancels: every error here is that of
-// series_means(). docs/statistics.md, "Two bundles", gives the rules and their error rates.
+// that drifts or that neighbouring repetitions share cancels; and two processes of one program
+// differ by more than their rows tell. So a cell is judged by its processes: series_means() of
+// their means. docs/statistics.md, "Two bundles", gives the rules and their error rates.
 #pragma once
 
 #include <set>
@@ -11,12 +12,13 @@
 
 #include "analysis/findings.h"
 #include "analysis/identity_axes.h"
+#include "analysis/machine_load.h"
 #include "analysis/samples.h"
 #include "analysis/serial.h"
 
 namespace assay {
 
-inline constexpr int kComparisonSchemaVersion = 1;
+inline constexpr int kComparisonSchemaVersion = 2;
 
 struct CompareOptions {
   double margin = 0.02;  // a regression is slower by more than this; equivalent is within it
@@ -24,7 +26,21 @@ struct CompareOptions {
   double confidence = 0.95;
   double power = 0.8;
   int64_t minimum_rows = 5;
+  bool allow_single_process = false;  // judge cells of one process a side by their rows
 };
+
+// One bundle's rows of a cell.
+struct ComparedSide {
+  int64_t processes = 0;
+  double mean_ms = 0;           // of the processes' means where those are judged, else of the rows
+  std::optional<double> noise;  // sd / mean of the rows
+  std::optional<double> process_noise;  // sd / mean of the processes' means; absent: one process
+  std::optional<SeriesMean> series;     // what is judged; absent: nothing is
+};
+
+// Why a cell has no verdict: its ratio is all that is known.
+inline constexpr std::string_view kNotDecided =
+    "not decided: one process a side can't show what differs between processes";
 
 // One cell (an arm on a stratum), or an arm combined over the strata of a phase.
 struct ComparedCell {
@@ -32,21 +48,25 @@ struct ComparedCell {
   std::optional<size_t> stratum;  // absent: combined
   int64_t strata = 1;
   std::string arm;
-  std::optional<SeriesMean> base;  // of one stratum
-  std::optional<SeriesMean> cand;
-  int64_t n_base = 0;
+  std::optional<ComparedSide> base;  // of one stratum
+  std::optional<ComparedSide> cand;
+  int64_t n_base = 0;  // warm ok rows
   int64_t n_cand = 0;
-  double ratio = 1;  // cand / base, of means; combined: geometric mean
+  double ratio = 1;           // cand / base, of means; combined: geometric mean
+  bool by_processes = false;  // both sides have several; else by rows, where that is allowed
+  std::optional<stats::StandardError> error;  // of ln(ratio)
   std::optional<double> difference_ms;
   std::optional<stats::Interval> ratio_interval;  // of t on the logarithm
   std::optional<stats::TestResult> test;
   std::optional<double> p_holm;
-  std::optional<stats::TestResult> cautious_test;  // with the cautious error: what fails a build
+  // With what lies between runs, as far as the other cells show it; by rows with the cautious
+  // error: what fails a build.
+  std::optional<stats::TestResult> cautious_test;
   std::optional<double> cautious_p_holm;
   std::optional<stats::TestResult> tost;
   std::optional<double> tost_p_holm;
   std::optional<double> minimum_detectable;  // as a share
-  Verdict verdict = Verdict::kInconclusive;
+  std::optional<Verdict> verdict;            // absent: not decided, kNotDecided says why
   bool regression = false;  // slower by more than the margin, also by the cautious test
 };
 
@@ -87,7 +107,15 @@ struct Comparison {
   std::vector<CellReason> broken;   // parity held in the base, and fails in the candidate
   std::vector<CellReason> notes;    // an arm that ran compiled and no longer does, ...
   std::vector<TestFamily> families;
+  // Standard deviation of ln(ratio) between cells, beyond what their processes show. Absent: none
+  // of the cells' arms has two strata in a phase.
+  std::optional<double> between_cells;
+  MachineLoad base_load;
+  MachineLoad cand_load;
+  std::vector<std::string> load_differences;
 
+  // Cells without a verdict.
+  int64_t undecided() const;
   // One sentence for each thing that CI must see: missing cells always; with `on_regression` also
   // regressions, crash rates that rose, and output that broke.
   std::vector<std::string> failures(bool on_regression) const;

@@ -13,12 +13,14 @@ Json place_json(const Comparison& c, Phase phase, std::optional<size_t> stratum,
           {"new_tokens", s.new_tokens},   {"batch", s.batch}, {"arm", arm}};
 }
 
-Json series_json(const std::optional<SeriesMean>& s) {
+Json side_json(const std::optional<ComparedSide>& s) {
   if (!s) return nullptr;
-  return {{"mean_ms", s->mean},
-          {"noise", s->sd / s->mean},
-          {"n_effective", s->n_effective},
-          {"drift_ms", optional_json(s->drift)}};
+  return {{"mean_ms", s->mean_ms},
+          {"noise", optional_json(s->noise)},
+          {"processes", s->processes},
+          {"process_noise", optional_json(s->process_noise)},
+          {"n_effective", s->series ? Json(s->series->n_effective) : Json(nullptr)},
+          {"drift_ms", s->series ? optional_json(s->series->drift) : Json(nullptr)}};
 }
 
 Json cell_json(const Comparison& c, const ComparedCell& cell) {
@@ -26,8 +28,11 @@ Json cell_json(const Comparison& c, const ComparedCell& cell) {
   json.update({{"strata", cell.strata},
                {"n_ref", cell.n_base},
                {"n_cmp", cell.n_cand},
-               {"ref", series_json(cell.base)},
-               {"cmp", series_json(cell.cand)},
+               {"judged_by", !cell.verdict       ? "nothing"
+                             : cell.by_processes ? "processes"
+                                                 : "rows"},
+               {"ref", side_json(cell.base)},
+               {"cmp", side_json(cell.cand)},
                {"difference_ms", optional_json(cell.difference_ms)},
                {"ratio", cell.ratio},
                {"ratio_interval", interval_json(cell.ratio_interval)},
@@ -35,7 +40,7 @@ Json cell_json(const Comparison& c, const ComparedCell& cell) {
                {"regression_test", test_json(cell.cautious_test, cell.cautious_p_holm)},
                {"equivalence", test_json(cell.tost, cell.tost_p_holm)},
                {"minimum_detectable_share", optional_json(cell.minimum_detectable)},
-               {"status", verdict_name(cell.verdict)},
+               {"status", cell.verdict ? verdict_name(*cell.verdict) : "not_decided"},
                {"regression", cell.regression}});
   return json;
 }
@@ -72,7 +77,8 @@ Json options_json(const CompareOptions& o) {
           {"alpha", o.alpha},
           {"confidence", o.confidence},
           {"power", o.power},
-          {"minimum_rows", o.minimum_rows}};
+          {"minimum_rows", o.minimum_rows},
+          {"allow_single_process", o.allow_single_process}};
 }
 
 }  // namespace
@@ -87,6 +93,11 @@ Json comparison_to_json(const Comparison& c) {
   return {{"schema_version", kComparisonSchemaVersion},
           {"ref", c.base_name},
           {"cmp", c.cand_name},
+          {"machines",
+           {{"ref", load_json(c.base_load)},
+            {"cmp", load_json(c.cand_load)},
+            {"differences", c.load_differences}}},
+          {"between_cells", optional_json(c.between_cells)},
           {"options", options_json(c.options)},
           {"varied", std::move(varied)},
           {"families", std::move(families)},

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
+#include "analysis/compare_spread.h"
+#include "analysis/processes.h"
 #include "stats/multiple.h"
 #include "stats/power.h"
 #include "stats/proportions.h"
@@ -24,21 +27,24 @@ std::optional<stats::StandardError> error_of(const SeriesError& base, const Seri
   return stats::StandardError{std::sqrt(square), df};
 }
 
-// The mean of a bundle's rows of a cell, with the error that verdicts use.
-stats::MeanError mean_of(const Group& group, const SeriesByGroup& series) {
-  const auto& own = series.at(&group);
-  return {*stats::mean(group.warm_ms), own ? std::sqrt(own->error.square) : 0};
-}
-
-// One bundle's rows of a cell. `scale` is what its error is relative to: stats::log_scale().
+// One bundle's rows of a cell beside the other's. `scale` is what its error is relative to:
+// stats::log_scale().
 struct Side {
-  Side(const Group& of, const Group& other, const SeriesByGroup& series)
+  Side(const Group& of, const Group& other, const SidesByGroup& sides)
       : group(&of),
-        mean(mean_of(of, series).mean),
-        scale(stats::log_scale(mean_of(of, series), mean_of(other, series), apart(of, other))) {}
+        compared(&sides.at(&of)),
+        scale(stats::log_scale(mean_of(*compared), mean_of(sides.at(&other)), apart(of, other))) {}
+
+  double mean() const { return compared->mean_ms; }
+
   const Group* group;
-  double mean;
+  const ComparedSide* compared;
   double scale;
+
+ private:
+  static stats::MeanError mean_of(const ComparedSide& side) {
+    return {side.mean_ms, side.series ? std::sqrt(side.series->error.square) : 0};
+  }
 };
 
 // Both errors of ln(mean).
@@ -54,6 +60,7 @@ void add_tests(double log_ratio, const std::optional<LogErrors>& base,
   if (!base || !cand) return;
   const auto error = error_of(base->error, cand->error);
   if (!error) return;
+  cell.error = error;
   cell.test = stats::t_test(log_ratio, *error);
   if (const auto cautious = error_of(base->cautious, cand->cautious)) {
     cell.cautious_test = stats::t_test(log_ratio, *cautious);
@@ -86,13 +93,30 @@ std::vector<double> influence_series(const std::vector<Side>& sides) {
     const double weight = static_cast<double>(rows) /
                           (static_cast<double>(group.warm.size() * sides.size()) * side.scale);
     for (size_t i = 0; i < group.warm.size(); ++i) {
-      ordered.emplace_back(group.warm[i]->order_index, weight * (group.warm_ms[i] - side.mean));
+      ordered.emplace_back(group.warm[i]->order_index, weight * (group.warm_ms[i] - side.mean()));
     }
   }
   std::ranges::stable_sort(ordered, {}, [](const auto& entry) { return entry.first; });
   std::vector<double> series;
   series.reserve(rows);
   for (const auto& [order, influence] : ordered) series.push_back(influence);
+  return series;
+}
+
+// The same of processes: those of one number served the arm's cells at the same time, and are one
+// process as a rule. Each counts as it does in its group's mean.
+std::vector<double> process_influences(const std::vector<Side>& sides) {
+  std::map<int64_t, double> by_number;
+  for (const Side& side : sides) {
+    const ProcessMeans means = process_means(*side.group);
+    for (size_t i = 0; i < means.size(); ++i) {
+      by_number[means.numbers[i]] +=
+          (means.means_ms[i] - side.mean()) / (static_cast<double>(sides.size()) * side.scale);
+    }
+  }
+  std::vector<double> series;
+  series.reserve(by_number.size());
+  for (const auto& [number, influence] : by_number) series.push_back(influence);
   return series;
 }
 
@@ -147,18 +171,31 @@ class MeanError {
 // Of the mean over groups of ln(mean), the larger of two: of the groups' own errors, which know how
 // far each drifted, and of the series of them all, which knows what they shared.
 std::optional<LogErrors> combined_errors(const std::vector<Side>& sides,
-                                         const std::optional<SeriesMean>& whole,
-                                         const SeriesByGroup& series) {
+                                         const std::optional<SeriesMean>& whole) {
   MeanError error(sides.size());
   MeanError cautious(sides.size());
   for (const Side& side : sides) {
-    const auto own = log_errors(series.at(side.group), side.scale);
+    const auto own = log_errors(side.compared->series, side.scale);
     if (!own) return std::nullopt;
     error.add(own->error);
     cautious.add(own->cautious);
   }
   if (!whole) return std::nullopt;
   return LogErrors{error.or_larger(whole->error), cautious.or_larger(whole->cautious)};
+}
+
+std::optional<double> relative_sd(std::span<const double> values) {
+  const auto mean = stats::mean(values);
+  const auto sd = stats::standard_deviation(values);
+  return mean && sd ? std::optional(*sd / *mean) : std::nullopt;
+}
+
+ComparedSide describe_side(const Group& group, const ProcessMeans& means) {
+  ComparedSide side;
+  side.processes = static_cast<int64_t>(means.size());
+  side.noise = relative_sd(group.warm_ms);
+  if (means.size() > 1) side.process_noise = relative_sd(means.means_ms);
+  return side;
 }
 
 void count(const Group& group, int64_t& lost, int64_t& attempted) {
@@ -168,60 +205,108 @@ void count(const Group& group, int64_t& lost, int64_t& attempted) {
 
 }  // namespace
 
-SeriesByGroup series_by_group(std::span<const CellPair> family) {
-  std::vector<std::vector<double>> all;
-  for (const CellPair& pair : family) {
-    all.push_back(pair.base->warm_ms);
-    all.push_back(pair.cand->warm_ms);
-  }
-  std::vector<std::optional<SeriesMean>> means = series_means(all);
-  SeriesByGroup series;
-  for (size_t i = 0; i < family.size(); ++i) {
-    series[family[i].base] = means[2 * i];
-    series[family[i].cand] = means[2 * i + 1];
-  }
-  return series;
+JudgedBy judged_by(const CellPair& pair, const CompareOptions& options) {
+  if (several_processes(*pair.base) && several_processes(*pair.cand)) return JudgedBy::kProcesses;
+  return options.allow_single_process ? JudgedBy::kRows : JudgedBy::kNothing;
 }
 
-ComparedCell compare_cell(Phase phase, const CellPair& pair, const SeriesByGroup& series,
+SidesByGroup sides_by_group(std::span<const CellPair> family, const CompareOptions& options) {
+  SidesByGroup sides;
+  for (const JudgedBy by : {JudgedBy::kNothing, JudgedBy::kRows, JudgedBy::kProcesses}) {
+    std::vector<const Group*> groups;
+    std::vector<std::vector<double>> all;
+    for (const CellPair& pair : family) {
+      if (judged_by(pair, options) != by) continue;
+      for (const Group* group : {pair.base, pair.cand}) {
+        const ProcessMeans means = process_means(*group);
+        sides[group] = describe_side(*group, means);
+        groups.push_back(group);
+        all.push_back(by == JudgedBy::kProcesses ? means.means_ms : group->warm_ms);
+        sides[group].mean_ms = stats::mean(all.back()).value_or(0);
+      }
+    }
+    if (by == JudgedBy::kNothing) continue;
+    const std::vector<std::optional<SeriesMean>> means = series_means(all);
+    for (size_t i = 0; i < groups.size(); ++i) sides[groups[i]].series = means[i];
+  }
+  return sides;
+}
+
+ComparedCell compare_cell(Phase phase, const CellPair& pair, const SidesByGroup& sides,
                           const CompareOptions& options) {
   ComparedCell cell;
   cell.phase = phase;
   cell.stratum = pair.stratum;
   cell.arm = pair.arm;
+  cell.by_processes = judged_by(pair, options) == JudgedBy::kProcesses;
+  const Side base(*pair.base, *pair.cand, sides);
+  const Side cand(*pair.cand, *pair.base, sides);
+  cell.difference_ms = cand.mean() - base.mean();
+  cell.base = *base.compared;
+  cell.cand = *cand.compared;
   cell.n_base = static_cast<int64_t>(pair.base->warm.size());
   cell.n_cand = static_cast<int64_t>(pair.cand->warm.size());
-  const Side base(*pair.base, *pair.cand, series);
-  const Side cand(*pair.cand, *pair.base, series);
-  cell.difference_ms = cand.mean - base.mean;
-  cell.base = series.at(pair.base);
-  cell.cand = series.at(pair.cand);
-  add_tests(std::log(cand.mean / base.mean), log_errors(cell.base, base.scale),
-            log_errors(cell.cand, cand.scale), options, cell);
+  add_tests(std::log(cand.mean() / base.mean()), log_errors(cell.base->series, base.scale),
+            log_errors(cell.cand->series, cand.scale), options, cell);
+  if (judged_by(pair, options) != JudgedBy::kNothing) cell.verdict = Verdict::kInconclusive;
   return cell;
 }
 
 ComparedCell combine_cells(Phase phase, const std::vector<CellPair>& parts,
-                           const SeriesByGroup& series, const CompareOptions& options) {
+                           const SidesByGroup& sides, const CompareOptions& options) {
   ComparedCell cell;
   cell.phase = phase;
   cell.arm = parts[0].arm;
   cell.strata = static_cast<int64_t>(parts.size());
+  const auto all_by = [&](JudgedBy by) {
+    return std::ranges::all_of(parts,
+                               [&](const CellPair& p) { return judged_by(p, options) == by; });
+  };
+  cell.by_processes = all_by(JudgedBy::kProcesses);
   double log_ratio = 0;
   std::vector<Side> base;
   std::vector<Side> cand;
   for (const CellPair& part : parts) {
-    base.emplace_back(*part.base, *part.cand, series);
-    cand.emplace_back(*part.cand, *part.base, series);
-    log_ratio += std::log(cand.back().mean / base.back().mean) / static_cast<double>(parts.size());
+    base.emplace_back(*part.base, *part.cand, sides);
+    cand.emplace_back(*part.cand, *part.base, sides);
+    log_ratio +=
+        std::log(cand.back().mean() / base.back().mean()) / static_cast<double>(parts.size());
     cell.n_base += static_cast<int64_t>(part.base->warm.size());
     cell.n_cand += static_cast<int64_t>(part.cand->warm.size());
   }
-  const std::vector<double> runs[] = {influence_series(base), influence_series(cand)};
+  const auto influences = cell.by_processes ? process_influences : influence_series;
+  const std::vector<double> runs[] = {influences(base), influences(cand)};
   const std::vector<std::optional<SeriesMean>> whole = series_means(runs);
-  add_tests(log_ratio, combined_errors(base, whole[0], series),
-            combined_errors(cand, whole[1], series), options, cell);
+  add_tests(log_ratio, combined_errors(base, whole[0]), combined_errors(cand, whole[1]), options,
+            cell);
+  const bool judged = std::ranges::none_of(
+      parts, [&](const CellPair& p) { return judged_by(p, options) == JudgedBy::kNothing; });
+  if (judged) cell.verdict = Verdict::kInconclusive;
   return cell;
+}
+
+std::optional<double> add_alarm_tests(std::vector<ComparedCell>& cells,
+                                      std::vector<ComparedCell>& combined) {
+  std::vector<CellRatio> ratios;
+  std::vector<ComparedCell*> judged;
+  std::map<std::pair<Phase, std::string>, size_t> groups;
+  for (ComparedCell& cell : cells) {
+    if (!cell.by_processes || !cell.error) continue;
+    const size_t group = groups.try_emplace({cell.phase, cell.arm}, groups.size()).first->second;
+    ratios.push_back({group, std::log(cell.ratio), *cell.error});
+    judged.push_back(&cell);
+  }
+  for (size_t i = 0; i < judged.size(); ++i) {
+    judged[i]->cautious_test =
+        stats::t_test(ratios[i].log_ratio, with_spread(ratios[i].error, spread_of(ratios, i), 1));
+  }
+  const std::optional<Spread> whole = spread_of(ratios);
+  for (ComparedCell& cell : combined) {
+    if (!cell.by_processes || !cell.error) continue;
+    cell.cautious_test = stats::t_test(
+        std::log(cell.ratio), with_spread(*cell.error, whole, static_cast<size_t>(cell.strata)));
+  }
+  return whole ? std::optional(std::sqrt(whole->square)) : std::nullopt;
 }
 
 std::vector<ComparedCrashes> compare_crashes(const std::vector<Stratum>& strata,

@@ -17,19 +17,29 @@ struct CellPair {
   const Group* cand = nullptr;
 };
 
-// The series of all these cells, both bundles', judged as one family.
-using SeriesByGroup = std::map<const Group*, std::optional<SeriesMean>>;
-SeriesByGroup series_by_group(std::span<const CellPair> family);
+// What is taken for independent, up to what its order shows.
+enum class JudgedBy { kNothing, kRows, kProcesses };
+JudgedBy judged_by(const CellPair& pair, const CompareOptions& options);
 
-ComparedCell compare_cell(Phase phase, const CellPair& pair, const SeriesByGroup& series,
+// The series of all these cells, both bundles', judged as one family: of processes' means, and one
+// of rows.
+using SidesByGroup = std::map<const Group*, ComparedSide>;
+SidesByGroup sides_by_group(std::span<const CellPair> family, const CompareOptions& options);
+
+ComparedCell compare_cell(Phase phase, const CellPair& pair, const SidesByGroup& sides,
                           const CompareOptions& options);
 
 // Geometric mean of the cells' ratios. Its error is that of the cells' own errors or, where that
-// is larger, of one series a bundle: all the cells' rows in the order in which they ran, each
-// standing for what it adds to the logarithm of the result, so that what the machine did to several
-// cells at once isn't taken for independent.
+// is larger, of one series a bundle: all the cells' rows in the order in which they ran (or their
+// processes, those of one number as one), each standing for what it adds to the logarithm of the
+// result, so that what the machine did to several cells at once isn't taken for independent.
 ComparedCell combine_cells(Phase phase, const std::vector<CellPair>& parts,
-                           const SeriesByGroup& series, const CompareOptions& options);
+                           const SidesByGroup& sides, const CompareOptions& options);
+
+// Of cells judged by processes: what fails a build has to beat the spread of the other cells too.
+// Returns the spread of them all, as Comparison::between_cells.
+std::optional<double> add_alarm_tests(std::vector<ComparedCell>& cells,
+                                      std::vector<ComparedCell>& combined);
 
 // By phase and arm, then by stratum and arm, each a family of those where any row was lost,
 // Holm-adjusted and judged at half of alpha. A cell that one bundle lacks is left out.

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "analysis/false_alarms.h"
 #include "analysis/synthetic_bundle.h"
 #include "stats/reference_samples.h"
@@ -26,6 +28,7 @@ struct Study {
         SyntheticCell cell{.arm = arm, .scenario = scenario, .prompt_tokens = tokens};
         cell.noise = noise;
         cell.mean_ms = 10;
+        cell.processes = 10;
         if (arm == "static" && tokens == 200) cell.mean_ms *= slower;
         cells.push_back(bundle.add(cell));
       }
@@ -69,7 +72,7 @@ TEST(Compare, AFewHugeRowsAreNoRegression) {
   SyntheticBundle cand(6);
   for (SyntheticBundle* bundle : {&base, &cand}) {
     for (const std::string arm : {"eager", "static"}) {
-      const auto cell = bundle->add({.arm = arm, .noise = 0.01, .repetitions = 5});
+      const auto cell = bundle->add({.arm = arm, .noise = 0.01, .repetitions = 5, .processes = 5});
       if (bundle != &cand) continue;
       for (const int i : {1, 3}) *bundle->row(cell, i).latency_ms *= 1000;
     }
@@ -87,7 +90,7 @@ TEST(Compare, OneHugeRowIsNoRegressionWhereSamplesDontOverlap) {
   SyntheticBundle cand(6);
   for (SyntheticBundle* bundle : {&base, &cand}) {
     const double factor = bundle == &cand ? 1.001 : 1;
-    const auto cell = bundle->add({.arm = "eager", .repetitions = 10});
+    const auto cell = bundle->add({.arm = "eager", .repetitions = 10, .processes = 10});
     for (int i = 0; i < 10; ++i) bundle->row(cell, i).latency_ms = (10 + i * 0.0001) * factor;
     if (bundle == &cand) *bundle->row(cell, 4).latency_ms *= 1e6;
   }
@@ -101,7 +104,8 @@ TEST(Compare, TenTimesTheTimeIsARegressionWhateverTheMoods) {
   SyntheticBundle cand(6);
   for (SyntheticBundle* bundle : {&base, &cand}) {
     for (const std::string arm : {"eager", "static"}) {
-      const auto cell = bundle->add({.arm = arm, .mean_ms = 156, .repetitions = 10});
+      const auto cell =
+          bundle->add({.arm = arm, .mean_ms = 156, .repetitions = 10, .processes = 10});
       if (bundle != &cand) continue;
       for (int i = 0; i < 10; ++i) bundle->row(cell, i).latency_ms = stats::kMoodyMs[i];
     }
@@ -134,6 +138,7 @@ TEST(Compare, ASmallSlowdownEverywhereShowsCombined) {
   SyntheticBundle cand(8);
   for (int i = 0; i < 12; ++i) {
     SyntheticCell cell{.arm = "eager", .scenario = fmt::format("s{}", i), .noise = 0.06};
+    cell.processes = 10;
     base.add(cell);
     cell.mean_ms = 10.35;
     cand.add(cell);
@@ -322,24 +327,161 @@ TEST(Compare, BundlesWithoutACommonCellAreRefused) {
 }
 
 TEST(Compare, DriftAndNeighboursThatAreAlikeWidenTheInterval) {
-  const auto width = [](double autocorrelation, double drift) {
+  const auto width = [](int64_t processes, double autocorrelation, double drift) {
     double sum = 0;
     for (uint64_t seed = 0; seed < 20; ++seed) {
       const auto side = [&](uint64_t s) {
         SyntheticBundle bundle(s);
-        bundle.add(
-            {.arm = "eager", .noise = 0.02, .autocorrelation = autocorrelation, .drift = drift});
+        bundle.add({.arm = "eager",
+                    .noise = 0.02,
+                    .autocorrelation = autocorrelation,
+                    .drift = drift,
+                    .processes = processes});
         return bundle.build();
       };
-      const auto comparison = compare(side(100 + seed), side(200 + seed), {}, {});
+      CompareOptions options;
+      options.allow_single_process = true;
+      const auto comparison = compare(side(100 + seed), side(200 + seed), options, {});
       const stats::Interval interval = *comparison->cells.at(0).ratio_interval;
       sum += interval.high - interval.low;
     }
     return sum / 20;
   };
-  const double plain = width(0, 0);
-  EXPECT_GT(width(0.6, 0), 1.5 * plain);
-  EXPECT_GT(width(0, 0.06), 1.5 * plain);
+  for (const int64_t processes : {0, 10}) {
+    const double plain = width(processes, 0, 0);
+    EXPECT_GT(width(processes, processes > 0 ? 0.9 : 0.6, 0), 1.5 * plain);
+    EXPECT_GT(width(processes, 0, 0.06), 1.5 * plain);
+  }
+}
+
+// Two arms on three prompt lengths.
+Bundle run_of(uint64_t seed, const SyntheticCell& like) {
+  SyntheticBundle bundle(seed);
+  for (const auto& [scenario, tokens] : kScenarios) {
+    for (const std::string arm : {"eager", "static"}) {
+      SyntheticCell cell = like;
+      cell.arm = arm;
+      cell.scenario = scenario;
+      cell.prompt_tokens = tokens;
+      bundle.add(cell);
+    }
+  }
+  return bundle.build();
+}
+
+TEST(CompareProcesses, OneProcessASideIsNotDecided) {
+  const Bundle base = run_of(1, {.arm = "eager", .noise = 0.01});
+  const Bundle cand = run_of(2, {.arm = "eager", .mean_ms = 15, .noise = 0.01});
+  const Bundle several = run_of(3, {.arm = "eager", .mean_ms = 15, .noise = 0.01, .processes = 5});
+  for (const auto& [left, right] :
+       {std::pair{&base, &cand}, {&base, &several}, {&several, &cand}}) {
+    const Comparison comparison = *compare(*left, *right, {}, {});
+    EXPECT_EQ(comparison.undecided(), 6);
+    EXPECT_THAT(comparison.failures(true), IsEmpty());
+    for (const auto* cells : {&comparison.cells, &comparison.combined}) {
+      for (const ComparedCell& cell : *cells) {
+        EXPECT_FALSE(cell.verdict || cell.test || cell.ratio_interval || cell.tost);
+      }
+    }
+    EXPECT_EQ(comparison_to_json(comparison)["cells"][0]["status"], "not_decided");
+    EXPECT_EQ(comparison.families.at(0).members, 0);
+  }
+  EXPECT_GT(compare(base, cand, {}, {})->cells.at(0).ratio, 1.4) << "the estimate is shown";
+  CompareOptions allowed;
+  allowed.allow_single_process = true;
+  const Comparison by_rows = *compare(base, cand, allowed, {});
+  EXPECT_EQ(by_rows.undecided(), 0);
+  EXPECT_EQ(regressed(by_rows).size(), 6u);
+}
+
+TEST(CompareProcesses, ACrashOrAMissingCellFailsWithOneProcessToo) {
+  const Bundle base = run_of(1, {.arm = "eager", .noise = 0.01});
+  Bundle cand = run_of(2, {.arm = "eager", .noise = 0.01});
+  std::erase_if(cand.rows, [](const Row& row) {
+    return row.arm.str() == "static" && row.scenario.str() == "single_long";
+  });
+  EXPECT_THAT(compare(base, cand, {}, {})->failures(false), ElementsAre(HasSubstr("missing")));
+}
+
+// How many of 60 pairs of runs of one program fail, and of 30 with a candidate so much slower.
+struct Pairs {
+  int alarms = 0;
+  int found = 0;
+};
+Pairs count_pairs(const SyntheticCell& like, const CompareOptions& options, double slower = 1.1) {
+  Pairs pairs;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    const Bundle base = run_of(1000 + 2 * seed, like);
+    const auto fails = [&](double factor) {
+      SyntheticCell cell = like;
+      cell.mean_ms *= factor;
+      const Bundle cand = run_of(1001 + 2 * seed, cell);
+      return !compare(base, cand, options, {})->failures(true).empty();
+    };
+    pairs.alarms += fails(1) ? 1 : 0;
+    if (seed < 30) pairs.found += fails(slower) ? 1 : 0;
+  }
+  return pairs;
+}
+
+TEST(CompareProcesses, ProcessesThatDifferAreNoRegression) {
+  const SyntheticCell like{.arm = "eager", .noise = 0.02, .processes = 10, .process_shift = 0.05};
+  const Pairs judged = count_pairs(like, {});
+  EXPECT_LE(judged.alarms, 3);
+  EXPECT_GE(judged.found, 27);
+  // One process a side, as bundles were before: its rows know nothing of the next process.
+  SyntheticCell one = like;
+  one.processes = 1;
+  CompareOptions allowed;
+  allowed.allow_single_process = true;
+  EXPECT_GT(count_pairs(one, allowed).alarms, 30);
+  EXPECT_EQ(count_pairs(one, {}).alarms, 0);
+  EXPECT_EQ(count_pairs(one, {}).found, 0) << "nothing is claimed either";
+}
+
+TEST(CompareProcesses, WhatRunsDifferByIsNoRegressionWhereOtherCellsShowIt) {
+  const SyntheticCell like{.arm = "eager", .noise = 0.02, .processes = 10, .run_shift = 0.02};
+  EXPECT_LE(count_pairs(like, {}).alarms, 6);
+  const Comparison comparison = *compare(run_of(7, like), run_of(8, like), {}, {});
+  ASSERT_TRUE(comparison.between_cells);
+  EXPECT_GT(*comparison.between_cells, 0.01);
+  EXPECT_LT(*comparison.between_cells, 0.06);
+}
+
+TEST(CompareProcesses, FewProcessesMakeWideIntervals) {
+  const auto width = [](int64_t processes) {
+    const SyntheticCell like{
+        .arm = "eager", .noise = 0.02, .processes = processes, .process_shift = 0.02};
+    const Comparison comparison = *compare(run_of(1, like), run_of(2, like), {}, {});
+    double sum = 0;
+    for (const ComparedCell& cell : comparison.cells) {
+      sum += std::log(cell.ratio_interval->high / cell.ratio_interval->low);
+      EXPECT_EQ(cell.base->processes, processes);
+      EXPECT_TRUE(cell.base->process_noise);
+    }
+    return sum;
+  };
+  EXPECT_GT(width(2), 3 * width(10));
+}
+
+// A year has 3e10 ms; the least double above 0 is 5e-324.
+TEST(Compare, LatenciesThatCantBeEndInAReasonNotInALoop) {
+  for (const double latency : {5e-324, 1e-310, 1e308}) {
+    Study base(1);
+    Study cand(2);
+    for (Row& row : cand.bundle.raw().rows) {
+      if (row.cell_id == cand.cells[0]) row.latency_ms = latency;
+    }
+    for (const int repetition : {3, 4}) {
+      *base.bundle.row(base.cells[1], repetition).latency_ms = latency;
+    }
+    const Comparison comparison = compared(base, cand);
+    EXPECT_EQ(comparison.not_comparable.empty(), false) << latency;
+    for (const ComparedCell& cell : comparison.cells) {
+      EXPECT_TRUE(std::isfinite(cell.ratio)) << latency;
+    }
+    EXPECT_TRUE(self_test(base.bundle.build(), {}, 20, 1, nullptr));
+  }
 }
 
 TEST(SelfTest, FindsNoAlarmInAQuietBundleAndTheSameOnAnyNumberOfThreads) {
@@ -350,18 +492,41 @@ TEST(SelfTest, FindsNoAlarmInAQuietBundleAndTheSameOnAnyNumberOfThreads) {
   const auto pooled = self_test(bundle, {}, 200, 42, &pool);
   ASSERT_TRUE(alone && pooled);
   EXPECT_EQ(alone->splits, 200);
+  EXPECT_FALSE(alone->every_split);
+  EXPECT_EQ(alone->processes, 10);
   EXPECT_LE(alone->alarms, 10);
   EXPECT_EQ(alone->alarms, pooled->alarms);
   EXPECT_EQ(alone->differences, pooled->differences);
   EXPECT_GT(*alone->minimum_detectable, 0);
+  EXPECT_EQ(self_test(bundle, {}, 252, 42, nullptr)->every_split, true) << "10 over 5";
 }
 
-TEST(SelfTest, RefusesABundleThatIsTooSmallToSplit) {
-  SyntheticBundle bundle(32);
-  bundle.add({.arm = "eager", .repetitions = 9});
-  const auto test = self_test(bundle.build(), {}, 10, 1, nullptr);
-  ASSERT_FALSE(test);
-  EXPECT_THAT(test.error().message, HasSubstr("at least 10 warm ok rows"));
+// Halves of rows would share every process, and promise a precision that two runs don't have.
+TEST(SelfTest, KeepsProcessesTogether) {
+  const auto detectable = [](double process_shift) {
+    const SyntheticCell like{
+        .arm = "eager", .noise = 0.01, .processes = 4, .process_shift = process_shift};
+    const auto test = self_test(run_of(33, like), {}, 100, 1, nullptr);
+    EXPECT_EQ(test->splits, 6) << "of four, two at a time";
+    EXPECT_TRUE(test->every_split);
+    return *test->minimum_detectable;
+  };
+  EXPECT_GT(detectable(0.1), 5 * detectable(0));
+}
+
+TEST(SelfTest, RefusesABundleThatHasTooFewProcessesOrRows) {
+  const auto refused = [](int64_t repetitions, int64_t processes) {
+    SyntheticBundle bundle(32);
+    bundle.add({.arm = "eager", .repetitions = repetitions, .processes = processes});
+    const auto test = self_test(bundle.build(), {}, 10, 1, nullptr);
+    return test ? "" : test.error().message;
+  };
+  EXPECT_THAT(refused(30, 0),
+              HasSubstr("at least 4 processes and 10 warm ok rows to split, found 1 "
+                        "process: rows of one process can't show"));
+  EXPECT_THAT(refused(30, 3), HasSubstr("found 3 processes"));
+  EXPECT_THAT(refused(9, 9), HasSubstr("found none"));
+  EXPECT_EQ(refused(10, 4), "");
 }
 
 }  // namespace

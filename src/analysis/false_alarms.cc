@@ -2,14 +2,18 @@
 #include "analysis/false_alarms.h"
 
 #include <algorithm>
-#include <numeric>
+#include <cmath>
+#include <map>
 
+#include "analysis/processes.h"
 #include "analysis/summary.h"
 #include "base/random.h"
 #include "stats/summary.h"
 
 namespace assay {
 namespace {
+
+constexpr size_t kLeastProcesses = 4;  // two a half
 
 struct Split {
   bool alarm = false;
@@ -39,16 +43,54 @@ void add(Group& half, const Row* row) {
   half.warm_ms.push_back(*row->latency_ms);
 }
 
-// Halves keep the order of the run, so that what neighbours share stays to be seen.
-Split split_once(const Samples& samples, const CompareOptions& options, Random random) {
+// A way to deal processes: 0 or 1 of each, in the order of their numbers.
+using Sides = std::vector<uint8_t>;
+
+// Where each number of a process is in that order.
+std::map<int64_t, size_t> places_of(const Samples& samples) {
+  std::map<int64_t, size_t> places;
+  for (const Group& group : samples.groups) {
+    for (const Row* row : group.warm) places.try_emplace(process_of(*row));
+  }
+  size_t next = 0;
+  for (auto& [number, place] : places) place = next++;
+  return places;
+}
+
+// How many there are: of n processes, n / 2 to the second half. Absent: more than `most`.
+std::optional<int64_t> count_sides(int64_t n, int64_t most) {
+  double ways = 1;
+  for (int64_t i = 1; i <= n / 2; ++i) {
+    ways = ways * static_cast<double>(n - i + 1) / static_cast<double>(i);
+    if (ways > 2 * static_cast<double>(most)) return std::nullopt;
+  }
+  const auto count = static_cast<int64_t>(std::llround(ways));
+  return count <= most ? std::optional(count) : std::nullopt;
+}
+
+std::vector<Sides> every_side(int64_t n) {
+  Sides sides(static_cast<size_t>(n), 0);
+  std::fill(sides.end() - n / 2, sides.end(), 1);
+  std::vector<Sides> all;
+  do all.push_back(sides);
+  while (std::ranges::next_permutation(sides).found);
+  return all;
+}
+
+Sides random_sides(int64_t n, Random random) {
+  Sides sides(static_cast<size_t>(n));
+  for (size_t i = 0; i < sides.size(); ++i) sides[i] = i % 2;
+  random.shuffle(std::span(sides));
+  return sides;
+}
+
+Split split_once(const Samples& samples, const std::map<int64_t, size_t>& places,
+                 const CompareOptions& options, const Sides& sides) {
   Samples halves[2] = {empty_like(samples), empty_like(samples)};
-  std::vector<uint8_t> side;
   for (size_t g = 0; g < samples.groups.size(); ++g) {
-    const Group& group = samples.groups[g];
-    side.resize(group.warm.size());
-    for (size_t i = 0; i < side.size(); ++i) side[i] = i % 2;
-    random.shuffle(std::span(side));
-    for (size_t i = 0; i < side.size(); ++i) add(halves[side[i]].groups[g], group.warm[i]);
+    for (const Row* row : samples.groups[g].warm) {
+      add(halves[sides[places.at(process_of(*row))]].groups[g], row);
+    }
   }
   const Comparison comparison = compare_samples(halves[0], halves[1], options, false);
   Split split;
@@ -64,21 +106,44 @@ Split split_once(const Samples& samples, const CompareOptions& options, Random r
   return split;
 }
 
+bool can_split(const Group& group, const CompareOptions& options) {
+  return static_cast<int64_t>(group.warm.size()) >= 2 * options.minimum_rows &&
+         process_means(group).size() >= kLeastProcesses;
+}
+
 }  // namespace
 
 Result<SelfTest> self_test(const Bundle& bundle, const CompareOptions& options, int64_t splits,
                            uint64_t seed, ThreadPool* pool) {
   ASSAY_TRY(const Samples samples, group_rows(bundle, summarize(bundle).arms));
-  const auto needed = static_cast<size_t>(2 * options.minimum_rows);
   const bool any = std::ranges::any_of(
-      samples.groups, [&](const Group& group) { return group.warm.size() >= needed; });
+      samples.groups, [&](const Group& group) { return can_split(group, options); });
+  const std::map<int64_t, size_t> places = places_of(samples);
+  const auto processes = static_cast<int64_t>(places.size());
   if (!any) {
-    return bad_input("{}: expected a cell of at least {} warm ok rows to split, found none",
-                     bundle.folder.string(), needed);
+    return bad_input(
+        "{}: expected a cell of at least {} processes and {} warm ok rows to split, found {}: rows "
+        "of one process can't show what differs between processes (study key processes)",
+        bundle.folder.string(), kLeastProcesses, 2 * options.minimum_rows,
+        processes < static_cast<int64_t>(kLeastProcesses)
+            ? fmt::format("{} {}", processes, processes == 1 ? "process" : "processes")
+            : "none");
   }
-  std::vector<Split> results(static_cast<size_t>(splits));
+  const bool every = count_sides(processes, splits).has_value();
+  std::vector<Sides> sides;
+  if (every) {
+    sides = every_side(processes);
+  } else {
+    for (int64_t i = 0; i < splits; ++i) {
+      sides.push_back(random_sides(processes, Random(seed, static_cast<uint64_t>(i))));
+    }
+  }
+  splits = static_cast<int64_t>(sides.size());
+  CompareOptions judged = options;
+  judged.allow_single_process = false;
+  std::vector<Split> results(sides.size());
   const auto run = [&](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) results[i] = split_once(samples, options, Random(seed, i));
+    for (size_t i = begin; i < end; ++i) results[i] = split_once(samples, places, judged, sides[i]);
   };
   if (pool != nullptr) {
     pool->parallel_for(results.size(), 1, run);
@@ -87,6 +152,8 @@ Result<SelfTest> self_test(const Bundle& bundle, const CompareOptions& options, 
   }
   SelfTest test;
   test.splits = splits;
+  test.every_split = every;
+  test.processes = processes;
   std::vector<double> detectable;
   for (const Split& split : results) {
     test.alarms += split.alarm ? 1 : 0;
@@ -108,6 +175,8 @@ Json self_test_to_json(const SelfTest& test, const CompareOptions& options) {
   };
   return {{"schema_version", kComparisonSchemaVersion},
           {"splits", test.splits},
+          {"every_split", test.every_split},
+          {"processes", test.processes},
           {"margin", options.margin},
           {"alpha", options.alpha},
           {"false_alarms", test.alarms},

@@ -31,7 +31,10 @@ struct SyntheticCell {
   double autocorrelation = 0;  // of neighbouring repetitions' noise
   double drift = 0;            // share of the mean by which the last repetition is slower
   std::string model = "gpt2-25m";
-  int64_t new_tokens = 64;  // of the decoding phases
+  int64_t new_tokens = 64;   // of the decoding phases
+  int64_t processes = 0;     // that share the repetitions, each in one piece; 0: rows name none
+  double process_shift = 0;  // sd of the logarithm, of what a process is slower for its life
+  double run_shift = 0;      // sd of the logarithm, of what the cell is slower in this bundle
 };
 
 class SyntheticBundle {
@@ -59,8 +62,23 @@ class SyntheticBundle {
     const int64_t number = cells_++;
     const std::string id =
         fmt::format("c{:03}-{}-{}-{}", number, cell.arm, phase_name(cell.phase), cell.scenario);
+    // No number is drawn for a shift that isn't asked for: bundles of a seed stay as they were.
+    const auto shift = [&](double sd) {
+      return sd > 0 ? std::exp(sd * standard_normal(random_)) : 1.0;
+    };
+    const double of_run = shift(cell.run_shift);
+    double of_process = 1;
+    int64_t last = -1;
     for (int64_t repetition = -cell.warmup; repetition < cell.repetitions; ++repetition) {
-      bundle_.rows.push_back(make_row(cell, id, number, repetition));
+      Row row = make_row(cell, id, number, repetition);
+      if (cell.processes > 0) {
+        row.process = std::max<int64_t>(0, repetition) * cell.processes / cell.repetitions;
+        if (*row.process != last) of_process = shift(cell.process_shift);
+        last = *row.process;
+      }
+      *row.latency_ms *= of_run * of_process;
+      *row.tokens_per_s /= of_run * of_process;
+      bundle_.rows.push_back(std::move(row));
     }
     bundle_.parity[id] = {{"passed", true}};
     return id;

@@ -123,6 +123,7 @@ struct Bundle {
   std::vector<Sitting> sittings;  // the first included
   std::string study_yaml;
   bool complete = false;
+  std::vector<Json> unit_notes;          // of the commits, in their order
   std::vector<Row> rows;                 // by order_index
   std::map<std::string, Json> evidence;  // by cell_id, where present
   std::map<std::string, Json> parity;    // by cell_id, where present

@@ -174,6 +174,7 @@ Result<Bundle> read_bundle(const fs::path& path) {
         checked.read(i == 0 ? kEnvironmentName : sitting_name(static_cast<int64_t>(i) + 1)));
   }
   bundle.environment = bundle.sittings.front().environment;
+  for (const CommitRecord& record : log.records) bundle.unit_notes.push_back(record.note);
   uint64_t most_rows = 0;  // each takes at least its commas and its line end
   for (Phase phase : kPhases) {
     // Of what is there: a commit log may say anything.

@@ -94,9 +94,13 @@ void add_compare_command(CLI::App& app, Selected& selected) {
                    "an identity axis on which the bundles may differ; may be repeated")
       ->type_name("AXIS")
       ->allow_extra_args(false);
+  command->add_flag("--allow-single-process", request->options.allow_single_process,
+                    "judge cells of one process a side by their rows, which can't show what "
+                    "differs between processes");
   command->add_flag("--self-test", request->self_test,
-                    "split one bundle at random and report the false-alarm rate");
-  command->add_option("--splits", request->splits, "of --self-test (default 1000)")
+                    "deal one bundle's processes to two halves, again and again, and report the "
+                    "false-alarm rate");
+  command->add_option("--splits", request->splits, "of --self-test, at most (default 1000)")
       ->check(count_between(10, 1'000'000))
       ->type_name("N");
   command->add_option("--seed", request->seed, "of --self-test (default 42)")

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "report/compare_verdict.h"
 #include "report/sections.h"
 
 namespace assay {
@@ -14,31 +15,37 @@ TableCell text_cell(std::string text) {
 }
 
 std::string status_text(const ComparedCell& cell) {
-  std::string text(verdict_name(cell.verdict));
+  if (!cell.verdict) return "not decided";
+  std::string text(verdict_name(*cell.verdict));
   if (cell.regression) return "SLOWER";
   if (cell.verdict == Verdict::kSlower) text += " (no alarm)";
   return text;
 }
 
-// Beyond ten times nobody reads the digits, and a table would burst.
-std::string signed_text(double share) {
-  return share < 10 ? fmt::format("{:+.2f}", share * 100) : ">+999";
-}
-
 TableCell signed_percent(double share) {
-  return {share, signed_text(share) + " %"};
+  return {share, signed_percent_text(share) + " %"};
 }
 
 TableCell detectable_cell(const std::optional<double>& share) {
   return share && *share >= 10 ? TableCell{*share, ">999 %"} : percent_cell(share);
 }
 
-TableCell noise_cell(const std::optional<SeriesMean>& series) {
-  return series ? percent_cell(series->sd / series->mean) : TableCell::absent();
+TableCell mean_cell(const std::optional<ComparedSide>& side) {
+  return side ? TableCell::of(side->mean_ms) : TableCell::absent();
 }
 
-TableCell mean_cell(const std::optional<SeriesMean>& series) {
-  return series ? TableCell::of(series->mean) : TableCell::absent();
+TableCell noise_cell(const std::optional<ComparedSide>& side) {
+  return side ? percent_cell(side->noise) : TableCell::absent();
+}
+
+TableCell process_cell(const ComparedCell& cell) {
+  return TableCell::of(fmt::format("{}, {}", cell.base->processes, cell.cand->processes));
+}
+
+TableCell process_noise_cell(const ComparedCell& cell) {
+  const auto& base = cell.base->process_noise;
+  const auto& cand = cell.cand->process_noise;
+  return base && cand ? percent_cell(std::max(*base, *cand)) : TableCell::absent();
 }
 
 TableCell p_holm_cell(const std::optional<double>& p) {
@@ -48,9 +55,9 @@ TableCell p_holm_cell(const std::optional<double>& p) {
 
 TableCell share_interval(const std::optional<stats::Interval>& interval) {
   if (!interval) return TableCell::absent();
-  return {
-      Json::array({interval->low - 1, interval->high - 1}),
-      fmt::format("[{}, {}] %", signed_text(interval->low - 1), signed_text(interval->high - 1))};
+  return {Json::array({interval->low - 1, interval->high - 1}),
+          fmt::format("[{}, {}] %", signed_percent_text(interval->low - 1),
+                      signed_percent_text(interval->high - 1))};
 }
 
 Table cell_table(const Comparison& c, Phase phase) {
@@ -61,6 +68,8 @@ Table cell_table(const Comparison& c, Phase phase) {
                {"noise"},
                {"cmp_ms"},
                {"cmp_noise"},
+               {"proc."},
+               {"proc. noise"},
                {"diff_ms"},
                {"%diff"},
                {"95% interval"},
@@ -71,10 +80,10 @@ Table cell_table(const Comparison& c, Phase phase) {
     if (cell.phase != phase) continue;
     table.rows.push_back({TableCell::of(stratum_label(c.strata, *cell.stratum)),
                           TableCell::of(cell.arm), mean_cell(cell.base), noise_cell(cell.base),
-                          mean_cell(cell.cand), noise_cell(cell.cand),
-                          TableCell::of(cell.difference_ms, 3), signed_percent(cell.ratio - 1),
-                          share_interval(cell.ratio_interval), p_holm_cell(cell.p_holm),
-                          TableCell::of(status_text(cell))});
+                          mean_cell(cell.cand), noise_cell(cell.cand), process_cell(cell),
+                          process_noise_cell(cell), TableCell::of(cell.difference_ms, 3),
+                          signed_percent(cell.ratio - 1), share_interval(cell.ratio_interval),
+                          p_holm_cell(cell.p_holm), TableCell::of(status_text(cell))});
   }
   return table;
 }
@@ -171,6 +180,11 @@ ReportSection identity_part(const Comparison& c) {
                     d.base.empty() ? "nothing" : d.base, d.cand.empty() ? "nothing" : d.cand));
   }
   if (c.varied.empty()) section.lines.emplace_back("their identities agree on every axis");
+  for (const auto& [name, load] : {std::pair{"ref", &c.base_load}, {"cmp", &c.cand_load}}) {
+    const std::string text = load_text(*load);
+    section.lines.push_back(
+        fmt::format("{} was measured at: {}", name, text.empty() ? "no load recorded" : text));
+  }
   return section;
 }
 
@@ -185,8 +199,10 @@ ReportSection crash_part(const Comparison& c) {
 ReportSection combined_part(const Comparison& c) {
   ReportSection section{"Combined over strata", {}, {combined_table(c)}};
   section.lines.push_back(fmt::format(
-      "Geometric mean of the strata's ratios of means. Intervals and tests by t on the logarithm, "
-      "dependence and drift included. p: Holm over this table and all cells ({} tests, alpha "
+      "Geometric mean of the strata's ratios of means. Intervals and tests by t on the logarithm "
+      "of "
+      "the means of processes, dependence and drift included. p: Holm over this table and all "
+      "cells ({} tests, alpha "
       "{}); tost_p: equivalence within {:.3g} %; mde: found with {:.0f} % power.",
       c.families.front().members, c.options.alpha, c.options.margin * 100, c.options.power * 100));
   return section;
@@ -196,34 +212,11 @@ ReportSection cells_part(const Comparison& c, Phase phase) {
   ReportSection section{
       fmt::format("{}, cell by cell", phase_name(phase)), {}, {cell_table(c, phase)}};
   section.lines.emplace_back(
-      "ref, cmp: mean ms of warm ok rows; noise: sd / mean; %diff above 0: cmp is slower; SLOWER: "
-      "beyond the margin, and beyond what drift and dependence may hide.");
-  return section;
-}
-
-ReportSection verdict_part(const Comparison& c, bool on_regression) {
-  ReportSection section{"Verdict", {}, {}};
-  std::map<Verdict, int> counts;
-  for (const ComparedCell& cell : c.cells) ++counts[cell.verdict];
-  std::vector<std::string> parts;
-  for (const Verdict verdict : kVerdicts) {
-    if (counts[verdict] > 0) {
-      parts.push_back(fmt::format("{} {}", counts[verdict], verdict_name(verdict)));
-    }
-  }
-  section.lines.push_back(fmt::format("{} cells compared{}{}.", c.cells.size(),
-                                      parts.empty() ? "" : ": ", join(parts, ", ")));
-  const auto failing = c.failures(on_regression);
-  const auto all = c.failures(true);
-  for (const std::string& failure : all) {
-    const bool fails = std::ranges::find(failing, failure) != failing.end();
-    section.lines.push_back(fmt::format("{}: {}", fails ? "FAIL" : "warning", failure));
-  }
-  if (all.empty()) {
-    section.lines.push_back(fmt::format(
-        "No missing cell, no rise in crash rate, and nothing slower by more than {:.3g} %.",
-        c.options.margin * 100));
-  }
+      "ref, cmp: mean ms of warm ok rows; noise: sd / mean; proc.: worker processes of ref, cmp, "
+      "and "
+      "the larger sd / mean of their means; %diff above 0: cmp is slower; SLOWER: beyond the "
+      "margin, "
+      "and beyond what may lie between two runs of one program.");
   return section;
 }
 
@@ -239,7 +232,7 @@ std::vector<ReportSection> sections_of(const Comparison& c, bool on_regression) 
   if (!reasons.rows.empty()) {
     sections.push_back({"Cells that weren't compared, or changed", {}, {std::move(reasons)}});
   }
-  sections.push_back(verdict_part(c, on_regression));
+  sections.push_back(verdict_section(c, on_regression));
   return sections;
 }
 
@@ -251,18 +244,33 @@ std::vector<ReportSection> verdict_first(std::vector<ReportSection> sections) {
 
 Table flat_cells(const Comparison& c) {
   Table table;
-  for (const char* name : {"phase",   "model",  "scenario",  "new_tokens", "batch",  "arm",
-                           "n_ref",   "n_cmp",  "ref_ms",    "ref_noise",  "cmp_ms", "cmp_noise",
-                           "diff_ms", "ratio",  "ratio_low", "ratio_high", "p_holm", "tost_p_holm",
-                           "mde",     "status", "regression"}) {
+  for (const char* name : {"phase",
+                           "model",
+                           "scenario",
+                           "new_tokens",
+                           "batch",
+                           "arm",
+                           "n_ref",
+                           "n_cmp",
+                           "ref_ms",
+                           "ref_noise",
+                           "cmp_ms",
+                           "cmp_noise",
+                           "diff_ms",
+                           "ratio",
+                           "ratio_low",
+                           "ratio_high",
+                           "p_holm",
+                           "tost_p_holm",
+                           "mde",
+                           "status",
+                           "regression",
+                           "ref_processes",
+                           "cmp_processes",
+                           "ref_process_noise",
+                           "cmp_process_noise"}) {
     table.columns.push_back({name});
   }
-  const auto noise = [](const std::optional<SeriesMean>& s) {
-    return s ? std::optional(s->sd / s->mean) : std::nullopt;
-  };
-  const auto mean = [](const std::optional<SeriesMean>& s) {
-    return s ? std::optional(s->mean) : std::nullopt;
-  };
   for (const ComparedCell& cell : c.cells) {
     const Stratum& s = c.strata[*cell.stratum];
     std::vector<TableCell> row = {TableCell::of(std::string(phase_name(s.phase))),
@@ -275,14 +283,20 @@ Table flat_cells(const Comparison& c) {
                                   TableCell::of(cell.n_cand)};
     const auto& interval = cell.ratio_interval;
     for (const std::optional<double>& value :
-         {mean(cell.base), noise(cell.base), mean(cell.cand), noise(cell.cand), cell.difference_ms,
-          std::optional(cell.ratio), interval ? std::optional(interval->low) : std::nullopt,
+         {std::optional(cell.base->mean_ms), cell.base->noise, std::optional(cell.cand->mean_ms),
+          cell.cand->noise, cell.difference_ms, std::optional(cell.ratio),
+          interval ? std::optional(interval->low) : std::nullopt,
           interval ? std::optional(interval->high) : std::nullopt, cell.p_holm, cell.tost_p_holm,
           cell.minimum_detectable}) {
       row.push_back(TableCell::of(value));
     }
-    row.push_back(TableCell::of(std::string(verdict_name(cell.verdict))));
+    row.push_back(
+        TableCell::of(cell.verdict ? std::string(verdict_name(*cell.verdict)) : "not_decided"));
     row.push_back({cell.regression, ""});
+    row.push_back(TableCell::of(cell.base->processes));
+    row.push_back(TableCell::of(cell.cand->processes));
+    row.push_back(TableCell::of(cell.base->process_noise));
+    row.push_back(TableCell::of(cell.cand->process_noise));
     table.rows.push_back(std::move(row));
   }
   return table;
@@ -297,9 +311,8 @@ std::string render_comparison(const Comparison& c, OutputFormat format, bool on_
     case OutputFormat::kCsv:
       return flat_cells(c).render(OutputFormat::kCsv);
     case OutputFormat::kMarkdown: {
-      const char* title =
-          c.failures(on_regression).empty() ? "assay compare: passes" : "assay compare: FAILS";
-      return render_markdown(title, verdict_first(sections_of(c, on_regression)));
+      return render_markdown("assay compare: " + verdict_word(c, on_regression),
+                             verdict_first(sections_of(c, on_regression)));
     }
     case OutputFormat::kTable:
       break;
@@ -328,16 +341,17 @@ std::string render_self_test(const SelfTest& test, const CompareOptions& options
   add("some cell faster or slower at all", test.differences, test.difference_interval);
   if (format == OutputFormat::kCsv) return table.render(format);
   ReportSection section{"Self-test", {}, {std::move(table)}};
-  section.lines.push_back(
-      fmt::format("Every cell's rows dealt to two halves at random, the halves compared as two "
-                  "bundles: nothing "
-                  "differs. At most {:.0f} % may be claimed.",
-                  options.alpha * 100));
+  section.lines.push_back(fmt::format(
+      "{} processes dealt to two halves, {}, each with all its rows, and the halves "
+      "compared as two bundles: nothing differs. At most {:.0f} % may be claimed. What "
+      "lies between two runs isn't in it.",
+      test.processes, test.every_split ? "in every way" : "at random", options.alpha * 100));
   if (test.minimum_detectable) {
-    section.lines.push_back(fmt::format(
-        "Of half the rows, a cell's difference shows from {} on (median; {:.0f} % power, before "
-        "Holm).",
-        detectable_cell(test.minimum_detectable).text, options.power * 100));
+    section.lines.push_back(
+        fmt::format("Of half the processes, a cell's difference shows from {} on (median; {:.0f} % "
+                    "power, before "
+                    "Holm).",
+                    detectable_cell(test.minimum_detectable).text, options.power * 100));
   }
   if (format == OutputFormat::kMarkdown)
     return render_markdown("assay compare: self-test", {section});

@@ -48,9 +48,10 @@ std::optional<double> standard_deviation(std::span<const double> sample) {
 }
 
 std::optional<Moments> moments(std::span<const double> sample) {
+  const auto center = mean(sample);
   const auto square = variance(sample);
-  if (!square) return std::nullopt;
-  return Moments{static_cast<int64_t>(sample.size()), *mean(sample), *square};
+  if (!center || !square) return std::nullopt;
+  return Moments{static_cast<int64_t>(sample.size()), *center, *square};
 }
 
 std::vector<double> sorted(std::span<const double> sample) {

@@ -40,7 +40,8 @@ double count_falls(std::span<double> values, std::span<double> scratch) {
 double tie_term(std::span<const double> ascending) {
   double sum = 0;
   for (auto group = ascending.begin(); group != ascending.end();) {
-    const auto end = std::find_if(group, ascending.end(), [&](double v) { return v != *group; });
+    const auto end =
+        std::find_if(group + 1, ascending.end(), [&](double v) { return v != *group; });
     const auto t = static_cast<double>(end - group);
     sum += t * (t - 1) * (2 * t + 5);
     group = end;
@@ -55,7 +56,10 @@ struct KendallSum {
 };
 
 std::optional<KendallSum> kendall_sum(std::span<const double> series) {
-  if (series.size() < 4) return std::nullopt;
+  if (series.size() < 4 ||
+      !std::ranges::all_of(series, [](double x) { return std::isfinite(x); })) {
+    return std::nullopt;
+  }
   std::vector<double> values(series.begin(), series.end());
   std::vector<double> scratch(values.size());
   const double falls = count_falls(values, scratch);
@@ -63,7 +67,7 @@ std::optional<KendallSum> kendall_sum(std::span<const double> series) {
   double tied_pairs = 0;
   const double tied_variance = tie_term(values);
   for (auto group = values.begin(); group != values.end();) {
-    const auto end = std::find_if(group, values.end(), [&](double x) { return x != *group; });
+    const auto end = std::find_if(group + 1, values.end(), [&](double x) { return x != *group; });
     const auto t = static_cast<double>(end - group);
     tied_pairs += t * (t - 1) / 2;
     group = end;

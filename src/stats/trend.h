@@ -11,8 +11,8 @@ namespace assay::stats {
 
 // Mann (1945), Kendall (1975): S = number of pairs that rise minus pairs that fall, in the order
 // given; normal with tie-corrected variance (n(n-1)(2n+5) - sum t(t-1)(2t+5)) / 18 and continuity
-// correction. Assumes that without drift the order is exchangeable. Absent for n < 4 or where all
-// values are the same. O(n log n).
+// correction. Assumes that without drift the order is exchangeable. Absent for n < 4, where all
+// values are the same, or where one isn't finite. O(n log n).
 struct TrendTest {
   double s = 0;
   double z = 0;

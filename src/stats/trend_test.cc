@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "base/random.h"
@@ -65,6 +66,13 @@ TEST(MannKendall, OfSeveralSeriesSumsWhatEachShows) {
   const std::vector<std::vector<double>> short_ones = {{1, 2, 3}, alone, {7, 7, 7, 7}};
   EXPECT_EQ(mann_kendall(short_ones)->p, mann_kendall(alone)->p);
   EXPECT_FALSE(mann_kendall(std::vector<std::vector<double>>{{1, 2, 3}, {2, 2, 2, 2}}));
+}
+
+TEST(MannKendall, IsAbsentForWhatIsNoNumber) {
+  for (const double x :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    EXPECT_FALSE(mann_kendall(std::vector{1.0, 2.0, x, x, 3.0, 4.0}));
+  }
 }
 
 TEST(MannKendall, IsAbsentForConstantsAndFewPoints) {

@@ -1,0 +1,165 @@
+// A comparison's sentences. None says more than the tables above it.
+#include "report/compare_verdict.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/text.h"
+
+namespace assay {
+namespace {
+
+constexpr size_t kMostNamed = 5;
+
+std::vector<const ComparedCell*> figures(const Comparison& c) {
+  std::vector<const ComparedCell*> all;
+  for (const ComparedCell& cell : c.combined) all.push_back(&cell);
+  for (const ComparedCell& cell : c.cells) all.push_back(&cell);
+  return all;
+}
+
+// "eager on prefill, tiny, single_micro: +7.29 % [+4.62, +10.03]".
+std::string figure_text(const Comparison& c, const ComparedCell& cell) {
+  std::string text =
+      fmt::format("{} on {}: {} %", cell.arm,
+                  cell.stratum ? stratum_text(c.strata[*cell.stratum])
+                               : fmt::format("{}, all strata", phase_name(cell.phase)),
+                  signed_percent_text(cell.ratio - 1));
+  if (cell.ratio_interval) {
+    text += fmt::format(" [{}, {}]", signed_percent_text(cell.ratio_interval->low - 1),
+                        signed_percent_text(cell.ratio_interval->high - 1));
+  }
+  return text;
+}
+
+std::string figures_text(const Comparison& c, const std::vector<const ComparedCell*>& cells) {
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < std::min(cells.size(), kMostNamed); ++i) {
+    parts.push_back(figure_text(c, *cells[i]));
+  }
+  if (cells.size() > kMostNamed) {
+    parts.push_back(fmt::format("and {} more", cells.size() - kMostNamed));
+  }
+  return join(parts, "; ");
+}
+
+std::string counts_line(const Comparison& c) {
+  std::map<Verdict, int> counts;
+  for (const ComparedCell& cell : c.cells) {
+    if (cell.verdict) ++counts[*cell.verdict];
+  }
+  std::vector<std::string> parts;
+  for (const Verdict verdict : kVerdicts) {
+    if (counts[verdict] > 0) {
+      parts.push_back(fmt::format("{} {}", counts[verdict], verdict_name(verdict)));
+    }
+  }
+  if (c.undecided() > 0) parts.push_back(fmt::format("{} not decided", c.undecided()));
+  return fmt::format("{} cells compared{}{}.", c.cells.size(), parts.empty() ? "" : ": ",
+                     join(parts, ", "));
+}
+
+// What the cells were judged by.
+void add_basis(const Comparison& c, std::vector<std::string>& lines) {
+  if (c.undecided() > 0) {
+    lines.push_back(
+        fmt::format("{} of {} cells {} (the study's key `processes` gives them several; "
+                    "--allow-single-process judges them by their rows).",
+                    c.undecided(), c.cells.size(), kNotDecided));
+  }
+  const auto by_rows = std::ranges::count_if(
+      c.cells, [](const ComparedCell& cell) { return cell.verdict && !cell.by_processes; });
+  if (by_rows > 0) {
+    lines.push_back(fmt::format(
+        "{} of {} cells judged by the rows of one process a side (--allow-single-process): two "
+        "processes of one program may differ by more than their rows show, so a difference may be "
+        "the process's.",
+        by_rows, c.cells.size()));
+  }
+}
+
+// What two bundles can't tell.
+void add_unseen(const Comparison& c, std::vector<std::string>& lines) {
+  const bool any = std::ranges::any_of(c.cells, [](const auto& cell) { return cell.by_processes; });
+  if (any) {
+    const std::string between =
+        !c.between_cells ? "With no arm on two strata of a phase nothing shows what differs from "
+                           "run to run in a cell; "
+        : *c.between_cells > 0
+            ? fmt::format(
+                  "Beyond what their processes show, cells differ from run to run by {:.1f} "
+                  "% (standard deviation), which an alarm has to beat; ",
+                  *c.between_cells * 100)
+            : "Cells differ from run to run by no more than their processes show; ";
+    lines.push_back(between +
+                    "what shifts all cells of a run alike (another day, another neighbour) doesn't "
+                    "show in two bundles.");
+  }
+  if (!c.load_differences.empty()) {
+    lines.push_back(
+        fmt::format("The machine was not equally busy: {}. A difference may be its doing.",
+                    join(c.load_differences, "; ")));
+  }
+}
+
+// Where nothing is missing, rose, broke or regressed.
+std::string closing_line(const Comparison& c) {
+  const std::string sound = "No missing cell, no rise in crash rate, no output that broke";
+  const auto all = figures(c);
+  const double margin = c.options.margin;
+  if (std::ranges::none_of(all, [](const auto* cell) { return cell->verdict.has_value(); })) {
+    return sound + ". Of speed nothing is said.";
+  }
+  std::vector<const ComparedCell*> slower;
+  const ComparedCell* widest = nullptr;
+  for (const ComparedCell* cell : all) {
+    if (cell->verdict == Verdict::kSlower && cell->ratio > 1 + margin) slower.push_back(cell);
+    if (cell->verdict && cell->ratio_interval &&
+        (widest == nullptr || cell->ratio_interval->high > widest->ratio_interval->high)) {
+      widest = cell;
+    }
+  }
+  if (!slower.empty()) {
+    return fmt::format(
+        "{}, and no alarm; but slower by more than {:.3g} %: {}. What lies between two runs of one "
+        "program may explain that.",
+        sound, margin * 100, figures_text(c, slower));
+  }
+  std::string text =
+      fmt::format("{}, and nothing shown to be slower by more than {:.3g} %.", sound, margin * 100);
+  if (widest != nullptr && widest->ratio_interval->high > 1 + margin) {
+    text += fmt::format(" The intervals allow up to {} % ({} on {}).",
+                        signed_percent_text(widest->ratio_interval->high - 1), widest->arm,
+                        widest->stratum ? stratum_text(c.strata[*widest->stratum])
+                                        : fmt::format("{}, all strata", phase_name(widest->phase)));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string signed_percent_text(double share) {
+  return share < 10 ? fmt::format("{:+.2f}", share * 100) : ">+999";
+}
+
+std::string verdict_word(const Comparison& c, bool on_regression) {
+  if (!c.failures(on_regression).empty()) return "FAILS";
+  const bool none = !c.cells.empty() && c.undecided() == static_cast<int64_t>(c.cells.size());
+  return none ? "not decided" : "passes";
+}
+
+ReportSection verdict_section(const Comparison& c, bool on_regression) {
+  ReportSection section{"Verdict", {counts_line(c)}, {}};
+  add_basis(c, section.lines);
+  add_unseen(c, section.lines);
+  const auto failing = c.failures(on_regression);
+  const auto all = c.failures(true);
+  for (const std::string& failure : all) {
+    const bool fails = std::ranges::find(failing, failure) != failing.end();
+    section.lines.push_back(fmt::format("{}: {}", fails ? "FAIL" : "warning", failure));
+  }
+  if (all.empty()) section.lines.push_back(closing_line(c));
+  return section;
+}
+
+}  // namespace assay
