@@ -65,7 +65,8 @@ stats::StandardError with_spread(const stats::StandardError& error,
                                  const std::optional<Spread>& spread, size_t cells) {
   if (!spread || !(spread->square > 0)) return error;
   const double own = error.value * error.value;
-  const double between = spread->square / static_cast<double>(cells);
+  // Of few cells the estimate is below the truth more often than above it.
+  const double between = spread->square * (1 + 1 / spread->df) / static_cast<double>(cells);
   const double raw = spread->raw / static_cast<double>(cells);
   const double total = own + between;
   return {std::sqrt(total), total * total / (own * own / error.df + between * raw / spread->df)};

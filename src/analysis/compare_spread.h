@@ -36,8 +36,8 @@ struct Spread {
 std::optional<Spread> spread_of(std::span<const CellRatio> cells,
                                 std::optional<size_t> without = {});
 
-// The error of a mean of `cells` cells with what lies between runs in it; degrees of freedom by
-// Satterthwaite (1946).
+// The error of a mean of `cells` cells with what lies between runs in it, taken for 1 + 1 / df
+// times its estimate; degrees of freedom by Satterthwaite (1946).
 stats::StandardError with_spread(const stats::StandardError& error,
                                  const std::optional<Spread>& spread, size_t cells);
 

@@ -62,10 +62,11 @@ TEST(Spread, WidensAnErrorBySatterthwaite) {
   const stats::StandardError error{0.03, 18};
   EXPECT_EQ(with_spread(error, std::nullopt, 1).value, 0.03);
   EXPECT_EQ(with_spread(error, Spread{0, 1, 5}, 1).value, 0.03);
-  const auto widened = with_spread(error, Spread{0.0016, 0.0020, 5}, 1);
-  EXPECT_NEAR(widened.value, 0.05, 1e-12);
-  EXPECT_NEAR(widened.df, 0.0025 * 0.0025 / (0.0009 * 0.0009 / 18 + 0.0016 * 0.0020 / 5), 1e-9);
-  EXPECT_NEAR(with_spread(error, Spread{0.0016, 0.0020, 5}, 4).value, std::sqrt(0.0013), 1e-12);
+  const Spread spread{0.0016, 0.0020, 4};  // counts as 0.0016 (1 + 1/4) = 0.002
+  const auto widened = with_spread(error, spread, 1);
+  EXPECT_NEAR(widened.value, std::sqrt(0.0029), 1e-12);
+  EXPECT_NEAR(widened.df, 0.0029 * 0.0029 / (0.0009 * 0.0009 / 18 + 0.002 * 0.002 / 4), 1e-9);
+  EXPECT_NEAR(with_spread(error, spread, 4).value, std::sqrt(0.0014), 1e-12);
 }
 
 }  // namespace
