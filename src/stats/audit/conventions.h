@@ -58,7 +58,7 @@ enum class TestKind : uint8_t {
   kBarnard,
   kOther,  // nothing that figures determine; only if declared
 };
-enum class Deviations : uint8_t { kSample, kPopulation };  // divided by n - 1, by n
+enum class Divisor : uint8_t { kSample, kPopulation };  // divided by n - 1, by n
 // Of Welch's: rounded down where it is printed, or before it is used.
 enum class DfRounding : uint8_t { kNone, kPrinted, kUsed };
 enum class IntervalBy : uint8_t { kT, kZ };

@@ -65,7 +65,7 @@ std::optional<Interval> sample_sd(const Figures& figures, const ConventionSet& s
   const auto printed = figures[sd];
   const auto count = figures.exact(n);
   if (!printed || !count || *count < 2) return std::nullopt;
-  if (set.get<Deviations>(Axis::kDeviations) == Deviations::kSample) return printed;
+  if (set.get<Divisor>(Axis::kDeviations) == Divisor::kSample) return printed;
   return product(*printed, point(std::sqrt(*count / (*count - 1))));
 }
 

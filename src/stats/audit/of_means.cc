@@ -113,7 +113,7 @@ void add_one_mean(std::vector<Relation>& table, const OneMean& of) {
          if (!low || !high || !factor || !n || *n < 2 || x.has(of.mean)) {
            return std::nullopt;
          }
-         const double by = set.get<Deviations>(kDeviations) == Deviations::kSample ? *n : *n - 1;
+         const double by = set.get<Divisor>(kDeviations) == Divisor::kSample ? *n : *n - 1;
          const Interval twice = product(point(2), *factor);
          return Reading{product(quotient(difference(*high, *low), twice), point(std::sqrt(by)))};
        }});

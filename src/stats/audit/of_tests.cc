@@ -237,24 +237,24 @@ void add_interval(std::vector<Relation>& table, Figure figure, Figure other, dou
 }
 
 // Of low < mean_a - mean_b < high, or of the ratio's bounds low < a / b < high.
-struct Equivalence {
+struct Margins {
   double low = 0;
   double high = 0;
   bool of_ratio = false;
 };
 
-std::optional<Equivalence> equivalence_of(Row x, Set set) {
-  if (const auto margin = x.exact(kMargin)) return Equivalence{-*margin, *margin};
+std::optional<Margins> equivalence_of(Row x, Set set) {
+  if (const auto margin = x.exact(kMargin)) return Margins{-*margin, *margin};
   const auto percent = x.exact(kMarginPercent);
   if (!percent) return std::nullopt;
   const double share = *percent / 100;
   switch (set.get<MarginOf>(kMarginOf)) {
     case MarginOf::kRatio:
-      return Equivalence{1 - share, 1 + share, true};
+      return Margins{1 - share, 1 + share, true};
     case MarginOf::kRatioInverse:
-      return Equivalence{1 / (1 + share), 1 + share, true};
+      return Margins{1 / (1 + share), 1 + share, true};
     default:
-      return Equivalence{-share, share};  // of a mean
+      return Margins{-share, share};  // of a mean
   }
 }
 
