@@ -302,8 +302,7 @@ TEST_F(Verify, ReadersRefuseWhatDiffersFromItsHash) {
     EXPECT_THAT(bundle.error().message, HasSubstr((folder_ / name).string()));
     put(folder_ / name, before);
   }
-  fs::create_directories(folder_ / "cells/cprefill");
-  put(folder_ / "cells/cprefill/parity.json", "{\"passed\": true}\n");
+  put(folder_ / "cells/ckv_decode/parity.json", "{\"passed\": true}\n");
   const auto bundle = read_bundle(folder_);
   ASSERT_FALSE(bundle);
   EXPECT_THAT(bundle.error().message,

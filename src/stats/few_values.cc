@@ -28,6 +28,7 @@ class LogEstimate {
     third_ -= 1.5 * variance * variance / weight;
   }
 
+  bool is_constant() const { return variance_ == 0; }
   bool varies() const { return variance_ > 0 && squares_ > 0 && std::isfinite(variance_); }
   double df() const { return variance_ * variance_ / squares_; }
   // Of the variance over that which a bootstrap takes for it.
@@ -55,6 +56,7 @@ class LogEstimate {
 
 std::optional<Interval> calibrated(const std::optional<Interval>& own, double estimate,
                                    const LogEstimate& logs, double confidence) {
+  if (own && logs.is_constant()) return own;  // a point: there is nothing to calibrate
   if (!own || !logs.varies()) return std::nullopt;
   const double level = 1 - (1 - confidence) / 2;
   const auto t = student_t_quantile(level, logs.df());

@@ -80,8 +80,8 @@ class Generate(unittest.TestCase):
 
     def test_refusals(self):
         self.refuse("prompt: expected at least one token, found none$", self.model, "")
-        self.refuse("--tokens: expected at least 1 new token, found 0$", self.model, "x", "-n", 0)
-        self.refuse('--cache: expected static or dynamic, found "fixed"$', self.model, "x", "--cache", "fixed")
+        self.refuse(r'--tokens: expected an integer from 1 to 1000000000, found "0"$', self.model, "x", "-n", 0)
+        self.refuse('--cache: expected one of static, dynamic, found "fixed"$', self.model, "x", "--cache", "fixed")
         self.refuse('--dtype: expected fp32, fp16 or bf16, found "int8"$', self.model, "x", "--dtype", "int8")
         self.refuse('prompt: expected token ids .*found "x"$', self.model, "1 x", "--ids")
         self.refuse(r"tokens: expected ids from 0 to \d+, found 99999999$", self.model, "99999999", "--ids")
