@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "engine/codegen/kernel_cache.h"
-#include "engine/device/bandwidth.h"
+#include "engine/device/cpu/bandwidth.h"
 #include "engine/model/make.h"
 #include "engine/session/session.h"
 #include "samples.h"

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/thread_pool.h"
-#include "engine/device/bandwidth.h"
+#include "engine/device/cpu/bandwidth.h"
 #include "engine/session/session.h"
 
 namespace assay::bench {

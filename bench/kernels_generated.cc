@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "engine/codegen/kernel_library.h"
-#include "engine/codegen/lower.h"
-#include "engine/device/bandwidth.h"
-#include "engine/device/huge_memory.h"
+#include "engine/codegen/cpu/kernel_library.h"
+#include "engine/codegen/lower/lower.h"
+#include "engine/device/cpu/bandwidth.h"
 #include "engine/graph/graph_builder.h"
+#include "engine/memory/huge_memory.h"
 #include "engine/ops/ops.h"
 #include "kernels.h"
 #include "samples.h"
@@ -111,8 +111,7 @@ class Bench {
     std::vector<float> out(static_cast<size_t>(shape.outputs));
     const auto threads = static_cast<int64_t>(pool_.size());
     std::vector<std::vector<float>> scratch(
-        pool_.size(),
-        std::vector<float>(static_cast<size_t>(kernel_scratch_floats(kernel, dims, threads))));
+        pool_.size(), std::vector<float>(static_cast<size_t>(kernel_scratch_floats(kernel, dims))));
     return pass(
         packed_elements(product.packing, product.inputs), shape, dtype, [&](std::byte* weight) {
           void* buffers[] = {x.data(), weight, out.data()};

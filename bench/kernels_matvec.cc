@@ -5,7 +5,7 @@
 #include <span>
 
 #include "base/clock.h"
-#include "engine/device/bandwidth.h"
+#include "engine/device/cpu/bandwidth.h"
 #include "engine/ops/ops.h"
 #include "kernels.h"
 #include "model_shapes.h"

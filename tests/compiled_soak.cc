@@ -7,9 +7,9 @@
 #include <limits>
 
 #include "base/random.h"
+#include "engine/compiled/graph_compiler.h"
+#include "engine/device/cpu/cpu_device.h"
 #include "engine/graph/architectures.h"
-#include "engine/session/eager_executor.h"
-#include "engine/session/graph_compiler.h"
 #include "engine/session/tiny_checkpoint.h"
 
 namespace assay::engine {
@@ -47,8 +47,9 @@ class CompiledSoak : public ::testing::TestWithParam<size_t> {};
 
 TEST_P(CompiledSoak, PoisonedTailsChangeNothingAndNothingGrows) {
   const TinyCheckpoint folder(families()[GetParam()]);
-  ThreadPool pool(2);
-  BufferPool weight_memory, memory;
+  CpuDevice device({.threads = 2});
+  BufferPool weight_memory;
+  BufferPool& memory = device.memory();
   auto checkpoint = Checkpoint::open(folder.folder());
   ASSERT_TRUE(checkpoint);
   const auto weights = Weights::load(std::move(checkpoint).value(), DType::kF32, weight_memory);
@@ -56,10 +57,10 @@ TEST_P(CompiledSoak, PoisonedTailsChangeNothingAndNothingGrows) {
   const ModelConfig& config = weights->config();
   const auto graph = build_graph(config, DType::kF32, LogitsOf::kLastPosition);
   ASSERT_TRUE(graph);
-  const auto ops = make_cpu_ops(pool);
-  EagerExecutor eager(*graph, *weights, *ops, memory);
-  const auto compiler = GraphCompiler::create(*graph, {}, *weights, pool);
-  ASSERT_TRUE(compiler);
+  const auto eager = device.make_eager(*graph, *weights);
+  ASSERT_TRUE(eager);
+  const auto compiler = GraphCompiler::create(*graph, {}, device);
+  ASSERT_TRUE(compiler && (*compiler)->load(*weights));
   const auto compiled = (*compiler)->compile(
       {.batch = kBatch, .q_len = 1, .kv_len = std::nullopt, .capacity = kCapacity});
   ASSERT_TRUE(compiled) << compiled.error().message;
@@ -93,9 +94,9 @@ TEST_P(CompiledSoak, PoisonedTailsChangeNothingAndNothingGrows) {
                            .pad = pad,
                            .rope = &rope};
     poison_tail(**poisoned);
-    ASSERT_TRUE(eager.run(inputs, **clean));
+    ASSERT_TRUE((*eager)->run(inputs, **clean));
     ASSERT_TRUE((*compiled)->run(inputs, **poisoned));
-    const auto expected = eager.output_f32(0);
+    const auto expected = (*eager)->output_f32(0);
     const auto found = (*compiled)->output_f32(0);
     ASSERT_EQ(found.size(), expected.size());
     for (size_t i = 0; i < found.size(); ++i) {

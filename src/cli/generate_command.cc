@@ -18,7 +18,7 @@
 #include "cli/command.h"
 #include "cli/option_types.h"
 #include "engine/codegen/kernel_cache.h"
-#include "engine/device/bandwidth.h"
+#include "engine/device/cpu/bandwidth.h"
 #include "engine/session/session.h"
 #include "engine/tokenizer/tokenizer.h"
 

@@ -9,9 +9,9 @@
 
 #include "base/random.h"
 #include "cuda_driver.h"
-#include "engine/codegen/lower.h"
-#include "engine/codegen/nvrtc.h"
-#include "engine/codegen/print.h"
+#include "engine/codegen/cuda/nvrtc.h"
+#include "engine/codegen/cuda/print_cuda.h"
+#include "engine/codegen/lower/lower.h"
 #include "engine/graph/graph_builder.h"
 #include "engine/model/convert.h"
 

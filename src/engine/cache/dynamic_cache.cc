@@ -1,6 +1,5 @@
 // The cache that grows: new tensors a run, the old content copied.
 #include <cassert>
-#include <cstring>
 #include <utility>
 
 #include "engine/cache/kv_cache.h"
@@ -21,9 +20,13 @@ class DynamicCache final : public KvCache {
     const size_t new_row_bytes = row_bytes(grown);
     ASSAY_TRY(Buffer tensor, memory_.allocate(rows * new_row_bytes));
     Buffer& current = tensors_[index(layer, part)];
-    for (size_t row = 0; old_row_bytes > 0 && row < rows; ++row) {
-      std::memcpy(tensor.data() + row * new_row_bytes, current.data() + row * old_row_bytes,
-                  old_row_bytes);
+    if (old_row_bytes > 0) {
+      ASSAY_CHECK(memory_.space().copy({.to = tensor.data(),
+                                        .to_pitch = new_row_bytes,
+                                        .from = current.data(),
+                                        .from_pitch = old_row_bytes,
+                                        .row_bytes = old_row_bytes,
+                                        .rows = rows}));
     }
     current = std::move(tensor);
     return KvView{.data = current.f32(),

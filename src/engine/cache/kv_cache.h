@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/device/buffer_pool.h"
 #include "engine/graph/graph.h"
+#include "engine/memory/buffer_pool.h"
 #include "engine/ops/ops.h"
 
 namespace assay::engine {

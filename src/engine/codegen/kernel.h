@@ -74,34 +74,4 @@ struct Kernel {
   std::variant<RowsKernel, ProductKernel, AttentionKernel> body;
 };
 
-// What every compiled kernel is given; `buffers` in the order of Kernel::buffers. Caches are bound
-// at their first element and have strides [kv_heads * capacity * head_dim, capacity * head_dim,
-// head_dim, 1].
-struct KernelArgs {
-  void* const* buffers;
-  int64_t dims[4];  // batch, q_len, kv_len, capacity
-  float* scratch;   // the calling thread's own, kernel_scratch_floats() of them
-  float* shared;    // of all threads, kernel_shared_floats(); zeros at the first call, kept between
-                    // calls
-};
-
-// Entry points of a compiled CPU kernel. All threads of a pool call them with the same args but for
-// scratch; there is a barrier between calls.
-struct KernelFunctions {
-  // The whole kernel, this thread's share. Products: the matrix-vector form.
-  void (*run)(const KernelArgs* args, int64_t thread, int64_t threads) = nullptr;
-  // Products of many rows, whose products come from a library. prologue: rows [begin, end) of x
-  // into out [end - begin, inputs]; null without one.
-  void (*prologue)(const KernelArgs* args, int64_t begin, int64_t end, float* out) = nullptr;
-  // products: [row_end - row_begin, pitch] for the tiles [tile_begin, tile_end).
-  void (*epilogue)(const KernelArgs* args, int64_t row_begin, int64_t row_end, int64_t tile_begin,
-                   int64_t tile_end, const float* products, int64_t pitch) = nullptr;
-};
-
-int64_t tile_count(const Packing& packing);                       // tiles of a packed weight
-int64_t packed_elements(const Packing& packing, int64_t inputs);  // of its memory
-// What a thread's scratch, and the scratch that threads share, must hold for a run with these dims.
-int64_t kernel_scratch_floats(const Kernel& kernel, const DimValues& dims, int64_t threads);
-int64_t kernel_shared_floats(const Kernel& kernel, const DimValues& dims, int64_t threads);
-
 }  // namespace assay::engine

@@ -342,4 +342,13 @@ Result<uint64_t> KernelCache::clear() {
   return freed;
 }
 
+std::optional<KernelCache> open_kernel_cache(const std::optional<std::filesystem::path>& folder,
+                                             std::vector<std::string>& notes) {
+  if (!folder) return std::nullopt;
+  auto opened = KernelCache::open(*folder);
+  if (opened) return std::move(opened).value();
+  notes.push_back("kernel cache: not used: " + opened.error().message);
+  return std::nullopt;
+}
+
 }  // namespace assay::engine

@@ -78,4 +78,9 @@ class KernelCache {
   std::optional<uint64_t> known_bytes_;
 };
 
+// The cache in this folder; absent where none is asked for, or it can't be used, which leaves a
+// line in `notes`.
+std::optional<KernelCache> open_kernel_cache(const std::optional<std::filesystem::path>& folder,
+                                             std::vector<std::string>& notes);
+
 }  // namespace assay::engine

@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
-#include "engine/codegen/scratch_folder.h"
+#include "engine/codegen/cpu/scratch_folder.h"
 
 namespace assay::engine {
 namespace {

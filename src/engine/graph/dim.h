@@ -17,6 +17,7 @@ struct DimValues {
   int64_t batch = 0;
   int64_t q_len = 0;   // new positions of this run
   int64_t kv_len = 0;  // cache positions in use, the new ones included
+  friend bool operator==(const DimValues&, const DimValues&) = default;
 };
 
 // A monomial such as 768, batch or 3 * batch * q_len. Sums do not exist: no operator needs them.

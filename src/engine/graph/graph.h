@@ -13,8 +13,8 @@
 #include "base/result.h"
 #include "engine/graph/dim.h"
 #include "engine/model/config.h"
-#include "engine/ops/ops.h"
 #include "engine/tensor.h"
+#include "engine/weight_layout.h"
 
 namespace assay::engine {
 
@@ -34,32 +34,6 @@ enum class InputKind {
 };
 struct InputSource {
   InputKind kind;
-};
-// How a compiled executor lays a product's weight out, for its kernels alone: the value is the
-// same. The outputs fall into `segments` (widths that add up to all of them), each padded with
-// zeros to whole tiles of `tile` columns. Interleaved, there are two equal segments, and tile i
-// holds tile / 2 columns of the first, then the same columns of the second. A tile is stored as
-// panels of kPanel columns, each [inputs padded to a multiple of kPanelInputs, kPanel], one behind
-// the other; inputs of bf16 lie in pairs, [inputs / 2, kPanel, 2], as the dot products of
-// processors take them. CPU and GPU read the same layout: to a warp, a panel is whole rows behind
-// each other.
-struct Packing {
-  static constexpr int64_t kPanel = 64;
-  static constexpr int64_t kPanelInputs = 16;
-  static constexpr int64_t padded_inputs(int64_t inputs) {
-    return (inputs + kPanelInputs - 1) / kPanelInputs * kPanelInputs;
-  }
-  // Inputs of a column that lie side by side.
-  static constexpr int64_t abreast(DType dtype) { return dtype == DType::kBF16 ? 2 : 1; }
-  // Where an input of a panel's column lies, in elements.
-  static constexpr int64_t element(DType dtype, int64_t input, int64_t column) {
-    const int64_t n = abreast(dtype);
-    return (input / n * kPanel + column) * n + input % n;
-  }
-  int64_t tile = kPanel;  // a multiple of kPanel
-  std::vector<int64_t> segments;
-  bool interleaved = false;
-  friend bool operator==(const Packing&, const Packing&) = default;
 };
 struct WeightSource {
   // Names in the checkpoint. Several lie behind each other along `axis`: a pass merged products.

@@ -7,11 +7,11 @@
 #include <cmath>
 #include <filesystem>
 
+#include "engine/device/cpu/eager_executor.h"
 #include "engine/graph/architectures.h"
 #include "engine/graph/flatten.h"
 #include "engine/model/convert.h"
 #include "engine/model/make.h"
-#include "engine/session/eager_executor.h"
 #include "engine/session/session.h"
 
 namespace assay::engine {

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <functional>
 
+#include "base/files.h"
 #include "base/hash.h"
 
 namespace assay::engine {

@@ -14,14 +14,9 @@
 #include "base/thread_pool.h"
 #include "engine/model/config.h"
 #include "engine/tensor.h"
+#include "engine/weight_layout.h"
 
 namespace assay::engine {
-
-// How a product's weight lies in memory.
-enum class WeightLayout {
-  kOutIn,  // [out, in]: torch's Linear
-  kInOut,  // [in, out]: GPT-2's Conv1D
-};
 
 // Keys or values of one layer, as the cache hands them out. Element (b, h, p, d) is at
 // data[b * batch_stride + h * head_stride + p * head_dim + d].

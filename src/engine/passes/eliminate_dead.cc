@@ -18,7 +18,7 @@ class Liveness {
     for (size_t i = graph.nodes.size(); i-- > 0;) {
       const Node& node = graph.nodes[i];
       for (size_t k = 0; k < node.outputs.size(); ++k) {
-        if (values[node.outputs[k]] || writes_cache(node, k)) nodes[i] = true;
+        if (values[node.outputs[k]] || written_cache(node, k)) nodes[i] = true;
       }
       if (!nodes[i]) continue;
       for (const ValueId id : node.inputs) values[id] = true;
@@ -45,7 +45,7 @@ int64_t prune(Node& node, const std::vector<bool>& live) {
   std::vector<ValueId> outputs;
   std::vector<ValueId> inner_outputs;
   for (size_t i = 0; i < node.outputs.size(); ++i) {
-    if (!live[node.outputs[i]] && !writes_cache(node, i)) continue;
+    if (!live[node.outputs[i]] && !written_cache(node, i)) continue;
     outputs.push_back(node.outputs[i]);
     inner_outputs.push_back(body.outputs[i]);
   }

@@ -6,32 +6,14 @@
 #include <tuple>
 #include <utility>
 
-#include "engine/codegen/lower.h"
+#include "engine/codegen/lower/lower.h"
 #include "engine/passes/passes.h"
 #include "engine/passes/rewrite.h"
 
 namespace assay::engine {
 namespace {
 
-// A node's product: which of the node's inputs is the weight, and how the weight lies.
-struct Product {
-  size_t weight = 0;
-  WeightLayout layout = WeightLayout::kOutIn;
-};
-
-std::optional<Product> product_of(const Node& node) {
-  if (node.op == OpKind::kLinear) {
-    return Product{1, std::get<LinearAttributes>(node.attributes).layout};
-  }
-  if (node.op != OpKind::kFused) return std::nullopt;
-  const Graph& body = *std::get<FusedAttributes>(node.attributes).body;
-  const auto linear = std::ranges::find(body.nodes, OpKind::kLinear, &Node::op);
-  if (linear == body.nodes.end()) return std::nullopt;
-  const auto& parameter = std::get<ParameterSource>(body.values[linear->inputs[1]].source);
-  return Product{parameter.index, std::get<LinearAttributes>(linear->attributes).layout};
-}
-
-Result<Packing> packing_of(const Graph& graph, const Node& node, const Product& product) {
+Result<Packing> packing_of(const Graph& graph, const Node& node, const ProductNode& product) {
   if (!is_weight(graph, node.inputs[product.weight])) {
     return bad_input("expected a weight of the model, found a computed one");
   }

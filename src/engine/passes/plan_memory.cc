@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "engine/passes/wiring.h"
+#include "engine/graph/queries.h"
 
 namespace assay::engine {
 namespace {
@@ -18,16 +18,6 @@ struct Tenant {
   bool meets(const Tenant& other) const { return first <= other.last && other.first <= last; }
 };
 
-// What each value lies in: a view's base, else itself.
-std::vector<ValueId> bases(const Graph& graph) {
-  std::vector<ValueId> base(graph.values.size());
-  for (ValueId id = 0; id < base.size(); ++id) base[id] = id;
-  for (const Node& node : graph.nodes) {
-    if (node.op == OpKind::kView) base[node.outputs[0]] = base[node.inputs[0]];
-  }
-  return base;
-}
-
 std::vector<Tenant> tenants_of(const Graph& graph, const std::vector<ValueId>& base,
                                const DimValues& most) {
   std::vector<size_t> last(graph.values.size(), 0);
@@ -40,7 +30,7 @@ std::vector<Tenant> tenants_of(const Graph& graph, const std::vector<ValueId>& b
     const Node& node = graph.nodes[i];
     if (node.op == OpKind::kView) continue;
     for (size_t k = 0; k < node.outputs.size(); ++k) {
-      if (writes_cache(node, k)) continue;
+      if (written_cache(node, k)) continue;
       const ValueId id = node.outputs[k];
       const TensorType& type = graph.values[id].type;
       const int64_t bytes =
@@ -67,7 +57,7 @@ int64_t lowest_gap(const Tenant& tenant, const std::vector<Tenant>& placed) {
 }  // namespace
 
 MemoryPlan plan_memory(const Graph& graph, const DimValues& most, bool share) {
-  const std::vector<ValueId> base = bases(graph);
+  const std::vector<ValueId> base = view_bases(graph);
   std::vector<Tenant> tenants = tenants_of(graph, base, most);
   std::ranges::stable_sort(tenants, std::ranges::greater(), &Tenant::bytes);
   MemoryPlan plan;

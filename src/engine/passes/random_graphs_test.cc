@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "engine/codegen/lower.h"
+#include "engine/codegen/lower/lower.h"
 #include "engine/passes/pass.h"
 #include "engine/passes/random_graph.h"
 #include "engine/passes/verify.h"

@@ -7,7 +7,7 @@
 #include <queue>
 #include <utility>
 
-#include "engine/codegen/lower.h"
+#include "engine/codegen/lower/lower.h"
 
 namespace assay::engine {
 namespace {
@@ -134,7 +134,7 @@ Result<Node> fused_node(const Graph& graph, const Wiring& wiring, std::span<cons
   for (const size_t i : members) {
     const Node& node = graph.nodes[i];
     for (size_t k = 0; k < node.outputs.size(); ++k) {
-      if (read_outside(node.outputs[k]) || writes_cache(node, k)) {
+      if (read_outside(node.outputs[k]) || written_cache(node, k)) {
         builder.add_output(node.outputs[k]);
       }
     }

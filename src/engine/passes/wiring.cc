@@ -10,20 +10,6 @@ namespace {
 
 constexpr size_t kNone = std::numeric_limits<size_t>::max();
 
-// The caches (values of the graph) that a node writes.
-std::vector<ValueId> written_caches(const Node& node) {
-  if (node.op == OpKind::kKvWrite) return {node.inputs[0]};
-  std::vector<ValueId> caches;
-  if (node.op != OpKind::kFused) return caches;
-  const Graph& body = *std::get<FusedAttributes>(node.attributes).body;
-  for (const Node& inner : body.nodes) {
-    if (inner.op != OpKind::kKvWrite) continue;
-    const auto& parameter = std::get<ParameterSource>(body.values[inner.inputs[0]].source);
-    caches.push_back(node.inputs[parameter.index]);
-  }
-  return caches;
-}
-
 }  // namespace
 
 Wiring::Wiring(const Graph& graph)
@@ -64,8 +50,10 @@ void Wiring::order_nodes(const Graph& graph) {
     for (const ValueId id : node.inputs) {
       if (producer_[id] != kNone) items.push_back(producer_[id]);
     }
-    for (const ValueId cache : written_caches(node)) {
-      const std::vector<size_t>& before = read_from[cache];
+    for (size_t k = 0; k < node.outputs.size(); ++k) {
+      const auto cache = written_cache(node, k);
+      if (!cache) continue;
+      const std::vector<size_t>& before = read_from[node.inputs[*cache]];
       items.insert(items.end(), before.begin(), before.end());
     }
     for (const ValueId id : node.inputs) {
@@ -91,19 +79,6 @@ bool is_convex(const Wiring& wiring, std::span<const size_t> members) {
     }
   }
   return true;
-}
-
-bool writes_cache(const Node& node, size_t index) {
-  if (node.op == OpKind::kKvWrite) return true;
-  if (node.op != OpKind::kFused) return false;
-  const Graph& body = *std::get<FusedAttributes>(node.attributes).body;
-  const ValueId inner = body.outputs[index];
-  return std::ranges::any_of(
-      body.nodes, [&](const Node& n) { return n.op == OpKind::kKvWrite && n.outputs[0] == inner; });
-}
-
-bool is_weight(const Graph& graph, ValueId id) {
-  return std::holds_alternative<WeightSource>(graph.values[id].source);
 }
 
 }  // namespace assay::engine

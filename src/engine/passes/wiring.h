@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/graph/graph.h"
+#include "engine/graph/queries.h"
 
 namespace assay::engine {
 
@@ -46,9 +47,5 @@ class Wiring {
 
 // Nodes that may become one: no path leads from a member through others back to a member.
 bool is_convex(const Wiring& wiring, std::span<const size_t> members);
-
-// Whether output `index` of the node is a cache as the node has written it.
-bool writes_cache(const Node& node, size_t index);
-bool is_weight(const Graph& graph, ValueId id);
 
 }  // namespace assay::engine

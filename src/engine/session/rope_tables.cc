@@ -1,7 +1,7 @@
 // RoPE's tables, in the precision transformers computes them.
 #include <cmath>
 
-#include "engine/session/executor.h"
+#include "engine/device/executor.h"
 
 namespace assay::engine {
 

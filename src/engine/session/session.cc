@@ -6,29 +6,31 @@
 #include <utility>
 
 #include "base/thread_pool.h"
-#include "engine/device/buffer_pool.h"
+#include "engine/compiled/frame.h"
+#include "engine/compiled/graph_compiler.h"
+#include "engine/device/cpu/cpu_device.h"
+#include "engine/device/cuda/cuda_device.h"
 #include "engine/graph/architectures.h"
 #include "engine/model/checkpoint.h"
-#include "engine/ops/ops.h"
-#include "engine/session/eager_executor.h"
-#include "engine/session/frame.h"
-#include "engine/session/graph_compiler.h"
-#include "engine/session/weights.h"
+#include "engine/model/weights.h"
 
 namespace assay::engine {
 
 struct Session::Impl {
-  Impl(const SessionOptions& session_options, size_t threads)
-      : options(session_options), pool(threads) {}
+  Impl(const SessionOptions& session_options, std::unique_ptr<Device> session_device)
+      : options(session_options), device(std::move(session_device)) {}
 
   Status build(Checkpoint checkpoint);
   Status check_prompts(const PromptBatch& prompts) const;
   Status check_ids(std::span<const int32_t> ids) const;
-  Status build_frames(const Graph& graph);
+  Status build_frames();
   // Runs on the frame if there is one, else eager; gives the executor that has the outputs.
-  Result<Executor*> run(Frame* frame, EagerExecutor& eager, std::span<const int32_t> ids,
-                        int64_t q_len);
-  Result<Executor*> execute(Frame* frame, EagerExecutor& eager, const RunInputs& inputs);
+  Result<Executor*> run(Frame* frame, Executor& eager, std::span<const int32_t> ids, int64_t q_len);
+  Result<Executor*> execute(Frame* frame, Executor& eager, const RunInputs& inputs);
+  void forget_logits() {
+    latest = nullptr;
+    logits.clear();
+  }
   void start(const PromptBatch& prompts);
   // What a bucket adds to prompts of this length.
   int64_t bucket_padding(int64_t padded_len) const;
@@ -37,15 +39,14 @@ struct Session::Impl {
 
   // In the order of their dependence: what comes later refers to what comes earlier.
   SessionOptions options;
-  ThreadPool pool;
-  std::unique_ptr<OpLibrary> ops;
+  std::unique_ptr<Device> device;
   BufferPool weight_memory;
-  BufferPool memory;
   std::unique_ptr<Weights> weights;
-  std::unique_ptr<EagerExecutor> executor;
-  std::unique_ptr<EagerExecutor> all_logits_executor;  // made when first asked for
-  std::unique_ptr<GraphCompiler> compiler;             // absent where nothing is to be compiled
-  std::optional<Frame> prefill_frame;                  // absent: that phase is eager
+  Graph graph;  // as built
+  std::unique_ptr<Executor> executor;
+  std::unique_ptr<Executor> all_logits_executor;  // made when first asked for
+  std::unique_ptr<GraphCompiler> compiler;        // absent where nothing is to be compiled
+  std::optional<Frame> prefill_frame;             // absent: that phase is eager
   std::optional<Frame> decode_frame;
   std::unique_ptr<KvCache> cache;  // absent before prepare()
   RopeTables rope;
@@ -57,21 +58,20 @@ struct Session::Impl {
   std::vector<int32_t> positions;  // of the run at hand
   std::vector<int32_t> next;       // [batch]
   bool finite = true;              // as Session::logits_finite()
-  std::vector<float> logits;       // [batch, vocab], only after prefill_all_logits
-  std::span<const float> logits_view;
+  const Executor* latest = nullptr;  // that has the logits
+  std::vector<float> logits;         // [batch, vocab], only after prefill_all_logits
 };
 
 Status Session::Impl::build(Checkpoint checkpoint) {
   ASSAY_TRY(Weights loaded, Weights::load(std::move(checkpoint), options.dtype, weight_memory));
   weights = std::make_unique<Weights>(std::move(loaded));
-  ops = options.reference_ops ? make_reference_ops() : make_cpu_ops(pool);
-  ASSAY_TRY(Graph graph, build_graph(weights->config(), weights->dtype(), LogitsOf::kLastPosition));
-  ASSAY_CHECK(build_frames(graph));
-  executor = std::make_unique<EagerExecutor>(std::move(graph), *weights, *ops, memory);
+  ASSAY_TRY(graph, build_graph(weights->config(), weights->dtype(), LogitsOf::kLastPosition));
+  ASSAY_CHECK(build_frames());
+  ASSAY_TRY(executor, device->make_eager(graph, *weights));
   return {};
 }
 
-Status Session::Impl::build_frames(const Graph& graph) {
+Status Session::Impl::build_frames() {
   const CompileOptions& compile = options.compile;
   if (compile.recompile_limit < 1) {
     return bad_input("compile: expected a recompile limit of at least 1, found {}",
@@ -82,19 +82,34 @@ Status Session::Impl::build_frames(const Graph& graph) {
                      compile.bucket);
   }
   if (!compile.prefill && !compile.decode) return {};
-  ASSAY_TRY(compiler, GraphCompiler::create(graph, compile, *weights, pool));
+  ASSAY_TRY(compiler, GraphCompiler::create(graph, compile, *device));
   // A failure is no failure to open: the first run tries again, falls back, and records why.
-  [[maybe_unused]] const Status loaded = compiler->load();
+  [[maybe_unused]] const Status loaded = compiler->load(*weights);
   if (compile.prefill)
     prefill_frame.emplace(FrameKind::kPrefill, options.cache, compile, *compiler);
   if (compile.decode) decode_frame.emplace(FrameKind::kDecode, options.cache, compile, *compiler);
   return {};
 }
 
+namespace {
+
+Result<std::unique_ptr<Device>> open_device(const SessionOptions& options, size_t threads) {
+  const auto& kernel_cache = options.compile.kernel_cache;
+  if (!options.gpu) {
+    return std::make_unique<CpuDevice>(CpuDeviceOptions{
+        .threads = threads, .reference_ops = options.reference_ops, .kernel_cache = kernel_cache});
+  }
+  return CudaDevice::open(
+      {.ordinal = *options.gpu, .threads = threads, .kernel_cache = kernel_cache});
+}
+
+}  // namespace
+
 Result<Session> Session::open(const std::filesystem::path& folder, const SessionOptions& options) {
   ASSAY_TRY(Checkpoint checkpoint, Checkpoint::open(folder));
   const size_t threads = options.threads == 0 ? available_cpus() : options.threads;
-  auto impl = std::make_unique<Impl>(options, threads);
+  ASSAY_TRY(auto device, open_device(options, threads));
+  auto impl = std::make_unique<Impl>(options, std::move(device));
   ASSAY_CHECK(impl->build(std::move(checkpoint)));
   return Session(std::move(impl));
 }
@@ -111,7 +126,7 @@ DType Session::dtype() const {
   return impl_->weights->dtype();
 }
 size_t Session::threads() const {
-  return impl_->pool.size();
+  return impl_->device->threads();
 }
 uint64_t Session::weight_bytes() const {
   return impl_->weights->bytes();
@@ -126,11 +141,11 @@ bool Session::logits_finite() const {
   return impl_->finite;
 }
 std::span<const float> Session::logits() const {
-  return impl_->logits_view;
+  return impl_->latest != nullptr ? impl_->latest->output_f32(0) : impl_->logits;
 }
 
 uint64_t Session::step_bytes(int64_t batch, int64_t kv_len) const {
-  const Graph& graph = impl_->executor->graph();
+  const Graph& graph = impl_->graph;
   std::vector<uint64_t> read(
       graph.values.size());  // of each weight: the most that a node reads of it
   for (const Node& node : graph.nodes) {
@@ -167,16 +182,16 @@ Status Session::prepare(int64_t batch, int64_t capacity) {
   impl_->capacity = capacity;
   impl_->bucket_pad = 0;
   impl_->next.clear();
-  impl_->logits_view = {};
+  impl_->forget_logits();
   if (impl_->cache && impl_->cache->shape() == shape) {
     impl_->cache->reset();
     return {};
   }
   impl_->cache.reset();  // before the new one: the two need not fit side by side
   if (impl_->options.cache == CacheKind::kStatic) {
-    ASSAY_TRY(impl_->cache, make_static_cache(shape, impl_->memory));
+    ASSAY_TRY(impl_->cache, make_static_cache(shape, impl_->device->memory()));
   } else {
-    impl_->cache = make_dynamic_cache(shape, impl_->memory);
+    impl_->cache = make_dynamic_cache(shape, impl_->device->memory());
   }
   if (impl_->rope_positions < capacity) {
     impl_->rope = make_rope_tables(c, capacity);
@@ -225,8 +240,8 @@ Status Session::Impl::check_prompts(const PromptBatch& prompts) const {
 
 // Feeds ids [batch, q_len] at the cache's end. A token's position is its place in its own row's
 // text.
-Result<Executor*> Session::Impl::run(Frame* frame, EagerExecutor& eager,
-                                     std::span<const int32_t> ids, int64_t q_len) {
+Result<Executor*> Session::Impl::run(Frame* frame, Executor& eager, std::span<const int32_t> ids,
+                                     int64_t q_len) {
   const int64_t batch = cache->shape().batch;
   positions.resize(ids.size());
   for (int64_t row = 0; row < batch; ++row) {
@@ -245,13 +260,12 @@ Result<Executor*> Session::Impl::run(Frame* frame, EagerExecutor& eager,
   if (!ran) {
     cache->reset();
     next.clear();
-    logits_view = {};
+    forget_logits();
   }
   return ran;
 }
 
-Result<Executor*> Session::Impl::execute(Frame* frame, EagerExecutor& eager,
-                                         const RunInputs& inputs) {
+Result<Executor*> Session::Impl::execute(Frame* frame, Executor& eager, const RunInputs& inputs) {
   if (frame != nullptr) return frame->run(inputs, *cache, eager);
   ASSAY_CHECK(eager.run(inputs, *cache));
   return &eager;
@@ -271,7 +285,8 @@ int64_t Session::Impl::bucket_padding(int64_t padded_len) const {
 void Session::Impl::note_chosen_logits() {
   const auto vocab = static_cast<size_t>(weights->config().vocab_size);
   for (size_t row = 0; row < next.size(); ++row) {
-    finite &= std::isfinite(logits_view[row * vocab + static_cast<size_t>(next[row])]);
+    const size_t chosen = row * vocab + static_cast<size_t>(next[row]);
+    finite &= std::isfinite(latest != nullptr ? latest->element_f32(0, chosen) : logits[chosen]);
   }
 }
 
@@ -309,7 +324,7 @@ Status Session::prefill(const PromptBatch& prompts) {
   ASSAY_TRY(const Executor* const ran,
             impl_->run(impl_->prefill_frame ? &*impl_->prefill_frame : nullptr, *impl_->executor,
                        batch->ids, batch->padded_len));
-  impl_->logits_view = ran->output_f32(0);
+  impl_->latest = ran;
   const auto next = ran->output_i32(1);
   impl_->next.assign(next.begin(), next.end());
   impl_->note_chosen_logits();
@@ -320,8 +335,8 @@ Result<std::vector<float>> Session::prefill_all_logits(const PromptBatch& prompt
   ASSAY_CHECK(impl_->check_prompts(prompts));
   if (!impl_->all_logits_executor) {
     ASSAY_TRY(Graph graph, build_graph(config(), dtype(), LogitsOf::kAllPositions));
-    impl_->all_logits_executor = std::make_unique<EagerExecutor>(std::move(graph), *impl_->weights,
-                                                                 *impl_->ops, impl_->memory);
+    ASSAY_TRY(impl_->all_logits_executor,
+              impl_->device->make_eager(std::move(graph), *impl_->weights));
   }
   impl_->bucket_pad = 0;
   impl_->start(prompts);
@@ -337,7 +352,7 @@ Result<std::vector<float>> Session::prefill_all_logits(const PromptBatch& prompt
     const auto logits = all.subspan(last * vocab, vocab);
     impl_->logits.insert(impl_->logits.end(), logits.begin(), logits.end());
   }
-  impl_->logits_view = impl_->logits;
+  impl_->latest = nullptr;
   impl_->note_chosen_logits();
   return std::vector<float>(all.begin(), all.end());
 }
@@ -356,7 +371,7 @@ Status Session::decode(std::span<const int32_t> tokens) {
   ASSAY_TRY(const Executor* const ran,
             impl_->run(impl_->decode_frame ? &*impl_->decode_frame : nullptr, *impl_->executor,
                        tokens, 1));
-  impl_->logits_view = ran->output_f32(0);
+  impl_->latest = ran;
   std::ranges::copy(ran->output_i32(1), impl_->next.begin());
   impl_->note_chosen_logits();
   return {};
@@ -367,12 +382,12 @@ CompileEvidence Session::compile_evidence() const {
   if (impl_->prefill_frame) evidence.prefill = impl_->prefill_frame->evidence();
   if (impl_->decode_frame) evidence.decode = impl_->decode_frame->evidence();
   if (!impl_->compiler) return evidence;
-  const GraphCompiler& compiler = *impl_->compiler;
-  if (compiler.toolchain() != nullptr) evidence.toolchain = *compiler.toolchain();
-  evidence.kernels = compiler.stats();
-  evidence.passes = compiler.passes();
-  evidence.packed_bytes = compiler.packed_bytes();
-  evidence.notes = compiler.notes();
+  const Device& device = *impl_->device;
+  if (device.toolchain() != nullptr) evidence.toolchain = *device.toolchain();
+  evidence.kernels = device.stats();
+  evidence.passes = impl_->compiler->passes();
+  evidence.packed_bytes = device.packed_bytes();
+  evidence.notes = device.notes();
   return evidence;
 }
 
@@ -395,8 +410,8 @@ CompileCounters Session::counters() const {
     counters.fallbacks += evidence.runs.fallbacks;
   }
   if (impl_->compiler) {
-    counters.kernels_compiled = impl_->compiler->stats().compiled;
-    counters.kernels_loaded = impl_->compiler->stats().loaded;
+    counters.kernels_compiled = impl_->device->stats().compiled;
+    counters.kernels_loaded = impl_->device->stats().loaded;
   }
   return counters;
 }

@@ -11,9 +11,9 @@
 
 #include "base/result.h"
 #include "engine/cache/kv_cache.h"
+#include "engine/compiled/compile_evidence.h"
+#include "engine/compiled/compile_options.h"
 #include "engine/model/config.h"
-#include "engine/session/compile_evidence.h"
-#include "engine/session/compile_options.h"
 #include "engine/tensor.h"
 
 namespace assay::engine {
@@ -23,6 +23,7 @@ struct SessionOptions {
   CompileOptions compile = {};      // neither frame compiled: eager
   std::optional<DType> dtype = {};  // absent: as stored; else weights are converted at load
   size_t threads = 0;               // 0: as many as the process may run on
+  std::optional<int> gpu = {};      // the number of the GPU to compute on; absent: the processor
   bool reference_ops = false;       // the slow operators, for tests
 };
 

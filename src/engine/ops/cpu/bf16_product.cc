@@ -5,8 +5,8 @@
 #include <cassert>
 #include <cstring>
 
-#include "engine/graph/graph.h"
 #include "engine/ops/cpu/row_groups.h"
+#include "engine/weight_layout.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

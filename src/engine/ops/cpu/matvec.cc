@@ -1,6 +1,6 @@
 // Both layouts keep four streams of weights in flight a thread, each prefetched a kilobyte ahead:
-// that is what fills a core's miss buffers (see device/bandwidth.cc), and a product of few rows is
-// bound by memory.
+// that is what fills a core's miss buffers (see device/cpu/bandwidth.cc), and a product of few rows
+// is bound by memory.
 #include "engine/ops/cpu/matvec.h"
 
 #include <algorithm>

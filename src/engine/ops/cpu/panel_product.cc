@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
-#include "engine/graph/graph.h"
 #include "engine/ops/cpu/bf16_product.h"
 #include "engine/ops/cpu/pointwise.h"
 #include "engine/ops/cpu/row_groups.h"
+#include "engine/weight_layout.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/ops/cpu/panel_product.cc"

@@ -17,7 +17,7 @@ struct PanelProduct {
   int64_t x_pitch = 0;          // elements; even for bf16
   int64_t rows = 0;
   int64_t inputs = 0;
-  const std::byte* panels = nullptr;  // see Packing in graph.h; 64-byte aligned
+  const std::byte* panels = nullptr;  // see Packing in weight_layout.h; 64-byte aligned
   DType dtype = DType::kF32;          // of the panels
   int64_t panel_count = 0;
   float* out = nullptr;  // [rows, out_pitch]; the first panel_count * 64 of each row are written

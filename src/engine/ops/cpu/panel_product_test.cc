@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "base/random.h"
-#include "engine/device/huge_memory.h"
-#include "engine/graph/graph.h"
+#include "engine/memory/huge_memory.h"
 #include "engine/model/convert.h"
 #include "engine/ops/cpu/bf16_product.h"
 #include "engine/ops/cpu/row_groups.h"
+#include "engine/weight_layout.h"
 
 namespace assay::engine {
 namespace {

@@ -1,0 +1,168 @@
+// Decode and prefill on a GPU: cuda_decode [MODEL[:DTYPE]...]. Compiled and eager over a static
+// cache, ms by the wall clock as a caller sees them, the GPU's own ms of a step, and the memory
+// that a step reads beside what the GPU reads at best. Without a GPU: exit status 3.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/table.h"
+#include "base/text.h"
+#include "engine/codegen/kernel_cache.h"
+#include "engine/device/cuda/driver.h"
+#include "engine/device/cuda/read_bandwidth.h"
+#include "engine/model/make.h"
+#include "engine/session/session.h"
+#include "samples.h"
+
+namespace assay::bench {
+namespace {
+
+using engine::DType;
+using engine::Session;
+
+constexpr int64_t kPromptTokens = 128, kNewTokens = 128;
+constexpr int kRuns = 7;  // after one that isn't counted
+
+std::vector<int32_t> some_prompt(int64_t tokens) {
+  std::vector<int32_t> ids;
+  for (int64_t i = 0; i < tokens; ++i) ids.push_back(static_cast<int32_t>(100 + i * 7 % 20000));
+  return ids;
+}
+
+Result<std::filesystem::path> checkpoint(const std::string& model, DType dtype,
+                                         const std::filesystem::path& models) {
+  const auto folder = models / fmt::format("{}-{}", model, engine::dtype_name(dtype));
+  if (std::filesystem::exists(folder / "config.json")) return folder;
+  ASSAY_CHECK(engine::make_checkpoint(model, folder, {.seed = 42, .dtype = dtype}));
+  return folder;
+}
+
+struct Measured {
+  Samples decode_ms, prefill_ms;
+  double first_step_s = 0;  // compiling included
+  uint64_t step_bytes = 0;
+  std::vector<int32_t> tokens;
+};
+
+Result<Measured> measure(Session& session) {
+  Measured measured;
+  ASSAY_CHECK(session.prepare(1, kPromptTokens + kNewTokens));
+  const auto prompt = engine::PromptBatch::of({some_prompt(kPromptTokens)});
+  for (int run = -1; run < kRuns; ++run) {
+    const int64_t start = monotonic_now_ns();
+    ASSAY_CHECK(session.prefill(prompt));
+    const int64_t filled = monotonic_now_ns();
+    measured.tokens.assign(1, session.next_tokens()[0]);
+    int64_t first = filled;
+    for (int64_t step = 0; step < kNewTokens; ++step) {
+      ASSAY_CHECK(session.decode({&measured.tokens.back(), 1}));
+      measured.tokens.push_back(session.next_tokens()[0]);
+      if (step == 0) first = monotonic_now_ns();
+    }
+    const int64_t end = monotonic_now_ns();
+    if (run < 0) {
+      measured.first_step_s = static_cast<double>(first - filled) * 1e-9;
+      continue;
+    }
+    measured.prefill_ms.add(static_cast<double>(filled - start) * 1e-6);
+    measured.decode_ms.add(static_cast<double>(end - filled) * 1e-6 /
+                           static_cast<double>(kNewTokens));
+  }
+  measured.step_bytes = session.step_bytes(1, kPromptTokens + kNewTokens / 2);
+  return measured;
+}
+
+struct Case {
+  std::string model;
+  DType dtype = DType::kBF16;
+};
+
+Result<Case> parse_case(const std::string& text) {
+  const size_t at = text.find(':');
+  Case result{.model = text.substr(0, at)};
+  if (at == std::string::npos) return result;
+  const auto dtype = engine::parse_dtype(text.substr(at + 1));
+  if (!dtype) return bad_input("{}: expected MODEL or MODEL:DTYPE, found no such type", text);
+  result.dtype = *dtype;
+  return result;
+}
+
+Status measure_case(const Case& which, const std::filesystem::path& models, double read_gb_s,
+                    Table& table) {
+  ASSAY_TRY(const auto folder, checkpoint(which.model, which.dtype, models));
+  std::vector<int32_t> tokens;
+  for (const bool compiled : {false, true}) {
+    engine::SessionOptions options{.gpu = 0};
+    options.compile.prefill = options.compile.decode = compiled;
+    options.compile.dynamic = engine::Dynamic::kFalse;
+    const int64_t start = monotonic_now_ns();
+    ASSAY_TRY(Session session, Session::open(folder, options));
+    const double load_s = static_cast<double>(monotonic_now_ns() - start) * 1e-9;
+    ASSAY_TRY(const Measured m, measure(session));
+    if (session.counters().fallbacks > 0) {
+      return environment_error("compiled: expected kernels, found: {}{}",
+                               session.compile_evidence().prefill.fallback,
+                               session.compile_evidence().decode.fallback);
+    }
+    const bool same = tokens.empty() || tokens == m.tokens;
+    tokens = m.tokens;
+    const double gb_s = static_cast<double>(m.step_bytes) / m.decode_ms.median() * 1e-6;
+    table.rows.push_back(
+        {TableCell::of(which.model), TableCell::of(std::string(engine::dtype_name(which.dtype))),
+         TableCell::of(std::string(compiled ? "compiled" : "eager")),
+         TableCell::of(m.decode_ms.median()), TableCell::of(m.decode_ms.spread(), 2),
+         TableCell::of(gb_s), TableCell::of(gb_s / read_gb_s, 2),
+         TableCell::of(m.prefill_ms.median()), TableCell::of(load_s), TableCell::of(m.first_step_s),
+         TableCell::of(std::string(same ? "as eager" : "DIFFER"))});
+    fmt::print(stderr, "{} {} {:.3f} ms a token\n", which.model, compiled ? "compiled" : "eager",
+               m.decode_ms.median());
+  }
+  return {};
+}
+
+Result<Table> run(const std::vector<std::string>& asked) {
+  ASSAY_TRY(const double read_gb_s, [&]() -> Result<double> {
+    ASSAY_TRY(auto driver, engine::cuda::Driver::open());
+    fmt::print("{}, {} multiprocessors\n", driver->info().name, driver->info().multiprocessors);
+    return engine::cuda::measure_read_bandwidth(*driver);
+  }());
+  Table table{
+      .title = fmt::format("batch 1, prompt {}, {} new tokens; reading at best: {:.0f} GB/s",
+                           kPromptTokens, kNewTokens, read_gb_s),
+      .columns = {{"model", Align::kLeft},
+                  {"dtype", Align::kLeft},
+                  {"mode", Align::kLeft},
+                  {"ms_a_token"},
+                  {"spread"},
+                  {"gb_s"},
+                  {"share"},
+                  {"prefill_ms"},
+                  {"load_s"},
+                  {"first_step_s"},
+                  {"tokens", Align::kLeft}},
+      .rows = {}};
+  for (const std::string& text : asked) {
+    ASSAY_TRY(const Case which, parse_case(text));
+    ASSAY_CHECK(measure_case(which, ASSAY_BENCH_MODELS, read_gb_s, table));
+  }
+  return table;
+}
+
+}  // namespace
+}  // namespace assay::bench
+
+int main(int argc, char** argv) {
+  std::vector<std::string> asked(argv + 1, argv + argc);
+  if (asked.empty()) asked = {"qwen2.5-0.5b", "llama3.2-1b"};
+  const auto table = assay::bench::run(asked);
+  if (!table) {
+    fmt::print(stderr, "cuda_decode: {}\n", table.error().message);
+    return table.error().kind == assay::ErrorKind::kEnvironment ? 3 : 2;
+  }
+  fmt::print("{}", table->render(assay::OutputFormat::kTable));
+  return 0;
+}

@@ -1,0 +1,19 @@
+// What turning kernels into machine code has taken, on any target.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace assay::engine {
+
+struct CompileStats {
+  int64_t compiled = 0;        // by the compiler
+  int64_t loaded = 0;          // from the cache on disk
+  int64_t reused = 0;          // in this process already
+  int64_t unsaved = 0;         // of the compiled, those that the cache on disk didn't take
+  std::string unsaved_reason;  // of the last of them
+  double compile_seconds = 0;  // wall clock spent waiting for compilers
+  double load_seconds = 0;     // finding, checking and loading of shared objects
+};
+
+}  // namespace assay::engine

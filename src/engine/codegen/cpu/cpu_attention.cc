@@ -1,0 +1,464 @@
+// The template's text, with the sizes of a kernel before it as constants.
+#include "engine/codegen/cpu/cpu_attention.h"
+
+#include <cmath>
+#include <string_view>
+
+#include "base/text.h"
+#include "engine/codegen/cpu/cpu_text.h"
+
+namespace assay::engine {
+namespace {
+
+constexpr int64_t kFewQueries = 8;      // up to here a query at a time; more, in blocks
+constexpr int64_t kQueryBlock = 64;     // queries of a unit of prefill
+constexpr int64_t kPositionBlock = 64;  // positions whose keys stay in the first-level cache
+constexpr int64_t kVector = 16;
+// Heads whose ranges are counted in; at a fixed place, so that counters stay zero between calls of
+// different sizes. More heads than this need no ranges.
+constexpr int64_t kCounters = 1024;
+
+// Queries of one kv head that take turns on its keys.
+int64_t few_rows(const AttentionKernel& k) {
+  return k.heads / k.kv_heads * kFewQueries;
+}
+
+int64_t padded_head(const AttentionKernel& k) {
+  return (k.head_dim + kVector - 1) / kVector * kVector;
+}
+
+// What the few-queries form and the block form need; see their functions in the text.
+int64_t block_scratch_floats(const AttentionKernel& k) {
+  const int64_t rows = k.heads / k.kv_heads * kQueryBlock + 4;  // and four to spill idle rows into
+  return kPositionBlock * k.head_dim + kPositionBlock * padded_head(k) + rows * padded_head(k) +
+         2 * rows;
+}
+
+constexpr std::string_view kTypes = R"(
+typedef long i64;
+typedef int w16 __attribute__((vector_size(64), aligned(4), may_alias));
+static inline i64 least(i64 a, i64 b) { return a < b ? a : b; }
+static inline i64 most(i64 a, i64 b) { return a > b ? a : b; }
+)";
+
+constexpr std::string_view kMath = R"(
+enum { V = 16, FULL = HEAD_DIM / V, REST = HEAD_DIM % V, PADDED = (HEAD_DIM + V - 1) / V * V,
+       GROUP = HEADS / KV_HEADS };
+
+// The prelude's e^x for x <= 0, on vectors: a loop over exp_f() isn't always vectorised.
+static inline v16 exp16(v16 x) {
+  const v16 floor = x * 0.0f - 87.0f;
+  x = x < floor ? floor : x;
+  const v16 shifted = x * 1.44269504f + 12582912.0f;
+  const v16 n = shifted - 12582912.0f;
+  const v16 r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+  v16 p = r * 1.9875691500e-4f + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * r * r + r + 1.0f;
+  const w16 power = (__builtin_convertvector(n, w16) + 127) << 23;
+  return p * (v16)power;
+}
+typedef float v8 __attribute__((vector_size(32)));
+typedef float v4 __attribute__((vector_size(16)));
+static inline float sum16(v16 v) {
+  const v8 a = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) +
+               __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
+  const v4 b = __builtin_shufflevector(a, a, 0, 1, 2, 3) + __builtin_shufflevector(a, a, 4, 5, 6, 7);
+  const v4 c = b + __builtin_shufflevector(b, b, 2, 3, 0, 1);
+  return c[0] + c[1];
+}
+static inline float max16(v16 v) {
+  const v8 a = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7),
+           b = __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15), c = a > b ? a : b;
+  const v4 d = __builtin_shufflevector(c, c, 0, 1, 2, 3), e = __builtin_shufflevector(c, c, 4, 5, 6, 7),
+           f = d > e ? d : e, g = __builtin_shufflevector(f, f, 2, 3, 0, 1), h = f > g ? f : g;
+  return h[0] > h[1] ? h[0] : h[1];
+}
+static inline float max64(const float* s) {
+  v16 a = *(const v16*)s, b = *(const v16*)(s + 16), c = *(const v16*)(s + 32), d = *(const v16*)(s + 48);
+  a = a > b ? a : b;
+  c = c > d ? c : d;
+  return max16(a > c ? a : c);
+}
+static inline const float* head_of(const void* cache, i64 b, i64 head, i64 capacity) {
+  return (const float*)cache + (b * KV_HEADS + head) * capacity * HEAD_DIM;
+}
+static inline void copy_head(float* to, const float* from) {
+  for (int d = 0; d < HEAD_DIM; ++d) to[d] = from[d];
+}
+)";
+
+// Few queries: scores of a range of positions, their softmax, the weighted values. A range that is
+// part of a head's positions leaves its maximum, sum and values in `shared`; whoever finishes a
+// head last puts its ranges together.
+constexpr std::string_view kFew = R"(
+static inline float dot(const float* a, const float* b) {
+  v16 s0 = {}, s1 = {};
+  int i = 0;
+  for (; i + 2 * V <= HEAD_DIM; i += 2 * V) {
+    s0 += *(const v16*)(a + i) * *(const v16*)(b + i);
+    s1 += *(const v16*)(a + i + V) * *(const v16*)(b + i + V);
+  }
+  if (i + V <= HEAD_DIM) s0 += *(const v16*)(a + i) * *(const v16*)(b + i), i += V;
+  float sum = HEAD_DIM >= V ? sum16(s0 + s1) : 0.0f;
+  for (; i < HEAD_DIM; ++i) sum += a[i] * b[i];
+  return sum;
+}
+static inline void add_weighted(float* out, const float* weights, const float* values, i64 count) {
+  v16 sums[FULL + 1];
+  for (int v = 0; v < FULL; ++v) sums[v] = *(const v16*)(out + v * V);
+  for (i64 p = 0; p < count; ++p) {
+    const float w = weights[p];
+    for (int v = 0; v < FULL; ++v) sums[v] += w * *(const v16*)(values + p * HEAD_DIM + v * V);
+    for (int d = FULL * V; d < HEAD_DIM; ++d) out[d] += w * values[p * HEAD_DIM + d];
+  }
+  for (int v = 0; v < FULL; ++v) *(v16*)(out + v * V) = sums[v];
+}
+// scores <- e^(scale (score - largest)) and 0 up to a multiple of V; their sum.
+static inline float soften(float* scores, i64 count, float* largest) {
+  for (i64 p = count; p % V != 0; ++p) scores[p] = -1e30f;
+  v16 peak = *(v16*)scores;
+  for (i64 p = V; p < count; p += V) {
+    const v16 s = *(v16*)(scores + p);
+    peak = s > peak ? s : peak;
+  }
+  const float m = max16(peak);
+  v16 sums = {};
+  for (i64 p = 0; p < count; p += V) {
+    v16* s = (v16*)(scores + p);
+    v16 e = exp16((*s - m) * SCALE);
+    if (p + V > count) for (int i = (int)(count - p); i < V; ++i) e[i] = 0.0f;
+    *s = e;
+    sums += e;
+  }
+  *largest = m;
+  return sum16(sums);
+}
+// Ranges that a head's positions are cut into: as few as give every thread the same work.
+static inline i64 ranges(i64 heads, i64 kv_len, i64 threads) {
+  if (heads > COUNTERS) return 1;
+  i64 n = 1;
+  while (n < threads && heads * n % threads != 0 && heads * n < 4 * threads) ++n;
+  return least(n, most(1, kv_len / 64));
+}
+// out[r], sum[r], largest[r] of each row over [begin, end); out isn't divided by the sum.
+static void attend_range(const float* const* q, const i64* last, i64 rows, const float* keys,
+                         const float* values, i64 begin, i64 end, float* scores, i64 pitch,
+                         float* const* out, float* sum, float* largest) {
+  for (i64 block = begin; block < end; block += 32)
+    for (i64 r = 0; r < rows; ++r) {
+      const i64 to = least(least(block + 32, end), last[r] + 1);
+      for (i64 p = block; p < to; ++p) scores[r * pitch + p - begin] = dot(q[r], keys + p * HEAD_DIM);
+    }
+  for (i64 r = 0; r < rows; ++r) {
+    const i64 count = most(0, least(end, last[r] + 1) - begin);
+    for (int d = 0; d < HEAD_DIM; ++d) out[r][d] = 0.0f;
+    largest[r] = -1e30f;
+    sum[r] = count > 0 ? soften(scores + r * pitch, count, &largest[r]) : 0.0f;
+  }
+  for (i64 block = begin; block < end; block += 32)
+    for (i64 r = 0; r < rows; ++r) {
+      const i64 to = least(least(block + 32, end), last[r] + 1);
+      if (block < to)
+        add_weighted(out[r], scores + r * pitch + block - begin, values + block * HEAD_DIM, to - block);
+    }
+}
+static void combine(float* const* out, i64 rows, const float* parts, i64 part, i64 n) {
+  for (i64 r = 0; r < rows; ++r) {
+    float m = -1e30f, sum = 0.0f;
+    for (i64 i = 0; i < n; ++i) {
+      const float* state = parts + i * part + rows * HEAD_DIM + 2 * r;
+      m = state[0] > m ? state[0] : m;
+    }
+    for (int d = 0; d < HEAD_DIM; ++d) out[r][d] = 0.0f;
+    for (i64 i = 0; i < n; ++i) {
+      const float* state = parts + i * part + rows * HEAD_DIM + 2 * r;
+      const float* from = parts + i * part + r * HEAD_DIM;
+      const float w = state[1] > 0.0f ? exp_f((state[0] - m) * SCALE) : 0.0f;
+      sum += w * state[1];
+      for (int d = 0; d < HEAD_DIM; ++d) out[r][d] += w * from[d];
+    }
+    const float inverse = 1.0f / sum;
+    for (int d = 0; d < HEAD_DIM; ++d) out[r][d] *= inverse;
+  }
+}
+static void attend_few(const Args* a, i64 thread, i64 threads) {
+  const i64 q_len = q_len_of(a), kv_len = kv_len_of(a), capacity = capacity_of(a);
+  const i64 heads = batch_of(a) * KV_HEADS, n = ranges(heads, kv_len, threads);
+  const i64 part = GROUP * q_len * (HEAD_DIM + 2);
+  int* arrived = (int*)a->shared;
+  float* parts = a->shared + COUNTERS;
+  const i64 pitch = (kv_len / n + 1 + V - 1) / V * V;
+  float* scores = a->scratch;
+  const i64 stop = heads * n * (thread + 1) / threads;
+  for (i64 unit = heads * n * thread / threads; unit < stop; ++unit) {
+    const i64 head = unit / n, range = unit % n, b = head / KV_HEADS, kv = head % KV_HEADS;
+    const float* keys = head_of(a->buffers[KEYS], b, kv, capacity);
+    const float* values = head_of(a->buffers[VALUES], b, kv, capacity);
+    const i64 first = ((const int*)a->buffers[PAD])[b], seen = kv_len - first;
+    const float* q[GROUP * FEW];
+    float* out[GROUP * FEW];
+    i64 last[GROUP * FEW], rows = 0;
+    for (i64 t = 0; t < q_len; ++t)
+      for (i64 g = 0; g < GROUP; ++g) {
+        const i64 at = ((b * q_len + t) * HEADS + kv * GROUP + g) * HEAD_DIM;
+        float* to = (float*)a->buffers[OUT] + at;
+        const i64 position = kv_len - q_len + t;
+        if (position < first) {  // a query in the padding sees itself alone
+          if (range == 0) copy_head(to, values + position * HEAD_DIM);
+          continue;
+        }
+        q[rows] = (const float*)a->buffers[Q] + at;
+        out[rows] = to;
+        last[rows++] = position;
+      }
+    if (rows == 0) continue;
+    const i64 begin = first + seen * range / n, end = first + seen * (range + 1) / n;
+    float sum[GROUP * FEW], largest[GROUP * FEW];
+    if (n == 1) {
+      attend_range(q, last, rows, keys, values, begin, end, scores, pitch, out, sum, largest);
+      for (i64 r = 0; r < rows; ++r) {
+        const float inverse = 1.0f / sum[r];
+        for (int d = 0; d < HEAD_DIM; ++d) out[r][d] *= inverse;
+      }
+      continue;
+    }
+    float* mine = parts + (head * n + range) * part;
+    float* partial[GROUP * FEW];
+    for (i64 r = 0; r < rows; ++r) partial[r] = mine + r * HEAD_DIM;
+    attend_range(q, last, rows, keys, values, begin, end, scores, pitch, partial, sum, largest);
+    for (i64 r = 0; r < rows; ++r) {
+      mine[rows * HEAD_DIM + 2 * r] = largest[r];
+      mine[rows * HEAD_DIM + 2 * r + 1] = sum[r];
+    }
+    if (__atomic_add_fetch(&arrived[head], 1, __ATOMIC_ACQ_REL) < n) continue;
+    __atomic_store_n(&arrived[head], 0, __ATOMIC_RELAXED);
+    combine(out, rows, parts + head * n * part, part, n);
+  }
+}
+)";
+
+// Blocks of queries: keys transposed once a block of positions, then four queries against 64
+// positions, a softmax that is corrected as larger scores come (Milakov and Gimelshein, 2018), four
+// queries against the values. Values are read from where they lie unless a head isn't whole
+// vectors.
+constexpr std::string_view kBlocks = R"(
+enum { B = 64 };
+// Swaps the off-diagonal blocks of S of two rows: four such stages transpose 16 x 16.
+#define LOW(j, S) ((j) & (S) ? 16 + (j) - (S) : (j))
+#define HIGH(j, S) ((j) & (S) ? 16 + (j) : (j) + (S))
+#define LANES(F, S) F(0, S), F(1, S), F(2, S), F(3, S), F(4, S), F(5, S), F(6, S), F(7, S), F(8, S), \
+                    F(9, S), F(10, S), F(11, S), F(12, S), F(13, S), F(14, S), F(15, S)
+template <int S>
+static inline void swap_blocks(v16* m) {
+  for (int i = 0; i < V; ++i) {
+    if (i & S) continue;
+    const v16 a = m[i], b = m[i + S];
+    m[i] = __builtin_shufflevector(a, b, LANES(LOW, S));
+    m[i + S] = __builtin_shufflevector(a, b, LANES(HIGH, S));
+  }
+}
+static inline void transpose(const float* keys, i64 count, float* out) {  // [count, HEAD_DIM] -> [HEAD_DIM, B]
+  for (i64 p = 0; p < B; p += V) {
+    const i64 rows = most(0, least(V, count - p));
+    const float* from = keys + p * HEAD_DIM;
+    for (int d = 0; d < FULL * V; d += V) {
+      v16 m[V];
+      for (int i = 0; i < V; ++i) m[i] = i < rows ? *(const v16*)(from + i * HEAD_DIM + d) : v16{};
+      swap_blocks<1>(m);
+      swap_blocks<2>(m);
+      swap_blocks<4>(m);
+      swap_blocks<8>(m);
+      for (int i = 0; i < V; ++i) *(v16*)(out + (d + i) * B + p) = m[i];
+    }
+    for (int d = FULL * V; d < HEAD_DIM; ++d)
+      for (i64 i = 0; i < V; ++i) out[d * B + p + i] = i < rows ? from[i * HEAD_DIM + d] : 0.0f;
+  }
+}
+static inline void scores4(const float* const* q, const float* keys, float* scores) {
+  v16 s[4][4] = {};
+  for (int d = 0; d < HEAD_DIM; ++d) {
+    const v16* k = (const v16*)(keys + d * B);
+    const v16 k0 = k[0], k1 = k[1], k2 = k[2], k3 = k[3];
+    for (int r = 0; r < 4; ++r) {
+      const float x = q[r][d];
+      s[r][0] += x * k0;
+      s[r][1] += x * k1;
+      s[r][2] += x * k2;
+      s[r][3] += x * k3;
+    }
+  }
+  for (int r = 0; r < 4; ++r)
+    for (int v = 0; v < 4; ++v) *(v16*)(scores + r * B + v * V) = s[r][v];
+}
+// The row's scores <- weights; what was summed so far has to be multiplied by the result.
+static inline float weigh(float* scores, i64 visible, float* largest, float* sum) {
+  for (i64 p = visible; p < B; ++p) scores[p] = -1e30f;
+  const float block = max64(scores);
+  const float m = block > *largest ? block : *largest;
+  const float correction = exp_f((*largest - m) * SCALE);
+  v16 total = {};
+  for (int v = 0; v < 4; ++v) {
+    v16* s = (v16*)(scores + v * V);
+    *s = exp16((*s - m) * SCALE);
+    total += *s;
+  }
+  *sum = *sum * correction + sum16(total);
+  *largest = m;
+  return correction;
+}
+static inline void values4(float* const* out, const float* correction, const float* weights,
+                           const float* values, i64 pitch, i64 count) {
+  for (int v0 = 0; v0 < PADDED; v0 += 4 * V) {
+    enum { MOST = 4 };
+    const int vectors = (PADDED - v0) / V < MOST ? (PADDED - v0) / V : MOST;
+    v16 s[4][MOST];
+    for (int r = 0; r < 4; ++r)
+      for (int v = 0; v < vectors; ++v) s[r][v] = *(const v16*)(out[r] + v0 + v * V) * correction[r];
+    if (vectors == MOST) {
+      for (i64 p = 0; p < count; ++p) {
+        const v16* x = (const v16*)(values + p * pitch + v0);
+        const v16 x0 = x[0], x1 = x[1], x2 = x[2], x3 = x[3];
+        for (int r = 0; r < 4; ++r) {
+          const float w = weights[r * B + p];
+          s[r][0] += w * x0;
+          s[r][1] += w * x1;
+          s[r][2] += w * x2;
+          s[r][3] += w * x3;
+        }
+      }
+    } else {
+      for (i64 p = 0; p < count; ++p)
+        for (int r = 0; r < 4; ++r)
+          for (int v = 0; v < vectors; ++v)
+            s[r][v] += weights[r * B + p] * *(const v16*)(values + p * pitch + v0 + v * V);
+    }
+    for (int r = 0; r < 4; ++r)
+      for (int v = 0; v < vectors; ++v) *(v16*)(out[r] + v0 + v * V) = s[r][v];
+  }
+}
+// The queries [begin, end) of one kv head's group, none of them padding.
+static void attend_block(const Args* a, i64 b, i64 kv, i64 begin, i64 end, i64 first) {
+  const i64 q_len = q_len_of(a), kv_len = kv_len_of(a), capacity = capacity_of(a);
+  const float* keys = head_of(a->buffers[KEYS], b, kv, capacity);
+  const float* values = head_of(a->buffers[VALUES], b, kv, capacity);
+  const i64 rows = (end - begin) * GROUP;
+  float* turned = a->scratch;                 // [HEAD_DIM, B]
+  float* padded = turned + HEAD_DIM * B;      // [B, PADDED]
+  float* out = padded + B * PADDED;           // [rows and four, PADDED]
+  float* largest = out + (rows + 4) * PADDED;
+  float* sum = largest + rows + 4;
+  for (i64 i = 0; i < (rows + 4) * PADDED; ++i) out[i] = 0.0f;
+  for (i64 r = 0; r < rows + 4; ++r) largest[r] = -1e30f, sum[r] = 0.0f;
+  const i64 before = kv_len - q_len, stop = before + end;
+  for (i64 p0 = first; p0 < stop; p0 += B) {
+    const i64 count = least(B, stop - p0);
+    transpose(keys + p0 * HEAD_DIM, count, turned);
+    const float* block = values + p0 * HEAD_DIM;
+    if (REST != 0) {
+      for (i64 p = 0; p < count; ++p)
+        for (int d = 0; d < PADDED; ++d) padded[p * PADDED + d] = d < HEAD_DIM ? block[p * HEAD_DIM + d] : 0.0f;
+      block = padded;
+    }
+    for (i64 g = 0; g < GROUP; ++g)
+      for (i64 t = begin; t < end; t += 4) {
+        if (before + least(t + 3, end - 1) < p0) continue;
+        const float* q[4];
+        float* to[4];
+        float scores[4 * B], correction[4];
+        i64 index[4];
+        for (int r = 0; r < 4; ++r) {
+          const i64 query = least(t + r, end - 1);
+          q[r] = (const float*)a->buffers[Q] + ((b * q_len + query) * HEADS + kv * GROUP + g) * HEAD_DIM;
+          index[r] = t + r < end ? g * (end - begin) + t + r - begin : rows + r;
+          to[r] = out + index[r] * PADDED;
+        }
+        scores4(q, turned, scores);
+        for (int r = 0; r < 4; ++r) {
+          const i64 visible = least(count, before + least(t + r, end - 1) - p0 + 1);
+          correction[r] = visible > 0 ? weigh(scores + r * B, visible, &largest[index[r]], &sum[index[r]]) : 1.0f;
+          if (visible <= 0) for (int p = 0; p < B; ++p) scores[r * B + p] = 0.0f;
+        }
+        values4(to, correction, scores, block, REST != 0 ? PADDED : HEAD_DIM, count);
+      }
+  }
+  for (i64 g = 0; g < GROUP; ++g)
+    for (i64 t = begin; t < end; ++t) {
+      const i64 r = g * (end - begin) + t - begin;
+      float* to = (float*)a->buffers[OUT] + ((b * q_len + t) * HEADS + kv * GROUP + g) * HEAD_DIM;
+      const float inverse = 1.0f / sum[r];
+      for (int d = 0; d < HEAD_DIM; ++d) to[d] = out[r * PADDED + d] * inverse;
+    }
+}
+// Later blocks see more positions: units go to threads there and back again.
+static void attend_blocks(const Args* a, i64 thread, i64 threads) {
+  const i64 q_len = q_len_of(a), kv_len = kv_len_of(a), capacity = capacity_of(a);
+  const i64 blocks = (q_len + B - 1) / B, units = batch_of(a) * KV_HEADS * blocks;
+  for (i64 unit = 0; unit < units; ++unit) {
+    const i64 turn = unit % threads;
+    if ((unit / threads % 2 != 0 ? threads - 1 - turn : turn) != thread) continue;
+    const i64 b = unit / blocks / KV_HEADS, kv = unit / blocks % KV_HEADS, block = unit % blocks;
+    const i64 first = ((const int*)a->buffers[PAD])[b];
+    const i64 from = block * B, end = least(q_len, from + B);
+    const i64 begin = most(from, least(end, first - (kv_len - q_len)));
+    for (i64 t = from; t < begin; ++t)  // padding sees itself alone
+      for (i64 g = 0; g < GROUP; ++g)
+        copy_head((float*)a->buffers[OUT] + ((b * q_len + t) * HEADS + kv * GROUP + g) * HEAD_DIM,
+                  head_of(a->buffers[VALUES], b, kv, capacity) + (kv_len - q_len + t) * HEAD_DIM);
+    if (begin < end) attend_block(a, b, kv, begin, end, first);
+  }
+}
+extern "C" void assay_run(const Args* a, i64 thread, i64 threads) {
+  if (q_len_of(a) <= FEW) attend_few(a, thread, threads);
+  else attend_blocks(a, thread, threads);
+}
+)";
+
+// A size as a constant where the kernel is specialised on it, else as the run's.
+std::string size_function(std::string_view name, const std::optional<int64_t>& value, int index) {
+  return value
+             ? fmt::format("static inline i64 {}_of(const Args*) {{ return {}; }}\n", name, *value)
+             : fmt::format("static inline i64 {}_of(const Args* a) {{ return a->dims[{}]; }}\n",
+                           name, index);
+}
+
+}  // namespace
+
+std::string cpu_attention_source(const Kernel& kernel) {
+  const auto& k = std::get<AttentionKernel>(kernel.body);
+  std::string source(kCpuPrelude);
+  source += kTypes;
+  source += fmt::format(
+      "enum {{ HEADS = {}, KV_HEADS = {}, HEAD_DIM = {}, FEW = {}, Q = {}, KEYS = {}, "
+      "VALUES = {}, PAD = {}, OUT = {}, COUNTERS = {} }};\n",
+      k.heads, k.kv_heads, k.head_dim, kFewQueries, k.q, k.keys, k.values, k.pad, k.out, kCounters);
+  source += fmt::format("static const float SCALE = {:.9g}f;\n",
+                        1.0 / std::sqrt(static_cast<double>(k.head_dim)));
+  source += size_function("batch", kernel.dims.batch, 0);
+  source += size_function("q_len", kernel.dims.q_len, 1);
+  source += size_function("kv_len", kernel.dims.kv_len, 2);
+  source += size_function("capacity", kernel.dims.capacity, 3);
+  source += kMath;
+  source += kFew;
+  source += kBlocks;
+  return source;
+}
+
+int64_t attention_scratch_floats(const AttentionKernel& kernel, const DimValues& dims) {
+  if (dims.q_len > kFewQueries) return block_scratch_floats(kernel);
+  const int64_t pitch = (dims.kv_len + 1 + kVector) / kVector * kVector;
+  return few_rows(kernel) * pitch;
+}
+
+int64_t attention_shared_floats(const AttentionKernel& kernel, const DimValues& dims,
+                                int64_t threads) {
+  if (dims.q_len > kFewQueries) return 0;
+  const int64_t heads = dims.batch * kernel.kv_heads;
+  const int64_t part = kernel.heads / kernel.kv_heads * dims.q_len * (kernel.head_dim + 2);
+  return kCounters + heads * threads * part;
+}
+
+}  // namespace assay::engine

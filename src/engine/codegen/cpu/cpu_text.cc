@@ -1,0 +1,157 @@
+// Text of the printed kernels that doesn't depend on what is computed. Written so that compilers
+// vectorise it without -ffast-math: no branches, no calls, vector types where the shape is fixed.
+#include "engine/codegen/cpu/cpu_text.h"
+
+namespace assay::engine {
+
+// exp: 2^n e^r, |r| <= ln(2) / 2, by the polynomial of Cephes' expf. erfc: Chebyshev fit of
+// Numerical Recipes (2nd ed., section 6.2), the exponent split so that large squares keep their low
+// bits; past 9 it is 0 in fp32 anyway.
+const std::string_view kCpuPrelude = R"(
+typedef float v16 __attribute__((vector_size(64), aligned(4), may_alias));
+typedef unsigned u16 __attribute__((vector_size(64), aligned(4), may_alias));
+struct Args { void* const* buffers; long dims[4]; float* scratch; float* shared; };
+
+static inline float from_bf16(unsigned short x) {
+  return __builtin_bit_cast(float, (unsigned)x << 16);
+}
+static inline float from_f16(_Float16 x) { return (float)x; }
+static inline float sqrt_f(float x) { return __builtin_sqrtf(x); }
+static inline float exp_f(float x) {
+  x = x < -87.0f ? -87.0f : x;
+  x = x > 88.0f ? 88.0f : x;
+  const float n = (x * 1.44269504f + 12582912.0f) - 12582912.0f;
+  const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+  float p = r * 1.9875691500e-4f + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * r * r + r + 1.0f;
+  return p * __builtin_bit_cast(float, ((int)n + 127) << 23);
+}
+static inline float erfc_f(float x) {
+  float z = __builtin_fabsf(x);
+  z = z > 9.3f ? 9.3f : z;
+  const float t = 1.0f / (1.0f + 0.5f * z);
+  float p = 0.17087277f;
+  p = p * t - 0.82215223f;
+  p = p * t + 1.48851587f;
+  p = p * t - 1.13520398f;
+  p = p * t + 0.27886807f;
+  p = p * t - 0.18628806f;
+  p = p * t + 0.09678418f;
+  p = p * t + 0.37409196f;
+  p = p * t + 1.00002368f;
+  p = p * t - 1.26551223f;
+  const float square = z * z;
+  const float low = __builtin_fmaf(z, z, -square);
+  const float tail = t * exp_f(-square) * exp_f(p - low);
+  return x < 0.0f ? 2.0f - tail : tail;
+}
+)";
+
+const std::string_view kCpuTileProduct = R"(
+typedef unsigned short h16 __attribute__((vector_size(32), aligned(2), may_alias));
+typedef _Float16 f16 __attribute__((vector_size(32), aligned(2), may_alias));
+// A row of a panel's memory holds ABREAST inputs of each column.
+enum {
+  PANEL = 64,
+  PADDED_INPUTS = (INPUTS + 15) / 16 * 16,
+  ROW = PANEL * ABREAST,
+  PART = INPUTS / ABREAST / 4,
+  AHEAD = 1024 / (ROW * sizeof(weight_t)),
+};
+
+// ABREAST inputs of 16 columns.
+static inline void load16(const float* p, v16* to) { *to = *(const v16*)p; }
+static inline void load16(const unsigned short* p, v16* to) {  // a pair of bf16
+  const u16 pairs = *(const u16*)p;
+  to[0] = (v16)(pairs << 16);
+  to[1] = (v16)(pairs & 0xffff0000u);
+}
+static inline void load16(const _Float16* p, v16* to) {
+#if defined(__AVX512F__)  // GCC 12 converts such vectors element by element
+  typedef short s16 __attribute__((vector_size(32), aligned(2), may_alias));
+  *to = (v16)__builtin_ia32_vcvtph2ps512_mask(*(const s16*)p, (v16){}, -1, 4);
+#else
+  *to = __builtin_convertvector(*(const f16*)p, v16);
+#endif
+}
+
+static inline void prefetch_row(const weight_t* w) {
+  for (unsigned at = 0; at < ROW * sizeof(weight_t); at += 64) {
+    __builtin_prefetch((const char*)w + at);
+  }
+}
+
+// sums += USED of the inputs in a row of the panel's memory, times those of each row of x.
+template <int ROWS, int USED = ABREAST>
+static inline void add_row(const weight_t* __restrict w, const float* __restrict x,
+                           v16 (&sums)[ROWS][4]) {
+  v16 weights[4][ABREAST];
+  for (int c = 0; c < 4; ++c) load16(w + c * 16 * ABREAST, weights[c]);
+  for (int i = 0; i < USED; ++i) {
+    for (int r = 0; r < ROWS; ++r) {
+      const float scale = x[r * INPUTS + i];
+      for (int c = 0; c < 4; ++c) sums[r][c] += weights[c][i] * scale;
+    }
+  }
+}
+
+// out [ROWS, TILE] = x [ROWS, INPUTS] . one panel. Four streams run through a quarter of the inputs
+// each, prefetched a kilobyte ahead, at the end into the panel that follows: that keeps a core's
+// miss buffers full. Sums are kept apart where registers allow it.
+template <int ROWS>
+static inline void panel_product(const weight_t* __restrict w, const float* __restrict x,
+                                 float* __restrict out) {
+  enum { SETS = ROWS == 1 ? 4 : ROWS == 2 ? 2 : 1 };
+  v16 sums[SETS][ROWS][4] = {};
+  const weight_t* next = w + PANEL * PADDED_INPUTS;
+  long i = 0;
+  for (; i < PART - AHEAD; ++i) {
+    for (int s = 0; s < 4; ++s) prefetch_row(w + (s * PART + i + AHEAD) * ROW);
+    for (int s = 0; s < 4; ++s) {
+      add_row<ROWS>(w + (s * PART + i) * ROW, x + (s * PART + i) * ABREAST, sums[s % SETS]);
+    }
+  }
+  for (long ahead = 0; i < PART; ++i, ++ahead) {
+    for (int s = 0; s < 4; ++s) prefetch_row(next + (s * PART + ahead) * ROW);
+    for (int s = 0; s < 4; ++s) {
+      add_row<ROWS>(w + (s * PART + i) * ROW, x + (s * PART + i) * ABREAST, sums[s % SETS]);
+    }
+  }
+  for (i = 4 * PART; i < INPUTS / ABREAST; ++i) add_row<ROWS>(w + i * ROW, x + i * ABREAST, sums[0]);
+  if (INPUTS % ABREAST != 0) add_row<ROWS, 1>(w + i * ROW, x + i * ABREAST, sums[0]);
+  for (int r = 0; r < ROWS; ++r) {
+    for (int c = 0; c < 4; ++c) {
+      v16 sum = sums[0][r][c];
+      for (int s = 1; s < SETS; ++s) sum += sums[s][r][c];
+      *(v16*)(out + r * TILE + c * 16) = sum;
+    }
+  }
+}
+
+// The panels of a tile against `rows` rows: KNOWN of them in all, or any number if that is 0. Only
+// what is needed is compiled.
+template <long KNOWN>
+static inline void tile_product(const weight_t* w, const float* x, long rows, float* out) {
+  for (int p = 0; p < TILE / PANEL; ++p, w += PANEL * PADDED_INPUTS, out += PANEL) {
+    long r = 0;
+    if constexpr (KNOWN == 0 || KNOWN >= 4) {
+      for (; r + 4 <= rows; r += 4) panel_product<4>(w, x + r * INPUTS, out + r * TILE);
+    }
+    if constexpr (KNOWN == 0 || KNOWN % 4 == 3) {
+      if (rows - r == 3) panel_product<3>(w, x + r * INPUTS, out + r * TILE);
+    }
+    if constexpr (KNOWN == 0 || KNOWN % 4 == 2) {
+      if (rows - r == 2) panel_product<2>(w, x + r * INPUTS, out + r * TILE);
+    }
+    if constexpr (KNOWN == 0 || KNOWN % 4 == 1) {
+      if (rows - r == 1) panel_product<1>(w, x + r * INPUTS, out + r * TILE);
+    }
+  }
+}
+)";
+
+}  // namespace assay::engine

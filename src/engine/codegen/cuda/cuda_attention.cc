@@ -1,0 +1,264 @@
+// Attention on CUDA as a source template: decoding cuts a head's positions into ranges and puts
+// them together in a second kernel; prefill goes by tiles of queries and positions.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/codegen/cuda/print_cuda.h"
+
+namespace assay::engine {
+namespace {
+
+constexpr std::string_view kShared = R"(
+enum { GROUP = HEADS / KV_HEADS };
+#define SMALLEST -1e30f
+
+struct Sizes { long batch, q_len, kv_len, capacity; };
+__device__ __forceinline__ const float* head_of(const void* cache, long b, long head, long capacity) {
+  return (const float*)cache + (b * KV_HEADS + head) * capacity * HEAD_DIM;
+}
+__device__ __forceinline__ long splits_of(long capacity) {
+  const long n = (capacity + SPLIT_POSITIONS - 1) / SPLIT_POSITIONS;
+  return n < 1 ? 1 : n > MOST_SPLITS ? MOST_SPLITS : n;
+}
+)";
+
+// One query of all heads that share keys, over one range of positions. Scores by warps, a lane
+// holding every 32nd element of a head; the weighted values by threads, one element each. What is
+// left in the workspace for a head and range: values [HEAD_DIM] not yet divided by the sum, the
+// largest score, the sum.
+constexpr std::string_view kDecode = R"(
+enum { POSITIONS = 64, LANE_ELEMENTS = (HEAD_DIM + 31) / 32,
+       OWN = (GROUP * HEAD_DIM + THREADS - 1) / THREADS };
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_decode(const Args args) {
+  __shared__ float q[GROUP * HEAD_DIM], scores[GROUP * POSITIONS];
+  __shared__ float largest[GROUP], sum[GROUP], correction[GROUP];
+  const Sizes n = sizes_of(args);
+  const long b = blockIdx.x / KV_HEADS, kv = blockIdx.x % KV_HEADS, step = blockIdx.z;
+  const long splits = splits_of(n.capacity), split = blockIdx.y;
+  const long first = ((const int*)args.buffers[PAD])[b], past = n.kv_len - n.q_len + step + 1;
+  const long chunk = past > first ? (past - first + splits - 1) / splits : 0;
+  const long begin = first + split * chunk, stop = begin + chunk < past ? begin + chunk : past;
+  const long head = (b * n.q_len + step) * HEADS + kv * GROUP;
+  const float* keys = head_of(args.buffers[KEYS], b, kv, n.capacity);
+  const float* values = head_of(args.buffers[VALUES], b, kv, n.capacity);
+  const int lane = lane_of_thread(), warp = warp_of_thread();
+  for (int i = threadIdx.x; i < GROUP * HEAD_DIM; i += THREADS) {
+    q[i] = ((const float*)args.buffers[Q])[head * HEAD_DIM + i];
+  }
+  for (int g = threadIdx.x; g < GROUP; g += THREADS) largest[g] = SMALLEST, sum[g] = 0.0f;
+  float own[OWN] = {};
+  __syncthreads();
+  for (long p0 = begin; p0 < stop; p0 += POSITIONS) {
+    const int count = stop - p0 < POSITIONS ? (int)(stop - p0) : POSITIONS;
+    for (int p = warp; p < count; p += WARPS) {
+      const float* key = keys + (p0 + p) * HEAD_DIM;
+      float k[LANE_ELEMENTS];
+      #pragma unroll
+      for (int j = 0; j < LANE_ELEMENTS; ++j) {
+        k[j] = lane + 32 * j < HEAD_DIM ? key[lane + 32 * j] : 0.0f;
+      }
+      for (int g = 0; g < GROUP; ++g) {
+        float dot = 0.0f;
+        #pragma unroll
+        for (int j = 0; j < LANE_ELEMENTS; ++j) {
+          if (lane + 32 * j < HEAD_DIM) dot += k[j] * q[g * HEAD_DIM + lane + 32 * j];
+        }
+        dot = warp_sum(dot);
+        if (lane == 0) scores[g * POSITIONS + p] = dot * SCALE;
+      }
+    }
+    __syncthreads();
+    for (int g = warp; g < GROUP; g += WARPS) {
+      float m = largest[g];
+      for (int p = lane; p < count; p += 32) m = fmaxf(m, scores[g * POSITIONS + p]);
+      m = warp_max(m);
+      float total = 0.0f;
+      for (int p = lane; p < count; p += 32) {
+        const float w = expf(scores[g * POSITIONS + p] - m);
+        scores[g * POSITIONS + p] = w;
+        total += w;
+      }
+      total = warp_sum(total);
+      if (lane == 0) {
+        correction[g] = expf(largest[g] - m);
+        sum[g] = sum[g] * correction[g] + total;
+        largest[g] = m;
+      }
+    }
+    __syncthreads();
+    #pragma unroll
+    for (int o = 0; o < OWN; ++o) {
+      const int i = threadIdx.x + o * THREADS, g = i / HEAD_DIM;
+      if (i >= GROUP * HEAD_DIM) continue;
+      float v = own[o] * correction[g];
+      #pragma unroll 4
+      for (int p = 0; p < count; ++p) {
+        v += scores[g * POSITIONS + p] * values[(p0 + p) * HEAD_DIM + i % HEAD_DIM];
+      }
+      own[o] = v;
+    }
+    __syncthreads();
+  }
+  float* parts = args.workspace + COUNTERS;
+  #pragma unroll
+  for (int o = 0; o < OWN; ++o) {
+    const int i = threadIdx.x + o * THREADS;
+    if (i >= GROUP * HEAD_DIM) continue;
+    parts[((head + i / HEAD_DIM) * splits + split) * (HEAD_DIM + 2) + i % HEAD_DIM] = own[o];
+  }
+  for (int g = threadIdx.x; g < GROUP; g += THREADS) {
+    float* state = parts + ((head + g) * splits + split) * (HEAD_DIM + 2) + HEAD_DIM;
+    state[0] = largest[g];
+    state[1] = sum[g];
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_combine(const Args args) {
+  const Sizes n = sizes_of(args);
+  const long b = blockIdx.x / HEADS, head = blockIdx.x % HEADS, step = blockIdx.y;
+  const long position = n.kv_len - n.q_len + step, splits = splits_of(n.capacity);
+  const long row = (b * n.q_len + step) * HEADS + head;
+  float* out = (float*)args.buffers[OUT] + row * HEAD_DIM;
+  if (position < ((const int*)args.buffers[PAD])[b]) {  // padding sees itself alone
+    const float* own = head_of(args.buffers[VALUES], b, head / GROUP, n.capacity) + position * HEAD_DIM;
+    for (int d = threadIdx.x; d < HEAD_DIM; d += THREADS) out[d] = own[d];
+    return;
+  }
+  const float* parts = args.workspace + COUNTERS + row * splits * (HEAD_DIM + 2);
+  float m = SMALLEST, sum = 0.0f;
+  for (long s = 0; s < splits; ++s) m = fmaxf(m, parts[s * (HEAD_DIM + 2) + HEAD_DIM]);
+  for (long s = 0; s < splits; ++s) {
+    const float* state = parts + s * (HEAD_DIM + 2) + HEAD_DIM;
+    sum += state[1] * expf(state[0] - m);
+  }
+  for (int d = threadIdx.x; d < HEAD_DIM; d += THREADS) {
+    float v = 0.0f;
+    for (long s = 0; s < splits; ++s) {
+      const float* part = parts + s * (HEAD_DIM + 2);
+      v += part[d] * expf(part[HEAD_DIM] - m);
+    }
+    out[d] = v / sum;
+  }
+}
+)";
+
+// TILE queries of one head against TILE positions at a time; ACROSS neighbouring threads share a
+// query, and with it its largest score, its sum and its values. The softmax is corrected as larger
+// scores come (Milakov and Gimelshein, 2018). Rows in shared memory are one element longer than
+// they need to be, so that a column's elements lie in different banks.
+constexpr std::string_view kPrefill = R"(
+enum { ACROSS = THREADS / TILE, SCORES = TILE / ACROSS, ELEMENTS = (HEAD_DIM + ACROSS - 1) / ACROSS };
+
+__device__ __forceinline__ void load_tile(const float* from, long pitch, long count,
+                                          float (*to)[HEAD_DIM + 1]) {
+  for (int i = threadIdx.x; i < TILE * HEAD_DIM; i += THREADS) {
+    const int r = i / HEAD_DIM, d = i % HEAD_DIM;
+    to[r][d] = r < count ? from[r * pitch + d] : 0.0f;
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_prefill(const Args args) {
+  __shared__ float q[TILE][HEAD_DIM + 1], cache[TILE][HEAD_DIM + 1], weights[TILE][TILE + 1];
+  const Sizes n = sizes_of(args);
+  const long b = blockIdx.y / HEADS, head = blockIdx.y % HEADS, t0 = (long)blockIdx.x * TILE;
+  const int row = threadIdx.x / ACROSS, part = threadIdx.x % ACROSS;
+  const long first = ((const int*)args.buffers[PAD])[b], before = n.kv_len - n.q_len;
+  const long t = t0 + row, position = before + t;
+  const float* keys = head_of(args.buffers[KEYS], b, head / GROUP, n.capacity);
+  const float* values = head_of(args.buffers[VALUES], b, head / GROUP, n.capacity);
+  const long at = ((b * n.q_len + t0) * HEADS + head) * HEAD_DIM;
+  load_tile((const float*)args.buffers[Q] + at, HEADS * HEAD_DIM, n.q_len - t0, q);
+  float own[ELEMENTS] = {}, largest = SMALLEST, sum = 0.0f;
+  const long stop = before + t0 + TILE < n.kv_len ? before + t0 + TILE : n.kv_len;
+  for (long p0 = first; p0 < stop; p0 += TILE) {
+    __syncthreads();
+    load_tile(keys + p0 * HEAD_DIM, HEAD_DIM, stop - p0, cache);
+    __syncthreads();
+    float scores[SCORES] = {}, m = largest;
+    for (int d = 0; d < HEAD_DIM; ++d) {
+      const float x = q[row][d];
+      #pragma unroll
+      for (int j = 0; j < SCORES; ++j) scores[j] += x * cache[part + ACROSS * j][d];
+    }
+    #pragma unroll
+    for (int j = 0; j < SCORES; ++j) {
+      const long p = p0 + part + ACROSS * j;
+      scores[j] = p <= position && p < stop ? scores[j] * SCALE : SMALLEST;
+      m = fmaxf(m, scores[j]);
+    }
+    #pragma unroll
+    for (int offset = ACROSS / 2; offset > 0; offset /= 2) m = fmaxf(m, __shfl_xor_sync(~0u, m, offset));
+    float total = 0.0f;
+    #pragma unroll
+    for (int j = 0; j < SCORES; ++j) {
+      const float w = scores[j] > SMALLEST ? expf(scores[j] - m) : 0.0f;
+      weights[row][part + ACROSS * j] = w;
+      total += w;
+    }
+    #pragma unroll
+    for (int offset = ACROSS / 2; offset > 0; offset /= 2) total += __shfl_xor_sync(~0u, total, offset);
+    const float correction = expf(largest - m);
+    largest = m;
+    sum = sum * correction + total;
+    #pragma unroll
+    for (int o = 0; o < ELEMENTS; ++o) own[o] *= correction;
+    __syncthreads();
+    load_tile(values + p0 * HEAD_DIM, HEAD_DIM, stop - p0, cache);
+    __syncthreads();
+    for (int p = 0; p < TILE; ++p) {
+      const float w = weights[row][p];
+      #pragma unroll
+      for (int o = 0; o < ELEMENTS; ++o) {
+        const int d = part + ACROSS * o;
+        if (d < HEAD_DIM) own[o] += w * cache[p][d];
+      }
+    }
+  }
+  if (t >= n.q_len) return;
+  float* out = (float*)args.buffers[OUT] + at + (long)row * HEADS * HEAD_DIM;
+  #pragma unroll
+  for (int o = 0; o < ELEMENTS; ++o) {
+    const int d = part + ACROSS * o;  // padding sees itself alone
+    if (d < HEAD_DIM) out[d] = position < first ? values[position * HEAD_DIM + d] : own[o] / sum;
+  }
+}
+)";
+
+constexpr int64_t kSplitPositions = 128, kMostSplits = 64;
+
+std::string sizes_text(const Kernel& kernel) {
+  return "__device__ __forceinline__ Sizes sizes_of(const Args& args) {\n" +
+         cuda_arguments(kernel) + "  return {batch, q_len, kv_len, capacity};\n}\n";
+}
+
+}  // namespace
+
+int64_t cuda_attention_splits(int64_t capacity) {
+  return std::clamp<int64_t>((capacity + kSplitPositions - 1) / kSplitPositions, 1, kMostSplits);
+}
+
+int64_t cuda_attention_tile(int64_t head_dim) {
+  return head_dim <= 128 ? 32 : head_dim <= 256 ? 16 : 0;
+}
+
+std::string print_cuda_attention(const Kernel& kernel, const AttentionKernel& k) {
+  std::string text(kCudaPrelude);
+  text += cuda_args_struct(kernel);
+  text += fmt::format(
+      "enum {{ HEADS = {}, KV_HEADS = {}, HEAD_DIM = {}, Q = {}, KEYS = {}, VALUES = {}, PAD = {}, "
+      "OUT = {},\n       TILE = {}, SPLIT_POSITIONS = {}, MOST_SPLITS = {}, COUNTERS = {} }};\n"
+      "#define SCALE {:.9g}f\n",
+      k.heads, k.kv_heads, k.head_dim, k.q, k.keys, k.values, k.pad, k.out,
+      cuda_attention_tile(k.head_dim), kSplitPositions, kMostSplits, kCudaCounters,
+      1.0 / std::sqrt(static_cast<double>(k.head_dim)));
+  text += kShared;
+  text += sizes_text(kernel);
+  text += kDecode;
+  text += kPrefill;
+  return text;
+}
+
+}  // namespace assay::engine

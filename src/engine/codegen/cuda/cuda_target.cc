@@ -1,0 +1,91 @@
+// How CUDA says the loop IR.
+#include "engine/codegen/cuda/cuda_target.h"
+
+#include <fmt/format.h>
+
+#include <cassert>
+
+namespace assay::engine {
+namespace {
+
+constexpr int kOutermost = 1;  // the indent that blocks are printed with
+
+std::string strided(const std::string& var, const std::string& begin, const std::string& end,
+                    const char* first, const char* step, int indent) {
+  return fmt::format("{0}for (long {1} = {2} + {3}; {1} < {4}; {1} += {5}) {{\n",
+                     std::string(static_cast<size_t>(indent) * 2, ' '), var, begin, first, end,
+                     step);
+}
+
+std::string block_loop(const std::string& var, const std::string& extent, bool innermost,
+                       int indent) {
+  if (!innermost) return strided(var, "0", extent, "warp_of_thread()", "WARPS", indent);
+  if (indent == kOutermost) return strided(var, "0", extent, "threadIdx.x", "THREADS", indent);
+  return strided(var, "0", extent, "lane_of_thread()", "32", indent);
+}
+
+std::string slice_loop(const std::string& var, const std::string& extent, bool innermost,
+                       int indent) {
+  if (indent != kOutermost || !innermost) return block_loop(var, extent, innermost, indent);
+  return strided(var, "begin", "end", "threadIdx.x", "THREADS", indent);
+}
+
+std::string warp_loop(const std::string& var, const std::string& extent, bool innermost,
+                      int indent) {
+  return innermost ? strided(var, "0", extent, "lane_of_thread()", "32", indent)
+                   : strided(var, "0", extent, "0", "1", indent);
+}
+
+std::string block_reduce(const ReduceText& r) {
+  const std::string in(static_cast<size_t>(r.indent) * 2, ' ');
+  const std::string loop =
+      strided(r.var, "0", r.extent, "threadIdx.x", "THREADS", r.indent) + r.body;
+  if (r.op == ir::ReduceOp::kSum) {
+    return fmt::format(
+        "{0}float {1}_sum = 0.0f;\n{2}{0}  {1}_sum += {3};\n{0}}}\n"
+        "{0}const float {1} = block_sum({1}_sum);\n",
+        in, r.result, loop, r.value);
+  }
+  return fmt::format(
+      "{0}float {1}_best = -__int_as_float(0x7f800000);\n"
+      "{0}long {1}_at = {4};\n"
+      "{2}{0}  const float {1}_value = {3};\n"
+      "{0}  if (beats({1}_value, {5}, {1}_best, {1}_at)) {1}_best = {1}_value, {1}_at = {5};\n"
+      "{0}}}\n"
+      "{0}const long {1} = block_argmax({1}_best, {1}_at);\n",
+      in, r.result, loop, r.value, r.extent, r.var);
+}
+
+std::string no_reduce(const ReduceText&) {
+  assert(false && "lowering puts no reduction behind a product");
+  return "";
+}
+
+constexpr CTarget target(decltype(CTarget::loop) loop, decltype(CTarget::reduce) reduce) {
+  return {.exp = "expf",
+          .sqrt = "sqrtf",
+          .erfc = "erfcf",
+          .bf16 = "from_bf16",
+          .f16 = "from_f16",
+          .loop = loop,
+          .reduce = reduce};
+}
+
+}  // namespace
+
+const CTarget& cuda_block_target() {
+  static constexpr CTarget kTarget = target(block_loop, block_reduce);
+  return kTarget;
+}
+
+const CTarget& cuda_warp_target() {
+  static constexpr CTarget kTarget = target(warp_loop, no_reduce);
+  return kTarget;
+}
+
+const CTarget& cuda_slice_target() {
+  static constexpr CTarget kTarget = target(slice_loop, block_reduce);
+  return kTarget;
+}
+
+}  // namespace assay::engine

@@ -1,0 +1,71 @@
+// What every CUDA kernel sees: element types, sums over warps and blocks.
+#include "engine/codegen/cuda/print_cuda.h"
+
+namespace assay::engine {
+
+// No header of CUDA's: NVRTC is found without them. fp16 is converted by the one instruction for
+// it.
+const std::string_view kCudaPrelude = R"(
+enum { THREADS = 256, WARPS = THREADS / 32 };
+
+__device__ __forceinline__ float from_bf16(unsigned short x) {
+  return __uint_as_float((unsigned)x << 16);
+}
+__device__ __forceinline__ float from_f16(unsigned short x) {
+  float y;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
+  return y;
+}
+__device__ __forceinline__ int lane_of_thread() { return threadIdx.x & 31; }
+__device__ __forceinline__ int warp_of_thread() { return threadIdx.x >> 5; }
+
+__device__ __forceinline__ float warp_sum(float x) {
+  #pragma unroll
+  for (int offset = 16; offset > 0; offset /= 2) x += __shfl_xor_sync(~0u, x, offset);
+  return x;
+}
+__device__ __forceinline__ float warp_max(float x) {
+  #pragma unroll
+  for (int offset = 16; offset > 0; offset /= 2) x = fmaxf(x, __shfl_xor_sync(~0u, x, offset));
+  return x;
+}
+// Over the block; the same value in every thread.
+__device__ __forceinline__ float block_sum(float x) {
+  __shared__ float sums[WARPS];
+  x = warp_sum(x);
+  __syncthreads();  // what was read of an earlier call
+  if (lane_of_thread() == 0) sums[warp_of_thread()] = x;
+  __syncthreads();
+  x = 0.0f;
+  #pragma unroll
+  for (int i = 0; i < WARPS; ++i) x += sums[i];
+  return x;
+}
+// Whether (x, i) comes before (y, j): NaN is largest, then the larger, then the first.
+__device__ __forceinline__ bool beats(float x, long i, float y, long j) {
+  const bool x_nan = x != x, y_nan = y != y;
+  if (x_nan != y_nan) return x_nan;
+  return x > y || ((x == y || x_nan) && i < j);
+}
+__device__ __forceinline__ long block_argmax(float x, long i) {
+  __shared__ float values[WARPS];
+  __shared__ long indices[WARPS];
+  #pragma unroll
+  for (int offset = 16; offset > 0; offset /= 2) {
+    const float y = __shfl_xor_sync(~0u, x, offset);
+    const long j = __shfl_xor_sync(~0u, i, offset);
+    if (beats(y, j, x, i)) x = y, i = j;
+  }
+  __syncthreads();
+  if (lane_of_thread() == 0) values[warp_of_thread()] = x, indices[warp_of_thread()] = i;
+  __syncthreads();
+  x = values[0], i = indices[0];
+  #pragma unroll
+  for (int w = 1; w < WARPS; ++w) {
+    if (beats(values[w], indices[w], x, i)) x = values[w], i = indices[w];
+  }
+  return i;
+}
+)";
+
+}  // namespace assay::engine

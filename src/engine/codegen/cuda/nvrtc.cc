@@ -1,0 +1,162 @@
+// NVRTC's few functions, looked up by name, and the assembler's log.
+#include "engine/codegen/cuda/nvrtc.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <cstdlib>
+#include <utility>
+
+#include "base/text.h"
+
+namespace assay::engine {
+namespace {
+
+using Program = void*;
+constexpr int kSuccess = 0;
+constexpr std::array<const char*, 4> kOptions = {"--std=c++17", "--ptxas-options=-v", "--fmad=true",
+                                                 "--disable-warnings"};
+
+// The number between `before` and `after`; 0 where the line hasn't got them.
+int64_t number_between(std::string_view line, std::string_view before, std::string_view after) {
+  const size_t end = line.find(after);
+  if (end == std::string_view::npos) return 0;
+  size_t begin = 0;
+  if (!before.empty()) {
+    begin = line.rfind(before, end);
+    if (begin == std::string_view::npos) return 0;
+    begin += before.size();
+  }
+  return std::strtoll(std::string(line.substr(begin, end - begin)).c_str(), nullptr, 10);
+}
+
+}  // namespace
+
+// As nvrtc.h declares them: nvrtcResult is an int, 0 success; nvrtcProgram a pointer. The library
+// stays open until the process ends: it allocates at its start what it doesn't free at its end.
+struct Nvrtc::Library {
+  explicit Library(void* opened) : handle(opened) {}
+
+  template <typename Function>
+  bool look_up(const char* name, Function*& function) {
+    function = reinterpret_cast<Function*>(::dlsym(handle, name));
+    return function != nullptr;
+  }
+  bool look_up_all() {
+    return look_up("nvrtcVersion", version) && look_up("nvrtcGetErrorString", error_text) &&
+           look_up("nvrtcCreateProgram", create) && look_up("nvrtcDestroyProgram", destroy) &&
+           look_up("nvrtcCompileProgram", compile) && look_up("nvrtcGetCUBINSize", cubin_size) &&
+           look_up("nvrtcGetCUBIN", cubin) && look_up("nvrtcGetProgramLogSize", log_size) &&
+           look_up("nvrtcGetProgramLog", log);
+  }
+
+  // What a pair of a size function and a read function says.
+  std::string read(Program program, int (*size_of)(Program, size_t*),
+                   int (*read_into)(Program, char*)) const {
+    size_t size = 0;
+    if (size_of(program, &size) != kSuccess) return {};
+    std::string text(size, '\0');
+    if (size > 0 && read_into(program, text.data()) != kSuccess) return {};
+    return text;
+  }
+  std::string log_of(Program program) const {
+    std::string text = read(program, log_size, log);
+    while (!text.empty() && (text.back() == '\0' || text.back() == '\n')) text.pop_back();
+    return text;
+  }
+
+  void* handle;
+  int (*version)(int*, int*) = nullptr;
+  const char* (*error_text)(int) = nullptr;
+  int (*create)(Program*, const char*, const char*, int, const char* const*,
+                const char* const*) = nullptr;
+  int (*destroy)(Program*) = nullptr;
+  int (*compile)(Program, int, const char* const*) = nullptr;
+  int (*cubin_size)(Program, size_t*) = nullptr;
+  int (*cubin)(Program, char*) = nullptr;
+  int (*log_size)(Program, size_t*) = nullptr;
+  int (*log)(Program, char*) = nullptr;
+};
+
+Nvrtc::Nvrtc(std::unique_ptr<Library> library) : library_(std::move(library)) {}
+Nvrtc::Nvrtc(Nvrtc&&) noexcept = default;
+Nvrtc& Nvrtc::operator=(Nvrtc&&) noexcept = default;
+Nvrtc::~Nvrtc() = default;
+
+Result<Nvrtc> Nvrtc::open() {
+  std::vector<std::string> names = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so",
+                                    "/usr/local/cuda/lib64/libnvrtc.so"};
+  if (const char* asked = std::getenv("ASSAY_NVRTC"); asked && *asked) names = {asked};
+  for (const std::string& name : names) {
+    void* handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!handle) continue;
+    Nvrtc nvrtc(std::make_unique<Library>(handle));
+    int major = 0, minor = 0;
+    if (!nvrtc.library_->look_up_all() || nvrtc.library_->version(&major, &minor) != kSuccess) {
+      return environment_error("{}: expected NVRTC's functions, found some missing", name);
+    }
+    Dl_info info{};
+    const bool known = ::dladdr(::dlsym(handle, "nvrtcVersion"), &info) != 0 && info.dli_fname;
+    nvrtc.path_ = known ? info.dli_fname : name;
+    nvrtc.version_ = fmt::format("{}.{}", major, minor);
+    return nvrtc;
+  }
+  return environment_error("nvrtc: expected one of {}, found none", join(names, ", "));
+}
+
+std::string Nvrtc::flags() {
+  std::string text;
+  for (const char* option : kOptions) text += fmt::format("{} ", option);
+  return text;
+}
+
+Result<Cubin> Nvrtc::compile(const std::string& source, const std::string& target) const {
+  const Library& library = *library_;
+  Program program = nullptr;
+  if (const int result = library.create(&program, source.c_str(), "kernel.cu", 0, nullptr, nullptr);
+      result != kSuccess) {
+    return environment_error("{}: expected a program for {}, found: {}", path_, target,
+                             library.error_text(result));
+  }
+  const std::string architecture = "--gpu-architecture=" + target;
+  std::vector<const char*> options(kOptions.begin(), kOptions.end());
+  options.push_back(architecture.c_str());
+  const int result = library.compile(program, static_cast<int>(options.size()), options.data());
+  const std::string log = library.log_of(program);
+  Cubin cubin{library.read(program, library.cubin_size, library.cubin), parse_ptxas_log(log)};
+  library.destroy(&program);
+  if (result != kSuccess || cubin.bytes.empty()) {
+    return environment_error("{}: expected a kernel compiled for {}, found {}: {}", path_, target,
+                             library.error_text(result), log);
+  }
+  return cubin;
+}
+
+// ptxas info    : Compiling entry function 'run' for 'sm_80'
+// ptxas info    : Function properties for run
+//     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+// ptxas info    : Used 12 registers, used 1 barriers, 128 bytes smem, 376 bytes cmem[0]
+std::vector<EntryResources> parse_ptxas_log(std::string_view log) {
+  constexpr std::string_view kEntry = "Compiling entry function '";
+  std::vector<EntryResources> entries;
+  for (const std::string& line : split(log, '\n')) {
+    if (const size_t at = line.find(kEntry); at != std::string::npos) {
+      const size_t begin = at + kEntry.size();
+      entries.push_back({.entry = line.substr(begin, line.find('\'', begin) - begin)});
+    }
+    if (entries.empty()) continue;
+    EntryResources& entry = entries.back();
+    if (line.find("bytes spill stores") != std::string::npos) {
+      entry.stack_bytes = number_between(line, "", " bytes stack frame");
+      entry.spill_store_bytes = number_between(line, ", ", " bytes spill stores");
+      entry.spill_load_bytes = number_between(line, ", ", " bytes spill loads");
+    }
+    if (line.find("Used ") != std::string::npos) {
+      entry.registers = number_between(line, "Used ", " registers");
+      entry.shared_bytes = number_between(line, ", ", " bytes smem");
+    }
+  }
+  return entries;
+}
+
+}  // namespace assay::engine

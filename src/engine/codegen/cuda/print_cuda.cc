@@ -1,0 +1,109 @@
+// CUDA C++ for NVRTC: the entry points around what the C printer prints, and how they are launched.
+#include "engine/codegen/cuda/print_cuda.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "engine/codegen/cuda/cuda_target.h"
+
+namespace assay::engine {
+namespace {
+
+// A block for each row: the row's columns over its threads.
+std::string rows_source(const Kernel& kernel, const RowsKernel& rows) {
+  CPrinter printer(kernel, cuda_block_target());
+  printer.define(rows.row);
+  return std::string(kCudaPrelude) + cuda_args_struct(kernel) + cuda_entry("assay_run") + ") {\n" +
+         cuda_arguments(kernel) +
+         fmt::format("  const long {} = blockIdx.x;\n", CPrinter::var_name(rows.row)) +
+         printer.block(rows.body, 1) + "}\n";
+}
+
+struct Print {
+  const Kernel& kernel;
+  Result<std::string> operator()(const RowsKernel& rows) const { return rows_source(kernel, rows); }
+  Result<std::string> operator()(const ProductKernel& product) const {
+    return print_cuda_product(kernel, product);
+  }
+  Result<std::string> operator()(const AttentionKernel& attention) const {
+    if (cuda_attention_tile(attention.head_dim) == 0) {
+      return bad_input("attention: expected heads of at most 256 elements, found {}",
+                       attention.head_dim);
+    }
+    return print_cuda_attention(kernel, attention);
+  }
+};
+
+struct Launches {
+  const Kernel& kernel;
+  const DimValues& dims;
+  int64_t capacity;
+
+  CudaLaunches operator()(const RowsKernel& rows) const {
+    return {.run = {{"assay_run", rows.rows.value(dims)}}, .prologue = {}, .epilogue = {}};
+  }
+  CudaLaunches operator()(const ProductKernel& product) const {
+    const int64_t tiles = tile_count(product.packing), rows = product.rows.value(dims);
+    const CudaProductShape shape = cuda_product_shape(kernel, product);
+    CudaLaunches launches;
+    launches.run = {{"assay_run", tiles, shape.splits}};
+    launches.epilogue = CudaLaunch{"assay_epilogue", tiles, (rows + kCudaWarps - 1) / kCudaWarps};
+    if (product.has_prologue) launches.prologue = CudaLaunch{"assay_prologue", rows};
+    return launches;
+  }
+  CudaLaunches operator()(const AttentionKernel& k) const {
+    CudaLaunches launches;
+    if (dims.q_len > kCudaFewQueries) {
+      const int64_t tile = cuda_attention_tile(k.head_dim);
+      launches.run = {{"assay_prefill", (dims.q_len + tile - 1) / tile, dims.batch * k.heads}};
+    } else {
+      launches.run = {
+          {"assay_decode", dims.batch * k.kv_heads, cuda_attention_splits(capacity), dims.q_len},
+          {"assay_combine", dims.batch * k.heads, dims.q_len}};
+    }
+    return launches;
+  }
+};
+
+}  // namespace
+
+std::string cuda_args_struct(const Kernel& kernel) {
+  return fmt::format(
+      "\nstruct Args {{ void* buffers[{}]; const long* dims; float* workspace; }};\n",
+      kernel.bound_buffers);
+}
+
+std::string cuda_entry(std::string_view name) {
+  return fmt::format(
+      "\nextern \"C\" __global__ void __launch_bounds__(THREADS, 1) {}(const Args args", name);
+}
+
+std::string cuda_arguments(const Kernel& kernel) {
+  return argument_text(kernel, "args.", "unsigned short");
+}
+
+Result<std::string> print_cuda(const Kernel& kernel) {
+  return std::visit(Print{kernel}, kernel.body);
+}
+
+CudaLaunches cuda_launches(const Kernel& kernel, const DimValues& dims, int64_t capacity) {
+  return std::visit(Launches{kernel, dims, capacity}, kernel.body);
+}
+
+int64_t cuda_workspace_floats(const Kernel& kernel, const DimValues& dims, int64_t capacity) {
+  if (const auto* product = std::get_if<ProductKernel>(&kernel.body)) {
+    const CudaProductShape shape = cuda_product_shape(kernel, *product);
+    if (shape.splits == 1) return 0;
+    return kCudaCounters + product->rows.value(dims) * tile_count(product->packing) * shape.splits *
+                               product->packing.tile;
+  }
+  if (const auto* k = std::get_if<AttentionKernel>(&kernel.body)) {
+    if (dims.q_len > kCudaFewQueries) return 0;
+    return kCudaCounters +
+           dims.batch * dims.q_len * k->heads * cuda_attention_splits(capacity) * (k->head_dim + 2);
+  }
+  return 0;
+}
+
+}  // namespace assay::engine

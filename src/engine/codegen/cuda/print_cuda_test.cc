@@ -1,0 +1,220 @@
+// Every kernel of real graphs compiles for every GPU target, without spills and within its launch
+// bound. No GPU is needed; skipped where there is no NVRTC.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <map>
+
+#include "engine/codegen/cuda/nvrtc.h"
+#include "engine/codegen/cuda/print_cuda.h"
+#include "engine/codegen/lower/lower.h"
+#include "engine/graph/architectures.h"
+#include "engine/model/architectures.h"
+#include "engine/model/config.h"
+#include "engine/passes/pass.h"
+
+namespace assay::engine {
+namespace {
+
+constexpr int64_t kCapacity = 1024;
+
+// A step of one model, specialised or symbolic.
+struct Step {
+  std::string label;
+  DimValues dims;
+  Specialization specialization;
+};
+
+// fp32 and fp16 differ from bf16 by one conversion: prefill is left out there.
+std::vector<Step> steps(DType dtype) {
+  const DimValues decode{1, 1, 513}, prefill{1, 512, 512};
+  const auto fixed = [](const DimValues& dims, bool kv_len) {
+    Specialization specialization{dims.batch, dims.q_len, std::nullopt, kCapacity};
+    if (kv_len) specialization.kv_len = dims.kv_len;
+    return specialization;
+  };
+  std::vector<Step> steps = {{"decode", decode, fixed(decode, false)}, {"symbolic", prefill, {}}};
+  if (dtype == DType::kBF16) steps.push_back({"prefill", prefill, fixed(prefill, true)});
+  return steps;
+}
+
+Graph graph_of(const std::string& architecture, DType weights, bool fused) {
+  const auto named = find_architecture(architecture);
+  EXPECT_TRUE(named) << named.error().message;
+  const auto config = parse_model_config(make_config_json(*named, weights), architecture);
+  EXPECT_TRUE(config) << config.error().message;
+  auto graph = build_graph(*config, weights, LogitsOf::kLastPosition);
+  EXPECT_TRUE(graph) << graph.error().message;
+  if (fused) {
+    const auto reports = run_passes(*graph, {.disabled = {}, .verify = false});
+    EXPECT_TRUE(reports) << reports.error().message;
+  }
+  return *std::move(graph);
+}
+
+// What was compiled, and what it takes: the worst over targets and steps, by kernel and entry.
+struct Line {
+  int64_t sources = 0;
+  int64_t most_registers = 0;
+  int64_t most_shared_bytes = 0;
+};
+using Report = std::map<std::pair<std::string, std::string>, Line>;
+
+class CudaKernels : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!nvrtc_) GTEST_SKIP() << nvrtc_.error().message;
+  }
+
+  void check_launches(const Kernel& kernel, const Step& step) {
+    const CudaLaunches launches = cuda_launches(kernel, step.dims, kCapacity);
+    ASSERT_FALSE(launches.run.empty());
+    for (const CudaLaunch& launch : launches.run) {
+      EXPECT_GE(launch.blocks_x, 1);
+      EXPECT_GE(launch.blocks_y, 1);
+      EXPECT_LE(launch.blocks_y, 65535) << kernel.label;
+      EXPECT_LE(launch.blocks_z, 65535) << kernel.label;
+    }
+    DimValues longer = step.dims;
+    longer.kv_len += 100;
+    const CudaLaunches later = cuda_launches(kernel, longer, kCapacity);
+    const auto as_text = [](const CudaLaunches& all) {
+      std::vector<CudaLaunch> launched = all.run;
+      for (const auto& one : {all.prologue, all.epilogue}) {
+        if (one) launched.push_back(*one);
+      }
+      std::vector<std::string> lines;
+      for (const CudaLaunch& one : launched) {
+        lines.push_back(fmt::format("{}: {} x {} x {} blocks of {}", one.entry, one.blocks_x,
+                                    one.blocks_y, one.blocks_z, one.threads));
+      }
+      return lines;
+    };
+    EXPECT_EQ(as_text(launches), as_text(later))
+        << kernel.label << ": a captured graph can't replay";
+  }
+
+  // What must be among a source's entries.
+  static std::vector<std::string> expected_entries(const Kernel& kernel) {
+    if (std::holds_alternative<AttentionKernel>(kernel.body)) {
+      return {"assay_combine", "assay_decode", "assay_prefill"};
+    }
+    std::vector<std::string> names = {"assay_run"};
+    if (const auto* product = std::get_if<ProductKernel>(&kernel.body)) {
+      names.insert(names.begin(), "assay_epilogue");
+      if (product->has_prologue) names.insert(names.begin() + 1, "assay_prologue");
+    }
+    return names;
+  }
+
+  void compile(const Kernel& kernel, const std::string& source, const std::string& target) {
+    const auto cubin = nvrtc_->compile(source, target);
+    ASSERT_TRUE(cubin) << kernel.label << "\n" << cubin.error().message << "\n" << source;
+    std::vector<std::string> names;
+    for (const EntryResources& entry : cubin->entries) {
+      SCOPED_TRACE(kernel.label + " " + entry.entry + " " + target);
+      names.push_back(entry.entry);
+      EXPECT_EQ(entry.spill_store_bytes, 0);
+      EXPECT_EQ(entry.spill_load_bytes, 0);
+      EXPECT_EQ(entry.stack_bytes, 0) << "an array left the registers";
+      EXPECT_GT(entry.registers, 0);
+      EXPECT_LE(entry.registers, 255);
+      EXPECT_LE(entry.registers * 256, 65536) << "a block's threads must fit a multiprocessor";
+      EXPECT_LE(entry.shared_bytes, 48 * 1024) << "more needs opting in";
+      Line& line = report_[{kernel.label, entry.entry}];
+      ++line.sources;
+      line.most_registers = std::max(line.most_registers, entry.registers);
+      line.most_shared_bytes = std::max(line.most_shared_bytes, entry.shared_bytes);
+    }
+    std::ranges::sort(names);
+    EXPECT_EQ(names, expected_entries(kernel));
+  }
+
+  // The distinct kernels of a graph.
+  void compile_all(const Graph& graph, const std::vector<Step>& all_steps,
+                   const std::vector<std::string>& targets) {
+    std::map<std::string, bool> seen;
+    for (const Step& step : all_steps) {
+      for (const Node& node : graph.nodes) {
+        if (node.op == OpKind::kView) continue;
+        const auto kernel = lower(graph, node, step.specialization);
+        ASSERT_TRUE(kernel) << kernel.error().message;
+        const auto source = print_cuda(*kernel);
+        ASSERT_TRUE(source) << source.error().message;
+        check_launches(*kernel, step);
+        if (!seen.emplace(*source, true).second) continue;
+        for (const std::string& target : targets) compile(*kernel, *source, target);
+      }
+    }
+  }
+
+  void print_report(const std::string& title) const {
+    std::printf("%s: most registers and shared memory over sm_80, sm_89, sm_90a and all steps\n",
+                title.c_str());
+    for (const auto& [key, line] : report_) {
+      std::printf("  %-44s %-15s %3lld compiled, %3lld registers, %6lld bytes\n", key.first.c_str(),
+                  key.second.c_str(), static_cast<long long>(line.sources),
+                  static_cast<long long>(line.most_registers),
+                  static_cast<long long>(line.most_shared_bytes));
+    }
+  }
+
+  Result<Nvrtc> nvrtc_ = Nvrtc::open();
+  Report report_;
+};
+
+class CudaKernelsOf : public CudaKernels,
+                      public testing::WithParamInterface<std::pair<const char*, DType>> {};
+
+TEST_P(CudaKernelsOf, CompileWithoutSpills) {
+  const auto [architecture, dtype] = GetParam();
+  compile_all(graph_of(architecture, dtype, true), steps(dtype), {"sm_80", "sm_89", "sm_90a"});
+  print_report(fmt::format("{} {}", architecture, dtype_name(dtype)));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, CudaKernelsOf,
+    testing::Values(std::pair("gpt2-100m", DType::kF32), std::pair("gpt2-100m", DType::kBF16),
+                    std::pair("gpt2-100m", DType::kF16), std::pair("qwen2.5-0.5b", DType::kF32),
+                    std::pair("qwen2.5-0.5b", DType::kBF16), std::pair("qwen2.5-0.5b", DType::kF16),
+                    std::pair("llama3.2-1b", DType::kF32), std::pair("llama3.2-1b", DType::kBF16),
+                    std::pair("llama3.2-1b", DType::kF16)),
+    [](const auto& model) {
+      std::string name =
+          std::string(model.param.first) + "_" + std::string(dtype_name(model.param.second));
+      std::ranges::replace_if(
+          name, [](char c) { return c == '-' || c == '.'; }, '_');
+      return name;
+    });
+
+// With every pass off each operator is a kernel of its own.
+TEST_F(CudaKernels, OfUnfusedGraphsCompileToo) {
+  const Step symbolic = steps(DType::kBF16)[1];
+  compile_all(graph_of("gpt2-25m", DType::kBF16, false), {symbolic}, {"sm_90a"});
+  compile_all(graph_of("tiny-llama", DType::kBF16, false), {symbolic}, {"sm_90a"});
+  print_report("unfused");
+}
+
+TEST(PrintCuda, IsTheSameForTheSameKernel) {
+  const Graph graph = graph_of("tiny-qwen2", DType::kBF16, true);
+  std::map<std::string, int> sources;
+  for (const Node& node : graph.nodes) {
+    if (node.op == OpKind::kView) continue;
+    const auto first = lower(graph, node, {}), second = lower(graph, node, {});
+    ASSERT_TRUE(first && second);
+    EXPECT_EQ(*print_cuda(*first), *print_cuda(*second));
+    ++sources[*print_cuda(*first)];
+  }
+  EXPECT_GT(graph.nodes.size(), sources.size()) << "layers share their kernels";
+}
+
+TEST(PrintCuda, HeadsThatNoTemplateFitsAreNamed) {
+  Kernel kernel;
+  kernel.body = AttentionKernel{.heads = 1, .kv_heads = 1, .head_dim = 512};
+  const auto source = print_cuda(kernel);
+  ASSERT_FALSE(source);
+  EXPECT_NE(source.error().message.find("found 512"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace assay::engine

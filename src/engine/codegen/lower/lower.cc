@@ -1,0 +1,97 @@
+// A plain node is lowered as the body of one operator.
+#include "engine/codegen/lower/lower.h"
+
+#include <utility>
+
+#include "engine/codegen/lower/body.h"
+#include "engine/codegen/lower/lower_body.h"
+
+namespace assay::engine {
+namespace {
+
+Graph body_of(const Graph& graph, const Node& node) {
+  if (node.op == OpKind::kFused) return *std::get<FusedAttributes>(node.attributes).body;
+  Graph body;
+  Node inner{node.op, {}, {}, node.attributes};
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    inner.inputs.push_back(static_cast<ValueId>(body.values.size()));
+    body.values.push_back({graph.values[node.inputs[i]].type, ParameterSource{i}});
+  }
+  for (const ValueId id : node.outputs) {
+    inner.outputs.push_back(static_cast<ValueId>(body.values.size()));
+    body.values.push_back({graph.values[id].type, NodeSource{}});
+  }
+  body.outputs = inner.outputs;
+  body.nodes.push_back(std::move(inner));
+  return body;
+}
+
+Kernel attention_kernel(const Graph& graph, const Node& node, const Specialization& dims) {
+  const SymbolicShape& q = graph.values[node.inputs[0]].type.shape;
+  const SymbolicShape& keys = graph.values[node.inputs[1]].type.shape;
+  Kernel kernel;
+  kernel.label = "attention";
+  kernel.dims = dims;
+  static constexpr const char* kNames[] = {"q", "keys", "values", "pad"};
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const ValueId value = node.inputs[i];
+    kernel.buffers.push_back({kNames[i], graph.values[value].type.dtype, false, value});
+  }
+  kernel.buffers.push_back({"out", DType::kF32, true, node.outputs[0]});
+  kernel.bound_buffers = kernel.buffers.size();
+  kernel.body = AttentionKernel{.heads = q[2].factor(),
+                                .kv_heads = keys[1].factor(),
+                                .head_dim = q[3].factor(),
+                                .q = 0,
+                                .keys = 1,
+                                .values = 2,
+                                .pad = 3,
+                                .out = 4};
+  return kernel;
+}
+
+// The graph's values that a kernel of this node is bound to: all inputs, then the outputs that
+// aren't caches.
+void bind(const Node& node, const Graph& body, Kernel& kernel) {
+  for (size_t i = 0; i < node.inputs.size(); ++i) kernel.buffers[i].value = node.inputs[i];
+  size_t next = node.inputs.size();
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (!is_cache_write(body, body.outputs[i])) kernel.buffers[next++].value = node.outputs[i];
+  }
+}
+
+std::optional<Packing> weight_packing(const Graph& graph, const Node& node, const Graph& body,
+                                      const BodyFacts& facts) {
+  if (!facts.linear) return std::nullopt;
+  const ValueId weight = body.nodes[*facts.linear].inputs[1];
+  const size_t parameter = std::get<ParameterSource>(body.values[weight].source).index;
+  const auto* source = std::get_if<WeightSource>(&graph.values[node.inputs[parameter]].source);
+  return source != nullptr ? source->packing : std::nullopt;
+}
+
+}  // namespace
+
+Result<Kernel> lower(const Graph& graph, const Node& node, const Specialization& dims) {
+  if (node.op == OpKind::kView) return bad_input("view: expected no kernel for an alias");
+  if (node.op == OpKind::kAttention) return attention_kernel(graph, node, dims);
+  const Graph body = body_of(graph, node);
+  ASSAY_TRY(const BodyFacts facts, study_body(body));
+  const auto packing = weight_packing(graph, node, body, facts);
+  ASSAY_TRY(Kernel kernel, lower_body(body, facts, node.inputs.size(), packing, dims));
+  bind(node, body, kernel);
+  return kernel;
+}
+
+Status can_lower(const Graph& body) {
+  ASSAY_CHECK(study_body(body));
+  return {};
+}
+
+Result<Packing> product_packing(const Graph& graph, const Node& node) {
+  const Graph body = body_of(graph, node);
+  ASSAY_TRY(const BodyFacts facts, study_body(body));
+  if (!facts.linear) return bad_input("{}: expected a product, found none", op_name(node.op));
+  return suitable_packing(body, facts);
+}
+
+}  // namespace assay::engine

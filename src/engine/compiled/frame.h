@@ -1,0 +1,76 @@
+// A phase's step as Dynamo sees a frame: specialised graphs with guards on sizes, recompilation
+// when none fits, a limit to that, and eager execution behind it all.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/cache/kv_cache.h"
+#include "engine/compiled/compile_evidence.h"
+#include "engine/compiled/compile_options.h"
+#include "engine/compiled/graph_compiler.h"
+
+namespace assay::engine {
+
+enum class FrameKind { kPrefill, kDecode };
+
+// The sizes that a run can be specialised on. Which of them are shapes is the frame's and the
+// cache's: a dynamic cache's kv_len is one in decode, a static cache's is data and its capacity is
+// one.
+struct FrameSizes {
+  int64_t batch = 0;
+  int64_t q_len = 0;
+  int64_t kv_len = 0;
+  int64_t capacity = 0;
+};
+
+class Frame {
+ public:
+  // The compiler must outlive the frame.
+  Frame(FrameKind kind, CacheKind cache, const CompileOptions& options, GraphCompiler& compiler);
+
+  // Compiles for these sizes unless a graph fits, and reserves memory for runs up to most_kv_len
+  // positions. False: such runs go eager, and evidence() says why.
+  bool make_ready(const FrameSizes& sizes, int64_t most_kv_len);
+
+  // Runs with the graph that fits, compiled now if there is none, or with `eager`, which counts as
+  // a fallback. Gives the executor that has the outputs.
+  Result<Executor*> run(const RunInputs& inputs, KvCache& cache, Executor& eager);
+
+  const FrameEvidence& evidence() const { return evidence_; }
+
+ private:
+  static constexpr size_t kSizes = 4;
+  using Constants = std::array<std::optional<int64_t>, kSizes>;  // absent: a symbol, 2 or more
+  struct Entry {
+    Constants constants;
+    std::unique_ptr<LoadedStep> graph;
+  };
+
+  LoadedStep* find(const FrameSizes& sizes);
+  LoadedStep* compile(const FrameSizes& sizes);
+  Constants constants_for(const FrameSizes& sizes);
+  Specialization specialization(const Constants& constants) const;
+  CompileRecord record_for(const FrameSizes& sizes) const;
+  std::string describe(const Constants& constants) const;
+  void give_up(std::string reason);
+
+  FrameKind kind_;
+  CacheKind cache_;
+  CompileOptions options_;
+  GraphCompiler& compiler_;
+  std::array<bool, kSizes> guarded_{};
+  std::array<bool, kSizes> symbolic_{};  // kAuto: sizes that have changed
+  std::array<std::optional<int64_t>, kSizes> seen_;
+  std::vector<Entry> entries_;
+  bool eager_for_good_ = false;
+  FrameEvidence evidence_;
+};
+
+}  // namespace assay::engine

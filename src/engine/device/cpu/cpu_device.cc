@@ -1,0 +1,55 @@
+// The compiler is looked for when the first step needs it.
+#include "engine/device/cpu/cpu_device.h"
+
+#include <cassert>
+#include <utility>
+
+#include "engine/device/cpu/cpu_step.h"
+#include "engine/device/cpu/eager_executor.h"
+#include "engine/graph/queries.h"
+
+namespace assay::engine {
+
+CpuDevice::CpuDevice(const CpuDeviceOptions& options)
+    : options_(options),
+      pool_(options.threads),
+      ops_(options.reference_ops ? make_reference_ops() : make_cpu_ops(pool_)) {}
+
+Status CpuDevice::find_compiler() {
+  if (library_) return {};
+  if (!options_.no_compiler.empty()) return environment_error("{}", options_.no_compiler);
+  ASSAY_TRY(CpuCompiler compiler, CpuCompiler::find());
+  std::optional<KernelCache> cache = open_kernel_cache(options_.kernel_cache, notes_);
+  library_ = std::make_unique<KernelLibrary>(std::move(compiler), std::move(cache), pool_.size());
+  return {};
+}
+
+const CpuCompiler* CpuDevice::toolchain() const {
+  return library_ ? &library_->compiler() : nullptr;
+}
+
+Result<std::unique_ptr<Executor>> CpuDevice::make_eager(Graph graph, const Weights& weights) {
+  return std::make_unique<EagerExecutor>(std::move(graph), weights, *ops_, memory_);
+}
+
+Status CpuDevice::prepare(const Graph& graph, const Weights& weights) {
+  weights_.emplace(weights, pool_);
+  ASSAY_CHECK(find_compiler());
+  for (const Node& node : graph.nodes) {
+    const auto product = product_of(node);
+    if (!product) continue;
+    const auto& weight = std::get<WeightSource>(graph.values[node.inputs[product->weight]].source);
+    if (!weight.packing) continue;
+    ASSAY_CHECK(weights_->panels(weight, product->layout, *weight.packing));
+  }
+  return {};
+}
+
+Result<std::unique_ptr<LoadedStep>> CpuDevice::load(std::shared_ptr<const StepPlan> plan) {
+  assert(weights_);
+  ASSAY_CHECK(find_compiler());
+  ASSAY_TRY(auto step, CpuStep::load(std::move(plan), *library_, *weights_, pool_));
+  return std::unique_ptr<LoadedStep>(std::move(step));
+}
+
+}  // namespace assay::engine

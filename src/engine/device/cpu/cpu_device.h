@@ -1,0 +1,55 @@
+// The processor as a device: a pool of threads, the system compiler's shared objects, and steps
+// that all threads walk with a spin barrier between kernels.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "engine/codegen/cpu/kernel_library.h"
+#include "engine/device/cpu/packed_weights.h"
+#include "engine/device/device.h"
+
+namespace assay::engine {
+
+struct CpuDeviceOptions {
+  size_t threads = 1;
+  bool reference_ops = false;  // the slow operators, for tests
+  // Why the compiler is not to be tried, by somebody who has; empty: it is.
+  std::string no_compiler = {};
+  // Kernels on disk. Absent: each process compiles its own.
+  std::optional<std::filesystem::path> kernel_cache = {};
+};
+
+class CpuDevice final : public Device {
+ public:
+  explicit CpuDevice(const CpuDeviceOptions& options);
+
+  BufferPool& memory() override { return memory_; }
+  size_t threads() const override { return pool_.size(); }
+
+  Result<std::unique_ptr<Executor>> make_eager(Graph graph, const Weights& weights) override;
+  Status prepare(const Graph& graph, const Weights& weights) override;
+  Result<std::unique_ptr<LoadedStep>> load(std::shared_ptr<const StepPlan> plan) override;
+
+  const CpuCompiler* toolchain() const override;
+  CompileStats stats() const override { return library_ ? library_->stats() : CompileStats(); }
+  uint64_t packed_bytes() const override { return weights_ ? weights_->bytes() : 0; }
+  const std::vector<std::string>& notes() const override { return notes_; }
+
+ private:
+  Status find_compiler();
+
+  CpuDeviceOptions options_;
+  ThreadPool pool_;
+  BufferPool memory_;
+  std::unique_ptr<OpLibrary> ops_;
+  std::optional<PackedWeights> weights_;  // since prepare()
+  std::unique_ptr<KernelLibrary> library_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace assay::engine

@@ -1,0 +1,142 @@
+// Packing: which output each column of a panel holds, and the copy, a panel at a time.
+#include "engine/device/cpu/packed_weights.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cassert>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+namespace assay::engine {
+namespace {
+
+constexpr int64_t kPanel = Packing::kPanel;
+constexpr size_t kAlignment = 64;
+constexpr size_t kChunkBytes = size_t{32} << 20;
+
+// Where the weights of one output lie: element i at data + i * stride, in elements.
+struct PackedColumn {
+  const std::byte* data = nullptr;  // null: zeros
+  int64_t stride = 1;
+};
+
+// A weight that may be several tensors, by output.
+class Outputs {
+ public:
+  Outputs(const std::vector<TensorView>& tensors, WeightLayout layout)
+      : tensors_(tensors), out_in_(layout == WeightLayout::kOutIn) {}
+
+  int64_t inputs() const { return tensors_.front().shape[out_in_ ? 1 : 0]; }
+  int64_t outputs() const {
+    return std::accumulate(tensors_.begin(), tensors_.end(), int64_t{0},
+                           [&](int64_t sum, const TensorView& t) { return sum + width(t); });
+  }
+  DType dtype() const { return tensors_.front().dtype; }
+
+  PackedColumn column(int64_t output) const {
+    if (output < 0) return {};
+    size_t i = 0;
+    for (; output >= width(tensors_[i]); ++i) output -= width(tensors_[i]);
+    const TensorView& tensor = tensors_[i];
+    const int64_t first = out_in_ ? output * tensor.shape[1] : output;
+    return {tensor.data + static_cast<size_t>(first) * dtype_size_bytes(tensor.dtype),
+            out_in_ ? 1 : tensor.shape[1]};
+  }
+
+ private:
+  int64_t width(const TensorView& tensor) const { return tensor.shape[out_in_ ? 0 : 1]; }
+  const std::vector<TensorView>& tensors_;
+  bool out_in_;
+};
+
+// A panel, a block of inputs at a time, which stays in the first-level cache while columns are
+// written across it. Weights [in, out] lie as panels do: row by row.
+template <DType dtype, typename Element>
+void pack_panel(const std::array<PackedColumn, kPanel>& columns, int64_t inputs, Element* to) {
+  constexpr int64_t kBlock = 64;
+  for (int64_t begin = 0; begin < inputs; begin += kBlock) {
+    const int64_t end = std::min(inputs, begin + kBlock);
+    const bool rows = columns[0].stride != 1;
+    const int64_t outer = rows ? end - begin : kPanel;
+    const int64_t inner = rows ? kPanel : end - begin;
+    for (int64_t o = 0; o < outer; ++o) {
+      for (int64_t n = 0; n < inner; ++n) {
+        const int64_t i = begin + (rows ? o : n);
+        const int64_t c = rows ? n : o;
+        const PackedColumn& column = columns[static_cast<size_t>(c)];
+        if (column.data == nullptr) continue;  // fresh memory is zero
+        to[Packing::element(dtype, i, c)] =
+            reinterpret_cast<const Element*>(column.data)[i * column.stride];
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Result<std::byte*> PackedWeights::allocate(size_t bytes) {
+  const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  if (chunks_.empty() || used_ + rounded > chunks_.back().size_bytes()) {
+    ASSAY_TRY(HugeMemory chunk, HugeMemory::allocate(std::max(rounded, kChunkBytes)));
+    chunks_.push_back(std::move(chunk));
+    used_ = 0;
+  }
+  std::byte* memory = chunks_.back().data() + used_;
+  used_ += rounded;
+  bytes_ += bytes;
+  return memory;
+}
+
+Result<const std::byte*> PackedWeights::panels(const WeightSource& source, WeightLayout layout,
+                                               const Packing& packing) {
+  const std::byte*& copy = copies_[{source.tensors, to_string(packing)}];
+  if (copy != nullptr) return copy;
+  std::vector<TensorView> tensors;
+  for (const std::string& name : source.tensors) tensors.push_back(weights_.tensor(name));
+  const Outputs outputs(tensors, layout);
+  assert(outputs.outputs() ==
+         std::accumulate(packing.segments.begin(), packing.segments.end(), int64_t{0}));
+  const int64_t inputs = outputs.inputs();
+  const size_t element = dtype_size_bytes(outputs.dtype());
+  const int64_t total = packed_elements(packing, inputs);
+  const int64_t panel_count = tile_count(packing) * packing.tile / kPanel;
+  const int64_t panel_elements = total / panel_count;
+  ASSAY_TRY(std::byte* const memory, allocate(static_cast<size_t>(total) * element));
+  std::atomic<int64_t> next = 0;
+  pool_.run([&](size_t) {
+    for (int64_t p = next++; p < panel_count; p = next++) {
+      std::array<PackedColumn, kPanel> columns;
+      for (int64_t c = 0; c < kPanel; ++c) {
+        columns[static_cast<size_t>(c)] = outputs.column(packed_output(packing, p * kPanel + c));
+      }
+      std::byte* to = memory + static_cast<size_t>(p * panel_elements) * element;
+      if (outputs.dtype() == DType::kF32) {
+        pack_panel<DType::kF32>(columns, inputs, reinterpret_cast<float*>(to));
+      } else if (outputs.dtype() == DType::kBF16) {
+        pack_panel<DType::kBF16>(columns, inputs, reinterpret_cast<uint16_t*>(to));
+      } else {
+        pack_panel<DType::kF16>(columns, inputs, reinterpret_cast<uint16_t*>(to));
+      }
+    }
+  });
+  return copy = memory;
+}
+
+Result<const std::byte*> PackedWeights::plain(const WeightSource& source) {
+  if (source.tensors.size() == 1) return weights_.tensor(source.tensors.front()).data;
+  const std::byte*& copy = copies_[{source.tensors, ""}];
+  if (copy != nullptr) return copy;
+  size_t total = 0;
+  for (const std::string& name : source.tensors) total += weights_.tensor(name).size_bytes();
+  ASSAY_TRY(std::byte* const memory, allocate(total));
+  std::byte* to = memory;
+  for (const std::string& name : source.tensors) {
+    const TensorView& tensor = weights_.tensor(name);
+    to = std::copy_n(tensor.data, tensor.size_bytes(), to);
+  }
+  return copy = memory;
+}
+
+}  // namespace assay::engine

@@ -1,0 +1,46 @@
+// Weights as the compiled executor's kernels read them: products' as panels in huge pages, merged
+// biases behind each other, everything else where it lies.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "base/thread_pool.h"
+#include "engine/graph/graph.h"
+#include "engine/memory/huge_memory.h"
+#include "engine/model/weights.h"
+
+namespace assay::engine {
+
+// Packs a weight when it is first asked for; frames that ask for the same share one copy. All
+// results are valid as long as the object.
+class PackedWeights {
+ public:
+  // Both must outlive the object.
+  PackedWeights(const Weights& weights, ThreadPool& pool) : weights_(weights), pool_(pool) {}
+
+  // A product's weight, [out, in] or [in, out] as `layout` says, in its own type; 64-byte aligned.
+  // An environment_error if memory ends.
+  Result<const std::byte*> panels(const WeightSource& source, WeightLayout layout,
+                                  const Packing& packing);
+  // A weight that is no product's: in place, or its parts put together along their first axis.
+  Result<const std::byte*> plain(const WeightSource& source);
+
+  uint64_t bytes() const { return bytes_; }  // of the copies
+
+ private:
+  Result<std::byte*> allocate(size_t bytes);
+
+  const Weights& weights_;
+  ThreadPool& pool_;
+  std::vector<HugeMemory> chunks_;
+  size_t used_ = 0;  // of the last chunk
+  uint64_t bytes_ = 0;
+  std::map<std::pair<std::vector<std::string>, std::string>, const std::byte*> copies_;
+};
+
+}  // namespace assay::engine

@@ -1,0 +1,99 @@
+// Panels against the definition of Packing: every output in its column, zeros in the padding.
+#include "engine/device/cpu/packed_weights.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/codegen/kernel.h"
+#include "engine/ops/element.h"
+#include "engine/session/tiny_checkpoint.h"
+
+namespace assay::engine {
+namespace {
+
+// A tiny Llama's tensors, of which q, k, v and gate, up merge: widths 24, 12, 12 and 28, 28.
+class PackedWeightsTest : public ::testing::Test {
+ protected:
+  PackedWeightsTest() {
+    auto checkpoint = Checkpoint::open(folder_.folder());
+    EXPECT_TRUE(checkpoint);
+    auto loaded = Weights::load(std::move(checkpoint).value(), std::nullopt, memory_);
+    EXPECT_TRUE(loaded);
+    weights_ = std::make_unique<Weights>(std::move(loaded).value());
+  }
+
+  float element(const std::byte* data, int64_t i) const {
+    return load_element(data, weights_->dtype(), i);
+  }
+
+  // Column `column` of the packed weight holds output `output` of the tensor, or zeros.
+  void expect_column(const std::byte* packed, int64_t column, const std::string& tensor,
+                     std::optional<int64_t> output) {
+    constexpr int64_t kInputs = 20, kPadded = 32;
+    for (int64_t i = 0; i < kPadded; ++i) {
+      const int64_t at = column / Packing::kPanel * kPadded * Packing::kPanel +
+                         Packing::element(weights_->dtype(), i, column % Packing::kPanel);
+      const float expected = i < kInputs && output
+                                 ? element(weights_->tensor(tensor).data, *output * kInputs + i)
+                                 : 0.0f;
+      ASSERT_EQ(element(packed, at), expected) << tensor << " column " << column << " input " << i;
+    }
+  }
+
+  TinyCheckpoint folder_{families()[1]};
+  ThreadPool pool_{2};
+  BufferPool memory_;
+  std::unique_ptr<Weights> weights_;
+};
+
+TEST_F(PackedWeightsTest, SegmentsStartAtTilesAndEndInZeros) {
+  const std::string prefix = "model.layers.0.self_attn.";
+  const WeightSource source{
+      .tensors = {prefix + "q_proj.weight", prefix + "k_proj.weight", prefix + "v_proj.weight"},
+      .axis = 0,
+      .widths = {24, 12, 12}};
+  const Packing packing{.tile = 64, .segments = {24, 12, 12}};
+  PackedWeights packed(*weights_, pool_);
+  const auto data = packed.panels(source, WeightLayout::kOutIn, packing);
+  ASSERT_TRUE(data);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(*data) % 64, 0u);
+  for (int64_t tile = 0; tile < 3; ++tile) {
+    for (int64_t c = 0; c < 64; ++c) {
+      const bool inside = c < source.widths[static_cast<size_t>(tile)];
+      expect_column(*data, tile * 64 + c, source.tensors[static_cast<size_t>(tile)],
+                    inside ? std::optional(c) : std::nullopt);
+    }
+  }
+  const uint64_t bytes = packed.bytes();
+  EXPECT_EQ(*packed.panels(source, WeightLayout::kOutIn, packing), *data);  // one copy
+  EXPECT_EQ(packed.bytes(), bytes);
+}
+
+TEST_F(PackedWeightsTest, InterleavedSegmentsShareTiles) {
+  const std::string prefix = "model.layers.1.mlp.";
+  const WeightSource source{.tensors = {prefix + "gate_proj.weight", prefix + "up_proj.weight"},
+                            .axis = 0,
+                            .widths = {28, 28}};
+  PackedWeights packed(*weights_, pool_);
+  const auto data = packed.panels(source, WeightLayout::kOutIn,
+                                  {.tile = 128, .segments = {28, 28}, .interleaved = true});
+  ASSERT_TRUE(data);
+  for (int64_t c = 0; c < 128; ++c) {
+    expect_column(*data, c, source.tensors[c < 64 ? 0 : 1],
+                  c % 64 < 28 ? std::optional(c % 64) : std::nullopt);
+  }
+}
+
+TEST_F(PackedWeightsTest, WhatIsNoProductsLiesWhereItLay) {
+  PackedWeights packed(*weights_, pool_);
+  const std::string norm = "model.norm.weight";
+  EXPECT_EQ(*packed.plain({.tensors = {norm}}), weights_->tensor(norm).data);
+  EXPECT_EQ(packed.bytes(), 0u);
+  const auto both = packed.plain({.tensors = {norm, norm}, .widths = {20, 20}});
+  ASSERT_TRUE(both);
+  for (int64_t i = 0; i < 40; ++i) {
+    EXPECT_EQ(element(*both, i), element(weights_->tensor(norm).data, i % 20));
+  }
+}
+
+}  // namespace
+}  // namespace assay::engine

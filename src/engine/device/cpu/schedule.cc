@@ -1,0 +1,169 @@
+// Products of many rows are cut into pieces of rows and one tile of columns; threads take the next
+// piece when they are done, because cores are not equally fast where others use them too.
+#include "engine/device/cpu/schedule.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <utility>
+
+#include "engine/ops/cpu/bf16_product.h"
+#include "engine/ops/cpu/panel_product.h"
+
+namespace assay::engine {
+namespace {
+
+// Rows of a piece: its products and a block of weights fit the second-level cache together.
+constexpr int64_t kPieceRows = 512;
+constexpr int64_t kPiecesAThread = 4;  // at least, where there are rows enough
+constexpr int64_t kLeastRows = 28;
+constexpr size_t kLineFloats = 16;
+
+size_t whole_lines(int64_t floats) {
+  return (static_cast<size_t>(floats) + kLineFloats - 1) / kLineFloats * kLineFloats;
+}
+
+}  // namespace
+
+Schedule::Schedule(std::vector<Stage> stages, ThreadPool& pool)
+    : stages_(std::move(stages)),
+      pool_(pool),
+      barrier_(pool.size()),
+      next_piece_(stages_.size()),
+      shared_(stages_.size(), nullptr),
+      shared_floats_(stages_.size(), 0) {}
+
+Schedule::Pieces Schedule::pieces_of(const Stage& stage, int64_t rows) const {
+  const int64_t tiles = tile_count(stage.product->packing);
+  const int64_t wanted = kPiecesAThread * static_cast<int64_t>(pool_.size());
+  const int64_t splits =
+      std::max((rows + kPieceRows - 1) / kPieceRows, (wanted + tiles - 1) / tiles);
+  int64_t step = std::clamp<int64_t>((rows + splits - 1) / splits, kLeastRows, kPieceRows);
+  return {rows, step, tiles, tiles * ((rows + step - 1) / step)};
+}
+
+Status Schedule::reserve(const StageMemory& memory, const DimValues& dims) {
+  bool grows = memory_.data() == nullptr;
+  const auto want = [&](size_t& room, size_t floats) {
+    grows = grows || floats > room;
+    room = std::max(room, floats);
+  };
+  want(kernel_floats_, whole_lines(memory.scratch_floats));
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    want(shared_floats_[i], whole_lines(memory.shared_floats[i]));
+    const Stage& stage = stages_[i];
+    const int64_t rows = stage.rows.value(dims);
+    if (!stage.product || rows <= kMatvecRows) continue;
+    const int64_t products = pieces_of(stage, rows).row_step * stage.product->packing.tile;
+    want(product_floats_,
+         whole_lines(std::max(cpu::panel_scratch_floats(), stage.product->inputs)) +
+             whole_lines(products));
+    const bool is_made = stage.functions.prologue != nullptr ||
+                         cpu::panel_x_dtype(stage.product->dtype) != DType::kF32;
+    if (is_made)
+      want(x_floats_, whole_lines(rows * cpu::panel_row_pitch(stage.product->inputs, DType::kF32)));
+  }
+  return grows ? allocate() : Status();
+}
+
+Status Schedule::allocate() {
+  size_t total = x_floats_ + pool_.size() * (kernel_floats_ + product_floats_);
+  for (const size_t floats : shared_floats_) total += floats;
+  memory_ = HugeMemory();  // before the new one: the two need not fit side by side
+  ASSAY_TRY(memory_, HugeMemory::allocate(total * sizeof(float)));
+  std::memset(memory_.data(), 0, total * sizeof(float));  // touched here, not in the first step
+  auto* next = reinterpret_cast<float*>(memory_.data());
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    shared_[i] = next;
+    next += shared_floats_[i];
+  }
+  x_ = next;
+  threads_memory_ = next + x_floats_;
+  return {};
+}
+
+void Schedule::run(const DimValues& dims, int64_t capacity) {
+  for (auto& next : next_piece_) next.store(0, std::memory_order_relaxed);
+  pool_.run([&](size_t thread) { work(thread, dims, capacity); });
+}
+
+void Schedule::work(size_t thread, const DimValues& dims, int64_t capacity) {
+  const auto threads = static_cast<int64_t>(pool_.size());
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    const Stage& stage = stages_[i];
+    if (i > 0) barrier_.wait();
+    const KernelArgs args{.buffers = stage.buffers.data(),
+                          .dims = {dims.batch, dims.q_len, dims.kv_len, capacity},
+                          .scratch = threads_memory_ + thread * (kernel_floats_ + product_floats_),
+                          .shared = shared_[i]};
+    const int64_t rows = stage.rows.value(dims);
+    if (stage.product && rows > kMatvecRows) {
+      many_rows(i, args, rows, thread);
+    } else {
+      stage.functions.run(&args, static_cast<int64_t>(thread), threads);
+    }
+  }
+}
+
+// This thread's share of the rows of x as the panel product wants them, into x_: what the prologue
+// makes, or the buffer's own, rounded where that is faster.
+void Schedule::make_x(const Stage& stage, const KernelArgs& args, int64_t rows, size_t thread) {
+  const ProductStage& product = *stage.product;
+  const DType dtype = cpu::panel_x_dtype(product.dtype);
+  const int64_t pitch = cpu::panel_row_pitch(product.inputs, dtype);
+  const auto* from = static_cast<const float*>(stage.buffers[product.x]);
+  float* made = args.scratch + kernel_floats_;
+  const auto threads = static_cast<int64_t>(pool_.size());
+  const auto at = static_cast<int64_t>(thread);
+  for (int64_t row = rows * at / threads; row < rows * (at + 1) / threads; ++row) {
+    float* to = dtype == DType::kF32 ? x_ + row * pitch : made;
+    if (stage.functions.prologue != nullptr) stage.functions.prologue(&args, row, row + 1, to);
+    if (dtype == DType::kF32) continue;
+    const float* values = stage.functions.prologue != nullptr ? made : from + row * product.inputs;
+    auto* rounded = reinterpret_cast<uint16_t*>(x_) + row * pitch;
+    cpu::round_to_bf16(values, product.inputs, rounded);
+    if (product.inputs % 2 != 0) rounded[product.inputs] = 0;
+  }
+}
+
+void Schedule::many_rows(size_t index, const KernelArgs& args, int64_t rows, size_t thread) {
+  const Stage& stage = stages_[index];
+  const ProductStage& product = *stage.product;
+  const DType x_dtype = cpu::panel_x_dtype(product.dtype);
+  const void* x = stage.buffers[product.x];
+  int64_t x_pitch = product.inputs;
+  if (stage.functions.prologue != nullptr || x_dtype != DType::kF32) {
+    make_x(stage, args, rows, thread);
+    x = x_;
+    x_pitch = cpu::panel_row_pitch(product.inputs, x_dtype);
+    barrier_.wait();
+  }
+  const int64_t tile = product.packing.tile;
+  const int64_t padded = Packing::padded_inputs(product.inputs);
+  const int64_t tile_bytes = padded * tile * static_cast<int64_t>(dtype_size_bytes(product.dtype));
+  float* scratch = args.scratch + kernel_floats_;
+  float* products = scratch + whole_lines(std::max(cpu::panel_scratch_floats(), product.inputs));
+  const Pieces pieces = pieces_of(stage, rows);
+  std::atomic<int64_t>& next = next_piece_[index];
+  for (int64_t piece = next.fetch_add(1, std::memory_order_relaxed); piece < pieces.count;
+       piece = next.fetch_add(1, std::memory_order_relaxed)) {
+    const int64_t begin = piece / pieces.tiles * pieces.row_step;
+    const int64_t end = std::min(rows, begin + pieces.row_step);
+    const int64_t column = piece % pieces.tiles;
+    const int64_t x_bytes = begin * x_pitch * static_cast<int64_t>(dtype_size_bytes(x_dtype));
+    cpu::panel_product({.x = static_cast<const std::byte*>(x) + x_bytes,
+                        .x_dtype = x_dtype,
+                        .x_pitch = x_pitch,
+                        .rows = end - begin,
+                        .inputs = product.inputs,
+                        .panels = product.panels + column * tile_bytes,
+                        .dtype = product.dtype,
+                        .panel_count = tile / Packing::kPanel,
+                        .out = products,
+                        .out_pitch = tile},
+                       scratch);
+    stage.functions.epilogue(&args, begin, end, column, column + 1, products, tile);
+  }
+}
+
+}  // namespace assay::engine

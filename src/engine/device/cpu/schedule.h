@@ -1,0 +1,88 @@
+// The kernels of one step in their order, run as one task of the pool: every thread walks all
+// stages, with a barrier between them.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/result.h"
+#include "base/thread_pool.h"
+#include "engine/codegen/cpu/kernel_functions.h"
+#include "engine/device/cpu/spin_barrier.h"
+#include "engine/memory/huge_memory.h"
+
+namespace assay::engine {
+
+// What a product of many rows needs beside its functions.
+struct ProductStage {
+  int64_t inputs = 0;
+  Packing packing;
+  const std::byte* panels = nullptr;
+  DType dtype = DType::kF32;
+  size_t x = 0;  // the buffer of x, without a prologue
+};
+
+struct Stage {
+  KernelFunctions functions;
+  std::vector<void*> buffers;
+  Dim rows = Dim(1);
+  std::optional<ProductStage> product;
+};
+
+// Memory that a run with some sizes needs beside the buffers.
+struct StageMemory {
+  int64_t scratch_floats = 0;          // a thread
+  std::vector<int64_t> shared_floats;  // by stage: 0, or of all threads
+};
+
+class Schedule {
+ public:
+  // Products of more rows than this go through panels; fewer are read-bound, and a kernel's own.
+  static constexpr int64_t kMatvecRows = 8;
+
+  // The pool must outlive the object.
+  Schedule(std::vector<Stage> stages, ThreadPool& pool);
+
+  std::vector<Stage>& stages() { return stages_; }
+  size_t threads() const { return pool_.size(); }
+
+  // Makes room for runs of these sizes and any with a smaller kv_len, beside what earlier calls
+  // made room for. An environment_error if memory ends.
+  Status reserve(const StageMemory& memory, const DimValues& dims);
+  // Every buffer is bound; reserved for `dims`. Allocates nothing.
+  void run(const DimValues& dims, int64_t capacity);
+
+ private:
+  // Of a product of many rows: what threads take one at a time.
+  struct Pieces {
+    int64_t rows = 0;
+    int64_t row_step = 0;
+    int64_t tiles = 0;
+    int64_t count = 0;
+  };
+  Pieces pieces_of(const Stage& stage, int64_t rows) const;
+  Status allocate();
+  void work(size_t thread, const DimValues& dims, int64_t capacity);
+  void make_x(const Stage& stage, const KernelArgs& args, int64_t rows, size_t thread);
+  void many_rows(size_t index, const KernelArgs& args, int64_t rows, size_t thread);
+
+  std::vector<Stage> stages_;
+  ThreadPool& pool_;
+  SpinBarrier barrier_;
+  std::vector<std::atomic<int64_t>> next_piece_;  // by stage
+  std::vector<float*> shared_;                    // by stage
+  HugeMemory memory_;
+  // What there is room for, in floats: of each stage's shared scratch, of x_, and of a thread's
+  // scratch, of which the kernels' own comes first.
+  std::vector<size_t> shared_floats_;
+  size_t x_floats_ = 0;
+  size_t kernel_floats_ = 0;
+  size_t product_floats_ = 0;
+  float* threads_memory_ = nullptr;
+  float* x_ = nullptr;  // rows of the product at hand, that a prologue made or that were rounded
+};
+
+}  // namespace assay::engine

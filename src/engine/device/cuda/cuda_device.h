@@ -1,0 +1,60 @@
+// A GPU as a device: the driver, NVRTC, and steps as CUDA graphs.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "engine/device/cuda/cuda_step.h"
+#include "engine/device/cuda/driver.h"
+#include "engine/device/device.h"
+
+namespace assay::engine {
+
+struct CudaDeviceOptions {
+  int ordinal = 0;     // the driver's number of the GPU
+  size_t threads = 1;  // of the host, which lay weights out
+  // Kernels on disk. Absent: each process compiles its own.
+  std::optional<std::filesystem::path> kernel_cache = {};
+};
+
+class CudaDevice final : public Device {
+ public:
+  // environment_error: no driver, no such GPU. NVRTC is looked for when the first step needs it.
+  static Result<std::unique_ptr<CudaDevice>> open(const CudaDeviceOptions& options);
+
+  BufferPool& memory() override { return memory_; }
+  size_t threads() const override { return pool_.size(); }
+
+  Result<std::unique_ptr<Executor>> make_eager(Graph graph, const Weights& weights) override;
+  Status prepare(const Graph& graph, const Weights& weights) override;
+  Result<std::unique_ptr<LoadedStep>> load(std::shared_ptr<const StepPlan> plan) override;
+
+  const CpuCompiler* toolchain() const override { return nullptr; }
+  CompileStats stats() const override { return kernels_ ? kernels_->stats() : CompileStats(); }
+  uint64_t packed_bytes() const override { return weights_ ? weights_->bytes() : 0; }
+  const std::vector<std::string>& notes() const override { return notes_; }
+
+  cuda::Driver& driver() { return *driver_; }
+  const cuda::GraphCounts& graph_counts() const { return counts_; }
+
+ private:
+  CudaDevice(const CudaDeviceOptions& options, std::unique_ptr<cuda::Driver> driver);
+  Status find_compiler();
+  void use(const Weights& weights);
+
+  CudaDeviceOptions options_;
+  ThreadPool pool_;
+  std::unique_ptr<cuda::Driver> driver_;  // before all that it owns
+  cuda::GpuMemory space_;
+  BufferPool memory_;
+  std::optional<cuda::GpuWeights> weights_;  // since the first use()
+  std::unique_ptr<cuda::KernelStore> kernels_;
+  cuda::GraphCounts counts_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace assay::engine

@@ -1,0 +1,268 @@
+// The first run with some addresses launches, the second records, the others replay: a cache that
+// grows never has the same addresses twice, and is never recorded.
+#include "engine/device/cuda/cuda_step.h"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+#include <utility>
+
+namespace assay::engine::cuda {
+namespace {
+
+template <typename T>
+std::span<const std::byte> bytes_of(const std::vector<T>& values) {
+  return std::as_bytes(std::span(values));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<CudaStep>> CudaStep::load(std::shared_ptr<const StepPlan> plan,
+                                                 KernelStore& kernels, GpuWeights& weights,
+                                                 Driver& driver, GraphCounts& counts, bool graphs) {
+  std::vector<std::string> sources;
+  for (const PlannedKernel& planned : plan->kernels) {
+    ASSAY_TRY(std::string source, print_cuda(planned.kernel));
+    sources.push_back(std::move(source));
+  }
+  ASSAY_TRY(std::vector<Module> modules, kernels.load(sources));
+  std::unique_ptr<CudaStep> step(
+      new CudaStep(std::move(plan), std::move(modules), driver, counts, graphs));
+  ASSAY_CHECK(step->bind_weights(weights));
+  ASSAY_TRY(step->dims_, GpuBlock::allocate(driver, 4 * sizeof(int64_t)));
+  return step;
+}
+
+CudaStep::CudaStep(std::shared_ptr<const StepPlan> plan, std::vector<Module> modules,
+                   Driver& driver, GraphCounts& counts, bool graphs)
+    : plan_(std::move(plan)),
+      modules_(std::move(modules)),
+      driver_(driver),
+      counts_(counts),
+      graphs_(graphs) {
+  for (const PlannedKernel& planned : plan_->kernels) {
+    arguments_.emplace_back(planned.bindings.size() + 2);  // and dims, workspace
+  }
+}
+
+CudaStep::~CudaStep() {
+  drop_graph();
+}
+
+void CudaStep::drop_graph() {
+  if (graph_ != nullptr) driver_.destroy(graph_);
+  graph_ = nullptr;
+  bound_.reset();
+}
+
+::assay::Status CudaStep::bind_weights(GpuWeights& weights) {
+  for (size_t i = 0; i < plan_->kernels.size(); ++i) {
+    const std::vector<Binding>& bindings = plan_->kernels[i].bindings;
+    for (size_t b = 0; b < bindings.size(); ++b) {
+      const auto* binding = std::get_if<WeightBinding>(&bindings[b]);
+      if (binding == nullptr) continue;
+      const auto& source = std::get<WeightSource>(plan_->graph->values[binding->value].source);
+      ASSAY_TRY(arguments_[i][b], weights.address(source, *binding));
+    }
+  }
+  return {};
+}
+
+Address CudaStep::address(ValueId id) const {
+  return arena_.address() + *places_.offsets[plan_->bases[id]];
+}
+
+::assay::Status CudaStep::reserve(const DimValues& dims) {
+  return place_values(dims, dims.kv_len);
+}
+
+::assay::Status CudaStep::place_values(const DimValues& dims, int64_t capacity) {
+  const DimValues most{std::max(dims.batch, placed_.batch), std::max(dims.q_len, placed_.q_len),
+                       std::max(dims.kv_len, placed_.kv_len)};
+  capacity = std::max(capacity, placed_capacity_);
+  if (arena_.address() != 0 && most == placed_ && capacity == placed_capacity_) return {};
+  drop_graph();
+  placed_ = {};
+  places_ = plan_arena(*plan_, most);
+  arena_ = GpuBlock();  // before the new one: the two need not fit side by side
+  workspace_ = GpuBlock();
+  ASSAY_TRY(arena_, GpuBlock::allocate(driver_, places_.bytes));
+  ASSAY_CHECK(driver_.fill(arena_.address(), 0, places_.bytes));
+  int64_t floats = kCudaCounters;
+  for (const PlannedKernel& planned : plan_->kernels) {
+    floats = std::max(floats, cuda_workspace_floats(planned.kernel, most, capacity));
+    // A few rows are split over positions that a longer prompt isn't.
+    const DimValues few{most.batch, std::min(most.q_len, kCudaFewQueries), most.kv_len};
+    floats = std::max(floats, cuda_workspace_floats(planned.kernel, few, capacity));
+  }
+  const auto bytes = static_cast<size_t>(floats) * sizeof(float);
+  ASSAY_TRY(workspace_, GpuBlock::allocate(driver_, bytes));
+  ASSAY_CHECK(driver_.fill(workspace_.address(), 0, bytes));
+  for (size_t i = 0; i < plan_->kernels.size(); ++i) {
+    const std::vector<Binding>& bindings = plan_->kernels[i].bindings;
+    for (size_t b = 0; b < bindings.size(); ++b) {
+      const auto* value = std::get_if<ArenaBinding>(&bindings[b]);
+      if (value != nullptr) arguments_[i][b] = address(value->value);
+    }
+    arguments_[i][bindings.size()] = dims_.address();
+    arguments_[i][bindings.size() + 1] = workspace_.address();
+  }
+  placed_ = most;
+  placed_capacity_ = capacity;
+  return {};
+}
+
+::assay::Status CudaStep::upload_tables(const RopeTables& rope) {
+  if (rope.cos.size() == table_floats_) return {};
+  drop_graph();
+  table_floats_ = 0;
+  ASSAY_TRY(cos_, GpuBlock::allocate(driver_, rope.cos.size() * sizeof(float)));
+  ASSAY_TRY(sin_, GpuBlock::allocate(driver_, rope.sin.size() * sizeof(float)));
+  ASSAY_CHECK(driver_.upload(cos_.address(), bytes_of(rope.cos)));
+  ASSAY_CHECK(driver_.upload(sin_.address(), bytes_of(rope.sin)));
+  table_floats_ = rope.cos.size();
+  return {};
+}
+
+// Caches are where they are now; all else has its place.
+::assay::Status CudaStep::bind(const RunInputs& inputs, KvCache& cache, Bound& bound) {
+  bound = {.batch = inputs.dims.batch, .q_len = inputs.dims.q_len, .capacity = 0, .caches = {}};
+  for (int64_t layer = 0; layer < plan_->layers; ++layer) {
+    for (const CachePart part : {CachePart::kKeys, CachePart::kValues}) {
+      ASSAY_TRY(const KvView view, cache.extend(layer, part, inputs.dims.q_len));
+      bound.caches.push_back(view.data);
+      bound.capacity = view.capacity;
+    }
+  }
+  for (size_t i = 0; i < plan_->kernels.size(); ++i) {
+    const std::vector<Binding>& bindings = plan_->kernels[i].bindings;
+    for (size_t b = 0; b < bindings.size(); ++b) {
+      if (const auto* kept = std::get_if<CacheBinding>(&bindings[b])) {
+        const size_t view =
+            static_cast<size_t>(kept->layer) * 2 + (kept->part == CachePart::kValues);
+        arguments_[i][b] = address_of(reinterpret_cast<const std::byte*>(bound.caches[view]));
+      } else if (const auto* constant = std::get_if<ConstantBinding>(&bindings[b])) {
+        arguments_[i][b] =
+            constant->kind == ConstantKind::kRopeCos ? cos_.address() : sin_.address();
+      }
+    }
+  }
+  return {};
+}
+
+::assay::Status CudaStep::upload_state(const RunInputs& inputs, int64_t capacity) {
+  for (const ArenaPlan::Input& input : places_.inputs) {
+    const std::span<const int32_t> from = input.kind == InputKind::kIds         ? inputs.ids
+                                          : input.kind == InputKind::kPositions ? inputs.positions
+                                                                                : inputs.pad;
+    ASSAY_CHECK(driver_.upload(arena_.address() + input.offset, std::as_bytes(from)));
+  }
+  const std::vector<int64_t> sizes = {inputs.dims.batch, inputs.dims.q_len, inputs.dims.kv_len,
+                                      capacity};
+  return driver_.upload(dims_.address(), bytes_of(sizes));
+}
+
+::assay::Status CudaStep::find_launches(const Bound& bound) {
+  const DimValues dims{bound.batch, bound.q_len, bound.capacity};
+  launches_.clear();
+  for (size_t i = 0; i < plan_->kernels.size(); ++i) {
+    for (const CudaLaunch& launch :
+         cuda_launches(plan_->kernels[i].kernel, dims, bound.capacity).run) {
+      Function& function = functions_[{i, launch.entry}];
+      if (function == nullptr) {
+        ASSAY_TRY(function, driver_.function(modules_[i], launch.entry));
+      }
+      const Blocks blocks{static_cast<unsigned>(launch.blocks_x),
+                          static_cast<unsigned>(launch.blocks_y),
+                          static_cast<unsigned>(launch.blocks_z)};
+      launches_.push_back({function, blocks, static_cast<unsigned>(launch.threads), i});
+    }
+  }
+  return {};
+}
+
+::assay::Status CudaStep::launch_all() {
+  for (const Launch& launch : launches_) {
+    ASSAY_CHECK(driver_.launch(launch.function, launch.blocks, launch.threads,
+                               arguments_[launch.kernel].data()));
+  }
+  return {};
+}
+
+::assay::Status CudaStep::execute(const Bound& bound) {
+  if (graph_ != nullptr && bound == bound_) {
+    ++counts_.replays;
+    return driver_.replay(graph_);
+  }
+  const bool again = bound_ && bound == *bound_;
+  if (!again) {
+    drop_graph();
+    ASSAY_CHECK(find_launches(bound));
+    bound_ = bound;
+  }
+  if (!again || !graphs_) {
+    counts_.launches += static_cast<int64_t>(launches_.size());
+    return launch_all();
+  }
+  ASSAY_CHECK(driver_.begin_capture());
+  const ::assay::Status launched = launch_all();
+  auto captured = driver_.end_capture();  // ends it after a failed launch too
+  if (!launched && captured) driver_.destroy(*captured);
+  ASSAY_CHECK(launched);
+  ASSAY_TRY(graph_, std::move(captured));
+  ++counts_.captures;
+  ++counts_.replays;
+  return driver_.replay(graph_);
+}
+
+::assay::Status CudaStep::run(const RunInputs& inputs, KvCache& cache) {
+  assert(inputs.dims.kv_len == cache.length() + inputs.dims.q_len);
+  outputs_.clear();
+  DimValues most = inputs.dims;
+  most.kv_len = std::max(most.kv_len, cache.shape().capacity);
+  ASSAY_CHECK(place_values(most, most.kv_len));
+  ASSAY_CHECK(upload_tables(*inputs.rope));
+  Bound bound;
+  ASSAY_CHECK(bind(inputs, cache, bound));
+  ASSAY_CHECK(upload_state(inputs, bound.capacity));
+  ASSAY_CHECK(execute(bound));
+  last_dims_ = inputs.dims;
+  for (size_t i = 0; i < plan_->graph->outputs.size(); ++i) {
+    const TensorType& type = plan_->graph->values[plan_->graph->outputs[i]].type;
+    if (type.dtype == DType::kI32) ASSAY_CHECK(download(i));
+  }
+  ASSAY_CHECK(driver_.synchronize());
+  cache.commit(inputs.dims.q_len);
+  return {};
+}
+
+::assay::Status CudaStep::download(size_t index) const {
+  std::vector<std::byte>& bytes = outputs_[index];
+  if (!bytes.empty()) return {};
+  const ValueId id = plan_->graph->outputs[index];
+  bytes.resize(static_cast<size_t>(output_elements(*plan_, index, last_dims_)) *
+               dtype_size_bytes(plan_->graph->values[id].type.dtype));
+  auto downloaded = driver_.download(bytes, address(id));
+  if (!downloaded) outputs_.erase(index);
+  return downloaded;
+}
+
+std::span<const float> CudaStep::output_f32(size_t index) const {
+  if (!download(index)) return {};
+  const std::vector<std::byte>& bytes = outputs_[index];
+  return {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)};
+}
+
+float CudaStep::element_f32(size_t index, size_t element) const {
+  float value = 0;
+  const Address at = address(plan_->graph->outputs[index]) + element * sizeof(float);
+  const auto read = driver_.download(std::as_writable_bytes(std::span(&value, 1)), at);
+  return read ? value : std::numeric_limits<float>::quiet_NaN();
+}
+
+std::span<const int32_t> CudaStep::output_i32(size_t index) const {
+  const std::vector<std::byte>& bytes = outputs_[index];  // by run()
+  return {reinterpret_cast<const int32_t*>(bytes.data()), bytes.size() / sizeof(int32_t)};
+}
+
+}  // namespace assay::engine::cuda

@@ -1,0 +1,93 @@
+// A plan on a GPU: modules loaded, weights uploaded, values at fixed addresses; its kernels are
+// launched one behind the other, or replayed as one CUDA graph once nothing but lengths changes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/codegen/cuda/print_cuda.h"
+#include "engine/device/cuda/gpu_memory.h"
+#include "engine/device/cuda/gpu_weights.h"
+#include "engine/device/cuda/kernel_store.h"
+#include "engine/device/device.h"
+
+namespace assay::engine::cuda {
+
+struct GraphCounts {
+  int64_t captures = 0;
+  int64_t replays = 0;
+  int64_t launches = 0;  // of kernels one by one
+};
+
+class CudaStep final : public LoadedStep {
+ public:
+  // `graphs`: whether to capture; else every kernel is launched by itself in every run. All
+  // references must outlive the result.
+  static Result<std::unique_ptr<CudaStep>> load(std::shared_ptr<const StepPlan> plan,
+                                                KernelStore& kernels, GpuWeights& weights,
+                                                Driver& driver, GraphCounts& counts, bool graphs);
+  ~CudaStep() override;
+
+  ::assay::Status reserve(const DimValues& dims) override;
+  ::assay::Status run(const RunInputs& inputs, KvCache& cache) override;
+  // Copied from the GPU when first asked for; empty if that fails, with the driver's reason in the
+  // next run. Tokens are there when run() returns.
+  std::span<const float> output_f32(size_t index) const override;
+  std::span<const int32_t> output_i32(size_t index) const override;
+  float element_f32(size_t index, size_t element) const override;
+
+ private:
+  struct Launch {
+    Function function = nullptr;
+    Blocks blocks;
+    unsigned threads = 0;
+    size_t kernel = 0;
+  };
+  // What a captured graph has taken as constants.
+  struct Bound {
+    int64_t batch = 0, q_len = 0, capacity = 0;
+    std::vector<const float*> caches;  // keys and values of each layer
+    friend bool operator==(const Bound&, const Bound&) = default;
+  };
+
+  CudaStep(std::shared_ptr<const StepPlan> plan, std::vector<Module> modules, Driver& driver,
+           GraphCounts& counts, bool graphs);
+  ::assay::Status bind_weights(GpuWeights& weights);
+  ::assay::Status place_values(const DimValues& dims, int64_t capacity);
+  ::assay::Status bind(const RunInputs& inputs, KvCache& cache, Bound& bound);
+  ::assay::Status upload_state(const RunInputs& inputs, int64_t capacity);
+  ::assay::Status upload_tables(const RopeTables& rope);
+  ::assay::Status find_launches(const Bound& bound);
+  ::assay::Status launch_all();
+  ::assay::Status execute(const Bound& bound);
+  void drop_graph();
+  Address address(ValueId id) const;
+  ::assay::Status download(size_t index) const;
+
+  std::shared_ptr<const StepPlan> plan_;
+  std::vector<Module> modules_;  // by kernel
+  Driver& driver_;
+  GraphCounts& counts_;
+  bool graphs_;
+
+  ArenaPlan places_;
+  GpuBlock arena_, workspace_, dims_;
+  GpuBlock cos_, sin_;
+  size_t table_floats_ = 0;  // of each
+  DimValues placed_;         // the largest sizes that there is room for
+  int64_t placed_capacity_ = 0;
+  std::vector<std::vector<Address>> arguments_;  // by kernel: struct Args of the printed source
+  std::vector<Launch> launches_;                 // for `bound_`
+  std::map<std::pair<size_t, std::string>, Function> functions_;
+  std::optional<Bound> bound_;
+  GraphExec graph_ = nullptr;
+  DimValues last_dims_;
+  mutable std::map<size_t, std::vector<std::byte>> outputs_;  // of the last run, those asked for
+};
+
+}  // namespace assay::engine::cuda

@@ -1,0 +1,229 @@
+// Every call of the driver, checked and named.
+#include "engine/device/cuda/driver.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+
+namespace assay::engine::cuda {
+namespace {
+
+std::string uuid_text(const Uuid& uuid) {
+  std::string text = "GPU";
+  for (size_t i = 0; i < sizeof uuid.bytes; ++i) {
+    if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += fmt::format("{:02x}", static_cast<unsigned char>(uuid.bytes[i]));
+  }
+  return text;
+}
+
+}  // namespace
+
+::assay::Status Driver::check(Status status, std::string_view call) const {
+  if (status == 0) return {};
+  const char* name = nullptr;
+  const char* text = nullptr;
+  api_.error_name(status, &name);
+  api_.error_text(status, &text);
+  return environment_error("{}: {} ({})", call,
+                           name != nullptr ? std::string(name) : fmt::format("error {}", status),
+                           text != nullptr ? text : "unknown to this driver");
+}
+
+::assay::Status Driver::look_up() {
+  const auto find = [&](const char* name, auto*& function) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library_, name));
+    return function != nullptr;
+  };
+#define ASSAY_CUDA_FIND(member, symbol, arguments) \
+  if (!find(#symbol, api_.member))                 \
+    return environment_error("cuda driver: expected the function {}, found none", #symbol);
+  ASSAY_CUDA_DRIVER(ASSAY_CUDA_FIND)
+#undef ASSAY_CUDA_FIND
+  if (!find("cuEventElapsedTime_v2", api_.event_elapsed) &&
+      !find("cuEventElapsedTime", api_.event_elapsed)) {
+    return environment_error("cuda driver: expected the function cuEventElapsedTime, found none");
+  }
+  return {};
+}
+
+Result<std::unique_ptr<Driver>> Driver::open(int ordinal) {
+  const char* asked = std::getenv("ASSAY_CUDA_DRIVER");
+  const std::string name = asked != nullptr && *asked != '\0' ? asked : "libcuda.so.1";
+  void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    return environment_error("cuda driver: expected {}, found none: {}", name, dlerror());
+  }
+  std::unique_ptr<Driver> driver(new Driver(library));
+  ASSAY_CHECK(driver->look_up());
+  ASSAY_CHECK(driver->start(ordinal));
+  return driver;
+}
+
+::assay::Status Driver::start(int ordinal) {
+  ASSAY_CHECK(check(api_.init(0), "cuInit"));
+  int count = 0;
+  ASSAY_CHECK(check(api_.device_count(&count), "cuDeviceGetCount"));
+  if (ordinal < 0 || ordinal >= count) {
+    return environment_error("device: expected one of the {} GPUs of this machine, found cuda:{}",
+                             count, ordinal);
+  }
+  DeviceId device = -1;
+  ASSAY_CHECK(check(api_.device_get(&device, ordinal), "cuDeviceGet"));
+  ASSAY_CHECK(check(api_.driver_version(&info_.driver_version), "cuDriverGetVersion"));
+  char name[256] = {};
+  ASSAY_CHECK(check(api_.device_name(name, sizeof name - 1, device), "cuDeviceGetName"));
+  info_.name = name;
+  Uuid uuid{};
+  ASSAY_CHECK(check(api_.device_uuid(&uuid, device), "cuDeviceGetUuid_v2"));
+  info_.uuid = uuid_text(uuid);
+  int major = 0, minor = 0, multiprocessors = 0;
+  ASSAY_CHECK(check(api_.device_attribute(&major, kComputeMajor, device), "cuDeviceGetAttribute"));
+  ASSAY_CHECK(check(api_.device_attribute(&minor, kComputeMinor, device), "cuDeviceGetAttribute"));
+  ASSAY_CHECK(check(api_.device_attribute(&multiprocessors, kMultiprocessors, device),
+                    "cuDeviceGetAttribute"));
+  // From Hopper on, the instructions that a kind has alone are asked for by an "a".
+  info_.target = fmt::format("sm_{}{}{}", major, minor, major >= 9 ? "a" : "");
+  info_.multiprocessors = multiprocessors;
+  ASSAY_CHECK(check(api_.context_retain(&context_, device), "cuDevicePrimaryCtxRetain"));
+  device_ = device;  // to be released from here on
+  ASSAY_CHECK(check(api_.context_set(context_), "cuCtxSetCurrent"));
+  ASSAY_CHECK(check(api_.stream_create(&stream_, kNonBlocking), "cuStreamCreate"));
+  for (Event& event : timer_) ASSAY_CHECK(check(api_.event_create(&event, 0), "cuEventCreate"));
+  ASSAY_TRY(const Memory now, memory());
+  info_.total_bytes = now.total;
+  return {};
+}
+
+Driver::~Driver() {
+  if (device_ < 0) return;
+  for (const Event event : timer_) {
+    if (event != nullptr) api_.event_destroy(event);
+  }
+  if (stream_ != nullptr) api_.stream_destroy(stream_);
+  api_.context_release(device_);
+}
+
+Result<Address> Driver::allocate(size_t bytes) {
+  Address address = 0;
+  if (bytes == 0) return address;
+  const Status status = api_.memory_allocate(&address, bytes);
+  if (status == kOutOfMemory) {
+    const auto now = memory();
+    return environment_error(
+        "cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY: expected {} bytes on {}, found {} of {} free",
+        bytes, info_.name, now ? now->free : 0, info_.total_bytes);
+  }
+  ASSAY_CHECK(check(status, "cuMemAlloc_v2"));
+  return address;
+}
+
+void Driver::free(Address address) {
+  if (address != 0) api_.memory_free(address);
+}
+
+Result<Driver::Memory> Driver::memory() {
+  Memory memory;
+  ASSAY_CHECK(check(api_.memory_info(&memory.free, &memory.total), "cuMemGetInfo_v2"));
+  return memory;
+}
+
+// Pageable memory is read before the call returns.
+::assay::Status Driver::upload(Address to, std::span<const std::byte> from) {
+  if (from.empty()) return {};
+  return check(api_.upload(to, from.data(), from.size(), stream_), "cuMemcpyHtoDAsync_v2");
+}
+
+::assay::Status Driver::download(std::span<std::byte> to, Address from) {
+  if (to.empty()) return {};
+  ASSAY_CHECK(check(api_.download(to.data(), from, to.size(), stream_), "cuMemcpyDtoHAsync_v2"));
+  return synchronize();
+}
+
+::assay::Status Driver::copy(Address to, Address from, size_t bytes) {
+  if (bytes == 0) return {};
+  return check(api_.copy(to, from, bytes, stream_), "cuMemcpyDtoDAsync_v2");
+}
+
+::assay::Status Driver::copy_rows(Address to, size_t to_pitch, Address from, size_t from_pitch,
+                                  size_t row_bytes, size_t rows) {
+  if (row_bytes == 0 || rows == 0) return {};
+  RowsCopy copy;
+  copy.from = from;
+  copy.from_pitch = from_pitch;
+  copy.to = to;
+  copy.to_pitch = to_pitch;
+  copy.width_bytes = row_bytes;
+  copy.height = rows;
+  return check(api_.copy_rows(&copy, stream_), "cuMemcpy2DAsync_v2");
+}
+
+::assay::Status Driver::fill(Address to, unsigned char value, size_t bytes) {
+  if (bytes == 0) return {};
+  return check(api_.fill(to, value, bytes, stream_), "cuMemsetD8Async");
+}
+
+::assay::Status Driver::synchronize() {
+  return check(api_.stream_synchronize(stream_), "cuStreamSynchronize");
+}
+
+Result<Module> Driver::load(const std::string& image) {
+  Module module = nullptr;
+  ASSAY_CHECK(check(api_.module_load(&module, image.data()), "cuModuleLoadData"));
+  return module;
+}
+
+void Driver::unload(Module module) {
+  api_.module_unload(module);
+}
+
+Result<Function> Driver::function(Module module, const std::string& name) {
+  Function function = nullptr;
+  const auto found = check(api_.module_function(&function, module, name.c_str()), name);
+  if (!found) return with_context("cuModuleGetFunction", found.error());
+  return function;
+}
+
+::assay::Status Driver::launch(Function function, Blocks blocks, unsigned threads, void* argument) {
+  void* arguments[] = {argument};
+  return check(api_.launch(function, blocks.x, blocks.y, blocks.z, threads, 1, 1, 0, stream_,
+                           arguments, nullptr),
+               "cuLaunchKernel");
+}
+
+::assay::Status Driver::begin_capture() {
+  return check(api_.capture_begin(stream_, kCaptureThreadLocal), "cuStreamBeginCapture_v2");
+}
+
+Result<GraphExec> Driver::end_capture() {
+  Graph graph = nullptr;
+  ASSAY_CHECK(check(api_.capture_end(stream_, &graph), "cuStreamEndCapture"));
+  GraphExec exec = nullptr;
+  const auto instantiated =
+      check(api_.graph_instantiate(&exec, graph, 0), "cuGraphInstantiateWithFlags");
+  api_.graph_destroy(graph);
+  if (!instantiated) return std::unexpected(instantiated.error());
+  return exec;
+}
+
+::assay::Status Driver::replay(GraphExec graph) {
+  return check(api_.graph_launch(graph, stream_), "cuGraphLaunch");
+}
+
+void Driver::destroy(GraphExec graph) {
+  api_.graph_exec_destroy(graph);
+}
+
+::assay::Status Driver::start_timer() {
+  return check(api_.event_record(timer_[0], stream_), "cuEventRecord");
+}
+
+Result<double> Driver::stop_timer_ms() {
+  ASSAY_CHECK(check(api_.event_record(timer_[1], stream_), "cuEventRecord"));
+  ASSAY_CHECK(check(api_.event_synchronize(timer_[1]), "cuEventSynchronize"));
+  float ms = 0;
+  ASSAY_CHECK(check(api_.event_elapsed(&ms, timer_[0], timer_[1]), "cuEventElapsedTime"));
+  return static_cast<double>(ms);
+}
+
+}  // namespace assay::engine::cuda

@@ -1,0 +1,97 @@
+// A GPU through NVIDIA's driver, opened at run time: one context, one stream, and everything that
+// is allocated, loaded or recorded in it, owned and given back.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/result.h"
+#include "engine/device/cuda/driver_api.h"
+
+namespace assay::engine::cuda {
+
+struct GpuInfo {
+  std::string name;    // "NVIDIA H200"
+  std::string uuid;    // "GPU-..."
+  std::string target;  // "sm_90a": what to compile for
+  int64_t multiprocessors = 0;
+  uint64_t total_bytes = 0;
+  int driver_version = 0;  // 13000: CUDA 13.0
+};
+
+struct Blocks {
+  unsigned x = 1, y = 1, z = 1;
+};
+
+// One thread at a time. All work goes to one stream, in order; memory and modules must go before
+// the driver does. An error is an environment_error that names the call and the driver's name for
+// what went wrong, "cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY (out of memory): ...".
+class Driver {
+ public:
+  // The GPU of this number, as the driver counts them. $ASSAY_CUDA_DRIVER names another library
+  // (tests), else libcuda.so.1. environment_error: no driver, no such GPU.
+  static Result<std::unique_ptr<Driver>> open(int ordinal = 0);
+  ~Driver();
+  Driver(const Driver&) = delete;
+  Driver& operator=(const Driver&) = delete;
+
+  const GpuInfo& info() const { return info_; }
+
+  // At least 256-byte aligned; nothing for 0 bytes. The error says what was asked for and what is
+  // free.
+  Result<Address> allocate(size_t bytes);
+  void free(Address address);
+  struct Memory {
+    size_t free = 0, total = 0;
+  };
+  Result<Memory> memory();
+
+  // In the stream's order; the host's bytes may go as soon as these return.
+  ::assay::Status upload(Address to, std::span<const std::byte> from);
+  ::assay::Status download(std::span<std::byte> to, Address from);
+  ::assay::Status copy(Address to, Address from, size_t bytes);
+  ::assay::Status copy_rows(Address to, size_t to_pitch, Address from, size_t from_pitch,
+                            size_t row_bytes, size_t rows);
+  ::assay::Status fill(Address to, unsigned char value, size_t bytes);
+  // All work is done, or has failed: then the driver's name for it, now and in every call after.
+  ::assay::Status synchronize();
+
+  // Machine code, or PTX.
+  Result<Module> load(const std::string& image);
+  void unload(Module module);
+  Result<Function> function(Module module, const std::string& name);
+  // `argument`: the kernel's one parameter, copied.
+  ::assay::Status launch(Function function, Blocks blocks, unsigned threads, void* argument);
+
+  // What is launched in between is recorded, not run.
+  ::assay::Status begin_capture();
+  Result<GraphExec> end_capture();
+  ::assay::Status replay(GraphExec graph);
+  void destroy(GraphExec graph);
+
+  // Two events around what is launched between the calls; ms by the GPU's clock, after it has
+  // ended.
+  ::assay::Status start_timer();
+  Result<double> stop_timer_ms();
+
+ private:
+  explicit Driver(void* library) : library_(library) {}
+  ::assay::Status look_up();
+  ::assay::Status start(int ordinal);
+  ::assay::Status check(Status status, std::string_view call) const;
+
+  void* library_;  // stays open until the process ends, as the driver's threads do
+  DriverApi api_;
+  GpuInfo info_;
+  DeviceId device_ = -1;
+  Context context_ = nullptr;
+  Stream stream_ = nullptr;
+  Event timer_[2] = {};
+};
+
+}  // namespace assay::engine::cuda

@@ -1,0 +1,99 @@
+// The functions of the CUDA driver that the engine calls, as declared in cuda.h and looked up at
+// run time: nothing of CUDA is needed to build. driver_api_test.cc holds every line against cuda.h
+// where a machine has it.
+#pragma once
+
+#include <cstddef>
+
+namespace assay::engine::cuda {
+
+using Status = int;  // CUresult; 0: success
+using DeviceId = int;
+using Address = unsigned long long;  // CUdeviceptr
+using Context = struct CUctx_st*;
+using Module = struct CUmod_st*;
+using Function = struct CUfunc_st*;
+using Stream = struct CUstream_st*;
+using Event = struct CUevent_st*;
+using Graph = struct CUgraph_st*;
+using GraphExec = struct CUgraphExec_st*;
+struct Uuid {  // CUuuid
+  char bytes[16];
+};
+
+constexpr Status kOutOfMemory = 2;  // CUDA_ERROR_OUT_OF_MEMORY
+enum DeviceAttribute : int {        // CUdevice_attribute
+  kMultiprocessors = 16,            // ..._MULTIPROCESSOR_COUNT
+  kComputeMajor = 75,               // ..._COMPUTE_CAPABILITY_MAJOR
+  kComputeMinor = 76,
+};
+constexpr int kCaptureThreadLocal = 1;  // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+constexpr unsigned kNonBlocking = 1;    // CU_STREAM_NON_BLOCKING
+
+struct RowsCopy {  // CUDA_MEMCPY2D
+  size_t from_x = 0, from_y = 0;
+  int from_type = 2;  // CU_MEMORYTYPE_DEVICE
+  const void* from_host = nullptr;
+  Address from = 0;
+  void* from_array = nullptr;
+  size_t from_pitch = 0;
+  size_t to_x = 0, to_y = 0;
+  int to_type = 2;
+  void* to_host = nullptr;
+  Address to = 0;
+  void* to_array = nullptr;
+  size_t to_pitch = 0;
+  size_t width_bytes = 0, height = 0;
+};
+
+// X(member, symbol, arguments)
+#define ASSAY_CUDA_DRIVER(X)                                                                 \
+  X(init, cuInit, (unsigned))                                                                \
+  X(driver_version, cuDriverGetVersion, (int*))                                              \
+  X(device_count, cuDeviceGetCount, (int*))                                                  \
+  X(device_get, cuDeviceGet, (DeviceId*, int))                                               \
+  X(device_name, cuDeviceGetName, (char*, int, DeviceId))                                    \
+  X(device_uuid, cuDeviceGetUuid_v2, (Uuid*, DeviceId))                                      \
+  X(device_attribute, cuDeviceGetAttribute, (int*, DeviceAttribute, DeviceId))               \
+  X(context_retain, cuDevicePrimaryCtxRetain, (Context*, DeviceId))                          \
+  X(context_release, cuDevicePrimaryCtxRelease_v2, (DeviceId))                               \
+  X(context_set, cuCtxSetCurrent, (Context))                                                 \
+  X(memory_info, cuMemGetInfo_v2, (size_t*, size_t*))                                        \
+  X(memory_allocate, cuMemAlloc_v2, (Address*, size_t))                                      \
+  X(memory_free, cuMemFree_v2, (Address))                                                    \
+  X(upload, cuMemcpyHtoDAsync_v2, (Address, const void*, size_t, Stream))                    \
+  X(download, cuMemcpyDtoHAsync_v2, (void*, Address, size_t, Stream))                        \
+  X(copy, cuMemcpyDtoDAsync_v2, (Address, Address, size_t, Stream))                          \
+  X(copy_rows, cuMemcpy2DAsync_v2, (const RowsCopy*, Stream))                                \
+  X(fill, cuMemsetD8Async, (Address, unsigned char, size_t, Stream))                         \
+  X(stream_create, cuStreamCreate, (Stream*, unsigned))                                      \
+  X(stream_destroy, cuStreamDestroy_v2, (Stream))                                            \
+  X(stream_synchronize, cuStreamSynchronize, (Stream))                                       \
+  X(capture_begin, cuStreamBeginCapture_v2, (Stream, int))                                   \
+  X(capture_end, cuStreamEndCapture, (Stream, Graph*))                                       \
+  X(graph_destroy, cuGraphDestroy, (Graph))                                                  \
+  X(graph_instantiate, cuGraphInstantiateWithFlags, (GraphExec*, Graph, unsigned long long)) \
+  X(graph_launch, cuGraphLaunch, (GraphExec, Stream))                                        \
+  X(graph_exec_destroy, cuGraphExecDestroy, (GraphExec))                                     \
+  X(event_create, cuEventCreate, (Event*, unsigned))                                         \
+  X(event_destroy, cuEventDestroy_v2, (Event))                                               \
+  X(event_record, cuEventRecord, (Event, Stream))                                            \
+  X(event_synchronize, cuEventSynchronize, (Event))                                          \
+  X(module_load, cuModuleLoadData, (Module*, const void*))                                   \
+  X(module_unload, cuModuleUnload, (Module))                                                 \
+  X(module_function, cuModuleGetFunction, (Function*, Module, const char*))                  \
+  X(launch, cuLaunchKernel,                                                                  \
+    (Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, \
+     void**, void**))                                                                        \
+  X(error_name, cuGetErrorName, (Status, const char**))                                      \
+  X(error_text, cuGetErrorString, (Status, const char**))
+
+struct DriverApi {
+#define ASSAY_CUDA_MEMBER(member, symbol, arguments) Status(*member) arguments = nullptr;
+  ASSAY_CUDA_DRIVER(ASSAY_CUDA_MEMBER)
+#undef ASSAY_CUDA_MEMBER
+  // CUDA 12.8 renamed it; whichever the driver has.
+  Status (*event_elapsed)(float* ms, Event start, Event end) = nullptr;
+};
+
+}  // namespace assay::engine::cuda

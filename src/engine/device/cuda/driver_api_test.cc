@@ -1,0 +1,75 @@
+// The driver's functions as declared by hand, against cuda.h: the same number of arguments, and
+// each a pointer, or an integer of the same size.
+#include "engine/device/cuda/driver_api.h"
+
+#include <gtest/gtest.h>
+
+#if __has_include(<cuda.h>)
+#include <cuda.h>
+
+#include <type_traits>
+
+namespace assay::engine::cuda {
+namespace {
+
+template <typename Ours, typename Theirs>
+constexpr bool passed_alike() {
+  if constexpr (std::is_pointer_v<Ours> || std::is_pointer_v<Theirs>) {
+    return std::is_pointer_v<Ours> && std::is_pointer_v<Theirs>;
+  } else {
+    return sizeof(Ours) == sizeof(Theirs) && !std::is_floating_point_v<Ours> &&
+           !std::is_floating_point_v<Theirs>;
+  }
+}
+
+template <typename... Ours, typename... Theirs>
+constexpr bool same_call(Status (*)(Ours...), CUresult (*)(Theirs...)) {
+  if constexpr (sizeof...(Ours) != sizeof...(Theirs)) {
+    return false;
+  } else {
+    return (passed_alike<Ours, Theirs>() && ...);
+  }
+}
+
+#define ASSAY_CUDA_HOLD(member, symbol, arguments) \
+  static_assert(same_call(decltype(DriverApi::member){}, decltype(&symbol){}), #symbol);
+ASSAY_CUDA_DRIVER(ASSAY_CUDA_HOLD)
+#undef ASSAY_CUDA_HOLD
+static_assert(same_call(decltype(DriverApi::event_elapsed){}, decltype(&cuEventElapsedTime){}));
+// A call that isn't ours is noticed.
+static_assert(!same_call(decltype(DriverApi::init){}, decltype(&cuDeviceGet){}));
+static_assert(!same_call(decltype(DriverApi::memory_free){}, decltype(&cuCtxSetCurrent){}));
+
+TEST(DriverApi, HasTheValuesOfTheHeader) {
+  EXPECT_EQ(kOutOfMemory, CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(static_cast<int>(kMultiprocessors), CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  EXPECT_EQ(static_cast<int>(kComputeMajor), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+  EXPECT_EQ(static_cast<int>(kComputeMinor), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  EXPECT_EQ(kCaptureThreadLocal, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+  EXPECT_EQ(kNonBlocking, static_cast<unsigned>(CU_STREAM_NON_BLOCKING));
+  EXPECT_EQ(sizeof(Uuid), sizeof(CUuuid));
+}
+
+TEST(DriverApi, CopiesRowsAsTheHeaderLaysThemOut) {
+  EXPECT_EQ(sizeof(RowsCopy), sizeof(CUDA_MEMCPY2D));
+  EXPECT_EQ(offsetof(RowsCopy, from_type), offsetof(CUDA_MEMCPY2D, srcMemoryType));
+  EXPECT_EQ(offsetof(RowsCopy, from), offsetof(CUDA_MEMCPY2D, srcDevice));
+  EXPECT_EQ(offsetof(RowsCopy, from_pitch), offsetof(CUDA_MEMCPY2D, srcPitch));
+  EXPECT_EQ(offsetof(RowsCopy, to_type), offsetof(CUDA_MEMCPY2D, dstMemoryType));
+  EXPECT_EQ(offsetof(RowsCopy, to), offsetof(CUDA_MEMCPY2D, dstDevice));
+  EXPECT_EQ(offsetof(RowsCopy, to_pitch), offsetof(CUDA_MEMCPY2D, dstPitch));
+  EXPECT_EQ(offsetof(RowsCopy, width_bytes), offsetof(CUDA_MEMCPY2D, WidthInBytes));
+  EXPECT_EQ(offsetof(RowsCopy, height), offsetof(CUDA_MEMCPY2D, Height));
+  EXPECT_EQ(RowsCopy().from_type, CU_MEMORYTYPE_DEVICE);
+}
+
+}  // namespace
+}  // namespace assay::engine::cuda
+
+#else
+
+TEST(DriverApi, IsHeldAgainstTheHeader) {
+  GTEST_SKIP() << "no cuda.h here";
+}
+
+#endif

@@ -1,0 +1,13 @@
+// How fast a GPU reads its memory, measured: the limit that a memory-bound step is held against.
+#pragma once
+
+#include "base/result.h"
+#include "engine/device/cuda/driver.h"
+
+namespace assay::engine::cuda {
+
+// GB/s (1e9 bytes), the best of some passes over a gigabyte that each byte is read in once.
+// Compiles one kernel: environment_error without NVRTC.
+Result<double> measure_read_bandwidth(Driver& driver);
+
+}  // namespace assay::engine::cuda

@@ -1,0 +1,56 @@
+// Where a session's steps run: the only thing that owns the memory that kernels read and write, and
+// that runs code. Executors, frames and the session don't know which kind it is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/codegen/compile_stats.h"
+#include "engine/codegen/cpu/compiler.h"
+#include "engine/device/executor.h"
+#include "engine/memory/buffer_pool.h"
+#include "engine/model/weights.h"
+#include "engine/plan/step_plan.h"
+
+namespace assay::engine {
+
+// A plan on a device: compiled, its weights bound, its values at fixed addresses.
+class LoadedStep : public Executor {
+ public:
+  // Allocates what runs of these sizes need beyond what earlier ones did, touched; runs with the
+  // same batch and q_len and up to this kv_len then allocate nothing but what a growing cache does.
+  // The sizes must be those that the plan is specialised on, where it is: assert, in run() too.
+  virtual Status reserve(const DimValues& dims) = 0;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  virtual BufferPool& memory() = 0;    // where caches are
+  virtual size_t threads() const = 0;  // of the host that compute
+
+  // Runs the graph as built, operator by operator, an output allocated for each, nothing fused.
+  // `weights` must outlive the executor.
+  virtual Result<std::unique_ptr<Executor>> make_eager(Graph graph, const Weights& weights) = 0;
+
+  // While loading, once a compiled session: finds the compiler, and lays the graph's product
+  // weights out as the kernels read them. `weights` must outlive all steps. What fails here fails
+  // again, with its reason, in load(), before which it has to be called.
+  virtual Status prepare(const Graph& graph, const Weights& weights) = 0;
+  // Compiles a plan and binds its weights. An environment_error has the compiler's whole text. The
+  // device must outlive the step.
+  virtual Result<std::unique_ptr<LoadedStep>> load(std::shared_ptr<const StepPlan> plan) = 0;
+
+  virtual const CpuCompiler* toolchain() const = 0;  // null: none was needed or found
+  virtual CompileStats stats() const = 0;            // since the start
+  virtual uint64_t packed_bytes() const = 0;         // of weights laid out anew
+  // What went wrong without stopping anything: a cache folder that can't be used.
+  virtual const std::vector<std::string>& notes() const = 0;
+};
+
+}  // namespace assay::engine

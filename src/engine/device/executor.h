@@ -1,0 +1,50 @@
+// What a session runs a step with: the eager executor, or a compiled graph.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/cache/kv_cache.h"
+#include "engine/graph/dim.h"
+#include "engine/model/config.h"
+
+namespace assay::engine {
+
+// cos and sin of position * inverse frequency, [positions, head_dim / 2], rounded as transformers
+// does in fp32.
+struct RopeTables {
+  std::vector<float> cos, sin;
+};
+RopeTables make_rope_tables(const ModelConfig& config, int64_t positions);
+
+// What one run is about; the spans must outlive it.
+struct RunInputs {
+  DimValues dims;
+  std::span<const int32_t> ids;        // [batch, q_len]
+  std::span<const int32_t> positions;  // [batch, q_len]
+  std::span<const int32_t> pad;        // [batch]
+  const RopeTables* rope = nullptr;    // of at least every position; unused without RoPE
+};
+
+class Executor {
+ public:
+  virtual ~Executor() = default;
+
+  // Runs the graph, extends the cache by q_len positions and commits them. On an error (memory) the
+  // cache's content is undefined until its reset().
+  virtual Status run(const RunInputs& inputs, KvCache& cache) = 0;
+
+  // Of the last run that succeeded, in the graph's output order; valid until the next one.
+  virtual std::span<const float> output_f32(size_t index) const = 0;
+  virtual std::span<const int32_t> output_i32(size_t index) const = 0;
+  // One element of output_f32(index), without fetching the others from where they are; NaN where
+  // that fails.
+  virtual float element_f32(size_t index, size_t element) const {
+    return output_f32(index)[element];
+  }
+};
+
+}  // namespace assay::engine

@@ -1,0 +1,65 @@
+// Memory for activations and growing caches: freed blocks are kept and handed out again, as a
+// framework's caching allocator does. One thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+
+#include "base/result.h"
+#include "engine/memory/memory_space.h"
+
+namespace assay::engine {
+
+class BufferPool;
+
+// A block of memory on loan from a pool, 64-byte aligned, its content undefined; goes back when
+// destroyed. The pool must outlive it.
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(Buffer&& other) noexcept;
+  Buffer& operator=(Buffer&& other) noexcept;
+  ~Buffer();
+
+  std::byte* data() const { return data_; }
+  float* f32() const { return reinterpret_cast<float*>(data_); }
+  int32_t* i32() const { return reinterpret_cast<int32_t*>(data_); }
+
+ private:
+  friend class BufferPool;
+  Buffer(BufferPool* pool, std::byte* data, size_t size) : pool_(pool), data_(data), size_(size) {}
+
+  BufferPool* pool_ = nullptr;
+  std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+class BufferPool {
+ public:
+  // The space must outlive the pool.
+  explicit BufferPool(MemorySpace& space = host_memory()) : space_(&space) {}
+  ~BufferPool();  // every buffer must be back: assert
+  BufferPool(const BufferPool&) = delete;
+  BufferPool& operator=(const BufferPool&) = delete;
+
+  MemorySpace& space() const { return *space_; }
+  // At least `bytes`; an environment_error if the space has no more.
+  Result<Buffer> allocate(size_t bytes);
+
+  uint64_t used_bytes() const { return used_bytes_; }      // on loan
+  uint64_t cached_bytes() const { return cached_bytes_; }  // free, kept for the next request
+  uint64_t system_allocations() const { return system_allocations_; }  // since the start
+
+ private:
+  friend class Buffer;
+  void give_back(std::byte* data, size_t size);
+
+  MemorySpace* space_;
+  std::multimap<size_t, std::byte*> free_;  // by size
+  uint64_t used_bytes_ = 0;
+  uint64_t cached_bytes_ = 0;
+  uint64_t system_allocations_ = 0;
+};
+
+}  // namespace assay::engine

@@ -1,0 +1,52 @@
+// How weights of products lie in memory: as the checkpoint has them, and packed for a kernel.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/tensor.h"
+
+namespace assay::engine {
+
+// How a product's weight lies in memory.
+enum class WeightLayout {
+  kOutIn,  // [out, in]: torch's Linear
+  kInOut,  // [in, out]: GPT-2's Conv1D
+};
+
+// How a compiled executor lays a product's weight out, for its kernels alone: the value is the
+// same. The outputs fall into `segments` (widths that add up to all of them), each padded with
+// zeros to whole tiles of `tile` columns. Interleaved, there are two equal segments, and tile i
+// holds tile / 2 columns of the first, then the same columns of the second. A tile is stored as
+// panels of kPanel columns, each [inputs padded to a multiple of kPanelInputs, kPanel], one behind
+// the other; inputs of bf16 lie in pairs, [inputs / 2, kPanel, 2], as the dot products of
+// processors take them. CPU and GPU read the same layout: to a warp, a panel is whole rows behind
+// each other.
+struct Packing {
+  static constexpr int64_t kPanel = 64;
+  static constexpr int64_t kPanelInputs = 16;
+  static constexpr int64_t padded_inputs(int64_t inputs) {
+    return (inputs + kPanelInputs - 1) / kPanelInputs * kPanelInputs;
+  }
+  // Inputs of a column that lie side by side.
+  static constexpr int64_t abreast(DType dtype) { return dtype == DType::kBF16 ? 2 : 1; }
+  // Where an input of a panel's column lies, in elements.
+  static constexpr int64_t element(DType dtype, int64_t input, int64_t column) {
+    const int64_t n = abreast(dtype);
+    return (input / n * kPanel + column) * n + input % n;
+  }
+  int64_t tile = kPanel;  // a multiple of kPanel
+  std::vector<int64_t> segments;
+  bool interleaved = false;
+  friend bool operator==(const Packing&, const Packing&) = default;
+};
+
+std::string to_string(const Packing& packing);  // "tile=64 segments=[128,64]"
+
+int64_t tile_count(const Packing& packing);                       // tiles of a packed weight
+int64_t packed_elements(const Packing& packing, int64_t inputs);  // of its memory
+// The product's output that a column of a packed weight holds; -1 in the padding.
+int64_t packed_output(const Packing& packing, int64_t column);
+
+}  // namespace assay::engine

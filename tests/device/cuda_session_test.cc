@@ -1,0 +1,66 @@
+// Whole sessions on a GPU against the processor's: every family, eager and compiled, both caches,
+// padded batches, to the last token. Skipped where there is no GPU.
+#include <gtest/gtest.h>
+
+#include <tuple>
+
+#include "cuda_driver.h"
+#include "engine/session/tiny_checkpoint.h"
+
+namespace assay::engine {
+namespace {
+
+constexpr int64_t kPositions = 700, kTokens = 128;
+
+class CudaSessions
+    : public testing::TestWithParam<std::tuple<size_t, CacheKind, bool, Dynamic, size_t>> {
+ protected:
+  void SetUp() override {
+    if (!test::CudaDriver::open()) GTEST_SKIP() << "no GPU here";
+  }
+};
+
+TEST_P(CudaSessions, GiveTheTokensOfTheProcessor) {
+  const auto [family, cache, compiled, dynamic, rows] = GetParam();
+  const TinyCheckpoint checkpoint(families()[family], kPositions);
+  SessionOptions options{.cache = cache, .dtype = DType::kF32, .threads = 2};
+  Session processor = open(checkpoint, options);
+  options.gpu = 0;
+  options.compile.prefill = options.compile.decode = compiled;
+  options.compile.dynamic = dynamic;
+  options.compile.verify_passes = false;
+  // Kernels of all cases, so that each is compiled once.
+  options.compile.kernel_cache =
+      std::filesystem::path(testing::TempDir()) / fmt::format("assay-gpu-kernels-{}", getuid());
+  Session gpu = open(checkpoint, options);
+  for (const int64_t length : {1, 9, 37}) {
+    std::vector<Prompt> prompts(rows);
+    for (size_t row = 0; row < rows; ++row) {
+      const auto own = std::max<int64_t>(length - static_cast<int64_t>(row) * 3, 1);
+      for (int64_t i = 0; i < own; ++i) {
+        prompts[row].push_back(
+            static_cast<int32_t>((i * 7 + static_cast<int64_t>(row) * 5 + 3) % 37));
+      }
+    }
+    const PromptBatch batch = PromptBatch::of(prompts);
+    const Generation expected = generate(processor, batch, kTokens);
+    const Generation found = generate(gpu, batch, kTokens);
+    ASSERT_EQ(found.tokens, expected.tokens) << "prompts of " << length;
+    for (size_t i = 0; i < found.logits.size(); ++i) {
+      expect_near(found.logits[i], expected.logits[i], 1e-4);
+    }
+  }
+  if (compiled && dynamic == Dynamic::kTrue) {
+    EXPECT_EQ(gpu.counters().fallbacks, 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CudaSessions,
+                         testing::Combine(testing::Values(0, 1, 2),
+                                          testing::Values(CacheKind::kDynamic, CacheKind::kStatic),
+                                          testing::Values(false, true),
+                                          testing::Values(Dynamic::kFalse, Dynamic::kTrue),
+                                          testing::Values(1, 3)));
+
+}  // namespace
+}  // namespace assay::engine
