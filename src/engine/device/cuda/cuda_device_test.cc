@@ -31,6 +31,11 @@ class FakeCuda {
     setenv("ASSAY_NVRTC", FAKE_CUDA, 1);
     unsetenv("FAKE_NVRTC_FAILS");
   }
+  ~FakeCuda() {  // other tests of this process find what is really here
+    unsetenv("ASSAY_CUDA_DRIVER");
+    unsetenv("ASSAY_NVRTC");
+    unsetenv("FAKE_NVRTC_FAILS");
+  }
 
   // From here on; `at`: the call that fails, counted from 1; 0: none.
   void reset(int at = 0, int status = 0) {
@@ -164,7 +169,6 @@ TEST_F(CudaDeviceTest, ACompilerThatFailsIsSaidWhole) {
   ASSERT_FALSE(ran);  // eager needs the compiler as well
   EXPECT_THAT(ran.error().message, HasSubstr("fake log"));
   EXPECT_EQ(fake_.live(), 0);
-  unsetenv("FAKE_NVRTC_FAILS");
 }
 
 }  // namespace
