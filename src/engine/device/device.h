@@ -34,7 +34,8 @@ class Device {
   virtual BufferPool& memory() = 0;    // where caches are
   virtual size_t threads() const = 0;  // of the host that compute
 
-  // Runs the graph as built, operator by operator, an output allocated for each, nothing fused.
+  // Runs the graph as built, operator by operator, nothing fused. On the processor an output is
+  // allocated for each operator when it runs; a GPU still has places for them in one arena.
   // `weights` must outlive the executor.
   virtual Result<std::unique_ptr<Executor>> make_eager(Graph graph, const Weights& weights) = 0;
 

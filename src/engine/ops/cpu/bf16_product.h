@@ -12,7 +12,7 @@ bool has_bf16_dot();
 // to[i] = x[i] as bf16, to the nearest, ties to even; subnormal results may be flushed to zero.
 void round_to_bf16(const float* x, int64_t count, uint16_t* to);
 
-// One panel (Packing in graph.h) over 2 * pairs inputs:
+// One panel (Packing in weight_layout.h) over 2 * pairs inputs:
 // out[r, c] = sum over i of x[r, i] * panel[i, c] in fp32, on top of out[r, c] if `add`.
 void bf16_block_product(const uint16_t* x,  // [rows, x_pitch]; 4-byte aligned
                         int64_t x_pitch, int64_t rows,
