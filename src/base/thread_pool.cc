@@ -9,17 +9,9 @@
 namespace assay {
 namespace {
 
-// How long a worker spins before it sleeps: longer than the gap between two operators of a model,
-// shorter than what would be noticed on an idle machine.
-constexpr int kSpins = 20'000;
-
-void pause_cpu() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
+// How long a worker waits for work before it sleeps: longer than the gap between two operators of a
+// model, shorter than what would be noticed on an idle machine.
+constexpr int kRounds = 8'000;
 
 // Wakes the workers to see that they are to stop, and waits until they have.
 void join_all(std::vector<std::thread>& workers, std::atomic<bool>& stopping, std::mutex& mutex,
@@ -36,7 +28,7 @@ void join_all(std::vector<std::thread>& workers, std::atomic<bool>& stopping, st
 }  // namespace
 
 ThreadPool::ThreadPool(size_t threads, std::function<void()> on_start)
-    : on_start_(std::move(on_start)) {
+    : on_start_(std::move(on_start)), cpus_(std::max<size_t>(threads, 1)) {
   try {
     for (size_t i = 1; i < threads; ++i) {
       workers_.emplace_back([this, i] { work(i); });
@@ -65,24 +57,16 @@ void ThreadPool::run_erased(Erased call, const void* task) {
     wake_.notify_all();
   }
   call(task, 0);
-  for (int spins = 0; running_.load(std::memory_order_acquire) > 0; ++spins) {
-    if (spins < kSpins) {
-      pause_cpu();
-    } else {
-      sched_yield();  // more threads than cores: let the others run
-    }
-  }
+  spin_until(cpus_, 0, [&] { return running_.load(std::memory_order_acquire) == 0; });
 }
 
 void ThreadPool::work(size_t index) {
   if (on_start_) on_start_();
   uint64_t seen = 0;
   while (true) {
-    for (int spins = 0; generation_.load(std::memory_order_acquire) == seen && spins < kSpins;
-         ++spins) {
-      pause_cpu();
-    }
-    if (generation_.load() == seen) {
+    const bool called = spin_until(
+        cpus_, index, [&] { return generation_.load(std::memory_order_acquire) != seen; }, kRounds);
+    if (!called) {
       std::unique_lock lock(mutex_);
       sleeping_.fetch_add(1);
       wake_.wait(lock, [&] { return generation_.load() != seen; });

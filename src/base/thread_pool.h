@@ -12,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/shared_cpus.h"
+
 namespace assay {
 
 class ThreadPool {
@@ -54,6 +56,7 @@ class ThreadPool {
 
   std::vector<std::thread> workers_;
   std::function<void()> on_start_;
+  SharedCpus cpus_;
   Erased call_ = nullptr;
   const void* task_ = nullptr;
   alignas(64) std::atomic<uint64_t> generation_{0};  // raised to start a run

@@ -91,7 +91,7 @@ void Schedule::work(size_t thread, const DimValues& dims, int64_t capacity) {
   const auto threads = static_cast<int64_t>(pool_.size());
   for (size_t i = 0; i < stages_.size(); ++i) {
     const Stage& stage = stages_[i];
-    if (i > 0) barrier_.wait();
+    if (i > 0) barrier_.wait(thread);
     const KernelArgs args{.buffers = stage.buffers.data(),
                           .dims = {dims.batch, dims.q_len, dims.kv_len, capacity},
                           .scratch = threads_memory_ + thread * (kernel_floats_ + product_floats_),
@@ -136,7 +136,7 @@ void Schedule::many_rows(size_t index, const KernelArgs& args, int64_t rows, siz
     make_x(stage, args, rows, thread);
     x = x_;
     x_pitch = cpu::panel_row_pitch(product.inputs, x_dtype);
-    barrier_.wait();
+    barrier_.wait(thread);
   }
   const int64_t tile = product.packing.tile;
   const int64_t padded = Packing::padded_inputs(product.inputs);

@@ -1,21 +1,22 @@
 // Where the threads of one step wait for each other between two kernels: microseconds apart, so
-// they spin, and yield only once they have waited long.
+// they spin, and yield only once they have waited long or stand in each other's way.
 #pragma once
-
-#include <sched.h>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
+#include "base/shared_cpus.h"
+
 namespace assay::engine {
 
 class SpinBarrier {
  public:
-  explicit SpinBarrier(size_t threads) : threads_(threads) {}
+  explicit SpinBarrier(size_t threads) : threads_(threads), cpus_(threads) {}
 
-  // What any thread wrote before its wait() is seen by all after theirs.
-  void wait() {
+  // What any thread wrote before its wait() is seen by all after theirs. `thread`: its number, from
+  // 0.
+  void wait(size_t thread) {
     if (threads_ == 1) return;
     const uint64_t round = round_.load(std::memory_order_relaxed);
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
@@ -23,27 +24,12 @@ class SpinBarrier {
       round_.store(round + 1, std::memory_order_release);
       return;
     }
-    for (int spins = 0; round_.load(std::memory_order_acquire) == round; ++spins) {
-      if (spins < kSpins) {
-        pause();
-      } else {
-        sched_yield();  // more threads than cores, or a core that is taken: let the others run
-      }
-    }
+    spin_until(cpus_, thread, [&] { return round_.load(std::memory_order_acquire) != round; });
   }
 
  private:
-  static constexpr int kSpins = 20'000;
-
-  static void pause() {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
-  }
-
   const size_t threads_;
+  SharedCpus cpus_;
   alignas(64) std::atomic<size_t> arrived_{0};
   alignas(64) std::atomic<uint64_t> round_{0};
 };
