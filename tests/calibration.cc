@@ -139,7 +139,7 @@ class Simulation {
     const auto found = count(1, [&](Random random, int64_t* flags) {
       const Bundle base = run(1, Random(random()));
       const Bundle cand = run(1.05, Random(random()));
-      flags[0] = compare(base, cand, options_for(world), {})->cells.at(2).regression;
+      flags[0] = compare(base, cand, options_for(world), {})->cells.at(2).alarm();
     });
     add("compare fails for that cell", "one of five cells 5 % slower; " + world.name, found[0],
         least, 1);
@@ -441,6 +441,14 @@ int run(int64_t trials, uint64_t seed) {
   simulation.coverage();
   simulation.moody_baseline();
   simulation.gross_regression();
+  World stopped =
+      shifts("5 % noise, 1 % stops of 100 times, 100 repetitions, processes differ by 5 %", 0.05,
+             0.05, 0, 10);
+  stopped.spike_rate = 0.01;
+  stopped.spike_factor = 100;
+  stopped.repetitions = 100;
+  simulation.false_alarms(stopped);
+  simulation.slowdown_power(stopped, 0.9);
   return simulation.print() ? 0 : 1;
 }
 

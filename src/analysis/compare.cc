@@ -121,28 +121,42 @@ void sort_out(const std::vector<CellPair>& pairs, bool prompts_matter, Compariso
   }
 }
 
+struct ComparedCells {
+  std::vector<ComparedCell> combined;
+  std::vector<ComparedCell> cells;
+};
+
 // The cells of one phase, and each arm's together.
 void compare_phase(Phase phase, const std::vector<CellPair>& comparable,
-                   const std::vector<std::string>& arms, Comparison& out) {
+                   const std::vector<std::string>& arms, ProcessFigure figure, const Comparison& of,
+                   ComparedCells& out) {
   std::vector<CellPair> family;
   std::ranges::copy_if(comparable, std::back_inserter(family), [&](const CellPair& pair) {
-    return out.strata[pair.stratum].phase == phase;
+    return of.strata[pair.stratum].phase == phase;
   });
-  const SidesByGroup sides = sides_by_group(family, out.options);
+  const SidesByGroup sides = sides_by_group(family, of.options, figure);
   for (const CellPair& pair : family) {
-    out.cells.push_back(compare_cell(phase, pair, sides, out.options));
+    out.cells.push_back(compare_cell(phase, pair, sides, of.options));
   }
   for (const std::string& arm : arms) {
     std::vector<CellPair> parts;
     std::ranges::copy_if(family, std::back_inserter(parts),
                          [&](const CellPair& pair) { return pair.arm == arm; });
     if (parts.size() < 2) continue;  // one stratum is its own combination
-    out.combined.push_back(combine_cells(phase, parts, sides, out.options));
+    out.combined.push_back(combine_cells(phase, parts, sides, of.options));
   }
 }
 
+ComparedCells compare_cells(const std::vector<CellPair>& comparable,
+                            const std::vector<std::string>& arms, ProcessFigure figure,
+                            const Comparison& of) {
+  ComparedCells out;
+  for (const Phase phase : kPhases) compare_phase(phase, comparable, arms, figure, of, out);
+  return out;
+}
+
 template <typename Raw, typename Adjusted>
-int64_t adjust(std::vector<ComparedCell*>& family, const Raw& raw, const Adjusted& adjusted) {
+int64_t adjust(const std::vector<ComparedCell*>& family, const Raw& raw, const Adjusted& adjusted) {
   std::vector<double> p_values;
   for (const ComparedCell* cell : family) {
     if (cell->*raw) p_values.push_back((cell->*raw)->p);
@@ -155,10 +169,50 @@ int64_t adjust(std::vector<ComparedCell*>& family, const Raw& raw, const Adjuste
   return static_cast<int64_t>(p_values.size());
 }
 
-void judge_cells(Comparison& out) {
+std::vector<ComparedCell*> family_of(std::vector<ComparedCell>& combined,
+                                     std::vector<ComparedCell>& cells) {
   std::vector<ComparedCell*> family;
-  for (ComparedCell& cell : out.combined) family.push_back(&cell);
-  for (ComparedCell& cell : out.cells) family.push_back(&cell);
+  for (ComparedCell& cell : combined) family.push_back(&cell);
+  for (ComparedCell& cell : cells) family.push_back(&cell);
+  return family;
+}
+
+// Surely slower by more than the margin, and by more than lies between two runs.
+bool is_regression(const ComparedCell& cell, const CompareOptions& options, double alpha) {
+  return cell.ratio > 1 + options.margin && cell.p_holm && *cell.p_holm < options.alpha &&
+         cell.cautious_p_holm && *cell.cautious_p_holm < alpha;
+}
+
+// The second alarm: judges the cells by typical calls, and leaves with each of `out` what came of
+// it.
+void judge_typical_calls(ComparedCells typical, Comparison& out) {
+  add_alarm_tests(typical.cells, typical.combined);
+  const std::vector<ComparedCell*> of_means = family_of(out.combined, out.cells);
+  std::vector<ComparedCell*> family = family_of(typical.combined, typical.cells);
+  std::vector<ComparedCell*> judged;
+  std::ranges::copy_if(family, std::back_inserter(judged),
+                       [](const ComparedCell* cell) { return cell->by_processes; });
+  if (judged.empty()) return;
+  adjust(judged, &ComparedCell::test, &ComparedCell::p_holm);
+  out.families.push_back(
+      {"typical_regression", out.options.alpha / 2,
+       adjust(judged, &ComparedCell::cautious_test, &ComparedCell::cautious_p_holm)});
+  for (size_t i = 0; i < family.size(); ++i) {
+    const ComparedCell& cell = *family[i];
+    if (!cell.by_processes) continue;
+    of_means[i]->typical =
+        TypicalCall{.ratio = cell.ratio,
+                    .ratio_interval = cell.ratio_interval,
+                    .test = cell.test,
+                    .p_holm = cell.p_holm,
+                    .cautious_test = cell.cautious_test,
+                    .cautious_p_holm = cell.cautious_p_holm,
+                    .regression = is_regression(cell, out.options, out.options.alpha / 2)};
+  }
+}
+
+void judge_cells(Comparison& out) {
+  const std::vector<ComparedCell*> family = family_of(out.combined, out.cells);
   out.families.push_back({"difference", out.options.alpha,
                           adjust(family, &ComparedCell::test, &ComparedCell::p_holm)});
   out.families.push_back({"equivalence", out.options.alpha,
@@ -173,8 +227,10 @@ void judge_cells(Comparison& out) {
     } else if (cell->p_holm && *cell->p_holm < out.options.alpha) {
       cell->verdict = cell->ratio < 1 ? Verdict::kFaster : Verdict::kSlower;
     }
-    cell->regression = cell->verdict == Verdict::kSlower && cell->ratio > 1 + out.options.margin &&
-                       cell->cautious_p_holm && *cell->cautious_p_holm < out.options.alpha;
+    cell->regression =
+        cell->verdict == Verdict::kSlower &&
+        is_regression(*cell, out.options,
+                      cell->by_processes ? out.options.alpha / 2 : out.options.alpha);
   }
 }
 
@@ -219,11 +275,19 @@ std::vector<std::string> Comparison::failures(bool on_regression) const {
   }
   for (const std::vector<ComparedCell>* cells_of : {&combined, &cells}) {
     for (const ComparedCell& cell : *cells_of) {
-      if (!cell.regression) continue;
-      all.push_back(fmt::format("slower: {}: {}{} of the base's time",
-                                cell_name(*this, cell.stratum, cell.phase, cell.arm),
-                                format_significant(cell.ratio),
-                                interval_text(cell.ratio_interval)));
+      if (!cell.alarm()) continue;
+      const std::string name = cell_name(*this, cell.stratum, cell.phase, cell.arm);
+      const std::string by_mean =
+          fmt::format("{}{}", format_significant(cell.ratio), interval_text(cell.ratio_interval));
+      if (cell.regression) {
+        all.push_back(fmt::format("slower: {}: {} of the base's time", name, by_mean));
+      } else {
+        all.push_back(
+            fmt::format("slower: {}: its typical call takes {}{} of the base's time (its "
+                        "mean {})",
+                        name, format_significant(cell.typical->ratio),
+                        interval_text(cell.typical->ratio_interval), by_mean));
+      }
     }
   }
   return all;
@@ -243,9 +307,12 @@ Comparison compare_samples(const Samples& base, const Samples& cand, const Compa
   out.crashes = compare_crashes(out.strata, pairs, options);
   std::vector<CellPair> comparable;
   sort_out(pairs, same_prompts, out, comparable);
-  for (const Phase phase : kPhases) compare_phase(phase, comparable, pairing.arms, out);
+  ComparedCells means = compare_cells(comparable, pairing.arms, ProcessFigure::kMean, out);
+  out.cells = std::move(means.cells);
+  out.combined = std::move(means.combined);
   out.between_cells = add_alarm_tests(out.cells, out.combined);
   judge_cells(out);
+  judge_typical_calls(compare_cells(comparable, pairing.arms, ProcessFigure::kMedian, out), out);
   for (const bool of_phases : {true, false}) {
     const auto tested = std::ranges::count_if(out.crashes, [&](const ComparedCrashes& c) {
       return c.p && c.stratum.has_value() != of_phases;

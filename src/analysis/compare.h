@@ -13,6 +13,7 @@
 #include "analysis/findings.h"
 #include "analysis/identity_axes.h"
 #include "analysis/machine_load.h"
+#include "analysis/processes.h"
 #include "analysis/samples.h"
 #include "analysis/serial.h"
 
@@ -32,15 +33,28 @@ struct CompareOptions {
 // One bundle's rows of a cell.
 struct ComparedSide {
   int64_t processes = 0;
-  double mean_ms = 0;           // of the processes' means where those are judged, else of the rows
-  std::optional<double> noise;  // sd / mean of the rows
-  std::optional<double> process_noise;  // sd / mean of the processes' means; absent: one process
+  double mean_ms = 0;  // of the processes' figures where those are judged, else of the rows
+  std::optional<double> noise;          // sd / mean of the rows
+  std::optional<double> process_noise;  // sd / mean of the processes' figures; absent: one process
+  ProcessFigures figures;               // one a process
   std::optional<SeriesMean> series;     // what is judged; absent: nothing is
 };
 
 // Why a cell has no verdict: its ratio is all that is known.
 inline constexpr std::string_view kNotDecided =
     "not decided: one process a side can't show what differs between processes";
+
+// A cell by the medians of its processes' rows in the place of their means: a few calls that were
+// stopped for long decide a mean, and hide what every other call shows.
+struct TypicalCall {
+  double ratio = 1;
+  std::optional<stats::Interval> ratio_interval;
+  std::optional<stats::TestResult> test;
+  std::optional<double> p_holm;
+  std::optional<stats::TestResult> cautious_test;
+  std::optional<double> cautious_p_holm;
+  bool regression = false;
+};
 
 // One cell (an arm on a stratum), or an arm combined over the strata of a phase.
 struct ComparedCell {
@@ -67,7 +81,12 @@ struct ComparedCell {
   std::optional<double> tost_p_holm;
   std::optional<double> minimum_detectable;  // as a share
   std::optional<Verdict> verdict;            // absent: not decided, kNotDecided says why
-  bool regression = false;  // slower by more than the margin, also by the cautious test
+  // Slower by more than the margin, also by the cautious test. By processes there are two alarms,
+  // of means and of typical calls, each at half of alpha.
+  bool regression = false;
+  std::optional<TypicalCall> typical;  // of cells judged by processes
+
+  bool alarm() const { return regression || (typical && typical->regression); }
 };
 
 // Rows lost by one arm, in a phase or on a stratum.

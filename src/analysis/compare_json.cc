@@ -23,6 +23,15 @@ Json side_json(const std::optional<ComparedSide>& s) {
           {"drift_ms", s->series ? optional_json(s->series->drift) : Json(nullptr)}};
 }
 
+Json typical_json(const std::optional<TypicalCall>& typical) {
+  if (!typical) return nullptr;
+  return {{"ratio", typical->ratio},
+          {"ratio_interval", interval_json(typical->ratio_interval)},
+          {"test", test_json(typical->test, typical->p_holm)},
+          {"regression_test", test_json(typical->cautious_test, typical->cautious_p_holm)},
+          {"regression", typical->regression}};
+}
+
 Json cell_json(const Comparison& c, const ComparedCell& cell) {
   Json json = place_json(c, cell.phase, cell.stratum, cell.arm);
   json.update({{"strata", cell.strata},
@@ -41,7 +50,8 @@ Json cell_json(const Comparison& c, const ComparedCell& cell) {
                {"equivalence", test_json(cell.tost, cell.tost_p_holm)},
                {"minimum_detectable_share", optional_json(cell.minimum_detectable)},
                {"status", cell.verdict ? verdict_name(*cell.verdict) : "not_decided"},
-               {"regression", cell.regression}});
+               {"typical_call", typical_json(cell.typical)},
+               {"regression", cell.alarm()}});
   return json;
 }
 

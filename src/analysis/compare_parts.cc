@@ -108,10 +108,10 @@ std::vector<double> influence_series(const std::vector<Side>& sides) {
 std::vector<double> process_influences(const std::vector<Side>& sides) {
   std::map<int64_t, double> by_number;
   for (const Side& side : sides) {
-    const ProcessMeans means = process_means(*side.group);
-    for (size_t i = 0; i < means.size(); ++i) {
-      by_number[means.numbers[i]] +=
-          (means.means_ms[i] - side.mean()) / (static_cast<double>(sides.size()) * side.scale);
+    const ProcessFigures& figures = side.compared->figures;
+    for (size_t i = 0; i < figures.size(); ++i) {
+      by_number[figures.numbers[i]] +=
+          (figures.values_ms[i] - side.mean()) / (static_cast<double>(sides.size()) * side.scale);
     }
   }
   std::vector<double> series;
@@ -190,11 +190,12 @@ std::optional<double> relative_sd(std::span<const double> values) {
   return mean && sd ? std::optional(*sd / *mean) : std::nullopt;
 }
 
-ComparedSide describe_side(const Group& group, const ProcessMeans& means) {
+ComparedSide describe_side(const Group& group, ProcessFigure figure) {
   ComparedSide side;
-  side.processes = static_cast<int64_t>(means.size());
+  side.figures = process_figures(group, figure);
+  side.processes = static_cast<int64_t>(side.figures.size());
   side.noise = relative_sd(group.warm_ms);
-  if (means.size() > 1) side.process_noise = relative_sd(means.means_ms);
+  if (side.processes > 1) side.process_noise = relative_sd(side.figures.values_ms);
   return side;
 }
 
@@ -210,7 +211,8 @@ JudgedBy judged_by(const CellPair& pair, const CompareOptions& options) {
   return options.allow_single_process ? JudgedBy::kRows : JudgedBy::kNothing;
 }
 
-SidesByGroup sides_by_group(std::span<const CellPair> family, const CompareOptions& options) {
+SidesByGroup sides_by_group(std::span<const CellPair> family, const CompareOptions& options,
+                            ProcessFigure figure) {
   SidesByGroup sides;
   for (const JudgedBy by : {JudgedBy::kNothing, JudgedBy::kRows, JudgedBy::kProcesses}) {
     std::vector<const Group*> groups;
@@ -218,11 +220,10 @@ SidesByGroup sides_by_group(std::span<const CellPair> family, const CompareOptio
     for (const CellPair& pair : family) {
       if (judged_by(pair, options) != by) continue;
       for (const Group* group : {pair.base, pair.cand}) {
-        const ProcessMeans means = process_means(*group);
-        sides[group] = describe_side(*group, means);
+        ComparedSide& side = sides[group] = describe_side(*group, figure);
         groups.push_back(group);
-        all.push_back(by == JudgedBy::kProcesses ? means.means_ms : group->warm_ms);
-        sides[group].mean_ms = stats::mean(all.back()).value_or(0);
+        all.push_back(by == JudgedBy::kProcesses ? side.figures.values_ms : group->warm_ms);
+        side.mean_ms = stats::mean(all.back()).value_or(0);
       }
     }
     if (by == JudgedBy::kNothing) continue;

@@ -21,10 +21,11 @@ struct CellPair {
 enum class JudgedBy { kNothing, kRows, kProcesses };
 JudgedBy judged_by(const CellPair& pair, const CompareOptions& options);
 
-// The series of all these cells, both bundles', judged as one family: of processes' means, and one
-// of rows.
+// The series of all these cells, both bundles', judged as one family: of processes' figures, and
+// one of rows.
 using SidesByGroup = std::map<const Group*, ComparedSide>;
-SidesByGroup sides_by_group(std::span<const CellPair> family, const CompareOptions& options);
+SidesByGroup sides_by_group(std::span<const CellPair> family, const CompareOptions& options,
+                            ProcessFigure figure);
 
 ComparedCell compare_cell(Phase phase, const CellPair& pair, const SidesByGroup& sides,
                           const CompareOptions& options);

@@ -99,6 +99,60 @@ TEST(Compare, OneHugeRowIsNoRegressionWhereSamplesDontOverlap) {
   EXPECT_EQ(comparison.cells.at(0).verdict, Verdict::kInconclusive);
 }
 
+// Of two arms on one stratum, 20 processes of 20 rows.
+std::vector<std::string> add_two_arms(SyntheticBundle& bundle, double mean_ms) {
+  std::vector<std::string> cells;
+  for (const std::string arm : {"eager", "static"}) {
+    SyntheticCell cell{.arm = arm, .mean_ms = mean_ms, .repetitions = 400};
+    cell.processes = 20;
+    cells.push_back(bundle.add(cell));
+  }
+  return cells;
+}
+
+TEST(Compare, ASlowdownThatAFewStoppedCallsHideShowsInTheTypicalCall) {
+  for (const double factor : {1.0, 1.1}) {
+    SyntheticBundle base(5);
+    SyntheticBundle cand(6);
+    for (const std::string& cell : add_two_arms(base, 10)) {
+      for (const int i : {33, 207, 290}) *base.row(cell, i).latency_ms *= 500;
+    }
+    for (const std::string& cell : add_two_arms(cand, 10 * factor)) {
+      for (const int i : {100, 351}) *cand.row(cell, i).latency_ms *= 500;
+    }
+    const Comparison comparison = *compare(base.build(), cand.build(), {}, {});
+    for (const ComparedCell& cell : comparison.cells) {
+      EXPECT_EQ(cell.verdict, Verdict::kInconclusive) << "the mean can't tell";
+      EXPECT_FALSE(cell.regression);
+      EXPECT_NEAR(cell.typical->ratio, factor, 0.01);
+      EXPECT_EQ(cell.alarm(), factor > 1);
+    }
+    const auto failures = comparison.failures(true);
+    ASSERT_EQ(failures.size(), factor > 1 ? 2u : 0u);
+    if (factor > 1) {
+      EXPECT_THAT(failures[0], HasSubstr("single_micro: its typical call takes 1."));
+      EXPECT_THAT(failures[0], HasSubstr("of the base's time (its mean "));
+      const Json json = comparison_to_json(comparison);
+      EXPECT_TRUE(json["cells"][0]["typical_call"]["regression"]);
+      EXPECT_TRUE(json["cells"][0]["regression"]);
+    }
+  }
+}
+
+TEST(Compare, SlowCallsThatAreNotTheTypicalOnesShowInTheMean) {
+  SyntheticBundle base(5);
+  SyntheticBundle cand(6);
+  add_two_arms(base, 10);
+  for (const std::string& cell : add_two_arms(cand, 10)) {
+    for (int i = 0; i < 400; i += 5) *cand.row(cell, i).latency_ms *= 3;
+  }
+  const Comparison comparison = *compare(base.build(), cand.build(), {}, {});
+  for (const ComparedCell& cell : comparison.cells) {
+    EXPECT_TRUE(cell.regression);
+    EXPECT_FALSE(cell.typical->regression) << cell.typical->ratio;
+  }
+}
+
 TEST(Compare, TenTimesTheTimeIsARegressionWhateverTheMoods) {
   SyntheticBundle base(5);
   SyntheticBundle cand(6);
@@ -156,11 +210,14 @@ TEST(Compare, FamiliesAreDeclared) {
   Study base(9);
   Study cand(10);
   const Json json = comparison_to_json(compared(base, cand));
-  ASSERT_EQ(json["families"].size(), 5u);
+  ASSERT_EQ(json["families"].size(), 6u);
   EXPECT_EQ(json["families"][0]["name"], "difference");
   EXPECT_EQ(json["families"][0]["members"], 8) << "6 cells, and 2 arms combined";
   EXPECT_EQ(json["families"][2]["name"], "regression");
-  EXPECT_EQ(json["families"][3]["members"], 0) << "no row was lost";
+  EXPECT_EQ(json["families"][3]["name"], "typical_regression");
+  EXPECT_EQ(json["families"][3]["members"], 8);
+  EXPECT_EQ(json["families"][3]["alpha"], 0.025);
+  EXPECT_EQ(json["families"][4]["members"], 0) << "no row was lost";
 }
 
 TEST(Compare, UnlikeIdentitiesAreRefusedUnlessTheAxisIsNamed) {

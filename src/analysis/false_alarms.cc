@@ -96,7 +96,7 @@ Split split_once(const Samples& samples, const std::map<int64_t, size_t>& places
   Split split;
   for (const std::vector<ComparedCell>* cells : {&comparison.combined, &comparison.cells}) {
     for (const ComparedCell& cell : *cells) {
-      split.alarm |= cell.regression;
+      split.alarm |= cell.alarm();
       split.difference |= cell.verdict == Verdict::kFaster || cell.verdict == Verdict::kSlower;
       if (cell.stratum && cell.minimum_detectable) {
         split.detectable.push_back(*cell.minimum_detectable);
@@ -108,7 +108,7 @@ Split split_once(const Samples& samples, const std::map<int64_t, size_t>& places
 
 bool can_split(const Group& group, const CompareOptions& options) {
   return static_cast<int64_t>(group.warm.size()) >= 2 * options.minimum_rows &&
-         process_means(group).size() >= kLeastProcesses;
+         process_figures(group, ProcessFigure::kMean).size() >= kLeastProcesses;
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "stats/summary.h"
+
 namespace assay {
 
 int64_t process_of(const Row& row) {
@@ -16,21 +18,15 @@ bool several_processes(const Group& group) {
   });
 }
 
-ProcessMeans process_means(const Group& group) {
-  struct Sum {
-    double ms = 0;
-    double rows = 0;
-  };
-  std::map<int64_t, Sum> sums;
-  for (const Row* row : group.warm) {
-    Sum& sum = sums[process_of(*row)];
-    sum.ms += *row->latency_ms;
-    sum.rows += 1;
-  }
-  ProcessMeans result;
-  for (const auto& [number, sum] : sums) {
+ProcessFigures process_figures(const Group& group, ProcessFigure figure) {
+  std::map<int64_t, std::vector<double>> latencies;
+  for (const Row* row : group.warm) latencies[process_of(*row)].push_back(*row->latency_ms);
+  ProcessFigures result;
+  for (auto& [number, ms] : latencies) {
+    const auto value =
+        figure == ProcessFigure::kMean ? stats::mean(ms) : stats::quantile_in_place(ms, 0.5);
     result.numbers.push_back(number);
-    result.means_ms.push_back(sum.ms / sum.rows);
+    result.values_ms.push_back(*value);
   }
   return result;
 }

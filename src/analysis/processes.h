@@ -19,12 +19,18 @@ int64_t process_of(const Row& row);
 // Whether warm rows of two processes or more are there.
 bool several_processes(const Group& group);
 
-// Means of the warm latencies of each process of a cell, in the order in which they served it.
-struct ProcessMeans {
+// What a process' warm latencies come down to.
+enum class ProcessFigure {
+  kMean,
+  kMedian,  // its typical call, which a few slow ones don't touch
+};
+
+// That of each process of a cell, in the order in which they served it.
+struct ProcessFigures {
   std::vector<int64_t> numbers;
-  std::vector<double> means_ms;
+  std::vector<double> values_ms;
   size_t size() const { return numbers.size(); }
 };
-ProcessMeans process_means(const Group& group);
+ProcessFigures process_figures(const Group& group, ProcessFigure figure);
 
 }  // namespace assay

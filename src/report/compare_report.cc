@@ -18,12 +18,18 @@ std::string status_text(const ComparedCell& cell) {
   if (!cell.verdict) return "not decided";
   std::string text(verdict_name(*cell.verdict));
   if (cell.regression) return "SLOWER";
+  if (cell.alarm()) return "SLOWER (typical call)";
   if (cell.verdict == Verdict::kSlower) text += " (no alarm)";
   return text;
 }
 
 TableCell signed_percent(double share) {
   return {share, signed_percent_text(share) + " %"};
+}
+
+// By the typical call instead of the mean.
+TableCell typical_cell(const ComparedCell& cell) {
+  return cell.typical ? signed_percent(cell.typical->ratio - 1) : TableCell::absent();
 }
 
 TableCell detectable_cell(const std::optional<double>& share) {
@@ -73,17 +79,18 @@ Table cell_table(const Comparison& c, Phase phase) {
                {"diff_ms"},
                {"%diff"},
                {"95% interval"},
+               {"typical"},
                {"p_holm"},
                {"status", Align::kLeft}},
               {}};
   for (const ComparedCell& cell : c.cells) {
     if (cell.phase != phase) continue;
-    table.rows.push_back({TableCell::of(stratum_label(c.strata, *cell.stratum)),
-                          TableCell::of(cell.arm), mean_cell(cell.base), noise_cell(cell.base),
-                          mean_cell(cell.cand), noise_cell(cell.cand), process_cell(cell),
-                          process_noise_cell(cell), TableCell::of(cell.difference_ms, 3),
-                          signed_percent(cell.ratio - 1), share_interval(cell.ratio_interval),
-                          p_holm_cell(cell.p_holm), TableCell::of(status_text(cell))});
+    table.rows.push_back(
+        {TableCell::of(stratum_label(c.strata, *cell.stratum)), TableCell::of(cell.arm),
+         mean_cell(cell.base), noise_cell(cell.base), mean_cell(cell.cand), noise_cell(cell.cand),
+         process_cell(cell), process_noise_cell(cell), TableCell::of(cell.difference_ms, 3),
+         signed_percent(cell.ratio - 1), share_interval(cell.ratio_interval), typical_cell(cell),
+         p_holm_cell(cell.p_holm), TableCell::of(status_text(cell))});
   }
   return table;
 }
@@ -95,6 +102,7 @@ Table combined_table(const Comparison& c) {
                {"strata"},
                {"%diff"},
                {"95% interval"},
+               {"typical"},
                {"p_holm"},
                {"tost_p_holm"},
                {"mde"},
@@ -104,8 +112,8 @@ Table combined_table(const Comparison& c) {
     table.rows.push_back({TableCell::of(std::string(phase_name(cell.phase))),
                           TableCell::of(cell.arm), TableCell::of(cell.strata),
                           signed_percent(cell.ratio - 1), share_interval(cell.ratio_interval),
-                          p_holm_cell(cell.p_holm), p_holm_cell(cell.tost_p_holm),
-                          detectable_cell(cell.minimum_detectable),
+                          typical_cell(cell), p_holm_cell(cell.p_holm),
+                          p_holm_cell(cell.tost_p_holm), detectable_cell(cell.minimum_detectable),
                           TableCell::of(status_text(cell))});
   }
   return table;
@@ -268,7 +276,8 @@ Table flat_cells(const Comparison& c) {
                            "ref_processes",
                            "cmp_processes",
                            "ref_process_noise",
-                           "cmp_process_noise"}) {
+                           "cmp_process_noise",
+                           "typical_ratio"}) {
     table.columns.push_back({name});
   }
   for (const ComparedCell& cell : c.cells) {
@@ -292,11 +301,12 @@ Table flat_cells(const Comparison& c) {
     }
     row.push_back(
         TableCell::of(cell.verdict ? std::string(verdict_name(*cell.verdict)) : "not_decided"));
-    row.push_back({cell.regression, ""});
+    row.push_back({cell.alarm(), ""});
     row.push_back(TableCell::of(cell.base->processes));
     row.push_back(TableCell::of(cell.cand->processes));
     row.push_back(TableCell::of(cell.base->process_noise));
     row.push_back(TableCell::of(cell.cand->process_noise));
+    row.push_back(TableCell::of(cell.typical ? std::optional(cell.typical->ratio) : std::nullopt));
     table.rows.push_back(std::move(row));
   }
   return table;
