@@ -24,8 +24,17 @@ Status CpuDevice::find_compiler() {
   return {};
 }
 
-const CpuCompiler* CpuDevice::toolchain() const {
-  return library_ ? &library_->compiler() : nullptr;
+std::optional<Toolchain> CpuDevice::toolchain() const {
+  if (!library_) return std::nullopt;
+  const CpuCompiler& compiler = library_->compiler();
+  return Toolchain{.name = "c++",
+                   .version = compiler.version,
+                   .path = compiler.path.string(),
+                   .sha256 = compiler.sha256,
+                   .target = compiler.target,
+                   .processor = compiler.processor,
+                   .flags = compiler.flags,
+                   .driver = {}};
 }
 
 Result<std::unique_ptr<Executor>> CpuDevice::make_eager(Graph graph, const Weights& weights) {
