@@ -129,8 +129,8 @@ void Run::measure_read_limits() {
     auto known = std::ranges::find_if(
         measured, [&](const auto& one) { return share_processor(*one.first, study_arm); });
     if (known == measured.end()) {
-      measured.emplace_back(&study_arm, context_.backends.at(study_arm.backend)
-                                            ->read_limit(study_arm, largest));
+      measured.emplace_back(
+          &study_arm, context_.backends.at(study_arm.backend)->read_limit(study_arm, largest));
       known = std::prev(measured.end());
     }
     if (known->second) limits.emplace(arm, *known->second);

@@ -31,7 +31,7 @@ class LoadedStep : public Executor {
 
 // Who a device is. What doesn't apply is empty.
 struct DeviceInfo {
-  std::string kind;                // cpu | cuda
+  std::string kind;                     // cpu | cuda
   std::string name = {};                // of a GPU: "NVIDIA H200"
   std::string uuid = {};                // of a GPU: "GPU-..."
   std::string compute_capability = {};  // "9.0"
@@ -79,6 +79,10 @@ class Device {
   // its end. Absent where the device has no clock of its own.
   virtual Status start_timer() { return {}; }
   virtual Result<std::optional<double>> stop_timer_ms() { return std::optional<double>(); }
+
+  // GB/s (1e9 bytes) at which it reads its memory at best, measured: the limit of a memory-bound
+  // step. About a second. environment_error: no memory for it, or no compiler.
+  virtual Result<double> measure_read_bandwidth() = 0;
 
   // Of the last call to the device that failed, since the last forget_fault(); a lost device stays
   // lost.

@@ -96,11 +96,10 @@ Result<std::shared_ptr<Device>> open_device(const SessionOptions& options) {
   const auto& kernel_cache = options.compile.kernel_cache;
   const size_t threads = options.threads == 0 ? available_cpus() : options.threads;
   if (!options.gpu) {
-    return std::make_shared<CpuDevice>(CpuDeviceOptions{
-        .threads = threads,
-        .reference_ops = options.reference_ops,
-        .no_compiler = options.compile.no_compiler,
-        .kernel_cache = kernel_cache});
+    return std::make_shared<CpuDevice>(CpuDeviceOptions{.threads = threads,
+                                                        .reference_ops = options.reference_ops,
+                                                        .no_compiler = options.compile.no_compiler,
+                                                        .kernel_cache = kernel_cache});
   }
   return CudaDevice::open(
       {.ordinal = *options.gpu, .threads = threads, .kernel_cache = kernel_cache});
@@ -140,6 +139,9 @@ size_t Session::threads() const {
   return impl_->device->threads();
 }
 const Device& Session::device() const {
+  return *impl_->device;
+}
+Device& Session::device() {
   return *impl_->device;
 }
 uint64_t Session::weight_bytes() const {

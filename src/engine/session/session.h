@@ -61,6 +61,7 @@ class Session {
   DType dtype() const;  // of the weights in use
   size_t threads() const;
   const Device& device() const;
+  Device& device();
   uint64_t weight_bytes() const;  // in memory, all tensors
   // Bytes that one decode step at this batch must at least read: every weight once, of the
   // embedding table only the rows looked up (unless it is also the head), and the cache at kv_len.

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <utility>
 
+#include "engine/device/cpu/bandwidth.h"
 #include "engine/device/cpu/cpu_step.h"
 #include "engine/device/cpu/eager_executor.h"
 #include "engine/graph/queries.h"
@@ -35,6 +36,10 @@ std::optional<Toolchain> CpuDevice::toolchain() const {
                    .processor = compiler.processor,
                    .flags = compiler.flags,
                    .driver = {}};
+}
+
+Result<double> CpuDevice::measure_read_bandwidth() {
+  return engine::measure_read_bandwidth(pool_);
 }
 
 Result<std::unique_ptr<Executor>> CpuDevice::make_eager(Graph graph, const Weights& weights) {

@@ -40,6 +40,7 @@ class CpuDevice final : public Device {
   CompileStats stats() const override { return library_ ? library_->stats() : CompileStats(); }
   uint64_t packed_bytes() const override { return weights_ ? weights_->bytes() : 0; }
   const std::vector<std::string>& notes() const override { return notes_; }
+  Result<double> measure_read_bandwidth() override;
 
  private:
   Status find_compiler();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "engine/device/cuda/read_bandwidth.h"
 
 namespace assay::engine {
 
@@ -20,10 +21,9 @@ CudaDevice::CudaDevice(const CudaDeviceOptions& options, std::unique_ptr<cuda::D
       space_(*driver_),
       memory_(space_) {
   driver_->tell_parts_by([this] {
-    return std::vector<cuda::Driver::MemoryPart>{
-        {"weights", packed_bytes()},
-        {"caches", memory_.used_bytes()},
-        {"kept for caches", memory_.cached_bytes()}};
+    return std::vector<cuda::Driver::MemoryPart>{{"weights", packed_bytes()},
+                                                 {"caches", memory_.used_bytes()},
+                                                 {"kept for caches", memory_.cached_bytes()}};
   });
 }
 
@@ -55,6 +55,10 @@ std::optional<Toolchain> CudaDevice::toolchain() const {
 Result<std::optional<double>> CudaDevice::stop_timer_ms() {
   ASSAY_TRY(const double ms, driver_->stop_timer_ms());
   return std::optional(ms);
+}
+
+Result<double> CudaDevice::measure_read_bandwidth() {
+  return cuda::measure_read_bandwidth(*driver_);
 }
 
 Status CudaDevice::find_compiler() {

@@ -55,7 +55,7 @@ void Driver::note_fault(Status status) {
   const char* name = nullptr;
   api_.error_name(status, &name);
   fault_.name = name != nullptr ? std::string(name) : fmt::format("error {}", status);
-  fault_.kind = status == kOutOfMemory     ? DeviceFault::Kind::kOutOfMemory
+  fault_.kind = status == kOutOfMemory  ? DeviceFault::Kind::kOutOfMemory
                 : loses_context(status) ? DeviceFault::Kind::kLost
                                         : DeviceFault::Kind::kNone;
 }

@@ -20,8 +20,8 @@
 namespace assay::engine::cuda {
 
 struct GpuInfo {
-  std::string name;    // "NVIDIA H200"
-  std::string uuid;    // "GPU-..."
+  std::string name;                // "NVIDIA H200"
+  std::string uuid;                // "GPU-..."
   std::string compute_capability;  // "9.0"
   std::string target;              // "sm_90a": what to compile for
   int64_t multiprocessors = 0;
