@@ -5,11 +5,9 @@
 #include <cmath>
 #include <utility>
 
-#include "base/thread_pool.h"
 #include "engine/compiled/frame.h"
 #include "engine/compiled/graph_compiler.h"
-#include "engine/device/cpu/cpu_device.h"
-#include "engine/device/cuda/cuda_device.h"
+#include "engine/device/device.h"
 #include "engine/graph/architectures.h"
 #include "engine/model/checkpoint.h"
 #include "engine/model/weights.h"
@@ -90,19 +88,6 @@ Status Session::Impl::build_frames() {
     prefill_frame.emplace(FrameKind::kPrefill, options.cache, compile, *compiler);
   if (compile.decode) decode_frame.emplace(FrameKind::kDecode, options.cache, compile, *compiler);
   return {};
-}
-
-Result<std::shared_ptr<Device>> open_device(const SessionOptions& options) {
-  const auto& kernel_cache = options.compile.kernel_cache;
-  const size_t threads = options.threads == 0 ? available_cpus() : options.threads;
-  if (!options.gpu) {
-    return std::make_shared<CpuDevice>(CpuDeviceOptions{.threads = threads,
-                                                        .reference_ops = options.reference_ops,
-                                                        .no_compiler = options.compile.no_compiler,
-                                                        .kernel_cache = kernel_cache});
-  }
-  return CudaDevice::open(
-      {.ordinal = *options.gpu, .threads = threads, .kernel_cache = kernel_cache});
 }
 
 Result<Session> Session::open(const std::filesystem::path& folder, const SessionOptions& options) {
