@@ -12,6 +12,7 @@
 #include "engine/codegen/kernel_cache.h"
 #include "engine/device/cpu/bandwidth.h"
 #include "engine/device/cpu/simd_target.h"
+#include "engine/device/cuda/cupti.h"
 #include "engine/device/cuda/driver.h"
 #include "engine/device/cuda/read_bandwidth.h"
 #include "identity/checkup.h"
@@ -100,6 +101,18 @@ Check torch_check(Backend& torch, const std::string& mode) {
                       gate.device.empty() ? "the processor" : gate.device)};
 }
 
+// What `run --profile` watches native arms on a GPU with.
+Check cupti_check() {
+  const auto cupti = engine::cuda::Cupti::open();
+  if (!cupti) {
+    return {"cupti", CheckStatus::kMissing,
+            cupti.error().message + "; native arms on a GPU have no profile",
+            "install the CUDA toolkit's CUPTI, or name a libcupti.so in ASSAY_CUPTI"};
+  }
+  return {"cupti", CheckStatus::kOk,
+          fmt::format("{}: API version {}", cupti->path(), cupti->version())};
+}
+
 // The GPU that `device: cuda` means.
 std::vector<Check> cuda_checks() {
   using engine::cuda::Driver;
@@ -182,6 +195,7 @@ std::vector<Check> all_checks() {
   checks.push_back(nvrtc_check());
   checks.push_back(gpu_check());
   std::ranges::move(cuda_checks(), std::back_inserter(checks));
+  checks.push_back(cupti_check());
   std::ranges::move(torch_checks(), std::back_inserter(checks));
   checks.push_back(disk_check(free_bytes_here()));
   return checks;

@@ -1,9 +1,10 @@
 """Studies whose native arms compute on a GPU, on a driver of the tests' own: what rows, evidence and exit statuses say of
 it, and what becomes of each way in which a GPU can fail. Kernels do nothing there, so that every token is 0.
 
-usage: gpu_test.py ASSAY FAKE_CUDA FAKE_NVML
+usage: gpu_test.py ASSAY STUDIES FAKE_CUDA FAKE_NVML
 """
 
+import gzip
 import json
 import os
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from program import ProgramTest, rows_of
 
-ASSAY, FAKE_CUDA, FAKE_NVML = (Path(argument).resolve() for argument in sys.argv[1:4])
+ASSAY, STUDIES, FAKE_CUDA, FAKE_NVML = (Path(argument).resolve() for argument in sys.argv[1:5])
 del sys.argv[1:]
 ARMS = [{"name": mode, "backend": "native", "mode": mode, "cache": ["dynamic", "static"], "device": "cuda", "threads": 1}
         for mode in ("eager", "compiled")]
@@ -65,6 +66,56 @@ class Gpu(ProgramTest):
         self.assertTrue(energy, "regions of many steps of the counter")
         for row in energy:  # 100 W; the readings stand outside of the region
             self.assertGreater(float(row["energy_j"]), 0.1 * 0.8 * float(row["latency_ms"]))
+
+    def test_ready_studies_show_their_findings_on_a_gpu_too(self):
+        studies = sorted((STUDIES / "smoke-gpu").glob("paradox-*.yaml"))
+        self.assertEqual(len(studies), 4)
+        self.succeed("model", "make", "tiny-gpt2", "-o", "models/tiny-gpt2")
+        for path in studies:
+            self.succeed("run", path, "-o", path.stem)
+            self.succeed("verify", path.stem)
+            rows = rows_of(self.folder / path.stem)
+            self.assertEqual({row["status"] for row in rows}, {"ok"}, path.stem)
+            self.assertTrue(all(row["device_ms"] for row in rows), path.stem)
+        recompiled = [row for row in rows_of(self.folder / "paradox-variable", arm="compiled") if row["recompiles_delta"] != "0"]
+        self.assertGreaterEqual(len(recompiled), 3, "lengths that neither preparation nor a warm-up met")
+        self.assertEqual({row["recompiles_delta"] for row in rows_of(self.folder / "paradox-padded")}, {"0"})
+        found = json.loads(self.succeed("analyze", "paradox-decode", "-o", "json"))["findings"]
+        kinds = {(one["arm"], one["kind"]) for one in found if one["kind"] in ("recompile_limit", "fallback", "stable_compile")}
+        self.assertEqual(kinds, {("compiled-dynamic", "recompile_limit"), ("compiled-dynamic", "fallback"),
+                                 ("compiled-static", "stable_compile")})
+
+    def test_a_profile_says_what_the_gpu_did(self):
+        os.environ["ASSAY_CUPTI"] = str(FAKE_CUDA)
+        arms = [*COMPILED_STATIC, dict(COMPILED_STATIC[0], name="cpu", device="cpu")]
+        self.write_study(arms=arms, phases=["kv_decode"])
+        self.succeed("run", "study.yaml", "-o", "bundle", "--profile")
+        self.succeed("verify", "bundle")
+        records = self.records("evidence.json")
+        compiled = records[("compiled", "kv_decode")]["profile"]["summary"]
+        self.assertEqual((compiled["kernels_launched"], compiled["distinct_kernels"], compiled["launch_calls"]), (8, 2, 4),
+                         "4 steps, each one replay of two kernels")
+        self.assertEqual((compiled["device"], compiled["counts"]), ("cuda", "kernels on the device"))
+        self.assertGreaterEqual(compiled["synchronizations"], 4)
+        self.assertEqual(compiled["gpu_busy_ns"], 8 * 1000)
+        self.assertEqual(compiled["top"][0], {"name": "assay_prologue (40 registers, 0 B shared)", "calls": 4, "total_ns": 4000})
+        eager = records[("eager", "kv_decode")]["profile"]["summary"]
+        self.assertEqual(eager["kernels_launched"], eager["launch_calls"])
+        self.assertIn("GPU alone", records[("cpu", "kv_decode")]["profile"]["summary"]["problem"])
+        cell = next(row["cell_id"] for row in rows_of(self.folder / "bundle", arm="compiled"))
+        with gzip.open(self.folder / "bundle" / "cells" / cell / "trace.json.gz") as trace:
+            events = json.load(trace)["traceEvents"]
+        self.assertEqual(sum(event["cat"] == "kernel" for event in events), 8)
+        self.succeed("report", "bundle")
+        self.assertIn("assay_run (40 registers", (self.folder / "bundle" / "report.md").read_text())
+
+    def test_studies_for_a_gpu_plan_without_one(self):
+        os.environ["ASSAY_CUDA_DRIVER"] = "/nonexistent/libcuda.so.1"
+        for path in (STUDIES / "safe-and-fast.yaml", *sorted((STUDIES / "smoke-gpu").glob("*.yaml"))):
+            plan = json.loads(self.succeed("plan", path, "-o", "json"))
+            self.assertGreater(plan["counts"]["rows"], 0)
+            native = {arm["arm"]: arm["here"] for arm in plan["arms"] if not arm["arm"].startswith("torch")}
+            self.assertEqual(set(native.values()), {"impossible"}, path.stem)
 
     def test_evidence_and_identity_name_the_gpu_and_its_compiler(self):
         self.run_study()

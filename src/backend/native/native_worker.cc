@@ -13,9 +13,13 @@
 #include "backend/native/native_facts.h"
 #include "backend/native/native_options.h"
 #include "backend/native/native_phases.h"
+#include "backend/native/native_profile.h"
 #include "backend/native/timed_phase.h"
 #include "base/clock.h"
+#include "base/files.h"
+#include "base/gzip.h"
 #include "base/hash.h"
+#include "engine/device/cuda/cupti.h"
 #include "engine/device/device.h"
 #include "engine/model/checkpoint.h"
 #include "engine/session/session.h"
@@ -59,6 +63,7 @@ class NativeWorker final : public Worker {
     hello.worker = "assay-native";
     hello.version = version_;
     hello.capabilities = native_capabilities();
+    if (engine::cuda::Cupti::open()) hello.capabilities["profile"] = true;
     return hello;
   }
 
@@ -144,6 +149,13 @@ class NativeWorker final : public Worker {
     return ParityReply{std::move(tokens).value()};
   }
 
+  WorkerResult<ProfileReply> profile(const ProfileRequest& request) override {
+    device_->forget_fault();
+    auto profiled = on_gpu() ? record(request) : nothing_to_record(request.trace_path);
+    if (!profiled) return failed(profiled.error());
+    return ProfileReply{std::move(profiled).value()};
+  }
+
   WorkerResult<TokenizedReply> tokenize(const TokenizeRequest& request) override {
     const auto tokenizer = engine::Tokenizer::open(load_.model);
     if (!tokenizer) return as_reply(tokenizer.error());
@@ -172,6 +184,40 @@ class NativeWorker final : public Worker {
         break;
     }
     return as_reply(error);
+  }
+
+  // Who profiles a GPU sees nothing of a processor's kernels.
+  static Result<Json> nothing_to_record(const std::string& trace_path) {
+    ASSAY_CHECK(write_file(trace_path, gzip_stored("{\"traceEvents\": []}\n")));
+    return Json{{"device", "cpu"}, {"problem", "the native engine is profiled on a GPU alone"}};
+  }
+
+  // Two repetitions that nobody watches, and one that CUPTI does.
+  Result<Json> record(const ProfileRequest& request) {
+    ASSAY_TRY(auto cupti, engine::cuda::Cupti::open());
+    ASSAY_CHECK(session_->prepare(request.shape.batch, request.shape.capacity));
+    const engine::PromptBatch batch = to_batch(request.prompt);
+    for (int warm = 0; warm < 2; ++warm) {
+      TimedPhase<Session> timed(*session_, request.shape, batch);
+      ASSAY_CHECK(timed.feed());
+      ASSAY_CHECK(timed.run());
+    }
+    TimedPhase<Session> timed(*session_, request.shape, batch);
+    ASSAY_CHECK(timed.feed());
+    ASSAY_CHECK(cupti.start());
+    const auto begin_ns = cupti.now_ns();
+    const Status ran = timed.run();
+    const auto end_ns = cupti.now_ns();
+    const auto activities = cupti.stop();  // after a failure too
+    ASSAY_CHECK(ran);
+    ASSAY_CHECK(begin_ns);
+    ASSAY_CHECK(end_ns);
+    ASSAY_CHECK(activities);
+    ASSAY_CHECK(
+        write_file(request.trace_path, gzip_stored(chrome_trace(*activities, *begin_ns, *end_ns))));
+    Json summary = profile_summary(*activities, *begin_ns, *end_ns);
+    summary["wall_ns"] = timed.latency_ns();
+    return summary;
   }
 
   void open_energy() {

@@ -15,6 +15,7 @@ typedef unsigned long long address;
 
 static int calls, fail_at, fail_status, poisoned, live, capturing;
 static long launches, recorded, replays;
+static void trace(int kind, const char* name);
 static size_t used;  // bytes of the GPU's memory
 static const char* names[4096];
 
@@ -184,7 +185,7 @@ static int drop(void* object, const char* name) {
 }
 int cuStreamCreate(void** stream, unsigned flags) { (void)flags; ENTER; return make(stream); }
 int cuStreamDestroy_v2(void* stream) { return drop(stream, __func__); }
-int cuStreamSynchronize(void* stream) { (void)stream; ENTER; return 0; }
+int cuStreamSynchronize(void* stream) { (void)stream; ENTER; trace(4, __func__); return 0; }
 int cuStreamBeginCapture_v2(void* stream, int mode) {
   (void)stream, (void)mode;
   ENTER;
@@ -203,7 +204,15 @@ int cuGraphInstantiateWithFlags(void** exec, void* graph, unsigned long long fla
   ENTER;
   return make(exec);
 }
-int cuGraphLaunch(void* exec, void* stream) { (void)exec, (void)stream; ENTER; ++replays; return 0; }
+int cuGraphLaunch(void* exec, void* stream) {
+  (void)exec, (void)stream;
+  ENTER;
+  ++replays;
+  trace(4, __func__);
+  trace(10, "assay_run");
+  trace(10, "assay_prologue");
+  return 0;
+}
 int cuGraphExecDestroy(void* exec) { return drop(exec, __func__); }
 int cuEventCreate(void** event, unsigned flags) { (void)flags; ENTER; return make(event); }
 int cuEventDestroy_v2(void* event) { return drop(event, __func__); }
@@ -238,6 +247,8 @@ int cuLaunchKernel(void* function, unsigned x, unsigned y, unsigned z, unsigned 
     ++recorded;
   } else {
     ++launches;
+    trace(4, __func__);
+    trace(10, "assay_run");
   }
   return 0;
 }
@@ -271,3 +282,71 @@ int nvrtcGetCUBINSize(void* program, size_t* size) { (void)program; *size = 5; r
 int nvrtcGetCUBIN(void* program, char* bytes) { (void)program; memcpy(bytes, "empty", 5); return 0; }
 int nvrtcGetProgramLogSize(void* program, size_t* size) { (void)program; *size = 9; return 0; }
 int nvrtcGetProgramLog(void* program, char* log) { (void)program; memcpy(log, "fake log", 9); return 0; }
+
+// And a CUPTI: calls and kernels of 1 us each, in its own order of events; a replayed graph is two
+// kernels.
+static int tracing[64];
+static unsigned long long clock_ns = 1000;
+static struct { int kind; const char* name; unsigned long long start; } events[65536];
+static int event_count;
+static void (*buffer_asked)(unsigned char**, size_t*, size_t*);
+static void (*buffer_done)(void*, unsigned, unsigned char*, size_t, size_t);
+static const char* call_names[] = {"?", "cuLaunchKernel", "cuGraphLaunch", "cuStreamSynchronize"};
+
+static void trace(int kind, const char* name) {
+  if (!tracing[kind] || event_count == 65536) return;
+  events[event_count].kind = kind;
+  events[event_count].name = name;
+  events[event_count++].start = clock_ns += 2000;
+}
+int cuptiGetVersion(unsigned* version) { *version = 130001; return 0; }
+int cuptiActivityRegisterCallbacks(void (*asked)(unsigned char**, size_t*, size_t*),
+                                   void (*done)(void*, unsigned, unsigned char*, size_t, size_t)) {
+  buffer_asked = asked;
+  buffer_done = done;
+  return 0;
+}
+int cuptiActivityEnable(int kind) { tracing[kind] = 1; return 0; }
+int cuptiActivityDisable(int kind) { tracing[kind] = 0; return 0; }
+int cuptiGetTimestamp(unsigned long long* now) { *now = clock_ns += 2000; return 0; }
+int cuptiGetResultString(int status, const char** text) { (void)status; *text = "failed"; return 0; }
+int cuptiGetCallbackName(int domain, unsigned id, const char** name) {
+  *name = call_names[id < 4 ? id : 0];
+  return domain == 1 ? 0 : 1;
+}
+enum { kRecordBytes = 112 };
+int cuptiActivityGetNextRecord(unsigned char* buffer, size_t valid, int** record) {
+  unsigned char* next = *record == NULL ? buffer : (unsigned char*)*record + kRecordBytes;
+  if (next + kRecordBytes > buffer + valid) return 12;
+  *record = (int*)next;
+  return 0;
+}
+int cuptiActivityFlushAll(unsigned flags) {
+  (void)flags;
+  int at = 0;
+  while (at < event_count) {
+    unsigned char* buffer;
+    size_t size, most, used_bytes = 0;
+    buffer_asked(&buffer, &size, &most);
+    for (; at < event_count && used_bytes + kRecordBytes <= size; ++at, used_bytes += kRecordBytes) {
+      unsigned char* record = buffer + used_bytes;
+      memset(record, 0, kRecordBytes);
+      unsigned long long end = events[at].start + 1000;
+      int kernel = events[at].kind == 10;
+      memcpy(record, &events[at].kind, 4);
+      memcpy(record + (kernel ? 16 : 8), &events[at].start, 8);
+      memcpy(record + (kernel ? 24 : 16), &end, 8);
+      if (kernel) {
+        record[6] = 40;  // registers
+        memcpy(record + 104, &events[at].name, 8);
+        continue;
+      }
+      for (unsigned id = 1; id < 4; ++id) {
+        if (strcmp(call_names[id], events[at].name) == 0) memcpy(record + 4, &id, 4);
+      }
+    }
+    buffer_done(NULL, 0, buffer, size, used_bytes);
+  }
+  event_count = 0;
+  return 0;
+}
