@@ -41,19 +41,19 @@ class Arm:
         logits = self.model(input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1).logits
         return logits[:, -1:].argmax(-1)
 
-    def cache(self, capacity, kind):
-        """A static cache is allocated once a capacity, as a server would; a dynamic one starts anew each time."""
+    def cache(self, capacity, batch, kind):
+        """A static cache is allocated once a shape, as a server would; a dynamic one starts anew each time."""
         if kind == "dynamic":
             return DynamicCache(config=self.model.config)
-        if capacity not in self.caches:
-            self.caches = {}  # of one capacity at a time: a GPU's memory is not the host's
-            self.caches[capacity] = StaticCache(config=self.model.config, max_cache_len=capacity)
-        cache = self.caches[capacity]
+        if (capacity, batch) not in self.caches:
+            # Of one shape at a time: a GPU's memory is not the host's.
+            self.caches = {(capacity, batch): StaticCache(config=self.model.config, max_cache_len=capacity)}
+        cache = self.caches[capacity, batch]
         cache.reset()
         return cache
 
     def decode_once(self, prompt, steps, kind, batch):
-        cache = self.cache(prompt + steps + 1, kind)
+        cache = self.cache(prompt + steps + 1, batch, kind)
         token = self.greedy(self.prompt(prompt, batch), cache)
         self.wait()
         start = time.perf_counter_ns()
@@ -73,7 +73,7 @@ class Arm:
         return torch.tensor([[100 + 7 * i for i in range(tokens)]] * batch, device=self.device)
 
     def prefill_once(self, tokens, kind):
-        cache = self.cache(tokens, kind)
+        cache = self.cache(tokens, 1, kind)
         ids = self.prompt(tokens)
         self.wait()
         start = time.perf_counter_ns()
