@@ -356,7 +356,7 @@ TEST(Manifest, ALaterSchemaIsRefused) {
   manifest["schema_version"] = kBundleSchemaVersion + 1;
   const auto parsed = parse_manifest(manifest_text(manifest), "manifest.json");
   ASSERT_FALSE(parsed);
-  EXPECT_EQ(parsed.error().message, "manifest.json: expected schema version 1 to 3, found 4");
+  EXPECT_EQ(parsed.error().message, "manifest.json: expected schema version 1 to 4, found 5");
   manifest["schema_version"] = 0;
   EXPECT_FALSE(parse_manifest(manifest_text(manifest), "manifest.json"));
 }
