@@ -10,9 +10,12 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/device_name.h"
 #include "base/json.h"
 #include "base/thread_pool.h"
 #include "engine/device/cpu/bandwidth.h"
+#include "engine/device/cuda/driver.h"
+#include "engine/device/cuda/read_bandwidth.h"
 #include "engine/session/session.h"
 
 namespace assay::bench {
@@ -50,7 +53,9 @@ class Arm {
     ASSAY_TRY(const std::string dtype, json_string(request, "dtype", "request"));
     ASSAY_TRY(const std::string arm, json_string(request, "arm", "request"));
     ASSAY_TRY(const int64_t threads, json_int(request, "threads", "request"));
+    ASSAY_TRY(const auto device, device_of(request));
     engine::SessionOptions options;
+    options.gpu = device.gpu;
     options.dtype = engine::parse_dtype(dtype);
     options.threads = static_cast<size_t>(threads);
     options.compile.prefill = options.compile.decode = compiled_ = arm == "compiled";
@@ -60,8 +65,21 @@ class Arm {
     return Json{{"version", "assay"}};
   }
 
-  // One pass over a buffer far larger than the caches, by as many threads as the engine has.
+  // The processor's unless the request names a device.
+  static Result<DeviceName> device_of(const Json& request) {
+    ASSAY_TRY(const std::string name, json_string_or(request, "device", "cpu", "request"));
+    return parse_device_name(name, "request device");
+  }
+
+  // On the processor one pass over a buffer far larger than the caches, by as many threads as the
+  // engine has; on a GPU the best of some.
   Result<Json> read_bandwidth(const Json& request) {
+    ASSAY_TRY(const auto device, device_of(request));
+    if (device.gpu) {
+      ASSAY_TRY(const auto gpu, engine::cuda::Driver::open(*device.gpu));
+      ASSAY_TRY(const double gb_s, engine::cuda::measure_read_bandwidth(*gpu));
+      return Json{{"gb_s", gb_s}, {"name", gpu->info().name}};
+    }
     if (!probe_) {
       ASSAY_TRY(const int64_t threads, json_int(request, "threads", "request"));
       pool_ = std::make_unique<ThreadPool>(static_cast<size_t>(threads));
@@ -74,10 +92,14 @@ class Arm {
   Result<Json> decode(const Json& request) {
     ASSAY_TRY(const int64_t prompt, json_int(request, "prompt", "request"));
     ASSAY_TRY(const int64_t steps, json_int(request, "steps", "request"));
-    ASSAY_CHECK(session_->prepare(1, prompt + steps + 1));
-    ASSAY_CHECK(session_->prefill(PromptBatch::of({prompt_ids(prompt)})));
+    ASSAY_TRY(const int64_t batch, json_int_or(request, "batch", 1, "request"));
+    ASSAY_CHECK(session_->prepare(batch, prompt + steps + 1));
+    const std::vector<std::vector<int32_t>> rows(static_cast<size_t>(batch), prompt_ids(prompt));
+    ASSAY_CHECK(session_->prefill(PromptBatch::of(rows)));
     // The first step after a prefill is nobody's steady state.
+    const int64_t first_ns = monotonic_now_ns();
     ASSAY_CHECK(session_->decode(session_->next_tokens()));
+    const double first_ms = ms_since(first_ns);
     std::vector<int32_t> tokens = {session_->next_tokens()[0]};
     const int64_t start_ns = monotonic_now_ns();
     for (int64_t step = 0; step < steps; ++step) {
@@ -86,7 +108,10 @@ class Arm {
     }
     const double ms = ms_since(start_ns) / static_cast<double>(steps);
     const int64_t middle = prompt + 1 + steps / 2;
-    Json reply = {{"ms", ms}, {"tokens", tokens}, {"bytes", session_->step_bytes(1, middle)}};
+    Json reply = {{"ms", ms},
+                  {"first_ms", first_ms},
+                  {"tokens", tokens},
+                  {"bytes", session_->step_bytes(batch, middle)}};
     add_note(session_->decode_runs(), reply);
     return reply;
   }

@@ -1,11 +1,12 @@
 """The processes that engine_vs_torch times, one an arm: each answers one JSON request a line.
 
-  {"do": "load", "folder": PATH, "dtype": NAME, "threads": N, "arm": "eager" | "compiled"}  > {}
-  {"do": "decode", "prompt": N, "steps": N}     > {"ms": of one step, "tokens": [...], "bytes"?, "note"?}
+  {"do": "load", "folder": PATH, "dtype": NAME, "threads": N, "arm": "eager" | "compiled", "device"?: NAME}  > {}
+  {"do": "decode", "prompt": N, "steps": N, "batch"?: N}
+      > {"ms": of one step, "first_ms": of the one before them, "tokens": [...], "bytes"?, "note"?}
   {"do": "prefill", "tokens": N}                > {"ms": of the pass, "tokens": [ID], "note"?}
-  {"do": "read", "threads": N}                  > {"gb_s": of one pass}      (the engine's alone)
+  {"do": "read", "threads": N, "device"?: NAME} > {"gb_s": of one pass}      (the engine's alone)
 
-or {"error": MESSAGE}. All are batch 1 and greedy; loading, the prompt of a decode and its first step are untimed.
+or {"error": MESSAGE}. All are greedy, and batch 1 unless said; `tokens` are the first row's; loading, the prompt of a decode and its first step are untimed.
 """
 
 import contextlib

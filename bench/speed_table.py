@@ -13,12 +13,17 @@ class Cell:
         self.bytes = None
         self.note = ""
         self.failure = ""
+        self.first_ms = None  # of the first answer's first step: what compiles, compiles there
 
     def add(self, reply):
         self.ms.append(reply["ms"])
         self.tokens = reply["tokens"]
         self.bytes = reply.get("bytes")
         self.note = reply.get("note", "")
+
+    def note_first(self, reply):
+        if self.first_ms is None:
+            self.first_ms = reply.get("first_ms")
 
     def at(self, share):
         """Quantile of type 7; None without answers."""

@@ -7,6 +7,7 @@ import tempfile
 import unittest
 
 import speed_table
+from gpu_table import Work, decode, gpu_table, prefill
 from peers import Peer, PeerFailed
 from speed_table import Cell, decode_table, prefill_table
 
@@ -31,6 +32,37 @@ def printed(table, row, request):
 def row(cells, request):
     return {"model": "m", "dtype": "fp32", "by_turns": True, "read_gb_s": 20.0,
             "cells": {(arm, str(request)): cells.get(arm, Cell()) for arm in ARMS}}
+
+
+def gpu_line(work, cells):
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        missed = gpu_table([(work, {arm: cells.get(arm, Cell()) for arm in ARMS})], ARMS, 4000.0)
+    return [part.strip() for part in text.getvalue().splitlines()[-1].strip("|").split("|")], missed
+
+
+class GpuTable(unittest.TestCase):
+    def test_a_bar_is_of_the_compiled_arms_median(self):
+        compiled = cell([0.7, 0.8, 0.9], bytes=2.4e9)
+        compiled.note_first({"first_ms": 2100.0})
+        compiled.note_first({"first_ms": 1.0})
+        cells = {"engine compiled": compiled, "torch compile": cell([1.5])}
+        line, missed = gpu_line(Work("m", "bf16", decode(), 0.75), cells)
+        self.assertEqual((line[0], missed), ("decode m bf16", 1))
+        self.assertEqual(line[-4:], ["<= 0.75 MISSED", "0.75", "2.1", "yes"])
+        line, missed = gpu_line(Work("m", "bf16", decode(8), 0.8), cells)
+        self.assertEqual((line[0], line[-4], missed), ("decode m bf16, batch 8", "<= 0.8 ok", 0))
+
+    def test_a_bar_may_be_a_part_of_torchs_best(self):
+        cells = {"engine compiled": cell([1.0]), "torch eager": cell([1.8]), "torch compile": cell([2.4])}
+        self.assertEqual(gpu_line(Work("m", "fp32", decode(), of_torch=0.5), cells)[0][-4], "<= 0.9 MISSED")
+        self.assertEqual(gpu_line(Work("m", "fp32", decode(), of_torch=0.5), {"engine compiled": cell([1.0])})[0][-4], "-")
+
+    def test_an_arm_that_failed_says_why(self):
+        failed = Cell()
+        failed.failure = "out of memory"
+        line, missed = gpu_line(Work("m", "bf16", prefill(512), 2.8), {"engine compiled": failed})
+        self.assertEqual((line[0], line[2], line[-4], missed), ("prefill m bf16, 512 tokens", "out of memory", "-", 0))
 
 
 class Tables(unittest.TestCase):

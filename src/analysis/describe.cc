@@ -23,6 +23,17 @@ void count(OutcomeCounts& outcome, const Group& group) {
 }
 
 // Tokens over time: the harmonic mean of the rows' rates, each row's work weighing the same.
+void describe_energy(const Group& group, Latency& latency) {
+  double joules = 0, tokens = 0;
+  for (const Row* row : group.warm) {
+    if (!row->energy_j || row->tokens.value_or(0) <= 0) continue;
+    joules += *row->energy_j;
+    tokens += static_cast<double>(*row->tokens);
+    ++latency.energy_n;
+  }
+  if (latency.energy_n > 0) latency.joules_per_token = joules / tokens;
+}
+
 std::optional<double> tokens_per_s(const Group& group) {
   double seconds_a_token = 0;
   for (const Row* row : group.warm) {
@@ -152,6 +163,7 @@ std::vector<Latency> describe_latencies(
       latency.max = order.back();
     }
     latency.tokens_per_s = tokens_per_s(group);
+    describe_energy(group, latency);
     if (order.size() > 1) {
       latency.mean_without_first = stats::mean(std::span(group.warm_ms).subspan(1));
     }

@@ -28,7 +28,7 @@
 
 namespace assay {
 
-inline constexpr int kFindingsSchemaVersion = 7;
+inline constexpr int kFindingsSchemaVersion = 8;
 
 // The choices that an analysis declares beforehand; findings carry them.
 struct AnalysisOptions {
@@ -96,7 +96,10 @@ struct Latency {
   std::optional<double> p99;
   std::optional<double> max;
   std::optional<double> tokens_per_s;  // harmonic mean: tokens over time
-  int64_t cold_n = 0;                  // ok cold rows
+  // Over the warm rows whose energy is known: joules over tokens produced.
+  std::optional<double> joules_per_token;
+  int64_t energy_n = 0;  // those rows
+  int64_t cold_n = 0;    // ok cold rows
   std::optional<double> cold_median;
   std::optional<double> cold_max;
   std::optional<double> mean_with_cold;

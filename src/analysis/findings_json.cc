@@ -72,6 +72,8 @@ Json latency_json(const Findings& f, const Latency& l) {
                {"p99_ms", optional_json(l.p99)},
                {"max_ms", optional_json(l.max)},
                {"tokens_per_s", optional_json(l.tokens_per_s)},
+               {"joules_per_token", optional_json(l.joules_per_token)},
+               {"energy_n", l.energy_n},
                {"cold_n", l.cold_n},
                {"cold_median_ms", optional_json(l.cold_median)},
                {"cold_max_ms", optional_json(l.cold_max)},

@@ -10,7 +10,7 @@ namespace assay {
 namespace {
 
 // By schema version, from the oldest on; the newest has all.
-constexpr std::array<size_t, 2> kColumnsOfOlderVersions = {39, 46};
+constexpr std::array<size_t, 3> kColumnsOfOlderVersions = {39, 46, 47};
 static_assert(kOldestBundleSchemaVersion + kColumnsOfOlderVersions.size() == kBundleSchemaVersion);
 
 constexpr std::array kStatuses = {RowStatus::kOk,      RowStatus::kError, RowStatus::kCrash,
@@ -66,6 +66,8 @@ void for_each_column(R& row, F&& f) {
   f("compile_ms_delta", row.compile_ms_delta);
   f("fresh_cache", row.fresh_cache);
   f("process", row.process);
+  f("kernels_loaded_delta", row.kernels_loaded_delta);
+  f("energy_j", row.energy_j);
 }
 
 std::string to_field(const SharedText& value) {
@@ -176,6 +178,7 @@ Status check_row(const Row& row, std::string_view object) {
         {"device_ms", row.device_ms.value_or(0)},
         {"ttft_ms", row.ttft_ms.value_or(0)},
         {"compile_ms_delta", row.compile_ms_delta.value_or(0)},
+        {"energy_j", row.energy_j.value_or(0)},
         {"tokens_per_s", row.tokens_per_s.value_or(0)}}) {
     if (value < 0) {
       return bad_input("{} column {}: expected no negative number, found {}", object, name, value);

@@ -78,12 +78,16 @@ struct Row {
   // From schema version 3 on:
   OptionalCount process;  // which of the cell's worker processes: 0, 1, ...; absent: none came up
 
+  // From schema version 4 on:
+  OptionalCount kernels_loaded_delta;  // from a cache of compiled kernels
+  std::optional<double> energy_j;      // of the device that computes, in the timed region
+
   friend bool operator==(const Row&, const Row&) = default;
 };
 
 // Of the bundle, and so of its rows. A program reads all of these and writes the last.
 inline constexpr int kOldestBundleSchemaVersion = 1;
-inline constexpr int kBundleSchemaVersion = 3;
+inline constexpr int kBundleSchemaVersion = 4;
 
 // The header's column names, in order, of that version: an older one lacks the last of them.
 std::span<const std::string> row_columns(int64_t schema_version = kBundleSchemaVersion);

@@ -63,6 +63,8 @@ Row full_row() {
   row.compile_ms_delta = 1234.5;
   row.fresh_cache = true;
   row.process = 2;
+  row.kernels_loaded_delta = 7;
+  row.energy_j = 12.25;
   return row;
 }
 
@@ -94,7 +96,8 @@ TEST(Row, ColumnsAreTheSchema) {
                              "compile_ms_delta,fresh_cache";
   EXPECT_EQ(header(2), second + "\n");
   EXPECT_EQ(header(3), second + ",process\n");
-  EXPECT_EQ(kBundleSchemaVersion, 3);
+  EXPECT_EQ(header(4), second + ",process,kernels_loaded_delta,energy_j\n");
+  EXPECT_EQ(kBundleSchemaVersion, 4);
 }
 
 TEST(Row, OfTheFirstVersionLacksTheLaterColumns) {
@@ -108,10 +111,20 @@ TEST(Row, OfTheFirstVersionLacksTheLaterColumns) {
   EXPECT_FALSE(back->graph_breaks_delta || back->recompile_limit_hits_delta ||
                back->cudagraph_captures_delta || back->cudagraph_skips_delta ||
                back->fx_cache_hits_delta || back->compile_ms_delta || back->fresh_cache);
-  EXPECT_EQ(row_from_fields(first, texts, "t").error().message, "t: expected 47 columns, found 39");
+  EXPECT_EQ(row_from_fields(first, texts, "t").error().message, "t: expected 49 columns, found 39");
   const std::vector<std::string_view> all(fields.begin(), fields.end());
   EXPECT_EQ(row_from_fields(all, texts, "t", 1).error().message,
-            "t: expected 39 columns, found 47");
+            "t: expected 39 columns, found 49");
+}
+
+TEST(Row, OfTheThirdVersionLacksLoadedKernelsAndEnergy) {
+  const std::vector<std::string> fields = row_to_fields(full_row());
+  const std::vector<std::string_view> third(fields.begin(), fields.begin() + 47);
+  TextPool texts;
+  const auto back = row_from_fields(third, texts, "t", 3);
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->process.value_or(-1), 2);
+  EXPECT_FALSE(back->kernels_loaded_delta || back->energy_j);
 }
 
 TEST(Row, OfTheSecondVersionLacksTheProcess) {
@@ -125,7 +138,7 @@ TEST(Row, OfTheSecondVersionLacksTheProcess) {
   EXPECT_FALSE(back->process) << "what an old row doesn't say is absent, not process 0";
   const std::vector<std::string_view> all(fields.begin(), fields.end());
   EXPECT_EQ(row_from_fields(all, texts, "t", 2).error().message,
-            "t: expected 46 columns, found 47");
+            "t: expected 46 columns, found 49");
 }
 
 TEST(Row, SurvivesTheWayThroughCsv) {
@@ -232,7 +245,7 @@ TEST(Row, WhatDoesNotFitNamesItsColumn) {
 TEST(Row, AWrongCountOfColumnsIsAnError) {
   std::vector<std::string> fields = row_to_fields(full_row());
   fields.pop_back();
-  EXPECT_EQ(row_from_fields(fields, "t").error().message, "t: expected 47 columns, found 46");
+  EXPECT_EQ(row_from_fields(fields, "t").error().message, "t: expected 49 columns, found 48");
 }
 
 }  // namespace

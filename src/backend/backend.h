@@ -46,7 +46,7 @@ struct ArmGate {
   std::string device;
   std::string code_generator;
   std::string framework_build;
-  Json facts;  // what was found, for environment.json; null: nothing beyond the host
+  Json facts;  // what was found, for environment.json: of an interpreter, or of a GPU; or null
 };
 std::string_view gate_verdict_name(ArmGate::Verdict verdict);  // ready | fallback | impossible
 // {"verdict", "reason", "fix", "fallback", "error_class"}, those that aren't empty.

@@ -57,6 +57,14 @@ Result<double> Members::seconds(const char* key) const {
   return value;
 }
 
+Result<std::optional<double>> Members::optional_amount(const char* key) const {
+  const Json* member = find(key);
+  if (member == nullptr) return std::optional<double>();
+  const double value = member->is_number() ? member->get<double>() : -1;
+  if (!std::isfinite(value) || value < 0) return wrong(key, "a number, not negative");
+  return std::optional(value);
+}
+
 Result<bool> Members::boolean_or(const char* key, bool fallback) const {
   return json_bool_or(object_, key, fallback, name_);
 }

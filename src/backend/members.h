@@ -27,7 +27,8 @@ class Members {
   // Absent or null: nothing.
   Result<std::optional<int64_t>> optional_integer(const char* key, int64_t least,
                                                   int64_t most) const;
-  Result<double> seconds(const char* key) const;  // finite, >= 0
+  Result<double> seconds(const char* key) const;                         // finite, >= 0
+  Result<std::optional<double>> optional_amount(const char* key) const;  // finite, >= 0
   Result<bool> boolean_or(const char* key, bool fallback) const;
   Result<std::string> text(const char* key) const;
   Result<std::string> text_or(const char* key, std::string fallback) const;

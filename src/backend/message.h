@@ -142,6 +142,7 @@ struct SampleReply {
   int64_t started_at_ns = 0;          // wall clock at the start of the timed region
   std::optional<int64_t> read_bytes;  // at least read from the weights and cache in the region
   std::optional<int64_t> peak_rss_bytes;
+  std::optional<double> energy_j;  // that the device took in the region, where it resolves it
   std::vector<std::pair<std::string, int64_t>> counters;  // by name: what this repetition added
 };
 
@@ -176,6 +177,7 @@ struct ErrorReply {
   std::string error_class;     // exception class as the worker's language names it
   std::string message;         // whole, may have many lines
   bool out_of_memory = false;  // of the host or of the device
+  bool device_lost = false;    // no call to the device succeeds any more: as if it had crashed
 };
 
 // Whether a worker answers `profile`.

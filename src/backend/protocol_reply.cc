@@ -51,6 +51,7 @@ struct ReplyFormatter {
     json["started_at_ns"] = sample.started_at_ns;
     put(json, "read_bytes", sample.read_bytes);
     put(json, "peak_rss_bytes", sample.peak_rss_bytes);
+    put(json, "energy_j", sample.energy_j);
     Json counters = Json::object();
     for (const auto& [name, value] : sample.counters) counters[name] = value;
     json["counters"] = std::move(counters);
@@ -82,6 +83,7 @@ struct ReplyFormatter {
     json["class"] = error.error_class;
     json["message"] = error.message;
     json["out_of_memory"] = error.out_of_memory;
+    if (error.device_lost) json["device_lost"] = true;
   }
 };
 
@@ -121,6 +123,7 @@ Result<SampleReply> parse_sample(const Members& members) {
   ASSAY_TRY(sample.started_at_ns, members.integer("started_at_ns", 0, INT64_MAX));
   ASSAY_TRY(sample.read_bytes, members.optional_integer("read_bytes", 0, INT64_MAX));
   ASSAY_TRY(sample.peak_rss_bytes, members.optional_integer("peak_rss_bytes", 0, INT64_MAX));
+  ASSAY_TRY(sample.energy_j, members.optional_amount("energy_j"));
   ASSAY_TRY(const Json counters, members.object_or_empty("counters"));
   const Members counter_members(counters, "sample counters");
   for (const auto& [name, value] : counters.items()) {
@@ -135,6 +138,7 @@ Result<ErrorReply> parse_error(const Members& members) {
   ASSAY_TRY(error.error_class, members.text("class"));
   ASSAY_TRY(error.message, members.text_or("message", ""));
   ASSAY_TRY(error.out_of_memory, members.boolean_or("out_of_memory", false));
+  ASSAY_TRY(error.device_lost, members.boolean_or("device_lost", false));
   if (error.error_class.empty()) return bad_input("error: expected a class, found \"\"");
   return error;
 }

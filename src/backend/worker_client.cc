@@ -109,7 +109,9 @@ ClientResult<Reply> WorkerClient::Impl::read_reply(int64_t id, double timeout_s)
   }
   if (is_error) {
     const auto& error = std::get<ErrorReply>(reply->body);
-    return failure(error.out_of_memory ? FailureKind::kOutOfMemory : FailureKind::kError,
+    return failure(error.device_lost     ? FailureKind::kCrash
+                   : error.out_of_memory ? FailureKind::kOutOfMemory
+                                         : FailureKind::kError,
                    error.error_class, error.message);
   }
   return std::move(reply).value();

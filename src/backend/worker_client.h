@@ -15,7 +15,7 @@ namespace assay {
 
 enum class FailureKind {
   kError,        // the worker said so, or broke the protocol
-  kCrash,        // the process ended by a signal or exited
+  kCrash,        // the process ended by a signal or exited, or its device is lost to it
   kTimeout,      // no reply in time
   kOutOfMemory,  // the worker said so, or the kernel killed it for memory
   kInterrupted,  // the user wants the run to stop

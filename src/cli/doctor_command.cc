@@ -12,6 +12,9 @@
 #include "engine/codegen/kernel_cache.h"
 #include "engine/device/cpu/bandwidth.h"
 #include "engine/device/cpu/simd_target.h"
+#include "engine/device/cuda/cupti.h"
+#include "engine/device/cuda/driver.h"
+#include "engine/device/cuda/read_bandwidth.h"
 #include "identity/checkup.h"
 #include "identity/gpu_sensors.h"
 
@@ -98,6 +101,44 @@ Check torch_check(Backend& torch, const std::string& mode) {
                       gate.device.empty() ? "the processor" : gate.device)};
 }
 
+// What `run --profile` watches native arms on a GPU with.
+Check cupti_check() {
+  const auto cupti = engine::cuda::Cupti::open();
+  if (!cupti) {
+    return {"cupti", CheckStatus::kMissing,
+            cupti.error().message + "; native arms on a GPU have no profile",
+            "install the CUDA toolkit's CUPTI, or name a libcupti.so in ASSAY_CUPTI"};
+  }
+  return {"cupti", CheckStatus::kOk,
+          fmt::format("{}: API version {}", cupti->path(), cupti->version())};
+}
+
+// The GPU that `device: cuda` means.
+std::vector<Check> cuda_checks() {
+  using engine::cuda::Driver;
+  const auto gpu = Driver::describe(0);
+  if (!gpu) {
+    return {{"cuda", CheckStatus::kMissing,
+             gpu.error().message + "; native arms with device: cuda can't run",
+             "install NVIDIA's driver on a machine with a GPU"}};
+  }
+  std::vector<Check> checks = {
+      {"cuda", CheckStatus::kOk,
+       fmt::format("{}, compute capability {}, {} multiprocessors, {}, {}", gpu->name,
+                   gpu->compute_capability, gpu->multiprocessors,
+                   format_bytes(static_cast<double>(gpu->total_bytes)), gpu->driver_name())}};
+  const auto gb_per_s = [&]() -> Result<double> {
+    ASSAY_TRY(const auto driver, Driver::open(0));
+    return engine::cuda::measure_read_bandwidth(*driver);
+  }();
+  checks.push_back(gb_per_s ? Check{"gpu_read_bandwidth", CheckStatus::kOk,
+                                    fmt::format("{} GB/s", format_significant(*gb_per_s, 3))}
+                            : Check{"gpu_read_bandwidth", CheckStatus::kMissing,
+                                    gb_per_s.error().message,
+                                    "the probe needs NVRTC and a gigabyte of the GPU's memory"});
+  return checks;
+}
+
 std::vector<Check> torch_checks() {
   BackendSet backends = make_backends();
   std::vector<Check> checks;
@@ -153,6 +194,8 @@ std::vector<Check> all_checks() {
   checks.push_back(kernel_cache_check());
   checks.push_back(nvrtc_check());
   checks.push_back(gpu_check());
+  std::ranges::move(cuda_checks(), std::back_inserter(checks));
+  checks.push_back(cupti_check());
   std::ranges::move(torch_checks(), std::back_inserter(checks));
   checks.push_back(disk_check(free_bytes_here()));
   return checks;

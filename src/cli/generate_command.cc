@@ -11,14 +11,14 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/device_name.h"
 #include "base/hash.h"
 #include "base/shown_text.h"
 #include "base/text.h"
-#include "base/thread_pool.h"
 #include "cli/command.h"
 #include "cli/option_types.h"
 #include "engine/codegen/kernel_cache.h"
-#include "engine/device/cpu/bandwidth.h"
+#include "engine/device/device.h"
 #include "engine/session/session.h"
 #include "engine/tokenizer/tokenizer.h"
 
@@ -36,6 +36,7 @@ struct GenerateOptions {
   int64_t new_tokens = 128;
   std::string dtype;
   std::string cache = "static";
+  std::string device = "cpu";
   int64_t threads = 0;
   bool ids = false;
   bool ignore_eos = false;
@@ -93,6 +94,11 @@ Result<engine::SessionOptions> session_options(const GenerateOptions& options) {
   result.cache =
       options.cache == "static" ? engine::CacheKind::kStatic : engine::CacheKind::kDynamic;
   result.threads = static_cast<size_t>(options.threads);
+  ASSAY_TRY(const DeviceName device, parse_device_name(options.device, "--device"));
+  result.gpu = device.gpu;
+  if (result.gpu && !options.no_kernel_cache) {  // eager kernels are compiled there too
+    result.compile.kernel_cache = engine::KernelCache::default_folder();
+  }
   return result;
 }
 
@@ -210,34 +216,47 @@ void print_compilation(const Session& session, const Outcome& outcome) {
   for (const std::string& note : evidence.notes) print_warning(note);
 }
 
-// The text is printed by now: what can't be measured is said and fails nothing. Threads are
-// refused by an exception.
-Result<double> read_limit_gb_per_s(size_t threads) {
+// The text is printed by now: what can't be measured is said and fails nothing. Memory of the host
+// is refused by an exception.
+Result<double> read_limit_gb_per_s(engine::Device& device) {
   try {
-    ThreadPool pool(threads);
-    return engine::measure_read_bandwidth(pool);
+    return device.measure_read_bandwidth();
   } catch (const std::exception& error) {
-    return environment_error("bandwidth probe: expected {} threads, found: {}", threads,
-                             error.what());
+    return environment_error("bandwidth probe: expected memory for it, found: {}", error.what());
   }
 }
 
-std::string against_limit(double gb_per_s, const Result<double>& limit) {
-  if (!limit) return "this machine's read bandwidth isn't known: " + limit.error().message;
-  return fmt::format("{:.0f} % of the {:.2f} GB/s that this machine reads", 100 * gb_per_s / *limit,
-                     *limit);
+std::string against_limit(double gb_per_s, const Result<double>& limit, const char* who) {
+  if (!limit)
+    return fmt::format("this {}'s read bandwidth isn't known: {}", who, limit.error().message);
+  return fmt::format("{:.0f} % of the {:.2f} GB/s that this {} reads", 100 * gb_per_s / *limit,
+                     *limit, who);
 }
 
-void print_figures(const Session& session, size_t prompt_tokens, const Outcome& outcome) {
+// Of a GPU: who it is, and what the host launched there.
+void print_device(const Session& session) {
+  const auto launches = session.device().launches();
+  if (!launches) return;
+  const engine::DeviceInfo device = session.device().info();
+  fmt::print(stderr,
+             "device   {}, compute capability {}, {}; {} graphs captured, {} replays, {} kernels "
+             "launched\n",
+             shown_line(device.name), device.compute_capability, device.driver, launches->captures,
+             launches->replays, launches->kernels);
+}
+
+void print_figures(Session& session, size_t prompt_tokens, const Outcome& outcome) {
+  print_device(session);
   fmt::print(stderr, "prompt   {} tokens, prefill {}\n", prompt_tokens,
              format_duration(static_cast<double>(outcome.prefill_ns) * 1e-9));
   if (outcome.decode_ns > 0) {
     const auto nanoseconds = static_cast<double>(outcome.decode_ns);
     const double gb_per_s = static_cast<double>(outcome.decode_bytes) / nanoseconds;
-    const Result<double> limit = read_limit_gb_per_s(session.threads());
+    const Result<double> limit = read_limit_gb_per_s(session.device());
+    const char* const who = session.device().launches() ? "GPU" : "machine";
     fmt::print(stderr, "decode   {:.1f} tokens/s, {:.2f} GB/s: {}\n",
                static_cast<double>(outcome.timed_steps) / nanoseconds * 1e9, gb_per_s,
-               shown_line(against_limit(gb_per_s, limit)));
+               shown_line(against_limit(gb_per_s, limit, who)));
   }
   fmt::print(
       stderr, "output   {} tokens, hash {}{}\n", outcome.tokens.size(), token_hash(outcome.tokens),
@@ -313,6 +332,8 @@ void add_generate_command(CLI::App& app, Selected& selected) {
   command->add_option("--dtype", options->dtype, "fp32, fp16 or bf16 (as stored)");
   command->add_option("--cache", options->cache, "static (default) or dynamic")
       ->check(word_of({"static", "dynamic"}));
+  command->add_option("--device", options->device, "cpu (default), cuda or cuda:N")
+      ->check(device_word());
   command->add_option("--threads", options->threads, "threads (0: all cores)")
       ->check(count_between(0, kMostThreads));
   command->add_flag("--ids", options->ids, "token ids in and out; needs no tokenizer");

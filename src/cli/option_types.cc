@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "base/device_name.h"
 #include "base/text.h"
 
 namespace assay::cli {
@@ -60,6 +61,13 @@ CLI::Validator word_of(std::vector<std::string> words) {
             const bool known = std::ranges::find(words, text) != words.end();
             return answer(known, "one of " + listed, text) +
                    (known ? "" : nearest_hint(text, words));
+          },
+          ""};
+}
+
+CLI::Validator device_word() {
+  return {[](std::string& text) {
+            return answer(parse_device_name(text, "").has_value(), "cpu, cuda or cuda:N", text);
           },
           ""};
 }

@@ -25,6 +25,9 @@ CLI::Validator seed_number();
 // One of these words; a near miss is named.
 CLI::Validator word_of(std::vector<std::string> words);
 
+// cpu, cuda or cuda:N.
+CLI::Validator device_word();
+
 // "--name: expected --mode compiled with it, found eager", of the first of these options that was
 // given.
 Status refuse_given(const std::vector<const CLI::Option*>& options, const std::string& expected,

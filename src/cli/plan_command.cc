@@ -10,6 +10,7 @@
 #include "cli/backends.h"
 #include "cli/command.h"
 #include "cli/option_types.h"
+#include "study/arm_options.h"
 #include "study/estimate.h"
 #include "study/filter.h"
 #include "study/gpu_arm.h"
@@ -195,11 +196,10 @@ Table gate_table(const Study& study, const std::vector<ArmHere>& here) {
 
 // By the arm's own word, or by what its interpreter found here, if it was asked.
 bool computes_on_gpu(const StudyArm& arm, const ArmHere& here) {
-  if (arm.backend != "torch") return false;
-  const auto device = arm.options.find("device");
-  if (device != arm.options.end() && *device == "cpu") return false;
-  return arm.mode == "manual-cudagraph" || (device != arm.options.end() && *device == "cuda") ||
-         (here.gate && !here.gate->device.empty());
+  const std::string device = device_option(arm);
+  if (device.starts_with("cuda")) return true;
+  if (arm.backend != "torch" || device == "cpu") return false;
+  return arm.mode == "manual-cudagraph" || (here.gate && !here.gate->device.empty());
 }
 
 // Of each model, where it can be known; a model that can't be read is named on stderr.

@@ -55,7 +55,7 @@ BundleHeader make_header(const Study& study, std::string study_yaml, const Prefl
     arms.push_back(
         {arm.name, arm.cache, arm.mode, gate.device, gate.code_generator, gate.framework_build});
     Json about = gate_to_json(gate);
-    if (!gate.facts.is_null()) about["interpreter"] = gate.facts;
+    if (!gate.facts.is_null()) about[arm.backend == "torch" ? "interpreter" : "gpu"] = gate.facts;
     header.environment["arms"][arm.name] = std::move(about);
   }
   header.identity = identity_to_json(make_identity(read_host(files), build_info()), arms);

@@ -12,6 +12,7 @@
 #include "base/subprocess.h"
 #include "identity/gpu_sensors.h"
 #include "identity/monitor.h"
+#include "study/arm_options.h"
 #include "study/plan.h"
 
 namespace assay {
@@ -44,6 +45,12 @@ struct RunContext {
   GpuSensors* gpus = nullptr;  // read for arms that compute on a GPU; null: nothing is known of it
   bool profile = false;        // trace one repetition a cell, once its timing is over
 };
+
+// Whether two arms compute on the same processor with the same threads, or on the same GPU.
+inline bool share_processor(const StudyArm& one, const StudyArm& other) {
+  return one.backend == other.backend && one.threads == other.threads &&
+         device_option(one) == device_option(other);
+}
 
 // Whether the arm can run here at all, by its backend's gate.
 inline bool possible(const StudyArm& arm, RunContext& context) {

@@ -123,14 +123,17 @@ Json Run::committed_evidence(Json evidence, int64_t processes) const {
 void Run::measure_read_limits() {
   const uint64_t largest = std::ranges::max(request_.preflight.weight_bytes);
   std::map<size_t, ReadLimit> limits;
-  std::map<std::pair<std::string, int64_t>, std::optional<ReadLimit>> measured;
+  std::vector<std::pair<const StudyArm*, std::optional<ReadLimit>>> measured;
   for (size_t arm = 0; arm < study_.arms.size(); ++arm) {
     const StudyArm& study_arm = study_.arms[arm];
-    const auto [limit, fresh] = measured.try_emplace({study_arm.backend, study_arm.threads});
-    if (fresh) {
-      limit->second = context_.backends.at(study_arm.backend)->read_limit(study_arm, largest);
+    auto known = std::ranges::find_if(
+        measured, [&](const auto& one) { return share_processor(*one.first, study_arm); });
+    if (known == measured.end()) {
+      measured.emplace_back(
+          &study_arm, context_.backends.at(study_arm.backend)->read_limit(study_arm, largest));
+      known = std::prev(measured.end());
     }
-    if (limit->second) limits.emplace(arm, *limit->second);
+    if (known->second) limits.emplace(arm, *known->second);
   }
   units_.set_read_limits(std::move(limits));
 }

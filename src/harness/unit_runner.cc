@@ -248,7 +248,7 @@ void UnitRunner::judge(const Job& job, const SampleReply& sample, Row& row) {
     const auto again = context_.backends.at(arm.backend)->read_limit(arm, weights);
     for (auto& [other, known] : read_limits_) {
       const StudyArm& sharing = study_.arms[other];
-      if (!again || sharing.backend != arm.backend || sharing.threads != arm.threads) continue;
+      if (!again || !share_processor(sharing, arm)) continue;
       known.bytes_per_s = std::max(known.bytes_per_s, again->bytes_per_s);
     }
   }
@@ -278,6 +278,8 @@ Row UnitRunner::sample_row(const Job& job, int64_t repetition, const SampleReply
   row.cudagraph_skips_delta = counter(sample, "cudagraph_skips");
   row.fx_cache_hits_delta = counter(sample, "fx_cache_hits");
   row.compile_ms_delta = to_ms(counter(sample, "compile_ns"));
+  row.kernels_loaded_delta = counter(sample, "kernels_loaded");
+  row.energy_j = sample.energy_j;
   if (const auto fresh = counter(sample, "fresh_cache")) row.fresh_cache = *fresh != 0;
   row.output_hash = sample.output_hash;
   row.started_at_ns = sample.started_at_ns;
@@ -391,8 +393,9 @@ bool UnitRunner::add_read_limit(const Job& job, Json& evidence) const {
 // A worker that answered with an error is still there to tell what it did until then; whatever it
 // answers now, it is replaced.
 void UnitRunner::add_last_words(Job& job) {
-  const bool answers =
-      job.failure->kind == FailureKind::kError || job.failure->kind == FailureKind::kOutOfMemory;
+  const FailureKind kind = job.failure->kind;
+  const bool answers = kind == FailureKind::kError || kind == FailureKind::kOutOfMemory ||
+                       kind == FailureKind::kCrash;  // of its device alone, if it still runs
   if (!answers || !job.worker->client->running()) return;
   state_.evidence.add_report(job.unit.cell, *job.process, *job.worker->client, job.shape.phase,
                              std::min(study_.timeout_s, kLastWords_s), true);

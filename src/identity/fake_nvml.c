@@ -1,6 +1,8 @@
-// For tests: a management library with two GPUs, one of them hot, or none that answers.
+// For tests: a management library with two GPUs, one of them hot, or none that answers. The cool
+// one has the uuid FAKE_NVML_UUID where that is set, and takes 100 W.
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static int fail(void) { return getenv("FAKE_NVML_FAILS") != NULL; }
 
@@ -25,7 +27,8 @@ int nvmlDeviceGetName(void* device, char* text, unsigned size) {
   return 0;
 }
 int nvmlDeviceGetUUID(void* device, char* text, unsigned size) {
-  strncpy(text, hot(device) ? "GPU-hot" : "GPU-cool", size);
+  const char* uuid = getenv("FAKE_NVML_UUID");
+  strncpy(text, hot(device) ? "GPU-hot" : uuid != NULL ? uuid : "GPU-cool", size);
   return 0;
 }
 int nvmlDeviceGetMemoryInfo(void* device, unsigned long long memory[3]) {
@@ -43,6 +46,12 @@ int nvmlDeviceGetTemperature(void* device, int type, unsigned* celsius) {
 }
 int nvmlDeviceGetPowerUsage(void* device, unsigned* milliwatts) {
   *milliwatts = 123456;
+  return hot(device) ? 3 : 0;
+}
+int nvmlDeviceGetTotalEnergyConsumption(void* device, unsigned long long* millijoules) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  *millijoules = (unsigned long long)now.tv_sec * 100000 + (unsigned long long)now.tv_nsec / 10000;
   return hot(device) ? 3 : 0;
 }
 int nvmlDeviceGetCurrentClocksThrottleReasons(void* device, unsigned long long* reasons) {

@@ -37,6 +37,7 @@ struct NvmlApi {
   int (*temperature)(Device, int, unsigned*) = nullptr;
   int (*power_mw)(Device, unsigned*) = nullptr;
   int (*throttle_reasons)(Device, unsigned long long*) = nullptr;
+  int (*energy_mj)(Device, unsigned long long*) = nullptr;  // may be absent: older drivers
 };
 
 struct Closer {
@@ -73,6 +74,7 @@ std::string load_api(void* library, NvmlApi& api) {
   for (const auto& [name, found] : functions) {
     if (!found) return name;
   }
+  find(library, "nvmlDeviceGetTotalEnergyConsumption", api.energy_mj);
   return "";
 }
 
@@ -94,8 +96,7 @@ class Nvml final : public GpuSensors {
 
   GpuState read(const std::string& uuid) override {
     GpuState state;
-    const auto device =
-        uuid.empty() && devices_.size() == 1 ? devices_.begin() : devices_.find(uuid);
+    const auto device = find_device(uuid);
     if (device == devices_.end()) return state;
     unsigned value = 0;
     if (api_.clock(device->second, kClockSm, &value) == kSuccess) state.sm_clock_mhz = value;
@@ -112,7 +113,22 @@ class Nvml final : public GpuSensors {
     return state;
   }
 
+  std::optional<double> energy_j(const std::string& uuid) override {
+    const auto device = find_device(uuid);
+    unsigned long long millijoules = 0;
+    if (device == devices_.end() || api_.energy_mj == nullptr ||
+        api_.energy_mj(device->second, &millijoules) != kSuccess) {
+      return std::nullopt;
+    }
+    return static_cast<double>(millijoules) / 1000.0;
+  }
+
  private:
+  using Devices = std::map<std::string, Device>;
+  Devices::const_iterator find_device(const std::string& uuid) const {
+    return uuid.empty() && devices_.size() == 1 ? devices_.begin() : devices_.find(uuid);
+  }
+
   void find_gpus() {
     std::array<char, 256> text{};
     const auto ask = [&](auto function, auto... handle) -> std::string {
@@ -135,7 +151,7 @@ class Nvml final : public GpuSensors {
   Library library_;
   NvmlApi api_;
   std::vector<GpuInfo> gpus_;
-  std::map<std::string, Device> devices_;  // by uuid
+  Devices devices_;  // by uuid
 };
 
 }  // namespace

@@ -36,6 +36,9 @@ class GpuSensors {
   // Tens of microseconds: between repetitions, never inside the timed region. An empty uuid stands
   // for the machine's GPU where it has one. All absent: no such GPU.
   virtual GpuState read(const std::string& uuid) = 0;
+  // What it has taken since its driver was loaded; the counter moves some ten times a second. The
+  // same GPU as above. Absent: no such GPU, or it has no such counter.
+  virtual std::optional<double> energy_j(const std::string&) { return std::nullopt; }
 };
 
 // $ASSAY_NVML or libnvidia-ml.so.1. environment_error that says what is missing: the library, a

@@ -35,6 +35,18 @@ TEST(GpuSensors, ReadsTheGpuThatIsAskedFor) {
   EXPECT_THAT(hot.throttle_reasons, ElementsAre("hw_slowdown", "hw_thermal_slowdown"));
 }
 
+TEST(GpuSensors, CountsTheEnergyOfAGpuThatHasTheCounter) {
+  const auto sensors = open_nvml(FAKE_NVML);
+  ASSERT_TRUE(sensors);
+  const auto first = (*sensors)->energy_j("GPU-cool");
+  ASSERT_TRUE(first);
+  auto later = first;
+  while (later == first) later = (*sensors)->energy_j("GPU-cool");
+  EXPECT_GT(later, first);
+  EXPECT_FALSE((*sensors)->energy_j("GPU-hot"));
+  EXPECT_FALSE((*sensors)->energy_j("GPU-other"));
+}
+
 TEST(GpuSensors, AnUnknownGpuIsAbsent) {
   const auto sensors = open_nvml(FAKE_NVML);
   ASSERT_TRUE(sensors);

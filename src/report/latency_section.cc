@@ -1,40 +1,53 @@
 // Latency of one phase: distributions by stratum and arm, and the cold samples apart.
+#include <algorithm>
+
 #include "base/text.h"
 #include "report/sections.h"
 
 namespace assay {
 namespace {
 
-Table warm_table() {
-  return {"",
-          {{"stratum", Align::kLeft},
-           {"arm", Align::kLeft},
-           {"n"},
-           {"mean"},
-           {"95% interval"},
-           {"median"},
-           {"sd"},
-           {"p90"},
-           {"p95"},
-           {"p99"},
-           {"max"},
-           {"tok/s"}},
-          {}};
+// Whether somebody counted joules in this phase.
+bool has_energy(const Findings& findings, Phase phase) {
+  return std::ranges::any_of(findings.latencies, [&](const Latency& latency) {
+    return findings.strata[latency.stratum].phase == phase && latency.energy_n > 0;
+  });
 }
 
-std::vector<TableCell> warm_row(const Findings& findings, const Latency& l) {
-  return {TableCell::of(stratum_label(findings, l.stratum)),
-          TableCell::of(arm_label(findings, l.arm, l.stratum)),
-          TableCell::of(l.n),
-          TableCell::of(l.mean),
-          interval_cell(l.mean_interval),
-          TableCell::of(l.median),
-          TableCell::of(l.sd, 3),
-          TableCell::of(l.p90),
-          TableCell::of(l.p95),
-          TableCell::of(l.p99),
-          TableCell::of(l.max),
-          TableCell::of(l.tokens_per_s)};
+Table warm_table(bool energy) {
+  Table table{"",
+              {{"stratum", Align::kLeft},
+               {"arm", Align::kLeft},
+               {"n"},
+               {"mean"},
+               {"95% interval"},
+               {"median"},
+               {"sd"},
+               {"p90"},
+               {"p95"},
+               {"p99"},
+               {"max"},
+               {"tok/s"}},
+              {}};
+  if (energy) table.columns.push_back({"J/token"});
+  return table;
+}
+
+std::vector<TableCell> warm_row(const Findings& findings, const Latency& l, bool energy) {
+  std::vector<TableCell> row = {TableCell::of(stratum_label(findings, l.stratum)),
+                                TableCell::of(arm_label(findings, l.arm, l.stratum)),
+                                TableCell::of(l.n),
+                                TableCell::of(l.mean),
+                                interval_cell(l.mean_interval),
+                                TableCell::of(l.median),
+                                TableCell::of(l.sd, 3),
+                                TableCell::of(l.p90),
+                                TableCell::of(l.p95),
+                                TableCell::of(l.p99),
+                                TableCell::of(l.max),
+                                TableCell::of(l.tokens_per_s)};
+  if (energy) row.push_back(TableCell::of(l.joules_per_token, 3));
+  return row;
 }
 
 Table cold_table() {
@@ -76,11 +89,17 @@ ReportSection latency_section(const Findings& findings, Phase phase, Detail deta
                   findings.options.resamples));
   section.lines.emplace_back(
       "\"-\": n is too small (p90 needs 10 rows, p95 20, p99 100) or the value is undefined.");
-  Table warm = warm_table();
+  const bool energy = has_energy(findings, phase);
+  if (energy) {
+    section.lines.emplace_back(
+        "J/token: what the GPU took over the tokens produced, of the rows long enough for its "
+        "energy counter; \"-\": none was.");
+  }
+  Table warm = warm_table(energy);
   Table cold = cold_table();
   for (const Latency& latency : findings.latencies) {
     if (findings.strata[latency.stratum].phase != phase) continue;
-    warm.rows.push_back(warm_row(findings, latency));
+    warm.rows.push_back(warm_row(findings, latency, energy));
     if (latency.cold_n > 0) cold.rows.push_back(cold_row(findings, latency));
   }
   section.tables.push_back(std::move(warm));

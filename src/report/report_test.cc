@@ -163,6 +163,30 @@ TEST(Report, JsonIsTheFindingsWithTheirVersion) {
   EXPECT_EQ((*json)["latencies"].size(), 16u);
 }
 
+TEST(Report, JoulesATokenAreThereWhereSomebodyCountedThem) {
+  EXPECT_THAT(render_report(small_findings(), OutputFormat::kMarkdown), Not(HasSubstr("J/token")));
+  Bundle bundle = small_bundle();
+  for (Row& row : bundle.rows) {
+    const bool counted = row.phase == Phase::kKvDecode && row.arm == "eager" && row.repetition < 10;
+    if (counted) row.energy_j = 0.5 * static_cast<double>(row.tokens.value_or(0));
+  }
+  AnalysisOptions options;
+  options.resamples = 200;
+  const auto findings = analyze(bundle, options, nullptr);
+  ASSERT_TRUE(findings);
+  int with = 0;
+  for (const Latency& latency : findings->latencies) {
+    if (!latency.joules_per_token) continue;
+    ++with;
+    EXPECT_EQ(latency.arm, "eager");
+    EXPECT_EQ(findings->strata[latency.stratum].phase, Phase::kKvDecode);
+    EXPECT_DOUBLE_EQ(*latency.joules_per_token, 0.5);
+    EXPECT_EQ(latency.energy_n, 10);
+  }
+  EXPECT_EQ(with, 2);
+  EXPECT_THAT(render_report(*findings, OutputFormat::kMarkdown), HasSubstr("J/token"));
+}
+
 TEST(Report, ABundleWithoutRowsStillReports) {
   Bundle bundle;
   bundle.manifest = Json::object();

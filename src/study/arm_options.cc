@@ -1,6 +1,8 @@
 // The keys of the native backend and of the torch backend.
 #include "study/arm_options.h"
 
+#include "base/device_name.h"
+
 namespace assay {
 namespace {
 
@@ -37,7 +39,14 @@ Result<Json> read_text(const YamlValue& value) {
   return Json(std::move(text));
 }
 
-Result<Json> read_device(const YamlValue& value) {
+// The name is kept as it is written.
+Result<Json> read_native_device(const YamlValue& value) {
+  ASSAY_TRY(std::string text, value.text());
+  if (!parse_device_name(text, "device")) return value.error("cpu, cuda or cuda:N");
+  return Json(std::move(text));
+}
+
+Result<Json> read_torch_device(const YamlValue& value) {
   return read_word(value, {"cpu", "cuda", "auto"});
 }
 
@@ -67,6 +76,11 @@ Result<Json> read_attention_mask(const YamlValue& value) {
 
 }  // namespace
 
+std::string device_option(const StudyArm& arm) {
+  const auto device = arm.options.find("device");
+  return device == arm.options.end() ? std::string() : device->get<std::string>();
+}
+
 bool mode_compiles(std::string_view mode) {
   return mode != "eager" && mode != "manual-cudagraph";
 }
@@ -78,7 +92,8 @@ std::span<const ArmOption> arm_options() {
       {"bucket", "native", false, read_bucket},
       {"disabled_passes", "native", false, read_text},
       {"kernel_cache", "native", false, read_flag},
-      {"device", "torch", true, read_device},
+      {"device", "native", true, read_native_device},
+      {"device", "torch", true, read_torch_device},
       {"torch_backend", "torch", false, read_torch_backend},
       {"fullgraph", "torch", false, read_flag},
       {"cudagraph_trees", "torch", false, read_flag},

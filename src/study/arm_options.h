@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "study/study.h"
 #include "study/yaml_reader.h"
 
 namespace assay {
@@ -20,6 +21,9 @@ struct ArmOption {
 };
 
 std::span<const ArmOption> arm_options();
+
+// The value of an arm's `device`; empty: it has none.
+std::string device_option(const StudyArm& arm);
 
 // Whether a mode, of any backend, asks for a compiler.
 bool mode_compiles(std::string_view mode);

@@ -52,8 +52,8 @@ double starts(const Study& study) {
 // Their start, and what parity asks of them. `longest`: new tokens of the plan's longest cell.
 void add_gpu_workers(const Study& study, const GpuArm& arm, int64_t longest, TimeEstimate& sum) {
   const bool own_process = study.parity == ParityTime::kBefore;
-  sum.starting_s +=
-      starts(study) * kStartSeconds + static_cast<double>(study.processes) * arm.explain_seconds();
+  sum.starting_s += starts(study) * arm.start_seconds() +
+                    static_cast<double>(study.processes) * arm.explain_seconds();
   for (const StudyScenario& scenario : study.scenarios) {
     const auto prompts = static_cast<double>(std::max<size_t>(1, scenario.prompt_tokens.size()));
     for (const int64_t batch : study.batch) {

@@ -37,7 +37,7 @@ struct ModelSize {
 // What an estimate is made of.
 struct EstimateBasis {
   std::vector<ModelSize> models;  // the study's
-  std::vector<bool> on_gpu;       // of the study's arms: computed by PyTorch on a GPU
+  std::vector<bool> on_gpu;       // of the study's arms: computed on a GPU
   double read_bytes_per_s = kAssumedReadBytesPerS;
   double gpu_read_bytes_per_s = kAssumedGpuReadBytesPerS;
 };

@@ -107,6 +107,22 @@ TEST(Estimate, OnAGpuEveryGraphIsCompiledForTheCellAndForParityBeforeIt) {
   EXPECT_DOUBLE_EQ(on_gpu(decode, "eager").starting_s, kStartSeconds);
 }
 
+TEST(Estimate, OnAGpuTheNativeEngineStartsAndCompilesFaster) {
+  Study decode = one_cell("kv_decode", 10, 8);
+  decode.arms[0].backend = "native";
+  decode.arms[0].cache = "static";
+  const auto estimate = [&](const std::string& mode) {
+    decode.arms[0].mode = mode;
+    decode.parity = ParityTime::kAfter;
+    return *plan_estimate(decode, make_plan(decode),
+                          {.models = {{.bytes = 1e9, .layers = 10}}, .on_gpu = {true}});
+  };
+  EXPECT_DOUBLE_EQ(estimate("eager").repetitions_s, 5 * 9 * 10 * kNativeEagerLayerSeconds);
+  EXPECT_DOUBLE_EQ(estimate("eager").preparing_s, 0);
+  EXPECT_DOUBLE_EQ(estimate("compiled").preparing_s, 2 * kNativeCompileSeconds);
+  EXPECT_DOUBLE_EQ(estimate("compiled").starting_s, kNativeStartSeconds);
+}
+
 TEST(Estimate, OnAGpuAGrowingCacheTakesMoreGraphs) {
   const auto graphs = [](int64_t new_tokens, const std::string& dynamic, Json options) {
     Study study = one_cell("kv_decode", 10, new_tokens);

@@ -1,4 +1,4 @@
-// What a mode of torch.compile costs, from the arm's options.
+// What a mode costs, from the arm's options.
 #include "study/gpu_arm.h"
 
 #include <algorithm>
@@ -21,26 +21,36 @@ Value option(const StudyArm& arm, const char* name, Value otherwise) {
   return found == arm.options.end() ? otherwise : found->get<Value>();
 }
 
+bool is_native(const StudyArm& arm) {
+  return arm.backend == "native";
+}
+
 // Whether code is generated for this part ("prefill" or "decode") of a forward pass.
 bool generates(const StudyArm& arm, const char* part) {
   if (!mode_compiles(arm.mode) ||
       option<std::string>(arm, "torch_backend", "inductor") != "inductor") {
     return false;
   }
-  const std::string phases = option<std::string>(arm, "compile_phases", "both");
+  const char* const key = is_native(arm) ? "split" : "compile_phases";
+  const std::string phases = option<std::string>(arm, key, "both");
   return phases == "both" || phases == part;
 }
 
 double layer_seconds(const StudyArm& arm, const char* part) {
   const bool decode = std::string_view(part) == "decode";
+  if (is_native(arm)) {
+    return generates(arm, part) ? kNativeCompiledLayerSeconds : kNativeEagerLayerSeconds;
+  }
   if (arm.mode == "manual-cudagraph") return decode ? kGraphedLayerSeconds : kEagerLayerSeconds;
   if (!generates(arm, part)) return kEagerLayerSeconds;
   const bool graphed = arm.mode == "reduce-overhead" || arm.mode == "max-autotune";
   return graphed ? kGraphedLayerSeconds : kCompiledLayerSeconds;
 }
 
-double compile_seconds(const StudyArm& arm, const char* part) {
-  return generates(arm, part) ? kCompileLayerSeconds : 0;
+double compile_seconds(const StudyArm& arm, const char* part, int64_t layers) {
+  if (!generates(arm, part)) return 0;
+  return is_native(arm) ? kNativeCompileSeconds
+                        : static_cast<double>(layers) * kCompileLayerSeconds;
 }
 
 int64_t decode_graphs(const StudyArm& arm) {
@@ -49,7 +59,8 @@ int64_t decode_graphs(const StudyArm& arm) {
 }
 
 double explain_layer_seconds(const StudyArm& arm) {
-  return mode_compiles(arm.mode) && option(arm, "explain", true) ? kExplainLayerSeconds : 0;
+  const bool explains = !is_native(arm) && mode_compiles(arm.mode) && option(arm, "explain", true);
+  return explains ? kExplainLayerSeconds : 0;
 }
 
 }  // namespace
@@ -58,9 +69,10 @@ GpuArm::GpuArm(const StudyArm& arm, int64_t layers, double model_bytes, double r
     : read_seconds_(model_bytes / read_bytes_per_s),
       prefill_floor_(static_cast<double>(layers) * layer_seconds(arm, "prefill")),
       decode_floor_(static_cast<double>(layers) * layer_seconds(arm, "decode")),
-      prefill_compile_(static_cast<double>(layers) * compile_seconds(arm, "prefill")),
-      decode_compile_(static_cast<double>(layers) * compile_seconds(arm, "decode")),
+      prefill_compile_(compile_seconds(arm, "prefill", layers)),
+      decode_compile_(compile_seconds(arm, "decode", layers)),
       decode_graphs_(decode_graphs(arm)),
+      start_(is_native(arm) ? kNativeStartSeconds : kStartSeconds),
       explain_(static_cast<double>(layers) * explain_layer_seconds(arm)) {}
 
 double GpuArm::seconds(double prompt_tokens, int64_t new_tokens) const {

@@ -290,6 +290,17 @@ TEST(Study, KeysOfTorchArms) {
               HasSubstr("expected one of cpu, cuda, auto"));
 }
 
+TEST(Study, NativeArmsNameTheirDevice) {
+  const Study study = study_of({.arms = R"(arms:
+  - {name: n, backend: native, mode: [eager, compiled], cache: static, device: [cpu, "cuda:1"]})"});
+  EXPECT_THAT(arm_names(study),
+              ElementsAre("n-eager-cpu", "n-eager-cuda:1", "n-compiled-cpu", "n-compiled-cuda:1"));
+  EXPECT_EQ(study.arms[3].options["device"], "cuda:1");
+  EXPECT_THAT(error_of({.arms = "arms: [{name: n, backend: native, mode: eager, cache: static, "
+                                "device: auto}]"}),
+              HasSubstr("arms.device: expected cpu, cuda or cuda:N, found"));
+}
+
 TEST(Study, AModelMayBeAnArchitectureWithoutAFile) {
   const Study study =
       study_of({.models = "models: [{arch: tiny-gpt2, dtype: fp16}, {arch: tiny-gpt2, name: b}]"});

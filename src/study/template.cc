@@ -17,7 +17,8 @@ models:
 # What is compared. A list in an arm stands for one arm a value: this makes eager-dynamic and
 # eager-static. backend: native | torch. mode of native: eager | compiled; of torch: eager | default |
 # reduce-overhead | max-autotune | max-autotune-no-cudagraphs | manual-cudagraph. cache: dynamic | static.
-# threads: left out: as many as the process may run on. Keys of compiled arms, with their defaults:
+# threads: left out: as many as the process may run on. device: of native arms cpu (left out), cuda
+# or cuda:N. Keys of compiled arms, with their defaults:
 #   dynamic: auto           # sizes: specialise on each (false), symbols (true), a symbol once one
 #                           # has changed (auto)
 #   recompile_limit: 8      # graphs of a phase, after which it runs eager for good

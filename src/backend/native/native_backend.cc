@@ -1,7 +1,9 @@
 // Checks of arms and models before a worker starts, and the machine's read bandwidth.
 #include "backend/native/native_backend.h"
 
+#include "backend/native/native_gpu.h"
 #include "backend/native/native_options.h"
+#include "base/device_name.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
@@ -11,6 +13,7 @@
 #include "engine/model/checkpoint.h"
 #include "engine/passes/pass.h"
 #include "engine/tokenizer/tokenizer.h"
+#include "study/arm_options.h"
 
 namespace assay {
 namespace {
@@ -38,6 +41,14 @@ Status try_compiler() {
   ASSAY_CHECK(
       engine::compile_shared(compiler, "extern \"C\" void assay_trial() {}\n", folder.path()));
   return {};
+}
+
+// The GPU that an arm asks for. Its device's name has been checked.
+std::optional<int> gpu_of(const StudyArm& arm) {
+  const std::string name = device_option(arm);
+  if (name.empty()) return std::nullopt;
+  const auto device = parse_device_name(name, "device");
+  return device ? device->gpu : std::nullopt;
 }
 
 // An error's first line: a compiler's words may have many.
@@ -70,6 +81,7 @@ class NativeBackend final : public Backend {
   }
 
   ArmGate gate(const StudyArm& arm) override {
+    if (const auto gpu = gpu_of(arm)) return gpus_.gate(*gpu);
     ArmGate gate;
     if (arm.mode != "compiled") return gate;
     if (!compiler_) compiler_ = try_compiler();
@@ -84,7 +96,7 @@ class NativeBackend final : public Backend {
 
   Json load_options(const StudyArm& arm, const StudyModel&, uint64_t) const override {
     Json options = arm.options;
-    if (arm.mode == "compiled" && compiler_ && !*compiler_) {
+    if (arm.mode == "compiled" && !gpu_of(arm) && compiler_ && !*compiler_) {
       options["no_compiler"] = compiler_->error().message;
     }
     return options;
@@ -112,6 +124,7 @@ class NativeBackend final : public Backend {
   }
 
   std::optional<ReadLimit> read_limit(const StudyArm& arm, uint64_t weight_bytes) override {
+    if (const auto gpu = gpu_of(arm)) return gpus_.read_limit(*gpu, weight_bytes);
     const auto cache_bytes = last_level_cache_bytes();
     if (!cache_bytes || weight_bytes <= *cache_bytes) return std::nullopt;
     ThreadPool pool(arm.threads > 0 ? static_cast<size_t>(arm.threads) : available_cpus());
@@ -123,6 +136,7 @@ class NativeBackend final : public Backend {
  private:
   std::filesystem::path program_;
   std::optional<Status> compiler_;  // as first found: the gate is asked before every unit
+  NativeGpus gpus_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "backend/native/native_evidence.h"
 
 #include "backend/native/native_facts.h"
+#include "engine/device/device.h"
 
 namespace assay {
 namespace {
@@ -9,20 +10,51 @@ namespace {
 using engine::CompileEvidence;
 using engine::FrameEvidence;
 
-Json counters_json(const engine::CompileCounters& counters) {
+bool on_gpu(const engine::Session& session) {
+  return session.device().launches().has_value();
+}
+
+Json counters_json(const engine::Session& session) {
   Json json;
-  for (const auto& [name, value] : counter_deltas({}, counters)) json[name] = value;
+  for (const auto& [name, value] : counter_deltas({}, session.counters(), on_gpu(session))) {
+    json[name] = value;
+  }
   return json;
 }
 
-Json toolchain_json(const engine::CpuCompiler& compiler) {
-  return {{"name", "c++"},
-          {"version", compiler.version},
-          {"path", compiler.path.string()},
-          {"sha256", compiler.sha256},
-          {"target", compiler.target},
-          {"processor", compiler.processor},
-          {"flags", compiler.flags}};
+void put(Json& json, const char* key, const std::string& text) {
+  if (!text.empty()) json[key] = text;
+}
+
+Json toolchain_json(const std::optional<engine::Toolchain>& toolchain) {
+  if (!toolchain) return nullptr;
+  Json json = {{"name", toolchain->name},           {"version", toolchain->version},
+               {"path", toolchain->path},           {"target", toolchain->target},
+               {"processor", toolchain->processor}, {"flags", toolchain->flags}};
+  put(json, "sha256", toolchain->sha256);
+  put(json, "driver", toolchain->driver);
+  return json;
+}
+
+Json kernels_json(const engine::CompileStats& kernels) {
+  Json json = {{"compiled", kernels.compiled},
+               {"loaded", kernels.loaded},
+               {"reused", kernels.reused},
+               {"unsaved", kernels.unsaved},
+               {"compile_seconds", kernels.compile_seconds},
+               {"load_seconds", kernels.load_seconds}};
+  if (kernels.unsaved > 0) json["unsaved_reason"] = kernels.unsaved_reason;
+  return json;
+}
+
+Json device_json(const engine::DeviceInfo& device) {
+  Json json = {{"kind", device.kind}};
+  put(json, "name", device.name);
+  put(json, "uuid", device.uuid);
+  put(json, "compute_capability", device.compute_capability);
+  put(json, "target", device.target);
+  put(json, "driver", device.driver);
+  return json;
 }
 
 Json passes_json(const std::vector<engine::PassReport>& passes) {
@@ -68,8 +100,8 @@ std::vector<const FrameEvidence*> timed_frames(const CompileEvidence& evidence, 
 }
 
 // compiler_real with its reasons, what was fallen back to, and what ran.
-void add_verdict(const CompileEvidence& evidence, WirePhase phase, const engine::FrameRuns& runs,
-                 Json& json) {
+void add_verdict(const engine::Session& session, const CompileEvidence& evidence, WirePhase phase,
+                 const engine::FrameRuns& runs, Json& json) {
   const auto frames = timed_frames(evidence, phase);
   std::string errors;
   for (const FrameEvidence* frame : frames) {
@@ -99,6 +131,11 @@ void add_verdict(const CompileEvidence& evidence, WirePhase phase, const engine:
                                   evidence.kernels.loaded));
   }
   json["compiler_real"] = verdict;
+  if (on_gpu(session) && verdict != "not_applicable") {
+    const engine::CompileCounters counters = session.counters();
+    reasons.push_back(fmt::format("{} CUDA graphs captured in this process, {} replays",
+                                  counters.graph_captures, counters.graph_replays));
+  }
   json["reasons"] = std::move(reasons);
   const bool fell_back = verdict == "fallback";
   json["fallback"] = fell_back ? Json("eager") : Json(false);
@@ -112,13 +149,20 @@ void add_verdict(const CompileEvidence& evidence, WirePhase phase, const engine:
 }  // namespace
 
 std::vector<std::pair<std::string, int64_t>> counter_deltas(const engine::CompileCounters& before,
-                                                            const engine::CompileCounters& after) {
-  return {{"unique_graphs", after.unique_graphs - before.unique_graphs},
-          {"recompiles", after.recompiles - before.recompiles},
-          {"recompile_limit_hits", after.recompile_limit_hits - before.recompile_limit_hits},
-          {"kernels_compiled", after.kernels_compiled - before.kernels_compiled},
-          {"kernels_loaded", after.kernels_loaded - before.kernels_loaded},
-          {"fallbacks", after.fallbacks - before.fallbacks}};
+                                                            const engine::CompileCounters& after,
+                                                            bool gpu) {
+  std::vector<std::pair<std::string, int64_t>> deltas = {
+      {"unique_graphs", after.unique_graphs - before.unique_graphs},
+      {"recompiles", after.recompiles - before.recompiles},
+      {"recompile_limit_hits", after.recompile_limit_hits - before.recompile_limit_hits},
+      {"kernels_compiled", after.kernels_compiled - before.kernels_compiled},
+      {"kernels_loaded", after.kernels_loaded - before.kernels_loaded},
+      {"fallbacks", after.fallbacks - before.fallbacks}};
+  if (!gpu) return deltas;
+  deltas.emplace_back("cudagraph_captures", after.graph_captures - before.graph_captures);
+  deltas.emplace_back("graph_replays", after.graph_replays - before.graph_replays);
+  deltas.emplace_back("kernel_launches", after.kernel_launches - before.kernel_launches);
+  return deltas;
 }
 
 engine::FrameRuns timed_runs(const engine::Session& session, WirePhase phase) {
@@ -133,7 +177,7 @@ engine::FrameRuns timed_runs(const engine::Session& session, WirePhase phase) {
 
 Json compile_summary(const engine::Session& session) {
   const CompileEvidence evidence = session.compile_evidence();
-  return {{"counters", counters_json(session.counters())},
+  return {{"counters", counters_json(session)},
           {"compile_seconds", evidence.kernels.compile_seconds},
           {"load_seconds", evidence.kernels.load_seconds},
           {"packed_bytes", evidence.packed_bytes}};
@@ -151,34 +195,32 @@ Json native_evidence(const engine::Session& session, const LoadRequest& load, Wi
   json["actual"] = {{"mode", "eager"},
                     {"cache", load.cache},
                     {"dtype", engine::dtype_name(session.dtype())},
-                    {"threads", session.threads()}};
+                    {"threads", session.threads()},
+                    {"device", device_json(session.device().info())}};
   if (load.mode == "eager") {
     json["fallback"] = false;
     json["compiler_real"] = "not_applicable";
     json["reasons"] = {"mode eager asks for no compiler"};
     json["toolchain"] = native_toolchain();
+    if (!on_gpu(session)) return json;
+    json["counters"] = counters_json(session);
+    json["toolchain"] = toolchain_json(session.device().toolchain());
+    json["kernels"] = kernels_json(session.device().stats());
+    json["notes"] = session.device().notes();
     return json;
   }
   const CompileEvidence evidence = session.compile_evidence();
-  json["counters"] = counters_json(session.counters());
+  json["counters"] = counters_json(session);
   json["graphs"] = Json::array();
   json["recompiles"] = Json::array();
   add_graphs("prefill", evidence.prefill, json["graphs"], json["recompiles"]);
   add_graphs("decode", evidence.decode, json["graphs"], json["recompiles"]);
-  json["toolchain"] = evidence.toolchain ? toolchain_json(*evidence.toolchain) : Json();
-  json["kernels"] = {{"compiled", evidence.kernels.compiled},
-                     {"loaded", evidence.kernels.loaded},
-                     {"reused", evidence.kernels.reused},
-                     {"unsaved", evidence.kernels.unsaved},
-                     {"compile_seconds", evidence.kernels.compile_seconds},
-                     {"load_seconds", evidence.kernels.load_seconds}};
-  if (evidence.kernels.unsaved > 0) {
-    json["kernels"]["unsaved_reason"] = evidence.kernels.unsaved_reason;
-  }
+  json["toolchain"] = toolchain_json(evidence.toolchain);
+  json["kernels"] = kernels_json(evidence.kernels);
   json["passes"] = passes_json(evidence.passes);
   json["packed_bytes"] = evidence.packed_bytes;
   json["notes"] = evidence.notes;
-  add_verdict(evidence, phase, runs, json);
+  add_verdict(session, evidence, phase, runs, json);
   return json;
 }
 

@@ -11,8 +11,9 @@ Json native_capabilities() {
           {"caches", {"dynamic", "static"}},
           {"dtypes", {"fp32", "fp16", "bf16"}},
           {"architectures", {"gpt2", "llama", "qwen2"}},
+          {"devices", {"cpu", "cuda"}},
           {"tokenize", true},
-          {"device_events", false}};
+          {"device_events", true}};
 }
 
 Json native_toolchain() {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/device_name.h"
 #include "base/text.h"
 #include "engine/codegen/kernel_cache.h"
 
@@ -11,6 +12,7 @@ namespace assay {
 namespace {
 
 constexpr int64_t kMostRecompiles = 1'000'000;
+constexpr const char* kDevice = "device";
 
 Result<int64_t> whole_number(const std::string& name, const Json& value, int64_t least,
                              int64_t most) {
@@ -61,11 +63,18 @@ Status read_option(const std::string& name, const Json& value, engine::CompileOp
     if (!value.get<bool>()) compile.kernel_cache.reset();
   } else {
     return bad_input(
-        "options: expected recompile_limit, bucket, disabled_passes, split, kernel_cache or "
-        "no_compiler, found {}",
+        "options: expected device, recompile_limit, bucket, disabled_passes, split, kernel_cache "
+        "or no_compiler, found {}",
         name);
   }
   return {};
+}
+
+Result<DeviceName> device_of(const Json& options) {
+  const auto device = options.find(kDevice);
+  if (device == options.end()) return DeviceName{};
+  ASSAY_TRY(const std::string name, word(kDevice, *device));
+  return parse_device_name(name, "options.device");
 }
 
 Result<engine::CompileOptions> compile_options(const LoadRequest& request) {
@@ -77,6 +86,7 @@ Result<engine::CompileOptions> compile_options(const LoadRequest& request) {
   if (!kind) return bad_input("dynamic: expected true, false or auto, found {}", dynamic);
   compile.dynamic = *kind;
   for (const auto& [name, value] : request.options.items()) {
+    if (name == kDevice) continue;  // of any mode
     ASSAY_CHECK(read_option(name, value, compile));
   }
   return compile;
@@ -90,8 +100,8 @@ Result<engine::SessionOptions> native_session_options(const LoadRequest& request
     ASSAY_TRY(options.compile, compile_options(request));
   } else if (request.mode != "eager") {
     return bad_input("mode: expected eager or compiled, found {}", request.mode);
-  } else if (!request.dynamic.empty() || !request.options.empty()) {
-    return bad_input("mode eager: expected no dynamic and no options, found {} and {}",
+  } else if (!request.dynamic.empty() || request.options.size() > request.options.count(kDevice)) {
+    return bad_input("mode eager: expected no dynamic and no options but device, found {} and {}",
                      quoted_excerpt(request.dynamic), excerpt(to_json_line(request.options)));
   }
   if (request.cache != "static" && request.cache != "dynamic") {
@@ -106,6 +116,12 @@ Result<engine::SessionOptions> native_session_options(const LoadRequest& request
     }
   }
   options.threads = static_cast<size_t>(request.threads);
+  ASSAY_TRY(const DeviceName device, device_of(request.options));
+  options.gpu = device.gpu;
+  // A GPU's eager kernels are compiled too.
+  if (options.gpu && request.mode == "eager") {
+    options.compile.kernel_cache = engine::KernelCache::default_folder();
+  }
   return options;
 }
 

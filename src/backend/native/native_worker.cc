@@ -3,17 +3,24 @@
 
 #include <sys/resource.h>
 
+#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
 
+#include "backend/native/gpu_energy.h"
 #include "backend/native/native_evidence.h"
 #include "backend/native/native_facts.h"
 #include "backend/native/native_options.h"
 #include "backend/native/native_phases.h"
+#include "backend/native/native_profile.h"
 #include "backend/native/timed_phase.h"
 #include "base/clock.h"
+#include "base/files.h"
+#include "base/gzip.h"
 #include "base/hash.h"
+#include "engine/device/cuda/cupti.h"
+#include "engine/device/device.h"
 #include "engine/model/checkpoint.h"
 #include "engine/session/session.h"
 #include "engine/tokenizer/tokenizer.h"
@@ -56,6 +63,7 @@ class NativeWorker final : public Worker {
     hello.worker = "assay-native";
     hello.version = version_;
     hello.capabilities = native_capabilities();
+    if (engine::cuda::Cupti::open()) hello.capabilities["profile"] = true;
     return hello;
   }
 
@@ -63,18 +71,23 @@ class NativeWorker final : public Worker {
     const int64_t start_ns = monotonic_now_ns();
     const auto options = native_session_options(request);
     if (!options) return std::unexpected(ErrorReply{"Unsupported", options.error().message, false});
-    auto session = Session::open(request.model, *options);
-    if (!session) return as_reply(session.error());
+    auto device = engine::open_device(*options);
+    if (!device) return as_reply(device.error());
+    device_ = std::move(device).value();
+    auto session = Session::open(request.model, *options, device_);
+    if (!session) return failed(session.error());
     session_ = std::make_unique<Session>(std::move(session).value());
     load_ = request;
+    if (on_gpu()) open_energy();
     return loaded(start_ns);
   }
 
   WorkerResult<PreparedReply> prepare(const PrepareRequest& request) override {
+    device_->forget_fault();
     const int64_t start_ns = monotonic_now_ns();
     if (const auto status = session_->prepare(request.shape.batch, request.shape.capacity);
         !status) {
-      return as_reply(status.error());
+      return failed(status.error());
     }
     if (!compiled()) return PreparedReply{seconds_since(start_ns), Json::object()};
     // The first length alone: lengths met later are shape churn, and belong to the samples that
@@ -82,24 +95,25 @@ class NativeWorker final : public Worker {
     if (!request.padded_lens.empty()) {
       const bool decodes = request.shape.phase != WirePhase::kPrefill;
       const auto status = session_->make_ready(request.padded_lens.front(), decodes);
-      if (!status) return as_reply(status.error());
+      if (!status) return failed(status.error());
     }
     return PreparedReply{seconds_since(start_ns), compile_summary(*session_)};
   }
 
   WorkerResult<SampleReply> measure(const WireShape& shape, const WirePrompt& prompt,
                                     int64_t) override {
+    device_->forget_fault();
     if (const auto status = session_->prepare(shape.batch, shape.capacity); !status) {
-      return as_reply(status.error());
+      return failed(status.error());
     }
     const engine::PromptBatch batch = to_batch(prompt);
     TimedPhase<Session> timed(*session_, shape, batch);
-    if (const auto status = timed.feed(); !status) return as_reply(status.error());
+    if (const auto status = timed.feed(); !status) return failed(status.error());
     const engine::CompileCounters before = session_->counters();
     const engine::FrameRuns runs_before = timed_runs(*session_, shape.phase);
     const int64_t started_at_ns = system_clock().wall_ns();
-    if (const auto status = timed.run(); !status) return as_reply(status.error());
     SampleReply sample;
+    if (const auto status = run_timed(timed, sample); !status) return failed(status.error());
     sample.latency_ns = timed.latency_ns();
     sample.ttft_ns = timed.ttft_ns();
     sample.tokens = static_cast<int64_t>(timed.output().size());
@@ -111,25 +125,35 @@ class NativeWorker final : public Worker {
         static_cast<int64_t>(phase_read_bytes(*session_, shape, prompt.padded_len()));
     sample.peak_rss_bytes = peak_rss_bytes();
     const engine::FrameRuns runs = timed_runs(*session_, shape.phase);
-    if (compiled()) sample.counters = counter_deltas(before, session_->counters());
+    if (compiled() || on_gpu()) {
+      sample.counters = counter_deltas(before, session_->counters(), on_gpu());
+    }
     runs_[shape.phase].compiled += runs.compiled - runs_before.compiled;
     runs_[shape.phase].fallbacks += runs.fallbacks - runs_before.fallbacks;
     return sample;
   }
 
   WorkerResult<ParityReply> parity(const ParityRequest& request) override {
+    device_->forget_fault();
     if (const auto status = session_->prepare(request.shape.batch, request.shape.capacity);
         !status) {
-      return as_reply(status.error());
+      return failed(status.error());
     }
     auto tokens = greedy_tokens(*session_, to_batch(request.prompt), request.shape.new_tokens);
-    if (!tokens) return as_reply(tokens.error());
+    if (!tokens) return failed(tokens.error());
     if (!session_->logits_finite()) {
       return std::unexpected(ErrorReply{
           kNonFinite, "logits: expected finite ones to choose tokens from, found NaN or infinity",
           false});
     }
     return ParityReply{std::move(tokens).value()};
+  }
+
+  WorkerResult<ProfileReply> profile(const ProfileRequest& request) override {
+    device_->forget_fault();
+    auto profiled = on_gpu() ? record(request) : nothing_to_record(request.trace_path);
+    if (!profiled) return failed(profiled.error());
+    return ProfileReply{std::move(profiled).value()};
   }
 
   WorkerResult<TokenizedReply> tokenize(const TokenizeRequest& request) override {
@@ -146,6 +170,71 @@ class NativeWorker final : public Worker {
 
  private:
   bool compiled() const { return load_.mode != "eager"; }
+  bool on_gpu() const { return device_->launches().has_value(); }
+
+  // What an error means is the device's to say.
+  std::unexpected<ErrorReply> failed(const Error& error) const {
+    const engine::DeviceFault fault = device_->fault();
+    switch (fault.kind) {
+      case engine::DeviceFault::Kind::kOutOfMemory:
+        return std::unexpected(ErrorReply{fault.name, error.message, true});
+      case engine::DeviceFault::Kind::kLost:
+        return std::unexpected(ErrorReply{fault.name, error.message, false, true});
+      case engine::DeviceFault::Kind::kNone:
+        break;
+    }
+    return as_reply(error);
+  }
+
+  // Who profiles a GPU sees nothing of a processor's kernels.
+  static Result<Json> nothing_to_record(const std::string& trace_path) {
+    ASSAY_CHECK(write_file(trace_path, gzip_stored("{\"traceEvents\": []}\n")));
+    return Json{{"device", "cpu"}, {"problem", "the native engine is profiled on a GPU alone"}};
+  }
+
+  // Two repetitions that nobody watches, and one that CUPTI does.
+  Result<Json> record(const ProfileRequest& request) {
+    ASSAY_TRY(auto cupti, engine::cuda::Cupti::open());
+    ASSAY_CHECK(session_->prepare(request.shape.batch, request.shape.capacity));
+    const engine::PromptBatch batch = to_batch(request.prompt);
+    for (int warm = 0; warm < 2; ++warm) {
+      TimedPhase<Session> timed(*session_, request.shape, batch);
+      ASSAY_CHECK(timed.feed());
+      ASSAY_CHECK(timed.run());
+    }
+    TimedPhase<Session> timed(*session_, request.shape, batch);
+    ASSAY_CHECK(timed.feed());
+    ASSAY_CHECK(cupti.start());
+    const auto begin_ns = cupti.now_ns();
+    const Status ran = timed.run();
+    const auto end_ns = cupti.now_ns();
+    const auto activities = cupti.stop();  // after a failure too
+    ASSAY_CHECK(ran);
+    ASSAY_CHECK(begin_ns);
+    ASSAY_CHECK(end_ns);
+    ASSAY_CHECK(activities);
+    ASSAY_CHECK(
+        write_file(request.trace_path, gzip_stored(chrome_trace(*activities, *begin_ns, *end_ns))));
+    Json summary = profile_summary(*activities, *begin_ns, *end_ns);
+    summary["wall_ns"] = timed.latency_ns();
+    return summary;
+  }
+
+  void open_energy() {
+    auto nvml = open_nvml();
+    if (nvml) energy_ = GpuEnergy::open(std::move(nvml).value(), device_->info().uuid);
+  }
+
+  // The region, between the events and the energy readings around it.
+  Status run_timed(TimedPhase<Session>& timed, SampleReply& sample) {
+    if (energy_) energy_->begin();
+    ASSAY_CHECK(device_->start_timer());
+    ASSAY_CHECK(timed.run());
+    ASSAY_TRY(const auto device_ms, device_->stop_timer_ms());
+    if (device_ms) sample.device_ns = std::llround(*device_ms * 1e6);
+    if (energy_) sample.energy_j = energy_->end(timed.latency_ns());
+    return {};
+  }
 
   WorkerResult<LoadedReply> loaded(int64_t start_ns) const {
     const engine::ModelConfig& config = session_->config();
@@ -169,7 +258,9 @@ class NativeWorker final : public Worker {
 
   std::string version_;
   LoadRequest load_;
+  std::shared_ptr<engine::Device> device_;  // since load()
   std::unique_ptr<Session> session_;
+  std::unique_ptr<GpuEnergy> energy_;                                // absent: nobody counts it
   std::map<WirePhase, engine::FrameRuns> runs_;                      // of the timed regions
   std::set<std::tuple<WirePhase, int64_t, int64_t, int64_t>> seen_;  // shapes that were measured
 };

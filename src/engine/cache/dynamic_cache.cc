@@ -10,12 +10,16 @@ namespace {
 class DynamicCache final : public KvCache {
  public:
   DynamicCache(const CacheShape& shape, BufferPool& memory)
-      : KvCache(shape), memory_(memory), tensors_(static_cast<size_t>(shape.layers) * 2) {}
+      : KvCache(shape),
+        memory_(memory),
+        tensors_(static_cast<size_t>(shape.layers) * 2),
+        positions_(tensors_.size(), 0) {}
 
   Result<KvView> extend(int64_t layer, CachePart part, int64_t q_len) override {
     const int64_t grown = length_ + q_len;
     assert(grown <= shape_.capacity);
     const auto rows = static_cast<size_t>(shape_.batch * shape_.kv_heads);
+    int64_t& held = positions_[index(layer, part)];
     const size_t old_row_bytes = row_bytes(length_);
     const size_t new_row_bytes = row_bytes(grown);
     ASSAY_TRY(Buffer tensor, memory_.allocate(rows * new_row_bytes));
@@ -24,11 +28,12 @@ class DynamicCache final : public KvCache {
       ASSAY_CHECK(memory_.space().copy({.to = tensor.data(),
                                         .to_pitch = new_row_bytes,
                                         .from = current.data(),
-                                        .from_pitch = old_row_bytes,
+                                        .from_pitch = row_bytes(held),
                                         .row_bytes = old_row_bytes,
                                         .rows = rows}));
     }
     current = std::move(tensor);
+    held = grown;
     return KvView{.data = current.f32(),
                   .batch = shape_.batch,
                   .kv_heads = shape_.kv_heads,
@@ -49,7 +54,9 @@ class DynamicCache final : public KvCache {
   }
 
   BufferPool& memory_;
-  std::vector<Buffer> tensors_;  // by index(): [batch, kv_heads, length, head_dim]
+  std::vector<Buffer> tensors_;  // by index(): [batch, kv_heads, positions_, head_dim]
+  // More than length() behind a run that failed.
+  std::vector<int64_t> positions_;
 };
 
 }  // namespace

@@ -34,7 +34,7 @@ class KvCache {
 
   // The layer's tensor with room for positions [length(), length() + q_len), which the caller
   // writes. At most `capacity` positions: assert. Views of the same layer and part from before are
-  // void.
+  // void. A run that failed before it commits may be made again, by any executor.
   virtual Result<KvView> extend(int64_t layer, CachePart part, int64_t q_len) = 0;
 
   void commit(int64_t q_len) { length_ += q_len; }

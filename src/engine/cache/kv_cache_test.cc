@@ -71,6 +71,14 @@ TEST_P(KvCacheTest, ResetStartsAgain) {
   run_and_check(*cache_, {2, 1});
 }
 
+TEST_P(KvCacheTest, ARunThatFailedIsMadeAgain) {
+  run_and_check(*cache_, {3, 1});
+  for (int64_t layer = 0; layer < 2; ++layer) {  // and doesn't commit
+    ASSERT_TRUE(cache_->extend(layer, CachePart::kKeys, 2));
+  }
+  run_and_check(*cache_, {1, 1});
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, KvCacheTest,
                          ::testing::Values(CacheKind::kDynamic, CacheKind::kStatic));
 

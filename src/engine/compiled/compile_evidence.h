@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/codegen/compile_stats.h"
-#include "engine/codegen/cpu/compiler.h"
+#include "engine/codegen/toolchain.h"
 #include "engine/passes/pass.h"
 
 namespace assay::engine {
@@ -37,7 +37,7 @@ struct FrameEvidence {
 };
 
 struct CompileEvidence {
-  std::optional<CpuCompiler> toolchain;  // absent: none was needed or found
+  std::optional<Toolchain> toolchain;  // absent: none was needed or found
   CompileStats kernels;
   std::vector<PassReport> passes;
   FrameEvidence prefill, decode;

@@ -52,6 +52,10 @@ struct CompileCounters {
   int64_t kernels_compiled = 0;      // by the compiler
   int64_t kernels_loaded = 0;        // from the cache on disk
   int64_t fallbacks = 0;  // runs of a frame that was to be compiled and ran eager: limit or failure
+  // Of a GPU, as LaunchCounts:
+  int64_t graph_captures = 0;
+  int64_t graph_replays = 0;
+  int64_t kernel_launches = 0;
 };
 
 }  // namespace assay::engine

@@ -109,7 +109,13 @@ void Frame::give_up(std::string reason) {
   evidence_.fallback = std::move(reason);
 }
 
-LoadedStep* Frame::compile(const FrameSizes& sizes) {
+Status Frame::give_up_unless_lost(const Error& error) {
+  if (compiler_.device().fault().kind != DeviceFault::Kind::kNone) return std::unexpected(error);
+  give_up(error.message);
+  return {};
+}
+
+Result<LoadedStep*> Frame::compile(const FrameSizes& sizes) {
   CompileRecord record = record_for(sizes);
   if (static_cast<int64_t>(entries_.size()) >= options_.recompile_limit) {
     evidence_.limit_hit = true;
@@ -123,7 +129,7 @@ LoadedStep* Frame::compile(const FrameSizes& sizes) {
   const int64_t start_ns = monotonic_now_ns();
   auto graph = compiler_.compile(specialization(constants));
   if (!graph) {
-    give_up(graph.error().message);
+    ASSAY_CHECK(give_up_unless_lost(graph.error()));
     return nullptr;
   }
   const CompileStats after = compiler_.device().stats();
@@ -136,14 +142,15 @@ LoadedStep* Frame::compile(const FrameSizes& sizes) {
   return entries_.back().graph.get();
 }
 
-bool Frame::make_ready(const FrameSizes& sizes, int64_t most_kv_len) {
-  if (eager_for_good_) return false;
+Status Frame::make_ready(const FrameSizes& sizes, int64_t most_kv_len) {
+  if (eager_for_good_) return {};
   LoadedStep* graph = find(sizes);
-  if (graph == nullptr) graph = compile(sizes);
-  if (graph == nullptr) return false;
+  if (graph == nullptr) {
+    ASSAY_TRY(graph, compile(sizes));
+  }
+  if (graph == nullptr) return {};
   const Status reserved = graph->reserve({sizes.batch, sizes.q_len, most_kv_len});
-  if (!reserved) give_up(reserved.error().message);
-  return reserved.has_value();
+  return reserved ? reserved : give_up_unless_lost(reserved.error());
 }
 
 Result<Executor*> Frame::run(const RunInputs& inputs, KvCache& cache, Executor& eager) {
@@ -152,15 +159,21 @@ Result<Executor*> Frame::run(const RunInputs& inputs, KvCache& cache, Executor& 
       cache_ == CacheKind::kStatic ? cache.shape().capacity : inputs.dims.kv_len;
   const FrameSizes sizes{dims.batch, dims.q_len, dims.kv_len, capacity};
   LoadedStep* graph = eager_for_good_ ? nullptr : find(sizes);
-  if (graph == nullptr && !eager_for_good_) graph = compile(sizes);
-  if (graph == nullptr) {
-    ++evidence_.runs.fallbacks;
-    ASSAY_CHECK(eager.run(inputs, cache));
-    return &eager;
+  if (graph == nullptr && !eager_for_good_) {
+    ASSAY_TRY(graph, compile(sizes));
   }
-  ASSAY_CHECK(graph->run(inputs, cache));
-  ++evidence_.runs.compiled;
-  return graph;
+  if (graph != nullptr) {
+    const Status ran = graph->run(inputs, cache);
+    if (ran) {
+      ++evidence_.runs.compiled;
+      return graph;
+    }
+    if (!compiler_.device().launches()) return std::unexpected(ran.error());
+    ASSAY_CHECK(give_up_unless_lost(ran.error()));
+  }
+  ++evidence_.runs.fallbacks;
+  ASSAY_CHECK(eager.run(inputs, cache));
+  return &eager;
 }
 
 }  // namespace assay::engine

@@ -36,11 +36,13 @@ class Frame {
   Frame(FrameKind kind, CacheKind cache, const CompileOptions& options, GraphCompiler& compiler);
 
   // Compiles for these sizes unless a graph fits, and reserves memory for runs up to most_kv_len
-  // positions. False: such runs go eager, and evidence() says why.
-  bool make_ready(const FrameSizes& sizes, int64_t most_kv_len);
+  // positions. What fails makes such runs eager, and evidence() says why; but a device that is lost
+  // or out of memory is an error, because eager runs have none other.
+  Status make_ready(const FrameSizes& sizes, int64_t most_kv_len);
 
   // Runs with the graph that fits, compiled now if there is none, or with `eager`, which counts as
-  // a fallback. Gives the executor that has the outputs.
+  // a fallback: from then on for good where the graph failed. Gives the executor that has the
+  // outputs. A device that is lost or out of memory is an error.
   Result<Executor*> run(const RunInputs& inputs, KvCache& cache, Executor& eager);
 
   const FrameEvidence& evidence() const { return evidence_; }
@@ -54,7 +56,10 @@ class Frame {
   };
 
   LoadedStep* find(const FrameSizes& sizes);
-  LoadedStep* compile(const FrameSizes& sizes);
+  // Null: eager from now on.
+  Result<LoadedStep*> compile(const FrameSizes& sizes);
+  // An error that eager runs would meet as well, else gives up with its words.
+  Status give_up_unless_lost(const Error& error);
   Constants constants_for(const FrameSizes& sizes);
   Specialization specialization(const Constants& constants) const;
   CompileRecord record_for(const FrameSizes& sizes) const;

@@ -5,12 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "engine/codegen/compile_stats.h"
-#include "engine/codegen/cpu/compiler.h"
+#include "engine/codegen/toolchain.h"
+#include "engine/device/device_fault.h"
 #include "engine/device/executor.h"
 #include "engine/memory/buffer_pool.h"
 #include "engine/model/weights.h"
@@ -27,10 +29,28 @@ class LoadedStep : public Executor {
   virtual Status reserve(const DimValues& dims) = 0;
 };
 
+// Who a device is. What doesn't apply is empty.
+struct DeviceInfo {
+  std::string kind;                     // cpu | cuda
+  std::string name = {};                // of a GPU: "NVIDIA H200"
+  std::string uuid = {};                // of a GPU: "GPU-..."
+  std::string compute_capability = {};  // "9.0"
+  std::string target = {};              // what is compiled for it: "sm_90a"
+  std::string driver = {};              // the newest CUDA that it speaks: "CUDA 13.0"
+};
+
+// Of a device whose kernels the host launches, since its start.
+struct LaunchCounts {
+  int64_t captures = 0;  // recorded sequences of launches
+  int64_t replays = 0;   // of these, each one launch to the host
+  int64_t kernels = 0;   // launched one by one
+};
+
 class Device {
  public:
   virtual ~Device() = default;
 
+  virtual DeviceInfo info() const = 0;
   virtual BufferPool& memory() = 0;    // where caches are
   virtual size_t threads() const = 0;  // of the host that compute
 
@@ -47,11 +67,27 @@ class Device {
   // device must outlive the step.
   virtual Result<std::unique_ptr<LoadedStep>> load(std::shared_ptr<const StepPlan> plan) = 0;
 
-  virtual const CpuCompiler* toolchain() const = 0;  // null: none was needed or found
-  virtual CompileStats stats() const = 0;            // since the start
-  virtual uint64_t packed_bytes() const = 0;         // of weights laid out anew
+  virtual std::optional<Toolchain> toolchain() const = 0;  // absent: none was needed or found
+  virtual CompileStats stats() const = 0;                  // since the start
+  // Absent where the host launches nothing.
+  virtual std::optional<LaunchCounts> launches() const { return std::nullopt; }
+  virtual uint64_t packed_bytes() const = 0;  // of weights laid out anew
   // What went wrong without stopping anything: a cache folder that can't be used.
   virtual const std::vector<std::string>& notes() const = 0;
+
+  // By the device's own clock, in ms: what it did between the calls, of which the second waits for
+  // its end. Absent where the device has no clock of its own.
+  virtual Status start_timer() { return {}; }
+  virtual Result<std::optional<double>> stop_timer_ms() { return std::optional<double>(); }
+
+  // GB/s (1e9 bytes) at which it reads its memory at best, measured: the limit of a memory-bound
+  // step. About a second. environment_error: no memory for it, or no compiler.
+  virtual Result<double> measure_read_bandwidth() = 0;
+
+  // Of the last call to the device that failed, since the last forget_fault(); a lost device stays
+  // lost.
+  virtual DeviceFault fault() const { return {}; }
+  virtual void forget_fault() {}
 };
 
 }  // namespace assay::engine

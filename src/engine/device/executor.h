@@ -33,8 +33,8 @@ class Executor {
  public:
   virtual ~Executor() = default;
 
-  // Runs the graph, extends the cache by q_len positions and commits them. On an error (memory) the
-  // cache's content is undefined until its reset().
+  // Runs the graph, extends the cache by q_len positions and commits them. On an error (memory)
+  // nothing is committed, and another executor may make the run instead.
   virtual Status run(const RunInputs& inputs, KvCache& cache) = 0;
 
   // Of the last run that succeeded, in the graph's output order; valid until the next one.

@@ -5,11 +5,9 @@
 #include <cmath>
 #include <utility>
 
-#include "base/thread_pool.h"
 #include "engine/compiled/frame.h"
 #include "engine/compiled/graph_compiler.h"
-#include "engine/device/cpu/cpu_device.h"
-#include "engine/device/cuda/cuda_device.h"
+#include "engine/device/device.h"
 #include "engine/graph/architectures.h"
 #include "engine/model/checkpoint.h"
 #include "engine/model/weights.h"
@@ -17,7 +15,7 @@
 namespace assay::engine {
 
 struct Session::Impl {
-  Impl(const SessionOptions& session_options, std::unique_ptr<Device> session_device)
+  Impl(const SessionOptions& session_options, std::shared_ptr<Device> session_device)
       : options(session_options), device(std::move(session_device)) {}
 
   Status build(Checkpoint checkpoint);
@@ -39,7 +37,7 @@ struct Session::Impl {
 
   // In the order of their dependence: what comes later refers to what comes earlier.
   SessionOptions options;
-  std::unique_ptr<Device> device;
+  std::shared_ptr<Device> device;
   BufferPool weight_memory;
   std::unique_ptr<Weights> weights;
   Graph graph;  // as built
@@ -84,31 +82,28 @@ Status Session::Impl::build_frames() {
   if (!compile.prefill && !compile.decode) return {};
   ASSAY_TRY(compiler, GraphCompiler::create(graph, compile, *device));
   // A failure is no failure to open: the first run tries again, falls back, and records why.
-  [[maybe_unused]] const Status loaded = compiler->load(*weights);
+  const Status loaded = compiler->load(*weights);
+  if (!loaded && device->fault().kind != DeviceFault::Kind::kNone) return loaded;
   if (compile.prefill)
     prefill_frame.emplace(FrameKind::kPrefill, options.cache, compile, *compiler);
   if (compile.decode) decode_frame.emplace(FrameKind::kDecode, options.cache, compile, *compiler);
   return {};
 }
 
-namespace {
-
-Result<std::unique_ptr<Device>> open_device(const SessionOptions& options, size_t threads) {
-  const auto& kernel_cache = options.compile.kernel_cache;
-  if (!options.gpu) {
-    return std::make_unique<CpuDevice>(CpuDeviceOptions{
-        .threads = threads, .reference_ops = options.reference_ops, .kernel_cache = kernel_cache});
-  }
-  return CudaDevice::open(
-      {.ordinal = *options.gpu, .threads = threads, .kernel_cache = kernel_cache});
+Result<Session> Session::open(const std::filesystem::path& folder, const SessionOptions& options) {
+  ASSAY_TRY(Checkpoint checkpoint, Checkpoint::open(folder));  // before a device is looked for
+  ASSAY_TRY(auto device, open_device(options));
+  return make(std::move(checkpoint), options, std::move(device));
 }
 
-}  // namespace
-
-Result<Session> Session::open(const std::filesystem::path& folder, const SessionOptions& options) {
+Result<Session> Session::open(const std::filesystem::path& folder, const SessionOptions& options,
+                              std::shared_ptr<Device> device) {
   ASSAY_TRY(Checkpoint checkpoint, Checkpoint::open(folder));
-  const size_t threads = options.threads == 0 ? available_cpus() : options.threads;
-  ASSAY_TRY(auto device, open_device(options, threads));
+  return make(std::move(checkpoint), options, std::move(device));
+}
+
+Result<Session> Session::make(Checkpoint checkpoint, const SessionOptions& options,
+                              std::shared_ptr<Device> device) {
   auto impl = std::make_unique<Impl>(options, std::move(device));
   ASSAY_CHECK(impl->build(std::move(checkpoint)));
   return Session(std::move(impl));
@@ -127,6 +122,12 @@ DType Session::dtype() const {
 }
 size_t Session::threads() const {
   return impl_->device->threads();
+}
+const Device& Session::device() const {
+  return *impl_->device;
+}
+Device& Session::device() {
+  return *impl_->device;
 }
 uint64_t Session::weight_bytes() const {
   return impl_->weights->bytes();
@@ -303,12 +304,13 @@ Status Session::make_ready(int64_t padded_len, bool decode) {
   const auto ready = [&](std::optional<Frame>& frame, int64_t q_len, int64_t kv_len) {
     const bool fixed = impl_->options.cache == CacheKind::kStatic;
     if (frame) {
-      frame->make_ready({shape.batch, q_len, kv_len, fixed ? shape.capacity : kv_len},
-                        shape.capacity);
+      return frame->make_ready({shape.batch, q_len, kv_len, fixed ? shape.capacity : kv_len},
+                               shape.capacity);
     }
+    return Status();
   };
-  ready(impl_->prefill_frame, length, length);
-  if (decode && padded_len < impl_->capacity) ready(impl_->decode_frame, 1, length + 1);
+  ASSAY_CHECK(ready(impl_->prefill_frame, length, length));
+  if (decode && padded_len < impl_->capacity) return ready(impl_->decode_frame, 1, length + 1);
   return {};
 }
 
@@ -383,7 +385,7 @@ CompileEvidence Session::compile_evidence() const {
   if (impl_->decode_frame) evidence.decode = impl_->decode_frame->evidence();
   if (!impl_->compiler) return evidence;
   const Device& device = *impl_->device;
-  if (device.toolchain() != nullptr) evidence.toolchain = *device.toolchain();
+  evidence.toolchain = device.toolchain();
   evidence.kernels = device.stats();
   evidence.passes = impl_->compiler->passes();
   evidence.packed_bytes = device.packed_bytes();
@@ -409,9 +411,16 @@ CompileCounters Session::counters() const {
     counters.recompile_limit_hits += evidence.limit_hit ? 1 : 0;
     counters.fallbacks += evidence.runs.fallbacks;
   }
-  if (impl_->compiler) {
+  const auto launches = impl_->device->launches();
+  // A GPU's eager kernels are compiled too.
+  if (impl_->compiler || launches) {
     counters.kernels_compiled = impl_->device->stats().compiled;
     counters.kernels_loaded = impl_->device->stats().loaded;
+  }
+  if (launches) {
+    counters.graph_captures = launches->captures;
+    counters.graph_replays = launches->replays;
+    counters.kernel_launches = launches->kernels;
   }
   return counters;
 }

@@ -40,9 +40,19 @@ struct PromptBatch {
   PromptBatch padded_by(int64_t more) const;
 };
 
+class Checkpoint;
+class Device;
+
+// The device that the options ask for. environment_error: no driver, no such GPU.
+Result<std::shared_ptr<Device>> open_device(const SessionOptions& options);
+
 class Session {
  public:
   static Result<Session> open(const std::filesystem::path& folder, const SessionOptions& options);
+  // On a device of open_device() with the same options, of no other session: its caller can ask it
+  // what an error means for what comes next, also of a session that did not come to be.
+  static Result<Session> open(const std::filesystem::path& folder, const SessionOptions& options,
+                              std::shared_ptr<Device> device);
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
   ~Session();
@@ -50,6 +60,8 @@ class Session {
   const ModelConfig& config() const;
   DType dtype() const;  // of the weights in use
   size_t threads() const;
+  const Device& device() const;
+  Device& device();
   uint64_t weight_bytes() const;  // in memory, all tensors
   // Bytes that one decode step at this batch must at least read: every weight once, of the
   // embedding table only the rows looked up (unless it is also the head), and the cache at kv_len.
@@ -60,7 +72,8 @@ class Session {
   Status prepare(int64_t batch, int64_t capacity);
   // After prepare(): compiles what a prefill of this length and, if `decode`, the first step after
   // it need, where compilation was asked for, and runs nothing. What can't be compiled is no error:
-  // see compile_evidence(). Without this call the first run that needs it compiles.
+  // see compile_evidence(); but that the device is lost or out of memory is one. Without this call
+  // the first run that needs it compiles.
   Status make_ready(int64_t padded_len, bool decode);
 
   // Runs the prompt from position 0, filling the cache; next_tokens() then holds the greedy
@@ -87,6 +100,9 @@ class Session {
   CompileEvidence compile_evidence() const;
 
  private:
+  static Result<Session> make(Checkpoint checkpoint, const SessionOptions& options,
+                              std::shared_ptr<Device> device);
+
   struct Impl;
   explicit Session(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;

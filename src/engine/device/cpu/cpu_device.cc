@@ -4,6 +4,7 @@
 #include <cassert>
 #include <utility>
 
+#include "engine/device/cpu/bandwidth.h"
 #include "engine/device/cpu/cpu_step.h"
 #include "engine/device/cpu/eager_executor.h"
 #include "engine/graph/queries.h"
@@ -24,8 +25,21 @@ Status CpuDevice::find_compiler() {
   return {};
 }
 
-const CpuCompiler* CpuDevice::toolchain() const {
-  return library_ ? &library_->compiler() : nullptr;
+std::optional<Toolchain> CpuDevice::toolchain() const {
+  if (!library_) return std::nullopt;
+  const CpuCompiler& compiler = library_->compiler();
+  return Toolchain{.name = "c++",
+                   .version = compiler.version,
+                   .path = compiler.path.string(),
+                   .sha256 = compiler.sha256,
+                   .target = compiler.target,
+                   .processor = compiler.processor,
+                   .flags = compiler.flags,
+                   .driver = {}};
+}
+
+Result<double> CpuDevice::measure_read_bandwidth() {
+  return engine::measure_read_bandwidth(pool_);
 }
 
 Result<std::unique_ptr<Executor>> CpuDevice::make_eager(Graph graph, const Weights& weights) {

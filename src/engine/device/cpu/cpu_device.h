@@ -28,6 +28,7 @@ class CpuDevice final : public Device {
  public:
   explicit CpuDevice(const CpuDeviceOptions& options);
 
+  DeviceInfo info() const override { return {.kind = "cpu"}; }
   BufferPool& memory() override { return memory_; }
   size_t threads() const override { return pool_.size(); }
 
@@ -35,10 +36,11 @@ class CpuDevice final : public Device {
   Status prepare(const Graph& graph, const Weights& weights) override;
   Result<std::unique_ptr<LoadedStep>> load(std::shared_ptr<const StepPlan> plan) override;
 
-  const CpuCompiler* toolchain() const override;
+  std::optional<Toolchain> toolchain() const override;
   CompileStats stats() const override { return library_ ? library_->stats() : CompileStats(); }
   uint64_t packed_bytes() const override { return weights_ ? weights_->bytes() : 0; }
   const std::vector<std::string>& notes() const override { return notes_; }
+  Result<double> measure_read_bandwidth() override;
 
  private:
   Status find_compiler();

@@ -4,6 +4,9 @@
 #include <cassert>
 #include <utility>
 
+#include "base/text.h"
+#include "engine/device/cuda/read_bandwidth.h"
+
 namespace assay::engine {
 
 Result<std::unique_ptr<CudaDevice>> CudaDevice::open(const CudaDeviceOptions& options) {
@@ -16,7 +19,47 @@ CudaDevice::CudaDevice(const CudaDeviceOptions& options, std::unique_ptr<cuda::D
       pool_(options.threads),
       driver_(std::move(driver)),
       space_(*driver_),
-      memory_(space_) {}
+      memory_(space_) {
+  driver_->tell_parts_by([this] {
+    return std::vector<cuda::Driver::MemoryPart>{{"weights", packed_bytes()},
+                                                 {"caches", memory_.used_bytes()},
+                                                 {"kept for caches", memory_.cached_bytes()}};
+  });
+}
+
+DeviceInfo CudaDevice::info() const {
+  const cuda::GpuInfo& gpu = driver_->info();
+  return {.kind = "cuda",
+          .name = gpu.name,
+          .uuid = gpu.uuid,
+          .compute_capability = gpu.compute_capability,
+          .target = gpu.target,
+          .driver = gpu.driver_name()};
+}
+
+std::optional<Toolchain> CudaDevice::toolchain() const {
+  if (!kernels_) return std::nullopt;
+  const Nvrtc& nvrtc = kernels_->nvrtc();
+  std::vector<std::string> flags = split(Nvrtc::flags(), ' ');
+  std::erase(flags, "");
+  return Toolchain{.name = "nvrtc",
+                   .version = nvrtc.version(),
+                   .path = nvrtc.path(),
+                   .sha256 = {},
+                   .target = driver_->info().target,
+                   .processor = driver_->info().name,
+                   .flags = std::move(flags),
+                   .driver = driver_->info().driver_name()};
+}
+
+Result<std::optional<double>> CudaDevice::stop_timer_ms() {
+  ASSAY_TRY(const double ms, driver_->stop_timer_ms());
+  return std::optional(ms);
+}
+
+Result<double> CudaDevice::measure_read_bandwidth() {
+  return cuda::measure_read_bandwidth(*driver_);
+}
 
 Status CudaDevice::find_compiler() {
   if (kernels_) return {};

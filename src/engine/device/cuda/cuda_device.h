@@ -26,6 +26,7 @@ class CudaDevice final : public Device {
   // environment_error: no driver, no such GPU. NVRTC is looked for when the first step needs it.
   static Result<std::unique_ptr<CudaDevice>> open(const CudaDeviceOptions& options);
 
+  DeviceInfo info() const override;
   BufferPool& memory() override { return memory_; }
   size_t threads() const override { return pool_.size(); }
 
@@ -33,13 +34,21 @@ class CudaDevice final : public Device {
   Status prepare(const Graph& graph, const Weights& weights) override;
   Result<std::unique_ptr<LoadedStep>> load(std::shared_ptr<const StepPlan> plan) override;
 
-  const CpuCompiler* toolchain() const override { return nullptr; }
+  std::optional<Toolchain> toolchain() const override;
   CompileStats stats() const override { return kernels_ ? kernels_->stats() : CompileStats(); }
+  std::optional<LaunchCounts> launches() const override {
+    return LaunchCounts{counts_.captures, counts_.replays, counts_.launches};
+  }
   uint64_t packed_bytes() const override { return weights_ ? weights_->bytes() : 0; }
   const std::vector<std::string>& notes() const override { return notes_; }
 
+  Status start_timer() override { return driver_->start_timer(); }
+  Result<std::optional<double>> stop_timer_ms() override;
+  Result<double> measure_read_bandwidth() override;
+  DeviceFault fault() const override { return driver_->fault(); }
+  void forget_fault() override { driver_->forget_fault(); }
+
   cuda::Driver& driver() { return *driver_; }
-  const cuda::GraphCounts& graph_counts() const { return counts_; }
 
  private:
   CudaDevice(const CudaDeviceOptions& options, std::unique_ptr<cuda::Driver> driver);

@@ -72,12 +72,15 @@ class CudaDeviceTest : public ::testing::Test {
       ASSAY_CHECK(session.decode(tokens));
     }
     fallbacks_ = session.counters().fallbacks;
+    const CompileEvidence evidence = session.compile_evidence();
+    reason_ = evidence.prefill.fallback + evidence.decode.fallback;
     return {};
   }
 
   FakeCuda fake_;
   TinyCheckpoint checkpoint_{families()[1]};
   int64_t fallbacks_ = 0;
+  std::string reason_;  // of the frames that fell back
 };
 
 TEST_F(CudaDeviceTest, RecordsAStepOnceAndReplaysIt) {
@@ -134,15 +137,126 @@ TEST_F(CudaDeviceTest, SurvivesTheFailureOfEveryCall) {
 
 TEST_F(CudaDeviceTest, MemoryThatEndsSaysWhatWasAskedForAndWhatIsFree) {
   fake_.reset();
+  setenv("FAKE_CUDA_MEMORY", "10000", 1);
+  {
+    auto device = CudaDevice::open({});
+    ASSERT_TRUE(device);
+    const auto held = (*device)->memory().allocate(4096);
+    ASSERT_TRUE(held);
+    const auto block = (*device)->memory().allocate(8192);
+    ASSERT_FALSE(block);
+    EXPECT_EQ(block.error().message,
+              "cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY: expected 8192 bytes on Fake GPU, found "
+              "5.90 kB of 10.00 kB free; this process holds 4.10 kB: weights 0 B, caches 4.10 kB, "
+              "kept for caches 0 B, values of steps 0 B; the driver and other processes hold 0 B");
+    EXPECT_EQ((*device)->fault().kind, DeviceFault::Kind::kOutOfMemory);
+    (*device)->forget_fault();
+    EXPECT_EQ((*device)->fault().kind, DeviceFault::Kind::kNone);
+  }
+  unsetenv("FAKE_CUDA_MEMORY");
+}
+
+TEST_F(CudaDeviceTest, ALostContextStaysLost) {
+  fake_.reset();
   auto device = CudaDevice::open({});
   ASSERT_TRUE(device);
-  fake_.reset(1, kOutOfMemory);
-  const auto block = (*device)->memory().allocate(4096);
-  ASSERT_FALSE(block);
-  EXPECT_EQ(
-      block.error().message,
-      "cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY: expected 4096 bytes on Fake GPU, found 1000 of "
-      "2000 free");
+  fake_.reset(1, kIllegalAddress);
+  EXPECT_FALSE((*device)->memory().allocate(16));
+  (*device)->forget_fault();
+  EXPECT_EQ((*device)->fault().kind, DeviceFault::Kind::kLost);
+  EXPECT_EQ((*device)->fault().name, "CUDA_ERROR_ILLEGAL_ADDRESS");
+  EXPECT_FALSE((*device)->start_timer());
+}
+
+// What goes wrong with a recorded step leaves eager steps on the same GPU, with the reason.
+TEST_F(CudaDeviceTest, AStepThatCantBeRecordedRunsEager) {
+  constexpr int kUnsupported = 900;
+  const SessionOptions asked = options(CacheKind::kStatic, true);
+  fake_.reset();
+  ASSERT_TRUE(generate(asked));
+  std::vector<int> capturing;
+  for (int at = 1; at <= fake_.calls(); ++at) {
+    for (const char* name : {"cuStreamBeginCapture_v2", "cuStreamEndCapture",
+                             "cuGraphInstantiateWithFlags", "cuGraphLaunch"}) {
+      if (fake_.name(at) == name) capturing.push_back(at);
+    }
+  }
+  ASSERT_EQ(capturing.size(), 6u);  // and three replays
+  for (const int at : capturing) {
+    fake_.reset(at, kUnsupported);
+    ASSERT_TRUE(generate(asked)) << at;
+    EXPECT_GT(fallbacks_, 0) << at;
+    EXPECT_THAT(reason_, HasSubstr("CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED")) << at;
+    EXPECT_EQ(fake_.live(), 0) << at;
+  }
+}
+
+// A launch that fails within a step over a cache that grows: the run is made again.
+TEST_F(CudaDeviceTest, AStepThatFailedHalfWayIsMadeAgainOverBothCaches) {
+  constexpr int kInvalidValue = 1;
+  for (const CacheKind cache : {CacheKind::kStatic, CacheKind::kDynamic}) {
+    const SessionOptions asked = options(cache, true);
+    fake_.reset();
+    ASSERT_TRUE(generate(asked));
+    const int calls = fake_.calls();
+    int failed = 0;
+    for (int at = 1; at <= calls; ++at) {
+      fake_.reset();
+      if (fake_.name(at) != "cuLaunchKernel") continue;
+      fake_.reset(at, kInvalidValue);
+      ASSERT_TRUE(generate(asked)) << at;
+      EXPECT_GT(fallbacks_, 0) << at;
+      EXPECT_EQ(fake_.live(), 0) << at;
+      fake_.reset();
+      ASSERT_TRUE(generate(asked));  // so that name(at) is as it was
+      ++failed;
+    }
+    EXPECT_GT(failed, 20);
+  }
+}
+
+TEST_F(CudaDeviceTest, CountsWhatTheHostLaunches) {
+  fake_.reset();
+  auto session = Session::open(checkpoint_.folder(), options(CacheKind::kStatic, true));
+  ASSERT_TRUE(session);
+  ASSERT_TRUE(session->prepare(1, 12));
+  ASSERT_TRUE(session->prefill(PromptBatch::of({{1, 2, 3}})));
+  for (int step = 0; step < 4; ++step) ASSERT_TRUE(session->decode(session->next_tokens()));
+  const CompileCounters counters = session->counters();
+  EXPECT_EQ(counters.graph_captures, 1);
+  EXPECT_EQ(counters.graph_replays, fake_.replays());
+  EXPECT_EQ(counters.kernel_launches, fake_.launches());
+  EXPECT_GT(counters.kernels_compiled, 0);
+  const Device& device = session->device();
+  EXPECT_EQ(device.info().kind, "cuda");
+  EXPECT_EQ(device.info().name, "Fake GPU");
+  EXPECT_EQ(device.info().compute_capability, "9.0");
+  EXPECT_EQ(device.info().driver, "CUDA 13.0");
+  ASSERT_TRUE(device.toolchain());
+  EXPECT_EQ(device.toolchain()->name, "nvrtc");
+  EXPECT_EQ(device.toolchain()->target, "sm_90a");
+}
+
+// Eager needs other kernels than a fused product.
+TEST_F(CudaDeviceTest, AFusedKernelThatDoesntCompileFallsBackWithTheWholeLog) {
+  fake_.reset();
+  setenv("FAKE_NVRTC_FAILS", "assay_prologue", 1);
+  ASSERT_TRUE(generate(options(CacheKind::kStatic, true)));
+  EXPECT_EQ(fallbacks_, 5);
+  EXPECT_THAT(reason_, HasSubstr("fake log"));
+  EXPECT_EQ(fake_.live(), 0);
+}
+
+TEST_F(CudaDeviceTest, DescribesAGpuWithoutAContext) {
+  fake_.reset();
+  const auto gpu = cuda::Driver::describe(0);
+  ASSERT_TRUE(gpu);
+  EXPECT_EQ(gpu->uuid, "GPU-00112233-4455-6677-8899-aabbccddeeff");
+  EXPECT_EQ(gpu->total_bytes, 1'000'000'000'000u);
+  EXPECT_EQ(gpu->cache_bytes, 60'000'000u);
+  for (int at = 1; at <= fake_.calls(); ++at) {
+    EXPECT_NE(fake_.name(at), "cuDevicePrimaryCtxRetain");
+  }
 }
 
 TEST_F(CudaDeviceTest, NamesTheGpuThatIsNotThere) {
@@ -163,7 +277,7 @@ TEST_F(CudaDeviceTest, WithoutADriverNothingIsOpened) {
 }
 
 TEST_F(CudaDeviceTest, ACompilerThatFailsIsSaidWhole) {
-  setenv("FAKE_NVRTC_FAILS", "1", 1);
+  setenv("FAKE_NVRTC_FAILS", "", 1);
   fake_.reset();
   const Status ran = generate(options(CacheKind::kStatic, true));
   ASSERT_FALSE(ran);  // eager needs the compiler as well

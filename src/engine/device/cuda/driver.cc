@@ -3,7 +3,10 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdlib>
+
+#include "base/text.h"
 
 namespace assay::engine::cuda {
 namespace {
@@ -17,17 +20,80 @@ std::string uuid_text(const Uuid& uuid) {
   return text;
 }
 
+// After these no call on the context succeeds any more, as cuda.h says of each.
+bool loses_context(Status status) {
+  switch (status) {
+    case 201:  // INVALID_CONTEXT
+    case 214:  // ECC_UNCORRECTABLE
+    case 220:  // NVLINK_UNCORRECTABLE
+    case 226:  // CONTAINED
+    case 700:  // ILLEGAL_ADDRESS
+    case 702:  // LAUNCH_TIMEOUT
+    case 709:  // CONTEXT_IS_DESTROYED
+    case 710:  // ASSERT
+    case 714:  // HARDWARE_STACK_ERROR
+    case 715:  // ILLEGAL_INSTRUCTION
+    case 716:  // MISALIGNED_ADDRESS
+    case 717:  // INVALID_ADDRESS_SPACE
+    case 718:  // INVALID_PC
+    case 719:  // LAUNCH_FAILED
+    case 999:  // UNKNOWN
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string size_text(uint64_t bytes) {
+  return format_bytes(static_cast<double>(bytes));
+}
+
 }  // namespace
 
-::assay::Status Driver::check(Status status, std::string_view call) const {
+void Driver::note_fault(Status status) {
+  if (fault_.kind == DeviceFault::Kind::kLost) return;
+  const char* name = nullptr;
+  api_.error_name(status, &name);
+  fault_.name = name != nullptr ? std::string(name) : fmt::format("error {}", status);
+  fault_.kind = status == kOutOfMemory  ? DeviceFault::Kind::kOutOfMemory
+                : loses_context(status) ? DeviceFault::Kind::kLost
+                                        : DeviceFault::Kind::kNone;
+}
+
+::assay::Status Driver::check(Status status, std::string_view call) {
   if (status == 0) return {};
+  note_fault(status);
   const char* name = nullptr;
   const char* text = nullptr;
   api_.error_name(status, &name);
   api_.error_text(status, &text);
-  return environment_error("{}: {} ({})", call,
+  return environment_error("{}: {} ({}){}", call,
                            name != nullptr ? std::string(name) : fmt::format("error {}", status),
-                           text != nullptr ? text : "unknown to this driver");
+                           text != nullptr ? text : "unknown to this driver",
+                           status == kOutOfMemory ? ": found " + memory_in_use() : "");
+}
+
+// "3 GB of 150 GB free; this process holds 40 GB: weights 2 GB, steps 38 GB; others hold 107 GB"
+std::string Driver::memory_in_use() const {
+  Memory now;
+  if (api_.memory_info(&now.free, &now.total) != 0) return "an unknown part free";
+  uint64_t own = 0;
+  for (const auto& [address, bytes] : allocated_) own += bytes;
+  std::string text = fmt::format("{} of {} free; this process holds {}", size_text(now.free),
+                                 size_text(now.total), size_text(own));
+  uint64_t left = own;
+  std::vector<std::string> parts;
+  for (const MemoryPart& part : parts_ ? parts_() : std::vector<MemoryPart>()) {
+    parts.push_back(part.name + " " + size_text(part.bytes));
+    left -= std::min(left, part.bytes);
+  }
+  if (!parts.empty()) {
+    parts.push_back("values of steps " + size_text(left));
+    text += ": " + join(parts, ", ");
+  }
+  const uint64_t taken = now.total - std::min(now.free, now.total);
+  return text + fmt::format("; the driver and other processes hold {}",
+                            size_text(taken - std::min(own, taken)));
 }
 
 ::assay::Status Driver::look_up() {
@@ -47,7 +113,7 @@ std::string uuid_text(const Uuid& uuid) {
   return {};
 }
 
-Result<std::unique_ptr<Driver>> Driver::open(int ordinal) {
+Result<std::unique_ptr<Driver>> Driver::open_library() {
   const char* asked = std::getenv("ASSAY_CUDA_DRIVER");
   const std::string name = asked != nullptr && *asked != '\0' ? asked : "libcuda.so.1";
   void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -56,11 +122,23 @@ Result<std::unique_ptr<Driver>> Driver::open(int ordinal) {
   }
   std::unique_ptr<Driver> driver(new Driver(library));
   ASSAY_CHECK(driver->look_up());
-  ASSAY_CHECK(driver->start(ordinal));
   return driver;
 }
 
-::assay::Status Driver::start(int ordinal) {
+Result<std::unique_ptr<Driver>> Driver::open(int ordinal) {
+  ASSAY_TRY(auto driver, open_library());
+  ASSAY_TRY(const DeviceId device, driver->find(ordinal));
+  ASSAY_CHECK(driver->start(device));
+  return driver;
+}
+
+Result<GpuInfo> Driver::describe(int ordinal) {
+  ASSAY_TRY(const auto driver, open_library());
+  ASSAY_CHECK(driver->find(ordinal));
+  return driver->info();
+}
+
+Result<DeviceId> Driver::find(int ordinal) {
   ASSAY_CHECK(check(api_.init(0), "cuInit"));
   int count = 0;
   ASSAY_CHECK(check(api_.device_count(&count), "cuDeviceGetCount"));
@@ -77,21 +155,30 @@ Result<std::unique_ptr<Driver>> Driver::open(int ordinal) {
   Uuid uuid{};
   ASSAY_CHECK(check(api_.device_uuid(&uuid, device), "cuDeviceGetUuid_v2"));
   info_.uuid = uuid_text(uuid);
-  int major = 0, minor = 0, multiprocessors = 0;
-  ASSAY_CHECK(check(api_.device_attribute(&major, kComputeMajor, device), "cuDeviceGetAttribute"));
-  ASSAY_CHECK(check(api_.device_attribute(&minor, kComputeMinor, device), "cuDeviceGetAttribute"));
-  ASSAY_CHECK(check(api_.device_attribute(&multiprocessors, kMultiprocessors, device),
-                    "cuDeviceGetAttribute"));
+  int major = 0, minor = 0, multiprocessors = 0, cache_bytes = 0;
+  for (const auto& [attribute, value] : {std::pair{kComputeMajor, &major},
+                                         {kComputeMinor, &minor},
+                                         {kMultiprocessors, &multiprocessors},
+                                         {kL2CacheBytes, &cache_bytes}}) {
+    ASSAY_CHECK(check(api_.device_attribute(value, attribute, device), "cuDeviceGetAttribute"));
+  }
+  info_.compute_capability = fmt::format("{}.{}", major, minor);
   // From Hopper on, the instructions that a kind has alone are asked for by an "a".
   info_.target = fmt::format("sm_{}{}{}", major, minor, major >= 9 ? "a" : "");
   info_.multiprocessors = multiprocessors;
+  info_.cache_bytes = static_cast<uint64_t>(cache_bytes);
+  size_t memory_bytes = 0;
+  ASSAY_CHECK(check(api_.device_memory(&memory_bytes, device), "cuDeviceTotalMem_v2"));
+  info_.total_bytes = memory_bytes;
+  return device;
+}
+
+::assay::Status Driver::start(DeviceId device) {
   ASSAY_CHECK(check(api_.context_retain(&context_, device), "cuDevicePrimaryCtxRetain"));
   device_ = device;  // to be released from here on
   ASSAY_CHECK(check(api_.context_set(context_), "cuCtxSetCurrent"));
   ASSAY_CHECK(check(api_.stream_create(&stream_, kNonBlocking), "cuStreamCreate"));
   for (Event& event : timer_) ASSAY_CHECK(check(api_.event_create(&event, 0), "cuEventCreate"));
-  ASSAY_TRY(const Memory now, memory());
-  info_.total_bytes = now.total;
   return {};
 }
 
@@ -109,17 +196,20 @@ Result<Address> Driver::allocate(size_t bytes) {
   if (bytes == 0) return address;
   const Status status = api_.memory_allocate(&address, bytes);
   if (status == kOutOfMemory) {
-    const auto now = memory();
+    note_fault(status);
     return environment_error(
-        "cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY: expected {} bytes on {}, found {} of {} free",
-        bytes, info_.name, now ? now->free : 0, info_.total_bytes);
+        "cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY: expected {} bytes on {}, found {}", bytes,
+        info_.name, memory_in_use());
   }
   ASSAY_CHECK(check(status, "cuMemAlloc_v2"));
+  allocated_[address] = bytes;
   return address;
 }
 
 void Driver::free(Address address) {
-  if (address != 0) api_.memory_free(address);
+  if (address == 0) return;
+  allocated_.erase(address);
+  api_.memory_free(address);
 }
 
 Result<Driver::Memory> Driver::memory() {

@@ -4,24 +4,34 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "engine/device/cuda/driver_api.h"
+#include "engine/device/device_fault.h"
 
 namespace assay::engine::cuda {
 
 struct GpuInfo {
-  std::string name;    // "NVIDIA H200"
-  std::string uuid;    // "GPU-..."
-  std::string target;  // "sm_90a": what to compile for
+  std::string name;                // "NVIDIA H200"
+  std::string uuid;                // "GPU-..."
+  std::string compute_capability;  // "9.0"
+  std::string target;              // "sm_90a": what to compile for
   int64_t multiprocessors = 0;
-  uint64_t total_bytes = 0;
-  int driver_version = 0;  // 13000: CUDA 13.0
+  uint64_t total_bytes = 0;  // of its memory
+  uint64_t cache_bytes = 0;  // of its second-level cache
+  int driver_version = 0;    // 13000: CUDA 13.0
+
+  std::string driver_name() const {  // "CUDA 13.0"
+    return fmt::format("CUDA {}.{}", driver_version / 1000, driver_version % 1000 / 10);
+  }
 };
 
 struct Blocks {
@@ -36,14 +46,30 @@ class Driver {
   // The GPU of this number, as the driver counts them. $ASSAY_CUDA_DRIVER names another library
   // (tests), else libcuda.so.1. environment_error: no driver, no such GPU.
   static Result<std::unique_ptr<Driver>> open(int ordinal = 0);
+  // Who that GPU is, without making a context on it: nothing is allocated there. The same errors.
+  static Result<GpuInfo> describe(int ordinal);
   ~Driver();
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
   const GpuInfo& info() const { return info_; }
 
-  // At least 256-byte aligned; nothing for 0 bytes. The error says what was asked for and what is
-  // free.
+  // Of the last call that failed; a lost context stays lost.
+  const DeviceFault& fault() const { return fault_; }
+  void forget_fault() {
+    if (fault_.kind != DeviceFault::Kind::kLost) fault_ = {};
+  }
+
+  // Parts of what this process has allocated, "weights 2.47 GB, caches 34 MB", for the error of an
+  // allocation that finds no room; whatever the function refers to must outlive its use.
+  struct MemoryPart {
+    std::string name;
+    uint64_t bytes = 0;
+  };
+  void tell_parts_by(std::function<std::vector<MemoryPart>()> parts) { parts_ = std::move(parts); }
+
+  // At least 256-byte aligned; nothing for 0 bytes. The error says what was asked for, what is free
+  // and what holds the rest.
   Result<Address> allocate(size_t bytes);
   void free(Address address);
   struct Memory {
@@ -81,13 +107,20 @@ class Driver {
 
  private:
   explicit Driver(void* library) : library_(library) {}
+  static Result<std::unique_ptr<Driver>> open_library();
   ::assay::Status look_up();
-  ::assay::Status start(int ordinal);
-  ::assay::Status check(Status status, std::string_view call) const;
+  Result<DeviceId> find(int ordinal);  // and fills in info_
+  ::assay::Status start(DeviceId device);
+  ::assay::Status check(Status status, std::string_view call);
+  void note_fault(Status status);
+  std::string memory_in_use() const;
 
   void* library_;  // stays open until the process ends, as the driver's threads do
   DriverApi api_;
   GpuInfo info_;
+  DeviceFault fault_;
+  std::map<Address, size_t> allocated_;  // bytes of each block
+  std::function<std::vector<MemoryPart>()> parts_;
   DeviceId device_ = -1;
   Context context_ = nullptr;
   Stream stream_ = nullptr;

@@ -24,6 +24,7 @@ struct Uuid {  // CUuuid
 constexpr Status kOutOfMemory = 2;  // CUDA_ERROR_OUT_OF_MEMORY
 enum DeviceAttribute : int {        // CUdevice_attribute
   kMultiprocessors = 16,            // ..._MULTIPROCESSOR_COUNT
+  kL2CacheBytes = 38,               // ..._L2_CACHE_SIZE
   kComputeMajor = 75,               // ..._COMPUTE_CAPABILITY_MAJOR
   kComputeMinor = 76,
 };
@@ -54,6 +55,7 @@ struct RowsCopy {  // CUDA_MEMCPY2D
   X(device_get, cuDeviceGet, (DeviceId*, int))                                               \
   X(device_name, cuDeviceGetName, (char*, int, DeviceId))                                    \
   X(device_uuid, cuDeviceGetUuid_v2, (Uuid*, DeviceId))                                      \
+  X(device_memory, cuDeviceTotalMem_v2, (size_t*, DeviceId))                                 \
   X(device_attribute, cuDeviceGetAttribute, (int*, DeviceAttribute, DeviceId))               \
   X(context_retain, cuDevicePrimaryCtxRetain, (Context*, DeviceId))                          \
   X(context_release, cuDevicePrimaryCtxRelease_v2, (DeviceId))                               \

@@ -1,12 +1,22 @@
 // For tests: a driver with one GPU whose memory is the host's, and an NVRTC whose code is empty.
 // Kernels do nothing. It counts what is alive, and one call, by its number, can be made to fail.
+// Where no test is in the process to say so, the environment does:
+//   FAKE_CUDA_FAILS   NAME:N:STATUS: the N-th call of NAME fails with this status,
+//   FAKE_CUDA_MARK    ... unless this file is there, which is made when it fails: once in a run
+//   FAKE_CUDA_MEMORY  bytes of the GPU's memory; a million million without it
+//   FAKE_NVRTC_FAILS  compiling a source with this text in it fails; empty: every source
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 typedef unsigned long long address;
 
 static int calls, fail_at, fail_status, poisoned, live, capturing;
 static long launches, recorded, replays;
+static void trace(int kind, const char* name);
+static size_t used;  // bytes of the GPU's memory
 static const char* names[4096];
 
 void fake_cuda_reset(int at, int status) {
@@ -22,13 +32,35 @@ long fake_cuda_launches(void) { return launches; }
 long fake_cuda_recorded(void) { return recorded; }
 long fake_cuda_replays(void) { return replays; }
 
-// Errors from 700 on stay: the context is lost, as after an illegal address.
+// The status that the environment has for this call.
+static int asked_to_fail(const char* name) {
+  static char which[64];
+  static int number, status, seen;
+  const char* asked = getenv("FAKE_CUDA_FAILS");
+  if (asked == NULL) return 0;
+  if (number == 0 && sscanf(asked, "%63[^:]:%d:%d", which, &number, &status) != 3) abort();
+  if (strcmp(name, which) != 0 || ++seen != number) return 0;
+  const char* mark = getenv("FAKE_CUDA_MARK");
+  if (mark == NULL) return status;
+  if (access(mark, F_OK) == 0) return 0;
+  FILE* file = fopen(mark, "w");
+  if (file == NULL || fclose(file) != 0) abort();
+  return status;
+}
+
+// Errors from 700 to 799 stay: the context is lost, as after an illegal address.
 static int enter(const char* name) {
   names[++calls % 4096] = name;
   if (poisoned) return poisoned;
-  if (calls != fail_at) return 0;
-  if (fail_status >= 700) poisoned = fail_status;
-  return fail_status;
+  int status = asked_to_fail(name);
+  if (calls == fail_at) status = fail_status;
+  if (status >= 700 && status < 800) poisoned = status;
+  return status;
+}
+
+static size_t memory_bytes(void) {
+  const char* asked = getenv("FAKE_CUDA_MEMORY");
+  return asked != NULL ? strtoull(asked, NULL, 10) : 1000000000000;
 }
 #define ENTER \
   do { int status = enter(__func__); if (status) return status; } while (0)
@@ -54,7 +86,13 @@ int cuDeviceGetUuid_v2(char* uuid, int device) {
 int cuDeviceGetAttribute(int* value, int attribute, int device) {
   (void)device;
   ENTER;
-  *value = attribute == 75 ? 9 : attribute == 76 ? 0 : 132;
+  *value = attribute == 75 ? 9 : attribute == 76 ? 0 : attribute == 38 ? 60000000 : 132;
+  return 0;
+}
+int cuDeviceTotalMem_v2(size_t* bytes, int device) {
+  (void)device;
+  ENTER;
+  *bytes = memory_bytes();
   return 0;
 }
 int cuDevicePrimaryCtxRetain(void** context, int device) {
@@ -68,17 +106,30 @@ int cuDevicePrimaryCtxRelease_v2(int device) { (void)device; --live; return LEAV
 int cuCtxSetCurrent(void* context) { (void)context; ENTER; return 0; }
 int cuMemGetInfo_v2(size_t* available, size_t* total) {
   ENTER;
-  *available = 1000;
-  *total = 2000;
+  *total = memory_bytes();
+  *available = *total - used;
   return 0;
 }
+// Before each block stands its size.
+enum { kPrefix = 64 };
 int cuMemAlloc_v2(address* to, size_t bytes) {
   ENTER;
-  *to = (address)(size_t)calloc(1, bytes);
+  if (bytes > memory_bytes() - used) return 2;
+  char* block = calloc(1, bytes + kPrefix);
+  if (block == NULL) return 2;
+  *(size_t*)block = bytes;
+  *to = (address)(size_t)(block + kPrefix);
+  used += bytes;
   ++live;
   return 0;
 }
-int cuMemFree_v2(address from) { free((void*)(size_t)from); --live; return LEAVE(__func__); }
+int cuMemFree_v2(address from) {
+  char* block = (char*)(size_t)from - kPrefix;
+  used -= *(size_t*)block;
+  free(block);
+  --live;
+  return LEAVE(__func__);
+}
 int cuMemcpyHtoDAsync_v2(address to, const void* from, size_t bytes, void* stream) {
   (void)stream;
   ENTER;
@@ -123,7 +174,7 @@ int cuMemsetD8Async(address to, unsigned char value, size_t bytes, void* stream)
   return 0;
 }
 static int make(void** object) {
-  *object = malloc(1);
+  *object = malloc(sizeof(double));
   ++live;
   return 0;
 }
@@ -134,7 +185,7 @@ static int drop(void* object, const char* name) {
 }
 int cuStreamCreate(void** stream, unsigned flags) { (void)flags; ENTER; return make(stream); }
 int cuStreamDestroy_v2(void* stream) { return drop(stream, __func__); }
-int cuStreamSynchronize(void* stream) { (void)stream; ENTER; return 0; }
+int cuStreamSynchronize(void* stream) { (void)stream; ENTER; trace(4, __func__); return 0; }
 int cuStreamBeginCapture_v2(void* stream, int mode) {
   (void)stream, (void)mode;
   ENTER;
@@ -153,16 +204,30 @@ int cuGraphInstantiateWithFlags(void** exec, void* graph, unsigned long long fla
   ENTER;
   return make(exec);
 }
-int cuGraphLaunch(void* exec, void* stream) { (void)exec, (void)stream; ENTER; ++replays; return 0; }
+int cuGraphLaunch(void* exec, void* stream) {
+  (void)exec, (void)stream;
+  ENTER;
+  ++replays;
+  trace(4, __func__);
+  trace(10, "assay_run");
+  trace(10, "assay_prologue");
+  return 0;
+}
 int cuGraphExecDestroy(void* exec) { return drop(exec, __func__); }
 int cuEventCreate(void** event, unsigned flags) { (void)flags; ENTER; return make(event); }
 int cuEventDestroy_v2(void* event) { return drop(event, __func__); }
-int cuEventRecord(void* event, void* stream) { (void)event, (void)stream; ENTER; return 0; }
+int cuEventRecord(void* event, void* stream) {
+  (void)stream;
+  ENTER;
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  *(double*)event = (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+  return 0;
+}
 int cuEventSynchronize(void* event) { (void)event; ENTER; return 0; }
 int cuEventElapsedTime_v2(float* ms, void* start, void* end) {
-  (void)start, (void)end;
   ENTER;
-  *ms = 1;
+  *ms = (float)(*(double*)end - *(double*)start);
   return 0;
 }
 int cuModuleLoadData(void** module, const void* image) { (void)image; ENTER; return make(module); }
@@ -182,12 +247,15 @@ int cuLaunchKernel(void* function, unsigned x, unsigned y, unsigned z, unsigned 
     ++recorded;
   } else {
     ++launches;
+    trace(4, __func__);
+    trace(10, "assay_run");
   }
   return 0;
 }
 int cuGetErrorName(int status, const char** name) {
   *name = status == 2 ? "CUDA_ERROR_OUT_OF_MEMORY"
-          : status == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS" : "CUDA_ERROR_UNKNOWN";
+          : status == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+          : status == 900 ? "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED" : "CUDA_ERROR_UNKNOWN";
   return 0;
 }
 int cuGetErrorString(int status, const char** text) {
@@ -199,15 +267,86 @@ int nvrtcVersion(int* major, int* minor) { *major = 13; *minor = 0; return 0; }
 const char* nvrtcGetErrorString(int status) { return status == 6 ? "compilation" : "other"; }
 int nvrtcCreateProgram(void** program, const char* source, const char* name, int headers,
                        const char* const* texts, const char* const* names_of) {
-  (void)source, (void)name, (void)headers, (void)texts, (void)names_of;
-  return make(program);
+  (void)name, (void)headers, (void)texts, (void)names_of;
+  *program = strdup(source);
+  ++live;
+  return 0;
 }
 int nvrtcDestroyProgram(void** program) { return drop(*program, __func__), 0; }
 int nvrtcCompileProgram(void* program, int count, const char* const* options) {
-  (void)program, (void)count, (void)options;
-  return getenv("FAKE_NVRTC_FAILS") != NULL ? 6 : 0;
+  (void)count, (void)options;
+  const char* text = getenv("FAKE_NVRTC_FAILS");
+  return text != NULL && strstr(program, text) != NULL ? 6 : 0;
 }
 int nvrtcGetCUBINSize(void* program, size_t* size) { (void)program; *size = 5; return 0; }
 int nvrtcGetCUBIN(void* program, char* bytes) { (void)program; memcpy(bytes, "empty", 5); return 0; }
 int nvrtcGetProgramLogSize(void* program, size_t* size) { (void)program; *size = 9; return 0; }
 int nvrtcGetProgramLog(void* program, char* log) { (void)program; memcpy(log, "fake log", 9); return 0; }
+
+// And a CUPTI: calls and kernels of 1 us each, in its own order of events; a replayed graph is two
+// kernels.
+static int tracing[64];
+static unsigned long long clock_ns = 1000;
+static struct { int kind; const char* name; unsigned long long start; } events[65536];
+static int event_count;
+static void (*buffer_asked)(unsigned char**, size_t*, size_t*);
+static void (*buffer_done)(void*, unsigned, unsigned char*, size_t, size_t);
+static const char* call_names[] = {"?", "cuLaunchKernel", "cuGraphLaunch", "cuStreamSynchronize"};
+
+static void trace(int kind, const char* name) {
+  if (!tracing[kind] || event_count == 65536) return;
+  events[event_count].kind = kind;
+  events[event_count].name = name;
+  events[event_count++].start = clock_ns += 2000;
+}
+int cuptiGetVersion(unsigned* version) { *version = 130001; return 0; }
+int cuptiActivityRegisterCallbacks(void (*asked)(unsigned char**, size_t*, size_t*),
+                                   void (*done)(void*, unsigned, unsigned char*, size_t, size_t)) {
+  buffer_asked = asked;
+  buffer_done = done;
+  return 0;
+}
+int cuptiActivityEnable(int kind) { tracing[kind] = 1; return 0; }
+int cuptiActivityDisable(int kind) { tracing[kind] = 0; return 0; }
+int cuptiGetTimestamp(unsigned long long* now) { *now = clock_ns += 2000; return 0; }
+int cuptiGetResultString(int status, const char** text) { (void)status; *text = "failed"; return 0; }
+int cuptiGetCallbackName(int domain, unsigned id, const char** name) {
+  *name = call_names[id < 4 ? id : 0];
+  return domain == 1 ? 0 : 1;
+}
+enum { kRecordBytes = 112 };
+int cuptiActivityGetNextRecord(unsigned char* buffer, size_t valid, int** record) {
+  unsigned char* next = *record == NULL ? buffer : (unsigned char*)*record + kRecordBytes;
+  if (next + kRecordBytes > buffer + valid) return 12;
+  *record = (int*)next;
+  return 0;
+}
+int cuptiActivityFlushAll(unsigned flags) {
+  (void)flags;
+  int at = 0;
+  while (at < event_count) {
+    unsigned char* buffer;
+    size_t size, most, used_bytes = 0;
+    buffer_asked(&buffer, &size, &most);
+    for (; at < event_count && used_bytes + kRecordBytes <= size; ++at, used_bytes += kRecordBytes) {
+      unsigned char* record = buffer + used_bytes;
+      memset(record, 0, kRecordBytes);
+      unsigned long long end = events[at].start + 1000;
+      int kernel = events[at].kind == 10;
+      memcpy(record, &events[at].kind, 4);
+      memcpy(record + (kernel ? 16 : 8), &events[at].start, 8);
+      memcpy(record + (kernel ? 24 : 16), &end, 8);
+      if (kernel) {
+        record[6] = 40;  // registers
+        memcpy(record + 104, &events[at].name, 8);
+        continue;
+      }
+      for (unsigned id = 1; id < 4; ++id) {
+        if (strcmp(call_names[id], events[at].name) == 0) memcpy(record + 4, &id, 4);
+      }
+    }
+    buffer_done(NULL, 0, buffer, size, used_bytes);
+  }
+  event_count = 0;
+  return 0;
+}

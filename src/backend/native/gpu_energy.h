@@ -1,0 +1,38 @@
+// What a GPU takes in a timed region, by NVIDIA's energy counter, where that resolves the region.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "identity/gpu_sensors.h"
+
+namespace assay {
+
+class GpuEnergy {
+ public:
+  // The counter moves in steps; a region of fewer of them has no figure. Both ends of a longer one
+  // are off by less than a step: together by less than a fifth of it.
+  static constexpr int64_t kStepsResolved = 10;
+
+  // Watches the counter until it has moved three times, up to a second, to learn its step. Null
+  // where there is no such counter, or it doesn't move.
+  static std::unique_ptr<GpuEnergy> open(std::unique_ptr<GpuSensors> sensors, std::string uuid);
+
+  void begin() { begun_ = sensors_->energy_j(uuid_); }
+  // Joules since begin(); absent: the region was too short.
+  std::optional<double> end(int64_t region_ns);
+  int64_t step_ns() const { return step_ns_; }
+
+ private:
+  GpuEnergy(std::unique_ptr<GpuSensors> sensors, std::string uuid, int64_t step_ns)
+      : sensors_(std::move(sensors)), uuid_(std::move(uuid)), step_ns_(step_ns) {}
+
+  std::unique_ptr<GpuSensors> sensors_;
+  std::string uuid_;
+  int64_t step_ns_;
+  std::optional<double> begun_;
+};
+
+}  // namespace assay

@@ -1,0 +1,66 @@
+// The driver and NVRTC, asked; a kernel is compiled for nothing but the bandwidth.
+#include "backend/native/native_gpu.h"
+
+#include "engine/codegen/cuda/nvrtc.h"
+#include "engine/device/cuda/driver.h"
+#include "engine/device/cuda/read_bandwidth.h"
+
+namespace assay {
+namespace {
+
+using engine::cuda::Driver;
+
+ArmGate impossible(std::string error_class, std::string reason, std::string fix) {
+  ArmGate gate;
+  gate.verdict = ArmGate::Verdict::kImpossible;
+  gate.error_class = std::move(error_class);
+  gate.reason = std::move(reason);
+  gate.fix = std::move(fix);
+  return gate;
+}
+
+ArmGate ask(int number) {
+  const auto gpu = Driver::describe(number);
+  if (!gpu) {
+    return impossible("no_cuda", gpu.error().message,
+                      "run it on a machine with an NVIDIA GPU, its driver installed");
+  }
+  const auto nvrtc = engine::Nvrtc::open();
+  if (!nvrtc) {
+    return impossible("no_nvrtc", nvrtc.error().message,
+                      "install the CUDA toolkit's NVRTC, or name a libnvrtc.so in ASSAY_NVRTC");
+  }
+  ArmGate gate;
+  gate.gpu_uuid = gpu->uuid;
+  gate.device = fmt::format("{}, compute capability {}, {}", gpu->name, gpu->compute_capability,
+                            gpu->driver_name());
+  gate.code_generator = fmt::format("nvrtc {} {}", nvrtc->version(), gpu->target);
+  gate.facts = {{"name", gpu->name},
+                {"uuid", gpu->uuid},
+                {"compute_capability", gpu->compute_capability},
+                {"multiprocessors", gpu->multiprocessors},
+                {"memory_bytes", gpu->total_bytes},
+                {"cache_bytes", gpu->cache_bytes},
+                {"driver", gpu->driver_name()},
+                {"nvrtc", nvrtc->version()},
+                {"nvrtc_path", nvrtc->path()}};
+  return gate;
+}
+
+}  // namespace
+
+const ArmGate& NativeGpus::gate(int gpu) {
+  const auto known = gates_.find(gpu);
+  return known != gates_.end() ? known->second : gates_.emplace(gpu, ask(gpu)).first->second;
+}
+
+std::optional<ReadLimit> NativeGpus::read_limit(int gpu, uint64_t weight_bytes) {
+  if (gate(gpu).verdict == ArmGate::Verdict::kImpossible) return std::nullopt;
+  const auto driver = Driver::open(gpu);
+  if (!driver || weight_bytes <= (*driver)->info().cache_bytes) return std::nullopt;
+  const auto gb_per_s = engine::cuda::measure_read_bandwidth(**driver);
+  if (!gb_per_s) return std::nullopt;
+  return ReadLimit{*gb_per_s * 1e9, (*driver)->info().cache_bytes};
+}
+
+}  // namespace assay

@@ -1,0 +1,21 @@
+// A repetition on a GPU as CUPTI saw it: a trace, and the protocol's summary of it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "engine/device/cuda/cupti.h"
+
+namespace assay {
+
+// Of what lies between `begin_ns` and `end_ns`, as the torch worker's profiles have it.
+Json profile_summary(const std::vector<engine::cuda::Activity>& activities, int64_t begin_ns,
+                     int64_t end_ns);
+
+// The same in Chrome's trace format, times in us from `begin_ns`.
+std::string chrome_trace(const std::vector<engine::cuda::Activity>& activities, int64_t begin_ns,
+                         int64_t end_ns);
+
+}  // namespace assay
