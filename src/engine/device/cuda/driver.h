@@ -41,6 +41,8 @@ class Driver {
   Driver& operator=(const Driver&) = delete;
 
   const GpuInfo& info() const { return info_; }
+  // For libraries that compute beside us, in order.
+  Stream stream() const { return stream_; }
 
   // At least 256-byte aligned; nothing for 0 bytes. The error says what was asked for and what is
   // free.

@@ -7,29 +7,10 @@
 #if __has_include(<cuda.h>)
 #include <cuda.h>
 
-#include <type_traits>
+#include "engine/device/cuda/same_call.h"
 
 namespace assay::engine::cuda {
 namespace {
-
-template <typename Ours, typename Theirs>
-constexpr bool passed_alike() {
-  if constexpr (std::is_pointer_v<Ours> || std::is_pointer_v<Theirs>) {
-    return std::is_pointer_v<Ours> && std::is_pointer_v<Theirs>;
-  } else {
-    return sizeof(Ours) == sizeof(Theirs) && !std::is_floating_point_v<Ours> &&
-           !std::is_floating_point_v<Theirs>;
-  }
-}
-
-template <typename... Ours, typename... Theirs>
-constexpr bool same_call(Status (*)(Ours...), CUresult (*)(Theirs...)) {
-  if constexpr (sizeof...(Ours) != sizeof...(Theirs)) {
-    return false;
-  } else {
-    return (passed_alike<Ours, Theirs>() && ...);
-  }
-}
 
 #define ASSAY_CUDA_HOLD(member, symbol, arguments) \
   static_assert(same_call(decltype(DriverApi::member){}, decltype(&symbol){}), #symbol);
