@@ -219,9 +219,11 @@ std::string CPrinter::hoist(const ir::Block& block, int indent) {
 
 std::string CPrinter::statement(const ir::Store& store, int indent) {
   const KernelBuffer& buffer = kernel_.buffers[store.buffer];
-  const char* cast = buffer.dtype == DType::kI32 ? "(int)" : "";
-  return fmt::format("{}{}[{}] = {}{};\n", spaces(indent), buffer.name, text(store.index), cast,
-                     text(store.value));
+  std::string value = text(store.value);
+  if (buffer.dtype == DType::kI32) value = "(int)" + value;
+  if (buffer.dtype == DType::kBF16) value = fmt::format("{}({})", target_.to_bf16, value);
+  if (buffer.dtype == DType::kF16) value = fmt::format("{}({})", target_.to_f16, value);
+  return fmt::format("{}{}[{}] = {};\n", spaces(indent), buffer.name, text(store.index), value);
 }
 
 std::string CPrinter::statement(const ir::Loop& loop, int indent) {

@@ -25,6 +25,8 @@ struct ReduceText {
 struct CTarget {
   std::string_view exp, sqrt, erfc;  // float -> float
   std::string_view bf16, f16;        // element as stored -> float
+  // And back, to the nearest. Empty where kernels store no such elements.
+  std::string_view to_bf16 = {}, to_f16 = {};
   // The loop's head, up to its opening brace. Innermost loops hold stores alone.
   std::string (*loop)(const std::string& var, const std::string& extent, bool innermost,
                       int indent) = nullptr;

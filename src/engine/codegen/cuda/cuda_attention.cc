@@ -1,10 +1,11 @@
 // Attention on CUDA as a source template: decoding cuts a head's positions into ranges and puts
-// them together in a second kernel; prefill goes by tiles of queries and positions.
+// them together in a second kernel.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "engine/codegen/cuda/cuda_attention.h"
 #include "engine/codegen/cuda/print_cuda.h"
 
 namespace assay::engine {
@@ -145,88 +146,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_combine(const Arg
 }
 )";
 
-// TILE queries of one head against TILE positions at a time; ACROSS neighbouring threads share a
-// query, and with it its largest score, its sum and its values. The softmax is corrected as larger
-// scores come (Milakov and Gimelshein, 2018). Rows in shared memory are one element longer than
-// they need to be, so that a column's elements lie in different banks.
-constexpr std::string_view kPrefill = R"(
-enum { ACROSS = THREADS / TILE, SCORES = TILE / ACROSS, ELEMENTS = (HEAD_DIM + ACROSS - 1) / ACROSS };
-
-__device__ __forceinline__ void load_tile(const float* from, long pitch, long count,
-                                          float (*to)[HEAD_DIM + 1]) {
-  for (int i = threadIdx.x; i < TILE * HEAD_DIM; i += THREADS) {
-    const int r = i / HEAD_DIM, d = i % HEAD_DIM;
-    to[r][d] = r < count ? from[r * pitch + d] : 0.0f;
-  }
-}
-
-extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_prefill(const Args args) {
-  __shared__ float q[TILE][HEAD_DIM + 1], cache[TILE][HEAD_DIM + 1], weights[TILE][TILE + 1];
-  const Sizes n = sizes_of(args);
-  const long b = blockIdx.y / HEADS, head = blockIdx.y % HEADS, t0 = (long)blockIdx.x * TILE;
-  const int row = threadIdx.x / ACROSS, part = threadIdx.x % ACROSS;
-  const long first = ((const int*)args.buffers[PAD])[b], before = n.kv_len - n.q_len;
-  const long t = t0 + row, position = before + t;
-  const float* keys = head_of(args.buffers[KEYS], b, head / GROUP, n.capacity);
-  const float* values = head_of(args.buffers[VALUES], b, head / GROUP, n.capacity);
-  const long at = ((b * n.q_len + t0) * HEADS + head) * HEAD_DIM;
-  load_tile((const float*)args.buffers[Q] + at, HEADS * HEAD_DIM, n.q_len - t0, q);
-  float own[ELEMENTS] = {}, largest = SMALLEST, sum = 0.0f;
-  const long stop = before + t0 + TILE < n.kv_len ? before + t0 + TILE : n.kv_len;
-  for (long p0 = first; p0 < stop; p0 += TILE) {
-    __syncthreads();
-    load_tile(keys + p0 * HEAD_DIM, HEAD_DIM, stop - p0, cache);
-    __syncthreads();
-    float scores[SCORES] = {}, m = largest;
-    for (int d = 0; d < HEAD_DIM; ++d) {
-      const float x = q[row][d];
-      #pragma unroll
-      for (int j = 0; j < SCORES; ++j) scores[j] += x * cache[part + ACROSS * j][d];
-    }
-    #pragma unroll
-    for (int j = 0; j < SCORES; ++j) {
-      const long p = p0 + part + ACROSS * j;
-      scores[j] = p <= position && p < stop ? scores[j] * SCALE : SMALLEST;
-      m = fmaxf(m, scores[j]);
-    }
-    #pragma unroll
-    for (int offset = ACROSS / 2; offset > 0; offset /= 2) m = fmaxf(m, __shfl_xor_sync(~0u, m, offset));
-    float total = 0.0f;
-    #pragma unroll
-    for (int j = 0; j < SCORES; ++j) {
-      const float w = scores[j] > SMALLEST ? expf(scores[j] - m) : 0.0f;
-      weights[row][part + ACROSS * j] = w;
-      total += w;
-    }
-    #pragma unroll
-    for (int offset = ACROSS / 2; offset > 0; offset /= 2) total += __shfl_xor_sync(~0u, total, offset);
-    const float correction = expf(largest - m);
-    largest = m;
-    sum = sum * correction + total;
-    #pragma unroll
-    for (int o = 0; o < ELEMENTS; ++o) own[o] *= correction;
-    __syncthreads();
-    load_tile(values + p0 * HEAD_DIM, HEAD_DIM, stop - p0, cache);
-    __syncthreads();
-    for (int p = 0; p < TILE; ++p) {
-      const float w = weights[row][p];
-      #pragma unroll
-      for (int o = 0; o < ELEMENTS; ++o) {
-        const int d = part + ACROSS * o;
-        if (d < HEAD_DIM) own[o] += w * cache[p][d];
-      }
-    }
-  }
-  if (t >= n.q_len) return;
-  float* out = (float*)args.buffers[OUT] + at + (long)row * HEADS * HEAD_DIM;
-  #pragma unroll
-  for (int o = 0; o < ELEMENTS; ++o) {
-    const int d = part + ACROSS * o;  // padding sees itself alone
-    if (d < HEAD_DIM) out[d] = position < first ? values[position * HEAD_DIM + d] : own[o] / sum;
-  }
-}
-)";
-
 constexpr int64_t kSplitPositions = 128, kMostSplits = 64;
 
 std::string sizes_text(const Kernel& kernel) {
@@ -240,24 +159,19 @@ int64_t cuda_attention_splits(int64_t capacity) {
   return std::clamp<int64_t>((capacity + kSplitPositions - 1) / kSplitPositions, 1, kMostSplits);
 }
 
-int64_t cuda_attention_tile(int64_t head_dim) {
-  return head_dim <= 128 ? 32 : head_dim <= 256 ? 16 : 0;
-}
-
 std::string print_cuda_attention(const Kernel& kernel, const AttentionKernel& k) {
   std::string text(kCudaPrelude);
   text += cuda_args_struct(kernel);
   text += fmt::format(
       "enum {{ HEADS = {}, KV_HEADS = {}, HEAD_DIM = {}, Q = {}, KEYS = {}, VALUES = {}, PAD = {}, "
-      "OUT = {},\n       TILE = {}, SPLIT_POSITIONS = {}, MOST_SPLITS = {}, COUNTERS = {} }};\n"
+      "OUT = {},\n       SPLIT_POSITIONS = {}, MOST_SPLITS = {}, COUNTERS = {} }};\n"
       "#define SCALE {:.9g}f\n",
-      k.heads, k.kv_heads, k.head_dim, k.q, k.keys, k.values, k.pad, k.out,
-      cuda_attention_tile(k.head_dim), kSplitPositions, kMostSplits, kCudaCounters,
-      1.0 / std::sqrt(static_cast<double>(k.head_dim)));
+      k.heads, k.kv_heads, k.head_dim, k.q, k.keys, k.values, k.pad, k.out, kSplitPositions,
+      kMostSplits, kCudaCounters, 1.0 / std::sqrt(static_cast<double>(k.head_dim)));
   text += kShared;
   text += sizes_text(kernel);
   text += kDecode;
-  text += kPrefill;
+  text += cuda_prefill_text(kernel, k);
   return text;
 }
 

@@ -67,6 +67,8 @@ constexpr CTarget target(decltype(CTarget::loop) loop, decltype(CTarget::reduce)
           .erfc = "erfcf",
           .bf16 = "from_bf16",
           .f16 = "from_f16",
+          .to_bf16 = "to_bf16",
+          .to_f16 = "to_f16",
           .loop = loop,
           .reduce = reduce};
 }

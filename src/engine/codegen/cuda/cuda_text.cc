@@ -3,8 +3,8 @@
 
 namespace assay::engine {
 
-// No header of CUDA's: NVRTC is found without them. fp16 is converted by the one instruction for
-// it.
+// No header of CUDA's: NVRTC is found without them. Types of 16 bits are
+// converted by the instructions for that.
 const std::string_view kCudaPrelude = R"(
 enum { THREADS = 256, WARPS = THREADS / 32 };
 
@@ -14,6 +14,16 @@ __device__ __forceinline__ float from_bf16(unsigned short x) {
 __device__ __forceinline__ float from_f16(unsigned short x) {
   float y;
   asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
+  return y;
+}
+__device__ __forceinline__ unsigned short to_bf16(float x) {
+  unsigned short y;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
+  return y;
+}
+__device__ __forceinline__ unsigned short to_f16(float x) {
+  unsigned short y;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
   return y;
 }
 __device__ __forceinline__ int lane_of_thread() { return threadIdx.x & 31; }

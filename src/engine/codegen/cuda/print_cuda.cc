@@ -5,7 +5,9 @@
 
 #include <array>
 
+#include "engine/codegen/cuda/cuda_attention.h"
 #include "engine/codegen/cuda/cuda_target.h"
+#include "engine/codegen/cuda/library_product.h"
 
 namespace assay::engine {
 namespace {
@@ -27,9 +29,9 @@ struct Print {
     return print_cuda_product(kernel, product);
   }
   Result<std::string> operator()(const AttentionKernel& attention) const {
-    if (cuda_attention_tile(attention.head_dim) == 0) {
-      return bad_input("attention: expected heads of at most 256 elements, found {}",
-                       attention.head_dim);
+    if (attention.head_dim > kCudaMostHeadDim) {
+      return bad_input("attention: expected heads of at most {} elements, found {}",
+                       kCudaMostHeadDim, attention.head_dim);
     }
     return print_cuda_attention(kernel, attention);
   }
@@ -48,15 +50,19 @@ struct Launches {
     const CudaProductShape shape = cuda_product_shape(kernel, product);
     CudaLaunches launches;
     launches.run = {{"assay_run", tiles, shape.splits}};
-    launches.epilogue = CudaLaunch{"assay_epilogue", tiles, (rows + kCudaWarps - 1) / kCudaWarps};
-    if (product.has_prologue) launches.prologue = CudaLaunch{"assay_prologue", rows};
+    if (!may_have_many_rows(kernel, product)) return launches;
+    const LibraryProduct parts = library_product(kernel, product);
+    if (parts.prologue) launches.prologue = CudaLaunch{"assay_prologue", rows};
+    if (!parts.direct) {
+      launches.epilogue = CudaLaunch{"assay_epilogue", tiles, (rows + kCudaWarps - 1) / kCudaWarps};
+    }
     return launches;
   }
   CudaLaunches operator()(const AttentionKernel& k) const {
     CudaLaunches launches;
     if (dims.q_len > kCudaFewQueries) {
-      const int64_t tile = cuda_attention_tile(k.head_dim);
-      launches.run = {{"assay_prefill", (dims.q_len + tile - 1) / tile, dims.batch * k.heads}};
+      const int64_t tile = cuda_prefill_queries(kernel, k);
+      launches.run = {{"assay_prefill", dims.batch * k.heads, (dims.q_len + tile - 1) / tile}};
     } else {
       launches.run = {
           {"assay_decode", dims.batch * k.kv_heads, cuda_attention_splits(capacity), dims.q_len},

@@ -30,8 +30,8 @@ struct CudaLaunch {
 };
 struct CudaLaunches {
   std::vector<CudaLaunch> run;  // the whole kernel, in this order
-  // Products of many rows, whose products come from a library. prologue: a further argument, float*
-  // out [rows, inputs]. epilogue: const float* products [rows, pitch] of all tiles, long pitch.
+  // Products of many rows, which a library multiplies: what goes before and behind, as
+  // library_product() has it.
   std::optional<CudaLaunch> prologue, epilogue;
 };
 // Of the dims, kv_len is without influence.
@@ -68,6 +68,6 @@ CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& p
 // Ranges that a head's positions are cut into while decoding. Of the capacity alone: a captured
 // graph is replayed for every length.
 int64_t cuda_attention_splits(int64_t capacity);
-int64_t cuda_attention_tile(int64_t head_dim);  // queries, and positions, of a prefill block
+constexpr int64_t kCudaMostHeadDim = 256;  // of attention
 
 }  // namespace assay::engine

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "engine/codegen/cuda/cuda_target.h"
+#include "engine/codegen/cuda/library_product.h"
 #include "engine/codegen/cuda/print_cuda.h"
 
 namespace assay::engine {
@@ -135,18 +136,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args ar
     __syncthreads();
   }
 }
-
-extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_epilogue(const Args args,
-                                                                     const float* products, long pitch) {
-  const long row = (long)blockIdx.y * WARPS + warp_of_thread();
-  if (row < rows_of(args)) epilogue_row(args, row, blockIdx.x, products + row * pitch + (long)blockIdx.x * TILE);
-}
-)";
-
-constexpr std::string_view kPrologueEntry = R"(
-extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_prologue(const Args args, float* out) {
-  inputs_row(args, blockIdx.x, 0, INPUTS, out + (long)blockIdx.x * INPUTS);
-}
 )";
 
 int64_t ceil_div(int64_t a, int64_t b) {
@@ -174,7 +163,7 @@ std::string rows_text(const Kernel& kernel, const ProductKernel& product) {
 
 // The inputs [begin, end) of a row into x, at their own index.
 std::string inputs_text(const Kernel& kernel, const ProductKernel& product) {
-  const std::string x = kernel.buffers[product.x].name;
+  const KernelBuffer& x = kernel.buffers[product.x];
   const std::string row = CPrinter::var_name(product.row);
   std::string text = fmt::format(
       "\n__device__ __forceinline__ void inputs_row(const Args& args, long {}, long begin, long "
@@ -184,12 +173,13 @@ std::string inputs_text(const Kernel& kernel, const ProductKernel& product) {
   if (!product.has_prologue) {
     return text + fmt::format(
                       "  for (long i = begin + threadIdx.x; i < end; i += THREADS) to[i] = "
-                      "{}[{} * INPUTS + i];\n}}\n",
-                      x, row);
+                      "{}({}[{} * INPUTS + i]);\n}}\n",
+                      x.dtype == DType::kF32 ? "" : "widen", x.name, row);
   }
   CPrinter printer(kernel, cuda_slice_target());
   printer.define(product.row);
-  return text + fmt::format("  float* {} = to;\n", x) + printer.block(product.prologue, 1) + "}\n";
+  return text + fmt::format("  float* {} = to;\n", x.name) + printer.block(product.prologue, 1) +
+         "}\n";
 }
 
 // By one warp, for the tile's row of products.
@@ -241,7 +231,7 @@ std::string print_cuda_product(const Kernel& kernel, const ProductKernel& produc
   text += inputs_text(kernel, product);
   text += epilogue_text(kernel, product);
   text += kRun;
-  if (product.has_prologue) text += kPrologueEntry;
+  if (may_have_many_rows(kernel, product)) text += print_library_entries(kernel, product);
   return text;
 }
 

@@ -16,7 +16,8 @@ CudaDevice::CudaDevice(const CudaDeviceOptions& options, std::unique_ptr<cuda::D
       pool_(options.threads),
       driver_(std::move(driver)),
       space_(*driver_),
-      memory_(space_) {}
+      memory_(space_),
+      library_(*driver_, notes_) {}
 
 Status CudaDevice::find_compiler() {
   if (kernels_) return {};
@@ -35,8 +36,8 @@ Result<std::unique_ptr<Executor>> CudaDevice::make_eager(Graph graph, const Weig
   ASSAY_CHECK(find_compiler());
   ASSAY_TRY(StepPlan plan,
             make_step_plan(std::make_shared<const Graph>(std::move(graph)), {}, true));
-  ASSAY_TRY(auto step, cuda::CudaStep::load(std::make_shared<const StepPlan>(std::move(plan)),
-                                            *kernels_, *weights_, *driver_, counts_, false));
+  ASSAY_TRY(auto step, cuda::CudaStep::load(std::move(plan), *kernels_, *weights_, library_,
+                                            *driver_, counts_, false));
   return std::unique_ptr<Executor>(std::move(step));
 }
 
@@ -49,7 +50,7 @@ Result<std::unique_ptr<LoadedStep>> CudaDevice::load(std::shared_ptr<const StepP
   assert(weights_);
   ASSAY_CHECK(find_compiler());
   ASSAY_TRY(auto step,
-            cuda::CudaStep::load(std::move(plan), *kernels_, *weights_, *driver_, counts_, true));
+            cuda::CudaStep::load(*plan, *kernels_, *weights_, library_, *driver_, counts_, true));
   return std::unique_ptr<LoadedStep>(std::move(step));
 }
 

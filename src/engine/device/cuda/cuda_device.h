@@ -55,6 +55,7 @@ class CudaDevice final : public Device {
   std::unique_ptr<cuda::KernelStore> kernels_;
   cuda::GraphCounts counts_;
   std::vector<std::string> notes_;
+  cuda::LazyCublasLt library_;
 };
 
 }  // namespace assay::engine
