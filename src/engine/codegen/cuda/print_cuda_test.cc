@@ -46,7 +46,8 @@ Graph graph_of(const std::string& architecture, DType weights, bool fused) {
   auto graph = build_graph(*config, weights, LogitsOf::kLastPosition);
   EXPECT_TRUE(graph) << graph.error().message;
   if (fused) {
-    const auto reports = run_passes(*graph, {.disabled = {}, .verify = false});
+    const auto reports =
+        run_passes(*graph, {.disabled = {}, .verify = false}, graph_passes(TileLayout::kRows));
     EXPECT_TRUE(reports) << reports.error().message;
   }
   return *std::move(graph);
@@ -137,7 +138,7 @@ class CudaKernels : public testing::Test {
     for (const Step& step : all_steps) {
       for (const Node& node : graph.nodes) {
         if (node.op == OpKind::kView) continue;
-        const auto kernel = lower(graph, node, step.specialization);
+        const auto kernel = lower(graph, node, step.specialization, TileLayout::kRows);
         ASSERT_TRUE(kernel) << kernel.error().message;
         const auto source = print_cuda(*kernel);
         ASSERT_TRUE(source) << source.error().message;
