@@ -181,7 +181,8 @@ Graph graph_of(const std::string& config_text, DType dtype, bool fused) {
   auto graph = build_graph(*config, dtype, LogitsOf::kAllPositions);
   EXPECT_TRUE(graph) << graph.error().message;
   if (fused) {
-    const auto reports = run_passes(*graph, {.disabled = {}, .verify = false});
+    const auto reports =
+        run_passes(*graph, {.disabled = {}, .verify = false}, graph_passes(TileLayout::kRows));
     EXPECT_TRUE(reports) << reports.error().message;
   }
   return *std::move(graph);
@@ -202,7 +203,7 @@ class CudaManyRows : public testing::Test {
     for (size_t node = 0; node <= last; ++node) {
       if (node > 20 && node + 3 < last) continue;
       if (graph.nodes[node].op == OpKind::kView) continue;
-      const auto kernel = lower(graph, graph.nodes[node], {});
+      const auto kernel = lower(graph, graph.nodes[node], {}, TileLayout::kRows);
       ASSERT_TRUE(kernel) << kernel.error().message;
       if (!std::holds_alternative<Body>(kernel->body)) continue;
       for (const DimValues& dims : all_dims) {
@@ -211,7 +212,11 @@ class CudaManyRows : public testing::Test {
           SCOPED_TRACE(fmt::format("{} {} batch {} q_len {} kv_len {}{}", kernel->label,
                                    dtype_name(dtype), dims.batch, dims.q_len, dims.kv_len,
                                    narrow ? " narrow" : ""));
-          GpuHarness({.graph = graph, .dims = dims, .capacity = dims.kv_len + 7, .node = node},
+          GpuHarness({.graph = graph,
+                      .dims = dims,
+                      .capacity = dims.kv_len + 7,
+                      .node = node,
+                      .layout = TileLayout::kRows},
                      *Gpu::get(), narrow ? std::optional(dtype) : std::nullopt, tolerance_of(dtype))
               .run();
           if (HasFatalFailure()) return;

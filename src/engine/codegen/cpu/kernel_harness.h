@@ -30,7 +30,8 @@ struct Case {
   int64_t threads = 1;
   bool through_library = false;  // products: prologue, a plain product, epilogue
   uint64_t seed = 1;
-  std::optional<size_t> node = {};  // under test; the last. Others compute its inputs.
+  std::optional<size_t> node = {};          // under test; the last. Others compute its inputs.
+  TileLayout layout = TileLayout::kPanels;  // of weights that no pass has packed
 };
 
 inline std::vector<std::byte> stored(const std::vector<float>& values, DType dtype) {
@@ -83,7 +84,7 @@ class Harness {
 
   void run() {
     const Node node = case_.graph.nodes[case_.node.value_or(case_.graph.nodes.size() - 1)];
-    auto lowered = lower(case_.graph, node, case_.specialization);
+    auto lowered = lower(case_.graph, node, case_.specialization, case_.layout);
     ASSERT_TRUE(lowered) << lowered.error().message;
     kernel_ = std::move(*lowered);
     inputs_ = random_inputs(case_.graph, case_.dims, case_.seed);

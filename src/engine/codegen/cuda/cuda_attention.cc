@@ -36,6 +36,8 @@ enum { POSITIONS = 64, LANE_ELEMENTS = (HEAD_DIM + 31) / 32,
 extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_decode(const Args args) {
   __shared__ float q[GROUP * HEAD_DIM], scores[GROUP * POSITIONS];
   __shared__ float largest[GROUP], sum[GROUP], correction[GROUP];
+  let_next_begin();
+  wait_for_kernels_ahead();
   const Sizes n = sizes_of(args);
   const long b = blockIdx.x / KV_HEADS, kv = blockIdx.x % KV_HEADS, step = blockIdx.z;
   const long splits = splits_of(n.capacity), split = blockIdx.y;
@@ -103,7 +105,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_decode(const Args
     }
     __syncthreads();
   }
-  float* parts = args.workspace + COUNTERS;
+  float* parts = args.workspace;
   #pragma unroll
   for (int o = 0; o < OWN; ++o) {
     const int i = threadIdx.x + o * THREADS;
@@ -118,6 +120,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_decode(const Args
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_combine(const Args args) {
+  let_next_begin();
+  wait_for_kernels_ahead();
   const Sizes n = sizes_of(args);
   const long b = blockIdx.x / HEADS, head = blockIdx.x % HEADS, step = blockIdx.y;
   const long position = n.kv_len - n.q_len + step, splits = splits_of(n.capacity);
@@ -128,7 +132,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_combine(const Arg
     for (int d = threadIdx.x; d < HEAD_DIM; d += THREADS) out[d] = own[d];
     return;
   }
-  const float* parts = args.workspace + COUNTERS + row * splits * (HEAD_DIM + 2);
+  const float* parts = args.workspace + row * splits * (HEAD_DIM + 2);
   float m = SMALLEST, sum = 0.0f;
   for (long s = 0; s < splits; ++s) m = fmaxf(m, parts[s * (HEAD_DIM + 2) + HEAD_DIM]);
   for (long s = 0; s < splits; ++s) {
@@ -160,14 +164,14 @@ int64_t cuda_attention_splits(int64_t capacity) {
 }
 
 std::string print_cuda_attention(const Kernel& kernel, const AttentionKernel& k) {
-  std::string text(kCudaPrelude);
+  std::string text = cuda_prelude();
   text += cuda_args_struct(kernel);
   text += fmt::format(
       "enum {{ HEADS = {}, KV_HEADS = {}, HEAD_DIM = {}, Q = {}, KEYS = {}, VALUES = {}, PAD = {}, "
-      "OUT = {},\n       SPLIT_POSITIONS = {}, MOST_SPLITS = {}, COUNTERS = {} }};\n"
+      "OUT = {},\n       SPLIT_POSITIONS = {}, MOST_SPLITS = {} }};\n"
       "#define SCALE {:.9g}f\n",
       k.heads, k.kv_heads, k.head_dim, k.q, k.keys, k.values, k.pad, k.out, kSplitPositions,
-      kMostSplits, kCudaCounters, 1.0 / std::sqrt(static_cast<double>(k.head_dim)));
+      kMostSplits, 1.0 / std::sqrt(static_cast<double>(k.head_dim)));
   text += kShared;
   text += sizes_text(kernel);
   text += kDecode;

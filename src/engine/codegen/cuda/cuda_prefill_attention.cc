@@ -81,6 +81,8 @@ __device__ __forceinline__ void load_tiles(unsigned to, const T* keys, const T* 
 
 extern "C" __global__ void __launch_bounds__(THREADS, HEAD_DIM <= 64 ? 2 : 1) assay_prefill(const Args args) {
   __shared__ __align__(16) unsigned char tiles[2][2][TILE_BYTES];  // twice keys and values
+  let_next_begin();
+  wait_for_kernels_ahead();
   const Sizes n = sizes_of(args);
   const long b = blockIdx.x / HEADS, head = blockIdx.x % HEADS;
   const int t0 = (gridDim.y - 1 - blockIdx.y) * QUERIES;  // the longest first
@@ -214,6 +216,8 @@ __device__ __forceinline__ void load_rows(float* to, int rows, const T* from, lo
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_prefill(const Args args) {
   __shared__ __align__(16) float q[QUERIES * PITCH], cache[POSITIONS_AT_ONCE * PITCH], weights[POSITIONS_AT_ONCE * (QUERIES + 4)];
+  let_next_begin();
+  wait_for_kernels_ahead();
   const Sizes n = sizes_of(args);
   const long b = blockIdx.x / HEADS, head = blockIdx.x % HEADS;
   const long t0 = (long)(gridDim.y - 1 - blockIdx.y) * QUERIES;  // the longest first

@@ -24,12 +24,6 @@ std::string block_loop(const std::string& var, const std::string& extent, bool i
   return strided(var, "0", extent, "lane_of_thread()", "32", indent);
 }
 
-std::string slice_loop(const std::string& var, const std::string& extent, bool innermost,
-                       int indent) {
-  if (indent != kOutermost || !innermost) return block_loop(var, extent, innermost, indent);
-  return strided(var, "begin", "end", "threadIdx.x", "THREADS", indent);
-}
-
 std::string warp_loop(const std::string& var, const std::string& extent, bool innermost,
                       int indent) {
   return innermost ? strided(var, "0", extent, "lane_of_thread()", "32", indent)
@@ -82,11 +76,6 @@ const CTarget& cuda_block_target() {
 
 const CTarget& cuda_warp_target() {
   static constexpr CTarget kTarget = target(warp_loop, no_reduce);
-  return kTarget;
-}
-
-const CTarget& cuda_slice_target() {
-  static constexpr CTarget kTarget = target(slice_loop, block_reduce);
   return kTarget;
 }
 

@@ -10,8 +10,5 @@ namespace assay::engine {
 const CTarget& cuda_block_target();
 // Warp: stores over the lanes of one warp; no reductions.
 const CTarget& cuda_warp_target();
-// As block; outermost loops run from `begin` to `end`, names in the printed function, in place of
-// their own extent.
-const CTarget& cuda_slice_target();
 
 }  // namespace assay::engine

@@ -91,17 +91,21 @@ class Direct {
 
 constexpr std::string_view kPrologue = R"(
 extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_prologue(const Args args) {{
+  let_next_begin();
+  wait_for_kernels_ahead();
 {arguments}  const long {row} = blockIdx.x;
-  weight_t* to = (weight_t*)args.workspace + {row} * PADDED_INPUTS;
+  weight_t* to = (weight_t*)args.workspace + {row} * PITCH;
 {body}}}
 )";
 
 constexpr std::string_view kEpilogue = R"(
 extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_epilogue(const Args args) {{
-{arguments}  const long {row} = (long)blockIdx.y * WARPS + warp_of_thread(), index = blockIdx.x;
-  if ({row} >= {rows}) return;
-  const weight_t* {tile} = (const weight_t*)args.workspace + ({row} * TILES + index) * TILE;
-{body}}}
+  let_next_begin();
+  wait_for_kernels_ahead();
+  const long row = (long)blockIdx.y * WARPS + warp_of_thread(), column = (long)blockIdx.x * TILE;
+  if (row >= rows_of(args)) return;
+  epilogue_row(args, row, column, TILE, (const weight_t*)args.workspace + row * {columns} + column);
+}}
 )";
 
 std::string prologue_text(const Kernel& kernel, const ProductKernel& product) {
@@ -124,12 +128,11 @@ std::string prologue_text(const Kernel& kernel, const ProductKernel& product) {
 }
 
 std::string epilogue_text(const Kernel& kernel, const ProductKernel& product) {
-  const Kernel changed = in_library_types(kernel, product);
-  return fmt::format(fmt::runtime(kEpilogue), fmt::arg("arguments", cuda_arguments(kernel)),
-                     fmt::arg("row", CPrinter::var_name(product.row)),
-                     fmt::arg("rows", dim_text(product.rows)),
-                     fmt::arg("tile", kernel.buffers[product.tile].name),
-                     fmt::arg("body", print_epilogues(changed, product, cuda_warp_target())));
+  const int64_t columns = tile_count(product.packing) * product.packing.tile;
+  // For few rows it is defined on fp32 products.
+  const bool defined = kernel.buffers[product.weight].dtype == DType::kF32;
+  return (defined ? "" : cuda_epilogue_row(in_library_types(kernel, product), product)) +
+         fmt::format(fmt::runtime(kEpilogue), fmt::arg("columns", columns));
 }
 
 }  // namespace

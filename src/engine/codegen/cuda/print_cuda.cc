@@ -16,8 +16,8 @@ namespace {
 std::string rows_source(const Kernel& kernel, const RowsKernel& rows) {
   CPrinter printer(kernel, cuda_block_target());
   printer.define(rows.row);
-  return std::string(kCudaPrelude) + cuda_args_struct(kernel) + cuda_entry("assay_run") + ") {\n" +
-         cuda_arguments(kernel) +
+  return cuda_prelude() + cuda_args_struct(kernel) + cuda_entry("assay_run") + ") {\n" +
+         "  let_next_begin();\n  wait_for_kernels_ahead();\n" + cuda_arguments(kernel) +
          fmt::format("  const long {} = blockIdx.x;\n", CPrinter::var_name(rows.row)) +
          printer.block(rows.body, 1) + "}\n";
 }
@@ -26,6 +26,14 @@ struct Print {
   const Kernel& kernel;
   Result<std::string> operator()(const RowsKernel& rows) const { return rows_source(kernel, rows); }
   Result<std::string> operator()(const ProductKernel& product) const {
+    if (product.packing.layout != TileLayout::kRows) {
+      return bad_input("product: expected its weight in rows, found {}",
+                       to_string(product.packing));
+    }
+    if (cuda_product_shape(kernel, product).rows == 0) {
+      return bad_input("product: expected at most {} inputs behind {}, found {}",
+                       kCudaMostSharedInputs, kernel.label, product.inputs);
+    }
     return print_cuda_product(kernel, product);
   }
   Result<std::string> operator()(const AttentionKernel& attention) const {
@@ -48,13 +56,18 @@ struct Launches {
   CudaLaunches operator()(const ProductKernel& product) const {
     const int64_t tiles = tile_count(product.packing), rows = product.rows.value(dims);
     const CudaProductShape shape = cuda_product_shape(kernel, product);
+    const int64_t warps = shape.threads / 32;
     CudaLaunches launches;
-    launches.run = {{"assay_run", tiles, shape.splits}};
+    launches.run = {
+        {"assay_run", tiles * product.packing.tile / shape.columns, 1, 1, shape.threads}};
     if (!may_have_many_rows(kernel, product)) return launches;
     const LibraryProduct parts = library_product(kernel, product);
-    if (parts.prologue) launches.prologue = CudaLaunch{"assay_prologue", rows};
+    if (parts.prologue) {
+      launches.prologue = CudaLaunch{"assay_prologue", rows, 1, 1, shape.threads};
+    }
     if (!parts.direct) {
-      launches.epilogue = CudaLaunch{"assay_epilogue", tiles, (rows + kCudaWarps - 1) / kCudaWarps};
+      launches.epilogue =
+          CudaLaunch{"assay_epilogue", tiles, (rows + warps - 1) / warps, 1, shape.threads};
     }
     return launches;
   }
@@ -86,7 +99,7 @@ std::string cuda_entry(std::string_view name) {
 }
 
 std::string cuda_arguments(const Kernel& kernel) {
-  return argument_text(kernel, "args.", "unsigned short");
+  return argument_text(kernel, "args.", "unsigned short", "");
 }
 
 Result<std::string> print_cuda(const Kernel& kernel) {
@@ -98,16 +111,9 @@ CudaLaunches cuda_launches(const Kernel& kernel, const DimValues& dims, int64_t 
 }
 
 int64_t cuda_workspace_floats(const Kernel& kernel, const DimValues& dims, int64_t capacity) {
-  if (const auto* product = std::get_if<ProductKernel>(&kernel.body)) {
-    const CudaProductShape shape = cuda_product_shape(kernel, *product);
-    if (shape.splits == 1) return 0;
-    return kCudaCounters + product->rows.value(dims) * tile_count(product->packing) * shape.splits *
-                               product->packing.tile;
-  }
   if (const auto* k = std::get_if<AttentionKernel>(&kernel.body)) {
     if (dims.q_len > kCudaFewQueries) return 0;
-    return kCudaCounters +
-           dims.batch * dims.q_len * k->heads * cuda_attention_splits(capacity) * (k->head_dim + 2);
+    return dims.batch * dims.q_len * k->heads * cuda_attention_splits(capacity) * (k->head_dim + 2);
   }
   return 0;
 }

@@ -48,7 +48,8 @@ Graph graph_of(const std::string& architecture, DType weights, bool fused) {
   auto graph = build_graph(*config, weights, LogitsOf::kLastPosition);
   EXPECT_TRUE(graph) << graph.error().message;
   if (fused) {
-    const auto reports = run_passes(*graph, {.disabled = {}, .verify = false});
+    const auto reports =
+        run_passes(*graph, {.disabled = {}, .verify = false}, graph_passes(TileLayout::kRows));
     EXPECT_TRUE(reports) << reports.error().message;
   }
   return *std::move(graph);
@@ -139,7 +140,8 @@ class CudaKernels : public testing::Test {
                    const std::vector<std::string>& targets) {
     std::map<std::string, bool> seen;
     for (const Step& step : all_steps) {
-      auto plan = make_step_plan(std::make_shared<const Graph>(graph), step.specialization, true);
+      auto plan = make_step_plan(std::make_shared<const Graph>(graph), step.specialization, true,
+                                 TileLayout::kRows);
       ASSERT_TRUE(plan) << plan.error().message;
       cuda::narrow_values(*plan);
       for (const PlannedKernel& planned : plan->kernels) {

@@ -29,6 +29,7 @@ class CpuDevice final : public Device {
   explicit CpuDevice(const CpuDeviceOptions& options);
 
   BufferPool& memory() override { return memory_; }
+  TileLayout layout() const override { return TileLayout::kPanels; }
   size_t threads() const override { return pool_.size(); }
 
   Result<std::unique_ptr<Executor>> make_eager(Graph graph, const Weights& weights) override;

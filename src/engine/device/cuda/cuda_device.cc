@@ -35,7 +35,7 @@ Result<std::unique_ptr<Executor>> CudaDevice::make_eager(Graph graph, const Weig
   use(weights);
   ASSAY_CHECK(find_compiler());
   ASSAY_TRY(StepPlan plan,
-            make_step_plan(std::make_shared<const Graph>(std::move(graph)), {}, true));
+            make_step_plan(std::make_shared<const Graph>(std::move(graph)), {}, true, layout()));
   ASSAY_TRY(auto step, cuda::CudaStep::load(std::move(plan), *kernels_, *weights_, library_,
                                             *driver_, counts_, false));
   return std::unique_ptr<Executor>(std::move(step));

@@ -27,6 +27,7 @@ class CudaDevice final : public Device {
   static Result<std::unique_ptr<CudaDevice>> open(const CudaDeviceOptions& options);
 
   BufferPool& memory() override { return memory_; }
+  TileLayout layout() const override { return TileLayout::kRows; }
   size_t threads() const override { return pool_.size(); }
 
   Result<std::unique_ptr<Executor>> make_eager(Graph graph, const Weights& weights) override;

@@ -90,7 +90,7 @@ Address CudaStep::address(ValueId id) const {
   workspace_ = GpuBlock();
   ASSAY_TRY(arena_, GpuBlock::allocate(driver_, places_.bytes));
   ASSAY_CHECK(driver_.fill(arena_.address(), 0, places_.bytes));
-  int64_t floats = kCudaCounters;
+  int64_t floats = 1;
   for (const PlannedKernel& planned : plan_.kernels) {
     floats = std::max(floats, cuda_workspace_floats(planned.kernel, most, capacity));
     // A few rows are split over positions that a longer prompt isn't.

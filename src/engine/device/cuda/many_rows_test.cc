@@ -24,10 +24,12 @@ StepPlan plan_of(const std::string& architecture, DType weights, bool fused,
   auto graph = build_graph(*config, weights, LogitsOf::kLastPosition);
   EXPECT_TRUE(graph) << graph.error().message;
   if (fused) {
-    const auto reports = run_passes(*graph, {.disabled = {}, .verify = false});
+    const auto reports =
+        run_passes(*graph, {.disabled = {}, .verify = false}, graph_passes(TileLayout::kRows));
     EXPECT_TRUE(reports) << reports.error().message;
   }
-  auto plan = make_step_plan(std::make_shared<const engine::Graph>(*std::move(graph)), dims, true);
+  auto plan = make_step_plan(std::make_shared<const engine::Graph>(*std::move(graph)), dims, true,
+                             TileLayout::kRows);
   EXPECT_TRUE(plan) << plan.error().message;
   narrow_values(*plan);
   return *std::move(plan);
