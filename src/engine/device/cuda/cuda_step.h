@@ -63,7 +63,7 @@ class CudaStep final : public LoadedStep {
   ::assay::Status upload_state(const RunInputs& inputs, int64_t capacity);
   ::assay::Status upload_tables(const RopeTables& rope);
   ::assay::Status find_launches(const Bound& bound);
-  ::assay::Status launch_all();
+  ::assay::Status launch_all(bool early);
   ::assay::Status execute(const Bound& bound);
   void drop_graph();
   Address address(ValueId id) const;
