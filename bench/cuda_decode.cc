@@ -117,11 +117,12 @@ Result<Session> open(const std::filesystem::path& folder, bool compiled) {
 }
 
 Status measure_prompts(const Case& which, const std::filesystem::path& models,
-                       const std::vector<int64_t>& lengths, Table& table) {
+                       const std::vector<int64_t>& lengths, bool eager, Table& table) {
   ASSAY_TRY(const auto folder, checkpoint(which.model, which.dtype, models));
   for (const int64_t tokens : lengths) {
     std::optional<int32_t> eager_token;
     for (const bool compiled : {false, true}) {
+      if (!compiled && !eager) continue;
       ASSAY_TRY(Session session, open(folder, compiled));
       int32_t token = -1;
       ASSAY_TRY(const Samples ms, measure_prompt(session, tokens, token));
@@ -175,7 +176,7 @@ Status measure_case(const Case& which, const std::filesystem::path& models, doub
 }
 
 Result<Table> run_prompts(const std::vector<std::string>& asked,
-                          const std::vector<int64_t>& lengths) {
+                          const std::vector<int64_t>& lengths, bool eager) {
   Table table{.title = fmt::format("prompts, batch 1, median of {}", 3 * kRuns),
               .columns = {{"model", Align::kLeft},
                           {"dtype", Align::kLeft},
@@ -188,7 +189,7 @@ Result<Table> run_prompts(const std::vector<std::string>& asked,
               .rows = {}};
   for (const std::string& text : asked) {
     ASSAY_TRY(const Case which, parse_case(text));
-    ASSAY_CHECK(measure_prompts(which, ASSAY_BENCH_MODELS, lengths, table));
+    ASSAY_CHECK(measure_prompts(which, ASSAY_BENCH_MODELS, lengths, eager, table));
   }
   return table;
 }
@@ -233,9 +234,11 @@ int main(int argc, char** argv) {
     }
     asked.erase(asked.begin(), asked.begin() + 2);
   }
+  const bool eager = asked.empty() || asked[0] != "--compiled";
+  if (!eager) asked.erase(asked.begin());
   if (asked.empty()) asked = {"qwen2.5-0.5b", "llama3.2-1b"};
   const auto table =
-      lengths.empty() ? assay::bench::run(asked) : assay::bench::run_prompts(asked, lengths);
+      lengths.empty() ? assay::bench::run(asked) : assay::bench::run_prompts(asked, lengths, eager);
   if (!table) {
     fmt::print(stderr, "cuda_decode: {}\n", table.error().message);
     return table.error().kind == assay::ErrorKind::kEnvironment ? 3 : 2;

@@ -106,6 +106,9 @@ class GpuHarness : public test::Harness {
 
   void execute() override {
     if (narrow_) {
+      if (auto* attention = std::get_if<AttentionKernel>(&kernel_.body)) {
+        attention->rounded_to = *narrow_;
+      }
       for (const size_t buffer : narrow_buffers()) {
         kernel_.buffers[buffer].dtype = *narrow_;
         change_type(bound_[buffer], DType::kF32, *narrow_);
@@ -151,7 +154,7 @@ class GpuHarness : public test::Harness {
           function,
           {static_cast<unsigned>(one.blocks_x), static_cast<unsigned>(one.blocks_y),
            static_cast<unsigned>(one.blocks_z)},
-          static_cast<unsigned>(one.threads), arguments.data());
+          static_cast<unsigned>(one.threads), arguments.data(), false);
     };
     if (std::holds_alternative<AttentionKernel>(kernel_.body)) return start(launches.run.front());
     StepPlan plan;
@@ -176,7 +179,7 @@ double tolerance_of(DType dtype) {
 }
 
 Graph graph_of(const std::string& config_text, DType dtype, bool fused) {
-  const auto config = parse_model_config("{" + config_text + "}", "test");
+  const auto config = parse_model_config(Json::parse("{" + config_text + "}"), "test");
   EXPECT_TRUE(config) << config.error().message;
   auto graph = build_graph(*config, dtype, LogitsOf::kAllPositions);
   EXPECT_TRUE(graph) << graph.error().message;

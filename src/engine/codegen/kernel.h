@@ -77,6 +77,8 @@ struct ProductKernel {
 struct AttentionKernel {
   int64_t heads = 0, kv_heads = 0, head_dim = 0;
   ir::BufferId q = 0, keys = 0, values = 0, pad = 0, out = 0;
+  // Where set, a 16-bit type that queries, keys, values and weights may be rounded to.
+  std::optional<DType> rounded_to = {};
 };
 
 struct Kernel {

@@ -305,14 +305,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_prefill(const Arg
 
 constexpr int64_t kMostTensorCoreHeads = 128;  // elements; more don't fit registers
 
-// The 16-bit type that tensor cores compute in: the cache's, else the one that the output is
-// rounded to anyway.
+// The 16-bit type that tensor cores compute in: the cache's, else one that may be rounded to.
 std::optional<DType> narrow_type(const Kernel& kernel, const AttentionKernel& k) {
-  for (const ir::BufferId buffer : {k.keys, k.out}) {
-    const DType dtype = kernel.buffers[buffer].dtype;
-    if (dtype != DType::kF32) return dtype;
-  }
-  return std::nullopt;
+  const DType cache = kernel.buffers[k.keys].dtype;
+  return cache != DType::kF32 ? std::optional(cache) : k.rounded_to;
 }
 
 bool uses_tensor_cores(const Kernel& kernel, const AttentionKernel& k) {

@@ -79,7 +79,8 @@ __device__ __forceinline__ bool beats(float x, long i, float y, long j) {
   if (x_nan != y_nan) return x_nan;
   return x > y || ((x == y || x_nan) && i < j);
 }
-__device__ __forceinline__ long block_argmax(float x, long i) {
+// The first of the largest over the block; `x` becomes its value.
+__device__ __forceinline__ long block_argmax(float& x, long i) {
   __shared__ float values[WARPS];
   __shared__ long indices[WARPS];
   #pragma unroll
@@ -97,6 +98,19 @@ __device__ __forceinline__ long block_argmax(float x, long i) {
     if (beats(values[w], indices[w], x, i)) x = values[w], i = indices[w];
   }
   return i;
+}
+// Whether all other blocks of this counter have been here; what they wrote before is seen then.
+__device__ __forceinline__ bool is_last(int* counter, int blocks) {
+  __shared__ bool last;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    last = atomicAdd(counter, 1) == blocks - 1;
+    if (last) *counter = 0;
+  }
+  __syncthreads();
+  __threadfence();
+  return last;
 }
 )";
 

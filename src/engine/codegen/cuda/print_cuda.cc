@@ -12,12 +12,27 @@
 namespace assay::engine {
 namespace {
 
+// Blocks that share a row: of an argmax alone, over a row that is long for one.
+int64_t blocks_of_row(const Kernel& kernel, const RowsKernel& rows) {
+  constexpr int64_t kColumns = 2048;
+  const auto* reduce = rows.body.empty() ? nullptr : std::get_if<ir::Reduce>(&rows.body[0].node);
+  if (reduce == nullptr || reduce->op != ir::ReduceOp::kArgmax) return 1;
+  for (size_t i = 1; i < rows.body.size(); ++i) {
+    if (!std::holds_alternative<ir::Store>(rows.body[i].node)) return 1;
+  }
+  const auto width = kernel.exprs.constant(reduce->extent);
+  return width ? (*width + kColumns - 1) / kColumns : 1;
+}
+
 // A block for each row: the row's columns over its threads.
 std::string rows_source(const Kernel& kernel, const RowsKernel& rows) {
-  CPrinter printer(kernel, cuda_block_target());
+  const bool shared = blocks_of_row(kernel, rows) > 1;
+  CPrinter printer(kernel, shared ? cuda_grid_target() : cuda_block_target());
   printer.define(rows.row);
-  return cuda_prelude() + cuda_args_struct(kernel) + cuda_entry("assay_run") + ") {\n" +
-         "  let_next_begin();\n  wait_for_kernels_ahead();\n" + cuda_arguments(kernel) +
+  const std::string counters = fmt::format("enum {{ COUNTERS = {} }};\n", kCudaCounters);
+  return cuda_prelude() + (shared ? counters : "") + cuda_args_struct(kernel) +
+         cuda_entry("assay_run") + ") {\n" + "  let_next_begin();\n  wait_for_kernels_ahead();\n" +
+         cuda_arguments(kernel) +
          fmt::format("  const long {} = blockIdx.x;\n", CPrinter::var_name(rows.row)) +
          printer.block(rows.body, 1) + "}\n";
 }
@@ -51,7 +66,9 @@ struct Launches {
   int64_t capacity;
 
   CudaLaunches operator()(const RowsKernel& rows) const {
-    return {.run = {{"assay_run", rows.rows.value(dims)}}, .prologue = {}, .epilogue = {}};
+    const int64_t count = rows.rows.value(dims);
+    const int64_t blocks = count <= kCudaCounters ? blocks_of_row(kernel, rows) : 1;
+    return {.run = {{"assay_run", count, blocks}}, .prologue = {}, .epilogue = {}};
   }
   CudaLaunches operator()(const ProductKernel& product) const {
     const int64_t tiles = tile_count(product.packing), rows = product.rows.value(dims);
@@ -77,9 +94,8 @@ struct Launches {
       const int64_t tile = cuda_prefill_queries(kernel, k);
       launches.run = {{"assay_prefill", dims.batch * k.heads, (dims.q_len + tile - 1) / tile}};
     } else {
-      launches.run = {
-          {"assay_decode", dims.batch * k.kv_heads, cuda_attention_splits(capacity), dims.q_len},
-          {"assay_combine", dims.batch * k.heads, dims.q_len}};
+      launches.run = {{"assay_decode", dims.batch * cuda_attention_heads(k),
+                       cuda_attention_splits(k, dims, capacity), dims.q_len}};
     }
     return launches;
   }
@@ -111,9 +127,14 @@ CudaLaunches cuda_launches(const Kernel& kernel, const DimValues& dims, int64_t 
 }
 
 int64_t cuda_workspace_floats(const Kernel& kernel, const DimValues& dims, int64_t capacity) {
+  if (const auto* rows = std::get_if<RowsKernel>(&kernel.body)) {
+    const int64_t blocks = blocks_of_row(kernel, *rows);
+    return blocks == 1 ? 0 : kCudaCounters + 2 * blocks * rows->rows.value(dims);
+  }
   if (const auto* k = std::get_if<AttentionKernel>(&kernel.body)) {
     if (dims.q_len > kCudaFewQueries) return 0;
-    return dims.batch * dims.q_len * k->heads * cuda_attention_splits(capacity) * (k->head_dim + 2);
+    return kCudaCounters + dims.batch * dims.q_len * k->heads *
+                               cuda_attention_splits(*k, dims, capacity) * (k->head_dim + 2);
   }
   return 0;
 }

@@ -16,8 +16,8 @@ namespace assay::engine {
 //   struct Args { void* buffers[kernel.bound_buffers]; const long* dims; float* workspace; };
 // all of them addresses in device memory. `dims` are KernelArgs::dims: the device reads them, so
 // that a captured graph is replayed for every length. The workspace has cuda_workspace_floats()
-// elements; launches one after the other may share it. bad_input names what no template fits, such
-// as a product whose weight isn't packed in rows.
+// elements, zeros before the first launch; launches one after the other may share it. bad_input
+// names what no template fits, such as a product whose weight isn't packed in rows.
 Result<std::string> print_cuda(const Kernel& kernel);
 
 // Attention over up to so many queries a row of the batch is split over positions.
@@ -40,6 +40,9 @@ int64_t cuda_workspace_floats(const Kernel& kernel, const DimValues& dims, int64
 
 // Parts that the printer's files share.
 constexpr int64_t kCudaThreads = 256;  // of a block of any kernel but a product's
+
+// Ints at the workspace's start that kernels count their blocks in; zeros between launches.
+constexpr int64_t kCudaCounters = 16384;
 
 // What every kernel sees, for blocks of so many threads.
 std::string cuda_prelude(int64_t threads = kCudaThreads);
@@ -73,9 +76,10 @@ CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& p
 // Inputs that go through shared memory, all rows of a block: behind any prologue but an RMS norm.
 constexpr int64_t kCudaMostSharedInputs = 11'000;
 
-// Ranges that a head's positions are cut into while decoding. Of the capacity alone: a captured
-// graph is replayed for every length.
-int64_t cuda_attention_splits(int64_t capacity);
-constexpr int64_t kCudaMostHeadDim = 256;  // of attention
+// Ranges that a head's positions are cut into while decoding, a block each. Not of the length: a
+// captured graph is replayed for every one.
+int64_t cuda_attention_splits(const AttentionKernel& k, const DimValues& dims, int64_t capacity);
+int64_t cuda_attention_heads(const AttentionKernel& k);  // blocks of a row, query and range
+constexpr int64_t kCudaMostHeadDim = 256;                // of attention
 
 }  // namespace assay::engine

@@ -100,7 +100,7 @@ class CudaKernels : public testing::Test {
   // What must be among a source's entries.
   static std::vector<std::string> expected_entries(const Kernel& kernel) {
     if (std::holds_alternative<AttentionKernel>(kernel.body)) {
-      return {"assay_combine", "assay_decode", "assay_prefill"};
+      return {"assay_decode", "assay_prefill"};
     }
     std::vector<std::string> names = {"assay_run"};
     if (const auto* product = std::get_if<ProductKernel>(&kernel.body)) {

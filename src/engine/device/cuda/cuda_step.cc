@@ -90,7 +90,7 @@ Address CudaStep::address(ValueId id) const {
   workspace_ = GpuBlock();
   ASSAY_TRY(arena_, GpuBlock::allocate(driver_, places_.bytes));
   ASSAY_CHECK(driver_.fill(arena_.address(), 0, places_.bytes));
-  int64_t floats = 1;
+  int64_t floats = kCudaCounters;
   for (const PlannedKernel& planned : plan_.kernels) {
     floats = std::max(floats, cuda_workspace_floats(planned.kernel, most, capacity));
     // A few rows are split over positions that a longer prompt isn't.
@@ -196,7 +196,7 @@ Address CudaStep::address(ValueId id) const {
   return {};
 }
 
-::assay::Status CudaStep::launch_all() {
+::assay::Status CudaStep::launch_all(bool early) {
   for (const Launch& launch : launches_) {
     std::vector<Address>& arguments = arguments_[launch.kernel];
     if (launch.product) {
@@ -206,7 +206,7 @@ Address CudaStep::address(ValueId id) const {
     }
     if (launch.workspace != 0) arguments.back() = launch.workspace;
     const auto launched =
-        driver_.launch(launch.function, launch.blocks, launch.threads, arguments.data());
+        driver_.launch(launch.function, launch.blocks, launch.threads, arguments.data(), early);
     arguments.back() = workspace_.address();
     ASSAY_CHECK(launched);
   }
@@ -226,10 +226,10 @@ Address CudaStep::address(ValueId id) const {
   }
   if (!again || !graphs_) {
     counts_.launches += static_cast<int64_t>(launches_.size());
-    return launch_all();
+    return launch_all(false);
   }
   ASSAY_CHECK(driver_.begin_capture());
-  const ::assay::Status launched = launch_all();
+  const ::assay::Status launched = launch_all(true);
   auto captured = driver_.end_capture();  // ends it after a failed launch too
   if (!launched && captured) driver_.destroy(*captured);
   ASSAY_CHECK(launched);

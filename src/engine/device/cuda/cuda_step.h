@@ -67,7 +67,7 @@ class CudaStep final : public LoadedStep {
   ::assay::Status upload_tables(const RopeTables& rope);
   ::assay::Status find_launches(const Bound& bound);
   ::assay::Status add_launch(size_t kernel, const CudaLaunch& launch, Address workspace);
-  ::assay::Status launch_all();
+  ::assay::Status launch_all(bool early);
   ::assay::Status execute(const Bound& bound);
   void drop_graph();
   Address address(ValueId id) const;

@@ -85,6 +85,7 @@ Result<std::unique_ptr<Driver>> Driver::open(int ordinal) {
   // From Hopper on, the instructions that a kind has alone are asked for by an "a".
   info_.target = fmt::format("sm_{}{}{}", major, minor, major >= 9 ? "a" : "");
   info_.multiprocessors = multiprocessors;
+  info_.begins_early = major >= 9;
   ASSAY_CHECK(check(api_.context_retain(&context_, device), "cuDevicePrimaryCtxRetain"));
   device_ = device;  // to be released from here on
   ASSAY_CHECK(check(api_.context_set(context_), "cuCtxSetCurrent"));
@@ -184,11 +185,21 @@ Result<Function> Driver::function(Module module, const std::string& name) {
   return function;
 }
 
-::assay::Status Driver::launch(Function function, Blocks blocks, unsigned threads, void* argument) {
+::assay::Status Driver::launch(Function function, Blocks blocks, unsigned threads, void* argument,
+                               bool early) {
   void* arguments[] = {argument};
-  return check(api_.launch(function, blocks.x, blocks.y, blocks.z, threads, 1, 1, 0, stream_,
-                           arguments, nullptr),
-               "cuLaunchKernel");
+  LaunchAttribute attribute;
+  attribute.id = kBeginEarly;
+  attribute.value.flag = 1;
+  LaunchConfig config;
+  config.blocks_x = blocks.x;
+  config.blocks_y = blocks.y;
+  config.blocks_z = blocks.z;
+  config.threads_x = threads;
+  config.stream = stream_;
+  config.attributes = &attribute;
+  config.attribute_count = early && info_.begins_early ? 1 : 0;
+  return check(api_.launch(&config, function, arguments, nullptr), "cuLaunchKernelEx");
 }
 
 ::assay::Status Driver::begin_capture() {

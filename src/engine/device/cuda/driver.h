@@ -20,6 +20,7 @@ struct GpuInfo {
   std::string uuid;    // "GPU-..."
   std::string target;  // "sm_90a": what to compile for
   int64_t multiprocessors = 0;
+  bool begins_early = false;  // kernels can, as launch() has it
   uint64_t total_bytes = 0;
   int driver_version = 0;  // 13000: CUDA 13.0
 };
@@ -67,8 +68,10 @@ class Driver {
   Result<Module> load(const std::string& image);
   void unload(Module module);
   Result<Function> function(Module module, const std::string& name);
-  // `argument`: the kernel's one parameter, copied.
-  ::assay::Status launch(Function function, Blocks blocks, unsigned threads, void* argument);
+  // `argument`: the kernel's one parameter, copied. `early`: it may begin while the kernel ahead
+  // runs, and waits by itself for what it reads; without effect before Hopper.
+  ::assay::Status launch(Function function, Blocks blocks, unsigned threads, void* argument,
+                         bool early);
 
   // What is launched in between is recorded, not run.
   ::assay::Status begin_capture();

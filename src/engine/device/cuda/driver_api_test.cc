@@ -31,6 +31,18 @@ TEST(DriverApi, HasTheValuesOfTheHeader) {
   EXPECT_EQ(sizeof(Uuid), sizeof(CUuuid));
 }
 
+TEST(DriverApi, LaunchesAsTheHeaderLaysItOut) {
+  EXPECT_EQ(sizeof(LaunchConfig), sizeof(CUlaunchConfig));
+  EXPECT_EQ(offsetof(LaunchConfig, threads_x), offsetof(CUlaunchConfig, blockDimX));
+  EXPECT_EQ(offsetof(LaunchConfig, shared_bytes), offsetof(CUlaunchConfig, sharedMemBytes));
+  EXPECT_EQ(offsetof(LaunchConfig, stream), offsetof(CUlaunchConfig, hStream));
+  EXPECT_EQ(offsetof(LaunchConfig, attributes), offsetof(CUlaunchConfig, attrs));
+  EXPECT_EQ(offsetof(LaunchConfig, attribute_count), offsetof(CUlaunchConfig, numAttrs));
+  EXPECT_EQ(sizeof(LaunchAttribute), sizeof(CUlaunchAttribute));
+  EXPECT_EQ(offsetof(LaunchAttribute, value), offsetof(CUlaunchAttribute, value));
+  EXPECT_EQ(kBeginEarly, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+}
+
 TEST(DriverApi, CopiesRowsAsTheHeaderLaysThemOut) {
   EXPECT_EQ(sizeof(RowsCopy), sizeof(CUDA_MEMCPY2D));
   EXPECT_EQ(offsetof(RowsCopy, from_type), offsetof(CUDA_MEMCPY2D, srcMemoryType));

@@ -175,10 +175,8 @@ int cuModuleGetFunction(void** function, void* module, const char* name) {
   *function = module;
   return 0;
 }
-int cuLaunchKernel(void* function, unsigned x, unsigned y, unsigned z, unsigned tx, unsigned ty,
-                   unsigned tz, unsigned shared, void* stream, void** arguments, void** extra) {
-  (void)function, (void)x, (void)y, (void)z, (void)tx, (void)ty, (void)tz;
-  (void)shared, (void)stream, (void)arguments, (void)extra;
+int cuLaunchKernelEx(const void* config, void* function, void** arguments, void** extra) {
+  (void)config, (void)function, (void)arguments, (void)extra;
   ENTER;
   if (capturing) {
     ++recorded;
