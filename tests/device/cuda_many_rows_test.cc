@@ -12,6 +12,7 @@
 #include "engine/codegen/cuda/print_cuda.h"
 #include "engine/device/cuda/many_rows.h"
 #include "engine/graph/architectures.h"
+#include "engine/graph/graph_builder.h"
 #include "engine/passes/pass.h"
 #include "engine/session/tiny_checkpoint.h"
 
@@ -252,15 +253,17 @@ class CudaPromptAttention : public CudaManyRows,
 
 TEST_P(CudaPromptAttention, EqualsTheInterpreters) {
   const auto [head_dim, dtype] = GetParam();
-  const std::string config = fmt::format(
-      R"("model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 41,
-         "hidden_size": 20, "num_hidden_layers": 1, "num_attention_heads": 6,
-         "num_key_value_heads": 2, "head_dim": {}, "intermediate_size": 28,
-         "max_position_embeddings": 512, "rms_norm_eps": 1e-6, "hidden_act": "silu",
-         "rope_theta": 10000.0, "attention_bias": false, "mlp_bias": false,
-         "tie_word_embeddings": false)",
-      head_dim);
-  run<AttentionKernel>(graph_of(config, dtype, true), dtype,
+  constexpr int64_t kHeads = 6, kKvHeads = 2;
+  GraphBuilder builder({{"table", Shape{50, kHeads * head_dim}}}, dtype);
+  const auto x = builder.add(OpKind::kEmbedding, {builder.ids(), builder.weight("table")});
+  const auto out =
+      builder.add(OpKind::kAttention,
+                  {builder.split_heads(x, kHeads, head_dim),
+                   builder.cache(0, CachePart::kKeys, kKvHeads, head_dim),
+                   builder.cache(0, CachePart::kValues, kKvHeads, head_dim), builder.pad()});
+  const auto graph = builder.finish({out});
+  ASSERT_TRUE(graph) << graph.error().message;
+  run<AttentionKernel>(*graph, dtype,
                        {{1, 9, 9}, {2, 17, 17}, {2, 130, 130}, {3, 70, 101}, {1, 300, 300}});
 }
 

@@ -3,7 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <vector>
+#include <algorithm>
+#include <numeric>
 
 #include "engine/codegen/cuda/cuda_target.h"
 #include "engine/codegen/cuda/print_cuda.h"
@@ -94,17 +95,29 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_prologue(const Ar
   let_next_begin();
   wait_for_kernels_ahead();
 {arguments}  const long {row} = blockIdx.x;
-  weight_t* to = (weight_t*)args.workspace + {row} * PITCH;
+  weight_t* __restrict__ to = (weight_t*)args.workspace + {row} * PITCH;
 {body}}}
 )";
 
+// A warp takes some columns of a row into shared memory, 16 bytes a lane and load, before it goes
+// over them: loads that wait for each other would take all the time.
 constexpr std::string_view kEpilogue = R"(
 extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_epilogue(const Args args) {{
+  enum {{ COUNT = {count}, LANE_ELEMENTS = 16 / sizeof(weight_t) }};
+  __shared__ __align__(16) weight_t products[WARPS][COUNT];
   let_next_begin();
   wait_for_kernels_ahead();
-  const long row = (long)blockIdx.y * WARPS + warp_of_thread(), column = (long)blockIdx.x * TILE;
+  const int warp = warp_of_thread(), lane = lane_of_thread();
+  const long row = (long)blockIdx.y * WARPS + warp, column = (long)blockIdx.x * COUNT;
   if (row >= rows_of(args)) return;
-  epilogue_row(args, row, column, TILE, (const weight_t*)args.workspace + row * {columns} + column);
+  const weight_t* from = (const weight_t*)args.workspace + row * {columns} + column;
+  #pragma unroll
+  for (int i = 0; i < COUNT; i += 32 * LANE_ELEMENTS) {{
+    const int at = i + lane * LANE_ELEMENTS;
+    if (at < COUNT) *(uint4*)(products[warp] + at) = *(const uint4*)(from + at);
+  }}
+  __syncwarp();
+  epilogue_row(args, row, column, COUNT, products[warp]);
 }}
 )";
 
@@ -116,7 +129,8 @@ std::string prologue_text(const Kernel& kernel, const ProductKernel& product) {
     const Kernel changed = in_library_types(kernel, product);
     CPrinter printer(changed, cuda_block_target());
     printer.define(product.row);
-    body = fmt::format("  weight_t* {} = to;\n", x.name) + printer.block(product.prologue, 1);
+    body = fmt::format("  weight_t* __restrict__ {} = to;\n", x.name) +
+           printer.block(product.prologue, 1);
   } else {
     const DType weight = kernel.buffers[product.weight].dtype;
     body = fmt::format(
@@ -132,10 +146,24 @@ std::string epilogue_text(const Kernel& kernel, const ProductKernel& product) {
   // For few rows it is defined on fp32 products.
   const bool defined = kernel.buffers[product.weight].dtype == DType::kF32;
   return (defined ? "" : cuda_epilogue_row(in_library_types(kernel, product), product)) +
-         fmt::format(fmt::runtime(kEpilogue), fmt::arg("columns", columns));
+         fmt::format(fmt::runtime(kEpilogue), fmt::arg("columns", columns),
+                     fmt::arg("count", library_epilogue_columns(product.packing)));
 }
 
 }  // namespace
+
+int64_t library_epilogue_columns(const Packing& packing) {
+  constexpr int64_t kMost = 512;
+  const int64_t abreast = packing.interleaved ? 2 : 1;
+  int64_t tiles = 0;  // that every segment is a multiple of
+  for (const int64_t width : packing.segments) {
+    tiles = std::gcd(tiles, (width * abreast + packing.tile - 1) / packing.tile);
+    if (packing.interleaved) break;
+  }
+  int64_t taken = std::max<int64_t>(kMost / packing.tile, 1);
+  while (tiles % taken != 0) --taken;
+  return taken * packing.tile;
+}
 
 bool may_have_many_rows(const Kernel& kernel, const ProductKernel& product) {
   const Specialization& dims = kernel.dims;

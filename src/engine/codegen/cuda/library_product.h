@@ -2,6 +2,7 @@
 // and that do what is fused behind it.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -27,6 +28,9 @@ struct LibraryProduct {
 };
 
 LibraryProduct library_product(const Kernel& kernel, const ProductKernel& product);
+
+// Packed columns, all of one segment, that a warp of assay_epilogue takes.
+int64_t library_epilogue_columns(const Packing& packing);
 
 // Whether some run of this kernel may be one of more than kProductRows rows.
 bool may_have_many_rows(const Kernel& kernel, const ProductKernel& product);

@@ -84,7 +84,9 @@ struct Launches {
     }
     if (!parts.direct) {
       launches.epilogue =
-          CudaLaunch{"assay_epilogue", tiles, (rows + warps - 1) / warps, 1, shape.threads};
+          CudaLaunch{"assay_epilogue",
+                     tiles * product.packing.tile / library_epilogue_columns(product.packing),
+                     (rows + warps - 1) / warps, 1, shape.threads};
     }
     return launches;
   }
