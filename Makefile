@@ -3,7 +3,7 @@ BUILD := build/release
 ASSAY := $(BUILD)/assay
 DEMO_BUNDLE ?= bundles/demo-$(shell date -u +%Y%m%dT%H%M%SZ)
 
-.PHONY: demo build test test-asan soak fuzz bench bench-torch bench-analysis bench-pairs format tidy install torch-env clean
+.PHONY: demo build test test-asan soak fuzz bench bench-torch bench-analysis bench-pairs format tidy install torch-env cuda-libs clean
 
 demo: build
 	@test -d models/gpt2-25m || $(ASSAY) model make gpt2-25m -o models/gpt2-25m
@@ -84,6 +84,10 @@ install: build
 torch-env:
 	@scripts/install-deps test
 	scripts/torch-env
+
+# NVRTC and cuBLASLt for a GPU's machine that has neither; the program finds them where this puts them.
+cuda-libs:
+	scripts/cuda-libs
 
 clean:
 	rm -rf build

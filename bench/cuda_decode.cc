@@ -1,10 +1,13 @@
-// Decode and prefill on a GPU: cuda_decode [MODEL[:DTYPE]...]. Compiled and eager over a static
-// cache, ms by the wall clock as a caller sees them, the GPU's own ms of a step, and the memory
-// that a step reads beside what the GPU reads at best. Without a GPU: exit status 3.
+// Decode and prefill on a GPU: cuda_decode [--prompts N,N...] [MODEL[:DTYPE]...]. Compiled and
+// eager over a static cache, ms by the wall clock as a caller sees them, the GPU's own ms of a
+// step, and the memory that a step reads beside what the GPU reads at best; with --prompts, prompts
+// of these lengths instead. Without a GPU: exit status 3.
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -76,6 +79,21 @@ Result<Measured> measure(Session& session) {
   return measured;
 }
 
+// Each length on a session of its own, so that a compiled one has seen no other.
+Result<Samples> measure_prompt(Session& session, int64_t tokens, int32_t& first_token) {
+  constexpr int kWarmUps = 3;  // compiles, records
+  ASSAY_CHECK(session.prepare(1, tokens + 8));
+  const auto prompt = engine::PromptBatch::of({some_prompt(tokens)});
+  Samples ms;
+  for (int run = -kWarmUps; run < 3 * kRuns; ++run) {
+    const int64_t start = monotonic_now_ns();
+    ASSAY_CHECK(session.prefill(prompt));
+    if (run >= 0) ms.add(static_cast<double>(monotonic_now_ns() - start) * 1e-6);
+  }
+  first_token = session.next_tokens()[0];
+  return ms;
+}
+
 struct Case {
   std::string model;
   DType dtype = DType::kBF16;
@@ -91,16 +109,49 @@ Result<Case> parse_case(const std::string& text) {
   return result;
 }
 
+Result<Session> open(const std::filesystem::path& folder, bool compiled) {
+  engine::SessionOptions options{.gpu = 0};
+  options.compile.prefill = options.compile.decode = compiled;
+  options.compile.dynamic = engine::Dynamic::kFalse;
+  return Session::open(folder, options);
+}
+
+Status measure_prompts(const Case& which, const std::filesystem::path& models,
+                       const std::vector<int64_t>& lengths, bool eager, Table& table) {
+  ASSAY_TRY(const auto folder, checkpoint(which.model, which.dtype, models));
+  for (const int64_t tokens : lengths) {
+    std::optional<int32_t> eager_token;
+    for (const bool compiled : {false, true}) {
+      if (!compiled && !eager) continue;
+      ASSAY_TRY(Session session, open(folder, compiled));
+      int32_t token = -1;
+      ASSAY_TRY(const Samples ms, measure_prompt(session, tokens, token));
+      const auto evidence = session.compile_evidence();
+      if (session.counters().fallbacks > 0) {
+        return environment_error("compiled: expected kernels, found: {}",
+                                 evidence.prefill.fallback);
+      }
+      for (const std::string& note : evidence.notes) fmt::print(stderr, "{}\n", note);
+      table.rows.push_back(
+          {TableCell::of(which.model), TableCell::of(std::string(engine::dtype_name(which.dtype))),
+           TableCell::of(std::string(compiled ? "compiled" : "eager")), TableCell::of(tokens),
+           TableCell::of(ms.median()), TableCell::of(ms.spread(), 2),
+           TableCell::of(static_cast<double>(tokens) / ms.median()),
+           TableCell::of(
+               std::string(eager_token.value_or(token) == token ? "as eager" : "DIFFERS"))});
+      eager_token = token;
+    }
+  }
+  return {};
+}
+
 Status measure_case(const Case& which, const std::filesystem::path& models, double read_gb_s,
                     Table& table) {
   ASSAY_TRY(const auto folder, checkpoint(which.model, which.dtype, models));
   std::vector<int32_t> tokens;
   for (const bool compiled : {false, true}) {
-    engine::SessionOptions options{.gpu = 0};
-    options.compile.prefill = options.compile.decode = compiled;
-    options.compile.dynamic = engine::Dynamic::kFalse;
     const int64_t start = monotonic_now_ns();
-    ASSAY_TRY(Session session, Session::open(folder, options));
+    ASSAY_TRY(Session session, open(folder, compiled));
     const double load_s = static_cast<double>(monotonic_now_ns() - start) * 1e-9;
     ASSAY_TRY(const Measured m, measure(session));
     if (session.counters().fallbacks > 0) {
@@ -122,6 +173,25 @@ Status measure_case(const Case& which, const std::filesystem::path& models, doub
                m.decode_ms.median());
   }
   return {};
+}
+
+Result<Table> run_prompts(const std::vector<std::string>& asked,
+                          const std::vector<int64_t>& lengths, bool eager) {
+  Table table{.title = fmt::format("prompts, batch 1, median of {}", 3 * kRuns),
+              .columns = {{"model", Align::kLeft},
+                          {"dtype", Align::kLeft},
+                          {"mode", Align::kLeft},
+                          {"tokens"},
+                          {"ms"},
+                          {"spread"},
+                          {"tokens_a_ms"},
+                          {"token", Align::kLeft}},
+              .rows = {}};
+  for (const std::string& text : asked) {
+    ASSAY_TRY(const Case which, parse_case(text));
+    ASSAY_CHECK(measure_prompts(which, ASSAY_BENCH_MODELS, lengths, eager, table));
+  }
+  return table;
 }
 
 Result<Table> run(const std::vector<std::string>& asked) {
@@ -157,8 +227,18 @@ Result<Table> run(const std::vector<std::string>& asked) {
 
 int main(int argc, char** argv) {
   std::vector<std::string> asked(argv + 1, argv + argc);
+  std::vector<int64_t> lengths;
+  if (asked.size() > 1 && asked[0] == "--prompts") {
+    for (const std::string& length : assay::split(asked[1], ',')) {
+      lengths.push_back(std::strtoll(length.c_str(), nullptr, 10));
+    }
+    asked.erase(asked.begin(), asked.begin() + 2);
+  }
+  const bool eager = asked.empty() || asked[0] != "--compiled";
+  if (!eager) asked.erase(asked.begin());
   if (asked.empty()) asked = {"qwen2.5-0.5b", "llama3.2-1b"};
-  const auto table = assay::bench::run(asked);
+  const auto table =
+      lengths.empty() ? assay::bench::run(asked) : assay::bench::run_prompts(asked, lengths, eager);
   if (!table) {
     fmt::print(stderr, "cuda_decode: {}\n", table.error().message);
     return table.error().kind == assay::ErrorKind::kEnvironment ? 3 : 2;

@@ -56,9 +56,9 @@ class CudaProducts : public testing::TestWithParam<std::tuple<DType, int64_t, in
     return address;
   }
 
-  // The matrix [kOutputs, inputs] as panels of its type; `values` become what the type holds.
-  std::vector<std::byte> panels(std::vector<float>& values, int64_t inputs, DType dtype,
-                                const Packing& packing) {
+  // The matrix [kOutputs, inputs] in rows of its type; `values` become what the type holds.
+  std::vector<std::byte> in_rows(std::vector<float>& values, int64_t inputs, DType dtype,
+                                 const Packing& packing) {
     const auto round = [&](std::vector<float>& floats, std::byte* to) {
       convert({reinterpret_cast<const std::byte*>(floats.data()), DType::kF32,
                Shape{static_cast<int64_t>(floats.size())}},
@@ -68,9 +68,7 @@ class CudaProducts : public testing::TestWithParam<std::tuple<DType, int64_t, in
     std::vector<float> packed(static_cast<size_t>(packed_elements(packing, inputs)));
     for (int64_t o = 0; o < kOutputs; ++o) {
       for (int64_t i = 0; i < inputs; ++i) {
-        const int64_t panel = o / Packing::kPanel * padded * Packing::kPanel;
-        packed[static_cast<size_t>(panel + Packing::element(dtype, i, o % Packing::kPanel))] =
-            values[static_cast<size_t>(o * inputs + i)];
+        packed[static_cast<size_t>(o * padded + i)] = values[static_cast<size_t>(o * inputs + i)];
       }
     }
     std::vector<std::byte> bytes(packed.size() * dtype_size_bytes(dtype));
@@ -90,7 +88,8 @@ TEST_P(CudaProducts, EqualSumsInDouble) {
   const auto [dtype, inputs, rows] = GetParam();
   const Graph graph = product_graph(inputs, dtype);
   const auto kernel =
-      lower(graph, graph.nodes.back(), {.batch = 1, .q_len = rows, .kv_len = {}, .capacity = {}});
+      lower(graph, graph.nodes.back(), {.batch = 1, .q_len = rows, .kv_len = {}, .capacity = {}},
+            TileLayout::kRows);
   ASSERT_TRUE(kernel) << kernel.error().message;
   const auto source = print_cuda(*kernel);
   ASSERT_TRUE(source) << source.error().message;
@@ -101,7 +100,7 @@ TEST_P(CudaProducts, EqualSumsInDouble) {
   const auto& product = std::get<ProductKernel>(kernel->body);
   const std::vector<float> x = random_values(random, rows * inputs);
   std::vector<float> weights = random_values(random, kOutputs * inputs);
-  const auto packed = panels(weights, inputs, dtype, product.packing);
+  const auto packed = in_rows(weights, inputs, dtype, product.packing);
   std::vector<float> out(static_cast<size_t>(rows * kOutputs), std::nanf(""));
   const DimValues dims{.batch = 1, .q_len = rows, .kv_len = rows};
   const int64_t sizes[] = {1, rows, rows, rows};
@@ -141,7 +140,7 @@ TEST_P(CudaProducts, EqualSumsInDouble) {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, CudaProducts,
                          testing::Combine(testing::Values(DType::kF32, DType::kBF16, DType::kF16),
-                                          testing::Values(17, 64, 513, 896, 4864),
+                                          testing::Values(17, 64, 513, 896, 4864, 17000),
                                           testing::Values(1, 3, 8)));
 
 }  // namespace

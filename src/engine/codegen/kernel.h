@@ -42,9 +42,19 @@ struct RowsKernel {
 //   the product of x with the packed weight is computed a tile of columns at a time, then
 //   the epilogue of the segment that the tile belongs to runs for each row of the tile, with the
 //   products in buffer `tile` at [0, packing.tile), and stores what the fused node outputs.
+// Of a weight packed in rows, an epilogue is for any range of a segment's packed columns, even at
+// both ends, with their products in `tile`.
 // `x` without a prologue is a real buffer [rows, inputs]. `tile` is always the kernel's own.
 // Matrix-vector form: blocks of up to kProductRows rows, each block reading the weight anew.
 constexpr int64_t kProductRows = 8;
+// A prologue that is an RMS norm alone, x * weight / sqrt(mean(x^2) + eps), so that a target may
+// apply the root to the products.
+struct RmsPrologue {
+  ir::BufferId x = 0;       // fp32 [rows, inputs]
+  ir::ExprId x_row = 0;     // of `x`, by the row at hand
+  ir::BufferId weight = 0;  // [inputs]
+  double eps = 0;
+};
 struct ProductKernel {
   Dim rows = Dim(1);
   int64_t inputs = 0;
@@ -53,8 +63,12 @@ struct ProductKernel {
   ir::BufferId x = 0;
   ir::BufferId tile = 0;
   ir::VarId row = 0;
-  ir::VarId first_column = 0;  // of the tile, counted from its segment's begin
+  // Of the tile, counted from its segment's begin; in rows of the range, counted in packed columns,
+  // or in pairs of them where they are interleaved. So is `column_count`, which is for rows alone.
+  ir::VarId first_column = 0;
+  ir::VarId column_count = 0;
   bool has_prologue = false;
+  std::optional<RmsPrologue> norm = {};  // the same as `prologue` computes
   ir::Block prologue;
   std::vector<ir::Block> epilogues;  // one a segment; interleaved: one in all
 };
@@ -63,6 +77,8 @@ struct ProductKernel {
 struct AttentionKernel {
   int64_t heads = 0, kv_heads = 0, head_dim = 0;
   ir::BufferId q = 0, keys = 0, values = 0, pad = 0, out = 0;
+  // Where set, a 16-bit type that queries, keys, values and weights may be rounded to.
+  std::optional<DType> rounded_to = {};
 };
 
 struct Kernel {

@@ -219,9 +219,11 @@ std::string CPrinter::hoist(const ir::Block& block, int indent) {
 
 std::string CPrinter::statement(const ir::Store& store, int indent) {
   const KernelBuffer& buffer = kernel_.buffers[store.buffer];
-  const char* cast = buffer.dtype == DType::kI32 ? "(int)" : "";
-  return fmt::format("{}{}[{}] = {}{};\n", spaces(indent), buffer.name, text(store.index), cast,
-                     text(store.value));
+  std::string value = text(store.value);
+  if (buffer.dtype == DType::kI32) value = "(int)" + value;
+  if (buffer.dtype == DType::kBF16) value = fmt::format("{}({})", target_.to_bf16, value);
+  if (buffer.dtype == DType::kF16) value = fmt::format("{}({})", target_.to_f16, value);
+  return fmt::format("{}{}[{}] = {};\n", spaces(indent), buffer.name, text(store.index), value);
 }
 
 std::string CPrinter::statement(const ir::Loop& loop, int indent) {
@@ -281,7 +283,8 @@ std::string CPrinter::block(const ir::Block& block, int indent) {
   return lines;
 }
 
-std::string argument_text(const Kernel& kernel, std::string_view args, std::string_view f16_type) {
+std::string argument_text(const Kernel& kernel, std::string_view args, std::string_view f16_type,
+                          std::string_view qualifier) {
   static constexpr std::array<const char*, 4> kNames = {"batch", "q_len", "kv_len", "capacity"};
   const Specialization& dims = kernel.dims;
   const std::array<std::optional<int64_t>, 4> known = {dims.batch, dims.q_len, dims.kv_len,
@@ -296,8 +299,8 @@ std::string argument_text(const Kernel& kernel, std::string_view args, std::stri
     const KernelBuffer& buffer = kernel.buffers[i];
     const std::string type =
         fmt::format("{}{}*", buffer.writable ? "" : "const ", element_type(buffer.dtype, f16_type));
-    text +=
-        fmt::format("  {0} __restrict__ {1} = ({0}){2}buffers[{3}];\n", type, buffer.name, args, i);
+    text += fmt::format("  {0}{4} {1} = ({0}){2}buffers[{3}];\n", type, buffer.name, args, i,
+                        qualifier);
   }
   return text;
 }

@@ -25,6 +25,8 @@ struct ReduceText {
 struct CTarget {
   std::string_view exp, sqrt, erfc;  // float -> float
   std::string_view bf16, f16;        // element as stored -> float
+  // And back, to the nearest. Empty where kernels store no such elements.
+  std::string_view to_bf16 = {}, to_f16 = {};
   // The loop's head, up to its opening brace. Innermost loops hold stores alone.
   std::string (*loop)(const std::string& var, const std::string& extent, bool innermost,
                       int indent) = nullptr;
@@ -46,6 +48,7 @@ class CPrinter {
   // Lines of a block, each indented by two spaces a level. What doesn't change in a loop is
   // computed before it, what is used twice once.
   std::string block(const ir::Block& block, int indent);
+  std::string expression(ir::ExprId id) const { return text(id); }  // of what is defined
 
   static std::string var_name(ir::VarId id);
 
@@ -75,7 +78,9 @@ class CPrinter {
 
 // The first lines of a function: batch, q_len, kv_len and capacity as constants or from the
 // kernel's arguments, which `args` ("args->", "args.") leads to, and each bound buffer by its name.
-std::string argument_text(const Kernel& kernel, std::string_view args, std::string_view f16_type);
+// `qualifier`: of the buffers' pointers, " __restrict__" or nothing.
+std::string argument_text(const Kernel& kernel, std::string_view args, std::string_view f16_type,
+                          std::string_view qualifier);
 
 // A product of a constant and dims: "3 * batch * q_len".
 std::string dim_text(const Dim& dim);

@@ -17,8 +17,10 @@ Result<std::unique_ptr<GraphCompiler>> GraphCompiler::create(Graph graph,
 Status GraphCompiler::rewrite() {
   if (rewritten_) return {};
   auto graph = std::make_shared<Graph>(built_);
-  ASSAY_TRY(passes_, run_passes(*graph, {.disabled = options_.disabled_passes,
-                                         .verify = options_.verify_passes}));
+  ASSAY_TRY(
+      passes_,
+      run_passes(*graph, {.disabled = options_.disabled_passes, .verify = options_.verify_passes},
+                 graph_passes(device_.layout())));
   rewritten_ = std::move(graph);
   return {};
 }
@@ -33,7 +35,7 @@ Result<std::unique_ptr<LoadedStep>> GraphCompiler::compile(const Specialization&
   ASSAY_CHECK(rewrite());
   const bool share =
       std::ranges::find(options_.disabled_passes, kPlanMemory) == options_.disabled_passes.end();
-  ASSAY_TRY(StepPlan plan, make_step_plan(rewritten_, dims, share));
+  ASSAY_TRY(StepPlan plan, make_step_plan(rewritten_, dims, share, device_.layout()));
   return device_.load(std::make_shared<const StepPlan>(std::move(plan)));
 }
 

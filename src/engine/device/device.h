@@ -51,8 +51,9 @@ class Device {
   virtual ~Device() = default;
 
   virtual DeviceInfo info() const = 0;
-  virtual BufferPool& memory() = 0;    // where caches are
-  virtual size_t threads() const = 0;  // of the host that compute
+  virtual BufferPool& memory() = 0;       // where caches are
+  virtual TileLayout layout() const = 0;  // of products' weights, as its kernels read them
+  virtual size_t threads() const = 0;     // of the host that compute
 
   // Runs the graph as built, operator by operator, nothing fused. On the processor an output is
   // allocated for each operator when it runs; a GPU still has places for them in one arena.

@@ -60,6 +60,8 @@ struct SourceText {
       text += fmt::format(" packed tile={}{} segments=[{}]", s.packing->tile,
                           s.packing->interleaved ? " interleaved" : "",
                           fmt::join(s.packing->segments, ", "));
+      if (s.packing->layout == TileLayout::kRows) text += " rows";
+      if (s.packing->half_head > 0) text += fmt::format(" half_head={}", s.packing->half_head);
     }
     return text;
   }

@@ -277,6 +277,12 @@ TEST(ValidateWeight, PartsAndSegmentsMustAddUp) {
   EXPECT_FALSE(packed({.tile = 96, .segments = {6}}));
   EXPECT_FALSE(packed({.tile = 64, .segments = {3, 3}, .interleaved = true}));
   EXPECT_FALSE(packed({.tile = 128, .segments = {2, 4}, .interleaved = true}));
+  const auto rows = TileLayout::kRows;
+  EXPECT_TRUE(packed({.tile = 64, .segments = {3, 3}, .interleaved = true, .layout = rows}));
+  EXPECT_TRUE(packed({.tile = 64, .segments = {6}, .layout = rows, .half_head = 3}));
+  EXPECT_FALSE(packed({.tile = 64, .segments = {6}, .half_head = 3}));
+  EXPECT_FALSE(packed(
+      {.tile = 64, .segments = {3, 3}, .interleaved = true, .layout = rows, .half_head = 3}));
 }
 
 }  // namespace

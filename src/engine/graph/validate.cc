@@ -25,14 +25,16 @@ Status check_weight(const WeightSource& weight, const TensorType& type) {
   const bool fits = packing.tile > 0 && packing.tile % Packing::kPanel == 0 &&
                     type.shape.size() == 2 && weight.axis < 2 &&
                     type.shape[weight.axis] == Dim(sum);
+  const bool rows = packing.layout == TileLayout::kRows;
   const bool halves = packing.segments.size() == 2 && packing.segments[0] == packing.segments[1] &&
-                      packing.tile % (2 * Packing::kPanel) == 0;
-  if (fits && (halves || !packing.interleaved)) return {};
+                      (rows || packing.tile % (2 * Packing::kPanel) == 0);
+  const bool heads = packing.half_head == 0 || (rows && !packing.interleaved);
+  if (fits && heads && (halves || !packing.interleaved)) return {};
   return bad_input(
-      "packing: expected whole panels and segments that add up along axis {}{}, found tile={} "
-      "segments=[{}] of {}",
-      weight.axis, packing.interleaved ? ", two equal ones" : "", packing.tile,
-      fmt::join(packing.segments, ", "), to_string(type));
+      "packing: expected whole panels and segments that add up along axis {}{}, found {} "
+      "of {}",
+      weight.axis, packing.interleaved ? ", two equal ones" : "", to_string(packing),
+      to_string(type));
 }
 
 // Walks the nodes in order and knows which values exist and which caches have been overwritten.

@@ -13,16 +13,21 @@
 namespace assay::engine {
 namespace {
 
-constexpr std::array kPasses = {
-    Pass{"merge_products", "products of one input become one, and a split", merge_products},
-    Pass{"fuse_norm", "a norm becomes the prologue of the product that alone reads it", fuse_norm},
-    Pass{"fuse_epilogue", "what follows a product column by column joins its kernel",
-         fuse_epilogue},
-    Pass{"fuse_pointwise", "elementwise work, row reductions and gathers become row kernels",
-         fuse_pointwise},
-    Pass{"eliminate_dead", "what no output and no written cache depends on goes", eliminate_dead},
-    Pass{"pack_weights", "weights of products are laid out for their kernels", pack_weights},
-};
+constexpr auto passes_with(PassOutcome (*pack_weights)(Graph&)) {
+  return std::array{
+      Pass{"merge_products", "products of one input become one, and a split", merge_products},
+      Pass{"fuse_norm", "a norm becomes the prologue of the product that alone reads it",
+           fuse_norm},
+      Pass{"fuse_epilogue", "what follows a product column by column joins its kernel",
+           fuse_epilogue},
+      Pass{"fuse_pointwise", "elementwise work, row reductions and gathers become row kernels",
+           fuse_pointwise},
+      Pass{"eliminate_dead", "what no output and no written cache depends on goes", eliminate_dead},
+      Pass{"pack_weights", "weights of products are laid out for their kernels", pack_weights},
+  };
+}
+constexpr auto kPanelPasses = passes_with(pack_weights_in_panels);
+constexpr auto kRowPasses = passes_with(pack_weights_in_rows);
 
 double seconds_since(int64_t start_ns) {
   return static_cast<double>(monotonic_now_ns() - start_ns) * 1e-9;
@@ -57,8 +62,8 @@ Result<PassReport> run_pass(const Pass& pass, Graph& graph, std::optional<Verifi
 
 }  // namespace
 
-std::span<const Pass> graph_passes() {
-  return kPasses;
+std::span<const Pass> graph_passes(TileLayout layout) {
+  return layout == TileLayout::kRows ? kRowPasses : kPanelPasses;
 }
 
 Status check_pass_names(const std::vector<std::string>& names) {

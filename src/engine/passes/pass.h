@@ -34,9 +34,9 @@ struct Pass {
 //                     into it
 //   fuse_pointwise    what is left of elementwise work, row reductions and gathers into row kernels
 //   eliminate_dead    values that no output depends on
-//   pack_weights      a Packing for the weight of every product
+//   pack_weights      a Packing for the weight of every product, in the layout of the device
 // With every pass off the graph still runs: each node is then a kernel of its own.
-std::span<const Pass> graph_passes();
+std::span<const Pass> graph_passes(TileLayout layout = TileLayout::kPanels);
 
 // Not a pass over the graph, but switched off by the same list: plan_memory.h.
 inline constexpr std::string_view kPlanMemory = "plan_memory";

@@ -11,6 +11,7 @@ PassOutcome fuse_norm(Graph& graph);
 PassOutcome fuse_epilogue(Graph& graph);
 PassOutcome fuse_pointwise(Graph& graph);
 PassOutcome eliminate_dead(Graph& graph);
-PassOutcome pack_weights(Graph& graph);
+PassOutcome pack_weights_in_panels(Graph& graph);
+PassOutcome pack_weights_in_rows(Graph& graph);
 
 }  // namespace assay::engine

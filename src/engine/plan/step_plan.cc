@@ -58,7 +58,7 @@ class Binder {
 }  // namespace
 
 Result<StepPlan> make_step_plan(std::shared_ptr<const Graph> graph, const Specialization& dims,
-                                bool share_memory) {
+                                bool share_memory, TileLayout layout) {
   StepPlan plan;
   plan.graph = std::move(graph);
   plan.dims = dims;
@@ -67,7 +67,7 @@ Result<StepPlan> make_step_plan(std::shared_ptr<const Graph> graph, const Specia
   Binder binder(plan);
   for (const Node& node : plan.graph->nodes) {
     if (node.op == OpKind::kView) continue;
-    ASSAY_TRY(Kernel kernel, lower(*plan.graph, node, dims));
+    ASSAY_TRY(Kernel kernel, lower(*plan.graph, node, dims, layout));
     const Dim rows = rows_of(kernel);
     auto bindings = binder.bindings(node, kernel);
     plan.kernels.push_back({std::move(kernel), rows, std::move(bindings)});

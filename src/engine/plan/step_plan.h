@@ -54,8 +54,9 @@ struct StepPlan {
 };
 
 // Lowers every node of a graph that the passes have seen. bad_input names what can't be lowered.
+// `layout`: of weights of products that no pass has packed.
 Result<StepPlan> make_step_plan(std::shared_ptr<const Graph> graph, const Specialization& dims,
-                                bool share_memory);
+                                bool share_memory, TileLayout layout);
 
 // Places in one arena for runs with dims up to some.
 struct ArenaPlan {

@@ -30,7 +30,8 @@ struct Case {
   int64_t threads = 1;
   bool through_library = false;  // products: prologue, a plain product, epilogue
   uint64_t seed = 1;
-  std::optional<size_t> node = {};  // under test; the last. Others compute its inputs.
+  std::optional<size_t> node = {};          // under test; the last. Others compute its inputs.
+  TileLayout layout = TileLayout::kPanels;  // of weights that no pass has packed
 };
 
 inline std::vector<std::byte> stored(const std::vector<float>& values, DType dtype) {
@@ -79,18 +80,34 @@ struct Bound {
 class Harness {
  public:
   explicit Harness(Case test) : case_(std::move(test)) {}
+  virtual ~Harness() = default;
 
   void run() {
     const Node node = case_.graph.nodes[case_.node.value_or(case_.graph.nodes.size() - 1)];
-    auto lowered = lower(case_.graph, node, case_.specialization);
+    auto lowered = lower(case_.graph, node, case_.specialization, case_.layout);
     ASSERT_TRUE(lowered) << lowered.error().message;
     kernel_ = std::move(*lowered);
     inputs_ = random_inputs(case_.graph, case_.dims, case_.seed);
     interpret_all(node);
     bind(node);
     execute();
-    check(node);
+    if (!testing::Test::HasFatalFailure()) check(node);
   }
+
+ protected:
+  int64_t capacity() const { return std::max(case_.capacity, case_.dims.kv_len); }
+  // On another device: its own layout, its own launches; what `bound_` then holds is checked.
+  virtual std::vector<float> packed_weight(const std::vector<float>& matrix, int64_t outputs,
+                                           const ProductKernel& product, DType dtype) const {
+    return packed(matrix, layout_, product.inputs, outputs, product.packing, dtype);
+  }
+  virtual void execute();
+
+  Case case_;
+  Kernel kernel_;
+  std::vector<Bound> bound_;
+  WeightLayout layout_ = WeightLayout::kOutIn;
+  double tolerance_ = 3e-6;  // of the largest value
 
  private:
   // Also what other nodes compute for it is an output, and its weights.
@@ -156,8 +173,7 @@ class Harness {
       weight_ = values;
       const int64_t outputs = static_cast<int64_t>(values.size()) / product->inputs;
       layout_ = layout(node, index);
-      values =
-          packed(values, layout_, product->inputs, outputs, product->packing, value.type.dtype);
+      values = packed_weight(values, outputs, *product, value.type.dtype);
     }
     const auto bytes = stored(values, value.type.dtype);
     bound_[index].set(bytes.data(), bytes.size());
@@ -177,8 +193,6 @@ class Harness {
     bound_[index].set(spread.data(), spread.size() * 4);
   }
 
-  int64_t capacity() const { return std::max(case_.capacity, case_.dims.kv_len); }
-
   void bind_tensor(size_t index) {
     const ValueId id = kernel_.buffers[index].value;
     const Source& source = case_.graph.values[id].source;
@@ -197,30 +211,6 @@ class Harness {
     }
     if (integers != nullptr) bound_[index].set(integers->data(), integers->size() * 4);
     if (floats != nullptr) bound_[index].set(floats->data(), floats->size() * 4);
-  }
-
-  void execute() {
-    auto compiler = CpuCompiler::find();
-    ASSERT_TRUE(compiler) << compiler.error().message;
-    KernelLibrary library(std::move(*compiler), std::nullopt, 1);
-    const auto loaded = library.load({&kernel_, 1});
-    ASSERT_TRUE(loaded) << loaded.error().message;
-    const KernelFunctions& functions = loaded->front();
-    std::vector<void*> pointers;
-    for (Bound& bound : bound_) pointers.push_back(bound.bytes.data());
-    const auto floats = kernel_scratch_floats(kernel_, case_.dims);
-    const auto shared = kernel_shared_floats(kernel_, case_.dims, case_.threads);
-    std::vector<float> scratch(static_cast<size_t>(floats), kNan);
-    std::vector<float> common(static_cast<size_t>(shared));
-    const KernelArgs args{pointers.data(),
-                          {case_.dims.batch, case_.dims.q_len, case_.dims.kv_len, capacity()},
-                          scratch.data(),
-                          common.data()};
-    if (case_.through_library) return run_library(functions, args);
-    for (int64_t thread = 0; thread < case_.threads; ++thread) {
-      std::fill(scratch.begin(), scratch.end(), kNan);
-      functions.run(&args, thread, case_.threads);
-    }
   }
 
   // Rows and tiles in uneven pieces.
@@ -285,12 +275,12 @@ class Harness {
     expect_close(expected.f32, actual, kernel_.buffers[index].name);
   }
 
-  static void expect_close(const std::vector<float>& expected, const std::vector<float>& actual,
-                           const std::string& name) {
+  void expect_close(const std::vector<float>& expected, const std::vector<float>& actual,
+                    const std::string& name) const {
     double largest = 1e-3;
     for (const float v : expected) largest = std::max(largest, std::fabs(double{v}));
     for (size_t i = 0; i < expected.size(); ++i) {
-      ASSERT_NEAR(actual[i], expected[i], 3e-6 * largest) << name << " at " << i;
+      ASSERT_NEAR(actual[i], expected[i], tolerance_ * largest) << name << " at " << i;
     }
   }
 
@@ -315,14 +305,34 @@ class Harness {
     expect_close(caches_.at({source.layer, source.part}), used, "cache");
   }
 
-  Case case_;
-  Kernel kernel_;
   InterpreterInputs inputs_;
   std::map<ValueId, HostTensor> expected_;
   std::map<std::pair<int64_t, CachePart>, std::vector<float>> caches_;
-  std::vector<Bound> bound_;
   std::vector<float> weight_;  // as stored, widened, in its own layout
-  WeightLayout layout_ = WeightLayout::kOutIn;
 };
+
+inline void Harness::execute() {
+  auto compiler = CpuCompiler::find();
+  ASSERT_TRUE(compiler) << compiler.error().message;
+  KernelLibrary library(std::move(*compiler), std::nullopt, 1);
+  const auto loaded = library.load({&kernel_, 1});
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  const KernelFunctions& functions = loaded->front();
+  std::vector<void*> pointers;
+  for (Bound& bound : bound_) pointers.push_back(bound.bytes.data());
+  const auto floats = kernel_scratch_floats(kernel_, case_.dims);
+  const auto shared = kernel_shared_floats(kernel_, case_.dims, case_.threads);
+  std::vector<float> scratch(static_cast<size_t>(floats), kNan);
+  std::vector<float> common(static_cast<size_t>(shared));
+  const KernelArgs args{pointers.data(),
+                        {case_.dims.batch, case_.dims.q_len, case_.dims.kv_len, capacity()},
+                        scratch.data(),
+                        common.data()};
+  if (case_.through_library) return run_library(functions, args);
+  for (int64_t thread = 0; thread < case_.threads; ++thread) {
+    std::fill(scratch.begin(), scratch.end(), kNan);
+    functions.run(&args, thread, case_.threads);
+  }
+}
 
 }  // namespace assay::engine::test

@@ -127,7 +127,7 @@ const CTarget& cpu_target() {
 }
 
 std::string cpu_arguments(const Kernel& kernel) {
-  return argument_text(kernel, "args->", "_Float16");
+  return argument_text(kernel, "args->", "_Float16", " __restrict__");
 }
 
 std::string print_cpu(const Kernel& kernel) {

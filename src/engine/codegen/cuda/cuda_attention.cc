@@ -1,10 +1,12 @@
-// Attention on CUDA as a source template: decoding cuts a head's positions into ranges and puts
-// them together in a second kernel; prefill goes by tiles of queries and positions.
+// Attention on CUDA as a source template: decoding cuts a head's positions into ranges, a block
+// each.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
+#include "engine/codegen/cuda/cuda_attention.h"
 #include "engine/codegen/cuda/print_cuda.h"
 
 namespace assay::engine {
@@ -18,216 +20,161 @@ struct Sizes { long batch, q_len, kv_len, capacity; };
 __device__ __forceinline__ const float* head_of(const void* cache, long b, long head, long capacity) {
   return (const float*)cache + (b * KV_HEADS + head) * capacity * HEAD_DIM;
 }
-__device__ __forceinline__ long splits_of(long capacity) {
-  const long n = (capacity + SPLIT_POSITIONS - 1) / SPLIT_POSITIONS;
-  return n < 1 ? 1 : n > MOST_SPLITS ? MOST_SPLITS : n;
-}
 )";
 
-// One query of all heads that share keys, over one range of positions. Scores by warps, a lane
-// holding every 32nd element of a head; the weighted values by threads, one element each. What is
-// left in the workspace for a head and range: values [HEAD_DIM] not yet divided by the sum, the
-// largest score, the sum.
+// One query of up to MOST_PIECE heads that share keys, over one range of positions. LANES
+// neighbouring threads share a position, each PER of its elements; each such slot has a softmax of
+// its own, corrected as larger scores come, and slots, warps and blocks are put together at the
+// end. What the kernel ahead doesn't write is asked for before the wait: all positions but the
+// newest. The workspace has for a head and range: values [HEAD_DIM] not yet divided by the sum, the
+// largest score, the sum; whichever block of a head comes last puts them together.
 constexpr std::string_view kDecode = R"(
-enum { POSITIONS = 64, LANE_ELEMENTS = (HEAD_DIM + 31) / 32,
-       OWN = (GROUP * HEAD_DIM + THREADS - 1) / THREADS };
+enum { SLOTS = THREADS / LANES, AHEAD = 2 };
+
+// Elements [d, d + PER) of a position, zeros behind the last.
+__device__ __forceinline__ void load_part(const float* p, int d, float (&out)[PER]) {
+  if (HEAD_DIM % PER == 0) {
+    #pragma unroll
+    for (int i = 0; i < PER; i += 4) {
+      const float4 v = *(const float4*)(p + d + i);
+      out[i] = v.x, out[i + 1] = v.y, out[i + 2] = v.z, out[i + 3] = v.w;
+    }
+  } else {
+    #pragma unroll
+    for (int i = 0; i < PER; ++i) out[i] = d + i < HEAD_DIM ? p[d + i] : 0.0f;
+  }
+}
+// Those of the AHEAD positions from `p0` of this slot that are in [from, to).
+__device__ __forceinline__ void fetch(const float* keys, const float* values, long p0, long from, long to,
+                                      int slot, int d, float (&k)[AHEAD][PER], float (&v)[AHEAD][PER]) {
+  #pragma unroll
+  for (int a = 0; a < AHEAD; ++a) {
+    const long p = p0 + slot + a * SLOTS;
+    if (p < from || p >= to || d >= HEAD_DIM) continue;
+    load_part(keys + p * HEAD_DIM, d, k[a]);
+    load_part(values + p * HEAD_DIM, d, v[a]);
+  }
+}
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_decode(const Args args) {
-  __shared__ float q[GROUP * HEAD_DIM], scores[GROUP * POSITIONS];
-  __shared__ float largest[GROUP], sum[GROUP], correction[GROUP];
+  __shared__ float merged[WARPS][PIECE][HEAD_DIM], states[WARPS][PIECE][2];
+  let_next_begin();
   const Sizes n = sizes_of(args);
-  const long b = blockIdx.x / KV_HEADS, kv = blockIdx.x % KV_HEADS, step = blockIdx.z;
-  const long splits = splits_of(n.capacity), split = blockIdx.y;
-  const long first = ((const int*)args.buffers[PAD])[b], past = n.kv_len - n.q_len + step + 1;
+  const long piece = blockIdx.x % PIECES, kv = blockIdx.x / PIECES % KV_HEADS;
+  const long b = blockIdx.x / (PIECES * KV_HEADS), step = blockIdx.z, split = blockIdx.y;
+  const long splits = gridDim.y, newest = n.kv_len - n.q_len, past = newest + step + 1;
+  const long first = ((const int*)args.buffers[PAD])[b];
   const long chunk = past > first ? (past - first + splits - 1) / splits : 0;
   const long begin = first + split * chunk, stop = begin + chunk < past ? begin + chunk : past;
-  const long head = (b * n.q_len + step) * HEADS + kv * GROUP;
+  const long head = (b * n.q_len + step) * HEADS + kv * GROUP + piece * PIECE;
+  const int heads = GROUP - piece * PIECE < PIECE ? GROUP - (int)piece * PIECE : PIECE;
   const float* keys = head_of(args.buffers[KEYS], b, kv, n.capacity);
   const float* values = head_of(args.buffers[VALUES], b, kv, n.capacity);
   const int lane = lane_of_thread(), warp = warp_of_thread();
-  for (int i = threadIdx.x; i < GROUP * HEAD_DIM; i += THREADS) {
-    q[i] = ((const float*)args.buffers[Q])[head * HEAD_DIM + i];
-  }
-  for (int g = threadIdx.x; g < GROUP; g += THREADS) largest[g] = SMALLEST, sum[g] = 0.0f;
-  float own[OWN] = {};
-  __syncthreads();
-  for (long p0 = begin; p0 < stop; p0 += POSITIONS) {
-    const int count = stop - p0 < POSITIONS ? (int)(stop - p0) : POSITIONS;
-    for (int p = warp; p < count; p += WARPS) {
-      const float* key = keys + (p0 + p) * HEAD_DIM;
-      float k[LANE_ELEMENTS];
-      #pragma unroll
-      for (int j = 0; j < LANE_ELEMENTS; ++j) {
-        k[j] = lane + 32 * j < HEAD_DIM ? key[lane + 32 * j] : 0.0f;
-      }
-      for (int g = 0; g < GROUP; ++g) {
-        float dot = 0.0f;
-        #pragma unroll
-        for (int j = 0; j < LANE_ELEMENTS; ++j) {
-          if (lane + 32 * j < HEAD_DIM) dot += k[j] * q[g * HEAD_DIM + lane + 32 * j];
-        }
-        dot = warp_sum(dot);
-        if (lane == 0) scores[g * POSITIONS + p] = dot * SCALE;
-      }
+  const int slot = threadIdx.x / LANES, d = threadIdx.x % LANES * PER;
+  float k[AHEAD][PER] = {}, v[AHEAD][PER] = {};
+  fetch(keys, values, begin, begin, stop < newest ? stop : newest, slot, d, k, v);
+  wait_for_kernels_ahead();
+  fetch(keys, values, begin, newest, stop, slot, d, k, v);
+  float* out = (float*)args.buffers[OUT] + head * HEAD_DIM;
+  if (past <= first) {  // padding sees itself alone
+    for (int i = threadIdx.x; split == 0 && i < heads * HEAD_DIM; i += THREADS) {
+      out[i] = values[(past - 1) * HEAD_DIM + i % HEAD_DIM];
     }
-    __syncthreads();
-    for (int g = warp; g < GROUP; g += WARPS) {
-      float m = largest[g];
-      for (int p = lane; p < count; p += 32) m = fmaxf(m, scores[g * POSITIONS + p]);
-      m = warp_max(m);
-      float total = 0.0f;
-      for (int p = lane; p < count; p += 32) {
-        const float w = expf(scores[g * POSITIONS + p] - m);
-        scores[g * POSITIONS + p] = w;
-        total += w;
-      }
-      total = warp_sum(total);
-      if (lane == 0) {
-        correction[g] = expf(largest[g] - m);
-        sum[g] = sum[g] * correction[g] + total;
-        largest[g] = m;
-      }
-    }
-    __syncthreads();
-    #pragma unroll
-    for (int o = 0; o < OWN; ++o) {
-      const int i = threadIdx.x + o * THREADS, g = i / HEAD_DIM;
-      if (i >= GROUP * HEAD_DIM) continue;
-      float v = own[o] * correction[g];
-      #pragma unroll 4
-      for (int p = 0; p < count; ++p) {
-        v += scores[g * POSITIONS + p] * values[(p0 + p) * HEAD_DIM + i % HEAD_DIM];
-      }
-      own[o] = v;
-    }
-    __syncthreads();
-  }
-  float* parts = args.workspace + COUNTERS;
-  #pragma unroll
-  for (int o = 0; o < OWN; ++o) {
-    const int i = threadIdx.x + o * THREADS;
-    if (i >= GROUP * HEAD_DIM) continue;
-    parts[((head + i / HEAD_DIM) * splits + split) * (HEAD_DIM + 2) + i % HEAD_DIM] = own[o];
-  }
-  for (int g = threadIdx.x; g < GROUP; g += THREADS) {
-    float* state = parts + ((head + g) * splits + split) * (HEAD_DIM + 2) + HEAD_DIM;
-    state[0] = largest[g];
-    state[1] = sum[g];
-  }
-}
-
-extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_combine(const Args args) {
-  const Sizes n = sizes_of(args);
-  const long b = blockIdx.x / HEADS, head = blockIdx.x % HEADS, step = blockIdx.y;
-  const long position = n.kv_len - n.q_len + step, splits = splits_of(n.capacity);
-  const long row = (b * n.q_len + step) * HEADS + head;
-  float* out = (float*)args.buffers[OUT] + row * HEAD_DIM;
-  if (position < ((const int*)args.buffers[PAD])[b]) {  // padding sees itself alone
-    const float* own = head_of(args.buffers[VALUES], b, head / GROUP, n.capacity) + position * HEAD_DIM;
-    for (int d = threadIdx.x; d < HEAD_DIM; d += THREADS) out[d] = own[d];
     return;
   }
-  const float* parts = args.workspace + COUNTERS + row * splits * (HEAD_DIM + 2);
-  float m = SMALLEST, sum = 0.0f;
-  for (long s = 0; s < splits; ++s) m = fmaxf(m, parts[s * (HEAD_DIM + 2) + HEAD_DIM]);
-  for (long s = 0; s < splits; ++s) {
-    const float* state = parts + s * (HEAD_DIM + 2) + HEAD_DIM;
-    sum += state[1] * expf(state[0] - m);
+  float q[PIECE][PER] = {}, own[PIECE][PER] = {}, largest[PIECE], sum[PIECE] = {};
+  #pragma unroll
+  for (int g = 0; g < PIECE; ++g) {
+    largest[g] = SMALLEST;
+    if (g < heads && d < HEAD_DIM) load_part((const float*)args.buffers[Q] + (head + g) * HEAD_DIM, d, q[g]);
   }
-  for (int d = threadIdx.x; d < HEAD_DIM; d += THREADS) {
-    float v = 0.0f;
-    for (long s = 0; s < splits; ++s) {
-      const float* part = parts + s * (HEAD_DIM + 2);
-      v += part[d] * expf(part[HEAD_DIM] - m);
-    }
-    out[d] = v / sum;
-  }
-}
-)";
-
-// TILE queries of one head against TILE positions at a time; ACROSS neighbouring threads share a
-// query, and with it its largest score, its sum and its values. The softmax is corrected as larger
-// scores come (Milakov and Gimelshein, 2018). Rows in shared memory are one element longer than
-// they need to be, so that a column's elements lie in different banks.
-constexpr std::string_view kPrefill = R"(
-enum { ACROSS = THREADS / TILE, SCORES = TILE / ACROSS, ELEMENTS = (HEAD_DIM + ACROSS - 1) / ACROSS };
-
-__device__ __forceinline__ void load_tile(const float* from, long pitch, long count,
-                                          float (*to)[HEAD_DIM + 1]) {
-  for (int i = threadIdx.x; i < TILE * HEAD_DIM; i += THREADS) {
-    const int r = i / HEAD_DIM, d = i % HEAD_DIM;
-    to[r][d] = r < count ? from[r * pitch + d] : 0.0f;
-  }
-}
-
-extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_prefill(const Args args) {
-  __shared__ float q[TILE][HEAD_DIM + 1], cache[TILE][HEAD_DIM + 1], weights[TILE][TILE + 1];
-  const Sizes n = sizes_of(args);
-  const long b = blockIdx.y / HEADS, head = blockIdx.y % HEADS, t0 = (long)blockIdx.x * TILE;
-  const int row = threadIdx.x / ACROSS, part = threadIdx.x % ACROSS;
-  const long first = ((const int*)args.buffers[PAD])[b], before = n.kv_len - n.q_len;
-  const long t = t0 + row, position = before + t;
-  const float* keys = head_of(args.buffers[KEYS], b, head / GROUP, n.capacity);
-  const float* values = head_of(args.buffers[VALUES], b, head / GROUP, n.capacity);
-  const long at = ((b * n.q_len + t0) * HEADS + head) * HEAD_DIM;
-  load_tile((const float*)args.buffers[Q] + at, HEADS * HEAD_DIM, n.q_len - t0, q);
-  float own[ELEMENTS] = {}, largest = SMALLEST, sum = 0.0f;
-  const long stop = before + t0 + TILE < n.kv_len ? before + t0 + TILE : n.kv_len;
-  for (long p0 = first; p0 < stop; p0 += TILE) {
-    __syncthreads();
-    load_tile(keys + p0 * HEAD_DIM, HEAD_DIM, stop - p0, cache);
-    __syncthreads();
-    float scores[SCORES] = {}, m = largest;
-    for (int d = 0; d < HEAD_DIM; ++d) {
-      const float x = q[row][d];
+  for (long p0 = begin; p0 < stop; p0 += SLOTS * AHEAD) {
+    if (p0 > begin) fetch(keys, values, p0, p0, stop, slot, d, k, v);
+    #pragma unroll
+    for (int a = 0; a < AHEAD; ++a) {
+      const bool there = p0 + slot + a * SLOTS < stop;
       #pragma unroll
-      for (int j = 0; j < SCORES; ++j) scores[j] += x * cache[part + ACROSS * j][d];
-    }
-    #pragma unroll
-    for (int j = 0; j < SCORES; ++j) {
-      const long p = p0 + part + ACROSS * j;
-      scores[j] = p <= position && p < stop ? scores[j] * SCALE : SMALLEST;
-      m = fmaxf(m, scores[j]);
-    }
-    #pragma unroll
-    for (int offset = ACROSS / 2; offset > 0; offset /= 2) m = fmaxf(m, __shfl_xor_sync(~0u, m, offset));
-    float total = 0.0f;
-    #pragma unroll
-    for (int j = 0; j < SCORES; ++j) {
-      const float w = scores[j] > SMALLEST ? expf(scores[j] - m) : 0.0f;
-      weights[row][part + ACROSS * j] = w;
-      total += w;
-    }
-    #pragma unroll
-    for (int offset = ACROSS / 2; offset > 0; offset /= 2) total += __shfl_xor_sync(~0u, total, offset);
-    const float correction = expf(largest - m);
-    largest = m;
-    sum = sum * correction + total;
-    #pragma unroll
-    for (int o = 0; o < ELEMENTS; ++o) own[o] *= correction;
-    __syncthreads();
-    load_tile(values + p0 * HEAD_DIM, HEAD_DIM, stop - p0, cache);
-    __syncthreads();
-    for (int p = 0; p < TILE; ++p) {
-      const float w = weights[row][p];
-      #pragma unroll
-      for (int o = 0; o < ELEMENTS; ++o) {
-        const int d = part + ACROSS * o;
-        if (d < HEAD_DIM) own[o] += w * cache[p][d];
+      for (int g = 0; g < PIECE; ++g) {
+        float score = 0.0f;
+        #pragma unroll
+        for (int i = 0; i < PER; ++i) score += q[g][i] * k[a][i];
+        #pragma unroll
+        for (int offset = LANES / 2; offset > 0; offset /= 2) score += __shfl_xor_sync(~0u, score, offset);
+        score = there ? score * SCALE : SMALLEST;
+        const float m = fmaxf(largest[g], score), correction = expf(largest[g] - m);
+        const float w = there ? expf(score - m) : 0.0f;
+        largest[g] = m;
+        sum[g] = sum[g] * correction + w;
+        #pragma unroll
+        for (int i = 0; i < PER; ++i) own[g][i] = own[g][i] * correction + w * v[a][i];
       }
     }
   }
-  if (t >= n.q_len) return;
-  float* out = (float*)args.buffers[OUT] + at + (long)row * HEADS * HEAD_DIM;
   #pragma unroll
-  for (int o = 0; o < ELEMENTS; ++o) {
-    const int d = part + ACROSS * o;  // padding sees itself alone
-    if (d < HEAD_DIM) out[d] = position < first ? values[position * HEAD_DIM + d] : own[o] / sum;
+  for (int g = 0; g < PIECE; ++g) {
+    #pragma unroll
+    for (int offset = LANES; offset < 32; offset *= 2) {
+      const float other = __shfl_xor_sync(~0u, largest[g], offset), m = fmaxf(largest[g], other);
+      const float a = expf(largest[g] - m), c = expf(other - m);
+      largest[g] = m;
+      sum[g] = sum[g] * a + __shfl_xor_sync(~0u, sum[g], offset) * c;
+      #pragma unroll
+      for (int i = 0; i < PER; ++i) own[g][i] = own[g][i] * a + __shfl_xor_sync(~0u, own[g][i], offset) * c;
+    }
+    if (lane >= LANES) continue;
+    #pragma unroll
+    for (int i = 0; i < PER; ++i) {
+      if (d + i < HEAD_DIM) merged[warp][g][d + i] = own[g][i];
+    }
+    if (lane == 0) states[warp][g][0] = largest[g], states[warp][g][1] = sum[g];
+  }
+  __syncthreads();
+  float* parts = args.workspace + COUNTERS + head * splits * (HEAD_DIM + 2);
+  for (int i = threadIdx.x; i < heads * HEAD_DIM; i += THREADS) {
+    const int g = i / HEAD_DIM, at = i % HEAD_DIM;
+    float m = SMALLEST, total = 0.0f, value = 0.0f;
+    #pragma unroll
+    for (int w = 0; w < WARPS; ++w) m = fmaxf(m, states[w][g][0]);
+    #pragma unroll
+    for (int w = 0; w < WARPS; ++w) {
+      const float scale = expf(states[w][g][0] - m);
+      total += states[w][g][1] * scale;
+      value += merged[w][g][at] * scale;
+    }
+    if (splits == 1) {
+      out[i] = value / total;
+      continue;
+    }
+    float* part = parts + (g * splits + split) * (HEAD_DIM + 2);
+    part[at] = value;
+    if (at == 0) part[HEAD_DIM] = m, part[HEAD_DIM + 1] = total;
+  }
+  const long counter = (b * n.q_len + step) * KV_HEADS * PIECES + kv * PIECES + piece;
+  if (splits == 1 || !is_last((int*)args.workspace + counter, (int)splits)) return;
+  for (int i = threadIdx.x; i < heads * HEAD_DIM; i += THREADS) {
+    const float* part = parts + i / HEAD_DIM * splits * (HEAD_DIM + 2);
+    float m = SMALLEST, total = 0.0f, value = 0.0f;
+    #pragma unroll 8
+    for (long s = 0; s < splits; ++s) m = fmaxf(m, __ldcg(part + s * (HEAD_DIM + 2) + HEAD_DIM));
+    #pragma unroll 8
+    for (long s = 0; s < splits; ++s) {
+      const float* of = part + s * (HEAD_DIM + 2);
+      const float scale = expf(__ldcg(of + HEAD_DIM) - m);
+      total += __ldcg(of + HEAD_DIM + 1) * scale;
+      value += __ldcg(of + i % HEAD_DIM) * scale;
+    }
+    out[i] = value / total;
   }
 }
 )";
 
-constexpr int64_t kSplitPositions = 128, kMostSplits = 64;
+constexpr int64_t kSplitPositions = 32, kMostSplits = 64, kElements = 8, kMostPiece = 4;
+
+// Pieces that the heads which share keys are cut into, a block each.
+int64_t pieces_of(const AttentionKernel& k) {
+  return (k.heads / k.kv_heads + kMostPiece - 1) / kMostPiece;
+}
 
 std::string sizes_text(const Kernel& kernel) {
   return "__device__ __forceinline__ Sizes sizes_of(const Args& args) {\n" +
@@ -236,28 +183,34 @@ std::string sizes_text(const Kernel& kernel) {
 
 }  // namespace
 
-int64_t cuda_attention_splits(int64_t capacity) {
-  return std::clamp<int64_t>((capacity + kSplitPositions - 1) / kSplitPositions, 1, kMostSplits);
+int64_t cuda_attention_heads(const AttentionKernel& k) {
+  return k.kv_heads * pieces_of(k);
 }
 
-int64_t cuda_attention_tile(int64_t head_dim) {
-  return head_dim <= 128 ? 32 : head_dim <= 256 ? 16 : 0;
+int64_t cuda_attention_splits(const AttentionKernel& k, const DimValues& dims, int64_t capacity) {
+  constexpr int64_t kWantedBlocks = 2 * 132;
+  const int64_t blocks = dims.batch * dims.q_len * cuda_attention_heads(k);
+  if (blocks > kCudaCounters) return 1;
+  const int64_t most = std::clamp<int64_t>(kWantedBlocks / blocks, 1, kMostSplits);
+  return std::clamp<int64_t>((capacity + kSplitPositions - 1) / kSplitPositions, 1, most);
 }
 
 std::string print_cuda_attention(const Kernel& kernel, const AttentionKernel& k) {
-  std::string text(kCudaPrelude);
+  std::string text = cuda_prelude();
   text += cuda_args_struct(kernel);
+  const int64_t group = k.heads / k.kv_heads, pieces = pieces_of(k);
   text += fmt::format(
       "enum {{ HEADS = {}, KV_HEADS = {}, HEAD_DIM = {}, Q = {}, KEYS = {}, VALUES = {}, PAD = {}, "
-      "OUT = {},\n       TILE = {}, SPLIT_POSITIONS = {}, MOST_SPLITS = {}, COUNTERS = {} }};\n"
-      "#define SCALE {:.9g}f\n",
-      k.heads, k.kv_heads, k.head_dim, k.q, k.keys, k.values, k.pad, k.out,
-      cuda_attention_tile(k.head_dim), kSplitPositions, kMostSplits, kCudaCounters,
+      "OUT = {},\n       PIECES = {}, PIECE = {}, PER = {}, LANES = {}, COUNTERS = {} "
+      "}};\n#define SCALE {:.9g}f\n",
+      k.heads, k.kv_heads, k.head_dim, k.q, k.keys, k.values, k.pad, k.out, pieces,
+      (group + pieces - 1) / pieces, kElements,
+      std::bit_ceil(static_cast<uint64_t>((k.head_dim + kElements - 1) / kElements)), kCudaCounters,
       1.0 / std::sqrt(static_cast<double>(k.head_dim)));
   text += kShared;
   text += sizes_text(kernel);
   text += kDecode;
-  text += kPrefill;
+  text += cuda_prefill_text(kernel, k);
   return text;
 }
 

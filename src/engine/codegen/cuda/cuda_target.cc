@@ -24,12 +24,6 @@ std::string block_loop(const std::string& var, const std::string& extent, bool i
   return strided(var, "0", extent, "lane_of_thread()", "32", indent);
 }
 
-std::string slice_loop(const std::string& var, const std::string& extent, bool innermost,
-                       int indent) {
-  if (indent != kOutermost || !innermost) return block_loop(var, extent, innermost, indent);
-  return strided(var, "begin", "end", "threadIdx.x", "THREADS", indent);
-}
-
 std::string warp_loop(const std::string& var, const std::string& extent, bool innermost,
                       int indent) {
   return innermost ? strided(var, "0", extent, "lane_of_thread()", "32", indent)
@@ -56,6 +50,42 @@ std::string block_reduce(const ReduceText& r) {
       in, r.result, loop, r.value, r.extent, r.var);
 }
 
+// Slices of the row by blocks; their winners meet in the workspace.
+std::string grid_reduce(const ReduceText& r) {
+  if (r.op != ir::ReduceOp::kArgmax) return block_reduce(r);
+  const std::string in(static_cast<size_t>(r.indent) * 2, ' ');
+  return fmt::format(
+      "{0}const long {1}_slice = ({4} + gridDim.y - 1) / gridDim.y, {1}_begin = blockIdx.y * "
+      "{1}_slice;\n"
+      "{0}const long {1}_end = {1}_begin + {1}_slice < {4} ? {1}_begin + {1}_slice : {4};\n"
+      "{0}float {1}_best = -__int_as_float(0x7f800000);\n"
+      "{0}long {1}_at = {4};\n"
+      "{0}#pragma unroll 8\n"
+      "{2}{0}  const float {1}_value = {3};\n"
+      "{0}  if (beats({1}_value, {5}, {1}_best, {1}_at)) {1}_best = {1}_value, {1}_at = {5};\n"
+      "{0}}}\n"
+      "{0}long {1} = block_argmax({1}_best, {1}_at);\n"
+      "{0}if (gridDim.y > 1) {{\n"
+      "{0}  float* parts = args.workspace + COUNTERS + blockIdx.x * gridDim.y * 2;\n"
+      "{0}  if (threadIdx.x == 0) {{\n"
+      "{0}    parts[2 * blockIdx.y] = {1}_best;\n"
+      "{0}    parts[2 * blockIdx.y + 1] = __int_as_float((int){1});\n"
+      "{0}  }}\n"
+      "{0}  if (!is_last((int*)args.workspace + blockIdx.x, gridDim.y)) return;\n"
+      "{0}  {1}_best = -__int_as_float(0x7f800000), {1}_at = {4};\n"
+      "{0}  for (int i = threadIdx.x; i < gridDim.y; i += THREADS) {{\n"
+      "{0}    const float value = __ldcg(parts + 2 * i);\n"
+      "{0}    const long at = __float_as_int(__ldcg(parts + 2 * i + 1));\n"
+      "{0}    if (beats(value, at, {1}_best, {1}_at)) {1}_best = value, {1}_at = at;\n"
+      "{0}  }}\n"
+      "{0}  {1} = block_argmax({1}_best, {1}_at);\n"
+      "{0}}}\n",
+      in, r.result,
+      strided(r.var, r.result + "_begin", r.result + "_end", "threadIdx.x", "THREADS", r.indent) +
+          r.body,
+      r.value, r.extent, r.var);
+}
+
 std::string no_reduce(const ReduceText&) {
   assert(false && "lowering puts no reduction behind a product");
   return "";
@@ -67,6 +97,8 @@ constexpr CTarget target(decltype(CTarget::loop) loop, decltype(CTarget::reduce)
           .erfc = "erfcf",
           .bf16 = "from_bf16",
           .f16 = "from_f16",
+          .to_bf16 = "to_bf16",
+          .to_f16 = "to_f16",
           .loop = loop,
           .reduce = reduce};
 }
@@ -78,13 +110,13 @@ const CTarget& cuda_block_target() {
   return kTarget;
 }
 
-const CTarget& cuda_warp_target() {
-  static constexpr CTarget kTarget = target(warp_loop, no_reduce);
+const CTarget& cuda_grid_target() {
+  static constexpr CTarget kTarget = target(block_loop, grid_reduce);
   return kTarget;
 }
 
-const CTarget& cuda_slice_target() {
-  static constexpr CTarget kTarget = target(slice_loop, block_reduce);
+const CTarget& cuda_warp_target() {
+  static constexpr CTarget kTarget = target(warp_loop, no_reduce);
   return kTarget;
 }
 

@@ -8,10 +8,10 @@ namespace assay::engine {
 // Block: outermost loops of stores over all threads, loops around such over warps. Reductions are
 // the block's; barriers make them part of straight-line code only.
 const CTarget& cuda_block_target();
+// As block, of a kernel whose blocks of one row, gridDim.y of them, share its argmax: the last one
+// goes on behind it.
+const CTarget& cuda_grid_target();
 // Warp: stores over the lanes of one warp; no reductions.
 const CTarget& cuda_warp_target();
-// As block; outermost loops run from `begin` to `end`, names in the printed function, in place of
-// their own extent.
-const CTarget& cuda_slice_target();
 
 }  // namespace assay::engine

@@ -1,19 +1,51 @@
 // What every CUDA kernel sees: element types, sums over warps and blocks.
+#include <fmt/format.h>
+
 #include "engine/codegen/cuda/print_cuda.h"
 
 namespace assay::engine {
+namespace {
 
-// No header of CUDA's: NVRTC is found without them. fp16 is converted by the one instruction for
-// it.
-const std::string_view kCudaPrelude = R"(
-enum { THREADS = 256, WARPS = THREADS / 32 };
-
+// No header of CUDA's: NVRTC is found without them. Types of 16 bits are converted by the
+// instructions for that.
+constexpr std::string_view kPrelude = R"(
+// From Hopper on, a kernel may begin while the one ahead of it runs: nothing that another kernel
+// writes is read before the wait, and none of it by ld.global.nc. Every kernel waits, so that all
+// kernels ahead have ended when one gets past its own wait.
+__device__ __forceinline__ void let_next_begin() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+__device__ __forceinline__ void wait_for_kernels_ahead() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+// 16 bytes of a weight, which is read once. Not ld.global.nc: the assembler would move it behind
+// the wait.
+__device__ __forceinline__ uint4 load_once(const void* p) {
+  uint4 v;
+  asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p) : "memory");
+  return v;
+}
 __device__ __forceinline__ float from_bf16(unsigned short x) {
   return __uint_as_float((unsigned)x << 16);
 }
 __device__ __forceinline__ float from_f16(unsigned short x) {
   float y;
   asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
+  return y;
+}
+__device__ __forceinline__ unsigned short to_bf16(float x) {
+  unsigned short y;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
+  return y;
+}
+__device__ __forceinline__ unsigned short to_f16(float x) {
+  unsigned short y;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
   return y;
 }
 __device__ __forceinline__ int lane_of_thread() { return threadIdx.x & 31; }
@@ -47,7 +79,8 @@ __device__ __forceinline__ bool beats(float x, long i, float y, long j) {
   if (x_nan != y_nan) return x_nan;
   return x > y || ((x == y || x_nan) && i < j);
 }
-__device__ __forceinline__ long block_argmax(float x, long i) {
+// The first of the largest over the block; `x` becomes its value.
+__device__ __forceinline__ long block_argmax(float& x, long i) {
   __shared__ float values[WARPS];
   __shared__ long indices[WARPS];
   #pragma unroll
@@ -66,6 +99,25 @@ __device__ __forceinline__ long block_argmax(float x, long i) {
   }
   return i;
 }
+// Whether all other blocks of this counter have been here; what they wrote before is seen then.
+__device__ __forceinline__ bool is_last(int* counter, int blocks) {
+  __shared__ bool last;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    last = atomicAdd(counter, 1) == blocks - 1;
+    if (last) *counter = 0;
+  }
+  __syncthreads();
+  __threadfence();
+  return last;
+}
 )";
+
+}  // namespace
+
+std::string cuda_prelude(int64_t threads) {
+  return fmt::format("\nenum {{ THREADS = {}, WARPS = THREADS / 32 }};\n{}", threads, kPrelude);
+}
 
 }  // namespace assay::engine

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "engine/codegen/cuda/cuda_library.h"
 
 namespace assay::engine {
 namespace {
@@ -84,24 +85,15 @@ Nvrtc& Nvrtc::operator=(Nvrtc&&) noexcept = default;
 Nvrtc::~Nvrtc() = default;
 
 Result<Nvrtc> Nvrtc::open() {
-  std::vector<std::string> names = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so",
-                                    "/usr/local/cuda/lib64/libnvrtc.so"};
-  if (const char* asked = std::getenv("ASSAY_NVRTC"); asked && *asked) names = {asked};
-  for (const std::string& name : names) {
-    void* handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!handle) continue;
-    Nvrtc nvrtc(std::make_unique<Library>(handle));
-    int major = 0, minor = 0;
-    if (!nvrtc.library_->look_up_all() || nvrtc.library_->version(&major, &minor) != kSuccess) {
-      return environment_error("{}: expected NVRTC's functions, found some missing", name);
-    }
-    Dl_info info{};
-    const bool known = ::dladdr(::dlsym(handle, "nvrtcVersion"), &info) != 0 && info.dli_fname;
-    nvrtc.path_ = known ? info.dli_fname : name;
-    nvrtc.version_ = fmt::format("{}.{}", major, minor);
-    return nvrtc;
+  ASSAY_TRY(const CudaLibrary found, open_cuda_library("nvrtc", "ASSAY_NVRTC"));
+  Nvrtc nvrtc(std::make_unique<Library>(found.handle));
+  int major = 0, minor = 0;
+  if (!nvrtc.library_->look_up_all() || nvrtc.library_->version(&major, &minor) != kSuccess) {
+    return environment_error("{}: expected NVRTC's functions, found some missing", found.path);
   }
-  return environment_error("nvrtc: expected one of {}, found none", join(names, ", "));
+  nvrtc.path_ = found.path;
+  nvrtc.version_ = fmt::format("{}.{}", major, minor);
+  return nvrtc;
 }
 
 std::string Nvrtc::flags() {

@@ -29,8 +29,8 @@ struct Cubin {
 
 class Nvrtc {
  public:
-  // $ASSAY_NVRTC alone, where it is set; else libnvrtc.so.13, .so.12 and .so as the loader finds
-  // them, then in /usr/local/cuda/lib64. An environment_error that says what was looked for.
+  // $ASSAY_NVRTC alone, where it is set; else as open_cuda_library() finds it. An environment_error
+  // that says what was looked for.
   static Result<Nvrtc> open();
 
   Nvrtc(Nvrtc&&) noexcept;

@@ -5,16 +5,33 @@
 
 #include <array>
 
+#include "engine/codegen/cuda/cuda_attention.h"
 #include "engine/codegen/cuda/cuda_target.h"
+#include "engine/codegen/cuda/library_product.h"
 
 namespace assay::engine {
 namespace {
 
+// Blocks that share a row: of an argmax alone, over a row that is long for one.
+int64_t blocks_of_row(const Kernel& kernel, const RowsKernel& rows) {
+  constexpr int64_t kColumns = 2048;
+  const auto* reduce = rows.body.empty() ? nullptr : std::get_if<ir::Reduce>(&rows.body[0].node);
+  if (reduce == nullptr || reduce->op != ir::ReduceOp::kArgmax) return 1;
+  for (size_t i = 1; i < rows.body.size(); ++i) {
+    if (!std::holds_alternative<ir::Store>(rows.body[i].node)) return 1;
+  }
+  const auto width = kernel.exprs.constant(reduce->extent);
+  return width ? (*width + kColumns - 1) / kColumns : 1;
+}
+
 // A block for each row: the row's columns over its threads.
 std::string rows_source(const Kernel& kernel, const RowsKernel& rows) {
-  CPrinter printer(kernel, cuda_block_target());
+  const bool shared = blocks_of_row(kernel, rows) > 1;
+  CPrinter printer(kernel, shared ? cuda_grid_target() : cuda_block_target());
   printer.define(rows.row);
-  return std::string(kCudaPrelude) + cuda_args_struct(kernel) + cuda_entry("assay_run") + ") {\n" +
+  const std::string counters = fmt::format("enum {{ COUNTERS = {} }};\n", kCudaCounters);
+  return cuda_prelude() + (shared ? counters : "") + cuda_args_struct(kernel) +
+         cuda_entry("assay_run") + ") {\n" + "  let_next_begin();\n  wait_for_kernels_ahead();\n" +
          cuda_arguments(kernel) +
          fmt::format("  const long {} = blockIdx.x;\n", CPrinter::var_name(rows.row)) +
          printer.block(rows.body, 1) + "}\n";
@@ -24,12 +41,20 @@ struct Print {
   const Kernel& kernel;
   Result<std::string> operator()(const RowsKernel& rows) const { return rows_source(kernel, rows); }
   Result<std::string> operator()(const ProductKernel& product) const {
+    if (product.packing.layout != TileLayout::kRows) {
+      return bad_input("product: expected its weight in rows, found {}",
+                       to_string(product.packing));
+    }
+    if (cuda_product_shape(kernel, product).rows == 0) {
+      return bad_input("product: expected at most {} inputs behind {}, found {}",
+                       kCudaMostSharedInputs, kernel.label, product.inputs);
+    }
     return print_cuda_product(kernel, product);
   }
   Result<std::string> operator()(const AttentionKernel& attention) const {
-    if (cuda_attention_tile(attention.head_dim) == 0) {
-      return bad_input("attention: expected heads of at most 256 elements, found {}",
-                       attention.head_dim);
+    if (attention.head_dim > kCudaMostHeadDim) {
+      return bad_input("attention: expected heads of at most {} elements, found {}",
+                       kCudaMostHeadDim, attention.head_dim);
     }
     return print_cuda_attention(kernel, attention);
   }
@@ -41,26 +66,38 @@ struct Launches {
   int64_t capacity;
 
   CudaLaunches operator()(const RowsKernel& rows) const {
-    return {.run = {{"assay_run", rows.rows.value(dims)}}, .prologue = {}, .epilogue = {}};
+    const int64_t count = rows.rows.value(dims);
+    const int64_t blocks = count <= kCudaCounters ? blocks_of_row(kernel, rows) : 1;
+    return {.run = {{"assay_run", count, blocks}}, .prologue = {}, .epilogue = {}};
   }
   CudaLaunches operator()(const ProductKernel& product) const {
     const int64_t tiles = tile_count(product.packing), rows = product.rows.value(dims);
     const CudaProductShape shape = cuda_product_shape(kernel, product);
+    const int64_t warps = shape.threads / 32;
     CudaLaunches launches;
-    launches.run = {{"assay_run", tiles, shape.splits}};
-    launches.epilogue = CudaLaunch{"assay_epilogue", tiles, (rows + kCudaWarps - 1) / kCudaWarps};
-    if (product.has_prologue) launches.prologue = CudaLaunch{"assay_prologue", rows};
+    launches.run = {
+        {"assay_run", tiles * product.packing.tile / shape.columns, 1, 1, shape.threads}};
+    if (!may_have_many_rows(kernel, product)) return launches;
+    const LibraryProduct parts = library_product(kernel, product);
+    if (parts.prologue) {
+      launches.prologue = CudaLaunch{"assay_prologue", rows, 1, 1, shape.threads};
+    }
+    if (!parts.direct) {
+      launches.epilogue =
+          CudaLaunch{"assay_epilogue",
+                     tiles * product.packing.tile / library_epilogue_columns(product.packing),
+                     (rows + warps - 1) / warps, 1, shape.threads};
+    }
     return launches;
   }
   CudaLaunches operator()(const AttentionKernel& k) const {
     CudaLaunches launches;
     if (dims.q_len > kCudaFewQueries) {
-      const int64_t tile = cuda_attention_tile(k.head_dim);
-      launches.run = {{"assay_prefill", (dims.q_len + tile - 1) / tile, dims.batch * k.heads}};
+      const int64_t tile = cuda_prefill_queries(kernel, k);
+      launches.run = {{"assay_prefill", dims.batch * k.heads, (dims.q_len + tile - 1) / tile}};
     } else {
-      launches.run = {
-          {"assay_decode", dims.batch * k.kv_heads, cuda_attention_splits(capacity), dims.q_len},
-          {"assay_combine", dims.batch * k.heads, dims.q_len}};
+      launches.run = {{"assay_decode", dims.batch * cuda_attention_heads(k),
+                       cuda_attention_splits(k, dims, capacity), dims.q_len}};
     }
     return launches;
   }
@@ -80,7 +117,7 @@ std::string cuda_entry(std::string_view name) {
 }
 
 std::string cuda_arguments(const Kernel& kernel) {
-  return argument_text(kernel, "args.", "unsigned short");
+  return argument_text(kernel, "args.", "unsigned short", "");
 }
 
 Result<std::string> print_cuda(const Kernel& kernel) {
@@ -92,16 +129,14 @@ CudaLaunches cuda_launches(const Kernel& kernel, const DimValues& dims, int64_t 
 }
 
 int64_t cuda_workspace_floats(const Kernel& kernel, const DimValues& dims, int64_t capacity) {
-  if (const auto* product = std::get_if<ProductKernel>(&kernel.body)) {
-    const CudaProductShape shape = cuda_product_shape(kernel, *product);
-    if (shape.splits == 1) return 0;
-    return kCudaCounters + product->rows.value(dims) * tile_count(product->packing) * shape.splits *
-                               product->packing.tile;
+  if (const auto* rows = std::get_if<RowsKernel>(&kernel.body)) {
+    const int64_t blocks = blocks_of_row(kernel, *rows);
+    return blocks == 1 ? 0 : kCudaCounters + 2 * blocks * rows->rows.value(dims);
   }
   if (const auto* k = std::get_if<AttentionKernel>(&kernel.body)) {
     if (dims.q_len > kCudaFewQueries) return 0;
-    return kCudaCounters +
-           dims.batch * dims.q_len * k->heads * cuda_attention_splits(capacity) * (k->head_dim + 2);
+    return kCudaCounters + dims.batch * dims.q_len * k->heads *
+                               cuda_attention_splits(*k, dims, capacity) * (k->head_dim + 2);
   }
   return 0;
 }

@@ -16,8 +16,8 @@ namespace assay::engine {
 //   struct Args { void* buffers[kernel.bound_buffers]; const long* dims; float* workspace; };
 // all of them addresses in device memory. `dims` are KernelArgs::dims: the device reads them, so
 // that a captured graph is replayed for every length. The workspace has cuda_workspace_floats()
-// elements, zeros before the first launch; launches one after the other may share it.
-// bad_input names what no template fits.
+// elements, zeros before the first launch; launches one after the other may share it. bad_input
+// names what no template fits, such as a product whose weight isn't packed in rows.
 Result<std::string> print_cuda(const Kernel& kernel);
 
 // Attention over up to so many queries a row of the batch is split over positions.
@@ -30,8 +30,8 @@ struct CudaLaunch {
 };
 struct CudaLaunches {
   std::vector<CudaLaunch> run;  // the whole kernel, in this order
-  // Products of many rows, whose products come from a library. prologue: a further argument, float*
-  // out [rows, inputs]. epilogue: const float* products [rows, pitch] of all tiles, long pitch.
+  // Products of many rows, which a library multiplies: what goes before and behind, as
+  // library_product() has it.
   std::optional<CudaLaunch> prologue, epilogue;
 };
 // Of the dims, kv_len is without influence.
@@ -39,35 +39,47 @@ CudaLaunches cuda_launches(const Kernel& kernel, const DimValues& dims, int64_t 
 int64_t cuda_workspace_floats(const Kernel& kernel, const DimValues& dims, int64_t capacity);
 
 // Parts that the printer's files share.
-constexpr int64_t kCudaThreads = 256;  // of every block
-constexpr int64_t kCudaWarps = kCudaThreads / 32;
-// Ints at the workspace's start that products count their blocks in; zeros between launches.
+constexpr int64_t kCudaThreads = 256;  // of a block of any kernel but a product's
+
+// Ints at the workspace's start that kernels count their blocks in; zeros between launches.
 constexpr int64_t kCudaCounters = 16384;
 
-extern const std::string_view kCudaPrelude;
+// What every kernel sees, for blocks of so many threads.
+std::string cuda_prelude(int64_t threads = kCudaThreads);
 
 // struct Args, the one parameter of every entry point, by value.
 std::string cuda_args_struct(const Kernel& kernel);
 // Lines that define the dims, and the bound buffers, from `args`.
 std::string cuda_arguments(const Kernel& kernel);
-// "extern "C" __global__ void NAME(const Args args", with the launch bound; open at its end.
+// "extern "C" __global__ void NAME(const Args args", with the launch bound; open at its end. The
+// body calls let_next_begin() first, and wait_for_kernels_ahead() before it reads anything that
+// another kernel writes.
 std::string cuda_entry(std::string_view name);
+
+// Defines epilogue_row(): by one warp, for `count` packed columns of a row from `column` on, all of
+// one segment, with their products in memory of the tile buffer's type.
+std::string cuda_epilogue_row(const Kernel& kernel, const ProductKernel& product);
 
 std::string print_cuda_product(const Kernel& kernel, const ProductKernel& product);
 std::string print_cuda_attention(const Kernel& kernel, const AttentionKernel& attention);
 
-// How a product's work is cut: blocks take `rows` rows at a time, and one of `splits` slices of the
-// inputs each.
+// How a product's work is cut: a block takes some columns of the packed weight over all inputs,
+// each thread a share of the inputs. What it holds of them in registers, 16 bytes of a column at a
+// time, is asked for before the kernels ahead of it have ended.
 struct CudaProductShape {
-  int64_t rows = 1;
-  int64_t splits = 1;
-  int64_t slice = 0;  // inputs of one split, a multiple of 16
+  int64_t threads = 128;
+  int64_t columns = 1;  // a power of two, divides the packing's tiles
+  int64_t rows = 1;     // at a time, a power of two; 0: the inputs of one don't fit shared memory
+  int64_t held = 1;     // pieces of a column that a thread holds
 };
 CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& product);
+// Inputs that go through shared memory, all rows of a block: behind any prologue but an RMS norm.
+constexpr int64_t kCudaMostSharedInputs = 11'000;
 
-// Ranges that a head's positions are cut into while decoding. Of the capacity alone: a captured
-// graph is replayed for every length.
-int64_t cuda_attention_splits(int64_t capacity);
-int64_t cuda_attention_tile(int64_t head_dim);  // queries, and positions, of a prefill block
+// Ranges that a head's positions are cut into while decoding, a block each. Not of the length: a
+// captured graph is replayed for every one.
+int64_t cuda_attention_splits(const AttentionKernel& k, const DimValues& dims, int64_t capacity);
+int64_t cuda_attention_heads(const AttentionKernel& k);  // blocks of a row, query and range
+constexpr int64_t kCudaMostHeadDim = 256;                // of attention
 
 }  // namespace assay::engine

@@ -1,156 +1,192 @@
-// Products on CUDA: a block takes a tile of the packed weight and a slice of the inputs, for a few
-// rows; whichever block of a tile comes last adds the slices up and runs the epilogue.
+// Products on CUDA: a block takes some columns of the packed weight over all inputs. Its threads
+// share the inputs; each holds its part of every column in registers, asked for before the kernels
+// ahead have ended, so that memory is never idle between two kernels.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 
 #include "engine/codegen/cuda/cuda_target.h"
+#include "engine/codegen/cuda/library_product.h"
 #include "engine/codegen/cuda/print_cuda.h"
 
 namespace assay::engine {
 namespace {
 
-// A thread loads 16 bytes: neighbours in a row of the panel's memory (ABREAST inputs of VECTOR
-// columns), so that a warp reads whole rows, one behind the other. Sums of the warps meet in shared
-// memory, in a fixed order.
-constexpr std::string_view kTileProduct = R"(
-enum { PANEL = 64, PADDED_INPUTS = (INPUTS + 15) / 16 * 16, LOADED = 16 / sizeof(weight_t), VECTOR = LOADED / ABREAST, ACROSS = PANEL / VECTOR,
-       DOWN = 32 / ACROSS };
+// A thread's inputs are pieces of 16 bytes, STRIDE inputs apart, so that a block reads columns from
+// end to end. What doesn't fit the registers comes in further stages.
+constexpr std::string_view kPieces = R"(
+enum { VECTOR = 16 / sizeof(weight_t), STRIDE = THREADS * VECTOR, PIECES = (PITCH + STRIDE - 1) / STRIDE,
+       STAGES = (PIECES + HELD - 1) / HELD, WHOLE = PITCH == STAGES * HELD * STRIDE };
 
-__device__ __forceinline__ void load_vector(const float* p, float* out) {
-  const float4 v = *(const float4*)p;
-  out[0] = v.x, out[1] = v.y, out[2] = v.z, out[3] = v.w;
+__device__ __forceinline__ void widen(const uint4& v, float (&out)[4]) {
+  out[0] = __uint_as_float(v.x), out[1] = __uint_as_float(v.y);
+  out[2] = __uint_as_float(v.z), out[3] = __uint_as_float(v.w);
 }
-__device__ __forceinline__ void load_vector(const unsigned short* p, float* out) {
-  const uint4 v = *(const uint4*)p;
+__device__ __forceinline__ void widen(const uint4& v, float (&out)[8]) {
   const unsigned words[4] = {v.x, v.y, v.z, v.w};
   #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    out[2 * i] = widen((unsigned short)(words[i] & 0xffffu));
-    out[2 * i + 1] = widen((unsigned short)(words[i] >> 16));
+    out[2 * i] = from_half_word((unsigned short)(words[i] & 0xffffu));
+    out[2 * i + 1] = from_half_word((unsigned short)(words[i] >> 16));
   }
 }
-
-// tile [R, TILE] = x [R, SLICE] . rows [begin, begin + count) of the tile's panels.
-template <int R>
-__device__ __forceinline__ void tile_product(const weight_t* w, long begin, int count,
-                                             const float* x, float* partial, float* tile) {
-  const int lane = lane_of_thread(), warp = warp_of_thread();
-  const int column = lane % ACROSS * VECTOR;
-  for (int panel = 0; panel < TILE; panel += PANEL, w += PANEL * PADDED_INPUTS) {
-    float sums[R][VECTOR] = {};
-    #pragma unroll (R > 2 ? 2 : 4)
-    for (int i = (warp * DOWN + lane / ACROSS) * ABREAST; i < count; i += WARPS * DOWN * ABREAST) {
-      float weights[LOADED];
-      load_vector(w + (begin + i) * PANEL + column * ABREAST, weights);
-      #pragma unroll
-      for (int a = 0; a < ABREAST; ++a) {
-        if (INPUTS % ABREAST != 0 && i + a >= count) break;
-        #pragma unroll
-        for (int r = 0; r < R; ++r) {
-          const float scale = x[r * SLICE + i + a];
-          #pragma unroll
-          for (int c = 0; c < VECTOR; ++c) sums[r][c] += scale * weights[c * ABREAST + a];
-        }
-      }
-    }
+__device__ __forceinline__ int input_of(int stage, int piece) {
+  return (stage * HELD + piece) * STRIDE + threadIdx.x * VECTOR;
+}
+__device__ __forceinline__ void hold(const weight_t* weight, int stage, uint4 (&held)[COLUMNS][HELD]) {
+  #pragma unroll
+  for (int h = 0; h < HELD; ++h) {
+    const int at = input_of(stage, h);
     #pragma unroll
-    for (int r = 0; r < R; ++r) {
-      #pragma unroll
-      for (int c = 0; c < VECTOR; ++c) {
-        #pragma unroll
-        for (int offset = ACROSS; offset < 32; offset *= 2) {
-          sums[r][c] += __shfl_xor_sync(~0u, sums[r][c], offset);
-        }
-        if (lane < ACROSS) partial[(warp * R + r) * PANEL + column + c] = sums[r][c];
-      }
+    for (int c = 0; c < COLUMNS; ++c) {
+      held[c][h] = WHOLE || at < PITCH ? load_once(weight + c * PITCH + at) : make_uint4(0, 0, 0, 0);
     }
-    __syncthreads();
-    for (int i = threadIdx.x; i < R * PANEL; i += THREADS) {
-      float sum = 0.0f;
-      #pragma unroll
-      for (int k = 0; k < WARPS; ++k) sum += partial[k * R * PANEL + i];
-      tile[i / PANEL * TILE + panel + i % PANEL] = sum;
-    }
-    __syncthreads();
   }
 }
-
-// Whether all other blocks of this counter have been here; what they wrote before is seen then.
-__device__ __forceinline__ bool is_last(int* counter, int blocks) {
-  __shared__ bool last;
-  __threadfence();
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    last = atomicAdd(counter, 1) == blocks - 1;
-    if (last) *counter = 0;
+// VECTOR inputs of a row from `at`, zeros behind the last.
+__device__ __forceinline__ void load_inputs(const unsigned short* row, int at, float (&x)[VECTOR]) {
+  #pragma unroll
+  for (int v = 0; v < VECTOR; ++v) x[v] = at + v < INPUTS ? from_half_word(row[at + v]) : 0.0f;
+}
+__device__ __forceinline__ void load_inputs(const float* row, int at, float (&x)[VECTOR]) {
+  if (INPUTS % 4 == 0) {
+    #pragma unroll
+    for (int v = 0; v < VECTOR; v += 4) {
+      float4 four = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+      if ((WHOLE && PITCH == INPUTS) || at + v < INPUTS) four = *(const float4*)(row + at + v);
+      x[v] = four.x, x[v + 1] = four.y, x[v + 2] = four.z, x[v + 3] = four.w;
+    }
+  } else {
+    #pragma unroll
+    for (int v = 0; v < VECTOR; ++v) x[v] = at + v < INPUTS ? row[at + v] : 0.0f;
   }
-  __syncthreads();
-  __threadfence();
-  return last;
+}
+// Sums over the warp of each of N values, a power of two up to 32: the lane's is that of the value
+// lane / (32 / N).
+template <int N>
+__device__ __forceinline__ float sum_each(float (&v)[N]) {
+  int offset = 16;
+  #pragma unroll
+  for (int n = N; n > 1; n /= 2, offset /= 2) {
+    const bool upper = (lane_of_thread() & offset) != 0;
+    #pragma unroll
+    for (int i = 0; i < n / 2; ++i) {
+      const float sent = upper ? v[i] : v[i + n / 2];
+      v[i] = (upper ? v[i + n / 2] : v[i]) + __shfl_xor_sync(~0u, sent, offset);
+    }
+  }
+  #pragma unroll
+  for (; offset > 0; offset /= 2) v[0] += __shfl_xor_sync(~0u, v[0], offset);
+  return v[0];
 }
 )";
 
-// Around {0}, the weight.
+// Where inputs lie as they are: a row of them, and where the norm is.
+constexpr std::string_view kInputsInPlace = R"(
+struct Inputs {};
+__device__ __forceinline__ void prepare_inputs(const Args&, Inputs&, long, int) {}
+__device__ __forceinline__ const input_t* row_of(const Args& args, const Inputs&, long first, int r) {
+  return inputs_of(args, first + r);
+}
+)";
+constexpr std::string_view kInputsShared = R"(
+struct __align__(16) Inputs { float x[ROWS][(INPUTS + 3) / 4 * 4]; };
+__device__ __forceinline__ void prepare_inputs(const Args& args, Inputs& in, long first, int here) {
+  for (int r = 0; r < here; ++r) inputs_row(args, first + r, in.x[r]);
+  __syncthreads();
+}
+__device__ __forceinline__ const float* row_of(const Args&, const Inputs& in, long, int r) {
+  return in.x[r];
+}
+)";
+
 constexpr std::string_view kRun = R"(
-__device__ __forceinline__ void epilogue_rows(const Args& args, long first, int count, long index,
-                                              const float* tile) {
-  for (int r = warp_of_thread(); r < count; r += WARPS) epilogue_row(args, first + r, index, tile + r * TILE);
+// Rows [first, first + here): their products, and the epilogue by a warp a row.
+template <int R>
+__device__ __forceinline__ void run_rows(const Args& args, const weight_t* weight, uint4 (&held)[COLUMNS][HELD],
+                                         long first, int here, long column, const Inputs& in) {
+  __shared__ float parts[WARPS][COLUMNS * R], squares[WARPS][R], tile[R][COLUMNS];
+  const int lane = lane_of_thread(), warp = warp_of_thread();
+  float sums[COLUMNS * R] = {}, square[R] = {};
+  #pragma unroll 1
+  for (int stage = 0; stage < STAGES; ++stage) {
+    if (STAGES > 1 && (stage > 0 || first > 0)) hold(weight, stage, held);
+    #pragma unroll
+    for (int h = 0; h < HELD; ++h) {
+      const int at = input_of(stage, h);
+      float scale[VECTOR];
+      if (NORMED) load_scales(args, at, scale);
+      #pragma unroll
+      for (int r = 0; r < R; ++r) {
+        float x[VECTOR];
+        load_inputs(row_of(args, in, first, r < here ? r : 0), at, x);
+        #pragma unroll
+        for (int v = 0; v < VECTOR; ++v) {
+          if (NORMED) square[r] += x[v] * x[v], x[v] *= scale[v];
+        }
+        #pragma unroll
+        for (int c = 0; c < COLUMNS; ++c) {
+          float w[VECTOR];
+          widen(held[c][h], w);
+          #pragma unroll
+          for (int v = 0; v < VECTOR; ++v) sums[c * R + r] += w[v] * x[v];
+        }
+      }
+    }
+  }
+  constexpr int SHARE = 32 / (COLUMNS * R);
+  const float sum = sum_each(sums);
+  if (lane % SHARE == 0) parts[warp][lane / SHARE] = sum;
+  if (NORMED) {
+    #pragma unroll
+    for (int r = 0; r < R; ++r) {
+      square[r] = warp_sum(square[r]);
+      if (lane == 0) squares[warp][r] = square[r];
+    }
+  }
+  __syncthreads();
+  for (int r = warp; r < here; r += WARPS) {
+    float scale = 1.0f;
+    if (NORMED) {
+      float total = 0.0f;
+      #pragma unroll
+      for (int w = 0; w < WARPS; ++w) total += squares[w][r];
+      scale = 1.0f / sqrtf(total * (1.0f / INPUTS) + EPSILON);
+    }
+    if (lane < COLUMNS) {
+      float total = 0.0f;
+      #pragma unroll
+      for (int w = 0; w < WARPS; ++w) total += parts[w][lane * R + r];
+      tile[r][lane] = total * scale;
+    }
+    __syncwarp();
+    epilogue_row(args, first + r, column, COLUMNS, tile[r]);
+  }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args args) {
-  __shared__ float x[ROWS * SLICE], partial[WARPS * ROWS * PANEL], tile[ROWS * TILE];
-  const long rows = rows_of(args), index = blockIdx.x, split = blockIdx.y;
-  const long begin = split * SLICE, left = INPUTS - begin;
-  const int count = left < SLICE ? (int)left : SLICE;
-  const weight_t* weight = (const weight_t*)args.buffers[WEIGHT] + index * TILE * PADDED_INPUTS;
-  float* parts = args.workspace + COUNTERS;
+  __shared__ Inputs in;
+  const long column = (long)blockIdx.x * COLUMNS;
+  const weight_t* weight = (const weight_t*)args.buffers[WEIGHT] + column * PITCH;
+  let_next_begin();
+  uint4 held[COLUMNS][HELD];
+  hold(weight, 0, held);
+  wait_for_kernels_ahead();
+  const long rows = rows_of(args);
   for (long first = 0; first < rows; first += ROWS) {
     const int here = rows - first < ROWS ? (int)(rows - first) : ROWS;
-    for (int r = 0; r < here; ++r) inputs_row(args, first + r, begin, begin + count, x + r * SLICE - begin);
-    __syncthreads();
-    if (ROWS == 1 || here == 1) tile_product<1>(weight, begin, count, x, partial, tile);
-    else tile_product<ROWS>(weight, begin, count, x, partial, tile);
-    if (SPLITS == 1) {
-      epilogue_rows(args, first, here, index, tile);
-    } else {
-      for (int i = threadIdx.x; i < here * TILE; i += THREADS) {
-        parts[(((first + i / TILE) * TILES + index) * SPLITS + split) * TILE + i % TILE] = tile[i];
-      }
-    }
-    __syncthreads();
+    if (first > 0) __syncthreads();
+    prepare_inputs(args, in, first, here);
+    if (ROWS == 1 || here == 1) run_rows<1>(args, weight, held, first, here, column, in);
+    else run_rows<ROWS>(args, weight, held, first, here, column, in);
   }
-  if (SPLITS == 1 || !is_last((int*)args.workspace + index, SPLITS)) return;
-  for (long first = 0; first < rows; first += ROWS) {
-    const int here = rows - first < ROWS ? (int)(rows - first) : ROWS;
-    for (int i = threadIdx.x; i < here * TILE; i += THREADS) {
-      const float* from = parts + ((first + i / TILE) * TILES + index) * SPLITS * TILE + i % TILE;
-      float sum = 0.0f;
-      for (int k = 0; k < SPLITS; ++k) sum += __ldcg(from + k * TILE);
-      tile[i] = sum;
-    }
-    __syncthreads();
-    epilogue_rows(args, first, here, index, tile);
-    __syncthreads();
-  }
-}
-
-extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_epilogue(const Args args,
-                                                                     const float* products, long pitch) {
-  const long row = (long)blockIdx.y * WARPS + warp_of_thread();
-  if (row < rows_of(args)) epilogue_row(args, row, blockIdx.x, products + row * pitch + (long)blockIdx.x * TILE);
 }
 )";
 
-constexpr std::string_view kPrologueEntry = R"(
-extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_prologue(const Args args, float* out) {
-  inputs_row(args, blockIdx.x, 0, INPUTS, out + (long)blockIdx.x * INPUTS);
-}
-)";
-
-int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
+bool in_place(const ProductKernel& product) {
+  return product.norm || !product.has_prologue;
 }
 
 std::string sizes_text(const Kernel& kernel, const ProductKernel& product) {
@@ -158,13 +194,15 @@ std::string sizes_text(const Kernel& kernel, const ProductKernel& product) {
   const DType dtype = kernel.buffers[product.weight].dtype;
   return fmt::format(
       "\ntypedef {} weight_t;\n"
-      "enum {{ INPUTS = {}, ABREAST = {}, TILE = {}, TILES = {}, ROWS = {}, SPLITS = {}, SLICE = "
-      "{},\n"
-      "       WEIGHT = {}, COUNTERS = {} }};\n"
-      "__device__ __forceinline__ float widen(unsigned short x) {{ return {}(x); }}\n",
-      element_type(dtype, "unsigned short"), product.inputs, Packing::abreast(dtype),
-      product.packing.tile, tile_count(product.packing), shape.rows, shape.splits, shape.slice,
-      product.weight, kCudaCounters, dtype == DType::kF16 ? "from_f16" : "from_bf16");
+      "enum {{ INPUTS = {}, PITCH = {}, TILE = {}, COLUMNS = {}, ROWS = {}, HELD = {}, WEIGHT = "
+      "{}, "
+      "NORMED = {} }};\n"
+      "#define EPSILON ((float){:.9g})\n"
+      "__device__ __forceinline__ float from_half_word(unsigned short x) {{ return {}(x); }}\n",
+      element_type(dtype, "unsigned short"), product.inputs, Packing::padded_inputs(product.inputs),
+      product.packing.tile, shape.columns, shape.rows, shape.held, product.weight,
+      product.norm ? 1 : 0, product.norm ? product.norm->eps : 0.0,
+      dtype == DType::kF16 ? "from_f16" : "from_bf16");
 }
 
 std::string rows_text(const Kernel& kernel, const ProductKernel& product) {
@@ -172,33 +210,48 @@ std::string rows_text(const Kernel& kernel, const ProductKernel& product) {
          cuda_arguments(kernel) + fmt::format("  return {};\n}}\n", dim_text(product.rows));
 }
 
-// The inputs [begin, end) of a row into x, at their own index.
-std::string inputs_text(const Kernel& kernel, const ProductKernel& product) {
-  const std::string x = kernel.buffers[product.x].name;
+// A row's inputs where they lie, and what the norm scales them by.
+std::string place_text(const Kernel& kernel, const ProductKernel& product) {
   const std::string row = CPrinter::var_name(product.row);
-  std::string text = fmt::format(
-      "\n__device__ __forceinline__ void inputs_row(const Args& args, long {}, long begin, long "
-      "end,\n                                           float* to) {{\n",
-      row);
-  text += cuda_arguments(kernel);
-  if (!product.has_prologue) {
-    return text + fmt::format(
-                      "  for (long i = begin + threadIdx.x; i < end; i += THREADS) to[i] = "
-                      "{}[{} * INPUTS + i];\n}}\n",
-                      x, row);
+  const KernelBuffer& x = kernel.buffers[product.norm ? product.norm->x : product.x];
+  const std::string head = fmt::format(
+      "\ntypedef {} input_t;\n"
+      "__device__ __forceinline__ const input_t* inputs_of(const Args& args, long {}) {{\n{}",
+      element_type(x.dtype, "unsigned short"), row, cuda_arguments(kernel));
+  if (!product.norm) {
+    return head + fmt::format("  return {} + {} * INPUTS;\n}}\n", x.name, row) +
+           "__device__ __forceinline__ void load_scales(const Args&, int, float (&)[VECTOR]) {}\n";
   }
-  CPrinter printer(kernel, cuda_slice_target());
+  const RmsPrologue& norm = *product.norm;
+  CPrinter printer(kernel, cuda_block_target());
   printer.define(product.row);
-  return text + fmt::format("  float* {} = to;\n", x) + printer.block(product.prologue, 1) + "}\n";
+  const KernelBuffer& weight = kernel.buffers[norm.weight];
+  const std::string_view widened = weight.dtype == DType::kBF16  ? "from_bf16"
+                                   : weight.dtype == DType::kF16 ? "from_f16"
+                                                                 : "";
+  return head +
+         fmt::format("  return {} + {} * INPUTS;\n}}\n", x.name, printer.expression(norm.x_row)) +
+         fmt::format(
+             "__device__ __forceinline__ void load_scales(const Args& args, int at, float "
+             "(&scale)[VECTOR]) {{\n"
+             "  const {0}* weight = (const {0}*)args.buffers[{1}];\n"
+             "  #pragma unroll\n"
+             "  for (int v = 0; v < VECTOR; ++v) scale[v] = at + v < INPUTS ? {2}(weight[at + v]) "
+             ": 0.0f;\n}}\n",
+             element_type(weight.dtype, "unsigned short"), norm.weight, widened);
 }
 
-// By one warp, for the tile's row of products.
-std::string epilogue_text(const Kernel& kernel, const ProductKernel& product) {
+// A row's inputs as the prologue computes them, by the block.
+std::string prologue_text(const Kernel& kernel, const ProductKernel& product) {
+  CPrinter printer(kernel, cuda_block_target());
+  printer.define(product.row);
   return fmt::format(
-             "\n__device__ __forceinline__ void epilogue_row(const Args& args, long {}, long "
-             "index,\n                                             const float* {}) {{\n",
-             CPrinter::var_name(product.row), kernel.buffers[product.tile].name) +
-         cuda_arguments(kernel) + print_epilogues(kernel, product, cuda_warp_target()) + "}\n";
+             "\n__device__ __forceinline__ void inputs_row(const Args& args, long {}, float* to) "
+             "{{\n",
+             CPrinter::var_name(product.row)) +
+         cuda_arguments(kernel) +
+         fmt::format("  float* {} = to;\n", kernel.buffers[product.x].name) +
+         printer.block(product.prologue, 1) + "}\n";
 }
 
 // What a run has at least of rows, where the kernel is specialised on it.
@@ -213,35 +266,87 @@ std::optional<int64_t> known_rows(const Kernel& kernel, const Dim& rows) {
 
 }  // namespace
 
-// Shared memory that needs no opting in holds, for 8 rows, slices of 512 inputs and tiles of 256
-// columns. Slices are cut further until there are two blocks for each multiprocessor of the largest
-// target, down to 64 inputs.
+// As many columns as a thread has registers for, 128 of them for 16 bytes of each piece and column
+// (64 where there are several rows) and 32 for sums; fewer where the largest target's
+// multiprocessors would not have a block each.
 CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& product) {
-  constexpr int64_t kMostInputs = 4096, kMostColumns = 2048, kFewestInputs = 64;
-  constexpr int64_t kWantedBlocks = 2 * 132;
-  const int64_t tiles = tile_count(product.packing);
+  constexpr int64_t kMostSums = 32, kMostColumns = 16, kMostPieces = 16;
+  constexpr int64_t kMultiprocessors = 132;
+  const int64_t element =
+      static_cast<int64_t>(dtype_size_bytes(kernel.buffers[product.weight].dtype));
+  const int64_t pitch = Packing::padded_inputs(product.inputs);
   CudaProductShape shape;
-  shape.rows =
-      std::clamp<int64_t>(known_rows(kernel, product.rows).value_or(kProductRows), 1, kProductRows);
-  shape.rows = std::clamp<int64_t>(kMostColumns / product.packing.tile, 1, shape.rows);
-  int64_t splits = std::min(ceil_div(kWantedBlocks, tiles), product.inputs / kFewestInputs);
-  splits = std::max({splits, ceil_div(product.inputs, kMostInputs / shape.rows), int64_t{1}});
-  shape.slice =
-      ceil_div(ceil_div(product.inputs, splits), Packing::kPanelInputs) * Packing::kPanelInputs;
-  shape.splits = ceil_div(product.inputs, shape.slice);
+  const auto pieces = [&] {
+    const int64_t stride = shape.threads * 16 / element;
+    return (pitch + stride - 1) / stride;
+  };
+  const auto rows = static_cast<uint64_t>(std::clamp<int64_t>(
+      known_rows(kernel, product.rows).value_or(kProductRows), 1, kProductRows));
+  shape.rows = static_cast<int64_t>(std::bit_ceil(rows));
+  if (!in_place(product)) {
+    const int64_t most = kCudaMostSharedInputs / product.inputs;
+    shape.rows = most == 0
+                     ? 0
+                     : std::min(shape.rows,
+                                static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(most))));
+  }
+  while (pieces() > kMostPieces && shape.threads < 512) shape.threads *= 2;
+  const int64_t most_held = shape.rows == 1 ? 32 : 16;
+  shape.held = std::min(pieces(), shape.rows == 1 ? kMostPieces : most_held / 4);
+  const int64_t columns = tile_count(product.packing) * product.packing.tile;
+  shape.columns = kMostColumns;
+  while (shape.columns > 2 &&
+         (shape.columns * shape.held > most_held || shape.columns * shape.rows > kMostSums ||
+          columns / shape.columns < kMultiprocessors)) {
+    shape.columns /= 2;
+  }
   return shape;
 }
 
+std::string cuda_epilogue_row(const Kernel& kernel, const ProductKernel& product) {
+  const Packing& packing = product.packing;
+  const int64_t abreast = packing.interleaved ? 2 : 1;
+  std::string text =
+      fmt::format(
+          "\n__device__ __forceinline__ void epilogue_row(const Args& args, long {}, long column, "
+          "long count,\n                                             const {}* {}) {{\n",
+          CPrinter::var_name(product.row),
+          element_type(kernel.buffers[product.tile].dtype, "unsigned short"),
+          kernel.buffers[product.tile].name) +
+      cuda_arguments(kernel);
+  int64_t begin = 0;
+  for (size_t i = 0; i < product.epilogues.size(); ++i) {
+    CPrinter printer(kernel, cuda_warp_target());
+    for (const ir::VarId var : {product.row, product.first_column, product.column_count}) {
+      printer.define(var);
+    }
+    const int64_t columns = packing.segments[i] * abreast;
+    const int64_t end = begin + (columns + packing.tile - 1) / packing.tile * packing.tile;
+    text += fmt::format(
+        "  if (column >= {0} && column < {1}) {{\n"
+        "    const long {2} = (column - {0}) / {4}, {3} = count / {4};\n",
+        begin, end, CPrinter::var_name(product.first_column),
+        CPrinter::var_name(product.column_count), abreast);
+    text += printer.block(product.epilogues[i], 2) + "  }\n";
+    begin = end;
+  }
+  return text + "}\n";
+}
+
 std::string print_cuda_product(const Kernel& kernel, const ProductKernel& product) {
-  std::string text(kCudaPrelude);
+  std::string text = cuda_prelude(cuda_product_shape(kernel, product).threads);
   text += cuda_args_struct(kernel);
   text += sizes_text(kernel, product);
-  text += kTileProduct;
+  text += kPieces;
   text += rows_text(kernel, product);
-  text += inputs_text(kernel, product);
-  text += epilogue_text(kernel, product);
+  if (product.has_prologue) text += prologue_text(kernel, product);
+  text += in_place(product) ? place_text(kernel, product)
+                            : "\n__device__ __forceinline__ void load_scales(const Args&, int, "
+                              "float (&)[VECTOR]) {}\n";
+  text += in_place(product) ? kInputsInPlace : kInputsShared;
+  text += cuda_epilogue_row(kernel, product);
   text += kRun;
-  if (product.has_prologue) text += kPrologueEntry;
+  if (may_have_many_rows(kernel, product)) text += print_library_entries(kernel, product);
   return text;
 }
 

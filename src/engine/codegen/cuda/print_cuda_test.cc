@@ -5,9 +5,11 @@
 #include <cstdio>
 #include <map>
 
+#include "engine/codegen/cuda/library_product.h"
 #include "engine/codegen/cuda/nvrtc.h"
 #include "engine/codegen/cuda/print_cuda.h"
 #include "engine/codegen/lower/lower.h"
+#include "engine/device/cuda/many_rows.h"
 #include "engine/graph/architectures.h"
 #include "engine/model/architectures.h"
 #include "engine/model/config.h"
@@ -46,7 +48,8 @@ Graph graph_of(const std::string& architecture, DType weights, bool fused) {
   auto graph = build_graph(*config, weights, LogitsOf::kLastPosition);
   EXPECT_TRUE(graph) << graph.error().message;
   if (fused) {
-    const auto reports = run_passes(*graph, {.disabled = {}, .verify = false});
+    const auto reports =
+        run_passes(*graph, {.disabled = {}, .verify = false}, graph_passes(TileLayout::kRows));
     EXPECT_TRUE(reports) << reports.error().message;
   }
   return *std::move(graph);
@@ -97,12 +100,14 @@ class CudaKernels : public testing::Test {
   // What must be among a source's entries.
   static std::vector<std::string> expected_entries(const Kernel& kernel) {
     if (std::holds_alternative<AttentionKernel>(kernel.body)) {
-      return {"assay_combine", "assay_decode", "assay_prefill"};
+      return {"assay_decode", "assay_prefill"};
     }
     std::vector<std::string> names = {"assay_run"};
     if (const auto* product = std::get_if<ProductKernel>(&kernel.body)) {
-      names.insert(names.begin(), "assay_epilogue");
-      if (product->has_prologue) names.insert(names.begin() + 1, "assay_prologue");
+      if (!may_have_many_rows(kernel, *product)) return names;
+      const LibraryProduct parts = library_product(kernel, *product);
+      if (parts.prologue) names.insert(names.begin(), "assay_prologue");
+      if (!parts.direct) names.insert(names.begin(), "assay_epilogue");
     }
     return names;
   }
@@ -130,20 +135,21 @@ class CudaKernels : public testing::Test {
     EXPECT_EQ(names, expected_entries(kernel));
   }
 
-  // The distinct kernels of a graph.
+  // The distinct kernels of a graph, as its steps on a GPU have them.
   void compile_all(const Graph& graph, const std::vector<Step>& all_steps,
                    const std::vector<std::string>& targets) {
     std::map<std::string, bool> seen;
     for (const Step& step : all_steps) {
-      for (const Node& node : graph.nodes) {
-        if (node.op == OpKind::kView) continue;
-        const auto kernel = lower(graph, node, step.specialization);
-        ASSERT_TRUE(kernel) << kernel.error().message;
-        const auto source = print_cuda(*kernel);
+      auto plan = make_step_plan(std::make_shared<const Graph>(graph), step.specialization, true,
+                                 TileLayout::kRows);
+      ASSERT_TRUE(plan) << plan.error().message;
+      cuda::narrow_values(*plan);
+      for (const PlannedKernel& planned : plan->kernels) {
+        const auto source = print_cuda(planned.kernel);
         ASSERT_TRUE(source) << source.error().message;
-        check_launches(*kernel, step);
+        check_launches(planned.kernel, step);
         if (!seen.emplace(*source, true).second) continue;
-        for (const std::string& target : targets) compile(*kernel, *source, target);
+        for (const std::string& target : targets) compile(planned.kernel, *source, target);
       }
     }
   }

@@ -71,13 +71,15 @@ std::optional<Packing> weight_packing(const Graph& graph, const Node& node, cons
 
 }  // namespace
 
-Result<Kernel> lower(const Graph& graph, const Node& node, const Specialization& dims) {
+Result<Kernel> lower(const Graph& graph, const Node& node, const Specialization& dims,
+                     TileLayout layout) {
   if (node.op == OpKind::kView) return bad_input("view: expected no kernel for an alias");
   if (node.op == OpKind::kAttention) return attention_kernel(graph, node, dims);
   const Graph body = body_of(graph, node);
   ASSAY_TRY(const BodyFacts facts, study_body(body));
   const auto packing = weight_packing(graph, node, body, facts);
-  ASSAY_TRY(Kernel kernel, lower_body(body, facts, node.inputs.size(), packing, dims));
+  if (packing) layout = packing->layout;
+  ASSAY_TRY(Kernel kernel, lower_body(body, facts, node.inputs.size(), packing, dims, layout));
   bind(node, body, kernel);
   return kernel;
 }
@@ -87,11 +89,11 @@ Status can_lower(const Graph& body) {
   return {};
 }
 
-Result<Packing> product_packing(const Graph& graph, const Node& node) {
+Result<Packing> product_packing(const Graph& graph, const Node& node, TileLayout layout) {
   const Graph body = body_of(graph, node);
   ASSAY_TRY(const BodyFacts facts, study_body(body));
   if (!facts.linear) return bad_input("{}: expected a product, found none", op_name(node.op));
-  return suitable_packing(body, facts);
+  return suitable_packing(body, facts, layout);
 }
 
 }  // namespace assay::engine

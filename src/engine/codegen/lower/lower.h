@@ -16,7 +16,9 @@ namespace assay::engine {
 //   split, view, rope and kv_write behind it;
 //   elementwise work, row reductions, gathers, rope and kv_write, without any product or attention.
 // bad_input names what can't be lowered, or a packing that doesn't fit what follows the product.
-Result<Kernel> lower(const Graph& graph, const Node& node, const Specialization& dims);
+// `layout`: of a product's weight whose source has no packing.
+Result<Kernel> lower(const Graph& graph, const Node& node, const Specialization& dims,
+                     TileLayout layout = TileLayout::kPanels);
 
 // Whether lower() takes a fused node with this body; the error says why not, for the passes' list
 // of rejections.
@@ -24,7 +26,8 @@ Status can_lower(const Graph& body);
 
 // The packing that suits a product node, plain or fused, and what lower() assumes where the
 // weight's source has none: the parts of a split behind it as segments, interleaved where two parts
-// meet, in tiles of whole heads.
-Result<Packing> product_packing(const Graph& graph, const Node& node);
+// meet, in tiles of whole heads; in rows the halves of heads side by side where RoPE turns them.
+Result<Packing> product_packing(const Graph& graph, const Node& node,
+                                TileLayout layout = TileLayout::kPanels);
 
 }  // namespace assay::engine

@@ -2,6 +2,7 @@
 // behind it for each segment's tiles.
 #include "engine/codegen/lower/lower_body.h"
 
+#include <algorithm>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -63,6 +64,7 @@ class Lowering {
     product.weight = parameter_buffer(linear.inputs[1]);
     product.row = arena().new_var();
     product.first_column = arena().new_var();
+    if (packing.layout == TileLayout::kRows) product.column_count = arena().new_var();
     lower_inputs(linear.inputs[0], product);
     product.tile = local("tile");
     int64_t before = 0;
@@ -125,17 +127,13 @@ class Lowering {
   // A parameter is read where it lies; what has to be computed goes through a buffer of the
   // kernel's own.
   void lower_inputs(ValueId x, ProductKernel& product) {
-    ValueId source = x;
-    while (facts_.producers[source] >= 0) {
-      const Node& node = body_.nodes[static_cast<size_t>(facts_.producers[source])];
-      if (node.op != OpKind::kView) break;
-      source = node.inputs[0];
-    }
+    const ValueId source = shown(x);
     product.has_prologue = facts_.producers[source] >= 0;
     if (!product.has_prologue) {
       product.x = parameter_buffer(source);
       return;
     }
+    product.norm = rms_prologue(source, product);
     product.x = local("x");
     const ir::VarId column = arena().new_var();
     const ExprId value =
@@ -146,12 +144,46 @@ class Lowering {
                                          {{ir::Store{product.x, arena().var(column), value}}}}});
   }
 
+  // What a value shows through views.
+  ValueId shown(ValueId value) const {
+    while (facts_.producers[value] >= 0) {
+      const Node& node = body_.nodes[static_cast<size_t>(facts_.producers[value])];
+      if (node.op != OpKind::kView) break;
+      value = node.inputs[0];
+    }
+    return value;
+  }
+
+  // Of a norm of a parameter, or of its last rows.
+  std::optional<RmsPrologue> rms_prologue(ValueId source, const ProductKernel& product) {
+    const Node& norm = body_.nodes[static_cast<size_t>(facts_.producers[source])];
+    if (norm.op != OpKind::kRmsNorm) return std::nullopt;
+    ExprId row = arena().var(product.row);
+    ValueId x = shown(norm.inputs[0]);
+    if (facts_.producers[x] >= 0) {
+      const Node& last = body_.nodes[static_cast<size_t>(facts_.producers[x])];
+      if (last.op != OpKind::kLastRows) return std::nullopt;
+      const ExprId q_len = values_.dim(ir::DimSymbol::kQLen);
+      const ExprId end =
+          arena().make(Op::kIndexAdd, {arena().make(Op::kIndexMul, {row, q_len}), q_len});
+      row = arena().make(Op::kIndexSub, {end, arena().index(1)});
+      x = shown(last.inputs[0]);
+    }
+    if (facts_.producers[x] >= 0 || body_.values[x].type.dtype != DType::kF32) return std::nullopt;
+    return RmsPrologue{.x = parameter_buffer(x),
+                       .x_row = row,
+                       .weight = parameter_buffer(norm.inputs[1]),
+                       .eps = std::get<NormAttributes>(norm.attributes).eps};
+  }
+
   ir::Block epilogue(const ProductKernel& product, size_t segment, int64_t before) {
     const Packing& packing = product.packing;
     const ExprId in_segment = arena().var(product.first_column);
     const ExprId in_product = arena().make(Op::kIndexAdd, {in_segment, arena().index(before)});
     TileColumns tile{product.tile, in_product, {}, packing.tile};
     if (packing.interleaved) tile.second_at = packing.segments[0];
+    tile.rows = packing.layout == TileLayout::kRows;
+    tile.half_head = packing.half_head;
     values_.set_tile(tile);
     std::vector<Target> targets;
     for (const Target& target : targets_) {
@@ -169,11 +201,13 @@ class Lowering {
     const Packing& packing = product.packing;
     const int64_t most = packing.interleaved ? packing.tile / 2 : packing.tile;
     const int64_t width = packing.segments[segment];
-    if (width % most == 0) return arena().index(most);
+    const ExprId all = packing.layout == TileLayout::kRows ? arena().var(product.column_count)
+                                                           : arena().index(most);
+    if (width % most == 0) return all;
     const ExprId left =
         arena().make(Op::kIndexSub, {arena().index(width), arena().var(product.first_column)});
-    const ExprId is_last = arena().make(Op::kIndexLess, {left, arena().index(most)});
-    return arena().make(Op::kSelect, {is_last, left, arena().index(most)});
+    const ExprId is_last = arena().make(Op::kIndexLess, {left, all});
+    return arena().make(Op::kSelect, {is_last, left, all});
   }
 
   const Graph& body_;
@@ -185,14 +219,10 @@ class Lowering {
 
 // A tile holds whole heads, and the parts of a split are segments.
 Status check_packing(const Packing& packing, const Packing& suitable) {
-  const auto text = [](const Packing& p) {
-    return fmt::format("tile {} segments [{}]{}", p.tile, fmt::join(p.segments, ", "),
-                       p.interleaved ? " interleaved" : "");
-  };
-  const bool fits = packing.tile % suitable.tile == 0 && packing.segments == suitable.segments &&
-                    packing.interleaved == suitable.interleaved;
-  if (fits) return {};
-  return bad_input("packing: expected {}, found {}", text(suitable), text(packing));
+  Packing of_its_tile = suitable;
+  of_its_tile.tile = packing.tile;
+  if (packing.tile % suitable.tile == 0 && packing == of_its_tile) return {};
+  return bad_input("packing: expected {}, found {}", to_string(suitable), to_string(packing));
 }
 
 }  // namespace
@@ -204,7 +234,7 @@ bool is_cache_write(const Graph& body, ValueId value) {
   return false;
 }
 
-Packing suitable_packing(const Graph& body, const BodyFacts& facts) {
+Packing suitable_packing(const Graph& body, const BodyFacts& facts, TileLayout layout) {
   Packing packing;
   if (facts.split) {
     packing.segments = std::get<SplitAttributes>(body.nodes[*facts.split].attributes).widths;
@@ -213,16 +243,23 @@ Packing suitable_packing(const Graph& body, const BodyFacts& facts) {
     packing.segments = {body.values[product].type.shape.back().factor()};
   }
   packing.interleaved = facts.gated;
+  packing.layout = layout;
+  if (layout == TileLayout::kRows) {
+    const bool turned = std::ranges::find(facts.turned, true) != facts.turned.end();
+    if (turned) packing.half_head = facts.head_dim / 2;
+    return packing;
+  }
   if (facts.gated) packing.tile = kGatedTile;
   if (facts.head_dim != 0) packing.tile = std::lcm(packing.tile, facts.head_dim);
   return packing;
 }
 
 Result<Kernel> lower_body(const Graph& body, const BodyFacts& facts, size_t parameters,
-                          const std::optional<Packing>& packing, const Specialization& dims) {
+                          const std::optional<Packing>& packing, const Specialization& dims,
+                          TileLayout layout) {
   Lowering lowering(body, facts, parameters, dims);
   if (!facts.linear) return lowering.rows();
-  const Packing suitable = suitable_packing(body, facts);
+  const Packing suitable = suitable_packing(body, facts, layout);
   if (packing) ASSAY_CHECK(check_packing(*packing, suitable));
   return lowering.product(packing.value_or(suitable));
 }

@@ -12,11 +12,12 @@ namespace assay::engine {
 bool is_cache_write(const Graph& body, ValueId value);
 
 // As product_packing(), for a body with a product.
-Packing suitable_packing(const Graph& body, const BodyFacts& facts);
+Packing suitable_packing(const Graph& body, const BodyFacts& facts, TileLayout layout);
 
 // The kernel, its buffers not bound yet: `parameters` of them, then the outputs that aren't caches.
 // bad_input for a packing that doesn't fit.
 Result<Kernel> lower_body(const Graph& body, const BodyFacts& facts, size_t parameters,
-                          const std::optional<Packing>& packing, const Specialization& dims);
+                          const std::optional<Packing>& packing, const Specialization& dims,
+                          TileLayout layout);
 
 }  // namespace assay::engine

@@ -356,8 +356,7 @@ TEST(Lower, RefusesAPackingThatCutsHeads) {
   const auto kernel = lower(graph, graph.nodes.back(), {});
   ASSERT_FALSE(kernel);
   EXPECT_EQ(kernel.error().message,
-            "packing: expected tile 192 segments [24, 12, 12], found tile 64 segments [24, 12, "
-            "12]");
+            "packing: expected tile=192 segments=[24,12,12], found tile=64 segments=[24,12,12]");
 }
 
 TEST(PrintCpu, LayersGiveTheSameText) {

@@ -179,7 +179,10 @@ ExprId RowValues::product(const Node& node, const Column& column) {
   assert(tile_);
   const ExprId index = index_of(column);
   ExprId at_tile = sub(index, tile_->first);
-  if (tile_->second_at && arena_.constant_term(at_tile) >= *tile_->second_at) {
+  const bool second = tile_->second_at && arena_.constant_term(at_tile) >= *tile_->second_at;
+  if (tile_->rows) {
+    at_tile = second || column.high ? add(place_, arena_.index(1)) : place_;
+  } else if (second) {
     at_tile = add(at_tile, arena_.index(tile_->tile / 2 - *tile_->second_at));
   }
   const ExprId sum = arena_.load(tile_->buffer, at_tile);

@@ -28,6 +28,9 @@ struct TileColumns {
   ir::ExprId first = 0;              // the product's column at the tile's first
   std::optional<int64_t> second_at;  // interleaved: where the second part begins in the product
   int64_t tile = 0;
+  // Packed in rows: set_place() says where in the tile the loops are.
+  bool rows = false;
+  int64_t half_head = 0;  // as Packing has it
 };
 
 class RowValues {
@@ -45,6 +48,12 @@ class RowValues {
   ir::ExprId dim(ir::DimSymbol symbol);  // a constant where the kernel is specialised
 
   void set_tile(const TileColumns& tile) { tile_ = tile; }
+  const std::optional<TileColumns>& tile() const { return tile_; }
+  // Of a tile in rows: the column, or the first of two that alternate, which is at hand from here.
+  void set_place(ir::ExprId place) {
+    place_ = place;
+    known_.clear();
+  }
   ir::Block take_setup();
 
  private:
@@ -68,6 +77,7 @@ class RowValues {
   Kernel& kernel_;
   ir::Arena& arena_;
   std::optional<TileColumns> tile_;
+  ir::ExprId place_ = 0;
   ir::Block setup_;
   std::map<Place, ir::ExprId> known_;
   // Means in `setup_` by the value, its row, what was subtracted, and whether squares were summed.

@@ -48,10 +48,39 @@ struct Builder {
     const ir::VarId var = arena.new_var();
     ir::Loop loop{var, range.count, {}};
     const Column column{range.first, single ? arena.index(0) : arena.var(var)};
+    if (in_rows()) {
+      const int64_t columns = values.tile()->second_at ? 2 : 1;
+      values.set_place(arena.make(Op::kIndexMul, {column.offset, arena.index(columns)}));
+    }
     for (const Target& target : targets) {
       (single ? block : loop.body).push_back(store(target, column));
     }
     if (!single) block.push_back({std::move(loop)});
+  }
+
+  bool in_rows() const { return values.tile() && values.tile()->rows; }
+
+  // Packed in rows, heads begin and end anywhere: what a column's head is, is computed.
+  void by_head_columns(const std::vector<Target>& targets, const ColumnRange& range,
+                       ir::Block& block) const {
+    const int64_t half = values.tile()->half_head;
+    const ExprId abreast = arena.index(half > 0 ? 2 : 1);
+    const ExprId in_order = arena.index(half > 0 ? half : facts.head_dim);
+    const ir::VarId var = arena.new_var();
+    const ExprId at = arena.make(
+        Op::kIndexAdd, {arena.make(Op::kIndexDiv, {range.first, abreast}), arena.var(var)});
+    const ExprId head = arena.make(Op::kIndexDiv, {at, in_order});
+    Column column{arena.make(Op::kIndexMul, {head, arena.index(facts.head_dim)}),
+                  arena.make(Op::kIndexMod, {at, in_order}), half};
+    values.set_place(arena.make(Op::kIndexMul, {arena.var(var), abreast}));
+    ir::Loop loop{var, arena.make(Op::kIndexDiv, {range.count, abreast}), {}};
+    for (const Target& target : targets) {
+      column.high = false;
+      loop.body.push_back(store(target, column));
+      column.high = true;
+      if (half > 0) loop.body.push_back(store(target, column));
+    }
+    block.push_back({std::move(loop)});
   }
 
   void by_heads(const std::vector<Target>& targets, bool halves, const ColumnRange& range,
@@ -80,6 +109,9 @@ void append_stores(const Graph& body, const BodyFacts& facts, const std::vector<
                    ir::Block& block) {
   const Builder builder{body, facts, row, values, arena};
   std::map<Loops, std::vector<Target>> by_loops;
+  if (builder.in_rows() && (values.tile()->half_head > 0 || facts.head_dim > 0)) {
+    return builder.by_head_columns(targets, columns, block);
+  }
   for (const Target& target : targets) by_loops[builder.loops_of(target.output)].push_back(target);
   for (const auto& [loops, group] : by_loops) {
     if (loops == Loops::kColumns) {

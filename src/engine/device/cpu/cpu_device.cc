@@ -54,7 +54,7 @@ Status CpuDevice::prepare(const Graph& graph, const Weights& weights) {
     if (!product) continue;
     const auto& weight = std::get<WeightSource>(graph.values[node.inputs[product->weight]].source);
     if (!weight.packing) continue;
-    ASSAY_CHECK(weights_->panels(weight, product->layout, *weight.packing));
+    ASSAY_CHECK(weights_->product(weight, product->layout, *weight.packing));
   }
   return {};
 }

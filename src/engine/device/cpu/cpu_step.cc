@@ -16,7 +16,7 @@ Result<const std::byte*> weight_address(const Value& value, const WeightBinding&
                                         PackedWeights& weights) {
   const auto& source = std::get<WeightSource>(value.source);
   if (!binding.product) return weights.plain(source);
-  return weights.panels(source, binding.product->layout, binding.product->packing);
+  return weights.product(source, binding.product->layout, binding.product->packing);
 }
 
 // The stage of a kernel, its weights bound; everything else is null.

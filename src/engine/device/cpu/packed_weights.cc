@@ -1,4 +1,4 @@
-// Packing: which output each column of a panel holds, and the copy, a panel at a time.
+// Packing: which output each column holds, and the copy, a panel or as many columns at a time.
 #include "engine/device/cpu/packed_weights.h"
 
 #include <algorithm>
@@ -51,10 +51,12 @@ class Outputs {
   bool out_in_;
 };
 
-// A panel, a block of inputs at a time, which stays in the first-level cache while columns are
-// written across it. Weights [in, out] lie as panels do: row by row.
-template <DType dtype, typename Element>
-void pack_panel(const std::array<PackedColumn, kPanel>& columns, int64_t inputs, Element* to) {
+// A panel, or as many columns in rows, a block of inputs at a time, which stays in the first-level
+// cache while columns are written across it. Weights [in, out] lie as panels do: row by row. `at`
+// gives an element's place from its input and its column.
+template <typename Element, typename At>
+void pack_columns(const std::array<PackedColumn, kPanel>& columns, int64_t inputs, Element* to,
+                  const At& at) {
   constexpr int64_t kBlock = 64;
   for (int64_t begin = 0; begin < inputs; begin += kBlock) {
     const int64_t end = std::min(inputs, begin + kBlock);
@@ -67,10 +69,25 @@ void pack_panel(const std::array<PackedColumn, kPanel>& columns, int64_t inputs,
         const int64_t c = rows ? n : o;
         const PackedColumn& column = columns[static_cast<size_t>(c)];
         if (column.data == nullptr) continue;  // fresh memory is zero
-        to[Packing::element(dtype, i, c)] =
-            reinterpret_cast<const Element*>(column.data)[i * column.stride];
+        to[at(i, c)] = reinterpret_cast<const Element*>(column.data)[i * column.stride];
       }
     }
+  }
+}
+
+template <typename Element>
+void pack_tile(const std::array<PackedColumn, kPanel>& columns, int64_t inputs, DType dtype,
+               TileLayout layout, std::byte* bytes) {
+  auto* to = reinterpret_cast<Element*>(bytes);
+  const int64_t padded = Packing::padded_inputs(inputs);
+  if (layout == TileLayout::kRows) {
+    pack_columns(columns, inputs, to, [=](int64_t i, int64_t c) { return c * padded + i; });
+  } else if (dtype == DType::kBF16) {
+    pack_columns(columns, inputs, to,
+                 [](int64_t i, int64_t c) { return Packing::element(DType::kBF16, i, c); });
+  } else {
+    pack_columns(columns, inputs, to,
+                 [](int64_t i, int64_t c) { return Packing::element(DType::kF32, i, c); });
   }
 }
 
@@ -89,8 +106,8 @@ Result<std::byte*> PackedWeights::allocate(size_t bytes) {
   return memory;
 }
 
-Result<const std::byte*> PackedWeights::panels(const WeightSource& source, WeightLayout layout,
-                                               const Packing& packing) {
+Result<const std::byte*> PackedWeights::product(const WeightSource& source, WeightLayout layout,
+                                                const Packing& packing) {
   const std::byte*& copy = copies_[{source.tensors, to_string(packing)}];
   if (copy != nullptr) return copy;
   std::vector<TensorView> tensors;
@@ -113,11 +130,9 @@ Result<const std::byte*> PackedWeights::panels(const WeightSource& source, Weigh
       }
       std::byte* to = memory + static_cast<size_t>(p * panel_elements) * element;
       if (outputs.dtype() == DType::kF32) {
-        pack_panel<DType::kF32>(columns, inputs, reinterpret_cast<float*>(to));
-      } else if (outputs.dtype() == DType::kBF16) {
-        pack_panel<DType::kBF16>(columns, inputs, reinterpret_cast<uint16_t*>(to));
+        pack_tile<float>(columns, inputs, outputs.dtype(), packing.layout, to);
       } else {
-        pack_panel<DType::kF16>(columns, inputs, reinterpret_cast<uint16_t*>(to));
+        pack_tile<uint16_t>(columns, inputs, outputs.dtype(), packing.layout, to);
       }
     }
   });

@@ -25,8 +25,8 @@ class PackedWeights {
 
   // A product's weight, [out, in] or [in, out] as `layout` says, in its own type; 64-byte aligned.
   // An environment_error if memory ends.
-  Result<const std::byte*> panels(const WeightSource& source, WeightLayout layout,
-                                  const Packing& packing);
+  Result<const std::byte*> product(const WeightSource& source, WeightLayout layout,
+                                   const Packing& packing);
   // A weight that is no product's: in place, or its parts put together along their first axis.
   Result<const std::byte*> plain(const WeightSource& source);
 

@@ -53,7 +53,7 @@ TEST_F(PackedWeightsTest, SegmentsStartAtTilesAndEndInZeros) {
       .widths = {24, 12, 12}};
   const Packing packing{.tile = 64, .segments = {24, 12, 12}};
   PackedWeights packed(*weights_, pool_);
-  const auto data = packed.panels(source, WeightLayout::kOutIn, packing);
+  const auto data = packed.product(source, WeightLayout::kOutIn, packing);
   ASSERT_TRUE(data);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(*data) % 64, 0u);
   for (int64_t tile = 0; tile < 3; ++tile) {
@@ -64,7 +64,7 @@ TEST_F(PackedWeightsTest, SegmentsStartAtTilesAndEndInZeros) {
     }
   }
   const uint64_t bytes = packed.bytes();
-  EXPECT_EQ(*packed.panels(source, WeightLayout::kOutIn, packing), *data);  // one copy
+  EXPECT_EQ(*packed.product(source, WeightLayout::kOutIn, packing), *data);  // one copy
   EXPECT_EQ(packed.bytes(), bytes);
 }
 
@@ -74,8 +74,8 @@ TEST_F(PackedWeightsTest, InterleavedSegmentsShareTiles) {
                             .axis = 0,
                             .widths = {28, 28}};
   PackedWeights packed(*weights_, pool_);
-  const auto data = packed.panels(source, WeightLayout::kOutIn,
-                                  {.tile = 128, .segments = {28, 28}, .interleaved = true});
+  const auto data = packed.product(source, WeightLayout::kOutIn,
+                                   {.tile = 128, .segments = {28, 28}, .interleaved = true});
   ASSERT_TRUE(data);
   for (int64_t c = 0; c < 128; ++c) {
     expect_column(*data, c, source.tensors[c < 64 ? 0 : 1],
@@ -92,6 +92,41 @@ TEST_F(PackedWeightsTest, WhatIsNoProductsLiesWhereItLay) {
   ASSERT_TRUE(both);
   for (int64_t i = 0; i < 40; ++i) {
     EXPECT_EQ(element(*both, i), element(weights_->tensor(norm).data, i % 20));
+  }
+}
+
+// In rows a column's inputs follow each other, and columns that are computed together stand side
+// by side: halves of heads of 6 here, and gate beside up.
+TEST_F(PackedWeightsTest, RowsHoldAColumnEachAndPairsStandTogether) {
+  const auto expect_row = [&](const std::byte* packed, int64_t column, const std::string& tensor,
+                              int64_t output) {
+    for (int64_t i = 0; i < 32; ++i) {
+      const float expected =
+          i < 20 && output >= 0 ? element(weights_->tensor(tensor).data, output * 20 + i) : 0.0f;
+      ASSERT_EQ(element(packed, column * 32 + i), expected) << tensor << " " << column;
+    }
+  };
+  const std::string attention = "model.layers.0.self_attn.", mlp = "model.layers.0.mlp.";
+  PackedWeights packed(*weights_, pool_);
+  const auto q =
+      packed.product({.tensors = {attention + "q_proj.weight"}}, WeightLayout::kOutIn,
+                     {.tile = 64, .segments = {24}, .layout = TileLayout::kRows, .half_head = 3});
+  ASSERT_TRUE(q);
+  const int64_t in_order[] = {0, 3, 1, 4, 2, 5};
+  for (int64_t c = 0; c < 64; ++c) {
+    const int64_t output = c < 24 ? c / 6 * 6 + in_order[c % 6] : -1;
+    expect_row(*q, c, attention + "q_proj.weight", output);
+  }
+  const auto gated = packed.product(
+      {.tensors = {mlp + "gate_proj.weight", mlp + "up_proj.weight"},
+       .axis = 0,
+       .widths = {28, 28}},
+      WeightLayout::kOutIn,
+      {.tile = 64, .segments = {28, 28}, .interleaved = true, .layout = TileLayout::kRows});
+  ASSERT_TRUE(gated);
+  for (int64_t c = 0; c < 64; ++c) {
+    const int64_t output = c < 56 ? c / 2 : -1;
+    expect_row(*gated, c, mlp + (c % 2 == 0 ? "gate_proj.weight" : "up_proj.weight"), output);
   }
 }
 

@@ -19,7 +19,8 @@ CudaDevice::CudaDevice(const CudaDeviceOptions& options, std::unique_ptr<cuda::D
       pool_(options.threads),
       driver_(std::move(driver)),
       space_(*driver_),
-      memory_(space_) {
+      memory_(space_),
+      library_(*driver_, notes_) {
   driver_->tell_parts_by([this] {
     return std::vector<cuda::Driver::MemoryPart>{{"weights", packed_bytes()},
                                                  {"caches", memory_.used_bytes()},
@@ -77,9 +78,9 @@ Result<std::unique_ptr<Executor>> CudaDevice::make_eager(Graph graph, const Weig
   use(weights);
   ASSAY_CHECK(find_compiler());
   ASSAY_TRY(StepPlan plan,
-            make_step_plan(std::make_shared<const Graph>(std::move(graph)), {}, true));
-  ASSAY_TRY(auto step, cuda::CudaStep::load(std::make_shared<const StepPlan>(std::move(plan)),
-                                            *kernels_, *weights_, *driver_, counts_, false));
+            make_step_plan(std::make_shared<const Graph>(std::move(graph)), {}, true, layout()));
+  ASSAY_TRY(auto step, cuda::CudaStep::load(std::move(plan), *kernels_, *weights_, library_,
+                                            *driver_, counts_, false));
   return std::unique_ptr<Executor>(std::move(step));
 }
 
@@ -92,7 +93,7 @@ Result<std::unique_ptr<LoadedStep>> CudaDevice::load(std::shared_ptr<const StepP
   assert(weights_);
   ASSAY_CHECK(find_compiler());
   ASSAY_TRY(auto step,
-            cuda::CudaStep::load(std::move(plan), *kernels_, *weights_, *driver_, counts_, true));
+            cuda::CudaStep::load(*plan, *kernels_, *weights_, library_, *driver_, counts_, true));
   return std::unique_ptr<LoadedStep>(std::move(step));
 }
 

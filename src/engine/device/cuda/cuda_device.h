@@ -28,6 +28,7 @@ class CudaDevice final : public Device {
 
   DeviceInfo info() const override;
   BufferPool& memory() override { return memory_; }
+  TileLayout layout() const override { return TileLayout::kRows; }
   size_t threads() const override { return pool_.size(); }
 
   Result<std::unique_ptr<Executor>> make_eager(Graph graph, const Weights& weights) override;
@@ -64,6 +65,7 @@ class CudaDevice final : public Device {
   std::unique_ptr<cuda::KernelStore> kernels_;
   cuda::GraphCounts counts_;
   std::vector<std::string> notes_;
+  cuda::LazyCublasLt library_;
 };
 
 }  // namespace assay::engine

@@ -14,7 +14,10 @@ namespace assay::engine {
 namespace {
 
 using ::testing::AnyOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr int kIllegalAddress = 700, kOutOfMemory = 2;
 
@@ -29,12 +32,14 @@ class FakeCuda {
     EXPECT_NE(library_, nullptr) << dlerror();
     setenv("ASSAY_CUDA_DRIVER", FAKE_CUDA, 1);
     setenv("ASSAY_NVRTC", FAKE_CUDA, 1);
-    unsetenv("FAKE_NVRTC_FAILS");
+    setenv("ASSAY_CUBLASLT", FAKE_CUDA, 1);
+    unset_failures();
   }
   ~FakeCuda() {  // other tests of this process find what is really here
     unsetenv("ASSAY_CUDA_DRIVER");
     unsetenv("ASSAY_NVRTC");
-    unsetenv("FAKE_NVRTC_FAILS");
+    unsetenv("ASSAY_CUBLASLT");
+    unset_failures();
   }
 
   // From here on; `at`: the call that fails, counted from 1; 0: none.
@@ -47,8 +52,13 @@ class FakeCuda {
   long launches() { return call<long (*)()>("fake_cuda_launches"); }
   long recorded() { return call<long (*)()>("fake_cuda_recorded"); }
   long replays() { return call<long (*)()>("fake_cuda_replays"); }
+  long products() { return call<long (*)()>("fake_cuda_products"); }
 
  private:
+  static void unset_failures() {
+    unsetenv("FAKE_NVRTC_FAILS");
+    unsetenv("FAKE_CUBLASLT_FINDS_NONE");
+  }
   void* library_;
 };
 
@@ -62,11 +72,12 @@ class CudaDeviceTest : public ::testing::Test {
     return options;
   }
 
-  // A prompt and four steps; the first error.
-  Status generate(const SessionOptions& options) {
+  // A prompt of ten rows or more and four steps; the first error.
+  Status generate(const SessionOptions& options,
+                  std::vector<Prompt> prompts = {{1, 2, 3, 4, 5}, {6, 7}}) {
     ASSAY_TRY(Session session, Session::open(checkpoint_.folder(), options));
     ASSAY_CHECK(session.prepare(2, 12));
-    ASSAY_CHECK(session.prefill(PromptBatch::of({{1, 2, 3}, {4, 5}})));
+    ASSAY_CHECK(session.prefill(PromptBatch::of(prompts)));
     for (int step = 0; step < 4; ++step) {
       const std::vector<int32_t> tokens(session.next_tokens().begin(), session.next_tokens().end());
       ASSAY_CHECK(session.decode(tokens));
@@ -74,6 +85,7 @@ class CudaDeviceTest : public ::testing::Test {
     fallbacks_ = session.counters().fallbacks;
     const CompileEvidence evidence = session.compile_evidence();
     reason_ = evidence.prefill.fallback + evidence.decode.fallback;
+    notes_ = session.compile_evidence().notes;
     return {};
   }
 
@@ -81,6 +93,7 @@ class CudaDeviceTest : public ::testing::Test {
   TinyCheckpoint checkpoint_{families()[1]};
   int64_t fallbacks_ = 0;
   std::string reason_;  // of the frames that fell back
+  std::vector<std::string> notes_;
 };
 
 TEST_F(CudaDeviceTest, RecordsAStepOnceAndReplaysIt) {
@@ -125,7 +138,8 @@ TEST_F(CudaDeviceTest, SurvivesTheFailureOfEveryCall) {
         ++failures;
         EXPECT_EQ(ran.error().kind, ErrorKind::kEnvironment);
         EXPECT_THAT(ran.error().message, AnyOf(HasSubstr("CUDA_ERROR_ILLEGAL_ADDRESS"),
-                                               HasSubstr("CUDA_ERROR_OUT_OF_MEMORY")))
+                                               HasSubstr("CUDA_ERROR_OUT_OF_MEMORY"),
+                                               HasSubstr("cublasLtMatmul: CUBLAS_STATUS_")))
             << "call " << at << ", " << fake_.name(at);
       }
       EXPECT_GT(failures, calls / 2);
@@ -133,6 +147,35 @@ TEST_F(CudaDeviceTest, SurvivesTheFailureOfEveryCall) {
       EXPECT_TRUE(generate(asked));
     }
   }
+}
+
+TEST_F(CudaDeviceTest, ProductsOfManyRowsAreTheLibrarys) {
+  for (const bool compiled : {true, false}) {
+    fake_.reset();
+    ASSERT_TRUE(generate(options(CacheKind::kStatic, compiled)));
+    // Of two layers in the prompt; the head has two rows.
+    EXPECT_EQ(fake_.products(), compiled ? 2 * 4 : 2 * 7);
+    EXPECT_THAT(notes_, IsEmpty());
+    fake_.reset();
+    ASSERT_TRUE(generate(options(CacheKind::kStatic, compiled), {{1, 2, 3, 4}, {5}}));
+    EXPECT_EQ(fake_.products(), 0) << "eight rows";
+    EXPECT_EQ(fake_.live(), 0);
+  }
+}
+
+TEST_F(CudaDeviceTest, WithoutTheLibraryKernelsForFewRowsDoAll) {
+  setenv("ASSAY_CUBLASLT", "/nonexistent/libcublasLt.so.13", 1);
+  fake_.reset();
+  ASSERT_TRUE(generate(options(CacheKind::kStatic, true)));
+  EXPECT_THAT(notes_, ElementsAre("cublasLt: expected one of /nonexistent/libcublasLt.so.13, found "
+                                  "none; products of many rows run by kernels made for a few"));
+  setenv("ASSAY_CUBLASLT", FAKE_CUDA, 1);
+  setenv("FAKE_CUBLASLT_FINDS_NONE", "1", 1);
+  fake_.reset();
+  ASSERT_TRUE(generate(options(CacheKind::kStatic, true)));
+  EXPECT_EQ(fake_.products(), 0);
+  EXPECT_THAT(notes_, Contains(HasSubstr("expected an algorithm for 10 x ")));
+  EXPECT_EQ(fake_.live(), 0);
 }
 
 TEST_F(CudaDeviceTest, MemoryThatEndsSaysWhatWasAskedForAndWhatIsFree) {

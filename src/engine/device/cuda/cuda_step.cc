@@ -17,30 +17,32 @@ std::span<const std::byte> bytes_of(const std::vector<T>& values) {
 
 }  // namespace
 
-Result<std::unique_ptr<CudaStep>> CudaStep::load(std::shared_ptr<const StepPlan> plan,
-                                                 KernelStore& kernels, GpuWeights& weights,
+Result<std::unique_ptr<CudaStep>> CudaStep::load(StepPlan plan, KernelStore& kernels,
+                                                 GpuWeights& weights, LazyCublasLt& library,
                                                  Driver& driver, GraphCounts& counts, bool graphs) {
+  narrow_values(plan);
   std::vector<std::string> sources;
-  for (const PlannedKernel& planned : plan->kernels) {
+  for (const PlannedKernel& planned : plan.kernels) {
     ASSAY_TRY(std::string source, print_cuda(planned.kernel));
     sources.push_back(std::move(source));
   }
   ASSAY_TRY(std::vector<Module> modules, kernels.load(sources));
   std::unique_ptr<CudaStep> step(
-      new CudaStep(std::move(plan), std::move(modules), driver, counts, graphs));
+      new CudaStep(std::move(plan), std::move(modules), library, driver, counts, graphs));
   ASSAY_CHECK(step->bind_weights(weights));
   ASSAY_TRY(step->dims_, GpuBlock::allocate(driver, 4 * sizeof(int64_t)));
   return step;
 }
 
-CudaStep::CudaStep(std::shared_ptr<const StepPlan> plan, std::vector<Module> modules,
+CudaStep::CudaStep(StepPlan plan, std::vector<Module> modules, LazyCublasLt& library,
                    Driver& driver, GraphCounts& counts, bool graphs)
     : plan_(std::move(plan)),
       modules_(std::move(modules)),
       driver_(driver),
+      many_rows_(driver, library),
       counts_(counts),
       graphs_(graphs) {
-  for (const PlannedKernel& planned : plan_->kernels) {
+  for (const PlannedKernel& planned : plan_.kernels) {
     arguments_.emplace_back(planned.bindings.size() + 2);  // and dims, workspace
   }
 }
@@ -56,12 +58,12 @@ void CudaStep::drop_graph() {
 }
 
 ::assay::Status CudaStep::bind_weights(GpuWeights& weights) {
-  for (size_t i = 0; i < plan_->kernels.size(); ++i) {
-    const std::vector<Binding>& bindings = plan_->kernels[i].bindings;
+  for (size_t i = 0; i < plan_.kernels.size(); ++i) {
+    const std::vector<Binding>& bindings = plan_.kernels[i].bindings;
     for (size_t b = 0; b < bindings.size(); ++b) {
       const auto* binding = std::get_if<WeightBinding>(&bindings[b]);
       if (binding == nullptr) continue;
-      const auto& source = std::get<WeightSource>(plan_->graph->values[binding->value].source);
+      const auto& source = std::get<WeightSource>(plan_.graph->values[binding->value].source);
       ASSAY_TRY(arguments_[i][b], weights.address(source, *binding));
     }
   }
@@ -69,7 +71,7 @@ void CudaStep::drop_graph() {
 }
 
 Address CudaStep::address(ValueId id) const {
-  return arena_.address() + *places_.offsets[plan_->bases[id]];
+  return arena_.address() + *places_.offsets[plan_.bases[id]];
 }
 
 ::assay::Status CudaStep::reserve(const DimValues& dims) {
@@ -83,13 +85,13 @@ Address CudaStep::address(ValueId id) const {
   if (arena_.address() != 0 && most == placed_ && capacity == placed_capacity_) return {};
   drop_graph();
   placed_ = {};
-  places_ = plan_arena(*plan_, most);
+  places_ = plan_arena(plan_, most);
   arena_ = GpuBlock();  // before the new one: the two need not fit side by side
   workspace_ = GpuBlock();
   ASSAY_TRY(arena_, GpuBlock::allocate(driver_, places_.bytes));
   ASSAY_CHECK(driver_.fill(arena_.address(), 0, places_.bytes));
   int64_t floats = kCudaCounters;
-  for (const PlannedKernel& planned : plan_->kernels) {
+  for (const PlannedKernel& planned : plan_.kernels) {
     floats = std::max(floats, cuda_workspace_floats(planned.kernel, most, capacity));
     // A few rows are split over positions that a longer prompt isn't.
     const DimValues few{most.batch, std::min(most.q_len, kCudaFewQueries), most.kv_len};
@@ -98,8 +100,9 @@ Address CudaStep::address(ValueId id) const {
   const auto bytes = static_cast<size_t>(floats) * sizeof(float);
   ASSAY_TRY(workspace_, GpuBlock::allocate(driver_, bytes));
   ASSAY_CHECK(driver_.fill(workspace_.address(), 0, bytes));
-  for (size_t i = 0; i < plan_->kernels.size(); ++i) {
-    const std::vector<Binding>& bindings = plan_->kernels[i].bindings;
+  ASSAY_CHECK(many_rows_.reserve(plan_, most));
+  for (size_t i = 0; i < plan_.kernels.size(); ++i) {
+    const std::vector<Binding>& bindings = plan_.kernels[i].bindings;
     for (size_t b = 0; b < bindings.size(); ++b) {
       const auto* value = std::get_if<ArenaBinding>(&bindings[b]);
       if (value != nullptr) arguments_[i][b] = address(value->value);
@@ -127,15 +130,15 @@ Address CudaStep::address(ValueId id) const {
 // Caches are where they are now; all else has its place.
 ::assay::Status CudaStep::bind(const RunInputs& inputs, KvCache& cache, Bound& bound) {
   bound = {.batch = inputs.dims.batch, .q_len = inputs.dims.q_len, .capacity = 0, .caches = {}};
-  for (int64_t layer = 0; layer < plan_->layers; ++layer) {
+  for (int64_t layer = 0; layer < plan_.layers; ++layer) {
     for (const CachePart part : {CachePart::kKeys, CachePart::kValues}) {
       ASSAY_TRY(const KvView view, cache.extend(layer, part, inputs.dims.q_len));
       bound.caches.push_back(view.data);
       bound.capacity = view.capacity;
     }
   }
-  for (size_t i = 0; i < plan_->kernels.size(); ++i) {
-    const std::vector<Binding>& bindings = plan_->kernels[i].bindings;
+  for (size_t i = 0; i < plan_.kernels.size(); ++i) {
+    const std::vector<Binding>& bindings = plan_.kernels[i].bindings;
     for (size_t b = 0; b < bindings.size(); ++b) {
       if (const auto* kept = std::get_if<CacheBinding>(&bindings[b])) {
         const size_t view =
@@ -162,29 +165,50 @@ Address CudaStep::address(ValueId id) const {
   return driver_.upload(dims_.address(), bytes_of(sizes));
 }
 
+::assay::Status CudaStep::add_launch(size_t kernel, const CudaLaunch& launch, Address workspace) {
+  Function& function = functions_[{kernel, launch.entry}];
+  if (function == nullptr) {
+    ASSAY_TRY(function, driver_.function(modules_[kernel], launch.entry));
+  }
+  const Blocks blocks{static_cast<unsigned>(launch.blocks_x),
+                      static_cast<unsigned>(launch.blocks_y),
+                      static_cast<unsigned>(launch.blocks_z)};
+  launches_.push_back(
+      {function, blocks, static_cast<unsigned>(launch.threads), kernel, workspace, {}});
+  return {};
+}
+
 ::assay::Status CudaStep::find_launches(const Bound& bound) {
   const DimValues dims{bound.batch, bound.q_len, bound.capacity};
   launches_.clear();
-  for (size_t i = 0; i < plan_->kernels.size(); ++i) {
-    for (const CudaLaunch& launch :
-         cuda_launches(plan_->kernels[i].kernel, dims, bound.capacity).run) {
-      Function& function = functions_[{i, launch.entry}];
-      if (function == nullptr) {
-        ASSAY_TRY(function, driver_.function(modules_[i], launch.entry));
-      }
-      const Blocks blocks{static_cast<unsigned>(launch.blocks_x),
-                          static_cast<unsigned>(launch.blocks_y),
-                          static_cast<unsigned>(launch.blocks_z)};
-      launches_.push_back({function, blocks, static_cast<unsigned>(launch.threads), i});
+  for (size_t i = 0; i < plan_.kernels.size(); ++i) {
+    const Kernel& kernel = plan_.kernels[i].kernel;
+    const CudaLaunches launches = cuda_launches(kernel, dims, bound.capacity);
+    const auto product = many_rows_.shape(kernel, dims);
+    if (!product) {
+      for (const CudaLaunch& launch : launches.run) ASSAY_CHECK(add_launch(i, launch, 0));
+      continue;
     }
+    if (launches.prologue) ASSAY_CHECK(add_launch(i, *launches.prologue, many_rows_.inputs()));
+    launches_.push_back({nullptr, {}, 0, i, 0, product});
+    if (launches.epilogue) ASSAY_CHECK(add_launch(i, *launches.epilogue, many_rows_.products()));
   }
   return {};
 }
 
-::assay::Status CudaStep::launch_all() {
+::assay::Status CudaStep::launch_all(bool early) {
   for (const Launch& launch : launches_) {
-    ASSAY_CHECK(driver_.launch(launch.function, launch.blocks, launch.threads,
-                               arguments_[launch.kernel].data()));
+    std::vector<Address>& arguments = arguments_[launch.kernel];
+    if (launch.product) {
+      ASSAY_CHECK(
+          many_rows_.multiply(plan_.kernels[launch.kernel].kernel, *launch.product, arguments));
+      continue;
+    }
+    if (launch.workspace != 0) arguments.back() = launch.workspace;
+    const auto launched =
+        driver_.launch(launch.function, launch.blocks, launch.threads, arguments.data(), early);
+    arguments.back() = workspace_.address();
+    ASSAY_CHECK(launched);
   }
   return {};
 }
@@ -202,10 +226,10 @@ Address CudaStep::address(ValueId id) const {
   }
   if (!again || !graphs_) {
     counts_.launches += static_cast<int64_t>(launches_.size());
-    return launch_all();
+    return launch_all(false);
   }
   ASSAY_CHECK(driver_.begin_capture());
-  const ::assay::Status launched = launch_all();
+  const ::assay::Status launched = launch_all(true);
   auto captured = driver_.end_capture();  // ends it after a failed launch too
   if (!launched && captured) driver_.destroy(*captured);
   ASSAY_CHECK(launched);
@@ -227,8 +251,8 @@ Address CudaStep::address(ValueId id) const {
   ASSAY_CHECK(upload_state(inputs, bound.capacity));
   ASSAY_CHECK(execute(bound));
   last_dims_ = inputs.dims;
-  for (size_t i = 0; i < plan_->graph->outputs.size(); ++i) {
-    const TensorType& type = plan_->graph->values[plan_->graph->outputs[i]].type;
+  for (size_t i = 0; i < plan_.graph->outputs.size(); ++i) {
+    const TensorType& type = plan_.graph->values[plan_.graph->outputs[i]].type;
     if (type.dtype == DType::kI32) ASSAY_CHECK(download(i));
   }
   ASSAY_CHECK(driver_.synchronize());
@@ -239,9 +263,9 @@ Address CudaStep::address(ValueId id) const {
 ::assay::Status CudaStep::download(size_t index) const {
   std::vector<std::byte>& bytes = outputs_[index];
   if (!bytes.empty()) return {};
-  const ValueId id = plan_->graph->outputs[index];
-  bytes.resize(static_cast<size_t>(output_elements(*plan_, index, last_dims_)) *
-               dtype_size_bytes(plan_->graph->values[id].type.dtype));
+  const ValueId id = plan_.graph->outputs[index];
+  bytes.resize(static_cast<size_t>(output_elements(plan_, index, last_dims_)) *
+               dtype_size_bytes(plan_.graph->values[id].type.dtype));
   auto downloaded = driver_.download(bytes, address(id));
   if (!downloaded) outputs_.erase(index);
   return downloaded;
@@ -255,7 +279,7 @@ std::span<const float> CudaStep::output_f32(size_t index) const {
 
 float CudaStep::element_f32(size_t index, size_t element) const {
   float value = 0;
-  const Address at = address(plan_->graph->outputs[index]) + element * sizeof(float);
+  const Address at = address(plan_.graph->outputs[index]) + element * sizeof(float);
   const auto read = driver_.download(std::as_writable_bytes(std::span(&value, 1)), at);
   return read ? value : std::numeric_limits<float>::quiet_NaN();
 }

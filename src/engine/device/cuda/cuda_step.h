@@ -14,6 +14,7 @@
 #include "engine/device/cuda/gpu_memory.h"
 #include "engine/device/cuda/gpu_weights.h"
 #include "engine/device/cuda/kernel_store.h"
+#include "engine/device/cuda/many_rows.h"
 #include "engine/device/device.h"
 
 namespace assay::engine::cuda {
@@ -28,8 +29,8 @@ class CudaStep final : public LoadedStep {
  public:
   // `graphs`: whether to capture; else every kernel is launched by itself in every run. All
   // references must outlive the result.
-  static Result<std::unique_ptr<CudaStep>> load(std::shared_ptr<const StepPlan> plan,
-                                                KernelStore& kernels, GpuWeights& weights,
+  static Result<std::unique_ptr<CudaStep>> load(StepPlan plan, KernelStore& kernels,
+                                                GpuWeights& weights, LazyCublasLt& library,
                                                 Driver& driver, GraphCounts& counts, bool graphs);
   ~CudaStep() override;
 
@@ -47,6 +48,8 @@ class CudaStep final : public LoadedStep {
     Blocks blocks;
     unsigned threads = 0;
     size_t kernel = 0;
+    Address workspace = 0;           // 0: the step's
+    std::optional<LtShape> product;  // by the library, in place of a kernel
   };
   // What a captured graph has taken as constants.
   struct Bound {
@@ -55,7 +58,7 @@ class CudaStep final : public LoadedStep {
     friend bool operator==(const Bound&, const Bound&) = default;
   };
 
-  CudaStep(std::shared_ptr<const StepPlan> plan, std::vector<Module> modules, Driver& driver,
+  CudaStep(StepPlan plan, std::vector<Module> modules, LazyCublasLt& library, Driver& driver,
            GraphCounts& counts, bool graphs);
   ::assay::Status bind_weights(GpuWeights& weights);
   ::assay::Status place_values(const DimValues& dims, int64_t capacity);
@@ -63,15 +66,17 @@ class CudaStep final : public LoadedStep {
   ::assay::Status upload_state(const RunInputs& inputs, int64_t capacity);
   ::assay::Status upload_tables(const RopeTables& rope);
   ::assay::Status find_launches(const Bound& bound);
-  ::assay::Status launch_all();
+  ::assay::Status add_launch(size_t kernel, const CudaLaunch& launch, Address workspace);
+  ::assay::Status launch_all(bool early);
   ::assay::Status execute(const Bound& bound);
   void drop_graph();
   Address address(ValueId id) const;
   ::assay::Status download(size_t index) const;
 
-  std::shared_ptr<const StepPlan> plan_;
+  StepPlan plan_;
   std::vector<Module> modules_;  // by kernel
   Driver& driver_;
+  ManyRows many_rows_;
   GraphCounts& counts_;
   bool graphs_;
 

@@ -166,6 +166,7 @@ Result<DeviceId> Driver::find(int ordinal) {
   // From Hopper on, the instructions that a kind has alone are asked for by an "a".
   info_.target = fmt::format("sm_{}{}{}", major, minor, major >= 9 ? "a" : "");
   info_.multiprocessors = multiprocessors;
+  info_.begins_early = major >= 9;
   info_.cache_bytes = static_cast<uint64_t>(cache_bytes);
   size_t memory_bytes = 0;
   ASSAY_CHECK(check(api_.device_memory(&memory_bytes, device), "cuDeviceTotalMem_v2"));
@@ -274,11 +275,21 @@ Result<Function> Driver::function(Module module, const std::string& name) {
   return function;
 }
 
-::assay::Status Driver::launch(Function function, Blocks blocks, unsigned threads, void* argument) {
+::assay::Status Driver::launch(Function function, Blocks blocks, unsigned threads, void* argument,
+                               bool early) {
   void* arguments[] = {argument};
-  return check(api_.launch(function, blocks.x, blocks.y, blocks.z, threads, 1, 1, 0, stream_,
-                           arguments, nullptr),
-               "cuLaunchKernel");
+  LaunchAttribute attribute;
+  attribute.id = kBeginEarly;
+  attribute.value.flag = 1;
+  LaunchConfig config;
+  config.blocks_x = blocks.x;
+  config.blocks_y = blocks.y;
+  config.blocks_z = blocks.z;
+  config.threads_x = threads;
+  config.stream = stream_;
+  config.attributes = &attribute;
+  config.attribute_count = early && info_.begins_early ? 1 : 0;
+  return check(api_.launch(&config, function, arguments, nullptr), "cuLaunchKernelEx");
 }
 
 ::assay::Status Driver::begin_capture() {

@@ -25,6 +25,7 @@ struct GpuInfo {
   std::string compute_capability;  // "9.0"
   std::string target;              // "sm_90a": what to compile for
   int64_t multiprocessors = 0;
+  bool begins_early = false;  // kernels can, as launch() has it
   uint64_t total_bytes = 0;  // of its memory
   uint64_t cache_bytes = 0;  // of its second-level cache
   int driver_version = 0;    // 13000: CUDA 13.0
@@ -53,6 +54,8 @@ class Driver {
   Driver& operator=(const Driver&) = delete;
 
   const GpuInfo& info() const { return info_; }
+  // For libraries that compute beside us, in order.
+  Stream stream() const { return stream_; }
 
   // Of the last call that failed; a lost context stays lost.
   const DeviceFault& fault() const { return fault_; }
@@ -91,8 +94,10 @@ class Driver {
   Result<Module> load(const std::string& image);
   void unload(Module module);
   Result<Function> function(Module module, const std::string& name);
-  // `argument`: the kernel's one parameter, copied.
-  ::assay::Status launch(Function function, Blocks blocks, unsigned threads, void* argument);
+  // `argument`: the kernel's one parameter, copied. `early`: it may begin while the kernel ahead
+  // runs, and waits by itself for what it reads; without effect before Hopper.
+  ::assay::Status launch(Function function, Blocks blocks, unsigned threads, void* argument,
+                         bool early);
 
   // What is launched in between is recorded, not run.
   ::assay::Status begin_capture();

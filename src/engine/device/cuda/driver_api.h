@@ -47,6 +47,25 @@ struct RowsCopy {  // CUDA_MEMCPY2D
   size_t width_bytes = 0, height = 0;
 };
 
+struct LaunchAttribute {  // CUlaunchAttribute
+  int id = 0;
+  char unused[4] = {};
+  union {
+    char bytes[64];
+    int flag;
+  } value = {};
+};
+// CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: may begin while the kernel ahead runs.
+constexpr int kBeginEarly = 6;
+struct LaunchConfig {  // CUlaunchConfig
+  unsigned blocks_x = 1, blocks_y = 1, blocks_z = 1;
+  unsigned threads_x = 1, threads_y = 1, threads_z = 1;
+  unsigned shared_bytes = 0;
+  Stream stream = nullptr;
+  LaunchAttribute* attributes = nullptr;
+  unsigned attribute_count = 0;
+};
+
 // X(member, symbol, arguments)
 #define ASSAY_CUDA_DRIVER(X)                                                                 \
   X(init, cuInit, (unsigned))                                                                \
@@ -84,9 +103,7 @@ struct RowsCopy {  // CUDA_MEMCPY2D
   X(module_load, cuModuleLoadData, (Module*, const void*))                                   \
   X(module_unload, cuModuleUnload, (Module))                                                 \
   X(module_function, cuModuleGetFunction, (Function*, Module, const char*))                  \
-  X(launch, cuLaunchKernel,                                                                  \
-    (Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, \
-     void**, void**))                                                                        \
+  X(launch, cuLaunchKernelEx, (const LaunchConfig*, Function, void**, void**))               \
   X(error_name, cuGetErrorName, (Status, const char**))                                      \
   X(error_text, cuGetErrorString, (Status, const char**))
 

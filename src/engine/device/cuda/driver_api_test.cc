@@ -7,29 +7,10 @@
 #if __has_include(<cuda.h>)
 #include <cuda.h>
 
-#include <type_traits>
+#include "engine/device/cuda/same_call.h"
 
 namespace assay::engine::cuda {
 namespace {
-
-template <typename Ours, typename Theirs>
-constexpr bool passed_alike() {
-  if constexpr (std::is_pointer_v<Ours> || std::is_pointer_v<Theirs>) {
-    return std::is_pointer_v<Ours> && std::is_pointer_v<Theirs>;
-  } else {
-    return sizeof(Ours) == sizeof(Theirs) && !std::is_floating_point_v<Ours> &&
-           !std::is_floating_point_v<Theirs>;
-  }
-}
-
-template <typename... Ours, typename... Theirs>
-constexpr bool same_call(Status (*)(Ours...), CUresult (*)(Theirs...)) {
-  if constexpr (sizeof...(Ours) != sizeof...(Theirs)) {
-    return false;
-  } else {
-    return (passed_alike<Ours, Theirs>() && ...);
-  }
-}
 
 #define ASSAY_CUDA_HOLD(member, symbol, arguments) \
   static_assert(same_call(decltype(DriverApi::member){}, decltype(&symbol){}), #symbol);
@@ -49,6 +30,18 @@ TEST(DriverApi, HasTheValuesOfTheHeader) {
   EXPECT_EQ(kCaptureThreadLocal, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
   EXPECT_EQ(kNonBlocking, static_cast<unsigned>(CU_STREAM_NON_BLOCKING));
   EXPECT_EQ(sizeof(Uuid), sizeof(CUuuid));
+}
+
+TEST(DriverApi, LaunchesAsTheHeaderLaysItOut) {
+  EXPECT_EQ(sizeof(LaunchConfig), sizeof(CUlaunchConfig));
+  EXPECT_EQ(offsetof(LaunchConfig, threads_x), offsetof(CUlaunchConfig, blockDimX));
+  EXPECT_EQ(offsetof(LaunchConfig, shared_bytes), offsetof(CUlaunchConfig, sharedMemBytes));
+  EXPECT_EQ(offsetof(LaunchConfig, stream), offsetof(CUlaunchConfig, hStream));
+  EXPECT_EQ(offsetof(LaunchConfig, attributes), offsetof(CUlaunchConfig, attrs));
+  EXPECT_EQ(offsetof(LaunchConfig, attribute_count), offsetof(CUlaunchConfig, numAttrs));
+  EXPECT_EQ(sizeof(LaunchAttribute), sizeof(CUlaunchAttribute));
+  EXPECT_EQ(offsetof(LaunchAttribute, value), offsetof(CUlaunchAttribute, value));
+  EXPECT_EQ(kBeginEarly, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
 }
 
 TEST(DriverApi, CopiesRowsAsTheHeaderLaysThemOut) {

@@ -1,4 +1,5 @@
-// For tests: a driver with one GPU whose memory is the host's, and an NVRTC whose code is empty.
+// For tests: a driver with one GPU whose memory is the host's, an NVRTC whose code is empty, and a
+// cuBLASLt that multiplies nothing.
 // Kernels do nothing. It counts what is alive, and one call, by its number, can be made to fail.
 // Where no test is in the process to say so, the environment does:
 //   FAKE_CUDA_FAILS   NAME:N:STATUS: the N-th call of NAME fails with this status,
@@ -14,14 +15,14 @@
 typedef unsigned long long address;
 
 static int calls, fail_at, fail_status, poisoned, live, capturing;
-static long launches, recorded, replays;
+static long launches, recorded, replays, products;
 static void trace(int kind, const char* name);
 static size_t used;  // bytes of the GPU's memory
 static const char* names[4096];
 
 void fake_cuda_reset(int at, int status) {
   calls = poisoned = capturing = 0;
-  launches = recorded = replays = 0;
+  launches = recorded = replays = products = 0;
   fail_at = at;
   fail_status = status;
 }
@@ -31,6 +32,7 @@ const char* fake_cuda_call(int number) { return names[number % 4096]; }
 long fake_cuda_launches(void) { return launches; }
 long fake_cuda_recorded(void) { return recorded; }
 long fake_cuda_replays(void) { return replays; }
+long fake_cuda_products(void) { return products; }
 
 // The status that the environment has for this call.
 static int asked_to_fail(const char* name) {
@@ -238,10 +240,8 @@ int cuModuleGetFunction(void** function, void* module, const char* name) {
   *function = module;
   return 0;
 }
-int cuLaunchKernel(void* function, unsigned x, unsigned y, unsigned z, unsigned tx, unsigned ty,
-                   unsigned tz, unsigned shared, void* stream, void** arguments, void** extra) {
-  (void)function, (void)x, (void)y, (void)z, (void)tx, (void)ty, (void)tz;
-  (void)shared, (void)stream, (void)arguments, (void)extra;
+int cuLaunchKernelEx(const void* config, void* function, void** arguments, void** extra) {
+  (void)config, (void)function, (void)arguments, (void)extra;
   ENTER;
   if (capturing) {
     ++recorded;
@@ -348,5 +348,59 @@ int cuptiActivityFlushAll(unsigned flags) {
     buffer_done(NULL, 0, buffer, size, used_bytes);
   }
   event_count = 0;
+  return 0;
+}
+
+// cuBLASLt has words of its own for what fails; the driver's is heard in its own next call.
+#define LT_ENTER \
+  do { int status = enter(__func__); if (status) return status == 2 ? 3 : 13; } while (0)
+size_t cublasLtGetVersion(void) { return 130100; }
+const char* cublasLtGetStatusName(int status) {
+  return status == 3 ? "CUBLAS_STATUS_ALLOC_FAILED" : "CUBLAS_STATUS_EXECUTION_FAILED";
+}
+int cublasLtCreate(void** handle) { LT_ENTER; return make(handle); }
+int cublasLtDestroy(void* handle) { return drop(handle, __func__); }
+int cublasLtMatmulDescCreate(void** product, int compute, int scale) {
+  LT_ENTER;
+  return compute == 68 && scale == 0 ? make(product) : 7;
+}
+int cublasLtMatmulDescDestroy(void* product) { return drop(product, __func__); }
+int cublasLtMatmulDescSetAttribute(void* product, int which, const void* value, size_t bytes) {
+  (void)product, (void)which, (void)value, (void)bytes;
+  LT_ENTER;
+  return 0;
+}
+int cublasLtMatrixLayoutCreate(void** matrix, int type, unsigned long rows, unsigned long columns,
+                               long pitch) {
+  (void)type, (void)columns;
+  LT_ENTER;
+  return (unsigned long)pitch >= rows ? make(matrix) : 7;
+}
+int cublasLtMatrixLayoutDestroy(void* matrix) { return drop(matrix, __func__); }
+int cublasLtMatmulPreferenceCreate(void** wishes) { LT_ENTER; return make(wishes); }
+int cublasLtMatmulPreferenceDestroy(void* wishes) { return drop(wishes, __func__); }
+int cublasLtMatmulPreferenceSetAttribute(void* wishes, int which, const void* value, size_t bytes) {
+  (void)wishes, (void)which, (void)value, (void)bytes;
+  LT_ENTER;
+  return 0;
+}
+int cublasLtMatmulAlgoGetHeuristic(void* handle, void* product, void* a, void* b, void* c, void* d,
+                                   void* wishes, int wanted, void* choices, int* found) {
+  (void)handle, (void)product, (void)a, (void)b, (void)c, (void)d, (void)wishes, (void)wanted;
+  LT_ENTER;
+  memset(choices, 0, 96);
+  *found = getenv("FAKE_CUBLASLT_FINDS_NONE") == NULL;
+  return 0;
+}
+int cublasLtMatmul(void* handle, void* product, const void* alpha, const void* a, void* a_matrix,
+                   const void* b, void* b_matrix, const void* beta, const void* c, void* c_matrix,
+                   void* d, void* d_matrix, const void* algorithm, void* workspace, size_t bytes,
+                   void* stream) {
+  (void)handle, (void)product, (void)alpha, (void)a, (void)a_matrix, (void)b, (void)b_matrix;
+  (void)beta, (void)c, (void)c_matrix, (void)d_matrix, (void)algorithm, (void)workspace;
+  (void)bytes, (void)stream;
+  LT_ENTER;
+  if (a == NULL || b == NULL || d == NULL) return 7;
+  ++products;
   return 0;
 }

@@ -14,7 +14,7 @@ Result<Address> GpuWeights::address(const WeightSource& source, const WeightBind
   size_t bytes = 0;
   if (binding.product) {
     const auto& [in_memory, packing] = *binding.product;
-    ASSAY_TRY(data, staging.panels(source, in_memory, packing));
+    ASSAY_TRY(data, staging.product(source, in_memory, packing));
     const TensorView& first = weights_.tensor(source.tensors.front());
     const int64_t inputs = first.shape[in_memory == WeightLayout::kOutIn ? 1 : 0];
     bytes = static_cast<size_t>(packed_elements(packing, inputs)) * dtype_size_bytes(first.dtype);

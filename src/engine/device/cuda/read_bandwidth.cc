@@ -51,7 +51,7 @@ Result<double> measure_read_bandwidth(Driver& driver) {
     double best = 0;
     for (int pass = 0; pass <= kPasses; ++pass) {
       ASSAY_CHECK(driver.start_timer());
-      ASSAY_CHECK(driver.launch(function, blocks, 512, &arguments));
+      ASSAY_CHECK(driver.launch(function, blocks, 512, &arguments, false));
       ASSAY_TRY(const double ms, driver.stop_timer_ms());
       if (pass > 0) best = std::max(best, static_cast<double>(kBytes) / ms * 1e-6);
     }

@@ -1,0 +1,18 @@
+// Attention of a prompt, a part of the source of every attention kernel.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "engine/codegen/kernel.h"
+
+namespace assay::engine {
+
+// Queries of one head that a block of the entry assay_prefill takes: its blocks are batch x heads
+// in x, tiles of queries in y.
+int64_t cuda_prefill_queries(const Kernel& kernel, const AttentionKernel& attention);
+// Defines assay_prefill, behind what cuda_attention.cc defines: HEADS, KV_HEADS, HEAD_DIM, GROUP,
+// the buffers' numbers, SCALE, SMALLEST and sizes_of().
+std::string cuda_prefill_text(const Kernel& kernel, const AttentionKernel& attention);
+
+}  // namespace assay::engine

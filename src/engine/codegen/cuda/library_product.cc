@@ -1,0 +1,193 @@
+// The same prologues and epilogues as of few rows, on memory of the weight's type.
+#include "engine/codegen/cuda/library_product.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "engine/codegen/cuda/cuda_target.h"
+#include "engine/codegen/cuda/print_cuda.h"
+
+namespace assay::engine {
+namespace {
+
+using ir::ExprId;
+using ir::Op;
+
+// Memory of the library's: x as it reads it, a row of products as it writes them.
+Kernel in_library_types(const Kernel& kernel, const ProductKernel& product) {
+  Kernel changed = kernel;
+  const DType dtype = kernel.buffers[product.weight].dtype;
+  if (product.has_prologue) changed.buffers[product.x].dtype = dtype;
+  changed.buffers[product.tile].dtype = dtype;
+  return changed;
+}
+
+// What is stored at [row, column] of one segment whose columns lie in their order: a sum of loads.
+class Direct {
+ public:
+  Direct(const Kernel& kernel, const ProductKernel& product)
+      : kernel_(kernel), product_(product), arena_(kernel.exprs) {}
+
+  std::optional<DirectOutput> find() {
+    const ir::Block& block = product_.epilogues.front();
+    if (!keeps_order() || block.size() != 1) return std::nullopt;
+    const auto* loop = std::get_if<ir::Loop>(&block.front().node);
+    if (loop == nullptr || loop->body.size() != 1) return std::nullopt;
+    const auto* store = std::get_if<ir::Store>(&loop->body.front().node);
+    if (store == nullptr) return std::nullopt;
+    at_tile_ = arena_.var(loop->var);
+    column_ = arena_.make(Op::kIndexAdd, {arena_.var(product_.first_column), at_tile_});
+    const ExprId width = arena_.index(product_.packing.segments[0]);
+    const ExprId row = arena_.make(Op::kIndexMul, {arena_.var(product_.row), width});
+    element_ = arena_.make(Op::kIndexAdd, {row, column_});
+    if (store->index != element_) return std::nullopt;
+    output_.out = store->buffer;
+    if (!add_terms(store->value) || products_ != 1) return std::nullopt;
+    return output_;
+  }
+
+ private:
+  bool keeps_order() const {
+    const Packing& packing = product_.packing;
+    if (packing.segments.size() != 1) return false;
+    for (int64_t column = 0; column < packing.segments[0]; ++column) {
+      if (packed_output(packing, column) != column) return false;
+    }
+    return true;
+  }
+
+  bool add_terms(ExprId value) {
+    const ir::Expr& expr = arena_[value];
+    if (expr.op == Op::kAdd) {
+      const ExprId first = expr.args[0], second = expr.args[1];
+      return add_terms(first) && add_terms(second);
+    }
+    if (expr.op != Op::kLoad) return false;
+    const ir::BufferId buffer = expr.symbol;
+    if (buffer == product_.tile) {
+      ++products_;
+      return expr.args[0] == at_tile_;
+    }
+    if (kernel_.buffers[buffer].dtype != kernel_.buffers[output_.out].dtype) return false;
+    if (expr.args[0] == element_ && !output_.addend) {
+      output_.addend = buffer;
+      return true;
+    }
+    if (expr.args[0] == column_ && !output_.bias) {
+      output_.bias = buffer;
+      return true;
+    }
+    return false;
+  }
+
+  const Kernel& kernel_;
+  const ProductKernel& product_;
+  ir::Arena arena_;  // a copy, in which equal expressions have the ids that they have in the kernel
+  ExprId at_tile_ = 0, column_ = 0, element_ = 0;
+  DirectOutput output_;
+  int products_ = 0;
+};
+
+constexpr std::string_view kPrologue = R"(
+extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_prologue(const Args args) {{
+  let_next_begin();
+  wait_for_kernels_ahead();
+{arguments}  const long {row} = blockIdx.x;
+  weight_t* __restrict__ to = (weight_t*)args.workspace + {row} * PITCH;
+{body}}}
+)";
+
+// A warp takes some columns of a row into shared memory, 16 bytes a lane and load, before it goes
+// over them: loads that wait for each other would take all the time.
+constexpr std::string_view kEpilogue = R"(
+extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_epilogue(const Args args) {{
+  enum {{ COUNT = {count}, LANE_ELEMENTS = 16 / sizeof(weight_t) }};
+  __shared__ __align__(16) weight_t products[WARPS][COUNT];
+  let_next_begin();
+  wait_for_kernels_ahead();
+  const int warp = warp_of_thread(), lane = lane_of_thread();
+  const long row = (long)blockIdx.y * WARPS + warp, column = (long)blockIdx.x * COUNT;
+  if (row >= rows_of(args)) return;
+  const weight_t* from = (const weight_t*)args.workspace + row * {columns} + column;
+  #pragma unroll
+  for (int i = 0; i < COUNT; i += 32 * LANE_ELEMENTS) {{
+    const int at = i + lane * LANE_ELEMENTS;
+    if (at < COUNT) *(uint4*)(products[warp] + at) = *(const uint4*)(from + at);
+  }}
+  __syncwarp();
+  epilogue_row(args, row, column, COUNT, products[warp]);
+}}
+)";
+
+std::string prologue_text(const Kernel& kernel, const ProductKernel& product) {
+  const std::string row = CPrinter::var_name(product.row);
+  const KernelBuffer& x = kernel.buffers[product.x];
+  std::string body;
+  if (product.has_prologue) {
+    const Kernel changed = in_library_types(kernel, product);
+    CPrinter printer(changed, cuda_block_target());
+    printer.define(product.row);
+    body = fmt::format("  weight_t* __restrict__ {} = to;\n", x.name) +
+           printer.block(product.prologue, 1);
+  } else {
+    const DType weight = kernel.buffers[product.weight].dtype;
+    body = fmt::format(
+        "  for (long i = threadIdx.x; i < INPUTS; i += THREADS) to[i] = {}({}[{} * INPUTS + i]);\n",
+        weight == DType::kF16 ? "to_f16" : "to_bf16", x.name, row);
+  }
+  return fmt::format(fmt::runtime(kPrologue), fmt::arg("arguments", cuda_arguments(kernel)),
+                     fmt::arg("row", row), fmt::arg("body", body));
+}
+
+std::string epilogue_text(const Kernel& kernel, const ProductKernel& product) {
+  const int64_t columns = tile_count(product.packing) * product.packing.tile;
+  // For few rows it is defined on fp32 products.
+  const bool defined = kernel.buffers[product.weight].dtype == DType::kF32;
+  return (defined ? "" : cuda_epilogue_row(in_library_types(kernel, product), product)) +
+         fmt::format(fmt::runtime(kEpilogue), fmt::arg("columns", columns),
+                     fmt::arg("count", library_epilogue_columns(product.packing)));
+}
+
+}  // namespace
+
+int64_t library_epilogue_columns(const Packing& packing) {
+  constexpr int64_t kMost = 512;
+  const int64_t abreast = packing.interleaved ? 2 : 1;
+  int64_t tiles = 0;  // that every segment is a multiple of
+  for (const int64_t width : packing.segments) {
+    tiles = std::gcd(tiles, (width * abreast + packing.tile - 1) / packing.tile);
+    if (packing.interleaved) break;
+  }
+  int64_t taken = std::max<int64_t>(kMost / packing.tile, 1);
+  while (tiles % taken != 0) --taken;
+  return taken * packing.tile;
+}
+
+bool may_have_many_rows(const Kernel& kernel, const ProductKernel& product) {
+  const Specialization& dims = kernel.dims;
+  const Dim& rows = product.rows;
+  if ((rows.power(0) > 0 && !dims.batch) || (rows.power(1) > 0 && !dims.q_len) ||
+      (rows.power(2) > 0 && !dims.kv_len)) {
+    return true;
+  }
+  return rows.value({dims.batch.value_or(1), dims.q_len.value_or(1), dims.kv_len.value_or(1)}) >
+         kProductRows;
+}
+
+LibraryProduct library_product(const Kernel& kernel, const ProductKernel& product) {
+  const DType weight = kernel.buffers[product.weight].dtype;
+  return {.prologue = product.has_prologue || kernel.buffers[product.x].dtype != weight,
+          .direct = Direct(kernel, product).find()};
+}
+
+std::string print_library_entries(const Kernel& kernel, const ProductKernel& product) {
+  const LibraryProduct parts = library_product(kernel, product);
+  std::string text;
+  if (parts.prologue) text += prologue_text(kernel, product);
+  if (!parts.direct) text += epilogue_text(kernel, product);
+  return text;
+}
+
+}  // namespace assay::engine

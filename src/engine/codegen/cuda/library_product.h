@@ -1,0 +1,42 @@
+// Products of many rows on CUDA: a library multiplies, between kernels that compute what it reads
+// and that do what is fused behind it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "engine/codegen/kernel.h"
+
+namespace assay::engine {
+
+// Where the library's own epilogue does all that is fused behind a product.
+struct DirectOutput {
+  ir::BufferId out = 0;                // [rows, outputs], what the library writes
+  std::optional<ir::BufferId> addend;  // like out, added to it
+  std::optional<ir::BufferId> bias;    // [outputs], added to each row
+};
+
+struct LibraryProduct {
+  // x is computed, or not of the weight's type: assay_prologue writes it, in the weight's type,
+  // rows at a pitch of Packing::padded_inputs(inputs). Without, the library reads the buffer `x`,
+  // rows at a pitch of the inputs.
+  bool prologue = false;
+  // Absent: the library writes all packed columns, in the weight's type, and assay_epilogue goes
+  // on.
+  std::optional<DirectOutput> direct;
+};
+
+LibraryProduct library_product(const Kernel& kernel, const ProductKernel& product);
+
+// Packed columns, all of one segment, that a warp of assay_epilogue takes.
+int64_t library_epilogue_columns(const Packing& packing);
+
+// Whether some run of this kernel may be one of more than kProductRows rows.
+bool may_have_many_rows(const Kernel& kernel, const ProductKernel& product);
+
+// The entries assay_prologue and assay_epilogue, where library_product() has them. Args::workspace
+// is where x goes to, and where the products are.
+std::string print_library_entries(const Kernel& kernel, const ProductKernel& product);
+
+}  // namespace assay::engine

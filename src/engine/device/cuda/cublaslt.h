@@ -1,0 +1,82 @@
+// Products of many rows by NVIDIA's cuBLASLt, opened at run time.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/device/cuda/cublaslt_api.h"
+#include "engine/device/cuda/gpu_memory.h"
+#include "engine/tensor.h"
+
+namespace assay::engine::cuda {
+
+// out [rows, outputs] = x [rows, inputs] . weight [outputs, inputs] transposed, sums in fp32 (true
+// fp32 where the types are). Pitches in elements, from a row to the next.
+struct LtShape {
+  DType dtype = DType::kBF16;      // of x and the weight
+  DType out_dtype = DType::kBF16;  // fp32, or `dtype`
+  int64_t rows = 0, outputs = 0, inputs = 0;
+  int64_t x_pitch = 0, weight_pitch = 0, out_pitch = 0;
+  bool adds = false;  // what lies at `addend`, like out
+  bool bias = false;  // [outputs] of out_dtype, to each row
+  friend auto operator<=>(const LtShape&, const LtShape&) = default;
+};
+struct LtOperands {
+  Address x = 0, weight = 0, out = 0;
+  Address addend = 0, bias = 0;  // where the shape has them; `addend` may be `out`
+};
+
+// One thread at a time. All but the weight is to be 64-byte aligned, the weight 256-byte. Errors
+// are environment_errors that name the call and cuBLASLt's name for what went wrong.
+class CublasLt {
+ public:
+  // The library of $ASSAY_CUBLASLT, else as open_cuda_library() finds it. Allocates the one
+  // workspace that all products share, one behind the other. The driver must outlive the object.
+  static Result<std::unique_ptr<CublasLt>> open(Driver& driver);
+  ~CublasLt();
+  CublasLt(const CublasLt&) = delete;
+  CublasLt& operator=(const CublasLt&) = delete;
+
+  // Asks the library for an algorithm, once a shape. What fails here fails again in multiply().
+  ::assay::Status prepare(const LtShape& shape);
+  // Into the driver's stream; may be recorded.
+  ::assay::Status multiply(const LtShape& shape, const LtOperands& operands);
+
+  const std::string& path() const { return path_; }        // of the library
+  const std::string& version() const { return version_; }  // "13.1.0"
+
+ private:
+  // A product's descriptors and algorithm, given back with it.
+  struct Plan {
+    explicit Plan(const CublasLtApi& functions) : api(functions) {}
+    ~Plan();
+    Plan(const Plan&) = delete;
+    Plan& operator=(const Plan&) = delete;
+    const CublasLtApi& api;
+    LtProduct product = nullptr;
+    LtMatrix weight = nullptr, x = nullptr, out = nullptr;
+    LtWishes wishes = nullptr;
+    LtChoice choice;
+  };
+
+  explicit CublasLt(Driver& driver) : driver_(driver) {}
+  ::assay::Status look_up(void* library);
+  ::assay::Status check(LtStatus status, std::string_view call) const;
+  ::assay::Status describe(const LtShape& shape, Plan& plan) const;
+  ::assay::Status choose(const LtShape& shape, Plan& plan) const;
+  Result<Plan*> plan_for(const LtShape& shape);
+
+  Driver& driver_;
+  CublasLtApi api_;
+  std::string path_, version_;
+  GpuBlock workspace_;
+  LtHandle handle_ = nullptr;
+  std::map<LtShape, std::unique_ptr<Plan>> plans_;
+};
+
+}  // namespace assay::engine::cuda

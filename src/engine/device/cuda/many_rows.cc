@@ -1,0 +1,196 @@
+// What lies between a library's product and the kernels around it is in the weight's type.
+#include "engine/device/cuda/many_rows.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "engine/codegen/cuda/print_cuda.h"
+
+namespace assay::engine::cuda {
+namespace {
+
+constexpr size_t kAlignment = 256;
+
+const ProductKernel* product_in(const Kernel& kernel) {
+  const auto* product = std::get_if<ProductKernel>(&kernel.body);
+  return product != nullptr && may_have_many_rows(kernel, *product) ? product : nullptr;
+}
+
+int64_t packed_columns(const ProductKernel& product) {
+  return tile_count(product.packing) * product.packing.tile;
+}
+
+// Which values may be narrow, and of which type.
+class Narrowing {
+ public:
+  explicit Narrowing(const StepPlan& plan) : plan_(plan) {
+    for (const ValueId output : plan.graph->outputs) kept_.insert(plan.bases[output]);
+    for (const PlannedKernel& planned : plan.kernels) {
+      for (size_t i = 0; i < planned.bindings.size(); ++i) {
+        if (const ValueId* value = value_of(planned, i)) study(*value, planned.kernel, i);
+      }
+    }
+  }
+
+  std::optional<DType> type_of(const PlannedKernel& planned, size_t buffer) const {
+    const ValueId* value = value_of(planned, buffer);
+    if (value == nullptr || kept_.contains(*value)) return std::nullopt;
+    const auto type = types_.find(*value);
+    return type == types_.end() ? std::nullopt : std::optional(type->second);
+  }
+
+ private:
+  static const ValueId* value_of(const PlannedKernel& planned, size_t buffer) {
+    const auto* value = std::get_if<ArenaBinding>(&planned.bindings[buffer]);
+    const bool floats = planned.kernel.buffers[buffer].dtype == DType::kF32;
+    return value != nullptr && floats ? &value->value : nullptr;
+  }
+
+  void study(ValueId value, const Kernel& kernel, size_t buffer) {
+    if (kernel.buffers[buffer].writable) {
+      if (!may_be_stored_narrow(kernel)) kept_.insert(value);
+      return;
+    }
+    const auto* product = std::get_if<ProductKernel>(&kernel.body);
+    if (product == nullptr || product->has_prologue || product->x != buffer ||
+        is_loaded(kernel, product->x)) {
+      kept_.insert(value);
+      return;
+    }
+    const DType type = kernel.buffers[product->weight].dtype;
+    const DType known = types_.emplace(value, type).first->second;
+    if (type == DType::kF32 || type != known) kept_.insert(value);
+  }
+
+  // Attention of a few queries stores fp32 alone.
+  static bool may_be_stored_narrow(const Kernel& kernel) {
+    return !std::holds_alternative<AttentionKernel>(kernel.body) ||
+           kernel.dims.q_len.value_or(1) > kCudaFewQueries;
+  }
+
+  // By the epilogue, as what is added to the product.
+  static bool is_loaded(const Kernel& kernel, ir::BufferId buffer) {
+    for (ir::ExprId id = 0; id < kernel.exprs.size(); ++id) {
+      if (kernel.exprs[id].op == ir::Op::kLoad && kernel.exprs[id].symbol == buffer) return true;
+    }
+    return false;
+  }
+
+  const StepPlan& plan_;
+  std::set<ValueId> kept_;  // as they are
+  std::map<ValueId, DType> types_;
+};
+
+// Of the plan's products; all have the same.
+DType weight_type(const StepPlan& plan) {
+  for (const PlannedKernel& planned : plan.kernels) {
+    const auto* product = std::get_if<ProductKernel>(&planned.kernel.body);
+    if (product != nullptr) return planned.kernel.buffers[product->weight].dtype;
+  }
+  return DType::kF32;
+}
+
+}  // namespace
+
+CublasLt* LazyCublasLt::get() {
+  if (!tried_) {
+    tried_ = true;
+    auto opened = CublasLt::open(driver_);
+    if (opened) {
+      library_ = std::move(opened).value();
+    } else {
+      note(opened.error());
+    }
+  }
+  return library_.get();
+}
+
+void LazyCublasLt::note(const Error& error) {
+  std::string text = error.message + "; products of many rows run by kernels made for a few";
+  if (std::ranges::find(notes_, text) == notes_.end()) notes_.push_back(std::move(text));
+}
+
+::assay::Status ManyRows::reserve(const StepPlan& plan, const DimValues& most) {
+  int64_t x_bytes = 0, product_bytes = 0;
+  for (const PlannedKernel& planned : plan.kernels) {
+    const ProductKernel* product = product_in(planned.kernel);
+    if (product == nullptr || product->rows.value(most) <= kProductRows) continue;
+    if (library_.get() == nullptr) return {};
+    const LibraryProduct parts = library_product(planned.kernel, *product);
+    const auto element =
+        static_cast<int64_t>(dtype_size_bytes(planned.kernel.buffers[product->weight].dtype));
+    const int64_t row_elements = product->rows.value(most) * element;
+    if (parts.prologue) {
+      x_bytes = std::max(x_bytes, row_elements * Packing::padded_inputs(product->inputs));
+    }
+    if (!parts.direct) {
+      product_bytes = std::max(product_bytes, row_elements * packed_columns(*product));
+    }
+  }
+  products_at_ = (static_cast<size_t>(x_bytes) + kAlignment - 1) / kAlignment * kAlignment;
+  memory_ = GpuBlock();  // before the new one: the two need not fit side by side
+  ASSAY_TRY(memory_,
+            GpuBlock::allocate(driver_, products_at_ + static_cast<size_t>(product_bytes)));
+  return {};
+}
+
+std::optional<LtShape> ManyRows::shape(const Kernel& kernel, const DimValues& dims) {
+  const ProductKernel* product = product_in(kernel);
+  if (product == nullptr || product->rows.value(dims) <= kProductRows) return std::nullopt;
+  CublasLt* library = library_.get();
+  if (library == nullptr) return std::nullopt;
+  const LibraryProduct parts = library_product(kernel, *product);
+  const int64_t padded = Packing::padded_inputs(product->inputs);
+  LtShape shape{.dtype = kernel.buffers[product->weight].dtype,
+                .out_dtype = kernel.buffers[product->weight].dtype,
+                .rows = product->rows.value(dims),
+                .outputs = packed_columns(*product),
+                .inputs = product->inputs,
+                .x_pitch = parts.prologue ? padded : product->inputs,
+                .weight_pitch = padded,
+                .out_pitch = packed_columns(*product)};
+  if (parts.direct) {
+    shape.outputs = shape.out_pitch = product->packing.segments[0];
+    shape.out_dtype = kernel.buffers[parts.direct->out].dtype;
+    shape.adds = parts.direct->addend.has_value();
+    shape.bias = parts.direct->bias.has_value();
+  }
+  if (const auto ready = library->prepare(shape); !ready) {
+    library_.note(ready.error());
+    return std::nullopt;
+  }
+  return shape;
+}
+
+::assay::Status ManyRows::multiply(const Kernel& kernel, const LtShape& shape,
+                                   std::span<const Address> arguments) {
+  const auto& product = std::get<ProductKernel>(kernel.body);
+  const LibraryProduct parts = library_product(kernel, product);
+  LtOperands operands{.x = parts.prologue ? inputs() : arguments[product.x],
+                      .weight = arguments[product.weight],
+                      .out = products()};
+  if (parts.direct) {
+    operands.out = arguments[parts.direct->out];
+    if (parts.direct->addend) operands.addend = arguments[*parts.direct->addend];
+    if (parts.direct->bias) operands.bias = arguments[*parts.direct->bias];
+  }
+  return library_.get()->multiply(shape, operands);
+}
+
+void narrow_values(StepPlan& plan) {
+  if (plan.dims.q_len.value_or(kProductRows + 1) <= kProductRows) return;  // a step of decoding
+  const Narrowing narrowing(plan);
+  const DType weights = weight_type(plan);
+  for (PlannedKernel& planned : plan.kernels) {
+    std::vector<std::pair<size_t, DType>> changes;
+    for (size_t i = 0; i < planned.bindings.size(); ++i) {
+      if (const auto type = narrowing.type_of(planned, i)) changes.emplace_back(i, *type);
+    }
+    for (const auto& [buffer, type] : changes) planned.kernel.buffers[buffer].dtype = type;
+    auto* attention = std::get_if<AttentionKernel>(&planned.kernel.body);
+    if (attention != nullptr && weights != DType::kF32) attention->rounded_to = weights;
+  }
+}
+
+}  // namespace assay::engine::cuda

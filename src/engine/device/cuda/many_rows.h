@@ -1,0 +1,64 @@
+// Products of many rows on a GPU: cuBLASLt, between the kernels that library_product() asks for.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/codegen/cuda/library_product.h"
+#include "engine/device/cuda/cublaslt.h"
+#include "engine/graph/dim.h"
+#include "engine/plan/step_plan.h"
+
+namespace assay::engine::cuda {
+
+// cuBLASLt, opened when it is first needed: half a gigabyte, that few rows do without.
+class LazyCublasLt {
+ public:
+  // Both must outlive the object. What keeps the library from being used becomes a note, once.
+  LazyCublasLt(Driver& driver, std::vector<std::string>& notes) : driver_(driver), notes_(notes) {}
+
+  CublasLt* get();  // null: kernels made for a few rows do it all
+  void note(const Error& error);
+
+ private:
+  Driver& driver_;
+  std::vector<std::string>& notes_;
+  bool tried_ = false;
+  std::unique_ptr<CublasLt> library_;
+};
+
+// Of one step: what its products of many rows need beyond its arena.
+class ManyRows {
+ public:
+  ManyRows(Driver& driver, LazyCublasLt& library) : driver_(driver), library_(library) {}
+
+  // Memory between library and kernels for runs up to these sizes. Addresses from before are void.
+  ::assay::Status reserve(const StepPlan& plan, const DimValues& most);
+
+  // The product as the library computes it in a run of these sizes; absent where the kernel does it
+  // by itself.
+  std::optional<LtShape> shape(const Kernel& kernel, const DimValues& dims);
+  // `arguments`: the addresses of the kernel's buffers.
+  ::assay::Status multiply(const Kernel& kernel, const LtShape& shape,
+                           std::span<const Address> arguments);
+
+  Address inputs() const { return memory_.address(); }  // what assay_prologue writes
+  Address products() const { return memory_.address() + products_at_; }  // assay_epilogue reads
+
+ private:
+  Driver& driver_;
+  LazyCublasLt& library_;
+  GpuBlock memory_;
+  size_t products_at_ = 0;
+};
+
+// Computed values that only products without a prologue read, and those of 16-bit weights, are kept
+// in the weights' type: it is what a library multiplies. Kernels widen and round as they load and
+// store, and attention may round to that type too. Only where runs may have many rows.
+void narrow_values(StepPlan& plan);
+
+}  // namespace assay::engine::cuda

@@ -1,0 +1,275 @@
+// Kernels of prompts on a real GPU against the interpreter: products of many rows by cuBLASLt
+// between their prologues and epilogues, and attention, in every type and in odd sizes. Skipped
+// where there is no GPU.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+
+#include "engine/codegen/cpu/kernel_harness.h"
+#include "engine/codegen/cuda/nvrtc.h"
+#include "engine/codegen/cuda/print_cuda.h"
+#include "engine/device/cuda/many_rows.h"
+#include "engine/graph/architectures.h"
+#include "engine/graph/graph_builder.h"
+#include "engine/passes/pass.h"
+#include "engine/session/tiny_checkpoint.h"
+
+namespace assay::engine {
+namespace {
+
+// What all cases share: opened once.
+class Gpu {
+ public:
+  static Gpu* get() {
+    static Gpu* const gpu = [] {
+      auto driver = cuda::Driver::open();
+      auto nvrtc = Nvrtc::open();
+      return driver && nvrtc ? new Gpu(std::move(*driver), std::move(*nvrtc)) : nullptr;
+    }();
+    return gpu;
+  }
+
+  cuda::Module module(const std::string& source) {
+    cuda::Module& module = modules_[source];
+    if (module != nullptr) return module;
+    const auto cubin = nvrtc_.compile(source, driver_->info().target);
+    EXPECT_TRUE(cubin) << cubin.error().message;
+    const auto loaded = driver_->load(cubin->bytes);
+    EXPECT_TRUE(loaded) << loaded.error().message;
+    return module = *loaded;
+  }
+
+  cuda::Driver& driver() { return *driver_; }
+  cuda::LazyCublasLt& library() { return library_; }
+  const std::vector<std::string>& notes() const { return notes_; }
+
+ private:
+  Gpu(std::unique_ptr<cuda::Driver> driver, Nvrtc nvrtc)
+      : driver_(std::move(driver)), nvrtc_(std::move(nvrtc)), library_(*driver_, notes_) {}
+
+  std::unique_ptr<cuda::Driver> driver_;
+  Nvrtc nvrtc_;
+  std::vector<std::string> notes_;
+  cuda::LazyCublasLt library_;
+  std::map<std::string, cuda::Module> modules_;
+};
+
+class GpuHarness : public test::Harness {
+ public:
+  // `narrow`: what products read, and attention stores, is in this type.
+  GpuHarness(test::Case test, Gpu& gpu, std::optional<DType> narrow, double tolerance)
+      : Harness(std::move(test)), gpu_(gpu), narrow_(narrow) {
+    tolerance_ = tolerance;
+  }
+
+ private:
+  std::vector<float> packed_weight(const std::vector<float>& matrix, int64_t outputs,
+                                   const ProductKernel& product, DType) const override {
+    const int64_t inputs = product.inputs, padded = Packing::padded_inputs(inputs);
+    std::vector<float> rows(static_cast<size_t>(packed_elements(product.packing, inputs)));
+    for (int64_t column = 0; column < tile_count(product.packing) * product.packing.tile;
+         ++column) {
+      const int64_t output = packed_output(product.packing, column);
+      for (int64_t i = 0; i < inputs && output >= 0; ++i) {
+        const int64_t from =
+            layout_ == WeightLayout::kOutIn ? output * inputs + i : i * outputs + output;
+        rows[static_cast<size_t>(column * padded + i)] = matrix[static_cast<size_t>(from)];
+      }
+    }
+    return rows;
+  }
+
+  // Buffers that are narrow here hold fp32 for the rest of the harness.
+  std::vector<size_t> narrow_buffers() const {
+    std::vector<size_t> buffers;
+    if (const auto* product = std::get_if<ProductKernel>(&kernel_.body)) {
+      if (!product->has_prologue) buffers.push_back(product->x);
+    } else if (const auto* attention = std::get_if<AttentionKernel>(&kernel_.body)) {
+      buffers.push_back(attention->out);
+    }
+    return buffers;
+  }
+
+  static void change_type(test::Bound& bound, DType from, DType to) {
+    const auto count = static_cast<int64_t>(bound.used / dtype_size_bytes(from));
+    const std::vector<std::byte> before(bound.bytes);
+    std::vector<std::byte> middle(static_cast<size_t>(count) * 4);
+    convert({before.data(), from, Shape{count}}, DType::kF32, middle.data());
+    std::vector<std::byte> after(static_cast<size_t>(count) * dtype_size_bytes(to));
+    convert({middle.data(), DType::kF32, Shape{count}}, to, after.data());
+    const std::vector<std::byte> border(before.begin() + static_cast<ptrdiff_t>(bound.used),
+                                        before.end());
+    bound.set(after.data(), after.size());
+    std::ranges::copy(border, bound.bytes.begin() + static_cast<ptrdiff_t>(bound.used));
+  }
+
+  void execute() override {
+    if (narrow_) {
+      if (auto* attention = std::get_if<AttentionKernel>(&kernel_.body)) {
+        attention->rounded_to = *narrow_;
+      }
+      for (const size_t buffer : narrow_buffers()) {
+        kernel_.buffers[buffer].dtype = *narrow_;
+        change_type(bound_[buffer], DType::kF32, *narrow_);
+      }
+    }
+    const auto ran = run_on_gpu();
+    ASSERT_TRUE(ran) << ran.error().message;
+    if (!narrow_) return;
+    for (const size_t buffer : narrow_buffers()) change_type(bound_[buffer], *narrow_, DType::kF32);
+  }
+
+  Status run_on_gpu() {
+    cuda::Driver& driver = gpu_.driver();
+    ASSAY_TRY(const std::string source, print_cuda(kernel_));
+    const cuda::Module module = gpu_.module(source);
+    std::vector<cuda::GpuBlock> blocks;
+    std::vector<cuda::Address> arguments;
+    const auto add = [&](const void* data, size_t bytes) -> Status {
+      ASSAY_TRY(cuda::GpuBlock block, cuda::GpuBlock::allocate(driver, bytes));
+      ASSAY_CHECK(driver.upload(block.address(), {static_cast<const std::byte*>(data), bytes}));
+      arguments.push_back(block.address());
+      blocks.push_back(std::move(block));
+      return {};
+    };
+    for (const test::Bound& bound : bound_)
+      ASSAY_CHECK(add(bound.bytes.data(), bound.bytes.size()));
+    const int64_t sizes[] = {case_.dims.batch, case_.dims.q_len, case_.dims.kv_len, capacity()};
+    ASSAY_CHECK(add(sizes, sizeof sizes));
+    arguments.push_back(0);  // no workspace
+    ASSAY_CHECK(launch(module, arguments));
+    for (size_t i = 0; i < bound_.size(); ++i) {
+      ASSAY_CHECK(driver.download(bound_[i].bytes, blocks[i].address()));
+    }
+    return {};
+  }
+
+  Status launch(cuda::Module module, std::vector<cuda::Address>& arguments) {
+    cuda::Driver& driver = gpu_.driver();
+    const CudaLaunches launches = cuda_launches(kernel_, case_.dims, capacity());
+    const auto start = [&](const CudaLaunch& one) -> Status {
+      ASSAY_TRY(const cuda::Function function, driver.function(module, one.entry));
+      return driver.launch(
+          function,
+          {static_cast<unsigned>(one.blocks_x), static_cast<unsigned>(one.blocks_y),
+           static_cast<unsigned>(one.blocks_z)},
+          static_cast<unsigned>(one.threads), arguments.data(), false);
+    };
+    if (std::holds_alternative<AttentionKernel>(kernel_.body)) return start(launches.run.front());
+    StepPlan plan;
+    plan.kernels.push_back({kernel_, Dim(1), {}});
+    cuda::ManyRows many(driver, gpu_.library());
+    ASSAY_CHECK(many.reserve(plan, case_.dims));
+    const auto shape = many.shape(kernel_, case_.dims);
+    if (!shape) return environment_error("{}", gpu_.notes().empty() ? "?" : gpu_.notes().back());
+    arguments.back() = many.inputs();
+    if (launches.prologue) ASSAY_CHECK(start(*launches.prologue));
+    ASSAY_CHECK(many.multiply(kernel_, *shape, arguments));
+    arguments.back() = many.products();
+    return launches.epilogue ? start(*launches.epilogue) : Status();
+  }
+
+  Gpu& gpu_;
+  std::optional<DType> narrow_;
+};
+
+double tolerance_of(DType dtype) {
+  return dtype == DType::kF32 ? 1e-5 : dtype == DType::kF16 ? 3e-3 : 2e-2;
+}
+
+Graph graph_of(const std::string& config_text, DType dtype, bool fused) {
+  const auto config = parse_model_config(Json::parse("{" + config_text + "}"), "test");
+  EXPECT_TRUE(config) << config.error().message;
+  auto graph = build_graph(*config, dtype, LogitsOf::kAllPositions);
+  EXPECT_TRUE(graph) << graph.error().message;
+  if (fused) {
+    const auto reports =
+        run_passes(*graph, {.disabled = {}, .verify = false}, graph_passes(TileLayout::kRows));
+    EXPECT_TRUE(reports) << reports.error().message;
+  }
+  return *std::move(graph);
+}
+
+class CudaManyRows : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (Gpu::get() == nullptr) GTEST_SKIP() << "no GPU here";
+    if (Gpu::get()->library().get() == nullptr) GTEST_SKIP() << Gpu::get()->notes().front();
+  }
+
+  // The products of the first layer and of the head, or its attention.
+  template <typename Body>
+  void run(const Graph& graph, DType dtype, const std::vector<DimValues>& all_dims) {
+    const size_t last = graph.nodes.size() - 1;
+    int found = 0;
+    for (size_t node = 0; node <= last; ++node) {
+      if (node > 20 && node + 3 < last) continue;
+      if (graph.nodes[node].op == OpKind::kView) continue;
+      const auto kernel = lower(graph, graph.nodes[node], {}, TileLayout::kRows);
+      ASSERT_TRUE(kernel) << kernel.error().message;
+      if (!std::holds_alternative<Body>(kernel->body)) continue;
+      for (const DimValues& dims : all_dims) {
+        for (const bool narrow : {false, true}) {
+          if (narrow && dtype == DType::kF32) continue;
+          SCOPED_TRACE(fmt::format("{} {} batch {} q_len {} kv_len {}{}", kernel->label,
+                                   dtype_name(dtype), dims.batch, dims.q_len, dims.kv_len,
+                                   narrow ? " narrow" : ""));
+          GpuHarness({.graph = graph,
+                      .dims = dims,
+                      .capacity = dims.kv_len + 7,
+                      .node = node,
+                      .layout = TileLayout::kRows},
+                     *Gpu::get(), narrow ? std::optional(dtype) : std::nullopt, tolerance_of(dtype))
+              .run();
+          if (HasFatalFailure()) return;
+          ++found;
+        }
+      }
+      if (std::is_same_v<Body, AttentionKernel>) break;
+    }
+    EXPECT_GT(found, 0);
+  }
+};
+
+class CudaManyRowsOf : public CudaManyRows,
+                       public testing::WithParamInterface<std::tuple<size_t, DType, bool>> {};
+
+TEST_P(CudaManyRowsOf, ProductsEqualTheInterpreters) {
+  const auto [family, dtype, fused] = GetParam();
+  // 9, 17, 64 and 130 rows.
+  run<ProductKernel>(graph_of(families()[family].config, dtype, fused), dtype,
+                     {{1, 9, 9}, {1, 17, 20}, {2, 32, 32}, {2, 65, 65}});
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, CudaManyRowsOf,
+                         testing::Combine(testing::Values(0, 1, 2),
+                                          testing::Values(DType::kF32, DType::kBF16, DType::kF16),
+                                          testing::Bool()));
+
+class CudaPromptAttention : public CudaManyRows,
+                            public testing::WithParamInterface<std::tuple<int64_t, DType>> {};
+
+TEST_P(CudaPromptAttention, EqualsTheInterpreters) {
+  const auto [head_dim, dtype] = GetParam();
+  constexpr int64_t kHeads = 6, kKvHeads = 2;
+  GraphBuilder builder({{"table", Shape{50, kHeads * head_dim}}}, dtype);
+  const auto x = builder.add(OpKind::kEmbedding, {builder.ids(), builder.weight("table")});
+  const auto out =
+      builder.add(OpKind::kAttention,
+                  {builder.split_heads(x, kHeads, head_dim),
+                   builder.cache(0, CachePart::kKeys, kKvHeads, head_dim),
+                   builder.cache(0, CachePart::kValues, kKvHeads, head_dim), builder.pad()});
+  const auto graph = builder.finish({out});
+  ASSERT_TRUE(graph) << graph.error().message;
+  run<AttentionKernel>(*graph, dtype,
+                       {{1, 9, 9}, {2, 17, 17}, {2, 130, 130}, {3, 70, 101}, {1, 300, 300}});
+}
+
+INSTANTIATE_TEST_SUITE_P(Heads, CudaPromptAttention,
+                         testing::Combine(testing::Values(6, 16, 64, 80, 128, 130),
+                                          testing::Values(DType::kF32, DType::kBF16, DType::kF16)));
+
+}  // namespace
+}  // namespace assay::engine
