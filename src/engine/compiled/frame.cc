@@ -146,6 +146,19 @@ bool Frame::make_ready(const FrameSizes& sizes, int64_t most_kv_len) {
   return reserved.has_value();
 }
 
+Result<Executor*> Frame::run_greedy(const RunInputs& inputs, int64_t steps, KvCache& cache,
+                                    const TokenSink& sink) {
+  if (cache_ != CacheKind::kStatic || eager_for_good_) return nullptr;
+  const DimValues& dims = inputs.dims;
+  const FrameSizes sizes{dims.batch, dims.q_len, dims.kv_len, cache.shape().capacity};
+  LoadedStep* graph = find(sizes);
+  if (graph == nullptr) graph = compile(sizes);
+  if (graph == nullptr || !graph->feeds_itself()) return nullptr;
+  ASSAY_CHECK(graph->run_greedy(inputs, steps, cache, sink));
+  evidence_.runs.compiled += steps;
+  return graph;
+}
+
 Result<Executor*> Frame::run(const RunInputs& inputs, KvCache& cache, Executor& eager) {
   const DimValues& dims = inputs.dims;
   const int64_t capacity =

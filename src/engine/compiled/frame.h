@@ -43,6 +43,11 @@ class Frame {
   // a fallback. Gives the executor that has the outputs.
   Result<Executor*> run(const RunInputs& inputs, KvCache& cache, Executor& eager);
 
+  // LoadedStep::run_greedy() with the graph that fits, where it feeds itself and the cache is
+  // static; null, and nothing has run, where not.
+  Result<Executor*> run_greedy(const RunInputs& inputs, int64_t steps, KvCache& cache,
+                               const TokenSink& sink);
+
   const FrameEvidence& evidence() const { return evidence_; }
 
  private:

@@ -25,6 +25,14 @@ class LoadedStep : public Executor {
   // same batch and q_len and up to this kv_len then allocate nothing but what a growing cache does.
   // The sizes must be those that the plan is specialised on, where it is: assert, in run() too.
   virtual Status reserve(const DimValues& dims) = 0;
+
+  // Whether run_greedy() is there.
+  virtual bool feeds_itself() const { return false; }
+  // `steps` runs of a decode step over a static cache with room for them: the first with `inputs`,
+  // each other with the tokens that the one before chose, without the host in between. `sink` gets
+  // every step's tokens as they arrive, in order. Outputs are the last step's.
+  virtual Status run_greedy(const RunInputs& inputs, int64_t steps, KvCache& cache,
+                            const TokenSink& sink);
 };
 
 class Device {

@@ -29,7 +29,10 @@ Result<std::unique_ptr<CudaStep>> CudaStep::load(std::shared_ptr<const StepPlan>
   std::unique_ptr<CudaStep> step(
       new CudaStep(std::move(plan), std::move(modules), driver, counts, graphs));
   ASSAY_CHECK(step->bind_weights(weights));
-  ASSAY_TRY(step->dims_, GpuBlock::allocate(driver, 4 * sizeof(int64_t)));
+  ASSAY_TRY(step->dims_, GpuBlock::allocate(driver, StepFeed::kStateValues * sizeof(int64_t)));
+  if (step->feeds_itself()) {
+    ASSAY_TRY(step->feed_, StepFeed::create(driver, kernels));
+  }
   return step;
 }
 
@@ -84,6 +87,7 @@ Address CudaStep::address(ValueId id) const {
   drop_graph();
   placed_ = {};
   places_ = plan_arena(*plan_, most);
+  if (feed_) ASSAY_CHECK(feed_->reserve(most.batch));
   arena_ = GpuBlock();  // before the new one: the two need not fit side by side
   workspace_ = GpuBlock();
   ASSAY_TRY(arena_, GpuBlock::allocate(driver_, places_.bytes));
@@ -158,7 +162,7 @@ Address CudaStep::address(ValueId id) const {
     ASSAY_CHECK(driver_.upload(arena_.address() + input.offset, std::as_bytes(from)));
   }
   const std::vector<int64_t> sizes = {inputs.dims.batch, inputs.dims.q_len, inputs.dims.kv_len,
-                                      capacity};
+                                      capacity, 0};  // the last: steps since, as StepFeed counts
   return driver_.upload(dims_.address(), bytes_of(sizes));
 }
 
@@ -186,7 +190,25 @@ Address CudaStep::address(ValueId id) const {
     ASSAY_CHECK(driver_.launch(launch.function, launch.blocks, launch.threads,
                                arguments_[launch.kernel].data(), early));
   }
+  if (feed_ && bound_->q_len == 1) return feed_->launch(feed_places(bound_->batch), early);
   return {};
+}
+
+StepFeed::Places CudaStep::feed_places(int64_t batch) const {
+  const auto& graph = *plan_->graph;
+  StepFeed::Places places{.logits = address(graph.outputs[0]),
+                          .tokens = address(graph.outputs[1]),
+                          .ids = 0,
+                          .positions = 0,
+                          .state = dims_.address(),
+                          .batch = batch,
+                          .vocab = graph.values[graph.outputs[0]].type.shape.back().factor()};
+  for (const ArenaPlan::Input& input : places_.inputs) {
+    const Address at = arena_.address() + input.offset;
+    if (input.kind == InputKind::kIds) places.ids = at;
+    if (input.kind == InputKind::kPositions) places.positions = at;
+  }
+  return places;
 }
 
 ::assay::Status CudaStep::execute(const Bound& bound) {
@@ -234,6 +256,33 @@ Address CudaStep::address(ValueId id) const {
   ASSAY_CHECK(driver_.synchronize());
   cache.commit(inputs.dims.q_len);
   return {};
+}
+
+::assay::Status CudaStep::run_greedy(const RunInputs& inputs, int64_t steps, KvCache& cache,
+                                     const TokenSink& sink) {
+  assert(feeds_itself() && inputs.dims.q_len == 1);
+  assert(inputs.dims.kv_len + steps - 1 <= cache.shape().capacity);
+  outputs_.clear();
+  DimValues most = inputs.dims;
+  most.kv_len = cache.shape().capacity;
+  ASSAY_CHECK(place_values(most, most.kv_len));
+  ASSAY_CHECK(upload_tables(*inputs.rope));
+  int64_t launched = 0;
+  for (int64_t arrived = 0; arrived < steps; ++arrived) {
+    for (; launched < steps && launched - arrived < StepFeed::kAhead; ++launched) {
+      Bound bound;
+      ASSAY_CHECK(bind(inputs, cache, bound));
+      if (launched == 0) ASSAY_CHECK(upload_state(inputs, bound.capacity));
+      ASSAY_CHECK(execute(bound));
+      ASSAY_CHECK(feed_->mark(launched));
+      cache.commit(1);
+    }
+    ASSAY_TRY(const StepFeed::Arrival arrival, feed_->wait(arrived, inputs.dims.batch));
+    sink(arrival.tokens, arrival.finite);
+  }
+  last_dims_ = inputs.dims;
+  last_dims_.kv_len += steps - 1;
+  return download(1);
 }
 
 ::assay::Status CudaStep::download(size_t index) const {

@@ -47,6 +47,10 @@ class Driver {
   // free.
   Result<Address> allocate(size_t bytes);
   void free(Address address);
+  // Memory of the host that kernels write to, at the same address; what they wrote is seen once an
+  // event behind them has come.
+  Result<void*> allocate_on_host(size_t bytes);
+  void free_on_host(void* data);
   struct Memory {
     size_t free = 0, total = 0;
   };
@@ -76,6 +80,12 @@ class Driver {
   Result<GraphExec> end_capture();
   ::assay::Status replay(GraphExec graph);
   void destroy(GraphExec graph);
+
+  // An event comes once all that was given to the stream before its last record() has been done.
+  Result<Event> make_event();
+  void destroy(Event event);
+  ::assay::Status record(Event event);
+  ::assay::Status wait(Event event);
 
   // Two events around what is launched between the calls; ms by the GPU's clock, after it has
   // ended.
