@@ -1,5 +1,5 @@
-// Decode and prefill on a GPU: cuda_decode [--prompts N,N...] [MODEL[:DTYPE]...]. Compiled and
-// eager over a static cache, ms by the wall clock as a caller sees them, the GPU's own ms of a
+// Decode and prefill on a GPU: cuda_decode [--prompts N,N...] [MODEL[:DTYPE[:BATCH]]...]. Compiled
+// and eager over a static cache, ms by the wall clock as a caller sees them, the GPU's own ms of a
 // step, and the memory that a step reads beside what the GPU reads at best; with --prompts, prompts
 // of these lengths instead. Without a GPU: exit status 3.
 #include <fmt/core.h>
@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -51,21 +52,21 @@ struct Measured {
   std::vector<int32_t> tokens;
 };
 
-Result<Measured> measure(Session& session) {
+Result<Measured> measure(Session& session, int64_t batch) {
   Measured measured;
-  ASSAY_CHECK(session.prepare(1, kPromptTokens + kNewTokens));
-  const auto prompt = engine::PromptBatch::of({some_prompt(kPromptTokens)});
+  ASSAY_CHECK(session.prepare(batch, kPromptTokens + kNewTokens));
+  const auto prompt = engine::PromptBatch::of(
+      std::vector<std::vector<int32_t>>(static_cast<size_t>(batch), some_prompt(kPromptTokens)));
   for (int run = -1; run < kRuns; ++run) {
     const int64_t start = monotonic_now_ns();
     ASSAY_CHECK(session.prefill(prompt));
     const int64_t filled = monotonic_now_ns();
-    measured.tokens.assign(1, session.next_tokens()[0]);
+    measured.tokens.assign(session.next_tokens().begin(), session.next_tokens().end());
     int64_t first = filled;
-    for (int64_t step = 0; step < kNewTokens; ++step) {
-      ASSAY_CHECK(session.decode({&measured.tokens.back(), 1}));
-      measured.tokens.push_back(session.next_tokens()[0]);
-      if (step == 0) first = monotonic_now_ns();
-    }
+    ASSAY_CHECK(session.decode_greedy(kNewTokens, [&](std::span<const int32_t> tokens) {
+      if (first == filled) first = monotonic_now_ns();
+      measured.tokens.insert(measured.tokens.end(), tokens.begin(), tokens.end());
+    }));
     const int64_t end = monotonic_now_ns();
     if (run < 0) {
       measured.first_step_s = static_cast<double>(first - filled) * 1e-9;
@@ -75,7 +76,7 @@ Result<Measured> measure(Session& session) {
     measured.decode_ms.add(static_cast<double>(end - filled) * 1e-6 /
                            static_cast<double>(kNewTokens));
   }
-  measured.step_bytes = session.step_bytes(1, kPromptTokens + kNewTokens / 2);
+  measured.step_bytes = session.step_bytes(batch, kPromptTokens + kNewTokens / 2);
   return measured;
 }
 
@@ -97,15 +98,20 @@ Result<Samples> measure_prompt(Session& session, int64_t tokens, int32_t& first_
 struct Case {
   std::string model;
   DType dtype = DType::kBF16;
+  int64_t batch = 1;
 };
 
 Result<Case> parse_case(const std::string& text) {
   const size_t at = text.find(':');
   Case result{.model = text.substr(0, at)};
   if (at == std::string::npos) return result;
-  const auto dtype = engine::parse_dtype(text.substr(at + 1));
+  const size_t second = std::min(text.find(':', at + 1), text.size());
+  const auto dtype = engine::parse_dtype(text.substr(at + 1, second - at - 1));
   if (!dtype) return bad_input("{}: expected MODEL or MODEL:DTYPE, found no such type", text);
   result.dtype = *dtype;
+  if (second == text.size()) return result;
+  result.batch = std::atoll(text.c_str() + second + 1);
+  if (result.batch < 1) return bad_input("{}: expected a batch of at least 1, found none", text);
   return result;
 }
 
@@ -153,7 +159,7 @@ Status measure_case(const Case& which, const std::filesystem::path& models, doub
     const int64_t start = monotonic_now_ns();
     ASSAY_TRY(Session session, open(folder, compiled));
     const double load_s = static_cast<double>(monotonic_now_ns() - start) * 1e-9;
-    ASSAY_TRY(const Measured m, measure(session));
+    ASSAY_TRY(const Measured m, measure(session, which.batch));
     if (session.counters().fallbacks > 0) {
       return environment_error("compiled: expected kernels, found: {}{}",
                                session.compile_evidence().prefill.fallback,
@@ -164,12 +170,13 @@ Status measure_case(const Case& which, const std::filesystem::path& models, doub
     const double gb_s = static_cast<double>(m.step_bytes) / m.decode_ms.median() * 1e-6;
     table.rows.push_back(
         {TableCell::of(which.model), TableCell::of(std::string(engine::dtype_name(which.dtype))),
+         TableCell::of(fmt::format("{}", which.batch)),
          TableCell::of(std::string(compiled ? "compiled" : "eager")),
          TableCell::of(m.decode_ms.median()), TableCell::of(m.decode_ms.spread(), 2),
          TableCell::of(gb_s), TableCell::of(gb_s / read_gb_s, 2),
          TableCell::of(m.prefill_ms.median()), TableCell::of(load_s), TableCell::of(m.first_step_s),
          TableCell::of(std::string(same ? "as eager" : "DIFFER"))});
-    fmt::print(stderr, "{} {} {:.3f} ms a token\n", which.model, compiled ? "compiled" : "eager",
+    fmt::print(stderr, "{} {} {:.3f} ms a step\n", which.model, compiled ? "compiled" : "eager",
                m.decode_ms.median());
   }
   return {};
@@ -200,21 +207,21 @@ Result<Table> run(const std::vector<std::string>& asked) {
     fmt::print("{}, {} multiprocessors\n", driver->info().name, driver->info().multiprocessors);
     return engine::cuda::measure_read_bandwidth(*driver);
   }());
-  Table table{
-      .title = fmt::format("batch 1, prompt {}, {} new tokens; reading at best: {:.0f} GB/s",
-                           kPromptTokens, kNewTokens, read_gb_s),
-      .columns = {{"model", Align::kLeft},
-                  {"dtype", Align::kLeft},
-                  {"mode", Align::kLeft},
-                  {"ms_a_token"},
-                  {"spread"},
-                  {"gb_s"},
-                  {"share"},
-                  {"prefill_ms"},
-                  {"load_s"},
-                  {"first_step_s"},
-                  {"tokens", Align::kLeft}},
-      .rows = {}};
+  Table table{.title = fmt::format("prompt {}, {} new tokens; reading at best: {:.0f} GB/s",
+                                   kPromptTokens, kNewTokens, read_gb_s),
+              .columns = {{"model", Align::kLeft},
+                          {"dtype", Align::kLeft},
+                          {"batch"},
+                          {"mode", Align::kLeft},
+                          {"ms_a_step"},
+                          {"spread"},
+                          {"gb_s"},
+                          {"share"},
+                          {"prefill_ms"},
+                          {"load_s"},
+                          {"first_step_s"},
+                          {"tokens", Align::kLeft}},
+              .rows = {}};
   for (const std::string& text : asked) {
     ASSAY_TRY(const Case which, parse_case(text));
     ASSAY_CHECK(measure_case(which, ASSAY_BENCH_MODELS, read_gb_s, table));

@@ -46,6 +46,20 @@ TEST_P(CudaSessions, GiveTheTokensOfTheProcessor) {
     const Generation expected = generate(processor, batch, kTokens);
     const Generation found = generate(gpu, batch, kTokens);
     ASSERT_EQ(found.tokens, expected.tokens) << "prompts of " << length;
+    // The same without the host between the steps, twice over one cache.
+    for (int repeat = 0; repeat < 2; ++repeat) {
+      ASSERT_TRUE(gpu.prepare(batch.batch, batch.padded_len + kTokens));
+      ASSERT_TRUE(gpu.prefill(batch));
+      std::vector<Prompt> tokens(rows);
+      const auto keep = [&](std::span<const int32_t> next) {
+        for (size_t row = 0; row < rows; ++row) tokens[row].push_back(next[row]);
+      };
+      keep(gpu.next_tokens());
+      ASSERT_TRUE(gpu.decode_greedy(kTokens, keep));
+      ASSERT_EQ(tokens, expected.tokens) << "prompts of " << length;
+      EXPECT_TRUE(gpu.logits_finite());
+      expect_near(gpu.logits(), expected.logits.back(), 1e-4);
+    }
     for (size_t i = 0; i < found.logits.size(); ++i) {
       expect_near(found.logits[i], expected.logits[i], 1e-4);
     }

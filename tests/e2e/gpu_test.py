@@ -96,7 +96,7 @@ class Gpu(ProgramTest):
         self.assertEqual((compiled["kernels_launched"], compiled["distinct_kernels"], compiled["launch_calls"]), (8, 2, 4),
                          "4 steps, each one replay of two kernels")
         self.assertEqual((compiled["device"], compiled["counts"]), ("cuda", "kernels on the device"))
-        self.assertGreaterEqual(compiled["synchronizations"], 4)
+        self.assertGreaterEqual(compiled["synchronizations"], 1, "steps feed one another")
         self.assertEqual(compiled["gpu_busy_ns"], 8 * 1000)
         self.assertEqual(compiled["top"][0], {"name": "assay_prologue (40 registers, 0 B shared)", "calls": 4, "total_ns": 4000})
         eager = records[("eager", "kv_decode")]["profile"]["summary"]
@@ -184,7 +184,7 @@ class Gpu(ProgramTest):
             self.wipe()
 
     def test_a_kernel_that_doesnt_compile_runs_eager_with_the_whole_log(self):
-        os.environ["FAKE_NVRTC_FAILS"] = "assay_prologue"  # of fused kernels alone
+        os.environ["FAKE_NVRTC_FAILS"] = "NORMED = 1"  # of fused kernels alone
         rows = self.run_study(phases=["kv_decode"])
         self.assertEqual({row["status"] for row in rows}, {"ok"})
         evidence = self.records("evidence.json")[("compiled", "kv_decode")]
@@ -205,14 +205,14 @@ class Gpu(ProgramTest):
         self.assertEqual(len([row for row in rows if row["phase"] == "e2e_kv"]), 2 * 3, "of a fresh worker")
 
     def test_out_of_memory_names_what_was_asked_what_is_free_and_what_holds_the_rest(self):
-        os.environ["FAKE_CUDA_MEMORY"] = "20000000"
+        os.environ["FAKE_CUDA_MEMORY"] = "12000000"
         rows = self.run_study(batch=[1, 64], phases=["kv_decode"], scenarios=[{"name": "long", "prompt_tokens": [96]}])
         self.assertEqual({(row["batch"], row["status"], row["error_class"]) for row in rows},
                          {("1", "ok", ""), ("64", "oom", "CUDA_ERROR_OUT_OF_MEMORY")})
         cell = next(row["cell_id"] for row in rows if row["batch"] == "64")
         evidence = json.loads((self.folder / "bundle" / "cells" / cell / "evidence.json").read_text())
         for failure in evidence["failures"]:
-            self.assertRegex(failure["message"], r"expected \d+ bytes on Fake GPU, found [\d.]+ [kM]?B of 20.00 MB free; this "
+            self.assertRegex(failure["message"], r"expected \d+ bytes on Fake GPU, found [\d.]+ [kM]?B of 12.00 MB free; this "
                              r"process holds .*: weights [\d.]+ [kM]B, caches .*; the driver and other processes hold ")
 
     def wipe(self):

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "backend/message.h"
@@ -87,14 +88,12 @@ class TimedPhase {
     return {};
   }
 
-  // Each step is fed from the session's own buffer; its tokens are kept for the hash.
+  // Each step's tokens are kept for the hash.
   Status decode_steps() {
     int32_t* out = steps_.data();
-    for (int64_t step = 0; step < shape_.new_tokens; ++step) {
-      ASSAY_CHECK(session_.decode(session_.next_tokens()));
-      out = std::ranges::copy(session_.next_tokens(), out).out;
-    }
-    return {};
+    return session_.decode_greedy(shape_.new_tokens, [&](std::span<const int32_t> tokens) {
+      out = std::ranges::copy(tokens, out).out;
+    });
   }
 
   // From step after step to row after row of the batch.

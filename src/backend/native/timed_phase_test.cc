@@ -19,12 +19,14 @@ class ScriptedSession {
     if (fail_prefill) return bad_input("prefill fails");
     return {};
   }
-  Status decode(std::span<const int32_t> fed) {
-    EXPECT_EQ(fed[0], tokens_[0]);
-    EXPECT_EQ(fed[1], tokens_[1]);
-    spin(kStep_ns);
-    for (int32_t& token : tokens_) ++token;
-    if (++steps == fail_at_step) return bad_input("step fails");
+  template <typename Sink>
+  Status decode_greedy(int64_t count, const Sink& sink) {
+    for (int64_t i = 0; i < count; ++i) {
+      spin(kStep_ns);
+      for (int32_t& token : tokens_) ++token;
+      if (++steps == fail_at_step) return bad_input("step fails");
+      sink(tokens_);
+    }
     return {};
   }
   std::span<const int32_t> next_tokens() const { return tokens_; }

@@ -153,6 +153,23 @@ Status Frame::make_ready(const FrameSizes& sizes, int64_t most_kv_len) {
   return reserved ? reserved : give_up_unless_lost(reserved.error());
 }
 
+Result<Executor*> Frame::run_greedy(const RunInputs& inputs, int64_t steps, KvCache& cache,
+                                    const TokenSink& sink) {
+  if (cache_ != CacheKind::kStatic || eager_for_good_) return nullptr;
+  const DimValues& dims = inputs.dims;
+  const FrameSizes sizes{dims.batch, dims.q_len, dims.kv_len, cache.shape().capacity};
+  LoadedStep* graph = find(sizes);
+  if (graph == nullptr || !graph->feeds_itself()) return nullptr;
+  const Status ran =
+      graph->run_greedy(inputs, steps, cache, [&](std::span<const int32_t> tokens, bool finite) {
+        ++evidence_.runs.compiled;
+        sink(tokens, finite);
+      });
+  if (ran) return graph;
+  ASSAY_CHECK(give_up_unless_lost(ran.error()));
+  return nullptr;
+}
+
 Result<Executor*> Frame::run(const RunInputs& inputs, KvCache& cache, Executor& eager) {
   const DimValues& dims = inputs.dims;
   const int64_t capacity =

@@ -45,6 +45,11 @@ class Frame {
   // outputs. A device that is lost or out of memory is an error.
   Result<Executor*> run(const RunInputs& inputs, KvCache& cache, Executor& eager);
 
+  // LoadedStep::run_greedy() with the graph that fits, where it feeds itself and the cache is
+  // static; null where not, or where the graph failed: what `sink` hasn't got is still to be run.
+  Result<Executor*> run_greedy(const RunInputs& inputs, int64_t steps, KvCache& cache,
+                               const TokenSink& sink);
+
   const FrameEvidence& evidence() const { return evidence_; }
 
  private:

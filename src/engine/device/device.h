@@ -27,6 +27,16 @@ class LoadedStep : public Executor {
   // same batch and q_len and up to this kv_len then allocate nothing but what a growing cache does.
   // The sizes must be those that the plan is specialised on, where it is: assert, in run() too.
   virtual Status reserve(const DimValues& dims) = 0;
+
+  // Whether run_greedy() can go on from here: what has to be prepared for it, and may fail, was by
+  // runs before.
+  virtual bool feeds_itself() const { return false; }
+  // `steps` runs of a decode step over a static cache with room for them: the first with `inputs`,
+  // each other with the tokens that the one before chose, without the host in between. `sink` gets
+  // every step's tokens as they arrive, in order. Outputs are the last step's. After an error the
+  // steps whose tokens have arrived are in the cache, and no others.
+  virtual Status run_greedy(const RunInputs& inputs, int64_t steps, KvCache& cache,
+                            const TokenSink& sink);
 };
 
 // Who a device is. What doesn't apply is empty.

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -28,6 +29,10 @@ struct RunInputs {
   std::span<const int32_t> pad;        // [batch]
   const RopeTables* rope = nullptr;    // of at least every position; unused without RoPE
 };
+
+// The tokens that a step chose, one a row, and whether a finite logit chose each of them. The span
+// is valid during the call.
+using TokenSink = std::function<void(std::span<const int32_t> tokens, bool finite)>;
 
 class Executor {
  public:

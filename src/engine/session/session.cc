@@ -25,6 +25,11 @@ struct Session::Impl {
   // Runs on the frame if there is one, else eager; gives the executor that has the outputs.
   Result<Executor*> run(Frame* frame, Executor& eager, std::span<const int32_t> ids, int64_t q_len);
   Result<Executor*> execute(Frame* frame, Executor& eager, const RunInputs& inputs);
+  // Of a run of ids [batch, q_len] at the cache's end, valid until the next one.
+  RunInputs inputs_of(std::span<const int32_t> ids, int64_t q_len);
+  void forget_run();  // that failed
+  // On the device alone, as many of these steps as that goes: none, as a rule, or all.
+  Status run_greedy(int64_t steps, const TokenSink& sink);
   void forget_logits() {
     latest = nullptr;
     logits.clear();
@@ -241,8 +246,7 @@ Status Session::Impl::check_prompts(const PromptBatch& prompts) const {
 
 // Feeds ids [batch, q_len] at the cache's end. A token's position is its place in its own row's
 // text.
-Result<Executor*> Session::Impl::run(Frame* frame, Executor& eager, std::span<const int32_t> ids,
-                                     int64_t q_len) {
+RunInputs Session::Impl::inputs_of(std::span<const int32_t> ids, int64_t q_len) {
   const int64_t batch = cache->shape().batch;
   positions.resize(ids.size());
   for (int64_t row = 0; row < batch; ++row) {
@@ -252,18 +256,36 @@ Result<Executor*> Session::Impl::run(Frame* frame, Executor& eager, std::span<co
           static_cast<int32_t>(std::max<int64_t>(place, 0));
     }
   }
-  const RunInputs inputs{.dims = {batch, q_len, cache->length() + q_len},
-                         .ids = ids,
-                         .positions = positions,
-                         .pad = pad,
-                         .rope = &rope};
-  auto ran = execute(frame, eager, inputs);
-  if (!ran) {
-    cache->reset();
-    next.clear();
-    forget_logits();
-  }
+  return {.dims = {batch, q_len, cache->length() + q_len},
+          .ids = ids,
+          .positions = positions,
+          .pad = pad,
+          .rope = &rope};
+}
+
+void Session::Impl::forget_run() {
+  cache->reset();
+  next.clear();
+  forget_logits();
+}
+
+Result<Executor*> Session::Impl::run(Frame* frame, Executor& eager, std::span<const int32_t> ids,
+                                     int64_t q_len) {
+  auto ran = execute(frame, eager, inputs_of(ids, q_len));
+  if (!ran) forget_run();
   return ran;
+}
+
+Status Session::Impl::run_greedy(int64_t steps, const TokenSink& sink) {
+  if (!decode_frame) return {};
+  const std::vector<int32_t> first = next;
+  const auto ran = decode_frame->run_greedy(inputs_of(first, 1), steps, *cache, sink);
+  if (!ran) {
+    forget_run();
+    return std::unexpected(ran.error());
+  }
+  if (*ran != nullptr) latest = *ran;
+  return {};
 }
 
 Result<Executor*> Session::Impl::execute(Frame* frame, Executor& eager, const RunInputs& inputs) {
@@ -376,6 +398,33 @@ Status Session::decode(std::span<const int32_t> tokens) {
   impl_->latest = ran;
   std::ranges::copy(ran->output_i32(1), impl_->next.begin());
   impl_->note_chosen_logits();
+  return {};
+}
+
+Status Session::decode_greedy(int64_t steps,
+                              const std::function<void(std::span<const int32_t> tokens)>& sink) {
+  if (kv_len() == 0) {
+    return bad_input("decode_greedy: expected a prefill before it, found an empty cache");
+  }
+  if (steps < 0 || steps > impl_->capacity - kv_len()) {
+    return bad_input("decode_greedy: expected 0 to {} steps (the prepared capacity), found {}",
+                     impl_->capacity - kv_len(), steps);
+  }
+  int64_t left = steps;
+  const TokenSink keep = [&](std::span<const int32_t> tokens, bool finite) {
+    std::ranges::copy(tokens, impl_->next.begin());
+    impl_->finite &= finite;
+    --left;
+    sink(tokens);
+  };
+  // The first steps compile and record, or fall back to eager, one by one.
+  while (left > 0) {
+    ASSAY_CHECK(impl_->run_greedy(left, keep));
+    if (left == 0) break;
+    ASSAY_CHECK(decode(std::vector<int32_t>(impl_->next)));
+    --left;
+    sink(impl_->next);
+  }
   return {};
 }
 

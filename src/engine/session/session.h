@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -85,6 +86,12 @@ class Session {
   Result<std::vector<float>> prefill_all_logits(const PromptBatch& prompts);
   // One decode step: feeds `tokens` (one a row) at the next position. Past the capacity: bad_input.
   Status decode(std::span<const int32_t> tokens);
+
+  // As decode(next_tokens()) `steps` times; on a GPU whose compiled step feeds itself, without the
+  // host in between. `sink` gets each step's tokens, one a row, as they arrive; it may not use the
+  // session. Past the capacity: bad_input, and nothing has run.
+  Status decode_greedy(int64_t steps,
+                       const std::function<void(std::span<const int32_t> tokens)>& sink);
 
   std::span<const int32_t> next_tokens() const;  // [batch], argmax of logits()
   std::span<const float> logits() const;         // [batch, vocab] of each row's last position

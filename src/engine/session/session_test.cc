@@ -261,5 +261,29 @@ TEST_F(SessionErrors, MissingFolder) {
   EXPECT_THAT(missing.error().message, HasSubstr("none"));
 }
 
+TEST(SessionGreedy, IsDecodeOfItsOwnTokens) {
+  for (const Family& family : families()) {
+    const TinyCheckpoint checkpoint(family);
+    Session session = open(checkpoint, {.threads = 1});
+    const PromptBatch prompts = PromptBatch::of({{1, 2, 3, 4}, {5, 6}});
+    const Generation expected = generate(session, prompts, 6);
+    ASSERT_TRUE(session.prepare(2, 10));
+    EXPECT_FALSE(session.decode_greedy(1, [](auto) {})) << "before a prefill";
+    ASSERT_TRUE(session.prefill(prompts));
+    std::vector<Prompt> tokens = {{session.next_tokens()[0]}, {session.next_tokens()[1]}};
+    const auto keep = [&](std::span<const int32_t> next) {
+      for (size_t row = 0; row < 2; ++row) tokens[row].push_back(next[row]);
+    };
+    const Status past = session.decode_greedy(7, keep);
+    ASSERT_FALSE(past);
+    EXPECT_THAT(past.error().message, ::testing::HasSubstr("expected 0 to 6 steps"));
+    ASSERT_TRUE(session.decode_greedy(0, keep));
+    ASSERT_TRUE(session.decode_greedy(2, keep));
+    ASSERT_TRUE(session.decode_greedy(4, keep));
+    EXPECT_EQ(tokens, expected.tokens);
+    EXPECT_EQ(copy(session.logits()), expected.logits.back());
+  }
+}
+
 }  // namespace
 }  // namespace assay::engine

@@ -266,12 +266,12 @@ std::optional<int64_t> known_rows(const Kernel& kernel, const Dim& rows) {
 
 }  // namespace
 
-// As many columns as a thread has registers for, 128 of them for 16 bytes of each piece and column
-// (64 where there are several rows) and 32 for sums; fewer where the largest target's
-// multiprocessors would not have a block each.
+// As many columns as a thread has registers for, 64 of them for 16 bytes of each piece and column
+// and 32 for sums; fewer where there would be few blocks. On one H200 llama3.2-1b's step took 0.72
+// ms so, with twice the registers 0.77, with half the columns 0.79 (docs/engine.md).
 CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& product) {
-  constexpr int64_t kMostSums = 32, kMostColumns = 16, kMostPieces = 16;
-  constexpr int64_t kMultiprocessors = 132;
+  constexpr int64_t kMostSums = 32, kMostColumns = 8, kMostPieces = 16;
+  constexpr int64_t kMostHeld = 16, kFewestBlocks = 200;
   const int64_t element =
       static_cast<int64_t>(dtype_size_bytes(kernel.buffers[product.weight].dtype));
   const int64_t pitch = Packing::padded_inputs(product.inputs);
@@ -291,13 +291,12 @@ CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& p
                                 static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(most))));
   }
   while (pieces() > kMostPieces && shape.threads < 512) shape.threads *= 2;
-  const int64_t most_held = shape.rows == 1 ? 32 : 16;
-  shape.held = std::min(pieces(), shape.rows == 1 ? kMostPieces : most_held / 4);
+  shape.held = std::min(pieces(), shape.rows == 1 ? kMostPieces : kMostHeld / 4);
   const int64_t columns = tile_count(product.packing) * product.packing.tile;
   shape.columns = kMostColumns;
   while (shape.columns > 2 &&
-         (shape.columns * shape.held > most_held || shape.columns * shape.rows > kMostSums ||
-          columns / shape.columns < kMultiprocessors)) {
+         (shape.columns * shape.held > kMostHeld || shape.columns * shape.rows > kMostSums ||
+          columns / shape.columns < kFewestBlocks)) {
     shape.columns /= 2;
   }
   return shape;

@@ -30,7 +30,10 @@ Result<std::unique_ptr<CudaStep>> CudaStep::load(StepPlan plan, KernelStore& ker
   std::unique_ptr<CudaStep> step(
       new CudaStep(std::move(plan), std::move(modules), library, driver, counts, graphs));
   ASSAY_CHECK(step->bind_weights(weights));
-  ASSAY_TRY(step->dims_, GpuBlock::allocate(driver, 4 * sizeof(int64_t)));
+  ASSAY_TRY(step->dims_, GpuBlock::allocate(driver, StepFeed::kStateValues * sizeof(int64_t)));
+  if (graphs && step->plan_.graph->outputs.size() == 2) {
+    ASSAY_TRY(step->feed_, StepFeed::create(driver, kernels));
+  }
   return step;
 }
 
@@ -86,6 +89,7 @@ Address CudaStep::address(ValueId id) const {
   drop_graph();
   placed_ = {};
   places_ = plan_arena(plan_, most);
+  if (feed_) ASSAY_CHECK(feed_->reserve(most.batch));
   arena_ = GpuBlock();  // before the new one: the two need not fit side by side
   workspace_ = GpuBlock();
   ASSAY_TRY(arena_, GpuBlock::allocate(driver_, places_.bytes));
@@ -161,7 +165,7 @@ Address CudaStep::address(ValueId id) const {
     ASSAY_CHECK(driver_.upload(arena_.address() + input.offset, std::as_bytes(from)));
   }
   const std::vector<int64_t> sizes = {inputs.dims.batch, inputs.dims.q_len, inputs.dims.kv_len,
-                                      capacity};
+                                      capacity, 0};  // the last: steps since, as StepFeed counts
   return driver_.upload(dims_.address(), bytes_of(sizes));
 }
 
@@ -210,7 +214,25 @@ Address CudaStep::address(ValueId id) const {
     arguments.back() = workspace_.address();
     ASSAY_CHECK(launched);
   }
+  if (feed_ && bound_->q_len == 1) return feed_->launch(feed_places(bound_->batch), early);
   return {};
+}
+
+StepFeed::Places CudaStep::feed_places(int64_t batch) const {
+  const auto& graph = *plan_.graph;
+  StepFeed::Places places{.logits = address(graph.outputs[0]),
+                          .tokens = address(graph.outputs[1]),
+                          .ids = 0,
+                          .positions = 0,
+                          .state = dims_.address(),
+                          .batch = batch,
+                          .vocab = graph.values[graph.outputs[0]].type.shape.back().factor()};
+  for (const ArenaPlan::Input& input : places_.inputs) {
+    const Address at = arena_.address() + input.offset;
+    if (input.kind == InputKind::kIds) places.ids = at;
+    if (input.kind == InputKind::kPositions) places.positions = at;
+  }
+  return places;
 }
 
 ::assay::Status CudaStep::execute(const Bound& bound) {
@@ -226,6 +248,7 @@ Address CudaStep::address(ValueId id) const {
   }
   if (!again || !graphs_) {
     counts_.launches += static_cast<int64_t>(launches_.size());
+    if (feed_ && bound.q_len == 1) ++counts_.launches;
     return launch_all(false);
   }
   ASSAY_CHECK(driver_.begin_capture());
@@ -258,6 +281,40 @@ Address CudaStep::address(ValueId id) const {
   ASSAY_CHECK(driver_.synchronize());
   cache.commit(inputs.dims.q_len);
   return {};
+}
+
+::assay::Status CudaStep::run_greedy(const RunInputs& inputs, int64_t steps, KvCache& cache,
+                                     const TokenSink& sink) {
+  assert(feeds_itself() && inputs.dims.q_len == 1);
+  assert(inputs.dims.kv_len + steps - 1 <= cache.shape().capacity);
+  outputs_.clear();
+  DimValues most = inputs.dims;
+  most.kv_len = cache.shape().capacity;
+  ASSAY_CHECK(place_values(most, most.kv_len));
+  ASSAY_CHECK(upload_tables(*inputs.rope));
+  Bound bound;
+  ASSAY_CHECK(bind(inputs, cache, bound));
+  ASSAY_CHECK(upload_state(inputs, bound.capacity));
+  ::assay::Status launch;  // of the latest step
+  int64_t launched = 0;
+  for (int64_t arrived = 0; arrived < launched || (launch && launched < steps); ++arrived) {
+    while (launch && launched < steps && launched - arrived < StepFeed::kAhead) {
+      launch = execute(bound);
+      if (launch) launch = feed_->mark(launched);
+      if (!launch) break;
+      cache.commit(1);
+      ++launched;
+    }
+    if (arrived == launched) break;  // the very next one failed
+    const auto arrival = feed_->wait(arrived, inputs.dims.batch);
+    if (!arrival && launch) launch = std::unexpected(arrival.error());
+    if (!arrival) break;
+    sink(arrival->tokens, arrival->finite);
+  }
+  ASSAY_CHECK(launch);
+  last_dims_ = inputs.dims;
+  last_dims_.kv_len += steps - 1;
+  return download(1);
 }
 
 ::assay::Status CudaStep::download(size_t index) const {

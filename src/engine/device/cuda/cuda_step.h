@@ -15,6 +15,7 @@
 #include "engine/device/cuda/gpu_weights.h"
 #include "engine/device/cuda/kernel_store.h"
 #include "engine/device/cuda/many_rows.h"
+#include "engine/device/cuda/step_feed.h"
 #include "engine/device/device.h"
 
 namespace assay::engine::cuda {
@@ -36,6 +37,9 @@ class CudaStep final : public LoadedStep {
 
   ::assay::Status reserve(const DimValues& dims) override;
   ::assay::Status run(const RunInputs& inputs, KvCache& cache) override;
+  bool feeds_itself() const override { return feed_ != nullptr && graph_ != nullptr; }
+  ::assay::Status run_greedy(const RunInputs& inputs, int64_t steps, KvCache& cache,
+                             const TokenSink& sink) override;
   // Copied from the GPU when first asked for; empty if that fails, with the driver's reason in the
   // next run. Tokens are there when run() returns.
   std::span<const float> output_f32(size_t index) const override;
@@ -68,6 +72,7 @@ class CudaStep final : public LoadedStep {
   ::assay::Status find_launches(const Bound& bound);
   ::assay::Status add_launch(size_t kernel, const CudaLaunch& launch, Address workspace);
   ::assay::Status launch_all(bool early);
+  StepFeed::Places feed_places(int64_t batch) const;
   ::assay::Status execute(const Bound& bound);
   void drop_graph();
   Address address(ValueId id) const;
@@ -82,6 +87,7 @@ class CudaStep final : public LoadedStep {
 
   ArenaPlan places_;
   GpuBlock arena_, workspace_, dims_;
+  std::unique_ptr<StepFeed> feed_;  // of a step that feeds itself
   GpuBlock cos_, sin_;
   size_t table_floats_ = 0;  // of each
   DimValues placed_;         // the largest sizes that there is room for

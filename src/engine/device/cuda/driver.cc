@@ -213,6 +213,16 @@ void Driver::free(Address address) {
   api_.memory_free(address);
 }
 
+Result<void*> Driver::allocate_on_host(size_t bytes) {
+  void* data = nullptr;
+  ASSAY_CHECK(check(api_.host_allocate(&data, bytes, 0), "cuMemHostAlloc"));
+  return data;
+}
+
+void Driver::free_on_host(void* data) {
+  if (data != nullptr) api_.host_free(data);
+}
+
 Result<Driver::Memory> Driver::memory() {
   Memory memory;
   ASSAY_CHECK(check(api_.memory_info(&memory.free, &memory.total), "cuMemGetInfo_v2"));
@@ -313,6 +323,24 @@ Result<GraphExec> Driver::end_capture() {
 
 void Driver::destroy(GraphExec graph) {
   api_.graph_exec_destroy(graph);
+}
+
+Result<Event> Driver::make_event() {
+  Event event = nullptr;
+  ASSAY_CHECK(check(api_.event_create(&event, 0), "cuEventCreate"));
+  return event;
+}
+
+void Driver::destroy(Event event) {
+  if (event != nullptr) api_.event_destroy(event);
+}
+
+::assay::Status Driver::record(Event event) {
+  return check(api_.event_record(event, stream_), "cuEventRecord");
+}
+
+::assay::Status Driver::wait(Event event) {
+  return check(api_.event_synchronize(event), "cuEventSynchronize");
 }
 
 ::assay::Status Driver::start_timer() {

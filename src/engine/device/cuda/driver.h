@@ -26,9 +26,9 @@ struct GpuInfo {
   std::string target;              // "sm_90a": what to compile for
   int64_t multiprocessors = 0;
   bool begins_early = false;  // kernels can, as launch() has it
-  uint64_t total_bytes = 0;  // of its memory
-  uint64_t cache_bytes = 0;  // of its second-level cache
-  int driver_version = 0;    // 13000: CUDA 13.0
+  uint64_t total_bytes = 0;   // of its memory
+  uint64_t cache_bytes = 0;   // of its second-level cache
+  int driver_version = 0;     // 13000: CUDA 13.0
 
   std::string driver_name() const {  // "CUDA 13.0"
     return fmt::format("CUDA {}.{}", driver_version / 1000, driver_version % 1000 / 10);
@@ -75,6 +75,10 @@ class Driver {
   // and what holds the rest.
   Result<Address> allocate(size_t bytes);
   void free(Address address);
+  // Memory of the host that kernels write to, at the same address; what they wrote is seen once an
+  // event behind them has come.
+  Result<void*> allocate_on_host(size_t bytes);
+  void free_on_host(void* data);
   struct Memory {
     size_t free = 0, total = 0;
   };
@@ -104,6 +108,12 @@ class Driver {
   Result<GraphExec> end_capture();
   ::assay::Status replay(GraphExec graph);
   void destroy(GraphExec graph);
+
+  // An event comes once all that was given to the stream before its last record() has been done.
+  Result<Event> make_event();
+  void destroy(Event event);
+  ::assay::Status record(Event event);
+  ::assay::Status wait(Event event);
 
   // Two events around what is launched between the calls; ms by the GPU's clock, after it has
   // ended.

@@ -82,6 +82,8 @@ struct LaunchConfig {  // CUlaunchConfig
   X(memory_info, cuMemGetInfo_v2, (size_t*, size_t*))                                        \
   X(memory_allocate, cuMemAlloc_v2, (Address*, size_t))                                      \
   X(memory_free, cuMemFree_v2, (Address))                                                    \
+  X(host_allocate, cuMemHostAlloc, (void**, size_t, unsigned))                               \
+  X(host_free, cuMemFreeHost, (void*))                                                       \
   X(upload, cuMemcpyHtoDAsync_v2, (Address, const void*, size_t, Stream))                    \
   X(download, cuMemcpyDtoHAsync_v2, (void*, Address, size_t, Stream))                        \
   X(copy, cuMemcpyDtoDAsync_v2, (Address, Address, size_t, Stream))                          \

@@ -132,6 +132,14 @@ int cuMemFree_v2(address from) {
   --live;
   return LEAVE(__func__);
 }
+int cuMemHostAlloc(void** to, size_t bytes, unsigned flags) {
+  (void)flags;
+  ENTER;
+  *to = calloc(1, bytes);
+  ++live;
+  return 0;
+}
+int cuMemFreeHost(void* from) { free(from); --live; return LEAVE(__func__); }
 int cuMemcpyHtoDAsync_v2(address to, const void* from, size_t bytes, void* stream) {
   (void)stream;
   ENTER;
@@ -291,7 +299,7 @@ static struct { int kind; const char* name; unsigned long long start; } events[6
 static int event_count;
 static void (*buffer_asked)(unsigned char**, size_t*, size_t*);
 static void (*buffer_done)(void*, unsigned, unsigned char*, size_t, size_t);
-static const char* call_names[] = {"?", "cuLaunchKernel", "cuGraphLaunch", "cuStreamSynchronize"};
+static const char* call_names[] = {"?", "cuLaunchKernelEx", "cuGraphLaunch", "cuStreamSynchronize"};
 
 static void trace(int kind, const char* name) {
   if (!tracing[kind] || event_count == 65536) return;

@@ -1,0 +1,60 @@
+// What makes a decode step feed the next one: a kernel behind it that puts the chosen tokens where
+// ids are read, counts lengths and positions on, and leaves the tokens where the host finds them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/result.h"
+#include "engine/device/cuda/driver.h"
+#include "engine/device/cuda/kernel_store.h"
+
+namespace assay::engine::cuda {
+
+class StepFeed {
+ public:
+  // Steps that the host may be behind.
+  static constexpr int64_t kAhead = 8;
+  // A step's state on the GPU: batch, q_len, kv_len, capacity, steps since it was uploaded.
+  static constexpr int64_t kStateValues = 5;
+  struct Places {
+    Address logits = 0;     // fp32 [batch, vocab]
+    Address tokens = 0;     // int32 [batch]: the argmax of them
+    Address ids = 0;        // int32 [batch]; 0: the step has none
+    Address positions = 0;  // int32 [batch]; 0: the step has none
+    Address state = 0;      // int64 [kStateValues]
+    int64_t batch = 0;
+    int64_t vocab = 0;
+  };
+  struct Arrival {
+    std::span<const int32_t> tokens;  // [batch], valid until kAhead further steps
+    bool finite = true;               // each was chosen by a finite logit
+  };
+
+  // References must outlive the object.
+  static Result<std::unique_ptr<StepFeed>> create(Driver& driver, KernelStore& kernels);
+  ~StepFeed();
+
+  // Room for batches up to this one; what was recorded before is void where there was less.
+  ::assay::Status reserve(int64_t batch);
+  // Behind a step's kernels; `early` as Driver::launch() has it.
+  ::assay::Status launch(const Places& places, bool early);
+  // After step `step`, counted from the upload of its state, was launched.
+  ::assay::Status mark(int64_t step);
+  // For a marked one, before mark(step + kAhead).
+  Result<Arrival> wait(int64_t step, int64_t batch);
+
+ private:
+  explicit StepFeed(Driver& driver) : driver_(driver) {}
+
+  Driver& driver_;
+  Function function_ = nullptr;
+  std::array<Event, kAhead> events_{};
+  int32_t* arrivals_ =
+      nullptr;  // [kAhead, 2, room_]: tokens, then 1 where their logit isn't finite
+  int64_t room_ = 0;
+};
+
+}  // namespace assay::engine::cuda
