@@ -32,8 +32,12 @@ class KnownSession {
     decode_ns = 0;
     return {};
   }
-  Status decode(std::span<const int32_t>) {
-    decode_ns += spin();
+  template <typename Sink>
+  Status decode_greedy(int64_t steps, const Sink& sink) {
+    for (; steps > 0; --steps) {
+      decode_ns += spin();
+      sink(next_tokens());
+    }
     return {};
   }
   std::span<const int32_t> next_tokens() const { return {&token_, 1}; }
