@@ -12,6 +12,7 @@
 #include "engine/codegen/kernel_cache.h"
 #include "engine/device/cpu/bandwidth.h"
 #include "engine/device/cpu/simd_target.h"
+#include "engine/device/cuda/cublaslt.h"
 #include "engine/device/cuda/cupti.h"
 #include "engine/device/cuda/driver.h"
 #include "engine/device/cuda/read_bandwidth.h"
@@ -73,7 +74,7 @@ Check nvrtc_check() {
   if (!nvrtc) {
     return {"nvrtc", CheckStatus::kMissing,
             nvrtc.error().message + "; kernels for NVIDIA GPUs can't be compiled",
-            "install the CUDA toolkit's NVRTC, or name a libnvrtc.so in ASSAY_NVRTC"};
+            "fetch it by `make cuda-libs`, or name a libnvrtc.so in ASSAY_NVRTC"};
   }
   return {"nvrtc", CheckStatus::kOk, fmt::format("{}: {}", nvrtc->path(), nvrtc->version())};
 }
@@ -113,6 +114,28 @@ Check cupti_check() {
           fmt::format("{}: API version {}", cupti->path(), cupti->version())};
 }
 
+// It multiplies many rows on a GPU.
+Check cublaslt_check(engine::cuda::Driver& driver) {
+  const auto library = engine::cuda::CublasLt::open(driver);
+  if (!library) {
+    return {"cublaslt", CheckStatus::kLimited,
+            library.error().message + "; prompts run by kernels made for a few rows",
+            "fetch it by `make cuda-libs`, or name a libcublasLt.so in ASSAY_CUBLASLT"};
+  }
+  return {"cublaslt", CheckStatus::kOk,
+          fmt::format("{}: {}", (*library)->path(), (*library)->version())};
+}
+
+Check gpu_read_check(engine::cuda::Driver& driver) {
+  const auto gb_per_s = engine::cuda::measure_read_bandwidth(driver);
+  if (!gb_per_s) {
+    return {"gpu_read_bandwidth", CheckStatus::kMissing, gb_per_s.error().message,
+            "the probe needs NVRTC and a gigabyte of the GPU's memory"};
+  }
+  return {"gpu_read_bandwidth", CheckStatus::kOk,
+          fmt::format("{} GB/s", format_significant(*gb_per_s, 3))};
+}
+
 // The GPU that `device: cuda` means.
 std::vector<Check> cuda_checks() {
   using engine::cuda::Driver;
@@ -127,15 +150,14 @@ std::vector<Check> cuda_checks() {
        fmt::format("{}, compute capability {}, {} multiprocessors, {}, {}", gpu->name,
                    gpu->compute_capability, gpu->multiprocessors,
                    format_bytes(static_cast<double>(gpu->total_bytes)), gpu->driver_name())}};
-  const auto gb_per_s = [&]() -> Result<double> {
-    ASSAY_TRY(const auto driver, Driver::open(0));
-    return engine::cuda::measure_read_bandwidth(*driver);
-  }();
-  checks.push_back(gb_per_s ? Check{"gpu_read_bandwidth", CheckStatus::kOk,
-                                    fmt::format("{} GB/s", format_significant(*gb_per_s, 3))}
-                            : Check{"gpu_read_bandwidth", CheckStatus::kMissing,
-                                    gb_per_s.error().message,
-                                    "the probe needs NVRTC and a gigabyte of the GPU's memory"});
+  const auto driver = Driver::open(0);
+  if (!driver) {
+    checks.push_back({"cuda_context", CheckStatus::kMissing, driver.error().message,
+                      "`nvidia-smi` says what holds the GPU"});
+    return checks;
+  }
+  checks.push_back(cublaslt_check(**driver));
+  checks.push_back(gpu_read_check(**driver));
   return checks;
 }
 

@@ -161,7 +161,9 @@ class Gpu(ProgramTest):
         self.assertIn("/nonexistent/libnvrtc.so", done.stderr)
 
     def test_doctor_and_generate_name_the_gpu(self):
+        os.environ["ASSAY_CUBLASLT"] = str(FAKE_CUDA)
         told = self.succeed("doctor", "-o", "csv")
+        self.assertRegex(told, r"cublaslt,ok,.*: 13.1.0")
         self.assertRegex(told, r'cuda,ok,"?Fake GPU, compute capability 9.0, 132 multiprocessors')
         self.assertRegex(told, r"gpu_read_bandwidth,ok,[0-9.e+]+ GB/s")
         done = self.assay("generate", "model", "1 2", "--ids", "-n", "6", "--device", "cuda", "--mode", "compiled")

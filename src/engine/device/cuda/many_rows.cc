@@ -101,6 +101,7 @@ CublasLt* LazyCublasLt::get() {
       library_ = std::move(opened).value();
     } else {
       note(opened.error());
+      driver_.forget_fault();  // the kernels go on without the library
     }
   }
   return library_.get();
