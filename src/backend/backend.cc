@@ -3,6 +3,15 @@
 
 namespace assay {
 
+ArmGate impossible_gate(std::string error_class, std::string reason, std::string fix) {
+  ArmGate gate;
+  gate.verdict = ArmGate::Verdict::kImpossible;
+  gate.error_class = std::move(error_class);
+  gate.reason = std::move(reason);
+  gate.fix = std::move(fix);
+  return gate;
+}
+
 std::string_view gate_verdict_name(ArmGate::Verdict verdict) {
   switch (verdict) {
     case ArmGate::Verdict::kFallback:

@@ -48,6 +48,8 @@ struct ArmGate {
   std::string framework_build;
   Json facts;  // what was found, for environment.json: of an interpreter, or of a GPU; or null
 };
+// kImpossible, for this reason.
+ArmGate impossible_gate(std::string error_class, std::string reason, std::string fix);
 std::string_view gate_verdict_name(ArmGate::Verdict verdict);  // ready | fallback | impossible
 // {"verdict", "reason", "fix", "fallback", "error_class"}, those that aren't empty.
 Json gate_to_json(const ArmGate& gate);

@@ -13,7 +13,7 @@
 #include "engine/device/cuda/many_rows.h"
 #include "engine/graph/architectures.h"
 #include "engine/graph/graph_builder.h"
-#include "engine/passes/pass.h"
+#include "engine/passes/test_models.h"
 #include "engine/session/tiny_checkpoint.h"
 
 namespace assay::engine {
@@ -184,12 +184,8 @@ Graph graph_of(const std::string& config_text, DType dtype, bool fused) {
   EXPECT_TRUE(config) << config.error().message;
   auto graph = build_graph(*config, dtype, LogitsOf::kAllPositions);
   EXPECT_TRUE(graph) << graph.error().message;
-  if (fused) {
-    const auto reports =
-        run_passes(*graph, {.disabled = {}, .verify = false}, graph_passes(TileLayout::kRows));
-    EXPECT_TRUE(reports) << reports.error().message;
-  }
-  return *std::move(graph);
+  return fused ? engine::test::fused_graph(*std::move(graph), TileLayout::kRows)
+               : *std::move(graph);
 }
 
 class CudaManyRows : public testing::Test {

@@ -10,25 +10,16 @@ namespace {
 
 using engine::cuda::Driver;
 
-ArmGate impossible(std::string error_class, std::string reason, std::string fix) {
-  ArmGate gate;
-  gate.verdict = ArmGate::Verdict::kImpossible;
-  gate.error_class = std::move(error_class);
-  gate.reason = std::move(reason);
-  gate.fix = std::move(fix);
-  return gate;
-}
-
 ArmGate ask(int number) {
   const auto gpu = Driver::describe(number);
   if (!gpu) {
-    return impossible("no_cuda", gpu.error().message,
-                      "run it on a machine with an NVIDIA GPU, its driver installed");
+    return impossible_gate("no_cuda", gpu.error().message,
+                           "run it on a machine with an NVIDIA GPU, its driver installed");
   }
   const auto nvrtc = engine::Nvrtc::open();
   if (!nvrtc) {
-    return impossible("no_nvrtc", nvrtc.error().message,
-                      "install the CUDA toolkit's NVRTC, or name a libnvrtc.so in ASSAY_NVRTC");
+    return impossible_gate("no_nvrtc", nvrtc.error().message,
+                           "fetch it by `make cuda-libs`, or name a libnvrtc.so in ASSAY_NVRTC");
   }
   ArmGate gate;
   gate.gpu_uuid = gpu->uuid;

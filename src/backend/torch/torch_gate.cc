@@ -102,15 +102,6 @@ void name_identity(const StudyArm& arm, const TorchProbe& probe, bool on_gpu, Ar
 
 }  // namespace
 
-ArmGate impossible_gate(std::string error_class, std::string reason, std::string fix) {
-  ArmGate gate;
-  gate.verdict = ArmGate::Verdict::kImpossible;
-  gate.error_class = std::move(error_class);
-  gate.reason = std::move(reason);
-  gate.fix = std::move(fix);
-  return gate;
-}
-
 ArmGate judge_torch_arm(const StudyArm& arm, const TorchProbe& probe) {
   const auto impossible = [&](std::string error_class, std::string reason, std::string fix) {
     ArmGate gate = impossible_gate(std::move(error_class), std::move(reason), std::move(fix));

@@ -28,7 +28,4 @@ inline constexpr ReleaseNumber kLeastTriton{3, 0};
 // processor: the same mode without them.
 ArmGate judge_torch_arm(const StudyArm& arm, const TorchProbe& probe);
 
-// The gate of an arm whose interpreter wasn't found or can't be asked.
-ArmGate impossible_gate(std::string error_class, std::string reason, std::string fix);
-
 }  // namespace assay

@@ -8,6 +8,7 @@
 
 #include "engine/graph/architectures.h"
 #include "engine/model/architectures.h"
+#include "engine/passes/pass.h"
 
 namespace assay::engine::test {
 
@@ -20,6 +21,13 @@ inline Graph model_graph(const std::string& name, DType weights,
   auto graph = build_graph(*config, weights, logits_of);
   EXPECT_TRUE(graph) << graph.error().message;
   return std::move(*graph);
+}
+
+// After all passes, for a device of this layout.
+inline Graph fused_graph(Graph graph, TileLayout layout) {
+  const auto reports = run_passes(graph, {.disabled = {}, .verify = false}, graph_passes(layout));
+  EXPECT_TRUE(reports) << reports.error().message;
+  return graph;
 }
 
 }  // namespace assay::engine::test

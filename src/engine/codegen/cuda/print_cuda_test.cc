@@ -10,10 +10,7 @@
 #include "engine/codegen/cuda/print_cuda.h"
 #include "engine/codegen/lower/lower.h"
 #include "engine/device/cuda/many_rows.h"
-#include "engine/graph/architectures.h"
-#include "engine/model/architectures.h"
-#include "engine/model/config.h"
-#include "engine/passes/pass.h"
+#include "engine/passes/test_models.h"
 
 namespace assay::engine {
 namespace {
@@ -41,18 +38,8 @@ std::vector<Step> steps(DType dtype) {
 }
 
 Graph graph_of(const std::string& architecture, DType weights, bool fused) {
-  const auto named = find_architecture(architecture);
-  EXPECT_TRUE(named) << named.error().message;
-  const auto config = parse_model_config(make_config_json(*named, weights), architecture);
-  EXPECT_TRUE(config) << config.error().message;
-  auto graph = build_graph(*config, weights, LogitsOf::kLastPosition);
-  EXPECT_TRUE(graph) << graph.error().message;
-  if (fused) {
-    const auto reports =
-        run_passes(*graph, {.disabled = {}, .verify = false}, graph_passes(TileLayout::kRows));
-    EXPECT_TRUE(reports) << reports.error().message;
-  }
-  return *std::move(graph);
+  Graph graph = test::model_graph(architecture, weights);
+  return fused ? test::fused_graph(std::move(graph), TileLayout::kRows) : graph;
 }
 
 // What was compiled, and what it takes: the worst over targets and steps, by kernel and entry.

@@ -11,11 +11,6 @@
 
 namespace assay::engine {
 
-Status LoadedStep::run_greedy(const RunInputs&, int64_t, KvCache&, const TokenSink&) {
-  assert(false && "feeds_itself() is asked first");
-  return {};
-}
-
 CpuDevice::CpuDevice(const CpuDeviceOptions& options)
     : options_(options),
       pool_(options.threads),

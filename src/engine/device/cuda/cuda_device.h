@@ -37,9 +37,7 @@ class CudaDevice final : public Device {
 
   std::optional<Toolchain> toolchain() const override;
   CompileStats stats() const override { return kernels_ ? kernels_->stats() : CompileStats(); }
-  std::optional<LaunchCounts> launches() const override {
-    return LaunchCounts{counts_.captures, counts_.replays, counts_.launches};
-  }
+  std::optional<LaunchCounts> launches() const override { return counts_; }
   uint64_t packed_bytes() const override { return weights_ ? weights_->bytes() : 0; }
   const std::vector<std::string>& notes() const override { return notes_; }
 
@@ -63,7 +61,7 @@ class CudaDevice final : public Device {
   BufferPool memory_;
   std::optional<cuda::GpuWeights> weights_;  // since the first use()
   std::unique_ptr<cuda::KernelStore> kernels_;
-  cuda::GraphCounts counts_;
+  LaunchCounts counts_;
   std::vector<std::string> notes_;
   cuda::LazyCublasLt library_;
 };

@@ -19,7 +19,8 @@ std::span<const std::byte> bytes_of(const std::vector<T>& values) {
 
 Result<std::unique_ptr<CudaStep>> CudaStep::load(StepPlan plan, KernelStore& kernels,
                                                  GpuWeights& weights, LazyCublasLt& library,
-                                                 Driver& driver, GraphCounts& counts, bool graphs) {
+                                                 Driver& driver, LaunchCounts& counts,
+                                                 bool graphs) {
   narrow_values(plan);
   std::vector<std::string> sources;
   for (const PlannedKernel& planned : plan.kernels) {
@@ -38,7 +39,7 @@ Result<std::unique_ptr<CudaStep>> CudaStep::load(StepPlan plan, KernelStore& ker
 }
 
 CudaStep::CudaStep(StepPlan plan, std::vector<Module> modules, LazyCublasLt& library,
-                   Driver& driver, GraphCounts& counts, bool graphs)
+                   Driver& driver, LaunchCounts& counts, bool graphs)
     : plan_(std::move(plan)),
       modules_(std::move(modules)),
       driver_(driver),
@@ -247,8 +248,8 @@ StepFeed::Places CudaStep::feed_places(int64_t batch) const {
     bound_ = bound;
   }
   if (!again || !graphs_) {
-    counts_.launches += static_cast<int64_t>(launches_.size());
-    if (feed_ && bound.q_len == 1) ++counts_.launches;
+    counts_.kernels += static_cast<int64_t>(launches_.size());
+    if (feed_ && bound.q_len == 1) ++counts_.kernels;
     return launch_all(false);
   }
   ASSAY_CHECK(driver_.begin_capture());
@@ -302,13 +303,13 @@ StepFeed::Places CudaStep::feed_places(int64_t batch) const {
       launch = execute(bound);
       if (launch) launch = feed_->mark(launched);
       if (!launch) break;
-      cache.commit(1);
       ++launched;
     }
     if (arrived == launched) break;  // the very next one failed
     const auto arrival = feed_->wait(arrived, inputs.dims.batch);
     if (!arrival && launch) launch = std::unexpected(arrival.error());
     if (!arrival) break;
+    cache.commit(1);
     sink(arrival->tokens, arrival->finite);
   }
   ASSAY_CHECK(launch);

@@ -20,19 +20,13 @@
 
 namespace assay::engine::cuda {
 
-struct GraphCounts {
-  int64_t captures = 0;
-  int64_t replays = 0;
-  int64_t launches = 0;  // of kernels one by one
-};
-
 class CudaStep final : public LoadedStep {
  public:
   // `graphs`: whether to capture; else every kernel is launched by itself in every run. All
   // references must outlive the result.
   static Result<std::unique_ptr<CudaStep>> load(StepPlan plan, KernelStore& kernels,
                                                 GpuWeights& weights, LazyCublasLt& library,
-                                                Driver& driver, GraphCounts& counts, bool graphs);
+                                                Driver& driver, LaunchCounts& counts, bool graphs);
   ~CudaStep() override;
 
   ::assay::Status reserve(const DimValues& dims) override;
@@ -63,7 +57,7 @@ class CudaStep final : public LoadedStep {
   };
 
   CudaStep(StepPlan plan, std::vector<Module> modules, LazyCublasLt& library, Driver& driver,
-           GraphCounts& counts, bool graphs);
+           LaunchCounts& counts, bool graphs);
   ::assay::Status bind_weights(GpuWeights& weights);
   ::assay::Status place_values(const DimValues& dims, int64_t capacity);
   ::assay::Status bind(const RunInputs& inputs, KvCache& cache, Bound& bound);
@@ -82,7 +76,7 @@ class CudaStep final : public LoadedStep {
   std::vector<Module> modules_;  // by kernel
   Driver& driver_;
   ManyRows many_rows_;
-  GraphCounts& counts_;
+  LaunchCounts& counts_;
   bool graphs_;
 
   ArenaPlan places_;

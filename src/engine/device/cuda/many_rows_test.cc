@@ -6,9 +6,7 @@
 
 #include <map>
 
-#include "engine/graph/architectures.h"
-#include "engine/model/architectures.h"
-#include "engine/passes/pass.h"
+#include "engine/passes/test_models.h"
 
 namespace assay::engine::cuda {
 namespace {
@@ -17,18 +15,9 @@ using testing::ElementsAre;
 
 StepPlan plan_of(const std::string& architecture, DType weights, bool fused,
                  const Specialization& dims) {
-  const auto named = find_architecture(architecture);
-  EXPECT_TRUE(named) << named.error().message;
-  const auto config = parse_model_config(make_config_json(*named, weights), architecture);
-  EXPECT_TRUE(config) << config.error().message;
-  auto graph = build_graph(*config, weights, LogitsOf::kLastPosition);
-  EXPECT_TRUE(graph) << graph.error().message;
-  if (fused) {
-    const auto reports =
-        run_passes(*graph, {.disabled = {}, .verify = false}, graph_passes(TileLayout::kRows));
-    EXPECT_TRUE(reports) << reports.error().message;
-  }
-  auto plan = make_step_plan(std::make_shared<const engine::Graph>(*std::move(graph)), dims, true,
+  engine::Graph graph = test::model_graph(architecture, weights);
+  if (fused) graph = test::fused_graph(std::move(graph), TileLayout::kRows);
+  auto plan = make_step_plan(std::make_shared<const engine::Graph>(std::move(graph)), dims, true,
                              TileLayout::kRows);
   EXPECT_TRUE(plan) << plan.error().message;
   narrow_values(*plan);
