@@ -36,7 +36,8 @@ struct ComparedSide {
   double mean_ms = 0;  // of the processes' figures where those are judged, else of the rows
   std::optional<double> noise;          // sd / mean of the rows
   std::optional<double> process_noise;  // sd / mean of the processes' figures; absent: one process
-  ProcessFigures figures;               // one a process
+  ProcessFigures figures;               // one a process; typical calls as stats::TrimmedSeries
+  double freedom = 1;                   // of the series' degrees: TrimmedSeries
   std::optional<SeriesMean> series;     // what is judged; absent: nothing is
 };
 
@@ -44,8 +45,9 @@ struct ComparedSide {
 inline constexpr std::string_view kNotDecided =
     "not decided: one process a side can't show what differs between processes";
 
-// A cell by the medians of its processes' rows in the place of their means: a few calls that were
-// stopped for long decide a mean, and hide what every other call shows.
+// A cell by the medians of its processes' rows in the place of their means, a fifth of the
+// processes cut at each end: a few calls that were stopped for long, or a few processes beside a
+// busy neighbour, decide a mean and hide what all others show.
 struct TypicalCall {
   double ratio = 1;
   std::optional<stats::Interval> ratio_interval;

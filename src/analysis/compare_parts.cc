@@ -17,6 +17,10 @@
 namespace assay {
 namespace {
 
+// Of the processes of a cell, by their typical calls, at each end: a neighbour on the same core
+// makes some of them up to twice as slow, as many in one run as in the next only by chance.
+constexpr double kCutProcesses = 0.2;
+
 // The error of a logarithm's difference between two sides that know nothing of each other, of the
 // variances of both logarithms. Degrees of freedom by Satterthwaite (1946).
 std::optional<stats::StandardError> error_of(const SeriesError& base, const SeriesError& cand) {
@@ -81,6 +85,11 @@ std::optional<LogErrors> log_errors(const std::optional<SeriesMean>& series, dou
                    {series->cautious.square / square, series->cautious.df}};
 }
 
+void scale_freedom(SeriesMean& series, double factor) {
+  series.error.df *= factor;
+  series.cautious.df *= factor;
+}
+
 // What the rows of these groups add to the mean over groups of ln(mean): a series in the order of
 // the run whose own mean has the error of that figure.
 std::vector<double> influence_series(const std::vector<Side>& sides) {
@@ -118,6 +127,12 @@ std::vector<double> process_influences(const std::vector<Side>& sides) {
   series.reserve(by_number.size());
   for (const auto& [number, influence] : by_number) series.push_back(influence);
   return series;
+}
+
+double least_freedom(const std::vector<Side>& sides) {
+  double least = 1;
+  for (const Side& side : sides) least = std::min(least, side.compared->freedom);
+  return least;
 }
 
 // One-sided: small where the candidate loses a larger share than the base. Boschloo's exact test;
@@ -196,6 +211,11 @@ ComparedSide describe_side(const Group& group, ProcessFigure figure) {
   side.processes = static_cast<int64_t>(side.figures.size());
   side.noise = relative_sd(group.warm_ms);
   if (side.processes > 1) side.process_noise = relative_sd(side.figures.values_ms);
+  if (figure == ProcessFigure::kMedian) {
+    auto [values, freedom] = stats::trimmed_series(side.figures.values_ms, kCutProcesses);
+    side.figures.values_ms = std::move(values);
+    side.freedom = freedom;
+  }
   return side;
 }
 
@@ -228,7 +248,11 @@ SidesByGroup sides_by_group(std::span<const CellPair> family, const CompareOptio
     }
     if (by == JudgedBy::kNothing) continue;
     const std::vector<std::optional<SeriesMean>> means = series_means(all);
-    for (size_t i = 0; i < groups.size(); ++i) sides[groups[i]].series = means[i];
+    for (size_t i = 0; i < groups.size(); ++i) {
+      ComparedSide& side = sides[groups[i]];
+      side.series = means[i];
+      if (side.series) scale_freedom(*side.series, side.freedom);
+    }
   }
   return sides;
 }
@@ -277,7 +301,10 @@ ComparedCell combine_cells(Phase phase, const std::vector<CellPair>& parts,
   }
   const auto influences = cell.by_processes ? process_influences : influence_series;
   const std::vector<double> runs[] = {influences(base), influences(cand)};
-  const std::vector<std::optional<SeriesMean>> whole = series_means(runs);
+  std::vector<std::optional<SeriesMean>> whole = series_means(runs);
+  for (size_t i = 0; i < whole.size(); ++i) {
+    if (whole[i]) scale_freedom(*whole[i], least_freedom(i == 0 ? base : cand));
+  }
   add_tests(log_ratio, combined_errors(base, whole[0]), combined_errors(cand, whole[1]), options,
             cell);
   const bool judged = std::ranges::none_of(

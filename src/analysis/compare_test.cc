@@ -139,6 +139,28 @@ TEST(Compare, ASlowdownThatAFewStoppedCallsHideShowsInTheTypicalCall) {
   }
 }
 
+// A neighbour on the same core makes whole processes slow, more of them in one run than in the
+// other.
+TEST(Compare, ASlowdownThatAFewSlowProcessesHideShowsInTheTypicalCall) {
+  const auto slow_down = [](SyntheticBundle& bundle, const std::string& cell, int processes) {
+    for (int i = 0; i < processes * 100; ++i) {
+      if (i % 100 < 20) *bundle.row(cell, i).latency_ms *= 1.7;  // every fifth process
+    }
+  };
+  for (const double factor : {1.0, 1.06}) {
+    SyntheticBundle base(5);
+    SyntheticBundle cand(6);
+    for (const std::string& cell : add_two_arms(base, 10)) slow_down(base, cell, 4);
+    for (const std::string& cell : add_two_arms(cand, 10 * factor)) slow_down(cand, cell, 1);
+    const Comparison comparison = *compare(base.build(), cand.build(), {}, {});
+    for (const ComparedCell& cell : comparison.cells) {
+      EXPECT_FALSE(cell.regression);
+      EXPECT_NEAR(cell.typical->ratio, factor, 0.02);
+      EXPECT_EQ(cell.alarm(), factor > 1);
+    }
+  }
+}
+
 TEST(Compare, SlowCallsThatAreNotTheTypicalOnesShowInTheMean) {
   SyntheticBundle base(5);
   SyntheticBundle cand(6);

@@ -31,10 +31,11 @@ struct SyntheticCell {
   double autocorrelation = 0;  // of neighbouring repetitions' noise
   double drift = 0;            // share of the mean by which the last repetition is slower
   std::string model = "gpt2-25m";
-  int64_t new_tokens = 64;   // of the decoding phases
-  int64_t processes = 0;     // that share the repetitions, each in one piece; 0: rows name none
-  double process_shift = 0;  // sd of the logarithm, of what a process is slower for its life
-  double run_shift = 0;      // sd of the logarithm, of what the cell is slower in this bundle
+  int64_t new_tokens = 64;    // of the decoding phases
+  int64_t processes = 0;      // that share the repetitions, each in one piece; 0: rows name none
+  double process_shift = 0;   // sd of the logarithm, of what a process is slower for its life
+  double neighbour_rate = 0;  // of processes that take 1.7 times as long: beside a busy neighbour
+  double run_shift = 0;       // sd of the logarithm, of what the cell is slower in this bundle
 };
 
 class SyntheticBundle {
@@ -66,6 +67,9 @@ class SyntheticBundle {
     const auto shift = [&](double sd) {
       return sd > 0 ? std::exp(sd * standard_normal(random_)) : 1.0;
     };
+    const auto neighbour = [&](const SyntheticCell& of) {
+      return of.neighbour_rate > 0 && random_.uniform() < of.neighbour_rate ? 1.7 : 1.0;
+    };
     const double of_run = shift(cell.run_shift);
     double of_process = 1;
     int64_t last = -1;
@@ -73,7 +77,7 @@ class SyntheticBundle {
       Row row = make_row(cell, id, number, repetition);
       if (cell.processes > 0) {
         row.process = std::max<int64_t>(0, repetition) * cell.processes / cell.repetitions;
-        if (*row.process != last) of_process = shift(cell.process_shift);
+        if (*row.process != last) of_process = shift(cell.process_shift) * neighbour(cell);
         last = *row.process;
       }
       *row.latency_ms *= of_run * of_process;

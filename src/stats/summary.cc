@@ -140,6 +140,25 @@ std::optional<double> trimmed_mean(std::span<const double> sorted, double share)
   return mean(sorted.subspan(cut, sorted.size() - 2 * cut));
 }
 
+TrimmedSeries trimmed_series(std::span<const double> sample, double share) {
+  TrimmedSeries series{{sample.begin(), sample.end()}};
+  const size_t n = sample.size();
+  const auto cut = static_cast<size_t>(share * static_cast<double>(n));
+  if (cut == 0) return series;
+  const std::vector<double> ascending = sorted(sample);
+  for (double& value : series.values) {
+    value = std::clamp(value, ascending[cut], ascending[n - 1 - cut]);
+  }
+  const auto all = static_cast<double>(n);
+  const auto kept = static_cast<double>(n - 2 * cut);
+  const double stretch = std::sqrt(all * (all - 1) / (kept * (kept - 1)));
+  const double drawn_in = *mean(series.values);
+  const double trimmed = *trimmed_mean(ascending, share);
+  for (double& value : series.values) value = trimmed + stretch * (value - drawn_in);
+  series.freedom = (kept - 1) / (all - 1);
+  return series;
+}
+
 std::optional<double> median_absolute_deviation(std::span<const double> sorted) {
   const auto center = median(sorted);
   if (!center) return std::nullopt;

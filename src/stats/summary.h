@@ -49,6 +49,17 @@ std::optional<double> median(std::span<const double> sorted);
 // Mean of what is left after floor(share * n) values are cut from each end; 0 <= share < 0.5.
 std::optional<double> trimmed_mean(std::span<const double> sorted, double share);
 
+// A sample as what each value adds to its trimmed mean, in the sample's order: the ordinary mean of
+// `values` is the trimmed mean, and the ordinary standard error of that mean is Yuen's (1974),
+// sqrt((n - 1) s_w^2 / (h (h - 1))), s_w^2 the variance of the sample with its ends drawn in
+// (winsorised) and h the values that aren't cut. Its degrees of freedom, h - 1, are `freedom` times
+// the ordinary n - 1. 0 <= share < 0.5; a sample of fewer than 1 / share values stays as it is.
+struct TrimmedSeries {
+  std::vector<double> values;
+  double freedom = 1;
+};
+TrimmedSeries trimmed_series(std::span<const double> sample, double share);
+
 // Median of |x - median|, not scaled (1.4826 times it estimates a normal sd). Absent for n = 0.
 std::optional<double> median_absolute_deviation(std::span<const double> sorted);
 

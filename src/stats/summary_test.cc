@@ -28,6 +28,29 @@ TEST(Summary, AgreesWithNumPyAndSciPy) {
   EXPECT_NEAR(fences->high, 14.425, 1e-12);
 }
 
+// scipy.stats.ttest_ind(A, B, equal_var=False, trim=0.2): Yuen's test.
+TEST(Summary, TrimmedSeriesHasTheMeanAndTheErrorOfYuensTest) {
+  std::vector<Moments> sides;
+  std::vector<double> freedom;
+  for (const std::span<const double> sample :
+       {std::span<const double>(kSampleA), std::span<const double>(kSampleB)}) {
+    const TrimmedSeries series = trimmed_series(sample, 0.2);
+    sides.push_back(*moments(series.values));
+    freedom.push_back(series.freedom * static_cast<double>(sample.size() - 1));
+  }
+  EXPECT_NEAR(sides[0].mean, 10.925, 1e-12);
+  EXPECT_NEAR(sides[1].mean, 9.444444444444445, 1e-12);
+  const double squares[] = {sides[0].variance / 12, sides[1].variance / 15};
+  const double square = squares[0] + squares[1];
+  EXPECT_NEAR((sides[0].mean - sides[1].mean) / std::sqrt(square), 3.321293628812436, 1e-12);
+  EXPECT_NEAR(square * square /
+                  (squares[0] * squares[0] / freedom[0] + squares[1] * squares[1] / freedom[1]),
+              8.624096199888204, 1e-12);
+  const std::vector<double> few = {3, 1, 2};
+  EXPECT_EQ(trimmed_series(few, 0.2).values, few);
+  EXPECT_EQ(trimmed_series(few, 0.2).freedom, 1);
+}
+
 TEST(Summary, QuantileInPlaceEqualsQuantileOfTheSortedSample) {
   const auto order = sorted(kSampleB);
   for (const double p : {0.0, 0.025, 0.1, 0.37, 0.5, 0.9, 0.975, 1.0}) {
