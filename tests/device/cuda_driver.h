@@ -4,18 +4,25 @@
 #include <dlfcn.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace assay::test {
 
+// Whether a processor computes what kernels do (tests/simt): a thousand times slower.
+inline bool on_the_processor() {
+  return getenv("FAKE_CUDA_RUNS") != nullptr;
+}
+
 class CudaDriver {
  public:
   // Nothing where there is no driver or no GPU. The first GPU's primary context is made current.
   static std::optional<CudaDriver> open() {
     CudaDriver driver;
-    driver.library_ = dlopen("libcuda.so.1", RTLD_NOW);
+    const char* named = getenv("ASSAY_CUDA_DRIVER");
+    driver.library_ = dlopen(named != nullptr ? named : "libcuda.so.1", RTLD_NOW);
     if (driver.library_ == nullptr) return std::nullopt;
     int device = 0;
     void* context = nullptr;
@@ -41,6 +48,10 @@ class CudaDriver {
   int fill(uint64_t address, unsigned char value, size_t bytes) {
     return call<int (*)(uint64_t, unsigned char, size_t)>("cuMemsetD8_v2", address, value, bytes);
   }
+  int memory_free(size_t& bytes) const {
+    size_t total = 0;
+    return call<int (*)(size_t*, size_t*)>("cuMemGetInfo_v2", &bytes, &total);
+  }
   int load(const std::string& cubin, void*& module) {
     return call<int (*)(void**, const void*)>("cuModuleLoadData", &module, cubin.data());
   }
@@ -60,7 +71,7 @@ class CudaDriver {
 
  private:
   template <typename Function, typename... Arguments>
-  int call(const char* name, Arguments... arguments) {
+  int call(const char* name, Arguments... arguments) const {
     const auto function = reinterpret_cast<Function>(dlsym(library_, name));
     constexpr int kNotFound = 500;  // CUDA_ERROR_NOT_FOUND
     return function == nullptr ? kNotFound : function(arguments...);

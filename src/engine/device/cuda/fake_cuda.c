@@ -1,16 +1,20 @@
 // For tests: a driver with one GPU whose memory is the host's, an NVRTC whose code is empty, and a
-// cuBLASLt that multiplies nothing.
-// Kernels do nothing. It counts what is alive, and one call, by its number, can be made to fail.
+// cuBLASLt that multiplies nothing; with FAKE_CUDA_RUNS kernels and products are computed, by
+// tests/simt.
+// It counts what is alive, and one call, by its number, can be made to fail.
 // Where no test is in the process to say so, the environment does:
 //   FAKE_CUDA_FAILS   NAME:N:STATUS: the N-th call of NAME fails with this status,
 //   FAKE_CUDA_MARK    ... unless this file is there, which is made when it fails: once in a run
 //   FAKE_CUDA_MEMORY  bytes of the GPU's memory; a million million without it
 //   FAKE_NVRTC_FAILS  compiling a source with this text in it fails; empty: every source
+//   FAKE_CUDA_RUNS    kernels run on the processor; else they do nothing
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "simt.h"
 
 typedef unsigned long long address;
 
@@ -59,6 +63,8 @@ static int enter(const char* name) {
   if (status >= 700 && status < 800) poisoned = status;
   return status;
 }
+
+static int runs(void) { return getenv("FAKE_CUDA_RUNS") != NULL; }
 
 static size_t memory_bytes(void) {
   const char* asked = getenv("FAKE_CUDA_MEMORY");
@@ -152,6 +158,13 @@ int cuMemcpyDtoHAsync_v2(void* to, address from, size_t bytes, void* stream) {
   memcpy(to, (const void*)(size_t)from, bytes);
   return 0;
 }
+// Those that wait, of the device tests.
+int cuMemcpyHtoD_v2(address to, const void* from, size_t bytes) {
+  return cuMemcpyHtoDAsync_v2(to, from, bytes, NULL);
+}
+int cuMemcpyDtoH_v2(void* to, address from, size_t bytes) {
+  return cuMemcpyDtoHAsync_v2(to, from, bytes, NULL);
+}
 int cuMemcpyDtoDAsync_v2(address to, address from, size_t bytes, void* stream) {
   return cuMemcpyDtoHAsync_v2((void*)(size_t)to, from, bytes, stream);
 }
@@ -183,8 +196,61 @@ int cuMemsetD8Async(address to, unsigned char value, size_t bytes, void* stream)
   memset((void*)(size_t)to, value, bytes);
   return 0;
 }
+// What a recorded sequence does when it is replayed: launches of kernels, and products.
+struct operation {
+  const void* kernel;  // NULL: a product
+  unsigned blocks[3], threads;
+  void* argument;
+  long rows, outputs, inputs;
+  struct simt_matrix weight, x, out;
+  const void *addend, *bias;
+};
+struct tape {
+  int users;
+  size_t count;
+  struct operation* operations;
+};
+static struct tape* recording;
+static void run(const struct operation* o) {
+  if (o->kernel != NULL) {
+    simt_run(o->kernel, o->blocks, o->threads, o->argument);
+  } else {
+    simt_multiply(o->rows, o->outputs, o->inputs, o->weight, o->x, o->out, o->addend, o->bias);
+  }
+}
+// Now, or when what is being recorded is replayed; takes the argument's memory over.
+static void run_or_record(const struct operation* o) {
+  if (capturing) {
+    size_t bytes = (recording->count + 1) * sizeof *o;
+    recording->operations = realloc(recording->operations, bytes);
+    recording->operations[recording->count++] = *o;
+    return;
+  }
+  run(o);
+  free(o->argument);
+}
+static void let_go(struct tape* tape) {
+  if (tape == NULL || --tape->users > 0) return;
+  for (size_t i = 0; i < tape->count; ++i) free(tape->operations[i].argument);
+  free(tape->operations);
+  free(tape);
+}
+
+// Whatever the driver and the libraries make, as far as it matters here.
+struct object {
+  double time_ms;                   // of an event
+  struct tape* tape;                // of a graph, and of one that is ready to be replayed
+  void* loaded;                     // of a module
+  unsigned long rows, columns;      // of a matrix, in the library's order
+  struct simt_matrix matrix;
+  const void* bias;                 // of a product
+};
+int cuMemsetD8_v2(address to, unsigned char value, size_t bytes) {
+  return cuMemsetD8Async(to, value, bytes, NULL);
+}
+int cuCtxSynchronize(void) { ENTER; return 0; }
 static int make(void** object) {
-  *object = malloc(sizeof(double));
+  *object = calloc(1, sizeof(struct object));
   ++live;
   return 0;
 }
@@ -200,30 +266,51 @@ int cuStreamBeginCapture_v2(void* stream, int mode) {
   (void)stream, (void)mode;
   ENTER;
   capturing = 1;
+  recording = calloc(1, sizeof *recording);
+  recording->users = 1;
   return 0;
 }
 int cuStreamEndCapture(void* stream, void** graph) {
   (void)stream;
   capturing = 0;
-  ENTER;
-  return make(graph);
+  struct tape* tape = recording;
+  recording = NULL;
+  int status = enter(__func__);
+  if (status) {
+    let_go(tape);
+    return status;
+  }
+  make(graph);
+  ((struct object*)*graph)->tape = tape;
+  return 0;
 }
-int cuGraphDestroy(void* graph) { return drop(graph, __func__); }
+int cuGraphDestroy(void* graph) {
+  let_go(((struct object*)graph)->tape);
+  return drop(graph, __func__);
+}
 int cuGraphInstantiateWithFlags(void** exec, void* graph, unsigned long long flags) {
-  (void)graph, (void)flags;
+  (void)flags;
   ENTER;
-  return make(exec);
+  make(exec);
+  struct tape* tape = ((struct object*)*exec)->tape = ((struct object*)graph)->tape;
+  if (tape != NULL) ++tape->users;
+  return 0;
 }
 int cuGraphLaunch(void* exec, void* stream) {
-  (void)exec, (void)stream;
+  (void)stream;
   ENTER;
   ++replays;
+  const struct tape* tape = ((struct object*)exec)->tape;
+  for (size_t i = 0; i < tape->count; ++i) run(&tape->operations[i]);
   trace(4, __func__);
   trace(10, "assay_run");
   trace(10, "assay_prologue");
   return 0;
 }
-int cuGraphExecDestroy(void* exec) { return drop(exec, __func__); }
+int cuGraphExecDestroy(void* exec) {
+  let_go(((struct object*)exec)->tape);
+  return drop(exec, __func__);
+}
 int cuEventCreate(void** event, unsigned flags) { (void)flags; ENTER; return make(event); }
 int cuEventDestroy_v2(void* event) { return drop(event, __func__); }
 int cuEventRecord(void* event, void* stream) {
@@ -231,26 +318,43 @@ int cuEventRecord(void* event, void* stream) {
   ENTER;
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
-  *(double*)event = (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+  ((struct object*)event)->time_ms = (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
   return 0;
 }
 int cuEventSynchronize(void* event) { (void)event; ENTER; return 0; }
 int cuEventElapsedTime_v2(float* ms, void* start, void* end) {
   ENTER;
-  *ms = (float)(*(double*)end - *(double*)start);
+  *ms = (float)(((struct object*)end)->time_ms - ((struct object*)start)->time_ms);
   return 0;
 }
-int cuModuleLoadData(void** module, const void* image) { (void)image; ENTER; return make(module); }
-int cuModuleUnload(void* module) { return drop(module, __func__); }
+int cuModuleLoadData(void** module, const void* image) {
+  ENTER;
+  void* loaded = runs() ? simt_load(image) : NULL;
+  if (runs() && loaded == NULL) return 200;
+  make(module);
+  ((struct object*)*module)->loaded = loaded;
+  return 0;
+}
+int cuModuleUnload(void* module) {
+  simt_unload(((struct object*)module)->loaded);
+  return drop(module, __func__);
+}
 int cuModuleGetFunction(void** function, void* module, const char* name) {
-  (void)name;
   ENTER;
-  *function = module;
-  return 0;
+  *function = runs() ? simt_find(((struct object*)module)->loaded, name) : module;
+  return *function == NULL ? 500 : 0;
 }
-int cuLaunchKernelEx(const void* config, void* function, void** arguments, void** extra) {
-  (void)config, (void)function, (void)arguments, (void)extra;
+int cuLaunchKernelEx(const unsigned* config, void* function, void** arguments, void** extra) {
+  (void)extra;
   ENTER;
+  if (runs()) {
+    struct operation o = {.kernel = function,
+                          .blocks = {config[0], config[1], config[2]},
+                          .threads = config[3],
+                          .argument = malloc(simt_argument_bytes(function))};
+    memcpy(o.argument, arguments[0], simt_argument_bytes(function));
+    run_or_record(&o);
+  }
   if (capturing) {
     ++recorded;
   } else {
@@ -259,6 +363,12 @@ int cuLaunchKernelEx(const void* config, void* function, void** arguments, void*
     trace(10, "assay_run");
   }
   return 0;
+}
+int cuLaunchKernel(void* function, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned y_threads,
+                   unsigned z_threads, unsigned shared, void* stream, void** arguments, void** extra) {
+  (void)y_threads, (void)z_threads, (void)shared, (void)stream;
+  const unsigned config[] = {x, y, z, threads};
+  return cuLaunchKernelEx(config, function, arguments, extra);
 }
 int cuGetErrorName(int status, const char** name) {
   *name = status == 2 ? "CUDA_ERROR_OUT_OF_MEMORY"
@@ -271,25 +381,56 @@ int cuGetErrorString(int status, const char** text) {
   return 0;
 }
 
-int nvrtcVersion(int* major, int* minor) { *major = 13; *minor = 0; return 0; }
+struct program {
+  char *source, *image, *log;
+  size_t bytes;
+};
+// What runs here isn't to be found by a real GPU's kernel cache.
+int nvrtcVersion(int* major, int* minor) { *major = runs() ? 0 : 13; *minor = 0; return 0; }
 const char* nvrtcGetErrorString(int status) { return status == 6 ? "compilation" : "other"; }
 int nvrtcCreateProgram(void** program, const char* source, const char* name, int headers,
                        const char* const* texts, const char* const* names_of) {
   (void)name, (void)headers, (void)texts, (void)names_of;
-  *program = strdup(source);
+  struct program* made = *program = calloc(1, sizeof *made);
+  made->source = strdup(source);
   ++live;
   return 0;
 }
-int nvrtcDestroyProgram(void** program) { return drop(*program, __func__), 0; }
-int nvrtcCompileProgram(void* program, int count, const char* const* options) {
+int nvrtcDestroyProgram(void** program) {
+  struct program* made = *program;
+  free(made->source);
+  free(made->image);
+  free(made->log);
+  return drop(made, __func__), 0;
+}
+int nvrtcCompileProgram(struct program* program, int count, const char* const* options) {
   (void)count, (void)options;
   const char* text = getenv("FAKE_NVRTC_FAILS");
-  return text != NULL && strstr(program, text) != NULL ? 6 : 0;
+  if (text != NULL && strstr(program->source, text) != NULL) {
+    program->log = strdup("fake log");
+    return 6;
+  }
+  if (runs()) {
+    return simt_compile(program->source, &program->image, &program->bytes, &program->log) ? 6 : 0;
+  }
+  program->image = strdup("empty");
+  program->bytes = 5;
+  program->log = strdup("");
+  return 0;
 }
-int nvrtcGetCUBINSize(void* program, size_t* size) { (void)program; *size = 5; return 0; }
-int nvrtcGetCUBIN(void* program, char* bytes) { (void)program; memcpy(bytes, "empty", 5); return 0; }
-int nvrtcGetProgramLogSize(void* program, size_t* size) { (void)program; *size = 9; return 0; }
-int nvrtcGetProgramLog(void* program, char* log) { (void)program; memcpy(log, "fake log", 9); return 0; }
+int nvrtcGetCUBINSize(struct program* program, size_t* size) { *size = program->bytes; return 0; }
+int nvrtcGetCUBIN(struct program* program, char* bytes) {
+  memcpy(bytes, program->image, program->bytes);
+  return 0;
+}
+int nvrtcGetProgramLogSize(struct program* program, size_t* size) {
+  *size = strlen(program->log) + 1;
+  return 0;
+}
+int nvrtcGetProgramLog(struct program* program, char* log) {
+  strcpy(log, program->log);
+  return 0;
+}
 
 // And a CUPTI: calls and kernels of 1 us each, in its own order of events; a replayed graph is two
 // kernels.
@@ -374,15 +515,21 @@ int cublasLtMatmulDescCreate(void** product, int compute, int scale) {
 }
 int cublasLtMatmulDescDestroy(void* product) { return drop(product, __func__); }
 int cublasLtMatmulDescSetAttribute(void* product, int which, const void* value, size_t bytes) {
-  (void)product, (void)which, (void)value, (void)bytes;
   LT_ENTER;
+  enum { kBiasPointer = 8 };
+  if (which == kBiasPointer) memcpy(&((struct object*)product)->bias, value, bytes);
   return 0;
 }
 int cublasLtMatrixLayoutCreate(void** matrix, int type, unsigned long rows, unsigned long columns,
                                long pitch) {
-  (void)type, (void)columns;
   LT_ENTER;
-  return (unsigned long)pitch >= rows ? make(matrix) : 7;
+  if ((unsigned long)pitch < rows) return 7;
+  make(matrix);
+  struct object* made = *matrix;
+  made->rows = rows;
+  made->columns = columns;
+  made->matrix = (struct simt_matrix){NULL, type, pitch};
+  return 0;
 }
 int cublasLtMatrixLayoutDestroy(void* matrix) { return drop(matrix, __func__); }
 int cublasLtMatmulPreferenceCreate(void** wishes) { LT_ENTER; return make(wishes); }
@@ -400,15 +547,28 @@ int cublasLtMatmulAlgoGetHeuristic(void* handle, void* product, void* a, void* b
   *found = getenv("FAKE_CUBLASLT_FINDS_NONE") == NULL;
   return 0;
 }
-int cublasLtMatmul(void* handle, void* product, const void* alpha, const void* a, void* a_matrix,
-                   const void* b, void* b_matrix, const void* beta, const void* c, void* c_matrix,
-                   void* d, void* d_matrix, const void* algorithm, void* workspace, size_t bytes,
-                   void* stream) {
-  (void)handle, (void)product, (void)alpha, (void)a, (void)a_matrix, (void)b, (void)b_matrix;
-  (void)beta, (void)c, (void)c_matrix, (void)d_matrix, (void)algorithm, (void)workspace;
-  (void)bytes, (void)stream;
+static struct simt_matrix at(const void* data, const struct object* matrix) {
+  return (struct simt_matrix){(void*)data, matrix->matrix.type, matrix->matrix.pitch};
+}
+int cublasLtMatmul(void* handle, const struct object* product, const void* alpha, const void* a,
+                   const struct object* a_matrix, const void* b, const struct object* b_matrix,
+                   const float* beta, const void* c, void* c_matrix, void* d,
+                   const struct object* d_matrix, const void* algorithm, void* workspace,
+                   size_t bytes, void* stream) {
+  (void)handle, (void)alpha, (void)c_matrix, (void)algorithm, (void)workspace, (void)bytes;
+  (void)stream;
   LT_ENTER;
   if (a == NULL || b == NULL || d == NULL) return 7;
   ++products;
+  if (!runs()) return 0;
+  struct operation o = {.rows = (long)d_matrix->columns,
+                        .outputs = (long)d_matrix->rows,
+                        .inputs = (long)a_matrix->rows,
+                        .weight = at(a, a_matrix),
+                        .x = at(b, b_matrix),
+                        .out = at(d, d_matrix),
+                        .addend = *beta != 0 ? c : NULL,
+                        .bias = product->bias};
+  run_or_record(&o);
   return 0;
 }

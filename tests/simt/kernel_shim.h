@@ -1,0 +1,261 @@
+// What a printed CUDA kernel finds when it is compiled for the processor (simt.h). Included ahead
+// of each, whose inline PTX has become calls ptx_OPCODE(operands...), dots and colons underscores.
+#pragma once
+
+#include <math.h>
+#include <string.h>
+
+struct SimtIndex {
+  unsigned x, y, z;
+};
+// One for each module; the runner keeps it up to date.
+struct SimtState {
+  SimtIndex thread, block, grid, size;
+  void (*sync_block)();
+  // Waits for all threads of the warp that haven't ended, each of which brings `bytes` bytes:
+  // [32][kSimtBytes], valid until the warp meets next.
+  const char* (*meet)(const void* mine, unsigned long bytes);
+};
+enum { kSimtBytes = 64 };
+// One for each kernel of a module.
+struct SimtEntry {
+  void (*run)(const void* argument);
+  unsigned long argument_bytes;
+  SimtState** state;
+  char *shared_begin, *shared_end;
+};
+static SimtState* simt_state;
+static char simt_origin;  // of addresses in shared memory
+extern "C" {
+extern char __start_simt_shared[] __attribute__((weak, visibility("hidden")));
+extern char __stop_simt_shared[] __attribute__((weak, visibility("hidden")));
+}
+
+#define threadIdx (simt_state->thread)
+#define blockIdx (simt_state->block)
+#define gridDim (simt_state->grid)
+#define blockDim (simt_state->size)
+#define __global__
+// Of this module alone, also what a block shares in it.
+#define __device__ static
+#define __forceinline__ inline
+#define __restrict__
+#define __launch_bounds__(...)
+#define __align__(n) __attribute__((aligned(n)))
+#define __shared__ static __attribute__((section("simt_shared")))
+
+struct __align__(8) uint2 {
+  unsigned x, y;
+};
+struct __align__(16) uint4 {
+  unsigned x, y, z, w;
+};
+struct __align__(8) float2 {
+  float x, y;
+};
+struct __align__(16) float4 {
+  float x, y, z, w;
+};
+inline uint2 make_uint2(unsigned x, unsigned y) {
+  return {x, y};
+}
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) {
+  return {x, y, z, w};
+}
+inline float2 make_float2(float x, float y) {
+  return {x, y};
+}
+inline float4 make_float4(float x, float y, float z, float w) {
+  return {x, y, z, w};
+}
+
+template <typename To, typename From>
+inline To simt_bits(From from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  memcpy(&to, &from, sizeof to);
+  return to;
+}
+inline float __uint_as_float(unsigned x) {
+  return simt_bits<float>(x);
+}
+inline unsigned __float_as_uint(float x) {
+  return simt_bits<unsigned>(x);
+}
+inline float __int_as_float(int x) {
+  return simt_bits<float>(x);
+}
+inline int __float_as_int(float x) {
+  return simt_bits<int>(x);
+}
+inline float rsqrtf(float x) {
+  return 1.0f / sqrtf(x);
+}
+template <typename T>
+inline T __ldcg(const T* p) {
+  return *p;
+}
+template <typename T>
+inline T __ldcs(const T* p) {
+  return *p;
+}
+template <typename T>
+inline void __stcg(T* p, T value) {
+  *p = value;
+}
+
+inline void __syncthreads() {
+  simt_state->sync_block();
+}
+inline void __syncwarp(unsigned = ~0u) {
+  simt_state->meet("", 1);
+}
+inline void __threadfence() {}
+inline int simt_lane() {
+  return (int)(threadIdx.x & 31);
+}
+template <typename T>
+inline T simt_of_lane(const char* all, int lane) {
+  T value;
+  memcpy(&value, all + lane * kSimtBytes, sizeof value);
+  return value;
+}
+template <typename T>
+inline T __shfl_sync(unsigned, T value, int lane) {
+  return simt_of_lane<T>(simt_state->meet(&value, sizeof value), lane & 31);
+}
+template <typename T>
+inline T __shfl_xor_sync(unsigned mask, T value, int lanes) {
+  return __shfl_sync(mask, value, simt_lane() ^ lanes);
+}
+template <typename T>
+inline T __shfl_down_sync(unsigned mask, T value, int lanes) {
+  return __shfl_sync(mask, value, simt_lane() + lanes < 32 ? simt_lane() + lanes : simt_lane());
+}
+template <typename T>
+inline T atomicAdd(T* to, T value) {
+  const T before = *to;
+  *to += value;
+  return before;
+}
+template <typename T>
+inline T atomicMax(T* to, T value) {
+  const T before = *to;
+  if (before < value) *to = value;
+  return before;
+}
+
+inline size_t __cvta_generic_to_shared(const void* p) {
+  return (unsigned)((const char*)p - &simt_origin);
+}
+inline char* simt_shared(unsigned address) {
+  return &simt_origin + (int)address;
+}
+
+inline float simt_f16(unsigned short x) {
+  return (float)simt_bits<_Float16>(x);
+}
+inline float simt_bf16(unsigned short x) {
+  return __uint_as_float((unsigned)x << 16);
+}
+inline void ptx_cvt_f32_f16(float& y, unsigned short x) {
+  y = simt_f16(x);
+}
+inline void ptx_cvt_rn_f16_f32(unsigned short& y, float x) {
+  y = simt_bits<unsigned short>((_Float16)x);
+}
+inline void ptx_cvt_rn_bf16_f32(unsigned short& y, float x) {
+  const unsigned bits = __float_as_uint(x);
+  y = x != x ? 0x7fff : (unsigned short)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+inline void ptx_cvt_rn_bf16x2_f32(unsigned& both, float high, float low) {
+  unsigned short h, l;
+  ptx_cvt_rn_bf16_f32(h, high), ptx_cvt_rn_bf16_f32(l, low);
+  both = (unsigned)h << 16 | l;
+}
+inline void ptx_cvt_rn_f16x2_f32(unsigned& both, float high, float low) {
+  unsigned short h, l;
+  ptx_cvt_rn_f16_f32(h, high), ptx_cvt_rn_f16_f32(l, low);
+  both = (unsigned)h << 16 | l;
+}
+inline void ptx_ex2_approx_ftz_f32(float& y, float x) {
+  y = exp2f(x);
+}
+inline void ptx_ld_global_L1__no_allocate_v4_u32(unsigned& x, unsigned& y, unsigned& z, unsigned& w,
+                                                 const void* p) {
+  const uint4 v = *(const uint4*)p;
+  x = v.x, y = v.y, z = v.z, w = v.w;
+}
+inline void ptx_st_shared_v4_u32(unsigned to, unsigned x, unsigned y, unsigned z, unsigned w) {
+  *(uint4*)simt_shared(to) = {x, y, z, w};
+}
+inline void ptx_cp_async_cg_shared_global(unsigned to, const void* from, int bytes) {
+  memset(simt_shared(to), 0, 16);
+  memcpy(simt_shared(to), from, (size_t)bytes);
+}
+inline void ptx_cp_async_wait_all() {}
+
+// A fragment's elements as the PTX manual's figures for mma.m16n8k16 have them: lane 4 r + t has
+// rows r and r + 8 of A and of the sum, column r of B, and of the inner dimension 2 t, 2 t + 1, and
+// these plus 8.
+struct SimtFragments {
+  unsigned a[4], b[2];
+};
+template <float (*WIDEN)(unsigned short)>
+inline void simt_mma(float& d0, float& d1, float& d2, float& d3, const SimtFragments& mine) {
+  const char* all = simt_state->meet(&mine, sizeof mine);
+  float* const sums[4] = {&d0, &d1, &d2, &d3};
+  const int row = simt_lane() / 4, column = simt_lane() % 4 * 2;
+  for (int i = 0; i < 4; ++i) {
+    float sum = *sums[i];
+    for (int t = 0; t < 4; ++t) {
+      const auto of_a = simt_of_lane<SimtFragments>(all, row * 4 + t);
+      const auto of_b = simt_of_lane<SimtFragments>(all, (column + i % 2) * 4 + t);
+      for (int half = 0; half < 2; ++half) {
+        const unsigned a = of_a.a[half * 2 + i / 2], b = of_b.b[half];
+        sum += WIDEN((unsigned short)a) * WIDEN((unsigned short)b);
+        sum += WIDEN((unsigned short)(a >> 16)) * WIDEN((unsigned short)(b >> 16));
+      }
+    }
+    *sums[i] = sum;
+  }
+}
+inline void ptx_mma_sync_aligned_m16n8k16_row_col_f32_bf16_bf16_f32(float& d0, float& d1, float& d2,
+                                                                    float& d3, unsigned a0,
+                                                                    unsigned a1, unsigned a2,
+                                                                    unsigned a3, unsigned b0,
+                                                                    unsigned b1) {
+  simt_mma<simt_bf16>(d0, d1, d2, d3, {{a0, a1, a2, a3}, {b0, b1}});
+}
+inline void ptx_mma_sync_aligned_m16n8k16_row_col_f32_f16_f16_f32(float& d0, float& d1, float& d2,
+                                                                  float& d3, unsigned a0,
+                                                                  unsigned a1, unsigned a2,
+                                                                  unsigned a3, unsigned b0,
+                                                                  unsigned b1) {
+  simt_mma<simt_f16>(d0, d1, d2, d3, {{a0, a1, a2, a3}, {b0, b1}});
+}
+// Lane 8 m + r has the address of row r of matrix m; lane 4 r + t gets of each matrix columns 2 t
+// and 2 t + 1 of row r, or, transposed, rows 2 t and 2 t + 1 of column r.
+inline void simt_ldmatrix(unsigned* const (&to)[4], unsigned from, bool transposed) {
+  const char* all = simt_state->meet(&from, sizeof from);
+  const int lane = simt_lane();
+  for (int m = 0; m < 4; ++m) {
+    unsigned short pair[2];
+    for (int i = 0; i < 2; ++i) {
+      const int row = transposed ? lane % 4 * 2 + i : lane / 4;
+      const int column = transposed ? lane / 4 : lane % 4 * 2 + i;
+      const auto address = simt_of_lane<unsigned>(all, m * 8 + row);
+      memcpy(&pair[i], simt_shared(address) + column * 2, 2);
+    }
+    *to[m] = (unsigned)pair[1] << 16 | pair[0];
+  }
+}
+inline void ptx_ldmatrix_sync_aligned_m8n8_x4_shared_b16(unsigned& a, unsigned& b, unsigned& c,
+                                                         unsigned& d, unsigned from) {
+  simt_ldmatrix({&a, &b, &c, &d}, from, false);
+}
+inline void ptx_ldmatrix_sync_aligned_m8n8_x4_trans_shared_b16(unsigned& a, unsigned& b,
+                                                               unsigned& c, unsigned& d,
+                                                               unsigned from) {
+  simt_ldmatrix({&a, &b, &c, &d}, from, true);
+}
