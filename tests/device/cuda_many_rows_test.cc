@@ -253,10 +253,10 @@ TEST_P(CudaPromptAttention, EqualsTheInterpreters) {
   GraphBuilder builder({{"table", Shape{50, kHeads * head_dim}}}, dtype);
   const auto x = builder.add(OpKind::kEmbedding, {builder.ids(), builder.weight("table")});
   const auto out =
-      builder.add(OpKind::kAttention,
-                  {builder.split_heads(x, kHeads, head_dim),
-                   builder.cache(0, CachePart::kKeys, kKvHeads, head_dim),
-                   builder.cache(0, CachePart::kValues, kKvHeads, head_dim), builder.pad()});
+      builder.add(OpKind::kAttention, {builder.split_heads(x, kHeads, head_dim),
+                                       builder.cache(0, CachePart::kKeys, kKvHeads, head_dim),
+                                       builder.cache(0, CachePart::kValues, kKvHeads, head_dim),
+                                       builder.lengths(), builder.pad()});
   const auto graph = builder.finish({out});
   ASSERT_TRUE(graph) << graph.error().message;
   run<AttentionKernel>(*graph, dtype,

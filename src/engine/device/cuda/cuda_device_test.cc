@@ -126,7 +126,7 @@ TEST_F(CudaDeviceTest, StepsThatFeedThemselvesAreReplayedWithoutUploads) {
   for (int call = calls + 1; call <= fake_.calls(); ++call) {
     uploads += fake_.name(call) == "cuMemcpyHtoDAsync_v2" ? 1 : 0;
   }
-  EXPECT_LE(uploads, 4) << "ids, positions, padding and sizes, once";
+  EXPECT_LE(uploads, 4) << "ids, lengths, padding and sizes, once";
 }
 
 TEST_F(CudaDeviceTest, RecordsNothingOfACacheThatGrowsNorOfEagerSteps) {

@@ -160,9 +160,9 @@ Address CudaStep::address(ValueId id) const {
 
 ::assay::Status CudaStep::upload_state(const RunInputs& inputs, int64_t capacity) {
   for (const ArenaPlan::Input& input : places_.inputs) {
-    const std::span<const int32_t> from = input.kind == InputKind::kIds         ? inputs.ids
-                                          : input.kind == InputKind::kPositions ? inputs.positions
-                                                                                : inputs.pad;
+    const std::span<const int32_t> from = input.kind == InputKind::kIds       ? inputs.ids
+                                          : input.kind == InputKind::kLengths ? inputs.lengths
+                                                                              : inputs.pad;
     ASSAY_CHECK(driver_.upload(arena_.address() + input.offset, std::as_bytes(from)));
   }
   const std::vector<int64_t> sizes = {inputs.dims.batch, inputs.dims.q_len, inputs.dims.kv_len,
@@ -224,14 +224,14 @@ StepFeed::Places CudaStep::feed_places(int64_t batch) const {
   StepFeed::Places places{.logits = address(graph.outputs[0]),
                           .tokens = address(graph.outputs[1]),
                           .ids = 0,
-                          .positions = 0,
+                          .lengths = 0,
                           .state = dims_.address(),
                           .batch = batch,
                           .vocab = graph.values[graph.outputs[0]].type.shape.back().factor()};
   for (const ArenaPlan::Input& input : places_.inputs) {
     const Address at = arena_.address() + input.offset;
     if (input.kind == InputKind::kIds) places.ids = at;
-    if (input.kind == InputKind::kPositions) places.positions = at;
+    if (input.kind == InputKind::kLengths) places.lengths = at;
   }
   return places;
 }
