@@ -244,6 +244,27 @@ INSTANTIATE_TEST_SUITE_P(Families, CudaManyRowsOf,
                                           testing::Values(DType::kF32, DType::kBF16, DType::kF16),
                                           testing::Bool()));
 
+// A row's norm in each of its forms: held in registers, of even shares and not; too long for them;
+// loaded one by one.
+TEST_F(CudaManyRows, NormsOfAllWidths) {
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
+    for (const int64_t width : {6, 512, 1000, 2048, 4104}) {
+      GraphBuilder builder({{"table", Shape{50, width}},
+                            {"norm", Shape{width}},
+                            {"product.weight", Shape{64, width}}},
+                           dtype);
+      const auto x = builder.add(OpKind::kEmbedding, {builder.ids(), builder.weight("table")});
+      const auto norm =
+          builder.add(OpKind::kRmsNorm, {x, builder.weight("norm")}, NormAttributes{1e-5});
+      auto graph = builder.finish({builder.linear(norm, "product", false, WeightLayout::kOutIn)});
+      ASSERT_TRUE(graph) << graph.error().message;
+      SCOPED_TRACE(width);
+      run<ProductKernel>(test::fused_graph(*std::move(graph), TileLayout::kRows), dtype,
+                         {{1, 9, 9}, {2, 8, 8}});
+    }
+  }
+}
+
 class CudaPromptAttention : public CudaManyRows,
                             public testing::WithParamInterface<std::tuple<int64_t, DType>> {};
 
@@ -253,10 +274,10 @@ TEST_P(CudaPromptAttention, EqualsTheInterpreters) {
   GraphBuilder builder({{"table", Shape{50, kHeads * head_dim}}}, dtype);
   const auto x = builder.add(OpKind::kEmbedding, {builder.ids(), builder.weight("table")});
   const auto out =
-      builder.add(OpKind::kAttention,
-                  {builder.split_heads(x, kHeads, head_dim),
-                   builder.cache(0, CachePart::kKeys, kKvHeads, head_dim),
-                   builder.cache(0, CachePart::kValues, kKvHeads, head_dim), builder.pad()});
+      builder.add(OpKind::kAttention, {builder.split_heads(x, kHeads, head_dim),
+                                       builder.cache(0, CachePart::kKeys, kKvHeads, head_dim),
+                                       builder.cache(0, CachePart::kValues, kKvHeads, head_dim),
+                                       builder.lengths(), builder.pad()});
   const auto graph = builder.finish({out});
   ASSERT_TRUE(graph) << graph.error().message;
   run<AttentionKernel>(*graph, dtype,

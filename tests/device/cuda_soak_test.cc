@@ -96,10 +96,10 @@ TEST_P(CudaSoak, PoisonedTailsChangeNothingAndNothingGrows) {
     for (int64_t row = 0; row < kBatch; ++row) {
       ids.push_back(static_cast<int32_t>(random.below(static_cast<uint64_t>(config.vocab_size))));
     }
-    const std::vector<int32_t> positions(kBatch, static_cast<int32_t>(position));
+    const std::vector<int32_t> lengths(kBatch, static_cast<int32_t>(position));
     const RunInputs inputs{.dims = {kBatch, 1, position + 1},
                            .ids = ids,
-                           .positions = positions,
+                           .lengths = lengths,
                            .pad = pad,
                            .rope = &rope};
     poison_tail(**poisoned, gpu.driver());

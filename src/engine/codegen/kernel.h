@@ -76,7 +76,7 @@ struct ProductKernel {
 // Causal attention over a cache, as OpLibrary::attention.
 struct AttentionKernel {
   int64_t heads = 0, kv_heads = 0, head_dim = 0;
-  ir::BufferId q = 0, keys = 0, values = 0, pad = 0, out = 0;
+  ir::BufferId q = 0, keys = 0, values = 0, lengths = 0, pad = 0, out = 0;
   // Where set, a 16-bit type that queries, keys, values and weights may be rounded to.
   std::optional<DType> rounded_to = {};
 };

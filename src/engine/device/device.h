@@ -61,13 +61,13 @@ class Device {
   virtual ~Device() = default;
 
   virtual DeviceInfo info() const = 0;
-  virtual BufferPool& memory() = 0;       // where caches are
+  virtual BufferPool& memory() = 0;       // where caches and eager outputs are
   virtual TileLayout layout() const = 0;  // of products' weights, as its kernels read them
   virtual size_t threads() const = 0;     // of the host that compute
 
-  // Runs the graph as built, operator by operator, nothing fused. On the processor an output is
-  // allocated for each operator when it runs; a GPU still has places for them in one arena.
-  // `weights` must outlive the executor.
+  // Runs the graph as built, operator by operator, nothing fused: each operator's outputs come from
+  // memory() when it runs, and go back when nothing reads them any more. `weights` must outlive the
+  // executor.
   virtual Result<std::unique_ptr<Executor>> make_eager(Graph graph, const Weights& weights) = 0;
 
   // While loading, once a compiled session: finds the compiler, and lays the graph's product

@@ -21,13 +21,14 @@ struct RopeTables {
 };
 RopeTables make_rope_tables(const ModelConfig& config, int64_t positions);
 
-// What one run is about; the spans must outlive it.
+// What one run is about; the spans must outlive it. A row's tokens come behind what it has in the
+// cache, as TokenPlaces has it.
 struct RunInputs {
-  DimValues dims;
-  std::span<const int32_t> ids;        // [batch, q_len]
-  std::span<const int32_t> positions;  // [batch, q_len]
-  std::span<const int32_t> pad;        // [batch]
-  const RopeTables* rope = nullptr;    // of at least every position; unused without RoPE
+  DimValues dims;  // kv_len is the cache's length and q_len, whatever shorter rows have
+  std::span<const int32_t> ids;      // [batch, q_len]
+  std::span<const int32_t> lengths;  // [batch], each at most the cache's length
+  std::span<const int32_t> pad;      // [batch], each less than the row's length and q_len
+  const RopeTables* rope = nullptr;  // of at least every position; unused without RoPE
 };
 
 // The tokens that a step chose, one a row, and whether a finite logit chose each of them. The span

@@ -16,7 +16,7 @@ namespace assay::engine {
 struct DimValues {
   int64_t batch = 0;
   int64_t q_len = 0;   // new positions of this run
-  int64_t kv_len = 0;  // cache positions in use, the new ones included
+  int64_t kv_len = 0;  // cache positions in use by the longest row, the new ones included
   friend bool operator==(const DimValues&, const DimValues&) = default;
 };
 

@@ -51,7 +51,7 @@ struct AttributesText {
 struct SourceText {
   std::string operator()(const NodeSource&) const { return ""; }
   std::string operator()(const InputSource& s) const {
-    static constexpr std::array<const char*, 3> kNames = {"ids", "positions", "pad"};
+    static constexpr std::array<const char*, 3> kNames = {"ids", "lengths", "pad"};
     return fmt::format("input {}", kNames[static_cast<size_t>(s.kind)]);
   }
   std::string operator()(const WeightSource& s) const {
@@ -107,6 +107,8 @@ std::string_view op_name(OpKind op) {
   switch (op) {
     case OpKind::kEmbedding:
       return "embedding";
+    case OpKind::kPositions:
+      return "positions";
     case OpKind::kAdd:
       return "add";
     case OpKind::kMultiply:

@@ -25,13 +25,14 @@ ValueId attention(GraphBuilder& graph, const ModelConfig& config, ValueId x, int
     return graph.split_heads(parts[i], config.heads, config.head_dim);
   };
   const auto write = [&](CachePart part, ValueId value) {
-    return graph.add(OpKind::kKvWrite,
-                     {graph.cache(layer, part, config.kv_heads, config.head_dim), value});
+    return graph.add(OpKind::kKvWrite, {graph.cache(layer, part, config.kv_heads, config.head_dim),
+                                        value, graph.lengths()});
   };
   const ValueId q = heads(0), k = heads(1), v = heads(2);
   const ValueId keys = write(CachePart::kKeys, k);
   const ValueId values = write(CachePart::kValues, v);
-  const ValueId mixed = graph.add(OpKind::kAttention, {q, keys, values, graph.pad()});
+  const ValueId mixed =
+      graph.add(OpKind::kAttention, {q, keys, values, graph.lengths(), graph.pad()});
   return graph.linear(graph.merge_heads(mixed, config.heads, config.head_dim), prefix + ".c_proj",
                       true, WeightLayout::kInOut);
 }
@@ -47,8 +48,9 @@ ValueId mlp(GraphBuilder& graph, const ModelConfig& config, ValueId x, const std
 ValueId build_gpt2(GraphBuilder& graph, const ModelConfig& config) {
   const ValueId tokens =
       graph.add(OpKind::kEmbedding, {graph.ids(), graph.weight("transformer.wte.weight")});
+  const ValueId positions = graph.add(OpKind::kPositions, {graph.lengths(), graph.pad()});
   const ValueId places =
-      graph.add(OpKind::kEmbedding, {graph.positions(), graph.weight("transformer.wpe.weight")});
+      graph.add(OpKind::kEmbedding, {positions, graph.weight("transformer.wpe.weight")});
   ValueId x = graph.add(OpKind::kAdd, {tokens, places});
   for (int64_t layer = 0; layer < config.layers; ++layer) {
     const std::string prefix = fmt::format("transformer.h.{}", layer);

@@ -28,9 +28,9 @@ struct TensorType {
 
 // Where a value comes from.
 enum class InputKind {
-  kIds,        // int32 [batch, q_len]
-  kPositions,  // int32 [batch, q_len]: the place of each token in its own row's text
-  kPad,        // int32 [batch]: cache positions at the row's start that hold padding
+  kIds,      // int32 [batch, q_len]
+  kLengths,  // int32 [batch]: cache positions that the row has in use before the run
+  kPad,      // int32 [batch]: cache positions at the row's start that hold padding
 };
 struct InputSource {
   InputKind kind;
@@ -70,19 +70,21 @@ struct Value {
 };
 
 // Operators, with their inputs -> outputs. The arithmetic is OpLibrary's; `...` stands for any
-// leading dims.
+// leading dims. Where a token is, in its row's cache and in its row's text, every operator derives
+// from `lengths` and `pad` (TokenPlaces).
 enum class OpKind {
   kEmbedding,  // ids [...], table [vocab, hidden] -> [..., hidden]
+  kPositions,  // lengths, pad -> int32 [batch, q_len]: the place of each token in its row's text
   kAdd,        // x, y -> like x
   kMultiply,   // x, y -> like x
   kActivate,   // x -> like x ActivateAttributes
   kLayerNorm,  // x [..., width], weight [width], bias [width] -> like x              NormAttributes
   kRmsNorm,    // x [..., width], weight [width] -> like x                            NormAttributes
   kLinear,   // x [..., in], weight, (bias [out]) -> [..., out]                     LinearAttributes
-  kRope,     // x [batch, q_len, heads, head_dim], positions, cos, sin -> like x
-  kKvWrite,  // cache [batch, kv_heads, kv_len, head_dim], x [batch, q_len, kv_heads, head_dim] ->
-             // cache
-  kAttention,  // q [batch, q_len, heads, head_dim], keys, values, pad -> like q
+  kRope,     // x [batch, q_len, heads, head_dim], lengths, pad, cos, sin -> like x
+  kKvWrite,  // cache [batch, kv_heads, kv_len, head_dim], x [batch, q_len, kv_heads, head_dim],
+             // lengths -> cache
+  kAttention,  // q [batch, q_len, heads, head_dim], keys, values, lengths, pad -> like q
   kLastRows,   // x [batch, q_len, width] -> [batch, width]
   kArgmax,     // x [..., width] -> int32 [...]
   kSplit,  // x [..., sum of widths] -> one [..., width] for each width           SplitAttributes

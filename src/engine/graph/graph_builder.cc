@@ -20,9 +20,8 @@ ValueId GraphBuilder::ids() {
   return source("ids", {DType::kI32, {Dim::batch(), Dim::q_len()}}, InputSource{InputKind::kIds});
 }
 
-ValueId GraphBuilder::positions() {
-  return source("positions", {DType::kI32, {Dim::batch(), Dim::q_len()}},
-                InputSource{InputKind::kPositions});
+ValueId GraphBuilder::lengths() {
+  return source("lengths", {DType::kI32, {Dim::batch()}}, InputSource{InputKind::kLengths});
 }
 
 ValueId GraphBuilder::pad() {

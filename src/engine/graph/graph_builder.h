@@ -18,9 +18,9 @@ class GraphBuilder {
   GraphBuilder(const std::vector<TensorSpec>& specs, DType weights);
 
   // Sources; asking twice gives the same value.
-  ValueId ids();        // [batch, q_len]
-  ValueId positions();  // [batch, q_len]
-  ValueId pad();        // [batch]
+  ValueId ids();      // [batch, q_len]
+  ValueId lengths();  // [batch]
+  ValueId pad();      // [batch]
   ValueId weight(const std::string& tensor);
   ValueId rope_table(ConstantKind kind, int64_t max_positions, int64_t head_dim);
   ValueId cache(int64_t layer, CachePart part, int64_t kv_heads, int64_t head_dim);

@@ -61,50 +61,51 @@ TEST(Graph, Gpt2IsUnfusedWithOneProductForQkv) {
   ASSERT_TRUE(graph) << graph.error().message;
   EXPECT_EQ(dump(*graph), R"(%0 = input ids : int32[batch, q_len]
 %1 = weight "transformer.wte.weight" : fp32[11, 6]
-%3 = input positions : int32[batch, q_len]
-%4 = weight "transformer.wpe.weight" : fp32[16, 6]
-%7 = weight "transformer.h.0.ln_1.weight" : fp32[6]
-%8 = weight "transformer.h.0.ln_1.bias" : fp32[6]
-%10 = weight "transformer.h.0.attn.c_attn.weight" : fp32[6, 18]
-%11 = weight "transformer.h.0.attn.c_attn.bias" : fp32[18]
-%19 = cache layer=0 keys : fp32[batch, 3, kv_len, 2]
-%21 = cache layer=0 values : fp32[batch, 3, kv_len, 2]
-%23 = input pad : int32[batch]
-%26 = weight "transformer.h.0.attn.c_proj.weight" : fp32[6, 6]
-%27 = weight "transformer.h.0.attn.c_proj.bias" : fp32[6]
-%30 = weight "transformer.h.0.ln_2.weight" : fp32[6]
-%31 = weight "transformer.h.0.ln_2.bias" : fp32[6]
-%33 = weight "transformer.h.0.mlp.c_fc.weight" : fp32[6, 24]
-%34 = weight "transformer.h.0.mlp.c_fc.bias" : fp32[24]
-%37 = weight "transformer.h.0.mlp.c_proj.weight" : fp32[24, 6]
-%38 = weight "transformer.h.0.mlp.c_proj.bias" : fp32[6]
-%41 = weight "transformer.ln_f.weight" : fp32[6]
-%42 = weight "transformer.ln_f.bias" : fp32[6]
+%3 = input lengths : int32[batch]
+%4 = input pad : int32[batch]
+%6 = weight "transformer.wpe.weight" : fp32[16, 6]
+%9 = weight "transformer.h.0.ln_1.weight" : fp32[6]
+%10 = weight "transformer.h.0.ln_1.bias" : fp32[6]
+%12 = weight "transformer.h.0.attn.c_attn.weight" : fp32[6, 18]
+%13 = weight "transformer.h.0.attn.c_attn.bias" : fp32[18]
+%21 = cache layer=0 keys : fp32[batch, 3, kv_len, 2]
+%23 = cache layer=0 values : fp32[batch, 3, kv_len, 2]
+%27 = weight "transformer.h.0.attn.c_proj.weight" : fp32[6, 6]
+%28 = weight "transformer.h.0.attn.c_proj.bias" : fp32[6]
+%31 = weight "transformer.h.0.ln_2.weight" : fp32[6]
+%32 = weight "transformer.h.0.ln_2.bias" : fp32[6]
+%34 = weight "transformer.h.0.mlp.c_fc.weight" : fp32[6, 24]
+%35 = weight "transformer.h.0.mlp.c_fc.bias" : fp32[24]
+%38 = weight "transformer.h.0.mlp.c_proj.weight" : fp32[24, 6]
+%39 = weight "transformer.h.0.mlp.c_proj.bias" : fp32[6]
+%42 = weight "transformer.ln_f.weight" : fp32[6]
+%43 = weight "transformer.ln_f.bias" : fp32[6]
 %2 = embedding(%0, %1) : fp32[batch, q_len, 6]
-%5 = embedding(%3, %4) : fp32[batch, q_len, 6]
-%6 = add(%2, %5) : fp32[batch, q_len, 6]
-%9 = layer_norm(%6, %7, %8) eps=1e-05 : fp32[batch, q_len, 6]
-%12 = linear(%9, %10, %11) layout=in_out : fp32[batch, q_len, 18]
-%13, %14, %15 = split(%12) widths=[6, 6, 6] : fp32[batch, q_len, 6], fp32[batch, q_len, 6], fp32[batch, q_len, 6]
-%16 = view(%13) : fp32[batch, q_len, 3, 2]
-%17 = view(%14) : fp32[batch, q_len, 3, 2]
+%5 = positions(%3, %4) : int32[batch, q_len]
+%7 = embedding(%5, %6) : fp32[batch, q_len, 6]
+%8 = add(%2, %7) : fp32[batch, q_len, 6]
+%11 = layer_norm(%8, %9, %10) eps=1e-05 : fp32[batch, q_len, 6]
+%14 = linear(%11, %12, %13) layout=in_out : fp32[batch, q_len, 18]
+%15, %16, %17 = split(%14) widths=[6, 6, 6] : fp32[batch, q_len, 6], fp32[batch, q_len, 6], fp32[batch, q_len, 6]
 %18 = view(%15) : fp32[batch, q_len, 3, 2]
-%20 = kv_write(%19, %17) : fp32[batch, 3, kv_len, 2]
-%22 = kv_write(%21, %18) : fp32[batch, 3, kv_len, 2]
-%24 = attention(%16, %20, %22, %23) : fp32[batch, q_len, 3, 2]
-%25 = view(%24) : fp32[batch, q_len, 6]
-%28 = linear(%25, %26, %27) layout=in_out : fp32[batch, q_len, 6]
-%29 = add(%28, %6) : fp32[batch, q_len, 6]
-%32 = layer_norm(%29, %30, %31) eps=1e-05 : fp32[batch, q_len, 6]
-%35 = linear(%32, %33, %34) layout=in_out : fp32[batch, q_len, 24]
-%36 = activate(%35) kind=gelu_tanh : fp32[batch, q_len, 24]
-%39 = linear(%36, %37, %38) layout=in_out : fp32[batch, q_len, 6]
-%40 = add(%29, %39) : fp32[batch, q_len, 6]
-%43 = layer_norm(%40, %41, %42) eps=1e-05 : fp32[batch, q_len, 6]
-%44 = last_rows(%43) : fp32[batch, 6]
-%45 = linear(%44, %1) layout=out_in : fp32[batch, 11]
-%46 = argmax(%45) : int32[batch]
-return %45, %46
+%19 = view(%16) : fp32[batch, q_len, 3, 2]
+%20 = view(%17) : fp32[batch, q_len, 3, 2]
+%22 = kv_write(%21, %19, %3) : fp32[batch, 3, kv_len, 2]
+%24 = kv_write(%23, %20, %3) : fp32[batch, 3, kv_len, 2]
+%25 = attention(%18, %22, %24, %3, %4) : fp32[batch, q_len, 3, 2]
+%26 = view(%25) : fp32[batch, q_len, 6]
+%29 = linear(%26, %27, %28) layout=in_out : fp32[batch, q_len, 6]
+%30 = add(%29, %8) : fp32[batch, q_len, 6]
+%33 = layer_norm(%30, %31, %32) eps=1e-05 : fp32[batch, q_len, 6]
+%36 = linear(%33, %34, %35) layout=in_out : fp32[batch, q_len, 24]
+%37 = activate(%36) kind=gelu_tanh : fp32[batch, q_len, 24]
+%40 = linear(%37, %38, %39) layout=in_out : fp32[batch, q_len, 6]
+%41 = add(%30, %40) : fp32[batch, q_len, 6]
+%44 = layer_norm(%41, %42, %43) eps=1e-05 : fp32[batch, q_len, 6]
+%45 = last_rows(%44) : fp32[batch, 6]
+%46 = linear(%45, %1) layout=out_in : fp32[batch, 11]
+%47 = argmax(%46) : int32[batch]
+return %46, %47
 )");
 }
 
@@ -120,12 +121,12 @@ TEST(Graph, Qwen2HasApartProductsAndRope) {
 %10 = weight "model.layers.0.self_attn.k_proj.bias" : bf16[4]
 %13 = weight "model.layers.0.self_attn.v_proj.weight" : bf16[4, 8]
 %14 = weight "model.layers.0.self_attn.v_proj.bias" : bf16[4]
-%17 = input positions : int32[batch, q_len]
-%18 = constant rope_cos : fp32[32, 1]
-%19 = constant rope_sin : fp32[32, 1]
-%22 = cache layer=0 keys : fp32[batch, 2, kv_len, 2]
-%24 = cache layer=0 values : fp32[batch, 2, kv_len, 2]
-%26 = input pad : int32[batch]
+%17 = input lengths : int32[batch]
+%18 = input pad : int32[batch]
+%19 = constant rope_cos : fp32[32, 1]
+%20 = constant rope_sin : fp32[32, 1]
+%23 = cache layer=0 keys : fp32[batch, 2, kv_len, 2]
+%25 = cache layer=0 values : fp32[batch, 2, kv_len, 2]
 %29 = weight "model.layers.0.self_attn.o_proj.weight" : bf16[8, 8]
 %32 = weight "model.layers.0.post_attention_layernorm.weight" : bf16[8]
 %34 = weight "model.layers.0.mlp.gate_proj.weight" : bf16[12, 8]
@@ -141,11 +142,11 @@ TEST(Graph, Qwen2HasApartProductsAndRope) {
 %12 = view(%11) : fp32[batch, q_len, 2, 2]
 %15 = linear(%4, %13, %14) layout=out_in : fp32[batch, q_len, 4]
 %16 = view(%15) : fp32[batch, q_len, 2, 2]
-%20 = rope(%8, %17, %18, %19) : fp32[batch, q_len, 4, 2]
-%21 = rope(%12, %17, %18, %19) : fp32[batch, q_len, 2, 2]
-%23 = kv_write(%22, %21) : fp32[batch, 2, kv_len, 2]
-%25 = kv_write(%24, %16) : fp32[batch, 2, kv_len, 2]
-%27 = attention(%20, %23, %25, %26) : fp32[batch, q_len, 4, 2]
+%21 = rope(%8, %17, %18, %19, %20) : fp32[batch, q_len, 4, 2]
+%22 = rope(%12, %17, %18, %19, %20) : fp32[batch, q_len, 2, 2]
+%24 = kv_write(%23, %22, %17) : fp32[batch, 2, kv_len, 2]
+%26 = kv_write(%25, %16, %17) : fp32[batch, 2, kv_len, 2]
+%27 = attention(%21, %24, %26, %17, %18) : fp32[batch, q_len, 4, 2]
 %28 = view(%27) : fp32[batch, q_len, 8]
 %30 = linear(%28, %29) layout=out_in : fp32[batch, q_len, 8]
 %31 = add(%2, %30) : fp32[batch, q_len, 8]
@@ -229,7 +230,8 @@ TEST_F(BrokenGraph, WritingACacheTwice) {
   const Node write = first(OpKind::kKvWrite);
   const auto copy = static_cast<ValueId>(graph_.values.size());
   graph_.values.push_back(graph_.values[write.outputs[0]]);
-  graph_.nodes.push_back({OpKind::kKvWrite, {write.outputs[0], write.inputs[1]}, {copy}, {}});
+  graph_.nodes.push_back(
+      {OpKind::kKvWrite, {write.outputs[0], write.inputs[1], write.inputs[2]}, {copy}, {}});
   expect_invalid("expected a layer's cache, found another value");
 }
 
@@ -256,13 +258,13 @@ TEST(InferTypes, ViewKeepsTheElements) {
 
 TEST(InferTypes, GroupedHeadsMustDivide) {
   const TensorType q{DType::kF32, {Dim::batch(), Dim::q_len(), Dim(4), Dim(2)}};
-  const TensorType pad{DType::kI32, {Dim::batch()}};
+  const TensorType row{DType::kI32, {Dim::batch()}};
   const auto cache = [](int64_t kv_heads) {
     return TensorType{DType::kF32, {Dim::batch(), Dim(kv_heads), Dim::kv_len(), Dim(2)}};
   };
-  EXPECT_TRUE(infer_types(OpKind::kAttention, {}, {q, cache(2), cache(2), pad}));
-  EXPECT_FALSE(infer_types(OpKind::kAttention, {}, {q, cache(3), cache(3), pad}));
-  EXPECT_FALSE(infer_types(OpKind::kAttention, {}, {q, cache(2), cache(4), pad}));
+  EXPECT_TRUE(infer_types(OpKind::kAttention, {}, {q, cache(2), cache(2), row, row}));
+  EXPECT_FALSE(infer_types(OpKind::kAttention, {}, {q, cache(3), cache(3), row, row}));
+  EXPECT_FALSE(infer_types(OpKind::kAttention, {}, {q, cache(2), cache(4), row, row}));
 }
 
 }  // namespace

@@ -62,6 +62,17 @@ Result<Types> embedding(const Types& in) {
   return Types{{DType::kF32, shape}};
 }
 
+// What a row of the batch has one of: its length, its padding.
+Status expect_by_row(std::string_view operand, const Dim& batch, const TensorType& type) {
+  return expect(operand, {DType::kI32, {batch}}, type);
+}
+
+Result<Types> positions(const Types& in) {
+  ASSAY_CHECK(expect_by_row("lengths", Dim::batch(), in[0]));
+  ASSAY_CHECK(expect_by_row("pad", Dim::batch(), in[1]));
+  return Types{{DType::kI32, {Dim::batch(), Dim::q_len()}}};
+}
+
 Result<Types> binary(const Types& in) {
   ASSAY_CHECK(expect_f32("x", in[0], 1));
   ASSAY_CHECK(expect("y", in[0], in[1]));
@@ -103,8 +114,9 @@ Result<Types> rope(const Types& in) {
       shape[3].factor() % 2 != 0) {
     return wrong("x", "fp32[batch, q_len, heads, an even head_dim]", in[0]);
   }
-  ASSAY_CHECK(expect("positions", {DType::kI32, {shape[0], shape[1]}}, in[1]));
-  for (const TensorType& table : {in[2], in[3]}) {
+  ASSAY_CHECK(expect_by_row("lengths", shape[0], in[1]));
+  ASSAY_CHECK(expect_by_row("pad", shape[0], in[2]));
+  for (const TensorType& table : {in[3], in[4]}) {
     if (table.dtype != DType::kF32 || table.shape.size() != 2 ||
         table.shape[1] * Dim(2) != shape[3]) {
       return wrong("cos or sin", "fp32[positions, head_dim / 2]", table);
@@ -119,6 +131,7 @@ Result<Types> kv_write(const Types& in) {
   }
   const SymbolicShape& x = in[1].shape;
   ASSAY_CHECK(expect("cache", {DType::kF32, {x[0], x[2], Dim::kv_len(), x[3]}}, in[0]));
+  ASSAY_CHECK(expect_by_row("lengths", x[0], in[2]));
   return Types{in[0]};
 }
 
@@ -134,7 +147,8 @@ Result<Types> attention(const Types& in) {
   const TensorType cache{DType::kF32, {q[0], keys[1], Dim::kv_len(), q[3]}};
   ASSAY_CHECK(expect("keys", cache, in[1]));
   ASSAY_CHECK(expect("values", cache, in[2]));
-  ASSAY_CHECK(expect("pad", {DType::kI32, {q[0]}}, in[3]));
+  ASSAY_CHECK(expect_by_row("lengths", q[0], in[3]));
+  ASSAY_CHECK(expect_by_row("pad", q[0], in[4]));
   return Types{in[0]};
 }
 
@@ -207,18 +221,19 @@ Arity arity(OpKind op) {
     case OpKind::kView:
       return {1, 1};
     case OpKind::kEmbedding:
+    case OpKind::kPositions:
     case OpKind::kAdd:
     case OpKind::kMultiply:
     case OpKind::kRmsNorm:
-    case OpKind::kKvWrite:
       return {2, 2};
     case OpKind::kLinear:
       return {2, 3};
     case OpKind::kLayerNorm:
+    case OpKind::kKvWrite:
       return {3, 3};
     case OpKind::kRope:
     case OpKind::kAttention:
-      return {4, 4};
+      return {5, 5};
     case OpKind::kFused:
       return {1, kMaxFusedInputs};
   }
@@ -236,6 +251,8 @@ Result<Types> infer_types(OpKind op, const Attributes& attributes, const Types& 
   switch (op) {
     case OpKind::kEmbedding:
       return embedding(inputs);
+    case OpKind::kPositions:
+      return positions(inputs);
     case OpKind::kAdd:
     case OpKind::kMultiply:
       return binary(inputs);

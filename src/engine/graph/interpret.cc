@@ -80,9 +80,9 @@ class Interpreter {
     HostTensor& tensor = values_[id];
     tensor.shape = shape_at(graph_.values[id].type, inputs_.dims);
     if (const auto* input = std::get_if<InputSource>(&source)) {
-      tensor.i32 = input->kind == InputKind::kIds         ? inputs_.ids
-                   : input->kind == InputKind::kPositions ? inputs_.positions
-                                                          : inputs_.pad;
+      tensor.i32 = input->kind == InputKind::kIds       ? inputs_.ids
+                   : input->kind == InputKind::kLengths ? inputs_.lengths
+                                                        : inputs_.pad;
       assert(static_cast<int64_t>(tensor.i32.size()) == count_of(tensor.shape));
     } else if (const auto* constant = std::get_if<ConstantSource>(&source)) {
       tensor.f32 = constant->kind == ConstantKind::kRopeCos ? inputs_.rope_cos : inputs_.rope_sin;
@@ -97,6 +97,9 @@ class Interpreter {
   int64_t count(ValueId id) const { return count_of(values_[id].shape); }
   int64_t width(ValueId id) const { return values_[id].shape.back(); }
   std::span<const int32_t> i32(ValueId id) const { return values_[id].i32; }
+  TokenPlaces places(ValueId lengths, ValueId pad) const {
+    return {i32(lengths), i32(pad), inputs_.dims.q_len};
+  }
 
   const float* f32(ValueId id) {
     HostTensor& tensor = values_[id];
@@ -163,8 +166,7 @@ class Interpreter {
     const std::vector<int64_t>& x = values_[node.inputs[1]].shape;
     assert(x[1] == inputs_.dims.q_len);
     values_[node.outputs[0]].f32 = values_[node.inputs[0]].f32;
-    ops_.kv_write(f32(node.inputs[1]), x[1], inputs_.dims.kv_len - x[1],
-                  cache_view(node.outputs[0]));
+    ops_.kv_write(f32(node.inputs[1]), x[1], i32(node.inputs[2]), cache_view(node.outputs[0]));
   }
 
   void attention(const Node& node) {
@@ -176,8 +178,8 @@ class Interpreter {
                                .heads = q[2],
                                .kv_heads = keys.kv_heads,
                                .head_dim = q[3]};
-    ops_.attention(f32(node.inputs[0]), keys, cache_view(node.inputs[2]), i32(node.inputs[3]),
-                   shape, out_f32(node.outputs[0]));
+    ops_.attention(f32(node.inputs[0]), keys, cache_view(node.inputs[2]),
+                   places(node.inputs[3], node.inputs[4]), shape, out_f32(node.outputs[0]));
   }
 
   void linear(const Node& node, int64_t rows) {
@@ -195,6 +197,8 @@ class Interpreter {
     switch (node.op) {
       case OpKind::kEmbedding:
         return ops_.embedding(i32(x), weight(node.inputs[1]).view, out_f32(out));
+      case OpKind::kPositions:
+        return ops_.positions(places(x, node.inputs[1]), out_i32(out));
       case OpKind::kAdd:
         return ops_.add(f32(x), f32(node.inputs[1]), out_f32(out), count(x));
       case OpKind::kMultiply:
@@ -213,8 +217,8 @@ class Interpreter {
       case OpKind::kLinear:
         return linear(node, rows);
       case OpKind::kRope:
-        return ops_.rope(f32(x), i32(node.inputs[1]), f32(node.inputs[2]), f32(node.inputs[3]),
-                         out_f32(out), values_[x].shape[2], width(x));
+        return ops_.rope(f32(x), places(node.inputs[1], node.inputs[2]), f32(node.inputs[3]),
+                         f32(node.inputs[4]), out_f32(out), values_[x].shape[2], width(x));
       case OpKind::kKvWrite:
         return kv_write(node);
       case OpKind::kAttention:

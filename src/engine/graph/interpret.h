@@ -25,16 +25,16 @@ struct HostTensor {
 // What a graph's sources are in one run.
 struct InterpreterInputs {
   DimValues dims;
-  std::vector<int32_t> ids;        // [batch, q_len]
-  std::vector<int32_t> positions;  // [batch, q_len]
-  std::vector<int32_t> pad;        // [batch]
+  std::vector<int32_t> ids;      // [batch, q_len]
+  std::vector<int32_t> lengths;  // [batch], each at most kv_len - q_len
+  std::vector<int32_t> pad;      // [batch]
   // One checkpoint tensor as fp32, of the shape given; interpret() rounds it to the graph's type
   // for it, and puts merged weights together.
   std::function<std::vector<float>(const std::string& name, const std::vector<int64_t>& shape)>
       weight;
   std::vector<float> rope_cos, rope_sin;  // [at least the largest position + 1, head_dim / 2]
-  // By layer and part: [batch, kv_heads, kv_len, head_dim]; the first kv_len - q_len positions
-  // count. What is absent is zeros.
+  // By layer and part: [batch, kv_heads, kv_len, head_dim], of which a row's length counts. What is
+  // absent is zeros.
   std::map<std::pair<int64_t, CachePart>, std::vector<float>> caches;
 };
 
@@ -43,14 +43,15 @@ struct InterpreterResult {
   std::map<std::pair<int64_t, CachePart>, std::vector<float>> caches;  // as written
 };
 
-// The graph must be valid, the inputs of the sizes that `dims` gives its sources, ids and positions
-// below the rows of every table that they look up: asserts. Packings change nothing.
+// The graph must be valid, the inputs of the sizes that `dims` gives its sources, ids and places in
+// a row's text below the rows of every table that they look up: asserts. Packings change nothing.
 InterpreterResult interpret(const Graph& graph, const InterpreterInputs& inputs, OpLibrary& ops);
 
 // Random inputs for a graph, the same for the same seed and sources. Weights depend on the seed,
 // their name and their shape alone, so that a graph before and after a rewrite gets the same ones;
-// long ones repeat themselves with a prime period, which makes billions of them cheap. About half
-// of the rows are padded; ids and positions are below the rows of every embedding table.
+// long ones repeat themselves with a prime period, which makes billions of them cheap. One row
+// is as long as `dims` says, others may be shorter, and about half are padded; ids and places in
+// the text are below the rows of every embedding table.
 InterpreterInputs random_inputs(const Graph& graph, const DimValues& dims, uint64_t seed);
 
 }  // namespace assay::engine

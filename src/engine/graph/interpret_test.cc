@@ -83,7 +83,7 @@ TEST_P(InterpretModel, AgreesWithASessionOverPaddedPromptsAndDecodeSteps) {
   inputs.pad = prompts.pad;
   inputs.dims = {2, 5, 5};
   inputs.ids = prompts.ids;
-  inputs.positions = {0, 0, 0, 1, 2, 0, 1, 2, 3, 4};
+  inputs.lengths = {0, 0};
 
   ASSERT_TRUE(session->prepare(2, 16));
   ASSERT_TRUE(session->prefill(prompts));
@@ -99,7 +99,7 @@ TEST_P(InterpretModel, AgreesWithASessionOverPaddedPromptsAndDecodeSteps) {
     keep_caches(inputs, result, config.head_dim, 1);
     inputs.dims = {2, 1, inputs.dims.kv_len + 1};
     inputs.ids = result.outputs[1].i32;
-    inputs.positions = {3 + decoded, 5 + decoded};
+    inputs.lengths = {5 + decoded, 5 + decoded};
     ASSERT_TRUE(session->decode(session->next_tokens()));
   }
 }
@@ -237,21 +237,24 @@ TEST(RandomInputs, DependOnNamesAndNotOnTheGraph) {
   const auto last = build_graph(config, DType::kBF16, LogitsOf::kLastPosition);
   const auto all = build_graph(config, DType::kBF16, LogitsOf::kAllPositions);
   ASSERT_TRUE(last && all);
-  const DimValues dims{3, 4, 9};
+  const DimValues dims{3, 4, 20};
   const InterpreterInputs a = random_inputs(*last, dims, 5);
   const InterpreterInputs b = random_inputs(*all, dims, 5);
   EXPECT_EQ(a.ids, b.ids);
   EXPECT_EQ(a.pad, b.pad);
+  EXPECT_EQ(a.lengths, b.lengths);
   EXPECT_EQ(a.caches, b.caches);
   EXPECT_EQ(a.weight("x", {8, 3}), b.weight("x", {8, 3}));
   EXPECT_NE(a.weight("x", {8, 3}), a.weight("y", {8, 3}));
   EXPECT_NE(a.weight("x", {8, 3}), random_inputs(*last, dims, 6).weight("x", {8, 3}));
-  EXPECT_THAT(a.caches.at({0, CachePart::kKeys}), SizeIs(3 * 2 * 9 * 2));
-  EXPECT_THAT(a.rope_cos, SizeIs(9));
-  for (size_t i = 0; i < a.ids.size(); ++i) {
-    EXPECT_TRUE(a.ids[i] >= 0 && a.ids[i] < 11);
-    EXPECT_TRUE(a.positions[i] >= 0 && a.positions[i] < 9);
-    EXPECT_LT(a.pad[i / 4], 9);
+  EXPECT_THAT(a.caches.at({0, CachePart::kKeys}), SizeIs(3 * 2 * 20 * 2));
+  EXPECT_THAT(a.rope_cos, SizeIs(20));
+  for (const int32_t id : a.ids) EXPECT_TRUE(id >= 0 && id < 11);
+  EXPECT_EQ(std::ranges::max(a.lengths), 16);
+  for (size_t row = 0; row < 3; ++row) {
+    const int32_t end = a.lengths[row] + 4;
+    EXPECT_TRUE(a.lengths[row] >= 0 && a.pad[row] >= 0 && a.pad[row] < end);
+    EXPECT_LE(end - a.pad[row], 11) << "a place in the text that the table has no row for";
   }
 }
 

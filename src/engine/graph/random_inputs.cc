@@ -63,16 +63,21 @@ int64_t table_rows(const Graph& flat) {
   return rows;
 }
 
+int64_t below(Random& random, int64_t bound) {
+  return static_cast<int64_t>(random.below(static_cast<uint64_t>(bound)));
+}
+
 void fill_rows(InterpreterInputs& inputs, int64_t limit, Random& random) {
   const DimValues& dims = inputs.dims;
+  const int64_t longest = dims.kv_len - dims.q_len, its_row = below(random, dims.batch);
   for (int64_t b = 0; b < dims.batch; ++b) {
-    const bool padded = random.below(2) == 1;
-    const auto pad = padded ? random.below(static_cast<uint64_t>(dims.kv_len)) : 0;
+    const int64_t length = b == its_row ? longest : below(random, longest + 1);
+    const int64_t end = length + dims.q_len, least = std::max<int64_t>(end - limit, 0);
+    const int64_t pad = below(random, 2) == 1 ? least + below(random, end - least) : least;
+    inputs.lengths.push_back(static_cast<int32_t>(length));
     inputs.pad.push_back(static_cast<int32_t>(pad));
     for (int64_t q = 0; q < dims.q_len; ++q) {
-      const int64_t position = dims.kv_len - dims.q_len + q - static_cast<int64_t>(pad);
-      inputs.positions.push_back(static_cast<int32_t>(std::clamp<int64_t>(position, 0, limit - 1)));
-      inputs.ids.push_back(static_cast<int32_t>(random.below(static_cast<uint64_t>(limit))));
+      inputs.ids.push_back(static_cast<int32_t>(below(random, limit)));
     }
   }
 }

@@ -6,6 +6,7 @@
 // everything has been validated.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -33,10 +34,24 @@ struct KvView {
 struct AttentionShape {
   int64_t batch = 0;
   int64_t q_len = 0;
-  int64_t kv_len = 0;  // positions in use, the q_len new ones included
+  int64_t kv_len = 0;  // positions in use by the longest row, the q_len new ones included
   int64_t heads = 0;
   int64_t kv_heads = 0;  // divides heads; query head h reads kv head h / (heads / kv_heads)
   int64_t head_dim = 0;
+};
+
+// Where a run's tokens are: token i of a row comes behind what the row has in its cache already.
+struct TokenPlaces {
+  std::span<const int32_t> lengths;  // [batch]: cache positions in use before the run
+  std::span<const int32_t> pad;      // [batch]: of these, the first that hold padding
+  int64_t q_len = 0;
+
+  int64_t in_cache(int64_t row, int64_t i) const { return lengths[static_cast<size_t>(row)] + i; }
+  int64_t first(int64_t row) const { return pad[static_cast<size_t>(row)]; }
+  // Padding is at the text's first place too.
+  int64_t in_text(int64_t row, int64_t i) const {
+    return std::max<int64_t>(in_cache(row, i) - first(row), 0);
+  }
 };
 
 class OpLibrary {
@@ -47,6 +62,9 @@ class OpLibrary {
   // out[t] = table[ids[t]]. ids in range: assert.
   virtual void embedding(std::span<const int32_t> ids, const TensorView& table,  // [vocab, hidden]
                          float* out) = 0;                                        // [tokens, hidden]
+
+  // out[row, i] = places.in_text(row, i).
+  virtual void positions(const TokenPlaces& places, int32_t* out) = 0;  // [batch, q_len]
 
   virtual void add(const float* a, const float* b, float* out,
                    int64_t count) = 0;  // out may be a or b
@@ -69,22 +87,23 @@ class OpLibrary {
                       float* out,                                     // [rows, out]
                       int64_t rows) = 0;
 
-  // Rotates pairs (d, d + head_dim / 2) by positions[t]: transformers' rotate_half convention. out
-  // may be x.
-  virtual void rope(const float* x,                      // [tokens, heads, head_dim]
-                    std::span<const int32_t> positions,  // [tokens]
-                    const float* cos, const float* sin,  // [max_positions, head_dim / 2]
+  // Rotates pairs (d, d + head_dim / 2) by the token's place in the text: transformers' rotate_half
+  // convention. out may be x.
+  virtual void rope(const float* x,  // [batch, q_len, heads, head_dim]
+                    const TokenPlaces& places, const float* cos,
+                    const float* sin,  // [max_positions, head_dim / 2]
                     float* out, int64_t heads, int64_t head_dim) = 0;
 
-  // cache[b, h, first_position + q, :] = x[b, q, h, :].
+  // cache[b, h, lengths[b] + q, :] = x[b, q, h, :].
   virtual void kv_write(const float* x,  // [batch, q_len, kv_heads, head_dim]
-                        int64_t q_len, int64_t first_position, const KvView& cache) = 0;
+                        int64_t q_len, std::span<const int32_t> lengths,  // [batch]
+                        const KvView& cache) = 0;
 
   // Causal softmax attention over the cache; scale 1 / sqrt(head_dim). Query i of a row sits at
-  // cache position kv_len - q_len + i and sees positions [pad[b], that]. pad[b]: left-padding of
-  // the row; a query inside the padding sees itself alone (its result is never read).
+  // cache position places.in_cache(b, i) and sees positions [pad[b], that]; a query inside the
+  // padding sees itself alone (its result is never read).
   virtual void attention(const float* q,  // [batch, q_len, heads, head_dim]
-                         const KvView& keys, const KvView& values, std::span<const int32_t> pad,
+                         const KvView& keys, const KvView& values, const TokenPlaces& places,
                          const AttentionShape& shape,
                          float* out) = 0;  // [batch, q_len, heads, head_dim]
 

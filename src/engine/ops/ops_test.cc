@@ -330,6 +330,34 @@ TEST_P(OpsAgree, DotProductsDoNotDependOnThreads) {
   });
 }
 
+// Rows of `q_len` new tokens each, of any lengths up to `kv_len` with them, half of them padded.
+class Places {
+ public:
+  Places(Random& random, int64_t batch, int64_t q_len, int64_t kv_len) : q_len_(q_len) {
+    for (int64_t b = 0; b < batch; ++b) {
+      const auto length = random.below(static_cast<uint64_t>(kv_len - q_len + 1));
+      const auto end = length + static_cast<uint64_t>(q_len);
+      lengths_.push_back(static_cast<int32_t>(length));
+      pad_.push_back(random.below(2) == 0 ? static_cast<int32_t>(random.below(end)) : 0);
+    }
+  }
+  TokenPlaces get() const { return {lengths_, pad_, q_len_}; }
+  int64_t tokens() const { return std::ssize(lengths_) * q_len_; }
+
+ private:
+  std::vector<int32_t> lengths_, pad_;
+  int64_t q_len_;
+};
+
+TEST_P(OpsAgree, Positions) {
+  const std::vector<int32_t> lengths = {0, 4, 2}, pad = {2, 1, 0};
+  for (OpLibrary* ops : {reference_.get(), cpu_.get()}) {
+    std::vector<int32_t> positions(9);
+    ops->positions({lengths, pad, 3}, positions.data());
+    EXPECT_EQ(positions, (std::vector<int32_t>{0, 0, 0, 3, 4, 5, 2, 3, 4})) << ops->name();
+  }
+}
+
 TEST_P(OpsAgree, Rope) {
   for_seeds(40, [&](Random& random) {
     const int64_t heads = 1 + static_cast<int64_t>(random.below(9));
@@ -337,18 +365,16 @@ TEST_P(OpsAgree, Rope) {
     const int64_t max_positions = size_up_to(random, 50);
     const std::vector<float> cos = random_floats(random, max_positions * half);
     const std::vector<float> sin = random_floats(random, max_positions * half);
-    std::vector<int32_t> positions(static_cast<size_t>(size_up_to(random, 70)));
-    for (int32_t& p : positions) {
-      p = static_cast<int32_t>(random.below(static_cast<uint64_t>(max_positions)));
-    }
-    const int64_t count = static_cast<int64_t>(positions.size()) * heads * half * 2;
+    const Places places(random, 1 + static_cast<int64_t>(random.below(4)),
+                        size_up_to(random, std::min<int64_t>(max_positions, 20)), max_positions);
+    const int64_t count = places.tokens() * heads * half * 2;
     const std::vector<float> x = random_floats(random, count);
     compare(count, 1e-6, [&](OpLibrary& ops, float* out) {
-      ops.rope(x.data(), positions, cos.data(), sin.data(), out, heads, half * 2);
+      ops.rope(x.data(), places.get(), cos.data(), sin.data(), out, heads, half * 2);
     });
     compare(count, 1e-6, [&](OpLibrary& ops, float* out) {
       std::ranges::copy(x, out);
-      ops.rope(out, positions, cos.data(), sin.data(), out, heads, half * 2);
+      ops.rope(out, places.get(), cos.data(), sin.data(), out, heads, half * 2);
     });
   });
 }
@@ -370,15 +396,16 @@ TEST_P(OpsAgree, KvWrite) {
     const int64_t batch = 1 + static_cast<int64_t>(random.below(4));
     const int64_t kv_heads = 1 + static_cast<int64_t>(random.below(5));
     const int64_t head_dim = size_up_to(random, 130);
-    const int64_t first = static_cast<int64_t>(random.below(20));
+    const int64_t past = static_cast<int64_t>(random.below(20));
     const int64_t q_len = size_up_to(random, 60);
+    const Places places(random, batch, q_len, past + q_len);
     std::vector<float> expected;
-    KvView cache = random_cache(random, batch, kv_heads, first + q_len, head_dim, expected);
+    KvView cache = random_cache(random, batch, kv_heads, past + q_len, head_dim, expected);
     std::vector<float> actual = expected;
     const std::vector<float> x = random_floats(random, batch * q_len * kv_heads * head_dim);
-    reference_->kv_write(x.data(), q_len, first, cache);
+    reference_->kv_write(x.data(), q_len, places.get().lengths, cache);
     cache.data = actual.data();
-    cpu_->kv_write(x.data(), q_len, first, cache);
+    cpu_->kv_write(x.data(), q_len, places.get().lengths, cache);
     ASSERT_EQ(std::memcmp(actual.data(), expected.data(), expected.size() * sizeof(float)), 0);
     ASSERT_EQ(
         static_cast<size_t>(std::ranges::count_if(actual, [](float v) { return !std::isnan(v); })),
@@ -395,11 +422,7 @@ void attention_case(Random& random, int64_t q_len, int64_t past, const Compare& 
   shape.kv_heads = 1 + static_cast<int64_t>(random.below(3));
   shape.heads = shape.kv_heads * pick(random, {1, 2, 3, 7});
   shape.head_dim = random.below(2) == 0 ? 64 : size_up_to(random, 130);
-  std::vector<int32_t> pad(static_cast<size_t>(shape.batch));
-  for (int32_t& p : pad) {
-    if (random.below(2) == 0)
-      p = static_cast<int32_t>(random.below(static_cast<uint64_t>(shape.kv_len)));
-  }
+  const Places places(random, shape.batch, q_len, shape.kv_len);
   std::vector<float> key_storage, value_storage;
   const KvView keys =
       random_cache(random, shape.batch, shape.kv_heads, shape.kv_len, shape.head_dim, key_storage);
@@ -407,7 +430,7 @@ void attention_case(Random& random, int64_t q_len, int64_t past, const Compare& 
                                      shape.head_dim, value_storage);
   for (int64_t b = 0; b < shape.batch; ++b) {
     for (int64_t h = 0; h < shape.kv_heads; ++h) {
-      for (int64_t i = 0; i < shape.kv_len * shape.head_dim; ++i) {
+      for (int64_t i = 0; i < places.get().in_cache(b, q_len) * shape.head_dim; ++i) {
         keys.data[b * keys.batch_stride + h * keys.head_stride + i] =
             static_cast<float>(random.uniform() * 4 - 2);
         values.data[b * values.batch_stride + h * values.head_stride + i] =
@@ -420,8 +443,9 @@ void attention_case(Random& random, int64_t q_len, int64_t past, const Compare& 
   SCOPED_TRACE(testing::Message() << "q_len " << q_len << ", kv_len " << shape.kv_len << ", heads "
                                   << shape.heads << '/' << shape.kv_heads << ", head_dim "
                                   << shape.head_dim);
-  run(count, 1e-5,
-      [&](OpLibrary& ops, float* out) { ops.attention(q.data(), keys, values, pad, shape, out); });
+  run(count, 1e-5, [&](OpLibrary& ops, float* out) {
+    ops.attention(q.data(), keys, values, places.get(), shape, out);
+  });
 }
 
 TEST_P(OpsAgree, AttentionOfFewQueries) {

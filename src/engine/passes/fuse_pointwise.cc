@@ -17,6 +17,8 @@ std::optional<Dim> rows_of(const Graph& graph, const Node& node) {
     case OpKind::kEmbedding:
       if (!is_weight(graph, node.inputs[1])) return std::nullopt;
       return elements(in);
+    case OpKind::kPositions:
+      return elements(graph.values[node.outputs[0]].type.shape);
     case OpKind::kAdd:
     case OpKind::kMultiply:
     case OpKind::kActivate:

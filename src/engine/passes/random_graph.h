@@ -24,11 +24,14 @@ class RandomGraph {
 
   Graph build() {
     const ValueId ids = input(InputKind::kIds, {Dim::batch(), Dim::q_len()});
-    positions_ = input(InputKind::kPositions, {Dim::batch(), Dim::q_len()});
+    lengths_ = input(InputKind::kLengths, {Dim::batch()});
     pad_ = input(InputKind::kPad, {Dim::batch()});
     const int64_t width = likely(6) ? 1 + below(3) : 4 + below(16);
     ValueId x = embed(ids, width);
-    if (likely(2)) x = one(OpKind::kAdd, {x, embed(positions_, width)});
+    if (likely(2)) {
+      const ValueId positions = one(OpKind::kPositions, {lengths_, pad_});
+      x = one(OpKind::kAdd, {x, embed(positions, width)});
+    }
     keep(x);
     const int64_t layers = 1 + below(3);
     for (int64_t layer = 0; layer < layers; ++layer) {
@@ -133,7 +136,7 @@ class RandomGraph {
       cos_ = value(table, ConstantSource{ConstantKind::kRopeCos});
       sin_ = value(table, ConstantSource{ConstantKind::kRopeSin});
     }
-    return one(OpKind::kRope, {x, positions_, *cos_, *sin_});
+    return one(OpKind::kRope, {x, lengths_, pad_, *cos_, *sin_});
   }
 
   ValueId attention_block(ValueId x, int64_t layer) {
@@ -171,16 +174,16 @@ class RandomGraph {
     const ValueId values = value(cache, CacheSource{layer, CachePart::kValues});
     // What reads a cache's old content comes before the write.
     if (likely(8)) {
-      const ValueId old = one(OpKind::kAttention, {q, keys, values, pad_});
+      const ValueId old = one(OpKind::kAttention, {q, keys, values, lengths_, pad_});
       const ValueId again = one(OpKind::kAdd, {old, q});
       keep(again);
       if (likely(2)) k = kv_heads == type(q).shape[2].factor() ? again : k;
     }
-    const ValueId new_keys = one(OpKind::kKvWrite, {keys, k});
-    if (likely(10)) return one(OpKind::kAttention, {q, new_keys, values, pad_});
-    const ValueId new_values = one(OpKind::kKvWrite, {values, v});
+    const ValueId new_keys = one(OpKind::kKvWrite, {keys, k, lengths_});
+    if (likely(10)) return one(OpKind::kAttention, {q, new_keys, values, lengths_, pad_});
+    const ValueId new_values = one(OpKind::kKvWrite, {values, v, lengths_});
     if (likely(10)) caches_.push_back(new_values);
-    return one(OpKind::kAttention, {q, new_keys, new_values, pad_});
+    return one(OpKind::kAttention, {q, new_keys, new_values, lengths_, pad_});
   }
 
   ValueId mlp_block(ValueId x) {
@@ -289,7 +292,7 @@ class RandomGraph {
   Random random_;
   Graph graph_;
   int64_t head_dim_ = 2;
-  ValueId positions_ = 0, pad_ = 0;
+  ValueId lengths_ = 0, pad_ = 0;
   std::optional<ValueId> cos_, sin_;
   std::vector<ValueId> pool_;      // floats, [..., a constant width]
   std::vector<ValueId> integers_;  // of argmax

@@ -21,6 +21,18 @@ Dim rows_of(const Kernel& kernel) {
   return Dim::batch() * Dim::q_len();
 }
 
+void add_inputs(const StepPlan& plan, const DimValues& most, ArenaPlan& arena) {
+  for (ValueId id = 0; id < arena.offsets.size(); ++id) {
+    const Value& value = plan.graph->values[id];
+    const auto* input = std::get_if<InputSource>(&value.source);
+    if (input == nullptr) continue;
+    arena.offsets[id] = arena.bytes;
+    arena.inputs.push_back({input->kind, arena.bytes});
+    arena.bytes += aligned(static_cast<size_t>(elements(value.type.shape).value(most)) *
+                           dtype_size_bytes(value.type.dtype));
+  }
+}
+
 class Binder {
  public:
   explicit Binder(StepPlan& plan) : plan_(plan), caches_(cache_values(*plan.graph)) {}
@@ -81,16 +93,16 @@ ArenaPlan plan_arena(const StepPlan& plan, const DimValues& most) {
   arena.offsets.resize(plan.graph->values.size());
   arena.bytes = aligned(static_cast<size_t>(memory.arena_bytes));
   for (ValueId id = 0; id < arena.offsets.size(); ++id) {
-    const Value& value = plan.graph->values[id];
-    if (const auto* input = std::get_if<InputSource>(&value.source)) {
-      arena.offsets[id] = arena.bytes;
-      arena.inputs.push_back({input->kind, arena.bytes});
-      arena.bytes += aligned(static_cast<size_t>(elements(value.type.shape).value(most)) *
-                             dtype_size_bytes(value.type.dtype));
-    } else if (memory.offsets[id]) {
-      arena.offsets[id] = static_cast<size_t>(*memory.offsets[id]);
-    }
+    if (memory.offsets[id]) arena.offsets[id] = static_cast<size_t>(*memory.offsets[id]);
   }
+  add_inputs(plan, most, arena);
+  return arena;
+}
+
+ArenaPlan plan_inputs(const StepPlan& plan, const DimValues& most) {
+  ArenaPlan arena;
+  arena.offsets.resize(plan.graph->values.size());
+  add_inputs(plan, most, arena);
   return arena;
 }
 

@@ -70,6 +70,8 @@ struct ArenaPlan {
   size_t bytes = 0;
 };
 ArenaPlan plan_arena(const StepPlan& plan, const DimValues& most);
+// Of the inputs alone, for runs whose computed values are elsewhere.
+ArenaPlan plan_inputs(const StepPlan& plan, const DimValues& most);
 
 // Elements of an output of the graph in a run with these dims.
 int64_t output_elements(const StepPlan& plan, size_t index, const DimValues& dims);

@@ -54,13 +54,13 @@ struct Session::Impl {
   std::unique_ptr<KvCache> cache;  // absent before prepare()
   RopeTables rope;
   int64_t rope_positions = 0;
-  int64_t capacity = 0;            // as prepared; the cache has room for a bucket's padding beside
-  std::vector<int32_t> pad;        // [batch] of the prompts in the cache
-  int64_t bucket_pad = 0;          // of which each row has this much for the bucket
-  PromptBatch bucketed;            // prompts as a bucket pads them
-  std::vector<int32_t> positions;  // of the run at hand
-  std::vector<int32_t> next;       // [batch]
-  bool finite = true;              // as Session::logits_finite()
+  int64_t capacity = 0;          // as prepared; the cache has room for a bucket's padding beside
+  std::vector<int32_t> pad;      // [batch] of the prompts in the cache
+  int64_t bucket_pad = 0;        // of which each row has this much for the bucket
+  PromptBatch bucketed;          // prompts as a bucket pads them
+  std::vector<int32_t> lengths;  // [batch] before the run at hand
+  std::vector<int32_t> next;     // [batch]
+  bool finite = true;            // as Session::logits_finite()
   const Executor* latest = nullptr;  // that has the logits
   std::vector<float> logits;         // [batch, vocab], only after prefill_all_logits
 };
@@ -244,21 +244,13 @@ Status Session::Impl::check_prompts(const PromptBatch& prompts) const {
   return check_ids(prompts.ids);
 }
 
-// Feeds ids [batch, q_len] at the cache's end. A token's position is its place in its own row's
-// text.
+// Feeds ids [batch, q_len] at the cache's end, which is every row's.
 RunInputs Session::Impl::inputs_of(std::span<const int32_t> ids, int64_t q_len) {
   const int64_t batch = cache->shape().batch;
-  positions.resize(ids.size());
-  for (int64_t row = 0; row < batch; ++row) {
-    for (int64_t i = 0; i < q_len; ++i) {
-      const int64_t place = cache->length() + i - pad[static_cast<size_t>(row)];
-      positions[static_cast<size_t>(row * q_len + i)] =
-          static_cast<int32_t>(std::max<int64_t>(place, 0));
-    }
-  }
+  lengths.assign(static_cast<size_t>(batch), static_cast<int32_t>(cache->length()));
   return {.dims = {batch, q_len, cache->length() + q_len},
           .ids = ids,
-          .positions = positions,
+          .lengths = lengths,
           .pad = pad,
           .rope = &rope};
 }

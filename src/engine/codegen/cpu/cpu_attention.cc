@@ -86,6 +86,8 @@ static inline float max64(const float* s) {
 static inline const float* head_of(const void* cache, i64 b, i64 head, i64 capacity) {
   return (const float*)cache + (b * KV_HEADS + head) * capacity * HEAD_DIM;
 }
+// Positions that a row has before this run.
+static inline i64 before_of(const Args* a, i64 b) { return ((const int*)a->buffers[LENGTHS])[b]; }
 static inline void copy_head(float* to, const float* from) {
   for (int d = 0; d < HEAD_DIM; ++d) to[d] = from[d];
 }
@@ -198,7 +200,7 @@ static void attend_few(const Args* a, i64 thread, i64 threads) {
     const i64 head = unit / n, range = unit % n, b = head / KV_HEADS, kv = head % KV_HEADS;
     const float* keys = head_of(a->buffers[KEYS], b, kv, capacity);
     const float* values = head_of(a->buffers[VALUES], b, kv, capacity);
-    const i64 first = ((const int*)a->buffers[PAD])[b], seen = kv_len - first;
+    const i64 first = ((const int*)a->buffers[PAD])[b], before = before_of(a, b), seen = before + q_len - first;
     const float* q[GROUP * FEW];
     float* out[GROUP * FEW];
     i64 last[GROUP * FEW], rows = 0;
@@ -206,7 +208,7 @@ static void attend_few(const Args* a, i64 thread, i64 threads) {
       for (i64 g = 0; g < GROUP; ++g) {
         const i64 at = ((b * q_len + t) * HEADS + kv * GROUP + g) * HEAD_DIM;
         float* to = (float*)a->buffers[OUT] + at;
-        const i64 position = kv_len - q_len + t;
+        const i64 position = before + t;
         if (position < first) {  // a query in the padding sees itself alone
           if (range == 0) copy_head(to, values + position * HEAD_DIM);
           continue;
@@ -342,7 +344,7 @@ static inline void values4(float* const* out, const float* correction, const flo
 }
 // The queries [begin, end) of one kv head's group, none of them padding.
 static void attend_block(const Args* a, i64 b, i64 kv, i64 begin, i64 end, i64 first) {
-  const i64 q_len = q_len_of(a), kv_len = kv_len_of(a), capacity = capacity_of(a);
+  const i64 q_len = q_len_of(a), capacity = capacity_of(a);
   const float* keys = head_of(a->buffers[KEYS], b, kv, capacity);
   const float* values = head_of(a->buffers[VALUES], b, kv, capacity);
   const i64 rows = (end - begin) * GROUP;
@@ -353,7 +355,7 @@ static void attend_block(const Args* a, i64 b, i64 kv, i64 begin, i64 end, i64 f
   float* sum = largest + rows + 4;
   for (i64 i = 0; i < (rows + 4) * PADDED; ++i) out[i] = 0.0f;
   for (i64 r = 0; r < rows + 4; ++r) largest[r] = -1e30f, sum[r] = 0.0f;
-  const i64 before = kv_len - q_len, stop = before + end;
+  const i64 before = before_of(a, b), stop = before + end;
   for (i64 p0 = first; p0 < stop; p0 += B) {
     const i64 count = least(B, stop - p0);
     transpose(keys + p0 * HEAD_DIM, count, turned);
@@ -395,19 +397,19 @@ static void attend_block(const Args* a, i64 b, i64 kv, i64 begin, i64 end, i64 f
 }
 // Later blocks see more positions: units go to threads there and back again.
 static void attend_blocks(const Args* a, i64 thread, i64 threads) {
-  const i64 q_len = q_len_of(a), kv_len = kv_len_of(a), capacity = capacity_of(a);
+  const i64 q_len = q_len_of(a), capacity = capacity_of(a);
   const i64 blocks = (q_len + B - 1) / B, units = batch_of(a) * KV_HEADS * blocks;
   for (i64 unit = 0; unit < units; ++unit) {
     const i64 turn = unit % threads;
     if ((unit / threads % 2 != 0 ? threads - 1 - turn : turn) != thread) continue;
     const i64 b = unit / blocks / KV_HEADS, kv = unit / blocks % KV_HEADS, block = unit % blocks;
-    const i64 first = ((const int*)a->buffers[PAD])[b];
+    const i64 first = ((const int*)a->buffers[PAD])[b], before = before_of(a, b);
     const i64 from = block * B, end = least(q_len, from + B);
-    const i64 begin = most(from, least(end, first - (kv_len - q_len)));
+    const i64 begin = most(from, least(end, first - before));
     for (i64 t = from; t < begin; ++t)  // padding sees itself alone
       for (i64 g = 0; g < GROUP; ++g)
         copy_head((float*)a->buffers[OUT] + ((b * q_len + t) * HEADS + kv * GROUP + g) * HEAD_DIM,
-                  head_of(a->buffers[VALUES], b, kv, capacity) + (kv_len - q_len + t) * HEAD_DIM);
+                  head_of(a->buffers[VALUES], b, kv, capacity) + (before + t) * HEAD_DIM);
     if (begin < end) attend_block(a, b, kv, begin, end, first);
   }
 }
@@ -433,8 +435,9 @@ std::string cpu_attention_source(const Kernel& kernel) {
   source += kTypes;
   source += fmt::format(
       "enum {{ HEADS = {}, KV_HEADS = {}, HEAD_DIM = {}, FEW = {}, Q = {}, KEYS = {}, "
-      "VALUES = {}, PAD = {}, OUT = {}, COUNTERS = {} }};\n",
-      k.heads, k.kv_heads, k.head_dim, kFewQueries, k.q, k.keys, k.values, k.pad, k.out, kCounters);
+      "VALUES = {}, LENGTHS = {}, PAD = {}, OUT = {}, COUNTERS = {} }};\n",
+      k.heads, k.kv_heads, k.head_dim, kFewQueries, k.q, k.keys, k.values, k.lengths, k.pad, k.out,
+      kCounters);
   source += fmt::format("static const float SCALE = {:.9g}f;\n",
                         1.0 / std::sqrt(static_cast<double>(k.head_dim)));
   source += size_function("batch", kernel.dims.batch, 0);

@@ -21,23 +21,30 @@ struct Case {
   size_t threads;
   std::vector<int32_t> pad;
   bool specialized;
+  std::vector<int32_t> shorter = {};  // by row: positions that it has less than kv_len
 };
 
 void PrintTo(const Case& c, std::ostream* out) {
   *out << c.what;
 }
 
-// Tensors of a case; what lies behind kv_len in the cache is poison.
+// Tensors of a case; what lies behind a row's length in the cache is poison.
 struct Tensors {
   explicit Tensors(const Case& c) : capacity(c.kv_len + 3) {
     std::mt19937 random(7);
     std::normal_distribution<float> normal;
+    for (size_t row = 0; row < static_cast<size_t>(c.batch); ++row) {
+      const int32_t less = c.shorter.empty() ? 0 : c.shorter[row];
+      lengths.push_back(static_cast<int32_t>(c.kv_len - c.q_len) - less);
+    }
     const auto fill = [&](std::vector<float>& cache) {
       cache.assign(static_cast<size_t>(c.batch * c.kv_heads * capacity * c.head_dim),
                    std::numeric_limits<float>::quiet_NaN());
       for (int64_t head = 0; head < c.batch * c.kv_heads; ++head) {
         float* first = cache.data() + head * capacity * c.head_dim;
-        std::generate_n(first, c.kv_len * c.head_dim, [&] { return normal(random); });
+        const auto row = static_cast<size_t>(head / c.kv_heads);
+        std::generate_n(first, (lengths[row] + c.q_len) * c.head_dim,
+                        [&] { return normal(random); });
       }
     };
     fill(keys);
@@ -58,7 +65,7 @@ struct Tensors {
 
   int64_t capacity;
   std::vector<float> q, keys, values;
-  std::vector<int32_t> pad;
+  std::vector<int32_t> lengths, pad;
 };
 
 class CpuAttention : public ::testing::TestWithParam<Case> {};
@@ -68,11 +75,11 @@ TEST_P(CpuAttention, EqualsTheReference) {
   Tensors t(c);
   const AttentionShape shape{c.batch, c.q_len, c.kv_len, c.heads, c.kv_heads, c.head_dim};
   std::vector<float> expected(t.q.size());
-  make_reference_ops()->attention(t.q.data(), t.view(c, t.keys), t.view(c, t.values), t.pad, shape,
-                                  expected.data());
+  make_reference_ops()->attention(t.q.data(), t.view(c, t.keys), t.view(c, t.values),
+                                  {t.lengths, t.pad, c.q_len}, shape, expected.data());
 
   Kernel kernel;
-  const AttentionKernel attention{c.heads, c.kv_heads, c.head_dim, 0, 1, 2, 3, 4};
+  const AttentionKernel attention{c.heads, c.kv_heads, c.head_dim, 0, 1, 2, 3, 4, 5};
   kernel.body = attention;
   if (c.specialized) kernel.dims = {c.batch, c.q_len, c.kv_len, t.capacity};
   auto compiler = CpuCompiler::find();
@@ -90,7 +97,8 @@ TEST_P(CpuAttention, EqualsTheReference) {
       std::vector<float>(static_cast<size_t>(attention_scratch_floats(attention, dims))));
   std::vector<float> shared(static_cast<size_t>(attention_shared_floats(attention, dims, threads)));
   std::vector<float> found(t.q.size(), -7.0f);
-  void* buffers[] = {t.q.data(), t.keys.data(), t.values.data(), t.pad.data(), found.data()};
+  void* buffers[] = {t.q.data(),       t.keys.data(), t.values.data(),
+                     t.lengths.data(), t.pad.data(),  found.data()};
   for (int call = 0; call < 2;
        ++call) {  // the second finds the shared scratch as the first left it
     std::ranges::fill(found, -7.0f);
@@ -121,6 +129,29 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"one head over four threads: split over positions", 1, 1, 700, 2, 1, 64, 4, {3}, true},
         Case{"few queries, some of them padding", 2, 5, 37, 4, 4, 6, 2, {0, 33}, false},
         Case{"few padded queries, split over positions", 2, 4, 300, 3, 1, 24, 3, {0, 298}, false},
+        Case{"rows of different lengths", 3, 2, 50, 4, 2, 16, 2, {0, 3, 0}, false, {0, 40, 48}},
+        Case{"rows of different lengths, split over positions",
+             2,
+             1,
+             700,
+             2,
+             1,
+             64,
+             4,
+             {3, 0},
+             true,
+             {690, 0}},
+        Case{"blocks of rows of different lengths",
+             2,
+             70,
+             150,
+             6,
+             2,
+             24,
+             2,
+             {0, 37},
+             false,
+             {80, 30}},
         Case{"a whole block", 1, 64, 64, 4, 2, 64, 2, {0}, true},
         Case{"blocks with a rest, one row half padding", 2, 70, 70, 6, 2, 24, 2, {0, 37}, false},
         Case{"queries behind a cache, head of 80", 1, 130, 200, 4, 1, 80, 3, {7}, true},

@@ -199,9 +199,9 @@ class Harness {
     const std::vector<int32_t>* integers = nullptr;
     const std::vector<float>* floats = nullptr;
     if (const auto* input = std::get_if<InputSource>(&source)) {
-      integers = input->kind == InputKind::kIds         ? &inputs_.ids
-                 : input->kind == InputKind::kPositions ? &inputs_.positions
-                                                        : &inputs_.pad;
+      integers = input->kind == InputKind::kIds       ? &inputs_.ids
+                 : input->kind == InputKind::kLengths ? &inputs_.lengths
+                                                      : &inputs_.pad;
     } else if (const auto* constant = std::get_if<ConstantSource>(&source)) {
       floats = constant->kind == ConstantKind::kRopeCos ? &inputs_.rope_cos : &inputs_.rope_sin;
     } else {

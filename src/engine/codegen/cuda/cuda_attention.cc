@@ -16,7 +16,7 @@ constexpr std::string_view kShared = R"(
 enum { GROUP = HEADS / KV_HEADS };
 #define SMALLEST -1e30f
 
-struct Sizes { long batch, q_len, kv_len, capacity; };
+struct Sizes { long batch, q_len, capacity; };
 __device__ __forceinline__ const float* head_of(const void* cache, long b, long head, long capacity) {
   return (const float*)cache + (b * KV_HEADS + head) * capacity * HEAD_DIM;
 }
@@ -62,7 +62,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_decode(const Args
   const Sizes n = sizes_of(args);
   const long piece = blockIdx.x % PIECES, kv = blockIdx.x / PIECES % KV_HEADS;
   const long b = blockIdx.x / (PIECES * KV_HEADS), step = blockIdx.z, split = blockIdx.y;
-  const long splits = gridDim.y, newest = n.kv_len - n.q_len, past = newest + step + 1;
+  const long splits = gridDim.y, newest = ((const int*)args.buffers[LENGTHS])[b], past = newest + step + 1;
   const long first = ((const int*)args.buffers[PAD])[b];
   const long chunk = past > first ? (past - first + splits - 1) / splits : 0;
   const long begin = first + split * chunk, stop = begin + chunk < past ? begin + chunk : past;
@@ -178,7 +178,7 @@ int64_t pieces_of(const AttentionKernel& k) {
 
 std::string sizes_text(const Kernel& kernel) {
   return "__device__ __forceinline__ Sizes sizes_of(const Args& args) {\n" +
-         cuda_arguments(kernel) + "  return {batch, q_len, kv_len, capacity};\n}\n";
+         cuda_arguments(kernel) + "  return {batch, q_len, capacity};\n}\n";
 }
 
 }  // namespace
@@ -200,10 +200,11 @@ std::string print_cuda_attention(const Kernel& kernel, const AttentionKernel& k)
   text += cuda_args_struct(kernel);
   const int64_t group = k.heads / k.kv_heads, pieces = pieces_of(k);
   text += fmt::format(
-      "enum {{ HEADS = {}, KV_HEADS = {}, HEAD_DIM = {}, Q = {}, KEYS = {}, VALUES = {}, PAD = {}, "
+      "enum {{ HEADS = {}, KV_HEADS = {}, HEAD_DIM = {}, Q = {}, KEYS = {}, VALUES = {}, LENGTHS = "
+      "{}, PAD = {}, "
       "OUT = {},\n       PIECES = {}, PIECE = {}, PER = {}, LANES = {}, COUNTERS = {} "
       "}};\n#define SCALE {:.9g}f\n",
-      k.heads, k.kv_heads, k.head_dim, k.q, k.keys, k.values, k.pad, k.out, pieces,
+      k.heads, k.kv_heads, k.head_dim, k.q, k.keys, k.values, k.lengths, k.pad, k.out, pieces,
       (group + pieces - 1) / pieces, kElements,
       std::bit_ceil(static_cast<uint64_t>((k.head_dim + kElements - 1) / kElements)), kCudaCounters,
       1.0 / std::sqrt(static_cast<double>(k.head_dim)));

@@ -86,9 +86,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, HEAD_DIM <= 64 ? 2 : 1) as
   const Sizes n = sizes_of(args);
   const long b = blockIdx.x / HEADS, head = blockIdx.x % HEADS;
   const int t0 = (gridDim.y - 1 - blockIdx.y) * QUERIES;  // the longest first
-  const int q_len = (int)n.q_len, kv_len = (int)n.kv_len;
+  const int q_len = (int)n.q_len, before = ((const int*)args.buffers[LENGTHS])[b], kv_len = before + q_len;
   const int lane = lane_of_thread(), group = lane / 4, pair = lane % 4 * 2;
-  const int first = ((const int*)args.buffers[PAD])[b], before = kv_len - q_len;
+  const int first = ((const int*)args.buffers[PAD])[b];
   const cache_t* keys = (const cache_t*)args.buffers[KEYS] + (b * KV_HEADS + head / GROUP) * n.capacity * HEAD_DIM;
   const cache_t* values = (const cache_t*)args.buffers[VALUES] + (b * KV_HEADS + head / GROUP) * n.capacity * HEAD_DIM;
   // Of the fragments' two rows, queries `own` and `own` + 8 of the prompt.
@@ -222,7 +222,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_prefill(const Arg
   const long b = blockIdx.x / HEADS, head = blockIdx.x % HEADS;
   const long t0 = (long)(gridDim.y - 1 - blockIdx.y) * QUERIES;  // the longest first
   const int row = threadIdx.x / 16 * OWN, part = threadIdx.x % 16;
-  const long first = ((const int*)args.buffers[PAD])[b], before = n.kv_len - n.q_len;
+  const long first = ((const int*)args.buffers[PAD])[b], before = ((const int*)args.buffers[LENGTHS])[b];
   const cache_t* keys = (const cache_t*)args.buffers[KEYS] + (b * KV_HEADS + head / GROUP) * n.capacity * HEAD_DIM;
   const cache_t* values = (const cache_t*)args.buffers[VALUES] + (b * KV_HEADS + head / GROUP) * n.capacity * HEAD_DIM;
   const long at = ((b * n.q_len + t0) * HEADS + head) * HEAD_DIM;
@@ -230,7 +230,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_prefill(const Arg
   float own[OWN][ELEMENTS] = {}, largest[OWN], sum[OWN] = {};
   #pragma unroll
   for (int r = 0; r < OWN; ++r) largest[r] = SMALLEST;
-  const long stop = before + t0 + QUERIES < n.kv_len ? before + t0 + QUERIES : n.kv_len;
+  const long stop = before + (t0 + QUERIES < n.q_len ? t0 + QUERIES : n.q_len);
   for (long p0 = first; p0 < stop; p0 += POSITIONS_AT_ONCE) {
     __syncthreads();
     load_rows(cache, POSITIONS_AT_ONCE, keys + p0 * HEAD_DIM, HEAD_DIM, stop - p0);

@@ -99,6 +99,67 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_prologue(const Ar
 {body}}}
 )";
 
+// An RMS norm alone: a thread holds its share of the row, four elements a load, and asks for the
+// norm's weight before the kernels ahead have ended. Loads that wait for the sum, and then for each
+// other, would take most of the time.
+constexpr std::string_view kNormPrologue = R"(
+typedef {norm_type} norm_t;
+__device__ __forceinline__ float widen_norm(float x) {{ return x; }}
+__device__ __forceinline__ float widen_norm(unsigned short x) {{ return {widen}(x); }}
+__device__ __forceinline__ void load_four(const float* p, float (&x)[4]) {{
+  const float4 v = *(const float4*)p;
+  x[0] = v.x, x[1] = v.y, x[2] = v.z, x[3] = v.w;
+}}
+__device__ __forceinline__ void load_four(const unsigned short* p, float (&x)[4]) {{
+  const uint2 v = *(const uint2*)p;
+  x[0] = widen_norm((unsigned short)(v.x & 0xffffu)), x[1] = widen_norm((unsigned short)(v.x >> 16));
+  x[2] = widen_norm((unsigned short)(v.y & 0xffffu)), x[3] = widen_norm((unsigned short)(v.y >> 16));
+}}
+__device__ __forceinline__ void store_four(float* p, const float (&x)[4]) {{
+  *(float4*)p = make_float4(x[0], x[1], x[2], x[3]);
+}}
+__device__ __forceinline__ void store_four(unsigned short* p, const float (&x)[4]) {{
+  *(uint2*)p = make_uint2({narrow}(x[0]) | (unsigned){narrow}(x[1]) << 16,
+                          {narrow}(x[2]) | (unsigned){narrow}(x[3]) << 16);
+}}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_prologue(const Args args) {{
+  enum {{ OWN = (INPUTS / 4 + THREADS - 1) / THREADS, EVEN = INPUTS == OWN * 4 * THREADS }};
+  let_next_begin();
+  const norm_t* weight = (const norm_t*)args.buffers[{norm}];
+  float scale[OWN][4], x[OWN][4], squares = 0.0f;
+  #pragma unroll
+  for (int i = 0; i < OWN; ++i) {{
+    const int at = (i * THREADS + threadIdx.x) * 4;
+    if (EVEN || at < INPUTS) load_four(weight + at, scale[i]);
+  }}
+  wait_for_kernels_ahead();
+  const long row = blockIdx.x;
+  const float* from = inputs_of(args, row);
+  #pragma unroll
+  for (int i = 0; i < OWN; ++i) {{
+    const int at = (i * THREADS + threadIdx.x) * 4;
+    if (EVEN || at < INPUTS) load_four(from + at, x[i]);
+    else x[i][0] = x[i][1] = x[i][2] = x[i][3] = 0.0f;
+  }}
+  #pragma unroll
+  for (int i = 0; i < OWN; ++i) {{
+    #pragma unroll
+    for (int e = 0; e < 4; ++e) squares += x[i][e] * x[i][e];
+  }}
+  const float root = 1.0f / sqrtf(block_sum(squares) * (1.0f / INPUTS) + EPSILON);
+  weight_t* to = (weight_t*)args.workspace + row * PITCH;
+  #pragma unroll
+  for (int i = 0; i < OWN; ++i) {{
+    const int at = (i * THREADS + threadIdx.x) * 4;
+    if (!EVEN && at >= INPUTS) continue;
+    #pragma unroll
+    for (int e = 0; e < 4; ++e) x[i][e] = x[i][e] * root * scale[i][e];
+    store_four(to + at, x[i]);
+  }}
+}}
+)";
+
 // A warp takes some columns of a row into shared memory, 16 bytes a lane and load, before it goes
 // over them: loads that wait for each other would take all the time.
 constexpr std::string_view kEpilogue = R"(
@@ -121,7 +182,24 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_epilogue(const Ar
 }}
 )";
 
+// Whether a row fits its block's registers, and can be loaded four elements at a time.
+bool held_in_registers(const Kernel& kernel, const ProductKernel& product) {
+  constexpr int64_t kMostElements = 32;  // of a thread, and as many of the norm's weight
+  return product.norm && product.inputs % 4 == 0 &&
+         product.inputs <= kMostElements * cuda_product_shape(kernel, product).threads;
+}
+
+std::string norm_prologue_text(const Kernel& kernel, const ProductKernel& product) {
+  const DType norm = kernel.buffers[product.norm->weight].dtype;
+  const bool f16 = kernel.buffers[product.weight].dtype == DType::kF16;
+  return fmt::format(
+      fmt::runtime(kNormPrologue), fmt::arg("norm_type", element_type(norm, "unsigned short")),
+      fmt::arg("widen", norm == DType::kF16 ? "from_f16" : "from_bf16"),
+      fmt::arg("narrow", f16 ? "to_f16" : "to_bf16"), fmt::arg("norm", product.norm->weight));
+}
+
 std::string prologue_text(const Kernel& kernel, const ProductKernel& product) {
+  if (held_in_registers(kernel, product)) return norm_prologue_text(kernel, product);
   const std::string row = CPrinter::var_name(product.row);
   const KernelBuffer& x = kernel.buffers[product.x];
   std::string body;

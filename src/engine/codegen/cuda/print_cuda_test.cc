@@ -201,6 +201,25 @@ TEST(PrintCuda, IsTheSameForTheSameKernel) {
   EXPECT_GT(graph.nodes.size(), sources.size()) << "layers share their kernels";
 }
 
+// The norm's weight is asked for before the wait, and the row once.
+TEST(PrintCuda, APromptsNormHoldsItsRowWhereItFits) {
+  const auto is_held = [](const std::string& architecture) {
+    const Graph graph = graph_of(architecture, DType::kBF16, true);
+    for (const Node& node : graph.nodes) {
+      if (node.op == OpKind::kView) continue;
+      const auto kernel = lower(graph, node, {});
+      const auto source = print_cuda(kernel.value());
+      const size_t prologue = source->find("assay_prologue(const Args");
+      if (prologue == std::string::npos) continue;
+      const size_t loads = source->find("load_four(weight + at", prologue);
+      return loads < source->find("wait_for_kernels_ahead", prologue);
+    }
+    return false;
+  };
+  EXPECT_TRUE(is_held("llama3.2-1b"));
+  EXPECT_FALSE(is_held("gpt2-100m")) << "a layer norm";
+}
+
 TEST(PrintCuda, HeadsThatNoTemplateFitsAreNamed) {
   Kernel kernel;
   kernel.body = AttentionKernel{.heads = 1, .kv_heads = 1, .head_dim = 512};

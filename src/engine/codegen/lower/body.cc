@@ -113,11 +113,15 @@ class BodyStudy {
         return expect_row(x, type(x).shape.back().factor());
       case OpKind::kEmbedding:
         return expect_row(x, 1);
+      case OpKind::kPositions:
+        return expect_places(node.inputs[0], node.inputs[1]);
       case OpKind::kRope:
+        ASSAY_CHECK(expect_places(node.inputs[1], node.inputs[2]));
         facts_.turned[node.outputs[0]] = true;
         return visit_heads(x);
       case OpKind::kKvWrite:
         if (!is_parameter(body_, x)) return bad_input("expected a cache, found another value");
+        ASSAY_CHECK(expect_places(node.inputs[2], node.inputs[2]));
         return visit_heads(node.inputs[1]);
       case OpKind::kAttention:
       case OpKind::kFused:
@@ -125,6 +129,12 @@ class BodyStudy {
       default:
         return {};
     }
+  }
+
+  // Read by the row of the batch, wherever the body's rows are.
+  Status expect_places(ValueId lengths, ValueId pad) const {
+    if (is_parameter(body_, lengths) && is_parameter(body_, pad)) return {};
+    return bad_input("expected lengths and padding as parameters, found a value of the body");
   }
 
   Status visit_linear(size_t index, const Node& node) {

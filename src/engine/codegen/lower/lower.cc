@@ -32,7 +32,7 @@ Kernel attention_kernel(const Graph& graph, const Node& node, const Specializati
   Kernel kernel;
   kernel.label = "attention";
   kernel.dims = dims;
-  static constexpr const char* kNames[] = {"q", "keys", "values", "pad"};
+  static constexpr const char* kNames[] = {"q", "keys", "values", "lengths", "pad"};
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const ValueId value = node.inputs[i];
     kernel.buffers.push_back({kNames[i], graph.values[value].type.dtype, false, value});
@@ -45,8 +45,9 @@ Kernel attention_kernel(const Graph& graph, const Node& node, const Specializati
                                 .q = 0,
                                 .keys = 1,
                                 .values = 2,
-                                .pad = 3,
-                                .out = 4};
+                                .lengths = 3,
+                                .pad = 4,
+                                .out = 5};
   return kernel;
 }
 

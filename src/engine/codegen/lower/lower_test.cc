@@ -32,12 +32,13 @@ struct Model {
     return graph.add(centred ? OpKind::kLayerNorm : OpKind::kRmsNorm, inputs, NormAttributes{1e-5});
   }
   ValueId rope(ValueId x, int64_t head_dim) {
-    return graph.add(OpKind::kRope,
-                     {x, graph.positions(), graph.rope_table(ConstantKind::kRopeCos, 64, head_dim),
-                      graph.rope_table(ConstantKind::kRopeSin, 64, head_dim)});
+    return graph.add(OpKind::kRope, {x, graph.lengths(), graph.pad(),
+                                     graph.rope_table(ConstantKind::kRopeCos, 64, head_dim),
+                                     graph.rope_table(ConstantKind::kRopeSin, 64, head_dim)});
   }
   ValueId write(ValueId x, int64_t layer, CachePart part, int64_t heads, int64_t head_dim) {
-    return graph.add(OpKind::kKvWrite, {graph.cache(layer, part, heads, head_dim), x});
+    return graph.add(OpKind::kKvWrite,
+                     {graph.cache(layer, part, heads, head_dim), x, graph.lengths()});
   }
   Graph finish(std::vector<ValueId> outputs) {
     auto built = graph.finish(std::move(outputs));
@@ -276,9 +277,12 @@ TEST(LowerProduct, HeadOfTheLastPosition) {
 // The first layer's product looks its rows up itself, and so may the residual behind it.
 TEST(LowerProduct, EmbeddingBeforeAndBehind) {
   Model m(specs(40, 40));
-  const ValueId x = m.graph.add(
-      OpKind::kAdd, {m.rows("table"), m.graph.add(OpKind::kEmbedding,
-                                                  {m.graph.positions(), m.graph.weight("other")})});
+  const ValueId x =
+      m.graph.add(OpKind::kAdd,
+                  {m.rows("table"),
+                   m.graph.add(OpKind::kEmbedding,
+                               {m.graph.add(OpKind::kPositions, {m.graph.lengths(), m.graph.pad()}),
+                                m.graph.weight("other")})});
   const ValueId y = m.graph.linear(m.norm(x, "n", true), "out_in", true, WeightLayout::kOutIn);
   const ValueId sum = m.graph.add(OpKind::kAdd, {x, y});
   run({.graph = fuse_from(m.finish({sum}), 0), .dims = kPrompt, .threads = 2});

@@ -56,6 +56,8 @@ ExprId RowValues::compute(const Node& node, ValueId value, ExprId row, const Col
       const ExprId id = at(node.inputs[0], row, {arena_.index(0), arena_.index(0)});
       return parameter(node.inputs[1], add(mul(id, arena_.index(width)), index_of(column)));
     }
+    case OpKind::kPositions:
+      return in_text(node.inputs[0], node.inputs[1], row);
     case OpKind::kAdd:
       return arena_.make(Op::kAdd, {input(0), input(1)});
     case OpKind::kMultiply:
@@ -164,11 +166,10 @@ ExprId RowValues::rope(const Node& node, ExprId row, const Column& column) {
   Column low = column, high = column;
   low.high = false;
   high.high = true;
-  const ExprId zero = arena_.index(0);
-  const ExprId position = at(node.inputs[1], row, {zero, zero});
+  const ExprId position = in_text(node.inputs[1], node.inputs[2], row);
   const ExprId at_pair = add(mul(position, arena_.index(column.half)), column.offset);
-  const ExprId cos = parameter(node.inputs[2], at_pair);
-  const ExprId sin = parameter(node.inputs[3], at_pair);
+  const ExprId cos = parameter(node.inputs[3], at_pair);
+  const ExprId sin = parameter(node.inputs[4], at_pair);
   const ExprId x = at(node.inputs[0], row, column);
   const ExprId other = at(node.inputs[0], row, column.high ? low : high);
   return arena_.make(column.high ? Op::kAdd : Op::kSub,
@@ -199,18 +200,30 @@ ExprId RowValues::split(const Node& node, ValueId value, ExprId row, const Colum
   return at(node.inputs[0], row, shifted);
 }
 
-// [batch, kv_heads, capacity, head_dim] at row's batch, the column's head, kv_len - q_len + the
-// row's position.
-ExprId RowValues::cache_index(ValueId cache, ExprId row, const Column& column) {
-  const SymbolicShape& shape = body_.values[cache].type.shape;
+ExprId RowValues::in_cache(ValueId lengths, ExprId row) {
   const ExprId q_len = dim(ir::DimSymbol::kQLen);
-  const ExprId batch = arena_.make(Op::kIndexDiv, {row, q_len});
-  const ExprId step = arena_.make(Op::kIndexMod, {row, q_len});
+  const ExprId length = parameter(lengths, arena_.make(Op::kIndexDiv, {row, q_len}));
+  return add(length, arena_.make(Op::kIndexMod, {row, q_len}));
+}
+
+ExprId RowValues::in_text(ValueId lengths, ValueId pad, ExprId row) {
+  const ExprId q_len = dim(ir::DimSymbol::kQLen);
+  const ExprId first = parameter(pad, arena_.make(Op::kIndexDiv, {row, q_len}));
+  const ExprId position = in_cache(lengths, row);
+  const ExprId is_padding = arena_.make(Op::kIndexLess, {position, first});
+  return arena_.make(Op::kSelect, {is_padding, arena_.index(0), sub(position, first)});
+}
+
+// [batch, kv_heads, capacity, head_dim] at the row's batch, the column's head, the row's position.
+ExprId RowValues::cache_index(ValueId cache, ExprId row, const Column& column) {
+  const Node& write = body_.nodes[static_cast<size_t>(facts_.producers[cache])];
+  const SymbolicShape& shape = body_.values[cache].type.shape;
+  const ExprId batch = arena_.make(Op::kIndexDiv, {row, dim(ir::DimSymbol::kQLen)});
   const ExprId head_dim = arena_.index(shape[3].factor());
   const ExprId head = arena_.make(Op::kIndexDiv, {column.first, head_dim});
   const ExprId plane = add(mul(batch, arena_.index(shape[1].factor())), head);
-  const ExprId position = add(sub(dim(ir::DimSymbol::kKvLen), q_len), step);
-  const ExprId vector = add(mul(plane, dim(ir::DimSymbol::kCapacity)), position);
+  const ExprId vector =
+      add(mul(plane, dim(ir::DimSymbol::kCapacity)), in_cache(write.inputs[2], row));
   Column in_head = column;
   in_head.first = arena_.index(0);
   return add(mul(vector, head_dim), index_of(in_head));

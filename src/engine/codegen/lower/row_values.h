@@ -65,6 +65,9 @@ class RowValues {
   ir::ExprId rope(const Node& node, ir::ExprId row, const Column& column);
   ir::ExprId product(const Node& node, const Column& column);
   ir::ExprId split(const Node& node, ValueId value, ir::ExprId row, const Column& column);
+  // TokenPlaces' in_cache and in_text, of the token that a row of [batch * q_len] is.
+  ir::ExprId in_cache(ValueId lengths, ir::ExprId row);
+  ir::ExprId in_text(ValueId lengths, ValueId pad, ir::ExprId row);
 
   ir::ExprId add(ir::ExprId a, ir::ExprId b) { return arena_.make(ir::Op::kIndexAdd, {a, b}); }
   ir::ExprId sub(ir::ExprId a, ir::ExprId b) { return arena_.make(ir::Op::kIndexSub, {a, b}); }

@@ -124,9 +124,9 @@ Status CpuStep::place_values(const DimValues& dims) {
 // Inputs are copied to where the kernels read them; caches are where they are now.
 Status CpuStep::bind_inputs(const RunInputs& inputs, KvCache& cache) {
   for (const ArenaPlan::Input& input : places_.inputs) {
-    const std::span<const int32_t> from = input.kind == InputKind::kIds         ? inputs.ids
-                                          : input.kind == InputKind::kPositions ? inputs.positions
-                                                                                : inputs.pad;
+    const std::span<const int32_t> from = input.kind == InputKind::kIds       ? inputs.ids
+                                          : input.kind == InputKind::kLengths ? inputs.lengths
+                                                                              : inputs.pad;
     std::memcpy(arena_.data() + input.offset, from.data(), from.size_bytes());
   }
   for (const ConstantSlot& constant : constant_slots_) {

@@ -83,9 +83,9 @@ void EagerExecutor::bind_inputs(const RunInputs& inputs) {
   for (size_t id = 0; id < slots_.size(); ++id) {
     const Source& source = graph_.values[id].source;
     if (const auto* input = std::get_if<InputSource>(&source)) {
-      slots_[id].data = input->kind == InputKind::kIds         ? bytes(inputs.ids)
-                        : input->kind == InputKind::kPositions ? bytes(inputs.positions)
-                                                               : bytes(inputs.pad);
+      slots_[id].data = input->kind == InputKind::kIds       ? bytes(inputs.ids)
+                        : input->kind == InputKind::kLengths ? bytes(inputs.lengths)
+                                                             : bytes(inputs.pad);
     } else if (const auto* constant = std::get_if<ConstantSource>(&source)) {
       slots_[id].data =
           bytes(constant->kind == ConstantKind::kRopeCos ? inputs.rope->cos : inputs.rope->sin);
@@ -138,9 +138,13 @@ Status EagerExecutor::execute(const Node& node, const RunInputs& inputs, KvCache
   const int64_t x_count = count(x, dims);
   const int64_t width = last_dim(x, dims);
   const auto weight = [&](size_t i) -> const TensorView& { return weights_[node.inputs[i]]; };
+  const TokenPlaces places{inputs.lengths, inputs.pad, dims.q_len};
   switch (node.op) {
     case OpKind::kEmbedding:
       ops_.embedding(i32(x, dims), weight(1), out_f32(node));
+      break;
+    case OpKind::kPositions:
+      ops_.positions(places, slots_[node.outputs[0]].buffer.i32());
       break;
     case OpKind::kAdd:
       ops_.add(f32(x), f32(node.inputs[1]), out_f32(node), x_count);
@@ -165,21 +169,20 @@ Status EagerExecutor::execute(const Node& node, const RunInputs& inputs, KvCache
                   node.inputs.size() > 2 ? &weight(2) : nullptr, out_f32(node), x_count / width);
       break;
     case OpKind::kRope:
-      ops_.rope(f32(x), i32(node.inputs[1], dims), f32(node.inputs[2]), f32(node.inputs[3]),
-                out_f32(node), dim(x, 2, dims), width);
+      ops_.rope(f32(x), places, f32(node.inputs[3]), f32(node.inputs[4]), out_f32(node),
+                dim(x, 2, dims), width);
       break;
     case OpKind::kKvWrite: {
       const auto& place = std::get<CacheSource>(graph_.values[x].source);
       ASSAY_TRY(slots_[node.outputs[0]].cache, cache.extend(place.layer, place.part, dims.q_len));
-      ops_.kv_write(f32(node.inputs[1]), dims.q_len, cache.length(), slots_[node.outputs[0]].cache);
+      ops_.kv_write(f32(node.inputs[1]), dims.q_len, inputs.lengths, slots_[node.outputs[0]].cache);
       break;
     }
     case OpKind::kAttention: {
       const KvView& keys = slots_[node.inputs[1]].cache;
       const AttentionShape shape{dims.batch,      dims.q_len,    dims.kv_len,
                                  dim(x, 2, dims), keys.kv_heads, keys.head_dim};
-      ops_.attention(f32(x), keys, slots_[node.inputs[2]].cache, i32(node.inputs[3], dims), shape,
-                     out_f32(node));
+      ops_.attention(f32(x), keys, slots_[node.inputs[2]].cache, places, shape, out_f32(node));
       break;
     }
     case OpKind::kLastRows:

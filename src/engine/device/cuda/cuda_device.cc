@@ -1,4 +1,5 @@
-// Eager is the unfused graph with its sizes as symbols, a launch a node, never recorded.
+// Eager is the unfused graph with its sizes as symbols, a launch a node, its outputs from the pool
+// that caches come from, never recorded.
 #include "engine/device/cuda/cuda_device.h"
 
 #include <cassert>
@@ -23,8 +24,8 @@ CudaDevice::CudaDevice(const CudaDeviceOptions& options, std::unique_ptr<cuda::D
       library_(*driver_, notes_) {
   driver_->tell_parts_by([this] {
     return std::vector<cuda::Driver::MemoryPart>{{"weights", packed_bytes()},
-                                                 {"caches", memory_.used_bytes()},
-                                                 {"kept for caches", memory_.cached_bytes()}};
+                                                 {"caches and eager outputs", memory_.used_bytes()},
+                                                 {"kept for them", memory_.cached_bytes()}};
   });
 }
 
@@ -80,7 +81,7 @@ Result<std::unique_ptr<Executor>> CudaDevice::make_eager(Graph graph, const Weig
   ASSAY_TRY(StepPlan plan,
             make_step_plan(std::make_shared<const Graph>(std::move(graph)), {}, true, layout()));
   ASSAY_TRY(auto step, cuda::CudaStep::load(std::move(plan), *kernels_, *weights_, library_,
-                                            *driver_, counts_, false));
+                                            *driver_, counts_, &memory_));
   return std::unique_ptr<Executor>(std::move(step));
 }
 
@@ -92,8 +93,8 @@ Status CudaDevice::prepare(const Graph&, const Weights& weights) {
 Result<std::unique_ptr<LoadedStep>> CudaDevice::load(std::shared_ptr<const StepPlan> plan) {
   assert(weights_);
   ASSAY_CHECK(find_compiler());
-  ASSAY_TRY(auto step,
-            cuda::CudaStep::load(*plan, *kernels_, *weights_, library_, *driver_, counts_, true));
+  ASSAY_TRY(auto step, cuda::CudaStep::load(*plan, *kernels_, *weights_, library_, *driver_,
+                                            counts_, nullptr));
   return std::unique_ptr<LoadedStep>(std::move(step));
 }
 

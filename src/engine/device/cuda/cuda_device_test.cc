@@ -126,7 +126,7 @@ TEST_F(CudaDeviceTest, StepsThatFeedThemselvesAreReplayedWithoutUploads) {
   for (int call = calls + 1; call <= fake_.calls(); ++call) {
     uploads += fake_.name(call) == "cuMemcpyHtoDAsync_v2" ? 1 : 0;
   }
-  EXPECT_LE(uploads, 4) << "ids, positions, padding and sizes, once";
+  EXPECT_LE(uploads, 4) << "ids, lengths, padding and sizes, once";
 }
 
 TEST_F(CudaDeviceTest, RecordsNothingOfACacheThatGrowsNorOfEagerSteps) {
@@ -139,6 +139,27 @@ TEST_F(CudaDeviceTest, RecordsNothingOfACacheThatGrowsNorOfEagerSteps) {
     EXPECT_GT(fake_.launches(), 0);
     EXPECT_EQ(fake_.live(), 0);
   }
+}
+
+// What one operator is done with, a later one gets; the chosen tokens and their logits stay.
+TEST_F(CudaDeviceTest, EagerOutputsComeFromThePoolAndGoBack) {
+  fake_.reset();
+  auto session = Session::open(checkpoint_.folder(), options(CacheKind::kStatic, false));
+  ASSERT_TRUE(session);
+  ASSERT_TRUE(session->prepare(2, 40));
+  const BufferPool& pool = session->device().memory();
+  const uint64_t caches = pool.used_bytes();
+  ASSERT_TRUE(session->prefill(PromptBatch::of({{1, 2, 3}, {4, 5}})));
+  const uint64_t outputs = pool.used_bytes() - caches;
+  const auto vocab = static_cast<uint64_t>(session->config().vocab_size);
+  EXPECT_GE(outputs, 2 * vocab * sizeof(float) + 2 * sizeof(int32_t));
+  EXPECT_LE(outputs, 2048u) << "two blocks, of which 512 bytes is the smallest";
+  const std::vector<int32_t> tokens = {1, 2};
+  ASSERT_TRUE(session->decode(tokens));
+  const uint64_t allocations = pool.system_allocations();
+  for (int step = 0; step < 10; ++step) ASSERT_TRUE(session->decode(tokens));
+  EXPECT_EQ(pool.system_allocations(), allocations);
+  EXPECT_EQ(pool.used_bytes() - caches, outputs);
 }
 
 // Every call once, with a lost context and with the memory at its end: an error that names the
@@ -212,8 +233,9 @@ TEST_F(CudaDeviceTest, MemoryThatEndsSaysWhatWasAskedForAndWhatIsFree) {
     ASSERT_FALSE(block);
     EXPECT_EQ(block.error().message,
               "cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY: expected 8192 bytes on Fake GPU, found "
-              "5.90 kB of 10.00 kB free; this process holds 4.10 kB: weights 0 B, caches 4.10 kB, "
-              "kept for caches 0 B, values of steps 0 B; the driver and other processes hold 0 B");
+              "5.90 kB of 10.00 kB free; this process holds 4.10 kB: weights 0 B, caches and "
+              "eager outputs 4.10 kB, kept for them 0 B, values of steps 0 B; the driver and other "
+              "processes hold 0 B");
     EXPECT_EQ((*device)->fault().kind, DeviceFault::Kind::kOutOfMemory);
     (*device)->forget_fault();
     EXPECT_EQ((*device)->fault().kind, DeviceFault::Kind::kNone);

@@ -20,7 +20,7 @@ std::span<const std::byte> bytes_of(const std::vector<T>& values) {
 Result<std::unique_ptr<CudaStep>> CudaStep::load(StepPlan plan, KernelStore& kernels,
                                                  GpuWeights& weights, LazyCublasLt& library,
                                                  Driver& driver, LaunchCounts& counts,
-                                                 bool graphs) {
+                                                 BufferPool* outputs) {
   narrow_values(plan);
   std::vector<std::string> sources;
   for (const PlannedKernel& planned : plan.kernels) {
@@ -29,23 +29,23 @@ Result<std::unique_ptr<CudaStep>> CudaStep::load(StepPlan plan, KernelStore& ker
   }
   ASSAY_TRY(std::vector<Module> modules, kernels.load(sources));
   std::unique_ptr<CudaStep> step(
-      new CudaStep(std::move(plan), std::move(modules), library, driver, counts, graphs));
+      new CudaStep(std::move(plan), std::move(modules), library, driver, counts, outputs));
   ASSAY_CHECK(step->bind_weights(weights));
   ASSAY_TRY(step->dims_, GpuBlock::allocate(driver, StepFeed::kStateValues * sizeof(int64_t)));
-  if (graphs && step->plan_.graph->outputs.size() == 2) {
+  if (outputs == nullptr && step->plan_.graph->outputs.size() == 2) {
     ASSAY_TRY(step->feed_, StepFeed::create(driver, kernels));
   }
   return step;
 }
 
 CudaStep::CudaStep(StepPlan plan, std::vector<Module> modules, LazyCublasLt& library,
-                   Driver& driver, LaunchCounts& counts, bool graphs)
+                   Driver& driver, LaunchCounts& counts, BufferPool* outputs)
     : plan_(std::move(plan)),
       modules_(std::move(modules)),
       driver_(driver),
       many_rows_(driver, library),
-      counts_(counts),
-      graphs_(graphs) {
+      counts_(counts) {
+  if (outputs != nullptr) made_.emplace(plan_, *outputs);
   for (const PlannedKernel& planned : plan_.kernels) {
     arguments_.emplace_back(planned.bindings.size() + 2);  // and dims, workspace
   }
@@ -75,7 +75,9 @@ void CudaStep::drop_graph() {
 }
 
 Address CudaStep::address(ValueId id) const {
-  return arena_.address() + *places_.offsets[plan_.bases[id]];
+  const ValueId base = plan_.bases[id];
+  if (const auto offset = places_.offsets[base]) return arena_.address() + *offset;
+  return made_->address(base);
 }
 
 ::assay::Status CudaStep::reserve(const DimValues& dims) {
@@ -89,7 +91,7 @@ Address CudaStep::address(ValueId id) const {
   if (arena_.address() != 0 && most == placed_ && capacity == placed_capacity_) return {};
   drop_graph();
   placed_ = {};
-  places_ = plan_arena(plan_, most);
+  places_ = made_ ? plan_inputs(plan_, most) : plan_arena(plan_, most);
   if (feed_) ASSAY_CHECK(feed_->reserve(most.batch));
   arena_ = GpuBlock();  // before the new one: the two need not fit side by side
   workspace_ = GpuBlock();
@@ -110,7 +112,7 @@ Address CudaStep::address(ValueId id) const {
     const std::vector<Binding>& bindings = plan_.kernels[i].bindings;
     for (size_t b = 0; b < bindings.size(); ++b) {
       const auto* value = std::get_if<ArenaBinding>(&bindings[b]);
-      if (value != nullptr) arguments_[i][b] = address(value->value);
+      if (value != nullptr && !made_) arguments_[i][b] = address(value->value);
     }
     arguments_[i][bindings.size()] = dims_.address();
     arguments_[i][bindings.size() + 1] = workspace_.address();
@@ -160,9 +162,9 @@ Address CudaStep::address(ValueId id) const {
 
 ::assay::Status CudaStep::upload_state(const RunInputs& inputs, int64_t capacity) {
   for (const ArenaPlan::Input& input : places_.inputs) {
-    const std::span<const int32_t> from = input.kind == InputKind::kIds         ? inputs.ids
-                                          : input.kind == InputKind::kPositions ? inputs.positions
-                                                                                : inputs.pad;
+    const std::span<const int32_t> from = input.kind == InputKind::kIds       ? inputs.ids
+                                          : input.kind == InputKind::kLengths ? inputs.lengths
+                                                                              : inputs.pad;
     ASSAY_CHECK(driver_.upload(arena_.address() + input.offset, std::as_bytes(from)));
   }
   const std::vector<int64_t> sizes = {inputs.dims.batch, inputs.dims.q_len, inputs.dims.kv_len,
@@ -202,20 +204,38 @@ Address CudaStep::address(ValueId id) const {
 }
 
 ::assay::Status CudaStep::launch_all(bool early) {
-  for (const Launch& launch : launches_) {
-    std::vector<Address>& arguments = arguments_[launch.kernel];
-    if (launch.product) {
-      ASSAY_CHECK(
-          many_rows_.multiply(plan_.kernels[launch.kernel].kernel, *launch.product, arguments));
-      continue;
-    }
-    if (launch.workspace != 0) arguments.back() = launch.workspace;
-    const auto launched =
-        driver_.launch(launch.function, launch.blocks, launch.threads, arguments.data(), early);
-    arguments.back() = workspace_.address();
-    ASSAY_CHECK(launched);
+  if (made_) made_->start();
+  for (size_t i = 0; i < launches_.size(); ++i) {
+    const size_t kernel = launches_[i].kernel;
+    const bool first = i == 0 || launches_[i - 1].kernel != kernel;
+    const bool last = i + 1 == launches_.size() || launches_[i + 1].kernel != kernel;
+    if (made_ && first) ASSAY_CHECK(make_outputs(kernel));
+    ASSAY_CHECK(launch_one(launches_[i], early));
+    if (made_ && last) made_->release(kernel);
   }
   if (feed_ && bound_->q_len == 1) return feed_->launch(feed_places(bound_->batch), early);
+  return {};
+}
+
+::assay::Status CudaStep::launch_one(const Launch& launch, bool early) {
+  std::vector<Address>& arguments = arguments_[launch.kernel];
+  if (launch.product) {
+    return many_rows_.multiply(plan_.kernels[launch.kernel].kernel, *launch.product, arguments);
+  }
+  if (launch.workspace != 0) arguments.back() = launch.workspace;
+  auto launched =
+      driver_.launch(launch.function, launch.blocks, launch.threads, arguments.data(), early);
+  arguments.back() = workspace_.address();
+  return launched;
+}
+
+::assay::Status CudaStep::make_outputs(size_t kernel) {
+  ASSAY_CHECK(made_->make(kernel, {bound_->batch, bound_->q_len, bound_->capacity}));
+  const std::vector<Binding>& bindings = plan_.kernels[kernel].bindings;
+  for (size_t b = 0; b < bindings.size(); ++b) {
+    const auto* value = std::get_if<ArenaBinding>(&bindings[b]);
+    if (value != nullptr) arguments_[kernel][b] = address(value->value);
+  }
   return {};
 }
 
@@ -224,14 +244,14 @@ StepFeed::Places CudaStep::feed_places(int64_t batch) const {
   StepFeed::Places places{.logits = address(graph.outputs[0]),
                           .tokens = address(graph.outputs[1]),
                           .ids = 0,
-                          .positions = 0,
+                          .lengths = 0,
                           .state = dims_.address(),
                           .batch = batch,
                           .vocab = graph.values[graph.outputs[0]].type.shape.back().factor()};
   for (const ArenaPlan::Input& input : places_.inputs) {
     const Address at = arena_.address() + input.offset;
     if (input.kind == InputKind::kIds) places.ids = at;
-    if (input.kind == InputKind::kPositions) places.positions = at;
+    if (input.kind == InputKind::kLengths) places.lengths = at;
   }
   return places;
 }
@@ -247,7 +267,7 @@ StepFeed::Places CudaStep::feed_places(int64_t batch) const {
     ASSAY_CHECK(find_launches(bound));
     bound_ = bound;
   }
-  if (!again || !graphs_) {
+  if (!again || made_) {
     counts_.kernels += static_cast<int64_t>(launches_.size());
     if (feed_ && bound.q_len == 1) ++counts_.kernels;
     return launch_all(false);

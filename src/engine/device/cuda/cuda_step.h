@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "engine/codegen/cuda/print_cuda.h"
+#include "engine/device/cuda/eager_outputs.h"
 #include "engine/device/cuda/gpu_memory.h"
 #include "engine/device/cuda/gpu_weights.h"
 #include "engine/device/cuda/kernel_store.h"
@@ -22,11 +23,13 @@ namespace assay::engine::cuda {
 
 class CudaStep final : public LoadedStep {
  public:
-  // `graphs`: whether to capture; else every kernel is launched by itself in every run. All
-  // references must outlive the result.
+  // `outputs`: of an eager step, where its outputs come from; every kernel is launched by itself in
+  // every run. Null: outputs have places in an arena, and steps are captured. All references must
+  // outlive the result.
   static Result<std::unique_ptr<CudaStep>> load(StepPlan plan, KernelStore& kernels,
                                                 GpuWeights& weights, LazyCublasLt& library,
-                                                Driver& driver, LaunchCounts& counts, bool graphs);
+                                                Driver& driver, LaunchCounts& counts,
+                                                BufferPool* outputs);
   ~CudaStep() override;
 
   ::assay::Status reserve(const DimValues& dims) override;
@@ -57,7 +60,7 @@ class CudaStep final : public LoadedStep {
   };
 
   CudaStep(StepPlan plan, std::vector<Module> modules, LazyCublasLt& library, Driver& driver,
-           LaunchCounts& counts, bool graphs);
+           LaunchCounts& counts, BufferPool* outputs);
   ::assay::Status bind_weights(GpuWeights& weights);
   ::assay::Status place_values(const DimValues& dims, int64_t capacity);
   ::assay::Status bind(const RunInputs& inputs, KvCache& cache, Bound& bound);
@@ -66,6 +69,8 @@ class CudaStep final : public LoadedStep {
   ::assay::Status find_launches(const Bound& bound);
   ::assay::Status add_launch(size_t kernel, const CudaLaunch& launch, Address workspace);
   ::assay::Status launch_all(bool early);
+  ::assay::Status launch_one(const Launch& launch, bool early);
+  ::assay::Status make_outputs(size_t kernel);
   StepFeed::Places feed_places(int64_t batch) const;
   ::assay::Status execute(const Bound& bound);
   void drop_graph();
@@ -77,9 +82,9 @@ class CudaStep final : public LoadedStep {
   Driver& driver_;
   ManyRows many_rows_;
   LaunchCounts& counts_;
-  bool graphs_;
+  std::optional<EagerOutputs> made_;  // of an eager step
 
-  ArenaPlan places_;
+  ArenaPlan places_;  // of an eager step: of its inputs alone
   GpuBlock arena_, workspace_, dims_;
   std::unique_ptr<StepFeed> feed_;  // of a step that feeds itself
   GpuBlock cos_, sin_;

@@ -13,7 +13,7 @@ constexpr std::string_view kSource = R"(
 struct Args {
   const float* logits;
   const int* tokens;
-  int *ids, *positions;
+  int *ids, *lengths;
   long* state;
   int* arrivals;
   long batch, vocab, room;
@@ -27,7 +27,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) assay_feed(const Args args
     const int token = args.tokens[b];
     const float logit = args.logits[b * args.vocab + token];
     if (args.ids) args.ids[b] = token;
-    if (args.positions) ++args.positions[b];
+    if (args.lengths) ++args.lengths[b];
     arrival[b] = token;
     arrival[args.room + b] = !(logit - logit == 0.0f);
   }
@@ -73,11 +73,11 @@ StepFeed::~StepFeed() {
 
 ::assay::Status StepFeed::launch(const Places& places, bool early) {
   struct {
-    Address logits, tokens, ids, positions, state;
+    Address logits, tokens, ids, lengths, state;
     const int32_t* arrivals;
     int64_t batch, vocab, room;
-  } arguments{places.logits, places.tokens, places.ids, places.positions, places.state, arrivals_,
-              places.batch,  places.vocab,  room_};
+  } arguments{places.logits, places.tokens, places.ids,   places.lengths, places.state,
+              arrivals_,     places.batch,  places.vocab, room_};
   return driver_.launch(function_, {}, kCudaThreads, &arguments, early);
 }
 

@@ -1,5 +1,5 @@
 // What makes a decode step feed the next one: a kernel behind it that puts the chosen tokens where
-// ids are read, counts lengths and positions on, and leaves the tokens where the host finds them.
+// ids are read, counts lengths on, and leaves the tokens where the host finds them.
 #pragma once
 
 #include <array>
@@ -20,11 +20,11 @@ class StepFeed {
   // A step's state on the GPU: batch, q_len, kv_len, capacity, steps since it was uploaded.
   static constexpr int64_t kStateValues = 5;
   struct Places {
-    Address logits = 0;     // fp32 [batch, vocab]
-    Address tokens = 0;     // int32 [batch]: the argmax of them
-    Address ids = 0;        // int32 [batch]; 0: the step has none
-    Address positions = 0;  // int32 [batch]; 0: the step has none
-    Address state = 0;      // int64 [kStateValues]
+    Address logits = 0;   // fp32 [batch, vocab]
+    Address tokens = 0;   // int32 [batch]: the argmax of them
+    Address ids = 0;      // int32 [batch]; 0: the step has none
+    Address lengths = 0;  // int32 [batch]; 0: the step has none
+    Address state = 0;    // int64 [kStateValues]
     int64_t batch = 0;
     int64_t vocab = 0;
   };

@@ -36,7 +36,7 @@ struct Attention {
   const float* q;
   const KvView& keys;
   const KvView& values;
-  std::span<const int32_t> pad;
+  const TokenPlaces& places;
   const AttentionShape& shape;
   float* out;
 
@@ -47,18 +47,16 @@ struct Attention {
   int64_t offset(int64_t b, int64_t query, int64_t head) const {
     return ((b * shape.q_len + query) * shape.heads + head) * shape.head_dim;
   }
-  int64_t position(int64_t query) const { return shape.kv_len - shape.q_len + query; }
-  int64_t first_position(int64_t b) const { return pad[static_cast<size_t>(b)]; }
   // Queries before this one are padding.
   int64_t first_query(int64_t b) const {
-    return std::clamp<int64_t>(first_position(b) - position(0), 0, shape.q_len);
+    return std::clamp<int64_t>(places.first(b) - places.in_cache(b, 0), 0, shape.q_len);
   }
 
   // A query in the padding sees itself alone.
   void copy_padding(int64_t b, int64_t head) const {
     for (int64_t query = 0; query < first_query(b); ++query) {
-      std::copy_n(kv_head(values, b, head) + position(query) * shape.head_dim, shape.head_dim,
-                  out + offset(b, query, head));
+      std::copy_n(kv_head(values, b, head) + places.in_cache(b, query) * shape.head_dim,
+                  shape.head_dim, out + offset(b, query, head));
     }
   }
 
@@ -69,7 +67,7 @@ struct Attention {
       copy_padding(b, head);
       for (int64_t query = first_query(b); query < shape.q_len; ++query) {
         const int64_t at = offset(b, query, head);
-        queries.push_back({q + at, out + at, first_position(b), position(query)});
+        queries.push_back({q + at, out + at, places.first(b), places.in_cache(b, query)});
       }
     }
     if (queries.empty()) return;
@@ -83,8 +81,8 @@ struct Attention {
   // can't.
   bool attend_block(int64_t b, int64_t head, int64_t begin, int64_t end,
                     std::vector<float>& scratch) const {
-    const int64_t first = first_position(b);
-    const int64_t seen = position(end - 1) - first + 1;
+    const int64_t first = places.first(b);
+    const int64_t seen = places.in_cache(b, end - 1) - first + 1;
     const int64_t rows = end - begin;
     const int64_t pitch = shape.heads * shape.head_dim;
     const float* k = kv_head(keys, b, head) + first * shape.head_dim;
@@ -97,7 +95,7 @@ struct Attention {
     }
     const float scale = 1.0f / std::sqrt(static_cast<float>(shape.head_dim));
     for (int64_t r = 0; r < rows; ++r) {
-      const int64_t visible = position(begin + r) - first + 1;
+      const int64_t visible = places.in_cache(b, begin + r) - first + 1;
       cpu::softmax(scores + r * seen, visible, scale);
       std::fill(scores + r * seen + visible, scores + (r + 1) * seen, 0.0f);
     }
@@ -122,6 +120,12 @@ class CpuOps final : public OpLibrary {
                             out + static_cast<int64_t>(t) * hidden, hidden);
       }
     });
+  }
+
+  void positions(const TokenPlaces& places, int32_t* out) override {
+    for (int64_t t = 0; t < std::ssize(places.lengths) * places.q_len; ++t) {
+      out[t] = static_cast<int32_t>(places.in_text(t / places.q_len, t % places.q_len));
+    }
   }
 
   void add(const float* a, const float* b, float* out, int64_t count) override {
@@ -164,25 +168,26 @@ class CpuOps final : public OpLibrary {
     out_in ? share_outputs(product) : share_inputs(product);
   }
 
-  void rope(const float* x, std::span<const int32_t> positions, const float* cos, const float* sin,
+  void rope(const float* x, const TokenPlaces& places, const float* cos, const float* sin,
             float* out, int64_t heads, int64_t head_dim) override {
     const int64_t width = heads * head_dim;
     const int64_t half = head_dim / 2;
-    for_rows(static_cast<int64_t>(positions.size()), width, [&](int64_t first, int64_t count) {
+    for_rows(std::ssize(places.lengths) * places.q_len, width, [&](int64_t first, int64_t count) {
       for (int64_t t = first; t < first + count; ++t) {
-        const int64_t row = positions[static_cast<size_t>(t)] * half;
+        const int64_t row = places.in_text(t / places.q_len, t % places.q_len) * half;
         cpu::rotate(x + t * width, cos + row, sin + row, out + t * width, heads, half);
       }
     });
   }
 
-  void kv_write(const float* x, int64_t q_len, int64_t first_position,
+  void kv_write(const float* x, int64_t q_len, std::span<const int32_t> lengths,
                 const KvView& cache) override {
     const int64_t width = cache.kv_heads * cache.head_dim;
     for_rows(cache.batch * q_len, width, [&](int64_t first, int64_t count) {
       for (int64_t t = first; t < first + count; ++t) {
-        float* row = cache.data + t / q_len * cache.batch_stride +
-                     (first_position + t % q_len) * cache.head_dim;
+        const int64_t b = t / q_len;
+        float* row = cache.data + b * cache.batch_stride +
+                     (lengths[static_cast<size_t>(b)] + t % q_len) * cache.head_dim;
         for (int64_t h = 0; h < cache.kv_heads; ++h) {
           std::copy_n(x + t * width + h * cache.head_dim, cache.head_dim,
                       row + h * cache.head_stride);
@@ -192,8 +197,8 @@ class CpuOps final : public OpLibrary {
   }
 
   void attention(const float* q, const KvView& keys, const KvView& values,
-                 std::span<const int32_t> pad, const AttentionShape& shape, float* out) override {
-    const Attention call{q, keys, values, pad, shape, out};
+                 const TokenPlaces& places, const AttentionShape& shape, float* out) override {
+    const Attention call{q, keys, values, places, shape, out};
     if (shape.q_len < kProductQueries || !attend_blocks(call)) attend_heads(call);
   }
 

@@ -46,6 +46,14 @@ class ReferenceOps final : public OpLibrary {
     }
   }
 
+  void positions(const TokenPlaces& places, int32_t* out) override {
+    for (int64_t b = 0; b < std::ssize(places.lengths); ++b) {
+      for (int64_t i = 0; i < places.q_len; ++i) {
+        *out++ = static_cast<int32_t>(places.in_text(b, i));
+      }
+    }
+  }
+
   void add(const float* a, const float* b, float* out, int64_t count) override {
     for (int64_t i = 0; i < count; ++i) out[i] = a[i] + b[i];
   }
@@ -101,10 +109,11 @@ class ReferenceOps final : public OpLibrary {
     }
   }
 
-  void rope(const float* x, std::span<const int32_t> positions, const float* cos, const float* sin,
+  void rope(const float* x, const TokenPlaces& places, const float* cos, const float* sin,
             float* out, int64_t heads, int64_t head_dim) override {
     const int64_t half = head_dim / 2;
-    for (const int32_t position : positions) {
+    for (int64_t t = 0; t < std::ssize(places.lengths) * places.q_len; ++t) {
+      const int64_t position = places.in_text(t / places.q_len, t % places.q_len);
       const float* c = cos + position * half;
       const float* s = sin + position * half;
       for (int64_t h = 0; h < heads; ++h, x += head_dim, out += head_dim) {
@@ -118,26 +127,26 @@ class ReferenceOps final : public OpLibrary {
     }
   }
 
-  void kv_write(const float* x, int64_t q_len, int64_t first_position,
+  void kv_write(const float* x, int64_t q_len, std::span<const int32_t> lengths,
                 const KvView& cache) override {
     for (int64_t b = 0; b < cache.batch; ++b) {
       for (int64_t q = 0; q < q_len; ++q) {
         for (int64_t h = 0; h < cache.kv_heads; ++h, x += cache.head_dim) {
           std::copy_n(x, cache.head_dim,
                       cache.data + b * cache.batch_stride + h * cache.head_stride +
-                          (first_position + q) * cache.head_dim);
+                          (lengths[static_cast<size_t>(b)] + q) * cache.head_dim);
         }
       }
     }
   }
 
   void attention(const float* q, const KvView& keys, const KvView& values,
-                 std::span<const int32_t> pad, const AttentionShape& shape, float* out) override {
+                 const TokenPlaces& places, const AttentionShape& shape, float* out) override {
     const int64_t group = shape.heads / shape.kv_heads;
     for (int64_t b = 0; b < shape.batch; ++b) {
       for (int64_t i = 0; i < shape.q_len; ++i) {
-        const int64_t last = shape.kv_len - shape.q_len + i;
-        const int64_t first = std::min<int64_t>(pad[static_cast<size_t>(b)], last);
+        const int64_t last = places.in_cache(b, i);
+        const int64_t first = std::min(places.first(b), last);
         for (int64_t h = 0; h < shape.heads; ++h, q += shape.head_dim, out += shape.head_dim) {
           const int64_t kv = h / group;
           attend(q, keys.data + b * keys.batch_stride + kv * keys.head_stride,

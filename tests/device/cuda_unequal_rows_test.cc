@@ -1,0 +1,32 @@
+// Batches whose rows have lengths of their own, on a GPU. Skipped where there is none.
+#include "cuda_driver.h"
+#include "engine/device/cuda/cuda_device.h"
+#include "engine/device/unequal_rows.h"
+
+namespace assay::engine {
+namespace {
+
+class CudaUnequalRows : public testing::TestWithParam<size_t> {
+ protected:
+  void SetUp() override {
+    if (!assay::test::CudaDriver::open()) GTEST_SKIP() << "no GPU here";
+  }
+};
+
+TEST_P(CudaUnequalRows, GiveWhatEachGivesAlone) {
+  test::UnequalRows rows(families()[GetParam()]);
+  const auto device = CudaDevice::open({});
+  ASSERT_TRUE(device) << device.error().message;
+  for (const CacheKind cache : {CacheKind::kStatic, CacheKind::kDynamic}) {
+    SCOPED_TRACE(cache == CacheKind::kStatic ? "static cache" : "dynamic cache");
+    rows.run(**device, false, cache, false);
+    rows.run(**device, true, cache, false);
+  }
+  rows.run(**device, true, CacheKind::kStatic, true);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, CudaUnequalRows, testing::Range(size_t{0}, families().size()),
+                         [](const auto& family) { return families()[family.param].name; });
+
+}  // namespace
+}  // namespace assay::engine
