@@ -8,6 +8,7 @@
 
 #include "engine/codegen/cuda/cuda_attention.h"
 #include "engine/codegen/cuda/print_cuda.h"
+#include "engine/codegen/print_c.h"
 
 namespace assay::engine {
 namespace {
@@ -16,9 +17,12 @@ constexpr std::string_view kShared = R"(
 enum { GROUP = HEADS / KV_HEADS };
 #define SMALLEST -1e30f
 
+__device__ __forceinline__ float widen_value(float x) { return x; }
+__device__ __forceinline__ float widen_value(unsigned short x) { return FROM_NARROW(x); }
+
 struct Sizes { long batch, q_len, kv_len, capacity; };
-__device__ __forceinline__ const float* head_of(const void* cache, long b, long head, long capacity) {
-  return (const float*)cache + (b * KV_HEADS + head) * capacity * HEAD_DIM;
+__device__ __forceinline__ const cache_t* head_of(const void* cache, long b, long head, long capacity) {
+  return (const cache_t*)cache + (b * KV_HEADS + head) * capacity * HEAD_DIM;
 }
 )";
 
@@ -31,28 +35,45 @@ __device__ __forceinline__ const float* head_of(const void* cache, long b, long 
 constexpr std::string_view kDecode = R"(
 enum { SLOTS = THREADS / LANES, AHEAD = 2 };
 
-// Elements [d, d + PER) of a position, zeros behind the last.
-__device__ __forceinline__ void load_part(const float* p, int d, float (&out)[PER]) {
-  if (HEAD_DIM % PER == 0) {
-    #pragma unroll
-    for (int i = 0; i < PER; i += 4) {
-      const float4 v = *(const float4*)(p + d + i);
-      out[i] = v.x, out[i + 1] = v.y, out[i + 2] = v.z, out[i + 3] = v.w;
-    }
-  } else {
-    #pragma unroll
-    for (int i = 0; i < PER; ++i) out[i] = d + i < HEAD_DIM ? p[d + i] : 0.0f;
+// Elements [d, d + PER) of a position as they lie in memory, zeros behind the last: what has been
+// asked for is widened when it is used, not waited for.
+template <typename T>
+struct Part {
+  enum { IN_WORD = 4 / sizeof(T) };
+  unsigned words[PER / IN_WORD];
+
+  __device__ __forceinline__ float operator[](int i) const {
+    const unsigned word = words[i / IN_WORD];
+    return IN_WORD == 1 ? __uint_as_float(word) : widen_value((unsigned short)(word >> i % IN_WORD * 16));
   }
-}
+  __device__ __forceinline__ void load(const T* p, int d) {
+    if (HEAD_DIM % PER == 0) {
+      #pragma unroll
+      for (int i = 0; i < PER / IN_WORD; i += 4) {
+        const uint4 v = *(const uint4*)(p + d + i * IN_WORD);
+        words[i] = v.x, words[i + 1] = v.y, words[i + 2] = v.z, words[i + 3] = v.w;
+      }
+    } else {
+      #pragma unroll
+      for (int i = 0; i < PER / IN_WORD; ++i) words[i] = 0;
+      #pragma unroll
+      for (int i = 0; i < PER; ++i) {
+        if (d + i < HEAD_DIM) words[i / IN_WORD] |= bits(p[d + i]) << i % IN_WORD * 16;
+      }
+    }
+  }
+  static __device__ __forceinline__ unsigned bits(float x) { return __float_as_uint(x); }
+  static __device__ __forceinline__ unsigned bits(unsigned short x) { return x; }
+};
 // Those of the AHEAD positions from `p0` of this slot that are in [from, to).
-__device__ __forceinline__ void fetch(const float* keys, const float* values, long p0, long from, long to,
-                                      int slot, int d, float (&k)[AHEAD][PER], float (&v)[AHEAD][PER]) {
+__device__ __forceinline__ void fetch(const cache_t* keys, const cache_t* values, long p0, long from, long to,
+                                      int slot, int d, Part<cache_t> (&k)[AHEAD], Part<cache_t> (&v)[AHEAD]) {
   #pragma unroll
   for (int a = 0; a < AHEAD; ++a) {
     const long p = p0 + slot + a * SLOTS;
     if (p < from || p >= to || d >= HEAD_DIM) continue;
-    load_part(keys + p * HEAD_DIM, d, k[a]);
-    load_part(values + p * HEAD_DIM, d, v[a]);
+    k[a].load(keys + p * HEAD_DIM, d);
+    v[a].load(values + p * HEAD_DIM, d);
   }
 }
 
@@ -68,26 +89,27 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_decode(const Args
   const long begin = first + split * chunk, stop = begin + chunk < past ? begin + chunk : past;
   const long head = (b * n.q_len + step) * HEADS + kv * GROUP + piece * PIECE;
   const int heads = GROUP - piece * PIECE < PIECE ? GROUP - (int)piece * PIECE : PIECE;
-  const float* keys = head_of(args.buffers[KEYS], b, kv, n.capacity);
-  const float* values = head_of(args.buffers[VALUES], b, kv, n.capacity);
+  const cache_t* keys = head_of(args.buffers[KEYS], b, kv, n.capacity);
+  const cache_t* values = head_of(args.buffers[VALUES], b, kv, n.capacity);
   const int lane = lane_of_thread(), warp = warp_of_thread();
   const int slot = threadIdx.x / LANES, d = threadIdx.x % LANES * PER;
-  float k[AHEAD][PER] = {}, v[AHEAD][PER] = {};
+  Part<cache_t> k[AHEAD] = {}, v[AHEAD] = {};
   fetch(keys, values, begin, begin, stop < newest ? stop : newest, slot, d, k, v);
   wait_for_kernels_ahead();
   fetch(keys, values, begin, newest, stop, slot, d, k, v);
   float* out = (float*)args.buffers[OUT] + head * HEAD_DIM;
   if (past <= first) {  // padding sees itself alone
     for (int i = threadIdx.x; split == 0 && i < heads * HEAD_DIM; i += THREADS) {
-      out[i] = values[(past - 1) * HEAD_DIM + i % HEAD_DIM];
+      out[i] = widen_value(values[(past - 1) * HEAD_DIM + i % HEAD_DIM]);
     }
     return;
   }
-  float q[PIECE][PER] = {}, own[PIECE][PER] = {}, largest[PIECE], sum[PIECE] = {};
+  Part<float> q[PIECE] = {};
+  float own[PIECE][PER] = {}, largest[PIECE], sum[PIECE] = {};
   #pragma unroll
   for (int g = 0; g < PIECE; ++g) {
     largest[g] = SMALLEST;
-    if (g < heads && d < HEAD_DIM) load_part((const float*)args.buffers[Q] + (head + g) * HEAD_DIM, d, q[g]);
+    if (g < heads && d < HEAD_DIM) q[g].load((const float*)args.buffers[Q] + (head + g) * HEAD_DIM, d);
   }
   for (long p0 = begin; p0 < stop; p0 += SLOTS * AHEAD) {
     if (p0 > begin) fetch(keys, values, p0, p0, stop, slot, d, k, v);
@@ -202,11 +224,12 @@ std::string print_cuda_attention(const Kernel& kernel, const AttentionKernel& k)
   text += fmt::format(
       "enum {{ HEADS = {}, KV_HEADS = {}, HEAD_DIM = {}, Q = {}, KEYS = {}, VALUES = {}, PAD = {}, "
       "OUT = {},\n       PIECES = {}, PIECE = {}, PER = {}, LANES = {}, COUNTERS = {} "
-      "}};\n#define SCALE {:.9g}f\n",
+      "}};\n#define SCALE {:.9g}f\ntypedef {} cache_t;\n#define FROM_NARROW from_{}\n",
       k.heads, k.kv_heads, k.head_dim, k.q, k.keys, k.values, k.pad, k.out, pieces,
       (group + pieces - 1) / pieces, kElements,
       std::bit_ceil(static_cast<uint64_t>((k.head_dim + kElements - 1) / kElements)), kCudaCounters,
-      1.0 / std::sqrt(static_cast<double>(k.head_dim)));
+      1.0 / std::sqrt(static_cast<double>(k.head_dim)),
+      element_type(kernel.buffers[k.keys].dtype, "unsigned short"), cuda_narrow_name(kernel, k));
   text += kShared;
   text += sizes_text(kernel);
   text += kDecode;
