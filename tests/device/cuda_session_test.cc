@@ -96,6 +96,7 @@ class CudaHalfSessions
 };
 
 TEST_P(CudaHalfSessions, AreNearTheProcessors) {
+  constexpr int64_t kSteps = 12;
   const auto [family, dtype, cache, compiled, rows] = GetParam();
   const TinyCheckpoint checkpoint(families()[family], kPositions);
   SessionOptions options{.cache = cache, .dtype = dtype, .threads = 2};
@@ -108,8 +109,8 @@ TEST_P(CudaHalfSessions, AreNearTheProcessors) {
   const double tolerance = dtype == DType::kF16 ? 4e-3 : 3e-2;
   for (const int64_t length : {1, 9, 37}) {
     const PromptBatch batch = some_prompts(length, rows);
-    const Generation expected = generate(processor, batch, kTokens);
-    ASSERT_TRUE(gpu.prepare(batch.batch, batch.padded_len + kTokens));
+    const Generation expected = generate(processor, batch, kSteps);
+    ASSERT_TRUE(gpu.prepare(batch.batch, batch.padded_len + kSteps));
     ASSERT_TRUE(gpu.prefill(batch));
     for (size_t step = 0; step < expected.logits.size(); ++step) {
       expect_near(gpu.logits(), expected.logits[step], tolerance);

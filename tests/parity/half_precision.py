@@ -5,8 +5,9 @@ half_precision.py BUILD_FOLDER CHECKPOINT [--device cuda] [--tokens 256] [--dtyp
 Every arm is fed with the same real text and gives logits for each of its tokens, by two paths: prompts (a prompt of its
 own for every prefix of the text) and decode (the text fed token by token over a cache). An arm's error is taken against
 transformers in fp32 with the same weights: KL, the mean divergence of the fp32 model's distribution from the arm's; NLL,
-the mean absolute error of a token's negative log-likelihood; mean NLL, the error of the text's. Exit status 1 if the
-engine's KL or NLL is larger than transformers' in the same type and path, the smaller of its two attentions.
+the mean absolute error of a token's negative log-likelihood; mean NLL, the error of the text's, in which the tokens' errors
+cancel as chance has it: it is printed, not judged. Exit status 1 if the engine's KL or NLL is larger than transformers'
+in the same type and path, the smaller of its two attentions.
 """
 
 import argparse

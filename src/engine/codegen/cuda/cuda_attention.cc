@@ -41,30 +41,33 @@ template <typename T>
 struct Part {
   enum { IN_WORD = 4 / sizeof(T) };
   unsigned words[PER / IN_WORD];
-
-  __device__ __forceinline__ float operator[](int i) const {
-    const unsigned word = words[i / IN_WORD];
-    return IN_WORD == 1 ? __uint_as_float(word) : widen_value((unsigned short)(word >> i % IN_WORD * 16));
-  }
-  __device__ __forceinline__ void load(const T* p, int d) {
-    if (HEAD_DIM % PER == 0) {
-      #pragma unroll
-      for (int i = 0; i < PER / IN_WORD; i += 4) {
-        const uint4 v = *(const uint4*)(p + d + i * IN_WORD);
-        words[i] = v.x, words[i + 1] = v.y, words[i + 2] = v.z, words[i + 3] = v.w;
-      }
-    } else {
-      #pragma unroll
-      for (int i = 0; i < PER / IN_WORD; ++i) words[i] = 0;
-      #pragma unroll
-      for (int i = 0; i < PER; ++i) {
-        if (d + i < HEAD_DIM) words[i / IN_WORD] |= bits(p[d + i]) << i % IN_WORD * 16;
-      }
+};
+__device__ __forceinline__ float element(const Part<float>& part, int i) {
+  return __uint_as_float(part.words[i]);
+}
+__device__ __forceinline__ float element(const Part<unsigned short>& part, int i) {
+  return widen_value((unsigned short)(part.words[i / 2] >> i % 2 * 16));
+}
+__device__ __forceinline__ unsigned bits_of(float x) { return __float_as_uint(x); }
+__device__ __forceinline__ unsigned bits_of(unsigned short x) { return x; }
+template <typename T>
+__device__ __forceinline__ void load_part(const T* p, int d, Part<T>& part) {
+  enum { IN_WORD = Part<T>::IN_WORD };
+  if (HEAD_DIM % PER == 0) {
+    #pragma unroll
+    for (int i = 0; i < PER / IN_WORD; i += 4) {
+      const uint4 v = *(const uint4*)(p + d + i * IN_WORD);
+      part.words[i] = v.x, part.words[i + 1] = v.y, part.words[i + 2] = v.z, part.words[i + 3] = v.w;
+    }
+  } else {
+    #pragma unroll
+    for (int i = 0; i < PER / IN_WORD; ++i) part.words[i] = 0;
+    #pragma unroll
+    for (int i = 0; i < PER; ++i) {
+      if (d + i < HEAD_DIM) part.words[i / IN_WORD] |= bits_of(p[d + i]) << i % IN_WORD * 16;
     }
   }
-  static __device__ __forceinline__ unsigned bits(float x) { return __float_as_uint(x); }
-  static __device__ __forceinline__ unsigned bits(unsigned short x) { return x; }
-};
+}
 // Those of the AHEAD positions from `p0` of this slot that are in [from, to).
 __device__ __forceinline__ void fetch(const cache_t* keys, const cache_t* values, long p0, long from, long to,
                                       int slot, int d, Part<cache_t> (&k)[AHEAD], Part<cache_t> (&v)[AHEAD]) {
@@ -72,8 +75,8 @@ __device__ __forceinline__ void fetch(const cache_t* keys, const cache_t* values
   for (int a = 0; a < AHEAD; ++a) {
     const long p = p0 + slot + a * SLOTS;
     if (p < from || p >= to || d >= HEAD_DIM) continue;
-    k[a].load(keys + p * HEAD_DIM, d);
-    v[a].load(values + p * HEAD_DIM, d);
+    load_part(keys + p * HEAD_DIM, d, k[a]);
+    load_part(values + p * HEAD_DIM, d, v[a]);
   }
 }
 
@@ -109,7 +112,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_decode(const Args
   #pragma unroll
   for (int g = 0; g < PIECE; ++g) {
     largest[g] = SMALLEST;
-    if (g < heads && d < HEAD_DIM) q[g].load((const float*)args.buffers[Q] + (head + g) * HEAD_DIM, d);
+    if (g < heads && d < HEAD_DIM) load_part((const float*)args.buffers[Q] + (head + g) * HEAD_DIM, d, q[g]);
   }
   for (long p0 = begin; p0 < stop; p0 += SLOTS * AHEAD) {
     if (p0 > begin) fetch(keys, values, p0, p0, stop, slot, d, k, v);
@@ -120,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_decode(const Args
       for (int g = 0; g < PIECE; ++g) {
         float score = 0.0f;
         #pragma unroll
-        for (int i = 0; i < PER; ++i) score += q[g][i] * k[a][i];
+        for (int i = 0; i < PER; ++i) score += element(q[g], i) * element(k[a], i);
         #pragma unroll
         for (int offset = LANES / 2; offset > 0; offset /= 2) score += __shfl_xor_sync(~0u, score, offset);
         score = there ? score * SCALE : SMALLEST;
@@ -129,7 +132,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_decode(const Args
         largest[g] = m;
         sum[g] = sum[g] * correction + w;
         #pragma unroll
-        for (int i = 0; i < PER; ++i) own[g][i] = own[g][i] * correction + w * v[a][i];
+        for (int i = 0; i < PER; ++i) own[g][i] = own[g][i] * correction + w * element(v[a], i);
       }
     }
   }
