@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "apart.h"
 #include "base/clock.h"
 #include "base/table.h"
 #include "base/text.h"
@@ -49,14 +50,18 @@ struct Measured {
   Samples decode_ms, prefill_ms;
   double first_step_s = 0;  // compiling included
   uint64_t step_bytes = 0;
-  std::vector<int32_t> tokens;
+  std::vector<int32_t> tokens;  // [1 + new ones, batch]
 };
+
+engine::PromptBatch prompts_of(int64_t batch) {
+  return engine::PromptBatch::of(
+      std::vector<std::vector<int32_t>>(static_cast<size_t>(batch), some_prompt(kPromptTokens)));
+}
 
 Result<Measured> measure(Session& session, int64_t batch) {
   Measured measured;
   ASSAY_CHECK(session.prepare(batch, kPromptTokens + kNewTokens));
-  const auto prompt = engine::PromptBatch::of(
-      std::vector<std::vector<int32_t>>(static_cast<size_t>(batch), some_prompt(kPromptTokens)));
+  const auto prompt = prompts_of(batch);
   for (int run = -1; run < kRuns; ++run) {
     const int64_t start = monotonic_now_ns();
     ASSAY_CHECK(session.prefill(prompt));
@@ -115,8 +120,9 @@ Result<Case> parse_case(const std::string& text) {
   return result;
 }
 
-Result<Session> open(const std::filesystem::path& folder, bool compiled) {
-  engine::SessionOptions options{.gpu = 0};
+Result<Session> open(const std::filesystem::path& folder, bool compiled,
+                     std::optional<DType> dtype = {}) {
+  engine::SessionOptions options{.dtype = dtype, .gpu = 0};
   options.compile.prefill = options.compile.decode = compiled;
   options.compile.dynamic = engine::Dynamic::kFalse;
   return Session::open(folder, options);
@@ -151,10 +157,33 @@ Status measure_prompts(const Case& which, const std::filesystem::path& models,
   return {};
 }
 
+// Those behind the first of `tokens` that differs from eager's.
+Result<std::vector<float>> logits_at_difference(Session& session, const Case& which,
+                                                const std::vector<int32_t>& eager,
+                                                const std::vector<int32_t>& tokens) {
+  const size_t step = first_difference(eager, tokens) / static_cast<size_t>(which.batch);
+  ASSAY_TRY(auto logits, logits_behind(session, prompts_of(which.batch), eager, step + 1));
+  return std::move(logits.back());
+}
+
+// "equal", or what the logits say of the first token that differs. The executors' sessions are
+// closed: a third one computes the same weights in fp32.
+Result<std::string> compare(const Case& which, const std::filesystem::path& folder,
+                            const Generated& eager, const std::vector<int32_t>& tokens,
+                            const std::vector<float>& compiled) {
+  if (tokens == eager.tokens) return "equal";
+  ASSAY_TRY(Session session, open(folder, false, DType::kF32));
+  ASSAY_CHECK(session.prepare(which.batch, kPromptTokens + kNewTokens));
+  ASSAY_TRY(const auto exact, logits_at_difference(session, which, eager.tokens, tokens));
+  return describe_difference(eager, tokens, compiled, exact, which.batch);
+}
+
 Status measure_case(const Case& which, const std::filesystem::path& models, double read_gb_s,
                     Table& table) {
   ASSAY_TRY(const auto folder, checkpoint(which.model, which.dtype, models));
+  Generated eager;
   std::vector<int32_t> tokens;
+  std::vector<float> there;  // compiled's logits at the first token that differs
   for (const bool compiled : {false, true}) {
     const int64_t start = monotonic_now_ns();
     ASSAY_TRY(Session session, open(folder, compiled));
@@ -165,8 +194,14 @@ Status measure_case(const Case& which, const std::filesystem::path& models, doub
                                session.compile_evidence().prefill.fallback,
                                session.compile_evidence().decode.fallback);
     }
-    const bool same = tokens.empty() || tokens == m.tokens;
     tokens = m.tokens;
+    if (!compiled) {
+      eager.tokens = tokens;
+      ASSAY_TRY(eager.logits,
+                logits_behind(session, prompts_of(which.batch), tokens, kNewTokens + 1));
+    } else if (tokens != eager.tokens) {
+      ASSAY_TRY(there, logits_at_difference(session, which, eager.tokens, tokens));
+    }
     const double gb_s = static_cast<double>(m.step_bytes) / m.decode_ms.median() * 1e-6;
     table.rows.push_back(
         {TableCell::of(which.model), TableCell::of(std::string(engine::dtype_name(which.dtype))),
@@ -175,10 +210,13 @@ Status measure_case(const Case& which, const std::filesystem::path& models, doub
          TableCell::of(m.decode_ms.median()), TableCell::of(m.decode_ms.spread(), 2),
          TableCell::of(gb_s), TableCell::of(gb_s / read_gb_s, 2),
          TableCell::of(m.prefill_ms.median()), TableCell::of(load_s), TableCell::of(m.first_step_s),
-         TableCell::of(std::string(same ? "as eager" : "DIFFER"))});
+         TableCell::of(std::string(tokens == eager.tokens ? "equal" : "differ"))});
     fmt::print(stderr, "{} {} {:.3f} ms a step\n", which.model, compiled ? "compiled" : "eager",
                m.decode_ms.median());
   }
+  ASSAY_TRY(const std::string difference, compare(which, folder, eager, tokens, there));
+  fmt::print("{} {}: tokens of compiled and eager: {}\n", which.model,
+             engine::dtype_name(which.dtype), difference);
   return {};
 }
 

@@ -34,7 +34,7 @@ void poison_tail(KvCache& cache) {
       const auto view = cache.extend(layer, part, 1);
       ASSERT_TRUE(view);
       for (int64_t head = 0; head < view->batch * view->kv_heads; ++head) {
-        float* positions = view->data + head * view->head_stride;
+        float* positions = view->f32() + head * view->head_stride;
         std::fill(positions + cache.length() * view->head_dim,
                   positions + view->capacity * view->head_dim,
                   std::numeric_limits<float>::quiet_NaN());

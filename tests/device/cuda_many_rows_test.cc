@@ -1,6 +1,6 @@
-// Kernels of prompts on a real GPU against the interpreter: products of many rows by cuBLASLt
-// between their prologues and epilogues, and attention, in every type and in odd sizes. Skipped
-// where there is no GPU.
+// Kernels on a real GPU against the interpreter: products of many rows by cuBLASLt between their
+// prologues and epilogues, attention of prompts and of steps over caches of the model's type, in
+// odd sizes. Skipped where there is no GPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -107,9 +107,6 @@ class GpuHarness : public test::Harness {
 
   void execute() override {
     if (narrow_) {
-      if (auto* attention = std::get_if<AttentionKernel>(&kernel_.body)) {
-        attention->rounded_to = *narrow_;
-      }
       for (const size_t buffer : narrow_buffers()) {
         kernel_.buffers[buffer].dtype = *narrow_;
         change_type(bound_[buffer], DType::kF32, *narrow_);
@@ -138,7 +135,9 @@ class GpuHarness : public test::Harness {
       ASSAY_CHECK(add(bound.bytes.data(), bound.bytes.size()));
     const int64_t sizes[] = {case_.dims.batch, case_.dims.q_len, case_.dims.kv_len, capacity()};
     ASSAY_CHECK(add(sizes, sizeof sizes));
-    arguments.push_back(0);  // no workspace
+    const auto floats = cuda_workspace_floats(kernel_, case_.dims, capacity());
+    const std::vector<float> workspace(static_cast<size_t>(floats) + 1);
+    ASSAY_CHECK(add(workspace.data(), workspace.size() * sizeof(float)));
     ASSAY_CHECK(launch(module, arguments));
     for (size_t i = 0; i < bound_.size(); ++i) {
       ASSAY_CHECK(driver.download(bound_[i].bytes, blocks[i].address()));
@@ -182,7 +181,7 @@ double tolerance_of(DType dtype) {
 Graph graph_of(const std::string& config_text, DType dtype, bool fused) {
   const auto config = parse_model_config(Json::parse("{" + config_text + "}"), "test");
   EXPECT_TRUE(config) << config.error().message;
-  auto graph = build_graph(*config, dtype, LogitsOf::kAllPositions);
+  auto graph = build_graph(*config, dtype, LogitsOf::kAllPositions, dtype);
   EXPECT_TRUE(graph) << graph.error().message;
   return fused ? engine::test::fused_graph(*std::move(graph), TileLayout::kRows)
                : *std::move(graph);
@@ -265,13 +264,13 @@ TEST_F(CudaManyRows, NormsOfAllWidths) {
   }
 }
 
-class CudaPromptAttention : public CudaManyRows,
-                            public testing::WithParamInterface<std::tuple<int64_t, DType>> {};
+class CudaAttention : public CudaManyRows,
+                      public testing::WithParamInterface<std::tuple<int64_t, DType>> {};
 
-TEST_P(CudaPromptAttention, EqualsTheInterpreters) {
+TEST_P(CudaAttention, EqualsTheInterpreters) {
   const auto [head_dim, dtype] = GetParam();
   constexpr int64_t kHeads = 6, kKvHeads = 2;
-  GraphBuilder builder({{"table", Shape{50, kHeads * head_dim}}}, dtype);
+  GraphBuilder builder({{"table", Shape{50, kHeads * head_dim}}}, dtype, dtype);
   const auto x = builder.add(OpKind::kEmbedding, {builder.ids(), builder.weight("table")});
   const auto out =
       builder.add(OpKind::kAttention, {builder.split_heads(x, kHeads, head_dim),
@@ -282,9 +281,11 @@ TEST_P(CudaPromptAttention, EqualsTheInterpreters) {
   ASSERT_TRUE(graph) << graph.error().message;
   run<AttentionKernel>(*graph, dtype,
                        {{1, 9, 9}, {2, 17, 17}, {2, 130, 130}, {3, 70, 101}, {1, 300, 300}});
+  run<AttentionKernel>(*graph, DType::kF32,  // as exact, whatever the cache's type
+                       {{1, 1, 1}, {2, 1, 40}, {3, 1, 301}, {1, 1, 1000}, {2, 8, 101}});
 }
 
-INSTANTIATE_TEST_SUITE_P(Heads, CudaPromptAttention,
+INSTANTIATE_TEST_SUITE_P(Heads, CudaAttention,
                          testing::Combine(testing::Values(6, 16, 64, 80, 128, 130),
                                           testing::Values(DType::kF32, DType::kBF16, DType::kF16)));
 

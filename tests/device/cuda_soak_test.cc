@@ -41,7 +41,7 @@ void poison_tail(KvCache& cache, cuda::Driver& driver) {
       ASSERT_TRUE(view);
       const int64_t unused = (view->capacity - cache.length()) * view->head_dim;
       for (int64_t head = 0; head < view->batch * view->kv_heads; ++head) {
-        float* tail = view->data + head * view->head_stride + cache.length() * view->head_dim;
+        float* tail = view->f32() + head * view->head_stride + cache.length() * view->head_dim;
         ASSERT_TRUE(driver.fill(reinterpret_cast<cuda::Address>(tail), kNanBytes,
                                 static_cast<size_t>(unused) * sizeof(float)));
       }

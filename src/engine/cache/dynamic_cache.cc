@@ -34,13 +34,7 @@ class DynamicCache final : public KvCache {
     }
     current = std::move(tensor);
     held = grown;
-    return KvView{.data = current.f32(),
-                  .batch = shape_.batch,
-                  .kv_heads = shape_.kv_heads,
-                  .capacity = grown,
-                  .head_dim = shape_.head_dim,
-                  .batch_stride = shape_.kv_heads * grown * shape_.head_dim,
-                  .head_stride = grown * shape_.head_dim};
+    return view(current, grown);
   }
 
   void reset() override {
@@ -49,10 +43,6 @@ class DynamicCache final : public KvCache {
   }
 
  private:
-  size_t row_bytes(int64_t positions) const {
-    return static_cast<size_t>(positions * shape_.head_dim) * sizeof(float);
-  }
-
   BufferPool& memory_;
   std::vector<Buffer> tensors_;  // by index(): [batch, kv_heads, positions_, head_dim]
   // More than length() behind a run that failed.

@@ -23,11 +23,12 @@ struct CacheShape {
   int64_t kv_heads = 0;
   int64_t capacity = 0;  // positions
   int64_t head_dim = 0;
+  DType dtype = DType::kF32;  // of the elements: Device::cache_type()
 
   friend bool operator==(const CacheShape&, const CacheShape&) = default;
 };
 
-// fp32. A run of q_len new positions calls extend() once for every layer and part, then commit().
+// A run of q_len new positions calls extend() once for every layer and part, then commit().
 class KvCache {
  public:
   virtual ~KvCache() = default;
@@ -46,6 +47,21 @@ class KvCache {
 
  protected:
   explicit KvCache(const CacheShape& shape) : shape_(shape) {}
+  // Of so many positions of one head.
+  size_t row_bytes(int64_t positions) const {
+    return static_cast<size_t>(positions * shape_.head_dim) * dtype_size_bytes(shape_.dtype);
+  }
+  // Of this tensor, with room for so many positions a head.
+  KvView view(Buffer& tensor, int64_t capacity) const {
+    return {.data = tensor.data(),
+            .dtype = shape_.dtype,
+            .batch = shape_.batch,
+            .kv_heads = shape_.kv_heads,
+            .capacity = capacity,
+            .head_dim = shape_.head_dim,
+            .batch_stride = shape_.kv_heads * capacity * shape_.head_dim,
+            .head_stride = capacity * shape_.head_dim};
+  }
   size_t index(int64_t layer, CachePart part) const {
     return static_cast<size_t>(layer) * 2 + (part == CachePart::kValues ? 1 : 0);
   }

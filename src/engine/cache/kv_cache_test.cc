@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+
 namespace assay::engine {
 namespace {
 
@@ -13,7 +16,7 @@ std::unique_ptr<KvCache> make_cache(CacheKind kind, BufferPool& memory) {
 }
 
 float& at(const KvView& view, int64_t b, int64_t h, int64_t p, int64_t d) {
-  return view.data[b * view.batch_stride + h * view.head_stride + p * view.head_dim + d];
+  return view.f32()[b * view.batch_stride + h * view.head_stride + p * view.head_dim + d];
 }
 
 float stamp(int64_t layer, CachePart part, int64_t b, int64_t h, int64_t p, int64_t d) {
@@ -95,11 +98,38 @@ TEST(DynamicCache, EveryRunMakesNewTensorsOneLonger) {
   EXPECT_EQ(memory.used_bytes(), 0u);
 }
 
+TEST(KvCacheTypes, OfSixteenBitsTakeHalfTheMemory) {
+  CacheShape shape = kShape;
+  shape.capacity = 64;
+  for (const CacheKind kind : {CacheKind::kDynamic, CacheKind::kStatic}) {
+    std::map<DType, uint64_t> bytes;
+    for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+      shape.dtype = dtype;
+      BufferPool memory;
+      const auto cache = kind == CacheKind::kDynamic ? make_dynamic_cache(shape, memory)
+                                                     : *make_static_cache(shape, memory);
+      for (const int64_t q_len : {32, 32}) {
+        const KvView view = *cache->extend(0, CachePart::kKeys, q_len);
+        EXPECT_EQ(view.dtype, dtype);
+        const auto elements = static_cast<size_t>(view.batch * view.batch_stride);
+        auto* first = static_cast<std::byte*>(view.data);
+        const size_t written = elements * dtype_size_bytes(dtype);
+        if (cache->length() == 0) std::fill_n(first, written, std::byte{7});
+        EXPECT_EQ(first[0], std::byte{7}) << "an old position";
+        cache->commit(q_len);
+      }
+      bytes[dtype] = memory.used_bytes();
+    }
+    EXPECT_EQ(bytes[DType::kF32], 2 * bytes[DType::kF16]);
+    EXPECT_EQ(bytes[DType::kF16], bytes[DType::kBF16]);
+  }
+}
+
 TEST(StaticCache, AddressesNeverChange) {
   BufferPool memory;
   const auto cache = make_cache(CacheKind::kStatic, memory);
   const uint64_t allocations = memory.system_allocations();
-  const float* address = cache->extend(1, CachePart::kValues, 3)->data;
+  const void* address = cache->extend(1, CachePart::kValues, 3)->data;
   cache->commit(3);
   EXPECT_EQ(cache->extend(1, CachePart::kValues, 1)->data, address);
   cache->reset();

@@ -15,13 +15,7 @@ class StaticCache final : public KvCache {
   Result<KvView> extend(int64_t layer, CachePart part, int64_t q_len) override {
     assert(length_ + q_len <= shape_.capacity);
     (void)q_len;
-    return KvView{.data = tensors_[index(layer, part)].f32(),
-                  .batch = shape_.batch,
-                  .kv_heads = shape_.kv_heads,
-                  .capacity = shape_.capacity,
-                  .head_dim = shape_.head_dim,
-                  .batch_stride = shape_.kv_heads * shape_.capacity * shape_.head_dim,
-                  .head_stride = shape_.capacity * shape_.head_dim};
+    return view(tensors_[index(layer, part)], shape_.capacity);
   }
 
  private:
@@ -33,7 +27,7 @@ class StaticCache final : public KvCache {
 Result<std::unique_ptr<KvCache>> make_static_cache(const CacheShape& shape, BufferPool& memory) {
   const auto bytes =
       static_cast<size_t>(shape.batch * shape.kv_heads * shape.capacity * shape.head_dim) *
-      sizeof(float);
+      dtype_size_bytes(shape.dtype);
   std::vector<Buffer> tensors;
   for (int64_t i = 0; i < shape.layers * 2; ++i) {
     ASSAY_TRY(Buffer tensor, memory.allocate(bytes));

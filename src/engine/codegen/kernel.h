@@ -73,12 +73,11 @@ struct ProductKernel {
   std::vector<ir::Block> epilogues;  // one a segment; interleaved: one in all
 };
 
-// Causal attention over a cache, as OpLibrary::attention.
+// Causal attention over a cache, as OpLibrary::attention. Over one of 16 bits, queries and weights
+// may be rounded to its type.
 struct AttentionKernel {
   int64_t heads = 0, kv_heads = 0, head_dim = 0;
   ir::BufferId q = 0, keys = 0, values = 0, lengths = 0, pad = 0, out = 0;
-  // Where set, a 16-bit type that queries, keys, values and weights may be rounded to.
-  std::optional<DType> rounded_to = {};
 };
 
 struct Kernel {

@@ -63,7 +63,9 @@ class Device {
   virtual DeviceInfo info() const = 0;
   virtual BufferPool& memory() = 0;       // where caches and eager outputs are
   virtual TileLayout layout() const = 0;  // of products' weights, as its kernels read them
-  virtual size_t threads() const = 0;     // of the host that compute
+  // Of the caches of a model whose weights are of this type, in its graphs and in memory.
+  virtual DType cache_type(DType weights) const = 0;
+  virtual size_t threads() const = 0;  // of the host that compute
 
   // Runs the graph as built, operator by operator, nothing fused: each operator's outputs come from
   // memory() when it runs, and go back when nothing reads them any more. `weights` must outlive the

@@ -136,20 +136,21 @@ class UnequalRows {
         const auto to = cache.extend(layer, part, longest);
         ASSERT_TRUE(to);
         if (device.info().kind == "cpu") {
-          std::fill_n(to->data, to->batch * to->batch_stride,
+          std::fill_n(to->f32(), to->batch * to->batch_stride,
                       std::numeric_limits<float>::quiet_NaN());
         }
         for (size_t row = 0; row < kRows; ++row) {
           const auto from = alone[row]->extend(layer, part, 0);
           ASSERT_TRUE(from);
-          const auto bytes = [](int64_t elements) {
-            return static_cast<size_t>(elements) * sizeof(float);
+          const auto bytes = [&](int64_t elements) {
+            return static_cast<size_t>(elements) * dtype_size_bytes(to->dtype);
           };
-          float* first = to->data + static_cast<int64_t>(row) * to->batch_stride;
+          std::byte* first = static_cast<std::byte*>(to->data) +
+                             bytes(static_cast<int64_t>(row) * to->batch_stride);
           ASSERT_TRUE(
-              device.memory().space().copy({.to = reinterpret_cast<std::byte*>(first),
+              device.memory().space().copy({.to = first,
                                             .to_pitch = bytes(to->head_stride),
-                                            .from = reinterpret_cast<const std::byte*>(from->data),
+                                            .from = static_cast<const std::byte*>(from->data),
                                             .from_pitch = bytes(from->head_stride),
                                             .row_bytes = bytes(kPasts[row] * to->head_dim),
                                             .rows = static_cast<size_t>(to->kv_heads)}));

@@ -12,8 +12,9 @@ std::string head_tensor(const ModelConfig& config) {
 
 }  // namespace
 
-Result<Graph> build_graph(const ModelConfig& config, DType weights, LogitsOf logits_of) {
-  GraphBuilder graph(tensor_specs(config), weights);
+Result<Graph> build_graph(const ModelConfig& config, DType weights, LogitsOf logits_of,
+                          DType caches) {
+  GraphBuilder graph(tensor_specs(config), weights, caches);
   ValueId hidden = config.architecture == Architecture::kGpt2 ? build_gpt2(graph, config)
                                                               : build_llama(graph, config);
   if (logits_of == LogitsOf::kLastPosition) hidden = graph.add(OpKind::kLastRows, {hidden});

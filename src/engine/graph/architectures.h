@@ -15,8 +15,9 @@ enum class LogitsOf {
 };
 
 // Outputs: logits, then their argmax. The same graph serves prefill (q_len > 1) and decode (q_len =
-// 1).
-Result<Graph> build_graph(const ModelConfig& config, DType weights, LogitsOf logits_of);
+// 1). `caches`: the type of keys and values between runs, Device::cache_type().
+Result<Graph> build_graph(const ModelConfig& config, DType weights, LogitsOf logits_of,
+                          DType caches = DType::kF32);
 
 // One builder for each architecture: from the ids to the final norm, [batch, q_len, hidden].
 ValueId build_gpt2(GraphBuilder& graph, const ModelConfig& config);

@@ -5,8 +5,8 @@
 
 namespace assay::engine {
 
-GraphBuilder::GraphBuilder(const std::vector<TensorSpec>& specs, DType weights)
-    : weights_(weights) {
+GraphBuilder::GraphBuilder(const std::vector<TensorSpec>& specs, DType weights, DType caches)
+    : weights_(weights), caches_(caches) {
   for (const TensorSpec& spec : specs) shapes_[spec.name] = spec.shape;
 }
 
@@ -44,7 +44,7 @@ ValueId GraphBuilder::rope_table(ConstantKind kind, int64_t max_positions, int64
 
 ValueId GraphBuilder::cache(int64_t layer, CachePart part, int64_t kv_heads, int64_t head_dim) {
   return source(fmt::format("cache {} {}", layer, static_cast<int>(part)),
-                {DType::kF32, {Dim::batch(), Dim(kv_heads), Dim::kv_len(), Dim(head_dim)}},
+                {caches_, {Dim::batch(), Dim(kv_heads), Dim::kv_len(), Dim(head_dim)}},
                 CacheSource{layer, part});
 }
 

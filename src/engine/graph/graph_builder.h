@@ -14,8 +14,8 @@ namespace assay::engine {
 
 class GraphBuilder {
  public:
-  // Weights take `weights` as their type and their shapes from `specs`.
-  GraphBuilder(const std::vector<TensorSpec>& specs, DType weights);
+  // Weights take `weights` as their type and their shapes from `specs`, caches `caches`.
+  GraphBuilder(const std::vector<TensorSpec>& specs, DType weights, DType caches = DType::kF32);
 
   // Sources; asking twice gives the same value.
   ValueId ids();      // [batch, q_len]
@@ -42,7 +42,7 @@ class GraphBuilder {
   ValueId source(const std::string& key, TensorType type, Source source);
 
   std::map<std::string, Shape> shapes_;
-  DType weights_;
+  DType weights_, caches_;
   Graph graph_;
   std::map<std::string, ValueId> sources_;
   Status status_;

@@ -172,6 +172,15 @@ TEST(Graph, AllPositionsKeepEveryRowOfTheHead) {
   EXPECT_EQ(to_string(graph->values[graph->outputs[1]].type), "int32[batch, q_len]");
 }
 
+TEST(Graph, CachesHaveATypeOfTheirOwn) {
+  const auto graph = build_graph(tiny_qwen2(), DType::kBF16, LogitsOf::kLastPosition, DType::kBF16);
+  ASSERT_TRUE(graph) << graph.error().message;
+  const std::string text = dump(*graph);
+  EXPECT_THAT(text, HasSubstr("= cache layer=0 values : bf16[batch, 2, kv_len, 2]"));
+  EXPECT_THAT(text, HasSubstr("%25 = kv_write(%24, %16) : bf16[batch, 2, kv_len, 2]"));
+  EXPECT_THAT(text, HasSubstr("%27 = attention(%20, %23, %25, %26) : fp32[batch, q_len, 4, 2]"));
+}
+
 class BrokenGraph : public ::testing::Test {
  protected:
   void expect_invalid(const std::string& message) {

@@ -130,7 +130,8 @@ Result<Types> kv_write(const Types& in) {
     return wrong("x", "fp32[batch, q_len, kv_heads, head_dim]", in[1]);
   }
   const SymbolicShape& x = in[1].shape;
-  ASSAY_CHECK(expect("cache", {DType::kF32, {x[0], x[2], Dim::kv_len(), x[3]}}, in[0]));
+  if (!is_float(in[0].dtype)) return wrong("cache", "a float type", in[0]);
+  ASSAY_CHECK(expect("cache", {in[0].dtype, {x[0], x[2], Dim::kv_len(), x[3]}}, in[0]));
   ASSAY_CHECK(expect_by_row("lengths", x[0], in[2]));
   return Types{in[0]};
 }
@@ -144,7 +145,8 @@ Result<Types> attention(const Types& in) {
   const bool grouped = keys.size() == 4 && keys[1].is_constant() && q[2].is_constant() &&
                        keys[1].factor() > 0 && q[2].factor() % keys[1].factor() == 0;
   if (!grouped) return wrong("keys", "kv heads that divide the query's", in[1]);
-  const TensorType cache{DType::kF32, {q[0], keys[1], Dim::kv_len(), q[3]}};
+  if (!is_float(in[1].dtype)) return wrong("keys", "a float type", in[1]);
+  const TensorType cache{in[1].dtype, {q[0], keys[1], Dim::kv_len(), q[3]}};
   ASSAY_CHECK(expect("keys", cache, in[1]));
   ASSAY_CHECK(expect("values", cache, in[2]));
   ASSAY_CHECK(expect_by_row("lengths", q[0], in[3]));

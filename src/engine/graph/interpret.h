@@ -43,15 +43,16 @@ struct InterpreterResult {
   std::map<std::pair<int64_t, CachePart>, std::vector<float>> caches;  // as written
 };
 
-// The graph must be valid, the inputs of the sizes that `dims` gives its sources, ids and places in
-// a row's text below the rows of every table that they look up: asserts. Packings change nothing.
+// A cache of any type is fp32 here and isn't rounded. The graph must be valid, the inputs of the
+// sizes that `dims` gives its sources, ids and places in a row's text below the rows of every table
+// that they look up: asserts. Packings change nothing.
 InterpreterResult interpret(const Graph& graph, const InterpreterInputs& inputs, OpLibrary& ops);
 
 // Random inputs for a graph, the same for the same seed and sources. Weights depend on the seed,
 // their name and their shape alone, so that a graph before and after a rewrite gets the same ones;
 // long ones repeat themselves with a prime period, which makes billions of them cheap. One row
 // is as long as `dims` says, others may be shorter, and about half are padded; ids and places in
-// the text are below the rows of every embedding table.
+// the text are below the rows of every embedding table; a cache holds what its type can.
 InterpreterInputs random_inputs(const Graph& graph, const DimValues& dims, uint64_t seed);
 
 }  // namespace assay::engine

@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "engine/graph/flatten.h"
 #include "engine/graph/interpret.h"
+#include "engine/model/convert.h"
 
 namespace assay::engine {
 namespace {
@@ -50,6 +51,16 @@ std::vector<float> random_weight(uint64_t seed, const std::string& name,
 std::vector<float> random_floats(Random& random, int64_t count) {
   std::vector<float> values(static_cast<size_t>(count));
   for (float& value : values) value = static_cast<float>(between(random, -1, 1));
+  return values;
+}
+
+// To what the type can hold.
+std::vector<float> rounded(std::vector<float> values, DType dtype) {
+  const Shape shape{static_cast<int64_t>(values.size())};
+  std::vector<std::byte> stored(values.size() * dtype_size_bytes(dtype));
+  convert({reinterpret_cast<const std::byte*>(values.data()), DType::kF32, shape}, dtype,
+          stored.data());
+  convert({stored.data(), dtype, shape}, DType::kF32, reinterpret_cast<std::byte*>(values.data()));
   return values;
 }
 
@@ -98,7 +109,7 @@ InterpreterInputs random_inputs(const Graph& graph, const DimValues& dims, uint6
       Random random(seed, static_cast<uint64_t>(2 * cache->layer) +
                               (cache->part == CachePart::kKeys ? 16 : 17));
       inputs.caches[{cache->layer, cache->part}] =
-          random_floats(random, elements(value.type.shape).value(dims));
+          rounded(random_floats(random, elements(value.type.shape).value(dims)), value.type.dtype);
     } else if (std::holds_alternative<ConstantSource>(value.source) && inputs.rope_cos.empty()) {
       Random random(seed, 2);
       for (int64_t i = 0; i < dims.kv_len * value.type.shape[1].factor(); ++i) {

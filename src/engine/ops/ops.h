@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -20,15 +21,21 @@
 namespace assay::engine {
 
 // Keys or values of one layer, as the cache hands them out. Element (b, h, p, d) is at
-// data[b * batch_stride + h * head_stride + p * head_dim + d].
+// data[b * batch_stride + h * head_stride + p * head_dim + d]. Operators take fp32 alone.
 struct KvView {
-  float* data = nullptr;
+  void* data = nullptr;
+  DType dtype = DType::kF32;
   int64_t batch = 0;
   int64_t kv_heads = 0;
   int64_t capacity = 0;  // positions that head_stride has room for
   int64_t head_dim = 0;
   int64_t batch_stride = 0;  // in elements
   int64_t head_stride = 0;
+
+  float* f32() const {
+    assert(dtype == DType::kF32);
+    return static_cast<float*>(data);
+  }
 };
 
 struct AttentionShape {

@@ -431,9 +431,9 @@ void attention_case(Random& random, int64_t q_len, int64_t past, const Compare& 
   for (int64_t b = 0; b < shape.batch; ++b) {
     for (int64_t h = 0; h < shape.kv_heads; ++h) {
       for (int64_t i = 0; i < places.get().in_cache(b, q_len) * shape.head_dim; ++i) {
-        keys.data[b * keys.batch_stride + h * keys.head_stride + i] =
+        keys.f32()[b * keys.batch_stride + h * keys.head_stride + i] =
             static_cast<float>(random.uniform() * 4 - 2);
-        values.data[b * values.batch_stride + h * values.head_stride + i] =
+        values.f32()[b * values.batch_stride + h * values.head_stride + i] =
             static_cast<float>(random.uniform() * 2 - 1);
       }
     }

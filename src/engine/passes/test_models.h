@@ -13,12 +13,12 @@
 namespace assay::engine::test {
 
 inline Graph model_graph(const std::string& name, DType weights,
-                         LogitsOf logits_of = LogitsOf::kLastPosition) {
+                         LogitsOf logits_of = LogitsOf::kLastPosition, DType caches = DType::kF32) {
   const auto architecture = find_architecture(name);
   EXPECT_TRUE(architecture) << architecture.error().message;
   const auto config = parse_model_config(make_config_json(*architecture, weights), name);
   EXPECT_TRUE(config) << config.error().message;
-  auto graph = build_graph(*config, weights, logits_of);
+  auto graph = build_graph(*config, weights, logits_of, caches);
   EXPECT_TRUE(graph) << graph.error().message;
   return std::move(*graph);
 }

@@ -19,6 +19,10 @@ struct Session::Impl {
       : options(session_options), device(std::move(session_device)) {}
 
   Status build(Checkpoint checkpoint);
+  DType cache_type() const { return device->cache_type(weights->dtype()); }
+  Result<Graph> make_graph(LogitsOf logits_of) const {
+    return build_graph(weights->config(), weights->dtype(), logits_of, cache_type());
+  }
   Status check_prompts(const PromptBatch& prompts) const;
   Status check_ids(std::span<const int32_t> ids) const;
   Status build_frames();
@@ -68,7 +72,7 @@ struct Session::Impl {
 Status Session::Impl::build(Checkpoint checkpoint) {
   ASSAY_TRY(Weights loaded, Weights::load(std::move(checkpoint), options.dtype, weight_memory));
   weights = std::make_unique<Weights>(std::move(loaded));
-  ASSAY_TRY(graph, build_graph(weights->config(), weights->dtype(), LogitsOf::kLastPosition));
+  ASSAY_TRY(graph, make_graph(LogitsOf::kLastPosition));
   ASSAY_CHECK(build_frames());
   ASSAY_TRY(executor, device->make_eager(graph, *weights));
   return {};
@@ -172,7 +176,7 @@ uint64_t Session::step_bytes(int64_t batch, int64_t kv_len) const {
   for (const uint64_t bytes : read) total += bytes;
   const ModelConfig& c = config();
   return total + static_cast<uint64_t>(2 * c.layers * batch * kv_len * c.kv_heads * c.head_dim) *
-                     sizeof(float);
+                     dtype_size_bytes(impl_->cache_type());
 }
 
 Status Session::prepare(int64_t batch, int64_t capacity) {
@@ -183,8 +187,12 @@ Status Session::prepare(int64_t batch, int64_t capacity) {
                      c.max_positions, capacity);
   }
   const int64_t room = impl_->options.compile.bucket;  // the most that a bucket can add, and one
-  const CacheShape shape{c.layers, batch, c.kv_heads, capacity + std::max<int64_t>(room - 1, 0),
-                         c.head_dim};
+  const CacheShape shape{.layers = c.layers,
+                         .batch = batch,
+                         .kv_heads = c.kv_heads,
+                         .capacity = capacity + std::max<int64_t>(room - 1, 0),
+                         .head_dim = c.head_dim,
+                         .dtype = impl_->cache_type()};
   impl_->capacity = capacity;
   impl_->bucket_pad = 0;
   impl_->next.clear();
@@ -350,7 +358,7 @@ Status Session::prefill(const PromptBatch& prompts) {
 Result<std::vector<float>> Session::prefill_all_logits(const PromptBatch& prompts) {
   ASSAY_CHECK(impl_->check_prompts(prompts));
   if (!impl_->all_logits_executor) {
-    ASSAY_TRY(Graph graph, build_graph(config(), dtype(), LogitsOf::kAllPositions));
+    ASSAY_TRY(Graph graph, impl_->make_graph(LogitsOf::kAllPositions));
     ASSAY_TRY(impl_->all_logits_executor,
               impl_->device->make_eager(std::move(graph), *impl_->weights));
   }

@@ -190,7 +190,8 @@ class Harness {
     for (int64_t p = 0; p < planes; ++p)
       std::copy_n(&from[static_cast<size_t>(p * run)], run,
                   &spread[static_cast<size_t>(p * pitch)]);
-    bound_[index].set(spread.data(), spread.size() * 4);
+    const auto bytes = stored(spread, value.type.dtype);
+    bound_[index].set(bytes.data(), bytes.size());
   }
 
   void bind_tensor(size_t index) {
@@ -290,8 +291,11 @@ class Harness {
     const auto& source = std::get<CacheSource>(value.source);
     const int64_t planes = case_.dims.batch * value.type.shape[1].factor();
     const int64_t head_dim = value.type.shape[3].factor();
-    std::vector<float> actual(bound_[index].used / 4), used;
-    std::memcpy(actual.data(), bound_[index].bytes.data(), bound_[index].used);
+    const DType dtype = value.type.dtype;
+    const auto count = static_cast<int64_t>(bound_[index].used / dtype_size_bytes(dtype));
+    std::vector<float> actual(static_cast<size_t>(count)), used;
+    convert({bound_[index].bytes.data(), dtype, Shape{count}}, DType::kF32,
+            reinterpret_cast<std::byte*>(actual.data()));
     for (int64_t p = 0; p < planes; ++p) {
       for (int64_t at = 0; at < capacity() * head_dim; ++at) {
         const float v = actual[static_cast<size_t>(p * capacity() * head_dim + at)];

@@ -8,6 +8,7 @@
 
 #include "engine/codegen/cuda/cuda_attention.h"
 #include "engine/codegen/cuda/print_cuda.h"
+#include "engine/codegen/print_c.h"
 
 namespace assay::engine {
 namespace {
@@ -16,9 +17,12 @@ constexpr std::string_view kShared = R"(
 enum { GROUP = HEADS / KV_HEADS };
 #define SMALLEST -1e30f
 
+__device__ __forceinline__ float widen_value(float x) { return x; }
+__device__ __forceinline__ float widen_value(unsigned short x) { return FROM_NARROW(x); }
+
 struct Sizes { long batch, q_len, capacity; };
-__device__ __forceinline__ const float* head_of(const void* cache, long b, long head, long capacity) {
-  return (const float*)cache + (b * KV_HEADS + head) * capacity * HEAD_DIM;
+__device__ __forceinline__ const cache_t* head_of(const void* cache, long b, long head, long capacity) {
+  return (const cache_t*)cache + (b * KV_HEADS + head) * capacity * HEAD_DIM;
 }
 )";
 
@@ -31,22 +35,42 @@ __device__ __forceinline__ const float* head_of(const void* cache, long b, long 
 constexpr std::string_view kDecode = R"(
 enum { SLOTS = THREADS / LANES, AHEAD = 2 };
 
-// Elements [d, d + PER) of a position, zeros behind the last.
-__device__ __forceinline__ void load_part(const float* p, int d, float (&out)[PER]) {
+// Elements [d, d + PER) of a position as they lie in memory, zeros behind the last: what has been
+// asked for is widened when it is used, not waited for.
+template <typename T>
+struct Part {
+  enum { IN_WORD = 4 / sizeof(T) };
+  unsigned words[PER / IN_WORD];
+};
+__device__ __forceinline__ float element(const Part<float>& part, int i) {
+  return __uint_as_float(part.words[i]);
+}
+__device__ __forceinline__ float element(const Part<unsigned short>& part, int i) {
+  return widen_value((unsigned short)(part.words[i / 2] >> i % 2 * 16));
+}
+__device__ __forceinline__ unsigned bits_of(float x) { return __float_as_uint(x); }
+__device__ __forceinline__ unsigned bits_of(unsigned short x) { return x; }
+template <typename T>
+__device__ __forceinline__ void load_part(const T* p, int d, Part<T>& part) {
+  enum { IN_WORD = Part<T>::IN_WORD };
   if (HEAD_DIM % PER == 0) {
     #pragma unroll
-    for (int i = 0; i < PER; i += 4) {
-      const float4 v = *(const float4*)(p + d + i);
-      out[i] = v.x, out[i + 1] = v.y, out[i + 2] = v.z, out[i + 3] = v.w;
+    for (int i = 0; i < PER / IN_WORD; i += 4) {
+      const uint4 v = *(const uint4*)(p + d + i * IN_WORD);
+      part.words[i] = v.x, part.words[i + 1] = v.y, part.words[i + 2] = v.z, part.words[i + 3] = v.w;
     }
   } else {
     #pragma unroll
-    for (int i = 0; i < PER; ++i) out[i] = d + i < HEAD_DIM ? p[d + i] : 0.0f;
+    for (int i = 0; i < PER / IN_WORD; ++i) part.words[i] = 0;
+    #pragma unroll
+    for (int i = 0; i < PER; ++i) {
+      if (d + i < HEAD_DIM) part.words[i / IN_WORD] |= bits_of(p[d + i]) << i % IN_WORD * 16;
+    }
   }
 }
 // Those of the AHEAD positions from `p0` of this slot that are in [from, to).
-__device__ __forceinline__ void fetch(const float* keys, const float* values, long p0, long from, long to,
-                                      int slot, int d, float (&k)[AHEAD][PER], float (&v)[AHEAD][PER]) {
+__device__ __forceinline__ void fetch(const cache_t* keys, const cache_t* values, long p0, long from, long to,
+                                      int slot, int d, Part<cache_t> (&k)[AHEAD], Part<cache_t> (&v)[AHEAD]) {
   #pragma unroll
   for (int a = 0; a < AHEAD; ++a) {
     const long p = p0 + slot + a * SLOTS;
@@ -68,22 +92,23 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_decode(const Args
   const long begin = first + split * chunk, stop = begin + chunk < past ? begin + chunk : past;
   const long head = (b * n.q_len + step) * HEADS + kv * GROUP + piece * PIECE;
   const int heads = GROUP - piece * PIECE < PIECE ? GROUP - (int)piece * PIECE : PIECE;
-  const float* keys = head_of(args.buffers[KEYS], b, kv, n.capacity);
-  const float* values = head_of(args.buffers[VALUES], b, kv, n.capacity);
+  const cache_t* keys = head_of(args.buffers[KEYS], b, kv, n.capacity);
+  const cache_t* values = head_of(args.buffers[VALUES], b, kv, n.capacity);
   const int lane = lane_of_thread(), warp = warp_of_thread();
   const int slot = threadIdx.x / LANES, d = threadIdx.x % LANES * PER;
-  float k[AHEAD][PER] = {}, v[AHEAD][PER] = {};
+  Part<cache_t> k[AHEAD] = {}, v[AHEAD] = {};
   fetch(keys, values, begin, begin, stop < newest ? stop : newest, slot, d, k, v);
   wait_for_kernels_ahead();
   fetch(keys, values, begin, newest, stop, slot, d, k, v);
   float* out = (float*)args.buffers[OUT] + head * HEAD_DIM;
   if (past <= first) {  // padding sees itself alone
     for (int i = threadIdx.x; split == 0 && i < heads * HEAD_DIM; i += THREADS) {
-      out[i] = values[(past - 1) * HEAD_DIM + i % HEAD_DIM];
+      out[i] = widen_value(values[(past - 1) * HEAD_DIM + i % HEAD_DIM]);
     }
     return;
   }
-  float q[PIECE][PER] = {}, own[PIECE][PER] = {}, largest[PIECE], sum[PIECE] = {};
+  Part<float> q[PIECE] = {};
+  float own[PIECE][PER] = {}, largest[PIECE], sum[PIECE] = {};
   #pragma unroll
   for (int g = 0; g < PIECE; ++g) {
     largest[g] = SMALLEST;
@@ -98,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_decode(const Args
       for (int g = 0; g < PIECE; ++g) {
         float score = 0.0f;
         #pragma unroll
-        for (int i = 0; i < PER; ++i) score += q[g][i] * k[a][i];
+        for (int i = 0; i < PER; ++i) score += element(q[g], i) * element(k[a], i);
         #pragma unroll
         for (int offset = LANES / 2; offset > 0; offset /= 2) score += __shfl_xor_sync(~0u, score, offset);
         score = there ? score * SCALE : SMALLEST;
@@ -107,7 +132,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_decode(const Args
         largest[g] = m;
         sum[g] = sum[g] * correction + w;
         #pragma unroll
-        for (int i = 0; i < PER; ++i) own[g][i] = own[g][i] * correction + w * v[a][i];
+        for (int i = 0; i < PER; ++i) own[g][i] = own[g][i] * correction + w * element(v[a], i);
       }
     }
   }
@@ -203,11 +228,12 @@ std::string print_cuda_attention(const Kernel& kernel, const AttentionKernel& k)
       "enum {{ HEADS = {}, KV_HEADS = {}, HEAD_DIM = {}, Q = {}, KEYS = {}, VALUES = {}, LENGTHS = "
       "{}, PAD = {}, "
       "OUT = {},\n       PIECES = {}, PIECE = {}, PER = {}, LANES = {}, COUNTERS = {} "
-      "}};\n#define SCALE {:.9g}f\n",
+      "}};\n#define SCALE {:.9g}f\ntypedef {} cache_t;\n#define FROM_NARROW from_{}\n",
       k.heads, k.kv_heads, k.head_dim, k.q, k.keys, k.values, k.lengths, k.pad, k.out, pieces,
       (group + pieces - 1) / pieces, kElements,
       std::bit_ceil(static_cast<uint64_t>((k.head_dim + kElements - 1) / kElements)), kCudaCounters,
-      1.0 / std::sqrt(static_cast<double>(k.head_dim)));
+      1.0 / std::sqrt(static_cast<double>(k.head_dim)),
+      element_type(kernel.buffers[k.keys].dtype, "unsigned short"), cuda_narrow_name(kernel, k));
   text += kShared;
   text += sizes_text(kernel);
   text += kDecode;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "engine/codegen/kernel.h"
 
@@ -11,8 +12,10 @@ namespace assay::engine {
 // Queries of one head that a block of the entry assay_prefill takes: its blocks are batch x heads
 // in x, tiles of queries in y.
 int64_t cuda_prefill_queries(const Kernel& kernel, const AttentionKernel& attention);
+// "f16" or "bf16": the type of a cache of 16 bits, and of what is stored in 16 bits beside it.
+std::string_view cuda_narrow_name(const Kernel& kernel, const AttentionKernel& attention);
 // Defines assay_prefill, behind what cuda_attention.cc defines: HEADS, KV_HEADS, HEAD_DIM, GROUP,
-// the buffers' numbers, SCALE, SMALLEST and sizes_of().
+// the buffers' numbers, SCALE, SMALLEST, cache_t, widen_value() and sizes_of().
 std::string cuda_prefill_text(const Kernel& kernel, const AttentionKernel& attention);
 
 }  // namespace assay::engine

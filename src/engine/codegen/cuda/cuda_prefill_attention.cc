@@ -1,5 +1,5 @@
 // Attention of a prompt on CUDA as source templates: tiles of queries against tiles of positions,
-// by tensor cores where values are of 16 bits, by plain fp32 elsewhere.
+// by tensor cores where the cache is of 16 bits, by plain fp32 elsewhere.
 #include <fmt/format.h>
 
 #include "engine/codegen/cuda/cuda_attention.h"
@@ -29,8 +29,6 @@ __device__ __forceinline__ void store_pair(float* p, float a, float b) { p[0] = 
 __device__ __forceinline__ void store_pair(unsigned short* p, float a, float b) {
   *(unsigned*)p = pack(a, b);
 }
-__device__ __forceinline__ float widen_value(float x) { return x; }
-__device__ __forceinline__ float widen_value(unsigned short x) { return FROM_NARROW(x); }
 __device__ __forceinline__ float power_of_2(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -57,18 +55,8 @@ __device__ __forceinline__ void load_piece(unsigned to, const unsigned short* fr
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::
                "r"(to), "l"(from), "r"(exists ? 16 : 0) : "memory");
 }
-__device__ __forceinline__ void load_piece(unsigned to, const float* from, bool exists) {
-  uint4 v = make_uint4(0, 0, 0, 0);
-  if (exists) {
-    const float4 a = *(const float4*)from, b = *(const float4*)(from + 4);
-    v = make_uint4(pack(a.x, a.y), pack(a.z, a.w), pack(b.x, b.y), pack(b.z, b.w));
-  }
-  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::
-               "r"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
-}
 // The same positions of keys and values.
-template <typename T>
-__device__ __forceinline__ void load_tiles(unsigned to, const T* keys, const T* values, int position, int stop) {
+__device__ __forceinline__ void load_tiles(unsigned to, const cache_t* keys, const cache_t* values, int position, int stop) {
   #pragma unroll 1
   for (int i = threadIdx.x; i < POSITIONS_AT_ONCE * HEAD_DIM / 8; i += THREADS) {
     const int r = i / (HEAD_DIM / 8), d = i % (HEAD_DIM / 8) * 8;
@@ -201,8 +189,6 @@ constexpr std::string_view kPlain = R"(
 enum { OWN = QUERIES / 16, POSITIONS_AT_ONCE = 32, SCORES = POSITIONS_AT_ONCE / 16, PADDED = (HEAD_DIM + 15) / 16 * 16,
        PITCH = PADDED + 4, ELEMENTS = PADDED / 16 };
 
-__device__ __forceinline__ float widen_value(float x) { return x; }
-__device__ __forceinline__ float widen_value(unsigned short x) { return FROM_NARROW(x); }
 __device__ __forceinline__ void store_value(float* p, float x) { *p = x; }
 __device__ __forceinline__ void store_value(unsigned short* p, float x) { *p = TO_NARROW(x); }
 
@@ -305,14 +291,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_prefill(const Arg
 
 constexpr int64_t kMostTensorCoreHeads = 128;  // elements; more don't fit registers
 
-// The 16-bit type that tensor cores compute in: the cache's, else one that may be rounded to.
-std::optional<DType> narrow_type(const Kernel& kernel, const AttentionKernel& k) {
-  const DType cache = kernel.buffers[k.keys].dtype;
-  return cache != DType::kF32 ? std::optional(cache) : k.rounded_to;
-}
-
 bool uses_tensor_cores(const Kernel& kernel, const AttentionKernel& k) {
-  return narrow_type(kernel, k) && k.head_dim % 16 == 0 && k.head_dim <= kMostTensorCoreHeads;
+  return kernel.buffers[k.keys].dtype != DType::kF32 && k.head_dim % 16 == 0 &&
+         k.head_dim <= kMostTensorCoreHeads;
 }
 
 }  // namespace
@@ -322,15 +303,19 @@ int64_t cuda_prefill_queries(const Kernel& kernel, const AttentionKernel& k) {
   return k.head_dim <= 64 ? 64 : k.head_dim <= 128 ? 32 : 16;
 }
 
+std::string_view cuda_narrow_name(const Kernel& kernel, const AttentionKernel& k) {
+  return kernel.buffers[k.keys].dtype == DType::kF16 ? "f16" : "bf16";
+}
+
 std::string cuda_prefill_text(const Kernel& kernel, const AttentionKernel& k) {
   const auto type_of = [&](ir::BufferId buffer) {
     return element_type(kernel.buffers[buffer].dtype, "unsigned short");
   };
-  const std::string narrow = narrow_type(kernel, k) == DType::kF16 ? "f16" : "bf16";
+  const std::string_view narrow = cuda_narrow_name(kernel, k);
   std::string text = fmt::format(
-      "\nnamespace of_prompts {{\ntypedef {} query_t;\ntypedef {} cache_t;\ntypedef {} out_t;\n"
-      "#define FROM_NARROW from_{}\n#define TO_NARROW to_{}\n",
-      type_of(k.q), type_of(k.keys), type_of(k.out), narrow, narrow);
+      "\nnamespace of_prompts {{\ntypedef {} query_t;\ntypedef {} out_t;\n"
+      "#define TO_NARROW to_{}\n",
+      type_of(k.q), type_of(k.out), narrow);
   if (!uses_tensor_cores(kernel, k)) {
     text += fmt::format("enum {{ QUERIES = {} }};\n", cuda_prefill_queries(kernel, k));
     return text + std::string(kPlain) + "}\n";

@@ -38,7 +38,7 @@ std::vector<Step> steps(DType dtype) {
 }
 
 Graph graph_of(const std::string& architecture, DType weights, bool fused) {
-  Graph graph = test::model_graph(architecture, weights);
+  Graph graph = test::model_graph(architecture, weights, LogitsOf::kLastPosition, weights);
   return fused ? test::fused_graph(std::move(graph), TileLayout::kRows) : graph;
 }
 

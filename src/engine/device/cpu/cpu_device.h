@@ -31,6 +31,7 @@ class CpuDevice final : public Device {
   DeviceInfo info() const override { return {.kind = "cpu"}; }
   BufferPool& memory() override { return memory_; }
   TileLayout layout() const override { return TileLayout::kPanels; }
+  DType cache_type(DType) const override { return DType::kF32; }
   size_t threads() const override { return pool_.size(); }
 
   Result<std::unique_ptr<Executor>> make_eager(Graph graph, const Weights& weights) override;

@@ -140,7 +140,7 @@ Status CpuStep::bind_inputs(const RunInputs& inputs, KvCache& cache) {
   }
   for (const CacheSlot& slot : cache_slots_) {
     const auto view = static_cast<size_t>(slot.cache.layer) * 2;
-    *slot.slot = views_[view + (slot.cache.part == CachePart::kValues)].data;
+    *slot.slot = views_[view + (slot.cache.part == CachePart::kValues)].f32();
   }
   return {};
 }

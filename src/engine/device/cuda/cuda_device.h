@@ -29,6 +29,7 @@ class CudaDevice final : public Device {
   DeviceInfo info() const override;
   BufferPool& memory() override { return memory_; }
   TileLayout layout() const override { return TileLayout::kRows; }
+  DType cache_type(DType weights) const override { return weights; }
   size_t threads() const override { return pool_.size(); }
 
   Result<std::unique_ptr<Executor>> make_eager(Graph graph, const Weights& weights) override;

@@ -324,6 +324,24 @@ TEST_F(CudaDeviceTest, CountsWhatTheHostLaunches) {
   EXPECT_EQ(device.toolchain()->target, "sm_90a");
 }
 
+TEST_F(CudaDeviceTest, CachesAreOfTheModelsType) {
+  for (const CacheKind kind : {CacheKind::kStatic, CacheKind::kDynamic}) {
+    const auto bytes = [&](std::optional<DType> dtype) -> uint64_t {
+      SessionOptions asked = options(kind, true);
+      asked.dtype = dtype;
+      auto session = Session::open(checkpoint_.folder(), asked);
+      EXPECT_TRUE(session);
+      EXPECT_TRUE(session->prepare(1, 40) && session->prefill(PromptBatch::of({Prompt(32, 1)})));
+      const ModelConfig& c = session->config();
+      EXPECT_EQ(session->step_bytes(1, 10) - session->step_bytes(1, 9),
+                static_cast<uint64_t>(2 * c.layers * c.kv_heads * c.head_dim) *
+                    dtype_size_bytes(session->dtype()));
+      return session->device().memory().used_bytes();
+    };
+    EXPECT_EQ(bytes(DType::kF32), 2 * bytes(DType::kF16));
+  }
+}
+
 // Eager needs other kernels than a fused product.
 TEST_F(CudaDeviceTest, AFusedKernelThatDoesntCompileFallsBackWithTheWholeLog) {
   fake_.reset();

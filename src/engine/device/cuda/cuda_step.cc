@@ -150,7 +150,7 @@ Address CudaStep::address(ValueId id) const {
       if (const auto* kept = std::get_if<CacheBinding>(&bindings[b])) {
         const size_t view =
             static_cast<size_t>(kept->layer) * 2 + (kept->part == CachePart::kValues);
-        arguments_[i][b] = address_of(reinterpret_cast<const std::byte*>(bound.caches[view]));
+        arguments_[i][b] = address_of(static_cast<const std::byte*>(bound.caches[view]));
       } else if (const auto* constant = std::get_if<ConstantBinding>(&bindings[b])) {
         arguments_[i][b] =
             constant->kind == ConstantKind::kRopeCos ? cos_.address() : sin_.address();

@@ -55,7 +55,7 @@ class CudaStep final : public LoadedStep {
   // What a captured graph has taken as constants.
   struct Bound {
     int64_t batch = 0, q_len = 0, capacity = 0;
-    std::vector<const float*> caches;  // keys and values of each layer
+    std::vector<const void*> caches;  // keys and values of each layer
     friend bool operator==(const Bound&, const Bound&) = default;
   };
 

@@ -82,15 +82,6 @@ class Narrowing {
   std::map<ValueId, DType> types_;
 };
 
-// Of the plan's products; all have the same.
-DType weight_type(const StepPlan& plan) {
-  for (const PlannedKernel& planned : plan.kernels) {
-    const auto* product = std::get_if<ProductKernel>(&planned.kernel.body);
-    if (product != nullptr) return planned.kernel.buffers[product->weight].dtype;
-  }
-  return DType::kF32;
-}
-
 }  // namespace
 
 CublasLt* LazyCublasLt::get() {
@@ -182,15 +173,12 @@ std::optional<LtShape> ManyRows::shape(const Kernel& kernel, const DimValues& di
 void narrow_values(StepPlan& plan) {
   if (plan.dims.q_len.value_or(kProductRows + 1) <= kProductRows) return;  // a step of decoding
   const Narrowing narrowing(plan);
-  const DType weights = weight_type(plan);
   for (PlannedKernel& planned : plan.kernels) {
     std::vector<std::pair<size_t, DType>> changes;
     for (size_t i = 0; i < planned.bindings.size(); ++i) {
       if (const auto type = narrowing.type_of(planned, i)) changes.emplace_back(i, *type);
     }
     for (const auto& [buffer, type] : changes) planned.kernel.buffers[buffer].dtype = type;
-    auto* attention = std::get_if<AttentionKernel>(&planned.kernel.body);
-    if (attention != nullptr && weights != DType::kF32) attention->rounded_to = weights;
   }
 }
 

@@ -58,7 +58,7 @@ class ManyRows {
 
 // Computed values that only products without a prologue read, and those of 16-bit weights, are kept
 // in the weights' type: it is what a library multiplies. Kernels widen and round as they load and
-// store, and attention may round to that type too. Only where runs may have many rows.
+// store. Only where runs may have many rows.
 void narrow_values(StepPlan& plan);
 
 }  // namespace assay::engine::cuda

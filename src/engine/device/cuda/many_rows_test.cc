@@ -15,7 +15,7 @@ using testing::ElementsAre;
 
 StepPlan plan_of(const std::string& architecture, DType weights, bool fused,
                  const Specialization& dims) {
-  engine::Graph graph = test::model_graph(architecture, weights);
+  engine::Graph graph = test::model_graph(architecture, weights, LogitsOf::kLastPosition, weights);
   if (fused) graph = test::fused_graph(std::move(graph), TileLayout::kRows);
   auto plan = make_step_plan(std::make_shared<const engine::Graph>(std::move(graph)), dims, true,
                              TileLayout::kRows);

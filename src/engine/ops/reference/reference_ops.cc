@@ -133,7 +133,7 @@ class ReferenceOps final : public OpLibrary {
       for (int64_t q = 0; q < q_len; ++q) {
         for (int64_t h = 0; h < cache.kv_heads; ++h, x += cache.head_dim) {
           std::copy_n(x, cache.head_dim,
-                      cache.data + b * cache.batch_stride + h * cache.head_stride +
+                      cache.f32() + b * cache.batch_stride + h * cache.head_stride +
                           (lengths[static_cast<size_t>(b)] + q) * cache.head_dim);
         }
       }
@@ -149,8 +149,8 @@ class ReferenceOps final : public OpLibrary {
         const int64_t first = std::min(places.first(b), last);
         for (int64_t h = 0; h < shape.heads; ++h, q += shape.head_dim, out += shape.head_dim) {
           const int64_t kv = h / group;
-          attend(q, keys.data + b * keys.batch_stride + kv * keys.head_stride,
-                 values.data + b * values.batch_stride + kv * values.head_stride, first, last,
+          attend(q, keys.f32() + b * keys.batch_stride + kv * keys.head_stride,
+                 values.f32() + b * values.batch_stride + kv * values.head_stride, first, last,
                  shape.head_dim, out);
         }
       }
