@@ -1,7 +1,8 @@
-// Decode and prefill on a GPU: cuda_decode [--prompts N,N...] [MODEL[:DTYPE[:BATCH]]...]. Compiled
-// and eager over a static cache, ms by the wall clock as a caller sees them, the GPU's own ms of a
-// step, and the memory that a step reads beside what the GPU reads at best; with --prompts, prompts
-// of these lengths instead. Without a GPU: exit status 3.
+// Decode and prefill on a GPU: cuda_decode [--prompts N,N...] [--compiled]
+// [MODEL[:DTYPE[:BATCH]]...]. Compiled and eager (unless --compiled) over a static cache, ms by the
+// wall clock as a caller sees them, the GPU's own ms of a step, and the memory that a step reads
+// beside what the GPU reads at best; with --prompts, prompts of these lengths instead. Without a
+// GPU: exit status 3.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -152,10 +153,11 @@ Status measure_prompts(const Case& which, const std::filesystem::path& models,
 }
 
 Status measure_case(const Case& which, const std::filesystem::path& models, double read_gb_s,
-                    Table& table) {
+                    bool eager, Table& table) {
   ASSAY_TRY(const auto folder, checkpoint(which.model, which.dtype, models));
   std::vector<int32_t> tokens;
   for (const bool compiled : {false, true}) {
+    if (!compiled && !eager) continue;
     const int64_t start = monotonic_now_ns();
     ASSAY_TRY(Session session, open(folder, compiled));
     const double load_s = static_cast<double>(monotonic_now_ns() - start) * 1e-9;
@@ -201,7 +203,7 @@ Result<Table> run_prompts(const std::vector<std::string>& asked,
   return table;
 }
 
-Result<Table> run(const std::vector<std::string>& asked) {
+Result<Table> run(const std::vector<std::string>& asked, bool eager) {
   ASSAY_TRY(const double read_gb_s, [&]() -> Result<double> {
     ASSAY_TRY(auto driver, engine::cuda::Driver::open());
     fmt::print("{}, {} multiprocessors\n", driver->info().name, driver->info().multiprocessors);
@@ -224,7 +226,7 @@ Result<Table> run(const std::vector<std::string>& asked) {
               .rows = {}};
   for (const std::string& text : asked) {
     ASSAY_TRY(const Case which, parse_case(text));
-    ASSAY_CHECK(measure_case(which, ASSAY_BENCH_MODELS, read_gb_s, table));
+    ASSAY_CHECK(measure_case(which, ASSAY_BENCH_MODELS, read_gb_s, eager, table));
   }
   return table;
 }
@@ -244,8 +246,8 @@ int main(int argc, char** argv) {
   const bool eager = asked.empty() || asked[0] != "--compiled";
   if (!eager) asked.erase(asked.begin());
   if (asked.empty()) asked = {"qwen2.5-0.5b", "llama3.2-1b"};
-  const auto table =
-      lengths.empty() ? assay::bench::run(asked) : assay::bench::run_prompts(asked, lengths, eager);
+  const auto table = lengths.empty() ? assay::bench::run(asked, eager)
+                                     : assay::bench::run_prompts(asked, lengths, eager);
   if (!table) {
     fmt::print(stderr, "cuda_decode: {}\n", table.error().message);
     return table.error().kind == assay::ErrorKind::kEnvironment ? 3 : 2;
