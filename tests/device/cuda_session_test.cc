@@ -69,6 +69,67 @@ TEST_P(CudaSessions, GiveTheTokensOfTheProcessor) {
   }
 }
 
+// So many inputs that blocks share them, behind a norm too.
+const Family kWide = {
+    "wide",
+    R"("model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 41,
+       "hidden_size": 2112, "num_hidden_layers": 1, "num_attention_heads": 4,
+       "num_key_value_heads": 2, "head_dim": 16, "intermediate_size": 4112,
+       "max_position_embeddings": 48, "rms_norm_eps": 1e-6, "hidden_act": "silu",
+       "rope_theta": 10000.0, "attention_bias": false, "mlp_bias": false,
+       "tie_word_embeddings": false)",
+    DType::kBF16};
+
+struct BatchCase {
+  Family family;
+  DType dtype;
+  size_t rows;
+  int64_t steps;
+};
+std::vector<BatchCase> batch_cases() {
+  std::vector<BatchCase> cases = {{kWide, DType::kBF16, 3, 2}};
+  for (const Family& family : families()) {
+    for (const DType dtype : {DType::kF16, DType::kBF16}) {
+      for (const size_t rows : {2, 5, 8}) cases.push_back({family, dtype, rows, 24});
+    }
+  }
+  return cases;
+}
+
+// Rows of a batch go through tensor cores in weights of 16 bits, one row doesn't.
+class CudaBatches : public testing::TestWithParam<BatchCase> {};
+
+TEST_P(CudaBatches, GiveEachRowWhatItGivesAlone) {
+  if (!test::CudaDriver::open()) GTEST_SKIP() << "no GPU here";
+  const auto& [family, dtype, rows, steps] = GetParam();
+  const TinyCheckpoint checkpoint(family, kPositions);
+  SessionOptions options{.cache = CacheKind::kStatic, .dtype = dtype, .threads = 2};
+  options.gpu = 0;
+  options.compile.prefill = options.compile.decode = true;
+  options.compile.dynamic = Dynamic::kFalse;
+  options.compile.verify_passes = false;
+  Session together = open(checkpoint, options), alone = open(checkpoint, options);
+  std::vector<Prompt> prompts;  // of one token: a prompt of more than 8 rows isn't in fp32
+  for (size_t row = 0; row < rows; ++row) prompts.push_back({static_cast<int32_t>(row * 5 + 1)});
+  const Generation found = generate(together, PromptBatch::of(prompts), steps);
+  for (size_t row = 0; row < rows; ++row) {
+    const Generation expected = generate(alone, PromptBatch::of({prompts[row]}), steps);
+    ASSERT_EQ(found.tokens[row], expected.tokens[0]) << "row " << row;
+    for (size_t i = 0; i < expected.logits.size(); ++i) {
+      const size_t vocab = expected.logits[i].size();
+      const std::vector<float>& all = found.logits[i];
+      const auto begin = all.begin() + static_cast<std::ptrdiff_t>(row * vocab);
+      expect_near({begin, begin + static_cast<std::ptrdiff_t>(vocab)}, expected.logits[i], 1e-4);
+    }
+  }
+  EXPECT_EQ(together.counters().fallbacks, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CudaBatches, testing::ValuesIn(batch_cases()), [](const auto& test) {
+  const BatchCase& of = test.param;
+  return fmt::format("{}_{}_{}", of.family.name, dtype_name(of.dtype), of.rows);
+});
+
 INSTANTIATE_TEST_SUITE_P(All, CudaSessions,
                          testing::Combine(testing::Values(0, 1, 2),
                                           testing::Values(CacheKind::kDynamic, CacheKind::kStatic),
