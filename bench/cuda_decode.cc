@@ -1,7 +1,8 @@
-// Decode and prefill on a GPU: cuda_decode [--prompts N,N...] [MODEL[:DTYPE[:BATCH]]...]. Compiled
-// and eager over a static cache, ms by the wall clock as a caller sees them, the GPU's own ms of a
-// step, and the memory that a step reads beside what the GPU reads at best; with --prompts, prompts
-// of these lengths instead. Without a GPU: exit status 3.
+// Decode and prefill on a GPU: cuda_decode [--prompts N,N...] [--compiled]
+// [MODEL[:DTYPE[:BATCH]]...]. Compiled and eager (unless --compiled) over a static cache, ms by the
+// wall clock as a caller sees them, the GPU's own ms of a step, and the memory that a step reads
+// beside what the GPU reads at best; with --prompts, prompts of these lengths instead. Without a
+// GPU: exit status 3.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -179,12 +180,13 @@ Result<std::string> compare(const Case& which, const std::filesystem::path& fold
 }
 
 Status measure_case(const Case& which, const std::filesystem::path& models, double read_gb_s,
-                    Table& table) {
+                    bool with_eager, Table& table) {
   ASSAY_TRY(const auto folder, checkpoint(which.model, which.dtype, models));
   Generated eager;
   std::vector<int32_t> tokens;
   std::vector<float> there;  // compiled's logits at the first token that differs
   for (const bool compiled : {false, true}) {
+    if (!compiled && !with_eager) continue;
     const int64_t start = monotonic_now_ns();
     ASSAY_TRY(Session session, open(folder, compiled));
     const double load_s = static_cast<double>(monotonic_now_ns() - start) * 1e-9;
@@ -199,7 +201,7 @@ Status measure_case(const Case& which, const std::filesystem::path& models, doub
       eager.tokens = tokens;
       ASSAY_TRY(eager.logits,
                 logits_behind(session, prompts_of(which.batch), tokens, kNewTokens + 1));
-    } else if (tokens != eager.tokens) {
+    } else if (with_eager && tokens != eager.tokens) {
       ASSAY_TRY(there, logits_at_difference(session, which, eager.tokens, tokens));
     }
     const double gb_s = static_cast<double>(m.step_bytes) / m.decode_ms.median() * 1e-6;
@@ -210,10 +212,13 @@ Status measure_case(const Case& which, const std::filesystem::path& models, doub
          TableCell::of(m.decode_ms.median()), TableCell::of(m.decode_ms.spread(), 2),
          TableCell::of(gb_s), TableCell::of(gb_s / read_gb_s, 2),
          TableCell::of(m.prefill_ms.median()), TableCell::of(load_s), TableCell::of(m.first_step_s),
-         TableCell::of(std::string(tokens == eager.tokens ? "equal" : "differ"))});
+         TableCell::of(std::string(!with_eager              ? "-"
+                                   : tokens == eager.tokens ? "equal"
+                                                            : "differ"))});
     fmt::print(stderr, "{} {} {:.3f} ms a step\n", which.model, compiled ? "compiled" : "eager",
                m.decode_ms.median());
   }
+  if (!with_eager) return {};
   ASSAY_TRY(const std::string difference, compare(which, folder, eager, tokens, there));
   fmt::print("{} {}: tokens of compiled and eager: {}\n", which.model,
              engine::dtype_name(which.dtype), difference);
@@ -239,7 +244,7 @@ Result<Table> run_prompts(const std::vector<std::string>& asked,
   return table;
 }
 
-Result<Table> run(const std::vector<std::string>& asked) {
+Result<Table> run(const std::vector<std::string>& asked, bool eager) {
   ASSAY_TRY(const double read_gb_s, [&]() -> Result<double> {
     ASSAY_TRY(auto driver, engine::cuda::Driver::open());
     fmt::print("{}, {} multiprocessors\n", driver->info().name, driver->info().multiprocessors);
@@ -262,7 +267,7 @@ Result<Table> run(const std::vector<std::string>& asked) {
               .rows = {}};
   for (const std::string& text : asked) {
     ASSAY_TRY(const Case which, parse_case(text));
-    ASSAY_CHECK(measure_case(which, ASSAY_BENCH_MODELS, read_gb_s, table));
+    ASSAY_CHECK(measure_case(which, ASSAY_BENCH_MODELS, read_gb_s, eager, table));
   }
   return table;
 }
@@ -282,8 +287,8 @@ int main(int argc, char** argv) {
   const bool eager = asked.empty() || asked[0] != "--compiled";
   if (!eager) asked.erase(asked.begin());
   if (asked.empty()) asked = {"qwen2.5-0.5b", "llama3.2-1b"};
-  const auto table =
-      lengths.empty() ? assay::bench::run(asked) : assay::bench::run_prompts(asked, lengths, eager);
+  const auto table = lengths.empty() ? assay::bench::run(asked, eager)
+                                     : assay::bench::run_prompts(asked, lengths, eager);
   if (!table) {
     fmt::print(stderr, "cuda_decode: {}\n", table.error().message);
     return table.error().kind == assay::ErrorKind::kEnvironment ? 3 : 2;

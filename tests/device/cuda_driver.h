@@ -60,12 +60,17 @@ class CudaDriver {
                                                      entry.c_str());
   }
   // `argument`: the bytes of the one parameter. Waits for the end.
-  int launch(void* function, unsigned x, unsigned y, unsigned z, unsigned threads, void* argument) {
+  int launch(void* function, unsigned x, unsigned y, unsigned z, unsigned threads,
+             unsigned shared_bytes, void* argument) {
+    constexpr int kMostSharedBytes = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    const int allowed = call<int (*)(void*, int, int)>("cuFuncSetAttribute", function,
+                                                       kMostSharedBytes, int(shared_bytes));
+    if (allowed != 0) return allowed;
     using Launch = int (*)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                            unsigned, void*, void**, void**);
     void* arguments[] = {argument};
-    const int started = call<Launch>("cuLaunchKernel", function, x, y, z, threads, 1u, 1u, 0u,
-                                     nullptr, arguments, nullptr);
+    const int started = call<Launch>("cuLaunchKernel", function, x, y, z, threads, 1u, 1u,
+                                     shared_bytes, nullptr, arguments, nullptr);
     return started != 0 ? started : call<int (*)()>("cuCtxSynchronize");
   }
 

@@ -119,7 +119,8 @@ TEST_P(CudaProducts, EqualSumsInDouble) {
       ASSERT_EQ(driver_->launch(function, static_cast<unsigned>(launch.blocks_x),
                                 static_cast<unsigned>(launch.blocks_y),
                                 static_cast<unsigned>(launch.blocks_z),
-                                static_cast<unsigned>(launch.threads), &arguments),
+                                static_cast<unsigned>(launch.threads),
+                                static_cast<unsigned>(launch.shared_bytes), &arguments),
                 0);
     }
   }

@@ -14,6 +14,11 @@ namespace {
 constexpr int64_t kPositions = 700, kTokens = 128, kFewTokens = 8;
 
 // Of any length, padded on the left; a row's own is shorter by three than the one before.
+std::vector<int64_t> prompt_lengths() {
+  if (test::on_the_processor()) return {9};
+  return {1, 9, 37};
+}
+
 PromptBatch some_prompts(int64_t length, size_t rows) {
   std::vector<Prompt> prompts(rows);
   for (size_t row = 0; row < rows; ++row) {
@@ -51,8 +56,7 @@ TEST_P(CudaSessions, GiveTheTokensOfTheProcessor) {
   options.compile.kernel_cache = kernels_of_all_cases();
   Session gpu = open(checkpoint, options);
   const int64_t tokens_each = test::on_the_processor() ? kFewTokens : kTokens;
-  const std::vector<int64_t> all_lengths = {1, 9, 37}, one_length = {9};
-  for (const int64_t length : test::on_the_processor() ? one_length : all_lengths) {
+  for (const int64_t length : prompt_lengths()) {
     const PromptBatch batch = some_prompts(length, rows);
     const Generation expected = generate(processor, batch, tokens_each);
     const Generation found = generate(gpu, batch, tokens_each);
@@ -80,6 +84,71 @@ TEST_P(CudaSessions, GiveTheTokensOfTheProcessor) {
   }
 }
 
+// So many inputs that blocks share them, behind a norm too.
+const Family kWide = {
+    "wide",
+    R"("model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 41,
+       "hidden_size": 2112, "num_hidden_layers": 1, "num_attention_heads": 4,
+       "num_key_value_heads": 2, "head_dim": 16, "intermediate_size": 4112,
+       "max_position_embeddings": 48, "rms_norm_eps": 1e-6, "hidden_act": "silu",
+       "rope_theta": 10000.0, "attention_bias": false, "mlp_bias": false,
+       "tie_word_embeddings": false)",
+    DType::kBF16};
+
+struct BatchCase {
+  Family family;
+  DType dtype;
+  size_t rows;
+  int64_t steps;
+};
+std::vector<BatchCase> batch_cases() {
+  std::vector<BatchCase> cases = {{kWide, DType::kBF16, 3, 2}};
+  for (const Family& family : families()) {
+    for (const DType dtype : {DType::kF16, DType::kBF16}) {
+      for (const size_t rows : {2, 5, 8}) cases.push_back({family, dtype, rows, 24});
+    }
+  }
+  return cases;
+}
+
+// Rows of a batch go through tensor cores in weights of 16 bits, one row doesn't.
+class CudaBatches : public testing::TestWithParam<BatchCase> {};
+
+TEST_P(CudaBatches, GiveEachRowWhatItGivesAlone) {
+  if (!test::CudaDriver::open()) GTEST_SKIP() << "no GPU here";
+  const auto& [family, dtype, rows, most_steps] = GetParam();
+  const int64_t steps = test::on_the_processor() ? std::min<int64_t>(most_steps, 4) : most_steps;
+  // A value on the edge of two of the cache's falls to either.
+  const double tolerance = dtype == DType::kF16 ? 4e-4 : 3e-3;
+  const TinyCheckpoint checkpoint(family, kPositions);
+  SessionOptions options{.cache = CacheKind::kStatic, .dtype = dtype, .threads = 2};
+  options.gpu = 0;
+  options.compile.prefill = options.compile.decode = true;
+  options.compile.dynamic = Dynamic::kFalse;
+  options.compile.verify_passes = false;
+  Session together = open(checkpoint, options), alone = open(checkpoint, options);
+  std::vector<Prompt> prompts;  // of one token: a prompt of more than 8 rows isn't in fp32
+  for (size_t row = 0; row < rows; ++row) prompts.push_back({static_cast<int32_t>(row * 5 + 1)});
+  const Generation found = generate(together, PromptBatch::of(prompts), steps);
+  for (size_t row = 0; row < rows; ++row) {
+    const Generation expected = generate(alone, PromptBatch::of({prompts[row]}), steps);
+    ASSERT_EQ(found.tokens[row], expected.tokens[0]) << "row " << row;
+    for (size_t i = 0; i < expected.logits.size(); ++i) {
+      const size_t vocab = expected.logits[i].size();
+      const std::vector<float>& all = found.logits[i];
+      const auto begin = all.begin() + static_cast<std::ptrdiff_t>(row * vocab);
+      expect_near({begin, begin + static_cast<std::ptrdiff_t>(vocab)}, expected.logits[i],
+                  tolerance);
+    }
+  }
+  EXPECT_EQ(together.counters().fallbacks, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CudaBatches, testing::ValuesIn(batch_cases()), [](const auto& test) {
+  const BatchCase& of = test.param;
+  return fmt::format("{}_{}_{}", of.family.name, dtype_name(of.dtype), of.rows);
+});
+
 INSTANTIATE_TEST_SUITE_P(All, CudaSessions,
                          testing::Combine(testing::Values(0, 1, 2),
                                           testing::Values(CacheKind::kDynamic, CacheKind::kStatic),
@@ -98,7 +167,7 @@ class CudaHalfSessions
 };
 
 TEST_P(CudaHalfSessions, AreNearTheProcessors) {
-  constexpr int64_t kSteps = 12;
+  const int64_t steps = test::on_the_processor() ? 4 : 12;
   const auto [family, dtype, cache, compiled, rows] = GetParam();
   const TinyCheckpoint checkpoint(families()[family], kPositions);
   SessionOptions options{.cache = cache, .dtype = dtype, .threads = 2};
@@ -109,10 +178,10 @@ TEST_P(CudaHalfSessions, AreNearTheProcessors) {
   options.compile.kernel_cache = kernels_of_all_cases();
   Session gpu = open(checkpoint, options);
   const double tolerance = dtype == DType::kF16 ? 4e-3 : 3e-2;
-  for (const int64_t length : {1, 9, 37}) {
+  for (const int64_t length : prompt_lengths()) {
     const PromptBatch batch = some_prompts(length, rows);
-    const Generation expected = generate(processor, batch, kSteps);
-    ASSERT_TRUE(gpu.prepare(batch.batch, batch.padded_len + kSteps));
+    const Generation expected = generate(processor, batch, steps);
+    ASSERT_TRUE(gpu.prepare(batch.batch, batch.padded_len + steps));
     ASSERT_TRUE(gpu.prefill(batch));
     for (size_t step = 0; step < expected.logits.size(); ++step) {
       expect_near(gpu.logits(), expected.logits[step], tolerance);

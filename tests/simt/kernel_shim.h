@@ -16,13 +16,14 @@ struct SimtState {
   // [32][kSimtBytes], valid until the warp meets next.
   const char* (*meet)(const void* mine, unsigned long bytes);
 };
-enum { kSimtBytes = 64 };
+enum { kSimtBytes = 64, kSimtThreads = 1024, kSimtDynamicBytes = 227 * 1024 };
 // One for each kernel of a module.
 struct SimtEntry {
   void (*run)(const void* argument);
   unsigned long argument_bytes;
   SimtState** state;
   char *shared_begin, *shared_end;
+  unsigned most_shared = 48 * 1024;
 };
 static SimtState* simt_state;
 static char simt_origin;  // of addresses in shared memory
@@ -189,11 +190,46 @@ inline void ptx_ld_global_L1__no_allocate_v4_u32(unsigned& x, unsigned& y, unsig
 inline void ptx_st_shared_v4_u32(unsigned to, unsigned x, unsigned y, unsigned z, unsigned w) {
   *(uint4*)simt_shared(to) = {x, y, z, w};
 }
-inline void ptx_cp_async_cg_shared_global(unsigned to, const void* from, int bytes) {
-  memset(simt_shared(to), 0, 16);
-  memcpy(simt_shared(to), from, (size_t)bytes);
+// A thread's copies come as late as they may: when it waits for their group.
+struct SimtCopy {
+  unsigned to;
+  int bytes;
+  const void* from;
+  long group;
+};
+struct SimtCopies {
+  enum { kMost = 1024 };
+  SimtCopy waiting[kMost];
+  long begin, end, groups;
+  void deliver(long below) {
+    for (; begin < end && waiting[begin % kMost].group < below; ++begin) {
+      const SimtCopy& copy = waiting[begin % kMost];
+      memset(simt_shared(copy.to), 0, 16);
+      memcpy(simt_shared(copy.to), copy.from, (size_t)copy.bytes);
+    }
+  }
+};
+static SimtCopies simt_all_copies[kSimtThreads];
+static SimtCopies& simt_copies() {
+  return simt_all_copies[threadIdx.x];
 }
-inline void ptx_cp_async_wait_all() {}
+static void simt_begin_thread() {
+  simt_copies().begin = simt_copies().end = simt_copies().groups = 0;
+}
+static void ptx_cp_async_cg_shared_global(unsigned to, const void* from, int bytes = 16) {
+  SimtCopies& copies = simt_copies();
+  if (copies.end - copies.begin == SimtCopies::kMost) copies.deliver(copies.groups + 1);
+  copies.waiting[copies.end++ % SimtCopies::kMost] = {to, bytes, from, copies.groups};
+}
+static void ptx_cp_async_commit_group() {
+  ++simt_copies().groups;
+}
+static void ptx_cp_async_wait_group(int running) {
+  simt_copies().deliver(simt_copies().groups - running);
+}
+static void ptx_cp_async_wait_all() {
+  simt_copies().deliver(simt_copies().groups + 1);
+}
 
 // A fragment's elements as the PTX manual's figures for mma.m16n8k16 have them: lane 4 r + t has
 // rows r and r + 8 of A and of the sum, column r of B, and of the inner dimension 2 t, 2 t + 1, and

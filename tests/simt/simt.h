@@ -19,6 +19,8 @@ void simt_unload(void* module);
 // NULL: the module has none of that name. Valid until the module is unloaded.
 void* simt_find(void* module, const char* name);
 size_t simt_argument_bytes(const void* entry);
+// Shared memory that it may be launched with, kept here for the driver.
+unsigned* simt_most_shared(void* entry);
 // Blocks one after the other. Ends the process with a line where threads wait for one another in
 // different places for ever.
 void simt_run(const void* entry, const unsigned blocks[3], unsigned threads, const void* argument);

@@ -102,6 +102,18 @@ std::string without_asm(const std::string& text) {
   return out.append(text, from);
 }
 
+// What a launch gives of shared memory is as much as a block may ever have.
+std::string with_dynamic_memory(std::string text) {
+  static const std::string kExtern = "extern __shared__ ";
+  for (size_t at = 0; (at = text.find(kExtern, at)) != std::string::npos;) {
+    text.erase(at, strlen("extern "));
+    const size_t type = at + strlen("__shared__ ");
+    const std::string name = text.substr(type, text.find(' ', type) - type);
+    text.insert(text.find("[]", at) + 1, "kSimtDynamicBytes / sizeof(" + name + ")");
+  }
+  return text;
+}
+
 // Ahead of each `extern "C" ... void NAME(const Args args)` how it is found.
 std::string with_entries(const std::string& text) {
   static const std::string kEntry = "extern \"C\"", kArguments = "(const Args args)";
@@ -114,8 +126,9 @@ std::string with_entries(const std::string& text) {
     while (is_name(text[begin - 1])) --begin;
     const std::string name = text.substr(begin, end - begin);
     out.append(text, from, at - from);
-    out += kEntry + " void " + name + kArguments + ";\n" + kEntry + " const SimtEntry simt_entry_" +
-           name + ";\nconst SimtEntry simt_entry_" + name + " = {[](const void* a) { " + name +
+    out += kEntry + " void " + name + kArguments + ";\n" + kEntry + " SimtEntry simt_entry_" +
+           name + ";\nSimtEntry simt_entry_" + name +
+           " = {[](const void* a) { simt_begin_thread(); " + name +
            "(*(const Args*)a); }, sizeof(Args), &simt_state, __start_simt_shared, "
            "__stop_simt_shared};\n";
     from = at;
@@ -136,7 +149,7 @@ int simt_compile(const char* source, char** image, size_t* bytes, char** log) {
   bool built = run_compiler("-E -P -o " + preprocessed.path() + " " + kernels.path(), words);
   if (built) {
     const MemoryFile text("#include \"" SIMT_SHIM "\"\n" +
-                          with_entries(without_asm(preprocessed.text())));
+                          with_entries(with_dynamic_memory(without_asm(preprocessed.text()))));
     built = run_compiler("-O1 -march=native -ffp-contract=fast -fno-math-errno -fPIC -shared -o " +
                              object.path() + " " + text.path(),
                          words);

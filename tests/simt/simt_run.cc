@@ -180,6 +180,10 @@ size_t simt_argument_bytes(const void* entry) {
   return static_cast<const SimtEntry*>(entry)->argument_bytes;
 }
 
+unsigned* simt_most_shared(void* entry) {
+  return &static_cast<SimtEntry*>(entry)->most_shared;
+}
+
 void simt_run(const void* entry, const unsigned blocks[3], unsigned threads, const void* argument) {
   Runner::the_one().run(*static_cast<const SimtEntry*>(entry), blocks, threads, argument);
 }

@@ -177,8 +177,9 @@ TEST(Graph, CachesHaveATypeOfTheirOwn) {
   ASSERT_TRUE(graph) << graph.error().message;
   const std::string text = dump(*graph);
   EXPECT_THAT(text, HasSubstr("= cache layer=0 values : bf16[batch, 2, kv_len, 2]"));
-  EXPECT_THAT(text, HasSubstr("%25 = kv_write(%24, %16) : bf16[batch, 2, kv_len, 2]"));
-  EXPECT_THAT(text, HasSubstr("%27 = attention(%20, %23, %25, %26) : fp32[batch, q_len, 4, 2]"));
+  EXPECT_THAT(text, HasSubstr("%26 = kv_write(%25, %16, %17) : bf16[batch, 2, kv_len, 2]"));
+  EXPECT_THAT(text,
+              HasSubstr("%27 = attention(%21, %24, %26, %17, %18) : fp32[batch, q_len, 4, 2]"));
 }
 
 class BrokenGraph : public ::testing::Test {

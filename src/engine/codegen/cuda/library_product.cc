@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "engine/codegen/cuda/cuda_product_shape.h"
 #include "engine/codegen/cuda/cuda_target.h"
 #include "engine/codegen/cuda/print_cuda.h"
 

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "engine/codegen/cuda/cuda_attention.h"
+#include "engine/codegen/cuda/cuda_product_shape.h"
 #include "engine/codegen/cuda/cuda_target.h"
 #include "engine/codegen/cuda/library_product.h"
 
@@ -76,7 +77,7 @@ struct Launches {
     const int64_t warps = shape.threads / 32;
     CudaLaunches launches;
     launches.run = {
-        {"assay_run", tiles * product.packing.tile / shape.columns, 1, 1, shape.threads}};
+        {"assay_run", shape.blocks, shape.splits, 1, shape.threads, shape.shared_bytes}};
     if (!may_have_many_rows(kernel, product)) return launches;
     const LibraryProduct parts = library_product(kernel, product);
     if (parts.prologue) {
@@ -138,7 +139,9 @@ int64_t cuda_workspace_floats(const Kernel& kernel, const DimValues& dims, int64
     return kCudaCounters + dims.batch * dims.q_len * k->heads *
                                cuda_attention_splits(*k, dims, capacity) * (k->head_dim + 2);
   }
-  return 0;
+  const auto& product = std::get<ProductKernel>(kernel.body);
+  const int64_t floats = cuda_product_workspace(cuda_product_shape(kernel, product), product);
+  return floats == 0 ? 0 : kCudaCounters + floats;
 }
 
 }  // namespace assay::engine

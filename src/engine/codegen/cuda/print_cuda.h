@@ -26,7 +26,8 @@ constexpr int64_t kCudaFewQueries = 8;
 struct CudaLaunch {
   std::string entry;
   int64_t blocks_x = 1, blocks_y = 1, blocks_z = 1;
-  int64_t threads = 256;  // shared memory is static, and within what needs no opting in
+  int64_t threads = 256;
+  int64_t shared_bytes = 0;  // beside the kernel's own, which needs no opting in
 };
 struct CudaLaunches {
   std::vector<CudaLaunch> run;  // the whole kernel, in this order
@@ -62,19 +63,6 @@ std::string cuda_epilogue_row(const Kernel& kernel, const ProductKernel& product
 
 std::string print_cuda_product(const Kernel& kernel, const ProductKernel& product);
 std::string print_cuda_attention(const Kernel& kernel, const AttentionKernel& attention);
-
-// How a product's work is cut: a block takes some columns of the packed weight over all inputs,
-// each thread a share of the inputs. What it holds of them in registers, 16 bytes of a column at a
-// time, is asked for before the kernels ahead of it have ended.
-struct CudaProductShape {
-  int64_t threads = 128;
-  int64_t columns = 1;  // a power of two, divides the packing's tiles
-  int64_t rows = 1;     // at a time, a power of two; 0: the inputs of one don't fit shared memory
-  int64_t held = 1;     // pieces of a column that a thread holds
-};
-CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& product);
-// Inputs that go through shared memory, all rows of a block: behind any prologue but an RMS norm.
-constexpr int64_t kCudaMostSharedInputs = 11'000;
 
 // Ranges that a head's positions are cut into while decoding, a block each. Not of the length: a
 // captured graph is replayed for every one.

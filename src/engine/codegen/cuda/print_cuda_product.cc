@@ -1,12 +1,9 @@
-// Products on CUDA: a block takes some columns of the packed weight over all inputs. Its threads
-// share the inputs; each holds its part of every column in registers, asked for before the kernels
-// ahead have ended, so that memory is never idle between two kernels.
+// Products on CUDA: what every form reads its inputs by and does with its sums, and the form of any
+// number of rows.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <bit>
-#include <optional>
-
+#include "engine/codegen/cuda/cuda_product_shape.h"
+#include "engine/codegen/cuda/cuda_streamed_product.h"
 #include "engine/codegen/cuda/cuda_target.h"
 #include "engine/codegen/cuda/library_product.h"
 #include "engine/codegen/cuda/print_cuda.h"
@@ -14,12 +11,7 @@
 namespace assay::engine {
 namespace {
 
-// A thread's inputs are pieces of 16 bytes, STRIDE inputs apart, so that a block reads columns from
-// end to end. What doesn't fit the registers comes in further stages.
-constexpr std::string_view kPieces = R"(
-enum { VECTOR = 16 / sizeof(weight_t), STRIDE = THREADS * VECTOR, PIECES = (PITCH + STRIDE - 1) / STRIDE,
-       STAGES = (PIECES + HELD - 1) / HELD, WHOLE = PITCH == STAGES * HELD * STRIDE };
-
+constexpr std::string_view kElements = R"(
 __device__ __forceinline__ void widen(const uint4& v, float (&out)[4]) {
   out[0] = __uint_as_float(v.x), out[1] = __uint_as_float(v.y);
   out[2] = __uint_as_float(v.z), out[3] = __uint_as_float(v.w);
@@ -30,19 +22,6 @@ __device__ __forceinline__ void widen(const uint4& v, float (&out)[8]) {
   for (int i = 0; i < 4; ++i) {
     out[2 * i] = from_half_word((unsigned short)(words[i] & 0xffffu));
     out[2 * i + 1] = from_half_word((unsigned short)(words[i] >> 16));
-  }
-}
-__device__ __forceinline__ int input_of(int stage, int piece) {
-  return (stage * HELD + piece) * STRIDE + threadIdx.x * VECTOR;
-}
-__device__ __forceinline__ void hold(const weight_t* weight, int stage, uint4 (&held)[COLUMNS][HELD]) {
-  #pragma unroll
-  for (int h = 0; h < HELD; ++h) {
-    const int at = input_of(stage, h);
-    #pragma unroll
-    for (int c = 0; c < COLUMNS; ++c) {
-      held[c][h] = WHOLE || at < PITCH ? load_once(weight + c * PITCH + at) : make_uint4(0, 0, 0, 0);
-    }
   }
 }
 // VECTOR inputs of a row from `at`, zeros behind the last.
@@ -102,7 +81,27 @@ __device__ __forceinline__ const float* row_of(const Args&, const Inputs& in, lo
 }
 )";
 
-constexpr std::string_view kRun = R"(
+// A thread's inputs are pieces of 16 bytes, STRIDE inputs apart, so that a block reads columns from
+// end to end. What doesn't fit the registers comes in further stages.
+constexpr std::string_view kHeldConstants = R"(
+enum { STRIDE = THREADS * VECTOR, STAGES = (PITCH + HELD * STRIDE - 1) / (HELD * STRIDE),
+       WHOLE = PITCH == STAGES * HELD * STRIDE };
+)";
+
+constexpr std::string_view kHeldRun = R"(
+__device__ __forceinline__ int input_of(int stage, int piece) {
+  return (stage * HELD + piece) * STRIDE + threadIdx.x * VECTOR;
+}
+__device__ __forceinline__ void hold(const weight_t* weight, int stage, uint4 (&held)[COLUMNS][HELD]) {
+  #pragma unroll
+  for (int h = 0; h < HELD; ++h) {
+    const int at = input_of(stage, h);
+    #pragma unroll
+    for (int c = 0; c < COLUMNS; ++c) {
+      held[c][h] = WHOLE || at < PITCH ? load_once(weight + c * PITCH + at) : make_uint4(0, 0, 0, 0);
+    }
+  }
+}
 // Rows [first, first + here): their products, and the epilogue by a warp a row.
 template <int R>
 __device__ __forceinline__ void run_rows(const Args& args, const weight_t* weight, uint4 (&held)[COLUMNS][HELD],
@@ -185,24 +184,23 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args ar
 }
 )";
 
-bool in_place(const ProductKernel& product) {
-  return product.norm || !product.has_prologue;
-}
-
-std::string sizes_text(const Kernel& kernel, const ProductKernel& product) {
-  const CudaProductShape shape = cuda_product_shape(kernel, product);
+std::string sizes_text(const Kernel& kernel, const ProductKernel& product,
+                       const CudaProductShape& shape) {
   const DType dtype = kernel.buffers[product.weight].dtype;
-  return fmt::format(
+  const std::string sizes = fmt::format(
       "\ntypedef {} weight_t;\n"
-      "enum {{ INPUTS = {}, PITCH = {}, TILE = {}, COLUMNS = {}, ROWS = {}, HELD = {}, WEIGHT = "
-      "{}, "
-      "NORMED = {} }};\n"
+      "enum {{ INPUTS = {}, PITCH = {}, ROWS = {}, WEIGHT = {}, NORMED = {}, VECTOR = 16 / "
+      "sizeof(weight_t) }};\n"
       "#define EPSILON ((float){:.9g})\n"
       "__device__ __forceinline__ float from_half_word(unsigned short x) {{ return {}(x); }}\n",
       element_type(dtype, "unsigned short"), product.inputs, Packing::padded_inputs(product.inputs),
-      product.packing.tile, shape.columns, shape.rows, shape.held, product.weight,
-      product.norm ? 1 : 0, product.norm ? product.norm->eps : 0.0,
+      shape.rows, product.weight, product.norm ? 1 : 0, product.norm ? product.norm->eps : 0.0,
       dtype == DType::kF16 ? "from_f16" : "from_bf16");
+  if (shape.form != CudaProductForm::kHeld) {
+    return sizes + cuda_streamed_constants(shape, product, dtype);
+  }
+  return sizes + fmt::format("enum {{ COLUMNS = {}, HELD = {} }};", shape.columns, shape.pieces) +
+         std::string(kHeldConstants);
 }
 
 std::string rows_text(const Kernel& kernel, const ProductKernel& product) {
@@ -229,16 +227,23 @@ std::string place_text(const Kernel& kernel, const ProductKernel& product) {
   const std::string_view widened = weight.dtype == DType::kBF16  ? "from_bf16"
                                    : weight.dtype == DType::kF16 ? "from_f16"
                                                                  : "";
+  // No piece of 16 bytes ends in the padding.
+  const bool whole =
+      product.inputs % 8 == 0 && weight.dtype == kernel.buffers[product.weight].dtype;
   return head +
          fmt::format("  return {} + {} * INPUTS;\n}}\n", x.name, printer.expression(norm.x_row)) +
          fmt::format(
              "__device__ __forceinline__ void load_scales(const Args& args, int at, float "
              "(&scale)[VECTOR]) {{\n"
-             "  const {0}* weight = (const {0}*)args.buffers[{1}];\n"
-             "  #pragma unroll\n"
-             "  for (int v = 0; v < VECTOR; ++v) scale[v] = at + v < INPUTS ? {2}(weight[at + v]) "
-             ": 0.0f;\n}}\n",
-             element_type(weight.dtype, "unsigned short"), norm.weight, widened);
+             "  const {0}* weight = (const {0}*)args.buffers[{1}];\n{2}}}\n",
+             element_type(weight.dtype, "unsigned short"), norm.weight,
+             whole ? "  widen(at < INPUTS ? *(const uint4*)(weight + at) : make_uint4(0, 0, 0, 0), "
+                     "scale);\n"
+                   : fmt::format("  #pragma unroll\n"
+                                 "  for (int v = 0; v < VECTOR; ++v) {{\n"
+                                 "    scale[v] = at + v < INPUTS ? {}(weight[at + v]) : 0.0f;\n"
+                                 "  }}\n",
+                                 widened));
 }
 
 // A row's inputs as the prologue computes them, by the block.
@@ -254,53 +259,7 @@ std::string prologue_text(const Kernel& kernel, const ProductKernel& product) {
          printer.block(product.prologue, 1) + "}\n";
 }
 
-// What a run has at least of rows, where the kernel is specialised on it.
-std::optional<int64_t> known_rows(const Kernel& kernel, const Dim& rows) {
-  const Specialization& dims = kernel.dims;
-  if ((rows.power(0) > 0 && !dims.batch) || (rows.power(1) > 0 && !dims.q_len) ||
-      (rows.power(2) > 0 && !dims.kv_len)) {
-    return std::nullopt;
-  }
-  return rows.value({dims.batch.value_or(1), dims.q_len.value_or(1), dims.kv_len.value_or(1)});
-}
-
 }  // namespace
-
-// As many columns as a thread has registers for, 64 of them for 16 bytes of each piece and column
-// and 32 for sums; fewer where there would be few blocks. On one H200 llama3.2-1b's step took 0.72
-// ms so, with twice the registers 0.77, with half the columns 0.79 (docs/engine.md).
-CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& product) {
-  constexpr int64_t kMostSums = 32, kMostColumns = 8, kMostPieces = 16;
-  constexpr int64_t kMostHeld = 16, kFewestBlocks = 200;
-  const int64_t element =
-      static_cast<int64_t>(dtype_size_bytes(kernel.buffers[product.weight].dtype));
-  const int64_t pitch = Packing::padded_inputs(product.inputs);
-  CudaProductShape shape;
-  const auto pieces = [&] {
-    const int64_t stride = shape.threads * 16 / element;
-    return (pitch + stride - 1) / stride;
-  };
-  const auto rows = static_cast<uint64_t>(std::clamp<int64_t>(
-      known_rows(kernel, product.rows).value_or(kProductRows), 1, kProductRows));
-  shape.rows = static_cast<int64_t>(std::bit_ceil(rows));
-  if (!in_place(product)) {
-    const int64_t most = kCudaMostSharedInputs / product.inputs;
-    shape.rows = most == 0
-                     ? 0
-                     : std::min(shape.rows,
-                                static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(most))));
-  }
-  while (pieces() > kMostPieces && shape.threads < 512) shape.threads *= 2;
-  shape.held = std::min(pieces(), shape.rows == 1 ? kMostPieces : kMostHeld / 4);
-  const int64_t columns = tile_count(product.packing) * product.packing.tile;
-  shape.columns = kMostColumns;
-  while (shape.columns > 2 &&
-         (shape.columns * shape.held > kMostHeld || shape.columns * shape.rows > kMostSums ||
-          columns / shape.columns < kFewestBlocks)) {
-    shape.columns /= 2;
-  }
-  return shape;
-}
 
 std::string cuda_epilogue_row(const Kernel& kernel, const ProductKernel& product) {
   const Packing& packing = product.packing;
@@ -333,18 +292,20 @@ std::string cuda_epilogue_row(const Kernel& kernel, const ProductKernel& product
 }
 
 std::string print_cuda_product(const Kernel& kernel, const ProductKernel& product) {
-  std::string text = cuda_prelude(cuda_product_shape(kernel, product).threads);
+  const CudaProductShape shape = cuda_product_shape(kernel, product);
+  const bool in_place = cuda_inputs_in_place(product);
+  std::string text = cuda_prelude(shape.threads);
   text += cuda_args_struct(kernel);
-  text += sizes_text(kernel, product);
-  text += kPieces;
+  text += sizes_text(kernel, product, shape);
+  text += kElements;
   text += rows_text(kernel, product);
   if (product.has_prologue) text += prologue_text(kernel, product);
-  text += in_place(product) ? place_text(kernel, product)
-                            : "\n__device__ __forceinline__ void load_scales(const Args&, int, "
-                              "float (&)[VECTOR]) {}\n";
-  text += in_place(product) ? kInputsInPlace : kInputsShared;
+  text += in_place ? place_text(kernel, product)
+                   : "\n__device__ __forceinline__ void load_scales(const Args&, int, "
+                     "float (&)[VECTOR]) {}\n";
+  text += in_place ? kInputsInPlace : kInputsShared;
   text += cuda_epilogue_row(kernel, product);
-  text += kRun;
+  text += shape.form == CudaProductForm::kHeld ? std::string(kHeldRun) : cuda_streamed_run(shape);
   if (may_have_many_rows(kernel, product)) text += print_library_entries(kernel, product);
   return text;
 }

@@ -175,19 +175,31 @@ Address CudaStep::address(ValueId id) const {
 ::assay::Status CudaStep::add_launch(size_t kernel, const CudaLaunch& launch, Address workspace) {
   Function& function = functions_[{kernel, launch.entry}];
   if (function == nullptr) {
-    ASSAY_TRY(function, driver_.function(modules_[kernel], launch.entry));
+    ASSAY_TRY(const Function found, driver_.function(modules_[kernel], launch.entry));
+    if (streams_) {
+      ASSAY_CHECK(driver_.share_memory(found, static_cast<size_t>(launch.shared_bytes)));
+    }
+    function = found;
   }
   const Blocks blocks{static_cast<unsigned>(launch.blocks_x),
                       static_cast<unsigned>(launch.blocks_y),
                       static_cast<unsigned>(launch.blocks_z)};
-  launches_.push_back(
-      {function, blocks, static_cast<unsigned>(launch.threads), kernel, workspace, {}});
+  launches_.push_back({function,
+                       blocks,
+                       static_cast<unsigned>(launch.threads),
+                       static_cast<size_t>(launch.shared_bytes),
+                       kernel,
+                       workspace,
+                       {}});
   return {};
 }
 
 ::assay::Status CudaStep::find_launches(const Bound& bound) {
   const DimValues dims{bound.batch, bound.q_len, bound.capacity};
   launches_.clear();
+  streams_ = std::ranges::any_of(plan_.kernels, [&](const PlannedKernel& planned) {
+    return cuda_launches(planned.kernel, dims, bound.capacity).run.front().shared_bytes > 0;
+  });
   for (size_t i = 0; i < plan_.kernels.size(); ++i) {
     const Kernel& kernel = plan_.kernels[i].kernel;
     const CudaLaunches launches = cuda_launches(kernel, dims, bound.capacity);
@@ -197,7 +209,7 @@ Address CudaStep::address(ValueId id) const {
       continue;
     }
     if (launches.prologue) ASSAY_CHECK(add_launch(i, *launches.prologue, many_rows_.inputs()));
-    launches_.push_back({nullptr, {}, 0, i, 0, product});
+    launches_.push_back({nullptr, {}, 0, 0, i, 0, product});
     if (launches.epilogue) ASSAY_CHECK(add_launch(i, *launches.epilogue, many_rows_.products()));
   }
   return {};
@@ -223,8 +235,8 @@ Address CudaStep::address(ValueId id) const {
     return many_rows_.multiply(plan_.kernels[launch.kernel].kernel, *launch.product, arguments);
   }
   if (launch.workspace != 0) arguments.back() = launch.workspace;
-  auto launched =
-      driver_.launch(launch.function, launch.blocks, launch.threads, arguments.data(), early);
+  auto launched = driver_.launch(launch.function, launch.blocks, launch.threads, arguments.data(),
+                                 early, launch.shared_bytes);
   arguments.back() = workspace_.address();
   return launched;
 }

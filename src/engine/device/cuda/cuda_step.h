@@ -48,6 +48,7 @@ class CudaStep final : public LoadedStep {
     Function function = nullptr;
     Blocks blocks;
     unsigned threads = 0;
+    size_t shared_bytes = 0;
     size_t kernel = 0;
     Address workspace = 0;           // 0: the step's
     std::optional<LtShape> product;  // by the library, in place of a kernel
@@ -93,6 +94,7 @@ class CudaStep final : public LoadedStep {
   int64_t placed_capacity_ = 0;
   std::vector<std::vector<Address>> arguments_;  // by kernel: struct Args of the printed source
   std::vector<Launch> launches_;                 // for `bound_`
+  bool streams_ = false;                         // some of them fill shared memory
   std::map<std::pair<size_t, std::string>, Function> functions_;
   std::optional<Bound> bound_;
   GraphExec graph_ = nullptr;

@@ -285,8 +285,15 @@ Result<Function> Driver::function(Module module, const std::string& name) {
   return function;
 }
 
+::assay::Status Driver::share_memory(Function function, size_t bytes) {
+  constexpr int kWholeMemory = 100;  // in percent
+  ASSAY_CHECK(check(api_.function_set(function, kMostSharedBytes, static_cast<int>(bytes)),
+                    "cuFuncSetAttribute"));
+  return check(api_.function_set(function, kSharedCarveout, kWholeMemory), "cuFuncSetAttribute");
+}
+
 ::assay::Status Driver::launch(Function function, Blocks blocks, unsigned threads, void* argument,
-                               bool early) {
+                               bool early, size_t shared_bytes) {
   void* arguments[] = {argument};
   LaunchAttribute attribute;
   attribute.id = kBeginEarly;
@@ -296,6 +303,7 @@ Result<Function> Driver::function(Module module, const std::string& name) {
   config.blocks_y = blocks.y;
   config.blocks_z = blocks.z;
   config.threads_x = threads;
+  config.shared_bytes = static_cast<unsigned>(shared_bytes);
   config.stream = stream_;
   config.attributes = &attribute;
   config.attribute_count = early && info_.begins_early ? 1 : 0;

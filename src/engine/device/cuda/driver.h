@@ -98,10 +98,14 @@ class Driver {
   Result<Module> load(const std::string& image);
   void unload(Module module);
   Result<Function> function(Module module, const std::string& name);
+  // Lets it be launched with so much shared memory beside its own, and asks that a multiprocessor
+  // which runs it keeps no more of its memory for a cache than it must: it can't change that while
+  // it runs a kernel, so that one which wants another share waits for the kernel ahead to end.
+  ::assay::Status share_memory(Function function, size_t bytes);
   // `argument`: the kernel's one parameter, copied. `early`: it may begin while the kernel ahead
   // runs, and waits by itself for what it reads; without effect before Hopper.
   ::assay::Status launch(Function function, Blocks blocks, unsigned threads, void* argument,
-                         bool early);
+                         bool early, size_t shared_bytes = 0);
 
   // What is launched in between is recorded, not run.
   ::assay::Status begin_capture();

@@ -28,6 +28,10 @@ enum DeviceAttribute : int {        // CUdevice_attribute
   kComputeMajor = 75,               // ..._COMPUTE_CAPABILITY_MAJOR
   kComputeMinor = 76,
 };
+enum FunctionAttribute : int {  // CUfunction_attribute
+  kMostSharedBytes = 8,         // ..._MAX_DYNAMIC_SHARED_SIZE_BYTES
+  kSharedCarveout = 9,          // ..._PREFERRED_SHARED_MEMORY_CARVEOUT
+};
 constexpr int kCaptureThreadLocal = 1;  // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
 constexpr unsigned kNonBlocking = 1;    // CU_STREAM_NON_BLOCKING
 
@@ -105,6 +109,7 @@ struct LaunchConfig {  // CUlaunchConfig
   X(module_load, cuModuleLoadData, (Module*, const void*))                                   \
   X(module_unload, cuModuleUnload, (Module))                                                 \
   X(module_function, cuModuleGetFunction, (Function*, Module, const char*))                  \
+  X(function_set, cuFuncSetAttribute, (Function, FunctionAttribute, int))                    \
   X(launch, cuLaunchKernelEx, (const LaunchConfig*, Function, void**, void**))               \
   X(error_name, cuGetErrorName, (Status, const char**))                                      \
   X(error_text, cuGetErrorString, (Status, const char**))

@@ -27,6 +27,8 @@ TEST(DriverApi, HasTheValuesOfTheHeader) {
   EXPECT_EQ(static_cast<int>(kL2CacheBytes), CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
   EXPECT_EQ(static_cast<int>(kComputeMajor), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
   EXPECT_EQ(static_cast<int>(kComputeMinor), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  EXPECT_EQ(static_cast<int>(kMostSharedBytes), CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+  EXPECT_EQ(static_cast<int>(kSharedCarveout), CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT);
   EXPECT_EQ(kCaptureThreadLocal, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
   EXPECT_EQ(kNonBlocking, static_cast<unsigned>(CU_STREAM_NON_BLOCKING));
   EXPECT_EQ(sizeof(Uuid), sizeof(CUuuid));

@@ -241,6 +241,7 @@ struct object {
   double time_ms;                   // of an event
   struct tape* tape;                // of a graph, and of one that is ready to be replayed
   void* loaded;                     // of a module
+  unsigned most_shared;             // of its function
   unsigned long rows, columns;      // of a matrix, in the library's order
   struct simt_matrix matrix;
   const void* bias;                 // of a product
@@ -333,6 +334,7 @@ int cuModuleLoadData(void** module, const void* image) {
   if (runs() && loaded == NULL) return 200;
   make(module);
   ((struct object*)*module)->loaded = loaded;
+  ((struct object*)*module)->most_shared = 48 * 1024;
   return 0;
 }
 int cuModuleUnload(void* module) {
@@ -344,9 +346,19 @@ int cuModuleGetFunction(void** function, void* module, const char* name) {
   *function = runs() ? simt_find(((struct object*)module)->loaded, name) : module;
   return *function == NULL ? 500 : 0;
 }
+// Bytes of shared memory that a function may be launched with.
+static unsigned* most_shared(void* function) {
+  return runs() ? simt_most_shared(function) : &((struct object*)function)->most_shared;
+}
+int cuFuncSetAttribute(void* function, int attribute, int value) {
+  ENTER;
+  if (attribute == 8) *most_shared(function) = (unsigned)value;
+  return 0;
+}
 int cuLaunchKernelEx(const unsigned* config, void* function, void** arguments, void** extra) {
   (void)extra;
   ENTER;
+  if (config[6] > *most_shared(function)) return 1;
   if (runs()) {
     struct operation o = {.kernel = function,
                           .blocks = {config[0], config[1], config[2]},
@@ -366,8 +378,8 @@ int cuLaunchKernelEx(const unsigned* config, void* function, void** arguments, v
 }
 int cuLaunchKernel(void* function, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned y_threads,
                    unsigned z_threads, unsigned shared, void* stream, void** arguments, void** extra) {
-  (void)y_threads, (void)z_threads, (void)shared, (void)stream;
-  const unsigned config[] = {x, y, z, threads};
+  (void)y_threads, (void)z_threads, (void)stream;
+  const unsigned config[] = {x, y, z, threads, 1, 1, shared};
   return cuLaunchKernelEx(config, function, arguments, extra);
 }
 int cuGetErrorName(int status, const char** name) {

@@ -48,6 +48,7 @@ Result<std::unique_ptr<StepFeed>> StepFeed::create(Driver& driver, KernelStore& 
       cuda_prelude() + fmt::format("enum {{ AHEAD = {} }};\n", kAhead) + std::string(kSource);
   ASSAY_TRY(const std::vector<Module> modules, kernels.load(std::span(&source, 1)));
   ASSAY_TRY(feed->function_, driver.function(modules[0], "assay_feed"));
+  ASSAY_CHECK(driver.share_memory(feed->function_, 0));
   for (Event& event : feed->events_) {
     ASSAY_TRY(event, driver.make_event());
   }

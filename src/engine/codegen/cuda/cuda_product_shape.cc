@@ -1,0 +1,153 @@
+// Threads, blocks and memory so that loads are in flight on all multiprocessors at all times.
+#include "engine/codegen/cuda/cuda_product_shape.h"
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+
+namespace assay::engine {
+namespace {
+
+constexpr int64_t kMultiprocessors = 132;  // of an H200; right on others, not as fast
+constexpr int64_t kPieceBytes = 16;
+constexpr int64_t kMostHeld = 16;  // pieces of weights that a thread has registers for
+// Of a block, static and asked for: the least that any GPU from sm_80 on has, and so little that
+// the next kernel's blocks fit beside it and fill their ring meanwhile.
+constexpr int64_t kMostShared = 98 * 1024;
+constexpr int64_t kMostStaticShared = 48 * 1024;
+
+int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
+// What a run has of rows, where the kernel is specialised on it.
+std::optional<int64_t> known_rows(const Kernel& kernel, const Dim& rows) {
+  const Specialization& dims = kernel.dims;
+  if ((rows.power(0) > 0 && !dims.batch) || (rows.power(1) > 0 && !dims.q_len) ||
+      (rows.power(2) > 0 && !dims.kv_len)) {
+    return std::nullopt;
+  }
+  return rows.value({dims.batch.value_or(1), dims.q_len.value_or(1), dims.kv_len.value_or(1)});
+}
+
+struct Sizes {
+  int64_t element, pitch, columns, rows;  // rows: of a block at a time, a power of two
+};
+
+int64_t shared_inputs_bytes(const ProductKernel& product, int64_t rows) {
+  return cuda_inputs_in_place(product) ? 0 : rows * ceil_div(product.inputs, 4) * 16;
+}
+
+// Warps and pieces a lane so that few lanes have nothing behind the last of `units`, of which a
+// warp takes `lanes` at a time.
+bool share_out(int64_t units, int64_t lanes, int64_t most_pieces, CudaProductShape& shape) {
+  std::optional<int64_t> least;
+  for (const int64_t warps : {8, 7, 6, 5, 4, 16}) {
+    if (warps == 16 && least) break;
+    const int64_t pieces = ceil_div(units, warps * lanes);
+    const int64_t idle = warps * lanes * pieces - units;
+    if (pieces > most_pieces || (least && idle >= *least)) continue;
+    least = idle;
+    shape.threads = warps * 32;
+    shape.pieces = pieces;
+  }
+  return least.has_value();
+}
+
+// A thread keeps its inputs of x: up to 56 registers in 16 bits.
+bool streamed(const ProductKernel& product, const Sizes& sizes, CudaProductShape& shape) {
+  constexpr int64_t kMostPieces = 7, kMostDepth = 32, kPartsBytes = 5 * 1024;
+  const int64_t inputs_bytes = shared_inputs_bytes(product, 1);
+  if (inputs_bytes + kPartsBytes > kMostStaticShared) return false;
+  shape = {.form = CudaProductForm::kStreamed};
+  if (!share_out(ceil_div(sizes.pitch * sizes.element, kPieceBytes), 32, kMostPieces, shape)) {
+    return false;
+  }
+  const int64_t column_bytes = shape.threads * kPieceBytes * shape.pieces;
+  shape.depth = std::min((kMostShared - kPartsBytes - inputs_bytes) / column_bytes, kMostDepth);
+  if (shape.depth < 2) return false;
+  shape.columns = shape.pieces > 2 ? 4 : 8;
+  shape.blocks = std::min(kMultiprocessors, sizes.columns / 2);
+  shape.shared_bytes = shape.depth * column_bytes;
+  return true;
+}
+
+// A warp keeps its inputs of x, twice 4 registers for 32 inputs.
+bool on_tensor_cores(const ProductKernel& product, const Sizes& sizes, CudaProductShape& shape) {
+  constexpr int64_t kMostChunks = 8, kChunk = 32, kColumns = 16, kPartsBytes = 19 * 1024;
+  constexpr int64_t kMostDepth = 16;
+  const int64_t inputs_bytes = shared_inputs_bytes(product, sizes.rows);
+  if (inputs_bytes + kPartsBytes > kMostStaticShared) return false;
+  shape = {.form = CudaProductForm::kTensor, .rows = sizes.rows, .columns = kColumns};
+  const int64_t chunks = ceil_div(sizes.pitch, kChunk);
+  shape.splits = ceil_div(chunks, kMostChunks * 8);
+  if (shape.splits > kMultiprocessors) return false;
+  share_out(ceil_div(chunks, shape.splits), 1, kMostChunks, shape);
+  const int64_t pair_bytes = shape.threads * kPieceBytes * 2;
+  shape.depth = std::min((kMostShared - kPartsBytes - inputs_bytes) / pair_bytes, kMostDepth);
+  shape.blocks = std::min(kMultiprocessors / shape.splits, sizes.columns / kColumns);
+  shape.shared_bytes = shape.depth * pair_bytes;
+  return true;
+}
+
+// As many columns as a thread has registers for, 64 of them for 16 bytes of each piece and column
+// and 32 for sums; fewer where there would be few blocks.
+CudaProductShape held(const ProductKernel& product, const Sizes& sizes) {
+  constexpr int64_t kMostSums = 32, kMostColumns = 8, kMostPieces = 16;
+  constexpr int64_t kFewestBlocks = 200;
+  CudaProductShape shape{.rows = sizes.rows};
+  const auto pieces = [&] {
+    return ceil_div(sizes.pitch * sizes.element, shape.threads * kPieceBytes);
+  };
+  if (!cuda_inputs_in_place(product)) {
+    const int64_t most = kCudaMostSharedInputs / product.inputs;
+    shape.rows = most == 0
+                     ? 0
+                     : std::min(shape.rows,
+                                static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(most))));
+  }
+  while (pieces() > kMostPieces && shape.threads < 512) shape.threads *= 2;
+  shape.pieces = std::min(pieces(), shape.rows == 1 ? kMostPieces : kMostHeld / 4);
+  shape.columns = kMostColumns;
+  while (shape.columns > 2 &&
+         (shape.columns * shape.pieces > kMostHeld || shape.columns * shape.rows > kMostSums ||
+          sizes.columns / shape.columns < kFewestBlocks)) {
+    shape.columns /= 2;
+  }
+  shape.blocks = sizes.columns / shape.columns;
+  return shape;
+}
+
+}  // namespace
+
+bool cuda_inputs_in_place(const ProductKernel& product) {
+  return product.norm || !product.has_prologue;
+}
+
+CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& product) {
+  const DType dtype = kernel.buffers[product.weight].dtype;
+  const std::optional<int64_t> known = known_rows(kernel, product.rows);
+  const auto rows =
+      static_cast<uint64_t>(std::clamp<int64_t>(known.value_or(kProductRows), 1, kProductRows));
+  const Sizes sizes{.element = static_cast<int64_t>(dtype_size_bytes(dtype)),
+                    .pitch = Packing::padded_inputs(product.inputs),
+                    .columns = tile_count(product.packing) * product.packing.tile,
+                    .rows = static_cast<int64_t>(std::bit_ceil(rows))};
+  const bool few = known && *known <= kProductRows;
+  const CudaProductShape registers = held(product, sizes);
+  CudaProductShape ring;
+  // Two columns of more inputs don't fit the registers, and the models that have such products
+  // missed their bars (docs/engine.md); for all others registers were measured, and a ring wasn't.
+  const bool spill = registers.columns * registers.pieces > kMostHeld;
+  if (few && *known == 1 && spill && streamed(product, sizes, ring)) return ring;
+  if (few && *known > 1 && sizes.element == 2 && on_tensor_cores(product, sizes, ring)) return ring;
+  return registers;
+}
+
+int64_t cuda_product_workspace(const CudaProductShape& shape, const ProductKernel& product) {
+  if (shape.splits == 1) return 0;
+  const int64_t columns = tile_count(product.packing) * product.packing.tile;
+  return shape.splits * shape.rows * (columns + shape.blocks);  // sums; squares for a norm
+}
+
+}  // namespace assay::engine

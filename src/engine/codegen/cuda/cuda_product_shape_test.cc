@@ -1,0 +1,78 @@
+// Which form a product has, and that its threads and blocks cover it.
+#include "engine/codegen/cuda/cuda_product_shape.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "engine/codegen/lower/lower.h"
+#include "engine/graph/graph_builder.h"
+
+namespace assay::engine {
+namespace {
+
+constexpr int64_t kOutputs = 4096;
+
+// x . w^T, x computed by another node.
+Kernel product_kernel(int64_t inputs, DType dtype, std::optional<int64_t> rows) {
+  GraphBuilder builder({{"table", Shape{1, inputs}}, {"w.weight", Shape{kOutputs, inputs}}}, dtype);
+  const auto x = builder.add(OpKind::kEmbedding, {builder.ids(), builder.weight("table")});
+  const auto graph = builder.finish({builder.linear(x, "w", false, WeightLayout::kOutIn)});
+  EXPECT_TRUE(graph);
+  Specialization dims;
+  if (rows) dims = {.batch = *rows, .q_len = 1, .kv_len = {}, .capacity = {}};
+  auto kernel = lower(*graph, graph->nodes.back(), dims, TileLayout::kRows);
+  EXPECT_TRUE(kernel);
+  return std::move(kernel).value();
+}
+
+CudaProductShape shape_of(int64_t inputs, DType dtype, std::optional<int64_t> rows) {
+  const Kernel kernel = product_kernel(inputs, dtype, rows);
+  return cuda_product_shape(kernel, std::get<ProductKernel>(kernel.body));
+}
+
+TEST(CudaProductShapes, FormsGoByRowsAndTypes) {
+  for (const DType dtype : {DType::kBF16, DType::kF16}) {
+    EXPECT_EQ(shape_of(8192, dtype, 1).form, CudaProductForm::kHeld);
+    EXPECT_EQ(shape_of(8960, dtype, 1).form, CudaProductForm::kStreamed);
+    for (const int64_t rows : {2, 3, 8}) {
+      EXPECT_EQ(shape_of(2048, dtype, rows).form, CudaProductForm::kTensor) << rows;
+    }
+    EXPECT_EQ(shape_of(2048, dtype, 9).form, CudaProductForm::kHeld);
+    EXPECT_EQ(shape_of(2048, dtype, std::nullopt).form, CudaProductForm::kHeld);
+  }
+  EXPECT_EQ(shape_of(4864, DType::kF32, 1).form, CudaProductForm::kStreamed);
+  EXPECT_EQ(shape_of(2048, DType::kF32, 8).form, CudaProductForm::kHeld);
+  EXPECT_EQ(shape_of(40'000, DType::kF32, 1).form, CudaProductForm::kHeld) << "x fits no registers";
+}
+
+TEST(CudaProductShapes, ThreadsCoverTheInputsWithFewIdle) {
+  for (const int64_t inputs :
+       {16, 768, 896, 1536, 2048, 3072, 4096, 4864, 8192, 8960, 11008, 14336, 18944}) {
+    const CudaProductShape one = shape_of(inputs, DType::kBF16, 1);
+    const int64_t lanes = one.threads * one.pieces * 8;
+    EXPECT_GE(lanes, inputs);
+    if (one.form == CudaProductForm::kStreamed) {
+      EXPECT_LE(lanes, inputs * 8 / 7) << inputs;
+      EXPECT_GE(one.depth, 2) << inputs;
+      EXPECT_EQ(one.shared_bytes, one.depth * one.threads * one.pieces * 16);
+    }
+    const CudaProductShape few = shape_of(inputs, DType::kBF16, 8);
+    EXPECT_GE(few.splits * few.threads / 32 * few.pieces * 32, inputs);
+    EXPECT_EQ(few.splits, (inputs + 2047) / 2048) << inputs;
+    EXPECT_LE(few.splits * few.blocks, 132);
+    EXPECT_GE(few.splits * few.blocks, 118) << inputs << ": multiprocessors without work";
+  }
+}
+
+TEST(CudaProductShapes, BlocksThatShareColumnsMeetInTheWorkspace) {
+  const Kernel kernel = product_kernel(8192, DType::kBF16, 8);
+  const auto& product = std::get<ProductKernel>(kernel.body);
+  const CudaProductShape shape = cuda_product_shape(kernel, product);
+  ASSERT_EQ(shape.splits, 4);
+  EXPECT_EQ(cuda_product_workspace(shape, product), 4 * 8 * (kOutputs + shape.blocks));
+  EXPECT_EQ(cuda_product_workspace(shape_of(2048, DType::kBF16, 8), product), 0);
+}
+
+}  // namespace
+}  // namespace assay::engine

@@ -1,0 +1,318 @@
+// A thread copies into its own places of the ring and reads no others: nobody waits for anybody
+// before a block's columns are summed.
+#include "engine/codegen/cuda/cuda_streamed_product.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "engine/codegen/cuda/print_cuda.h"
+
+namespace assay::engine {
+namespace {
+
+constexpr std::string_view kRing = R"(
+extern __shared__ uint4 ring[];  // by slot, piece, thread
+
+// Copies of a thread end in their order; each slot's are one group, even if there are none.
+__device__ __forceinline__ void ask(uint4* place, const weight_t* from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+               :: "r"((unsigned)__cvta_generic_to_shared(place)), "l"(from) : "memory");
+}
+__device__ __forceinline__ void end_slot() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+__device__ __forceinline__ void wait_for_oldest_slot() {
+  asm volatile("cp.async.wait_group %0;" :: "n"(DEPTH - 1) : "memory");
+}
+__device__ __forceinline__ uint4* slot_of(int slot) {
+  return ring + slot * SLOT_PIECES * THREADS + threadIdx.x;
+}
+__device__ __forceinline__ int next_slot(int slot) { return slot + 1 == DEPTH ? 0 : slot + 1; }
+// Where a block's columns begin.
+__device__ __forceinline__ long share_of(long block) {
+  return (long)(COLUMNS / GRAIN) * block / gridDim.x * GRAIN;
+}
+
+// Sums by row and column of up to ROUND columns, before they are summed over warps and splits.
+struct Parts {
+  float sums[WARPS][ROWS][ROUND + 4], squares[WARPS][ROWS];
+};
+// Of the workspace: each split's sums [ROWS, COLUMNS], and behind all of them its squares.
+__device__ __forceinline__ float* split_sums(const Args& args, int split, int row) {
+  return args.workspace + COUNTERS + (long)(split * ROWS + row) * COLUMNS;
+}
+__device__ __forceinline__ float* split_squares(const Args& args, int split) {
+  return args.workspace + COUNTERS + (long)SPLITS * ROWS * COLUMNS + (blockIdx.x * SPLITS + split) * ROWS;
+}
+// What a norm multiplies a row's products by.
+__device__ __forceinline__ float scale_of(const Args& args, const Parts& parts, int row) {
+  if (!NORMED) return 1.0f;
+  float total = 0.0f;
+  if (SPLITS == 1) {
+    #pragma unroll
+    for (int w = 0; w < WARPS; ++w) total += parts.squares[w][row];
+  } else {
+    #pragma unroll
+    for (int s = 0; s < SPLITS; ++s) total += __ldcg(split_squares(args, s) + row);
+  }
+  return 1.0f / sqrtf(total * (1.0f / INPUTS) + EPSILON);
+}
+// Columns [first, last) of the rows, a round at most, to the end: a warp takes up to RUN columns of
+// a row, which are of one segment, because segments begin at multiples of RUN. The warps' loads are
+// what this takes: few runs for many rows.
+__device__ __forceinline__ void finish(const Args& args, Parts& parts, long first, long last, int rows) {
+  enum { RUN = ROWS > 1 ? 64 : 16 };
+  for (int task = warp_of_thread();; task += WARPS) {
+    const int row = task % rows;
+    const long run = (first / RUN + task / rows) * RUN;
+    if (run >= last) break;
+    const long begin = run < first ? first : run, end = run + RUN < last ? run + RUN : last;
+    float* tile = parts.sums[0][row] + (begin - first);
+    const float scale = scale_of(args, parts, row);
+    for (int at = lane_of_thread(); at < end - begin; at += 32) {
+      float total = 0.0f;
+      if (SPLITS == 1) {
+        #pragma unroll
+        for (int w = 0; w < WARPS; ++w) total += parts.sums[w][row][begin - first + at];
+      } else {
+        #pragma unroll
+        for (int s = 0; s < SPLITS; ++s) total += __ldcg(split_sums(args, s, row) + begin + at);
+      }
+      tile[at] = total * scale;
+    }
+    __syncwarp();
+    epilogue_row(args, row, begin, end - begin, tile);
+  }
+}
+)";
+
+constexpr std::string_view kStreamed = R"(
+__device__ __forceinline__ int input_of(int piece) { return (piece * THREADS + threadIdx.x) * VECTOR; }
+__device__ __forceinline__ bool is_there(int piece) { return WHOLE || input_of(piece) < PITCH; }
+__device__ __forceinline__ void ask_column(const weight_t* weight, long column, long end, int slot) {
+  if (column < end) {
+    #pragma unroll
+    for (int p = 0; p < PIECES; ++p) {
+      if (is_there(p)) ask(slot_of(slot) + p * THREADS, weight + column * PITCH + input_of(p));
+    }
+  }
+  end_slot();
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args args) {
+  __shared__ Inputs in;
+  __shared__ Parts parts;
+  const weight_t* weight = (const weight_t*)args.buffers[WEIGHT];
+  const long begin = share_of(blockIdx.x), end = share_of(blockIdx.x + 1);
+  const int lane = lane_of_thread(), warp = warp_of_thread();
+  let_next_begin();
+  for (int i = 0; i < DEPTH; ++i) ask_column(weight, begin + i, end, i);
+  float x[PIECES][VECTOR], square = 0.0f;
+  #pragma unroll
+  for (int p = 0; p < PIECES; ++p) {
+    if (NORMED) load_scales(args, input_of(p), x[p]);
+  }
+  wait_for_kernels_ahead();
+  prepare_inputs(args, in, 0, 1);
+  #pragma unroll
+  for (int p = 0; p < PIECES; ++p) {
+    float own[VECTOR];
+    load_inputs(row_of(args, in, 0, 0), input_of(p), own);
+    #pragma unroll
+    for (int v = 0; v < VECTOR; ++v) {
+      if (NORMED) square += own[v] * own[v];
+      x[p][v] = NORMED ? x[p][v] * own[v] : own[v];
+    }
+  }
+  if (NORMED) {
+    square = warp_sum(square);
+    if (lane == 0) parts.squares[warp][0] = square;
+  }
+  int slot = 0;
+  for (long first = begin; first < end; first += ROUND) {
+    const long last = end - first < ROUND ? end : first + ROUND;
+    for (long column = first; column < last; column += AT_ONCE) {
+      float sums[AT_ONCE] = {};
+      #pragma unroll
+      for (int c = 0; c < AT_ONCE; ++c) {
+        wait_for_oldest_slot();
+        #pragma unroll
+        for (int p = 0; p < PIECES; ++p) {
+          if (!is_there(p)) continue;
+          float w[VECTOR];
+          widen(slot_of(slot)[p * THREADS], w);
+          #pragma unroll
+          for (int v = 0; v < VECTOR; ++v) sums[c] += w[v] * x[p][v];
+        }
+        ask_column(weight, column + c + DEPTH, end, slot);
+        slot = next_slot(slot);
+      }
+      constexpr int SHARE = 32 / AT_ONCE;
+      const float sum = sum_each(sums);
+      if (lane % SHARE == 0) parts.sums[warp][0][column - first + lane / SHARE] = sum;
+    }
+    __syncthreads();
+    finish(args, parts, first, last, 1);
+    __syncthreads();
+  }
+}
+)";
+
+// Weights are the left operand of mma.m16n8k16, 16 columns of them, and up to 8 rows of x the right
+// one. Which of 32 inputs stands where in k is free as long as both sides agree: a thread's place
+// in the fragments, k = 2q, 2q + 1, 2q + 8, 2q + 9 of two of them, has the inputs 8q to 8q + 7,
+// which lie side by side. x is the sum of two values of the weight's type, so that 16 bits of bf16
+// or 22 of fp16 are left of an input. In fp16 an input beyond 65504 makes its row's products NaN.
+constexpr std::string_view kTensor = R"(
+struct Fragment { unsigned high[4], low[4]; };
+__device__ __forceinline__ unsigned pack(float first, float second) {
+  unsigned both;
+  asm("cvt.rn." PAIR_TYPE ".f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
+  return both;
+}
+__device__ __forceinline__ void multiply(float (&sum)[4], const uint4& a, const uint4& b, const unsigned (&x)[4]) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32." ELEMENT_TYPE "." ELEMENT_TYPE ".f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+      : "r"(a.x), "r"(b.x), "r"(a.y), "r"(b.y), "r"(x[0]), "r"(x[1]));
+  asm("mma.sync.aligned.m16n8k16.row.col.f32." ELEMENT_TYPE "." ELEMENT_TYPE ".f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+      : "r"(a.z), "r"(b.z), "r"(a.w), "r"(b.w), "r"(x[2]), "r"(x[3]));
+}
+// A warp's pieces are 32 inputs each, one behind the other.
+__device__ __forceinline__ int input_of(int piece) {
+  return (blockIdx.y * SPLIT_PIECES + warp_of_thread() * PIECES + piece) * 32 + lane_of_thread() % 4 * VECTOR;
+}
+__device__ __forceinline__ bool is_there(int piece) {
+  return warp_of_thread() * PIECES + piece < SPLIT_PIECES && input_of(piece) < PITCH;
+}
+__device__ __forceinline__ void ask_pair(const weight_t* weight, long column, int piece, long end, int slot) {
+  if (column < end && is_there(piece)) {
+    const weight_t* from = weight + (column + lane_of_thread() / 4) * PITCH + input_of(piece);
+    ask(slot_of(slot), from);
+    ask(slot_of(slot) + THREADS, from + 8 * PITCH);
+  }
+  end_slot();
+}
+
+// Two blocks' registers fit a multiprocessor, so that the next kernel's fill their ring meanwhile.
+extern "C" __global__ void __launch_bounds__(THREADS, 2) assay_run(const Args args) {
+  __shared__ Inputs in;
+  __shared__ Parts parts;
+  const weight_t* weight = (const weight_t*)args.buffers[WEIGHT];
+  const long begin = share_of(blockIdx.x), end = share_of(blockIdx.x + 1);
+  const int lane = lane_of_thread(), warp = warp_of_thread(), split = blockIdx.y;
+  let_next_begin();
+  #pragma unroll
+  for (int i = 0; i < DEPTH; ++i) ask_pair(weight, begin + i / PIECES * GRAIN, i % PIECES, end, i);
+  wait_for_kernels_ahead();
+  const int rows = (int)rows_of(args), row = lane / 4;
+  prepare_inputs(args, in, 0, rows);
+  float own[PIECES][VECTOR];  // all of them are asked for before any is used
+  #pragma unroll
+  for (int p = 0; p < PIECES; ++p) {
+    load_inputs(row_of(args, in, 0, row < rows ? row : 0), is_there(p) ? input_of(p) : PITCH, own[p]);
+  }
+  Fragment x[PIECES];
+  float square = 0.0f;
+  #pragma unroll
+  for (int p = 0; p < PIECES; ++p) {
+    float scale[VECTOR];
+    if (NORMED) load_scales(args, input_of(p), scale);
+    #pragma unroll
+    for (int v = 0; v < VECTOR; ++v) {
+      if (row >= rows) own[p][v] = 0.0f;
+      if (NORMED) square += own[p][v] * own[p][v], own[p][v] *= scale[v];
+    }
+    #pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const unsigned high = x[p].high[i] = pack(own[p][2 * i], own[p][2 * i + 1]);
+      x[p].low[i] = pack(own[p][2 * i] - from_half_word((unsigned short)(high & 0xffffu)),
+                         own[p][2 * i + 1] - from_half_word((unsigned short)(high >> 16)));
+    }
+  }
+  if (NORMED) {
+    square += __shfl_xor_sync(~0u, square, 1);
+    square += __shfl_xor_sync(~0u, square, 2);
+    if (lane % 4 == 0 && row < ROWS) parts.squares[warp][row] = square;
+  }
+  int slot = 0;
+  for (long first = begin; first < end; first += ROUND) {
+    const long last = end - first < ROUND ? end : first + ROUND;
+    for (long column = first; column < last; column += GRAIN) {
+      float high[4] = {}, low[4] = {};
+      #pragma unroll
+      for (int p = 0; p < PIECES; ++p) {
+        wait_for_oldest_slot();
+        const bool there = is_there(p);
+        const uint4 nothing = make_uint4(0, 0, 0, 0);
+        const uint4 a = there ? slot_of(slot)[0] : nothing, b = there ? slot_of(slot)[THREADS] : nothing;
+        multiply(high, a, b, x[p].high);
+        multiply(low, a, b, x[p].low);
+        ask_pair(weight, column + (p + DEPTH) / PIECES * GRAIN, (p + DEPTH) % PIECES, end, slot);
+        slot = next_slot(slot);
+      }
+      const int at = (int)(column - first) + lane / 4;
+      #pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int of = lane % 4 * 2 + i % 2;
+        if (of < ROWS) parts.sums[warp][of][at + i / 2 * 8] = high[i] + low[i];
+      }
+    }
+    __syncthreads();
+    if (SPLITS == 1) {
+      finish(args, parts, first, last, rows);
+    } else {
+      for (int i = threadIdx.x; i < ROWS * ROUND; i += THREADS) {
+        const int of = i / ROUND, at = i % ROUND;
+        if (of >= rows || first + at >= last) continue;
+        float total = 0.0f;
+        #pragma unroll
+        for (int w = 0; w < WARPS; ++w) total += parts.sums[w][of][at];
+        split_sums(args, split, of)[first + at] = total;
+      }
+    }
+    __syncthreads();
+  }
+  if (SPLITS == 1) return;
+  if (NORMED && threadIdx.x < ROWS) {
+    float total = 0.0f;
+    #pragma unroll
+    for (int w = 0; w < WARPS; ++w) total += parts.squares[w][threadIdx.x];
+    split_squares(args, split)[threadIdx.x] = total;
+  }
+  if (!is_last((int*)args.workspace + blockIdx.x, SPLITS)) return;
+  for (long first = begin; first < end; first += ROUND) {
+    finish(args, parts, first, end - first < ROUND ? end : first + ROUND, rows);
+    __syncthreads();
+  }
+}
+)";
+
+}  // namespace
+
+std::string cuda_streamed_constants(const CudaProductShape& shape, const ProductKernel& product,
+                                    DType weight) {
+  constexpr int64_t kRound = 128, kTensorRound = 64;
+  const int64_t columns = tile_count(product.packing) * product.packing.tile;
+  const bool tensor = shape.form == CudaProductForm::kTensor;
+  const int64_t pitch = Packing::padded_inputs(product.inputs), chunks = (pitch + 31) / 32;
+  const int64_t room =
+      shape.pieces * shape.threads * 16 / static_cast<int64_t>(dtype_size_bytes(weight));
+  return fmt::format(
+      "\n#define ELEMENT_TYPE \"{0}\"\n#define PAIR_TYPE \"{0}x2\"\n"
+      "enum {{ COLUMNS = {1}, GRAIN = {2}, PIECES = {3}, SLOT_PIECES = {4}, DEPTH = {5}, SPLITS = "
+      "{6},\n       SPLIT_PIECES = {7}, AT_ONCE = {8}, ROUND = {9}, WHOLE = {10}, COUNTERS = {11} "
+      "}};\n",
+      weight == DType::kF16 ? "f16" : "bf16", columns, tensor ? 16 : 2, shape.pieces,
+      tensor ? 2 : shape.pieces, shape.depth, shape.splits,
+      (chunks + shape.splits - 1) / shape.splits, shape.columns, tensor ? kTensorRound : kRound,
+      !tensor && room == pitch ? 1 : 0, kCudaCounters);
+}
+
+std::string cuda_streamed_run(const CudaProductShape& shape) {
+  return std::string(kRing) +
+         std::string(shape.form == CudaProductForm::kTensor ? kTensor : kStreamed);
+}
+
+}  // namespace assay::engine
