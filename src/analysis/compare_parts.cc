@@ -251,7 +251,7 @@ SidesByGroup sides_by_group(std::span<const CellPair> family, const CompareOptio
     for (size_t i = 0; i < groups.size(); ++i) {
       ComparedSide& side = sides[groups[i]];
       side.series = means[i];
-      if (side.series) scale_freedom(*side.series, side.freedom);
+      if (side.series && by == JudgedBy::kProcesses) scale_freedom(*side.series, side.freedom);
     }
   }
   return sides;

@@ -144,7 +144,7 @@ TrimmedSeries trimmed_series(std::span<const double> sample, double share) {
   TrimmedSeries series{{sample.begin(), sample.end()}};
   const size_t n = sample.size();
   const auto cut = static_cast<size_t>(share * static_cast<double>(n));
-  if (cut == 0) return series;
+  if (cut == 0 || n - 2 * cut < 2) return series;
   const std::vector<double> ascending = sorted(sample);
   for (double& value : series.values) {
     value = std::clamp(value, ascending[cut], ascending[n - 1 - cut]);

@@ -53,7 +53,8 @@ std::optional<double> trimmed_mean(std::span<const double> sorted, double share)
 // `values` is the trimmed mean, and the ordinary standard error of that mean is Yuen's (1974),
 // sqrt((n - 1) s_w^2 / (h (h - 1))), s_w^2 the variance of the sample with its ends drawn in
 // (winsorised) and h the values that aren't cut. Its degrees of freedom, h - 1, are `freedom` times
-// the ordinary n - 1. 0 <= share < 0.5; a sample of fewer than 1 / share values stays as it is.
+// the ordinary n - 1. 0 <= share < 0.5; a sample stays as it is if none of its values is to be cut,
+// or fewer than two would be left.
 struct TrimmedSeries {
   std::vector<double> values;
   double freedom = 1;

@@ -49,6 +49,7 @@ TEST(Summary, TrimmedSeriesHasTheMeanAndTheErrorOfYuensTest) {
   const std::vector<double> few = {3, 1, 2};
   EXPECT_EQ(trimmed_series(few, 0.2).values, few);
   EXPECT_EQ(trimmed_series(few, 0.2).freedom, 1);
+  EXPECT_EQ(trimmed_series(few, 0.4).values, few);
 }
 
 TEST(Summary, QuantileInPlaceEqualsQuantileOfTheSortedSample) {

@@ -1,13 +1,13 @@
-// Kernels on a real GPU against the interpreter: products of many rows by cuBLASLt between their
-// prologues and epilogues, attention of prompts and of steps over caches of the model's type, in
-// odd sizes. Skipped where there is no GPU.
+// Kernels on a GPU against the interpreter: the processor's own suite, of random graphs; products
+// of many rows by cuBLASLt between their prologues and epilogues; attention of prompts and of steps
+// over caches of the model's type; in odd sizes. Skipped where there is no GPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstring>
 #include <tuple>
 
-#include "engine/codegen/cpu/kernel_harness.h"
+#include "engine/codegen/cpu/random_case.h"
 #include "engine/codegen/cuda/nvrtc.h"
 #include "engine/codegen/cuda/print_cuda.h"
 #include "engine/device/cuda/many_rows.h"
@@ -150,13 +150,18 @@ class GpuHarness : public test::Harness {
     const CudaLaunches launches = cuda_launches(kernel_, case_.dims, capacity());
     const auto start = [&](const CudaLaunch& one) -> Status {
       ASSAY_TRY(const cuda::Function function, driver.function(module, one.entry));
+      if (one.shared_bytes > 0) ASSAY_CHECK(driver.share_memory(function, one.shared_bytes));
       return driver.launch(
           function,
           {static_cast<unsigned>(one.blocks_x), static_cast<unsigned>(one.blocks_y),
            static_cast<unsigned>(one.blocks_z)},
-          static_cast<unsigned>(one.threads), arguments.data(), false);
+          static_cast<unsigned>(one.threads), arguments.data(), false, one.shared_bytes);
     };
-    if (std::holds_alternative<AttentionKernel>(kernel_.body)) return start(launches.run.front());
+    const auto* product = std::get_if<ProductKernel>(&kernel_.body);
+    if (product == nullptr || product->rows.value(case_.dims) <= kProductRows) {
+      for (const CudaLaunch& one : launches.run) ASSAY_CHECK(start(one));
+      return {};
+    }
     StepPlan plan;
     plan.kernels.push_back({kernel_, Dim(1), {}});
     cuda::ManyRows many(driver, gpu_.library());
@@ -242,6 +247,16 @@ INSTANTIATE_TEST_SUITE_P(Families, CudaManyRowsOf,
                          testing::Combine(testing::Values(0, 1, 2),
                                           testing::Values(DType::kF32, DType::kBF16, DType::kF16),
                                           testing::Bool()));
+
+// The processor's own suite: every kind of kernel, of steps and prompts.
+TEST_F(CudaManyRows, KernelsOfRandomGraphsEqualTheInterpreters) {
+  for (uint64_t seed = 0; seed < test::kRandomCases; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    auto test = test::random_case(seed, TileLayout::kRows);
+    if (test) GpuHarness(*std::move(test), *Gpu::get(), std::nullopt, 1e-5).run();
+    if (HasFatalFailure()) return;
+  }
+}
 
 // A row's norm in each of its forms: held in registers, of even shares and not; too long for them;
 // loaded one by one.

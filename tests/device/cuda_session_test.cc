@@ -31,9 +31,14 @@ PromptBatch some_prompts(int64_t length, size_t rows) {
   return PromptBatch::of(prompts);
 }
 
-// Kernels of all cases, so that each is compiled once.
+// Kernels of all cases, so that each is compiled once. Those of the processor are as old as what
+// compiles them.
 std::filesystem::path kernels_of_all_cases() {
-  return std::filesystem::path(testing::TempDir()) / fmt::format("assay-gpu-kernels-{}", getuid());
+  const char* nvrtc = getenv("ASSAY_NVRTC");
+  const auto age =
+      nvrtc == nullptr ? 0 : std::filesystem::last_write_time(nvrtc).time_since_epoch().count();
+  return std::filesystem::path(testing::TempDir()) /
+         fmt::format("assay-gpu-kernels-{}-{}", getuid(), age);
 }
 
 class CudaSessions
@@ -94,6 +99,26 @@ const Family kWide = {
        "rope_theta": 10000.0, "attention_bias": false, "mlp_bias": false,
        "tie_word_embeddings": false)",
     DType::kBF16};
+
+// Behind a residual, so many inputs of one row that their weights come through a ring.
+TEST(CudaWide, ARingGivesTheTokensOfTheProcessor) {
+  if (!test::CudaDriver::open()) GTEST_SKIP() << "no GPU here";
+  const TinyCheckpoint checkpoint(kWide, kPositions);
+  SessionOptions options{.cache = CacheKind::kStatic, .dtype = DType::kF32, .threads = 2};
+  Session processor = open(checkpoint, options);
+  options.gpu = 0;
+  options.compile.prefill = options.compile.decode = true;
+  options.compile.verify_passes = false;
+  Session gpu = open(checkpoint, options);
+  const PromptBatch prompt = PromptBatch::of({{3, 10, 17}});
+  const Generation expected = generate(processor, prompt, 3);
+  const Generation found = generate(gpu, prompt, 3);
+  EXPECT_EQ(found.tokens, expected.tokens);
+  for (size_t i = 0; i < found.logits.size(); ++i) {
+    expect_near(found.logits[i], expected.logits[i], 1e-4);
+  }
+  EXPECT_EQ(gpu.counters().fallbacks, 0);
+}
 
 struct BatchCase {
   Family family;

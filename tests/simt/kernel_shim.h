@@ -51,9 +51,6 @@ struct __align__(8) uint2 {
 struct __align__(16) uint4 {
   unsigned x, y, z, w;
 };
-struct __align__(8) float2 {
-  float x, y;
-};
 struct __align__(16) float4 {
   float x, y, z, w;
 };
@@ -62,9 +59,6 @@ inline uint2 make_uint2(unsigned x, unsigned y) {
 }
 inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) {
   return {x, y, z, w};
-}
-inline float2 make_float2(float x, float y) {
-  return {x, y};
 }
 inline float4 make_float4(float x, float y, float z, float w) {
   return {x, y, z, w};
@@ -89,9 +83,6 @@ inline float __int_as_float(int x) {
 inline int __float_as_int(float x) {
   return simt_bits<int>(x);
 }
-inline float rsqrtf(float x) {
-  return 1.0f / sqrtf(x);
-}
 template <typename T>
 inline T __ldcg(const T* p) {
   return *p;
@@ -99,10 +90,6 @@ inline T __ldcg(const T* p) {
 template <typename T>
 inline T __ldcs(const T* p) {
   return *p;
-}
-template <typename T>
-inline void __stcg(T* p, T value) {
-  *p = value;
 }
 
 inline void __syncthreads() {
@@ -130,19 +117,9 @@ inline T __shfl_xor_sync(unsigned mask, T value, int lanes) {
   return __shfl_sync(mask, value, simt_lane() ^ lanes);
 }
 template <typename T>
-inline T __shfl_down_sync(unsigned mask, T value, int lanes) {
-  return __shfl_sync(mask, value, simt_lane() + lanes < 32 ? simt_lane() + lanes : simt_lane());
-}
-template <typename T>
 inline T atomicAdd(T* to, T value) {
   const T before = *to;
   *to += value;
-  return before;
-}
-template <typename T>
-inline T atomicMax(T* to, T value) {
-  const T before = *to;
-  if (before < value) *to = value;
   return before;
 }
 
@@ -186,9 +163,6 @@ inline void ptx_ld_global_L1__no_allocate_v4_u32(unsigned& x, unsigned& y, unsig
                                                  const void* p) {
   const uint4 v = *(const uint4*)p;
   x = v.x, y = v.y, z = v.z, w = v.w;
-}
-inline void ptx_st_shared_v4_u32(unsigned to, unsigned x, unsigned y, unsigned z, unsigned w) {
-  *(uint4*)simt_shared(to) = {x, y, z, w};
 }
 // A thread's copies come as late as they may: when it waits for their group.
 struct SimtCopy {

@@ -42,7 +42,8 @@ class Frame {
 
   // Runs with the graph that fits, compiled now if there is none, or with `eager`, which counts as
   // a fallback: from then on for good where the graph failed. Gives the executor that has the
-  // outputs. A device that is lost or out of memory is an error.
+  // outputs. A device that is lost or out of memory, by its fault(), is an error; a processor has
+  // none, and goes on eager.
   Result<Executor*> run(const RunInputs& inputs, KvCache& cache, Executor& eager);
 
   // LoadedStep::run_greedy() with the graph that fits, where it feeds itself and the cache is

@@ -27,7 +27,7 @@ struct RunInputs {
   DimValues dims;  // kv_len is the cache's length and q_len, whatever shorter rows have
   std::span<const int32_t> ids;      // [batch, q_len]
   std::span<const int32_t> lengths;  // [batch], each at most the cache's length
-  std::span<const int32_t> pad;      // [batch], each less than the row's length and q_len
+  std::span<const int32_t> pad;      // [batch], each less than the row's length plus q_len
   const RopeTables* rope = nullptr;  // of at least every position; unused without RoPE
 };
 

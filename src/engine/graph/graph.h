@@ -49,9 +49,8 @@ struct ConstantSource {  // [max_positions, head_dim / 2]; a run may hold only t
 };
 enum class CachePart { kKeys, kValues };
 // A layer's cache as it was before the run, in any float type: a write rounds to it, attention
-// widens. It becomes a new value each time it is written
-// (kv_write), so that what reads it is ordered after the write; executors write in place or not, as
-// their cache does.
+// widens. It becomes a new value each time it is written (kv_write), so that what reads it is
+// ordered after the write; executors write in place or not, as their cache does.
 struct CacheSource {
   int64_t layer;
   CachePart part;

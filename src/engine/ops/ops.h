@@ -50,7 +50,7 @@ struct AttentionShape {
 // Where a run's tokens are: token i of a row comes behind what the row has in its cache already.
 struct TokenPlaces {
   std::span<const int32_t> lengths;  // [batch]: cache positions in use before the run
-  std::span<const int32_t> pad;      // [batch]: of these, the first that hold padding
+  std::span<const int32_t> pad;      // [batch]: of these and the run's, the first that hold padding
   int64_t q_len = 0;
 
   int64_t in_cache(int64_t row, int64_t i) const { return lengths[static_cast<size_t>(row)] + i; }

@@ -20,13 +20,13 @@ enum { GROUP = HEADS / KV_HEADS };
 __device__ __forceinline__ float widen_value(float x) { return x; }
 __device__ __forceinline__ float widen_value(unsigned short x) { return FROM_NARROW(x); }
 
-struct Sizes { long batch, q_len, capacity; };
+struct Sizes { long q_len, capacity; };
 __device__ __forceinline__ const cache_t* head_of(const void* cache, long b, long head, long capacity) {
   return (const cache_t*)cache + (b * KV_HEADS + head) * capacity * HEAD_DIM;
 }
 )";
 
-// One query of up to MOST_PIECE heads that share keys, over one range of positions. LANES
+// One query of up to PIECE heads that share keys, over one range of positions. LANES
 // neighbouring threads share a position, each PER of its elements; each such slot has a softmax of
 // its own, corrected as larger scores come, and slots, warps and blocks are put together at the
 // end. What the kernel ahead doesn't write is asked for before the wait: all positions but the
@@ -203,7 +203,7 @@ int64_t pieces_of(const AttentionKernel& k) {
 
 std::string sizes_text(const Kernel& kernel) {
   return "__device__ __forceinline__ Sizes sizes_of(const Args& args) {\n" +
-         cuda_arguments(kernel) + "  return {batch, q_len, capacity};\n}\n";
+         cuda_arguments(kernel) + "  return {q_len, capacity};\n}\n";
 }
 
 }  // namespace

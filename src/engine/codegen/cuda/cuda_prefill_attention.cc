@@ -304,7 +304,10 @@ int64_t cuda_prefill_queries(const Kernel& kernel, const AttentionKernel& k) {
 }
 
 std::string_view cuda_narrow_name(const Kernel& kernel, const AttentionKernel& k) {
-  return kernel.buffers[k.keys].dtype == DType::kF16 ? "f16" : "bf16";
+  for (const ir::BufferId buffer : {k.keys, k.q, k.out}) {
+    if (kernel.buffers[buffer].dtype == DType::kF16) return "f16";
+  }
+  return "bf16";
 }
 
 std::string cuda_prefill_text(const Kernel& kernel, const AttentionKernel& k) {

@@ -56,15 +56,16 @@ bool share_out(int64_t units, int64_t lanes, int64_t most_pieces, CudaProductSha
 
 // A thread keeps its inputs of x: up to 56 registers in 16 bits.
 bool streamed(const ProductKernel& product, const Sizes& sizes, CudaProductShape& shape) {
-  constexpr int64_t kMostPieces = 7, kMostDepth = 32, kPartsBytes = 5 * 1024;
+  constexpr int64_t kMostPieces = 7, kMostDepth = 32, kWarpPartsBytes = 544, kMostWarps = 16;
   const int64_t inputs_bytes = shared_inputs_bytes(product, 1);
-  if (inputs_bytes + kPartsBytes > kMostStaticShared) return false;
+  if (inputs_bytes + kWarpPartsBytes * kMostWarps > kMostStaticShared) return false;
   shape = {.form = CudaProductForm::kStreamed};
   if (!share_out(ceil_div(sizes.pitch * sizes.element, kPieceBytes), 32, kMostPieces, shape)) {
     return false;
   }
   const int64_t column_bytes = shape.threads * kPieceBytes * shape.pieces;
-  shape.depth = std::min((kMostShared - kPartsBytes - inputs_bytes) / column_bytes, kMostDepth);
+  const int64_t parts_bytes = kWarpPartsBytes * shape.threads / 32;
+  shape.depth = std::min((kMostShared - parts_bytes - inputs_bytes) / column_bytes, kMostDepth);
   if (shape.depth < 2) return false;
   shape.columns = shape.pieces > 2 ? 4 : 8;
   shape.blocks = std::min(kMultiprocessors, sizes.columns / 2);
@@ -140,7 +141,9 @@ CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& p
   // missed their bars (docs/engine.md); for all others registers were measured, and a ring wasn't.
   const bool spill = registers.columns * registers.pieces > kMostHeld;
   if (few && *known == 1 && spill && streamed(product, sizes, ring)) return ring;
-  if (few && *known > 1 && sizes.element == 2 && on_tensor_cores(product, sizes, ring)) return ring;
+  // A norm's factor comes behind the product: what goes in may be beyond fp16's largest.
+  const bool fits = dtype == DType::kBF16 || (dtype == DType::kF16 && !product.norm);
+  if (few && *known > 1 && fits && on_tensor_cores(product, sizes, ring)) return ring;
   return registers;
 }
 

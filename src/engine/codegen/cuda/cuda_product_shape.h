@@ -14,10 +14,10 @@ enum class CudaProductForm {
   // registers. Of any number of rows.
   kHeld,
   // One row of many inputs. As many blocks as there are multiprocessors share the columns; a thread
-  // keeps its
-  // inputs of x and takes the weight from a ring in shared memory that it fills itself.
+  // keeps its inputs of x and takes the weight from a ring in shared memory that it fills itself.
   kStreamed,
-  // 2 to kProductRows rows of a weight of 16 bits, on tensor cores, 16 columns at a time; the same
+  // 2 to kProductRows rows of a weight of 16 bits (of fp16 without a norm), on tensor cores, 16
+  // columns at a time; the same
   // ring. A block takes at most 2048 inputs, so that a warp's x stays in registers: blocks that
   // share columns put their sums together in the workspace.
   kTensor,

@@ -46,6 +46,17 @@ TEST(CudaProductShapes, FormsGoByRowsAndTypes) {
   EXPECT_EQ(shape_of(40'000, DType::kF32, 1).form, CudaProductForm::kHeld) << "x fits no registers";
 }
 
+// x . norm(w): the norm's factor comes behind the product.
+TEST(CudaProductShapes, NoNormBeforeHalfPrecisionOnTensorCores) {
+  for (const DType dtype : {DType::kBF16, DType::kF16}) {
+    Kernel kernel = product_kernel(2048, dtype, 4);
+    auto& product = std::get<ProductKernel>(kernel.body);
+    product.norm.emplace();
+    EXPECT_EQ(cuda_product_shape(kernel, product).form,
+              dtype == DType::kF16 ? CudaProductForm::kHeld : CudaProductForm::kTensor);
+  }
+}
+
 TEST(CudaProductShapes, ThreadsCoverTheInputsWithFewIdle) {
   for (const int64_t inputs :
        {16, 768, 896, 1536, 2048, 3072, 4096, 4864, 8192, 8960, 11008, 14336, 18944}) {
@@ -58,6 +69,14 @@ TEST(CudaProductShapes, ThreadsCoverTheInputsWithFewIdle) {
       EXPECT_EQ(one.shared_bytes, one.depth * one.threads * one.pieces * 16);
     }
     const CudaProductShape few = shape_of(inputs, DType::kBF16, 8);
+    // As cuda_streamed_product.cc has it: sums of a round and squares, by warp and row.
+    const auto bytes = [](const CudaProductShape& shape, int64_t rows, int64_t round) {
+      return shape.threads / 32 * rows * (round + 4 + 1) * 4 + shape.shared_bytes;
+    };
+    EXPECT_LE(bytes(few, 8, 64), 99 * 1024 - 1024) << inputs;
+    if (one.form == CudaProductForm::kStreamed) {
+      EXPECT_LE(bytes(one, 1, 128), 99 * 1024 - 1024) << inputs;
+    }
     EXPECT_GE(few.splits * few.threads / 32 * few.pieces * 32, inputs);
     EXPECT_EQ(few.splits, (inputs + 2047) / 2048) << inputs;
     EXPECT_LE(few.splits * few.blocks, 132);

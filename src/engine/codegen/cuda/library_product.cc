@@ -52,11 +52,7 @@ class Direct {
  private:
   bool keeps_order() const {
     const Packing& packing = product_.packing;
-    if (packing.segments.size() != 1) return false;
-    for (int64_t column = 0; column < packing.segments[0]; ++column) {
-      if (packed_output(packing, column) != column) return false;
-    }
-    return true;
+    return packing.segments.size() == 1 && !packing.interleaved && packing.half_head <= 1;
   }
 
   bool add_terms(ExprId value) {

@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "engine/codegen/cuda/cuda_product_shape.h"
 namespace assay::engine::cuda {
 namespace {
 
@@ -33,7 +34,7 @@ Result<std::unique_ptr<CudaStep>> CudaStep::load(StepPlan plan, KernelStore& ker
   ASSAY_CHECK(step->bind_weights(weights));
   ASSAY_TRY(step->dims_, GpuBlock::allocate(driver, StepFeed::kStateValues * sizeof(int64_t)));
   if (outputs == nullptr && step->plan_.graph->outputs.size() == 2) {
-    ASSAY_TRY(step->feed_, StepFeed::create(driver, kernels));
+    ASSAY_TRY(step->feed_, StepFeed::create(driver, kernels, step->streams_));
   }
   return step;
 }
@@ -48,6 +49,8 @@ CudaStep::CudaStep(StepPlan plan, std::vector<Module> modules, LazyCublasLt& lib
   if (outputs != nullptr) made_.emplace(plan_, *outputs);
   for (const PlannedKernel& planned : plan_.kernels) {
     arguments_.emplace_back(planned.bindings.size() + 2);  // and dims, workspace
+    const auto* product = std::get_if<ProductKernel>(&planned.kernel.body);
+    streams_ |= product != nullptr && cuda_product_shape(planned.kernel, *product).shared_bytes > 0;
   }
 }
 
@@ -197,9 +200,6 @@ Address CudaStep::address(ValueId id) const {
 ::assay::Status CudaStep::find_launches(const Bound& bound) {
   const DimValues dims{bound.batch, bound.q_len, bound.capacity};
   launches_.clear();
-  streams_ = std::ranges::any_of(plan_.kernels, [&](const PlannedKernel& planned) {
-    return cuda_launches(planned.kernel, dims, bound.capacity).run.front().shared_bytes > 0;
-  });
   for (size_t i = 0; i < plan_.kernels.size(); ++i) {
     const Kernel& kernel = plan_.kernels[i].kernel;
     const CudaLaunches launches = cuda_launches(kernel, dims, bound.capacity);

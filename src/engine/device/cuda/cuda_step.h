@@ -1,5 +1,6 @@
-// A plan on a GPU: modules loaded, weights uploaded, values at fixed addresses; its kernels are
-// launched one behind the other, or replayed as one CUDA graph once nothing but lengths changes.
+// A plan on a GPU: modules loaded, weights uploaded. Values are at fixed addresses, and its kernels
+// launched one behind the other, or replayed as one CUDA graph once nothing but lengths changes; of
+// an eager plan they are from a pool, and always launched.
 #pragma once
 
 #include <cstdint>

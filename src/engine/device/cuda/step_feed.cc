@@ -42,13 +42,14 @@ extern "C" __global__ void __launch_bounds__(THREADS) assay_feed(const Args args
 
 }  // namespace
 
-Result<std::unique_ptr<StepFeed>> StepFeed::create(Driver& driver, KernelStore& kernels) {
+Result<std::unique_ptr<StepFeed>> StepFeed::create(Driver& driver, KernelStore& kernels,
+                                                   bool streams) {
   std::unique_ptr<StepFeed> feed(new StepFeed(driver));
   const std::string source =
       cuda_prelude() + fmt::format("enum {{ AHEAD = {} }};\n", kAhead) + std::string(kSource);
   ASSAY_TRY(const std::vector<Module> modules, kernels.load(std::span(&source, 1)));
   ASSAY_TRY(feed->function_, driver.function(modules[0], "assay_feed"));
-  ASSAY_CHECK(driver.share_memory(feed->function_, 0));
+  if (streams) ASSAY_CHECK(driver.share_memory(feed->function_, 0));
   for (Event& event : feed->events_) {
     ASSAY_TRY(event, driver.make_event());
   }

@@ -33,8 +33,10 @@ class StepFeed {
     bool finite = true;               // each was chosen by a finite logit
   };
 
-  // References must outlive the object.
-  static Result<std::unique_ptr<StepFeed>> create(Driver& driver, KernelStore& kernels);
+  // References must outlive the object. `streams`: the step's kernels share memory as
+  // Driver::share_memory() has it, and so does this one.
+  static Result<std::unique_ptr<StepFeed>> create(Driver& driver, KernelStore& kernels,
+                                                  bool streams);
   ~StepFeed();
 
   // Room for batches up to this one; what was recorded before is void where there was less.
