@@ -20,6 +20,8 @@ namespace {
 // Of the processes of a cell, by their typical calls, at each end: a neighbour on the same core
 // makes some of them up to twice as slow, as many in one run as in the next only by chance.
 constexpr double kCutProcesses = 0.2;
+// With fewer, what the cut costs in degrees of freedom is more than what it saves.
+constexpr size_t kFewestToCut = 10;
 
 // The error of a logarithm's difference between two sides that know nothing of each other, of the
 // variances of both logarithms. Degrees of freedom by Satterthwaite (1946).
@@ -211,7 +213,7 @@ ComparedSide describe_side(const Group& group, ProcessFigure figure) {
   side.processes = static_cast<int64_t>(side.figures.size());
   side.noise = relative_sd(group.warm_ms);
   if (side.processes > 1) side.process_noise = relative_sd(side.figures.values_ms);
-  if (figure == ProcessFigure::kMedian) {
+  if (figure == ProcessFigure::kMedian && side.figures.size() >= kFewestToCut) {
     auto [values, freedom] = stats::trimmed_series(side.figures.values_ms, kCutProcesses);
     side.figures.values_ms = std::move(values);
     side.freedom = freedom;
