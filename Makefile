@@ -3,13 +3,11 @@ BUILD := build/release
 ASSAY := $(BUILD)/assay
 DEMO_BUNDLE ?= bundles/demo-$(shell date -u +%Y%m%dT%H%M%SZ)
 
-.PHONY: demo build test test-asan soak fuzz bench bench-torch bench-analysis bench-pairs format tidy install torch-env cuda-libs clean
+.PHONY: demo build test test-asan soak fuzz bench bench-torch bench-analysis bench-pairs bench-percent format tidy install torch-env cuda-libs clean
 
 demo: build
 	@test -d models/gpt2-25m || $(ASSAY) model make gpt2-25m -o models/gpt2-25m
 	$(ASSAY) run studies/demo.yaml -o $(DEMO_BUNDLE)
-	$(ASSAY) analyze $(DEMO_BUNDLE)
-	$(ASSAY) report $(DEMO_BUNDLE)
 
 # Release, the program alone: what demo and install need. A build folder that has the tests keeps them.
 build:
@@ -68,6 +66,13 @@ bench-pairs:
 	@cmake --preset release -DASSAY_BUILD_BENCH=ON >/dev/null
 	cmake --build --preset release --target assay slower_bundle
 	bench/aa_pairs --build $(BUILD) $(BENCH_PAIRS_ARGS)
+
+# 1 % planted in decode, found by `assay compare --run`, and nothing found in equal programs: a quarter of an hour.
+bench-percent:
+	@scripts/install-deps test
+	@cmake --preset release -DASSAY_BUILD_TESTS=ON >/dev/null
+	cmake --build --preset release --target assay_planted_nothing assay_planted_percent
+	bench/planted_percent --build $(BUILD) $(BENCH_PERCENT_ARGS)
 
 format:
 	scripts/format

@@ -70,13 +70,13 @@ class KnownWorker final : public Worker {
     if (!timed.feed() || !timed.run())
       return std::unexpected(ErrorReply{"Error", "the stand-in failed", false});
     int64_t true_ns = 0;
-    if (shape.phase != WirePhase::kKvDecode) true_ns += session_.prefill_ns;
-    if (shape.phase != WirePhase::kPrefill) true_ns += session_.decode_ns;
+    if (shape.phase != Phase::kKvDecode) true_ns += session_.prefill_ns;
+    if (decodes(shape.phase)) true_ns += session_.decode_ns;
     SampleReply sample;
     sample.latency_ns = timed.latency_ns();
     sample.tokens = static_cast<int64_t>(timed.output().size());
     sample.output_hash = token_hash(timed.output());
-    sample.counters = {{kTrueTime, true_ns}};
+    sample.device_ns = true_ns;  // as if by its own clock
     return sample;
   }
   WorkerResult<ParityReply> parity(const ParityRequest&) override { return ParityReply{{{7}}}; }
@@ -84,8 +84,6 @@ class KnownWorker final : public Worker {
     return TokenizedReply{};
   }
   WorkerResult<EvidenceReply> evidence(const EvidenceRequest&) override { return EvidenceReply{}; }
-
-  static constexpr const char* kTrueTime = "true_ns";
 
  private:
   KnownSession session_;
@@ -96,9 +94,9 @@ struct Overheads {
   std::vector<double> round_trip_us;  // request to reply, less the latency: never in a row
 };
 
-ClientResult<Overheads> measure_phase(WorkerClient& client, WirePhase phase) {
+ClientResult<Overheads> measure_phase(WorkerClient& client, Phase phase) {
   constexpr double kTimeout_s = 60;
-  const int64_t new_tokens = phase == WirePhase::kPrefill ? 0 : kNewTokens;
+  const int64_t new_tokens = phase == Phase::kPrefill ? 0 : kNewTokens;
   const WireShape shape{phase, 1, new_tokens, 4 + new_tokens};
   if (const auto prepared = client.prepare({shape, {4}}, kTimeout_s); !prepared) {
     return std::unexpected(prepared.error());
@@ -111,9 +109,9 @@ ClientResult<Overheads> measure_phase(WorkerClient& client, WirePhase phase) {
                                      [&](const SampleReply& reply) { sample = reply; });
     const int64_t end_ns = monotonic_now_ns();
     if (!done) return std::unexpected(done.error());
-    const int64_t untimed_prefill_ns = phase == WirePhase::kKvDecode ? kCall_ns : 0;
+    const int64_t untimed_prefill_ns = phase == Phase::kKvDecode ? kCall_ns : 0;
     overheads.region_us.push_back(
-        static_cast<double>(sample.latency_ns - sample.counters.front().second) * 1e-3);
+        static_cast<double>(sample.latency_ns - sample.device_ns.value_or(0)) * 1e-3);
     overheads.round_trip_us.push_back(
         static_cast<double>(end_ns - start_ns - sample.latency_ns - untimed_prefill_ns) * 1e-3);
   }
@@ -121,14 +119,14 @@ ClientResult<Overheads> measure_phase(WorkerClient& client, WirePhase phase) {
 }
 
 // The phase's line; whether it meets the bar.
-bool print_phase(WirePhase phase, const Overheads& overheads) {
+bool print_phase(Phase phase, const Overheads& overheads) {
   const auto region = stats::sorted(overheads.region_us);
   const auto round_trip = stats::sorted(overheads.round_trip_us);
   const double median = stats::median(region).value_or(0);
   const bool passed = median < kBar_us;
   fmt::print("{:<10} {:>10.3f} {:>10.3f} {:>10.3f} {:>12.0f} {:>12.1f} {:>12.1f}  {}\n",
-             wire_phase_name(phase), median, stats::percentile(region, 0.99).value_or(0),
-             region.back(), kBar_us, stats::median(round_trip).value_or(0),
+             phase_name(phase), median, stats::percentile(region, 0.99).value_or(0), region.back(),
+             kBar_us, stats::median(round_trip).value_or(0),
              stats::percentile(round_trip, 0.99).value_or(0), passed ? "PASS" : "BELOW");
   return passed;
 }
@@ -149,7 +147,7 @@ int bench_main() {
   fmt::print("{:<10} {:>10} {:>10} {:>10} {:>12} {:>12} {:>12}\n", "phase", "p50", "p99", "max",
              "p50 below", "p50", "p99");
   bool passed = true;
-  for (const WirePhase phase : {WirePhase::kPrefill, WirePhase::kKvDecode, WirePhase::kE2eKv}) {
+  for (const Phase phase : kPhases) {
     const auto overheads = measure_phase(*client, phase);
     if (!overheads) {
       fmt::print(stderr, "bench_harness: {}\n", overheads.error().message);

@@ -43,8 +43,8 @@ Status copy_slower(const std::string& from, const std::string& to, double factor
   ASSAY_TRY(const BundleHeader header, header_of(bundle));
   ASSAY_TRY(BundleWriter writer, BundleWriter::create(disk(), to, header));
   for (const Row& row : bundle.rows) ASSAY_CHECK(writer.append(slower(row, factor)));
-  for (const auto& [cell, json] : bundle.evidence) {
-    ASSAY_CHECK(writer.write_cell_json(cell, "evidence.json", json));
+  for (const auto& [cell, evidence] : bundle.evidence) {
+    ASSAY_CHECK(writer.write_cell_json(cell, "evidence.json", evidence_to_json(evidence)));
   }
   for (const auto& [cell, json] : bundle.parity) {
     ASSAY_CHECK(writer.write_cell_json(cell, "parity.json", json));

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "analysis/synthetic_bundle.h"
+#include "analysis/rows/synthetic_bundle.h"
 #include "base/files.h"
 
 namespace assay {
@@ -45,10 +45,8 @@ std::vector<Condition> conditions() {
         for (const int64_t new_tokens : {64, 128}) {
           if (phase == Phase::kPrefill && new_tokens == 128) continue;
           for (const int64_t batch : {1, 2, 4, 8}) {
-            const bool decodes = phase != Phase::kPrefill;
-            const auto work =
-                static_cast<double>(tokens * (decodes ? 0 : 1) + 8 * (decodes ? new_tokens : 1));
-            all.push_back({phase, model, scenario, tokens, decodes ? new_tokens : 0, batch,
+            const auto work = static_cast<double>(decodes(phase) ? 8 * new_tokens : tokens + 8);
+            all.push_back({phase, model, scenario, tokens, decodes(phase) ? new_tokens : 0, batch,
                            0.02 * size * work * static_cast<double>(batch)});
           }
         }
@@ -136,10 +134,12 @@ class Study {
     if (row.cold) ms *= 2;
     if (arm > 0) {
       const bool recompiles = arm == 1 && random_.uniform() < 0.01;
-      row.unique_graphs_delta = row.recompiles_delta = recompiles ? 1 : 0;
-      row.fallbacks_delta = row.kernels_compiled_delta = row.graph_replays_delta = 0;
-      row.graph_breaks_delta = row.recompile_limit_hits_delta = row.fx_cache_hits_delta = 0;
-      row.cudagraph_captures_delta = row.cudagraph_skips_delta = 0;
+      row.counts[Counter::kUniqueGraphs] = row.counts[Counter::kRecompiles] = recompiles ? 1 : 0;
+      row.counts[Counter::kFallbacks] = row.counts[Counter::kKernelsCompiled] =
+          row.counts[Counter::kGraphReplays] = 0;
+      row.counts[Counter::kGraphBreaks] = row.counts[Counter::kRecompileLimitHits] =
+          row.counts[Counter::kFxCacheHits] = 0;
+      row.counts[Counter::kCudagraphCaptures] = row.counts[Counter::kCudagraphSkips] = 0;
       row.compile_ms_delta = recompiles ? 1200.25 : 0;
       row.fresh_cache = true;
       if (recompiles) ms *= 10;

@@ -26,8 +26,13 @@ TEST_F(AnalyzeCommand, PrintsTheFindingsAndLeavesThemInTheBundle) {
   const fs::path folder = write_bundle(true);
   const CommandOutput table = assay({"analyze", folder});
   EXPECT_EQ(table.end.exit_status, 0) << table.err;
-  EXPECT_THAT(table.out, StartsWith("== Identity =="));
-  EXPECT_THAT(table.out, HasSubstr("slower"));
+  EXPECT_THAT(table.out, StartsWith("synthetic: gpt2-25m, 2 arms, "));
+  EXPECT_THAT(table.out, HasSubstr("eager  1 (baseline)  static        0  faster\n"));
+  EXPECT_THAT(table.out, HasSubstr("\nreport:   " + folder.string() + "/report.md\n"));
+  EXPECT_TRUE(fs::exists(folder / "report.md"));
+  const CommandOutput full = assay({"analyze", folder, "--full"});
+  EXPECT_THAT(full.out, StartsWith("== Identity =="));
+  EXPECT_THAT(full.out, HasSubstr("slower"));
   const auto written = read_json_file(folder / "analysis" / "findings.json");
   ASSERT_TRUE(written);
   EXPECT_EQ((*written)["contrasts"][0]["verdict"], "slower");
@@ -45,10 +50,34 @@ TEST_F(AnalyzeCommand, ReportWritesMarkdownAndPrintsItsPath) {
   EXPECT_THAT(*read_file(folder / "report.md"), HasSubstr("## Decision"));
 }
 
+// Of the bundle nothing but its findings is left.
+TEST_F(AnalyzeCommand, ReportIsMadeFromFindingsAlone) {
+  const fs::path folder = write_bundle(true);
+  ASSERT_EQ(assay({"report", folder}).end.exit_status, 0);
+  const std::string whole = *read_file(folder / "report.md");
+  const fs::path alone = root_ / "alone";
+  fs::create_directories(alone);
+  fs::copy(folder / "analysis", alone / "analysis");
+  const CommandOutput report = assay({"report", "--from-findings", alone});
+  EXPECT_EQ(report.end.exit_status, 0) << report.err;
+  EXPECT_EQ(report.out, (alone / "report.md").string() + "\n");
+  EXPECT_EQ(*read_file(alone / "report.md"), whole);
+
+  EXPECT_EQ(assay({"report", "--from-findings", "--margin", "0.1", alone}).end.exit_status, 2)
+      << "the findings' own margin holds";
+  ASSERT_TRUE(write_file(alone / "analysis" / "findings.json", "{\"schema_version\": 8}"));
+  EXPECT_THAT(refused({"report", "--from-findings", alone}),
+              HasSubstr("found version 8 (`assay analyze` makes them anew)"));
+  fs::remove_all(alone / "analysis");
+  EXPECT_THAT(refused({"report", "--from-findings", alone}), HasSubstr("findings.json"));
+}
+
 TEST_F(AnalyzeCommand, AnIncompleteBundleIsAnalysedAndSaysSo) {
-  const CommandOutput table = assay({"analyze", write_bundle(false)});
+  const fs::path folder = write_bundle(false);
+  const CommandOutput table = assay({"analyze", folder});
   EXPECT_EQ(table.end.exit_status, 0) << table.err;
-  EXPECT_THAT(table.out, HasSubstr("INCOMPLETE RUN"));
+  EXPECT_THAT(table.out, HasSubstr("- incomplete: the run did not finish"));
+  EXPECT_THAT(assay({"analyze", folder, "--full"}).out, HasSubstr("INCOMPLETE RUN"));
 }
 
 // Rows of half the tokens took half the time: verify names them, and no reader takes them for

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "analysis/synthetic_bundle.h"
+#include "analysis/rows/synthetic_bundle.h"
 #include "base/subprocess.h"
 
 namespace assay {

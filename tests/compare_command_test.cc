@@ -136,6 +136,56 @@ TEST_F(CompareCommand, EveryFormatSaysTheSame) {
   EXPECT_TRUE(reader.done());
 }
 
+TEST_F(CompareCommand, SeveralRunsASideAreJudgedByRuns) {
+  std::vector<std::string> arguments = {"compare"};
+  for (const uint64_t seed : {1, 2, 3, 4}) {
+    arguments.push_back(write(fmt::format("base{}", seed), seed));
+  }
+  arguments.emplace_back("--");
+  for (const uint64_t seed : {5, 6, 7, 8}) {
+    arguments.push_back(write(fmt::format("cand{}", seed), seed, 1.06));
+  }
+  arguments.emplace_back("--fail-on-regression");
+  const CommandOutput output = assay(arguments);
+  EXPECT_EQ(output.end.exit_status, 1) << output.out << output.err;
+  EXPECT_THAT(output.out, HasSubstr("The unit is the run: 4 of the base, 4 of the candidate"));
+  EXPECT_THAT(output.out, HasSubstr("FAIL: slower: eager on prefill, gpt2-25m, single_long: 1.0"));
+  const CommandOutput same = assay({"compare", root_ / "base1", root_ / "base2", "--candidates",
+                                    root_ / "base3", "--fail-on-regression"});
+  EXPECT_EQ(same.end.exit_status, 0) << same.out;
+  EXPECT_THAT(same.out, HasSubstr("2 of the base, 1 of the candidate"));
+  EXPECT_THAT(refused({"compare", "--", root_ / "base1"}), HasSubstr("before the \"--\""));
+  EXPECT_THAT(refused({"compare", root_ / "base1", root_ / "base2", root_ / "base3"}),
+              HasSubstr("several a side (BASE... -- CAND...), found 3"));
+  EXPECT_THAT(refused({"compare", root_ / "base1", root_ / "base2", "--", root_ / "base3",
+                       "--history", root_}),
+              HasSubstr("--history: expected one bundle a side"));
+}
+
+TEST_F(CompareCommand, AnAlarmHasToBeatTheHistory) {
+  fs::create_directories(root_ / "runs");
+  // Each run as a whole is up to 8 % slower than the one before it.
+  for (uint64_t i = 0; i < 10; ++i) {
+    SyntheticBundle made(10 + i);
+    made.add({.arm = "eager", .mean_ms = i % 2 == 0 ? 10 : 10.8, .noise = 0.01, .processes = 10});
+    made.raw().manifest["identity"]["code_sha"] = fmt::format("commit{}", i);
+    write_bundle(fmt::format("runs/run{}", i), made, i != 9);
+  }
+  SyntheticBundle made(30);
+  made.add({.arm = "eager", .mean_ms = 10.8, .noise = 0.01, .processes = 10});
+  made.raw().manifest["identity"]["code_sha"] = "commit0";
+  const fs::path cand = write_bundle("cand", made, true);
+  const fs::path base = root_ / "runs" / "run0";
+  EXPECT_EQ(assay({"compare", base, cand, "--fail-on-regression"}).end.exit_status, 1);
+  const CommandOutput quiet =
+      assay({"compare", base, cand, "--fail-on-regression", "--history", root_ / "runs"});
+  EXPECT_EQ(quiet.end.exit_status, 0) << quiet.out;
+  EXPECT_THAT(quiet.out, HasSubstr("In the history of 9 runs a cell differs from run to run by"));
+  EXPECT_THAT(quiet.err, HasSubstr("run9 left out: not complete"));
+  EXPECT_THAT(refused({"compare", base, cand, "--history", root_ / "nowhere"}),
+              HasSubstr("expected a folder of bundles"));
+}
+
 TEST_F(CompareCommand, TheSelfTestReportsItsRateWithAnInterval) {
   const fs::path base = write("base", 1);
   const CommandOutput table = assay({"compare", base, "--self-test", "--splits", "200"});
@@ -152,7 +202,7 @@ TEST_F(CompareCommand, BadInputsGiveOneLineAndExitTwo) {
   const fs::path base = write("base", 1);
   EXPECT_THAT(refused({"compare", base, root_ / "missing"}), HasSubstr("missing"));
   EXPECT_THAT(refused({"compare", base}), HasSubstr("expected two bundles"));
-  EXPECT_THAT(refused({"compare", base, base, "--self-test"}), HasSubstr("found two"));
+  EXPECT_THAT(refused({"compare", base, base, "--self-test"}), HasSubstr("found 2"));
   EXPECT_THAT(refused({"compare", base, base, "--margin", "two"}), HasSubstr("found \"two\""));
   EXPECT_THAT(refused({"compare", base, base, "--margin", "0%"}), HasSubstr("--margin"));
   refused({"compare"});

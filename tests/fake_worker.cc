@@ -6,7 +6,8 @@
 // (without: from the first); of `prepare` a phase stands in its place, of `generate` a number of
 // decode steps. --once: strikes only if FILE can be made, so that the worker's successor behaves.
 // --profiler: it answers `profile`. --diary: adds a line "load MODEL", "prepare PHASE NEW_TOKENS",
-// "parity" or "profile" to FILE whenever it is asked that. `label:evidence`: it says that it never
+// "parity" or "profile" to FILE whenever it is asked that. Of `measure`, `jitter`, `slow` and
+// `noisy` are latencies, not failures. `label:evidence`: it says that it never
 // reached a compiler.
 #include <fcntl.h>
 #include <unistd.h>
@@ -133,7 +134,7 @@ class FakeWorker final : public Worker {
     return loaded;
   }
   WorkerResult<PreparedReply> prepare(const PrepareRequest& request) override {
-    const std::string phase(wire_phase_name(request.shape.phase));
+    const std::string phase(phase_name(request.shape.phase));
     note(fmt::format("prepare {} {}", phase, request.shape.new_tokens));
     if ((struck("prepare", phase) && fault_.kind != "late") || poisoned_)
       return std::unexpected(error());
@@ -149,18 +150,23 @@ class FakeWorker final : public Worker {
       return std::unexpected(error());
     }
     SampleReply sample;
-    sample.cold = measured_.insert({wire_phase_name(shape.phase), shape.new_tokens}).second;
+    sample.cold = measured_.insert({phase_name(shape.phase), shape.new_tokens}).second;
     sample.latency_ns = kLatency_ns;
     sample.started_at_ns = 1;
     sample.tokens = shape.batch * std::max<int64_t>(shape.new_tokens, 1);
     sample.output_hash = token_hash(prompt.ids.front());
     sample.read_bytes = 1'000'000;
-    sample.counters = {{"recompiles", 2},           {"graph_replays", 7},
-                       {"something_new", 1},        {"graph_breaks", 3},
-                       {"recompile_limit_hits", 4}, {"cudagraph_captures", 5},
-                       {"cudagraph_skips", 6},      {"fx_cache_hits", 8},
-                       {"compile_ns", 1'500'000},   {"fresh_cache", 0}};
+    sample.counters = {{Counter::kRecompiles, 2},        {Counter::kGraphReplays, 7},
+                       {Counter::kGraphBreaks, 3},       {Counter::kRecompileLimitHits, 4},
+                       {Counter::kCudagraphCaptures, 5}, {Counter::kCudagraphSkips, 6},
+                       {Counter::kFxCacheHits, 8},       {Counter::kCompileNs, 1'500'000},
+                       {Counter::kKernelLaunches, 9},    {Counter::kFreshCache, 0}};
     if (struck_now && fault_.kind == "jitter") sample.latency_ns += 100'000 * (repetition % 3);
+    if (struck_now && fault_.kind == "slow") sample.latency_ns += kLatency_ns / 2;
+    if (struck_now && fault_.kind == "noisy") {  // by up to 20 %, the same of every process
+      Random random(static_cast<uint64_t>(repetition));
+      sample.latency_ns += static_cast<int64_t>(random.below(400'001)) - 200'000;
+    }
     if (struck_now && fault_.kind == "few_tokens") sample.tokens -= 1;
     if (struck_now && fault_.kind == "too_fast") sample.read_bytes = int64_t{1} << 40;
     return sample;

@@ -1,4 +1,5 @@
-"""Holds src/README.md's table of modules against the CMake targets and the includes, and finds cycles.
+"""Holds src/README.md's tables of modules and of their folders against the CMake targets and the includes, and finds
+cycles.
 
 usage: layering.py SOURCE_ROOT
 """
@@ -19,6 +20,17 @@ def read_table(readme):
         if name and len(cells) == 3:
             table[name[1]] = ALL if cells[2] == ALL else set(re.findall(r"`(\w+)`", cells[2]))
     return table
+
+
+def read_rooms(readme):
+    """Module -> its folder -> the folders of the module that it may include, from the table's rows."""
+    rooms = {}
+    for line in readme.read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        name = re.fullmatch(r"`(\w+)/(\w+)`", cells[0])
+        if name and len(cells) == 3:
+            rooms.setdefault(name[1], {})[name[2]] = set(re.findall(r"`(\w+)`", cells[2]))
+    return rooms
 
 
 def without_comments(text):
@@ -124,18 +136,53 @@ def check_includes(src, table, targets):
                 yield f'{where}:{line}: {own} includes "{match[1]}" of {used}, which assay_{own} doesn\'t link'
 
 
+def check_rooms(src, rooms, targets):
+    """Folders of one module include what README.md lets them, and never what stands above them. Unit tests may: many a
+    part shows what it does in what the module makes of a whole input."""
+    for module, allowed in sorted(rooms.items()):
+        if module not in targets:
+            yield f"src/README.md: lists folders of {module}, which is no CMake target"
+            continue
+        top = targets[module][0]
+        present = {path.relative_to(top).parts[0] for path in top.glob("*/**/*.cc")}
+        for room in sorted(present - allowed.keys()):
+            yield f"src/README.md: expected a row for the folder {module}/{room}, found none"
+        for room in sorted(allowed.keys() - present):
+            yield f"src/README.md: lists {module}/{room}, which holds no source"
+        for room, used in sorted(allowed.items()):
+            for other in sorted(used - allowed.keys()):
+                yield f"src/README.md: lets {module}/{room} include {other}, which it doesn't list"
+        for path in sorted(top.glob("*/**/*")):
+            if path.suffix not in (".h", ".cc") or path.stem.endswith("_test"):
+                continue
+            room = path.relative_to(top).parts[0]
+            for line, include in enumerate(path.read_text().splitlines(), 1):
+                match = re.match(r'\s*#\s*include\s+"([^"]+)"', include)
+                if not match or not (src / match[1]).is_relative_to(top):
+                    continue
+                parts = (src / match[1]).relative_to(top).parts
+                other = parts[0] if len(parts) > 1 else None  # None: beside the folders, above all of them
+                if other != room and other not in allowed.get(room, ()):
+                    where = path.relative_to(src.parent)
+                    yield f'{where}:{line}: {module}/{room} includes "{match[1]}", which src/README.md doesn\'t let it'
+
+
 def main():
     src = pathlib.Path(sys.argv[1]).resolve() / "src"
     table = read_table(src / "README.md")
+    rooms = read_rooms(src / "README.md")
     targets = read_targets(src)
     problems = []
-    if len(table) < 5 or len(targets) < 5:
-        problems.append(f"read {len(table)} rows and {len(targets)} targets: the parser is at fault")
+    if len(table) < 5 or len(targets) < 5 or not rooms:
+        found = f"{len(table)} rows, {len(targets)} targets and {len(rooms)} modules with folders"
+        problems.append(f"read {found}: the parser is at fault")
     problems += check_targets(table, targets)
     problems += check_includes(src, table, targets)
+    problems += check_rooms(src, rooms, targets)
     for what, graph in (
         ("src/README.md", {name: used for name, used in table.items() if used != ALL}),
         ("CMake", {name: deps for name, (_, deps) in targets.items()}),
+        *((f"src/README.md: {module}", allowed) for module, allowed in sorted(rooms.items())),
     ):
         cycle = find_cycle(graph)
         if cycle:

@@ -3,13 +3,18 @@
 
 #include <algorithm>
 
-#include "analysis/contrast.h"
-#include "analysis/describe.h"
-#include "analysis/model_size.h"
-#include "analysis/named.h"
-#include "analysis/phase_split.h"
-#include "analysis/summary.h"
-#include "analysis/tails.h"
+#include "analysis/contrast/contrast.h"
+#include "analysis/contrast/resampling.h"
+#include "analysis/describe/describe.h"
+#include "analysis/describe/model_size.h"
+#include "analysis/describe/phase_split.h"
+#include "analysis/describe/read_share.h"
+#include "analysis/describe/requirements.h"
+#include "analysis/describe/tails.h"
+#include "analysis/named/named.h"
+#include "analysis/rows/sittings.h"
+#include "analysis/rows/summary.h"
+#include "analysis/rows/worker_facts.h"
 
 namespace assay {
 namespace {
@@ -45,16 +50,16 @@ std::vector<std::string> void_comparisons(const Bundle& bundle, const StudySumma
   std::vector<std::string> reasons(samples.strata.size());
   if (study.order == "sequential" && samples.arms.size() > 1) {
     std::ranges::fill(reasons,
-                      "arms ran one after the other (order_confounded), so that a drift of the "
-                      "machine can't be told from a difference between them");
+                      "the arms ran one after the other (order_confounded), so a drift of the "
+                      "machine looks like a difference between them");
     return reasons;
   }
   const std::vector<bool> mixed = mixed_sittings(bundle, samples);
   for (size_t i = 0; i < reasons.size(); ++i) {
     if (mixed[i]) {
       reasons[i] =
-          "its arms were measured in different sittings of unlike environments "
-          "(several_sittings), whose difference can't be told from one between them";
+          "the arms were measured in sittings whose environments differ (several_sittings), and "
+          "that difference looks like one between the arms";
     }
   }
   return reasons;
@@ -83,6 +88,7 @@ void find_all(const Bundle& bundle, const Samples& samples, stats::QuantileBoots
   find_modes(samples, findings.latencies, findings.options, named);
   find_constants(samples, named);
   find_dependence(samples, findings.latencies, named);
+  find_process_spread(samples, findings.latencies, named);
   find_cold_starts(samples, findings.options, named);
   std::ranges::stable_sort(named, {}, &Finding::severity);
 }
@@ -101,18 +107,18 @@ Result<Findings> analyze(const Bundle& bundle, const AnalysisOptions& options, T
   findings.prompts = samples.prompts;
   findings.requirements = judge_requirements(bundle, samples);
   findings.outcomes = describe_outcomes(samples, options);
-  const Resampled resampled = resample_groups(samples, options, pool);
-  const std::vector<Dependence> dependence = group_dependences(samples);
-  findings.latencies = describe_latencies(samples, resampled, dependence, options, pool);
+  const Units units(samples, findings.study.order == "interleaved");
+  const Resampled resampled = resample_groups(samples, units, options, pool);
+  const ContrastInputs inputs{samples, units, resampled, findings.options};
+  findings.latencies = describe_latencies(inputs, pool);
   stats::QuantileBootstrap quantiles(ratio_bootstrap(options));
   findings.tails = describe_tails(samples, quantiles, pool);
-  findings.compile_costs = compile_costs(bundle, samples);
-  findings.read_shares = read_shares(bundle, samples);
-  findings.profiles = cell_profiles(bundle, samples);
-  contrast_with_baseline(samples, resampled, findings, pool);
-  findings.decisions =
-      decide(samples, resampled, findings.contrasts,
-             void_comparisons(bundle, findings.study, samples), quantiles, options, pool);
+  findings.compile_costs = compile_costs(samples);
+  findings.read_shares = read_shares(samples);
+  findings.profiles = cell_profiles(samples);
+  contrast_with_baseline(inputs, findings, pool);
+  findings.decisions = decide(inputs, findings.contrasts,
+                              void_comparisons(bundle, findings.study, samples), quantiles, pool);
   findings.splits = split_phases(samples, resampled, findings.contrasts, options, pool);
   const ModelSizes sizes = model_sizes(bundle, findings.strata);
   findings.size_unit = sizes.unit;

@@ -1,7 +1,7 @@
 // A bundle to findings.
 #pragma once
 
-#include "analysis/findings.h"
+#include "analysis/findings/findings.h"
 #include "artifact/bundle.h"
 #include "base/thread_pool.h"
 

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/synthetic_bundle.h"
+#include "analysis/rows/synthetic_bundle.h"
 #include "stats/reference_samples.h"
 
 namespace assay {
@@ -347,7 +347,7 @@ TEST(Analyze, CombinedFiguresOfSurvivingStrataAreNoVerdict) {
   ASSERT_NE(survivorship, findings.named.end());
   EXPECT_FALSE(survivorship->stratum);
   EXPECT_EQ(survivorship->arm, "static");
-  EXPECT_THAT(survivorship->text, HasSubstr("combined over 1 of 5 strata"));
+  EXPECT_THAT(survivorship->text, HasSubstr("the combined figures cover 1 of 5 strata"));
   EXPECT_EQ(survivorship->rows.at(lost).size(), 30u);
 }
 

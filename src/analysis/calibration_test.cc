@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/analyze.h"
-#include "analysis/synthetic_bundle.h"
+#include "analysis/rows/synthetic_bundle.h"
 
 namespace assay {
 namespace {

@@ -24,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "artifact/evidence.h"
 #include "artifact/row.h"
 #include "base/folder.h"
 #include "base/json.h"
@@ -123,10 +124,10 @@ struct Bundle {
   std::vector<Sitting> sittings;  // the first included
   std::string study_yaml;
   bool complete = false;
-  std::vector<Json> unit_notes;          // of the commits, in their order
-  std::vector<Row> rows;                 // by order_index
-  std::map<std::string, Json> evidence;  // by cell_id, where present
-  std::map<std::string, Json> parity;    // by cell_id, where present
+  std::vector<Json> unit_notes;              // of the commits, in their order
+  std::vector<Row> rows;                     // by order_index
+  std::map<std::string, Evidence> evidence;  // by cell_id, where present
+  std::map<std::string, Json> parity;        // by cell_id, where present
   // Places in `rows` of those that the file calls ok and that can't be (row_rule.h): here they are
   // false_success, with their class.
   std::vector<size_t> false_oks;

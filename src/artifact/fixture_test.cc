@@ -57,7 +57,7 @@ Row unit_row(int64_t unit, int64_t i) {
 Status write_unit(BundleWriter& writer, int64_t unit) {
   for (int64_t i = 0; i < 2; ++i) ASSAY_CHECK(writer.append(unit_row(unit, i)));
   const std::string cell = unit_row(unit, 0).cell_id.str();
-  ASSAY_CHECK(writer.write_cell_json(cell, "evidence.json", {{"unit", unit}}));
+  ASSAY_CHECK(writer.write_cell_json(cell, "evidence.json", {{"reported_by", unit}}));
   ASSAY_CHECK(writer.append_log(cell, fmt::format("unit {}\n", unit)));
   return writer.commit_unit(unit, {{"note", unit}});
 }

@@ -99,8 +99,13 @@ Status read_cells(const Folder& folder, const CheckedFiles& checked, Bundle& bun
     if (!name.starts_with("cells/")) continue;
     const bool evidence = within.filename() == "evidence.json";
     if (!evidence && within.filename() != "parity.json") continue;
-    auto& of_cells = evidence ? bundle.evidence : bundle.parity;
-    ASSAY_TRY(of_cells[within.parent_path().filename().string()], checked.read_json(name));
+    const std::string cell = within.parent_path().filename().string();
+    ASSAY_TRY(Json json, checked.read_json(name));
+    if (evidence) {
+      ASSAY_TRY(bundle.evidence[cell], evidence_from_json(json, folder.path_of(name).string()));
+    } else {
+      bundle.parity[cell] = std::move(json);
+    }
   }
   return {};
 }
@@ -108,7 +113,7 @@ Status read_cells(const Folder& folder, const CheckedFiles& checked, Bundle& bun
 // What is asked of a cell's rows of one length, looked up once: rows of one cell share their text.
 class Demands {
  public:
-  explicit Demands(const std::map<std::string, Json>& evidence) : evidence_(evidence) {}
+  explicit Demands(const std::map<std::string, Evidence>& evidence) : evidence_(evidence) {}
 
   const ReadDemand& of(const Row& row) {
     const auto [known, fresh] = known_.try_emplace(Key{&row.cell_id.str(), row.padded_tokens});
@@ -129,7 +134,7 @@ class Demands {
              static_cast<size_t>(key.second) * 0x9E3779B97F4A7C15ull;
     }
   };
-  const std::map<std::string, Json>& evidence_;
+  const std::map<std::string, Evidence>& evidence_;
   std::unordered_map<Key, ReadDemand, Hash> known_;
 };
 

@@ -16,9 +16,18 @@ static_assert(kOldestBundleSchemaVersion + kColumnsOfOlderVersions.size() == kBu
 constexpr std::array kStatuses = {RowStatus::kOk,      RowStatus::kError, RowStatus::kCrash,
                                   RowStatus::kTimeout, RowStatus::kOom,   RowStatus::kFalseSuccess};
 
-// The columns: f(name, member) in the order of the schema. R is Row or const Row.
+std::string column_name(const char* name) {
+  return name;
+}
+std::string column_name(Counter counter) {
+  return fmt::format("{}_delta", counter_name(counter));
+}
+
+// The columns: f(name, member) in the order of the schema, where the name is one for
+// column_name(). R is Row or const Row.
 template <typename R, typename F>
 void for_each_column(R& row, F&& f) {
+  const auto count = [&](Counter counter) { f(counter, row.counts[counter]); };
   f("cell_id", row.cell_id);
   f("backend", row.backend);
   f("arm", row.arm);
@@ -47,26 +56,26 @@ void for_each_column(R& row, F&& f) {
   f("ttft_ms", row.ttft_ms);
   f("tokens", row.tokens);
   f("tokens_per_s", row.tokens_per_s);
-  f("unique_graphs_delta", row.unique_graphs_delta);
-  f("recompiles_delta", row.recompiles_delta);
-  f("kernels_compiled_delta", row.kernels_compiled_delta);
-  f("graph_replays_delta", row.graph_replays_delta);
-  f("fallbacks_delta", row.fallbacks_delta);
+  count(Counter::kUniqueGraphs);
+  count(Counter::kRecompiles);
+  count(Counter::kKernelsCompiled);
+  count(Counter::kGraphReplays);
+  count(Counter::kFallbacks);
   f("sm_clock_mhz", row.sm_clock_mhz);
   f("temperature_c", row.temperature_c);
   f("power_w", row.power_w);
   f("throttled", row.throttled);
   f("output_hash", row.output_hash);
   f("started_at_ns", row.started_at_ns);
-  f("graph_breaks_delta", row.graph_breaks_delta);
-  f("recompile_limit_hits_delta", row.recompile_limit_hits_delta);
-  f("cudagraph_captures_delta", row.cudagraph_captures_delta);
-  f("cudagraph_skips_delta", row.cudagraph_skips_delta);
-  f("fx_cache_hits_delta", row.fx_cache_hits_delta);
+  count(Counter::kGraphBreaks);
+  count(Counter::kRecompileLimitHits);
+  count(Counter::kCudagraphCaptures);
+  count(Counter::kCudagraphSkips);
+  count(Counter::kFxCacheHits);
   f("compile_ms_delta", row.compile_ms_delta);
   f("fresh_cache", row.fresh_cache);
   f("process", row.process);
-  f("kernels_loaded_delta", row.kernels_loaded_delta);
+  count(Counter::kKernelsLoaded);
   f("energy_j", row.energy_j);
 }
 
@@ -189,25 +198,6 @@ Status check_row(const Row& row, std::string_view object) {
 
 }  // namespace
 
-std::string_view phase_name(Phase phase) {
-  switch (phase) {
-    case Phase::kPrefill:
-      return "prefill";
-    case Phase::kKvDecode:
-      return "kv_decode";
-    case Phase::kE2eKv:
-      break;
-  }
-  return "e2e_kv";
-}
-
-std::optional<Phase> parse_phase(std::string_view name) {
-  for (Phase phase : kPhases) {
-    if (phase_name(phase) == name) return phase;
-  }
-  return std::nullopt;
-}
-
 std::string_view row_status_name(RowStatus status) {
   switch (status) {
     case RowStatus::kOk:
@@ -233,11 +223,21 @@ std::optional<RowStatus> parse_row_status(std::string_view name) {
   return std::nullopt;
 }
 
+void put_count(Row& row, Counter counter, int64_t count) {
+  if (static_cast<size_t>(counter) < kDeltaColumns) {
+    row.counts[counter] = count;
+  } else if (counter == Counter::kCompileNs) {
+    row.compile_ms_delta = static_cast<double>(count) / 1e6;
+  } else if (counter == Counter::kFreshCache) {
+    row.fresh_cache = count != 0;
+  }
+}
+
 std::span<const std::string> row_columns(int64_t schema_version) {
   static const std::vector<std::string> columns = [] {
     std::vector<std::string> names;
     Row row;
-    for_each_column(row, [&](const char* name, const auto&) { names.emplace_back(name); });
+    for_each_column(row, [&](auto name, const auto&) { names.push_back(column_name(name)); });
     return names;
   }();
   const std::span all(columns);
@@ -248,7 +248,7 @@ std::span<const std::string> row_columns(int64_t schema_version) {
 std::vector<std::string> row_to_fields(const Row& row) {
   std::vector<std::string> fields;
   fields.reserve(row_columns().size());
-  for_each_column(row, [&](const char*, const auto& value) { fields.push_back(to_field(value)); });
+  for_each_column(row, [&](auto, const auto& value) { fields.push_back(to_field(value)); });
   return fields;
 }
 
@@ -261,16 +261,16 @@ Result<Row> row_from_fields(std::span<const std::string_view> fields, TextPool& 
   Row row;
   Status status;
   size_t index = 0;
-  for_each_column(row, [&](const char* name, auto& value) {
+  for_each_column(row, [&](auto name, auto&& value) {
     if (index == columns) return;  // the rest is of a later version
     const std::string_view text = fields[index++];
-    if constexpr (std::is_same_v<std::remove_reference_t<decltype(value)>, SharedText>) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, SharedText>) {
       value = texts.share(text, index);
     } else {
       const Expected expected = from_field(text, value);
       if (expected && status) {
-        status = bad_input("{} column {}: expected {}, found \"{}\"", object, name, *expected,
-                           text.substr(0, 80));
+        status = bad_input("{} column {}: expected {}, found \"{}\"", object, column_name(name),
+                           *expected, text.substr(0, 80));
       }
     }
   });

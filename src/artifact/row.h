@@ -1,6 +1,8 @@
 // One row of metrics.csv: one repetition of one cell, whatever became of it.
 #pragma once
 
+#include <array>
+#include <cassert>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -8,24 +10,37 @@
 #include <string_view>
 #include <vector>
 
-#include "artifact/optional_count.h"
+#include "base/counter.h"
+#include "base/optional_count.h"
+#include "base/phase.h"
 #include "base/result.h"
 #include "base/shared_text.h"
 
 namespace assay {
-
-enum class Phase { kPrefill, kKvDecode, kE2eKv };
-inline constexpr Phase kPhases[] = {Phase::kPrefill, Phase::kKvDecode, Phase::kE2eKv};
-std::string_view phase_name(Phase phase);  // prefill | kv_decode | e2e_kv: also the bundle's folder
-std::optional<Phase> parse_phase(std::string_view name);
 
 enum class RowStatus { kOk, kError, kCrash, kTimeout, kOom, kFalseSuccess };
 std::string_view row_status_name(
     RowStatus status);  // ok | error | crash | timeout | oom | false_success
 std::optional<RowStatus> parse_row_status(std::string_view name);
 
-// Members in the order of the columns, which is fixed by the schema (docs/artifact-schema.md). An
-// absent value is an empty field, never 0. Names are shared between rows: there may be millions.
+// What the repetition added to each counter that has a column NAME_delta.
+class RowCounts {
+ public:
+  OptionalCount& operator[](Counter counter) { return counts_[index(counter)]; }
+  OptionalCount operator[](Counter counter) const { return counts_[index(counter)]; }
+  friend bool operator==(const RowCounts&, const RowCounts&) = default;
+
+ private:
+  static size_t index(Counter counter) {
+    assert(static_cast<size_t>(counter) < kDeltaColumns);
+    return static_cast<size_t>(counter);
+  }
+  std::array<OptionalCount, kDeltaColumns> counts_;
+};
+
+// Members in the order of the columns, but for the counts; the order is fixed by the schema
+// (docs/artifact-schema.md). An absent value is an empty field, never 0. Names are shared between
+// rows: there may be millions.
 struct Row {
   SharedText cell_id;
   SharedText backend;
@@ -55,11 +70,7 @@ struct Row {
   std::optional<double> ttft_ms;     // e2e_kv: up to the first token
   std::optional<int64_t> tokens;     // produced, over the batch
   std::optional<double> tokens_per_s;
-  OptionalCount unique_graphs_delta;
-  OptionalCount recompiles_delta;
-  OptionalCount kernels_compiled_delta;
-  OptionalCount graph_replays_delta;
-  OptionalCount fallbacks_delta;
+  RowCounts counts;  // of the repetition: columns of several schema versions
   std::optional<double>
       sm_clock_mhz;  // of the processor that computes: the CPU's where there is no GPU
   std::optional<double> temperature_c;
@@ -68,22 +79,19 @@ struct Row {
   SharedText output_hash;     // token_hash of what was produced
   int64_t started_at_ns = 0;  // wall clock, Unix epoch
   // From schema version 2 on:
-  OptionalCount graph_breaks_delta;
-  OptionalCount recompile_limit_hits_delta;
-  OptionalCount cudagraph_captures_delta;
-  OptionalCount cudagraph_skips_delta;
-  OptionalCount fx_cache_hits_delta;
   std::optional<double> compile_ms_delta;
   std::optional<bool> fresh_cache;  // the unit began with empty cache folders of the compiler's
   // From schema version 3 on:
   OptionalCount process;  // which of the cell's worker processes: 0, 1, ...; absent: none came up
 
   // From schema version 4 on:
-  OptionalCount kernels_loaded_delta;  // from a cache of compiled kernels
-  std::optional<double> energy_j;      // of the device that computes, in the timed region
+  std::optional<double> energy_j;  // of the device that computes, in the timed region
 
   friend bool operator==(const Row&, const Row&) = default;
 };
+
+// Puts what a worker counted into the column that the counter has, if it has one.
+void put_count(Row& row, Counter counter, int64_t count);
 
 // Of the bundle, and so of its rows. A program reads all of these and writes the last.
 inline constexpr int kOldestBundleSchemaVersion = 1;

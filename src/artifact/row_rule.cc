@@ -1,19 +1,11 @@
 // The judgement of false success.
 #include "artifact/row_rule.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace assay {
 namespace {
-
-// The member as a positive number; 0 where there is none.
-double positive(const Json& object, const std::string& key) {
-  if (!object.is_object()) return 0;
-  const auto at = object.find(key);
-  if (at == object.end() || !at->is_number()) return 0;
-  const auto value = at->get<double>();
-  return value > 0 ? value : 0;
-}
 
 int64_t tokens_due(const Row& row) {
   int64_t due = 0;
@@ -48,18 +40,15 @@ bool impossible(std::optional<double> ms) {
 
 }  // namespace
 
-ReadDemand read_demand(const Json& evidence, int64_t padded_tokens) {
+ReadDemand read_demand(const Evidence& evidence, int64_t padded_tokens) {
   ReadDemand demand;
-  if (!evidence.is_object()) return demand;
-  const auto bytes = evidence.find("read_bytes");
-  const auto limit = evidence.find("read_limit");
-  if (bytes == evidence.end() || limit == evidence.end()) return demand;
-  demand.read_bytes = positive(*bytes, std::to_string(padded_tokens));
-  demand.bytes_per_s = positive(*limit, "bytes_per_s");
-  demand.cache_bytes = positive(*limit, "cache_bytes");
-  if (limit->is_object() && limit->contains("tolerance")) {
-    demand.tolerance = positive(*limit, "tolerance");
-  }
+  const auto bytes = evidence.read_bytes.find(padded_tokens);
+  if (bytes == evidence.read_bytes.end() || !evidence.read_limit) return demand;
+  const EvidenceReadLimit& limit = *evidence.read_limit;
+  demand.read_bytes = std::max(0.0, static_cast<double>(bytes->second));
+  demand.bytes_per_s = std::max(0.0, limit.bytes_per_s);
+  demand.cache_bytes = static_cast<double>(limit.cache_bytes);
+  demand.tolerance = std::max(0.0, limit.tolerance.value_or(kReadTolerance));
   return demand;
 }
 

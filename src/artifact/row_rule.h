@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "artifact/evidence.h"
 #include "artifact/row.h"
-#include "base/json.h"
 
 namespace assay {
 
@@ -33,10 +33,10 @@ struct ReadDemand {
   bool known() const { return read_bytes > 0 && bytes_per_s > 0; }
 };
 
-// Of a row of so many padded tokens, as its cell's evidence.json has it (`read_bytes` of that
-// length, `read_limit`); what it doesn't have, or has as something else, isn't known. The weights'
-// bytes alone are no such figure: of a table that is looked up only rows are read.
-ReadDemand read_demand(const Json& evidence, int64_t padded_tokens);
+// Of a row of so many padded tokens, as its cell's evidence has it (`read_bytes` of that length,
+// `read_limit`); what it doesn't have, or no positive number for, isn't known. The weights' bytes
+// alone are no such figure: of a table that is looked up only rows are read.
+ReadDemand read_demand(const Evidence& evidence, int64_t padded_tokens);
 
 struct RowFault {
   std::string_view error_class;  // of the false success that the row is

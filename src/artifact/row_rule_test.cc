@@ -85,9 +85,9 @@ TEST(RowRule, WithoutFiguresTheSpeedIsNotJudged) {
 }
 
 TEST(RowRule, TakesWhatTheEvidenceHas) {
-  Json evidence = {
-      {"read_bytes", {{"16", 1'000'000}}},
-      {"read_limit", {{"bytes_per_s", 2e9}, {"cache_bytes", 500}, {"tolerance", 0.5}}}};
+  Evidence evidence;
+  evidence.read_bytes = {{16, 1'000'000}};
+  evidence.read_limit = {2e9, 500, 0.5};
   const ReadDemand demand = read_demand(evidence, 16);
   EXPECT_TRUE(demand.known());
   EXPECT_EQ(demand.read_bytes, 1e6);
@@ -95,14 +95,13 @@ TEST(RowRule, TakesWhatTheEvidenceHas) {
   EXPECT_EQ(demand.cache_bytes, 500);
   EXPECT_EQ(demand.tolerance, 0.5);
   EXPECT_FALSE(read_demand(evidence, 17).known()) << "another length";
-  evidence["read_limit"].erase("tolerance");
+  evidence.read_limit->tolerance.reset();
   EXPECT_EQ(read_demand(evidence, 16).tolerance, kReadTolerance);
-  evidence["read_limit"] = nullptr;
+  evidence.read_limit.reset();
   EXPECT_FALSE(read_demand(evidence, 16).known());
-  for (const Json& other : {Json(nullptr), Json("text"), Json::array(), Json::object(),
-                            Json{{"read_bytes", 5}, {"read_limit", "none"}}}) {
-    EXPECT_FALSE(read_demand(other, 16).known());
-  }
+  evidence.read_limit = {0, 500, 0.5};
+  EXPECT_FALSE(read_demand(evidence, 16).known());
+  EXPECT_FALSE(read_demand(Evidence(), 16).known());
 }
 
 TEST(RowRule, MarksOnlyOkRows) {

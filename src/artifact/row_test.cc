@@ -44,26 +44,26 @@ Row full_row() {
   row.ttft_ms = 12345678.900000001;
   row.tokens = 128;
   row.tokens_per_s = 1.0 / 3;
-  row.unique_graphs_delta = 1;
-  row.recompiles_delta = 0;
-  row.kernels_compiled_delta = 3;
-  row.graph_replays_delta = 4;
-  row.fallbacks_delta = 5;
+  row.counts[Counter::kUniqueGraphs] = 1;
+  row.counts[Counter::kRecompiles] = 0;
+  row.counts[Counter::kKernelsCompiled] = 3;
+  row.counts[Counter::kGraphReplays] = 4;
+  row.counts[Counter::kFallbacks] = 5;
   row.sm_clock_mhz = 2400.5;
   row.temperature_c = -3;
   row.power_w = 65;
   row.throttled = false;
   row.output_hash = "00ff00ff00ff00ff";
   row.started_at_ns = std::numeric_limits<int64_t>::max();
-  row.graph_breaks_delta = 6;
-  row.recompile_limit_hits_delta = 0;
-  row.cudagraph_captures_delta = 8;
-  row.cudagraph_skips_delta = 9;
-  row.fx_cache_hits_delta = std::numeric_limits<int64_t>::max();
+  row.counts[Counter::kGraphBreaks] = 6;
+  row.counts[Counter::kRecompileLimitHits] = 0;
+  row.counts[Counter::kCudagraphCaptures] = 8;
+  row.counts[Counter::kCudagraphSkips] = 9;
+  row.counts[Counter::kFxCacheHits] = std::numeric_limits<int64_t>::max();
   row.compile_ms_delta = 1234.5;
   row.fresh_cache = true;
   row.process = 2;
-  row.kernels_loaded_delta = 7;
+  row.counts[Counter::kKernelsLoaded] = 7;
   row.energy_j = 12.25;
   return row;
 }
@@ -108,9 +108,10 @@ TEST(Row, OfTheFirstVersionLacksTheLaterColumns) {
   const auto back = row_from_fields(first, texts, "t", 1);
   ASSERT_TRUE(back) << back.error().message;
   EXPECT_EQ(back->started_at_ns, row.started_at_ns);
-  EXPECT_FALSE(back->graph_breaks_delta || back->recompile_limit_hits_delta ||
-               back->cudagraph_captures_delta || back->cudagraph_skips_delta ||
-               back->fx_cache_hits_delta || back->compile_ms_delta || back->fresh_cache);
+  EXPECT_FALSE(back->counts[Counter::kGraphBreaks] || back->counts[Counter::kRecompileLimitHits] ||
+               back->counts[Counter::kCudagraphCaptures] ||
+               back->counts[Counter::kCudagraphSkips] || back->counts[Counter::kFxCacheHits] ||
+               back->compile_ms_delta || back->fresh_cache);
   EXPECT_EQ(row_from_fields(first, texts, "t").error().message, "t: expected 49 columns, found 39");
   const std::vector<std::string_view> all(fields.begin(), fields.end());
   EXPECT_EQ(row_from_fields(all, texts, "t", 1).error().message,
@@ -124,7 +125,7 @@ TEST(Row, OfTheThirdVersionLacksLoadedKernelsAndEnergy) {
   const auto back = row_from_fields(third, texts, "t", 3);
   ASSERT_TRUE(back) << back.error().message;
   EXPECT_EQ(back->process.value_or(-1), 2);
-  EXPECT_FALSE(back->kernels_loaded_delta || back->energy_j);
+  EXPECT_FALSE(back->counts[Counter::kKernelsLoaded] || back->energy_j);
 }
 
 TEST(Row, OfTheSecondVersionLacksTheProcess) {
@@ -168,7 +169,7 @@ TEST(Row, AbsentIsEmptyAndStaysAbsent) {
   row.latency_ms.reset();
   row.tokens.reset();
   row.throttled.reset();
-  row.fx_cache_hits_delta.reset();
+  row.counts[Counter::kFxCacheHits].reset();
   row.compile_ms_delta.reset();
   row.fresh_cache.reset();
   row.power_w = std::nan("");
@@ -176,10 +177,10 @@ TEST(Row, AbsentIsEmptyAndStaysAbsent) {
   const auto back = row_from_fields(row_to_fields(row), "t");
   ASSERT_TRUE(back);
   EXPECT_FALSE(back->latency_ms || back->tokens || back->throttled);
-  EXPECT_FALSE(back->fx_cache_hits_delta || back->compile_ms_delta || back->fresh_cache);
-  EXPECT_EQ(back->recompile_limit_hits_delta, 0);
+  EXPECT_FALSE(back->counts[Counter::kFxCacheHits] || back->compile_ms_delta || back->fresh_cache);
+  EXPECT_EQ(back->counts[Counter::kRecompileLimitHits], 0);
   EXPECT_FALSE(back->power_w || back->temperature_c) << "not a number is never written";
-  EXPECT_EQ(back->recompiles_delta, 0) << "zero is a value";
+  EXPECT_EQ(back->counts[Counter::kRecompiles], 0) << "zero is a value";
 }
 
 TEST(Row, NumbersRoundTripExactly) {

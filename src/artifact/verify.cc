@@ -60,7 +60,7 @@ class Verifier {
   // A cell's processes are numbered as they came. Nothing: the row's fits those before it.
   std::optional<std::string> process_problem(const Row& row);
   std::optional<std::string> row_problem(const Row& row);
-  const Json& evidence_of(const std::string& cell_id);
+  const Evidence& evidence_of(const std::string& cell_id);
 
   Folder folder_;
   Json manifest_;
@@ -72,17 +72,23 @@ class Verifier {
   int64_t rows_ = 0;
   std::set<std::pair<std::string, int64_t>> repetitions_;  // cell_id, repetition
   std::map<std::string, int64_t> processes_;               // by cell_id: how many so far
-  std::map<std::string, Json> evidence_;                   // by cell_id
+  std::map<std::string, Evidence> evidence_;               // by cell_id
 };
 
-// Null where there is none that can be read: what is wrong with the file is said elsewhere.
-const Json& Verifier::evidence_of(const std::string& cell_id) {
+// Empty where there is none that can be read: what is wrong with its text is said elsewhere.
+const Evidence& Verifier::evidence_of(const std::string& cell_id) {
   const auto [known, fresh] = evidence_.try_emplace(cell_id);
   if (fresh) {
     const std::string name = fmt::format("cells/{}/evidence.json", cell_id);
     const auto text = folder_.read(name);
     if (!text) return known->second;
-    if (auto read = parse_json(*text, name)) known->second = *std::move(read);
+    const auto json = parse_json(*text, name);
+    if (!json) return known->second;
+    if (auto read = evidence_from_json(*json, name)) {
+      known->second = *std::move(read);
+    } else {
+      add(read.error());
+    }
   }
   return known->second;
 }

@@ -29,7 +29,7 @@ TEST(BundleWriter, WritesWhatTheReaderReads) {
   EXPECT_EQ(bundle->manifest["completion"]["ended"], "as planned");
   ASSERT_EQ(bundle->rows.size(), 8u);
   for (int64_t i = 0; i < 8; ++i) EXPECT_EQ(bundle->rows[i], unit_row(i / 2, i % 2));
-  EXPECT_EQ(bundle->evidence.at("ckv_decode")["unit"], 1);
+  EXPECT_EQ(bundle->evidence.at("ckv_decode").reported_by, 1);
 }
 
 TEST(BundleWriter, UncommittedRowsAreNotRead) {

@@ -46,7 +46,8 @@ struct ArmGate {
   std::string device;
   std::string code_generator;
   std::string framework_build;
-  Json facts;  // what was found, for environment.json: of an interpreter, or of a GPU; or null
+  Json facts;    // what was found, for environment.json: of an interpreter, or of a GPU; or null
+  Json program;  // {"path", "sha256"} of the program that the arm names for its worker; or null
 };
 // kImpossible, for this reason.
 ArmGate impossible_gate(std::string error_class, std::string reason, std::string fix);

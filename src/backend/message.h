@@ -8,7 +8,9 @@
 #include <variant>
 #include <vector>
 
+#include "base/counter.h"
 #include "base/json.h"
+#include "base/phase.h"
 
 namespace assay {
 
@@ -18,10 +20,6 @@ inline constexpr size_t kMaxLineBytes = size_t{16} << 20;
 // other.
 inline constexpr int kRequestDescriptor = 3;
 inline constexpr int kReplyDescriptor = 4;
-
-enum class WirePhase { kPrefill, kKvDecode, kE2eKv };
-std::string_view wire_phase_name(WirePhase phase);  // prefill | kv_decode | e2e_kv
-std::optional<WirePhase> parse_wire_phase(std::string_view name);
 
 // Prompts of one batch, left-padded to one length by the harness.
 struct WirePrompt {
@@ -34,7 +32,7 @@ struct WirePrompt {
 
 // What a unit runs; prepare and measure carry it, so that a worker can check itself.
 struct WireShape {
-  WirePhase phase = WirePhase::kPrefill;
+  Phase phase = Phase::kPrefill;
   int64_t batch = 1;
   int64_t new_tokens = 0;  // 0 in prefill
   int64_t capacity = 0;    // positions that the cache must hold: longest padded prompt + new tokens
@@ -89,7 +87,7 @@ struct ProfileRequest {
 };
 
 struct EvidenceRequest {
-  WirePhase phase = WirePhase::kPrefill;
+  Phase phase = Phase::kPrefill;
 };
 
 struct TokenizeRequest {
@@ -143,7 +141,7 @@ struct SampleReply {
   std::optional<int64_t> read_bytes;  // at least read from the weights and cache in the region
   std::optional<int64_t> peak_rss_bytes;
   std::optional<double> energy_j;  // that the device took in the region, where it resolves it
-  std::vector<std::pair<std::string, int64_t>> counters;  // by name: what this repetition added
+  Counts counters;                 // what this repetition added
 };
 
 struct DoneReply {

@@ -22,25 +22,25 @@ std::string unknown_type_text(const Envelope& envelope, std::string_view what) {
   return fmt::format("{}: expected a known type, found \"{}\"", what, envelope.type.substr(0, 80));
 }
 
-Result<WirePhase> parse_phase_member(const Members& members) {
-  ASSAY_TRY(const std::string name, members.word("phase", {"prefill", "kv_decode", "e2e_kv"}));
-  return *parse_wire_phase(name);
+Result<Phase> parse_phase_member(const Members& members) {
+  ASSAY_TRY(const std::string name, members.word("phase", phase_names()));
+  return *parse_phase(name);
 }
 
 Result<WireShape> parse_shape(const Members& members, int64_t unfed) {
   WireShape shape;
   ASSAY_TRY(shape.phase, parse_phase_member(members));
   ASSAY_TRY(shape.batch, members.integer("batch", 1, kMaxBatch));
-  const bool decodes = shape.phase != WirePhase::kPrefill;
+  const bool any_new = decodes(shape.phase);
   ASSAY_TRY(shape.new_tokens,
-            members.integer("new_tokens", decodes ? 1 : 0, decodes ? kMaxPositions + unfed : 0));
+            members.integer("new_tokens", any_new ? 1 : 0, any_new ? kMaxPositions + unfed : 0));
   ASSAY_TRY(shape.capacity,
             members.integer("capacity", shape.new_tokens - unfed + 1, 2 * kMaxPositions));
   return shape;
 }
 
 void put_shape(Json& json, const WireShape& shape) {
-  json["phase"] = wire_phase_name(shape.phase);
+  json["phase"] = phase_name(shape.phase);
   json["batch"] = shape.batch;
   json["new_tokens"] = shape.new_tokens;
   json["capacity"] = shape.capacity;

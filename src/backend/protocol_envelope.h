@@ -20,7 +20,7 @@ struct Envelope {
 Result<Envelope> parse_envelope(std::string_view line, std::string_view what);
 std::string unknown_type_text(const Envelope& envelope, std::string_view what);
 
-Result<WirePhase> parse_phase_member(const Members& members);
+Result<Phase> parse_phase_member(const Members& members);
 // `unfed`: of the new tokens, those that are chosen and take no place in the cache.
 Result<WireShape> parse_shape(const Members& members, int64_t unfed = 0);
 void put_shape(Json& json, const WireShape& shape);

@@ -52,9 +52,7 @@ struct ReplyFormatter {
     put(json, "read_bytes", sample.read_bytes);
     put(json, "peak_rss_bytes", sample.peak_rss_bytes);
     put(json, "energy_j", sample.energy_j);
-    Json counters = Json::object();
-    for (const auto& [name, value] : sample.counters) counters[name] = value;
-    json["counters"] = std::move(counters);
+    json["counters"] = counts_to_json(sample.counters);
   }
   void operator()(const DoneReply& done) const {
     json["type"] = "done";
@@ -127,9 +125,9 @@ Result<SampleReply> parse_sample(const Members& members) {
   ASSAY_TRY(const Json counters, members.object_or_empty("counters"));
   const Members counter_members(counters, "sample counters");
   for (const auto& [name, value] : counters.items()) {
-    ASSAY_TRY(const int64_t count, counter_members.integer(name.c_str(), 0, INT64_MAX));
-    sample.counters.emplace_back(name, count);
+    ASSAY_CHECK(counter_members.integer(name.c_str(), 0, INT64_MAX));
   }
+  sample.counters = counts_from_json(counters);
   return sample;
 }
 

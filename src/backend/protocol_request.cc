@@ -63,7 +63,7 @@ struct RequestFormatter {
   }
   void operator()(const EvidenceRequest& evidence) const {
     json["type"] = "evidence";
-    json["phase"] = wire_phase_name(evidence.phase);
+    json["phase"] = phase_name(evidence.phase);
   }
   void operator()(const TokenizeRequest& tokenize) const {
     json["type"] = "tokenize";
@@ -160,9 +160,8 @@ Result<MeasureRequest> parse_measure(const Members& members) {
 Result<ParityRequest> parse_parity(const Members& members, const Json& object) {
   ParityRequest parity;
   ASSAY_TRY(parity.shape, parse_shape(members, kUnfedInParity));
-  if (parity.shape.phase != WirePhase::kKvDecode) {
-    return bad_input("parity: expected phase kv_decode, found {}",
-                     wire_phase_name(parity.shape.phase));
+  if (parity.shape.phase != Phase::kKvDecode) {
+    return bad_input("parity: expected phase kv_decode, found {}", phase_name(parity.shape.phase));
   }
   ASSAY_CHECK(members.object("prompt"));
   ASSAY_TRY(parity.prompt,
@@ -211,7 +210,7 @@ Result<Request> parse_request(std::string_view line) {
   } else if (envelope.type == "profile") {
     ASSAY_TRY(request.body, parse_profile(members, envelope.object));
   } else if (envelope.type == "evidence") {
-    ASSAY_TRY(const WirePhase phase, parse_phase_member(members));
+    ASSAY_TRY(const Phase phase, parse_phase_member(members));
     request.body = EvidenceRequest{phase};
   } else if (envelope.type == "tokenize") {
     ASSAY_TRY(std::string text, members.text("text"));

@@ -31,7 +31,7 @@ void expect_round_trip(const Reply& reply) {
   EXPECT_EQ(without_end(format_reply(*parsed)), line);
 }
 
-const WireShape kShape{WirePhase::kKvDecode, 2, 4, 7};
+const WireShape kShape{Phase::kKvDecode, 2, 4, 7};
 const WirePrompt kPrompt{{{0, 5, 6}, {7, 8, 9}}, {1, 0}};
 
 TEST(Protocol, RequestsSurviveTheirText) {
@@ -43,7 +43,7 @@ TEST(Protocol, RequestsSurviveTheirText) {
   expect_round_trip(Request{5, ParityRequest{kShape, kPrompt}});
   expect_round_trip(Request{6, ProfileRequest{kShape, kPrompt, "/tmp/trace.json"}});
   expect_round_trip(Request{7, PrepareRequest{kShape, {1, 3}, true}});
-  expect_round_trip(Request{6, EvidenceRequest{WirePhase::kE2eKv}});
+  expect_round_trip(Request{6, EvidenceRequest{Phase::kE2eKv}});
   expect_round_trip(Request{7, TokenizeRequest{"two\nlines and \"quotes\""}});
   expect_round_trip(Request{8, ShutdownRequest{}});
 }
@@ -57,14 +57,16 @@ TEST(Protocol, RepliesSurviveTheirText) {
   sample.latency_ns = 5;
   sample.device_ns = 4;
   sample.ttft_ns = 1;
-  sample.counters = {{"recompiles", 1}, {"of_the_future", 2}};
+  sample.counters = {{Counter::kRecompiles, 1}, {Counter::kKernelLaunches, 2}};
   expect_round_trip(Reply{4, sample});
   EXPECT_EQ(format_reply({4, sample}).find("non_finite"), std::string::npos);
   sample.non_finite = true;
   const auto told =
       parse_reply(R"({"id":4,"type":"sample","repetition":0,"latency_ns":5,"tokens":1,)"
-                  R"("output_hash":"","started_at_ns":0,"non_finite":true})");
+                  R"("output_hash":"","started_at_ns":0,"non_finite":true,)"
+                  R"("counters":{"recompiles":3,"of_the_future":1}})");
   ASSERT_TRUE(told);
+  EXPECT_EQ(std::get<SampleReply>(told->body).counters, Counts({{Counter::kRecompiles, 3}}));
   EXPECT_TRUE(std::get<SampleReply>(told->body).non_finite);
   expect_round_trip(Reply{4, sample});
   expect_round_trip(Reply{4, DoneReply{1}});

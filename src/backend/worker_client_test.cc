@@ -12,7 +12,7 @@ namespace {
 constexpr double kPatience_s = 60;  // never reached by a worker that is alive
 constexpr double kImpatience_s = 0.2;
 
-const WireShape kShape{WirePhase::kKvDecode, 1, 4, 8};
+const WireShape kShape{Phase::kKvDecode, 1, 4, 8};
 const WirePrompt kPrompt{{{5, 6, 7}}, {0}};
 
 ClientResult<WorkerClient> start(const std::string& fault, double timeout_s = kPatience_s,

@@ -1,28 +1,35 @@
-// assay analyze BUNDLE: prints the findings and leaves them in analysis/findings.json. Exit status
-// 1: the study has requirements, and one isn't met.
+// assay analyze BUNDLE: prints the findings on one screen, or all its tables, and leaves
+// analysis/findings.json and report.md. Exit status 1: the study has requirements, and one isn't
+// met.
 #include <cstdio>
 #include <thread>
 
 #include "cli/bundle_analysis.h"
 #include "report/report.h"
+#include "report/screen/screen.h"
 
 namespace assay::cli {
 
 void add_analyze_command(CLI::App& app, Selected& selected) {
   CLI::App* command = app.add_subcommand(
-      "analyze", "print a bundle's findings and write them to analysis/findings.json in it");
+      "analyze",
+      "print a bundle's findings on one screen and write its findings.json and report.md");
   const auto folder = std::make_shared<std::string>();
-  command->add_option("bundle", *folder, "folder that `assay run` wrote")
+  command->add_option("bundle", *folder, "folder of a bundle that `assay run` wrote")
       ->required()
       ->type_name("BUNDLE");
   const auto options = add_analysis_options(*command);
+  const auto full = std::make_shared<bool>(false);
+  command->add_flag("--full", *full, "print every table, and the notes beside the warnings");
   const auto format = add_output_format(*command);
   command->callback([=, &selected] {
     selected.body = [=]() -> Result<int> {
       ASSAY_TRY(const Findings findings, analyze_folder(*folder, *options));
       Status written;
-      std::jthread writer([&] { written = write_findings(findings, *folder); });
-      const std::string report = render_report(findings, *format);
+      std::jthread writer([&] { written = write_analysis(findings, *folder); });
+      const bool on_a_screen = *format == OutputFormat::kTable && !*full;
+      const std::string report =
+          on_a_screen ? render_screen(findings, *folder) : render_report(findings, *format);
       writer.join();
       ASSAY_CHECK(std::move(written));
       fmt::print("{}", report);

@@ -4,12 +4,13 @@
 #include "analysis/analyze.h"
 #include "artifact/bundle.h"
 #include "cli/option_types.h"
+#include "report/report.h"
 
 namespace assay::cli {
 
 std::shared_ptr<AnalysisOptions> add_analysis_options(CLI::App& command) {
   auto options = std::make_shared<AnalysisOptions>();
-  command.add_option("--margin", options->margin, "equivalence margin, a share (default 0.03)")
+  command.add_option("--margin", options->margin, "equivalence margin, as a share (default 0.03)")
       ->check(number_between(1e-6, 1))
       ->type_name("SHARE");
   command.add_option("--resamples", options->resamples, "bootstrap resamples (default 10000)")
@@ -26,6 +27,12 @@ Result<Findings> analyze_folder(const std::filesystem::path& folder,
   ASSAY_TRY(const Bundle bundle, read_bundle(folder));
   ThreadPool pool(available_cpus());
   return analyze(bundle, options, &pool);
+}
+
+Status write_analysis(const Findings& findings, const std::filesystem::path& folder) {
+  ASSAY_CHECK(write_findings(findings, folder));
+  ASSAY_CHECK(write_report(findings, folder));
+  return {};
 }
 
 }  // namespace assay::cli

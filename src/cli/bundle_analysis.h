@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "analysis/findings.h"
+#include "analysis/findings/findings.h"
 #include "cli/command.h"
 
 namespace assay::cli {
@@ -15,5 +15,8 @@ std::shared_ptr<AnalysisOptions> add_analysis_options(CLI::App& command);
 // Reads and analyses the bundle on all of this process's CPUs.
 Result<Findings> analyze_folder(const std::filesystem::path& folder,
                                 const AnalysisOptions& options);
+
+// What an analysis leaves in the bundle: analysis/findings.json and report.md.
+Status write_analysis(const Findings& findings, const std::filesystem::path& folder);
 
 }  // namespace assay::cli

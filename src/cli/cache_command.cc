@@ -67,10 +67,11 @@ void add_action(CLI::App& cache, const std::string& name, const std::string& sum
 }  // namespace
 
 void add_cache_command(CLI::App& app, Selected& selected) {
-  CLI::App* cache = app.add_subcommand("cache", "compiled kernels kept on disk: list, clear");
+  CLI::App* cache =
+      app.add_subcommand("cache", "list or clear the compiled kernels that are kept on disk");
   cache->require_subcommand(1);
-  add_action(*cache, "list", "what is kept, most recently used first", list_cache, selected);
-  add_action(*cache, "clear", "remove all of it: kernels are then compiled anew", clear_cache,
+  add_action(*cache, "list", "list the kernels, most recently used first", list_cache, selected);
+  add_action(*cache, "clear", "remove all kernels; later runs compile them again", clear_cache,
              selected);
 }
 

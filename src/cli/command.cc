@@ -31,9 +31,10 @@ std::shared_ptr<OutputFormat> add_output_format(CLI::App& command, const std::st
 
 void add_only_option(CLI::App& command, std::vector<std::string>& only) {
   command
-      .add_option("--only", only,
-                  "measure a part of the study: model=NAME, arm=NAME, phase=NAME or scenario=NAME, "
-                  "with commas for several; may be given again for another axis")
+      .add_option(
+          "--only", only,
+          "measure only a part of the study: model=NAME, arm=NAME, phase=NAME or scenario=NAME; "
+          "separate several names by commas, and repeat the option for another axis")
       ->type_name("AXIS=NAME,...")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

@@ -1,26 +1,39 @@
-// assay compare BASE CAND: whether a change made anything slower, with the exit status for CI.
+// assay compare: whether a change made anything slower, with the exit status for CI; of two
+// bundles, of several runs a side, or of two programs that it measures side by side itself.
 #include <charconv>
 #include <cstdio>
+#include <filesystem>
 
-#include "analysis/compare.h"
-#include "analysis/false_alarms.h"
+#include "analysis/compare/compare.h"
+#include "analysis/compare/false_alarms.h"
+#include "analysis/compare/runs.h"
+#include "analysis/compare/sides.h"
+#include "base/clock.h"
+#include "base/shown_text.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "cli/command.h"
+#include "cli/history_folder.h"
+#include "cli/measure.h"
 #include "cli/option_types.h"
+#include "cli/process.h"
 #include "report/compare_report.h"
 
 namespace assay::cli {
 namespace {
 
 struct Request {
-  std::string base;
-  std::string cand;
+  std::vector<std::string> bundles;     // or, of run, the programs and the study
+  std::vector<std::string> candidates;  // what stands behind "--"
   CompareOptions options;
-  std::string margin = "2%";
+  std::string margin;
   std::vector<std::string> vary;
+  std::string history;
   bool fail_on_regression = false;
   bool self_test = false;
+  bool run = false;
+  std::string bundle;  // of run: where it goes
+  bool resume = false;
   int64_t splits = 1000;
   uint64_t seed = 42;
 };
@@ -46,10 +59,11 @@ Result<double> parse_margin(const std::string& text) {
 }
 
 Result<int> run_self_test(const Request& request, OutputFormat format) {
-  if (!request.cand.empty()) {
-    return bad_input("--self-test: expected one bundle, found two");
+  if (request.bundles.size() != 1 || !request.candidates.empty()) {
+    return bad_input("--self-test: expected one bundle, found {}",
+                     request.bundles.size() + request.candidates.size());
   }
-  ASSAY_TRY(const Bundle bundle, read_bundle(request.base));
+  ASSAY_TRY(const Bundle bundle, read_bundle(request.bundles[0]));
   ThreadPool pool(available_cpus());
   ASSAY_TRY(const SelfTest test,
             self_test(bundle, request.options, request.splits, request.seed, &pool));
@@ -57,53 +71,183 @@ Result<int> run_self_test(const Request& request, OutputFormat format) {
   return test.alarm_interval && test.alarm_interval->low > request.options.alpha ? 1 : 0;
 }
 
-Result<int> run_compare(Request request, OutputFormat format) {
-  ASSAY_TRY(request.options.margin, parse_margin(request.margin));
-  if (request.self_test) return run_self_test(request, format);
-  if (request.cand.empty()) {
-    return bad_input("compare: expected two bundles, or one and --self-test, found one");
-  }
-  ASSAY_TRY(const Bundle base, read_bundle(request.base));
-  ASSAY_TRY(const Bundle cand, read_bundle(request.cand));
-  std::set<std::string> vary;
-  for (const std::string& word : request.vary) {
-    ASSAY_TRY(std::string axis, parse_axis(word, base, cand));
-    vary.insert(std::move(axis));
-  }
-  ASSAY_TRY(const Comparison comparison, compare(base, cand, request.options, vary));
+int print_comparison(const Request& request, const Comparison& comparison, OutputFormat format) {
   fmt::print("{}", render_comparison(comparison, format, request.fail_on_regression));
   return comparison.failures(request.fail_on_regression).empty() ? 0 : 1;
+}
+
+// Of one bundle that holds both.
+Result<int> compare_both_sides(const Request& request, const std::string& folder,
+                               OutputFormat format) {
+  ASSAY_TRY(const Bundle bundle, read_bundle(folder));
+  if (!has_sides(bundle)) {
+    return bad_input(
+        "compare: expected two bundles (several a side: BASE... -- CAND...), one of `compare "
+        "--run`, "
+        "or one and --self-test, found one");
+  }
+  ASSAY_TRY(const Comparison comparison, compare_sides(bundle, request.options));
+  return print_comparison(request, comparison, format);
+}
+
+// "study-20261123T085059Z"
+std::string bundle_name(const std::string& study) {
+  std::string time = format_utc(system_clock().wall_ns());
+  std::erase_if(time, [](char c) { return c == '-' || c == ':'; });
+  return fmt::format("{}-{}", std::filesystem::path(study).stem().string(), time);
+}
+
+Result<int> measure_both_sides(const Request& request, OutputFormat format) {
+  if (request.bundles.size() != 3 || !request.candidates.empty()) {
+    return bad_input(
+        "--run: expected two programs and a study, BASE CAND STUDY, found {} arguments",
+        request.bundles.size() + request.candidates.size());
+  }
+  if (!request.history.empty() || !request.vary.empty()) {
+    return bad_input(
+        "--run: expected no --history and no --vary with it (both sides are of one run), "
+        "found one");
+  }
+  const std::string& study = request.bundles[2];
+  MeasureOptions options{
+      .study = study,
+      .bundle = request.bundle.empty() ? bundle_name(study) : request.bundle,
+      .resume = request.resume,
+      .profile = false,
+      .only = {},
+      .sides = StudySides{request.bundles[0], request.bundles[1]},
+  };
+  ASSAY_TRY(const Measured summary, measure_study(options));
+  if (summary.interrupted) {
+    tell(
+        fmt::format("assay: interrupted with {} rows committed; continue with: assay compare --run "
+                    "{} {} {} --bundle {} --resume\n",
+                    summary.rows, shown_line(request.bundles[0]), shown_line(request.bundles[1]),
+                    shown_line(study), shown_line(options.bundle)));
+    return kExitInterrupted;
+  }
+  if (request.bundle.empty()) print_remark("note", "bundle: " + options.bundle);
+  return compare_both_sides(request, options.bundle, format);
+}
+
+Result<std::vector<Bundle>> read_bundles(const std::vector<std::string>& folders) {
+  std::vector<Bundle> bundles;
+  for (const std::string& folder : folders) {
+    ASSAY_TRY(Bundle bundle, read_bundle(folder));
+    bundles.push_back(std::move(bundle));
+  }
+  return bundles;
+}
+
+Result<Comparison> compare_bundles(const Request& request, const std::vector<Bundle>& base,
+                                   const std::vector<Bundle>& cand) {
+  std::set<std::string> vary;
+  for (const std::string& word : request.vary) {
+    ASSAY_TRY(std::string axis, parse_axis(word, base.front(), cand.front()));
+    vary.insert(std::move(axis));
+  }
+  if (base.size() + cand.size() > 2) {
+    if (!request.history.empty()) {
+      return bad_input(
+          "--history: expected one bundle a side, found {} and {} (several runs a side show "
+          "themselves what lies between runs)",
+          base.size(), cand.size());
+    }
+    return compare_runs(base, cand, request.options, vary);
+  }
+  if (request.history.empty()) return compare(base[0], cand[0], request.options, vary);
+  ASSAY_TRY(const History history, read_history(request.history, base[0], cand[0], vary));
+  return compare_with_history(base[0], cand[0], request.options, vary, history);
+}
+
+// BASE CAND, or BASE... -- CAND...
+Result<int> compare_sets(Request request, OutputFormat format) {
+  if (request.candidates.empty()) {
+    if (request.bundles.size() != 2) {
+      return bad_input(
+          "compare: expected two bundles, or several a side (BASE... -- CAND...), found {}",
+          request.bundles.size());
+    }
+    request.candidates.push_back(request.bundles.back());
+    request.bundles.pop_back();
+  }
+  if (request.bundles.empty()) {
+    return bad_input("compare: expected bundles of the base before the \"--\", found none");
+  }
+  ASSAY_TRY(const std::vector<Bundle> base, read_bundles(request.bundles));
+  ASSAY_TRY(const std::vector<Bundle> cand, read_bundles(request.candidates));
+  ASSAY_TRY(const Comparison comparison, compare_bundles(request, base, cand));
+  return print_comparison(request, comparison, format);
+}
+
+Result<int> run_compare(Request request, OutputFormat format) {
+  const bool of_sides = request.run || (request.bundles.size() == 1 && request.candidates.empty());
+  if (!request.margin.empty()) {
+    ASSAY_TRY(request.options.margin, parse_margin(request.margin));
+  } else if (of_sides && !request.self_test) {
+    request.options.margin = kSidesMargin;
+  }
+  if (request.run) return measure_both_sides(request, format);
+  if (request.self_test) return run_self_test(request, format);
+  if (of_sides) return compare_both_sides(request, request.bundles[0], format);
+  return compare_sets(std::move(request), format);
 }
 
 }  // namespace
 
 void add_compare_command(CLI::App& app, Selected& selected) {
-  CLI::App* command = app.add_subcommand(
-      "compare", "hold a bundle against a baseline bundle of the same study, for CI");
+  CLI::App* command =
+      app.add_subcommand("compare", "compare bundles, or two programs side by side, for CI");
   const auto request = std::make_shared<Request>();
-  command->add_option("base", request->base, "the baseline's folder")
-      ->required()
-      ->type_name("BASE");
-  command->add_option("cand", request->cand, "the candidate's folder")->type_name("CAND");
+  command
+      ->add_option(
+          "bundles", request->bundles,
+          "folders of a baseline and a candidate: BASE CAND, or several runs a side: BASE... "
+          "-- CAND...; with --run two programs and a study: BASE CAND STUDY")
+      ->type_name("BASE CAND");
+  command
+      ->add_option("--candidates", request->candidates,
+                   "the candidate's runs; \"--\" is short for it")
+      ->type_name("CAND");
+  CLI::Option* run = command->add_flag(
+      "--run", request->run,
+      "measure the study with both programs side by side, call by call in turn: assay executables, "
+      "or Python interpreters for a study of torch arms");
+  command
+      ->add_option("--bundle", request->bundle,
+                   "of --run: the folder to write (default: STUDY-TIME)")
+      ->needs(run)
+      ->type_name("BUNDLE");
+  command->add_flag("--resume", request->resume, "of --run: continue a bundle that was interrupted")
+      ->needs(run);
+  command
+      ->add_option("--history", request->history,
+                   "a folder of earlier runs of the program: an alarm has to beat what "
+                   "differs from run to run there")
+      ->type_name("DIR");
   command->add_flag("--fail-on-regression", request->fail_on_regression,
-                    "exit 1 also where a cell is slower by more than the margin, loses more rows, "
-                    "or gives other output");
-  command->add_option("--margin", request->margin, "2% (default) or 0.02")->type_name("SHARE");
+                    "exit 1 also if a cell is slower by more than the margin, loses more rows, or "
+                    "gives other output");
+  command
+      ->add_option(
+          "--margin", request->margin,
+          "slowdown that is tolerated: 2% (default; 0.5% of two programs side by side) or 0.02")
+      ->type_name("SHARE");
   command
       ->add_option("--vary", request->vary,
                    "an identity axis on which the bundles may differ; may be repeated")
       ->type_name("AXIS")
       ->allow_extra_args(false);
   command->add_flag("--allow-single-process", request->options.allow_single_process,
-                    "judge cells of one process a side by their rows, which can't show what "
-                    "differs between processes");
+                    "judge cells that have one process a side by their rows, although rows can't "
+                    "show how processes differ");
   command->add_flag("--self-test", request->self_test,
-                    "deal one bundle's processes to two halves, again and again, and report the "
-                    "false-alarm rate");
-  command->add_option("--splits", request->splits, "of --self-test, at most (default 1000)")
+                    "split one bundle's processes into two halves many times, and report how often "
+                    "that raises a false alarm");
+  command->add_option("--splits", request->splits, "splits of --self-test at most (default 1000)")
       ->check(count_between(10, 1'000'000))
       ->type_name("N");
-  command->add_option("--seed", request->seed, "of --self-test (default 42)")
+  command->add_option("--seed", request->seed, "seed of --self-test (default 42)")
       ->check(seed_number())
       ->type_name("N");
   const auto format = add_output_format(*command);

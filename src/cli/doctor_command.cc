@@ -28,7 +28,7 @@ Check engine_check(const Host& host) {
   return {"native_engine", portable ? CheckStatus::kLimited : CheckStatus::kOk,
           fmt::format("CPU kernels run with {} on {}", target,
                       host.cpu_model.value_or("an unknown processor")),
-          portable ? "none: this processor has no SIMD instructions that the kernels know" : ""};
+          portable ? "none: the kernels support none of this processor's SIMD instructions" : ""};
 }
 
 Check bandwidth_check() {
@@ -51,7 +51,7 @@ Check compiler_check() {
             "install g++ or clang++, or name one in ASSAY_CXX"};
   }
   return {"cxx_compiler", CheckStatus::kOk,
-          fmt::format("{}: {}; compiled arms use it, -march=native being {}",
+          fmt::format("{}: {}; compiled arms use it with -march=native, which is {} here",
                       compiler->command.string(), excerpt(compiler->version),
                       excerpt(compiler->processor))};
 }
@@ -98,8 +98,8 @@ Check torch_check(Backend& torch, const std::string& mode) {
       break;
   }
   return {name, CheckStatus::kOk,
-          fmt::format("{}; code by {}; on {}", gate.framework_build, gate.code_generator,
-                      gate.device.empty() ? "the processor" : gate.device)};
+          fmt::format("{}; code generator: {}; device: {}", gate.framework_build,
+                      gate.code_generator, gate.device.empty() ? "the processor" : gate.device)};
 }
 
 // What `run --profile` watches native arms on a GPU with.
@@ -119,7 +119,7 @@ Check cublaslt_check(engine::cuda::Driver& driver) {
   const auto library = engine::cuda::CublasLt::open(driver);
   if (!library) {
     return {"cublaslt", CheckStatus::kLimited,
-            library.error().message + "; prompts run by kernels made for a few rows",
+            library.error().message + "; prompts run on kernels made for few rows",
             "fetch it by `make cuda-libs`, or name a libcublasLt.so in ASSAY_CUBLASLT"};
   }
   return {"cublaslt", CheckStatus::kOk,
@@ -153,7 +153,7 @@ std::vector<Check> cuda_checks() {
   const auto driver = Driver::open(0);
   if (!driver) {
     checks.push_back({"cuda_context", CheckStatus::kMissing, driver.error().message,
-                      "`nvidia-smi` says what holds the GPU"});
+                      "`nvidia-smi` shows which process holds the GPU"});
     return checks;
   }
   checks.push_back(cublaslt_check(**driver));
@@ -175,7 +175,7 @@ Check gpu_check() {
   const auto nvml = open_nvml();
   if (!nvml) {
     return {"nvidia_gpu", CheckStatus::kMissing,
-            nvml.error().message + "; nothing is known of a GPU's clock, heat and power",
+            nvml.error().message + "; the clock, temperature and power of GPUs cannot be read",
             "install NVIDIA's driver, or name the library in ASSAY_NVML"};
   }
   std::vector<std::string> found;
@@ -243,7 +243,7 @@ Result<int> run_doctor(OutputFormat format) {
 
 void add_doctor_command(CLI::App& app, Selected& selected) {
   CLI::App* command = app.add_subcommand(
-      "doctor", "what can run here and what can't, each with the reason and the fix");
+      "doctor", "check what can run on this machine, with a reason and a fix for what can't");
   const auto format = add_output_format(*command);
   command->callback([=, &selected] { selected.body = [=] { return run_doctor(*format); }; });
 }

@@ -228,7 +228,7 @@ Result<double> read_limit_gb_per_s(engine::Device& device) {
 
 std::string against_limit(double gb_per_s, const Result<double>& limit, const char* who) {
   if (!limit)
-    return fmt::format("this {}'s read bandwidth isn't known: {}", who, limit.error().message);
+    return fmt::format("the read bandwidth of this {} is unknown: {}", who, limit.error().message);
   return fmt::format("{:.0f} % of the {:.2f} GB/s that this {} reads", 100 * gb_per_s / *limit,
                      *limit, who);
 }
@@ -297,26 +297,26 @@ void add_compiled_options(CLI::App& command, GenerateOptions& options) {
   options.compiled_only = {
       command
           .add_option("--dynamic", options.dynamic,
-                      "compiled: true, false or auto (default): when sizes become symbols")
+                      "compiled: whether sizes become symbols: true, false or auto (default)")
           ->check(word_of({"true", "false", "auto"})),
       command
           .add_option("--split", options.split,
-                      "compiled: prefill or decode, the phase that is compiled (both)")
+                      "compiled: compile only this phase, prefill or decode (default: both)")
           ->check(word_of({"prefill", "decode"})),
       command
           .add_option("--recompile-limit", options.recompile_limit,
-                      "compiled: graphs of a phase, after which it runs eager for good (8)")
+                      "compiled: most graphs of a phase; beyond them it stays eager (default 8)")
           ->check(count_between(1, 1'000'000)),
       command
           .add_option("--bucket", options.bucket,
-                      "compiled: pad the prompt to a multiple of this (0: as it comes)")
+                      "compiled: pad the prompt to a multiple of this (default 0: no padding)")
           ->check(count_between(0, engine::kMostBucket)),
       command.add_option("--disable-pass", options.disabled_passes,
-                         "compiled: leave this pass out"),
+                         "compiled: skip this pass; may be repeated"),
       command.add_flag("--verify-passes", options.verify_passes,
-                       "compiled: check what each pass did on random inputs"),
+                       "compiled: check each pass on random inputs"),
       command.add_flag("--no-kernel-cache", options.no_kernel_cache,
-                       "compiled: compile every kernel anew")};
+                       "compiled: ignore the kernels on disk and compile all of them")};
 }
 
 }  // namespace
@@ -324,19 +324,19 @@ void add_compiled_options(CLI::App& command, GenerateOptions& options) {
 void add_generate_command(CLI::App& app, Selected& selected) {
   auto options = std::make_shared<GenerateOptions>();
   CLI::App* command = app.add_subcommand(
-      "generate", "continue a prompt greedily; text on stdout, figures on stderr");
+      "generate", "continue a prompt greedily; the text goes to stdout, figures go to stderr");
   command->add_option("MODEL", options->model, "checkpoint folder")->required();
   command->add_option("PROMPT", options->prompt, "text, or token ids with --ids")->required();
-  command->add_option("-n,--tokens", options->new_tokens, "new tokens (128)")
+  command->add_option("-n,--tokens", options->new_tokens, "new tokens (default 128)")
       ->check(count_between(1));
-  command->add_option("--dtype", options->dtype, "fp32, fp16 or bf16 (as stored)");
+  command->add_option("--dtype", options->dtype, "fp32, fp16 or bf16 (default: as stored)");
   command->add_option("--cache", options->cache, "static (default) or dynamic")
       ->check(word_of({"static", "dynamic"}));
   command->add_option("--device", options->device, "cpu (default), cuda or cuda:N")
       ->check(device_word());
-  command->add_option("--threads", options->threads, "threads (0: all cores)")
+  command->add_option("--threads", options->threads, "threads (default 0: all cores)")
       ->check(count_between(0, kMostThreads));
-  command->add_flag("--ids", options->ids, "token ids in and out; needs no tokenizer");
+  command->add_flag("--ids", options->ids, "read and write token ids; needs no tokenizer");
   command->add_flag("--ignore-eos", options->ignore_eos, "don't stop at an end-of-text token");
   command->add_option("--mode", options->mode, "eager (default) or compiled")
       ->check(word_of({"eager", "compiled"}));

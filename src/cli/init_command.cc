@@ -26,7 +26,7 @@ Result<int> run_init(const std::string& file) {
 void add_init_command(CLI::App& app, Selected& selected) {
   CLI::App* command = app.add_subcommand("init", "write a commented study file");
   auto file = std::make_shared<std::string>("study.yaml");
-  command->add_option("file", *file, "where to write it (study.yaml)")->type_name("FILE");
+  command->add_option("file", *file, "file to write (default study.yaml)")->type_name("FILE");
   command->callback([=, &selected] { selected.body = [=] { return run_init(*file); }; });
 }
 

@@ -14,6 +14,9 @@ class Interrupt {
   static Result<Interrupt> create();
   int descriptor() const { return signals_.get(); }
 
+  // From here on they end the program again; one that came before does so at once.
+  void end();
+
  private:
   explicit Interrupt(Descriptor signals) : signals_(std::move(signals)) {}
   Descriptor signals_;

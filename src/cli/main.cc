@@ -1,7 +1,9 @@
 // The program: picks the command, runs it, maps its error to the exit status.
+#include <algorithm>
 #include <cstdio>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/text.h"
@@ -29,8 +31,18 @@ std::string parse_message(const CLI::App& app, const CLI::ParseError& error, int
                      join(names, ", "), found, argc > next ? nearest_hint(argv[next], names) : "");
 }
 
+// `compare BASE... -- CAND...`: the parser drops the "--" and with it where the candidates begin.
+std::vector<char*> spell_out_candidates(int argc, char** argv) {
+  static char option[] = "--candidates";
+  std::vector<char*> arguments(argv, argv + argc);
+  if (argc < 2 || std::string_view(argv[1]) != "compare") return arguments;
+  const auto marker = std::ranges::find(arguments, std::string_view("--"));
+  if (marker != arguments.end()) *marker = option;
+  return arguments;
+}
+
 int run_main(int argc, char** argv) {
-  CLI::App app("measures LLM inference so that the result can be defended", "assay");
+  CLI::App app("Measures LLM inference so that the result can be defended.", "assay");
   app.set_version_flag("--version", "assay " ASSAY_VERSION);
   app.require_subcommand(1);
   Selected selected;
@@ -47,8 +59,9 @@ int run_main(int argc, char** argv) {
   add_stats_command(app, selected);
   add_verify_command(app, selected);
   add_worker_command(app, selected);
+  std::vector<char*> arguments = spell_out_candidates(argc, argv);
   try {
-    app.parse(argc, argv);
+    app.parse(argc, arguments.data());
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) {
       print_error(parse_message(app, error, argc, argv));

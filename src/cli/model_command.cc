@@ -59,18 +59,20 @@ void add_make(CLI::App& model, Selected& selected) {
   command->add_option("-o,--output", arguments->folder, "folder to make")
       ->type_name("DIR")
       ->required();
-  command->add_option("--seed", arguments->seed, "0 unless given: same seed, same bytes")
+  command
+      ->add_option("--seed", arguments->seed,
+                   "seed of the weights (default 0); the same seed gives the same bytes")
       ->check(seed_number())
       ->type_name("N");
   command
       ->add_option("--dtype", arguments->dtype,
-                   "fp32, fp16 or bf16; as the architecture is published unless given")
+                   "fp32, fp16 or bf16 (default: as the architecture is published)")
       ->type_name("TYPE");
   command->callback([=, &selected] { selected.body = [=] { return make_model(*arguments); }; });
 }
 
 void add_info(CLI::App& model, Selected& selected) {
-  CLI::App* command = model.add_subcommand("info", "dimensions and sizes of a checkpoint");
+  CLI::App* command = model.add_subcommand("info", "show the dimensions and sizes of a checkpoint");
   auto folder = std::make_shared<std::string>();
   command->add_option("folder", *folder, "checkpoint folder")->type_name("DIR")->required();
   const auto format = add_output_format(*command);

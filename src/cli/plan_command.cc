@@ -10,7 +10,9 @@
 #include "cli/backends.h"
 #include "cli/command.h"
 #include "cli/option_types.h"
+#include "harness/decisions.h"
 #include "study/arm_options.h"
+#include "study/default_processes.h"
 #include "study/estimate.h"
 #include "study/filter.h"
 #include "study/gpu_arm.h"
@@ -74,17 +76,19 @@ Table cell_table(const Estimated& estimated) {
                    {"warmup"},
                    {"repetitions"},
                    {"estimate_s"}};
+  const int64_t all_rounds = rounds(study);
   for (size_t i = 0; i < plan.cells.size(); ++i) {
     const Cell& cell = plan.cells[i];
     std::optional<double> seconds;
     if (cells[i]) seconds = cells[i]->total();
     table.rows.push_back(
         {TableCell::of(cell.id), TableCell::of(study.arms[cell.arm].name),
-         TableCell::of(study.models[cell.model].name), TableCell::of(cell.phase),
+         TableCell::of(study.models[cell.model].name),
+         TableCell::of(std::string(phase_name(cell.phase))),
          TableCell::of(study.scenarios[cell.scenario].name),
          cell.new_tokens > 0 ? TableCell::of(cell.new_tokens) : TableCell::absent(),
-         TableCell::of(cell.batch), TableCell::of(study.processes),
-         TableCell::of(study.processes * study.warmup), TableCell::of(study.repetitions),
+         TableCell::of(cell.batch), TableCell::of(all_rounds),
+         TableCell::of(all_rounds * study.warmup), TableCell::of(round_begin(study, all_rounds)),
          TableCell::of(seconds, 3)});
   }
   return table;
@@ -109,15 +113,86 @@ Table unit_table(const Plan& plan) {
 std::string gpu_rules(const PlanOptions& options) {
   const auto number = [](double value) { return format_significant(value, 2); };
   return fmt::format(
-      "  on a GPU, by the figures of one host with an H200 (another took up to {} times as long):\n"
-      "  {} ms a layer for each pass of an eager arm, {} of a compiled one, {} out of CUDA "
-      "graphs,\n"
-      "  or a read of the weights at {} GB/s where that is longer (--gpu-read-gb-per-s); {} s a\n"
-      "  layer to compile each graph, for each cell, and for parity before timing; {} s to start\n"
-      "  a worker, and {} a layer to explain a call\n",
+      "  On a GPU, by the figures of one host with an H200 (another host took up to {} times as\n"
+      "  long): each layer takes {} ms for a pass of an eager arm, {} of a compiled one, {} out "
+      "of\n"
+      "  CUDA graphs, or a read of the weights at {} GB/s where that is longer\n"
+      "  (--gpu-read-gb-per-s). Compiling a graph takes {} s a layer, for each cell and for "
+      "parity\n"
+      "  before timing. A worker takes {} s to start, and {} s a layer to explain a call.\n",
       number(kSlowerHost), number(kEagerLayerSeconds * 1e3), number(kCompiledLayerSeconds * 1e3),
       number(kGraphedLayerSeconds * 1e3), format_significant(options.gpu_read_gb_per_s, 3),
       number(kCompileLayerSeconds), number(kStartSeconds), number(kExplainLayerSeconds));
+}
+
+// The study with its stopping by decisions replaced by so many rounds, whatever they show.
+Study with_rounds(Study study, int64_t count) {
+  study.repetitions = round_begin(study, count);
+  study.processes = count;
+  study.stopping.reset();
+  return study;
+}
+
+// A study that stops when it knows: where the end of a stratum may lie, and what it costs.
+struct StoppingRange {
+  int64_t least_rounds = 0;
+  int64_t most_rounds = 0;
+  std::optional<double> least_s;    // if every stratum is decided at the first look that can
+  std::optional<double> without_s;  // if the study had no stopping
+};
+
+StoppingRange stopping_range(const Estimated& estimated) {
+  const Study& study = estimated.study;
+  const auto seconds = [&](int64_t count) -> std::optional<double> {
+    const Study fixed = with_rounds(study, count);
+    const auto estimate = plan_estimate(fixed, make_plan(fixed), estimated.basis);
+    if (!estimate) return std::nullopt;
+    return estimate->total();
+  };
+  const int64_t most = rounds(study);
+  const int64_t least = std::min(least_rounds_to_decide(study), most);
+  return {least, most, seconds(least), seconds(study.processes)};
+}
+
+std::string stopping_lines(const Estimated& estimated) {
+  const Study& study = estimated.study;
+  const StoppingRange range = stopping_range(estimated);
+  std::string text = fmt::format(
+      "stops when it knows: a stratum ends after {} to {} rounds of processes, {} to {} "
+      "repetitions "
+      "a cell,\n"
+      "  once its fastest arm is told apart from every other one, or is within {} % of it; without "
+      "stopping: {}\n",
+      range.least_rounds, range.most_rounds, round_begin(study, range.least_rounds),
+      round_begin(study, range.most_rounds), format_significant(study.stopping->margin * 100, 2),
+      study.repetitions);
+  if (!estimated.whole || !range.least_s || !range.without_s) return text;
+  return text + fmt::format("  time: from about {} to {}; without stopping: {}\n",
+                            format_duration(*range.least_s),
+                            format_duration(estimated.whole->total()),
+                            format_duration(*range.without_s));
+}
+
+Json stopping_json(const Estimated& estimated) {
+  if (!stops_when_decided(estimated.study)) return nullptr;
+  const StoppingRange range = stopping_range(estimated);
+  const auto number = [](std::optional<double> value) { return value ? Json(*value) : Json(); };
+  return {{"least_rounds", range.least_rounds},
+          {"most_rounds", range.most_rounds},
+          {"least_estimate_s", number(range.least_s)},
+          {"without_estimate_s", number(range.without_s)}};
+}
+
+// How many processes share a cell, and who decided that.
+std::string processes_line(const Study& study) {
+  const std::string by = study.processes_given
+                             ? "as the study says"
+                             : fmt::format("by default: {}", study.processes_because);
+  if (study.processes == 1) return fmt::format("processes: 1 ({})\n", by);
+  return fmt::format(
+      "processes: {} ({})\n"
+      "  of each arm in turn, each with its share of every cell's {} repetitions and {} warm-ups\n",
+      study.processes, by, study.repetitions, study.warmup);
 }
 
 // What stands below the table: counts, and the estimate with how it was made.
@@ -128,21 +203,17 @@ std::string summary(const Estimated& estimated, const PlanOptions& options) {
       "{}\n",
       plan.cells.size(), plan.cells.size() / study.arms.size(), study.arms.size(),
       plan.units.size(), plan.rows,
-      plan.rows - study.repetitions * static_cast<int64_t>(plan.cells.size()),
+      plan.rows - round_begin(study, rounds(study)) * static_cast<int64_t>(plan.cells.size()),
       run_order_name(study.order), study.seed);
-  if (study.processes > 1) {
-    text += fmt::format(
-        "{} processes of each arm in turn, each with its share of every cell's {} repetitions and "
-        "{} warm-ups\n",
-        study.processes, study.repetitions, study.warmup);
-  }
-  if (study.stopping) {
+  text += processes_line(study);
+  if (stops_when_decided(study)) text += stopping_lines(estimated);
+  if (study.stopping && !study.stopping->decide) {
     text += fmt::format("optional stopping may add repetitions, up to {} a cell\n",
                         study.stopping->max_repetitions);
   }
-  if (!whole) return text + "no time estimate: the size of a model isn't known\n";
+  if (!whole) return text + "no time estimate: the size of a model is unknown\n";
   text += fmt::format("time estimate: about {}{}\n", format_duration(whole->total()),
-                      impossible ? ", where every arm can run" : "");
+                      impossible ? ", if every arm can run" : "");
   const auto gpus = std::ranges::count(basis.on_gpu, true);
   if (gpus > 0) {
     text += fmt::format("  {} repetitions, {} compiling, {} starting workers, {} parity\n",
@@ -151,13 +222,13 @@ std::string summary(const Estimated& estimated, const PlanOptions& options) {
   }
   if (gpus < std::ssize(basis.on_gpu)) {
     text += fmt::format(
-        "  on the processor one read of the weights on disk at {} GB/s for each generated token, "
-        "each "
-        "16\n"
-        "  prompt tokens and each start of a worker; without attention, importing torch, compiling "
-        "and\n"
-        "  parity checks. --read-gb-per-s gives this machine's figure (`assay doctor` measures "
-        "it)\n",
+        "  On the processor, each generated token, every 16 prompt tokens and each start of a "
+        "worker\n"
+        "  take one read of the weights at {} GB/s. Attention, importing torch, compiling and "
+        "parity\n"
+        "  checks are not included. --read-gb-per-s sets the figure of this machine (`assay "
+        "doctor`\n"
+        "  measures it).\n",
         format_significant(options.read_gb_per_s, 3));
   }
   if (gpus > 0) text += gpu_rules(options);
@@ -179,8 +250,8 @@ Table gate_table(const Study& study, const std::vector<ArmHere>& here) {
     const StudyArm& arm = study.arms[i];
     if (!here[i].gate) {
       table.rows.push_back({TableCell::of(arm.name), TableCell::of("not_asked"),
-                            TableCell::absent(), TableCell::of("would run " + here[i].program),
-                            TableCell::of("--probe asks it")});
+                            TableCell::absent(), TableCell::of("interpreter: " + here[i].program),
+                            TableCell::of("--probe starts it and asks")});
       continue;
     }
     const ArmGate& gate = *here[i].gate;
@@ -244,6 +315,8 @@ Json plan_json(const Estimated& estimated, const PlanOptions& options, const Tab
   json["order"] = run_order_name(study.order);
   json["seed"] = study.seed;
   json["processes"] = study.processes;
+  json["processes_because"] = study.processes_given ? Json(nullptr) : Json(study.processes_because);
+  json["stopping"] = stopping_json(estimated);
   json["counts"] = {{"cells", plan.cells.size()},
                     {"arms", study.arms.size()},
                     {"units", plan.units.size()},
@@ -267,6 +340,7 @@ Json plan_json(const Estimated& estimated, const PlanOptions& options, const Tab
 Result<int> run_plan(const PlanOptions& options, OutputFormat format) {
   ASSAY_TRY(Study study, read_study(options.study));
   ASSAY_CHECK(keep_only(study, options.only));
+  settle_processes(study);
   const Plan plan = make_plan(study);
   BackendSet backends = make_backends();
   const std::vector<ArmHere> here = arms_here(study, backends, options.probe);
@@ -288,8 +362,9 @@ Result<int> run_plan(const PlanOptions& options, OutputFormat format) {
 }  // namespace
 
 void add_plan_command(CLI::App& app, Selected& selected) {
-  CLI::App* command =
-      app.add_subcommand("plan", "the cells and units that a run would do, without running");
+  CLI::App* command = app.add_subcommand(
+      "plan",
+      "show the cells and units of a study, and how long they would take, without running them");
   auto options = std::make_shared<PlanOptions>();
   command->add_option("study", options->study, "study file")->required()->type_name("STUDY");
   command->add_flag("--units", options->units, "list every unit in the order of the run");
@@ -299,11 +374,13 @@ void add_plan_command(CLI::App& app, Selected& selected) {
       ->check(number_between(1e-3, 1e6))
       ->type_name("GB/S");
   command
-      ->add_option("--gpu-read-gb-per-s", options->gpu_read_gb_per_s, "the same of arms on a GPU")
+      ->add_option("--gpu-read-gb-per-s", options->gpu_read_gb_per_s,
+                   "read bandwidth that the time estimate assumes for arms on a GPU")
       ->check(number_between(1e-3, 1e6))
       ->type_name("GB/S");
   command->add_flag("--probe", options->probe,
-                    "start the interpreters of torch arms, and say what each arm would be here");
+                    "start the interpreters of torch arms, and report what each arm would run as "
+                    "on this machine");
   add_only_option(*command, options->only);
   const auto format = add_output_format(*command);
   command->callback(

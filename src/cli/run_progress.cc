@@ -46,6 +46,11 @@ void RunProgress::on_row(const Row& row) {
   show(row.repetition);
 }
 
+void RunProgress::on_dropped(const Cell& cell, const Unit& unit) {
+  state_.total = std::max(state_.total - unit.rows(), state_.done);
+  cost_left_ = std::max(cost_left_ - static_cast<double>(unit.rows()) * cost(cell), 0.0);
+}
+
 void RunProgress::show(int64_t repetition) {
   const std::string which =
       repetition < 0 ? "warm-up" : fmt::format("repetition {}", repetition + 1);

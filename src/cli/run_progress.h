@@ -21,6 +21,7 @@ class RunProgress final : public RunObserver {
                 const std::vector<const Unit*>& units_left) override;
   void on_unit(const Cell& cell, const Unit& unit) override;
   void on_row(const Row& row) override;
+  void on_dropped(const Cell& cell, const Unit& unit) override;
   void on_warning(const std::string& text) override;
   void on_note(const std::string& text) override;
 

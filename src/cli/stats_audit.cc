@@ -102,16 +102,18 @@ Result<int> audit(const AuditInput& in, OutputFormat format) {
 
 void add_stats_audit(CLI::App& parent, Selected& selected) {
   CLI::App* command = parent.add_subcommand(
-      "audit", "recompute the claimed figures of a published table; exit 1 if a row can't be");
+      "audit",
+      "recompute the claimed figures of a published table; exit 1 if a row is inconsistent");
   command->footer(
       "--template says what each column means:\n  assay stats audit --template > table.csv\n");
   const auto in = std::make_shared<AuditInput>();
-  command->add_option("table", in->path, "rows of published figures, CSV or Markdown")
+  command->add_option("table", in->path, "table of published figures, CSV or Markdown")
       ->type_name("TABLE");
   command->add_flag("--template", in->wants_template, "write a commented CSV to fill in");
   command->add_option("--method", in->method,
-                      "the test that the rows name: welch, student, paired, z, ...; binding");
-  command->add_option("--sides", in->sides, "two, one, greater or less; binding");
+                      "test that every row has to fit: welch, student, paired, z, ...");
+  command->add_option("--sides", in->sides,
+                      "sides that every row has to fit: two, one, greater or less");
   set_body(*command, selected, [=](OutputFormat format) { return audit(*in, format); });
 }
 

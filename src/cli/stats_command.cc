@@ -5,7 +5,7 @@ namespace assay::cli {
 
 void add_stats_command(CLI::App& app, Selected& selected) {
   CLI::App* stats = app.add_subcommand(
-      "stats", "tests from published figures or values, and the audit of published tables");
+      "stats", "run statistical tests on figures or values, and audit published tables");
   stats->require_subcommand(1);
   add_stats_groups(*stats, selected);
   add_stats_power(*stats, selected);

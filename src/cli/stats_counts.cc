@@ -18,8 +18,8 @@ Json count_json(const Proportion& x) {
 void add_wilson(CLI::App& parent, Selected& selected) {
   CLI::App* command = parent.add_subcommand("wilson", "score interval of a proportion");
   const auto a = std::make_shared<std::string>();
-  command->add_option("--a", *a, "count of a total")->type_name("X/N")->required();
-  const auto confidence = add_level(*command, "--confidence", 0.95, "of the interval");
+  command->add_option("--a", *a, "count out of a total")->type_name("X/N")->required();
+  const auto confidence = add_level(*command, "--confidence", 0.95, "confidence of the interval");
   set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
     ASSAY_TRY(const Proportion x, parse_proportion("--a", *a));
     FigureRow row;
@@ -38,12 +38,12 @@ struct TwoCounts {
 
 std::shared_ptr<TwoCounts> add_two_counts(CLI::App& command, bool sided) {
   auto counts = std::make_shared<TwoCounts>();
-  command.add_option("--a", counts->a, "count of a total")->type_name("X/N")->required();
-  command.add_option("--b", counts->b, "count of a total")->type_name("X/N")->required();
+  command.add_option("--a", counts->a, "count out of a total")->type_name("X/N")->required();
+  command.add_option("--b", counts->b, "count out of a total")->type_name("X/N")->required();
   if (sided) {
     command
         .add_option("--alternative", counts->side,
-                    "two-sided (default), greater or less: a's share against b's")
+                    "two-sided (default), greater or less: the share of a against that of b")
         ->check(CLI::IsMember({"two-sided", "greater", "less"}));
   }
   return counts;
@@ -101,7 +101,7 @@ void add_newcombe(CLI::App& parent, Selected& selected) {
   CLI::App* command =
       parent.add_subcommand("newcombe", "interval of the difference of two proportions");
   const auto counts = add_two_counts(*command, false);
-  const auto confidence = add_level(*command, "--confidence", 0.95, "of the interval");
+  const auto confidence = add_level(*command, "--confidence", 0.95, "confidence of the interval");
   set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
     ASSAY_TRY(const Proportion a, parse_proportion("--a", counts->a));
     ASSAY_TRY(const Proportion b, parse_proportion("--b", counts->b));

@@ -38,7 +38,7 @@ void add_t_test(CLI::App& parent, const std::string& name, const std::string& su
                 Selected& selected) {
   CLI::App* command = parent.add_subcommand(name, summary);
   const TwoGroups groups = add_two_groups(*command);
-  const auto confidence = add_level(*command, "--confidence", 0.95, "of the interval");
+  const auto confidence = add_level(*command, "--confidence", 0.95, "confidence of the interval");
   set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
     ASSAY_TRY(const Moments a, groups.a->moments());
     ASSAY_TRY(const Moments b, groups.b->moments());
@@ -64,7 +64,7 @@ void add_effect(CLI::App& parent, Selected& selected) {
   CLI::App* command = parent.add_subcommand(
       "effect", "Cohen's d and Hedges' g with intervals by the noncentral t; Vargha-Delaney A");
   const TwoGroups groups = add_two_groups(*command);
-  const auto confidence = add_level(*command, "--confidence", 0.95, "of the intervals");
+  const auto confidence = add_level(*command, "--confidence", 0.95, "confidence of the intervals");
   set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
     ASSAY_TRY(const Moments a, groups.a->moments());
     ASSAY_TRY(const Moments b, groups.b->moments());
@@ -211,18 +211,22 @@ void add_tost(CLI::App& parent, Selected& selected) {
     command->add_option(group->option + "-values", group->values, "its values")
         ->type_name("X,Y,...|FILE");
   }
-  command->add_option("--difference", in->difference, "instead of groups: the estimate")
+  command->add_option("--difference", in->difference, "estimated difference, instead of groups")
       ->check(check_number);
   command->add_option("--se", in->se, "its standard error")->check(check_number_above_zero);
   command->add_option("--df", in->df, "its degrees of freedom")->check(check_number_above_zero);
-  command->add_option("--margin", in->margin, "equivalent: a difference within -+ this")
+  command->add_option("--margin", in->margin, "equivalent: a difference from -margin to +margin")
       ->check(check_number_above_zero);
-  command->add_option("--low", in->low, "or from this")->check(check_number);
-  command->add_option("--high", in->high, "to this")->check(check_number);
-  command->add_option("--ratio-margin", in->ratio_margin, "or a ratio of 1/(1+m) to 1+m")
+  command->add_option("--low", in->low, "equivalent: a difference of at least this")
+      ->check(check_number);
+  command->add_option("--high", in->high, "equivalent: a difference of at most this")
+      ->check(check_number);
+  command
+      ->add_option("--ratio-margin", in->ratio_margin,
+                   "equivalent: a ratio of means from 1/(1+m) to 1+m")
       ->check(check_number_above_zero);
   in->confidence = add_level(*command, "--confidence", 0.95,
-                             "of each test; the interval's is 1 - 2 (1 - confidence)");
+                             "confidence of each test; the interval has 1 - 2 (1 - confidence)");
   set_body(*command, selected, [=](OutputFormat format) { return run_tost(*in, format); });
 }
 
@@ -286,7 +290,7 @@ void add_levene(CLI::App& parent, Selected& selected) {
   const auto groups = add_groups(*command);
   const auto mean = std::make_shared<bool>(false);
   command->add_flag("--mean", *mean,
-                    "deviations from means (Levene), not medians (Brown-Forsythe)");
+                    "use deviations from means (Levene) instead of medians (Brown-Forsythe)");
   set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
     if (!groups->figures.empty()) {
       return bad_input(

@@ -239,7 +239,7 @@ std::shared_ptr<GroupInput> add_sample(CLI::App& command, const std::string& nam
 std::shared_ptr<double> add_level(CLI::App& command, const std::string& name, double fallback,
                                   const std::string& meaning) {
   auto level = std::make_shared<double>(fallback);
-  command.add_option(name, *level, fmt::format("{}; {} if not given", meaning, fallback))
+  command.add_option(name, *level, fmt::format("{} (default {})", meaning, fallback))
       ->check([](const std::string& text) {
         const auto value = parse_number("", text);
         const bool good = value && *value > 0 && *value < 1;

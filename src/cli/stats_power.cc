@@ -37,10 +37,10 @@ struct Design {
 
 std::shared_ptr<Design> add_design(CLI::App& command) {
   auto design = std::make_shared<Design>();
-  command.add_option("--n", design->sizes, "values of each group")
+  command.add_option("--n", design->sizes, "number of values in each group")
       ->type_name("N_A[,N_B]")
       ->required();
-  command.add_option("--sd", design->sd, "standard deviation of both; 1 if not given")
+  command.add_option("--sd", design->sd, "standard deviation of both groups (default 1)")
       ->check(check_number_above_zero);
   design->alpha = add_level(command, "--alpha", 0.05, "two-sided level");
   return design;
@@ -58,10 +58,11 @@ std::unexpected<Error> out_of_reach() {
 }
 
 void add_power(CLI::App& parent, Selected& selected) {
-  CLI::App* command = parent.add_subcommand("power", "chance that Student's t finds a difference");
+  CLI::App* command =
+      parent.add_subcommand("power", "probability that Student's t test finds a difference");
   const auto design = add_design(*command);
   const auto difference = std::make_shared<double>();
-  command->add_option("--difference", *difference, "true difference of the means")
+  command->add_option("--difference", *difference, "true difference between the means")
       ->check(check_number)
       ->required();
   set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
@@ -76,10 +77,11 @@ void add_power(CLI::App& parent, Selected& selected) {
 }
 
 void add_mde(CLI::App& parent, Selected& selected) {
-  CLI::App* command =
-      parent.add_subcommand("mde", "smallest difference that Student's t finds with a power");
+  CLI::App* command = parent.add_subcommand(
+      "mde", "smallest difference that Student's t test finds with a given power");
   const auto design = add_design(*command);
-  const auto power = add_level(*command, "--power", 0.8, "chance to find it");
+  const auto power =
+      add_level(*command, "--power", 0.8, "power: probability of finding the difference");
   set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
     ASSAY_TRY(const stats::StandardError error, parse_sizes(design->sizes, design->sd));
     const auto smallest = stats::minimum_detectable_difference(error, *design->alpha, *power);
@@ -93,13 +95,14 @@ void add_mde(CLI::App& parent, Selected& selected) {
 
 void add_repetitions(CLI::App& parent, Selected& selected) {
   CLI::App* command = parent.add_subcommand(
-      "repetitions", "values a group that Student's t needs to find a difference");
+      "repetitions", "values per group that Student's t test needs to find a difference");
   const auto d = std::make_shared<double>();
   command->add_option("--d", *d, "difference in standard deviations")
       ->check(check_number)
       ->required();
   const auto alpha = add_level(*command, "--alpha", 0.05, "two-sided level");
-  const auto power = add_level(*command, "--power", 0.8, "chance to find it");
+  const auto power =
+      add_level(*command, "--power", 0.8, "power: probability of finding the difference");
   set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
     const auto needed = stats::repetitions_needed(*d, *alpha, *power);
     if (!needed) return out_of_reach();

@@ -3,6 +3,7 @@
 
 #include "cli/stats_input.h"
 #include "stats/bootstrap.h"
+#include "stats/confidence_sequence.h"
 #include "stats/ecdf.h"
 #include "stats/few_values.h"
 #include "stats/quantile_ratio.h"
@@ -42,7 +43,8 @@ void add_describe(CLI::App& parent, Selected& selected) {
 }
 
 void add_ecdf(CLI::App& parent, Selected& selected) {
-  CLI::App* command = parent.add_subcommand("ecdf", "share of values at most each value");
+  CLI::App* command =
+      parent.add_subcommand("ecdf", "empirical distribution: share of the values up to each value");
   const auto a = add_sample(*command, "a");
   set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
     ASSAY_TRY(const std::vector<double> values, a->sample());
@@ -144,13 +146,15 @@ void add_bootstrap(CLI::App& parent, Selected& selected) {
       "bootstrap", "intervals of means (BCa, percentile), quantiles and their ratio");
   const auto in = std::make_shared<BootstrapInput>();
   command->add_option("--a,--a-values", in->a, "values, a list or a file")->required();
-  command->add_option("--b,--b-values", in->b, "values of a second sample: its ratio too");
-  command->add_option("--quantile", in->quantile, "of this quantile instead of the mean")
+  command->add_option("--b,--b-values", in->b,
+                      "values of a second sample; adds the ratio of the two");
+  command->add_option("--quantile", in->quantile, "use this quantile instead of the mean")
       ->check(check_share);
-  command->add_option("--resamples", in->resamples, "10000 if not given")
+  command->add_option("--resamples", in->resamples, "bootstrap resamples (default 10000)")
       ->check(check_whole(100, 10'000'000));
-  command->add_option("--seed", in->seed, "42 if not given")->check(check_whole(0, UINT64_MAX));
-  in->confidence = add_level(*command, "--confidence", 0.95, "of the intervals");
+  command->add_option("--seed", in->seed, "seed of the bootstrap (default 42)")
+      ->check(check_whole(0, UINT64_MAX));
+  in->confidence = add_level(*command, "--confidence", 0.95, "confidence of the intervals");
   set_body(*command, selected, [=](OutputFormat format) { return run_bootstrap(*in, format); });
 }
 
@@ -159,7 +163,9 @@ void add_autocorrelation(CLI::App& parent, Selected& selected) {
       "autocorrelation", "of values in their order: lag 1, Ljung-Box, effective sample size");
   const auto a = add_sample(*command, "a");
   const auto lags = std::make_shared<std::optional<int64_t>>();
-  command->add_option("--lags", *lags, "of Ljung-Box; a fifth of n, at most 10, if not given")
+  command
+      ->add_option("--lags", *lags,
+                   "lags of the Ljung-Box test (default: a fifth of n, at most 10)")
       ->check(check_whole(1, 1'000'000'000));
   set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
     ASSAY_TRY(const std::vector<double> values, a->sample());
@@ -184,7 +190,8 @@ void add_trend(CLI::App& parent, Selected& selected) {
   CLI::App* command =
       parent.add_subcommand("trend", "drift along the order: Mann-Kendall and Theil-Sen");
   const auto a = add_sample(*command, "a");
-  const auto confidence = add_level(*command, "--confidence", 0.95, "of the slope's interval");
+  const auto confidence =
+      add_level(*command, "--confidence", 0.95, "confidence of the slope's interval");
   set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
     ASSAY_TRY(const std::vector<double> values, a->sample());
     const auto test = stats::mann_kendall(values);
@@ -203,9 +210,28 @@ void add_trend(CLI::App& parent, Selected& selected) {
   });
 }
 
+void add_anytime(CLI::App& parent, Selected& selected) {
+  CLI::App* command = parent.add_subcommand(
+      "anytime", "interval of the mean that holds however often values are looked at");
+  const auto a = add_sample(*command, "a");
+  const auto confidence = add_level(*command, "--confidence", 0.95, "of all intervals together");
+  set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
+    ASSAY_TRY(const std::vector<double> values, a->sample());
+    FigureRow row;
+    row.add_count("n", static_cast<int64_t>(values.size()))
+        .add("mean", stats::mean(values))
+        .add("", stats::anytime_interval(values, 1 - *confidence))
+        .add_count("least_n", stats::least_looks(1 - *confidence));
+    Facts facts("confidence sequence of a mean: the t test's Bayes factor, effects of N(0, 2^2)");
+    facts.confidence(*confidence);
+    return row.print(format, facts.input("a", sample_json(values, a->values)));
+  });
+}
+
 void add_change_points(CLI::App& parent, Selected& selected) {
   CLI::App* command = parent.add_subcommand(
-      "changepoints", "where the level of a series moves: Pettitt, by binary segmentation");
+      "changepoints",
+      "rows at which the level of a series changes: Pettitt, by binary segmentation");
   const auto a = add_sample(*command, "a");
   const auto alpha = add_level(*command, "--alpha", 0.01, "level of each split");
   set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
@@ -231,6 +257,7 @@ void add_stats_samples(CLI::App& parent, Selected& selected) {
   add_bootstrap(parent, selected);
   add_autocorrelation(parent, selected);
   add_trend(parent, selected);
+  add_anytime(parent, selected);
   add_change_points(parent, selected);
 }
 

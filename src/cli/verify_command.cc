@@ -12,12 +12,12 @@ Result<int> verify(const std::string& folder, OutputFormat format) {
   ASSAY_TRY(const std::vector<VerifyProblem> problems, verify_bundle(folder));
   if (problems.empty() && format == OutputFormat::kTable) {
     ASSAY_TRY(const Bundle bundle, read_bundle(folder));
-    fmt::print("{}: whole: {} rows, {} files\n", shown_line(folder), bundle.rows.size(),
+    fmt::print("{}: intact: {} rows, {} files\n", shown_line(folder), bundle.rows.size(),
                bundle.manifest["files"].size() + 1);
     if (bundle.speed_unjudged > 0) {
       fmt::print(
-          "of {} ok rows it can't be said whether their memory could be that fast: their cells' "
-          "evidence has no read_limit or no read_bytes\n",
+          "for {} ok rows it is unknown whether the memory could be that fast: their cells' "
+          "evidence lacks read_limit or read_bytes\n",
           bundle.speed_unjudged);
     }
     return 0;
@@ -34,8 +34,8 @@ Result<int> verify(const std::string& folder, OutputFormat format) {
 }  // namespace
 
 void add_verify_command(CLI::App& app, Selected& selected) {
-  CLI::App* command =
-      app.add_subcommand("verify", "hold a bundle against its hashes and its schema");
+  CLI::App* command = app.add_subcommand(
+      "verify", "check a bundle's files against their hashes and its rows against the schema");
   auto folder = std::make_shared<std::string>();
   command->add_option("bundle", *folder, "the bundle's folder")->required();
   auto format = add_output_format(*command);

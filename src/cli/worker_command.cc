@@ -27,7 +27,7 @@ Result<int> run_worker() {
 
 void add_worker_command(CLI::App& app, Selected& selected) {
   CLI::App* command =
-      app.add_subcommand("worker", "serve a backend to a harness (started by `assay run`)");
+      app.add_subcommand("worker", "run a backend as a worker process (started by `assay run`)");
   command->require_subcommand(1);
   CLI::App* native = command->add_subcommand("native", "the native engine");
   native->callback([&selected] { selected.body = run_worker; });

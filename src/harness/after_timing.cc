@@ -34,7 +34,7 @@ bool AfterTiming::owes() const {
 
 bool AfterTiming::owes_profile(size_t cell) const {
   return context_.profile && possible(study_.arms[plan_.cells[cell].arm], context_) &&
-         state_.has_ok_rows(cell) && !state_.evidence.of(cell).contains("profile");
+         state_.has_ok_rows(cell) && !state_.evidence.of(cell).profile;
 }
 
 Result<bool> AfterTiming::unit_over(const Unit& unit, const ModelSetup& setup) {
@@ -91,11 +91,12 @@ bool AfterTiming::wanted(size_t arm, const ParityKey& key) const {
   });
 }
 
-// Every unit of the cell is over, and none has left an ok row.
+// Every unit of the cell is over or dropped, and none has left an ok row.
 bool AfterTiming::lost(size_t cell) const {
   if (state_.has_ok_rows(cell)) return false;
   return std::ranges::all_of(plan_.units, [&](const Unit& unit) {
-    return unit.cell != cell || bundle_.committed_units().contains(unit.index);
+    return unit.cell != cell || bundle_.committed_units().contains(unit.index) ||
+           state_.dropped_units.contains(unit.index);
   });
 }
 
@@ -132,10 +133,10 @@ Result<bool> AfterTiming::ask_parity(size_t arm, const ParityKey& key, const Mod
 }
 
 Result<bool> AfterTiming::profile(size_t cell, const ModelSetup& setup) {
-  Json& evidence = state_.evidence.of(cell);
-  if (evidence.contains("profile")) return true;  // an earlier run's
+  std::optional<EvidenceProfile>& profile = state_.evidence.of(cell).profile;
+  if (profile) return true;  // an earlier run's
   if (!state_.has_ok_rows(cell)) {
-    evidence["profile"] = {{"skipped", "every row of the cell was lost"}};
+    profile = EvidenceProfile{.skipped = "every row of the cell was lost"};
   } else {
     const std::string& id = plan_.cells[cell].id;
     ASSAY_TRY(const auto path, bundle_.offer_cell_file(id, kTraceName));
@@ -143,12 +144,11 @@ Result<bool> AfterTiming::profile(size_t cell, const ModelSetup& setup) {
     if (!summary && summary.error().kind == FailureKind::kInterrupted) return false;
     if (summary) {
       ASSAY_CHECK(bundle_.take_cell_file(id, kTraceName));
-      evidence["profile"] = std::move(summary).value();
+      profile = std::move(summary).value();
     } else {
       workers_.discard(plan_.cells[cell].arm);
-      evidence["profile"] = {
-          {"error",
-           {{"class", summary.error().error_class}, {"message", summary.error().message}}}};
+      profile = EvidenceProfile{
+          .error = EvidenceError{summary.error().error_class, summary.error().message}};
     }
     ASSAY_CHECK(keep_log(cell));
   }
@@ -157,17 +157,17 @@ Result<bool> AfterTiming::profile(size_t cell, const ModelSetup& setup) {
   return true;
 }
 
-ClientResult<Json> AfterTiming::trace(size_t index, const ModelSetup& setup,
-                                      const std::filesystem::path& path) {
+ClientResult<EvidenceProfile> AfterTiming::trace(size_t index, const ModelSetup& setup,
+                                                 const std::filesystem::path& path) {
   const Cell& cell = plan_.cells[index];
   auto worker = workers_.get(cell.arm, cell.model);
   if (!worker) return std::unexpected(std::move(worker).error());
   WorkerClient& client = *(*worker)->client;
   if (!announces_profile(client.hello())) {
-    return Json{{"skipped", "the worker has no profiler"}};
+    return EvidenceProfile{.skipped = "the worker has no profiler"};
   }
   const auto& lengths = setup.prompts->lengths(cell.scenario);
-  const WireShape shape{*parse_wire_phase(cell.phase), cell.batch, cell.new_tokens,
+  const WireShape shape{cell.phase, cell.batch, cell.new_tokens,
                         cache_capacity(lengths, cell.new_tokens)};
   const auto prepared = prepare_worker(**worker, prepare_request(shape, lengths), index, study_);
   if (!prepared) return std::unexpected(prepared.error());
@@ -175,7 +175,7 @@ ClientResult<Json> AfterTiming::trace(size_t index, const ModelSetup& setup,
       client.profile({shape, setup.prompts->prompt(cell.scenario, 0, cell.batch), path.string()},
                      study_.timeout_s + study_.compile_timeout_s);
   if (!reply) return std::unexpected(std::move(reply).error());
-  return Json{{"summary", std::move(reply->summary)}};
+  return EvidenceProfile{.summary = std::move(reply->summary)};
 }
 
 Status AfterTiming::keep_log(size_t cell) {

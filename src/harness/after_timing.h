@@ -38,7 +38,8 @@ class AfterTiming {
   std::optional<int64_t> reach(size_t arm, const ParityKey& key) const;
   Result<bool> ask_parity(size_t arm, const ParityKey& key, const ModelSetup& setup);
   Result<bool> profile(size_t cell, const ModelSetup& setup);
-  ClientResult<Json> trace(size_t cell, const ModelSetup& setup, const std::filesystem::path& path);
+  ClientResult<EvidenceProfile> trace(size_t cell, const ModelSetup& setup,
+                                      const std::filesystem::path& path);
   Status keep_log(size_t cell);
 
   const Study& study_;

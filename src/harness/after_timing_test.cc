@@ -158,14 +158,15 @@ TEST_F(RunTest, ProfilesEachCellOnce) {
   expect_whole(run());
   const auto bundle = read_bundle(folder());
   for (const auto& [id, evidence] : bundle->evidence) {
-    const bool traced = evidence["requested"]["backend"] == "fake" && id.contains("-other-");
+    ASSERT_TRUE(evidence.profile) << id;
+    const bool traced = evidence.requested.backend == "fake" && id.contains("-other-");
     const auto trace = read_file(folder() / "cells" / id / "trace.json.gz");
     EXPECT_EQ(trace.has_value(), traced) << id;
     if (traced && trace) {
-      EXPECT_EQ(evidence["profile"]["summary"]["kernels_launched"], 7);
+      EXPECT_EQ(evidence.profile->summary, Json({{"kernels_launched", 7}}));
       EXPECT_EQ(*trace, "{}");
     } else {
-      EXPECT_EQ(evidence["profile"]["skipped"], "the worker has no profiler");
+      EXPECT_EQ(evidence.profile->skipped, "the worker has no profiler");
     }
   }
 }
@@ -174,7 +175,7 @@ TEST_F(RunTest, WithoutTheFlagNothingIsProfiled) {
   faults_["other"] = {"--profiler"};
   expect_whole(run());
   const auto bundle = read_bundle(folder());
-  for (const auto& [id, evidence] : bundle->evidence) EXPECT_FALSE(evidence.contains("profile"));
+  for (const auto& [id, evidence] : bundle->evidence) EXPECT_FALSE(evidence.profile) << id;
 }
 
 TEST_F(RunTest, AnInterruptionBeforeTheLastQuestionsIsMadeUpFor) {
@@ -193,7 +194,7 @@ TEST_F(RunTest, AnInterruptionBeforeTheLastQuestionsIsMadeUpFor) {
   EXPECT_EQ(parity_of("other")["passed"], true);
   const auto bundle = read_bundle(folder());
   for (const auto& [id, evidence] : bundle->evidence) {
-    EXPECT_TRUE(evidence["profile"].contains("summary")) << id;
+    EXPECT_TRUE(evidence.profile && evidence.profile->summary) << id;
   }
 }
 
@@ -208,7 +209,10 @@ TEST_F(RunTest, AnArmThatCannotRunIsAnOutcomeBesideTheOthers) {
   EXPECT_EQ(count(rows_of("base"), RowStatus::kOk), static_cast<int64_t>(rows_of("base").size()));
   EXPECT_TRUE(parity_of("other").is_null()) << "it was not asked";
   const auto bundle = read_bundle(folder());
-  EXPECT_EQ(bundle->evidence.at(rows.front().cell_id)["gate"]["verdict"], "impossible");
+  const auto& gate = bundle->evidence.at(rows.front().cell_id).gate;
+  ASSERT_TRUE(gate);
+  EXPECT_EQ(gate->verdict, "impossible");
+  EXPECT_EQ(gate->reason, "expected a CUDA device, found none");
   EXPECT_FALSE(fs::exists(folder() / "cells" / rows.front().cell_id.str() / "stderr.log"));
   ASSERT_EQ(observer_.notes.size(), 1u);
   EXPECT_EQ(observer_.notes[0], "arm \"other\" can't run here: expected a CUDA device, found none");

@@ -20,9 +20,9 @@ class CellEvidence {
   CellEvidence(const Study& study, const Plan& plan) : study_(study), plan_(plan) {}
 
   // As an earlier run left it.
-  void restore(size_t cell, Json evidence) { by_cell_[cell] = std::move(evidence); }
+  void restore(size_t cell, Evidence evidence) { by_cell_[cell] = std::move(evidence); }
   // The cell's evidence, made when first asked for.
-  Json& of(size_t cell);
+  Evidence& of(size_t cell);
   // What the gate said of an arm that isn't ready; kept in every cell of it.
   void set_gate(size_t arm, const ArmGate& gate);
   // The worker as its hello, its load and its preparation for this cell have it: known before
@@ -30,10 +30,12 @@ class CellEvidence {
   void add_worker(size_t cell, const LiveWorker& worker);
   // The same in the list of the cell's processes, under the worker's number there.
   void add_process(size_t cell, int64_t process, const LiveWorker& worker);
+  // Where the kernel has put the process by now; of one that is gone, what was known before.
+  void add_placement(size_t cell, int64_t process, int64_t pid);
   // Asks the worker, which may fail. The answer is the cell's unless another process showed less:
   // of the processes that weren't lost the weakest verdict counts, of equals the latest. The last
   // words of a worker that is lost count where no process has come through.
-  ClientResult<void> add_report(size_t cell, int64_t process, WorkerClient& client, WirePhase phase,
+  ClientResult<void> add_report(size_t cell, int64_t process, WorkerClient& client, Phase phase,
                                 double timeout_s, bool last_words);
   void add_failure(size_t cell, int64_t unit, int64_t repetition, const RowOutcome& outcome,
                    const std::string& message);
@@ -41,12 +43,12 @@ class CellEvidence {
 
  private:
   // Made when first asked for; numbers count up.
-  Json& process_of(size_t cell, int64_t process);
+  EvidenceProcess& process_of(size_t cell, int64_t process);
 
   const Study& study_;
   const Plan& plan_;
-  std::map<size_t, Json> by_cell_;
-  std::map<size_t, Json> gates_;  // by arm
+  std::map<size_t, Evidence> by_cell_;
+  std::map<size_t, EvidenceGate> gates_;  // by arm
 };
 
 }  // namespace assay

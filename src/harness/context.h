@@ -25,6 +25,8 @@ class RunObserver {
                         const std::vector<const Unit*>& units_left) = 0;
   virtual void on_unit(const Cell& cell, const Unit& unit) = 0;
   virtual void on_row(const Row& row) = 0;
+  // A unit that isn't run, because its stratum was decided before.
+  virtual void on_dropped(const Cell& cell, const Unit& unit) = 0;
   // What makes the figures of this run doubtful, as the environment has it; before anything starts.
   virtual void on_warning(const std::string& text) = 0;
   // Anything that the user should know while it runs: an arm that fails parity, a model that no

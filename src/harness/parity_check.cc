@@ -44,7 +44,7 @@ ParityAnswer ParityCheck::ask(WorkerClient& client, const ModelPrompts& prompts,
     request.prompt = prompts.prompt(key.scenario, prompt, key.batch);
     // As many positions as the cell has, so that a static cache is the one measured: the last token
     // is chosen and not fed.
-    request.shape = {WirePhase::kKvDecode, key.batch, generated_tokens(new_tokens),
+    request.shape = {Phase::kKvDecode, key.batch, generated_tokens(new_tokens),
                      cache_capacity(lengths, new_tokens)};
     // What the sequence needs may still have to be compiled.
     auto reply = client.parity(request, study_.timeout_s + study_.compile_timeout_s);

@@ -32,9 +32,9 @@ Status check_arms(const Study& study, const BackendSet& backends) {
 
 Status check_positions(const Study& study, const StudyModel& model, int64_t max_positions,
                        const std::vector<std::vector<PromptLength>>& lengths) {
-  const bool decodes = study.phases.size() > 1 || study.phases.front() != "prefill";
+  const bool any_decodes = std::ranges::any_of(study.phases, decodes);
   const int64_t new_tokens =
-      decodes && !study.token_lengths.empty() ? std::ranges::max(study.token_lengths) : 0;
+      any_decodes && !study.token_lengths.empty() ? std::ranges::max(study.token_lengths) : 0;
   for (size_t scenario = 0; scenario < lengths.size(); ++scenario) {
     const int64_t needed = cache_capacity(lengths[scenario], new_tokens);
     if (needed <= max_positions) continue;

@@ -85,34 +85,39 @@ TEST_F(ProcessesTest, EachHasItsEntryInTheEvidence) {
   expect_whole(run());
   const auto bundle = read_bundle(folder());
   for (const auto& [id, evidence] : bundle->evidence) {
-    const Json& processes = evidence["processes"];
+    const std::vector<EvidenceProcess>& processes = evidence.processes;
     ASSERT_EQ(processes.size(), 3u) << id;
     for (size_t i = 0; i < 3; ++i) {
-      EXPECT_EQ(processes[i]["process"], i);
-      EXPECT_EQ(processes[i]["prepare_seconds"], 0.25);
-      EXPECT_EQ(processes[i]["compiler_real"], "not_applicable");
-      EXPECT_EQ(processes[i]["lost"], false);
+      EXPECT_EQ(processes[i].process, static_cast<int64_t>(i));
+      EXPECT_EQ(processes[i].prepare_seconds, 0.25);
+      EXPECT_EQ(processes[i].compiler_real, CompilerReal::kNotApplicable);
+      EXPECT_FALSE(processes[i].lost);
+      const Json& placement = processes[i].placement;
+      EXPECT_TRUE(placement["last_cpu"].is_number_integer()) << placement;
+      EXPECT_TRUE(placement["cpus_allowed"].is_string()) << placement;
     }
-    EXPECT_EQ(evidence["reported_by"], 2);
+    EXPECT_EQ(evidence.reported_by, 2);
   }
 }
 
 // The first of the arm's processes says that it never reached the compiler, the others don't.
 TEST_F(ProcessesTest, WhatOneProcessDidNotProveTheCellDidNot) {
-  study_.phases = {"prefill"};
+  study_.phases = {Phase::kPrefill};
   faults_["other"] = {"label:evidence", "--once", (scratch_ / "struck").string()};
   expect_whole(run());
   const auto bundle = read_bundle(folder());
-  const Json& evidence = bundle->evidence.at(rows_of("other").front().cell_id);
-  EXPECT_EQ(evidence["compiler_real"], "label_only");
-  EXPECT_EQ(evidence["reported"]["compiler_real"], "label_only");
-  EXPECT_EQ(evidence["reported_by"], 0);
-  EXPECT_EQ(evidence["processes"][2]["compiler_real"], "not_applicable");
+  const Evidence& evidence = bundle->evidence.at(rows_of("other").front().cell_id);
+  EXPECT_EQ(evidence.compiler_real, CompilerReal::kLabelOnly);
+  ASSERT_TRUE(evidence.reported);
+  EXPECT_EQ(evidence.reported->whole["compiler_real"], "label_only");
+  EXPECT_EQ(evidence.reported_by, 0);
+  ASSERT_EQ(evidence.processes.size(), 3u);
+  EXPECT_EQ(evidence.processes[2].compiler_real, CompilerReal::kNotApplicable);
 }
 
 // Its share is one unit: what is left of it is lost, and the next share gets a process of its own.
 TEST_F(ProcessesTest, ALostOneCostsItsShareAlone) {
-  study_.phases = {"prefill", "kv_decode"};
+  study_.phases = {Phase::kPrefill, Phase::kKvDecode};
   for (const RunOrder order : {RunOrder::kSequential, RunOrder::kInterleaved}) {
     fs::remove_all(folder());
     study_.order = order;
@@ -131,7 +136,7 @@ TEST_F(ProcessesTest, ALostOneCostsItsShareAlone) {
 // A share of two blocks: the second is done by the process that replaces the lost one, which warms
 // up without rows, and the next round's is another again.
 TEST_F(ProcessesTest, OneThatReplacesALostOneHasTheNextNumber) {
-  study_.phases = {"prefill"};
+  study_.phases = {Phase::kPrefill};
   study_.processes = 2;
   study_.repetitions = 12;
   faults_["other"] = {"segv:measure:1"};
@@ -169,12 +174,12 @@ TEST_F(ProcessesTest, AResumeGoesOnInTheMiddleOfARound) {
     // Shares of one unit: none is split.
     expect_shares("base", kEvenShares);
     expect_shares("other", kEvenShares);
-    for (const auto& [id, evidence] : all->evidence) EXPECT_EQ(evidence["processes"].size(), 3u);
+    for (const auto& [id, evidence] : all->evidence) EXPECT_EQ(evidence.processes.size(), 3u) << id;
   }
 }
 
 TEST_F(ProcessesTest, AResumeSplitsAShareOfSeveralBlocks) {
-  study_.phases = {"prefill"};
+  study_.phases = {Phase::kPrefill};
   study_.arms.resize(1);
   study_.processes = 2;
   study_.repetitions = 12;
@@ -187,7 +192,7 @@ TEST_F(ProcessesTest, AResumeSplitsAShareOfSeveralBlocks) {
 
 // What stopping may add is shared, too: no process does all of it.
 TEST_F(ProcessesTest, EachGoesOnUntilItsOwnIntervalIsNarrow) {
-  study_.phases = {"prefill", "kv_decode"};
+  study_.phases = {Phase::kPrefill, Phase::kKvDecode};
   study_.processes = 2;
   study_.stopping = Stopping{10, 1e-6};
   faults_["other"] = {"jitter:measure"};
@@ -201,7 +206,7 @@ TEST_F(ProcessesTest, EachGoesOnUntilItsOwnIntervalIsNarrow) {
 }
 
 TEST_F(ProcessesTest, AResumeKeepsWhatStoppingAddedToEarlierRounds) {
-  study_.phases = {"prefill", "kv_decode"};
+  study_.phases = {Phase::kPrefill, Phase::kKvDecode};
   study_.processes = 2;
   study_.stopping = Stopping{10, 1e-6};
   faults_["other"] = {"jitter:measure"};

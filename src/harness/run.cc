@@ -31,12 +31,16 @@ class Run {
   Result<RunSummary> finish(bool interrupted);
 
  private:
-  Json committed_evidence(Json evidence, int64_t processes) const;
+  Evidence committed_evidence(Evidence evidence, int64_t processes) const;
   void measure_read_limits();
   void tell_gates();
   std::vector<const Unit*> units_left() const;
   // False: interrupted.
   Result<bool> run_model(size_t model, const std::vector<const Unit*>& units, AfterTiming& after);
+  // Whether its stratum was decided by the rounds before the unit's; then it isn't run.
+  bool drop_if_decided(const Unit& unit);
+  void drop_decided(std::vector<const Unit*>& units);
+  Status record_decisions(size_t model);
   Status check_model_hash(size_t model, const std::string& hash);
   bool interrupted() const;
 
@@ -64,7 +68,6 @@ Status Run::restore() {
     const std::string name = fmt::format("{}: note of unit {}", request_.folder.string(), unit);
     ASSAY_TRY(const int64_t extra, json_int(note, "extra_rows", name));
     ASSAY_TRY(const std::string hash, json_string(note, "model_hash", name));
-    state_.extra_rows += extra;
     const Unit& planned = plan_.units[static_cast<size_t>(unit)];
     state_.extra_repetitions[planned.cell] += extra;
     round_of_block[{planned.cell, planned.block}] = planned.round;
@@ -77,11 +80,13 @@ Status Run::restore() {
     const auto at = cell_by_id.find(row.cell_id);
     if (at == cell_by_id.end()) continue;
     const size_t cell = at->second;
+    const int64_t round = round_of_block[{cell, row.block}];
     int64_t& processes = state_.processes[cell].count;
     processes = std::max(processes, row.process.value_or(-1) + 1);
+    if (state_.decisions) state_.decisions->add(cell, round, row);
     if (row.repetition < 0 || row.status != RowStatus::kOk || !row.latency_ms) continue;
     state_.cells_with_ok_rows.insert(cell);
-    state_.ok_latencies_ms[{cell, round_of_block[{cell, row.block}]}].push_back(*row.latency_ms);
+    state_.ok_latencies_ms[{cell, round}].push_back(*row.latency_ms);
   }
   for (const auto& [id, evidence] : so_far.evidence) {
     if (cell_by_id.contains(id)) {
@@ -92,31 +97,19 @@ Status Run::restore() {
   for (const auto& [id, parity] : so_far.parity) {
     if (cell_by_id.contains(id)) state_.cells_with_parity.insert(cell_by_id[id]);
   }
-  rows_before_ = static_cast<int64_t>(so_far.rows.size());
+  rows_before_ = state_.committed_rows = static_cast<int64_t>(so_far.rows.size());
   return {};
 }
 
 // Without the failures of units that were not committed, which are run again, and without the
 // processes that served none but such.
-Json Run::committed_evidence(Json evidence, int64_t processes) const {
-  const auto failures = evidence.find("failures");
-  const auto served = evidence.find("processes");
-  if (failures == evidence.end() || !failures->is_array()) return nullptr;
-  if (served == evidence.end() || !served->is_array()) return nullptr;
-  Json kept = Json::array();
-  for (const Json& failure : *failures) {
-    const auto unit = json_int(failure, "unit", "failure");
-    if (unit && bundle_.committed_units().contains(*unit)) kept.push_back(failure);
-  }
-  *failures = std::move(kept);
-  Json known = Json::array();
-  for (const Json& process : *served) {
-    const auto number = json_int(process, "process", "process");
-    if (number && *number < processes) known.push_back(process);
-  }
-  *served = std::move(known);
-  const auto by = json_int(evidence, "reported_by", "evidence");
-  if (!by || *by >= processes) evidence["reported_by"] = nullptr;
+Evidence Run::committed_evidence(Evidence evidence, int64_t processes) const {
+  std::erase_if(evidence.failures, [&](const EvidenceFailure& failure) {
+    return !bundle_.committed_units().contains(failure.unit);
+  });
+  std::erase_if(evidence.processes,
+                [&](const EvidenceProcess& one) { return one.process >= processes; });
+  if (evidence.reported_by.value_or(processes) >= processes) evidence.reported_by.reset();
   return evidence;
 }
 
@@ -176,15 +169,19 @@ std::vector<const Unit*> Run::units_left() const {
 Result<bool> Run::run_units() {
   const std::vector<const Unit*> left = units_left();
   tell_gates();
-  context_.observer.on_start(rows_before_, plan_.rows + state_.extra_rows, left);
+  int64_t rows_left = 0;
+  for (const Unit* unit : left) rows_left += unit->rows();
+  context_.observer.on_start(rows_before_, rows_before_ + rows_left, left);
   bool limits_known = false;
   for (size_t model = 0; model < study_.models.size(); ++model) {
     std::vector<const Unit*> units;
     std::ranges::copy_if(left, std::back_inserter(units),
                          [&](const Unit* unit) { return plan_.cells[unit->cell].model == model; });
+    drop_decided(units);
     AfterTiming after(study_, plan_, model, bundle_, context_, state_, units_.workers());
     if (units.empty()) {
       // An interrupted run may have left the last questions open.
+      ASSAY_CHECK(record_decisions(model));
       ASSAY_CHECK(after.record_lost());
       if (!after.owes()) continue;
     }
@@ -197,6 +194,42 @@ Result<bool> Run::run_units() {
   return true;
 }
 
+bool Run::drop_if_decided(const Unit& unit) {
+  if (!state_.decisions) return false;
+  if (!state_.decisions->over(plan_.cells[unit.cell].condition, unit.round)) return false;
+  state_.dropped_units.insert(unit.index);
+  context_.observer.on_dropped(plan_.cells[unit.cell], unit);
+  return true;
+}
+
+// What the rows of an earlier sitting have decided needs no worker. Of each condition the first
+// round that has units left is asked about: those before it are whole.
+void Run::drop_decided(std::vector<const Unit*>& units) {
+  std::set<size_t> open;  // conditions
+  std::erase_if(units, [&](const Unit* unit) {
+    const size_t condition = plan_.cells[unit->cell].condition;
+    if (open.contains(condition)) return false;
+    if (drop_if_decided(*unit)) return true;
+    open.insert(condition);
+    return false;
+  });
+}
+
+// Where each stratum of the model stood when it ended, into the evidence of its cells; once.
+Status Run::record_decisions(size_t model) {
+  if (!state_.decisions) return {};
+  bool wrote = false;
+  for (size_t cell = 0; cell < plan_.cells.size(); ++cell) {
+    if (plan_.cells[cell].model != model) continue;
+    Evidence& evidence = state_.evidence.of(cell);
+    if (evidence.stopping) continue;
+    evidence.stopping = state_.decisions->summary(plan_.cells[cell].condition);
+    ASSAY_CHECK(state_.evidence.write(cell, bundle_));
+    wrote = true;
+  }
+  return wrote ? bundle_.commit_cells() : Status{};
+}
+
 Result<bool> Run::run_model(size_t model, const std::vector<const Unit*>& units,
                             AfterTiming& after) {
   Workers& workers = units_.workers();
@@ -206,21 +239,25 @@ Result<bool> Run::run_model(size_t model, const std::vector<const Unit*>& units,
   if (!setup) return false;
   ASSAY_CHECK(check_model_hash(model, setup->model_hash));
   if (!setup->model_hash.empty()) model_hashes_[model] = setup->model_hash;
+  std::optional<int64_t> round;
   for (size_t i = 0; i < units.size(); ++i) {
+    if (drop_if_decided(*units[i])) continue;
     if (interrupted()) return false;
-    if (i > 0 && units[i]->round != units[i - 1]->round) workers.retire_all();
+    if (round && *round != units[i]->round) workers.retire_all();
+    round = units[i]->round;
     ASSAY_TRY(const UnitEnd end, units_.run(*units[i], *setup, request_.preflight.lengths[model]));
     if (end == UnitEnd::kInterrupted) return false;
     ASSAY_TRY(const bool asked, after.unit_over(*units[i], *setup));
     if (!asked) return false;
     // Where the next arm's process will end this one's, the last round's is asked now.
     const size_t arm = plan_.cells[units[i]->cell].arm;
-    if (units[i]->round + 1 < study_.processes) continue;
+    if (units[i]->round + 1 < rounds(study_)) continue;
     const bool last = i + 1 == units.size() || plan_.cells[units[i + 1]->cell].arm != arm;
     if (!workers.exclusive() || !last) continue;
     ASSAY_TRY(const bool went_on, after.run(arm, *setup));
     if (!went_on) return false;
   }
+  ASSAY_CHECK(record_decisions(model));
   ASSAY_CHECK(after.record_lost());
   // The baseline first: what the others answer is compared and recorded at once.
   for (const size_t arm : arms_baseline_first(study_)) {
@@ -285,6 +322,7 @@ Json study_summary(const Study& study) {
                   {"warmup", study.warmup},       {"repetitions", study.repetitions},
                   {"processes", study.processes}, {"arms", std::move(arms)}};
   if (!study.require.empty()) summary["require"] = study.require;
+  if (study.sides) summary["sides"] = {{"base", study.sides->base}, {"cand", study.sides->cand}};
   return summary;
 }
 

@@ -31,7 +31,7 @@ struct RunSummary {
 Result<RunSummary> run_study(RunRequest request, RunContext& context);
 
 // The study as manifest.json keeps it: {name, baseline, seed, order, warmup, repetitions,
-// processes, arms}.
+// processes, arms}, and where there are any "require" and "sides".
 Json study_summary(const Study& study);
 
 }  // namespace assay

@@ -74,6 +74,7 @@ class CountingObserver final : public RunObserver {
   void on_row(const Row&) override {
     if (++rows == interrupt_after && write(interrupt_fd, "x", 1) != 1) ADD_FAILURE();
   }
+  void on_dropped(const Cell&, const Unit&) override { ++dropped; }
   void on_warning(const std::string& text) override { warnings.push_back(text); }
   void on_note(const std::string& text) override {
     notes.push_back(text);
@@ -81,6 +82,7 @@ class CountingObserver final : public RunObserver {
   }
 
   int64_t rows = 0;
+  int64_t dropped = 0;
   int64_t interrupt_after = -1;
   bool interrupt_on_note = false;
   int interrupt_fd = -1;
@@ -98,7 +100,7 @@ class RunTest : public ::testing::Test {
     study_.name = "test";
     study_.models = {{"m", "models/m", "fp32"}};
     study_.arms = {arm("base"), arm("other")};
-    study_.phases = {"prefill", "kv_decode"};
+    study_.phases = {Phase::kPrefill, Phase::kKvDecode};
     study_.scenarios = {{"short", {3, 5}, ""}, {"text", {}, "hello"}};
     study_.token_lengths = {4};
     study_.batch = {2};

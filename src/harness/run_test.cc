@@ -15,16 +15,16 @@ TEST_F(RunTest, EveryPlannedRowIsThere) {
   for (const Row& row : rows) {
     EXPECT_EQ(row.cold, row.repetition < 0);
     EXPECT_EQ(row.latency_ms, 1.0);
-    EXPECT_EQ(row.recompiles_delta, 2);
-    EXPECT_EQ(row.graph_replays_delta, 7);
-    EXPECT_EQ(row.graph_breaks_delta, 3);
-    EXPECT_EQ(row.recompile_limit_hits_delta, 4);
-    EXPECT_EQ(row.cudagraph_captures_delta, 5);
-    EXPECT_EQ(row.cudagraph_skips_delta, 6);
-    EXPECT_EQ(row.fx_cache_hits_delta, 8);
+    EXPECT_EQ(row.counts[Counter::kRecompiles], 2);
+    EXPECT_EQ(row.counts[Counter::kGraphReplays], 7);
+    EXPECT_EQ(row.counts[Counter::kGraphBreaks], 3);
+    EXPECT_EQ(row.counts[Counter::kRecompileLimitHits], 4);
+    EXPECT_EQ(row.counts[Counter::kCudagraphCaptures], 5);
+    EXPECT_EQ(row.counts[Counter::kCudagraphSkips], 6);
+    EXPECT_EQ(row.counts[Counter::kFxCacheHits], 8);
     EXPECT_EQ(row.compile_ms_delta, 1.5);
     EXPECT_EQ(row.fresh_cache, false);
-    EXPECT_EQ(row.unique_graphs_delta, std::nullopt);
+    EXPECT_EQ(row.counts[Counter::kUniqueGraphs], std::nullopt);
     EXPECT_EQ(row.tokens, row.batch * std::max<int64_t>(row.new_tokens, 1));
     EXPECT_EQ(row.tokens_per_s.has_value(), row.phase != Phase::kPrefill);
   }
@@ -53,9 +53,8 @@ TEST_F(RunTest, BytesThatARepetitionReadsAreKept) {
   expect_whole(run());
   const auto bundle = read_bundle(folder());
   for (const auto& [id, evidence] : bundle->evidence) {
-    const Json& bytes = evidence["read_bytes"];
-    EXPECT_EQ(bytes.size(), id.find("short") != std::string::npos ? 2u : 1u) << id;
-    for (const Json& one : bytes) EXPECT_EQ(one, 1'000'000);
+    EXPECT_EQ(evidence.read_bytes.size(), id.contains("short") ? 2u : 1u) << id;
+    for (const auto& [length, bytes] : evidence.read_bytes) EXPECT_EQ(bytes, 1'000'000) << length;
   }
 }
 
@@ -82,7 +81,7 @@ TEST_F(RunTest, AnArmThatFailsParityIsMeasuredAndMarked) {
 // One answer serves all cells of an arm on a prompt; each is judged by the tokens that it
 // generates.
 TEST_F(RunTest, ParityOfACellIsAboutTheTokensThatItGenerates) {
-  study_.phases = {"prefill", "kv_decode", "e2e_kv"};
+  study_.phases = {Phase::kPrefill, Phase::kKvDecode, Phase::kE2eKv};
   study_.token_lengths = {2, 4};
   for (const auto& [position, fails_from] : {std::pair{3, 4}, {2, 2}, {4, 4}, {5, 5}}) {
     fs::remove_all(folder());
@@ -185,10 +184,10 @@ TEST_P(FaultTest, CostsTheRestOfItsUnitAlone) {
   ASSERT_TRUE(log);
   EXPECT_NE(log->find("about to"), std::string::npos) << *log;
   const auto bundle = read_bundle(folder());
-  const Json& failures = bundle->evidence.at(id)["failures"];
+  const std::vector<EvidenceFailure>& failures = bundle->evidence.at(id).failures;
   ASSERT_EQ(failures.size(), 1u);
-  EXPECT_EQ(failures[0]["repetition"], 1);
-  EXPECT_EQ(failures[0]["class"], GetParam().error_class);
+  EXPECT_EQ(failures[0].repetition, 1);
+  EXPECT_EQ(failures[0].error_class, GetParam().error_class);
 }
 
 INSTANTIATE_TEST_SUITE_P(

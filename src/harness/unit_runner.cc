@@ -10,13 +10,6 @@
 namespace assay {
 namespace {
 
-std::optional<int64_t> counter(const SampleReply& sample, std::string_view name) {
-  for (const auto& [key, value] : sample.counters) {
-    if (key == name) return value;
-  }
-  return std::nullopt;
-}
-
 std::optional<double> to_ms(std::optional<int64_t> ns) {
   if (!ns) return std::nullopt;
   return static_cast<double>(*ns) / 1e6;
@@ -110,8 +103,7 @@ Result<UnitEnd> UnitRunner::run(const Unit& unit, const ModelSetup& setup,
           .failure = {},
           .gpu = {},
           .throttle_reasons = {}};
-  job.shape = {*parse_wire_phase(cell.phase), cell.batch, cell.new_tokens,
-               cache_capacity(lengths, cell.new_tokens)};
+  job.shape = {cell.phase, cell.batch, cell.new_tokens, cache_capacity(lengths, cell.new_tokens)};
   for (int64_t i = 0; i < unit.warmups; ++i) job.repetitions.push_back(unit.first_warmup + i);
   const int64_t first = unit.first_repetition + state_.extra_repetitions[unit.cell];
   for (int64_t i = 0; i < unit.repetitions; ++i) job.repetitions.push_back(first + i);
@@ -149,7 +141,7 @@ ClientResult<void> UnitRunner::make_ready(Job& job) {
   if (job.worker->prepared_cell != job.unit.cell) {
     const PrepareRequest request = prepare_request(job.shape, job.lengths);
     // Before anything can go wrong: a cell that is lost here still names its worker.
-    if (state_.evidence.of(job.unit.cell)["worker"].is_null()) {
+    if (!state_.evidence.of(job.unit.cell).worker) {
       state_.evidence.add_worker(job.unit.cell, *job.worker);
     }
     state_.evidence.add_process(job.unit.cell, *job.process, *job.worker);
@@ -203,7 +195,7 @@ Row UnitRunner::blank_row(const Job& job, int64_t repetition) const {
   row.compile_mode = arm.mode;
   row.dynamic = arm.dynamic;
   row.padding = padding_scope_name(study_.padding_scope);
-  row.phase = *parse_phase(job.cell.phase);
+  row.phase = job.cell.phase;
   row.scenario = study_.scenarios[job.cell.scenario].name;
   row.prompt_id = std::to_string(prompt);
   row.batch = job.cell.batch;
@@ -212,7 +204,7 @@ Row UnitRunner::blank_row(const Job& job, int64_t repetition) const {
   row.new_tokens = job.cell.new_tokens;
   row.repetition = repetition;
   row.block = job.unit.block;
-  row.order_index = job.unit.first_order_index + state_.extra_rows + job.rows;
+  row.order_index = state_.committed_rows + job.rows;
   row.cold = repetition < 0;
   row.process = job.process;
   return row;
@@ -263,24 +255,12 @@ Row UnitRunner::sample_row(const Job& job, int64_t repetition, const SampleReply
   row.ttft_ms = to_ms(sample.ttft_ns);
   row.tokens = sample.tokens;
   // A prefill's one token a row says nothing of its speed.
-  if (job.shape.phase != WirePhase::kPrefill && sample.latency_ns > 0) {
+  if (decodes(job.shape.phase) && sample.latency_ns > 0) {
     row.tokens_per_s =
         static_cast<double>(sample.tokens) * 1e9 / static_cast<double>(sample.latency_ns);
   }
-  row.unique_graphs_delta = counter(sample, "unique_graphs");
-  row.recompiles_delta = counter(sample, "recompiles");
-  row.kernels_compiled_delta = counter(sample, "kernels_compiled");
-  row.graph_replays_delta = counter(sample, "graph_replays");
-  row.fallbacks_delta = counter(sample, "fallbacks");
-  row.graph_breaks_delta = counter(sample, "graph_breaks");
-  row.recompile_limit_hits_delta = counter(sample, "recompile_limit_hits");
-  row.cudagraph_captures_delta = counter(sample, "cudagraph_captures");
-  row.cudagraph_skips_delta = counter(sample, "cudagraph_skips");
-  row.fx_cache_hits_delta = counter(sample, "fx_cache_hits");
-  row.compile_ms_delta = to_ms(counter(sample, "compile_ns"));
-  row.kernels_loaded_delta = counter(sample, "kernels_loaded");
+  for (const auto& [counter, count] : sample.counters) put_count(row, counter, count);
   row.energy_j = sample.energy_j;
-  if (const auto fresh = counter(sample, "fresh_cache")) row.fresh_cache = *fresh != 0;
   row.output_hash = sample.output_hash;
   row.started_at_ns = sample.started_at_ns;
   judge(job, sample, row);
@@ -295,6 +275,7 @@ Status UnitRunner::append(Job& job, Row row) {
     state_.cells_with_ok_rows.insert(job.unit.cell);
     state_.ok_latencies_ms[{job.unit.cell, job.unit.round}].push_back(*row.latency_ms);
   }
+  if (state_.decisions) state_.decisions->add(job.unit.cell, job.unit.round, row);
   context_.observer.on_row(row);
   return {};
 }
@@ -320,9 +301,9 @@ void UnitRunner::note_conditions(Job& job, Row& row) {
 }
 
 Result<UnitEnd> UnitRunner::run_repetitions(Job& job) {
-  const bool may_add = job.unit.last_of_round && study_.stopping;
-  const int64_t round_begin = part_begin(study_.repetitions, study_.processes, job.unit.round) +
-                              state_.extra_repetitions[job.unit.cell];
+  const bool may_add = job.unit.last_of_round && study_.stopping && !study_.stopping->decide;
+  const int64_t begin =
+      round_begin(study_, job.unit.round) + state_.extra_repetitions[job.unit.cell];
   for (size_t i = 0; i < job.repetitions.size(); ++i) {
     const int64_t repetition = job.repetitions[i];
     // Figures "since the last sample" are then this repetition's.
@@ -337,10 +318,10 @@ Result<UnitEnd> UnitRunner::run_repetitions(Job& job) {
     if (row.status == RowStatus::kOk) note_read_bytes(job, row, *sample);
     if (context_.monitor) note_conditions(job, row);
     ASSAY_CHECK(append(job, std::move(row)));
-    const bool more = may_add && i + 1 == job.repetitions.size() &&
-                      wants_more(stopping_of_round(study_, job.unit),
-                                 state_.ok_latencies_ms[{job.unit.cell, job.unit.round}],
-                                 repetition + 1 - round_begin);
+    const bool more =
+        may_add && i + 1 == job.repetitions.size() &&
+        wants_more(stopping_of_round(study_, job.unit),
+                   state_.ok_latencies_ms[{job.unit.cell, job.unit.round}], repetition + 1 - begin);
     if (more) job.repetitions.push_back(repetition + 1);
   }
   return UnitEnd::kCommitted;
@@ -366,28 +347,24 @@ Status UnitRunner::fail_rest(Job& job, size_t from, const WorkerFailure& failure
 // ask more of one than it was asked here.
 void UnitRunner::note_read_bytes(const Job& job, const Row& row, const SampleReply& sample) {
   if (!sample.read_bytes) return;
-  Json& bytes = state_.evidence.of(job.unit.cell)["read_bytes"];
-  Json& known = bytes[std::to_string(row.padded_tokens)];
-  const int64_t least = known.is_number_integer() ? known.get<int64_t>() : *sample.read_bytes;
-  known = std::min(least, *sample.read_bytes);
+  auto& of_lengths = state_.evidence.of(job.unit.cell).read_bytes;
+  int64_t& least = of_lengths.try_emplace(row.padded_tokens, *sample.read_bytes).first->second;
+  least = std::min(least, *sample.read_bytes);
 }
 
 // The limit by which the cell's rows were judged; the highest one, where it was measured again or
 // by a later sitting, as no row that was judged ok by it is false by a lower one. Whether it is
 // another than the evidence had.
-bool UnitRunner::add_read_limit(const Job& job, Json& evidence) const {
+bool UnitRunner::add_read_limit(const Job& job, Evidence& evidence) const {
   const auto limit = read_limits_.find(job.cell.arm);
   if (limit == read_limits_.end()) return false;
-  const Json before = evidence["read_limit"];
-  double bytes_per_s = limit->second.bytes_per_s;
-  uint64_t cache_bytes = limit->second.cache_bytes;
-  if (before.is_object()) {
-    bytes_per_s = std::max(bytes_per_s, before.value("bytes_per_s", 0.0));
-    cache_bytes = std::max(cache_bytes, before.value("cache_bytes", uint64_t{0}));
+  const auto before = evidence.read_limit;
+  evidence.read_limit = {limit->second.bytes_per_s, limit->second.cache_bytes, kReadTolerance};
+  if (before) {
+    evidence.read_limit->bytes_per_s = std::max(before->bytes_per_s, limit->second.bytes_per_s);
+    evidence.read_limit->cache_bytes = std::max(before->cache_bytes, limit->second.cache_bytes);
   }
-  evidence["read_limit"] = {
-      {"bytes_per_s", bytes_per_s}, {"cache_bytes", cache_bytes}, {"tolerance", kReadTolerance}};
-  return evidence["read_limit"] != before;
+  return evidence.read_limit != before;
 }
 
 // A worker that answered with an error is still there to tell what it did until then; whatever it
@@ -403,11 +380,14 @@ void UnitRunner::add_last_words(Job& job) {
 
 Status UnitRunner::close(Job& job) {
   const bool report = job.unit.first_of_round || job.unit.last_of_round || job.failure;
-  Json& evidence = state_.evidence.of(job.unit.cell);
+  Evidence& evidence = state_.evidence.of(job.unit.cell);
   // Rows that are committed and a lower limit beside them would be found false by whoever reads.
   const bool raised = add_read_limit(job, evidence);
   if (report || raised) {
-    evidence["model_hash"] = job.setup.model_hash;
+    evidence.model_hash = job.setup.model_hash;
+    if (job.worker && job.process && job.worker->client->running()) {
+      state_.evidence.add_placement(job.unit.cell, *job.process, job.worker->client->pid());
+    }
     if (job.worker && job.failure) add_last_words(job);
     if (job.worker && !job.failure && report) {
       const auto reported =
@@ -425,7 +405,7 @@ Status UnitRunner::close(Job& job) {
   if (!job.throttle_reasons.empty()) note["throttle_reasons"] = job.throttle_reasons;
   if (job.worst_steal_share) note["worst_steal_share"] = *job.worst_steal_share;
   ASSAY_CHECK(bundle_.commit_unit(job.unit.index, note));
-  state_.extra_rows += extra;
+  state_.committed_rows += job.rows;
   state_.extra_repetitions[job.unit.cell] += extra;
   return {};
 }

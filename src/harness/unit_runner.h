@@ -11,6 +11,7 @@
 #include "artifact/bundle.h"
 #include "harness/cell_evidence.h"
 #include "harness/context.h"
+#include "harness/decisions.h"
 #include "harness/model_setup.h"
 #include "harness/outcome.h"
 #include "harness/workers.h"
@@ -20,7 +21,9 @@ namespace assay {
 
 // State that later units need from earlier ones; restored from the bundle on resume.
 struct RunState {
-  RunState(const Study& study, const Plan& plan) : evidence(study, plan) {}
+  RunState(const Study& study, const Plan& plan) : evidence(study, plan) {
+    if (stops_when_decided(study)) decisions.emplace(study, plan);
+  }
 
   // Of measured repetitions alone.
   bool has_ok_rows(size_t cell) const { return cells_with_ok_rows.contains(cell); }
@@ -29,10 +32,11 @@ struct RunState {
 
   std::set<size_t> cells_with_ok_rows;
   std::map<std::pair<size_t, int64_t>, std::vector<double>> ok_latencies_ms;  // by cell and round
-  // Of optional stopping so far: they shift the order indexes behind them, and the repetitions of
-  // their own cell.
-  int64_t extra_rows = 0;
-  std::map<size_t, int64_t> extra_repetitions;  // by cell
+  int64_t committed_rows = 0;  // the next row's order_index, but for those of the unit under way
+  // Of optional stopping so far: they shift the repetitions of their own cell behind them.
+  std::map<size_t, int64_t> extra_repetitions;
+  std::optional<Decisions> decisions;  // where stopping decides
+  std::set<int64_t> dropped_units;     // of strata that were decided before
   struct Processes {
     int64_t count = 0;
     int64_t last_serial = -1;
@@ -72,7 +76,7 @@ class UnitRunner {
   Status fail_rest(Job& job, size_t from, const WorkerFailure& failure);
   Status close(Job& job);
   void add_last_words(Job& job);
-  bool add_read_limit(const Job& job, Json& evidence) const;
+  bool add_read_limit(const Job& job, Evidence& evidence) const;
 
   const Study& study_;
   const Plan& plan_;

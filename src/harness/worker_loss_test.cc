@@ -57,7 +57,7 @@ TEST_F(RunTest, ADeathIsSeenThoughAChildHoldsTheChannel) {
 TEST_F(RunTest, AfterAPoisonedDeviceTheNextUnitGetsAFreshProcess) {
   study_.scenarios.resize(1);
   study_.batch = {1};
-  study_.phases = {"prefill"};
+  study_.phases = {Phase::kPrefill};
   faults_["other"] = {"poison:measure:1", "--once", (scratch_ / "struck").string()};
   expect_whole(run());
   for (const Row& row : rows_of("other")) {
@@ -66,26 +66,29 @@ TEST_F(RunTest, AfterAPoisonedDeviceTheNextUnitGetsAFreshProcess) {
     EXPECT_EQ(row.error_class, lost ? "AcceleratorError" : "");
   }
   const auto bundle = read_bundle(folder());
-  const Json& failure = bundle->evidence.at(rows_of("other").front().cell_id)["failures"][0];
-  EXPECT_EQ(failure["message"], "CUDA error: an illegal memory access was encountered");
+  const Evidence& evidence = bundle->evidence.at(rows_of("other").front().cell_id);
+  ASSERT_FALSE(evidence.failures.empty());
+  EXPECT_EQ(evidence.failures[0].message, "CUDA error: an illegal memory access was encountered");
 }
 
 TEST_F(RunTest, ACompilationThatTakesTooLongIsATimeoutOfItsOwn) {
   study_.compile_timeout_s = 0.3;
   study_.scenarios.resize(1);
   study_.batch = {1};
-  study_.phases = {"prefill"};
+  study_.phases = {Phase::kPrefill};
   faults_["other"] = {"hang:prepare"};
   expect_whole(run());
   const auto rows = rows_of("other");
   EXPECT_EQ(count(rows, RowStatus::kTimeout), static_cast<int64_t>(rows.size()));
   EXPECT_EQ(rows.front().error_class, "compile_timeout");
   const auto bundle = read_bundle(folder());
-  const Json& evidence = bundle->evidence.at(rows.front().cell_id);
-  EXPECT_EQ(evidence["failures"][0]["message"], "no reply to prepare within 0.3 s");
-  EXPECT_EQ(evidence["worker"]["name"], "fake") << "who was asked is known";
-  EXPECT_TRUE(evidence["worker"]["prepare_seconds"].is_null()) << "how long it takes isn't";
-  EXPECT_TRUE(evidence["worker"]["prepare_evidence"].is_null());
+  const Evidence& evidence = bundle->evidence.at(rows.front().cell_id);
+  ASSERT_FALSE(evidence.failures.empty());
+  EXPECT_EQ(evidence.failures[0].message, "no reply to prepare within 0.3 s");
+  ASSERT_TRUE(evidence.worker);
+  EXPECT_EQ(evidence.worker->name, "fake") << "who was asked is known";
+  EXPECT_FALSE(evidence.worker->prepare_seconds) << "how long it takes isn't";
+  EXPECT_TRUE(evidence.worker->prepare_evidence.is_null());
 }
 
 // One process serves both cells: what the first took is nothing about the second.
@@ -98,10 +101,11 @@ TEST_F(RunTest, AFailedPreparationHasNoSecondsOfAnEarlierOne) {
   const auto bundle = read_bundle(folder());
   ASSERT_TRUE(bundle) << bundle.error().message;
   for (const Row& row : rows_of("other")) {
-    const Json& seconds = bundle->evidence.at(row.cell_id)["worker"]["prepare_seconds"];
+    const auto& worker = bundle->evidence.at(row.cell_id).worker;
+    ASSERT_TRUE(worker) << row.cell_id;
     const bool failed = row.phase == Phase::kKvDecode;
     EXPECT_EQ(row.error_class, failed ? "FakeError" : "");
-    EXPECT_EQ(seconds, failed ? Json() : Json(0.25)) << row.cell_id;
+    EXPECT_EQ(worker->prepare_seconds, failed ? std::nullopt : std::optional(0.25)) << row.cell_id;
   }
 }
 
@@ -112,8 +116,9 @@ TEST_F(RunTest, AnExceptionLeavesTheWorkersLastWords) {
   faults_["other"] = {"throw:measure"};
   expect_whole(run());
   const auto bundle = read_bundle(folder());
-  const Json& evidence = bundle->evidence.at(rows_of("other").front().cell_id);
-  EXPECT_EQ(evidence["reported"]["compiler_real"], "not_applicable");
+  const Evidence& evidence = bundle->evidence.at(rows_of("other").front().cell_id);
+  ASSERT_TRUE(evidence.reported);
+  EXPECT_EQ(evidence.compiler_real, CompilerReal::kNotApplicable);
 }
 
 }  // namespace

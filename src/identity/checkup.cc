@@ -13,7 +13,7 @@ namespace {
 Check threads_check(const Host& host) {
   const auto cpus = host.usable_cpus();
   if (!cpus) {
-    return {"threads", CheckStatus::kLimited, "the kernel doesn't tell which CPUs are usable",
+    return {"threads", CheckStatus::kLimited, "the kernel does not report which CPUs are usable",
             "mount /proc"};
   }
   std::string finding = fmt::format("{:.3g} usable CPUs", *cpus);
@@ -31,7 +31,8 @@ Check threads_check(const Host& host) {
 Check memory_check(const Host& host) {
   constexpr double kLittle = 1e9;
   if (!host.memory_bytes) {
-    return {"memory", CheckStatus::kLimited, "the kernel doesn't tell its size", "mount /proc"};
+    return {"memory", CheckStatus::kLimited, "the kernel does not report the size of the memory",
+            "mount /proc"};
   }
   std::string finding = format_bytes(static_cast<double>(*host.memory_bytes));
   if (!host.memory_available_bytes) return {"memory", CheckStatus::kOk, finding};
@@ -58,7 +59,8 @@ Check clock_check(const Host& host) {
   constexpr std::array<std::string_view, 5> kFast = {"tsc", "kvm-clock", "arch_sys_counter",
                                                      "hyperv_clocksource_tsc_page", "xen"};
   if (!host.clocksource) {
-    return {"clock_source", CheckStatus::kLimited, "the kernel doesn't tell", "mount /sys"};
+    return {"clock_source", CheckStatus::kLimited, "the kernel does not report its clock source",
+            "mount /sys"};
   }
   if (std::ranges::find(kFast, *host.clocksource) != kFast.end()) {
     return {"clock_source", CheckStatus::kOk, *host.clocksource};
@@ -81,22 +83,24 @@ Check quiet_check(const Host& host) {
   if (warnings.empty()) {
     return {"quiet", CheckStatus::kOk,
             host.load_1min ? fmt::format("load average {:.2f}", *host.load_1min)
-                           : "nothing to be seen that disturbs"};
+                           : "nothing disturbs, as far as the kernel reports"};
   }
-  return {"quiet", CheckStatus::kLimited, join(warnings, "; "),
-          "wait, or end what else runs; interleaved order spreads the disturbance over all arms"};
+  return {
+      "quiet", CheckStatus::kLimited, join(warnings, "; "),
+      "wait, or end other programs; an interleaved order spreads the disturbance over all arms"};
 }
 
 // "none readable" with its reason for a sensor that isn't there.
 Check missing_sensor(std::string name, const Host& host, bool hidden, std::string fix) {
   if (hidden) {
-    return {std::move(name), CheckStatus::kMissing, "it is there, but not readable for this user",
-            std::move(fix)};
+    return {std::move(name), CheckStatus::kMissing,
+            "the sensor exists, but this user may not read it", std::move(fix)};
   }
   if (host.hypervisor) {
-    return {std::move(name), CheckStatus::kMissing, "this virtual machine doesn't pass it on"};
+    return {std::move(name), CheckStatus::kMissing,
+            "this virtual machine does not expose the sensor"};
   }
-  return {std::move(name), CheckStatus::kMissing, "the kernel offers none",
+  return {std::move(name), CheckStatus::kMissing, "the kernel offers no such sensor",
           "load the processor's driver (cpufreq, coretemp or k10temp, intel_rapl_common)"};
 }
 

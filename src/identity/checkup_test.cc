@@ -67,7 +67,7 @@ TEST(Checkup, ABareMachineStillGetsAnswers) {
   }
   for (const Check& check : sensor_checks(machine.files(), host, {})) {
     EXPECT_EQ(check.status, CheckStatus::kMissing) << check.name;
-    EXPECT_THAT(check.finding, HasSubstr("offers none"));
+    EXPECT_THAT(check.finding, HasSubstr("offers no such sensor"));
   }
 }
 
@@ -76,10 +76,10 @@ TEST(Checkup, AMissingSensorHasItsReason) {
   Host host = good_host();
   host.hypervisor = "QEMU";
   EXPECT_THAT(find(sensor_checks(machine.files(), host, {}), "power").finding,
-              HasSubstr("this virtual machine doesn't"));
+              HasSubstr("this virtual machine does not"));
   machine.put("/sys/class/powercap/intel-rapl:0/name", "package-0\n");
   const Check hidden = find(sensor_checks(machine.files(), host, {}), "power");
-  EXPECT_THAT(hidden.finding, HasSubstr("not readable"));
+  EXPECT_THAT(hidden.finding, HasSubstr("may not read it"));
   EXPECT_THAT(hidden.fix, HasSubstr("chmod"));
   MachineSample sample;
   sample.power_w = 42;

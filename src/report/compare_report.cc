@@ -4,8 +4,10 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "report/compare_cells.h"
 #include "report/compare_verdict.h"
 #include "report/sections.h"
+#include "report/sides_section.h"
 
 namespace assay {
 namespace {
@@ -14,30 +16,8 @@ TableCell text_cell(std::string text) {
   return text.empty() ? TableCell::absent() : TableCell::of(std::move(text));
 }
 
-std::string status_text(const ComparedCell& cell) {
-  if (!cell.verdict) return "not decided";
-  std::string text(verdict_name(*cell.verdict));
-  if (cell.regression) return "SLOWER";
-  if (cell.alarm()) return "SLOWER (typical call)";
-  if (cell.verdict == Verdict::kSlower) text += " (no alarm)";
-  return text;
-}
-
-TableCell signed_percent(double share) {
-  return {share, signed_percent_text(share) + " %"};
-}
-
-// By the typical call instead of the mean.
-TableCell typical_cell(const ComparedCell& cell) {
-  return cell.typical ? signed_percent(cell.typical->ratio - 1) : TableCell::absent();
-}
-
 TableCell detectable_cell(const std::optional<double>& share) {
   return share && *share >= 10 ? TableCell{*share, ">999 %"} : percent_cell(share);
-}
-
-TableCell mean_cell(const std::optional<ComparedSide>& side) {
-  return side ? TableCell::of(side->mean_ms) : TableCell::absent();
 }
 
 TableCell noise_cell(const std::optional<ComparedSide>& side) {
@@ -57,13 +37,6 @@ TableCell process_noise_cell(const ComparedCell& cell) {
 TableCell p_holm_cell(const std::optional<double>& p) {
   if (!p) return TableCell::absent();
   return *p > 0 ? TableCell::of(*p, 2) : TableCell{0.0, "<1e-300"};
-}
-
-TableCell share_interval(const std::optional<stats::Interval>& interval) {
-  if (!interval) return TableCell::absent();
-  return {Json::array({interval->low - 1, interval->high - 1}),
-          fmt::format("[{}, {}] %", signed_percent_text(interval->low - 1),
-                      signed_percent_text(interval->high - 1))};
 }
 
 Table cell_table(const Comparison& c, Phase phase) {
@@ -187,7 +160,7 @@ ReportSection identity_part(const Comparison& c) {
         fmt::format("varied: {}{}: {} -> {}", d.axis, d.about.empty() ? "" : " of " + d.about,
                     d.base.empty() ? "nothing" : d.base, d.cand.empty() ? "nothing" : d.cand));
   }
-  if (c.varied.empty()) section.lines.emplace_back("their identities agree on every axis");
+  if (c.varied.empty()) section.lines.emplace_back("The bundles' identities agree on every axis.");
   for (const auto& [name, load] : {std::pair{"ref", &c.base_load}, {"cmp", &c.cand_load}}) {
     const std::string text = load_text(*load);
     section.lines.push_back(
@@ -199,8 +172,8 @@ ReportSection identity_part(const Comparison& c) {
 ReportSection crash_part(const Comparison& c) {
   ReportSection section{"Crash rates", {}, {crash_table(c)}};
   section.lines.emplace_back(
-      "Lost of attempted rows, Wilson interval. p: one-sided, Holm-adjusted over phases and over "
-      "cells, each at half of alpha.");
+      "Rows lost of rows attempted, with Wilson's interval. p: one-sided, Holm-adjusted over "
+      "phases and over cells, each at half of alpha.");
   return section;
 }
 
@@ -209,9 +182,9 @@ ReportSection combined_part(const Comparison& c) {
   section.lines.push_back(fmt::format(
       "Geometric mean of the strata's ratios of means. Intervals and tests by t on the logarithm "
       "of "
-      "the means of processes, dependence and drift included. p: Holm over this table and all "
-      "cells ({} tests, alpha "
-      "{}); tost_p: equivalence within {:.3g} %; mde: found with {:.0f} % power.",
+      "the means of {}. p: Holm over this table and all cells ({} tests, alpha {}); tost_p: "
+      "equivalence within {:.3g} %; mde: found with {:.0f} % power.",
+      c.base_runs + c.cand_runs > 2 ? "runs" : "processes, dependence and drift included",
       c.families.front().members, c.options.alpha, c.options.margin * 100, c.options.power * 100));
   return section;
 }
@@ -221,14 +194,27 @@ ReportSection cells_part(const Comparison& c, Phase phase) {
       fmt::format("{}, cell by cell", phase_name(phase)), {}, {cell_table(c, phase)}};
   section.lines.emplace_back(
       "ref, cmp: mean ms of warm ok rows; noise: sd / mean; proc.: worker processes of ref, cmp, "
-      "and "
-      "the larger sd / mean of their means; %diff above 0: cmp is slower; SLOWER: beyond the "
-      "margin, "
-      "and beyond what may lie between two runs of one program.");
+      "and the larger sd / mean of their means; %diff above 0: cmp is slower; SLOWER: by more than "
+      "the margin, and by more than two runs of one program may differ.");
   return section;
 }
 
+// One screen.
+std::vector<ReportSection> sections_of_sides(const Comparison& c, bool on_regression) {
+  std::vector<ReportSection> sections = {sides_section(c)};
+  const bool lost = std::ranges::any_of(
+      c.crashes, [](const auto& each) { return each.base_lost + each.cand_lost > 0; });
+  if (lost) sections.push_back(crash_part(c));
+  Table reasons = reason_table(c);
+  if (!reasons.rows.empty()) {
+    sections.push_back({"Cells that weren't compared, or changed", {}, {std::move(reasons)}});
+  }
+  sections.push_back(verdict_section(c, on_regression));
+  return sections;
+}
+
 std::vector<ReportSection> sections_of(const Comparison& c, bool on_regression) {
+  if (c.in_one_run) return sections_of_sides(c, on_regression);
   std::vector<ReportSection> sections = {identity_part(c), crash_part(c)};
   if (!c.combined.empty()) sections.push_back(combined_part(c));
   for (const Phase phase : kPhases) {

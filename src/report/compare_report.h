@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "analysis/compare.h"
-#include "analysis/false_alarms.h"
+#include "analysis/compare/compare.h"
+#include "analysis/compare/false_alarms.h"
 #include "base/table.h"
 
 namespace assay {

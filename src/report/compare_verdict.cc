@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/compare/history.h"
 #include "base/text.h"
 
 namespace assay {
@@ -65,7 +66,7 @@ void add_basis(const Comparison& c, std::vector<std::string>& lines) {
     lines.push_back(
         fmt::format("{} of {} cells {} (the study's key `processes` gives them several; "
                     "--allow-single-process judges them by their rows).",
-                    c.undecided(), c.cells.size(), kNotDecided));
+                    c.undecided(), c.cells.size(), kNotDecidedReason));
   }
   const auto by_rows = std::ranges::count_if(
       c.cells, [](const ComparedCell& cell) { return cell.verdict && !cell.by_processes; });
@@ -78,26 +79,65 @@ void add_basis(const Comparison& c, std::vector<std::string>& lines) {
   }
 }
 
-// What two bundles can't tell.
+// What pairs of bundles, runs or repetitions can tell of what differs from run to run.
+std::string between_runs_line(const Comparison& c) {
+  if (c.in_one_run) {
+    return "Both programs ran at the same time, call by call in turn: what the machine did "
+           "meanwhile "
+           "met both. Another build of the same source may differ by as much as its code is laid "
+           "out otherwise.";
+  }
+  if (c.base_runs + c.cand_runs > 2) {
+    const bool one = c.base_runs == 1 || c.cand_runs == 1;
+    return fmt::format(
+        "The unit is the run: {} of the base, {} of the candidate, each with its processes and "
+        "their rows in one figure a cell.{}",
+        c.base_runs, c.cand_runs,
+        one ? " A side of one run is taken to vary as the other side's runs do." : "");
+  }
+  if (c.history_runs > 0) {
+    std::optional<double> least;
+    double most = 0;
+    for (const ComparedCell& cell : c.cells) {
+      if (!cell.between_runs) continue;
+      least = std::min(least.value_or(*cell.between_runs), *cell.between_runs);
+      most = std::max(most, *cell.between_runs);
+    }
+    if (least) {
+      return fmt::format(
+          "In the history of {} runs a cell differs from run to run by {:.1f} to {:.1f} % "
+          "(standard "
+          "deviation, beyond what its processes show), which an alarm has to beat.",
+          c.history_runs, *least * 100, most * 100);
+    }
+  }
+  const std::string between =
+      !c.between_cells ? "With no arm on two strata of a phase nothing shows what differs from "
+                         "run to run in a cell; "
+      : *c.between_cells > 0
+          ? fmt::format(
+                "Beyond what their processes show, cells differ from run to run by {:.1f} "
+                "% (standard deviation), which an alarm has to beat; ",
+                *c.between_cells * 100)
+          : "Cells differ from run to run by no more than their processes show; ";
+  return between +
+         "what shifts all cells of a run alike (another day, another neighbour) doesn't show in "
+         "two "
+         "bundles.";
+}
+
 void add_unseen(const Comparison& c, std::vector<std::string>& lines) {
   const bool any = std::ranges::any_of(c.cells, [](const auto& cell) { return cell.by_processes; });
-  if (any) {
-    const std::string between =
-        !c.between_cells ? "With no arm on two strata of a phase nothing shows what differs from "
-                           "run to run in a cell; "
-        : *c.between_cells > 0
-            ? fmt::format(
-                  "Beyond what their processes show, cells differ from run to run by {:.1f} "
-                  "% (standard deviation), which an alarm has to beat; ",
-                  *c.between_cells * 100)
-            : "Cells differ from run to run by no more than their processes show; ";
-    lines.push_back(between +
-                    "what shifts all cells of a run alike (another day, another neighbour) doesn't "
-                    "show in two bundles.");
+  if (any) lines.push_back(between_runs_line(c));
+  if (c.history_runs > 0 && c.history_runs < kLeastHistory) {
+    lines.push_back(fmt::format(
+        "The history has {}, and shows a spread from {} runs on: alarms were judged "
+        "without it.",
+        c.history_runs == 1 ? "1 run" : fmt::format("{} runs", c.history_runs), kLeastHistory));
   }
   if (!c.load_differences.empty()) {
     lines.push_back(
-        fmt::format("The machine was not equally busy: {}. A difference may be its doing.",
+        fmt::format("The machine was not equally busy: {}. That may cause a difference.",
                     join(c.load_differences, "; ")));
   }
 }
@@ -108,7 +148,7 @@ std::string closing_line(const Comparison& c) {
   const auto all = figures(c);
   const double margin = c.options.margin;
   if (std::ranges::none_of(all, [](const auto* cell) { return cell->verdict.has_value(); })) {
-    return sound + ". Of speed nothing is said.";
+    return sound + ". Speed was not judged.";
   }
   std::vector<const ComparedCell*> slower;
   const ComparedCell* widest = nullptr;
@@ -120,10 +160,10 @@ std::string closing_line(const Comparison& c) {
     }
   }
   if (!slower.empty()) {
-    return fmt::format(
-        "{}, and no alarm; but slower by more than {:.3g} %: {}. What lies between two runs of one "
-        "program may explain that.",
-        sound, margin * 100, figures_text(c, slower));
+    return fmt::format("{}, and no alarm; but slower by more than {:.3g} %: {}.{}", sound,
+                       margin * 100, figures_text(c, slower),
+                       c.in_one_run ? " The alarm's test is stricter."
+                                    : " Two runs of one program may differ by as much.");
   }
   std::string text =
       fmt::format("{}, and nothing shown to be slower by more than {:.3g} %.", sound, margin * 100);

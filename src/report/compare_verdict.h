@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "analysis/compare.h"
+#include "analysis/compare/compare.h"
 #include "report/sections.h"
 
 namespace assay {

@@ -62,7 +62,7 @@ TEST(CompareVerdict, OfOneProcessNothingIsSaidOfSpeed) {
       text_of(none),
       AllOf(HasSubstr("1 of 1 cells not decided: one process a side can't show what differs "
                       "between processes"),
-            HasSubstr("Of speed nothing is said."), Not(HasSubstr("slower"))));
+            HasSubstr("Speed was not judged."), Not(HasSubstr("slower"))));
   EXPECT_EQ(verdict_word(none, true), "not decided");
   Comparison regressed = comparison_of({figure(1.4, Verdict::kSlower)});
   regressed.cells[0].regression = true;

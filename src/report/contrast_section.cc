@@ -1,4 +1,6 @@
 // Contrasts of one phase with the baseline: combined, by stratum, and what can't be compared.
+#include <set>
+
 #include "base/text.h"
 #include "report/sections.h"
 
@@ -82,14 +84,19 @@ Table stratum_table(const Findings& findings, Phase phase) {
 // What the summary has no room for.
 Table effect_table(const Findings& findings, Phase phase) {
   Table table{
-      "Differences and effect sizes (t and df: Welch, of the log ratio where no sample of one arm "
-      "is among the other's, the error times widening where repetitions depend on one another; "
-      "d: Cohen; U: Mann-Whitney)",
+      "Differences and effect sizes (t and df: of pairs or Welch's, of the log ratio where no "
+      "sample "
+      "of one arm is among the other's, the error times widening where units depend on one "
+      "another; "
+      "typical: the ratio of typical calls; d: Cohen; U: Mann-Whitney)",
       {{"stratum", Align::kLeft},
        {"arm", Align::kLeft},
        {"difference_ms"},
        {"95% interval"},
        {"median_ratio"},
+       {"typical"},
+       {"95% interval"},
+       {"units"},
        {"widening"},
        {"t"},
        {"df"},
@@ -102,13 +109,16 @@ Table effect_table(const Findings& findings, Phase phase) {
       {}};
   for (const Contrast& c : findings.contrasts) {
     if (c.phase != phase) continue;
-    std::vector<TableCell> row = {TableCell::of(stratum_label(findings, *c.stratum)),
-                                  TableCell::of(arm_label(findings, c.arm, *c.stratum)),
-                                  TableCell::of(c.difference_ms),
-                                  interval_cell(c.difference_interval_ms),
-                                  TableCell::of(c.median_ratio),
-                                  TableCell::of(c.widening.error, 3)};
+    std::vector<TableCell> row = {
+        TableCell::of(stratum_label(findings, *c.stratum)),
+        TableCell::of(arm_label(findings, c.arm, *c.stratum)), TableCell::of(c.difference_ms),
+        interval_cell(c.difference_interval_ms), TableCell::of(c.median_ratio)};
     const auto absent = TableCell::absent();
+    row.push_back(c.typical ? TableCell::of(c.typical->ratio) : absent);
+    row.push_back(interval_cell(c.typical ? std::optional(c.typical->interval) : std::nullopt));
+    row.push_back(TableCell::of(
+        fmt::format("{}/{} {}", c.units_arm, c.units_baseline, contrast_unit_name(c.unit))));
+    row.push_back(TableCell::of(c.widening.error, 3));
     row.push_back(c.test ? TableCell::of(c.test->statistic) : absent);
     row.push_back(c.test ? TableCell::of(c.test->df) : absent);
     row.push_back(c.test ? p_cell(c.test->p, c.test->log_p) : absent);
@@ -135,6 +145,37 @@ Table not_comparable_table(const Findings& findings, Phase phase) {
   return table;
 }
 
+// What the phase's contrasts took for one observation, and whether arms were paired by it.
+std::string units_text(const Findings& findings, Phase phase) {
+  std::set<std::string> texts;
+  int64_t left_out = 0;
+  for (const Contrast& c : findings.contrasts) {
+    if (c.phase != phase) continue;
+    left_out += c.left_out;
+    const bool processes = c.unit == ContrastUnit::kProcesses;
+    if (c.paired) {
+      texts.insert(processes
+                       ? "Arms are paired by rounds of worker processes: what the machine did "
+                         "to both in a round cancels, and the error has the degrees of freedom "
+                         "of the rounds."
+                       : "Arms are paired by repetition: what the machine did to both in a "
+                         "repetition cancels.");
+    } else {
+      texts.insert(processes ? "Each process of an arm is one observation; arms are not paired "
+                               "(Welch), because the order was not interleaved."
+                             : "Each row is one observation; arms are not paired (Welch), because "
+                               "the order was not interleaved.");
+    }
+  }
+  std::string text = join(std::vector<std::string>(texts.begin(), texts.end()), " ");
+  if (left_out > 0) {
+    text += fmt::format(" {} that only one arm of a pair has {} left out.",
+                        left_out == 1 ? "1 unit" : fmt::format("{} units", left_out),
+                        left_out == 1 ? "is" : "are");
+  }
+  return text;
+}
+
 }  // namespace
 
 ReportSection contrast_section(const Findings& findings, Phase phase, Detail detail) {
@@ -144,10 +185,12 @@ ReportSection contrast_section(const Findings& findings, Phase phase, Detail det
   section.lines.push_back(fmt::format(
       "ratio: arm / {} of means, below 1 is faster; percentile bootstrap interval, {} resamples. "
       "Combined: geometric mean of the strata's ratios, resampled within strata. Wider where "
-      "repetitions depend on one another.",
-      findings.study.baseline, options.resamples));
+      "repetitions depend on one another. {}",
+      findings.study.baseline, options.resamples, units_text(findings, phase)));
   section.lines.push_back(fmt::format(
-      "p: Welch, of the log ratio where samples don't overlap (combined: of the mean log ratio); "
+      "p: the t test of these units, of the log ratio where samples don't overlap (combined: of "
+      "the "
+      "mean log ratio); "
       "tost_p: equivalence within {:.0f} %; both Holm-adjusted over this table. g: Hedges; A: "
       "Vargha-Delaney, 0.5 is no difference; mde: "
       "difference found with {:.0f} % power.",

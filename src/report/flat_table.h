@@ -1,7 +1,7 @@
 // Findings as one table for spreadsheets.
 #pragma once
 
-#include "analysis/findings.h"
+#include "analysis/findings/findings.h"
 #include "base/table.h"
 
 namespace assay {

@@ -9,7 +9,7 @@ ReportSection identity_section(const Findings& findings) {
   ReportSection section{"Identity", {}, {}};
   if (!study.complete) {
     section.lines.emplace_back(
-        "INCOMPLETE RUN: these figures are of the rows committed so far and will change.");
+        "INCOMPLETE RUN: these figures cover the rows committed so far and will change.");
   }
   Table table{"", {{"what", Align::kLeft}, {"value", Align::kLeft}}, {}};
   const auto add = [&](const std::string& what, const std::string& value) {

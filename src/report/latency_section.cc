@@ -92,8 +92,8 @@ ReportSection latency_section(const Findings& findings, Phase phase, Detail deta
   const bool energy = has_energy(findings, phase);
   if (energy) {
     section.lines.emplace_back(
-        "J/token: what the GPU took over the tokens produced, of the rows long enough for its "
-        "energy counter; \"-\": none was.");
+        "J/token: energy of the GPU over the tokens produced, from the rows that are long enough "
+        "for its energy counter; \"-\": no row is.");
   }
   Table warm = warm_table(energy);
   Table cold = cold_table();

@@ -34,8 +34,8 @@ Table make_table(std::string title) {
 ReportSection outcome_section(const Findings& findings, Detail detail) {
   ReportSection section{"Crash rates", {}, {}};
   section.lines.emplace_back(
-      "Rows attempted, warm-ups included; lost: status other than ok. Wilson score interval of the "
-      "share lost.");
+      "attempted: rows, warm-ups included. lost: rows whose status is not ok; the interval of "
+      "their share is Wilson's.");
   Table table = make_table("");
   Table by_stratum = make_table("By stratum");
   for (const OutcomeCounts& outcome : findings.outcomes) {

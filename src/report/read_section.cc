@@ -7,11 +7,9 @@ namespace assay {
 ReportSection read_section(const Findings& findings) {
   ReportSection section{"Share of the memory's read bandwidth", {}, {}};
   section.lines.emplace_back(
-      "kv_decode, warm rows, medians: the bytes of weights and cache that the steps can't have "
-      "done "
-      "without, over the time they took; the limit is measured by a reduction over a buffer that "
-      "no "
-      "cache holds, and a lower bound of what the memory can do: a share may pass 100 %.");
+      "kv_decode, medians of warm rows. GB/s: the bytes of weights and cache that the steps must "
+      "read, divided by the time of the steps. limit: measured by summing a buffer larger than any "
+      "cache; the memory may be faster than this probe, so a share can exceed 100 %.");
   Table table{
       "",
       {{"stratum", Align::kLeft}, {"arm", Align::kLeft}, {"GB/s"}, {"limit_GB/s"}, {"share"}},

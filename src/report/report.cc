@@ -4,6 +4,7 @@
 #include "base/folder.h"
 #include "base/shown_text.h"
 #include "base/text.h"
+#include "report/fitting.h"
 #include "report/flat_table.h"
 #include "report/sections.h"
 
@@ -11,28 +12,9 @@ namespace assay {
 namespace {
 
 constexpr size_t kTerminalColumns = 120;
+constexpr size_t kIndent = 2;
 // Of a finding with many arms, strata and rows.
 constexpr size_t kLongestReportLine = 20'000;
-
-// Breaks at spaces; further lines are indented.
-std::string wrapped(const std::string& line) {
-  std::string out;
-  size_t column = 0;
-  for (const std::string& word : split(line, ' ')) {
-    if (column > 0 && column + 1 + word.size() > kTerminalColumns) {
-      out += "\n ";
-      column = 1;
-    }
-    if (column > 0) {
-      out += ' ';
-      ++column;
-    }
-    out += word;
-    column += word.size();
-  }
-  out += '\n';
-  return out;
-}
 
 }  // namespace
 
@@ -41,8 +23,10 @@ std::string render_text(const std::vector<ReportSection>& sections) {
   for (const ReportSection& section : sections) {
     if (!out.empty()) out += '\n';
     out += fmt::format("== {} ==\n", shown_line(section.title));
-    for (const std::string& line : section.lines)
-      out += wrapped(shown_line(line, kLongestReportLine));
+    for (const std::string& line : section.lines) {
+      const std::string safe = shown_line(line, kLongestReportLine);
+      out += join(wrapped_lines(safe, kTerminalColumns, kIndent), "\n") + "\n";
+    }
     for (const Table& table : section.tables) {
       if (&table != &section.tables.front()) out += '\n';
       out += table.render(OutputFormat::kTable);

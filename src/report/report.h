@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/findings.h"
+#include "analysis/findings/findings.h"
 #include "base/table.h"
 
 namespace assay {

@@ -4,11 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <utility>
+
 #include "analysis/analyze.h"
-#include "analysis/synthetic_bundle.h"
+#include "analysis/rows/synthetic_bundle.h"
 #include "base/csv.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "report/screen/screen.h"
 
 namespace assay {
 namespace {
@@ -22,7 +26,7 @@ void add_compiled_cell(const SyntheticCell& cell, SyntheticBundle& bundle) {
   if (cell.phase == Phase::kPrefill) {
     for (const int repetition : {4, 17}) bundle.compile(id, repetition, cell.mean_ms * 12);
   } else if (cell.prompt_tokens == 200) {
-    for (int i = 10; i < 30; ++i) bundle.row(id, i).fallbacks_delta = 1;
+    for (int i = 10; i < 30; ++i) bundle.row(id, i).counts[Counter::kFallbacks] = 1;
     bundle.reported(id)["fallback_error"] = "c++: exit 1";
     bundle.evidence(id)["compiler_real"] = "fallback";
   }
@@ -81,6 +85,10 @@ void expect_approved(const std::string& name, const std::string& received) {
   const auto approved = read_file(std::filesystem::path(ASSAY_GOLDEN_DIR) / name);
   ASSERT_TRUE(approved) << approved.error().message;
   EXPECT_EQ(received, *approved) << "scripts/approve-golden shows the difference";
+}
+
+TEST(Report, TheScreenIsAsApproved) {
+  expect_approved("screen.txt", render_screen(small_findings(), "bundles/small"));
 }
 
 TEST(Report, TheTerminalSummaryIsAsApproved) {
@@ -194,6 +202,49 @@ TEST(Report, ABundleWithoutRowsStillReports) {
   const Findings findings = *analyze(bundle, {}, nullptr);
   EXPECT_THAT(render_report(findings, OutputFormat::kTable), HasSubstr("the bundle has no rows"));
   EXPECT_THAT(render_report(findings, OutputFormat::kMarkdown), HasSubstr("## Decision"));
+  const std::string screen = render_screen(findings, "b");
+  EXPECT_THAT(screen, HasSubstr("- no_rows: the bundle has no rows\n"));
+  EXPECT_THAT(screen, Not(HasSubstr("verdict"))) << "a table without rows";
+}
+
+constexpr OutputFormat kFormats[] = {OutputFormat::kTable, OutputFormat::kMarkdown,
+                                     OutputFormat::kCsv, OutputFormat::kJson};
+
+TEST(Report, OfFindingsReadBackIsTheSame) {
+  const Findings findings = small_findings();
+  const auto read = findings_from_json(findings_to_json(findings), "findings.json");
+  ASSERT_TRUE(read) << read.error().message;
+  for (const OutputFormat format : kFormats) {
+    EXPECT_EQ(render_report(*read, format), render_report(findings, format));
+  }
+}
+
+// Every so many of the values below `json` in turn, as long as `use` of it lasts.
+void each_value(Json& json, size_t& count, const std::function<void(Json&)>& use) {
+  constexpr size_t kStep = 13;
+  if (++count % kStep == 0) use(json);
+  if (!json.is_structured()) return;
+  for (Json& element : json) each_value(element, count, use);
+}
+
+TEST(Report, OfFindingsThatSomebodyChangedIsMadeOrRefused) {
+  Json json = findings_to_json(small_findings());
+  size_t count = 0, refused = 0, made = 0;
+  each_value(json, count, [&](Json& value) {
+    for (const Json& other : {Json(), Json("eager"), Json(-1), Json::array(), Json::object()}) {
+      const Json before = std::exchange(value, other);
+      const auto read = findings_from_json(json, "findings.json");
+      if (read) {
+        for (const OutputFormat format : kFormats) made += !render_report(*read, format).empty();
+      } else {
+        ++refused;
+        EXPECT_FALSE(read.error().message.contains('\n')) << read.error().message;
+      }
+      value = before;
+    }
+  });
+  EXPECT_GT(refused, 100u);
+  EXPECT_GT(made, 100u);
 }
 
 }  // namespace

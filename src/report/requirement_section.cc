@@ -13,8 +13,7 @@ std::string verdict_line(const Requirements& requirements) {
     case Requirements::Verdict::kNotDecided:
       break;
   }
-  return "NOT DECIDED: nothing that the study requires was found to fail, but this run can't show "
-         "all of it.";
+  return "NOT DECIDED: no requirement failed, but this run cannot show all of them.";
 }
 
 std::string status_text(Criterion::Status status) {

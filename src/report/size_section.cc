@@ -82,8 +82,9 @@ Table crossover_table(const Findings& findings) {
 ReportSection size_section(const Findings& findings) {
   ReportSection section{"Model size", {}, {}};
   section.lines.emplace_back(
-      "One condition at a time (phase, scenario, new tokens, batch), over models and arms that are "
-      "comparable there. p_both: Holm over the conditions of a phase.");
+      "Each row is one condition (phase, scenario, new tokens, batch) and covers the models and "
+      "arms that are comparable there. p_both_holm: adjusted by Holm over the conditions of a "
+      "phase.");
   for (Table& table : std::vector<Table>{anova_table(findings), crossover_table(findings)}) {
     if (!table.rows.empty()) section.tables.push_back(std::move(table));
   }

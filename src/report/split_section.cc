@@ -35,11 +35,12 @@ TableCell share_cell(const PhaseSplit& split, int64_t tokens) {
 
 ReportSection split_section(const Findings& findings) {
   ReportSection section{"Prefill and decode together", {}, {}};
-  section.lines.push_back(fmt::format(
-      "What an arm's prefill saves, as a share of {}'s prefill and decode of n tokens together (* "
-      "more tokens than were measured). stops: n from which on that is less than {:.3g} %; even: n "
-      "at which a slower decode has used the gain up; [95 % bootstrap interval].",
-      findings.study.baseline, findings.options.margin * 100));
+  section.lines.push_back(
+      fmt::format("The time that an arm's prefill saves, as a share of {}'s time for prefill and n "
+                  "decoded tokens (*: longer than the longest decode measured). stops: from this n "
+                  "on, the share is below {:.3g} %. even: at this n, slower decoding has used up "
+                  "the gain. [95 % bootstrap interval].",
+                  findings.study.baseline, findings.options.margin * 100));
   Table table{
       "", {{"stratum", Align::kLeft}, {"arm", Align::kLeft}, {"gain_ms"}, {"95% interval"}}, {}};
   for (const int64_t tokens : kShown) table.columns.push_back({fmt::format("n={}", tokens)});

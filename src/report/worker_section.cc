@@ -13,16 +13,12 @@ constexpr size_t kTopShown = 5;  // of an arm; the trace has them all
 
 struct CountColumn {
   std::string name;
-  std::optional<int64_t> CompileCost::*member;
+  Counter counter;
   bool zero_tells = true;  // else a column of zeros is left out
 };
 
 TableCell count_cell(const std::optional<int64_t>& value) {
   return value ? TableCell::of(*value) : TableCell::absent();
-}
-
-TableCell text_cell(const std::string& text) {
-  return text.empty() ? TableCell::absent() : TableCell::of(text);
 }
 
 TableCell ms_cell(const std::optional<int64_t>& ns) {
@@ -90,13 +86,13 @@ Table top_table(const Findings& findings, Detail detail) {
 // The counts that some cell has.
 std::vector<CountColumn> counts_reported(const Findings& findings) {
   std::vector<CountColumn> all = {
-      {"graphs", &CompileCost::graphs},          {"breaks", &CompileCost::graph_breaks},
-      {"recomp", &CompileCost::recompiles},      {"limit", &CompileCost::limit_hits},
-      {"kernels", &CompileCost::kernels},        {"capt", &CompileCost::captures, false},
-      {"replays", &CompileCost::replays, false}, {"skips", &CompileCost::skips, false}};
+      {"graphs", Counter::kUniqueGraphs},         {"breaks", Counter::kGraphBreaks},
+      {"recomp", Counter::kRecompiles},           {"limit", Counter::kRecompileLimitHits},
+      {"kernels", Counter::kKernelsCompiled},     {"capt", Counter::kCudagraphCaptures, false},
+      {"replays", Counter::kGraphReplays, false}, {"skips", Counter::kCudagraphSkips, false}};
   std::erase_if(all, [&](const CountColumn& column) {
     return std::ranges::none_of(findings.compile_costs, [&](const CompileCost& cost) {
-      const auto count = cost.*column.member;
+      const auto count = count_of(cost.counts, column.counter);
       return count && (*count > 0 || column.zero_tells);
     });
   });
@@ -107,18 +103,19 @@ std::vector<CountColumn> counts_reported(const Findings& findings) {
 
 bool has_compile_costs(const Findings& findings) {
   return std::ranges::any_of(findings.compile_costs, [](const CompileCost& cost) {
-    return cost.graphs.has_value() || cost.prepare_s.has_value() || !cost.problem.empty();
+    return cost.counts.contains(Counter::kUniqueGraphs) || cost.prepare_s.has_value() ||
+           !cost.problem.empty();
   });
 }
 
 ReportSection compile_cost_section(const Findings& findings) {
   ReportSection section{"What compilation cost", {}, {}};
   section.lines.emplace_back(
-      "prepare: seconds until the first sample could be taken, compile: of those in the compiler. "
-      "Counts (recompiles, hits of the recompile limit, captured graphs, their replays and what "
-      "was not captured among them) are the cell's, or of workers that count by process its so "
-      "far, other cells' too. Counts that nobody reported are left out. An arm that asks for no "
-      "compiler is here if it captured graphs.");
+      "prepare: seconds until the first sample could be taken; compile: the part of them that the "
+      "compiler took. Counts (recompiles, hits of the recompile limit, captured graphs, replays, "
+      "and calls that were not captured) cover the cell; a worker that counts by process includes "
+      "its earlier cells. Columns that nobody reported are left out. An arm that requests no "
+      "compilation is listed if it captured graphs.");
   Table table{"",
               {{"phase", Align::kLeft},
                {"stratum", Align::kLeft},
@@ -130,13 +127,15 @@ ReportSection compile_cost_section(const Findings& findings) {
   const std::vector<CountColumn> counts = counts_reported(findings);
   for (const CountColumn& count : counts) table.columns.push_back({count.name});
   for (const CompileCost& cost : findings.compile_costs) {
-    std::vector<TableCell> row = {TableCell::of(phase_of(findings, cost.stratum)),
-                                  TableCell::of(stratum_label(findings, cost.stratum)),
-                                  TableCell::of(cost.arm),
-                                  text_cell(cost.compiler_real),
-                                  TableCell::of(cost.prepare_s, 3),
-                                  TableCell::of(cost.compile_s, 3)};
-    for (const CountColumn& count : counts) row.push_back(count_cell(cost.*count.member));
+    std::vector<TableCell> row = {
+        TableCell::of(phase_of(findings, cost.stratum)),
+        TableCell::of(stratum_label(findings, cost.stratum)),
+        TableCell::of(cost.arm),
+        TableCell::of(std::string(compiler_real_name(cost.compiler_real))),
+        TableCell::of(cost.prepare_s, 3),
+        TableCell::of(cost.compile_s, 3)};
+    for (const CountColumn& count : counts)
+      row.push_back(count_cell(count_of(cost.counts, count.counter)));
     table.rows.push_back(std::move(row));
     if (cost.problem.empty()) continue;
     section.lines.push_back(fmt::format("{} {} {}: {}", phase_of(findings, cost.stratum),
@@ -150,9 +149,8 @@ ReportSection compile_cost_section(const Findings& findings) {
 ReportSection profile_section(const Findings& findings, Detail detail) {
   ReportSection section{"Profile", {}, {}};
   section.lines.emplace_back(
-      "One traced repetition a cell, after its timing; tracing slows it down, so that wall_ms is "
-      "no "
-      "latency. cells/CELL/trace.json.gz opens in any viewer of Chrome's traces.");
+      "One repetition of each cell was traced after its timing. Tracing slows it down, so wall_ms "
+      "is not a latency. Any viewer of Chrome traces opens cells/CELL/trace.json.gz.");
   std::map<std::string, int> counted;
   for (const CellProfile& profile : findings.profiles) {
     if (!profile.counts.empty()) ++counted[profile.counts];

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "stats/distributions.h"
+#include "stats/summary.h"
 
 namespace assay::stats {
 namespace {
@@ -26,6 +28,44 @@ class LogEstimate {
     }
     // Of t on the scale of logarithms: the curvature of the logarithm and that of its error.
     third_ -= 1.5 * variance * variance / weight;
+  }
+
+  // Terms of the same units: u_i = sum of weight (x_i - mean) / mean is what unit i adds, times n.
+  // False where they can't be had.
+  bool add(std::span<const LogTerm> terms) {
+    if (terms.empty() || terms[0].values.size() < 2) return false;
+    const size_t units = terms[0].values.size();
+    std::vector<double> means;
+    std::vector<double> adds(units, 0.0);
+    for (const LogTerm& term : terms) {
+      const auto center = mean(term.values);
+      if (term.values.size() != units || !center || !(*center > 0)) return false;
+      means.push_back(*center);
+      value_ += term.weight * std::log(*center);
+      for (size_t i = 0; i < units; ++i) {
+        adds[i] += term.weight * (term.values[i] - *center) / *center;
+      }
+    }
+    const auto n = static_cast<double>(units);
+    double squares = 0;
+    double cubes = 0;
+    for (const double u : adds) {
+      squares += u * u / (n * n);
+      cubes += u * u * u / (n * n * n);
+    }
+    const double variance = squares * n / (n - 1);
+    plug_in_ += squares;
+    variance_ += variance;
+    squares_ += variance * variance / (n - 1);
+    if (units > 2) third_ += cubes * (n * n / ((n - 1) * (n - 2)));
+    // As above: with c the covariance of the estimate and a term's mean, 1.5 weight c^2 each.
+    for (size_t t = 0; t < terms.size(); ++t) {
+      double c = 0;
+      for (size_t i = 0; i < units; ++i) c += adds[i] * (terms[t].values[i] / means[t] - 1);
+      c /= n * (n - 1);
+      third_ -= 1.5 * terms[t].weight * c * c;
+    }
+    return true;
   }
 
   bool is_constant() const { return variance_ == 0; }
@@ -97,6 +137,24 @@ std::optional<Interval> calibrated_ratio_interval(std::span<const RatioPair> pai
     logs.add(*pair.numerator, weight);
     logs.add(*pair.denominator, -weight);
     log_ratio += weight * std::log(pair.numerator->mean / pair.denominator->mean);
+  }
+  return calibrated(own, std::exp(log_ratio), logs, options.confidence);
+}
+
+std::optional<Interval> calibrated_ratio_interval(std::span<const RatioPair> pairs,
+                                                  std::span<const std::vector<LogTerm>> independent,
+                                                  BootstrapOptions options) {
+  options.method = BootstrapMethod::kPercentile;
+  const auto own = ratio_interval(pairs, options);
+  if (!own) return std::nullopt;
+  LogEstimate logs;
+  for (const std::vector<LogTerm>& together : independent) {
+    if (!logs.add(together)) return std::nullopt;
+  }
+  double log_ratio = 0;
+  for (const RatioPair& pair : pairs) {
+    log_ratio +=
+        std::log(pair.numerator->mean / pair.denominator->mean) / static_cast<double>(pairs.size());
   }
   return calibrated(own, std::exp(log_ratio), logs, options.confidence);
 }

@@ -16,6 +16,7 @@
 
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "stats/bootstrap.h"
 
@@ -30,8 +31,20 @@ double expansion(double n, double df, double confidence);
 std::optional<Interval> calibrated_mean_interval(const ResampledMean& sample,
                                                  BootstrapOptions options);
 
-// Percentile (ratio_interval()). Absent where that is.
+// Percentile (ratio_interval()). Absent where that is. The samples know nothing of one another.
 std::optional<Interval> calibrated_ratio_interval(std::span<const RatioPair> pairs,
+                                                  BootstrapOptions options);
+
+// The same of samples of which some were taken together, unit by unit, and resampled together
+// (BootstrapSample::stream). An estimate's logarithm is the sum of weight * ln(mean) over all
+// terms; terms of one entry of `independent` are of the same units, those of two know nothing of
+// each other. No terms, or fewer than two units, are absent.
+struct LogTerm {
+  std::span<const double> values;  // one a unit
+  double weight = 1;
+};
+std::optional<Interval> calibrated_ratio_interval(std::span<const RatioPair> pairs,
+                                                  std::span<const std::vector<LogTerm>> independent,
                                                   BootstrapOptions options);
 
 }  // namespace assay::stats

@@ -14,7 +14,21 @@ struct StratumMoments {
   Moments denominator;
   Widening widening = {};  // of the stratum's error, where its observations depend on one another
   bool apart = false;      // every observation of one lies above every one of the other
+  // Of the i-th observations of both, which were taken together: with n - 1, as the variances. What
+  // both share cancels in their ratio. Absent: samples that know nothing of each other.
+  std::optional<double> covariance = std::nullopt;
 };
+
+// sum((a_i - mean_a)(b_i - mean_b)) / (n - 1). Absent for n < 2 or samples of unequal size.
+std::optional<double> covariance(std::span<const double> a, std::span<const double> b);
+
+// Of numerator - scale * denominator, widened. Of pairs sqrt((v_a + scale^2 v_b - 2 scale cov) / n)
+// with n - 1 degrees of freedom, the error of a ratio estimator (Cochran 1977, section 6.4); else
+// Welch's. Absent where that is 0 or can't be had.
+std::optional<StandardError> difference_error(const StratumMoments& pair, double scale = 1);
+
+// As tests.h's tost_ratio(), with that error.
+std::optional<TestResult> tost_ratio(const StratumMoments& pair, double low, double high);
 
 // A positive mean and its standard error.
 struct MeanError {
@@ -34,10 +48,11 @@ double log_scale(const MeanError& x, const MeanError& other, bool apart);
 
 // ln of the geometric mean: (1/S) sum ln(mean_s / mean'_s); its variance, degrees of freedom by
 // Satterthwaite (1946) over its terms, is (1/S^2) sum of widening^2 var / (n m^2) over all samples,
-// m their log_scale(). The strata's autocorrelations are learnt together, so their errors add up in
-// full: (sum of share sqrt(log_variance))^2. One stratum's t is Welch's unless its samples are
-// apart. t = estimate / error tests a ratio of 1; tost() with ln margins tests equivalence. Absent
-// for no strata, a mean that isn't positive, n < 2, or no variance at all.
+// m their log_scale(); of pairs the variance is that of numerator / m - denominator / m'. The
+// strata's autocorrelations are learnt together, so their errors add up in full: (sum of share
+// sqrt(log_variance))^2. One stratum's t is Welch's unless its samples are apart. t = estimate /
+// error tests a ratio of 1; tost() with ln margins tests equivalence. Absent for no strata, a mean
+// that isn't positive, n < 2, or no variance at all.
 struct LogRatio {
   double estimate = 0;
   StandardError error;

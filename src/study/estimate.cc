@@ -46,14 +46,14 @@ std::vector<int64_t> preparations(const Study& study, const Plan& plan) {
 
 // The arm's processes of one model: one a round, and one of parity before timing.
 double starts(const Study& study) {
-  return static_cast<double>(study.processes) + (study.parity == ParityTime::kBefore ? 1 : 0);
+  return static_cast<double>(rounds(study)) + (study.parity == ParityTime::kBefore ? 1 : 0);
 }
 
 // Their start, and what parity asks of them. `longest`: new tokens of the plan's longest cell.
 void add_gpu_workers(const Study& study, const GpuArm& arm, int64_t longest, TimeEstimate& sum) {
   const bool own_process = study.parity == ParityTime::kBefore;
   sum.starting_s += starts(study) * arm.start_seconds() +
-                    static_cast<double>(study.processes) * arm.explain_seconds();
+                    static_cast<double>(rounds(study)) * arm.explain_seconds();
   for (const StudyScenario& scenario : study.scenarios) {
     const auto prompts = static_cast<double>(std::max<size_t>(1, scenario.prompt_tokens.size()));
     for (const int64_t batch : study.batch) {
@@ -101,7 +101,8 @@ double repetition_seconds(const Study& study, const Cell& cell, double model_byt
 
 std::vector<std::optional<TimeEstimate>> cell_estimates(const Study& study, const Plan& plan,
                                                         const EstimateBasis& basis) {
-  const auto rows = static_cast<double>(study.processes * study.warmup + study.repetitions);
+  const int64_t all = rounds(study);
+  const auto rows = static_cast<double>(all * study.warmup + round_begin(study, all));
   const std::vector<int64_t> prepared = preparations(study, plan);
   std::vector<std::optional<TimeEstimate>> estimates(plan.cells.size());
   for (size_t i = 0; i < plan.cells.size(); ++i) {

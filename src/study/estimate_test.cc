@@ -11,12 +11,12 @@
 namespace assay {
 namespace {
 
-Study one_cell(std::string phase, int64_t prompt, int64_t new_tokens) {
+Study one_cell(Phase phase, int64_t prompt, int64_t new_tokens) {
   Study study;
   study.models = {{.name = "m", .path = "m", .dtype = ""}};
   study.arms = {
       {.name = "a", .backend = "native", .mode = "eager", .cache = "static", .dynamic = ""}};
-  study.phases = {std::move(phase)};
+  study.phases = {phase};
   study.scenarios = {{.name = "s", .prompt_tokens = {prompt}, .text = ""}};
   study.token_lengths = {new_tokens};
   study.batch = {1};
@@ -36,14 +36,16 @@ double seconds(const Study& study) {
 }
 
 TEST(Estimate, CountsReadsOfTheWeights) {
-  EXPECT_DOUBLE_EQ(seconds(one_cell("prefill", 10, 8)), 5 * 0.1);
-  EXPECT_DOUBLE_EQ(seconds(one_cell("prefill", 160, 8)), 5 * 1.0);
-  EXPECT_DOUBLE_EQ(seconds(one_cell("kv_decode", 10, 8)), 5 * 0.8) << "the untimed prefill too";
-  EXPECT_DOUBLE_EQ(seconds(one_cell("e2e_kv", 160, 1)), 5 * 1.0) << "prefill gives the first token";
+  EXPECT_DOUBLE_EQ(seconds(one_cell(Phase::kPrefill, 10, 8)), 5 * 0.1);
+  EXPECT_DOUBLE_EQ(seconds(one_cell(Phase::kPrefill, 160, 8)), 5 * 1.0);
+  EXPECT_DOUBLE_EQ(seconds(one_cell(Phase::kKvDecode, 10, 8)), 5 * 0.8)
+      << "the untimed prefill too";
+  EXPECT_DOUBLE_EQ(seconds(one_cell(Phase::kE2eKv, 160, 1)), 5 * 1.0)
+      << "prefill gives the first token";
 }
 
 TEST(Estimate, AStartReadsTheWeightsOnceAProcess) {
-  Study study = one_cell("prefill", 10, 8);
+  Study study = one_cell(Phase::kPrefill, 10, 8);
   EXPECT_DOUBLE_EQ(on_cpu(study).starting_s, 2 * 0.1) << "one is parity's";
   study.parity = ParityTime::kAfter;
   EXPECT_DOUBLE_EQ(on_cpu(study).starting_s, 0.1);
@@ -53,7 +55,7 @@ TEST(Estimate, AStartReadsTheWeightsOnceAProcess) {
 }
 
 TEST(Estimate, AbsentWhereAModelIsntKnown) {
-  const Study study = one_cell("prefill", 10, 8);
+  const Study study = one_cell(Phase::kPrefill, 10, 8);
   EXPECT_FALSE(plan_estimate(study, make_plan(study), {.models = {{}}, .on_gpu = {false}}));
   const ModelSize no_layers = {.bytes = 1e9, .layers = {}};
   EXPECT_FALSE(plan_estimate(study, make_plan(study), {.models = {no_layers}, .on_gpu = {true}}));
@@ -72,31 +74,32 @@ TimeEstimate on_gpu(Study study, const std::string& mode, Json options = Json::o
 }
 
 TEST(Estimate, OnAGpuLayersCountUntilTheReadIsLonger) {
-  const Study prefill = one_cell("prefill", 10, 8);
-  const Study decode = one_cell("kv_decode", 10, 8);
+  const Study prefill = one_cell(Phase::kPrefill, 10, 8);
+  const Study decode = one_cell(Phase::kKvDecode, 10, 8);
   EXPECT_DOUBLE_EQ(on_gpu(prefill, "eager").repetitions_s, 5 * 10 * kEagerLayerSeconds);
   EXPECT_DOUBLE_EQ(on_gpu(decode, "eager").repetitions_s, 5 * 9 * 10 * kEagerLayerSeconds);
   EXPECT_DOUBLE_EQ(on_gpu(decode, "default").repetitions_s, 5 * 9 * 10 * kCompiledLayerSeconds);
   EXPECT_DOUBLE_EQ(on_gpu(decode, "manual-cudagraph").repetitions_s,
                    5 * 10 * (kEagerLayerSeconds + 8 * kGraphedLayerSeconds));
   EXPECT_DOUBLE_EQ(on_gpu(decode, "eager", {}, 100e9).repetitions_s, 5 * 9 * 0.1);
-  EXPECT_DOUBLE_EQ(on_gpu(one_cell("prefill", 2560, 8), "eager", {}, 1e9).repetitions_s, 5 * 0.01)
+  EXPECT_DOUBLE_EQ(on_gpu(one_cell(Phase::kPrefill, 2560, 8), "eager", {}, 1e9).repetitions_s,
+                   5 * 0.01)
       << "ten reads' worth of tokens";
 }
 
 TEST(Estimate, OnAGpuEveryGraphIsCompiledForTheCellAndForParityBeforeIt) {
   const double graph = 10 * kCompileLayerSeconds;
-  const Study decode = one_cell("kv_decode", 10, 8);
-  EXPECT_DOUBLE_EQ(on_gpu(one_cell("prefill", 10, 8), "default").preparing_s, graph);
+  const Study decode = one_cell(Phase::kKvDecode, 10, 8);
+  EXPECT_DOUBLE_EQ(on_gpu(one_cell(Phase::kPrefill, 10, 8), "default").preparing_s, graph);
   EXPECT_DOUBLE_EQ(on_gpu(decode, "default").preparing_s, 2 * graph);
   const double passes = 9 * 10 * kCompiledLayerSeconds;
   EXPECT_DOUBLE_EQ(on_gpu(decode, "default").parity_s, passes);
   EXPECT_DOUBLE_EQ(on_gpu(decode, "default", {}, 1e9, ParityTime::kBefore).parity_s,
                    2 * graph + passes);
-  EXPECT_DOUBLE_EQ(on_gpu(one_cell("kv_decode", 10, 512), "eager").parity_s,
+  EXPECT_DOUBLE_EQ(on_gpu(one_cell(Phase::kKvDecode, 10, 512), "eager").parity_s,
                    513 * 10 * kEagerLayerSeconds)
       << "all that is generated is compared";
-  EXPECT_DOUBLE_EQ(on_gpu(one_cell("prefill", 10, 8), "default").parity_s,
+  EXPECT_DOUBLE_EQ(on_gpu(one_cell(Phase::kPrefill, 10, 8), "default").parity_s,
                    10 * kCompiledLayerSeconds)
       << "where no phase generates, lengths say nothing";
   EXPECT_DOUBLE_EQ(on_gpu(decode, "default", {{"compile_phases", "decode"}}).preparing_s, graph);
@@ -108,7 +111,7 @@ TEST(Estimate, OnAGpuEveryGraphIsCompiledForTheCellAndForParityBeforeIt) {
 }
 
 TEST(Estimate, OnAGpuTheNativeEngineStartsAndCompilesFaster) {
-  Study decode = one_cell("kv_decode", 10, 8);
+  Study decode = one_cell(Phase::kKvDecode, 10, 8);
   decode.arms[0].backend = "native";
   decode.arms[0].cache = "static";
   const auto estimate = [&](const std::string& mode) {
@@ -125,7 +128,7 @@ TEST(Estimate, OnAGpuTheNativeEngineStartsAndCompilesFaster) {
 
 TEST(Estimate, OnAGpuAGrowingCacheTakesMoreGraphs) {
   const auto graphs = [](int64_t new_tokens, const std::string& dynamic, Json options) {
-    Study study = one_cell("kv_decode", 10, new_tokens);
+    Study study = one_cell(Phase::kKvDecode, 10, new_tokens);
     study.arms[0].cache = "dynamic";
     study.arms[0].dynamic = dynamic;
     return std::round(on_gpu(study, "default", std::move(options)).preparing_s /
@@ -140,7 +143,7 @@ TEST(Estimate, OnAGpuAGrowingCacheTakesMoreGraphs) {
 }
 
 TEST(Estimate, OnAGpuACellIsPreparedWheneverItsWorkerServedAnother) {
-  Study study = one_cell("kv_decode", 10, 8);
+  Study study = one_cell(Phase::kKvDecode, 10, 8);
   study.order = RunOrder::kInterleaved;
   study.repetitions = 10;  // two blocks, one arm: the same cell goes on
   EXPECT_DOUBLE_EQ(on_gpu(study, "default").preparing_s, 2 * 10 * kCompileLayerSeconds);
@@ -149,7 +152,7 @@ TEST(Estimate, OnAGpuACellIsPreparedWheneverItsWorkerServedAnother) {
 }
 
 TEST(Estimate, OnAGpuEachProcessStartsExplainsAndCompilesAnew) {
-  Study study = one_cell("kv_decode", 10, 8);
+  Study study = one_cell(Phase::kKvDecode, 10, 8);
   const double graph = 10 * kCompileLayerSeconds;
   const double start = kStartSeconds + 10 * kExplainLayerSeconds;
   study.processes = 3;

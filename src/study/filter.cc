@@ -11,11 +11,11 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-const std::string& name_of(const std::string& phase) {
-  return phase;
+std::string name_of(Phase phase) {
+  return std::string(phase_name(phase));
 }
 template <typename T>
-const std::string& name_of(const T& item) {
+std::string name_of(const T& item) {
   return item.name;
 }
 

@@ -19,7 +19,7 @@ Study three_by_three() {
     arm.name = std::string("arm-") + name;
     study.arms.push_back(arm);
   }
-  study.phases = {"prefill", "kv_decode"};
+  study.phases = {Phase::kPrefill, Phase::kKvDecode};
   study.scenarios = {{"short", {3}, ""}, {"long", {9}, ""}};
   study.baseline = "arm-a";
   return study;
@@ -34,7 +34,7 @@ TEST(KeepOnly, LeavesWhatIsNamed) {
   ASSERT_TRUE(filtered(study, {"model=c,a", "phase=prefill", "scenario=long"}));
   ASSERT_EQ(study.models.size(), 2u);
   EXPECT_EQ(study.models[0].name, "a") << "in the order of the study";
-  EXPECT_EQ(study.phases, std::vector<std::string>{"prefill"});
+  EXPECT_EQ(study.phases, std::vector{Phase::kPrefill});
   EXPECT_EQ(study.scenarios.front().name, "long");
   EXPECT_EQ(study.arms.size(), 3u);
   EXPECT_EQ(study.baseline, "arm-a");

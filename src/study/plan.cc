@@ -30,7 +30,7 @@ std::string id_part(std::string_view name) {
 
 std::string cell_id(const Study& study, const Cell& cell, size_t number) {
   std::string id = fmt::format("c{:03}-{}-{}-{}-{}-b{}", number, id_part(study.arms[cell.arm].name),
-                               id_part(study.models[cell.model].name), cell.phase,
+                               id_part(study.models[cell.model].name), phase_name(cell.phase),
                                id_part(study.scenarios[cell.scenario].name), cell.batch);
   if (cell.new_tokens > 0) id += fmt::format("-n{}", cell.new_tokens);
   return id;
@@ -40,9 +40,9 @@ std::string cell_id(const Study& study, const Cell& cell, size_t number) {
 std::vector<Cell> make_conditions(const Study& study) {
   std::vector<Cell> conditions;
   for (size_t model = 0; model < study.models.size(); ++model) {
-    for (const std::string& phase : study.phases) {
+    for (const Phase phase : study.phases) {
       const std::vector<int64_t> lengths =
-          phase == "prefill" ? std::vector<int64_t>{0} : study.token_lengths;
+          decodes(phase) ? study.token_lengths : std::vector<int64_t>{0};
       for (size_t scenario = 0; scenario < study.scenarios.size(); ++scenario) {
         for (int64_t new_tokens : lengths) {
           for (int64_t batch : study.batch) {
@@ -81,8 +81,8 @@ class UnitList {
 
   // The part of the cell's repetitions, from `begin` up to `end`, that is next in its round.
   void add(size_t cell, int64_t round, int64_t begin, int64_t end) {
-    const bool first = begin == round_begin(round);
-    const bool last = end == round_begin(round + 1);
+    const bool first = begin == round_begin(study_, round);
+    const bool last = end == round_begin(study_, round + 1);
     plan_.units.push_back({.index = static_cast<int64_t>(plan_.units.size()),
                            .cell = cell,
                            .round = round,
@@ -90,18 +90,13 @@ class UnitList {
                            .first_repetition = begin,
                            .repetitions = end - begin,
                            // The last of all is -1.
-                           .first_warmup = first ? (round - study_.processes) * study_.warmup : 0,
+                           .first_warmup = first ? (round - rounds(study_)) * study_.warmup : 0,
                            .warmups = first ? study_.warmup : 0,
                            .first_of_round = first,
                            .last_of_round = last,
-                           .last_of_cell = end == study_.repetitions,
+                           .last_of_cell = last && round + 1 == rounds(study_),
                            .first_order_index = plan_.rows});
     plan_.rows += plan_.units.back().rows();
-  }
-
-  // The first repetition of a cell's share of the round.
-  int64_t round_begin(int64_t round) const {
-    return part_begin(study_.repetitions, study_.processes, round);
   }
 
  private:
@@ -125,27 +120,62 @@ void add_whole_cells(const Study& study, Plan& plan) {
     std::ranges::sort(group, {},
                       [&](size_t cell) { return std::pair(plan.cells[cell].arm, cell); });
     Random random(study.seed, stream++);
-    for (int64_t round = 0; round < study.processes; ++round) {
+    for (int64_t round = 0; round < rounds(study); ++round) {
       if (study.order == RunOrder::kShuffled) random.shuffle(std::span(group));
       for (size_t cell : group) {
-        units.add(cell, round, units.round_begin(round), units.round_begin(round + 1));
+        units.add(cell, round, round_begin(study, round), round_begin(study, round + 1));
       }
     }
   }
 }
 
-// Blocks of every arm of a condition, within a round.
+// The order of a block's arms: as chance has it; of two sides, the two of an arm next to one
+// another, and where one block had the base before the candidate the next has it after. What grows
+// from one call to the next, or passes from a call to the one behind it, then meets both alike.
+class BlockOrder {
+ public:
+  BlockOrder(const Study& study, Random& random)
+      : sides_(study.sides ? 2 : 1),
+        random_(random),
+        groups_(study.arms.size() / sides_),
+        cand_first_(groups_.size()) {}
+
+  // Of the next block: places of the arms in the study.
+  std::vector<size_t> next() {
+    std::iota(groups_.begin(), groups_.end(), size_t{0});
+    random_.shuffle(std::span(groups_));
+    if (sides_ == 1) return groups_;
+    std::vector<size_t> order;
+    for (const size_t group : groups_) {
+      cand_first_[group] = again_ ? !cand_first_[group] : random_.below(2) == 1;
+      const size_t first = cand_first_[group] ? 1 : 0;
+      order.push_back(group * 2 + first);
+      order.push_back(group * 2 + 1 - first);
+    }
+    again_ = !again_;
+    return order;
+  }
+
+ private:
+  size_t sides_;
+  Random& random_;
+  std::vector<size_t> groups_;  // arms, or pairs of them
+  std::vector<bool> cand_first_;
+  bool again_ = false;  // the block is the second of two that balance one another
+};
+
+// Blocks of every arm of a condition, within a round. Of two sides each repetition is a block.
 void add_blocks(const Study& study, size_t condition, int64_t round, Random& random,
                 UnitList& units) {
   const size_t arms = study.arms.size();
-  const int64_t first = units.round_begin(round);
-  const int64_t share = units.round_begin(round + 1) - first;
-  const int64_t blocks = (share + kLargestBlock - 1) / kLargestBlock;
-  std::vector<size_t> order(arms);
+  const int64_t first = round_begin(study, round);
+  const int64_t share = round_begin(study, round + 1) - first;
+  const int64_t largest = study.sides ? 1 : kLargestBlock;
+  const int64_t blocks = (share + largest - 1) / largest;
+  BlockOrder order(study, random);
   for (int64_t block = 0; block < blocks; ++block) {
-    std::iota(order.begin(), order.end(), condition * arms);
-    random.shuffle(std::span(order));
-    for (size_t cell : order) {
+    for (const size_t arm : order.next()) {
+      const size_t cell = condition * arms + arm;
       units.add(cell, round, first + part_begin(share, blocks, block),
                 first + part_begin(share, blocks, block + 1));
     }
@@ -161,7 +191,7 @@ void add_interleaved(const Study& study, Plan& plan) {
   for (size_t begin = 0; begin < conditions; begin += of_model) {
     std::vector<Random> streams;
     for (size_t i = begin; i < begin + of_model; ++i) streams.emplace_back(study.seed, i);
-    for (int64_t round = 0; round < study.processes; ++round) {
+    for (int64_t round = 0; round < rounds(study); ++round) {
       for (size_t i = 0; i < of_model; ++i) {
         add_blocks(study, begin + i, round, streams[i], units);
       }
@@ -186,7 +216,8 @@ Json study_to_json(const Study& study) {
                             {"threads", arm.threads},
                             {"options", arm.options}});
   }
-  json["phases"] = study.phases;
+  json["phases"] = Json::array();
+  for (const Phase phase : study.phases) json["phases"].push_back(phase_name(phase));
   for (const StudyScenario& scenario : study.scenarios) {
     json["scenarios"].push_back({{"name", scenario.name},
                                  {"prompt_tokens", scenario.prompt_tokens},
@@ -199,8 +230,13 @@ Json study_to_json(const Study& study) {
   json["repetitions"] = study.repetitions;
   json["warmup"] = study.warmup;
   if (study.stopping) {
-    json["stopping"] = {{"max_repetitions", study.stopping->max_repetitions},
-                        {"relative_ci", study.stopping->relative_ci}};
+    json["stopping"]["max_repetitions"] = study.stopping->max_repetitions;
+    if (study.stopping->decide) {
+      json["stopping"]["decide"] = true;
+      json["stopping"]["margin"] = study.stopping->margin;
+    } else {
+      json["stopping"]["relative_ci"] = study.stopping->relative_ci;
+    }
   }
   json["order"] = run_order_name(study.order);
   json["baseline"] = study.baseline;
@@ -214,6 +250,7 @@ Json study_to_json(const Study& study) {
   }
   json["seed"] = study.seed;
   if (!study.require.empty()) json["require"] = study.require;
+  if (study.sides) json["sides"] = {{"base", study.sides->base}, {"cand", study.sides->cand}};
   return json;
 }
 
@@ -244,7 +281,7 @@ Json plan_to_json(const Study& study, const Plan& plan) {
                   {"repetitions", unit.repetitions},
                   {"first_of_cell", unit.first_of_round && unit.round == 0},
                   {"first_order_index", unit.first_order_index}};
-    if (study.processes > 1) entry["round"] = unit.round;
+    if (rounds(study) > 1) entry["round"] = unit.round;
     json["units"].push_back(std::move(entry));
   }
   json["rows"] = plan.rows;

@@ -18,7 +18,7 @@ struct Cell {
   size_t arm = 0;  // indexes into the study
   size_t model = 0;
   size_t scenario = 0;
-  std::string phase;
+  Phase phase = Phase::kPrefill;
   int64_t new_tokens = 0;  // 0 in prefill
   int64_t batch = 1;
   size_t condition = 0;  // cells of one condition differ by arm alone
@@ -28,8 +28,8 @@ struct Cell {
 struct Unit {
   int64_t index = 0;  // position in the plan
   size_t cell = 0;
-  int64_t round =
-      0;  // 0 .. processes - 1; units of a round share the worker processes of their arm
+  // 0 .. rounds(study) - 1; units of a round share the worker processes of their arm
+  int64_t round = 0;
   int64_t block =
       0;  // counts up within the cell: whole cells, once a round; interleaved, its blocks
   int64_t first_repetition = 0;
@@ -46,17 +46,21 @@ struct Unit {
 struct Plan {
   std::vector<Cell> cells;
   std::vector<Unit> units;  // in the order of the run
-  int64_t rows = 0;         // warm-ups included, without the extra ones of optional stopping
+  // Warm-ups included, without what optional stopping adds to a cell, and with all rounds that
+  // stopping by decisions may leave out.
+  int64_t rows = 0;
 };
 
-// Models are the outermost loop, so that one is loaded at a time; within a model come the study's
-// `processes` as rounds. Each round goes through all cells with its share of their repetitions, as
-// even as can be, in worker processes of its own: those of every arm are spread over the model's
-// time. What the order means holds within a round, and each round draws its own:
-// sequential: arm after arm, an arm's cells in the order of the file, the round's share of a
-// cell in one unit. shuffled: the same units, in random order. interleaved: condition after
-// condition; its repetitions in blocks (of at most 5, as equal as can be), each block one unit of
-// every arm, the arms in a fresh random order a block.
+// Models are the outermost loop, so that one is loaded at a time; within a model come
+// rounds(study), which are the study's `processes` unless stopping decides. Each round goes through
+// all cells with its share of their repetitions, as even as can be, in worker processes of its own:
+// those of every arm are spread over the model's time. What the order means holds within a round,
+// and each round draws its own: sequential: arm after arm, an arm's cells in the order of the file,
+// the round's share of a cell in one unit. shuffled: the same units, in random order. interleaved:
+// condition after condition; its repetitions in blocks (of at most 5, as equal as can be), each
+// block one unit of every arm, the arms in a fresh random order a block. A study of two sides
+// (sides.h) has blocks of one repetition, in which the two sides of an arm are neighbours that swap
+// places a block.
 Plan make_plan(const Study& study);
 
 // How many of `total` come before this part, where `parts` share them as evenly as can be: part i

@@ -19,7 +19,7 @@ Study small_study(RunOrder order) {
   study.arms = {
       {.name = "a", .backend = "native", .mode = "eager", .cache = "dynamic", .dynamic = ""},
       {.name = "b/ü", .backend = "native", .mode = "eager", .cache = "static", .dynamic = ""}};
-  study.phases = {"prefill", "kv_decode"};
+  study.phases = {Phase::kPrefill, Phase::kKvDecode};
   study.scenarios = {*builtin_scenario("single_micro")};
   study.token_lengths = {4};
   study.batch = {1};
@@ -98,6 +98,26 @@ TEST(Plan, ProcessesShareTheRepetitionsInRounds) {
   }
 }
 
+// A round beyond the study's processes has as many repetitions as they do.
+TEST(Plan, StoppingByDecisionsPlansAllRoundsThatItMayNeed) {
+  Study study = small_study(RunOrder::kInterleaved);
+  study.repetitions = 7;
+  study.processes = 2;
+  study.stopping = Stopping{.max_repetitions = 15, .decide = true};
+  const Plan plan = make_plan(study);
+  for (size_t cell = 0; cell < 4; ++cell) {
+    EXPECT_EQ(shown_cell(plan, cell),
+              "0: block 0 warm-ups -8+2 reps 0+3 |\n"
+              "1: block 1 warm-ups -6+2 reps 3+4 |\n"
+              "2: block 2 warm-ups -4+2 reps 7+3 |\n"
+              "3: block 3 warm-ups -2+2 reps 10+4 ||\n");
+  }
+  EXPECT_EQ(plan.rows, count_rows(study));
+  const Json json = plan_to_json(study, plan);
+  EXPECT_EQ(json["study"]["stopping"],
+            Json({{"max_repetitions", 15}, {"decide", true}, {"margin", 0.03}}));
+}
+
 // Every arm has served every cell of the model before any process is replaced.
 TEST(Plan, RoundsFollowOneAnotherWithinAModel) {
   for (const RunOrder order :
@@ -151,7 +171,7 @@ Study random_study(Random& random) {
   for (size_t i = random.below(3); i > 0; --i) {
     study.models.push_back({.name = fmt::format("m{}", i), .path = "m", .dtype = ""});
   }
-  if (random.below(2) == 0) study.phases = {"prefill"};
+  if (random.below(2) == 0) study.phases = {Phase::kPrefill};
   if (random.below(2) == 0) study.token_lengths = {1, 8, 64};
   if (random.below(2) == 0) study.batch = {1, 4};
   if (random.below(2) == 0) study.scenarios.push_back(*builtin_scenario("stress_single"));

@@ -29,20 +29,19 @@ constexpr std::array kPaddingScopes = {PaddingScope::kNone, PaddingScope::kScena
 constexpr std::array kParityTimes = {ParityTime::kBefore, ParityTime::kAfter};
 constexpr std::array kOrders = {RunOrder::kSequential, RunOrder::kShuffled, RunOrder::kInterleaved};
 
-// A list of words out of `known`, each at most once, in the order of `known`.
-Result<Words> parse_word_set(const YamlValue& value, const Words& known) {
+// Each at most once, in whatever order.
+Result<std::vector<Phase>> parse_phases(const YamlValue& value) {
   ASSAY_TRY(const std::vector<YamlValue> items, value.items());
-  std::vector<bool> chosen(known.size());
+  std::vector<Phase> phases;
   for (const YamlValue& item : items) {
-    ASSAY_TRY(const size_t index, item.one_of(known));
-    if (chosen[index]) return item.error("each once", quoted_excerpt(known[index]) + " again");
-    chosen[index] = true;
+    ASSAY_TRY(const size_t index, item.one_of(phase_names()));
+    if (std::ranges::find(phases, kPhases[index]) != phases.end()) {
+      return item.error("each once", quoted_excerpt(phase_names()[index]) + " again");
+    }
+    phases.push_back(kPhases[index]);
   }
-  Words words;
-  for (size_t i = 0; i < known.size(); ++i) {
-    if (chosen[i]) words.push_back(known[i]);
-  }
-  return words;
+  std::ranges::sort(phases);
+  return phases;
 }
 
 Result<std::vector<int64_t>> parse_integers(const YamlValue& value, int64_t max) {
@@ -130,20 +129,46 @@ Status parse_padding(const YamlValue& value, Study& study) {
 
 Status parse_processes(const YamlValue& value, Study& study) {
   ASSAY_TRY(study.processes, value.integer(1, kMaxProcesses));
+  study.processes_given = true;
   if (study.processes <= study.repetitions) return {};
   return value.error(fmt::format("at most as many processes as repetitions, {}", study.repetitions),
                      fmt::format("{}", study.processes));
 }
 
+// Whether a study stops by decisions: between arms that ran side by side.
+Result<bool> parse_decide(const YamlMap& stopping, const Study& study) {
+  static const Words words = {"false", "true"};
+  const auto decide = stopping.find("decide");
+  if (!decide) return false;
+  ASSAY_TRY(const size_t chosen, decide->one_of(words));
+  if (chosen == 0) return false;
+  if (const auto interval = stopping.find("relative_ci")) {
+    return interval->error("decide or relative_ci, not both");
+  }
+  if (study.order != RunOrder::kInterleaved) {
+    return decide->error("order interleaved, whose arms run side by side",
+                         fmt::format("{}", run_order_name(study.order)));
+  }
+  if (study.arms.size() < 2) return decide->error("two arms or more to decide between", "1");
+  return true;
+}
+
 Status parse_stopping(const YamlValue& value, Study& study) {
-  static const Words known = {"max_repetitions", "relative_ci"};
+  static const Words known = {"max_repetitions", "relative_ci", "decide", "margin"};
   ASSAY_TRY(const YamlMap map, value.map(known));
   ASSAY_TRY(const YamlValue most, map.require("max_repetitions"));
-  ASSAY_TRY(const YamlValue interval, map.require("relative_ci"));
   Stopping stopping;
   ASSAY_TRY(stopping.max_repetitions, most.integer(study.repetitions, kMaxRepetitions));
-  ASSAY_TRY(stopping.relative_ci, interval.positive_number(1));
-  // Each process judges its own interval, which takes two samples.
+  ASSAY_TRY(stopping.decide, parse_decide(map, study));
+  if (const auto margin = map.find("margin")) {
+    if (!stopping.decide) return margin->error("no margin without decide: true");
+    ASSAY_TRY(stopping.margin, margin->positive_number(1));
+  }
+  if (!stopping.decide) {
+    ASSAY_TRY(const YamlValue interval, map.require("relative_ci"));
+    ASSAY_TRY(stopping.relative_ci, interval.positive_number(1));
+  }
+  // Each process judges its own interval, which takes two samples; of two, one may be cold.
   if (study.processes > 1 && study.repetitions / study.processes < 2) {
     return value.error(
         fmt::format("at least 2 repetitions for each of the {} processes", study.processes),
@@ -155,7 +180,6 @@ Status parse_stopping(const YamlValue& value, Study& study) {
 
 // What is measured.
 Status parse_subjects(const YamlMap& map, Study& study) {
-  static const Words phases = {"prefill", "kv_decode", "e2e_kv"};
   ASSAY_TRY(const YamlValue name, map.require("name"));
   ASSAY_TRY(study.name, name.text());
   ASSAY_TRY(const YamlValue models, map.require("models"));
@@ -163,13 +187,14 @@ Status parse_subjects(const YamlMap& map, Study& study) {
   ASSAY_TRY(const YamlValue arms, map.require("arms"));
   ASSAY_TRY(study.arms, parse_arms(arms));
   ASSAY_TRY(const YamlValue phase_list, map.require("phases"));
-  ASSAY_TRY(study.phases, parse_word_set(phase_list, phases));
+  ASSAY_TRY(study.phases, parse_phases(phase_list));
   ASSAY_TRY(const YamlValue scenarios, map.require("scenarios"));
   ASSAY_TRY(study.scenarios, parse_scenarios(scenarios));
   if (const auto lengths = map.find("token_lengths")) {
     ASSAY_TRY(study.token_lengths, parse_integers(*lengths, kMaxTokens));
-  } else if (study.phases != Words{"prefill"}) {
-    return phase_list.error("the key \"token_lengths\" for " + study.phases.back(), "none");
+  } else if (std::ranges::any_of(study.phases, decodes)) {
+    return phase_list.error(
+        fmt::format("the key \"token_lengths\" for {}", phase_name(study.phases.back())), "none");
   }
   study.batch = {1};
   if (const auto batch = map.find("batch")) {
@@ -190,13 +215,13 @@ Status parse_procedure(const YamlMap& map, Study& study) {
   if (const auto processes = map.find("processes")) {
     ASSAY_CHECK(parse_processes(*processes, study));
   }
-  if (const auto stopping = map.find("stopping")) ASSAY_CHECK(parse_stopping(*stopping, study));
   if (const auto order = map.find("order")) {
     Words names;
     for (RunOrder each : kOrders) names.emplace_back(run_order_name(each));
     ASSAY_TRY(const size_t index, order->one_of(names));
     study.order = kOrders[index];
   }
+  if (const auto stopping = map.find("stopping")) ASSAY_CHECK(parse_stopping(*stopping, study));
   if (const auto parity = map.find("parity")) {
     Words names;
     for (ParityTime each : kParityTimes) names.emplace_back(parity_time_name(each));
@@ -257,18 +282,34 @@ std::string_view run_order_name(RunOrder order) {
 }
 
 // Every factor is bounded by the parser, so that the products fit: 64 models * 64 arms * 256
-// scenarios * 64 batches * (1 + 2 * 64) < 2^34; rows of a cell: < 2^30, warm-ups of 1000 processes.
+// scenarios * 64 batches * (1 + 2 * 64) < 2^34; rows of a cell: < 2^40, warm-ups of half a million
+// rounds. The product is asked for once there are no more than kMaxPlanCells cells.
 int64_t count_cells(const Study& study) {
   int64_t phases = 0;
-  for (const std::string& phase : study.phases) {
-    phases += phase == "prefill" ? 1 : static_cast<int64_t>(study.token_lengths.size());
+  for (const Phase phase : study.phases) {
+    phases += decodes(phase) ? static_cast<int64_t>(study.token_lengths.size()) : 1;
   }
   return phases * static_cast<int64_t>(study.models.size() * study.arms.size() *
                                        study.scenarios.size() * study.batch.size());
 }
 
+bool stops_when_decided(const Study& study) {
+  return study.stopping && study.stopping->decide;
+}
+
+int64_t rounds(const Study& study) {
+  if (!stops_when_decided(study)) return study.processes;
+  return std::max(study.processes,
+                  study.stopping->max_repetitions * study.processes / study.repetitions);
+}
+
+int64_t round_begin(const Study& study, int64_t round) {
+  return study.repetitions * round / study.processes;
+}
+
 int64_t count_rows(const Study& study) {
-  return count_cells(study) * (study.processes * study.warmup + study.repetitions);
+  const int64_t all = rounds(study);
+  return count_cells(study) * (all * study.warmup + round_begin(study, all));
 }
 
 Result<Study> parse_study(std::string_view yaml, std::string_view object) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/phase.h"
 #include "base/result.h"
 
 namespace assay {
@@ -53,16 +54,27 @@ std::string_view padding_scope_name(PaddingScope scope);  // none | scenario | g
 enum class RunOrder { kSequential, kShuffled, kInterleaved };
 std::string_view run_order_name(RunOrder order);
 
+// Optional stopping: of each cell by itself, or of strata once their arms are told apart.
 struct Stopping {
   int64_t max_repetitions = 0;  // at least `repetitions`
   double relative_ci = 0;       // stop once the 95 % interval of the mean is within +- this share
+  // In the place of relative_ci: a stratum ends with the round after which every pair with its
+  // fastest arm is decided, or equivalent within the margin.
+  bool decide = false;
+  double margin = 0.03;
+};
+
+// The programs of a study that measures two side by side (sides.h).
+struct StudySides {
+  std::string base;
+  std::string cand;
 };
 
 struct Study {
   std::string name;
   std::vector<StudyModel> models;
   std::vector<StudyArm> arms;
-  std::vector<std::string> phases;  // prefill | kv_decode | e2e_kv, in this order
+  std::vector<Phase> phases;  // in the order of kPhases
   std::vector<StudyScenario> scenarios;
   std::vector<int64_t> token_lengths;  // new tokens in kv_decode and e2e_kv
   std::vector<int64_t> batch;
@@ -71,6 +83,8 @@ struct Study {
   int64_t repetitions = 30;
   int64_t warmup = 3;     // of each process
   int64_t processes = 1;  // worker processes that share a cell's repetitions; at most so many
+  bool processes_given = false;        // by the file; else settle_processes() sets them,
+  std::string processes_because = {};  // and says why so many
   std::optional<Stopping> stopping;
   RunOrder order = RunOrder::kInterleaved;
   std::string baseline;  // an arm's name; default: the first arm
@@ -79,6 +93,8 @@ struct Study {
   double compile_timeout_s = 120;  // of prepare; default: timeout_s
   uint64_t seed = 42;
   Json require = Json::object();  // what the stack has to show (require.h); empty: nothing
+  // Present: arms 2i and 2i + 1 are one arm under the base's program and under the candidate's.
+  std::optional<StudySides> sides{};
 };
 
 // No study is longer than this, whatever its file says: plans stay in memory and in int64.
@@ -98,6 +114,14 @@ std::string_view study_template();
 // stress_single 400 prompt tokens.
 std::optional<StudyScenario> builtin_scenario(std::string_view name);
 std::vector<std::string> builtin_scenario_names();
+
+// Rounds of the plan, each with a fresh process of every arm: the study's `processes`, or with
+// stopping.decide as many as fit max_repetitions, each with as many repetitions as those would
+// have.
+int64_t rounds(const Study& study);
+// The first of a cell's repetitions in this round; of round rounds(), how many there are.
+int64_t round_begin(const Study& study, int64_t round);
+bool stops_when_decided(const Study& study);
 
 // Cells and rows (warm-ups included) of the plan that the study stands for.
 int64_t count_cells(const Study& study);

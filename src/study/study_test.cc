@@ -78,7 +78,7 @@ TEST(Study, ReadsEveryKey) {
   EXPECT_EQ(study.models[0].name, "a");
   EXPECT_EQ(study.models[0].dtype, "bf16");
   EXPECT_EQ(study.models[1].name, "other");
-  EXPECT_THAT(study.phases, ElementsAre("prefill", "e2e_kv"));
+  EXPECT_THAT(study.phases, ElementsAre(Phase::kPrefill, Phase::kE2eKv));
   EXPECT_THAT(study.scenarios[0].prompt_tokens, ElementsAre(3, 5));
   EXPECT_EQ(study.scenarios[1].text, "hi");
   EXPECT_THAT(study.scenarios[2].prompt_tokens, ElementsAre(400));
@@ -120,7 +120,7 @@ TEST(Study, UnknownKeysNameLineAndNearestKeyAtEveryLevel) {
             "s.yaml line 6: padding: unknown key \"scop\" (did you mean \"scope\"?)");
   EXPECT_EQ(error_of({.rest = "stopping: {max: 3, relative_ci: 0.1}"}),
             "s.yaml line 6: stopping: unknown key \"max\"; expected one of max_repetitions, "
-            "relative_ci");
+            "relative_ci, decide, margin");
 }
 
 TEST(Study, UnknownWordsAreAnsweredWithTheKnownOnes) {
@@ -186,6 +186,54 @@ TEST(Study, ProcessesShareTheRepetitions) {
       "s.yaml line 6: stopping: expected at least 2 repetitions for each of the 16 processes, "
       "found 30");
   EXPECT_EQ(count_rows(study_of({.rest = "processes: 4"})), 30 + 4 * 3) << "each warms up";
+}
+
+// The valid study with two arms and this stopping.
+Lines stopping_of_two(const std::string& stopping, const std::string& rest = "") {
+  return {.arms = "arms: [{name: x, backend: native, mode: eager, cache: [dynamic, static]}]",
+          .rest = "stopping: {" + stopping + "}\n" + rest};
+}
+
+TEST(Study, StopsByDecisionsBetweenArmsThatRunSideBySide) {
+  const Study study = study_of(stopping_of_two("max_repetitions: 40, decide: true"));
+  ASSERT_TRUE(study.stopping);
+  EXPECT_TRUE(study.stopping->decide);
+  EXPECT_EQ(study.stopping->margin, 0.03);
+  EXPECT_EQ(
+      study_of(stopping_of_two("max_repetitions: 40, decide: true, margin: 0.1")).stopping->margin,
+      0.1);
+  const auto wrong = [](const std::string& stopping, const std::string& rest = "") {
+    return error_of(stopping_of_two(stopping, rest));
+  };
+  const std::string decide = "max_repetitions: 40, decide: true";
+  EXPECT_EQ(wrong(decide, "order: sequential"),
+            "s.yaml line 6: stopping.decide: expected order interleaved, whose arms run side by "
+            "side, found sequential");
+  EXPECT_THAT(wrong(decide, "order: shuffled"), HasSubstr("found shuffled"));
+  EXPECT_THAT(wrong(decide, "processes: 16"), HasSubstr("at least 2 repetitions for each of"));
+  EXPECT_THAT(wrong(decide + ", relative_ci: 0.1"), HasSubstr("decide or relative_ci, not both"));
+  EXPECT_THAT(wrong("max_repetitions: 40, decide: false"), HasSubstr("relative_ci"));
+  EXPECT_THAT(wrong("max_repetitions: 40, relative_ci: 0.1, margin: 0.1"),
+              HasSubstr("no margin without decide: true"));
+  EXPECT_THAT(wrong(decide + ", margin: 0"), HasSubstr("margin: expected a number above 0"));
+  EXPECT_THAT(wrong("max_repetitions: 40, decide: perhaps"), HasSubstr("decide: expected"));
+  EXPECT_THAT(error_of({.rest = "stopping: {" + decide + "}"}),
+              HasSubstr("two arms or more to decide between"));
+}
+
+TEST(Study, StoppingByDecisionsAddsWholeRounds) {
+  const auto rounds_of = [](const std::string& stopping, const std::string& rest) {
+    return rounds(study_of(stopping_of_two(stopping, rest)));
+  };
+  EXPECT_EQ(rounds_of("max_repetitions: 200, decide: true", "processes: 5"), 33);
+  EXPECT_EQ(rounds_of("max_repetitions: 30, decide: true", "processes: 5"), 5);
+  EXPECT_EQ(rounds_of("max_repetitions: 35, decide: true", "processes: 5"), 5) << "six in each";
+  EXPECT_EQ(rounds_of("max_repetitions: 200, decide: true", "processes: 1"), 6);
+  EXPECT_EQ(rounds_of("max_repetitions: 200, relative_ci: 0.1", "processes: 5"), 5);
+  const Study study =
+      study_of(stopping_of_two("max_repetitions: 200, decide: true", "processes: 5"));
+  EXPECT_EQ(round_begin(study, 33), 198);
+  EXPECT_EQ(count_rows(study), 2 * (33 * 3 + 198));
 }
 
 TEST(Study, DuplicatesAreErrors) {

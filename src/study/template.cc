@@ -9,45 +9,46 @@ std::string_view study_template() {
 name: my-study
 
 # Checkpoint folders in the layout of Hugging Face: config.json, *.safetensors, tokenizer.json.
-# dtype: fp32 | fp16 | bf16; left out: as stored. name: left out: the folder's last part.
-# {arch: llama3.2-1b, dtype: fp16}: random weights without a file; of backend torch alone.
+# dtype: fp32 | fp16 | bf16 (default: as stored). name (default: the last part of the folder's path).
+# {arch: llama3.2-1b, dtype: fp16} stands for random weights without a file; only for backend torch.
 models:
   - {path: models/gpt2-25m, dtype: fp32}
 
-# What is compared. A list in an arm stands for one arm a value: this makes eager-dynamic and
+# The arms to compare. A list makes one arm of each of its values: here eager-dynamic and
 # eager-static. backend: native | torch. mode of native: eager | compiled; of torch: eager | default |
 # reduce-overhead | max-autotune | max-autotune-no-cudagraphs | manual-cudagraph. cache: dynamic | static.
-# threads: left out: as many as the process may run on. device: of native arms cpu (left out), cuda
-# or cuda:N. Keys of compiled arms, with their defaults:
-#   dynamic: auto           # sizes: specialise on each (false), symbols (true), a symbol once one
-#                           # has changed (auto)
-#   recompile_limit: 8      # graphs of a phase, after which it runs eager for good
-#   split: prefill          # or decode: the phase that is compiled; left out: both
-#   bucket: 16              # prompts are padded to a multiple of it; left out: as they come
-#   disabled_passes: "fuse_norm, merge_products"   # left out: none
+# threads (default: as many as the process may run on). device of native arms: cpu (default), cuda or
+# cuda:N. program of native arms: another assay executable that serves the arm. Keys of compiled arms:
+#   dynamic: auto           # false: compile for each size; true: sizes are symbols; auto (default): a
+#                           # size becomes a symbol once it has changed
+#   recompile_limit: 8      # most graphs of a phase (default 8); beyond them it stays eager
+#   split: prefill          # compile only this phase, prefill or decode (default: both)
+#   bucket: 16              # pad prompts to a multiple of this (default: no padding)
+#   disabled_passes: "fuse_norm, merge_products"   # default: none
 #   kernel_cache: true      # false: each process compiles its own kernels
-# Keys of torch arms: python (an interpreter, or $NAME: that variable's), device: auto | cpu | cuda,
-# attn_implementation, step_times, and of those that compile dynamic, recompile_limit, torch_backend,
-# fullgraph, compile_target, compile_phases, cudagraph_trees, mark_step_begin, keep_cache, explain:
-# docs/worker-protocol.md says what each does.
+# Keys of torch arms: python (an interpreter, or $NAME for the value of a variable), device: auto | cpu |
+# cuda, attn_implementation, step_times. Those that compile also have dynamic, recompile_limit,
+# torch_backend, fullgraph, compile_target, compile_phases, cudagraph_trees, mark_step_begin, keep_cache
+# and explain. docs/worker-protocol.md describes each key.
 arms:
   - {name: eager, backend: native, mode: eager, cache: [dynamic, static]}
   - {name: compiled, backend: native, mode: compiled, cache: static}
 
-# The arm that the others are compared with; left out: the first.
+# The arm that the others are compared with (default: the first).
 baseline: eager-dynamic
 
 # prefill: one pass over the prompt. kv_decode: generation over the cache, its prefill untimed.
 # e2e_kv: both together.
 phases: [prefill, kv_decode, e2e_kv]
 
-# Built in, with their prompt tokens: single_micro 10, single_short 30, single_medium 80,
-# single_long 200, stress_single 400. Others are maps:
+# Built-in scenarios, with their prompt tokens: single_micro 10, single_short 30, single_medium 80,
+# single_long 200, stress_single 400. Write your own as maps:
 #   - {name: ramp, prompt_tokens: [16, 32, 64]}   # repetitions cycle through the lengths
 #   - {name: mine, text: "Once upon a time"}
 scenarios: [single_micro, single_short, single_medium, single_long, stress_single]
 
-# New tokens in kv_decode and e2e_kv, and prompts at once; each value is a condition of its own.
+# token_lengths: new tokens in kv_decode and e2e_kv. batch: prompts at once. Each value is a condition
+# of its own.
 token_lengths: [64]
 batch: [1]
 
@@ -59,35 +60,40 @@ padding: {scope: none, multiple_of: 8}
 repetitions: 30
 warmup: 3
 
-# Worker processes of each arm, one after the other, that share every cell's repetitions; each prepares
-# and warms up anew. Two processes of one arm differ by more than their repetitions show, so that
-# `assay compare` needs several of each bundle to call anything slower.
-processes: 1
+# Worker processes of each arm. They run one after the other and share the repetitions of every cell; each
+# prepares and warms up anew. Two processes of one arm differ by more than their repetitions show, so
+# `assay compare` needs several processes in each bundle before it calls anything slower. If the key is
+# absent, a study has 5 where every arm starts in under a second, and 3 otherwise; `assay plan` says how
+# many and why.
+# processes: 5
 
-# Goes on past `repetitions` until the 95 % interval of the mean is within +- this share.
+# Adds repetitions until the 95 % interval of the mean is within +- relative_ci. Or, with `decide`: adds
+# rounds of fresh processes until the fastest arm of a stratum is told apart from every other arm or lies
+# within `margin` of it, and stops as soon as it is, even before `repetitions`.
 # stopping: {max_repetitions: 200, relative_ci: 0.01}
+# stopping: {max_repetitions: 200, decide: true, margin: 0.03}
 
-# sequential | shuffled | interleaved: the last alternates the arms in random blocks, so that a
-# drift of the machine meets all of them alike.
+# sequential | shuffled | interleaved. Interleaved alternates the arms in random blocks, so that a drift
+# of the machine affects all of them alike.
 order: interleaved
 
-# Seconds for one repetition, and for loading; compile_timeout_s, for preparing, is the same unless given.
+# Seconds for one repetition, and for loading. compile_timeout_s is for preparing (default: timeout_s).
 timeout_s: 120
 
-# When the arms' tokens are compared: before timing, in processes of their own, or after it, in those
+# When to compare the arms' tokens: before timing, in separate processes, or after timing, in the processes
 # that were timed.
 parity: before
 seed: 42
 
-# What the stack has to show, else `assay analyze` says FAILED and exits with 1; a criterion that nothing
-# in the run could show is "not applicable here", and never passed. Left out: nothing.
+# Requirements of the stack (default: none). If one is not met, `assay analyze` prints FAILED and exits with
+# 1. A criterion that nothing in the run could show is "not applicable here" and never counts as passed.
 # require:
 #   cuda: true            # every torch arm computed on a GPU
 #   triton: 3             # its code came from Triton of at least this major version
-#   compiler_real: true   # what was to be compiled provably was
-#   graph_breaks: 0       # at most
-#   parity: true          # every arm's greedy tokens are the baseline's,
-#   logit_stats: true     # with statistics of the logits beside them
+#   compiler_real: true   # every arm that requests compilation provably ran compiled
+#   graph_breaks: 0       # no more graph breaks than this
+#   parity: true          # every arm's greedy tokens are the baseline's
+#   logit_stats: true     # the bundle has statistics of the logits
 #   deterministic: true   # every repetition of a prompt gave the same output
 )";
 }

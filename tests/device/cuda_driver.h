@@ -1,10 +1,15 @@
-// The few functions of the CUDA driver that device tests call, opened at run time.
+// What device tests share: the few functions of the CUDA driver that they call, opened at run time,
+// and where their kernels are kept.
 #pragma once
 
 #include <dlfcn.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +19,16 @@ namespace assay::test {
 // Whether a processor computes what kernels do (tests/simt): a thousand times slower.
 inline bool on_the_processor() {
   return getenv("FAKE_CUDA_RUNS") != nullptr;
+}
+
+// Kernels of all cases, so that each is compiled once. Those of the processor are as old as what
+// compiles them.
+inline std::filesystem::path kernels_of_all_cases() {
+  const char* nvrtc = getenv("ASSAY_NVRTC");
+  const auto age =
+      nvrtc == nullptr ? 0 : std::filesystem::last_write_time(nvrtc).time_since_epoch().count();
+  return std::filesystem::path(testing::TempDir()) /
+         fmt::format("assay-gpu-kernels-{}-{}", getuid(), age);
 }
 
 class CudaDriver {

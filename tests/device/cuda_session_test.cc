@@ -31,16 +31,6 @@ PromptBatch some_prompts(int64_t length, size_t rows) {
   return PromptBatch::of(prompts);
 }
 
-// Kernels of all cases, so that each is compiled once. Those of the processor are as old as what
-// compiles them.
-std::filesystem::path kernels_of_all_cases() {
-  const char* nvrtc = getenv("ASSAY_NVRTC");
-  const auto age =
-      nvrtc == nullptr ? 0 : std::filesystem::last_write_time(nvrtc).time_since_epoch().count();
-  return std::filesystem::path(testing::TempDir()) /
-         fmt::format("assay-gpu-kernels-{}-{}", getuid(), age);
-}
-
 class CudaSessions
     : public testing::TestWithParam<std::tuple<size_t, CacheKind, bool, Dynamic, size_t>> {
  protected:
@@ -58,7 +48,7 @@ TEST_P(CudaSessions, GiveTheTokensOfTheProcessor) {
   options.compile.prefill = options.compile.decode = compiled;
   options.compile.dynamic = dynamic;
   options.compile.verify_passes = false;
-  options.compile.kernel_cache = kernels_of_all_cases();
+  options.compile.kernel_cache = test::kernels_of_all_cases();
   Session gpu = open(checkpoint, options);
   const int64_t tokens_each = test::on_the_processor() ? kFewTokens : kTokens;
   for (const int64_t length : prompt_lengths()) {
@@ -200,7 +190,7 @@ TEST_P(CudaHalfSessions, AreNearTheProcessors) {
   options.gpu = 0;
   options.compile.prefill = options.compile.decode = compiled;
   options.compile.verify_passes = false;
-  options.compile.kernel_cache = kernels_of_all_cases();
+  options.compile.kernel_cache = test::kernels_of_all_cases();
   Session gpu = open(checkpoint, options);
   const double tolerance = dtype == DType::kF16 ? 4e-3 : 3e-2;
   for (const int64_t length : prompt_lengths()) {

@@ -146,10 +146,10 @@ class BadInput(ProgramTest):
     def test_a_bundle_that_exists_already(self):
         self.write_study()
         self.succeed("run", "study.yaml", "-o", "bundle")
-        self.assertIn("whole", self.succeed("verify", "bundle"))
+        self.assertIn("intact", self.succeed("verify", "bundle"))
         self.assert_refused(["run", "study.yaml", "-o", "bundle"], "bundle", "--resume")
         self.assert_refused(["run", "study.yaml", "-o", "bundle", "--resume"], "bundle", "complete")
-        self.assertIn("whole", self.succeed("verify", "bundle"), "refusing must not touch it")
+        self.assertIn("intact", self.succeed("verify", "bundle"), "refusing must not touch it")
 
     # The command line
 

@@ -163,7 +163,7 @@ class Hostile(ProgramTest):
                                limits=((resource.RLIMIT_AS, 500 << 20),))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(len(done.stdout.split()), 4)
-        self.assertRegex(done.stderr, r"decode .*: this machine's read bandwidth isn't known: bandwidth probe")
+        self.assertRegex(done.stderr, r"decode .*: the read bandwidth of this machine is unknown: bandwidth probe")
 
     # Programs that a study or the environment names
 

@@ -42,9 +42,14 @@ class Processes(ProgramTest):
         return {cell: [[r for r in shares[p] if r >= 0] for p in range(len(shares))] for cell, shares in found.items()}
 
     def test_rows_are_spread_over_processes_and_the_bundle_is_whole(self):
-        self.succeed("run", self.study, "-o", "bundle")
+        screen = self.succeed("run", self.study, "-o", "bundle")
         bundle = self.folder / "bundle"
         self.succeed("verify", bundle)
+        self.assertLessEqual(len(screen.splitlines()), 40, screen)
+        self.assertLessEqual(max(map(len, screen.splitlines())), 100, screen)
+        self.assertIn("report:   bundle/report.md\nfindings: bundle/analysis/findings.json\n", screen)
+        self.assertTrue((bundle / "report.md").exists())
+        self.assertEqual(self.succeed("analyze", "bundle"), screen, "the end of a run is its analysis")
         for cell, shares in self.shares(bundle).items():
             self.assertEqual(shares, [list(range(8)), list(range(8, 16)), list(range(16, 24))], cell)
         rows = sorted(rows_of(bundle), key=lambda row: int(row["order_index"]))
@@ -69,12 +74,48 @@ class Processes(ProgramTest):
         once = self.write_study("once.yaml", phases=["prefill", "kv_decode"], repetitions=REPETITIONS, warmup=WARMUP)
         starting = json.loads(self.succeed("plan", once, "-o", "json"))["estimate_parts_s"]["starting"]
         self.assertAlmostEqual(plan["estimate_parts_s"]["starting"], starting * (PROCESSES + 1) / 2)
-        self.assertIn("3 processes of each arm in turn", self.succeed("plan", self.study))
+        self.assertIn("processes: 3 (as the study says)\n  of each arm in turn", self.succeed("plan", self.study))
+
+    def test_a_study_that_does_not_say_gets_several(self):
+        study = self.write_study(phases=["prefill"], repetitions=12, warmup=0, processes=None)
+        plan = json.loads(self.succeed("plan", study, "-o", "json"))
+        self.assertEqual(plan["processes"], 5)
+        self.assertIn("processes: 5 (by default: every arm is estimated to start", self.succeed("plan", study))
+        self.succeed("run", study, "-o", "bundle")
+        bundle = self.folder / "bundle"
+        self.assertEqual(json.loads((bundle / "manifest.json").read_text())["study"]["processes"], 5)
+        self.assertEqual({row["process"] for row in rows_of(bundle)}, set("01234"))
+        few = self.write_study(repetitions=3, processes=None)
+        self.assertIn("processes: 1 (by default: a process needs at least 2 of the 3", self.succeed("plan", few))
 
     def test_more_processes_than_repetitions_are_refused(self):
         study = self.write_study(repetitions=2, processes=3)
         self.assert_refused(["run", study, "-o", "bundle"], "processes", "at most as many", "found 3")
         self.assertFalse((self.folder / "bundle").exists())
+
+    def test_a_study_that_stops_when_it_knows(self):
+        study = self.write_study(phases=["prefill", "kv_decode"], repetitions=6, warmup=1, processes=2, order="interleaved",
+                                 stopping={"max_repetitions": 24, "decide": True, "margin": 0.5})
+        plan = json.loads(self.succeed("plan", study, "-o", "json"))
+        self.assertEqual((plan["stopping"]["least_rounds"], plan["stopping"]["most_rounds"]), (4, 8))
+        self.assertLess(plan["stopping"]["without_estimate_s"], plan["stopping"]["least_estimate_s"], "two rounds")
+        self.assertLess(plan["stopping"]["least_estimate_s"], plan["estimate_s"])
+        self.assertEqual(plan["counts"]["rows"], CELLS * 8 * (3 + 1))
+        self.assertIn("a stratum ends after 4 to 8 rounds of processes, 12 to 24 repetitions", self.succeed("plan", study))
+        self.succeed("run", study, "-o", "bundle")
+        bundle = self.folder / "bundle"
+        self.succeed("verify", bundle)
+        self.succeed("analyze", bundle)
+        for path in bundle.glob("cells/*/evidence.json"):
+            evidence = json.loads(path.read_text())
+            stopping = evidence["stopping"]
+            self.assertTrue(4 <= stopping["rounds"] <= 8)
+            self.assertTrue(stopping["decided"] or stopping["rounds"] == 8)
+            self.assertEqual(len(rows_of(bundle, cell_id=evidence["cell_id"])), stopping["rounds"] * (3 + 1))
+            for process in evidence["processes"]:
+                self.assertGreater(process["placement"]["resident_bytes"], 0)
+        self.assert_refused(["plan", self.write_study(order="sequential", stopping={"max_repetitions": 24, "decide": True})],
+                            "stopping.decide", "order interleaved", "found sequential")
 
     def killed_run(self, bundle, units):
         """Kills a run once so many units are committed; how many were when it was dead."""

@@ -15,6 +15,7 @@ STUDY = {
     "scenarios": [{"name": "short", "prompt_tokens": [7]}],
     "token_lengths": [4],
     "repetitions": 2,
+    "processes": 1,
     "warmup": 1,
     "timeout_s": 120,
 }
@@ -40,7 +41,7 @@ def rows_of(bundle, **wanted):
 
 
 def recompile_tail(tail):
-    """What has to be said of the tail of an arm with recompiles, by its own figures (src/analysis/tails.h): nothing where
+    """What has to be said of the tail of an arm with recompiles, by its own figures (src/analysis/describe/tails.h): nothing where
     the machine stalled a call without one for as long as half a recompile."""
     high, rest, p50 = tail["high_ms"], tail["high_without_recompiled_ms"], tail["p50_ms"]
     stands_out = tail["slow_recompiled"] > 0 and rest is not None and high >= 3 * p50 and rest - p50 <= (high - p50) / 2

@@ -114,7 +114,7 @@ class Trials:
         self.study = scratch / "study.yaml"
         study, processes = STUDY, 2
         if torch:  # takes seconds to start
-            study, processes = STUDY.replace(NATIVE_ARMS, TORCH_ARMS).replace("processes: 2\n", ""), 1
+            study, processes = STUDY.replace(NATIVE_ARMS, TORCH_ARMS).replace("processes: 2\n", "processes: 1\n"), 1
         assert torch == ("backend: torch" in study)
         self.study.write_text(study.replace("MODEL", str(scratch / "model")))
         start = time.monotonic()

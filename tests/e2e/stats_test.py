@@ -94,6 +94,7 @@ class Stats(ProgramTest):
             ({"ratio": 1}, ["bootstrap", "--a", "1,2,3,4,9", "--b", "2,3,4,3,3", "--quantile", "0.5"]),
             ({"r1": 0.33457, "n": 10}, ["autocorrelation", "--a", "1,2,3,2,1,2,3,4,3,2"]),
             ({"S": 12, "slope": 0.75}, ["trend", "--a", "1,2,3,2,4,5"]),
+            ({"mean": 1.025, "least_n": 4, "low": 0.57113, "high": 1.47887}, ["anytime", "--a", "1,1.2,0.9,1"]),
             ({"share": 1 / 6, "low": 0.073365}, ["wilson", "--a", "5/30"]),
             ({"p": 0.052186}, ["fisher", "--a", "5/30", "--b", "0/30"]),
             ({"p": 0.0260928}, ["fisher", "--a", "5/30", "--b", "0/30", "--alternative", "greater"]),
@@ -127,6 +128,8 @@ class Stats(ProgramTest):
         row = self.figure("describe", "--a", "3")
         self.assertEqual((row["median"], row["sd"], row["p90"], row["fence_low"]), (3, None, None, None))
         self.assertIn("variance is a number", self.refuse("welch", "--a-values", "1e200,3e200", "--b", "1,1,5"))
+        row = self.figure("anytime", "--a", "1,2,3")
+        self.assertEqual((row["mean"], row["low"], row["least_n"]), (2, None, 4))
         for name in ("trend", "autocorrelation"):
             self.assertIn("values that vary", self.refuse(name, "--a", "2,2,2,2,2"))
 

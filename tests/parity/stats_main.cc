@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "stats/anova.h"
 #include "stats/audit/published_table.h"
+#include "stats/confidence_sequence.h"
 #include "stats/ecdf.h"
 #include "stats/effect.h"
 #include "stats/multiple.h"
@@ -119,6 +120,7 @@ Json series(const Json& request) {
   for (size_t i = 0; i < x.size(); ++i) order.push_back(static_cast<double>(i));
   const auto line = stats::theil_sen(order, x);
   reply["theil_sen"] = line ? Json{line->slope, line->intercept, value(line->interval)} : Json();
+  reply["anytime"] = value(stats::anytime_interval(x, 0.05));
   const auto change = stats::pettitt(x);
   reply["pettitt"] = change ? Json{change->index, change->k, change->p} : Json();
   return reply;

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 import scipy.stats as st
 import statsmodels.api as sm
+from scipy.integrate import quad
 from scipy.optimize import brentq
 from statsmodels.formula.api import ols
 from statsmodels.stats.multitest import multipletests
@@ -318,6 +319,38 @@ def test_series():
             k = pettitt(x)
             same(found["pettitt"][1], k, request)
             same(found["pettitt"][2], min(1, 2 * math.exp(-6 * k * k / (n**3 + n**2))), request)
+
+
+def log_bayes_factor(x, m):
+    """Of the t test against m, where the effect in standard deviations is drawn from N(0, 2^2): t is then
+    sqrt(1 + 4 n) times a central t."""
+    t = (x.mean() - m) / (x.std(ddof=1) / math.sqrt(len(x)))
+    scale = math.sqrt(1 + 4 * len(x))
+    return st.t.logpdf(t / scale, len(x) - 1) - math.log(scale) - st.t.logpdf(t, len(x) - 1)
+
+
+def test_the_bayes_factor_is_that_of_drawn_effects():
+    x = np.array([0.3, -0.2, 0.9, 0.4, 0.1])
+    t = x.mean() / (x.std(ddof=1) / math.sqrt(5))
+    with_effect = quad(lambda d: st.nct.pdf(t, 4, d * math.sqrt(5)) * st.norm.pdf(d, 0, 2), -12, 12)[0]
+    assert abs(math.log(with_effect / st.t.pdf(t, 4)) - log_bayes_factor(x, 0)) < 1e-6
+
+
+def test_anytime_intervals():
+    rng = np.random.default_rng(11)
+    requests = []
+    for n in [4, 5, 6, 6, 10, 30, 200]:
+        x = rng.normal(1, 1, n) * np.where(np.arange(n) % 2, 1, -1)  # neighbours differ: nothing widens
+        requests.append({"op": "series", "a": list(x), "lags": 1})
+    for request, found in ask(requests):
+        x = np.array(request["a"])
+        alike = min(max(acf(x, nlags=1, fft=False)[1] + 1 / len(x), 0), 0.9)
+        half = (found["anytime"][1] - found["anytime"][0]) / 2 / math.sqrt((1 + alike) / (1 - alike))
+        for side in (-1, 1):
+            assert abs(log_bayes_factor(x, x.mean() + side * half) - math.log(20)) < 1e-8, request
+    for n in (1, 2, 3):
+        ((_, found),) = ask([{"op": "series", "a": list(rng.normal(1, 1, n)), "lags": 1}])
+        assert found["anytime"] is None
 
 
 def test_tables():

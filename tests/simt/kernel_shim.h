@@ -146,16 +146,14 @@ inline void ptx_cvt_rn_bf16_f32(unsigned short& y, float x) {
   const unsigned bits = __float_as_uint(x);
   y = x != x ? 0x7fff : (unsigned short)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
-inline void ptx_cvt_rn_bf16x2_f32(unsigned& both, float high, float low) {
+template <void (*NARROW)(unsigned short&, float)>
+inline void simt_narrow_pair(unsigned& both, float high, float low) {
   unsigned short h, l;
-  ptx_cvt_rn_bf16_f32(h, high), ptx_cvt_rn_bf16_f32(l, low);
+  NARROW(h, high), NARROW(l, low);
   both = (unsigned)h << 16 | l;
 }
-inline void ptx_cvt_rn_f16x2_f32(unsigned& both, float high, float low) {
-  unsigned short h, l;
-  ptx_cvt_rn_f16_f32(h, high), ptx_cvt_rn_f16_f32(l, low);
-  both = (unsigned)h << 16 | l;
-}
+constexpr auto ptx_cvt_rn_bf16x2_f32 = simt_narrow_pair<ptx_cvt_rn_bf16_f32>;
+constexpr auto ptx_cvt_rn_f16x2_f32 = simt_narrow_pair<ptx_cvt_rn_f16_f32>;
 inline void ptx_ex2_approx_ftz_f32(float& y, float x) {
   y = exp2f(x);
 }
@@ -212,7 +210,9 @@ struct SimtFragments {
   unsigned a[4], b[2];
 };
 template <float (*WIDEN)(unsigned short)>
-inline void simt_mma(float& d0, float& d1, float& d2, float& d3, const SimtFragments& mine) {
+inline void simt_mma(float& d0, float& d1, float& d2, float& d3, unsigned a0, unsigned a1,
+                     unsigned a2, unsigned a3, unsigned b0, unsigned b1) {
+  const SimtFragments mine = {{a0, a1, a2, a3}, {b0, b1}};
   const char* all = simt_state->meet(&mine, sizeof mine);
   float* const sums[4] = {&d0, &d1, &d2, &d3};
   const int row = simt_lane() / 4, column = simt_lane() % 4 * 2;
@@ -230,42 +230,25 @@ inline void simt_mma(float& d0, float& d1, float& d2, float& d3, const SimtFragm
     *sums[i] = sum;
   }
 }
-inline void ptx_mma_sync_aligned_m16n8k16_row_col_f32_bf16_bf16_f32(float& d0, float& d1, float& d2,
-                                                                    float& d3, unsigned a0,
-                                                                    unsigned a1, unsigned a2,
-                                                                    unsigned a3, unsigned b0,
-                                                                    unsigned b1) {
-  simt_mma<simt_bf16>(d0, d1, d2, d3, {{a0, a1, a2, a3}, {b0, b1}});
-}
-inline void ptx_mma_sync_aligned_m16n8k16_row_col_f32_f16_f16_f32(float& d0, float& d1, float& d2,
-                                                                  float& d3, unsigned a0,
-                                                                  unsigned a1, unsigned a2,
-                                                                  unsigned a3, unsigned b0,
-                                                                  unsigned b1) {
-  simt_mma<simt_f16>(d0, d1, d2, d3, {{a0, a1, a2, a3}, {b0, b1}});
-}
+constexpr auto ptx_mma_sync_aligned_m16n8k16_row_col_f32_bf16_bf16_f32 = simt_mma<simt_bf16>;
+constexpr auto ptx_mma_sync_aligned_m16n8k16_row_col_f32_f16_f16_f32 = simt_mma<simt_f16>;
 // Lane 8 m + r has the address of row r of matrix m; lane 4 r + t gets of each matrix columns 2 t
 // and 2 t + 1 of row r, or, transposed, rows 2 t and 2 t + 1 of column r.
-inline void simt_ldmatrix(unsigned* const (&to)[4], unsigned from, bool transposed) {
+template <bool TRANSPOSED>
+inline void simt_ldmatrix(unsigned& a, unsigned& b, unsigned& c, unsigned& d, unsigned from) {
   const char* all = simt_state->meet(&from, sizeof from);
+  unsigned* const to[4] = {&a, &b, &c, &d};
   const int lane = simt_lane();
   for (int m = 0; m < 4; ++m) {
     unsigned short pair[2];
     for (int i = 0; i < 2; ++i) {
-      const int row = transposed ? lane % 4 * 2 + i : lane / 4;
-      const int column = transposed ? lane / 4 : lane % 4 * 2 + i;
+      const int row = TRANSPOSED ? lane % 4 * 2 + i : lane / 4;
+      const int column = TRANSPOSED ? lane / 4 : lane % 4 * 2 + i;
       const auto address = simt_of_lane<unsigned>(all, m * 8 + row);
       memcpy(&pair[i], simt_shared(address) + column * 2, 2);
     }
     *to[m] = (unsigned)pair[1] << 16 | pair[0];
   }
 }
-inline void ptx_ldmatrix_sync_aligned_m8n8_x4_shared_b16(unsigned& a, unsigned& b, unsigned& c,
-                                                         unsigned& d, unsigned from) {
-  simt_ldmatrix({&a, &b, &c, &d}, from, false);
-}
-inline void ptx_ldmatrix_sync_aligned_m8n8_x4_trans_shared_b16(unsigned& a, unsigned& b,
-                                                               unsigned& c, unsigned& d,
-                                                               unsigned from) {
-  simt_ldmatrix({&a, &b, &c, &d}, from, true);
-}
+constexpr auto ptx_ldmatrix_sync_aligned_m8n8_x4_shared_b16 = simt_ldmatrix<false>;
+constexpr auto ptx_ldmatrix_sync_aligned_m8n8_x4_trans_shared_b16 = simt_ldmatrix<true>;

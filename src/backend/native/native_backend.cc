@@ -1,10 +1,15 @@
 // Checks of arms and models before a worker starts, and the machine's read bandwidth.
 #include "backend/native/native_backend.h"
 
+#include <unistd.h>
+
+#include <map>
+
 #include "backend/native/native_gpu.h"
 #include "backend/native/native_options.h"
 #include "base/device_name.h"
 #include "base/files.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "engine/codegen/cpu/build_folder.h"
@@ -51,9 +56,25 @@ std::optional<int> gpu_of(const StudyArm& arm) {
   return device ? device->gpu : std::nullopt;
 }
 
+constexpr size_t kShownHashDigits = 12;
+
+Result<std::string> hash_executable(const std::filesystem::path& program) {
+  ASSAY_TRY(const std::string hash, sha256_file_hex(program));
+  if (::access(program.c_str(), X_OK) == 0) return hash;
+  return environment_error("{}: expected a program that may be run, found a file that may not",
+                           program.string());
+}
+
 // An error's first line: a compiler's words may have many.
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
+}
+
+// The program that is to serve an arm in this one's place; a name is one of the working directory.
+std::optional<std::filesystem::path> program_option(const StudyArm& arm) {
+  const auto named = arm.options.find("program");
+  if (named == arm.options.end()) return std::nullopt;
+  return std::filesystem::absolute(named->get<std::string>()).lexically_normal();
 }
 
 class NativeBackend final : public Backend {
@@ -66,6 +87,7 @@ class NativeBackend final : public Backend {
     request.cache = arm.cache;
     request.dynamic = arm.dynamic;
     request.options = arm.options;
+    request.options.erase("program");  // never reaches the worker
     Status checked;
     if (const auto options = native_session_options(request); !options) {
       checked = std::unexpected(options.error());
@@ -76,26 +98,27 @@ class NativeBackend final : public Backend {
     return {};
   }
 
-  WorkerCommand worker_command(const StudyArm&) const override {
-    return {{program_.string(), "worker", "native"}, {}};
+  WorkerCommand worker_command(const StudyArm& arm) const override {
+    return {{program_option(arm).value_or(program_).string(), "worker", "native"}, {}};
   }
 
   ArmGate gate(const StudyArm& arm) override {
-    if (const auto gpu = gpu_of(arm)) return gpus_.gate(*gpu);
-    ArmGate gate;
-    if (arm.mode != "compiled") return gate;
-    if (!compiler_) compiler_ = try_compiler();
-    if (!*compiler_) {
-      gate.verdict = ArmGate::Verdict::kFallback;
-      gate.reason = first_line(compiler_->error().message);
-      gate.fix = "install g++ or clang++, or name one in ASSAY_CXX";
-      gate.fallback = "eager";
+    const auto program = program_option(arm);
+    if (!program) return gate_of_device(arm);
+    const Result<std::string>& hash = hash_of(*program);
+    if (!hash) {
+      return impossible_gate("no_program", hash.error().message,
+                             "the key program names an assay executable");
     }
+    ArmGate gate = gate_of_device(arm);
+    gate.framework_build = "program " + hash->substr(0, kShownHashDigits);
+    gate.program = {{"path", program->string()}, {"sha256", *hash}};
     return gate;
   }
 
   Json load_options(const StudyArm& arm, const StudyModel&, uint64_t) const override {
     Json options = arm.options;
+    options.erase("program");
     if (arm.mode == "compiled" && !gpu_of(arm) && compiler_ && !*compiler_) {
       options["no_compiler"] = compiler_->error().message;
     }
@@ -134,7 +157,29 @@ class NativeBackend final : public Backend {
   }
 
  private:
+  // Without regard to the program that the arm names.
+  ArmGate gate_of_device(const StudyArm& arm) {
+    if (const auto gpu = gpu_of(arm)) return gpus_.gate(*gpu);
+    ArmGate gate;
+    if (arm.mode != "compiled") return gate;
+    if (!compiler_) compiler_ = try_compiler();
+    if (!*compiler_) {
+      gate.verdict = ArmGate::Verdict::kFallback;
+      gate.reason = first_line(compiler_->error().message);
+      gate.fix = "install g++ or clang++, or name one in ASSAY_CXX";
+      gate.fallback = "eager";
+    }
+    return gate;
+  }
+
+  const Result<std::string>& hash_of(const std::filesystem::path& program) {
+    const auto known = hashes_.find(program);
+    if (known != hashes_.end()) return known->second;
+    return hashes_.emplace(program, hash_executable(program)).first->second;
+  }
+
   std::filesystem::path program_;
+  std::map<std::filesystem::path, Result<std::string>> hashes_;  // of programs, as first found
   std::optional<Status> compiler_;  // as first found: the gate is asked before every unit
   NativeGpus gpus_;
 };

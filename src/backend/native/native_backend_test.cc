@@ -11,6 +11,7 @@
 
 #include "backend/native/native_options.h"
 #include "base/files.h"
+#include "base/hash.h"
 
 namespace assay {
 namespace {
@@ -81,6 +82,38 @@ TEST_F(NativeBackendTest, CompilerThatFailsIsAFallbackKnownToTheWorkers) {
   StudyArm eager = compiled_arm();
   eager.mode = "eager";
   EXPECT_TRUE(backend_->load_options(eager, {}, 0).empty());
+}
+
+// The harness asks before every unit: a program is read once.
+TEST_F(NativeBackendTest, AnArmsOwnProgramServesItAndIsPartOfItsIdentity) {
+  const fs::path program = folder_ / "other-assay";
+  ASSERT_TRUE(write_file(program, "#!/bin/sh\n"));
+  StudyArm arm = compiled_arm();
+  arm.mode = "eager";
+  arm.options["program"] = program.string();
+  EXPECT_TRUE(backend_->check_arm(arm));
+  const ArmGate unfit = backend_->gate(arm);
+  EXPECT_EQ(unfit.verdict, ArmGate::Verdict::kImpossible);
+  EXPECT_EQ(unfit.error_class, "no_program");
+  EXPECT_THAT(unfit.reason, HasSubstr("expected a program that may be run"));
+
+  backend_ = make_native_backend("assay");
+  ASSERT_EQ(::chmod(program.c_str(), 0755), 0);
+  const ArmGate gate = backend_->gate(arm);
+  EXPECT_EQ(gate.verdict, ArmGate::Verdict::kReady) << gate.reason;
+  const std::string hash = *sha256_file_hex(program);
+  EXPECT_EQ(gate.framework_build, "program " + hash.substr(0, 12));
+  EXPECT_EQ(gate.program, (Json{{"path", program.string()}, {"sha256", hash}}));
+  EXPECT_EQ(backend_->worker_command(arm).argv.front(), program.string());
+  EXPECT_FALSE(backend_->load_options(arm, {}, 0).contains("program"));
+  fs::remove(program);
+  EXPECT_EQ(backend_->gate(arm).verdict, ArmGate::Verdict::kReady);
+
+  arm.options["program"] = (folder_ / "missing").string();
+  EXPECT_THAT(backend_->gate(arm).reason, HasSubstr("missing"));
+  arm.options.erase("program");
+  EXPECT_EQ(backend_->worker_command(arm).argv.front(), "assay");
+  EXPECT_TRUE(backend_->gate(arm).program.is_null());
 }
 
 Status options_of(const std::string& mode, Json options, const std::string& dynamic = "") {

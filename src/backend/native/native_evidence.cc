@@ -15,11 +15,7 @@ bool on_gpu(const engine::Session& session) {
 }
 
 Json counters_json(const engine::Session& session) {
-  Json json;
-  for (const auto& [name, value] : counter_deltas({}, session.counters(), on_gpu(session))) {
-    json[name] = value;
-  }
-  return json;
+  return counts_to_json(counter_deltas({}, session.counters(), on_gpu(session)));
 }
 
 void put(Json& json, const char* key, const std::string& text) {
@@ -88,19 +84,19 @@ void add_graphs(const char* frame, const FrameEvidence& evidence, Json& graphs, 
 }
 
 // The frames whose runs the phase's region times.
-std::vector<const FrameEvidence*> timed_frames(const CompileEvidence& evidence, WirePhase phase) {
+std::vector<const FrameEvidence*> timed_frames(const CompileEvidence& evidence, Phase phase) {
   std::vector<const FrameEvidence*> frames;
-  if (phase != WirePhase::kKvDecode && evidence.prefill.requested) {
+  if (phase != Phase::kKvDecode && evidence.prefill.requested) {
     frames.push_back(&evidence.prefill);
   }
-  if (phase != WirePhase::kPrefill && evidence.decode.requested) {
+  if (phase != Phase::kPrefill && evidence.decode.requested) {
     frames.push_back(&evidence.decode);
   }
   return frames;
 }
 
 // compiler_real with its reasons, what was fallen back to, and what ran.
-void add_verdict(const engine::Session& session, const CompileEvidence& evidence, WirePhase phase,
+void add_verdict(const engine::Session& session, const CompileEvidence& evidence, Phase phase,
                  const engine::FrameRuns& runs, Json& json) {
   const auto frames = timed_frames(evidence, phase);
   std::string errors;
@@ -148,27 +144,26 @@ void add_verdict(const engine::Session& session, const CompileEvidence& evidence
 
 }  // namespace
 
-std::vector<std::pair<std::string, int64_t>> counter_deltas(const engine::CompileCounters& before,
-                                                            const engine::CompileCounters& after,
-                                                            bool gpu) {
-  std::vector<std::pair<std::string, int64_t>> deltas = {
-      {"unique_graphs", after.unique_graphs - before.unique_graphs},
-      {"recompiles", after.recompiles - before.recompiles},
-      {"recompile_limit_hits", after.recompile_limit_hits - before.recompile_limit_hits},
-      {"kernels_compiled", after.kernels_compiled - before.kernels_compiled},
-      {"kernels_loaded", after.kernels_loaded - before.kernels_loaded},
-      {"fallbacks", after.fallbacks - before.fallbacks}};
+Counts counter_deltas(const engine::CompileCounters& before, const engine::CompileCounters& after,
+                      bool gpu) {
+  Counts deltas = {
+      {Counter::kUniqueGraphs, after.unique_graphs - before.unique_graphs},
+      {Counter::kRecompiles, after.recompiles - before.recompiles},
+      {Counter::kRecompileLimitHits, after.recompile_limit_hits - before.recompile_limit_hits},
+      {Counter::kKernelsCompiled, after.kernels_compiled - before.kernels_compiled},
+      {Counter::kKernelsLoaded, after.kernels_loaded - before.kernels_loaded},
+      {Counter::kFallbacks, after.fallbacks - before.fallbacks}};
   if (!gpu) return deltas;
-  deltas.emplace_back("cudagraph_captures", after.graph_captures - before.graph_captures);
-  deltas.emplace_back("graph_replays", after.graph_replays - before.graph_replays);
-  deltas.emplace_back("kernel_launches", after.kernel_launches - before.kernel_launches);
+  deltas[Counter::kCudagraphCaptures] = after.graph_captures - before.graph_captures;
+  deltas[Counter::kGraphReplays] = after.graph_replays - before.graph_replays;
+  deltas[Counter::kKernelLaunches] = after.kernel_launches - before.kernel_launches;
   return deltas;
 }
 
-engine::FrameRuns timed_runs(const engine::Session& session, WirePhase phase) {
+engine::FrameRuns timed_runs(const engine::Session& session, Phase phase) {
   engine::FrameRuns runs;
-  if (phase != WirePhase::kKvDecode) runs = session.prefill_runs();
-  if (phase != WirePhase::kPrefill) {
+  if (phase != Phase::kKvDecode) runs = session.prefill_runs();
+  if (phase != Phase::kPrefill) {
     runs.compiled += session.decode_runs().compiled;
     runs.fallbacks += session.decode_runs().fallbacks;
   }
@@ -183,10 +178,10 @@ Json compile_summary(const engine::Session& session) {
           {"packed_bytes", evidence.packed_bytes}};
 }
 
-Json native_evidence(const engine::Session& session, const LoadRequest& load, WirePhase phase,
+Json native_evidence(const engine::Session& session, const LoadRequest& load, Phase phase,
                      const engine::FrameRuns& runs) {
   Json json;
-  json["phase"] = wire_phase_name(phase);
+  json["phase"] = phase_name(phase);
   json["requested"] = {{"mode", load.mode},
                        {"cache", load.cache},
                        {"dtype", load.dtype},

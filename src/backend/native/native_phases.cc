@@ -8,7 +8,7 @@ using engine::Session;
 
 uint64_t phase_read_bytes(const Session& session, const WireShape& shape, int64_t padded_len) {
   uint64_t bytes = 0;
-  if (shape.phase != WirePhase::kKvDecode) bytes += session.step_bytes(shape.batch, 0);
+  if (shape.phase != Phase::kKvDecode) bytes += session.step_bytes(shape.batch, 0);
   for (int64_t step = 1; step <= shape.new_tokens; ++step) {
     bytes += session.step_bytes(shape.batch, padded_len + step);
   }

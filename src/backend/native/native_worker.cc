@@ -93,8 +93,8 @@ class NativeWorker final : public Worker {
     // The first length alone: lengths met later are shape churn, and belong to the samples that
     // meet them.
     if (!request.padded_lens.empty()) {
-      const bool decodes = request.shape.phase != WirePhase::kPrefill;
-      const auto status = session_->make_ready(request.padded_lens.front(), decodes);
+      const auto status =
+          session_->make_ready(request.padded_lens.front(), decodes(request.shape.phase));
       if (!status) return failed(status.error());
     }
     return PreparedReply{seconds_since(start_ns), compile_summary(*session_)};
@@ -260,9 +260,9 @@ class NativeWorker final : public Worker {
   LoadRequest load_;
   std::shared_ptr<engine::Device> device_;  // since load()
   std::unique_ptr<Session> session_;
-  std::unique_ptr<GpuEnergy> energy_;                                // absent: nobody counts it
-  std::map<WirePhase, engine::FrameRuns> runs_;                      // of the timed regions
-  std::set<std::tuple<WirePhase, int64_t, int64_t, int64_t>> seen_;  // shapes that were measured
+  std::unique_ptr<GpuEnergy> energy_;                            // absent: nobody counts it
+  std::map<Phase, engine::FrameRuns> runs_;                      // of the timed regions
+  std::set<std::tuple<Phase, int64_t, int64_t, int64_t>> seen_;  // shapes that were measured
 };
 
 }  // namespace

@@ -14,6 +14,28 @@
 
 namespace assay {
 
+#ifdef ASSAY_PLANTED_SLOWDOWN
+// In programs of the tests alone (tests/CMakeLists.txt): makes what ran since its constructor take
+// longer by this share, for comparisons that have to find it.
+class PlantedSlowdown {
+ public:
+  PlantedSlowdown() = default;
+  PlantedSlowdown(const PlantedSlowdown&) = delete;
+  ~PlantedSlowdown() {
+    const auto took = static_cast<double>(monotonic_now_ns() - start_ns_);
+    const int64_t end_ns = start_ns_ + static_cast<int64_t>(took * (1 + kShare));
+    while (monotonic_now_ns() < end_ns) {
+    }
+  }
+
+ private:
+  // Read at run time, so that programs of two shares differ by this number and by no instruction:
+  // one more or less moves all code behind it, which alone makes 2 %.
+  static inline const volatile double kShare = ASSAY_PLANTED_SLOWDOWN;
+  int64_t start_ns_ = monotonic_now_ns();
+};
+#endif
+
 // One repetition of one phase: feed(), then run(). Everything that isn't the phase happens before
 // the first clock read of run() or after its last: allocation of the output, the prefill that feeds
 // kv_decode.
@@ -29,19 +51,17 @@ class TimedPhase {
   }
 
   // What the region starts from, and no part of it: kv_decode's prefill.
-  Status feed() {
-    return shape_.phase == WirePhase::kKvDecode ? session_.prefill(prompts_) : Status();
-  }
+  Status feed() { return shape_.phase == Phase::kKvDecode ? session_.prefill(prompts_) : Status(); }
 
   // prefill: one forward pass over the prompt. kv_decode: new_tokens decode steps. e2e_kv: both in
   // one region.
   Status run() {
     switch (shape_.phase) {
-      case WirePhase::kPrefill:
+      case Phase::kPrefill:
         return run_prefill();
-      case WirePhase::kKvDecode:
+      case Phase::kKvDecode:
         return run_decode();
-      case WirePhase::kE2eKv:
+      case Phase::kE2eKv:
         return run_both();
     }
     return {};
@@ -50,7 +70,7 @@ class TimedPhase {
   int64_t latency_ns() const { return end_ns_ - start_ns_; }
   // e2e_kv: until the first token is known.
   std::optional<int64_t> ttft_ns() const {
-    if (shape_.phase != WirePhase::kE2eKv) return std::nullopt;
+    if (shape_.phase != Phase::kE2eKv) return std::nullopt;
     return first_token_ns_ - start_ns_;
   }
   // [batch, n]: prefill: the one token that each row's prompt leads to; else the new_tokens that
@@ -90,6 +110,9 @@ class TimedPhase {
 
   // Each step's tokens are kept for the hash.
   Status decode_steps() {
+#ifdef ASSAY_PLANTED_SLOWDOWN
+    const PlantedSlowdown slowdown;
+#endif
     int32_t* out = steps_.data();
     return session_.decode_greedy(shape_.new_tokens, [&](std::span<const int32_t> tokens) {
       out = std::ranges::copy(tokens, out).out;

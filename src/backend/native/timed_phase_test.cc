@@ -49,7 +49,7 @@ const engine::PromptBatch kPrompts;
 
 TEST(TimedPhase, PrefillIsOnePassAndItsTokens) {
   ScriptedSession session;
-  const WireShape shape{WirePhase::kPrefill, 2, 0, 8};
+  const WireShape shape{Phase::kPrefill, 2, 0, 8};
   TimedPhase timed(session, shape, kPrompts);
   ASSERT_TRUE(timed.feed());
   ASSERT_TRUE(timed.run());
@@ -62,7 +62,7 @@ TEST(TimedPhase, PrefillIsOnePassAndItsTokens) {
 
 TEST(TimedPhase, DecodeTimesTheStepsAlone) {
   ScriptedSession session;
-  const WireShape shape{WirePhase::kKvDecode, 2, 3, 8};
+  const WireShape shape{Phase::kKvDecode, 2, 3, 8};
   TimedPhase timed(session, shape, kPrompts);
   ASSERT_TRUE(timed.feed());
   EXPECT_EQ(session.steps, 0);
@@ -79,7 +79,7 @@ TEST(TimedPhase, DecodeTimesTheStepsAlone) {
 
 TEST(TimedPhase, EndToEndHoldsBothAndTheFirstToken) {
   ScriptedSession session;
-  const WireShape shape{WirePhase::kE2eKv, 2, 3, 8};
+  const WireShape shape{Phase::kE2eKv, 2, 3, 8};
   TimedPhase timed(session, shape, kPrompts);
   ASSERT_TRUE(timed.feed());
   ASSERT_TRUE(timed.run());
@@ -90,17 +90,17 @@ TEST(TimedPhase, EndToEndHoldsBothAndTheFirstToken) {
 }
 
 TEST(TimedPhase, AFailedCallFailsTheRepetition) {
-  for (const WirePhase phase : {WirePhase::kPrefill, WirePhase::kKvDecode, WirePhase::kE2eKv}) {
+  for (const Phase phase : kPhases) {
     ScriptedSession session;
     session.fail_prefill = true;
-    const WireShape shape{phase, 2, phase == WirePhase::kPrefill ? 0 : 3, 8};
+    const WireShape shape{phase, 2, phase == Phase::kPrefill ? 0 : 3, 8};
     TimedPhase timed(session, shape, kPrompts);
     EXPECT_FALSE(timed.feed() && timed.run());
     EXPECT_EQ(session.steps, 0);
   }
   ScriptedSession session;
   session.fail_at_step = 2;
-  const WireShape shape{WirePhase::kE2eKv, 2, 3, 8};
+  const WireShape shape{Phase::kE2eKv, 2, 3, 8};
   EXPECT_FALSE(TimedPhase(session, shape, kPrompts).run());
   EXPECT_EQ(session.steps, 2);
 }

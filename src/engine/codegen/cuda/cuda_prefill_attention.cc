@@ -18,11 +18,6 @@ constexpr std::string_view kTensorCores = R"(
 enum { QUERIES = 16 * WARPS, POSITIONS_AT_ONCE = 32, PITCH = HEAD_DIM + 8,
        STEPS = HEAD_DIM / 16, SCORE_TILES = POSITIONS_AT_ONCE / 8, OUT_TILES = HEAD_DIM / 8, TILE_BYTES = POSITIONS_AT_ONCE * PITCH * 2 };
 
-__device__ __forceinline__ unsigned pack(float low, float high) {
-  unsigned both;
-  asm("cvt.rn." PAIR_TYPE ".f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-  return both;
-}
 __device__ __forceinline__ unsigned load_pair(const float* p) { return pack(p[0], p[1]); }
 __device__ __forceinline__ unsigned load_pair(const unsigned short* p) { return *(const unsigned*)p; }
 __device__ __forceinline__ void store_pair(float* p, float a, float b) { p[0] = a, p[1] = b; }
@@ -33,12 +28,6 @@ __device__ __forceinline__ float power_of_2(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
-}
-__device__ __forceinline__ void multiply(float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." ELEMENT_TYPE "." ELEMENT_TYPE ".f32 "
-               "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-               : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 // Addresses in shared memory are numbers of bytes here: half the registers of pointers.
 __device__ __forceinline__ void load_matrices(unsigned (&to)[4], unsigned from) {
@@ -323,10 +312,8 @@ std::string cuda_prefill_text(const Kernel& kernel, const AttentionKernel& k) {
     text += fmt::format("enum {{ QUERIES = {} }};\n", cuda_prefill_queries(kernel, k));
     return text + std::string(kPlain) + "}\n";
   }
-  text += fmt::format(
-      "#define ELEMENT_TYPE \"{0}\"\n#define PAIR_TYPE \"{0}x2\"\n"
-      "#define SCALE_IN_BASE_2 (SCALE * 1.44269504f)\n",
-      narrow);
+  text += cuda_tensor_text(narrow);
+  text += "#define SCALE_IN_BASE_2 (SCALE * 1.44269504f)\n";
   return text + std::string(kTensorCores) + "}\n";
 }
 

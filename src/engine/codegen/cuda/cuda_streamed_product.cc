@@ -164,20 +164,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args ar
 // or 22 of fp16 are left of an input. In fp16 an input beyond 65504 makes its row's products NaN.
 constexpr std::string_view kTensor = R"(
 struct Fragment { unsigned high[4], low[4]; };
-__device__ __forceinline__ unsigned pack(float first, float second) {
-  unsigned both;
-  asm("cvt.rn." PAIR_TYPE ".f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
-  return both;
-}
-__device__ __forceinline__ void multiply(float (&sum)[4], const uint4& a, const uint4& b, const unsigned (&x)[4]) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32." ELEMENT_TYPE "." ELEMENT_TYPE ".f32 "
-      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-      : "r"(a.x), "r"(b.x), "r"(a.y), "r"(b.y), "r"(x[0]), "r"(x[1]));
-  asm("mma.sync.aligned.m16n8k16.row.col.f32." ELEMENT_TYPE "." ELEMENT_TYPE ".f32 "
-      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-      : "r"(a.z), "r"(b.z), "r"(a.w), "r"(b.w), "r"(x[2]), "r"(x[3]));
+// 16 columns' weights of 32 inputs, from the two places of a slot.
+__device__ __forceinline__ void multiply_slot(float (&sum)[4], const uint4& a, const uint4& b, const unsigned (&x)[4]) {
+  const unsigned first[4] = {a.x, b.x, a.y, b.y}, second[4] = {a.z, b.z, a.w, b.w};
+  multiply(sum, first, x[0], x[1]);
+  multiply(sum, second, x[2], x[3]);
 }
 // A warp's pieces are 32 inputs each, one behind the other.
 __device__ __forceinline__ int input_of(int piece) {
@@ -247,8 +238,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) assay_run(const Args ar
         const bool there = is_there(p);
         const uint4 nothing = make_uint4(0, 0, 0, 0);
         const uint4 a = there ? slot_of(slot)[0] : nothing, b = there ? slot_of(slot)[THREADS] : nothing;
-        multiply(high, a, b, x[p].high);
-        multiply(low, a, b, x[p].low);
+        multiply_slot(high, a, b, x[p].high);
+        multiply_slot(low, a, b, x[p].low);
         ask_pair(weight, column + (p + DEPTH) / PIECES * GRAIN, (p + DEPTH) % PIECES, end, slot);
         slot = next_slot(slot);
       }
@@ -299,15 +290,15 @@ std::string cuda_streamed_constants(const CudaProductShape& shape, const Product
   const int64_t pitch = Packing::padded_inputs(product.inputs), chunks = (pitch + 31) / 32;
   const int64_t room =
       shape.pieces * shape.threads * 16 / static_cast<int64_t>(dtype_size_bytes(weight));
-  return fmt::format(
-      "\n#define ELEMENT_TYPE \"{0}\"\n#define PAIR_TYPE \"{0}x2\"\n"
-      "enum {{ COLUMNS = {1}, GRAIN = {2}, PIECES = {3}, SLOT_PIECES = {4}, DEPTH = {5}, SPLITS = "
-      "{6},\n       SPLIT_PIECES = {7}, AT_ONCE = {8}, ROUND = {9}, WHOLE = {10}, COUNTERS = {11} "
-      "}};\n",
-      weight == DType::kF16 ? "f16" : "bf16", columns, tensor ? 16 : 2, shape.pieces,
-      tensor ? 2 : shape.pieces, shape.depth, shape.splits,
+  std::string text = fmt::format(
+      "\nenum {{ COLUMNS = {}, GRAIN = {}, PIECES = {}, SLOT_PIECES = {}, DEPTH = {}, SPLITS = "
+      "{},\n"
+      "       SPLIT_PIECES = {}, AT_ONCE = {}, ROUND = {}, WHOLE = {}, COUNTERS = {} }};\n",
+      columns, tensor ? 16 : 2, shape.pieces, tensor ? 2 : shape.pieces, shape.depth, shape.splits,
       (chunks + shape.splits - 1) / shape.splits, shape.columns, tensor ? kTensorRound : kRound,
       !tensor && room == pitch ? 1 : 0, kCudaCounters);
+  if (tensor) text += cuda_tensor_text(weight == DType::kF16 ? "f16" : "bf16");
+  return text;
 }
 
 std::string cuda_streamed_run(const CudaProductShape& shape) {

@@ -1,4 +1,5 @@
-// What every CUDA kernel sees: element types, sums over warps and blocks.
+// What every CUDA kernel sees: element types, sums over warps and blocks; and what those on tensor
+// cores do.
 #include <fmt/format.h>
 
 #include "engine/codegen/cuda/print_cuda.h"
@@ -114,7 +115,25 @@ __device__ __forceinline__ bool is_last(int* counter, int blocks) {
 }
 )";
 
+constexpr std::string_view kTensorCores = R"(
+__device__ __forceinline__ unsigned pack(float low, float high) {
+  unsigned both;
+  asm("cvt.rn." ELEMENT_TYPE "x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+  return both;
+}
+__device__ __forceinline__ void multiply(float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." ELEMENT_TYPE "." ELEMENT_TYPE ".f32 "
+               "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+               : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+)";
+
 }  // namespace
+
+std::string cuda_tensor_text(std::string_view element) {
+  return fmt::format("\n#define ELEMENT_TYPE \"{}\"\n{}", element, kTensorCores);
+}
 
 std::string cuda_prelude(int64_t threads) {
   return fmt::format("\nenum {{ THREADS = {}, WARPS = THREADS / 32 }};\n{}", threads, kPrelude);

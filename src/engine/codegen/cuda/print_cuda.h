@@ -48,6 +48,10 @@ constexpr int64_t kCudaCounters = 16384;
 // What every kernel sees, for blocks of so many threads.
 std::string cuda_prelude(int64_t threads = kCudaThreads);
 
+// For kernels on tensor cores, of elements "f16" or "bf16": pack(), which rounds two numbers to a
+// word of them, and multiply(), mma.m16n8k16, which adds to a warp's sums. Once in a namespace.
+std::string cuda_tensor_text(std::string_view element);
+
 // struct Args, the one parameter of every entry point, by value.
 std::string cuda_args_struct(const Kernel& kernel);
 // Lines that define the dims, and the bound buffers, from `args`.

@@ -1,0 +1,186 @@
+// Two bundles of one study against each other, arm by arm: what CI asks about a change.
+//
+// Unlike a contrast of two arms of one run, the two sides ran at different times, so that nothing
+// that drifts or that neighbouring repetitions share cancels; and two processes of one program
+// differ by more than their rows tell. So a cell is judged by its processes: series_means() of
+// their means. docs/statistics.md, "Two bundles", gives the rules and their error rates.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "analysis/compare/identity_axes.h"
+#include "analysis/contrast/serial.h"
+#include "analysis/findings/contrast.h"
+#include "analysis/findings/strata.h"
+#include "analysis/rows/machine_load.h"
+#include "analysis/rows/processes.h"
+#include "analysis/rows/samples.h"
+
+namespace assay {
+
+inline constexpr int kComparisonSchemaVersion = 2;
+
+struct CompareOptions {
+  double margin = 0.02;  // a regression is slower by more than this; equivalent is within it
+  double alpha = 0.05;   // of each declared family
+  double confidence = 0.95;
+  double power = 0.8;
+  int64_t minimum_rows = 5;
+  bool allow_single_process = false;  // judge cells of one process a side by their rows
+};
+
+// One bundle's rows of a cell.
+struct ComparedSide {
+  int64_t processes = 0;
+  double mean_ms = 0;  // of the processes' figures where those are judged, else of the rows
+  std::optional<double> noise;          // sd / mean of the rows
+  std::optional<double> process_noise;  // sd / mean of the processes' figures; absent: one process
+  ProcessFigures figures;               // one a process; typical calls as stats::TrimmedSeries
+  double freedom = 1;                   // of the series' degrees: TrimmedSeries
+  std::optional<SeriesMean> series;     // what is judged; absent: nothing is
+};
+
+// Why a cell has no verdict: its ratio is all that is known.
+inline constexpr std::string_view kNotDecidedReason =
+    "not decided: one process a side can't show what differs between processes";
+
+// A cell by the medians of its processes' rows in the place of their means, a fifth of the
+// processes cut at each end: a few calls that were stopped for long, or a few processes beside a
+// busy neighbour, decide a mean and hide what all others show.
+struct TypicalCall {
+  double ratio = 1;
+  std::optional<stats::Interval> ratio_interval;
+  std::optional<stats::TestResult> test;
+  std::optional<double> p_holm;
+  std::optional<stats::TestResult> cautious_test;
+  std::optional<double> cautious_p_holm;
+  bool regression = false;
+};
+
+// One cell (an arm on a stratum), or an arm combined over the strata of a phase.
+struct ComparedCell {
+  Phase phase = Phase::kPrefill;
+  std::optional<size_t> stratum;  // absent: combined
+  int64_t strata = 1;
+  std::string arm;
+  std::optional<ComparedSide> base;  // of one stratum
+  std::optional<ComparedSide> cand;
+  int64_t n_base = 0;  // warm ok rows
+  int64_t n_cand = 0;
+  double ratio = 1;           // cand / base, of means; combined: geometric mean
+  bool by_processes = false;  // both sides have several; else by rows, where that is allowed
+  std::optional<stats::StandardError> error;  // of ln(ratio)
+  std::optional<double> difference_ms;
+  std::optional<stats::Interval> ratio_interval;  // of t on the logarithm
+  std::optional<stats::TestResult> test;
+  std::optional<double> p_holm;
+  // With what lies between runs, as far as the other cells show it; by rows with the cautious
+  // error: what fails a build.
+  std::optional<stats::TestResult> cautious_test;
+  std::optional<double> cautious_p_holm;
+  std::optional<stats::TestResult> tost;
+  std::optional<double> tost_p_holm;
+  // Standard deviation of ln of the cell's time between runs of the history; absent: the history
+  // doesn't show it.
+  std::optional<double> between_runs;
+  std::optional<double> minimum_detectable;  // as a share
+  std::optional<Verdict> verdict;            // absent: not decided, kNotDecidedReason says why
+  // Slower by more than the margin, also by the cautious test. By processes there are two alarms,
+  // of means and of typical calls, each at half of alpha.
+  bool regression = false;
+  std::optional<TypicalCall> typical;  // of cells judged by processes
+
+  bool alarm() const { return regression || (typical && typical->regression); }
+};
+
+// Rows lost by one arm, in a phase or on a stratum.
+struct ComparedCrashes {
+  Phase phase = Phase::kPrefill;
+  std::optional<size_t> stratum;
+  std::string arm;
+  int64_t base_lost = 0;
+  int64_t base_attempted = 0;
+  int64_t cand_lost = 0;
+  int64_t cand_attempted = 0;
+  std::optional<stats::Interval> base_interval;  // Wilson
+  std::optional<stats::Interval> cand_interval;
+  std::optional<double> p;  // one-sided: the candidate loses more
+  std::optional<double> p_holm;
+  bool rise = false;
+};
+
+struct CellReason {
+  size_t stratum = 0;
+  std::string arm;
+  std::string reason;
+};
+
+struct Comparison {
+  CompareOptions options;
+  std::string base_name;
+  std::string cand_name;
+  std::vector<AxisDifference> varied;  // identities differ here, as --vary said they may
+  std::vector<Stratum> strata;         // the base's, then those that only the candidate has
+  std::vector<ComparedCrashes> crashes;
+  std::vector<ComparedCell> combined;
+  std::vector<ComparedCell> cells;
+  std::vector<CellReason> not_comparable;
+  std::vector<CellReason> missing;  // in the candidate
+  std::vector<CellReason> added;    // by the candidate
+  std::vector<CellReason> broken;   // parity held in the base, and fails in the candidate
+  std::vector<CellReason> notes;    // an arm that ran compiled and no longer does, ...
+  std::vector<TestFamily> families;
+  // Standard deviation of ln(ratio) between cells, beyond what their processes show. Absent: none
+  // of the cells' arms has two strata in a phase.
+  std::optional<double> between_cells;
+  // The runs that are judged: of several a side the run is the unit (runs.h).
+  int64_t base_runs = 1;
+  int64_t cand_runs = 1;
+  bool in_one_run = false;   // both sides are of one bundle, their repetitions pairs (sides.h)
+  int64_t history_runs = 0;  // whose spread an alarm has to beat (history.h); 0: no history
+  MachineLoad base_load;
+  MachineLoad cand_load;
+  std::vector<std::string> load_differences;
+
+  // Cells without a verdict.
+  int64_t undecided() const;
+  // One sentence for each thing that CI must see: missing cells always; with `on_regression` also
+  // regressions, crash rates that rose, and output that broke.
+  std::vector<std::string> failures(bool on_regression) const;
+};
+
+// How two bundles' identities differ; bad_input where they do on an axis that `vary` doesn't name.
+Result<std::vector<AxisDifference>> varied_axes(const Bundle& base, const Bundle& cand,
+                                                const std::set<std::string>& vary);
+// bad_input where the sides have no cell in common.
+Status check_common_cells(const Comparison& comparison);
+
+// A comparison's cells by one figure of their processes, and those of an arm and phase together.
+struct ComparedCells {
+  std::vector<ComparedCell> combined;
+  std::vector<ComparedCell> cells;
+};
+// Gives them the test that an alarm has to pass.
+using AlarmTests = std::function<void(ProcessFigure figure, const std::vector<Stratum>& strata,
+                                      ComparedCells& cells)>;
+
+// bad_input where identities differ on an axis that `vary` doesn't name, or the bundles have no
+// stratum in common; the error of a parity record without a verdict. `alarm_tests`: other ones than
+// the spread of the comparison's own cells.
+Result<Comparison> compare(const Bundle& base, const Bundle& cand, const CompareOptions& options,
+                           const std::set<std::string>& vary, const AlarmTests& alarm_tests = {});
+
+// The same of rows that are already grouped, without a look at identities. `same_prompts`: cells
+// that answered different prompts aren't comparable.
+Comparison compare_samples(const Samples& base, const Samples& cand, const CompareOptions& options,
+                           bool same_prompts = true, const AlarmTests& alarm_tests = {});
+
+Json comparison_to_json(const Comparison& comparison);
+
+// "prefill, llama, single_micro, 64 new tokens, batch 1".
+std::string stratum_text(const Stratum& stratum);
+
+}  // namespace assay

@@ -1,0 +1,333 @@
+// Two bundles against each other: verdicts, missing cells, crash rates.
+#include "analysis/compare/compare.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "analysis/compare/false_alarms.h"
+#include "analysis/compare/two_arms.h"
+#include "stats/reference_samples.h"
+
+namespace assay {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TEST(Compare, APlantedFivePercentIsFoundInItsCellAlone) {
+  TwoArms base(1);
+  TwoArms cand(2, 1.05);
+  const Comparison comparison = compared(base, cand);
+  EXPECT_THAT(regressed(comparison), ElementsAre("static single_long"));
+  const auto failures = comparison.failures(true);
+  ASSERT_EQ(failures.size(), 1u);
+  EXPECT_THAT(failures[0], HasSubstr("slower: static on prefill, gpt2-25m, single_long: 1.05"));
+  EXPECT_THAT(comparison.failures(false), IsEmpty());
+  for (const ComparedCell& cell : comparison.cells) {
+    EXPECT_EQ(cell.verdict, cell.regression ? Verdict::kSlower : Verdict::kEquivalent);
+  }
+}
+
+TEST(Compare, AFewHugeRowsAreNoRegression) {
+  SyntheticBundle base(5);
+  SyntheticBundle cand(6);
+  for (SyntheticBundle* bundle : {&base, &cand}) {
+    for (const std::string arm : {"eager", "static"}) {
+      const auto cell = bundle->add({.arm = arm, .noise = 0.01, .repetitions = 5, .processes = 5});
+      if (bundle != &cand) continue;
+      for (const int i : {1, 3}) *bundle->row(cell, i).latency_ms *= 1000;
+    }
+  }
+  const Comparison comparison = *compare(base.build(), cand.build(), {}, {});
+  for (const ComparedCell& cell : comparison.cells) {
+    EXPECT_GT(cell.ratio, 100);
+    EXPECT_EQ(cell.verdict, Verdict::kInconclusive);
+  }
+}
+
+// Apart by a hair, and a mean that one row made.
+TEST(Compare, OneHugeRowIsNoRegressionWhereSamplesDontOverlap) {
+  SyntheticBundle base(5);
+  SyntheticBundle cand(6);
+  for (SyntheticBundle* bundle : {&base, &cand}) {
+    const double factor = bundle == &cand ? 1.001 : 1;
+    const auto cell = bundle->add({.arm = "eager", .repetitions = 10, .processes = 10});
+    for (int i = 0; i < 10; ++i) bundle->row(cell, i).latency_ms = (10 + i * 0.0001) * factor;
+    if (bundle == &cand) *bundle->row(cell, 4).latency_ms *= 1e6;
+  }
+  const Comparison comparison = *compare(base.build(), cand.build(), {}, {});
+  EXPECT_GT(comparison.cells.at(0).ratio, 1e4);
+  EXPECT_EQ(comparison.cells.at(0).verdict, Verdict::kInconclusive);
+}
+
+// Of two arms on one stratum, 20 processes of 20 rows.
+std::vector<std::string> add_two_arms(SyntheticBundle& bundle, double mean_ms) {
+  std::vector<std::string> cells;
+  for (const std::string arm : {"eager", "static"}) {
+    SyntheticCell cell{.arm = arm, .mean_ms = mean_ms, .repetitions = 400};
+    cell.processes = 20;
+    cells.push_back(bundle.add(cell));
+  }
+  return cells;
+}
+
+TEST(Compare, ASlowdownThatAFewStoppedCallsHideShowsInTheTypicalCall) {
+  for (const double factor : {1.0, 1.1}) {
+    SyntheticBundle base(5);
+    SyntheticBundle cand(6);
+    for (const std::string& cell : add_two_arms(base, 10)) {
+      for (const int i : {33, 207, 290}) *base.row(cell, i).latency_ms *= 500;
+    }
+    for (const std::string& cell : add_two_arms(cand, 10 * factor)) {
+      for (const int i : {100, 351}) *cand.row(cell, i).latency_ms *= 500;
+    }
+    const Comparison comparison = *compare(base.build(), cand.build(), {}, {});
+    for (const ComparedCell& cell : comparison.cells) {
+      EXPECT_EQ(cell.verdict, Verdict::kInconclusive) << "the mean can't tell";
+      EXPECT_FALSE(cell.regression);
+      EXPECT_NEAR(cell.typical->ratio, factor, 0.01);
+      EXPECT_EQ(cell.alarm(), factor > 1);
+    }
+    const auto failures = comparison.failures(true);
+    ASSERT_EQ(failures.size(), factor > 1 ? 2u : 0u);
+    if (factor > 1) {
+      EXPECT_THAT(failures[0], HasSubstr("single_micro: its typical call takes 1."));
+      EXPECT_THAT(failures[0], HasSubstr("of the base's time (its mean "));
+      const Json json = comparison_to_json(comparison);
+      EXPECT_TRUE(json["cells"][0]["typical_call"]["regression"]);
+      EXPECT_TRUE(json["cells"][0]["regression"]);
+    }
+  }
+}
+
+// A neighbour on the same core makes whole processes slow, more of them in one run than in the
+// other.
+TEST(Compare, ASlowdownThatAFewSlowProcessesHideShowsInTheTypicalCall) {
+  const auto slow_down = [](SyntheticBundle& bundle, const std::string& cell, int processes) {
+    for (int i = 0; i < processes * 100; ++i) {
+      if (i % 100 < 20) *bundle.row(cell, i).latency_ms *= 1.7;  // every fifth process
+    }
+  };
+  for (const double factor : {1.0, 1.06}) {
+    SyntheticBundle base(5);
+    SyntheticBundle cand(6);
+    for (const std::string& cell : add_two_arms(base, 10)) slow_down(base, cell, 4);
+    for (const std::string& cell : add_two_arms(cand, 10 * factor)) slow_down(cand, cell, 1);
+    const Comparison comparison = *compare(base.build(), cand.build(), {}, {});
+    for (const ComparedCell& cell : comparison.cells) {
+      EXPECT_FALSE(cell.regression);
+      EXPECT_NEAR(cell.typical->ratio, factor, 0.02);
+      EXPECT_EQ(cell.alarm(), factor > 1);
+    }
+  }
+}
+
+TEST(Compare, SlowCallsThatAreNotTheTypicalOnesShowInTheMean) {
+  SyntheticBundle base(5);
+  SyntheticBundle cand(6);
+  add_two_arms(base, 10);
+  for (const std::string& cell : add_two_arms(cand, 10)) {
+    for (int i = 0; i < 400; i += 5) *cand.row(cell, i).latency_ms *= 3;
+  }
+  const Comparison comparison = *compare(base.build(), cand.build(), {}, {});
+  for (const ComparedCell& cell : comparison.cells) {
+    EXPECT_TRUE(cell.regression);
+    EXPECT_FALSE(cell.typical->regression) << cell.typical->ratio;
+  }
+}
+
+TEST(Compare, TenTimesTheTimeIsARegressionWhateverTheMoods) {
+  SyntheticBundle base(5);
+  SyntheticBundle cand(6);
+  for (SyntheticBundle* bundle : {&base, &cand}) {
+    for (const std::string arm : {"eager", "static"}) {
+      const auto cell =
+          bundle->add({.arm = arm, .mean_ms = 156, .repetitions = 10, .processes = 10});
+      if (bundle != &cand) continue;
+      for (int i = 0; i < 10; ++i) bundle->row(cell, i).latency_ms = stats::kMoodyMs[i];
+    }
+  }
+  const Comparison comparison = *compare(base.build(), cand.build(), {}, {});
+  for (const ComparedCell& cell : comparison.cells) EXPECT_TRUE(cell.regression) << *cell.p_holm;
+}
+
+TEST(Compare, WhatGotFasterIsNoRegression) {
+  TwoArms base(3, 1.05);
+  TwoArms cand(4);
+  const Comparison comparison = compared(base, cand);
+  EXPECT_THAT(comparison.failures(true), IsEmpty());
+  EXPECT_EQ(comparison.cells.back().verdict, Verdict::kFaster);
+}
+
+TEST(Compare, SlowerWithinTheMarginDoesNotFail) {
+  TwoArms base(5, 1, 0.004);
+  TwoArms cand(6, 1.03, 0.004);
+  CompareOptions loose;
+  loose.margin = 0.05;
+  EXPECT_THAT(compared(base, cand, loose).failures(true), IsEmpty());
+  CompareOptions tight;
+  tight.margin = 0.01;
+  EXPECT_THAT(regressed(compared(base, cand, tight)), ElementsAre("static single_long"));
+}
+
+TEST(Compare, ASmallSlowdownEverywhereShowsCombined) {
+  SyntheticBundle base(7);
+  SyntheticBundle cand(8);
+  for (int i = 0; i < 12; ++i) {
+    SyntheticCell cell{.arm = "eager", .scenario = fmt::format("s{}", i), .noise = 0.06};
+    cell.processes = 10;
+    base.add(cell);
+    cell.mean_ms = 10.35;
+    cand.add(cell);
+  }
+  const auto comparison = compare(base.build(), cand.build(), {}, {});
+  ASSERT_TRUE(comparison);
+  ASSERT_EQ(comparison->combined.size(), 1u);
+  EXPECT_TRUE(comparison->combined[0].regression);
+  EXPECT_EQ(comparison->combined[0].strata, 12);
+  EXPECT_NEAR(comparison->combined[0].ratio, 1.035, 0.01);
+  EXPECT_LT(regressed(*comparison).size(), 12u) << "cell by cell it is too small to be sure of";
+}
+
+TEST(Compare, FamiliesAreDeclared) {
+  TwoArms base(9);
+  TwoArms cand(10);
+  const Json json = comparison_to_json(compared(base, cand));
+  ASSERT_EQ(json["families"].size(), 6u);
+  EXPECT_EQ(json["families"][0]["name"], "difference");
+  EXPECT_EQ(json["families"][0]["members"], 8) << "6 cells, and 2 arms combined";
+  EXPECT_EQ(json["families"][2]["name"], "regression");
+  EXPECT_EQ(json["families"][3]["name"], "typical_regression");
+  EXPECT_EQ(json["families"][3]["members"], 8);
+  EXPECT_EQ(json["families"][3]["alpha"], 0.025);
+  EXPECT_EQ(json["families"][4]["members"], 0) << "no row was lost";
+}
+
+TEST(Compare, MissingCellsFailAndNewOnesAreListed) {
+  TwoArms base(17);
+  TwoArms cand(18);
+  std::erase_if(cand.bundle.raw().rows, [&](const Row& r) { return r.cell_id == cand.cells[3]; });
+  cand.bundle.add({.arm = "static", .scenario = "stress_single", .prompt_tokens = 400});
+  const Comparison comparison = compared(base, cand);
+  ASSERT_EQ(comparison.missing.size(), 1u);
+  EXPECT_EQ(comparison.missing[0].arm, "static");
+  EXPECT_EQ(comparison.added.size(), 1u);
+  EXPECT_THAT(comparison.failures(false), ElementsAre(HasSubstr("missing: static on prefill")));
+}
+
+TEST(Compare, ARiseInTheCrashRateFailsAndNoLatencyIsReadOffTheSurvivors) {
+  TwoArms base(19);
+  TwoArms cand(20);
+  for (int i = 24; i < 30; ++i) {
+    cand.bundle.lose(cand.cells[1], i, RowStatus::kCrash, "SIGSEGV");
+  }
+  const Comparison comparison = compared(base, cand);
+  EXPECT_THAT(comparison.failures(true),
+              testing::Contains(HasSubstr("crash rate: static on prefill, gpt2-25m, single_micro: "
+                                          "6 of 30 rows lost, 0 of 30 in the base")));
+  EXPECT_EQ(comparison.cells.size(), 5u);
+  EXPECT_THAT(comparison.not_comparable.at(0).reason, HasSubstr("candidate: lost 6 of 30 rows"));
+  EXPECT_THAT(compared(cand, base).failures(true), IsEmpty()) << "fewer crashes are no rise";
+  EXPECT_THAT(compared(cand, cand).failures(true), IsEmpty());
+}
+
+TEST(Compare, OneLostRowIsWithinChance) {
+  TwoArms base(21);
+  TwoArms cand(22);
+  cand.bundle.lose(cand.cells[1], 4, RowStatus::kTimeout, "");
+  EXPECT_THAT(compared(base, cand).failures(true), IsEmpty());
+}
+
+TEST(Compare, OutputThatNoLongerPassesParityFails) {
+  TwoArms base(23);
+  TwoArms cand(24);
+  cand.bundle.raw().parity[cand.cells[1]] = {{"passed", false}};
+  EXPECT_THAT(compared(base, cand).failures(true), ElementsAre(HasSubstr("output: static")));
+  EXPECT_THAT(compared(cand, cand).failures(true), IsEmpty());
+}
+
+TEST(Compare, AnArmThatNoLongerRunsCompiledIsNoted) {
+  const auto study = [](uint64_t seed, bool falls_back) {
+    SyntheticBundle bundle(seed);
+    const auto cell = bundle.add_compiled({.arm = "static"}, "false");
+    for (int i = 0; falls_back && i < 30; ++i) bundle.row(cell, i).counts[Counter::kFallbacks] = 1;
+    return bundle.build();
+  };
+  const auto comparison = compare(study(25, false), study(26, true), {}, {});
+  ASSERT_TRUE(comparison);
+  EXPECT_THAT(comparison->notes.at(0).reason, HasSubstr("compiled in the base, fell back in"));
+  EXPECT_THAT(compare(study(25, false), study(26, false), {}, {})->notes, IsEmpty());
+}
+
+TEST(Compare, OtherPromptsAreNotCompared) {
+  TwoArms base(27);
+  TwoArms cand(28);
+  for (Row& row : cand.bundle.raw().rows) {
+    if (row.cell_id == cand.cells[0]) row.prompt_tokens = 11;
+  }
+  EXPECT_THAT(compared(base, cand).not_comparable.at(0).reason, HasSubstr("different prompts"));
+}
+
+TEST(Compare, BundlesWithoutACommonCellAreRefused) {
+  SyntheticBundle base(29);
+  base.add({.arm = "eager"});
+  SyntheticBundle cand(30);
+  cand.add({.arm = "eager", .scenario = "single_long"});
+  const auto comparison = compare(base.build(), cand.build(), {}, {});
+  ASSERT_FALSE(comparison);
+  EXPECT_THAT(comparison.error().message, HasSubstr("expected cells that"));
+}
+
+TEST(Compare, DriftAndNeighboursThatAreAlikeWidenTheInterval) {
+  const auto width = [](int64_t processes, double autocorrelation, double drift) {
+    double sum = 0;
+    for (uint64_t seed = 0; seed < 20; ++seed) {
+      const auto side = [&](uint64_t s) {
+        SyntheticBundle bundle(s);
+        bundle.add({.arm = "eager",
+                    .noise = 0.02,
+                    .autocorrelation = autocorrelation,
+                    .drift = drift,
+                    .processes = processes});
+        return bundle.build();
+      };
+      CompareOptions options;
+      options.allow_single_process = true;
+      const auto comparison = compare(side(100 + seed), side(200 + seed), options, {});
+      const stats::Interval interval = *comparison->cells.at(0).ratio_interval;
+      sum += interval.high - interval.low;
+    }
+    return sum / 20;
+  };
+  for (const int64_t processes : {0, 10}) {
+    const double plain = width(processes, 0, 0);
+    EXPECT_GT(width(processes, processes > 0 ? 0.9 : 0.6, 0), 1.5 * plain);
+    EXPECT_GT(width(processes, 0, 0.06), 1.5 * plain);
+  }
+}
+
+// A year has 3e10 ms; the least double above 0 is 5e-324.
+TEST(Compare, LatenciesThatCantBeEndInAReasonNotInALoop) {
+  for (const double latency : {5e-324, 1e-310, 1e308}) {
+    TwoArms base(1);
+    TwoArms cand(2);
+    for (Row& row : cand.bundle.raw().rows) {
+      if (row.cell_id == cand.cells[0]) row.latency_ms = latency;
+    }
+    for (const int repetition : {3, 4}) {
+      *base.bundle.row(base.cells[1], repetition).latency_ms = latency;
+    }
+    const Comparison comparison = compared(base, cand);
+    EXPECT_EQ(comparison.not_comparable.empty(), false) << latency;
+    for (const ComparedCell& cell : comparison.cells) {
+      EXPECT_TRUE(std::isfinite(cell.ratio)) << latency;
+    }
+    EXPECT_TRUE(self_test(base.bundle.build(), {}, 20, 1, nullptr));
+  }
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,135 @@
+// A comparison as JSON. Absent values are null.
+#include "analysis/compare/compare.h"
+#include "analysis/findings/json_parts.h"
+
+namespace assay {
+namespace {
+
+Json place_json(const Comparison& c, Phase phase, std::optional<size_t> stratum,
+                const std::string& arm) {
+  if (!stratum) return {{"phase", phase_name(phase)}, {"arm", arm}};
+  const Stratum& s = c.strata[*stratum];
+  return {{"phase", phase_name(s.phase)}, {"model", s.model}, {"scenario", s.scenario},
+          {"new_tokens", s.new_tokens},   {"batch", s.batch}, {"arm", arm}};
+}
+
+Json side_json(const std::optional<ComparedSide>& s) {
+  if (!s) return nullptr;
+  return {{"mean_ms", s->mean_ms},
+          {"noise", optional_json(s->noise)},
+          {"processes", s->processes},
+          {"process_noise", optional_json(s->process_noise)},
+          {"n_effective", s->series ? Json(s->series->n_effective) : Json(nullptr)},
+          {"drift_ms", s->series ? optional_json(s->series->drift) : Json(nullptr)}};
+}
+
+Json typical_json(const std::optional<TypicalCall>& typical) {
+  if (!typical) return nullptr;
+  return {{"ratio", typical->ratio},
+          {"ratio_interval", interval_json(typical->ratio_interval)},
+          {"test", test_json(typical->test, typical->p_holm)},
+          {"regression_test", test_json(typical->cautious_test, typical->cautious_p_holm)},
+          {"regression", typical->regression}};
+}
+
+// What was taken for independent.
+std::string_view contrast_unit_name(const Comparison& c, const ComparedCell& cell) {
+  if (!cell.verdict) return "nothing";
+  if (c.in_one_run) return cell.by_processes ? "pairs of processes" : "pairs of rows";
+  if (c.base_runs + c.cand_runs > 2) return "runs";
+  return cell.by_processes ? "processes" : "rows";
+}
+
+Json cell_json(const Comparison& c, const ComparedCell& cell) {
+  Json json = place_json(c, cell.phase, cell.stratum, cell.arm);
+  json.update({{"strata", cell.strata},
+               {"n_ref", cell.n_base},
+               {"n_cmp", cell.n_cand},
+               {"judged_by", contrast_unit_name(c, cell)},
+               {"ref", side_json(cell.base)},
+               {"cmp", side_json(cell.cand)},
+               {"difference_ms", optional_json(cell.difference_ms)},
+               {"ratio", cell.ratio},
+               {"ratio_interval", interval_json(cell.ratio_interval)},
+               {"test", test_json(cell.test, cell.p_holm)},
+               {"regression_test", test_json(cell.cautious_test, cell.cautious_p_holm)},
+               {"equivalence", test_json(cell.tost, cell.tost_p_holm)},
+               {"between_runs", optional_json(cell.between_runs)},
+               {"minimum_detectable_share", optional_json(cell.minimum_detectable)},
+               {"status", cell.verdict ? verdict_name(*cell.verdict) : "not_decided"},
+               {"typical_call", typical_json(cell.typical)},
+               {"regression", cell.alarm()}});
+  return json;
+}
+
+Json crashes_json(const Comparison& c, const ComparedCrashes& x) {
+  Json json = place_json(c, x.phase, x.stratum, x.arm);
+  json.update({{"ref_lost", x.base_lost},
+               {"ref_attempted", x.base_attempted},
+               {"ref_rate_interval", interval_json(x.base_interval)},
+               {"cmp_lost", x.cand_lost},
+               {"cmp_attempted", x.cand_attempted},
+               {"cmp_rate_interval", interval_json(x.cand_interval)},
+               {"p", optional_json(x.p)},
+               {"p_holm", optional_json(x.p_holm)},
+               {"rise", x.rise}});
+  return json;
+}
+
+Json reason_json(const Comparison& c, const CellReason& r) {
+  Json json = place_json(c, {}, r.stratum, r.arm);
+  json["reason"] = r.reason;
+  return json;
+}
+
+template <typename T, typename Member>
+Json list(const Comparison& c, const std::vector<T>& items, const Member& member) {
+  Json array = Json::array();
+  for (const T& item : items) array.push_back(member(c, item));
+  return array;
+}
+
+Json options_json(const CompareOptions& o) {
+  return {{"margin", o.margin},
+          {"alpha", o.alpha},
+          {"confidence", o.confidence},
+          {"power", o.power},
+          {"minimum_rows", o.minimum_rows},
+          {"allow_single_process", o.allow_single_process}};
+}
+
+}  // namespace
+
+Json comparison_to_json(const Comparison& c) {
+  Json varied = Json::array();
+  for (const AxisDifference& d : c.varied) {
+    varied.push_back({{"axis", d.axis}, {"about", d.about}, {"ref", d.base}, {"cmp", d.cand}});
+  }
+  Json families = Json::array();
+  for (const TestFamily& f : c.families) families.push_back(family_json(f));
+  return {{"schema_version", kComparisonSchemaVersion},
+          {"ref", c.base_name},
+          {"cmp", c.cand_name},
+          {"machines",
+           {{"ref", load_json(c.base_load)},
+            {"cmp", load_json(c.cand_load)},
+            {"differences", c.load_differences}}},
+          {"between_cells", optional_json(c.between_cells)},
+          {"runs", {{"ref", c.base_runs}, {"cmp", c.cand_runs}}},
+          {"in_one_run", c.in_one_run},
+          {"history_runs", c.history_runs},
+          {"options", options_json(c.options)},
+          {"varied", std::move(varied)},
+          {"families", std::move(families)},
+          {"crashes", list(c, c.crashes, crashes_json)},
+          {"combined", list(c, c.combined, cell_json)},
+          {"cells", list(c, c.cells, cell_json)},
+          {"not_comparable", list(c, c.not_comparable, reason_json)},
+          {"missing", list(c, c.missing, reason_json)},
+          {"added", list(c, c.added, reason_json)},
+          {"output_broken", list(c, c.broken, reason_json)},
+          {"notes", list(c, c.notes, reason_json)},
+          {"failures", c.failures(true)}};
+}
+
+}  // namespace assay

@@ -1,0 +1,73 @@
+// What of a comparison CI has to see, in words.
+#include <algorithm>
+
+#include "analysis/compare/compare.h"
+#include "base/text.h"
+
+namespace assay {
+namespace {
+
+std::string cell_name(const Comparison& of, std::optional<size_t> stratum, Phase phase,
+                      const std::string& arm) {
+  if (stratum) return fmt::format("{} on {}", arm, stratum_text(of.strata[*stratum]));
+  return fmt::format("{} on {}, all strata", arm, phase_name(phase));
+}
+
+std::string interval_text(const std::optional<stats::Interval>& interval) {
+  if (!interval) return "";
+  return fmt::format(" [{}, {}]", format_significant(interval->low),
+                     format_significant(interval->high));
+}
+
+}  // namespace
+
+std::string stratum_text(const Stratum& stratum) {
+  std::string text =
+      fmt::format("{}, {}, {}", phase_name(stratum.phase), stratum.model, stratum.scenario);
+  if (stratum.new_tokens > 0) text += fmt::format(", {} new tokens", stratum.new_tokens);
+  if (stratum.batch != 1) text += fmt::format(", batch {}", stratum.batch);
+  return text;
+}
+
+std::vector<std::string> Comparison::failures(bool on_regression) const {
+  std::vector<std::string> all;
+  for (const CellReason& cell : missing) {
+    all.push_back(
+        fmt::format("missing: {}: {}", cell_name(*this, cell.stratum, {}, cell.arm), cell.reason));
+  }
+  if (!on_regression) return all;
+  for (const ComparedCrashes& c : crashes) {
+    if (!c.rise) continue;
+    all.push_back(fmt::format("crash rate: {}: {} of {} rows lost, {} of {} in the base",
+                              cell_name(*this, c.stratum, c.phase, c.arm), c.cand_lost,
+                              c.cand_attempted, c.base_lost, c.base_attempted));
+  }
+  for (const CellReason& cell : broken) {
+    all.push_back(
+        fmt::format("output: {}: {}", cell_name(*this, cell.stratum, {}, cell.arm), cell.reason));
+  }
+  for (const std::vector<ComparedCell>* cells_of : {&combined, &cells}) {
+    for (const ComparedCell& cell : *cells_of) {
+      if (!cell.alarm()) continue;
+      const std::string name = cell_name(*this, cell.stratum, cell.phase, cell.arm);
+      const std::string by_mean =
+          fmt::format("{}{}", format_significant(cell.ratio), interval_text(cell.ratio_interval));
+      if (cell.regression) {
+        all.push_back(fmt::format("slower: {}: {} of the base's time", name, by_mean));
+      } else {
+        all.push_back(
+            fmt::format("slower: {}: its typical call takes {}{} of the base's time (its "
+                        "mean {})",
+                        name, format_significant(cell.typical->ratio),
+                        interval_text(cell.typical->ratio_interval), by_mean));
+      }
+    }
+  }
+  return all;
+}
+
+int64_t Comparison::undecided() const {
+  return std::ranges::count_if(cells, [](const ComparedCell& cell) { return !cell.verdict; });
+}
+
+}  // namespace assay

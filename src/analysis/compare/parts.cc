@@ -1,0 +1,378 @@
+// One cell of two bundles, cells combined, crash rates.
+#include "analysis/compare/parts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "analysis/compare/spread.h"
+#include "analysis/rows/processes.h"
+#include "stats/multiple.h"
+#include "stats/power.h"
+#include "stats/proportions.h"
+#include "stats/ratio.h"
+#include "stats/summary.h"
+#include "stats/tests.h"
+
+namespace assay {
+namespace {
+
+// The error of a logarithm's difference between two sides that know nothing of each other, of the
+// variances of both logarithms. Degrees of freedom by Satterthwaite (1946).
+std::optional<stats::StandardError> error_of(const SeriesError& base, const SeriesError& cand) {
+  const double square = base.square + cand.square;
+  if (!(square > 0)) return std::nullopt;
+  const double share = base.square / square;
+  const double df = 1 / (share * share / base.df + (1 - share) * (1 - share) / cand.df);
+  return stats::StandardError{std::sqrt(square), df};
+}
+
+// One bundle's rows of a cell beside the other's. `scale` is what its error is relative to:
+// stats::log_scale().
+struct Side {
+  Side(const Group& of, const Group& other, const SidesByGroup& sides)
+      : group(&of),
+        compared(&sides.at(&of)),
+        scale(stats::log_scale(mean_of(*compared), mean_of(sides.at(&other)), apart(of, other))) {}
+
+  double mean() const { return compared->mean_ms; }
+
+  const Group* group;
+  const ComparedSide* compared;
+  double scale;
+
+ private:
+  static stats::MeanError mean_of(const ComparedSide& side) {
+    return {side.mean_ms, side.series ? std::sqrt(side.series->error.square) : 0};
+  }
+};
+
+// Both errors of ln(mean).
+struct LogErrors {
+  SeriesError error;
+  SeriesError cautious;
+};
+
+void add_tests(double log_ratio, const std::optional<LogErrors>& base,
+               const std::optional<LogErrors>& cand, const CompareOptions& options,
+               ComparedCell& cell) {
+  const bool known = base && cand;
+  fill_tests(log_ratio, known ? error_of(base->error, cand->error) : std::nullopt, options, cell);
+  if (!cell.error) return;
+  if (const auto cautious = error_of(base->cautious, cand->cautious)) {
+    cell.cautious_test = stats::t_test(log_ratio, *cautious);
+  }
+}
+
+std::optional<LogErrors> log_errors(const std::optional<SeriesMean>& series, double scale) {
+  if (!series) return std::nullopt;
+  const double square = scale * scale;
+  return LogErrors{{series->error.square / square, series->error.df},
+                   {series->cautious.square / square, series->cautious.df}};
+}
+
+void scale_freedom(SeriesMean& series, double factor) {
+  series.error.df *= factor;
+  series.cautious.df *= factor;
+}
+
+// What the rows of these groups add to the mean over groups of ln(mean): a series in the order of
+// the run whose own mean has the error of that figure.
+std::vector<double> influence_series(const std::vector<Side>& sides) {
+  size_t rows = 0;
+  for (const Side& side : sides) rows += side.group->warm.size();
+  std::vector<std::pair<int64_t, double>> ordered;
+  ordered.reserve(rows);
+  for (const Side& side : sides) {
+    const Group& group = *side.group;
+    const double weight = static_cast<double>(rows) /
+                          (static_cast<double>(group.warm.size() * sides.size()) * side.scale);
+    for (size_t i = 0; i < group.warm.size(); ++i) {
+      ordered.emplace_back(group.warm[i]->order_index, weight * (group.warm_ms[i] - side.mean()));
+    }
+  }
+  std::ranges::stable_sort(ordered, {}, [](const auto& entry) { return entry.first; });
+  std::vector<double> series;
+  series.reserve(rows);
+  for (const auto& [order, influence] : ordered) series.push_back(influence);
+  return series;
+}
+
+// The same of processes: those of one number served the arm's cells at the same time, and are one
+// process as a rule. Each counts as it does in its group's mean.
+std::vector<double> process_influences(const std::vector<Side>& sides) {
+  std::map<int64_t, double> by_number;
+  for (const Side& side : sides) {
+    const ProcessFigures& figures = side.compared->figures;
+    for (size_t i = 0; i < figures.size(); ++i) {
+      by_number[figures.numbers[i]] +=
+          (figures.values_ms[i] - side.mean()) / (static_cast<double>(sides.size()) * side.scale);
+    }
+  }
+  std::vector<double> series;
+  series.reserve(by_number.size());
+  for (const auto& [number, influence] : by_number) series.push_back(influence);
+  return series;
+}
+
+double least_freedom(const std::vector<Side>& sides) {
+  double least = 1;
+  for (const Side& side : sides) least = std::min(least, side.compared->freedom);
+  return least;
+}
+
+// One-sided: small where the candidate loses a larger share than the base. Boschloo's exact test;
+// for so many rows that it is absent, Fisher's.
+double rise_p(const ComparedCrashes& c) {
+  const stats::Proportion base{c.base_lost, c.base_attempted};
+  const stats::Proportion cand{c.cand_lost, c.cand_attempted};
+  if (const auto test = stats::boschloo_exact(cand, base, stats::Side::kGreater)) return test->p;
+  const auto fisher = stats::fisher_exact(cand, base, stats::Side::kGreater);
+  return fisher ? fisher->p : 1;
+}
+
+// Half of alpha for the family of phases, half for that of cells: they count the same rows.
+void judge_rises(std::span<ComparedCrashes> all, bool of_phases, double alpha) {
+  std::vector<ComparedCrashes*> family;
+  std::vector<double> p_values;
+  for (ComparedCrashes& c : all) {
+    if (c.stratum.has_value() == of_phases || c.base_lost + c.cand_lost == 0) continue;
+    c.p = rise_p(c);
+    family.push_back(&c);
+    p_values.push_back(*c.p);
+  }
+  const std::vector<double> holm = stats::holm(p_values);
+  for (size_t i = 0; i < family.size(); ++i) {
+    family[i]->p_holm = holm[i];
+    family[i]->rise = holm[i] < alpha / 2;
+  }
+}
+
+// The mean's error of independent groups.
+class MeanError {
+ public:
+  explicit MeanError(size_t groups) : weight_(1 / static_cast<double>(groups * groups)) {}
+  void add(const SeriesError& error) {
+    const double term = error.square * weight_;
+    square_ += term;
+    freedom_ += term * term / error.df;
+  }
+  // The larger of this and that.
+  SeriesError or_larger(const SeriesError& other) const {
+    if (other.square > square_) return other;
+    return {square_, square_ * square_ / freedom_};
+  }
+
+ private:
+  double weight_;
+  double square_ = 0;
+  double freedom_ = 0;
+};
+
+// Of the mean over groups of ln(mean), the larger of two: of the groups' own errors, which know how
+// far each drifted, and of the series of them all, which knows what they shared.
+std::optional<LogErrors> combined_errors(const std::vector<Side>& sides,
+                                         const std::optional<SeriesMean>& whole) {
+  MeanError error(sides.size());
+  MeanError cautious(sides.size());
+  for (const Side& side : sides) {
+    const auto own = log_errors(side.compared->series, side.scale);
+    if (!own) return std::nullopt;
+    error.add(own->error);
+    cautious.add(own->cautious);
+  }
+  if (!whole) return std::nullopt;
+  return LogErrors{error.or_larger(whole->error), cautious.or_larger(whole->cautious)};
+}
+
+std::optional<double> relative_sd(std::span<const double> values) {
+  const auto mean = stats::mean(values);
+  const auto sd = stats::standard_deviation(values);
+  return mean && sd ? std::optional(*sd / *mean) : std::nullopt;
+}
+
+ComparedSide describe_side(const Group& group, ProcessFigure figure) {
+  ComparedSide side;
+  side.figures = process_figures(group, figure);
+  side.processes = static_cast<int64_t>(side.figures.size());
+  side.noise = relative_sd(group.warm_ms);
+  if (side.processes > 1) side.process_noise = relative_sd(side.figures.values_ms);
+  if (figure == ProcessFigure::kMedian && side.figures.size() >= kFewestToCut) {
+    auto [values, freedom] = stats::trimmed_series(side.figures.values_ms, kCutProcesses);
+    side.figures.values_ms = std::move(values);
+    side.freedom = freedom;
+  }
+  return side;
+}
+
+void count(const Group& group, int64_t& lost, int64_t& attempted) {
+  lost += group.failed();
+  attempted += static_cast<int64_t>(group.rows.size());
+}
+
+}  // namespace
+
+void fill_tests(double log_ratio, const std::optional<stats::StandardError>& error,
+                const CompareOptions& options, ComparedCell& cell) {
+  cell.ratio = std::exp(log_ratio);
+  cell.error = error;
+  cell.test.reset();
+  cell.tost.reset();
+  cell.ratio_interval.reset();
+  cell.minimum_detectable.reset();
+  if (!error) return;
+  cell.test = stats::t_test(log_ratio, *error);
+  const double margin = std::log1p(options.margin);
+  cell.tost = stats::tost(log_ratio, *error, -margin, margin);
+  if (const auto interval = stats::t_interval(log_ratio, *error, options.confidence)) {
+    cell.ratio_interval = stats::Interval{std::exp(interval->low), std::exp(interval->high)};
+  }
+  const auto smallest = stats::minimum_detectable_difference(*error, options.alpha, options.power);
+  if (smallest) cell.minimum_detectable = std::expm1(*smallest);
+}
+
+JudgedBy judged_by(const CellPair& pair, const CompareOptions& options) {
+  if (several_processes(*pair.base) && several_processes(*pair.cand)) return JudgedBy::kProcesses;
+  return options.allow_single_process ? JudgedBy::kRows : JudgedBy::kNothing;
+}
+
+SidesByGroup sides_by_group(std::span<const CellPair> family, const CompareOptions& options,
+                            ProcessFigure figure) {
+  SidesByGroup sides;
+  for (const JudgedBy by : {JudgedBy::kNothing, JudgedBy::kRows, JudgedBy::kProcesses}) {
+    std::vector<const Group*> groups;
+    std::vector<std::vector<double>> all;
+    for (const CellPair& pair : family) {
+      if (judged_by(pair, options) != by) continue;
+      for (const Group* group : {pair.base, pair.cand}) {
+        ComparedSide& side = sides[group] = describe_side(*group, figure);
+        groups.push_back(group);
+        all.push_back(by == JudgedBy::kProcesses ? side.figures.values_ms : group->warm_ms);
+        side.mean_ms = stats::mean(all.back()).value_or(0);
+      }
+    }
+    if (by == JudgedBy::kNothing) continue;
+    const std::vector<std::optional<SeriesMean>> means = series_means(all);
+    for (size_t i = 0; i < groups.size(); ++i) {
+      ComparedSide& side = sides[groups[i]];
+      side.series = means[i];
+      if (side.series && by == JudgedBy::kProcesses) scale_freedom(*side.series, side.freedom);
+    }
+  }
+  return sides;
+}
+
+ComparedCell compare_cell(Phase phase, const CellPair& pair, const SidesByGroup& sides,
+                          const CompareOptions& options) {
+  ComparedCell cell;
+  cell.phase = phase;
+  cell.stratum = pair.stratum;
+  cell.arm = pair.arm;
+  cell.by_processes = judged_by(pair, options) == JudgedBy::kProcesses;
+  const Side base(*pair.base, *pair.cand, sides);
+  const Side cand(*pair.cand, *pair.base, sides);
+  cell.difference_ms = cand.mean() - base.mean();
+  cell.base = *base.compared;
+  cell.cand = *cand.compared;
+  cell.n_base = static_cast<int64_t>(pair.base->warm.size());
+  cell.n_cand = static_cast<int64_t>(pair.cand->warm.size());
+  add_tests(std::log(cand.mean() / base.mean()), log_errors(cell.base->series, base.scale),
+            log_errors(cell.cand->series, cand.scale), options, cell);
+  if (judged_by(pair, options) != JudgedBy::kNothing) cell.verdict = Verdict::kInconclusive;
+  return cell;
+}
+
+ComparedCell combine_cells(Phase phase, const std::vector<CellPair>& parts,
+                           const SidesByGroup& sides, const CompareOptions& options) {
+  ComparedCell cell;
+  cell.phase = phase;
+  cell.arm = parts[0].arm;
+  cell.strata = static_cast<int64_t>(parts.size());
+  const auto all_by = [&](JudgedBy by) {
+    return std::ranges::all_of(parts,
+                               [&](const CellPair& p) { return judged_by(p, options) == by; });
+  };
+  cell.by_processes = all_by(JudgedBy::kProcesses);
+  double log_ratio = 0;
+  std::vector<Side> base;
+  std::vector<Side> cand;
+  for (const CellPair& part : parts) {
+    base.emplace_back(*part.base, *part.cand, sides);
+    cand.emplace_back(*part.cand, *part.base, sides);
+    log_ratio +=
+        std::log(cand.back().mean() / base.back().mean()) / static_cast<double>(parts.size());
+    cell.n_base += static_cast<int64_t>(part.base->warm.size());
+    cell.n_cand += static_cast<int64_t>(part.cand->warm.size());
+  }
+  const auto influences = cell.by_processes ? process_influences : influence_series;
+  const std::vector<double> runs[] = {influences(base), influences(cand)};
+  std::vector<std::optional<SeriesMean>> whole = series_means(runs);
+  for (size_t i = 0; i < whole.size(); ++i) {
+    if (whole[i]) scale_freedom(*whole[i], least_freedom(i == 0 ? base : cand));
+  }
+  add_tests(log_ratio, combined_errors(base, whole[0]), combined_errors(cand, whole[1]), options,
+            cell);
+  const bool judged = std::ranges::none_of(
+      parts, [&](const CellPair& p) { return judged_by(p, options) == JudgedBy::kNothing; });
+  if (judged) cell.verdict = Verdict::kInconclusive;
+  return cell;
+}
+
+std::optional<double> add_alarm_tests(std::vector<ComparedCell>& cells,
+                                      std::vector<ComparedCell>& combined) {
+  std::vector<CellRatio> ratios;
+  std::vector<ComparedCell*> judged;
+  std::map<std::pair<Phase, std::string>, size_t> groups;
+  for (ComparedCell& cell : cells) {
+    if (!cell.by_processes || !cell.error) continue;
+    const size_t group = groups.try_emplace({cell.phase, cell.arm}, groups.size()).first->second;
+    ratios.push_back({group, std::log(cell.ratio), *cell.error});
+    judged.push_back(&cell);
+  }
+  for (size_t i = 0; i < judged.size(); ++i) {
+    judged[i]->cautious_test =
+        stats::t_test(ratios[i].log_ratio, with_spread(ratios[i].error, spread_of(ratios, i), 1));
+  }
+  const std::optional<Spread> whole = spread_of(ratios);
+  for (ComparedCell& cell : combined) {
+    if (!cell.by_processes || !cell.error) continue;
+    cell.cautious_test = stats::t_test(
+        std::log(cell.ratio), with_spread(*cell.error, whole, static_cast<size_t>(cell.strata)));
+  }
+  return whole ? std::optional(std::sqrt(whole->square)) : std::nullopt;
+}
+
+std::vector<ComparedCrashes> compare_crashes(const std::vector<Stratum>& strata,
+                                             const std::vector<CellPair>& pairs,
+                                             const CompareOptions& options) {
+  std::vector<ComparedCrashes> phases;
+  std::vector<ComparedCrashes> cells;
+  for (const CellPair& pair : pairs) {
+    if (pair.base == nullptr || pair.cand == nullptr) continue;
+    const Phase phase = strata[pair.stratum].phase;
+    auto whole = std::ranges::find_if(
+        phases, [&](const auto& c) { return c.phase == phase && c.arm == pair.arm; });
+    if (whole == phases.end()) {
+      whole = phases.insert(phases.end(), ComparedCrashes{});
+      whole->phase = phase;
+      whole->arm = pair.arm;
+    }
+    ComparedCrashes& cell = cells.emplace_back();
+    cell.phase = phase;
+    cell.stratum = pair.stratum;
+    cell.arm = pair.arm;
+    for (ComparedCrashes* crashes : {&*whole, &cell}) {
+      count(*pair.base, crashes->base_lost, crashes->base_attempted);
+      count(*pair.cand, crashes->cand_lost, crashes->cand_attempted);
+    }
+  }
+  std::ranges::move(cells, std::back_inserter(phases));
+  for (ComparedCrashes& c : phases) {
+    c.base_interval = stats::wilson_interval(c.base_lost, c.base_attempted, options.confidence);
+    c.cand_interval = stats::wilson_interval(c.cand_lost, c.cand_attempted, options.confidence);
+  }
+  for (const bool of_phases : {true, false}) judge_rises(phases, of_phases, options.alpha);
+  return phases;
+}
+
+}  // namespace assay

@@ -1,0 +1,62 @@
+// The parts of a comparison of two bundles: one cell, cells combined, crash rates. Not yet adjusted
+// or judged.
+#pragma once
+
+#include <map>
+#include <span>
+#include <vector>
+
+#include "analysis/compare/compare.h"
+
+namespace assay {
+
+// Of the processes of a cell, by their typical calls, at each end: a neighbour on the same core
+// makes some of them up to twice as slow, as many in one run as in the next only by chance.
+inline constexpr double kCutProcesses = 0.2;
+// With fewer, what the cut costs in degrees of freedom is more than what it saves.
+inline constexpr size_t kFewestToCut = 10;
+
+struct CellPair {
+  size_t stratum = 0;  // of the comparison
+  std::string arm;
+  const Group* base = nullptr;  // null: that bundle has no rows of it
+  const Group* cand = nullptr;
+};
+
+// What is taken for independent, up to what its order shows.
+enum class JudgedBy { kNothing, kRows, kProcesses };
+JudgedBy judged_by(const CellPair& pair, const CompareOptions& options);
+
+// The series of all these cells, both bundles', judged as one family: of processes' figures, and
+// one of rows.
+using SidesByGroup = std::map<const Group*, ComparedSide>;
+SidesByGroup sides_by_group(std::span<const CellPair> family, const CompareOptions& options,
+                            ProcessFigure figure);
+
+ComparedCell compare_cell(Phase phase, const CellPair& pair, const SidesByGroup& sides,
+                          const CompareOptions& options);
+
+// Puts ratio, error, tests and interval of ln(ratio) in the place of those that the cell has; of no
+// error the ratio alone.
+void fill_tests(double log_ratio, const std::optional<stats::StandardError>& error,
+                const CompareOptions& options, ComparedCell& cell);
+
+// Geometric mean of the cells' ratios. Its error is that of the cells' own errors or, where that
+// is larger, of one series a bundle: all the cells' rows in the order in which they ran (or their
+// processes, those of one number as one), each standing for what it adds to the logarithm of the
+// result, so that what the machine did to several cells at once isn't taken for independent.
+ComparedCell combine_cells(Phase phase, const std::vector<CellPair>& parts,
+                           const SidesByGroup& sides, const CompareOptions& options);
+
+// Of cells judged by processes: what fails a build has to beat the spread of the other cells too.
+// Returns the spread of them all, as Comparison::between_cells.
+std::optional<double> add_alarm_tests(std::vector<ComparedCell>& cells,
+                                      std::vector<ComparedCell>& combined);
+
+// By phase and arm, then by stratum and arm, each a family of those where any row was lost,
+// Holm-adjusted and judged at half of alpha. A cell that one bundle lacks is left out.
+std::vector<ComparedCrashes> compare_crashes(const std::vector<Stratum>& strata,
+                                             const std::vector<CellPair>& pairs,
+                                             const CompareOptions& options);
+
+}  // namespace assay

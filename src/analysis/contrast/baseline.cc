@@ -1,0 +1,75 @@
+// Every arm against the baseline: by stratum, combined over a phase's strata, and the strata where
+// no comparison can be made.
+#include "analysis/contrast/contrast.h"
+#include "analysis/contrast/widenings.h"
+#include "analysis/rows/each.h"
+
+namespace assay {
+namespace {
+
+std::vector<std::string> reasons_between(const Samples& samples, const Group* group,
+                                         const Group* base, const AnalysisOptions& options) {
+  if (base == nullptr) return {"unpaired: the baseline was not measured here"};
+  if (group == nullptr) return {"unpaired: this arm was not measured here"};
+  std::vector<std::string> reasons;
+  for (const Group* one : {group, base}) {
+    for (const std::string& reason : reasons_against(*one, options)) {
+      reasons.push_back(fmt::format("{}: {}", samples.arms[one->arm], reason));
+    }
+  }
+  if (reasons.empty() && !same_prompts(*group, *base)) {
+    reasons.emplace_back("unpaired: the arms answered different prompts");
+  }
+  return reasons;
+}
+
+void combine_phase(const ContrastInputs& in, Phase phase, Findings& findings) {
+  const size_t first = findings.combined.size();
+  for (const std::string& arm : in.samples.arms) {
+    std::vector<const Contrast*> parts;
+    for (const Contrast& contrast : findings.contrasts) {
+      if (contrast.phase == phase && contrast.arm == arm) parts.push_back(&contrast);
+    }
+    if (parts.empty()) continue;
+    findings.combined.push_back(combine(in, parts));
+  }
+  std::vector<Contrast*> family;
+  for (size_t i = first; i < findings.combined.size(); ++i) {
+    family.push_back(&findings.combined[i]);
+  }
+  adjust_and_judge(family, findings.options);
+}
+
+}  // namespace
+
+void contrast_with_baseline(const ContrastInputs& in, Findings& findings, ThreadPool* pool) {
+  const Samples& samples = in.samples;
+  std::vector<GroupPair> pairs;
+  for (size_t stratum = 0; stratum < samples.strata.size(); ++stratum) {
+    const Group* base = samples.find(stratum, 0);
+    for (size_t arm = 1; arm < samples.arms.size(); ++arm) {
+      const Group* group = samples.find(stratum, arm);
+      auto reasons = reasons_between(samples, group, base, findings.options);
+      if (!reasons.empty()) {
+        findings.not_comparable.push_back({stratum, samples.arms[arm], std::move(reasons)});
+        continue;
+      }
+      pairs.push_back({samples.index_of(*group), samples.index_of(*base)});
+    }
+  }
+  const std::vector<stats::Widening> widenings = contrast_widenings(samples, in.units, pairs);
+  findings.contrasts.resize(pairs.size());
+  for_each_index(pairs.size(), pool, [&](size_t i) {
+    findings.contrasts[i] = contrast_pair(in, pairs[i], widenings[i]);
+  });
+  for (const Phase phase : kPhases) {
+    std::vector<Contrast*> family;
+    for (Contrast& contrast : findings.contrasts) {
+      if (contrast.phase == phase) family.push_back(&contrast);
+    }
+    adjust_and_judge(family, findings.options);
+    combine_phase(in, phase, findings);
+  }
+}
+
+}  // namespace assay

@@ -1,0 +1,226 @@
+// The contrasts of one arm in one phase as one figure.
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/contrast/contrast.h"
+#include "stats/few_values.h"
+#include "stats/power.h"
+#include "stats/summary.h"
+
+namespace assay {
+namespace {
+
+// Strata of the phase on which both were measured and that nothing is contrasted on because rows
+// were lost or the output differs: whatever befell them is why what is left looks as it does.
+int64_t lost_strata(const Samples& samples, Phase phase, size_t arm) {
+  int64_t lost = 0;
+  for (size_t stratum = 0; stratum < samples.strata.size(); ++stratum) {
+    if (samples.strata[stratum].phase == phase) lost += is_lost(samples, stratum, arm);
+  }
+  return lost;
+}
+
+// One stratum of a combined contrast. Resampled means are the groups' own, or those of the units
+// that are left in the pair.
+struct Part {
+  PairUnits units;
+  stats::StratumMoments moments;
+  std::optional<stats::ResampledMean> arm;
+  std::optional<stats::ResampledMean> baseline;
+};
+
+std::optional<Part> part_of(const ContrastInputs& in, const Contrast& contrast, size_t arm) {
+  const Group& group = *in.samples.find(*contrast.stratum, arm);
+  const Group& base = *in.samples.find(*contrast.stratum, 0);
+  const GroupPair pair{in.samples.index_of(group), in.samples.index_of(base)};
+  Part part;
+  part.units = in.units.pair(pair);
+  const auto moments = pair_moments(part.units, in.units.paired());
+  if (!moments) return std::nullopt;
+  part.moments = *moments;
+  part.moments.widening = contrast.widening;
+  part.moments.apart = apart(group, base);
+  if (part.units.whole) {
+    part.arm = in.resampled[pair.arm];
+    part.baseline = in.resampled[pair.baseline];
+  } else {
+    part.arm = resample_units(in.samples, in.units, group, part.units.arm, in.options);
+    part.baseline = resample_units(in.samples, in.units, base, part.units.baseline, in.options);
+  }
+  return part;
+}
+
+// Whether the strata's units are the same rounds, in which a process served all of them.
+bool of_same_rounds(const std::vector<Part>& parts, ContrastUnit unit) {
+  return unit == ContrastUnit::kProcesses && std::ranges::all_of(parts, [&](const Part& part) {
+           return part.units.arm.size() == parts[0].units.arm.size() &&
+                  part.units.baseline.size() == parts[0].units.baseline.size();
+         });
+}
+
+// What each round adds to the logarithm of one side's geometric mean: its mean has the error that
+// the strata make together, whatever they share.
+std::vector<double> round_adds(const std::vector<Part>& parts, bool of_arm) {
+  std::vector<double> adds((of_arm ? parts[0].units.arm : parts[0].units.baseline).size(), 0.0);
+  for (const Part& part : parts) {
+    const std::vector<double>& values = of_arm ? part.units.arm : part.units.baseline;
+    const stats::Moments& own = of_arm ? part.moments.numerator : part.moments.denominator;
+    const stats::Moments& other = of_arm ? part.moments.denominator : part.moments.numerator;
+    const auto error = [](const stats::Moments& m) {
+      return stats::MeanError{m.mean, std::sqrt(m.variance / static_cast<double>(m.n))};
+    };
+    const double scale = stats::log_scale(error(own), error(other), part.moments.apart);
+    for (size_t u = 0; u < adds.size(); ++u) {
+      adds[u] += (values[u] - own.mean) / (scale * static_cast<double>(parts.size()));
+    }
+  }
+  return adds;
+}
+
+// The widening of the stratum that has the largest.
+stats::Widening widest(const std::vector<Part>& parts) {
+  stats::Widening most;
+  for (const Part& part : parts) {
+    if (part.moments.widening.error > most.error) most = part.moments.widening;
+  }
+  return most;
+}
+
+std::optional<stats::LogRatio> log_ratio_of_rounds(const std::vector<Part>& parts, bool paired,
+                                                   double log_ratio) {
+  const std::vector<double> arm = round_adds(parts, true);
+  const std::vector<double> base = round_adds(parts, false);
+  const auto of_arm = stats::moments(arm);
+  const auto of_base = stats::moments(base);
+  if (!of_arm || !of_base) return std::nullopt;
+  stats::StratumMoments together{*of_arm, *of_base, widest(parts)};
+  if (paired) together.covariance = stats::covariance(arm, base);
+  const auto error = stats::difference_error(together);
+  return error ? std::optional(stats::LogRatio{log_ratio, *error}) : std::nullopt;
+}
+
+std::vector<std::vector<stats::LogTerm>> terms_of(const std::vector<Part>& parts, bool paired,
+                                                  bool same_rounds) {
+  std::vector<std::vector<stats::LogTerm>> independent;
+  const double weight = 1 / static_cast<double>(parts.size());
+  const auto add = [&](bool fresh, size_t at, std::span<const double> values, double sign) {
+    if (fresh) independent.emplace_back();
+    independent[at].push_back({values, sign * weight});
+  };
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const bool fresh = i == 0 || !same_rounds;
+    const size_t sides = paired ? 1 : 2;
+    const size_t first = same_rounds ? 0 : i * sides;
+    add(fresh, first, parts[i].units.arm, 1);
+    add(fresh && !paired, first + sides - 1, parts[i].units.baseline, -1);
+  }
+  return independent;
+}
+
+std::optional<stats::Interval> bootstrapped(const std::vector<Part>& parts, bool paired,
+                                            bool same_rounds, const AnalysisOptions& options) {
+  std::vector<stats::RatioPair> pairs;
+  for (const Part& part : parts) {
+    if (!part.arm || !part.baseline) return std::nullopt;
+    pairs.push_back({&*part.arm, &*part.baseline});
+  }
+  if (!paired && !same_rounds) {
+    return stats::calibrated_ratio_interval(pairs, ratio_bootstrap(options));
+  }
+  return stats::calibrated_ratio_interval(pairs, terms_of(parts, paired, same_rounds),
+                                          ratio_bootstrap(options));
+}
+
+// What the strata's widenings make of the combined error.
+stats::Widening combined_widening(const stats::LogRatio& widened, std::vector<Part> parts,
+                                  const auto& error_of) {
+  for (Part& part : parts) part.moments.widening = {};
+  const std::optional<stats::LogRatio> independent = error_of(parts);
+  if (!independent) return {};
+  return {widened.error.value / independent->error.value, widened.error.df / independent->error.df,
+          0};
+}
+
+// The geometric mean of the strata's typical ratios, with the error that their intervals' widths
+// make on the scale of logarithms; of the same rounds, as if one round decided them all.
+std::optional<TypicalRatio> combined_typical(const std::vector<const Contrast*>& parts,
+                                             bool same_rounds) {
+  double log_ratio = 0;
+  double widths = 0;
+  const auto strata = static_cast<double>(parts.size());
+  for (const Contrast* part : parts) {
+    if (!part->typical) return std::nullopt;
+    const stats::Interval& interval = part->typical->interval;
+    const double half = std::log(interval.high / interval.low) / 2;
+    log_ratio += std::log(part->typical->ratio) / strata;
+    widths += same_rounds ? half / strata : half * half / (strata * strata);
+  }
+  const double half = same_rounds ? widths : std::sqrt(widths);
+  return TypicalRatio{std::exp(log_ratio),
+                      {std::exp(log_ratio - half), std::exp(log_ratio + half)}};
+}
+
+}  // namespace
+
+Contrast combine(const ContrastInputs& in, const std::vector<const Contrast*>& parts) {
+  Contrast all;
+  const Contrast& first = *parts[0];
+  all.phase = first.phase;
+  all.arm = first.arm;
+  all.baseline = first.baseline;
+  all.unit = first.unit;
+  all.paired = first.paired;
+  all.units_arm = first.units_arm;
+  all.units_baseline = first.units_baseline;
+  all.strata = static_cast<int64_t>(parts.size());
+  const auto arm_index =
+      static_cast<size_t>(std::ranges::find(in.samples.arms, all.arm) - in.samples.arms.begin());
+  all.lost_strata = lost_strata(in.samples, all.phase, arm_index);
+  std::vector<Part> strata;
+  std::vector<stats::StratumMoments> moments;
+  double log_ratio = 0;
+  double log_median_ratio = 0;
+  for (const Contrast* part : parts) {
+    all.n_arm += part->n_arm;
+    all.n_baseline += part->n_baseline;
+    all.units_arm = std::min(all.units_arm, part->units_arm);
+    all.units_baseline = std::min(all.units_baseline, part->units_baseline);
+    all.left_out += part->left_out;
+    if (part->unit != all.unit) all.unit = ContrastUnit::kRows;
+    ++all.stratum_verdicts[part->verdict];
+    log_ratio += std::log(part->ratio) / static_cast<double>(parts.size());
+    log_median_ratio += std::log(*part->median_ratio) / static_cast<double>(parts.size());
+    auto stratum = part_of(in, *part, arm_index);
+    if (!stratum) continue;
+    moments.push_back(stratum->moments);
+    strata.push_back(std::move(*stratum));
+  }
+  all.ratio = std::exp(log_ratio);
+  all.median_ratio = std::exp(log_median_ratio);
+  if (strata.size() < parts.size()) return all;  // no pair is left of one of them
+  const bool same_rounds = of_same_rounds(strata, all.unit);
+  all.typical = combined_typical(parts, same_rounds);
+  const auto error_of = [&](const std::vector<Part>& of) {
+    if (same_rounds) return log_ratio_of_rounds(of, all.paired, log_ratio);
+    std::vector<stats::StratumMoments> each;
+    for (const Part& part : of) each.push_back(part.moments);
+    return stats::combined_log_ratio(each);
+  };
+  const std::optional<stats::LogRatio> combined = error_of(strata);
+  if (combined) all.widening = combined_widening(*combined, strata, error_of);
+  all.ratio_interval =
+      widened_ratio(bootstrapped(strata, all.paired, same_rounds, in.options), all, in.options);
+  if (!combined) {
+    add_constant_tests(moments, in.options, all);
+    return all;
+  }
+  all.test = stats::log_ratio_test(*combined);
+  const double log_margin = std::log1p(in.options.margin);
+  all.tost = stats::tost(combined->estimate, combined->error, -log_margin, log_margin);
+  const auto smallest =
+      stats::minimum_detectable_difference(combined->error, in.options.alpha, in.options.power);
+  if (smallest) all.minimum_detectable = std::expm1(*smallest);
+  return all;
+}
+
+}  // namespace assay

@@ -1,0 +1,196 @@
+// One pair of arms on one stratum, and the family it belongs to.
+#include "analysis/contrast/contrast.h"
+
+#include <set>
+
+#include "analysis/contrast/resampling.h"
+#include "analysis/contrast/typical.h"
+#include "stats/effect.h"
+#include "stats/few_values.h"
+#include "stats/multiple.h"
+#include "stats/power.h"
+#include "stats/ratio.h"
+
+namespace assay {
+namespace {
+
+// Of samples that don't overlap the test of the ratio, else that of the difference: see
+// stats::log_scale().
+std::optional<stats::TestResult> test_of_means(const stats::StratumMoments& pair, double difference,
+                                               const stats::StandardError& error) {
+  if (!pair.apart) return stats::t_test(difference, error);
+  const stats::StratumMoments one[] = {pair};
+  const auto ratio = stats::combined_log_ratio(one);
+  return ratio ? stats::log_ratio_test(*ratio) : std::nullopt;
+}
+
+void add_mean_tests(const stats::StratumMoments& pair, const AnalysisOptions& options,
+                    Contrast& contrast) {
+  const double difference = pair.numerator.mean - pair.denominator.mean;
+  contrast.tost = stats::tost_ratio(pair, 1 / (1 + options.margin), 1 + options.margin);
+  const auto error = stats::difference_error(pair);
+  if (!error) return add_constant_tests({&pair, 1}, options, contrast);
+  contrast.test = test_of_means(pair, difference, *error);
+  contrast.difference_interval_ms = stats::t_interval(difference, *error, options.confidence);
+  const auto smallest = stats::minimum_detectable_difference(*error, options.alpha, options.power);
+  if (smallest) contrast.minimum_detectable = *smallest / pair.denominator.mean;
+}
+
+// How far apart the rows of both lie, whatever their units are.
+void add_row_effects(const Group& group, const Group& base, Contrast& contrast) {
+  contrast.rank = stats::mann_whitney(group.warm_ms, base.warm_ms);
+  const auto arm = stats::moments(group.warm_ms);
+  const auto other = stats::moments(base.warm_ms);
+  if (!arm || !other) return;
+  contrast.cohen_d = stats::cohen_d(*arm, *other);
+  contrast.hedges_g = stats::hedges_g(*arm, *other);
+}
+
+// The bootstrap's interval of the ratio of the units' means.
+std::optional<stats::Interval> bootstrapped(const ContrastInputs& in, const GroupPair& pair,
+                                            const PairUnits& units) {
+  const auto resampled = [&](size_t g, const std::vector<double>& values) {
+    return units.whole
+               ? in.resampled[g]
+               : resample_units(in.samples, in.units, in.samples.groups[g], values, in.options);
+  };
+  const auto of = resampled(pair.arm, units.arm);
+  const auto of_base = resampled(pair.baseline, units.baseline);
+  if (!of || !of_base) return std::nullopt;
+  const stats::RatioPair means[] = {{&*of, &*of_base}};
+  if (!in.units.paired())
+    return stats::calibrated_ratio_interval(means, ratio_bootstrap(in.options));
+  const std::vector<stats::LogTerm> together[] = {{{units.arm, 1}, {units.baseline, -1}}};
+  return stats::calibrated_ratio_interval(means, together, ratio_bootstrap(in.options));
+}
+
+std::set<std::pair<std::string, int64_t>> prompts(const Group& group) {
+  std::set<std::pair<std::string, int64_t>> all;
+  const Row* last = nullptr;
+  for (const Row* row : group.warm) {
+    const bool again = last != nullptr && row->prompt_tokens == last->prompt_tokens &&
+                       row->prompt_id == last->prompt_id;
+    if (!again) all.emplace(row->prompt_id, row->prompt_tokens);
+    last = row;
+  }
+  return all;
+}
+
+// Adjusts the values of the family that have one.
+template <typename Raw, typename Adjusted>
+void adjust(const std::vector<Contrast*>& family, const Raw& raw, const Adjusted& adjusted) {
+  std::vector<double> p_values;
+  for (const Contrast* contrast : family) {
+    if (raw(*contrast)) p_values.push_back(raw(*contrast)->p);
+  }
+  const std::vector<double> holm = stats::holm(p_values);
+  size_t next = 0;
+  for (Contrast* contrast : family) {
+    if (raw(*contrast)) adjusted(*contrast) = holm[next++];
+  }
+}
+
+}  // namespace
+
+std::optional<stats::StratumMoments> pair_moments(const PairUnits& units, bool paired) {
+  const auto arm = stats::moments(units.arm);
+  const auto base = stats::moments(units.baseline);
+  if (!arm || !base) return std::nullopt;
+  stats::StratumMoments moments{*arm, *base};
+  if (paired) moments.covariance = stats::covariance(units.arm, units.baseline);
+  return moments;
+}
+
+int64_t independent_strata(const Contrast& contrast) {
+  return contrast.unit == ContrastUnit::kProcesses ? 1 : contrast.strata;
+}
+
+std::optional<stats::Interval> widened_ratio(const std::optional<stats::Interval>& interval,
+                                             const Contrast& contrast,
+                                             const AnalysisOptions& options) {
+  if (!interval) return std::nullopt;
+  const int64_t freedom =
+      contrast.paired ? contrast.units_arm - 1 : contrast.units_arm + contrast.units_baseline - 2;
+  const auto df = static_cast<double>(freedom * independent_strata(contrast));
+  return stats::stretched(*interval, contrast.ratio,
+                          stats::interval_widening(df, contrast.widening, options.confidence));
+}
+
+std::vector<std::string> reasons_against(const Group& group, const AnalysisOptions& options) {
+  std::vector<std::string> reasons;
+  const int64_t failed = group.failed();
+  if (failed > 0) {
+    reasons.push_back(fmt::format("lost {} of {} rows", failed, group.rows.size()));
+  }
+  if (group.parity_failed) reasons.emplace_back("parity failed");
+  if (static_cast<int64_t>(group.warm.size()) < options.minimum_rows) {
+    reasons.push_back(
+        fmt::format("{} warm ok rows, needs {}", group.warm.size(), options.minimum_rows));
+  }
+  return reasons;
+}
+
+bool same_prompts(const Group& a, const Group& b) {
+  return prompts(a) == prompts(b);
+}
+
+Verdict judge(const Contrast& contrast, const AnalysisOptions& options) {
+  if (contrast.tost_p_holm && *contrast.tost_p_holm < options.alpha) return Verdict::kEquivalent;
+  if (!contrast.p_holm || *contrast.p_holm >= options.alpha) return Verdict::kInconclusive;
+  if (!contrast.ratio_interval || contrast.ratio_interval->contains(1)) {
+    return Verdict::kInconclusive;
+  }
+  return contrast.ratio < 1 ? Verdict::kFaster : Verdict::kSlower;
+}
+
+Contrast contrast_pair(const ContrastInputs& in, const GroupPair& pair,
+                       const stats::Widening& widening) {
+  const Group& group = in.samples.groups[pair.arm];
+  const Group& base = in.samples.groups[pair.baseline];
+  const PairUnits units = in.units.pair(pair);
+  Contrast contrast;
+  contrast.widening = widening;
+  contrast.phase = in.samples.strata[group.stratum].phase;
+  contrast.stratum = group.stratum;
+  contrast.arm = in.samples.arms[group.arm];
+  contrast.baseline = in.samples.arms[base.arm];
+  contrast.n_arm = static_cast<int64_t>(group.warm.size());
+  contrast.n_baseline = static_cast<int64_t>(base.warm.size());
+  contrast.unit = in.units.of(group.stratum);
+  contrast.paired = in.units.paired();
+  contrast.units_arm = static_cast<int64_t>(units.arm.size());
+  contrast.units_baseline = static_cast<int64_t>(units.baseline.size());
+  contrast.left_out = units.left_out;
+  contrast.median_ratio = *stats::median(group.sorted_ms) / *stats::median(base.sorted_ms);
+  add_row_effects(group, base, contrast);
+  const auto mean = stats::mean(units.arm);
+  const auto base_mean = stats::mean(units.baseline);
+  if (!mean || !base_mean) {  // no unit in common: what the rows say, untested
+    contrast.ratio = *stats::mean(group.warm_ms) / *stats::mean(base.warm_ms);
+    return contrast;
+  }
+  contrast.ratio = *mean / *base_mean;
+  contrast.difference_ms = *mean - *base_mean;
+  contrast.ratio_interval = widened_ratio(bootstrapped(in, pair, units), contrast, in.options);
+  contrast.typical = typical_ratio(in, pair, widening, in.options.confidence);
+  const auto moments = pair_moments(units, in.units.paired());
+  if (moments) {
+    stats::StratumMoments tested = *moments;
+    tested.widening = widening;
+    tested.apart = apart(group, base);
+    add_mean_tests(tested, in.options, contrast);
+  }
+  return contrast;
+}
+
+void adjust_and_judge(std::vector<Contrast*>& family, const AnalysisOptions& options) {
+  adjust(
+      family, [](const Contrast& c) -> const auto& { return c.test; },
+      [](Contrast & c) -> auto& { return c.p_holm; });
+  adjust(
+      family, [](const Contrast& c) -> const auto& { return c.tost; },
+      [](Contrast & c) -> auto& { return c.tost_p_holm; });
+  for (Contrast* contrast : family) contrast->verdict = judge(*contrast, options);
+}
+
+}  // namespace assay

@@ -1,0 +1,76 @@
+// Arms against the baseline and against one another: comparability, tests, verdicts, decisions.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "analysis/contrast/resampling.h"
+#include "analysis/contrast/units.h"
+#include "analysis/findings/findings.h"
+#include "stats/quantile_ratio.h"
+#include "stats/ratio.h"
+
+namespace assay {
+
+// Why this group can't be contrasted with any other; empty: it can.
+std::vector<std::string> reasons_against(const Group& group, const AnalysisOptions& options);
+
+// Whether the warm rows of both answered the same prompts.
+bool same_prompts(const Group& a, const Group& b);
+
+// The difference rule: equivalent if the adjusted TOST says so, else faster or slower if the
+// adjusted test does and the bootstrap interval excludes 1, else inconclusive.
+Verdict judge(const Contrast& contrast, const AnalysisOptions& options);
+
+// What contrasts are made of; all of one bundle. Nothing is owned.
+struct ContrastInputs {
+  const Samples& samples;
+  const Units& units;
+  const Resampled& resampled;
+  const AnalysisOptions& options;
+};
+
+// Fills contrasts, combined and not_comparable.
+void contrast_with_baseline(const ContrastInputs& in, Findings& findings, ThreadPool* pool);
+
+// The contrasts of one arm with the baseline in one phase as one figure, the geometric mean of
+// their ratios. `parts` isn't empty.
+Contrast combine(const ContrastInputs& in, const std::vector<const Contrast*>& parts);
+
+// The stratum's arm with the lowest mean against each other comparable arm that ran as it is
+// labelled, Holm-adjusted over all such pairs of the phase; and the arms that p50 or the tail would
+// choose instead. `contrasts`: those with the baseline, whose widenings are taken over.
+// `void_because`: of each stratum why no comparison of its arms decides anything (empty: it does);
+// of such a one with several arms no arm is named.
+std::vector<Decision> decide(const ContrastInputs& in, const std::vector<Contrast>& contrasts,
+                             const std::vector<std::string>& void_because,
+                             stats::QuantileBootstrap& quantiles, ThreadPool* pool);
+
+// Figures of one pair on one stratum, not yet adjusted or judged. `widening` is the pair's own of
+// contrast_widenings().
+Contrast contrast_pair(const ContrastInputs& in, const GroupPair& pair,
+                       const stats::Widening& widening);
+
+// Of both arms' units, without widening. Absent for fewer than two.
+std::optional<stats::StratumMoments> pair_moments(const PairUnits& units, bool paired);
+
+// How many of a combined contrast's strata know nothing of each other: processes serve all of them.
+int64_t independent_strata(const Contrast& contrast);
+
+// The bootstrap's interval of the contrast's ratio, as wide as its units' dependence makes it.
+std::optional<stats::Interval> widened_ratio(const std::optional<stats::Interval>& interval,
+                                             const Contrast& contrast,
+                                             const AnalysisOptions& options);
+
+// Tests of samples of which each is one value repeated, where no error can be estimated and
+// Student's t has none: by the chance that rows dealt at random to the two arms would part so, 1 /
+// (n choose k) for each stratum; the statistic is infinite. Difference: two-sided, over strata that
+// all part the same way. Equivalence: one-sided, for a geometric mean of ratios within the margin.
+// Nothing where a sample varies.
+void add_constant_tests(std::span<const stats::StratumMoments> strata,
+                        const AnalysisOptions& options, Contrast& contrast);
+
+// Holm within this family, separately for the difference and for the equivalence; then judges.
+void adjust_and_judge(std::vector<Contrast*>& family, const AnalysisOptions& options);
+
+}  // namespace assay

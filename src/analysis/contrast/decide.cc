@@ -1,0 +1,248 @@
+// Which arm to take on each stratum, and when the data don't say.
+#include <algorithm>
+#include <map>
+
+#include "analysis/contrast/contrast.h"
+#include "analysis/contrast/typical.h"
+#include "analysis/contrast/widenings.h"
+#include "analysis/rows/each.h"
+#include "base/text.h"
+#include "stats/quantile_ratio.h"
+
+namespace assay {
+namespace {
+
+struct Candidate {
+  size_t group = 0;
+  double mean = 0;
+};
+
+// The leader of one stratum and its contrasts with the others, in the order of their means.
+struct Race {
+  Decision decision;
+  std::vector<size_t> groups;
+  std::vector<Contrast> rivals;
+};
+
+// Why the group can't be the answer here; empty: it can. An arm that didn't run as it is labelled
+// can't win under that label.
+std::string reason_against(const Group& group, const Group* other, const AnalysisOptions& options) {
+  const auto reasons = reasons_against(group, options);
+  if (!reasons.empty()) return join(reasons, ", ");
+  const Execution execution = group.execution();
+  if (execution != Execution::kEager && execution != Execution::kCompiled) {
+    return std::string(execution_name(execution));
+  }
+  if (other != nullptr && !same_prompts(*other, group)) return "answered different prompts";
+  return "";
+}
+
+Race race(const Samples& samples, size_t stratum, const AnalysisOptions& options) {
+  Race result;
+  result.decision.stratum = stratum;
+  std::vector<Candidate> candidates;
+  for (size_t g = samples.first_group[stratum]; g < samples.first_group[stratum + 1]; ++g) {
+    const Group& group = samples.groups[g];
+    const Group* other = candidates.empty() ? nullptr : &samples.groups[candidates[0].group];
+    std::string reason = reason_against(group, other, options);
+    if (reason.empty()) {
+      candidates.push_back({g, *stats::mean(group.warm_ms)});
+    } else {
+      result.decision.left_out.push_back({samples.arms[group.arm], std::move(reason)});
+    }
+  }
+  std::ranges::stable_sort(candidates, {}, &Candidate::mean);
+  if (candidates.empty()) return result;
+  result.decision.kind = Decision::Kind::kOnlyOne;
+  result.decision.arm = samples.arms[samples.groups[candidates[0].group].arm];
+  for (const Candidate& candidate : candidates) result.groups.push_back(candidate.group);
+  return result;
+}
+
+// Of each pair: where one of it is the baseline, that of its contrast, so that the same two arms
+// are told apart in both tables or in neither; the others are a family.
+std::vector<stats::Widening> rival_widenings(const ContrastInputs& in,
+                                             const std::vector<GroupPair>& pairs,
+                                             const std::vector<Contrast>& contrasts) {
+  const Samples& samples = in.samples;
+  std::map<const Group*, const Contrast*> by_arm;
+  for (const Contrast& contrast : contrasts) {
+    const auto arm =
+        static_cast<size_t>(std::ranges::find(samples.arms, contrast.arm) - samples.arms.begin());
+    by_arm[samples.find(*contrast.stratum, arm)] = &contrast;
+  }
+  std::vector<stats::Widening> widenings(pairs.size());
+  std::vector<GroupPair> others;
+  std::vector<size_t> places;
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    const Group& arm = samples.groups[pairs[i].arm];
+    const Group& rival = samples.groups[pairs[i].baseline];
+    const bool with_baseline = arm.arm == 0 || rival.arm == 0;
+    const auto known = with_baseline ? by_arm.find(arm.arm == 0 ? &rival : &arm) : by_arm.end();
+    if (known != by_arm.end()) {
+      widenings[i] = known->second->widening;
+    } else {
+      others.push_back(pairs[i]);
+      places.push_back(i);
+    }
+  }
+  const std::vector<stats::Widening> found = contrast_widenings(samples, in.units, others);
+  for (size_t i = 0; i < places.size(); ++i) widenings[places[i]] = found[i];
+  return widenings;
+}
+
+// The leader of each race against its rivals.
+void contrast_rivals(const ContrastInputs& in, const std::vector<Contrast>& contrasts,
+                     ThreadPool* pool, std::vector<Race>& races) {
+  std::vector<GroupPair> pairs;
+  std::vector<size_t> first;
+  for (const Race& one : races) {
+    first.push_back(pairs.size());
+    for (size_t i = 1; i < one.groups.size(); ++i) pairs.push_back({one.groups[0], one.groups[i]});
+  }
+  const std::vector<stats::Widening> widenings = rival_widenings(in, pairs, contrasts);
+  for_each_index(races.size(), pool, [&](size_t r) {
+    for (size_t i = 1; i < races[r].groups.size(); ++i) {
+      const size_t at = first[r] + i - 1;
+      races[r].rivals.push_back(contrast_pair(in, pairs[at], widenings[at]));
+    }
+  });
+}
+
+// The arm that leads by this quantile, if it isn't the one that leads by the mean and its interval
+// says that it is ahead of that one.
+void add_alternative(const Samples& samples, const std::string& figure, double p,
+                     stats::QuantileBootstrap& quantiles, const AnalysisOptions& options,
+                     Race& race) {
+  const auto value = [&](size_t g) { return *stats::quantile(samples.groups[g].sorted_ms, p); };
+  const size_t by_mean = race.groups[0];
+  const size_t best = *std::ranges::min_element(race.groups, {}, value);
+  if (best == by_mean) return;
+  const Group& group = samples.groups[best];
+  const auto ratio = quantiles.ratio(group.sorted_ms, samples.groups[by_mean].sorted_ms, p,
+                                     stream_of(samples, group));
+  if (!ratio) return;
+  const size_t rival =
+      static_cast<size_t>(std::ranges::find(race.groups, best) - race.groups.begin()) - 1;
+  const stats::Interval interval =
+      stats::stretched(ratio->interval, ratio->ratio, race.rivals[rival].widening.error);
+  if (interval.high >= 1 || ratio->ratio > 1 - options.notable) return;
+  race.decision.alternatives.push_back({figure, samples.arms[group.arm], ratio->ratio, interval});
+}
+
+// By p50, and by the highest percentile that all arms of the race have enough rows for.
+void add_alternatives(const Samples& samples, stats::QuantileBootstrap& quantiles,
+                      const AnalysisOptions& options, Race& race) {
+  if (race.groups.size() < 2) return;
+  // Typical calls that decide are told by themselves.
+  if (!race.decision.typical) add_alternative(samples, "p50", 0.5, quantiles, options, race);
+  for (const auto& [figure, p] : {std::pair{"p99", 0.99}, std::pair{"p95", 0.95}}) {
+    const bool all = std::ranges::all_of(race.groups, [&, p = p](size_t g) {
+      return stats::percentile(samples.groups[g].sorted_ms, p).has_value();
+    });
+    if (all) return add_alternative(samples, figure, p, quantiles, options, race);
+  }
+}
+
+// The rows of these two that take far longer than their arm's typical call: of the arm that has
+// more.
+void blame_slow_rows(const Samples& samples, const GroupPair& pair, TypicalChoice& choice) {
+  for (const size_t g : {pair.arm, pair.baseline}) {
+    const Group& group = samples.groups[g];
+    const double limit = kSlowFactor * *stats::median(group.sorted_ms);
+    const int64_t slow = group.sorted_ms.end() - std::ranges::upper_bound(group.sorted_ms, limit);
+    if (slow <= choice.slow) continue;
+    choice.slow = slow;
+    choice.slow_arm = samples.arms[group.arm];
+  }
+}
+
+// The arm with the lowest median against each other one.
+void decide_by_typical_calls(const ContrastInputs& in, Race& race) {
+  if (race.decision.kind != Decision::Kind::kUndecided || !in.units.paired()) return;
+  const auto median = [&](size_t g) { return *stats::median(in.samples.groups[g].sorted_ms); };
+  const size_t best = *std::ranges::min_element(race.groups, {}, median);
+  const double rivals = static_cast<double>(race.groups.size() - 1);
+  const double confidence = 1 - (1 - in.options.confidence) / rivals;
+  std::vector<GroupPair> pairs;
+  for (const size_t g : race.groups) {
+    if (g != best) pairs.push_back({best, g});
+  }
+  const std::vector<stats::Widening> widenings = contrast_widenings(in.samples, in.units, pairs);
+  TypicalChoice choice;
+  choice.arm = in.samples.arms[in.samples.groups[best].arm];
+  choice.ratio.ratio = 0;
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    const auto ratio = typical_ratio(in, pairs[i], widenings[i], confidence);
+    if (!ratio || ratio->interval.high >= 1 || ratio->ratio > 1 - in.options.notable) return;
+    if (ratio->ratio <= choice.ratio.ratio) continue;
+    choice.ratio = *ratio;
+    choice.rival = in.samples.arms[in.samples.groups[pairs[i].baseline].arm];
+    choice.slow = 0;
+    choice.slow_arm.clear();
+    blame_slow_rows(in.samples, pairs[i], choice);
+  }
+  race.decision.typical = choice;
+}
+
+Rival rival_of(const Contrast& contrast) {
+  return {contrast.baseline, contrast.ratio, contrast.ratio_interval, contrast.minimum_detectable};
+}
+
+// Whoever reads the arm that a decision names takes it: a void one names none.
+void call_off(Race& race, const std::string& reason) {
+  race.decision.kind = Decision::Kind::kVoid;
+  race.decision.void_because = reason;
+  race.decision.arm.clear();
+}
+
+void settle(Race& race) {
+  if (race.rivals.empty()) return;
+  Decision& decision = race.decision;
+  decision.runner_up = rival_of(race.rivals[0]);
+  decision.kind = Decision::Kind::kBest;
+  for (const Contrast& rival : race.rivals) {
+    if (rival.verdict == Verdict::kFaster) continue;
+    decision.tied.push_back(rival_of(rival));
+    const bool equivalent = rival.verdict == Verdict::kEquivalent;
+    if (!equivalent) {
+      decision.kind = Decision::Kind::kUndecided;
+    } else if (decision.kind == Decision::Kind::kBest) {
+      decision.kind = Decision::Kind::kNoDifference;
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Decision> decide(const ContrastInputs& in, const std::vector<Contrast>& contrasts,
+                             const std::vector<std::string>& void_because,
+                             stats::QuantileBootstrap& quantiles, ThreadPool* pool) {
+  const Samples& samples = in.samples;
+  const AnalysisOptions& options = in.options;
+  std::vector<Race> races(samples.strata.size());
+  for_each_index(races.size(), pool, [&](size_t i) { races[i] = race(samples, i, options); });
+  contrast_rivals(in, contrasts, pool, races);
+  for (const Phase phase : kPhases) {
+    std::vector<Contrast*> family;
+    for (Race& one : races) {
+      if (samples.strata[one.decision.stratum].phase != phase) continue;
+      for (Contrast& rival : one.rivals) family.push_back(&rival);
+    }
+    adjust_and_judge(family, options);
+  }
+  for_each_index(races.size(), pool, [&](size_t i) {
+    if (!void_because[i].empty() && !races[i].rivals.empty()) {
+      call_off(races[i], void_because[i]);
+      return;
+    }
+    settle(races[i]);
+    decide_by_typical_calls(in, races[i]);
+    add_alternatives(samples, quantiles, options, races[i]);
+  });
+  std::vector<Decision> decisions;
+  for (Race& one : races) decisions.push_back(std::move(one.decision));
+  return decisions;
+}
+
+}  // namespace assay

@@ -1,0 +1,43 @@
+// How far neighbouring repetitions depend on one another, learnt from all series of a family.
+//
+// Thirty rows hardly show an autocorrelation of 0.3, and chance shows one in every sixth white
+// series: whoever judges each series on its own widens where nothing is and doesn't where something
+// is. What makes neighbours alike, the machine, is common to a run, so its cells are judged
+// together.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "stats/widening.h"
+
+namespace assay {
+
+// What one series tells.
+struct Dependence {
+  double r = 0;          // the lag-1 autocorrelation that counts; 0: none shows
+  double r_error = 0;    // its standard error
+  double inflation = 1;  // of the mean's variance: n / inflation independent values tell as much
+  stats::Widening widening;  // of the mean's standard error: stats::first_order_widening()
+};
+
+// Each r is Kendall's; their mean over the family weighs by precision. Where that lies above 0
+// at 2.5 % (one-sided), each series counts with its own r shrunk towards the mean, by how much the
+// family varies beyond chance (DerSimonian and Laird 1986); series of fewer than 6 values have the
+// mean. Where it doesn't, those alone count whose own r is above 0 at 2.5 % after Holm. The levels
+// are those of series that have nothing in common; where they have, white ones count more often. A
+// series of one value repeated is independent.
+std::vector<Dependence> dependences(std::span<const std::vector<double>> family);
+
+// From here on autocorrelations beyond the first lag can be told from noise.
+inline constexpr size_t kLongSeries = 100;
+
+// r, 0 .. stats::kMostAlike; from kLongSeries values on, where it is larger, the r of the
+// first-order series that has Geyer's effective size: of the means of 500 blocks where the series
+// is longer, so that it costs O(n).
+double counted_r(std::span<const double> series, double r);
+// The r for which n values tell as much of their mean as `size` independent ones, where n is large:
+// size = n (1 - r) / (1 + r). 0 where size is n; size is 2 or more.
+double r_of_size(size_t n, double size);
+
+}  // namespace assay

@@ -1,0 +1,77 @@
+// Medians of pairs.
+#include "analysis/contrast/typical.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "stats/summary.h"
+
+namespace assay {
+namespace {
+
+// ln of the ratios of a round's repetitions.
+std::vector<double> log_ratios(const PairedProcess& round) {
+  std::vector<double> logs;
+  for (size_t i = 0; i < round.base_ms.size(); ++i) {
+    logs.push_back(std::log(round.cand_ms[i] / round.base_ms[i]));
+  }
+  return logs;
+}
+
+// How many values may lie below the interval of a median of n: the largest k for which
+// P(Binomial(n, 1/2) < k) is at most (1 - confidence) / 2. 0: even the extremes are too near.
+int64_t median_rank(int64_t n, double confidence) {
+  double below = 0;
+  double log_term = -static_cast<double>(n) * std::log(2.0);
+  for (int64_t k = 0; k < n; ++k) {
+    below += std::exp(log_term);
+    if (below > (1 - confidence) / 2) return k;
+    log_term += std::log(static_cast<double>(n - k) / static_cast<double>(k + 1));
+  }
+  return 0;
+}
+
+std::optional<TypicalRatio> of_repetitions(std::vector<double> logs, double widening,
+                                           double confidence) {
+  std::ranges::sort(logs);
+  const auto n = static_cast<int64_t>(logs.size());
+  const int64_t rank = median_rank(n, confidence);
+  if (rank < 1) return std::nullopt;
+  const double half_width = (static_cast<double>(n + 1) / 2 - static_cast<double>(rank)) * widening;
+  const auto low = static_cast<int64_t>(std::floor(static_cast<double>(n + 1) / 2 - half_width));
+  if (low < 1) return std::nullopt;
+  return TypicalRatio{
+      std::exp(*stats::median(logs)),
+      {std::exp(logs[static_cast<size_t>(low - 1)]), std::exp(logs[static_cast<size_t>(n - low)])}};
+}
+
+std::optional<TypicalRatio> of_rounds(const std::vector<PairedProcess>& rounds,
+                                      const stats::Widening& widening, double confidence) {
+  std::vector<double> medians;
+  for (const PairedProcess& round : rounds) {
+    medians.push_back(*stats::median(stats::sorted(log_ratios(round))));
+  }
+  const auto moments = stats::moments(medians);
+  if (!moments) return std::nullopt;
+  const auto n = static_cast<double>(moments->n);
+  const stats::StandardError error{std::sqrt(moments->variance / n), n - 1};
+  const auto interval = stats::t_interval(moments->mean, error.widened(widening), confidence);
+  if (!interval) return std::nullopt;
+  return TypicalRatio{std::exp(moments->mean), {std::exp(interval->low), std::exp(interval->high)}};
+}
+
+}  // namespace
+
+std::optional<TypicalRatio> typical_ratio(const ContrastInputs& in, const GroupPair& pair,
+                                          const stats::Widening& widening, double confidence) {
+  if (!in.units.paired()) return std::nullopt;
+  const Group& arm = in.samples.groups[pair.arm];
+  const auto rounds = pair_up(in.samples, in.units, in.samples.groups[pair.baseline], arm);
+  if (rounds.empty()) return std::nullopt;
+  if (in.units.of(arm.stratum) == ContrastUnit::kProcesses) {
+    return of_rounds(rounds, widening, confidence);
+  }
+  return of_repetitions(log_ratios(rounds[0]), widening.error, confidence);
+}
+
+}  // namespace assay

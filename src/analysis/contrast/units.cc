@@ -1,0 +1,201 @@
+// Rows to units, and units to pairs.
+#include "analysis/contrast/units.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "analysis/rows/processes.h"
+#include "stats/summary.h"
+
+namespace assay {
+namespace {
+
+// Which processes of a stratum's arms served side by side. As a rule those of one number; where one
+// was lost, the process that went on for it serves the rest of the round, and is of the same round.
+class Rounds {
+ public:
+  Rounds(const Samples& samples, size_t stratum) {
+    std::map<int64_t, size_t> by_repetition;
+    for (size_t g = samples.first_group[stratum]; g < samples.first_group[stratum + 1]; ++g) {
+      for (const Row* row : samples.groups[g].warm) {
+        const size_t process = node({g, process_of(*row)});
+        const auto [at, fresh] = by_repetition.try_emplace(row->repetition, process);
+        if (!fresh) join(at->second, process);
+      }
+    }
+    // Numbered as their first repetitions come.
+    for (const auto& [repetition, process] : by_repetition) {
+      numbers_.try_emplace(root(process), static_cast<int64_t>(numbers_.size()));
+    }
+  }
+
+  size_t count() const { return numbers_.size(); }
+  int64_t of(size_t group, const Row& row) {
+    return numbers_.at(root(nodes_.at({group, process_of(row)})));
+  }
+
+ private:
+  using Process = std::pair<size_t, int64_t>;  // group, number
+
+  size_t node(const Process& process) {
+    const auto [at, fresh] = nodes_.try_emplace(process, parents_.size());
+    if (fresh) parents_.push_back(at->second);
+    return at->second;
+  }
+  size_t root(size_t node) {
+    while (parents_[node] != node) node = parents_[node] = parents_[parents_[node]];
+    return node;
+  }
+  void join(size_t a, size_t b) { parents_[root(b)] = root(a); }
+
+  std::map<Process, size_t> nodes_;
+  std::vector<size_t> parents_;
+  std::map<size_t, int64_t> numbers_;  // of roots
+};
+
+// Rows of one key are one unit; units in the order of their first rows.
+template <typename KeyOf>
+UnitSeries collect(const Group& group, const KeyOf& key_of) {
+  UnitSeries series;
+  std::map<int64_t, size_t> places;
+  for (size_t i = 0; i < group.warm.size(); ++i) {
+    const int64_t key = key_of(*group.warm[i]);
+    const auto [at, fresh] = places.try_emplace(key, series.keys.size());
+    if (fresh) {
+      series.keys.push_back(key);
+      series.rows.push_back(0);
+      series.mean_ms.push_back(0);
+    }
+    ++series.rows[at->second];
+    series.of_row.push_back(at->second);
+    series.mean_ms[at->second] += group.warm_ms[i] - group.warm_ms[0];
+  }
+  // As a distance from one of them: units of one value repeated have exactly that mean.
+  for (size_t u = 0; u < series.keys.size(); ++u) {
+    series.mean_ms[u] = group.warm_ms[0] + series.mean_ms[u] / static_cast<double>(series.rows[u]);
+  }
+  return series;
+}
+
+UnitSeries rows_of(const Group& group) {
+  UnitSeries series;
+  series.keys.resize(group.warm.size());
+  std::iota(series.keys.begin(), series.keys.end(), 0);
+  series.rows.assign(group.warm.size(), 1);
+  series.mean_ms = group.warm_ms;
+  series.of_row.resize(group.warm.size());
+  std::iota(series.of_row.begin(), series.of_row.end(), size_t{0});
+  return series;
+}
+
+bool by_processes(const Samples& samples, size_t stratum) {
+  bool any = false;
+  for (size_t g = samples.first_group[stratum]; g < samples.first_group[stratum + 1]; ++g) {
+    const Group& group = samples.groups[g];
+    if (group.warm.empty()) continue;
+    if (!several_processes(group)) return false;
+    any = true;
+  }
+  return any;
+}
+
+void keep(const UnitSeries& from, size_t at, UnitSeries& to) {
+  to.keys.push_back(from.keys[at]);
+  to.rows.push_back(from.rows[at]);
+  to.mean_ms.push_back(from.mean_ms[at]);
+}
+
+}  // namespace
+
+std::vector<double> unit_values(const UnitSeries& series) {
+  const bool alike =
+      std::ranges::adjacent_find(series.rows, std::ranges::not_equal_to()) == series.rows.end();
+  if (alike) return series.mean_ms;
+  double rows = 0;
+  double sum = 0;
+  for (size_t u = 0; u < series.rows.size(); ++u) {
+    rows += static_cast<double>(series.rows[u]);
+    sum += static_cast<double>(series.rows[u]) * series.mean_ms[u];
+  }
+  const double mean = sum / rows;
+  const auto units = static_cast<double>(series.rows.size());
+  std::vector<double> values;
+  values.reserve(series.rows.size());
+  for (size_t u = 0; u < series.rows.size(); ++u) {
+    const double share = static_cast<double>(series.rows[u]) / rows;
+    values.push_back(mean + units * share * (series.mean_ms[u] - mean));
+  }
+  return values;
+}
+
+Units::Units(const Samples& samples, bool interleaved)
+    : paired_(interleaved), units_(samples.strata.size(), ContrastUnit::kRows) {
+  series_.resize(samples.groups.size());
+  for (size_t stratum = 0; stratum < samples.strata.size(); ++stratum) {
+    if (paired_) units_[stratum] = ContrastUnit::kRepetitions;
+    Rounds rounds(samples, stratum);
+    if (by_processes(samples, stratum) && rounds.count() > 1)
+      units_[stratum] = ContrastUnit::kProcesses;
+    for (size_t g = samples.first_group[stratum]; g < samples.first_group[stratum + 1]; ++g) {
+      const Group& group = samples.groups[g];
+      switch (units_[stratum]) {
+        case ContrastUnit::kProcesses:
+          series_[g] = collect(group, [&](const Row& row) { return rounds.of(g, row); });
+          break;
+        case ContrastUnit::kRepetitions:
+          series_[g] = collect(group, [](const Row& row) { return row.repetition; });
+          break;
+        case ContrastUnit::kRows:
+          series_[g] = rows_of(group);
+          break;
+      }
+    }
+  }
+}
+
+PairUnits Units::pair(const GroupPair& pair) const {
+  const UnitSeries& arm = series_[pair.arm];
+  const UnitSeries& base = series_[pair.baseline];
+  if (!paired_ || arm.keys == base.keys) return {unit_values(arm), unit_values(base)};
+  std::map<int64_t, size_t> places;
+  for (size_t u = 0; u < base.keys.size(); ++u) places[base.keys[u]] = u;
+  UnitSeries of_arm;
+  UnitSeries of_base;
+  for (size_t u = 0; u < arm.keys.size(); ++u) {
+    const auto at = places.find(arm.keys[u]);
+    if (at == places.end()) continue;
+    keep(arm, u, of_arm);
+    keep(base, at->second, of_base);
+  }
+  PairUnits units{unit_values(of_arm), unit_values(of_base)};
+  units.left_out =
+      static_cast<int64_t>(arm.keys.size() + base.keys.size() - 2 * of_arm.keys.size());
+  units.whole = false;
+  return units;
+}
+
+std::vector<PairedProcess> pair_up(const Samples& samples, const Units& units, const Group& base,
+                                   const Group& cand) {
+  const bool rounds = units.of(base.stratum) == ContrastUnit::kProcesses;
+  const UnitSeries& series = units.series(samples.index_of(base));
+  std::map<int64_t, double> cand_ms;
+  for (size_t i = 0; i < cand.warm.size(); ++i) {
+    cand_ms[cand.warm[i]->repetition] = cand.warm_ms[i];
+  }
+  std::map<int64_t, PairedProcess> by_round;
+  for (size_t i = 0; i < base.warm.size(); ++i) {
+    const auto other = cand_ms.find(base.warm[i]->repetition);
+    if (other == cand_ms.end()) continue;
+    const int64_t round = rounds ? series.keys[series.of_row[i]] : 0;
+    PairedProcess& process = by_round[round];
+    process.number = round;
+    process.base_ms.push_back(base.warm_ms[i]);
+    process.cand_ms.push_back(other->second);
+  }
+  std::vector<PairedProcess> processes;
+  for (auto& [round, process] : by_round) processes.push_back(std::move(process));
+  return processes;
+}
+
+}  // namespace assay

@@ -1,0 +1,77 @@
+// What counts as one observation, and which observations of two arms belong together.
+//
+// Under interleaved order the arms of a repetition ran one beside the other: what the machine did
+// meanwhile they share, and it cancels in their ratio (duet benchmarking; Bulej et al. 2020). And
+// what a worker process was given when it started makes it faster or slower for as long as it
+// lives, so where a cell has several processes, those are what repeats, and rows only tell more of
+// each. docs/statistics.md, "Units and pairs".
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "analysis/findings/contrast.h"
+#include "analysis/rows/samples.h"
+
+namespace assay {
+
+// Of one group, in the order of the run.
+struct UnitSeries {
+  // What arms have in common: the repetition's number; the round that processes served in, counted
+  // over the stratum's arms; of rows their place.
+  std::vector<int64_t> keys;
+  std::vector<int64_t> rows;    // that the unit holds
+  std::vector<double> mean_ms;  // of these
+  std::vector<size_t> of_row;   // the place here of each warm row's unit
+};
+
+// One value a unit, whose plain mean is the mean over all rows: of units that hold equally many
+// rows the units' own means, else m + U (n_u / N) (m_u - m), the linear part of what unit u of U
+// with n_u of N rows adds to the mean m.
+std::vector<double> unit_values(const UnitSeries& series);
+
+// Groups of one stratum, by index.
+struct GroupPair {
+  size_t arm = 0;
+  size_t baseline = 0;
+};
+
+// The units of two groups of a stratum.
+struct PairUnits {
+  std::vector<double> arm;
+  std::vector<double> baseline;
+  bool whole = true;     // no unit was left out: both are their groups' unit_values()
+  int64_t left_out = 0;  // units that one of them lacks; of pairs alone
+};
+
+class Units {
+ public:
+  // `interleaved`: the order of the study. Processes are the unit of strata of which every group
+  // with warm rows has several, and repetitions where they are not and arms are paired.
+  Units(const Samples& samples, bool interleaved);
+
+  ContrastUnit of(size_t stratum) const { return units_[stratum]; }
+  bool paired() const { return paired_; }
+  const UnitSeries& series(size_t group) const { return series_[group]; }
+  PairUnits pair(const GroupPair& pair) const;
+
+ private:
+  bool paired_;
+  std::vector<ContrastUnit> units_;  // by stratum
+  std::vector<UnitSeries> series_;   // by group
+};
+
+// The pairs of repetitions of one round, that is of the same two processes.
+struct PairedProcess {
+  int64_t number = 0;  // of the round; 0 where processes aren't the stratum's unit
+  std::vector<double> base_ms;
+  std::vector<double> cand_ms;  // each with that of base_ms at its place
+};
+
+// Warm repetitions of both sides by their number: those that one side lost are left out. Rounds in
+// their order.
+std::vector<PairedProcess> pair_up(const Samples& samples, const Units& units, const Group& base,
+                                   const Group& cand);
+
+}  // namespace assay

@@ -1,0 +1,253 @@
+// Units, pairs and typical calls: which rows belong together, and what that decides.
+#include "analysis/contrast/units.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "analysis/analyze.h"
+#include "analysis/rows/summary.h"
+#include "analysis/rows/synthetic_bundle.h"
+
+namespace assay {
+namespace {
+
+using testing::DoubleEq;
+using testing::ElementsAre;
+using testing::Pointwise;
+
+// Two arms, eager and static, on one stratum.
+struct Pair {
+  explicit Pair(SyntheticCell cell = {}) {
+    cell.arm = "eager";
+    base = bundle.add(cell);
+    cell.arm = "static";
+    arm = bundle.add(cell);
+  }
+  void set_ms(const std::string& cell, int64_t repetition, double ms) {
+    bundle.row(cell, repetition).latency_ms = ms;
+  }
+  void set_order(const std::string& order) { bundle.raw().manifest["study"]["order"] = order; }
+  Findings findings() {
+    AnalysisOptions options;
+    options.resamples = 2000;
+    return *analyze(bundle.build(), options, nullptr);
+  }
+
+  SyntheticBundle bundle{7};
+  std::string base;
+  std::string arm;
+};
+
+// Multiplies both arms' rows of each repetition by what the machine did meanwhile.
+template <typename Slowdown>
+void share(Pair& pair, int64_t repetitions, const Slowdown& slowdown) {
+  for (int64_t r = 0; r < repetitions; ++r) {
+    for (const std::string& cell : {pair.base, pair.arm}) {
+      *pair.bundle.row(cell, r).latency_ms *= slowdown(r);
+    }
+  }
+}
+
+TEST(Units, UnequalUnitsHaveTheMeanOfTheirRows) {
+  const UnitSeries series{{0, 1}, {1, 3}, {10, 20}, {}};
+  const std::vector<double> values = unit_values(series);
+  EXPECT_DOUBLE_EQ((values[0] + values[1]) / 2, (10 + 3 * 20) / 4.0);
+  EXPECT_THAT(values, ElementsAre(DoubleEq(17.5 + 2 * 0.25 * (10 - 17.5)),
+                                  DoubleEq(17.5 + 2 * 0.75 * (20 - 17.5))));
+  EXPECT_THAT(unit_values({{0, 1}, {2, 2}, {10, 20}, {}}), ElementsAre(10, 20));
+}
+
+TEST(Units, TheOrderOfTheStudySaysWhatIsPaired) {
+  Pair pair;
+  EXPECT_EQ(pair.findings().contrasts.at(0).unit, ContrastUnit::kRepetitions);
+  EXPECT_TRUE(pair.findings().contrasts.at(0).paired);
+  pair.set_order("shuffled");
+  EXPECT_EQ(pair.findings().contrasts.at(0).unit, ContrastUnit::kRows);
+  EXPECT_FALSE(pair.findings().contrasts.at(0).paired);
+}
+
+TEST(Units, APairedErrorIsThatOfTheDifferencesWithinRepetitions) {
+  Pair pair({.arm = "eager", .repetitions = 10});
+  const Contrast contrast = pair.findings().contrasts.at(0);
+  std::vector<double> differences;
+  for (int64_t r = 0; r < 10; ++r) {
+    differences.push_back(*pair.bundle.row(pair.arm, r).latency_ms -
+                          *pair.bundle.row(pair.base, r).latency_ms);
+  }
+  const auto moments = stats::moments(differences);
+  EXPECT_NEAR(contrast.test->statistic, moments->mean / std::sqrt(moments->variance / 10), 1e-9);
+  EXPECT_EQ(contrast.test->df, 9);
+  EXPECT_EQ(contrast.units_arm, 10);
+}
+
+TEST(Units, WhatBothArmsShareCancels) {
+  const auto drifting = [](Pair& pair) {
+    for (int64_t r = 0; r < 30; ++r) *pair.bundle.row(pair.arm, r).latency_ms *= 1.1;
+    share(pair, 30, [](int64_t r) { return r % 7 < 3 ? 2.0 : 1.0; });
+  };
+  Pair paired;
+  drifting(paired);
+  const Contrast found = paired.findings().contrasts.at(0);
+  EXPECT_EQ(found.verdict, Verdict::kSlower);
+  EXPECT_TRUE(found.ratio_interval->contains(1.1));
+  EXPECT_LT(found.ratio_interval->high - found.ratio_interval->low, 0.1);
+
+  Pair apart;
+  drifting(apart);
+  apart.set_order("shuffled");
+  EXPECT_EQ(apart.findings().contrasts.at(0).verdict, Verdict::kInconclusive);
+}
+
+TEST(Units, ARepetitionThatOneArmLacksLeavesThePairAndIsCounted) {
+  Pair pair({.arm = "eager", .repetitions = 12});
+  pair.bundle.row(pair.arm, 3).cold = true;
+  pair.bundle.row(pair.base, 5).cold = true;
+  const Contrast contrast = pair.findings().contrasts.at(0);
+  EXPECT_EQ(contrast.left_out, 2);
+  EXPECT_EQ(contrast.units_arm, 10);
+  double arm = 0;
+  double base = 0;
+  for (int64_t r = 0; r < 12; ++r) {
+    if (r == 3 || r == 5) continue;
+    arm += *pair.bundle.row(pair.arm, r).latency_ms;
+    base += *pair.bundle.row(pair.base, r).latency_ms;
+  }
+  EXPECT_NEAR(contrast.ratio, arm / base, 1e-12);
+  EXPECT_TRUE(contrast.ratio_interval->contains(contrast.ratio));
+}
+
+TEST(Units, ProcessesAreTheUnitWhereEveryArmHasSeveral) {
+  Pair pair({.arm = "eager", .repetitions = 30, .processes = 5, .process_shift = 0.05});
+  const Contrast contrast = pair.findings().contrasts.at(0);
+  EXPECT_EQ(contrast.unit, ContrastUnit::kProcesses);
+  EXPECT_EQ(contrast.units_arm, 5);
+  EXPECT_EQ(contrast.test->df, 4);
+  const Latency latency = pair.findings().latencies.at(0);
+  EXPECT_EQ(latency.processes, 5);
+  EXPECT_GT(latency.between_processes, 0.5);
+  for (int64_t r = 0; r < 30; ++r) pair.bundle.row(pair.base, r).process = 0;
+  EXPECT_EQ(pair.findings().contrasts.at(0).unit, ContrastUnit::kRepetitions);
+}
+
+TEST(Units, AProcessThatTookOverIsOfTheRoundThatItTookOverIn) {
+  Pair pair({.arm = "eager", .repetitions = 20, .processes = 4});
+  // The second process of the arm was lost after two repetitions; all later ones count one more.
+  for (int64_t r = 7; r < 20; ++r) {
+    Row& row = pair.bundle.row(pair.arm, r);
+    row.process = *row.process + 1;
+  }
+  const Bundle bundle = pair.bundle.build();
+  const auto samples = group_rows(bundle, summarize(bundle).arms);
+  const Units units(*samples, true);
+  EXPECT_THAT(units.series(0).keys, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(units.series(1).keys, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(units.series(1).rows, ElementsAre(5, 5, 5, 5));
+}
+
+TEST(Units, ConstantArmsStayConstantAsProcesses) {
+  Pair pair({.arm = "eager", .repetitions = 21, .processes = 3});
+  for (int64_t r = 0; r < 21; ++r) {
+    pair.set_ms(pair.base, r, 0.1);
+    pair.set_ms(pair.arm, r, 0.3);
+  }
+  const Contrast contrast = pair.findings().contrasts.at(0);
+  EXPECT_NEAR(contrast.ratio_interval->low, 3, 1e-12);
+  EXPECT_NEAR(contrast.ratio_interval->high, 3, 1e-12);
+  EXPECT_NEAR(contrast.test->p, 2.0 / 20, 1e-12) << "three units each, dealt at random";
+}
+
+// Arms that took `ms` and `ratio` times that, in turns of 1 and 1.02 so that neither is constant.
+Pair steady(double ratio, int64_t repetitions) {
+  Pair pair({.arm = "eager", .repetitions = repetitions});
+  for (int64_t r = 0; r < repetitions; ++r) {
+    const double wobble = 1 + 0.02 * std::sin(static_cast<double>(r * r));
+    pair.set_ms(pair.base, r, 10 * wobble);
+    pair.set_ms(pair.arm, r, 10 * ratio * (2 - wobble));
+  }
+  return pair;
+}
+
+TEST(Typical, TheIntervalOfAMedianHasTheRanksOfTheBinomialDistribution) {
+  Pair pair = steady(0.8, 20);
+  std::vector<double> ratios;
+  for (int64_t r = 0; r < 20; ++r) {
+    ratios.push_back(*pair.bundle.row(pair.arm, r).latency_ms /
+                     *pair.bundle.row(pair.base, r).latency_ms);
+  }
+  std::ranges::sort(ratios);
+  const Contrast contrast = pair.findings().contrasts.at(0);
+  ASSERT_TRUE(contrast.typical);
+  EXPECT_NEAR(contrast.typical->ratio, std::sqrt(ratios[9] * ratios[10]), 1e-12);
+  // Of 20 values P(Binomial(20, 1/2) < 6) = 2.07 %: the 6th and the 15th.
+  if (contrast.widening.error == 1) {
+    EXPECT_NEAR(contrast.typical->interval.low, ratios[5], 1e-12);
+    EXPECT_NEAR(contrast.typical->interval.high, ratios[14], 1e-12);
+  }
+  EXPECT_LE(contrast.typical->interval.low, ratios[5] + 1e-12);
+}
+
+TEST(Typical, FiveRepetitionsHaveNoSuchInterval) {
+  EXPECT_FALSE(steady(0.8, 5).findings().contrasts.at(0).typical);
+  EXPECT_TRUE(steady(0.8, 10).findings().contrasts.at(0).typical);
+}
+
+TEST(Typical, ItDecidesWhereAFewSlowCallsKeepTheMeanFromIt) {
+  Pair pair = steady(0.9, 30);
+  for (const int64_t r : {4, 11, 23}) pair.set_ms(pair.base, r, r == 11 ? 400 : 900);
+  pair.set_ms(pair.arm, 17, 1500);
+  const Decision decision = pair.findings().decisions.at(0);
+  EXPECT_EQ(decision.kind, Decision::Kind::kUndecided);
+  ASSERT_TRUE(decision.typical);
+  EXPECT_EQ(decision.typical->arm, "static");
+  EXPECT_EQ(decision.typical->rival, "eager");
+  EXPECT_EQ(decision.typical->slow_arm, "eager");
+  EXPECT_EQ(decision.typical->slow, 3);
+  EXPECT_LT(decision.typical->ratio.interval.high, 1);
+
+  Pair equal = steady(1, 30);
+  for (const int64_t r : {4, 11, 23}) equal.set_ms(equal.base, r, 900);
+  equal.set_ms(equal.arm, 17, 1500);
+  EXPECT_FALSE(equal.findings().decisions.at(0).typical);
+}
+
+TEST(Combined, ProcessesThatServeAllStrataAreOneRoundOfThem) {
+  const auto combined = [](bool common) {
+    SyntheticBundle bundle(3);
+    Random random(5);
+    std::vector<std::string> cells;
+    for (int stratum = 0; stratum < 4; ++stratum) {
+      for (const std::string arm : {"eager", "static"}) {
+        cells.push_back(bundle.add({.arm = arm,
+                                    .scenario = fmt::format("s{}", stratum),
+                                    .noise = 0.01,
+                                    .repetitions = 20,
+                                    .processes = 5}));
+      }
+    }
+    // What a process of an arm is slower by: in all strata alike, or in each by itself.
+    double shift[2][5];
+    for (size_t cell = 0; cell < cells.size(); ++cell) {
+      if (!common || cell < 2) {
+        for (double& s : shift[cell % 2]) s = std::exp(0.05 * standard_normal(random));
+      }
+      for (int64_t r = 0; r < 20; ++r) {
+        *bundle.row(cells[cell], r).latency_ms *= shift[cell % 2][r / 4];
+      }
+    }
+    AnalysisOptions options;
+    options.resamples = 2000;
+    return analyze(bundle.build(), options, nullptr)->combined.at(0);
+  };
+  const Contrast together = combined(true);
+  const Contrast alone = combined(false);
+  EXPECT_EQ(together.test->df, 4);
+  const auto width = [](const Contrast& c) {
+    return std::log(c.ratio_interval->high / c.ratio_interval->low);
+  };
+  EXPECT_GT(width(together), 1.3 * width(alone)) << "four strata tell no more than one";
+}
+
+}  // namespace
+}  // namespace assay

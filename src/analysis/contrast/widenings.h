@@ -1,0 +1,31 @@
+// What the dependence of a bundle's repetitions does to the errors of its means and ratios.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "analysis/contrast/dependence.h"
+#include "analysis/contrast/units.h"
+
+namespace assay {
+
+// Of the warm latencies of a bundle's groups, in their order; a family is a phase. Rows that
+// compiled something are left out: they come first for a reason, and aren't the machine's doing.
+std::vector<Dependence> group_dependences(const Samples& samples);
+
+// The same of the units that the interval of a group's mean is made of: where those are processes,
+// of their series, else of its rows (`of_rows`: group_dependences()).
+std::vector<Dependence> unit_dependences(const Samples& samples, const Units& units,
+                                         const std::vector<Dependence>& of_rows);
+
+// By how much the standard error of each pair's ratio is wider than that of independent rows: the
+// widening of the series of differences x / mean - y / mean', by repetition, in which what the
+// machine did to both arms alike cancels as it does in the ratio. Families are phases; none for the
+// pair of a group with itself.
+std::vector<stats::Widening> row_widenings(const Samples& samples,
+                                           std::span<const GroupPair> pairs);
+// The same of the units that contrasts are made of.
+std::vector<stats::Widening> contrast_widenings(const Samples& samples, const Units& units,
+                                                std::span<const GroupPair> pairs);
+
+}  // namespace assay

@@ -1,0 +1,164 @@
+// Description of groups: outcomes and latencies.
+#include "analysis/describe/describe.h"
+
+#include <algorithm>
+#include <map>
+
+#include "analysis/contrast/widenings.h"
+#include "analysis/rows/each.h"
+#include "analysis/rows/processes.h"
+#include "stats/few_values.h"
+#include "stats/summary.h"
+#include "stats/tests.h"
+
+namespace assay {
+namespace {
+
+constexpr double kTrimmedShare = 0.1;
+
+void count(OutcomeCounts& outcome, const Group& group) {
+  for (const Row* row : group.rows) {
+    ++outcome.attempted;
+    if (row->status == RowStatus::kOk) continue;
+    ++outcome.failed;
+    ++outcome.by_status[std::string(row_status_name(row->status))];
+    if (!row->error_class.empty()) ++outcome.by_error_class[row->error_class];
+  }
+}
+
+// Of variance analysis: the mean square between processes is what the mean's variance is made of,
+// that within them what rows alone would make.
+void describe_processes(const Group& group, Latency& latency) {
+  const auto told = [](const Row* row) { return row->process.has_value(); };
+  if (!std::ranges::all_of(group.warm, told)) return;
+  std::map<int64_t, std::vector<double>> by_process;
+  for (size_t i = 0; i < group.warm.size(); ++i) {
+    by_process[process_of(*group.warm[i])].push_back(group.warm_ms[i]);
+  }
+  latency.processes = static_cast<int64_t>(by_process.size());
+  double within = 0;
+  double between = 0;
+  for (const auto& [number, ms] : by_process) {
+    const double mean = *stats::mean(ms);
+    within += stats::variance(ms).value_or(0) * static_cast<double>(ms.size() - 1);
+    between += static_cast<double>(ms.size()) * (mean - *latency.mean) * (mean - *latency.mean);
+  }
+  const auto processes = static_cast<double>(by_process.size());
+  const auto spare = static_cast<double>(group.warm.size()) - processes;
+  if (by_process.size() < 2 || spare < 1 || !(between > 0)) return;
+  const double share = 1 - within / spare / (between / (processes - 1));
+  latency.between_processes = std::max(0.0, share);
+}
+
+// Tokens over time: the harmonic mean of the rows' rates, each row's work weighing the same.
+void describe_energy(const Group& group, Latency& latency) {
+  double joules = 0, tokens = 0;
+  for (const Row* row : group.warm) {
+    if (!row->energy_j || row->tokens.value_or(0) <= 0) continue;
+    joules += *row->energy_j;
+    tokens += static_cast<double>(*row->tokens);
+    ++latency.energy_n;
+  }
+  if (latency.energy_n > 0) latency.joules_per_token = joules / tokens;
+}
+
+std::optional<double> tokens_per_s(const Group& group) {
+  double seconds_a_token = 0;
+  for (const Row* row : group.warm) {
+    if (!row->tokens_per_s || !(*row->tokens_per_s > 0)) return std::nullopt;
+    seconds_a_token += 1 / *row->tokens_per_s;
+  }
+  if (group.warm.empty()) return std::nullopt;
+  return static_cast<double>(group.warm.size()) / seconds_a_token;
+}
+
+void describe_cold(const Group& group, Latency& latency) {
+  std::vector<double> cold;
+  for (const Row* row : group.timed) {
+    if (row->cold) cold.push_back(*row->latency_ms);
+  }
+  latency.cold_n = static_cast<int64_t>(cold.size());
+  latency.cold_median = stats::median(stats::sorted(cold));
+  if (!cold.empty()) latency.cold_max = *std::ranges::max_element(cold);
+  latency.mean_with_cold = stats::mean(latencies_ms(group.timed));
+}
+
+}  // namespace
+
+std::vector<OutcomeCounts> describe_outcomes(const Samples& samples,
+                                             const AnalysisOptions& options) {
+  std::map<std::pair<Phase, size_t>, OutcomeCounts> phases;
+  std::vector<OutcomeCounts> strata;
+  for (const Group& group : samples.groups) {
+    const Phase phase = samples.strata[group.stratum].phase;
+    OutcomeCounts& whole = phases[{phase, group.arm}];
+    OutcomeCounts part;
+    for (OutcomeCounts* outcome : {&whole, &part}) {
+      outcome->phase = phase;
+      outcome->arm = samples.arms[group.arm];
+      count(*outcome, group);
+    }
+    part.stratum = group.stratum;
+    strata.push_back(std::move(part));
+  }
+  std::vector<OutcomeCounts> all;
+  for (auto& [key, outcome] : phases) all.push_back(std::move(outcome));
+  for (OutcomeCounts& outcome : strata) all.push_back(std::move(outcome));
+  for (OutcomeCounts& outcome : all) {
+    outcome.failed_interval =
+        stats::wilson_interval(outcome.failed, outcome.attempted, options.confidence);
+  }
+  return all;
+}
+
+std::vector<Latency> describe_latencies(const ContrastInputs& in, ThreadPool* pool) {
+  const Samples& samples = in.samples;
+  const Resampled& resampled = in.resampled;
+  const AnalysisOptions& options = in.options;
+  const std::vector<Dependence> of_rows = group_dependences(samples);
+  const std::vector<Dependence> dependence = unit_dependences(samples, in.units, of_rows);
+  std::vector<Latency> all(samples.groups.size());
+  for_each_index(all.size(), pool, [&](size_t g) {
+    const Group& group = samples.groups[g];
+    const std::vector<double>& order = group.sorted_ms;
+    Latency& latency = all[g];
+    latency.stratum = group.stratum;
+    latency.arm = samples.arms[group.arm];
+    latency.parity_failed = group.parity_failed;
+    latency.n = static_cast<int64_t>(order.size());
+    latency.mean = stats::mean(group.warm_ms);
+    const stats::Widening& widening = dependence[g].widening;
+    if (resampled[g] && !is_constant(group)) {
+      const auto interval = stats::calibrated_mean_interval(*resampled[g], mean_bootstrap(options));
+      if (interval) {
+        const auto df = static_cast<double>(in.units.series(g).keys.size() - 1);
+        latency.mean_interval =
+            stats::stretched(*interval, resampled[g]->mean,
+                             stats::interval_widening(df, widening, options.confidence));
+      }
+      latency.n_effective = static_cast<double>(latency.n) / of_rows[g].inflation;
+      latency.widening = widening.error;
+    }
+    latency.median = stats::median(order);
+    latency.sd = stats::standard_deviation(group.warm_ms);
+    latency.mad = stats::median_absolute_deviation(order);
+    latency.trimmed_mean = stats::trimmed_mean(order, kTrimmedShare);
+    latency.p90 = stats::percentile(order, 0.90);
+    latency.p95 = stats::percentile(order, 0.95);
+    latency.p99 = stats::percentile(order, 0.99);
+    if (!order.empty()) {
+      latency.min = order.front();
+      latency.max = order.back();
+    }
+    latency.tokens_per_s = tokens_per_s(group);
+    describe_energy(group, latency);
+    describe_processes(group, latency);
+    if (order.size() > 1) {
+      latency.mean_without_first = stats::mean(std::span(group.warm_ms).subspan(1));
+    }
+    describe_cold(group, latency);
+  });
+  return all;
+}
+
+}  // namespace assay

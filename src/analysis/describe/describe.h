@@ -1,0 +1,21 @@
+// Description of groups: what became of the attempts, and the latencies of those that count.
+#pragma once
+
+#include <vector>
+
+#include "analysis/contrast/contrast.h"
+#include "analysis/findings/latency.h"
+#include "analysis/findings/options.h"
+#include "analysis/findings/outcomes.h"
+#include "analysis/rows/samples.h"
+
+namespace assay {
+
+// By phase and arm first, then by stratum and arm.
+std::vector<OutcomeCounts> describe_outcomes(const Samples& samples,
+                                             const AnalysisOptions& options);
+
+// In the groups' order.
+std::vector<Latency> describe_latencies(const ContrastInputs& in, ThreadPool* pool);
+
+}  // namespace assay

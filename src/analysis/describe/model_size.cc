@@ -1,0 +1,269 @@
+// Arm by model size.
+#include "analysis/describe/model_size.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <tuple>
+
+#include "analysis/contrast/resampling.h"
+#include "analysis/describe/reach.h"
+#include "analysis/rows/each.h"
+#include "stats/few_values.h"
+#include "stats/multiple.h"
+#include "stats/summary.h"
+
+namespace assay {
+namespace {
+
+// The last number in the name that an m or b follows, as a word: "qwen2.5-0.5b" is 0.5e9.
+std::optional<double> size_in_name(const std::string& name) {
+  std::optional<double> found;
+  const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || c == '.'; };
+  for (size_t i = 0; i < name.size();) {
+    if (!is_digit(name[i])) {
+      ++i;
+      continue;
+    }
+    double value = 0;
+    const auto [end, error] = std::from_chars(name.data() + i, name.data() + name.size(), value,
+                                              std::chars_format::fixed);
+    const auto stop = static_cast<size_t>(end - name.data());
+    const char unit = stop < name.size() ? name[stop] : ' ';
+    const bool word =
+        stop + 1 >= name.size() || !std::isalnum(static_cast<unsigned char>(name[stop + 1]));
+    if (error == std::errc() && word && value > 0) {
+      if (unit == 'm' || unit == 'M') found = value * 1e6;
+      if (unit == 'b' || unit == 'B') found = value * 1e9;
+    }
+    i = std::max(stop, i + 1);
+  }
+  return found;
+}
+
+std::optional<double> recorded_size(const Bundle& bundle, const std::string& model) {
+  const auto completion = bundle.manifest.find("completion");
+  if (completion == bundle.manifest.end() || !completion->is_object()) return std::nullopt;
+  const auto sizes = completion->find("model_weight_bytes");
+  if (sizes == completion->end() || !sizes->is_object()) return std::nullopt;
+  const auto size = sizes->find(model);
+  if (size == sizes->end() || !size->is_number() || size->get<double>() <= 0) return std::nullopt;
+  return size->get<double>();
+}
+
+struct Condition {
+  Phase phase = Phase::kPrefill;
+  std::string scenario;
+  int64_t new_tokens = 0;
+  int64_t batch = 1;
+  friend auto operator<=>(const Condition&, const Condition&) = default;
+};
+
+// The groups of one condition that can be contrasted, by model and arm.
+struct Grid {
+  Condition condition;
+  std::vector<std::string> models;  // as they first appear
+  std::map<std::pair<std::string, size_t>, size_t> groups;
+};
+
+std::vector<Grid> grids(const Samples& samples, const AnalysisOptions& options) {
+  std::vector<Grid> all;
+  for (size_t g = 0; g < samples.groups.size(); ++g) {
+    const Group& group = samples.groups[g];
+    if (!reasons_against(group, options).empty()) continue;
+    const Stratum& s = samples.strata[group.stratum];
+    const Condition condition{s.phase, s.scenario, s.new_tokens, s.batch};
+    auto grid = std::ranges::find(all, condition, &Grid::condition);
+    if (grid == all.end()) {
+      grid = all.insert(all.end(), Grid{});
+      grid->condition = condition;
+    }
+    if (std::ranges::find(grid->models, s.model) == grid->models.end()) {
+      grid->models.push_back(s.model);
+    }
+    grid->groups[{s.model, group.arm}] = g;
+  }
+  return all;
+}
+
+std::vector<size_t> arms_of(const Samples& samples, const Grid& grid) {
+  std::vector<size_t> arms;
+  for (size_t arm = 0; arm < samples.arms.size(); ++arm) {
+    const bool any = std::ranges::any_of(grid.models, [&](const auto& model) {
+      return grid.groups.contains({model, arm});
+    });
+    if (any) arms.push_back(arm);
+  }
+  return arms;
+}
+
+void add_anova(const Samples& samples, const Grid& grid, const std::vector<size_t>& arms,
+               SizeAnalysis& out) {
+  std::vector<stats::AnovaCell> cells;
+  for (size_t a = 0; a < arms.size(); ++a) {
+    for (size_t m = 0; m < grid.models.size(); ++m) {
+      const auto at = grid.groups.find({grid.models[m], arms[a]});
+      if (at == grid.groups.end()) continue;
+      std::vector<double> logs;
+      for (const double ms : samples.groups[at->second].warm_ms) logs.push_back(std::log(ms));
+      if (const auto moments = stats::moments(logs)) cells.push_back({a, m, *moments});
+    }
+  }
+  out.type2 = stats::two_way_anova(cells, stats::SumsOfSquares::kTypeII);
+  out.type3 = stats::two_way_anova(cells, stats::SumsOfSquares::kTypeIII);
+}
+
+// Sizes ascending, and at each the resampled means of arm and baseline.
+struct Line {
+  std::vector<double> log_size;
+  std::vector<const stats::ResampledMean*> arm;
+  std::vector<const stats::ResampledMean*> base;
+  std::vector<double> widening;  // of the contrasts, for few values too
+};
+
+struct Crossing {
+  double log_size = 0;
+  int64_t count = 0;
+};
+
+// The first sign change of `y` along ln(size).
+Crossing crossing_of(const std::vector<double>& log_size, const std::vector<double>& y) {
+  Crossing crossing;
+  for (size_t i = 0; i + 1 < y.size(); ++i) {
+    if ((y[i] < 0) == (y[i + 1] < 0)) continue;
+    if (crossing.count++ > 0) continue;
+    crossing.log_size = log_size[i] + y[i] / (y[i] - y[i + 1]) * (log_size[i + 1] - log_size[i]);
+  }
+  return crossing;
+}
+
+void add_crossover(const Line& line, const AnalysisOptions& options, SizeCrossover& out) {
+  std::vector<double> y;
+  for (const SizeRatio& ratio : out.ratios) y.push_back(std::log(ratio.ratio));
+  const Crossing estimate = crossing_of(line.log_size, y);
+  out.crossings = estimate.count;
+  if (estimate.count == 0) return;
+  out.crossover = std::exp(estimate.log_size);
+  // Without a crossing a resample puts it beyond the end towards which the estimate's sign goes.
+  const bool faster_first = y.front() < 0;
+  const std::vector<double> center = y;
+  std::vector<double> sizes(line.arm.front()->replicates.size());
+  for (size_t r = 0; r < sizes.size(); ++r) {
+    for (size_t i = 0; i < y.size(); ++i) {
+      const double replicate = std::log(line.arm[i]->replicates[r] / line.base[i]->replicates[r]);
+      y[i] = center[i] + line.widening[i] * (replicate - center[i]);
+    }
+    const Crossing crossing = crossing_of(line.log_size, y);
+    const bool beyond = (y.front() < 0) == faster_first;
+    sizes[r] = crossing.count > 0 ? std::exp(crossing.log_size)
+               : beyond           ? std::numeric_limits<double>::infinity()
+                                  : -std::numeric_limits<double>::infinity();
+  }
+  out.interval = reach_of(sizes, options.confidence);
+}
+
+using ContrastsByPlace = std::map<std::pair<size_t, std::string>, const Contrast*>;
+
+void add_crossovers(const Samples& samples, const Resampled& resampled,
+                    const ContrastsByPlace& contrasts, const Grid& grid, const ModelSizes& sizes,
+                    const AnalysisOptions& options, SizeAnalysis& out) {
+  std::vector<std::string> models = grid.models;
+  std::ranges::stable_sort(models, {}, [&](const auto& model) { return sizes.of.at(model); });
+  for (size_t arm = 1; arm < samples.arms.size(); ++arm) {
+    SizeCrossover crossover;
+    crossover.arm = samples.arms[arm];
+    Line line;
+    for (const std::string& model : models) {
+      const auto mine = grid.groups.find({model, arm});
+      const auto base = grid.groups.find({model, 0});
+      if (mine == grid.groups.end() || base == grid.groups.end()) continue;
+      if (!resampled[mine->second] || !resampled[base->second]) continue;
+      const auto contrast =
+          contrasts.find({samples.groups[mine->second].stratum, samples.arms[arm]});
+      if (contrast == contrasts.end()) continue;
+      const double size = sizes.of.at(model);
+      crossover.ratios.push_back(
+          {model, size, contrast->second->ratio, contrast->second->ratio_interval});
+      line.log_size.push_back(std::log(size));
+      line.arm.push_back(&*resampled[mine->second]);
+      line.base.push_back(&*resampled[base->second]);
+      const auto n_arm = static_cast<double>(line.arm.back()->n);
+      const auto n_base = static_cast<double>(line.base.back()->n);
+      line.widening.push_back(
+          contrast->second->widening.error *
+          stats::expansion(std::min(n_arm, n_base), n_arm + n_base - 2, options.confidence));
+    }
+    if (crossover.ratios.size() < 2) continue;
+    add_crossover(line, options, crossover);
+    out.crossovers.push_back(std::move(crossover));
+  }
+}
+
+void adjust_interactions(std::vector<SizeAnalysis>& all) {
+  for (const Phase phase : kPhases) {
+    std::vector<SizeAnalysis*> family;
+    std::vector<double> p_values;
+    for (SizeAnalysis& one : all) {
+      if (one.phase != phase || !one.type2 || !one.type2->interaction.p) continue;
+      family.push_back(&one);
+      p_values.push_back(*one.type2->interaction.p);
+    }
+    const std::vector<double> holm = stats::holm(p_values);
+    for (size_t i = 0; i < family.size(); ++i) family[i]->interaction_p_holm = holm[i];
+  }
+}
+
+}  // namespace
+
+ModelSizes model_sizes(const Bundle& bundle, const std::vector<Stratum>& strata) {
+  for (const bool recorded : {true, false}) {
+    ModelSizes sizes;
+    sizes.unit = recorded ? "weight bytes" : "parameters";
+    bool all = !strata.empty();
+    for (const Stratum& stratum : strata) {
+      const auto size =
+          recorded ? recorded_size(bundle, stratum.model) : size_in_name(stratum.model);
+      all = all && size;
+      if (size) sizes.of[stratum.model] = *size;
+    }
+    if (all) return sizes;
+  }
+  return {};
+}
+
+std::vector<SizeAnalysis> analyze_sizes(const Samples& samples, const Resampled& resampled,
+                                        const std::vector<Contrast>& contrasts,
+                                        const ModelSizes& sizes, const AnalysisOptions& options,
+                                        ThreadPool* pool) {
+  std::vector<Grid> wide;
+  for (Grid& grid : grids(samples, options)) {
+    if (grid.models.size() >= 2 && arms_of(samples, grid).size() >= 2) {
+      wide.push_back(std::move(grid));
+    }
+  }
+  ContrastsByPlace by_place;
+  for (const Contrast& contrast : contrasts)
+    by_place[{*contrast.stratum, contrast.arm}] = &contrast;
+  std::vector<SizeAnalysis> all(wide.size());
+  for_each_index(wide.size(), pool, [&](size_t i) {
+    const Grid& grid = wide[i];
+    SizeAnalysis& one = all[i];
+    one.phase = grid.condition.phase;
+    one.scenario = grid.condition.scenario;
+    one.new_tokens = grid.condition.new_tokens;
+    one.batch = grid.condition.batch;
+    one.models = grid.models;
+    const std::vector<size_t> arms = arms_of(samples, grid);
+    for (const size_t arm : arms) one.arms.push_back(samples.arms[arm]);
+    add_anova(samples, grid, arms, one);
+    if (!sizes.unit.empty()) {
+      add_crossovers(samples, resampled, by_place, grid, sizes, options, one);
+    }
+  });
+  adjust_interactions(all);
+  return all;
+}
+
+}  // namespace assay

@@ -1,0 +1,193 @@
+// What an arm's prefill is worth end to end.
+#include "analysis/describe/phase_split.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "analysis/contrast/resampling.h"
+#include "analysis/describe/reach.h"
+#include "analysis/rows/each.h"
+#include "stats/few_values.h"
+#include "stats/summary.h"
+
+namespace assay {
+namespace {
+
+constexpr int64_t kLengths[] = {1, 8, 32, 128, 512};  // the record's own sweep
+
+// The four means of one split, of the samples or of one resample: prefill, and a decoded token.
+struct Times {
+  double prefill = 0;
+  double base_prefill = 0;
+  double token = 0;
+  double base_token = 0;
+
+  double gain() const { return base_prefill - prefill; }
+  double total(double tokens) const { return prefill + tokens * token; }
+  double base_total(double tokens) const { return base_prefill + tokens * base_token; }
+};
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+// The decode length from which on the gain is less than `share` of the baseline's whole time.
+double stops_at(const Times& t, double share) {
+  return std::max(0.0, (t.gain() / share - t.base_prefill) / t.base_token);
+}
+
+// The decode length at which a slower decode has used up the gain.
+double even_at(const Times& t) {
+  if (t.gain() <= 0) return 0;
+  return t.token > t.base_token ? t.gain() / (t.token - t.base_token) : kNever;
+}
+
+class Replicates {
+ public:
+  // `widenings` of the four means' errors, for few values too.
+  Replicates(const stats::ResampledMean* means[4], const double widenings[4], double decoded)
+      : decoded_(decoded) {
+    std::copy_n(means, 4, means_);
+    std::copy_n(widenings, 4, widenings_);
+  }
+  size_t size() const { return means_[0]->replicates.size(); }
+  Times at(size_t i) const {
+    return {mean(0, i), mean(1, i), mean(2, i) / decoded_, mean(3, i) / decoded_};
+  }
+  Times estimate() const {
+    return {means_[0]->mean, means_[1]->mean, means_[2]->mean / decoded_,
+            means_[3]->mean / decoded_};
+  }
+  template <typename Figure>
+  std::vector<double> of(const Figure& figure) const {
+    std::vector<double> values(size());
+    for (size_t i = 0; i < values.size(); ++i) values[i] = figure(at(i));
+    return values;
+  }
+
+ private:
+  double mean(size_t of, size_t i) const {
+    const double replicate = means_[of]->replicates[i];
+    if (widenings_[of] <= 1) return replicate;
+    const double mean = means_[of]->mean;  // on the scale of logarithms: times stay positive
+    return mean * std::pow(replicate / mean, widenings_[of]);
+  }
+
+  const stats::ResampledMean* means_[4];
+  double widenings_[4];
+  double decoded_;
+};
+
+template <typename Figure>
+std::optional<stats::Interval> interval_of(const Replicates& replicates, const Figure& figure,
+                                           const AnalysisOptions& options) {
+  const auto values = replicates.of(figure);
+  return stats::bootstrap_interval(values, figure(replicates.estimate()), 0,
+                                   ratio_bootstrap(options));
+}
+
+void add_lengths(const Replicates& replicates, const std::set<int64_t>& measured,
+                 const AnalysisOptions& options, PhaseSplit& split) {
+  std::set<int64_t> lengths(std::begin(kLengths), std::end(kLengths));
+  lengths.insert(measured.begin(), measured.end());
+  for (const int64_t length : lengths) {
+    const auto n = static_cast<double>(length);
+    const auto share = [&](const Times& t) { return t.gain() / t.base_total(n); };
+    const auto ratio = [&](const Times& t) { return t.total(n) / t.base_total(n); };
+    SplitAt& at = split.at.emplace_back();
+    at.new_tokens = length;
+    at.extrapolated = length > *measured.rbegin();
+    at.prefill_share = share(replicates.estimate());
+    at.prefill_share_interval = interval_of(replicates, share, options);
+    at.ratio = ratio(replicates.estimate());
+    if (measured.contains(length)) at.ratio_interval = interval_of(replicates, ratio, options);
+  }
+}
+
+PhaseSplit make_split(const Replicates& replicates, const std::set<int64_t>& measured,
+                      const AnalysisOptions& options) {
+  PhaseSplit split;
+  const Times times = replicates.estimate();
+  split.gain_ms = times.gain();
+  split.gain_interval = interval_of(
+      replicates, [](const Times& t) { return t.gain(); }, options);
+  split.token_ratio = times.token / times.base_token;
+  add_lengths(replicates, measured, options, split);
+  if (!split.gain_interval || split.gain_interval->low <= 0) return split;  // no gain to speak of
+  split.stops_mattering = stops_at(times, options.margin);
+  auto stops = replicates.of([&](const Times& t) { return stops_at(t, options.margin); });
+  split.stops_interval = reach_of(stops, options.confidence);
+  if (times.token > times.base_token) {
+    split.breaks_even = even_at(times);
+    auto even = replicates.of(even_at);
+    split.even_interval = reach_of(even, options.confidence);
+  }
+  return split;
+}
+
+// The contrasts of one arm on one model, scenario and batch.
+struct Parts {
+  const Contrast* prefill = nullptr;
+  std::map<int64_t, const Contrast*> decode;  // by new tokens
+};
+using Condition = std::tuple<std::string, std::string, int64_t, std::string>;
+
+// Absent without both phases, or where a constant sample has no resamples.
+std::optional<PhaseSplit> split_of(const Samples& samples, const Resampled& resampled,
+                                   const Condition& condition, const Parts& parts,
+                                   const AnalysisOptions& options) {
+  if (parts.prefill == nullptr || parts.decode.empty()) return std::nullopt;
+  const auto& [longest, decode] = *parts.decode.rbegin();
+  if (longest < 1) return std::nullopt;
+  const auto arm = static_cast<size_t>(std::ranges::find(samples.arms, parts.prefill->arm) -
+                                       samples.arms.begin());
+  const stats::ResampledMean* means[4] = {};
+  double widenings[4] = {};
+  size_t next = 0;
+  for (const Contrast* contrast : {parts.prefill, decode}) {
+    for (const size_t of : {arm, size_t{0}}) {
+      const Group* group = samples.find(*contrast->stratum, of);
+      const auto& mean = resampled[samples.index_of(*group)];
+      if (!mean) return std::nullopt;
+      const auto df = static_cast<double>(contrast->n_arm + contrast->n_baseline - 2);
+      widenings[next] = contrast->widening.error *
+                        stats::expansion(static_cast<double>(mean->n), df, options.confidence);
+      means[next++] = &*mean;
+    }
+  }
+  std::set<int64_t> measured;
+  for (const auto& [tokens, contrast] : parts.decode) measured.insert(tokens);
+  PhaseSplit split =
+      make_split(Replicates(means, widenings, static_cast<double>(longest)), measured, options);
+  std::tie(split.model, split.scenario, split.batch, split.arm) = condition;
+  split.prefill_stratum = *parts.prefill->stratum;
+  return split;
+}
+
+}  // namespace
+
+std::vector<PhaseSplit> split_phases(const Samples& samples, const Resampled& resampled,
+                                     const std::vector<Contrast>& contrasts,
+                                     const AnalysisOptions& options, ThreadPool* pool) {
+  std::vector<std::pair<Condition, Parts>> all;
+  for (const Contrast& contrast : contrasts) {
+    const Stratum& stratum = samples.strata[*contrast.stratum];
+    if (stratum.phase == Phase::kE2eKv) continue;
+    const Condition condition{stratum.model, stratum.scenario, stratum.batch, contrast.arm};
+    auto at = std::ranges::find(all, condition, &std::pair<Condition, Parts>::first);
+    if (at == all.end()) at = all.insert(all.end(), {condition, {}});
+    if (stratum.phase == Phase::kPrefill) at->second.prefill = &contrast;
+    if (stratum.phase == Phase::kKvDecode) at->second.decode[stratum.new_tokens] = &contrast;
+  }
+  std::vector<std::optional<PhaseSplit>> made(all.size());
+  for_each_index(all.size(), pool, [&](size_t i) {
+    made[i] = split_of(samples, resampled, all[i].first, all[i].second, options);
+  });
+  std::vector<PhaseSplit> splits;
+  for (auto& split : made) {
+    if (split) splits.push_back(*std::move(split));
+  }
+  return splits;
+}
+
+}  // namespace assay

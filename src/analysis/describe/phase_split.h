@@ -1,0 +1,19 @@
+// What an arm's prefill is worth end to end, by how many tokens are decoded after it.
+#pragma once
+
+#include <vector>
+
+#include "analysis/contrast/contrast.h"
+#include "analysis/findings/phase_split.h"
+#include "analysis/rows/samples.h"
+
+namespace assay {
+
+// For each model, scenario, batch and arm with comparable prefill and kv_decode strata. The time of
+// N tokens is prefill + N times the time a token of the longest decode length measured; what a
+// token costs may grow with N, so lengths beyond that one are an extrapolation and say so.
+std::vector<PhaseSplit> split_phases(const Samples& samples, const Resampled& resampled,
+                                     const std::vector<Contrast>& contrasts,
+                                     const AnalysisOptions& options, ThreadPool* pool);
+
+}  // namespace assay

@@ -1,0 +1,20 @@
+// Percentile bounds of replicates that may be infinite.
+#include "analysis/describe/reach.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace assay {
+
+Reach reach_of(std::vector<double>& replicates, double confidence) {
+  const auto last = static_cast<double>(replicates.size() - 1);
+  const auto at = [&](double place) -> std::optional<double> {
+    const auto nth = replicates.begin() + static_cast<std::ptrdiff_t>(place);
+    std::ranges::nth_element(replicates, nth);
+    return std::isfinite(*nth) ? std::optional(*nth) : std::nullopt;
+  };
+  const double tail = (1 - confidence) / 2;
+  return {at(std::floor(tail * last)), at(std::ceil((1 - tail) * last))};
+}
+
+}  // namespace assay

@@ -1,0 +1,15 @@
+// Finds how much of its memory's speed decoding uses.
+#pragma once
+
+#include <vector>
+
+#include "analysis/findings/read_share.h"
+#include "analysis/rows/samples.h"
+
+namespace assay {
+
+// By stratum, then arm. Left out: arms whose worker tells no bytes, and those of which nobody
+// measured the limit.
+std::vector<ReadShare> read_shares(const Samples& samples);
+
+}  // namespace assay

@@ -1,0 +1,26 @@
+// Tails of arms side by side.
+#pragma once
+
+#include <vector>
+
+#include "analysis/findings/tails.h"
+#include "analysis/rows/samples.h"
+#include "base/thread_pool.h"
+#include "stats/quantile_ratio.h"
+
+namespace assay {
+
+// For each stratum on which some arm asked for a compiler, all its arms that have warm rows.
+std::vector<Tail> describe_tails(const Samples& samples, stats::QuantileBootstrap& quantiles,
+                                 ThreadPool* pool);
+
+// A tail this many times the median is worth a finding; the same factor as for one slow sample.
+inline constexpr double kTailFactor = kSlowFactor;
+// Without the rows that carry a compilation a tail has to lose this share of its excess over the
+// median, or something else makes most of it.
+inline constexpr double kTailShare = 0.5;
+
+// Whether the tail is long, and recompilation is what makes it.
+bool is_recompile_tail(const Tail& tail);
+
+}  // namespace assay

@@ -1,0 +1,95 @@
+// Two arms beside each other: figures, tests and verdict; and arms that can't be contrasted.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "artifact/row.h"
+#include "stats/intervals.h"
+#include "stats/tests.h"
+#include "stats/widening.h"
+
+namespace assay {
+
+enum class Verdict { kFaster, kSlower, kEquivalent, kInconclusive };
+inline constexpr std::array kVerdicts = {Verdict::kFaster, Verdict::kSlower, Verdict::kEquivalent,
+                                         Verdict::kInconclusive};
+std::string_view verdict_name(Verdict verdict);
+
+// What a contrast takes for one observation.
+enum class ContrastUnit {
+  kRows,         // each arm's rows by themselves
+  kRepetitions,  // the rows of one repetition, which arms ran beside one another
+  kProcesses,    // all rows of a worker process
+};
+inline constexpr std::array kUnits = {ContrastUnit::kRows, ContrastUnit::kRepetitions,
+                                      ContrastUnit::kProcesses};
+std::string_view contrast_unit_name(ContrastUnit unit);
+
+// The ratio of typical calls: what a few slow calls don't touch.
+struct TypicalRatio {
+  double ratio = 1;
+  stats::Interval interval;
+};
+
+// An arm against the baseline, on one stratum or combined over those of a phase.
+struct Contrast {
+  Phase phase = Phase::kPrefill;
+  std::optional<size_t> stratum;  // absent: combined
+  int64_t strata = 1;
+  // Combined: further strata of the phase on which both arms were measured, and one of them lost
+  // rows or gave other output. What is left describes the survivors: no verdict.
+  int64_t lost_strata = 0;
+  std::string arm;
+  std::string baseline;
+  int64_t n_arm = 0;  // rows
+  int64_t n_baseline = 0;
+  ContrastUnit unit = ContrastUnit::kRows;
+  // Both arms' units were taken together, under interleaved order: the error is that of their
+  // ratio within units. Else the arms know nothing of each other, and tests are Welch's.
+  bool paired = false;
+  int64_t units_arm = 0;  // combined: the least of its strata
+  int64_t units_baseline = 0;
+  int64_t left_out = 0;  // units that only one of the arms has a warm row of: they leave the pair
+  // Of the standard errors below and their degrees of freedom, against those of independent rows
+  // (dependence.h). Combined: what the strata's make of its error.
+  stats::Widening widening;
+  double ratio = 1;                               // arm / baseline, of means; below 1 is faster
+  std::optional<stats::Interval> ratio_interval;  // stats::calibrated_ratio_interval()
+  std::optional<double> median_ratio;
+  std::optional<TypicalRatio> typical;  // of pairs: contrast/typical.h
+  std::optional<double> difference_ms;  // of one stratum, as all the figures in milliseconds
+  std::optional<stats::Interval> difference_interval_ms;  // of t
+  // t of the difference; of samples that are apart, and combined: of the log ratio
+  // (stats::log_scale())
+  std::optional<stats::TestResult> test;
+  std::optional<double> p_holm;
+  std::optional<double> cohen_d;
+  std::optional<double> hedges_g;
+  std::optional<stats::RankTest> rank;
+  std::optional<stats::TestResult> tost;
+  std::optional<double> tost_p_holm;
+  std::optional<double> minimum_detectable;     // as a share of the baseline's mean
+  Verdict verdict = Verdict::kInconclusive;     // says nothing where there are lost strata
+  std::map<Verdict, int64_t> stratum_verdicts;  // of a combined contrast
+};
+
+// Tests that are adjusted together, by Holm.
+struct TestFamily {
+  std::string name;
+  double alpha = 0.05;  // of the family as a whole
+  int64_t members = 0;
+};
+
+struct NotComparable {
+  size_t stratum = 0;
+  std::string arm;
+  std::vector<std::string> reasons;
+};
+
+}  // namespace assay

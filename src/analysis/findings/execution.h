@@ -1,0 +1,20 @@
+// Whether an arm ran as its mode says.
+#pragma once
+
+#include <string_view>
+
+namespace assay {
+
+// Whether an arm earned the word "compiled" on one stratum, by its rows and its worker's evidence.
+enum class Execution {
+  kEager,      // it never asked for a compiler in this phase
+  kCompiled,   // evidence that it ran compiled, and no timed row ran eager
+  kPartly,     // some timed rows ran eager
+  kFellBack,   // all of them did
+  kOtherMode,  // compiled, and not as its mode promises: without CUDA graphs, say
+  kLabelOnly,  // its worker says that no compiler was called
+  kUnproven,   // nobody proved anything
+};
+std::string_view execution_name(Execution execution);
+
+}  // namespace assay

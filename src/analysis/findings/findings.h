@@ -1,0 +1,68 @@
+// What a bundle says: everything that tables, reports and judgements are made of.
+//
+// Times are wall-clock milliseconds of warm ok rows (status ok, not cold) unless a name says
+// otherwise. What can't be computed is absent. docs/statistics.md gives every estimator.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/findings/contrast.h"
+#include "analysis/findings/decision.h"
+#include "analysis/findings/latency.h"
+#include "analysis/findings/model_size.h"
+#include "analysis/findings/named.h"
+#include "analysis/findings/options.h"
+#include "analysis/findings/outcomes.h"
+#include "analysis/findings/phase_split.h"
+#include "analysis/findings/read_share.h"
+#include "analysis/findings/requirements.h"
+#include "analysis/findings/sittings.h"
+#include "analysis/findings/strata.h"
+#include "analysis/findings/tails.h"
+#include "analysis/findings/worker_facts.h"
+#include "base/json.h"
+#include "base/result.h"
+
+namespace assay {
+
+inline constexpr int kFindingsSchemaVersion = 9;
+
+struct Findings {
+  AnalysisOptions options;
+  std::vector<std::pair<std::string, std::string>> identity;  // flattened, in the bundle's order
+  StudySummary study;
+  std::vector<SittingSummary> sittings;
+  std::optional<Requirements> requirements;  // absent: the study has none
+  std::vector<Stratum> strata;               // by phase, model, prompt length
+  std::vector<PromptRange> prompts;          // of each stratum
+  std::vector<TestFamily> families;
+  std::vector<OutcomeCounts> outcomes;
+  std::vector<Latency> latencies;
+  std::vector<Tail> tails;  // of strata where some arm asked for a compiler: all arms side by side
+  std::vector<CompileCost> compile_costs;
+  std::vector<ReadShare> read_shares;
+  std::vector<CellProfile> profiles;
+  std::vector<Contrast> contrasts;
+  std::vector<Contrast> combined;
+  std::vector<NotComparable> not_comparable;
+  std::vector<Finding> named;  // warnings first
+  std::vector<Decision> decisions;
+  std::vector<PhaseSplit> splits;
+  std::string size_unit;  // of model sizes: "weight bytes", "parameters"; empty: not known
+  std::vector<SizeAnalysis> sizes;
+};
+
+Json findings_to_json(const Findings& findings);
+// `object` names the JSON in errors. bad_input: another schema version; a member that is missing,
+// of another type, or about a stratum that isn't there. Members that aren't known are skipped.
+Result<Findings> findings_from_json(const Json& json, std::string_view object);
+// Of FOLDER/analysis/findings.json.
+Result<Findings> read_findings(const std::filesystem::path& folder);
+// FOLDER/analysis/findings.json.
+Status write_findings(const Findings& findings, const std::filesystem::path& folder);
+
+}  // namespace assay

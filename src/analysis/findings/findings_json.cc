@@ -1,0 +1,101 @@
+// Findings as JSON and back: analysis/findings.json of a bundle. Absent values are null.
+#include <set>
+
+#include "analysis/findings/records.h"
+#include "base/folder.h"
+
+namespace assay {
+namespace {
+
+constexpr const char* kFile = "analysis/findings.json";
+
+// What no report could be made of, though every member is of its type.
+Fit contradiction(const Findings& findings) {
+  for (const auto& [name, contrasts, of_strata] :
+       {std::tuple("contrasts", &findings.contrasts, true),
+        std::tuple("combined", &findings.combined, false)}) {
+    for (size_t i = 0; i < contrasts->size(); ++i) {
+      if ((*contrasts)[i].stratum.has_value() == of_strata) continue;
+      return within(name, within(i, Misfit{"", of_strata ? "a stratum's members" : "a phase alone",
+                                           of_strata ? "a phase alone" : "a stratum's members"}));
+    }
+  }
+  std::set<std::pair<size_t, std::string>> counted;
+  for (const OutcomeCounts& outcome : findings.outcomes) {
+    if (outcome.stratum) counted.emplace(*outcome.stratum, outcome.arm);
+  }
+  for (size_t i = 0; i < findings.latencies.size(); ++i) {
+    const Latency& latency = findings.latencies[i];
+    if (counted.contains({latency.stratum, latency.arm})) continue;
+    return within("latencies", within(i, Misfit{"", "an entry of \"outcomes\" beside it", "none"}));
+  }
+  for (size_t i = 0; i < findings.decisions.size(); ++i) {
+    const Decision& decision = findings.decisions[i];
+    if (decision.kind != Decision::Kind::kBest || decision.runner_up) continue;
+    return within("decisions", within(i, Misfit{"runner_up", "an arm", "null"}));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view contrast_unit_name(ContrastUnit unit) {
+  constexpr std::array<std::string_view, 3> kNames = {"rows", "repetitions", "processes"};
+  return kNames[static_cast<size_t>(unit)];
+}
+
+std::string_view verdict_name(Verdict verdict) {
+  constexpr std::array<std::string_view, 4> kNames = {"faster", "slower", "equivalent",
+                                                      "inconclusive"};
+  return kNames[static_cast<size_t>(verdict)];
+}
+
+std::string_view decision_name(Decision::Kind kind) {
+  constexpr std::array<std::string_view, 6> kNames = {"best",     "no_difference", "undecided",
+                                                      "only_one", "none",          "void"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+std::string_view execution_name(Execution execution) {
+  constexpr std::array<std::string_view, 7> kNames = {
+      "eager", "compiled", "partly eager", "fell back", "another mode", "label-only", "unproven"};
+  return kNames[static_cast<size_t>(execution)];
+}
+
+Json findings_to_json(const Findings& findings) {
+  Json json = {{"schema_version", kFindingsSchemaVersion}};
+  json.update(record::write_object(findings, StrataContext{findings.strata}));
+  return json;
+}
+
+Result<Findings> findings_from_json(const Json& json, std::string_view object) {
+  if (!json.is_object()) return misfit_error(object, *misfit("an object", json));
+  ASSAY_TRY(const int64_t version, json_int(json, "schema_version", object));
+  if (version != kFindingsSchemaVersion) {
+    return bad_input("{}: expected findings of schema version {}, found version {}{}", object,
+                     kFindingsSchemaVersion, version,
+                     version < kFindingsSchemaVersion ? " (`assay analyze` makes them anew)" : "");
+  }
+  Findings findings;
+  const StrataContext context{findings.strata};
+  Fit fit = record::read_object(json, findings, context);
+  if (!fit) fit = contradiction(findings);
+  if (fit) return misfit_error(object, *fit);
+  return findings;
+}
+
+Result<Findings> read_findings(const std::filesystem::path& folder) {
+  ASSAY_TRY(const Folder bundle, Folder::open(folder));
+  ASSAY_TRY(const std::string text, bundle.read(kFile));
+  const std::string path = bundle.path_of(kFile).string();
+  ASSAY_TRY(const Json json, parse_json(text, path));
+  return findings_from_json(json, path);
+}
+
+Status write_findings(const Findings& findings, const std::filesystem::path& folder) {
+  ASSAY_TRY(Folder bundle, Folder::open(folder));
+  ASSAY_CHECK(bundle.make_folder("analysis"));
+  return bundle.write_atomic(kFile, to_json_text(findings_to_json(findings)));
+}
+
+}  // namespace assay

@@ -1,0 +1,47 @@
+// How long the rows of one arm took: milliseconds of the rows that findings.h says.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "stats/intervals.h"
+
+namespace assay {
+
+// One arm on one stratum.
+struct Latency {
+  size_t stratum = 0;
+  std::string arm;
+  bool parity_failed = false;  // its output differs from the baseline's: never contrasted
+  int64_t n = 0;
+  std::optional<double> mean;
+  std::optional<stats::Interval> mean_interval;  // stats::calibrated_mean_interval()
+  std::optional<double> median;
+  std::optional<double> sd;
+  std::optional<double> mad;
+  std::optional<double> trimmed_mean;  // 10 % cut from each end
+  std::optional<double> min;
+  std::optional<double> p90;
+  std::optional<double> p95;
+  std::optional<double> p99;
+  std::optional<double> max;
+  std::optional<double> tokens_per_s;  // harmonic mean: tokens over time
+  // Over the warm rows whose energy is known: joules over tokens produced.
+  std::optional<double> joules_per_token;
+  int64_t energy_n = 0;  // those rows
+  int64_t cold_n = 0;    // ok cold rows
+  std::optional<double> cold_median;
+  std::optional<double> cold_max;
+  std::optional<double> mean_with_cold;
+  std::optional<double> mean_without_first;  // of the warm rows but the first
+  // Independent rows that would tell as much of the mean.
+  std::optional<double> n_effective;
+  double widening = 1;    // of the mean's standard error, against that of independent units
+  int64_t processes = 0;  // of the warm rows; 0: the bundle doesn't tell
+  // Share of the mean's variance that lies between processes, beyond what their rows make. Absent:
+  // one process, or one row each.
+  std::optional<double> between_processes;
+};
+
+}  // namespace assay

@@ -1,0 +1,21 @@
+// What an analysis is told beforehand.
+#pragma once
+
+#include <cstdint>
+
+namespace assay {
+
+// The choices that an analysis declares beforehand; findings carry them.
+struct AnalysisOptions {
+  double margin = 0.03;      // equivalence: ratio of means within 1/(1+margin) .. 1+margin
+  double alpha = 0.05;       // family-wise, for each of the two claims (differs, equivalent)
+  double confidence = 0.95;  // of intervals
+  double power = 0.8;        // of the minimum detectable effect
+  int64_t resamples = 10000;
+  uint64_t seed = 42;
+  int64_t minimum_rows = 5;  // warm ok rows that a contrast needs of each arm
+  double cold_factor = 3;    // a first sample this many times the median of the rest is skew
+  double notable = 0.01;     // drifts and disagreements below this share aren't findings
+};
+
+}  // namespace assay

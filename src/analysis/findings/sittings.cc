@@ -1,0 +1,37 @@
+// Sittings in words.
+#include "analysis/findings/sittings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace assay {
+namespace {
+
+constexpr size_t kShortValue = 48;
+
+}  // namespace
+
+std::string sitting_rows(const SittingSummary& sitting) {
+  if (sitting.rows <= 0) return "no rows";
+  return fmt::format("rows {}..{}", sitting.first_row, sitting.first_row + sitting.rows - 1);
+}
+
+std::string difference_text(const std::vector<EnvironmentDifference>& differences, size_t most,
+                            bool with_values) {
+  std::vector<std::string> parts;
+  for (const auto& [field, before, now] : differences) {
+    if (parts.size() == most) {
+      return fmt::format("{} and {} more", join(parts, ", "), differences.size() - most);
+    }
+    const bool shown = with_values && std::max(before.size(), now.size()) <= kShortValue;
+    const auto value = [](const std::string& text) { return text.empty() ? "none" : text; };
+    parts.push_back(shown ? fmt::format("{} ({}, then {})", field, value(before), value(now))
+                          : field);
+  }
+  return join(parts, ", ");
+}
+
+}  // namespace assay

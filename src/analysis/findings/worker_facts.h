@@ -1,0 +1,45 @@
+// What workers report beside the timings, cell by cell: what compilation cost, and profiles.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "artifact/evidence.h"
+#include "base/counter.h"
+
+namespace assay {
+
+// Of a cell whose mode asks for a compiler, or that captured graphs without one. Counters are the
+// cell's as the torch worker reports them; the native worker's, and the torch worker's before
+// 2026-11-22, are the process's at the end of the cell, those of cells that it served before too.
+// Absent: not reported.
+struct CompileCost {
+  size_t stratum = 0;
+  std::string arm;
+  CompilerReal compiler_real = CompilerReal::kUnproven;
+  std::optional<double> prepare_s;  // until the first sample could be taken
+  std::optional<double> compile_s;  // in the compiler
+  Counts counts;
+  std::string problem;  // fallback, gate or failure, the first line; empty: none
+};
+
+struct ProfiledOperation {
+  std::string name;
+  int64_t calls = 0;
+  int64_t total_ns = 0;
+};
+
+// One traced repetition of a cell: slower than the timed ones.
+struct CellProfile {
+  size_t stratum = 0;
+  std::string arm;
+  std::string missing;  // why there is none; empty: there is one
+  std::string device, counts;
+  std::optional<int64_t> wall_ns, kernels, distinct_kernels, launch_calls;
+  std::optional<int64_t> gpu_busy_ns, gpu_gap_ns, copies, synchronizations;
+  std::vector<ProfiledOperation> top;
+};
+
+}  // namespace assay

@@ -1,0 +1,116 @@
+// Findings about the bundle as a whole: completeness, environment, order, unlike weights.
+#include <algorithm>
+#include <set>
+
+#include "analysis/named/named.h"
+#include "base/lenient_json.h"
+#include "base/text.h"
+
+namespace assay {
+namespace {
+
+Finding whole(std::string kind, std::string text) {
+  Finding finding;
+  finding.kind = std::move(kind);
+  finding.severity = Severity::kWarning;
+  finding.text = std::move(text);
+  return finding;
+}
+
+std::vector<std::string> warnings_of(const Json& environment) {
+  std::vector<std::string> texts;
+  const Json& warnings = member(environment, "warnings");
+  if (!warnings.is_array()) return texts;
+  for (const Json& warning : warnings) {
+    texts.push_back(warning.is_string() ? warning.get<std::string>() : to_json_line(warning));
+  }
+  return texts;
+}
+
+std::string weights_of(const Group& group) {
+  std::set<std::string> kinds;
+  const Row* last = nullptr;
+  for (const Row* row : group.rows) {
+    if (last != nullptr && row->dtype == last->dtype && row->quantization == last->quantization) {
+      continue;
+    }
+    kinds.insert(row->quantization.empty() ? row->dtype.str()
+                                           : row->dtype.str() + "/" + row->quantization.str());
+    last = row;
+  }
+  return join(std::vector<std::string>(kinds.begin(), kinds.end()), "+");
+}
+
+// What an arm is beside its stack, by the bundle's identity.
+std::string configuration_of(const Json& identity) {
+  std::vector<std::string> parts;
+  for (const char* key : {"compile_mode", "cache", "dynamic"}) {
+    if (const std::string value = text_member(identity, key); !value.empty()) {
+      parts.push_back(value);
+    }
+  }
+  return join(parts, "/");
+}
+
+void find_stack_confounds(const Bundle& bundle, const Samples& samples,
+                          std::vector<Finding>& findings) {
+  const Json& arms = member(member(bundle.manifest, "identity"), "arms");
+  const auto stack = [&](size_t arm) {
+    return text_member(member(arms, samples.arms[arm]), "framework_build");
+  };
+  for (size_t arm = 1; arm < samples.arms.size(); ++arm) {
+    const std::string what = configuration_of(member(arms, samples.arms[arm]));
+    const std::string base = configuration_of(member(arms, samples.arms[0]));
+    if (stack(arm).empty() || stack(0).empty() || stack(arm) == stack(0) || what == base) continue;
+    findings.push_back(
+        whole("confound", fmt::format("arm {} ran as {} under {}, the baseline as {} under {}: "
+                                      "their contrast mixes the two differences",
+                                      samples.arms[arm], what, stack(arm), base, stack(0))));
+  }
+}
+
+}  // namespace
+
+void find_confounds(const Bundle& bundle, const Samples& samples, std::vector<Finding>& findings) {
+  find_stack_confounds(bundle, samples, findings);
+  for (size_t stratum = 0; stratum < samples.strata.size(); ++stratum) {
+    const Group* base = samples.find(stratum, 0);
+    if (base == nullptr) continue;
+    const std::string expected = weights_of(*base);
+    for (size_t g = samples.first_group[stratum]; g < samples.first_group[stratum + 1]; ++g) {
+      const std::string found = weights_of(samples.groups[g]);
+      if (found == expected) continue;
+      Finding finding = about("confound", Severity::kWarning, samples, samples.groups[g]);
+      finding.text = fmt::format(
+          "the weights are {} and the baseline's are {}, so the contrast mixes this difference "
+          "with the arm's",
+          found, expected);
+      findings.push_back(std::move(finding));
+    }
+  }
+}
+
+void find_context(const Bundle& bundle, const StudySummary& study, const Samples& samples,
+                  std::vector<Finding>& findings) {
+  if (!bundle.complete) {
+    findings.push_back(whole("incomplete",
+                             "the run did not finish: these figures cover the rows committed so "
+                             "far and will change when it is resumed"));
+  }
+  if (bundle.rows.empty()) findings.push_back(whole("no_rows", "the bundle has no rows"));
+  const std::vector<std::string> warnings = warnings_of(bundle.environment);
+  for (const std::string& warning : warnings) findings.push_back(whole("environment", warning));
+  for (size_t i = 1; i < bundle.sittings.size(); ++i) {
+    for (const std::string& warning : warnings_of(bundle.sittings[i].environment)) {
+      if (std::ranges::find(warnings, warning) != warnings.end()) continue;
+      findings.push_back(whole("environment", fmt::format("sitting {}: {}", i + 1, warning)));
+    }
+  }
+  if (study.order == "sequential" && samples.arms.size() > 1) {
+    findings.push_back(whole("order_confounded",
+                             "the arms ran one after the other, so a drift of the machine looks "
+                             "like a difference between them"));
+  }
+}
+
+}  // namespace assay

@@ -1,0 +1,372 @@
+// Every named finding on a bundle that has the defect and on one that hasn't.
+#include "analysis/named/named.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/analyze.h"
+#include "analysis/rows/synthetic_bundle.h"
+
+namespace assay {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<Finding> of_kind(SyntheticBundle& bundle, const std::string& kind) {
+  AnalysisOptions options;
+  options.resamples = 500;
+  std::vector<Finding> found;
+  Findings findings = *analyze(bundle.build(), options, nullptr);
+  for (Finding& finding : findings.named) {
+    if (finding.kind == kind) found.push_back(std::move(finding));
+  }
+  return found;
+}
+
+// Two arms of one stratum without a defect.
+struct Clean {
+  explicit Clean(double static_ms = 10) : bundle(99) {
+    eager = bundle.add({.arm = "eager", .noise = 0.01, .warmup = 2, .cold_factor = 1});
+    compiled = bundle.add(
+        {.arm = "static", .mean_ms = static_ms, .noise = 0.01, .warmup = 2, .cold_factor = 1});
+  }
+  SyntheticBundle bundle;
+  std::string eager;
+  std::string compiled;
+};
+
+TEST(Named, ACleanBundleHasNoFindings) {
+  Clean clean;
+  AnalysisOptions options;
+  options.resamples = 500;
+  const Findings findings = *analyze(clean.bundle.build(), options, nullptr);
+  for (const Finding& finding : findings.named) {
+    ADD_FAILURE() << finding.kind << ": " << finding.text;
+  }
+}
+
+TEST(Named, AColdFirstSampleThatIsMarkedIsANote) {
+  Clean clean;
+  clean.bundle.row(clean.compiled, -2).latency_ms = 60;
+  const auto found = of_kind(clean.bundle, "cold_start_skew");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].severity, Severity::kNote);
+  EXPECT_THAT(found[0].text, HasSubstr("left out as cold"));
+  EXPECT_THAT(found[0].rows.at(clean.compiled), ElementsAre(-2));
+}
+
+TEST(Named, AColdFirstSampleThatIsNotMarkedIsAWarning) {
+  Clean clean;
+  for (const int repetition : {-2, -1}) clean.bundle.row(clean.compiled, repetition).cold = false;
+  clean.bundle.row(clean.compiled, -2).latency_ms = 60;
+  const auto found = of_kind(clean.bundle, "cold_start_skew");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].severity, Severity::kWarning);
+  EXPECT_NEAR(found[0].size, 6, 0.1);
+  EXPECT_THAT(found[0].text, HasSubstr("counts in the mean"));
+}
+
+TEST(Named, ColdRowsThatWouldMoveTheMeanAreNoted) {
+  Clean clean;
+  for (const int repetition : {-2, -1}) clean.bundle.row(clean.eager, repetition).latency_ms = 25;
+  const auto found = of_kind(clean.bundle, "cold_start_skew");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(found[0].text,
+              HasSubstr("2 cold rows were left out; they would move the mean by +9"));
+  EXPECT_THAT(found[0].rows.at(clean.eager), ElementsAre(-2, -1));
+}
+
+TEST(Named, MeanAndMedianThatRankArmsDifferentlyNameTheSamples) {
+  Clean clean(9.5);
+  for (const int i : {3, 7, 12, 18, 21, 27}) clean.bundle.row(clean.compiled, i).latency_ms = 25;
+  const auto found = of_kind(clean.bundle, "mean_median_disagreement");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].arm, "static");
+  EXPECT_THAT(found[0].text, HasSubstr("slower than eager by the mean"));
+  EXPECT_THAT(found[0].text, HasSubstr("largest of 30 samples, up to 25.00 ms, decide the mean"));
+  EXPECT_THAT(found[0].rows.at(clean.compiled), testing::Contains(7));
+  EXPECT_EQ(found[0].rows.size(), 1u);
+}
+
+// Two rows of 30 can't place the mean: it is the ranking that hinges on them.
+TEST(Named, AMeanThatIsNotSureDisagreesWithNoMedian) {
+  Clean clean(9.5);
+  clean.bundle.row(clean.compiled, 7).latency_ms = 40;
+  clean.bundle.row(clean.compiled, 21).latency_ms = 35;
+  EXPECT_THAT(of_kind(clean.bundle, "mean_median_disagreement"), testing::IsEmpty());
+  EXPECT_EQ(of_kind(clean.bundle, "ranking_sensitive").size(), 1u);
+}
+
+// A few rows near zero in one arm, whose largest are as good as the other's.
+TEST(Named, RowsNearZeroAreBlamedThemselves) {
+  Clean clean(10.2);
+  for (const int i : {2, 9, 16, 23, 28}) clean.bundle.row(clean.compiled, i).latency_ms = 0.01;
+  const auto found = of_kind(clean.bundle, "mean_median_disagreement");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].arm, "eager");
+  EXPECT_THAT(found[0].text, HasSubstr("static's 5 smallest of 30 samples, down to 0.01000 ms"));
+  EXPECT_THAT(found[0].rows.at(clean.compiled), ElementsAre(2, 9, 16, 23, 28));
+  EXPECT_EQ(found[0].rows.size(), 1u);
+  Clean one(10.2);
+  one.bundle.row(one.compiled, 9).latency_ms = 0.01;
+  EXPECT_THAT(of_kind(one.bundle, "mean_median_disagreement"), testing::IsEmpty());
+  const auto sensitive = of_kind(one.bundle, "ranking_sensitive");
+  ASSERT_EQ(sensitive.size(), 1u);
+  EXPECT_THAT(sensitive[0].text, HasSubstr(" without the smallest"));
+  EXPECT_THAT(sensitive[0].rows.at(one.compiled), ElementsAre(9));
+}
+
+// Bundles of one arm twice on five strata, of which one is said to be ranked one way and another.
+TEST(Named, EqualArmsAreSeldomRankedBothWays) {
+  constexpr int kTrials = 200;
+  for (const double spikes : {0.0, 0.05}) {
+    int disagree = 0;
+    int sensitive = 0;
+    for (int trial = 0; trial < kTrials; ++trial) {
+      SyntheticBundle bundle(static_cast<uint64_t>(trial) + 4000);
+      for (int stratum = 0; stratum < 5; ++stratum) {
+        for (const char* arm : {"eager", "static"}) {
+          bundle.add({.arm = arm,
+                      .scenario = fmt::format("s{}", stratum),
+                      .noise = 0.1,
+                      .spike_rate = spikes});
+        }
+      }
+      AnalysisOptions options;
+      options.resamples = 200;
+      const Findings findings = *analyze(bundle.build(), options, nullptr);
+      const auto any = [&](const char* kind) {
+        return std::ranges::find(findings.named, kind, &Finding::kind) != findings.named.end();
+      };
+      disagree += any("mean_median_disagreement");
+      sensitive += any("ranking_sensitive");
+    }
+    RecordProperty(fmt::format("disagree_{}", spikes), disagree);
+    RecordProperty(fmt::format("sensitive_{}", spikes), sensitive);
+    EXPECT_LE(disagree, kTrials * 0.05) << spikes;
+    EXPECT_LE(sensitive, kTrials * 0.05) << spikes;
+  }
+}
+
+TEST(Named, RowsThatAreRecordedAsOkAndCannotBeAreNamed) {
+  Clean clean;
+  clean.bundle.lose(clean.compiled, 5, RowStatus::kFalseSuccess, "too_few_tokens");
+  EXPECT_THAT(of_kind(clean.bundle, "false_ok"), testing::IsEmpty()) << "the run said so itself";
+  Bundle bundle = clean.bundle.build();
+  for (size_t i = 0; i < bundle.rows.size(); ++i) {
+    if (bundle.rows[i].status == RowStatus::kFalseSuccess) bundle.false_oks.push_back(i);
+  }
+  const Findings findings = *analyze(bundle, {}, nullptr);
+  const auto found = std::ranges::find(findings.named, "false_ok", &Finding::kind);
+  ASSERT_NE(found, findings.named.end());
+  EXPECT_THAT(found->text, HasSubstr("1 of 32 rows are recorded as ok but cannot have been"));
+  EXPECT_THAT(found->text, HasSubstr("1 false_success (too_few_tokens)"));
+  EXPECT_THAT(found->rows.at(clean.compiled), ElementsAre(5));
+}
+
+TEST(Named, DriftAlongTheOrderIsSized) {
+  Clean clean;
+  for (int i = 0; i < 30; ++i) *clean.bundle.row(clean.eager, i).latency_ms *= 1 + 0.1 * i / 29;
+  const auto found = of_kind(clean.bundle, "drift");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].arm, "eager");
+  EXPECT_NEAR(found[0].size, 0.1, 0.02);
+  EXPECT_EQ(found[0].rows.at(clean.eager).size(), 30u);
+}
+
+// Of a cell with 30 repetitions: rows of warm-ups are the first process's.
+void share_among(SyntheticBundle& bundle, const std::string& cell_id, int64_t processes) {
+  for (Row& row : bundle.raw().rows) {
+    if (row.cell_id != cell_id) continue;
+    row.process = std::max<int64_t>(0, row.repetition) * processes / 30;
+  }
+}
+
+// What the process that the repetition belongs to adds to its latency.
+const double kLevels[] = {1.0, 1.08, 1.02};
+
+TEST(Named, LevelsOfProcessesAreNeitherDriftNorAChange) {
+  Clean clean;
+  for (int i = 0; i < 30; ++i) *clean.bundle.row(clean.eager, i).latency_ms *= kLevels[i / 10];
+  EXPECT_EQ(of_kind(clean.bundle, "level_change").size(), 1u) << "within one process it is one";
+  share_among(clean.bundle, clean.eager, 3);
+  EXPECT_EQ(of_kind(clean.bundle, "level_change").size(), 0u);
+  EXPECT_EQ(of_kind(clean.bundle, "drift").size(), 0u);
+}
+
+TEST(Named, DriftWithinEachProcessIsFoundUnderTheirLevels) {
+  Clean clean;
+  for (int i = 0; i < 30; ++i) {
+    *clean.bundle.row(clean.eager, i).latency_ms *= kLevels[i / 10] * (1 + 0.1 * (i % 10) / 9);
+  }
+  share_among(clean.bundle, clean.eager, 3);
+  const auto found = of_kind(clean.bundle, "drift");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_NEAR(found[0].size, 0.1, 0.03);
+  EXPECT_THAT(found[0].text, HasSubstr("30 warm rows of 3 processes"));
+}
+
+TEST(Named, DriftFromProcessToProcessIsFound) {
+  Clean clean;
+  for (int i = 0; i < 30; ++i)
+    *clean.bundle.row(clean.eager, i).latency_ms *= 1 + 0.1 * (i / 3) / 9;
+  share_among(clean.bundle, clean.eager, 10);
+  const auto found = of_kind(clean.bundle, "drift");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_NEAR(found[0].size, 0.1, 0.03);
+}
+
+TEST(Named, AColdFirstSampleOfALaterProcessIsFound) {
+  Clean clean;
+  clean.bundle.row(clean.compiled, 20).latency_ms = 60;
+  EXPECT_EQ(of_kind(clean.bundle, "cold_start_skew").size(), 0u);
+  share_among(clean.bundle, clean.compiled, 3);
+  const auto found = of_kind(clean.bundle, "cold_start_skew");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].severity, Severity::kWarning);
+  EXPECT_THAT(found[0].text, HasSubstr("the first sample of process 3 of 3, 60"));
+  EXPECT_THAT(found[0].rows.at(clean.compiled), ElementsAre(20));
+}
+
+TEST(Named, AChangeOfLevelIsNoDrift) {
+  Clean clean;
+  for (int i = 18; i < 30; ++i) *clean.bundle.row(clean.compiled, i).latency_ms *= 1.08;
+  const auto found = of_kind(clean.bundle, "level_change");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].arm, "static");
+  EXPECT_NEAR(found[0].size, 0.08, 0.02);
+  EXPECT_THAT(found[0].text, HasSubstr(" of 30 (Pettitt"));
+  EXPECT_NEAR(static_cast<double>(found[0].rows.at(clean.compiled).size()), 12, 1);
+  EXPECT_EQ(of_kind(clean.bundle, "drift").size(), 0u);
+}
+
+TEST(Named, ADriftIsNoChangeOfLevel) {
+  Clean clean;
+  for (int i = 0; i < 30; ++i) *clean.bundle.row(clean.eager, i).latency_ms *= 1 + 0.1 * i / 29;
+  EXPECT_EQ(of_kind(clean.bundle, "level_change").size(), 0u);
+  EXPECT_EQ(of_kind(clean.bundle, "drift").size(), 1u);
+}
+
+TEST(Named, NeighboursThatAreAlikeAreSizedByWhatTheyTell) {
+  SyntheticBundle bundle(71);
+  const auto alike =
+      bundle.add({.arm = "eager", .noise = 0.01, .repetitions = 60, .autocorrelation = 0.8});
+  bundle.add({.arm = "static", .noise = 0.01, .repetitions = 60});
+  const auto found = of_kind(bundle, "autocorrelation");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].arm, "eager");
+  EXPECT_GT(found[0].size, 2.5);
+  EXPECT_EQ(found[0].rows.at(alike).size(), 60u);
+}
+
+TEST(Named, LostRowsAreACrashAndTheRestSurvivors) {
+  Clean clean;
+  clean.bundle.lose(clean.eager, 3, RowStatus::kTimeout, "");
+  clean.bundle.lose(clean.eager, 4, RowStatus::kCrash, "SIGKILL");
+  const auto crash = of_kind(clean.bundle, "crash");
+  ASSERT_EQ(crash.size(), 1u);
+  EXPECT_EQ(crash[0].text, "2 of 32 rows were lost: 1 crash (SIGKILL), 1 timeout");
+  EXPECT_THAT(crash[0].rows.at(clean.eager), ElementsAre(3, 4));
+  EXPECT_EQ(of_kind(clean.bundle, "survivorship").size(), 1u);
+}
+
+TEST(Named, ParityFailedAndParityUncheckedDiffer) {
+  Clean failed;
+  failed.bundle.raw().parity[failed.compiled] = {{"passed", false}};
+  EXPECT_EQ(of_kind(failed.bundle, "parity_failure").size(), 1u);
+  EXPECT_EQ(of_kind(failed.bundle, "parity_unchecked").size(), 0u);
+  Clean unchecked;
+  unchecked.bundle.raw().parity.clear();
+  EXPECT_EQ(of_kind(unchecked.bundle, "parity_failure").size(), 0u);
+  EXPECT_EQ(of_kind(unchecked.bundle, "parity_unchecked").size(), 1u);
+  unchecked.bundle.raw().parity[unchecked.compiled] = {{"passed", nullptr}};
+  EXPECT_EQ(of_kind(unchecked.bundle, "parity_failure").size(), 0u);
+  EXPECT_THAT(of_kind(unchecked.bundle, "parity_unchecked").at(0).text,
+              HasSubstr("nobody compared"));
+  unchecked.bundle.raw().parity[unchecked.compiled]["error"]["message"] = "it was lost\nthere";
+  EXPECT_EQ(of_kind(unchecked.bundle, "parity_unchecked").at(0).text,
+            "this arm's output was not compared with the baseline's: it was lost");
+}
+
+TEST(Named, OutputsOfOnePromptThatDifferAreListed) {
+  Clean clean;
+  for (const std::string& cell : {clean.eager, clean.compiled}) {
+    for (int i = 0; i < 30; ++i) {
+      Row& row = clean.bundle.row(cell, i);
+      row.prompt_id = i % 2 == 0 ? "even" : "odd";
+      row.output_hash = row.prompt_id.str() + "'s";
+    }
+  }
+  EXPECT_THAT(of_kind(clean.bundle, "output_varies"), testing::IsEmpty());
+  for (const int i : {4, 8}) clean.bundle.row(clean.compiled, i).output_hash = "another";
+  clean.bundle.row(clean.compiled, 7).output_hash = "";
+  const auto found = of_kind(clean.bundle, "output_varies");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].arm, "static");
+  EXPECT_EQ(found[0].size, 2);
+  EXPECT_THAT(found[0].text, HasSubstr("one prompt got 2 different outputs in 15 repetitions, the "
+                                       "most frequent one 13 times"));
+  EXPECT_THAT(found[0].rows.at(clean.compiled), ElementsAre(4, 8));
+}
+
+TEST(Named, ThrottledRowsAreListedWithTheMeanWithoutThem) {
+  Clean clean;
+  clean.bundle.row(clean.compiled, 5).throttled = true;
+  clean.bundle.row(clean.compiled, 6).throttled = false;
+  const auto found = of_kind(clean.bundle, "throttled");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(found[0].text, HasSubstr("1 of 30 warm rows"));
+  EXPECT_THAT(found[0].rows.at(clean.compiled), ElementsAre(5));
+}
+
+TEST(Named, TooFewSamples) {
+  SyntheticBundle bundle(1);
+  bundle.add({.arm = "eager", .repetitions = 4});
+  bundle.add({.arm = "static", .repetitions = 5});
+  const auto found = of_kind(bundle, "too_few_samples");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].arm, "eager");
+}
+
+TEST(Named, UnlikeWeightsAreAConfound) {
+  Clean clean;
+  for (Row& row : clean.bundle.raw().rows) {
+    if (row.arm == "static") row.quantization = "q4_0";
+  }
+  const auto found = of_kind(clean.bundle, "confound");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(found[0].text, HasSubstr("weights are fp32/q4_0 and the baseline's are fp32"));
+}
+
+TEST(Named, AnotherStackAndAnotherModeAreAConfound) {
+  Clean clean;
+  Json& arms = clean.bundle.raw().manifest["identity"]["arms"];
+  arms["eager"] = {
+      {"compile_mode", "eager"}, {"cache", "static"}, {"framework_build", "torch 2.8"}};
+  arms["static"] = arms["eager"];
+  arms["static"]["framework_build"] = "torch 2.11";
+  EXPECT_THAT(of_kind(clean.bundle, "confound"),
+              testing::IsEmpty());  // the stack alone is the question
+  arms["static"]["compile_mode"] = "default";
+  const auto found = of_kind(clean.bundle, "confound");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(found[0].text, HasSubstr("static ran as default/static under torch 2.11, the "
+                                       "baseline as eager/static under torch 2.8"));
+  arms["static"]["framework_build"] = "torch 2.8";
+  EXPECT_THAT(of_kind(clean.bundle, "confound"), testing::IsEmpty());
+}
+
+TEST(Named, TheBundlesOwnWarningsAreFindings) {
+  Clean clean;
+  clean.bundle.raw().environment["warnings"] = {"debug build", {{"load", 3.5}}};
+  clean.bundle.raw().complete = false;
+  clean.bundle.raw().manifest["study"]["order"] = "sequential";
+  EXPECT_EQ(of_kind(clean.bundle, "environment").at(0).text, "debug build");
+  EXPECT_EQ(of_kind(clean.bundle, "environment").at(1).text, "{\"load\":3.5}");
+  EXPECT_EQ(of_kind(clean.bundle, "incomplete").size(), 1u);
+  EXPECT_EQ(of_kind(clean.bundle, "order_confounded").size(), 1u);
+}
+
+}  // namespace
+}  // namespace assay

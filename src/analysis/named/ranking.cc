@@ -1,0 +1,153 @@
+// Findings where mean and median disagree on which of two arms is faster.
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/contrast/contrast.h"
+#include "analysis/contrast/resampling.h"
+#include "analysis/contrast/widenings.h"
+#include "analysis/named/named.h"
+#include "base/text.h"
+#include "stats/summary.h"
+
+namespace assay {
+namespace {
+
+// The rows of two arms, from the one that moves the difference of means most.
+class Heaviest {
+ public:
+  Heaviest(const Group& slow, const Group& other)
+      : slow_(by_size(slow)),
+        other_(by_size(other)),
+        slow_sum_(sum(slow_)),
+        other_sum_(sum(other_)) {
+    std::ranges::reverse(slow_);
+  }
+
+  // Takes rows away, largest of the slow arm and smallest of the other, until the slow arm's mean
+  // is no longer above the other's.
+  void take_until_equal() {
+    while (slow_mean() > other_mean() && slow_left() > 1 && other_left() > 1) {
+      const double largest = ms(slow_[slow_taken_]);
+      const double smallest = ms(other_[other_taken_]);
+      const double by_largest = (largest - slow_mean()) / (slow_left() - 1);
+      const double by_smallest = (other_mean() - smallest) / (other_left() - 1);
+      if (by_largest >= by_smallest) {
+        slow_sum_ -= largest;
+        ++slow_taken_;
+      } else {
+        other_sum_ -= smallest;
+        ++other_taken_;
+      }
+    }
+  }
+
+  std::span<const Row* const> of_slow() const { return std::span(slow_).first(slow_taken_); }
+  std::span<const Row* const> of_other() const { return std::span(other_).first(other_taken_); }
+
+ private:
+  static double ms(const Row* row) { return *row->latency_ms; }
+  static std::vector<const Row*> by_size(const Group& group) {
+    std::vector<const Row*> rows = group.warm;
+    std::ranges::stable_sort(rows, {}, [](const Row* row) { return *row->latency_ms; });
+    return rows;
+  }
+  static double sum(const std::vector<const Row*>& rows) {
+    double total = 0;
+    for (const Row* row : rows) total += *row->latency_ms;
+    return total;
+  }
+  double slow_left() const { return static_cast<double>(slow_.size() - slow_taken_); }
+  double other_left() const { return static_cast<double>(other_.size() - other_taken_); }
+  double slow_mean() const { return slow_sum_ / slow_left(); }
+  double other_mean() const { return other_sum_ / other_left(); }
+
+  std::vector<const Row*> slow_;   // descending
+  std::vector<const Row*> other_;  // ascending
+  double slow_sum_;
+  double other_sum_;
+  size_t slow_taken_ = 0;
+  size_t other_taken_ = 0;
+};
+
+std::string causes_text(const Samples& samples, const Group& slow, const Group& other,
+                        const Heaviest& heaviest) {
+  std::vector<std::string> parts;
+  if (const auto rows = heaviest.of_slow(); !rows.empty()) {
+    parts.push_back(fmt::format("its {} largest of {} samples, up to {} ms", rows.size(),
+                                slow.warm.size(), format_significant(*rows[0]->latency_ms)));
+  }
+  if (const auto rows = heaviest.of_other(); !rows.empty()) {
+    parts.push_back(fmt::format("{}'s {} smallest of {} samples, down to {} ms",
+                                samples.arms[other.arm], rows.size(), other.warm.size(),
+                                format_significant(*rows[0]->latency_ms)));
+  }
+  const bool one = heaviest.of_slow().size() + heaviest.of_other().size() == 1;
+  return fmt::format("{}, {} the mean", join(parts, " and "), one ? "decides" : "decide");
+}
+
+// Whether both rankings are more than chance: of arms that are the same, mean and median disagree
+// on which is faster in half of all bundles.
+bool both_significant(const Samples& samples, const Group& a, const Group& b,
+                      const AnalysisOptions& options, stats::QuantileBootstrap& quantiles) {
+  const auto widening = pair_widening(samples, a, b);
+  const auto means = welch_of(a.warm_ms, b.warm_ms, widening);
+  if (!means || means->p >= options.alpha) return false;
+  const auto medians = quantiles.ratio(a.sorted_ms, b.sorted_ms, 0.5, stream_of(samples, a));
+  return medians &&
+         !stats::stretched(medians->interval, medians->ratio, widening.error).contains(1);
+}
+
+void compare(const Samples& samples, const Group& a, const Group& b, const AnalysisOptions& options,
+             stats::QuantileBootstrap& quantiles, std::vector<Finding>& findings) {
+  if (a.warm.empty() || b.warm.empty()) return;
+  const double mean_ratio = *stats::mean(a.warm_ms) / *stats::mean(b.warm_ms);
+  const double median_ratio = *stats::median(a.sorted_ms) / *stats::median(b.sorted_ms);
+  if ((mean_ratio - 1) * (median_ratio - 1) >= 0) return;
+  if (std::abs(mean_ratio - 1) < options.notable && std::abs(median_ratio - 1) < options.notable) {
+    return;
+  }
+  if (!both_significant(samples, a, b, options, quantiles)) return;
+  const Group& slow = mean_ratio > 1 ? a : b;  // by the mean
+  const Group& other = mean_ratio > 1 ? b : a;
+  Heaviest heaviest(slow, other);
+  heaviest.take_until_equal();
+  Finding finding = about("mean_median_disagreement", Severity::kWarning, samples, slow);
+  finding.size = std::max(std::abs(mean_ratio - 1), std::abs(median_ratio - 1));
+  finding.text = fmt::format(
+      "slower than {} by the mean ({} against {} ms), faster by the median ({} against {} ms): {}",
+      samples.arms[other.arm], format_significant(*stats::mean(slow.warm_ms)),
+      format_significant(*stats::mean(other.warm_ms)),
+      format_significant(*stats::median(slow.sorted_ms)),
+      format_significant(*stats::median(other.sorted_ms)),
+      causes_text(samples, slow, other, heaviest));
+  for (const auto rows : {heaviest.of_slow(), heaviest.of_other()}) {
+    for (const Row* row : rows) add_row(finding, *row);
+  }
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+stats::Widening pair_widening(const Samples& samples, const Group& a, const Group& b) {
+  const GroupPair pair[] = {{samples.index_of(a), samples.index_of(b)}};
+  return row_widenings(samples, pair)[0];
+}
+
+std::optional<stats::TestResult> welch_of(std::span<const double> a, std::span<const double> b,
+                                          const stats::Widening& widening) {
+  const auto of_a = stats::moments(a);
+  const auto of_b = stats::moments(b);
+  if (!of_a || !of_b) return std::nullopt;
+  const auto error = stats::welch_standard_error(*of_a, *of_b);
+  if (!error) return std::nullopt;
+  return stats::t_test(of_a->mean - of_b->mean, error->widened(widening));
+}
+
+void find_rank_disagreements(const Samples& samples, const AnalysisOptions& options,
+                             stats::QuantileBootstrap& quantiles, std::vector<Finding>& findings) {
+  for_each_pair(samples, [&](const Group& a, const Group& b) {
+    compare(samples, a, b, options, quantiles, findings);
+  });
+}
+
+}  // namespace assay

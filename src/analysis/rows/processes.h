@@ -1,0 +1,36 @@
+// The worker processes of a cell: what a comparison of two bundles takes for independent.
+//
+// What a process was given when it started (where its memory lies, which pages are huge) makes it
+// faster or slower than the next one for as long as it lives: its repetitions share that, so rows
+// of one process can't show it, however many they are.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analysis/rows/samples.h"
+
+namespace assay {
+
+// The number of the row's process within its cell. Bundles of schema version 2 and older, which
+// don't tell processes apart, count as of one.
+int64_t process_of(const Row& row);
+
+// Whether warm rows of two processes or more are there.
+bool several_processes(const Group& group);
+
+// What a process' warm latencies come down to.
+enum class ProcessFigure {
+  kMean,
+  kMedian,  // its typical call, which a few slow ones don't touch
+};
+
+// That of each process of a cell, in the order in which they served it.
+struct ProcessFigures {
+  std::vector<int64_t> numbers;
+  std::vector<double> values_ms;
+  size_t size() const { return numbers.size(); }
+};
+ProcessFigures process_figures(const Group& group, ProcessFigure figure);
+
+}  // namespace assay

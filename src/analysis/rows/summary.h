@@ -1,0 +1,15 @@
+// What a bundle's manifest says of its study.
+#pragma once
+
+#include "analysis/findings/strata.h"
+#include "artifact/bundle.h"
+
+namespace assay {
+
+// The arms as the study lists them, the baseline first, then those that only rows name.
+StudySummary summarize(const Bundle& bundle);
+
+// The identity tuple and the hashes of what was run, as dotted names; what isn't known is left out.
+std::vector<std::pair<std::string, std::string>> identity_lines(const Json& manifest);
+
+}  // namespace assay

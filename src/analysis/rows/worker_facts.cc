@@ -1,0 +1,91 @@
+// What of the evidence becomes findings.
+#include "analysis/rows/worker_facts.h"
+
+#include "base/lenient_json.h"
+#include "base/text.h"
+
+namespace assay {
+namespace {
+
+// A failure outweighs a fallback, which outweighs what was foreseen.
+std::string problem(const Evidence& evidence) {
+  if (!evidence.failures.empty()) {
+    const EvidenceFailure& first = evidence.failures.front();
+    return fmt::format("{}: {}", first.error_class, first_line(first.message));
+  }
+  if (evidence.reported && !evidence.reported->fallback.empty()) {
+    return fmt::format("ran as {}: {}", evidence.reported->fallback,
+                       first_line(evidence.reported->fallback_error));
+  }
+  return evidence.gate ? evidence.gate->reason : "";
+}
+
+CompileCost read_cost(const Evidence& evidence) {
+  CompileCost cost;
+  cost.compiler_real = evidence.compiler_real;
+  if (evidence.worker) cost.prepare_s = evidence.worker->prepare_seconds;
+  if (evidence.reported) {
+    cost.compile_s = evidence.reported->compile_seconds;
+    cost.counts = evidence.reported->counts;
+  }
+  cost.problem = problem(evidence);
+  return cost;
+}
+
+CellProfile read_profile(const EvidenceProfile& found) {
+  CellProfile profile;
+  if (!found.summary) {
+    profile.missing = found.error ? fmt::format("{}: {}", found.error->error_class,
+                                                first_line(found.error->message))
+                                  : found.skipped;
+    return profile;
+  }
+  const Json& summary = *found.summary;
+  profile.missing = text_member(summary, "problem");
+  profile.device = text_member(summary, "device");
+  profile.counts = text_member(summary, "counts");
+  profile.wall_ns = whole_member(summary, "wall_ns");
+  profile.kernels = whole_member(summary, "kernels_launched");
+  profile.distinct_kernels = whole_member(summary, "distinct_kernels");
+  profile.launch_calls = whole_member(summary, "launch_calls");
+  profile.gpu_busy_ns = whole_member(summary, "gpu_busy_ns");
+  profile.gpu_gap_ns = whole_member(summary, "gpu_gap_ns");
+  profile.copies = whole_member(summary, "copies");
+  profile.synchronizations = whole_member(summary, "synchronizations");
+  const Json& top = member(summary, "top");
+  if (!top.is_array()) return profile;
+  for (const Json& entry : top) {
+    profile.top.push_back({text_member(entry, "name"), whole_member(entry, "calls").value_or(0),
+                           whole_member(entry, "total_ns").value_or(0)});
+  }
+  return profile;
+}
+
+}  // namespace
+
+std::vector<CompileCost> compile_costs(const Samples& samples) {
+  std::vector<CompileCost> costs;
+  for (const Group& group : samples.groups) {
+    if (!group.evidence) continue;
+    CompileCost cost = read_cost(*group.evidence);
+    const int64_t captures = count_of(cost.counts, Counter::kCudagraphCaptures).value_or(0);
+    if (!group.wants_compiler && captures == 0) continue;
+    cost.stratum = group.stratum;
+    cost.arm = samples.arms[group.arm];
+    costs.push_back(std::move(cost));
+  }
+  return costs;
+}
+
+std::vector<CellProfile> cell_profiles(const Samples& samples) {
+  std::vector<CellProfile> profiles;
+  for (const Group& group : samples.groups) {
+    if (!group.evidence || !group.evidence->profile) continue;
+    CellProfile& profile = profiles.emplace_back(read_profile(*group.evidence->profile));
+    profile.stratum = group.stratum;
+    profile.arm = samples.arms[group.arm];
+  }
+  return profiles;
+}
+
+}  // namespace assay

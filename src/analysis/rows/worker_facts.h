@@ -1,0 +1,15 @@
+// Reads what workers report beside the timings.
+#pragma once
+
+#include <vector>
+
+#include "analysis/findings/worker_facts.h"
+#include "analysis/rows/samples.h"
+
+namespace assay {
+
+// By stratum, then arm. Read leniently: members that aren't there are absent.
+std::vector<CompileCost> compile_costs(const Samples& samples);
+std::vector<CellProfile> cell_profiles(const Samples& samples);
+
+}  // namespace assay

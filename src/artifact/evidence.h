@@ -1,0 +1,171 @@
+// cells/CELL/evidence.json: what the harness writes about how a cell ran and whoever judges it
+// reads. docs/artifact-schema.md names the members.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/counter.h"
+#include "base/enum_words.h"
+#include "base/json.h"
+#include "base/phase.h"
+#include "base/result.h"
+
+namespace assay {
+
+// A worker's verdict on whether its mode's compiler was at work.
+enum class CompilerReal { kNotApplicable, kYes, kFallback, kLabelOnly, kUnproven };
+// not_applicable | yes | fallback | label_only | unproven
+std::string_view compiler_real_name(CompilerReal real);
+template <>
+struct EnumWords<CompilerReal> {
+  static constexpr std::array kAll = {CompilerReal::kNotApplicable, CompilerReal::kYes,
+                                      CompilerReal::kFallback, CompilerReal::kLabelOnly,
+                                      CompilerReal::kUnproven};
+  static std::string_view name(CompilerReal real) { return compiler_real_name(real); }
+};
+// What any worker may have written; a verdict that isn't known proves nothing.
+CompilerReal compiler_real_of(const Json& verdict);
+
+// A specialisation that a guard's failure caused.
+struct Recompile {
+  std::string guard;  // q_len, kv_len, ...
+  std::string expected;
+  std::string found;
+  std::optional<double> seconds;
+};
+
+// One process's evidence, which third parties' workers write too: of what it says the members that
+// this program judges by. What is missing or of another type is left out: a worker that says little
+// proves little.
+struct WorkerReport {
+  Json whole = Json::object();       // as the worker sent it
+  std::vector<std::string> reasons;  // of its verdict
+  std::string fallback;              // what was fallen back to, a mode; empty: nothing
+  std::string fallback_error;        // whole; empty: none
+  Counts counts;
+  std::vector<Recompile> recompiles;
+  std::string first_graph_break;  // empty: none is described
+  std::string device;             // that a torch arm computed on: "cuda:0"
+  std::string code_generator;     // name and version; empty: not known
+  std::string triton_version;
+  std::optional<double> compile_seconds;
+  std::optional<double> read_bytes_per_s;  // of memory, measured by the worker
+
+  // It fell back to less than its mode promises, but not to eager.
+  bool ran_as_other_mode() const { return !fallback.empty() && fallback != "eager"; }
+};
+WorkerReport worker_report(Json whole);
+
+// What the study asked for.
+struct RequestedArm {
+  std::string backend;
+  std::string mode;
+  std::string cache;
+  std::string dynamic;
+  std::string dtype;
+  int64_t threads = 0;
+  Json options = Json::object();
+};
+
+// The process that came last.
+struct EvidenceWorker {
+  std::string name;
+  std::string version;
+  int64_t protocol = 0;
+  Json capabilities = Json::object();
+  std::string dtype;  // in use
+  std::string quantization;
+  std::optional<double> load_seconds;
+  std::optional<double> prepare_seconds;  // absent: it was never prepared for this cell
+  Json prepare_evidence;                  // null likewise
+  std::optional<int64_t> weight_bytes;
+  std::optional<int64_t> threads;
+};
+
+// A process that was to be prepared for the cell.
+struct EvidenceProcess {
+  int64_t process = 0;
+  std::optional<double> load_seconds = {};
+  std::optional<double> prepare_seconds = {};  // absent: the preparation failed
+  CompilerReal compiler_real = CompilerReal::kUnproven;
+  Json counters = nullptr;   // as it last reported them; null: it didn't
+  Json placement = nullptr;  // where the kernel had put it; null: it was gone
+  bool lost = false;         // these were its last words
+};
+
+// Of an arm that isn't what its name claims here.
+struct EvidenceGate {
+  std::string verdict;  // fallback | impossible
+  std::string reason;
+  std::string fix;
+  std::string fallback;
+  std::string error_class;
+};
+
+// By which rows were judged.
+struct EvidenceReadLimit {
+  double bytes_per_s = 0;
+  uint64_t cache_bytes = 0;
+  std::optional<double> tolerance;
+  friend bool operator==(const EvidenceReadLimit&, const EvidenceReadLimit&) = default;
+};
+
+struct EvidenceFailure {
+  int64_t unit = 0;
+  int64_t repetition = 0;
+  std::string status;
+  std::string error_class;
+  std::string message;  // whole
+};
+
+struct EvidenceError {
+  std::string error_class;
+  std::string message;
+};
+
+// One of them is there.
+struct EvidenceProfile {
+  std::optional<Json> summary = {};  // as the worker gave it
+  std::string skipped = {};          // why there is none
+  std::optional<EvidenceError> error = {};
+};
+
+struct Evidence {
+  std::string cell_id;
+  std::optional<Phase> phase;
+  RequestedArm requested;
+  std::string model_hash;
+  CompilerReal compiler_real = CompilerReal::kUnproven;  // of the weakest process
+  std::optional<EvidenceWorker> worker;                  // absent: none started
+  std::optional<WorkerReport> reported;                  // of the process that `reported_by` names
+  std::optional<int64_t> reported_by;
+  std::vector<EvidenceProcess> processes;
+  std::optional<EvidenceReadLimit> read_limit;  // absent: not known
+  std::vector<EvidenceFailure> failures;
+  std::optional<Json> stopping;  // how its stratum stood when it was decided to stop
+  std::optional<EvidenceGate> gate;
+  std::map<int64_t, int64_t> read_bytes;   // least bytes of a repetition, by padded prompt length
+  std::optional<EvidenceProfile> profile;  // of runs that take profiles
+
+  std::optional<int64_t> count(Counter counter) const;  // as reported; absent: nobody counted
+  // By the process of the cell that counted most. Bundles before schema version 3 know of one.
+  std::optional<int64_t> most_counted(Counter counter) const;
+};
+
+// What went wrong, by a worker's message: its first line, without the place, which torch puts on
+// the same line.
+std::string first_line(const std::string& message);
+
+Json evidence_to_json(const Evidence& evidence);
+// Members that aren't there are absent, since older versions had fewer; those that aren't known are
+// skipped. bad_input that names `object`, member, expected and found: a member that the harness
+// writes and that is of another type. What a worker said is read as WorkerReport says.
+Result<Evidence> evidence_from_json(const Json& json, std::string_view object);
+
+}  // namespace assay

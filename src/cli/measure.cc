@@ -1,0 +1,105 @@
+// Checks a study, opens what a run needs, and runs it.
+#include "cli/measure.h"
+
+#include <memory>
+
+#include "base/clock.h"
+#include "base/files.h"
+#include "cli/backends.h"
+#include "cli/interrupt.h"
+#include "cli/process.h"
+#include "cli/run_progress.h"
+#include "harness/run.h"
+#include "identity/gpu_sensors.h"
+#include "identity/identity.h"
+#include "identity/monitor.h"
+#include "study/default_processes.h"
+#include "study/filter.h"
+#include "study/sides.h"
+
+namespace assay::cli {
+namespace {
+
+// Threads that the machine must offer: 0, all of them, if any arm wants all.
+int64_t most_threads(const Study& study) {
+  int64_t most = 0;
+  for (const StudyArm& arm : study.arms) {
+    if (arm.threads == 0) return 0;
+    most = std::max(most, arm.threads);
+  }
+  return most;
+}
+
+BundleHeader make_header(const Study& study, std::string study_yaml, const Preflight& preflight,
+                         GpuSensors* gpus) {
+  const MachineFiles files;
+  BundleHeader header;
+  header.study_yaml = std::move(study_yaml);
+  header.environment = collect_environment(files, most_threads(study));
+  if (gpus) header.environment["gpus"] = gpus_to_json(gpus->list());
+  std::vector<ArmIdentity> arms;
+  for (size_t i = 0; i < study.arms.size(); ++i) {
+    const StudyArm& arm = study.arms[i];
+    const ArmGate& gate = preflight.gates[i];
+    arms.push_back(
+        {arm.name, arm.cache, arm.mode, gate.device, gate.code_generator, gate.framework_build});
+    Json about = gate_to_json(gate);
+    if (!gate.program.is_null()) about["program"] = gate.program;
+    if (!gate.facts.is_null()) about[arm.backend == "torch" ? "interpreter" : "gpu"] = gate.facts;
+    header.environment["arms"][arm.name] = std::move(about);
+  }
+  header.identity = identity_to_json(make_identity(read_host(files), build_info()), arms);
+  header.started_at_ns = system_clock().wall_ns();
+  header.assay_version = ASSAY_VERSION;
+  return header;
+}
+
+// A side that can't run leaves nothing to compare.
+Status check_sides(const Study& study, const Preflight& preflight) {
+  for (size_t i = 0; i < study.arms.size(); ++i) {
+    const ArmGate& gate = preflight.gates[i];
+    if (gate.verdict != ArmGate::Verdict::kImpossible) continue;
+    return environment_error("arm \"{}\": {}{}", study.arms[i].name, gate.reason,
+                             gate.fix.empty() ? "" : "; " + gate.fix);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Measured> measure_study(const MeasureOptions& options) {
+  ASSAY_TRY(Interrupt interrupt, Interrupt::create());
+  ASSAY_TRY(std::string study_yaml, read_file(options.study));
+  ASSAY_TRY(Study study, parse_study(study_yaml, options.study));
+  ASSAY_CHECK(keep_only(study, options.only));
+  settle_processes(study);
+  if (options.sides) {
+    ASSAY_TRY(study, two_sided(std::move(study), *options.sides));
+  }
+  const Plan plan = make_plan(study);
+  BackendSet backends = make_backends();
+  ASSAY_TRY(const Preflight preflight, check_study(study, backends));
+  if (study.sides) ASSAY_CHECK(check_sides(study, preflight));
+  ASSAY_CHECK(check_room(study));
+  const auto nvml = open_nvml();
+  GpuSensors* gpus = nvml ? nvml->get() : nullptr;
+  RunRequest request{study,          plan,
+                     preflight,      make_header(study, study_yaml, preflight, gpus),
+                     options.bundle, options.resume};
+
+  Progress progress(stderr_style(), system_clock(), tell);
+  if (!options.only.empty()) request.header.environment["only"] = options.only;
+  RunProgress observer(study, plan, preflight.weight_bytes, system_clock(), progress);
+  Monitor monitor;
+  RunContext context{disk(),   system_spawner(), system_clock(),         backends,
+                     observer, &monitor,         interrupt.descriptor(), "assay " ASSAY_VERSION,
+                     gpus,     options.profile};
+  auto summary = run_study(std::move(request), context);
+  progress.clear();
+  if (!summary) return std::unexpected(std::move(summary).error());
+  // What follows may be stopped as any program. One signal that was waited for still pends.
+  if (!summary->interrupted) interrupt.end();
+  return Measured{summary->interrupted, summary->rows, std::move(summary->rows_by_status)};
+}
+
+}  // namespace assay::cli

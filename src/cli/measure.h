@@ -1,0 +1,37 @@
+// A study file measured into a bundle: what `assay run` and `assay compare --run` share.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "artifact/row.h"
+#include "base/result.h"
+#include "study/study.h"
+
+namespace assay::cli {
+
+inline constexpr int kExitInterrupted = 130;  // as a shell reports a program that SIGINT ended
+
+struct MeasureOptions {
+  std::string study;
+  std::string bundle;
+  bool resume = false;
+  bool profile = false;
+  std::vector<std::string> only;
+  std::optional<StudySides> sides{};  // measures every arm under both programs (study/sides.h)
+};
+
+// What is committed, earlier sittings' rows included.
+struct Measured {
+  bool interrupted = false;  // resume continues it
+  int64_t rows = 0;
+  std::map<RowStatus, int64_t> rows_by_status;
+};
+
+// Shows progress on stderr meanwhile.
+Result<Measured> measure_study(const MeasureOptions& options);
+
+}  // namespace assay::cli

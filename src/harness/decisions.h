@@ -1,0 +1,87 @@
+// Which strata are decided: every pair of the fastest arm with another one is, so that more
+// repetitions would tell nothing new.
+//
+// Processes are the unit that repeats: a look takes of each round, in which every arm had a fresh
+// process, one value of a pair, ln of the ratio of the two arms' mean latencies. Rounds are looked
+// at as they end, by the interval of stats/confidence_sequence.h, so that looking costs no false
+// decision. The arm that leads is found by the same rows; so the 5 % of a stratum are shared by all
+// pairs of its arms, and whichever leads, each of its pairs is held.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "artifact/row.h"
+#include "base/json.h"
+#include "stats/intervals.h"
+#include "study/plan.h"
+
+namespace assay {
+
+// The chance of a false decision in a stratum, at any look.
+inline constexpr double kDecisionAlpha = 0.05;
+
+enum class PairVerdict { kFaster, kEquivalent, kOpen };
+std::string_view pair_verdict_name(PairVerdict verdict);  // faster | equivalent | open
+
+// The leader beside another arm.
+struct LeaderPair {
+  size_t arm = 0;                           // the other one
+  double ratio = 1;                         // leader / other, the geometric mean over the rounds
+  std::optional<stats::Interval> interval;  // of the ratio; absent: too few rounds
+  PairVerdict verdict = PairVerdict::kOpen;
+};
+
+// A stratum at one look.
+struct StratumLook {
+  int64_t rounds = 0;            // that it is made of
+  std::optional<size_t> leader;  // absent: fewer than two arms can be compared
+  std::vector<LeaderPair> pairs;
+  bool decided() const;
+};
+
+// The rounds before which no stratum can be decided.
+int64_t least_rounds_to_decide(const Study& study);
+
+// Of a study whose stopping decides.
+class Decisions {
+ public:
+  // The references outlive it.
+  Decisions(const Study& study, const Plan& plan) : study_(study), plan_(plan) {}
+
+  // Every row of the run, in any order. Warm ok rows count. An arm that lost a row of a stratum,
+  // warm-ups too, is out of the comparison there, as in every analysis.
+  void add(size_t cell, int64_t round, const Row& row);
+
+  // Whether the condition's blocks end before this round, of which all rows of earlier rounds have
+  // been added. Depends on the rows of earlier rounds
+  // alone, so that a resumed run finds the same. Where fewer than two arms can be compared it ends
+  // with the study's `processes`.
+  bool over(size_t condition, int64_t round);
+
+  // By the rows of the rounds before `round`.
+  StratumLook look(size_t condition, int64_t round) const;
+
+  // Where the condition stands after its last round, for the evidence of its cells.
+  Json summary(size_t condition) const;
+
+ private:
+  struct Sum {
+    double latency_ms = 0;
+    int64_t rows = 0;
+    bool lost = false;
+  };
+  size_t cell_of(size_t condition, size_t arm) const;
+  std::optional<std::vector<double>> log_means(size_t cell, int64_t rounds) const;
+
+  const Study& study_;
+  const Plan& plan_;
+  std::map<std::pair<size_t, int64_t>, Sum> sums_;  // by cell and round
+  std::map<size_t, int64_t> ended_before_;          // condition: the round that it doesn't have
+  std::map<size_t, int64_t> open_before_;           // condition: the latest look that found it open
+};
+
+}  // namespace assay

@@ -1,0 +1,148 @@
+// Which decisions are the same, and what is known of them together.
+#include "report/answers.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "base/text.h"
+
+namespace assay {
+namespace {
+
+void widen(std::optional<stats::Interval>& to, const stats::Interval& by) {
+  if (!to) to = by;
+  to = {std::min(to->low, by.low), std::max(to->high, by.high)};
+}
+
+bool same_alternatives(const Decision& a, const Decision& b) {
+  return std::ranges::equal(a.alternatives, b.alternatives, [](const auto& x, const auto& y) {
+    return x.figure == y.figure && x.arm == y.arm;
+  });
+}
+
+auto condition_of(const Stratum& stratum) {
+  return std::tie(stratum.phase, stratum.model, stratum.new_tokens, stratum.batch);
+}
+
+bool same_arms(const Decision& a, const Decision& b) {
+  // Equivalent arms are one answer whichever of them has the lowest mean.
+  const auto sorted = [](std::vector<std::string> names) {
+    std::ranges::sort(names);
+    return names;
+  };
+  return a.kind == b.kind && a.void_because == b.void_because &&
+         sorted(arms_in_question(a)) == sorted(arms_in_question(b));
+}
+
+bool same_answer(const Findings& findings, const Decision& a, const Decision& b, SameAnswer same) {
+  const Stratum& x = findings.strata[a.stratum];
+  const Stratum& y = findings.strata[b.stratum];
+  if (same == SameAnswer::kLeaderOfPhase) {
+    return x.phase == y.phase && a.kind == b.kind && a.arm == b.arm;
+  }
+  return condition_of(x) == condition_of(y) && same_arms(a, b) &&
+         (same == SameAnswer::kArms || same_alternatives(a, b));
+}
+
+}  // namespace
+
+void RatioRange::add(double ratio, const std::optional<stats::Interval>& interval) {
+  if (!interval) return;
+  widen(values, {ratio, ratio});
+  widen(intervals, *interval);
+}
+
+std::string RatioRange::text() const {
+  const auto number = [](double value) { return format_significant(value, 3); };
+  std::string out = number(values->low);
+  if (number(values->high) != out) out += " to " + number(values->high);
+  return fmt::format("{} [{}, {}]", out, number(intervals->low), number(intervals->high));
+}
+
+std::vector<std::string> arms_in_question(const Decision& decision) {
+  std::vector<std::string> arms = {decision.arm};
+  for (const Rival& rival : decision.tied) arms.push_back(rival.arm);
+  return arms;
+}
+
+std::vector<Answer> answers(const Findings& findings, SameAnswer same) {
+  std::vector<const Decision*> in_order;
+  for (const Decision& decision : findings.decisions) in_order.push_back(&decision);
+  std::ranges::stable_sort(in_order, {}, [&](const Decision* decision) {
+    return std::tuple_cat(condition_of(findings.strata[decision->stratum]),
+                          std::tie(findings.prompts[decision->stratum].shortest));
+  });
+  std::vector<Answer> all;
+  for (const Decision* decision : in_order) {
+    const auto matches = [&](const Answer& answer) {
+      return same_answer(findings, *answer.parts.back(), *decision, same);
+    };
+    // Neighbours alone: the last answer, or none.
+    const auto first =
+        same == SameAnswer::kLeaderOfPhase || all.empty() ? all.begin() : all.end() - 1;
+    const auto found = std::find_if(first, all.end(), matches);
+    if (found != all.end()) {
+      found->parts.push_back(decision);
+    } else {
+      all.push_back({{decision}});
+    }
+  }
+  return all;
+}
+
+std::vector<TypicalAnswer> typical_answers(const std::vector<const Decision*>& decisions) {
+  std::vector<TypicalAnswer> all;
+  std::map<std::string, std::set<std::string>> rivals;
+  for (const Decision* decision : decisions) {
+    if (!decision->typical) continue;
+    const TypicalChoice& choice = *decision->typical;
+    auto answer = std::ranges::find(all, choice.arm, &TypicalAnswer::arm);
+    if (answer == all.end()) {
+      answer = all.insert(all.end(), TypicalAnswer{});
+      answer->arm = choice.arm;
+    }
+    ++answer->strata;
+    answer->range.add(choice.ratio.ratio, choice.ratio.interval);
+    rivals[choice.arm].insert(choice.rival);
+    answer->slow += choice.slow;
+    if (!choice.slow_arm.empty()) answer->slow_arm = choice.slow_arm;
+  }
+  for (TypicalAnswer& answer : all) {
+    const std::set<std::string>& names = rivals[answer.arm];
+    answer.rivals = *names.begin();
+    if (names.size() > 1) answer.rivals += fmt::format(" and {} more", names.size() - 1);
+  }
+  return all;
+}
+
+std::string typical_text(const TypicalAnswer& answer) {
+  std::string text = fmt::format("by the typical call the choice is {}, at {} of the time of {}",
+                                 answer.arm, answer.range.text(), answer.rivals);
+  if (answer.slow > 0) {
+    text += fmt::format("; the mean cannot decide because {} of {} {} over {:.0f} times its median",
+                        answer.slow == 1 ? "1 row" : fmt::format("{} rows", answer.slow),
+                        answer.slow_arm, answer.slow == 1 ? "takes" : "take", kSlowFactor);
+  }
+  return text;
+}
+
+const Contrast* leader_contrast(const Findings& findings, const Decision& decision) {
+  for (const Contrast& contrast : findings.contrasts) {
+    if (contrast.stratum == decision.stratum && contrast.arm == decision.arm) return &contrast;
+  }
+  return nullptr;
+}
+
+PromptRange prompt_range(const Findings& findings, const Answer& answer) {
+  PromptRange range = findings.prompts[answer.parts.front()->stratum];
+  for (const Decision* part : answer.parts) {
+    const PromptRange& of = findings.prompts[part->stratum];
+    range.shortest = std::min(range.shortest, of.shortest);
+    range.longest = std::max(range.longest, of.longest);
+  }
+  return range;
+}
+
+}  // namespace assay

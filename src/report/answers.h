@@ -1,0 +1,59 @@
+// Strata that have one decision, as one answer, and their ratios as one range.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/findings/findings.h"
+
+namespace assay {
+
+// Ratios of several strata: the hull of the values and of their intervals.
+struct RatioRange {
+  std::optional<stats::Interval> values;
+  std::optional<stats::Interval> intervals;
+
+  // Without an interval a ratio doesn't count.
+  void add(double ratio, const std::optional<stats::Interval>& interval);
+  // "0.62 [0.60, 0.65]", "0.62 to 0.71 [0.60, 0.73]"; `values` must be there.
+  std::string text() const;
+};
+
+// Strata of one phase with one decision.
+struct Answer {
+  std::vector<const Decision*> parts;  // not empty, by prompt length
+};
+
+// Which strata share an answer: neighbours by prompt length, under one condition (model, new
+// tokens, batch), with the same arms in question, and with or without regard to the arms that p50
+// or the tail would choose; or all of a phase for which the same arm leads, however surely.
+enum class SameAnswer { kArmsAndAlternatives, kArms, kLeaderOfPhase };
+
+// By phase, condition and prompt length.
+std::vector<Answer> answers(const Findings& findings, SameAnswer same);
+
+// The leader and the arms that aren't told apart from it.
+std::vector<std::string> arms_in_question(const Decision& decision);
+
+// Strata that typical calls decide and means don't, with one arm ahead.
+struct TypicalAnswer {
+  std::string arm;
+  size_t strata = 0;
+  RatioRange range;      // to the rival that is nearest
+  std::string rivals;    // "eager", or "eager and 2 others"
+  std::string slow_arm;  // whose slow rows spread the mean most; empty: none did
+  int64_t slow = 0;      // rows, over all the strata
+};
+std::vector<TypicalAnswer> typical_answers(const std::vector<const Decision*>& decisions);
+// "by the typical call the choice is A, at 0.88 [0.84, 0.91] of B's time; the mean cannot decide
+// because 3 rows of B take over 3 times its median".
+std::string typical_text(const TypicalAnswer& answer);
+
+// The contrast of the decision's arm with the baseline; null where it is the baseline.
+const Contrast* leader_contrast(const Findings& findings, const Decision& decision);
+
+// Prompt tokens of all its strata's rows.
+PromptRange prompt_range(const Findings& findings, const Answer& answer);
+
+}  // namespace assay

@@ -1,0 +1,170 @@
+// What would change the choice of an arm.
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "base/text.h"
+#include "report/screen/parts.h"
+#include "report/sections.h"
+
+namespace assay {
+namespace {
+
+const Stratum& stratum_of(const Findings& findings, const Decision& decision) {
+  return findings.strata[decision.stratum];
+}
+
+// "12 to 80": one number where both read alike.
+std::string range_text(const stats::Interval& range) {
+  const std::string low = format_significant(range.low, 3);
+  const std::string high = format_significant(range.high, 3);
+  return low == high ? low : fmt::format("{} to {}", low, high);
+}
+
+void widen(std::optional<stats::Interval>& range, double value) {
+  if (!range) range = {value, value};
+  *range = {std::min(range->low, value), std::max(range->high, value)};
+}
+
+std::string strata_count(size_t count) {
+  return count == 1 ? "1 stratum" : fmt::format("{} strata", count);
+}
+
+// One line a reason why strata have no decision.
+void add_void(const Findings& findings, std::vector<std::string>& lines) {
+  std::map<std::string, size_t> reasons;
+  for (const Decision& decision : findings.decisions) {
+    if (decision.kind == Decision::Kind::kVoid) ++reasons[decision.void_because];
+  }
+  for (const auto& [reason, count] : reasons) {
+    lines.push_back(fmt::format("{} of {} strata have no decision, because {}.", count,
+                                findings.decisions.size(), reason));
+  }
+}
+
+// One line a phase, figure and pair of arms.
+void add_alternatives(const Findings& findings, std::vector<std::string>& lines) {
+  struct Other {
+    RatioRange range;
+    size_t strata = 0;
+  };
+  std::map<std::tuple<Phase, std::string, std::string, std::string>, Other> others;
+  for (const Decision& decision : findings.decisions) {
+    for (const Alternative& alternative : decision.alternatives) {
+      Other& other = others[{stratum_of(findings, decision).phase, alternative.figure,
+                             alternative.arm, decision.arm}];
+      other.range.add(alternative.ratio, alternative.interval);
+      ++other.strata;
+    }
+  }
+  for (const auto& [key, other] : others) {
+    const auto& [phase, figure, arm, leader] = key;
+    lines.push_back(fmt::format("{}, {}: by {} the choice is {}, at {} of {}'s.", phase_name(phase),
+                                strata_count(other.strata), figure, arm, other.range.text(),
+                                leader));
+  }
+}
+
+// One line a phase and arm.
+void add_typical(const Findings& findings, std::vector<std::string>& lines) {
+  for (const Phase phase : kPhases) {
+    std::vector<const Decision*> decisions;
+    for (const Decision& decision : findings.decisions) {
+      if (stratum_of(findings, decision).phase == phase) decisions.push_back(&decision);
+    }
+    for (const TypicalAnswer& answer : typical_answers(decisions)) {
+      lines.push_back(fmt::format("{}, {}: {}.", phase_name(phase), strata_count(answer.strata),
+                                  typical_text(answer)));
+    }
+  }
+}
+
+// One line an arm.
+void add_left_out(const Findings& findings, std::vector<std::string>& lines) {
+  std::map<std::string, std::vector<std::string>> reasons;  // by arm, one a stratum
+  for (const Decision& decision : findings.decisions) {
+    for (const LeftOut& left : decision.left_out) reasons[left.arm].push_back(left.reason);
+  }
+  for (const auto& [arm, of_arm] : reasons) {
+    const auto same = std::ranges::count(of_arm, of_arm.front());
+    const size_t others = of_arm.size() - static_cast<size_t>(same);
+    lines.push_back(fmt::format(
+        "{} is left out on {} of {} strata: {}{}.", arm, of_arm.size(), findings.decisions.size(),
+        of_arm.front(), others > 0 ? fmt::format(", and other reasons on {}", others) : ""));
+  }
+}
+
+// "5.3 %", "5.3 % (best) to 97 % (worst)".
+std::string detectable_text(const stats::Interval& share) {
+  const std::string best = format_significant(share.low * 100, 2);
+  const std::string worst = format_significant(share.high * 100, 2);
+  return best == worst ? best + " %" : fmt::format("{} % (best) to {} % (worst)", best, worst);
+}
+
+// One line a phase: the differences that its undecided strata could have shown.
+void add_undecided(const Findings& findings, std::vector<std::string>& lines) {
+  for (const Phase phase : kPhases) {
+    size_t undecided = 0;
+    size_t all = 0;
+    std::optional<stats::Interval> detectable;
+    for (const Decision& decision : findings.decisions) {
+      if (stratum_of(findings, decision).phase != phase) continue;
+      ++all;
+      if (decision.kind != Decision::Kind::kUndecided) continue;
+      ++undecided;
+      double largest = 0;
+      for (const Rival& rival : decision.tied) {
+        largest = std::max(largest, rival.minimum_detectable.value_or(0));
+      }
+      if (largest > 0) widen(detectable, largest);
+    }
+    if (!detectable) continue;
+    lines.push_back(
+        fmt::format("{}: {} of {} strata {} undecided. {} rows can show differences of {} or more.",
+                    phase_name(phase), undecided, all, undecided == 1 ? "is" : "are",
+                    undecided == 1 ? "Its" : "Their", detectable_text(*detectable)));
+  }
+}
+
+// One line an arm whose slower decoding uses up what its prefill gains.
+void add_break_even(const Findings& findings, std::vector<std::string>& lines) {
+  std::map<std::string, std::optional<stats::Interval>> lengths;
+  for (const PhaseSplit& split : findings.splits) {
+    if (split.breaks_even) widen(lengths[split.arm], *split.breaks_even);
+  }
+  for (const auto& [arm, range] : lengths) {
+    lines.push_back(
+        fmt::format("{} gains in prefill and loses in decoding: it is ahead up to {} new tokens.",
+                    arm, range_text(*range)));
+  }
+}
+
+// One line an arm whose ratio to the baseline crosses 1 between the models.
+void add_crossovers(const Findings& findings, std::vector<std::string>& lines) {
+  std::map<std::string, std::optional<stats::Interval>> sizes;
+  for (const SizeAnalysis& analysis : findings.sizes) {
+    for (const SizeCrossover& crossover : analysis.crossovers) {
+      if (crossover.crossover) widen(sizes[crossover.arm], *crossover.crossover);
+    }
+  }
+  for (const auto& [arm, range] : sizes) {
+    lines.push_back(fmt::format("{} and {} change places at a model size of {} {}.", arm,
+                                findings.study.baseline, range_text(*range), findings.size_unit));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> change_lines(const Findings& findings) {
+  std::vector<std::string> lines;
+  add_void(findings, lines);
+  add_typical(findings, lines);
+  add_alternatives(findings, lines);
+  add_left_out(findings, lines);
+  add_undecided(findings, lines);
+  add_break_even(findings, lines);
+  add_crossovers(findings, lines);
+  return lines;
+}
+
+}  // namespace assay

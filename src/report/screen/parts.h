@@ -1,0 +1,37 @@
+// The parts of the screen, before it is known how much room there is for each.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/table.h"
+#include "report/answers.h"
+
+namespace assay {
+
+// "demo: gpt2-25m, 4 arms, 10-400 prompt tokens, 1260 rows, 5 lost; AMD EPYC x 2; 2026-11-22": one
+// line of at most `width` columns; long names are shortened.
+std::string measured_line(const Findings& findings, size_t width);
+
+// Whether the study's requirements hold, and the first that doesn't; empty: it has none.
+std::string requirement_line(const Findings& findings);
+
+// One line a kind of warning, the worst case named.
+std::vector<std::string> warning_lines(const Findings& findings);
+
+// One row an answer, at most `width` columns: the widest names are shortened until it fits. `same`
+// made the answers.
+Table choice_table(const Findings& findings, const std::vector<Answer>& answers, SameAnswer same,
+                   size_t width);
+
+// What the columns of that table say.
+std::string choice_legend(const Findings& findings);
+
+// What would change the choice: figures that choose another arm, arms that were left out and why,
+// what the rows can't show, and where another length or model turns it.
+std::vector<std::string> change_lines(const Findings& findings);
+
+// "10-400", "128": prompt tokens.
+std::string tokens_text(const PromptRange& range);
+
+}  // namespace assay

@@ -1,0 +1,191 @@
+// Shares the lines of a screen among its parts.
+#include "report/screen/screen.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/shown_text.h"
+#include "base/text.h"
+#include "report/fitting.h"
+#include "report/screen/parts.h"
+
+namespace assay {
+namespace {
+
+constexpr size_t kIndent = 2;
+// Of a line that says one thing; what is longer is in the full tables.
+constexpr size_t kMostLinesAThing = 3;
+constexpr size_t kMostLegendLines = 3;
+// What each part may take before the others have theirs.
+constexpr size_t kWarningLines = 6;
+constexpr size_t kChoiceLines = 9;
+constexpr size_t kChangeLines = 5;
+
+using Lines = std::vector<std::string>;
+
+// One entry a thing to say, each wrapped.
+using Items = std::vector<Lines>;
+
+Items wrapped_items(const Lines& texts, size_t most_lines) {
+  Items items;
+  for (const std::string& text : texts) {
+    items.push_back(wrapped_lines(shown_line("- " + text), kScreenColumns, kIndent, most_lines));
+  }
+  return items;
+}
+
+size_t line_count(const Items& items) {
+  size_t lines = 0;
+  for (const Lines& item : items) lines += item.size();
+  return lines;
+}
+
+// The first of them that have room, and how many more there are.
+void add_items(const Items& items, size_t room, std::string_view what, Lines& out) {
+  if (items.empty()) return;
+  const bool all = line_count(items) <= room;
+  size_t shown = 0;
+  for (size_t used = 0; shown < items.size(); ++shown) {
+    used += items[shown].size();
+    if (!all && used + 1 > room) break;
+    out.insert(out.end(), items[shown].begin(), items[shown].end());
+  }
+  if (shown < items.size()) {
+    out.push_back(fmt::format("  and {} more {}: --full", items.size() - shown, what));
+  }
+}
+
+// An empty line, the table's heading and rule, and the rows that have room.
+void add_table(const Table& table, size_t room, Lines& out) {
+  const Lines lines = split(table.render(OutputFormat::kTable), '\n');
+  out.insert(out.end(), {"", lines[0], lines[1]});
+  Items rows;
+  // The last is what stands behind the last line's end: nothing.
+  for (size_t i = 2; i + 1 < lines.size(); ++i) rows.push_back({lines[i]});
+  add_items(rows, room, "rows", out);
+}
+
+struct Room {
+  size_t warnings = 0;
+  size_t choices = 0;
+  size_t changes = 0;
+};
+
+// Each gets what it asks for up to its share, then what is left in the order of their weight.
+Room share(size_t lines, const Room& wanted) {
+  Room room{std::min(wanted.warnings, kWarningLines), std::min(wanted.choices, kChoiceLines),
+            std::min(wanted.changes, kChangeLines)};
+  size_t left = lines - std::min(lines, room.warnings + room.choices + room.changes);
+  const auto grow = [&](size_t& to, size_t most) {
+    const size_t more = std::min(left, most - to);
+    to += more;
+    left -= more;
+  };
+  grow(room.choices, wanted.choices);
+  grow(room.warnings, wanted.warnings);
+  grow(room.changes, wanted.changes);
+  return room;
+}
+
+// A path on lines of its own where it is long.
+void add_wrapped(const std::string& text, Lines& out) {
+  for (std::string& line : wrapped_lines(shown_line(text), kScreenColumns, kIndent)) {
+    out.push_back(std::move(line));
+  }
+}
+
+// Whole paths, on lines of their own, so that they can be copied.
+Lines closing_lines(const std::string& bundle) {
+  constexpr size_t kMostLines = 6;  // where the folder's name is longer than a line
+  const std::filesystem::path folder(bundle);
+  Lines lines;
+  add_wrapped(fmt::format("report:   {}", (folder / "report.md").string()), lines);
+  add_wrapped(fmt::format("findings: {}", (folder / "analysis" / "findings.json").string()), lines);
+  add_wrapped(fmt::format("in full:  assay analyze --full {}", bundle), lines);
+  if (lines.size() <= kMostLines) return lines;
+  return {"report: report.md, findings: analysis/findings.json, both in the bundle",
+          "in full: assay analyze --full BUNDLE"};
+}
+
+// Everything but the three parts that share what room is left.
+struct Frame {
+  Lines measured;
+  Lines legend;
+  Lines closing;
+  size_t lines(bool warnings, bool changes) const {
+    // An empty line and a heading for each part; the table has an empty line, heading and rule.
+    return measured.size() + legend.size() + closing.size() + 1 + 3 + (warnings ? 2 : 0) +
+           (changes ? 2 : 0);
+  }
+};
+
+Frame frame_of(const Findings& findings, const std::string& bundle) {
+  Frame frame{
+      {measured_line(findings, kScreenColumns)},
+      wrapped_lines(shown_line(choice_legend(findings)), kScreenColumns, 0, kMostLegendLines),
+      closing_lines(bundle)};
+  const std::string requirements = requirement_line(findings);
+  if (requirements.empty()) return frame;
+  for (std::string& line : wrapped_lines(shown_line(requirements), kScreenColumns, kIndent, 2)) {
+    frame.measured.push_back(std::move(line));
+  }
+  return frame;
+}
+
+// The three parts, as long as they would like to be.
+struct Content {
+  SameAnswer same = SameAnswer::kArms;
+  std::vector<Answer> rows;
+  Items warnings;
+  Items changes;
+  Room wanted() const { return {line_count(warnings), rows.size(), line_count(changes)}; }
+  size_t lines() const { return wanted().warnings + wanted().choices + wanted().changes; }
+};
+
+// Rows of whole phases where those of prompt lengths don't fit, and as many lines a thing as fit:
+// nothing is left out for the sake of another thing's length.
+Content content_for(const Findings& findings, const Lines& warnings, const Lines& changes,
+                    size_t room) {
+  Content content{SameAnswer::kArms, answers(findings, SameAnswer::kArms),
+                  wrapped_items(warnings, 1), wrapped_items(changes, 1)};
+  if (content.rows.size() > kChoiceLines && content.lines() > room) {
+    content.same = SameAnswer::kLeaderOfPhase;
+    content.rows = answers(findings, content.same);
+  }
+  for (size_t most = kMostLinesAThing; most > 1; --most) {
+    Content longer{content.same, content.rows, wrapped_items(warnings, most),
+                   wrapped_items(changes, most)};
+    if (longer.lines() <= room) return longer;
+  }
+  return content;
+}
+
+}  // namespace
+
+std::string render_screen(const Findings& findings, const std::string& bundle) {
+  const Lines warnings = warning_lines(findings);
+  const Lines changes = change_lines(findings);
+  const Frame frame = frame_of(findings, bundle);
+  const size_t lines_left = kScreenLines - frame.lines(!warnings.empty(), !changes.empty());
+  const Content content = content_for(findings, warnings, changes, lines_left);
+  const Room room = share(lines_left, content.wanted());
+  Lines lines = frame.measured;
+  if (!warnings.empty()) {
+    lines.insert(lines.end(), {"", "What voids or weakens this:"});
+    add_items(content.warnings, room.warnings, "kinds of warnings", lines);
+  }
+  if (!content.rows.empty()) {
+    add_table(choice_table(findings, content.rows, content.same, kScreenColumns), room.choices,
+              lines);
+    lines.insert(lines.end(), frame.legend.begin(), frame.legend.end());
+  }
+  if (!changes.empty()) {
+    lines.insert(lines.end(), {"", "What changes the choice:"});
+    add_items(content.changes, room.changes, "remarks", lines);
+  }
+  lines.emplace_back();
+  lines.insert(lines.end(), frame.closing.begin(), frame.closing.end());
+  return join(lines, "\n") + "\n";
+}
+
+}  // namespace assay

@@ -1,0 +1,58 @@
+// The e-value's inversion in closed form, in logarithms as far as they are needed.
+#include "stats/confidence_sequence.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "stats/series.h"
+#include "stats/summary.h"
+
+namespace assay::stats {
+namespace {
+
+constexpr double kEffectSd = 2;  // tau
+constexpr double kMostAutocorrelation = 0.9;
+
+// r and g of the header.
+struct Mixture {
+  double r = 0;
+  double g = 0;
+  bool can_exclude() const { return g < r; }
+};
+
+Mixture mixture(int64_t values, double alpha) {
+  const auto n = static_cast<double>(values);
+  const double r = 1 + n * kEffectSd * kEffectSd;
+  return {r, std::exp((std::log(r) / 2 - std::log(alpha)) * 2 / n)};
+}
+
+// f of the header.
+double widening_of_neighbours(std::span<const double> values) {
+  const auto r = autocorrelation(values, 1);
+  const double alike = (r ? (*r)[1] : 0) + 1 / static_cast<double>(values.size());
+  const double c = std::clamp(alike, 0.0, kMostAutocorrelation);
+  return (1 + c) / (1 - c);
+}
+
+}  // namespace
+
+std::optional<Interval> anytime_interval(std::span<const double> values, double alpha) {
+  if (values.empty()) return std::nullopt;
+  const Mixture mixed = mixture(static_cast<int64_t>(values.size()), alpha);
+  if (!mixed.can_exclude()) return std::nullopt;
+  const auto n = static_cast<double>(values.size());
+  const auto of = moments(values);
+  const double squares = of->variance * (n - 1);
+  if (squares == 0) return Interval{of->mean, of->mean};
+  const double f = widening_of_neighbours(values);
+  const double half = std::sqrt(f * squares * (mixed.g - 1) / (n * (1 - mixed.g / mixed.r)));
+  return Interval{of->mean - half, of->mean + half};
+}
+
+int64_t least_looks(double alpha) {
+  int64_t n = 1;
+  while (!mixture(n, alpha).can_exclude()) ++n;
+  return n;
+}
+
+}  // namespace assay::stats

@@ -1,0 +1,111 @@
+// How many processes a study gets that doesn't say.
+#include "study/default_processes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+namespace assay {
+namespace {
+
+using testing::HasSubstr;
+
+StudyArm arm(const std::string& backend, const std::string& mode, Json options = Json::object()) {
+  StudyArm made;
+  made.name = "a";
+  made.backend = backend;
+  made.mode = mode;
+  made.cache = "static";
+  made.options = std::move(options);
+  return made;
+}
+
+Study study_with(std::vector<StudyArm> arms) {
+  Study study;
+  study.models = {{.name = "m", .path = "m", .dtype = ""}};
+  study.arms = std::move(arms);
+  study.phases = {Phase::kPrefill};
+  study.scenarios = {{.name = "s", .prompt_tokens = {10}, .text = ""}};
+  study.batch = {1};
+  return study;
+}
+
+DefaultProcesses chosen(const Study& study, std::vector<std::optional<double>> bytes) {
+  return default_processes(study, bytes);
+}
+
+TEST(DefaultProcesses, FiveWhereEveryStartIsCheap) {
+  const Study study = study_with({arm("native", "eager"), arm("native", "compiled")});
+  EXPECT_EQ(chosen(study, {100e6}).processes, 5);
+  EXPECT_THAT(chosen(study, {100e6}).because, HasSubstr("in under a second"));
+}
+
+TEST(DefaultProcesses, ThreeWhereOneStartIsDear) {
+  const auto of_two = [](const StudyArm& other, double bytes) {
+    return chosen(study_with({arm("native", "eager"), other}), {bytes});
+  };
+  EXPECT_EQ(of_two(arm("torch", "eager"), 1e6).processes, 3);
+  EXPECT_THAT(of_two(arm("torch", "eager"), 1e6).because,
+              HasSubstr("starting \"a\" on \"m\" is estimated at 15 s"));
+  EXPECT_EQ(of_two(arm("native", "eager", {{"device", "cuda"}}), 1e6).processes, 3);
+  EXPECT_EQ(of_two(arm("native", "compiled", {{"kernel_cache", false}}), 1e6).processes, 3);
+  EXPECT_EQ(of_two(arm("native", "eager", {{"kernel_cache", false}}), 1e6).processes, 5)
+      << "it compiles nothing";
+  EXPECT_EQ(of_two(arm("native", "compiled"), 1e9).processes, 3) << "it packs a gigabyte";
+  EXPECT_EQ(of_two(arm("native", "eager"), 1e9).processes, 5) << "it maps one";
+  EXPECT_EQ(of_two(arm("native", "eager"), 10e9).processes, 3);
+}
+
+TEST(DefaultProcesses, OneLargeOrUnknownModelIsEnough) {
+  Study study = study_with({arm("native", "eager")});
+  study.models.push_back({.name = "large", .path = "l", .dtype = ""});
+  EXPECT_EQ(chosen(study, {1e6, 1e6}).processes, 5);
+  EXPECT_THAT(chosen(study, {1e6, 10e9}).because, HasSubstr("on \"large\""));
+  EXPECT_EQ(chosen(study, {1e6, std::nullopt}).processes, 3);
+  EXPECT_EQ(chosen(study, {1e6, std::nullopt}).because, "the size of \"large\" isn't known");
+}
+
+TEST(DefaultProcesses, EachHasTwoRepetitionsAtLeast) {
+  Study study = study_with({arm("native", "eager")});
+  for (const auto& [repetitions, expected] : std::vector<std::pair<int64_t, int64_t>>{
+           {1, 1}, {2, 1}, {3, 1}, {4, 2}, {5, 2}, {9, 4}, {10, 5}, {1000, 5}}) {
+    study.repetitions = repetitions;
+    const DefaultProcesses found = chosen(study, {1e6});
+    EXPECT_EQ(found.processes, expected) << repetitions;
+    EXPECT_EQ(found.because.find("at least 2") != std::string::npos, expected < 5);
+  }
+}
+
+TEST(DefaultProcesses, WarmUpsOfEachStayWithinThePlan) {
+  Study study = study_with({arm("native", "eager")});
+  study.repetitions = 10;
+  study.warmup = 600'000;
+  const DefaultProcesses found = chosen(study, {1e6});
+  EXPECT_EQ(found.processes, 3);
+  EXPECT_THAT(found.because, HasSubstr("at most 2000000 rows"));
+}
+
+TEST(DefaultProcesses, SettlesAStudyByItsFilesAndLeavesAGivenOneAlone) {
+  const auto folder = std::filesystem::temp_directory_path() / fmt::format("settle-{}", getpid());
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "model.safetensors") << std::string(1000, 'x');
+  Study study = study_with({arm("native", "compiled")});
+  study.models[0].path = folder;
+  Study given = study;
+  given.processes = 4;
+  given.processes_given = true;
+  settle_processes(given);
+  EXPECT_EQ(given.processes, 4);
+  EXPECT_EQ(given.processes_because, "");
+  settle_processes(study);
+  EXPECT_EQ(study.processes, 5);
+  EXPECT_NE(study.processes_because, "");
+  std::filesystem::remove_all(folder);
+  settle_processes(study);
+  EXPECT_EQ(study.processes, 3) << "of unknown size";
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,218 @@
+// Strata that end once they are decided: simulated rows through the harness's own rule.
+#include "calibration_sequential.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "base/thread_pool.h"
+#include "harness/decisions.h"
+#include "stats/distributions.h"
+#include "stats/standard_normal.h"
+
+namespace assay {
+namespace {
+
+using stats::standard_normal;
+
+constexpr int64_t kShare = 6;  // repetitions of a process
+constexpr int64_t kFixedRounds = 5;
+
+// What a machine does to the latencies of one stratum.
+struct Rounds {
+  std::string name;
+  double noise = 0.05;       // sd of the logarithm of a call
+  double process = 0;        // and of what a process is slower
+  double spike_rate = 0;     // of calls that take three times as long
+  double mood_rate = 0;      // of processes that take 1.7 times as long
+  double alike = 0;          // autocorrelation of an arm's processes: beyond what the rule promises
+  double drift = 0;          // of all arms, per round
+  std::vector<double> arms;  // their typical latencies
+};
+
+Study study_of(const Rounds& world) {
+  Study study;
+  study.models = {{"m", "m", "fp32"}};
+  for (size_t arm = 0; arm < world.arms.size(); ++arm) {
+    study.arms.emplace_back().name = fmt::format("arm{}", arm);
+  }
+  study.phases = {Phase::kPrefill};
+  study.scenarios = {{"s", {10}, ""}};
+  study.batch = {1};
+  study.repetitions = kFixedRounds * kShare;
+  study.processes = kFixedRounds;
+  study.stopping = Stopping{.max_repetitions = 200, .decide = true};
+  return study;
+}
+
+// Rows of one arm after another, round by round.
+class Machine {
+ public:
+  Machine(const Rounds& world, Random random)
+      : world_(world), random_(random), levels_(world.arms.size()) {}
+
+  std::vector<double> process(size_t arm, int64_t round) {
+    const double fresh = standard_normal(random_);
+    double& level = levels_[arm];
+    const double kept = round == 0 ? 0 : world_.alike;
+    level = kept * level + std::sqrt(1 - kept * kept) * fresh;
+    const double base = std::log(world_.arms[arm]) + world_.process * level +
+                        world_.drift * static_cast<double>(round) +
+                        (random_.uniform() < world_.mood_rate ? std::log(1.7) : 0);
+    std::vector<double> rows(kShare);
+    for (double& row : rows) {
+      const double spike = random_.uniform() < world_.spike_rate ? std::log(3) : 0;
+      row = std::exp(base + world_.noise * standard_normal(random_) + spike);
+    }
+    return rows;
+  }
+
+ private:
+  const Rounds& world_;
+  Random random_;
+  std::vector<double> levels_;  // of each arm's last process
+};
+
+struct Outcome {
+  bool wrong = false;
+  bool decided = false;
+  int64_t rounds = 0;
+};
+
+// A claim is wrong that an arm is faster than one that it isn't, or equivalent to one that differs
+// by the margin or more.
+bool is_wrong(const Rounds& world, const StratumLook& look, double margin) {
+  return std::ranges::any_of(look.pairs, [&](const LeaderPair& pair) {
+    const double truth = std::log(world.arms[*look.leader] / world.arms[pair.arm]);
+    if (pair.verdict == PairVerdict::kFaster) return truth >= 0;
+    return pair.verdict == PairVerdict::kEquivalent &&
+           std::abs(truth) >= std::log1p(margin) - 1e-12;
+  });
+}
+
+Outcome stop_when_decided(const Rounds& world, Random random) {
+  const Study study = study_of(world);
+  const Plan plan;  // of one condition: cells are arms
+  Decisions decisions(study, plan);
+  Machine machine(world, random);
+  int64_t round = 0;
+  Outcome outcome;
+  for (; round < rounds(study) && !decisions.over(0, round); ++round) {
+    for (size_t arm = 0; arm < world.arms.size(); ++arm) {
+      Row row;
+      row.status = RowStatus::kOk;
+      for (const double latency : machine.process(arm, round)) {
+        row.latency_ms = latency;
+        decisions.add(arm, round, row);
+      }
+    }
+  }
+  const StratumLook last = decisions.look(0, round);
+  return {is_wrong(world, last, study.stopping->margin), last.decided(), round};
+}
+
+// Whether the t interval of the first pair's log ratios, over the rounds of a fixed plan, excludes
+// a ratio of 1.
+bool fixed_plan_finds(const Rounds& world, Random random) {
+  Machine machine(world, random);
+  std::vector<double> log_ratios;
+  for (int64_t round = 0; round < kFixedRounds; ++round) {
+    const auto sum = [&](size_t arm) {
+      const std::vector<double> rows = machine.process(arm, round);
+      return std::accumulate(rows.begin(), rows.end(), 0.0);
+    };
+    const double one = sum(0);
+    log_ratios.push_back(std::log(one / sum(1)));
+  }
+  double mean = 0;
+  for (const double value : log_ratios) mean += value / kFixedRounds;
+  double squares = 0;
+  for (const double value : log_ratios) squares += (value - mean) * (value - mean);
+  const double error = std::sqrt(squares / (kFixedRounds - 1) / kFixedRounds);
+  return std::abs(mean) > *stats::student_t_quantile(0.975, kFixedRounds - 1) * error;
+}
+
+Rounds with_arms(Rounds world, std::vector<double> arms, const std::string& truth) {
+  world.arms = std::move(arms);
+  world.name = truth + "; " + world.name;
+  return world;
+}
+
+std::vector<Rounds> worlds() {
+  const std::vector<Rounds> machines = {
+      {.name = "5 % noise", .arms = {}},
+      {.name = "50 % noise", .noise = 0.5, .arms = {}},
+      {.name = "5 % noise, 5 % spikes of 3 times", .spike_rate = 0.05, .arms = {}},
+      {.name = "5 % noise, processes differ by 5 %", .process = 0.05, .arms = {}},
+      {.name = "5 % noise, a tenth of the processes takes 1.7 times as long",
+       .mood_rate = 0.1,
+       .arms = {}},
+      {.name = "5 % noise, drift of 1 % a round", .drift = 0.01, .arms = {}}};
+  std::vector<Rounds> all;
+  for (const Rounds& machine : machines) all.push_back(with_arms(machine, {1, 1}, "equal arms"));
+  all.push_back(with_arms(machines[0], {1, 1, 1, 1}, "four equal arms"));
+  all.push_back(with_arms(machines[0], {1, 1.03}, "ratio at the margin, 3 %"));
+  all.push_back(with_arms(machines[3], {1, 1.03}, "ratio at the margin, 3 %"));
+  all.push_back(with_arms(machines[0], {1, 1.05}, "5 % slower"));
+  all.push_back(with_arms(machines[3], {1, 1.05}, "5 % slower"));
+  all.push_back(with_arms(machines[0], {1, 1.2}, "20 % slower"));
+  all.push_back(with_arms(machines[3], {1, 1.2}, "20 % slower"));
+  all.push_back(with_arms(machines[2], {1, 1.2}, "20 % slower"));
+  all.push_back(with_arms(machines[0], {1, 1.1, 1.2, 2}, "10 %, 20 % and 100 % slower"));
+  Rounds alike = machines[3];
+  alike.alike = 0.3;
+  alike.name += ", autocorrelation of processes 0.3";
+  all.push_back(with_arms(alike, {1, 1}, "equal arms"));
+  return all;
+}
+
+}  // namespace
+
+bool calibrate_sequential(int64_t trials, uint64_t seed) {
+  fmt::print(
+      "\nstopping by decisions, {} repetitions a process, at most 200; bar: at most 5 % wrong "
+      "where "
+      "processes are independent\n\n"
+      "| truth | wrong | decided | mean repetitions | fixed plan of {}: differs |\n"
+      "|---|---:|---:|---:|---:|\n",
+      kShare, kFixedRounds * kShare);
+  bool met = true;
+  ThreadPool pool(available_cpus());
+  uint64_t stream = uint64_t{1} << 56;
+  for (const Rounds& world : worlds()) {
+    const auto count = static_cast<size_t>(trials);
+    std::vector<Outcome> outcomes(count);
+    std::vector<int> fixed(count);
+    stream += uint64_t{1} << 32;
+    pool.parallel_for(count, 1, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) {
+        outcomes[i] = stop_when_decided(world, Random(seed, stream + 2 * i));
+        fixed[i] = fixed_plan_finds(world, Random(seed, stream + 2 * i + 1)) ? 1 : 0;
+      }
+    });
+    const auto share = [&](auto counts) {
+      return static_cast<double>(std::ranges::count_if(outcomes, counts)) /
+             static_cast<double>(trials);
+    };
+    const double wrong = share([](const Outcome& one) { return one.wrong; });
+    double repetitions = 0;
+    for (const Outcome& one : outcomes) {
+      repetitions += static_cast<double>(one.rounds * kShare) / static_cast<double>(trials);
+    }
+    const double error =
+        std::sqrt(std::max(wrong * (1 - wrong), 1e-4) / static_cast<double>(trials));
+    const bool missed = world.alike == 0 && wrong - 2 * error > kDecisionAlpha;
+    met = met && !missed;
+    fmt::print("| {} | {:.1f} +- {:.1f} %{} | {:.1f} % | {:.0f} | {:.1f} % |\n", world.name,
+               wrong * 100, error * 100, missed ? ", missed" : "",
+               share([](const Outcome& one) { return one.decided; }) * 100, repetitions,
+               100 * static_cast<double>(std::accumulate(fixed.begin(), fixed.end(), 0)) /
+                   static_cast<double>(trials));
+  }
+  return met;
+}
+
+}  // namespace assay
