@@ -8,6 +8,7 @@ void add_stats_command(CLI::App& app, Selected& selected) {
       "stats", "run statistical tests on figures or values, and audit published tables");
   stats->require_subcommand(1);
   add_stats_groups(*stats, selected);
+  add_stats_pairs(*stats, selected);
   add_stats_power(*stats, selected);
   add_stats_samples(*stats, selected);
   add_stats_counts(*stats, selected);

@@ -106,6 +106,7 @@ void set_body(CLI::App& command, Selected& selected, const Run& run) {
 }
 
 void add_stats_groups(CLI::App& stats, Selected& selected);
+void add_stats_pairs(CLI::App& stats, Selected& selected);
 void add_stats_power(CLI::App& stats, Selected& selected);
 void add_stats_samples(CLI::App& stats, Selected& selected);
 void add_stats_counts(CLI::App& stats, Selected& selected);

@@ -14,6 +14,7 @@
 #include "stats/multiple.h"
 #include "stats/power.h"
 #include "stats/proportions.h"
+#include "stats/ratio.h"
 #include "stats/series.h"
 #include "stats/summary.h"
 #include "stats/tests.h"
@@ -102,6 +103,21 @@ Json two_samples(const Json& request) {
   }
   reply["anova"] = value(stats::one_way_anova(std::vector{*of_a, *of_b}));
   return reply;
+}
+
+Json paired(const Json& request) {
+  const auto a = request.at("a").get<Sample>();
+  const auto b = request.at("b").get<Sample>();
+  const auto of_a = stats::moments(a);
+  const auto of_b = stats::moments(b);
+  if (!of_a || !of_b) return Json::object();
+  stats::StratumMoments pair{*of_a, *of_b};
+  pair.covariance = stats::covariance(a, b);
+  const double difference = of_a->mean - of_b->mean;
+  const auto error = stats::difference_error(pair);
+  return {{"t", error ? value(stats::t_test(difference, *error)) : Json()},
+          {"interval", error ? value(stats::t_interval(difference, *error)) : Json()},
+          {"tost_ratio", value(stats::tost_ratio(pair, 0.8, 1.25))}};
 }
 
 Json series(const Json& request) {
@@ -229,6 +245,7 @@ Json answer(const Json& request) {
   const auto op = request.at("op").get<std::string>();
   if (op == "one") return one_sample(request);
   if (op == "two") return two_samples(request);
+  if (op == "paired") return paired(request);
   if (op == "series") return series(request);
   if (op == "table") return table(request);
   if (op == "anova") return anova(request);
