@@ -33,7 +33,8 @@ bool same_arms(const Decision& a, const Decision& b) {
     return names;
   };
   return a.kind == b.kind && a.void_because == b.void_because &&
-         sorted(arms_in_question(a)) == sorted(arms_in_question(b));
+         sorted(arms_in_question(a)) == sorted(arms_in_question(b)) &&
+         sorted(a.ahead) == sorted(b.ahead);
 }
 
 bool same_answer(const Findings& findings, const Decision& a, const Decision& b, SameAnswer same) {

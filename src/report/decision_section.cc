@@ -108,7 +108,12 @@ std::string undecided_text(const Findings& findings, const Answer& answer) {
       pair.detectable = std::max(pair.detectable, rival.minimum_detectable.value_or(0));
     }
   }
-  std::string text = fmt::format("undecided between {}.", enumerated(arms_in_question(first)));
+  std::string text;
+  if (first.kind == Decision::Kind::kAhead) {
+    text = fmt::format("{} {} faster than the baseline. The fastest is ", enumerated(first.ahead),
+                       first.ahead.size() > 1 ? "are" : "is");
+  }
+  text += fmt::format("undecided between {}.", enumerated(arms_in_question(first)));
   std::vector<std::string> ratios;
   for (const Rival& rival : first.tied) {
     const RatioRange& range = pairs[rival.arm].range;
@@ -142,6 +147,7 @@ std::string reading(const Findings& findings, const Answer& answer) {
       return fmt::format("no difference: {} are equivalent within {:.0f} %.{}",
                          enumerated(arms_in_question(first)), findings.options.margin * 100,
                          ahead_text(findings, answer));
+    case Decision::Kind::kAhead:
     case Decision::Kind::kUndecided:
       return undecided_text(findings, answer);
     case Decision::Kind::kOnlyOne:

@@ -157,9 +157,11 @@ void blame_slow_rows(const Samples& samples, const GroupPair& pair, TypicalChoic
   }
 }
 
-// The arm with the lowest median against each other one.
+// The arm with the lowest median against each other one, where means leave it open.
 void decide_by_typical_calls(const ContrastInputs& in, Race& race) {
-  if (race.decision.kind != Decision::Kind::kUndecided || !in.units.paired()) return;
+  const Decision::Kind kind = race.decision.kind;
+  const bool open = kind == Decision::Kind::kUndecided || kind == Decision::Kind::kAhead;
+  if (!open || !in.units.paired()) return;
   const auto median = [&](size_t g) { return *stats::median(in.samples.groups[g].sorted_ms); };
   const size_t best = *std::ranges::min_element(race.groups, {}, median);
   const double rivals = static_cast<double>(race.groups.size() - 1);
@@ -213,6 +215,27 @@ void settle(Race& race) {
   }
 }
 
+// An undecided leader may still be a gain on the baseline. By the contrasts with the baseline,
+// which are one family whichever arm leads.
+void find_ahead(const Samples& samples, const std::vector<Contrast>& contrasts,
+                Decision& decision) {
+  if (decision.kind != Decision::Kind::kUndecided) return;
+  const std::string& baseline = samples.arms[0];
+  if (std::ranges::find(decision.tied, baseline, &Rival::arm) != decision.tied.end()) return;
+  const auto gains = [&](const std::string& arm) {
+    return std::ranges::any_of(contrasts, [&](const Contrast& contrast) {
+      return contrast.stratum == decision.stratum && contrast.arm == arm &&
+             contrast.verdict == Verdict::kFaster;
+    });
+  };
+  if (!gains(decision.arm)) return;
+  decision.kind = Decision::Kind::kAhead;
+  decision.ahead = {decision.arm};
+  for (const Rival& rival : decision.tied) {
+    if (gains(rival.arm)) decision.ahead.push_back(rival.arm);
+  }
+}
+
 }  // namespace
 
 std::vector<Decision> decide(const ContrastInputs& in, const std::vector<Contrast>& contrasts,
@@ -237,6 +260,7 @@ std::vector<Decision> decide(const ContrastInputs& in, const std::vector<Contras
       return;
     }
     settle(races[i]);
+    find_ahead(samples, contrasts, races[i].decision);
     decide_by_typical_calls(in, races[i]);
     add_alternatives(samples, quantiles, options, races[i]);
   });

@@ -50,6 +50,7 @@ struct Decision {
   enum class Kind {
     kBest,          // `arm` is faster than every other comparable arm
     kNoDifference,  // `arm` has the lowest mean, and `tied` are equivalent to it
+    kAhead,         // as kUndecided, but `arm` is faster than the baseline: see `ahead`
     kUndecided,     // `arm` has the lowest mean, and the data can't tell it from `tied`
     kOnlyOne,       // no other arm is comparable
     kNone,          // no arm is
@@ -57,9 +58,12 @@ struct Decision {
   } kind = Kind::kNone;
   std::string arm;  // empty: none is named
   std::string void_because;
-  std::vector<Rival> tied;                // by their means; a beaten arm may lie before one
+  std::vector<Rival> tied;  // by their means; a beaten arm may lie before one
+  // Of kAhead: `arm` and those of `tied` that are faster than the baseline too, by the contrasts
+  // with it. Each of them is a gain; which of them is the fastest is open.
+  std::vector<std::string> ahead;
   std::optional<Rival> runner_up;         // next lowest mean
-  std::optional<TypicalChoice> typical;   // of undecided ones, where typical calls decide
+  std::optional<TypicalChoice> typical;   // of kAhead and kUndecided, where typical calls decide
   std::vector<Alternative> alternatives;  // where p50 or the tail choose another arm
   std::vector<LeftOut> left_out;  // arms that aren't comparable, or didn't run as they are labelled
 };

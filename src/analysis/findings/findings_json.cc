@@ -51,8 +51,8 @@ std::string_view verdict_name(Verdict verdict) {
 }
 
 std::string_view decision_name(Decision::Kind kind) {
-  constexpr std::array<std::string_view, 6> kNames = {"best",     "no_difference", "undecided",
-                                                      "only_one", "none",          "void"};
+  constexpr std::array<std::string_view, 7> kNames = {
+      "best", "no_difference", "ahead", "undecided", "only_one", "none", "void"};
   return kNames[static_cast<size_t>(kind)];
 }
 

@@ -167,6 +167,7 @@ Findings full() {
                   .arm = "static",
                   .void_because = "nothing",
                   .tied = {{"eager", 0.75, kInterval, 0.1}},
+                  .ahead = {"static"},
                   .runner_up = Rival{"eager", 0.5, kInterval, 0.2},
                   .typical = TypicalChoice{"static", "eager", {0.7, kInterval}, "eager", 3},
                   .alternatives = {{"p99", "eager", 0.9, kInterval}},

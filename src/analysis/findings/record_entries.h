@@ -201,9 +201,10 @@ struct EnumWords<Execution> {
 };
 template <>
 struct EnumWords<Decision::Kind> {
-  static constexpr std::array kAll = {Decision::Kind::kBest,      Decision::Kind::kNoDifference,
-                                      Decision::Kind::kUndecided, Decision::Kind::kOnlyOne,
-                                      Decision::Kind::kNone,      Decision::Kind::kVoid};
+  static constexpr std::array kAll = {Decision::Kind::kBest,    Decision::Kind::kNoDifference,
+                                      Decision::Kind::kAhead,   Decision::Kind::kUndecided,
+                                      Decision::Kind::kOnlyOne, Decision::Kind::kNone,
+                                      Decision::Kind::kVoid};
   static std::string_view name(Decision::Kind kind) { return decision_name(kind); }
 };
 template <>

@@ -264,7 +264,7 @@ struct Record<Decision> {
   static constexpr auto kMembers = std::tuple(
       findings_record::Place<T>{}, field("decision", &T::kind), text_or_null("arm", &T::arm),
       text_or_null("void_because", &T::void_because), field("typical", &T::typical),
-      field("tied", &T::tied), field("runner_up", &T::runner_up),
+      field("tied", &T::tied), field("ahead", &T::ahead), field("runner_up", &T::runner_up),
       field("alternatives", &T::alternatives), field("left_out", &T::left_out));
 };
 template <>

@@ -46,6 +46,8 @@ std::string verdict_text(Decision::Kind kind) {
       return "faster";
     case Decision::Kind::kNoDifference:
       return "equivalent";
+    case Decision::Kind::kAhead:
+      return "ahead";
     case Decision::Kind::kUndecided:
       return "undecided";
     case Decision::Kind::kOnlyOne:
@@ -249,8 +251,8 @@ std::string choice_legend(const Findings& findings) {
   constexpr size_t kLongestName = 40;
   return fmt::format(
       "ratio: mean time of that arm over {}'s (the baseline), {:.0f} % interval; of several prompt "
-      "lengths, the range. lost: rows of all arms. \"?\": lowest mean, but undecided against the "
-      "runner-up (\"+2\": and two more).",
+      "lengths, the range. lost: rows of all arms. ahead: faster than the baseline, but undecided "
+      "against the runner-up (\"+2\": and two more). \"?\": lowest mean, and undecided.",
       shortened(findings.study.baseline, kLongestName), findings.options.confidence * 100);
 }
 

@@ -49,7 +49,7 @@ void add_decision(const Load& load, size_t stratum, Random& random, Findings& fi
   };
   Decision decision;
   decision.stratum = stratum;
-  decision.kind = static_cast<Decision::Kind>(any(6));
+  decision.kind = static_cast<Decision::Kind>(any(7));
   if (decision.kind == Decision::Kind::kVoid)
     decision.void_because = long_name("because", any(3), 300);
   if (decision.kind != Decision::Kind::kNone && decision.kind != Decision::Kind::kVoid) {
