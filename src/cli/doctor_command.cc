@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "base/shown_text.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "cli/backends.h"
@@ -18,6 +19,7 @@
 #include "engine/device/cuda/read_bandwidth.h"
 #include "identity/checkup.h"
 #include "identity/gpu_sensors.h"
+#include "report/fitting.h"
 
 namespace assay::cli {
 namespace {
@@ -223,13 +225,42 @@ std::vector<Check> all_checks() {
   return checks;
 }
 
+// For a terminal: a line a check, wrapped, with what to do about it below.
+std::string check_lines(const std::vector<Check>& checks) {
+  constexpr size_t kWidth = 100;
+  constexpr std::string_view kFix = "fix: ";
+  size_t longest = 0;
+  for (const Check& check : checks) longest = std::max(longest, check.name.size());
+  std::string text;
+  for (const Check& check : checks) {
+    std::string start =
+        fmt::format("{:<8} {:<{}}  ", check_status_name(check.status), check.name, longest);
+    const size_t indent = start.size();
+    const auto add = [&](std::string_view what, const std::string& said, size_t further) {
+      for (const std::string& line :
+           wrapped_lines(fmt::format("{}{}", what, shown_line(said)), kWidth - indent, further)) {
+        text += start + line + "\n";
+        start.assign(indent, ' ');
+      }
+    };
+    add("", check.finding, 0);
+    if (!check.fix.empty()) add(kFix, check.fix, kFix.size());
+  }
+  return text;
+}
+
 Result<int> run_doctor(OutputFormat format) {
+  const std::vector<Check> checks = all_checks();
+  if (format == OutputFormat::kTable) {
+    fmt::print("{}", check_lines(checks));
+    return 0;
+  }
   Table table;
   table.columns = {{"check", Align::kLeft},
                    {"status", Align::kLeft},
                    {"finding", Align::kLeft},
                    {"fix", Align::kLeft}};
-  for (const Check& check : all_checks()) {
+  for (const Check& check : checks) {
     table.rows.push_back({TableCell::of(check.name),
                           TableCell::of(std::string(check_status_name(check.status))),
                           TableCell::of(check.finding),

@@ -102,5 +102,11 @@ class Cache(unittest.TestCase):
         self.assertRegex(found["cxx_compiler"]["fix"], r"install g\+\+")
         self.assertEqual(found["kernel_cache"]["status"], "limited")
 
+    def test_doctor_fits_a_terminal(self):
+        shown = self.succeed("doctor", ASSAY_CXX="/nowhere/" + "longer" * 30 + "/c++")
+        self.assertLessEqual(max(map(len, shown.splitlines())), 100)
+        self.assertRegex(shown, r"(?m)^missing  cxx_compiler +\S")
+        self.assertRegex(shown, r"(?m)^ +fix: install g\+\+")
+
 
 unittest.main()
