@@ -153,6 +153,13 @@ std::string units_text(const Findings& findings, Phase phase) {
     if (c.phase != phase) continue;
     left_out += c.left_out;
     const bool processes = c.unit == ContrastUnit::kProcesses;
+    if (c.any_look) {
+      texts.insert(
+          "The run was looked at after every round of worker processes: ratios are "
+          "geometric means over rounds, their intervals hold at any look and together for "
+          "all pairs of a stratum, and there are no tests.");
+      continue;
+    }
     if (c.paired) {
       texts.insert(processes
                        ? "Arms are paired by rounds of worker processes: what the machine did "

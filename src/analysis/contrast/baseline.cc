@@ -1,5 +1,7 @@
 // Every arm against the baseline: by stratum, combined over a phase's strata, and the strata where
 // no comparison can be made.
+#include <algorithm>
+
 #include "analysis/contrast/contrast.h"
 #include "analysis/contrast/widenings.h"
 #include "analysis/rows/each.h"
@@ -30,7 +32,9 @@ void combine_phase(const ContrastInputs& in, Phase phase, Findings& findings) {
     for (const Contrast& contrast : findings.contrasts) {
       if (contrast.phase == phase && contrast.arm == arm) parts.push_back(&contrast);
     }
-    if (parts.empty()) continue;
+    // What ended strata at times of their own choosing is no sample of a fixed size together.
+    const bool looked_at = std::ranges::any_of(parts, &Contrast::any_look);
+    if (parts.empty() || looked_at) continue;
     findings.combined.push_back(combine(in, parts));
   }
   std::vector<Contrast*> family;

@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "analysis/contrast/any_look.h"
 #include "analysis/contrast/resampling.h"
 #include "analysis/contrast/typical.h"
 #include "stats/effect.h"
@@ -135,6 +136,7 @@ bool same_prompts(const Group& a, const Group& b) {
 }
 
 Verdict judge(const Contrast& contrast, const AnalysisOptions& options) {
+  if (contrast.any_look) return verdict_at_any_look(contrast, options);
   if (contrast.tost_p_holm && *contrast.tost_p_holm < options.alpha) return Verdict::kEquivalent;
   if (!contrast.p_holm || *contrast.p_holm >= options.alpha) return Verdict::kInconclusive;
   if (!contrast.ratio_interval || contrast.ratio_interval->contains(1)) {
@@ -171,6 +173,10 @@ Contrast contrast_pair(const ContrastInputs& in, const GroupPair& pair,
   }
   contrast.ratio = *mean / *base_mean;
   contrast.difference_ms = *mean - *base_mean;
+  if (was_looked_at(in.samples, group.stratum)) {
+    contrast_at_any_look(units, in.samples.arms.size(), in.options, contrast);
+    return contrast;
+  }
   contrast.ratio_interval = widened_ratio(bootstrapped(in, pair, units), contrast, in.options);
   contrast.typical = typical_ratio(in, pair, widening, in.options.confidence);
   const auto moments = pair_moments(units, in.units.paired());

@@ -1,7 +1,9 @@
 // Which arm to take on each stratum, and when the data don't say.
 #include <algorithm>
+#include <cmath>
 #include <map>
 
+#include "analysis/contrast/any_look.h"
 #include "analysis/contrast/contrast.h"
 #include "analysis/contrast/typical.h"
 #include "analysis/contrast/widenings.h"
@@ -14,7 +16,7 @@ namespace {
 
 struct Candidate {
   size_t group = 0;
-  double mean = 0;
+  double time = 0;
 };
 
 // The leader of one stratum and its contrasts with the others, in the order of their means.
@@ -37,21 +39,32 @@ std::string reason_against(const Group& group, const Group* other, const Analysi
   return "";
 }
 
-Race race(const Samples& samples, size_t stratum, const AnalysisOptions& options) {
+// What arms are ranked by: the mean, or what its stratum's looks ranked them by.
+double ranked_time(const ContrastInputs& in, size_t g) {
+  const Group& group = in.samples.groups[g];
+  const double mean = *stats::mean(group.warm_ms);
+  if (!was_looked_at(in.samples, group.stratum)) return mean;
+  std::vector<double> logs;
+  for (const double value : unit_values(in.units.series(g))) logs.push_back(std::log(value));
+  return std::exp(stats::mean(logs).value_or(std::log(mean)));
+}
+
+Race race(const ContrastInputs& in, size_t stratum) {
+  const Samples& samples = in.samples;
   Race result;
   result.decision.stratum = stratum;
   std::vector<Candidate> candidates;
   for (size_t g = samples.first_group[stratum]; g < samples.first_group[stratum + 1]; ++g) {
     const Group& group = samples.groups[g];
     const Group* other = candidates.empty() ? nullptr : &samples.groups[candidates[0].group];
-    std::string reason = reason_against(group, other, options);
+    std::string reason = reason_against(group, other, in.options);
     if (reason.empty()) {
-      candidates.push_back({g, *stats::mean(group.warm_ms)});
+      candidates.push_back({g, ranked_time(in, g)});
     } else {
       result.decision.left_out.push_back({samples.arms[group.arm], std::move(reason)});
     }
   }
-  std::ranges::stable_sort(candidates, {}, &Candidate::mean);
+  std::ranges::stable_sort(candidates, {}, &Candidate::time);
   if (candidates.empty()) return result;
   result.decision.kind = Decision::Kind::kOnlyOne;
   result.decision.arm = samples.arms[samples.groups[candidates[0].group].arm];
@@ -244,7 +257,7 @@ std::vector<Decision> decide(const ContrastInputs& in, const std::vector<Contras
   const Samples& samples = in.samples;
   const AnalysisOptions& options = in.options;
   std::vector<Race> races(samples.strata.size());
-  for_each_index(races.size(), pool, [&](size_t i) { races[i] = race(samples, i, options); });
+  for_each_index(races.size(), pool, [&](size_t i) { races[i] = race(in, i); });
   contrast_rivals(in, contrasts, pool, races);
   for (const Phase phase : kPhases) {
     std::vector<Contrast*> family;
@@ -261,6 +274,7 @@ std::vector<Decision> decide(const ContrastInputs& in, const std::vector<Contras
     }
     settle(races[i]);
     find_ahead(samples, contrasts, races[i].decision);
+    if (was_looked_at(samples, i)) return;  // typical calls and tails have no such intervals
     decide_by_typical_calls(in, races[i]);
     add_alternatives(samples, quantiles, options, races[i]);
   });

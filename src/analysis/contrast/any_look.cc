@@ -1,0 +1,52 @@
+// Intervals that hold however often a run is looked at.
+#include "analysis/contrast/any_look.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "stats/confidence_sequence.h"
+#include "stats/summary.h"
+
+namespace assay {
+
+bool was_looked_at(const Samples& samples, size_t stratum) {
+  const size_t first = samples.first_group[stratum];
+  const std::span groups(samples.groups.data() + first, samples.first_group[stratum + 1] - first);
+  return std::ranges::any_of(groups, [](const Group& group) {
+    return group.evidence != nullptr && group.evidence->stopping &&
+           group.evidence->stopping->contains("pairs");
+  });
+}
+
+void contrast_at_any_look(const PairUnits& units, size_t arms, const AnalysisOptions& options,
+                          Contrast& contrast) {
+  contrast.any_look = true;
+  if (!contrast.paired || contrast.unit != ContrastUnit::kProcesses) return;
+  std::vector<double> log_ratios;
+  for (size_t i = 0; i < units.arm.size(); ++i) {
+    const double log_ratio = std::log(units.arm[i] / units.baseline[i]);
+    if (!std::isfinite(log_ratio)) return;
+    log_ratios.push_back(log_ratio);
+  }
+  const auto mean = stats::mean(log_ratios);
+  if (!mean) return;
+  contrast.ratio = std::exp(*mean);
+  const auto pairs = static_cast<double>(arms * (arms - 1)) / 2;
+  const double alpha = (1 - options.confidence) / std::max(1.0, pairs);
+  if (const auto interval = stats::anytime_interval(log_ratios, alpha)) {
+    contrast.ratio_interval = {std::exp(interval->low), std::exp(interval->high)};
+  }
+}
+
+Verdict verdict_at_any_look(const Contrast& contrast, const AnalysisOptions& options) {
+  if (!contrast.ratio_interval) return Verdict::kInconclusive;
+  const stats::Interval& interval = *contrast.ratio_interval;
+  if (interval.low > 1 / (1 + options.margin) && interval.high < 1 + options.margin) {
+    return Verdict::kEquivalent;
+  }
+  if (interval.contains(1)) return Verdict::kInconclusive;
+  return interval.high < 1 ? Verdict::kFaster : Verdict::kSlower;
+}
+
+}  // namespace assay

@@ -1,0 +1,23 @@
+// Contrasts of strata that were looked at while they ran (`stopping: {decide: true}`): their blocks
+// ended when it suited, which tests of a fixed number of rounds don't hold for.
+#pragma once
+
+#include "analysis/contrast/units.h"
+#include "analysis/findings/findings.h"
+
+namespace assay {
+
+// Whether its blocks were to end as soon as its arms were told apart, by its evidence.
+bool was_looked_at(const Samples& samples, size_t stratum);
+
+// ratio: the geometric mean over rounds of processes of arm / baseline; ratio_interval: of it, by
+// stats::anytime_interval(), with alpha shared by all pairs of the study's `arms`, so that the
+// intervals of a stratum hold together and whichever arm leads. As the run itself judged
+// (harness/decisions.h). No interval: too few rounds, or arms that aren't paired by them.
+void contrast_at_any_look(const PairUnits& units, size_t arms, const AnalysisOptions& options,
+                          Contrast& contrast);
+
+// By that interval alone.
+Verdict verdict_at_any_look(const Contrast& contrast, const AnalysisOptions& options);
+
+}  // namespace assay
