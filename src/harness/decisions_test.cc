@@ -168,8 +168,8 @@ TEST_F(DecideRunTest, EqualArmsEndAsEquivalent) {
   EXPECT_FALSE(summary->interrupted);
   EXPECT_EQ(rounds_of("prefill"), 4);
   EXPECT_EQ(stopping_of("prefill")["pairs"][0]["verdict"], "equivalent");
-  EXPECT_EQ(observer_.dropped, 2 * 2 * 16)
-      << "two phases, two arms, the rounds that weren't needed";
+  EXPECT_EQ(observer_.dropped, 2 * 2 * 16 * 3)
+      << "two phases, two arms, the repetitions of the rounds that weren't needed";
   EXPECT_EQ(asked("base", "load models/m"), 4 + 1) << "and one for parity";
 }
 

@@ -60,7 +60,8 @@ TEST_F(ProcessesTest, ShareACellsRepetitionsInRounds) {
     for (const Row& row : bundle->rows) {
       EXPECT_GE(*row.process, process) << "no arm is ahead of the others by a round";
       process = *row.process;
-      EXPECT_EQ(row.block, process);
+      const bool whole = order != RunOrder::kInterleaved;
+      EXPECT_EQ(row.block, whole ? process : std::max(row.repetition, 2 * process));
     }
     EXPECT_EQ(bundle->manifest["study"]["processes"], 3);
   }
@@ -103,6 +104,7 @@ TEST_F(ProcessesTest, EachHasItsEntryInTheEvidence) {
 // The first of the arm's processes says that it never reached the compiler, the others don't.
 TEST_F(ProcessesTest, WhatOneProcessDidNotProveTheCellDidNot) {
   study_.phases = {Phase::kPrefill};
+  study_.order = RunOrder::kSequential;  // one report a process
   faults_["other"] = {"label:evidence", "--once", (scratch_ / "struck").string()};
   expect_whole(run());
   const auto bundle = read_bundle(folder());
@@ -115,17 +117,19 @@ TEST_F(ProcessesTest, WhatOneProcessDidNotProveTheCellDidNot) {
   EXPECT_EQ(evidence.processes[2].compiler_real, CompilerReal::kNotApplicable);
 }
 
-// Its share is one unit: what is left of it is lost, and the next share gets a process of its own.
-TEST_F(ProcessesTest, ALostOneCostsItsShareAlone) {
+// What is left of its unit is lost: its share, or one repetition; the next gets a process of its
+// own.
+TEST_F(ProcessesTest, ALostOneCostsItsUnitAlone) {
   study_.phases = {Phase::kPrefill, Phase::kKvDecode};
   for (const RunOrder order : {RunOrder::kSequential, RunOrder::kInterleaved}) {
     fs::remove_all(folder());
     study_.order = order;
     faults_["other"] = {"segv:measure:2"};  // the second share's first
     expect_whole(run());
-    expect_shares("other", kEvenShares);
+    const bool whole = order == RunOrder::kSequential;
+    expect_shares("other", whole ? kEvenShares : "0: -6 -5 0 1; 1: -4 -3 2; 2: 3; 3: -2 -1 4 5");
     for (const Row& row : rows_of("other")) {
-      const bool lost = row.repetition == 2 || row.repetition == 3;
+      const bool lost = row.repetition == 2 || (whole && row.repetition == 3);
       EXPECT_EQ(row.error_class, lost ? "SIGSEGV" : "") << row.repetition;
     }
     const auto base = rows_of("base");
@@ -133,8 +137,8 @@ TEST_F(ProcessesTest, ALostOneCostsItsShareAlone) {
   }
 }
 
-// A share of two blocks: the second is done by the process that replaces the lost one, which warms
-// up without rows, and the next round's is another again.
+// The rest of its share is done by the process that replaces it, which warms up without rows, and
+// the next round's is another again.
 TEST_F(ProcessesTest, OneThatReplacesALostOneHasTheNextNumber) {
   study_.phases = {Phase::kPrefill};
   study_.processes = 2;
@@ -143,10 +147,41 @@ TEST_F(ProcessesTest, OneThatReplacesALostOneHasTheNextNumber) {
   ASSERT_TRUE(run());
   for (const auto& [id, shown] : shares()) {
     const bool lost = id.find("other") != std::string::npos;
-    EXPECT_EQ(shown, lost ? "0: -4 -3 0 1 2; 1: 3 4 5; 2: -2 -1 6 7 8 9 10 11"
+    EXPECT_EQ(shown, lost ? "0: -4 -3 0 1; 1: 2 3 4 5; 2: -2 -1 6 7 8 9 10 11"
                           : "0: -4 -3 0 1 2 3 4 5; 1: -2 -1 6 7 8 9 10 11");
   }
   EXPECT_TRUE(verify_bundle(folder())->empty());
+}
+
+// Each may cost a start or a timeout. Wherever the run is stopped, a resume tries no more of them.
+TEST_F(ProcessesTest, ACellThatFailsThreeTimesInARowWaitsForItsNextRound) {
+  study_.phases = {Phase::kPrefill};
+  study_.processes = 2;
+  study_.repetitions = 12;
+  faults_["other"] = {"segv:measure"};
+  for (const int64_t after : {0, 9, 15}) {
+    SCOPED_TRACE(after);
+    fs::remove_all(folder());
+    fs::remove(scratch_ / "other");
+    observer_.rows = 0;
+    observer_.interrupt_fd = after > 0 ? interrupt_[1] : -1;
+    observer_.interrupt_after = after;
+    const auto first = run();
+    ASSERT_TRUE(first);
+    EXPECT_EQ(first->interrupted, after > 0);
+    if (after > 0) expect_whole(resume());
+    const auto rows = rows_of("other");
+    EXPECT_EQ(rows.size(), 16u);
+    EXPECT_EQ(count(rows, RowStatus::kCrash), 16);
+    if (after == 0) {
+      EXPECT_EQ(asked("other", "load models/m"), 2 * 3 + 1) << "and one for parity";
+    }
+    const auto bundle = read_bundle(folder());
+    const Evidence& evidence = bundle->evidence.at(rows.front().cell_id);
+    EXPECT_EQ(evidence.failures.size(), 2u * (3 + 1));
+    EXPECT_EQ(evidence.failures[3].message,
+              "not tried again in this round of processes: 3 repetitions in a row failed");
+  }
 }
 
 TEST_F(ProcessesTest, RowsThatNoProcessCameUpForHaveNone) {
@@ -159,6 +194,7 @@ TEST_F(ProcessesTest, RowsThatNoProcessCameUpForHaveNone) {
 // Wherever the run is stopped: what was committed stays, the rest of the round is done by processes
 // that come after those that did the first part, and the rounds behind it are as planned.
 TEST_F(ProcessesTest, AResumeGoesOnInTheMiddleOfARound) {
+  study_.order = RunOrder::kSequential;
   observer_.interrupt_fd = interrupt_[1];
   for (const int64_t after : {1, 5, 18, 23, 31, 46}) {
     SCOPED_TRACE(after);
@@ -178,16 +214,16 @@ TEST_F(ProcessesTest, AResumeGoesOnInTheMiddleOfARound) {
   }
 }
 
-TEST_F(ProcessesTest, AResumeSplitsAShareOfSeveralBlocks) {
+TEST_F(ProcessesTest, AResumeSplitsAShareBetweenTwoBlocks) {
   study_.phases = {Phase::kPrefill};
   study_.arms.resize(1);
   study_.processes = 2;
   study_.repetitions = 12;
   observer_.interrupt_fd = interrupt_[1];
-  observer_.interrupt_after = 7;  // in the second block of the first share
+  observer_.interrupt_after = 6;
   ASSERT_TRUE(run()->interrupted);
   expect_whole(resume());
-  EXPECT_EQ(shares().begin()->second, "0: -4 -3 0 1 2; 1: 3 4 5; 2: -2 -1 6 7 8 9 10 11");
+  EXPECT_EQ(shares().begin()->second, "0: -4 -3 0 1 2 3; 1: 4 5; 2: -2 -1 6 7 8 9 10 11");
 }
 
 // What stopping may add is shared, too: no process does all of it.
@@ -206,6 +242,7 @@ TEST_F(ProcessesTest, EachGoesOnUntilItsOwnIntervalIsNarrow) {
 }
 
 TEST_F(ProcessesTest, AResumeKeepsWhatStoppingAddedToEarlierRounds) {
+  study_.order = RunOrder::kSequential;
   study_.phases = {Phase::kPrefill, Phase::kKvDecode};
   study_.processes = 2;
   study_.stopping = Stopping{10, 1e-6};

@@ -83,10 +83,7 @@ Status Run::restore() {
     const int64_t round = round_of_block[{cell, row.block}];
     int64_t& processes = state_.processes[cell].count;
     processes = std::max(processes, row.process.value_or(-1) + 1);
-    if (state_.decisions) state_.decisions->add(cell, round, row);
-    if (row.repetition < 0 || row.status != RowStatus::kOk || !row.latency_ms) continue;
-    state_.cells_with_ok_rows.insert(cell);
-    state_.ok_latencies_ms[{cell, round}].push_back(*row.latency_ms);
+    state_.note(cell, round, row);
   }
   for (const auto& [id, evidence] : so_far.evidence) {
     if (cell_by_id.contains(id)) {

@@ -48,15 +48,6 @@ Stopping stopping_of_round(const Study& study, const Unit& unit) {
 
 }  // namespace
 
-int64_t RunState::process_of(size_t cell, int64_t serial) {
-  Processes& known = processes[cell];
-  if (known.last_serial != serial) {
-    known.last_serial = serial;
-    ++known.count;
-  }
-  return known.count - 1;
-}
-
 // One unit under way.
 struct UnitRunner::Job {
   const Unit& unit;
@@ -71,6 +62,7 @@ struct UnitRunner::Job {
   std::optional<double> worst_load_1min;
   std::optional<double> worst_steal_share;
   std::optional<WorkerFailure> failure;
+  bool given_up = false;           // here: the evidence says so
   std::optional<std::string> gpu;  // that the arm computes on
   std::set<std::string> throttle_reasons;
 };
@@ -111,7 +103,10 @@ Result<UnitEnd> UnitRunner::run(const Unit& unit, const ModelSetup& setup,
   job.gpu = gpu_of(context_.backends.at(arm.backend)->gate(arm));
   context_.observer.on_unit(cell, unit);
   limit_checks_left_ = kLimitChecks;
-  if (const auto ready = make_ready(job); !ready) {
+  if (const auto& failed = state_.failed_in_a_row[{unit.cell, unit.round}];
+      failed.repetitions >= kTriesInARow) {
+    ASSAY_CHECK(skip_all(job, failed));
+  } else if (const auto ready = make_ready(job); !ready) {
     if (ready.error().kind == FailureKind::kInterrupted) return UnitEnd::kInterrupted;
     ASSAY_CHECK(fail_rest(job, 0, ready.error()));
   } else {
@@ -271,11 +266,7 @@ Status UnitRunner::append(Job& job, Row row) {
   if (row.started_at_ns == 0) row.started_at_ns = context_.clock.wall_ns();
   ASSAY_CHECK(bundle_.append(row));
   ++job.rows;
-  if (row.repetition >= 0 && row.status == RowStatus::kOk) {
-    state_.cells_with_ok_rows.insert(job.unit.cell);
-    state_.ok_latencies_ms[{job.unit.cell, job.unit.round}].push_back(*row.latency_ms);
-  }
-  if (state_.decisions) state_.decisions->add(job.unit.cell, job.unit.round, row);
+  state_.note(job.unit.cell, job.unit.round, row);
   context_.observer.on_row(row);
   return {};
 }
@@ -327,6 +318,19 @@ Result<UnitEnd> UnitRunner::run_repetitions(Job& job) {
   return UnitEnd::kCommitted;
 }
 
+// A cell whose workers are lost again and again would cost a start, or a timeout, a repetition.
+Status UnitRunner::skip_all(Job& job, const RunState::FailedInARow& failed) {
+  const RowOutcome outcome = failed.last;  // `failed` changes with each row
+  if (failed.repetitions == kTriesInARow) {
+    job.given_up = true;
+    state_.evidence.add_failure(
+        job.unit.cell, job.unit.index, job.repetitions.front(), outcome,
+        fmt::format("not tried again in this round of processes: {} repetitions in a row failed",
+                    kTriesInARow));
+  }
+  return lose(job, 0, outcome);
+}
+
 // The worker is lost to this unit: what is left of it becomes rows, and the next unit gets a fresh
 // process.
 Status UnitRunner::fail_rest(Job& job, size_t from, const WorkerFailure& failure) {
@@ -334,6 +338,10 @@ Status UnitRunner::fail_rest(Job& job, size_t from, const WorkerFailure& failure
   job.failure = failure;
   state_.evidence.add_failure(job.unit.cell, job.unit.index, job.repetitions[from], outcome,
                               failure.message);
+  return lose(job, from, outcome);
+}
+
+Status UnitRunner::lose(Job& job, size_t from, const RowOutcome& outcome) {
   for (size_t i = from; i < job.repetitions.size(); ++i) {
     Row row = blank_row(job, job.repetitions[i]);
     row.status = outcome.status;
@@ -383,7 +391,7 @@ Status UnitRunner::close(Job& job) {
   Evidence& evidence = state_.evidence.of(job.unit.cell);
   // Rows that are committed and a lower limit beside them would be found false by whoever reads.
   const bool raised = add_read_limit(job, evidence);
-  if (report || raised) {
+  if (report || raised || job.given_up) {
     evidence.model_hash = job.setup.model_hash;
     if (job.worker && job.process && job.worker->client->running()) {
       state_.evidence.add_placement(job.unit.cell, *job.process, job.worker->client->pid());

@@ -3,48 +3,17 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "artifact/bundle.h"
-#include "harness/cell_evidence.h"
 #include "harness/context.h"
-#include "harness/decisions.h"
 #include "harness/model_setup.h"
-#include "harness/outcome.h"
+#include "harness/run_state.h"
 #include "harness/workers.h"
 #include "study/plan.h"
 
 namespace assay {
-
-// State that later units need from earlier ones; restored from the bundle on resume.
-struct RunState {
-  RunState(const Study& study, const Plan& plan) : evidence(study, plan) {
-    if (stops_when_decided(study)) decisions.emplace(study, plan);
-  }
-
-  // Of measured repetitions alone.
-  bool has_ok_rows(size_t cell) const { return cells_with_ok_rows.contains(cell); }
-  // The worker's number among those that have served the cell; a new one has the next.
-  int64_t process_of(size_t cell, int64_t serial);
-
-  std::set<size_t> cells_with_ok_rows;
-  std::map<std::pair<size_t, int64_t>, std::vector<double>> ok_latencies_ms;  // by cell and round
-  int64_t committed_rows = 0;  // the next row's order_index, but for those of the unit under way
-  // Of optional stopping so far: they shift the repetitions of their own cell behind them.
-  std::map<size_t, int64_t> extra_repetitions;
-  std::optional<Decisions> decisions;  // where stopping decides
-  std::set<int64_t> dropped_units;     // of strata that were decided before
-  struct Processes {
-    int64_t count = 0;
-    int64_t last_serial = -1;
-  };
-  std::map<size_t, Processes> processes;  // by cell
-  CellEvidence evidence;
-  std::set<size_t> cells_with_parity;  // those that have a parity.json
-};
 
 enum class UnitEnd { kCommitted, kInterrupted };
 
@@ -74,6 +43,8 @@ class UnitRunner {
   void note_read_bytes(const Job& job, const Row& row, const SampleReply& sample);
   Result<UnitEnd> run_repetitions(Job& job);
   Status fail_rest(Job& job, size_t from, const WorkerFailure& failure);
+  Status skip_all(Job& job, const RunState::FailedInARow& failed);
+  Status lose(Job& job, size_t from, const RowOutcome& outcome);
   Status close(Job& job);
   void add_last_words(Job& job);
   bool add_read_limit(const Job& job, Evidence& evidence) const;

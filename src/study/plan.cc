@@ -11,8 +11,6 @@
 namespace assay {
 namespace {
 
-constexpr int64_t kLargestBlock = 5;
-
 // The name with everything but letters, digits, '.', '_' and '-' replaced, and cut: an id of three
 // names stays below the 255 bytes that a folder's name may have.
 std::string id_part(std::string_view name) {
@@ -164,20 +162,16 @@ class BlockOrder {
   bool again_ = false;  // the block is the second of two that balance one another
 };
 
-// Blocks of every arm of a condition, within a round. Of two sides each repetition is a block.
+// Blocks of every arm of a condition, within a round, each of one repetition: the shorter the time
+// between two arms' calls, the more of what the machine does meanwhile leaves with their ratio.
 void add_blocks(const Study& study, size_t condition, int64_t round, Random& random,
                 UnitList& units) {
   const size_t arms = study.arms.size();
-  const int64_t first = round_begin(study, round);
-  const int64_t share = round_begin(study, round + 1) - first;
-  const int64_t largest = study.sides ? 1 : kLargestBlock;
-  const int64_t blocks = (share + largest - 1) / largest;
+  const int64_t end = round_begin(study, round + 1);
   BlockOrder order(study, random);
-  for (int64_t block = 0; block < blocks; ++block) {
+  for (int64_t repetition = round_begin(study, round); repetition < end; ++repetition) {
     for (const size_t arm : order.next()) {
-      const size_t cell = condition * arms + arm;
-      units.add(cell, round, first + part_begin(share, blocks, block),
-                first + part_begin(share, blocks, block + 1));
+      units.add(condition * arms + arm, round, repetition, repetition + 1);
     }
   }
 }

@@ -57,10 +57,8 @@ struct Plan {
 // those of every arm are spread over the model's time. What the order means holds within a round,
 // and each round draws its own: sequential: arm after arm, an arm's cells in the order of the file,
 // the round's share of a cell in one unit. shuffled: the same units, in random order. interleaved:
-// condition after condition; its repetitions in blocks (of at most 5, as equal as can be), each
-// block one unit of every arm, the arms in a fresh random order a block. A study of two sides
-// (sides.h) has blocks of one repetition, in which the two sides of an arm are neighbours that swap
-// places a block.
+// condition after condition; each repetition is a block, one unit of every arm, in a fresh random
+// order a block. Of two sides (sides.h) those of an arm are neighbours, and swap places a block.
 Plan make_plan(const Study& study);
 
 // How many of `total` come before this part, where `parts` share them as evenly as can be: part i

@@ -51,16 +51,22 @@ TEST(Plan, SequentialGoesArmByArm) {
 
 // The order of arms comes from the seeded generator, whose output is fixed for all machines: a
 // change here makes bundles of older versions impossible to resume.
-TEST(Plan, InterleavedAlternatesArmsInBlocks) {
-  EXPECT_EQ(shown(make_plan(small_study(RunOrder::kInterleaved))),
-            "0 c001-b___-m-prefill-single_micro-b1 block 0 reps 0+3 at 0 *\n"
-            "1 c000-a-m-prefill-single_micro-b1 block 0 reps 0+3 at 5 *\n"
-            "2 c001-b___-m-prefill-single_micro-b1 block 1 reps 3+4 at 10\n"
-            "3 c000-a-m-prefill-single_micro-b1 block 1 reps 3+4 at 14\n"
-            "4 c002-a-m-kv_decode-single_micro-b1-n4 block 0 reps 0+3 at 18 *\n"
-            "5 c003-b___-m-kv_decode-single_micro-b1-n4 block 0 reps 0+3 at 23 *\n"
-            "6 c003-b___-m-kv_decode-single_micro-b1-n4 block 1 reps 3+4 at 28\n"
-            "7 c002-a-m-kv_decode-single_micro-b1-n4 block 1 reps 3+4 at 32\n");
+TEST(Plan, InterleavedAlternatesArmsARepetitionABlock) {
+  Study study = small_study(RunOrder::kInterleaved);
+  study.repetitions = 3;
+  EXPECT_EQ(shown(make_plan(study)),
+            "0 c001-b___-m-prefill-single_micro-b1 block 0 reps 0+1 at 0 *\n"
+            "1 c000-a-m-prefill-single_micro-b1 block 0 reps 0+1 at 3 *\n"
+            "2 c001-b___-m-prefill-single_micro-b1 block 1 reps 1+1 at 6\n"
+            "3 c000-a-m-prefill-single_micro-b1 block 1 reps 1+1 at 7\n"
+            "4 c000-a-m-prefill-single_micro-b1 block 2 reps 2+1 at 8\n"
+            "5 c001-b___-m-prefill-single_micro-b1 block 2 reps 2+1 at 9\n"
+            "6 c002-a-m-kv_decode-single_micro-b1-n4 block 0 reps 0+1 at 10 *\n"
+            "7 c003-b___-m-kv_decode-single_micro-b1-n4 block 0 reps 0+1 at 13 *\n"
+            "8 c003-b___-m-kv_decode-single_micro-b1-n4 block 1 reps 1+1 at 16\n"
+            "9 c002-a-m-kv_decode-single_micro-b1-n4 block 1 reps 1+1 at 17\n"
+            "10 c002-a-m-kv_decode-single_micro-b1-n4 block 2 reps 2+1 at 18\n"
+            "11 c003-b___-m-kv_decode-single_micro-b1-n4 block 2 reps 2+1 at 19\n");
 }
 
 // "round: block first_warmup+warmups first+count" of each unit of the cell.
@@ -86,36 +92,38 @@ TEST(Plan, ProcessesShareTheRepetitionsInRounds) {
   study.order = RunOrder::kShuffled;
   for (size_t cell = 0; cell < 4; ++cell) EXPECT_EQ(shown_cell(make_plan(study), cell), whole);
   study.order = RunOrder::kInterleaved;
-  study.repetitions = 20;
   for (size_t cell = 0; cell < 4; ++cell) {
     EXPECT_EQ(shown_cell(make_plan(study), cell),
-              "0: block 0 warm-ups -6+2 reps 0+3\n"
-              "0: block 1 warm-ups 0+0 reps 3+3 |\n"
-              "1: block 2 warm-ups -4+2 reps 6+3\n"
-              "1: block 3 warm-ups 0+0 reps 9+4 |\n"
-              "2: block 4 warm-ups -2+2 reps 13+3\n"
-              "2: block 5 warm-ups 0+0 reps 16+4 ||\n");
+              "0: block 0 warm-ups -6+2 reps 0+1\n"
+              "0: block 1 warm-ups 0+0 reps 1+1 |\n"
+              "1: block 2 warm-ups -4+2 reps 2+1\n"
+              "1: block 3 warm-ups 0+0 reps 3+1 |\n"
+              "2: block 4 warm-ups -2+2 reps 4+1\n"
+              "2: block 5 warm-ups 0+0 reps 5+1\n"
+              "2: block 6 warm-ups 0+0 reps 6+1 ||\n");
   }
 }
 
 // A round beyond the study's processes has as many repetitions as they do.
 TEST(Plan, StoppingByDecisionsPlansAllRoundsThatItMayNeed) {
   Study study = small_study(RunOrder::kInterleaved);
-  study.repetitions = 7;
+  study.repetitions = 3;
   study.processes = 2;
-  study.stopping = Stopping{.max_repetitions = 15, .decide = true};
+  study.stopping = Stopping{.max_repetitions = 7, .decide = true};
   const Plan plan = make_plan(study);
   for (size_t cell = 0; cell < 4; ++cell) {
     EXPECT_EQ(shown_cell(plan, cell),
-              "0: block 0 warm-ups -8+2 reps 0+3 |\n"
-              "1: block 1 warm-ups -6+2 reps 3+4 |\n"
-              "2: block 2 warm-ups -4+2 reps 7+3 |\n"
-              "3: block 3 warm-ups -2+2 reps 10+4 ||\n");
+              "0: block 0 warm-ups -8+2 reps 0+1 |\n"
+              "1: block 1 warm-ups -6+2 reps 1+1\n"
+              "1: block 2 warm-ups 0+0 reps 2+1 |\n"
+              "2: block 3 warm-ups -4+2 reps 3+1 |\n"
+              "3: block 4 warm-ups -2+2 reps 4+1\n"
+              "3: block 5 warm-ups 0+0 reps 5+1 ||\n");
   }
   EXPECT_EQ(plan.rows, count_rows(study));
   const Json json = plan_to_json(study, plan);
   EXPECT_EQ(json["study"]["stopping"],
-            Json({{"max_repetitions", 15}, {"decide", true}, {"margin", 0.03}}));
+            Json({{"max_repetitions", 7}, {"decide", true}, {"margin", 0.03}}));
 }
 
 // Every arm has served every cell of the model before any process is replaced.
