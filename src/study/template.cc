@@ -73,8 +73,8 @@ warmup: 3
 # stopping: {max_repetitions: 200, relative_ci: 0.01}
 # stopping: {max_repetitions: 200, decide: true, margin: 0.03}
 
-# sequential | shuffled | interleaved. Interleaved alternates the arms in random blocks, so that a drift
-# of the machine affects all of them alike.
+# sequential | shuffled | interleaved. Interleaved alternates the arms after every repetition, in random
+# order, so that what the machine does meanwhile affects all of them alike.
 order: interleaved
 
 # Seconds for one repetition, and for loading. compile_timeout_s is for preparing (default: timeout_s).
