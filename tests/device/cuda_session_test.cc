@@ -90,8 +90,8 @@ const Family kWide = {
        "tie_word_embeddings": false)",
     DType::kBF16};
 
-// Behind a residual, so many inputs of one row that their weights come through a ring.
-TEST(CudaWide, ARingGivesTheTokensOfTheProcessor) {
+// Behind a residual, one row of more inputs than two of their columns fit a thread of 128.
+TEST(CudaWide, ManyInputsGiveTheTokensOfTheProcessor) {
   if (!test::CudaDriver::open()) GTEST_SKIP() << "no GPU here";
   const TinyCheckpoint checkpoint(kWide, kPositions);
   SessionOptions options{.cache = CacheKind::kStatic, .dtype = DType::kF32, .threads = 2};

@@ -31,7 +31,8 @@ __device__ __forceinline__ const cache_t* head_of(const void* cache, long b, lon
 // its own, corrected as larger scores come, and slots, warps and blocks are put together at the
 // end. What the kernel ahead doesn't write is asked for before the wait: all positions but the
 // newest. The workspace has for a head and range: values [HEAD_DIM] not yet divided by the sum, the
-// largest score, the sum; whichever block of a head comes last puts them together.
+// largest score, the sum; whichever block of a head comes last puts them together. One row has few
+// blocks, several rows more than there are multiprocessors: two of them have registers TOGETHER.
 constexpr std::string_view kDecode = R"(
 enum { SLOTS = THREADS / LANES, AHEAD = 2 };
 
@@ -80,7 +81,7 @@ __device__ __forceinline__ void fetch(const cache_t* keys, const cache_t* values
   }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_decode(const Args args) {
+extern "C" __global__ void __launch_bounds__(THREADS, TOGETHER) assay_decode(const Args args) {
   __shared__ float merged[WARPS][PIECE][HEAD_DIM], states[WARPS][PIECE][2];
   let_next_begin();
   const Sizes n = sizes_of(args);
@@ -180,14 +181,24 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_decode(const Args
   for (int i = threadIdx.x; i < heads * HEAD_DIM; i += THREADS) {
     const float* part = parts + i / HEAD_DIM * splits * (HEAD_DIM + 2);
     float m = SMALLEST, total = 0.0f, value = 0.0f;
-    #pragma unroll 8
-    for (long s = 0; s < splits; ++s) m = fmaxf(m, __ldcg(part + s * (HEAD_DIM + 2) + HEAD_DIM));
-    #pragma unroll 8
-    for (long s = 0; s < splits; ++s) {
-      const float* of = part + s * (HEAD_DIM + 2);
-      const float scale = expf(__ldcg(of + HEAD_DIM) - m);
-      total += __ldcg(of + HEAD_DIM + 1) * scale;
-      value += __ldcg(of + i % HEAD_DIM) * scale;
+    enum { AT_ONCE = 8 };  // ranges that are asked for at a time
+    for (long s0 = 0; s0 < splits; s0 += AT_ONCE) {
+      float largest_of[AT_ONCE], sum_of[AT_ONCE], value_of[AT_ONCE], most = m;
+      #pragma unroll
+      for (int s = 0; s < AT_ONCE; ++s) {
+        const float* of = part + (s0 + s < splits ? s0 + s : s0) * (HEAD_DIM + 2);
+        largest_of[s] = __ldcg(of + HEAD_DIM), sum_of[s] = __ldcg(of + HEAD_DIM + 1);
+        value_of[s] = __ldcg(of + i % HEAD_DIM);
+      }
+      #pragma unroll
+      for (int s = 0; s < AT_ONCE; ++s) most = fmaxf(most, largest_of[s]);
+      const float before = expf(m - most);
+      total *= before, value *= before, m = most;
+      #pragma unroll
+      for (int s = 0; s < AT_ONCE; ++s) {
+        const float scale = s0 + s < splits ? expf(largest_of[s] - m) : 0.0f;
+        total += sum_of[s] * scale, value += value_of[s] * scale;
+      }
     }
     out[i] = value / total;
   }
@@ -227,12 +238,13 @@ std::string print_cuda_attention(const Kernel& kernel, const AttentionKernel& k)
   text += fmt::format(
       "enum {{ HEADS = {}, KV_HEADS = {}, HEAD_DIM = {}, Q = {}, KEYS = {}, VALUES = {}, LENGTHS = "
       "{}, PAD = {}, "
-      "OUT = {},\n       PIECES = {}, PIECE = {}, PER = {}, LANES = {}, COUNTERS = {} "
+      "OUT = {},\n       PIECES = {}, PIECE = {}, PER = {}, LANES = {}, COUNTERS = {}, TOGETHER = "
+      "{} "
       "}};\n#define SCALE {:.9g}f\ntypedef {} cache_t;\n#define FROM_NARROW from_{}\n",
       k.heads, k.kv_heads, k.head_dim, k.q, k.keys, k.values, k.lengths, k.pad, k.out, pieces,
       (group + pieces - 1) / pieces, kElements,
       std::bit_ceil(static_cast<uint64_t>((k.head_dim + kElements - 1) / kElements)), kCudaCounters,
-      1.0 / std::sqrt(static_cast<double>(k.head_dim)),
+      kernel.dims.batch.value_or(1) > 1 ? 2 : 1, 1.0 / std::sqrt(static_cast<double>(k.head_dim)),
       element_type(kernel.buffers[k.keys].dtype, "unsigned short"), cuda_narrow_name(kernel, k));
   text += kShared;
   text += sizes_text(kernel);

@@ -10,9 +10,10 @@ namespace {
 
 constexpr int64_t kMultiprocessors = 132;  // of an H200; right on others, not as fast
 constexpr int64_t kPieceBytes = 16;
-constexpr int64_t kMostHeld = 16;  // pieces of weights that a thread has registers for
-// Of a block, static and asked for: the least that any GPU from sm_80 on has, and so little that
-// the next kernel's blocks fit beside it and fill their ring meanwhile.
+constexpr int64_t kMostHeld = 16;          // pieces of weights that a thread has registers for
+constexpr int64_t kThreadsTogether = 512;  // of a multiprocessor: 128 registers each
+// Of a block, static and asked for: the least that any GPU from sm_80 on has; two of them fit one
+// that has 227 KiB.
 constexpr int64_t kMostShared = 98 * 1024;
 constexpr int64_t kMostStaticShared = 48 * 1024;
 
@@ -54,26 +55,8 @@ bool share_out(int64_t units, int64_t lanes, int64_t most_pieces, CudaProductSha
   return least.has_value();
 }
 
-// A thread keeps its inputs of x: up to 56 registers in 16 bits.
-bool streamed(const ProductKernel& product, const Sizes& sizes, CudaProductShape& shape) {
-  constexpr int64_t kMostPieces = 7, kMostDepth = 32, kWarpPartsBytes = 544, kMostWarps = 16;
-  const int64_t inputs_bytes = shared_inputs_bytes(product, 1);
-  if (inputs_bytes + kWarpPartsBytes * kMostWarps > kMostStaticShared) return false;
-  shape = {.form = CudaProductForm::kStreamed};
-  if (!share_out(ceil_div(sizes.pitch * sizes.element, kPieceBytes), 32, kMostPieces, shape)) {
-    return false;
-  }
-  const int64_t column_bytes = shape.threads * kPieceBytes * shape.pieces;
-  const int64_t parts_bytes = kWarpPartsBytes * shape.threads / 32;
-  shape.depth = std::min((kMostShared - parts_bytes - inputs_bytes) / column_bytes, kMostDepth);
-  if (shape.depth < 2) return false;
-  shape.columns = shape.pieces > 2 ? 4 : 8;
-  shape.blocks = std::min(kMultiprocessors, sizes.columns / 2);
-  shape.shared_bytes = shape.depth * column_bytes;
-  return true;
-}
-
-// A warp keeps its inputs of x, twice 4 registers for 32 inputs.
+// A warp keeps its inputs of x, twice 4 registers for 32 inputs. Two blocks a multiprocessor: with
+// the warps of one, a step waits for one instruction after the other.
 bool on_tensor_cores(const ProductKernel& product, const Sizes& sizes, CudaProductShape& shape) {
   constexpr int64_t kMostChunks = 8, kChunk = 32, kColumns = 16, kPartsBytes = 19 * 1024;
   constexpr int64_t kMostDepth = 16;
@@ -82,24 +65,26 @@ bool on_tensor_cores(const ProductKernel& product, const Sizes& sizes, CudaProdu
   shape = {.form = CudaProductForm::kTensor, .rows = sizes.rows, .columns = kColumns};
   const int64_t chunks = ceil_div(sizes.pitch, kChunk);
   shape.splits = ceil_div(chunks, kMostChunks * 8);
-  if (shape.splits > kMultiprocessors) return false;
+  if (shape.splits > 2 * kMultiprocessors) return false;
   share_out(ceil_div(chunks, shape.splits), 1, kMostChunks, shape);
   const int64_t pair_bytes = shape.threads * kPieceBytes * 2;
-  shape.depth = std::min((kMostShared - kPartsBytes - inputs_bytes) / pair_bytes, kMostDepth);
-  shape.blocks = std::min(kMultiprocessors / shape.splits, sizes.columns / kColumns);
-  shape.shared_bytes = shape.depth * pair_bytes;
+  const int64_t room = (kMostShared - kPartsBytes - inputs_bytes) / pair_bytes;
+  shape.laps = std::min(room, kMostDepth) / shape.pieces;
+  if (shape.laps == 0) return false;
+  shape.blocks = std::min(2 * kMultiprocessors / shape.splits, sizes.columns / kColumns);
+  shape.shared_bytes = shape.laps * shape.pieces * pair_bytes;
   return true;
 }
 
 // As many columns as a thread has registers for, 64 of them for 16 bytes of each piece and column
 // and 32 for sums; fewer where there would be few blocks.
+// The bounds on inputs are where an H200 was faster (docs/engine.md).
 CudaProductShape held(const ProductKernel& product, const Sizes& sizes) {
   constexpr int64_t kMostSums = 32, kMostColumns = 8, kMostPieces = 16;
-  constexpr int64_t kFewestBlocks = 200;
+  constexpr int64_t kFewestBlocks = 200, kFewInputs = 2048, kManyInputs = 4096;
   CudaProductShape shape{.rows = sizes.rows};
-  const auto pieces = [&] {
-    return ceil_div(sizes.pitch * sizes.element, shape.threads * kPieceBytes);
-  };
+  const int64_t units = ceil_div(sizes.pitch * sizes.element, kPieceBytes);
+  const auto pieces = [&] { return ceil_div(units, shape.threads); };
   if (!cuda_inputs_in_place(product)) {
     const int64_t most = kCudaMostSharedInputs / product.inputs;
     shape.rows = most == 0
@@ -107,7 +92,11 @@ CudaProductShape held(const ProductKernel& product, const Sizes& sizes) {
                      : std::min(shape.rows,
                                 static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(most))));
   }
-  while (pieces() > kMostPieces && shape.threads < 512) shape.threads *= 2;
+  // Two columns of what a thread has must fit its registers; of few inputs, no threads are idle.
+  const bool few = sizes.element == 2 && sizes.pitch < kFewInputs;
+  const bool shared_out = shape.rows == 1 && (few || 2 * pieces() > kMostHeld) &&
+                          share_out(units, 32, kMostHeld / 2, shape);
+  while (!shared_out && pieces() > kMostPieces && shape.threads < 512) shape.threads *= 2;
   shape.pieces = std::min(pieces(), shape.rows == 1 ? kMostPieces : kMostHeld / 4);
   shape.columns = kMostColumns;
   while (shape.columns > 2 &&
@@ -116,6 +105,10 @@ CudaProductShape held(const ProductKernel& product, const Sizes& sizes) {
     shape.columns /= 2;
   }
   shape.blocks = sizes.columns / shape.columns;
+  const bool many = sizes.pitch >= kManyInputs && (shape.columns > 2 || shape.threads > 128);
+  if (shape.rows == 1 && (many || sizes.element == 4)) {
+    shape.together = std::max<int64_t>(kThreadsTogether / shape.threads, 1);
+  }
   return shape;
 }
 
@@ -137,10 +130,6 @@ CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& p
   const bool few = known && *known <= kProductRows;
   const CudaProductShape registers = held(product, sizes);
   CudaProductShape ring;
-  // Two columns of more inputs don't fit the registers, and the models that have such products
-  // missed their bars (docs/engine.md); for all others registers were measured, and a ring wasn't.
-  const bool spill = registers.columns * registers.pieces > kMostHeld;
-  if (few && *known == 1 && spill && streamed(product, sizes, ring)) return ring;
   // A norm's factor comes behind the product: what goes in may be beyond fp16's largest.
   const bool fits = dtype == DType::kBF16 || (dtype == DType::kF16 && !product.norm);
   if (few && *known > 1 && fits && on_tensor_cores(product, sizes, ring)) return ring;

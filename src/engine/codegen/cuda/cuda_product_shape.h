@@ -13,27 +13,25 @@ enum class CudaProductForm {
   // A block takes a few columns over all inputs, each thread a share of the inputs, held in
   // registers. Of any number of rows.
   kHeld,
-  // One row of many inputs. As many blocks as there are multiprocessors share the columns; a thread
-  // keeps its inputs of x and takes the weight from a ring in shared memory that it fills itself.
-  kStreamed,
   // 2 to kProductRows rows of a weight of 16 bits (of fp16 without a norm), on tensor cores, 16
-  // columns at a time; the same
-  // ring. A block takes at most 2048 inputs, so that a warp's x stays in registers: blocks that
-  // share columns put their sums together in the workspace.
+  // columns at a time, from a ring in shared memory that each thread fills for itself. A block
+  // takes
+  // at most 2048 inputs, so that a warp's x stays in registers: blocks that share columns put their
+  // sums together in the workspace.
   kTensor,
 };
 
 struct CudaProductShape {
   CudaProductForm form = CudaProductForm::kHeld;
   int64_t threads = 128;
-  int64_t rows = 1;          // at a time; a power of two; 0: the inputs of one don't fit
-  int64_t columns = 1;       // held: of a block, a power of two that divides the packing's tiles;
-                             // streamed: between two sums over the warp
-  int64_t pieces = 1;        // of 16 bytes that a thread has: held, of a column, at a time;
-                             // streamed, of a column; tensor, of 16 columns, in pairs
-  int64_t depth = 0;         // of the ring: such columns, or pairs of pieces
-  int64_t splits = 1;        // tensor: of the inputs
-  int64_t blocks = 1;        // that share the columns
+  int64_t rows = 1;  // at a time; a power of two; 0: the inputs of one don't fit
+  int64_t columns =
+      1;  // at a time; held: a block's, a power of two that divides the packing's tiles
+  int64_t pieces = 1;    // of 16 bytes that a thread has of a column; tensor: pairs, of 16 columns
+  int64_t together = 1;  // held: blocks that a multiprocessor must have registers for
+  int64_t laps = 0;      // tensor: times 16 columns that the ring has room for
+  int64_t splits = 1;    // tensor: of the inputs
+  int64_t blocks = 1;    // that share the columns
   int64_t shared_bytes = 0;  // of the ring, which asks for more than a kernel has by itself
 };
 CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& product);

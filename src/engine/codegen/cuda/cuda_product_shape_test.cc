@@ -34,16 +34,15 @@ CudaProductShape shape_of(int64_t inputs, DType dtype, std::optional<int64_t> ro
 TEST(CudaProductShapes, FormsGoByRowsAndTypes) {
   for (const DType dtype : {DType::kBF16, DType::kF16}) {
     EXPECT_EQ(shape_of(8192, dtype, 1).form, CudaProductForm::kHeld);
-    EXPECT_EQ(shape_of(8960, dtype, 1).form, CudaProductForm::kStreamed);
+    EXPECT_EQ(shape_of(18'944, dtype, 1).form, CudaProductForm::kHeld);
     for (const int64_t rows : {2, 3, 8}) {
       EXPECT_EQ(shape_of(2048, dtype, rows).form, CudaProductForm::kTensor) << rows;
     }
     EXPECT_EQ(shape_of(2048, dtype, 9).form, CudaProductForm::kHeld);
     EXPECT_EQ(shape_of(2048, dtype, std::nullopt).form, CudaProductForm::kHeld);
   }
-  EXPECT_EQ(shape_of(4864, DType::kF32, 1).form, CudaProductForm::kStreamed);
+  EXPECT_EQ(shape_of(4864, DType::kF32, 1).form, CudaProductForm::kHeld);
   EXPECT_EQ(shape_of(2048, DType::kF32, 8).form, CudaProductForm::kHeld);
-  EXPECT_EQ(shape_of(40'000, DType::kF32, 1).form, CudaProductForm::kHeld) << "x fits no registers";
 }
 
 // x . norm(w): the norm's factor comes behind the product.
@@ -61,27 +60,30 @@ TEST(CudaProductShapes, ThreadsCoverTheInputsWithFewIdle) {
   for (const int64_t inputs :
        {16, 768, 896, 1536, 2048, 3072, 4096, 4864, 8192, 8960, 11008, 14336, 18944}) {
     const CudaProductShape one = shape_of(inputs, DType::kBF16, 1);
-    const int64_t lanes = one.threads * one.pieces * 8;
-    EXPECT_GE(lanes, inputs);
-    if (one.form == CudaProductForm::kStreamed) {
-      EXPECT_LE(lanes, inputs * 8 / 7) << inputs;
-      EXPECT_GE(one.depth, 2) << inputs;
-      EXPECT_EQ(one.shared_bytes, one.depth * one.threads * one.pieces * 16);
+    EXPECT_GE(one.threads * one.pieces * 8, inputs);
+    EXPECT_LE(one.columns * one.pieces, 16) << inputs << ": more than a thread has registers for";
+    if (inputs > 8192) {
+      EXPECT_LE(one.threads * one.pieces * 8, inputs * 8 / 7) << inputs;
     }
+    EXPECT_LE(one.together * one.threads, 512) << inputs;
     const CudaProductShape few = shape_of(inputs, DType::kBF16, 8);
-    // As cuda_streamed_product.cc has it: sums of a round and squares, by warp and row.
-    const auto bytes = [](const CudaProductShape& shape, int64_t rows, int64_t round) {
-      return shape.threads / 32 * rows * (round + 4 + 1) * 4 + shape.shared_bytes;
-    };
-    EXPECT_LE(bytes(few, 8, 64), 99 * 1024 - 1024) << inputs;
-    if (one.form == CudaProductForm::kStreamed) {
-      EXPECT_LE(bytes(one, 1, 128), 99 * 1024 - 1024) << inputs;
-    }
+    // As cuda_tensor_product.cc has it: sums of a round and squares, by warp and row.
+    EXPECT_LE(few.threads / 32 * 8 * (64 + 4 + 1) * 4 + few.shared_bytes, 99 * 1024 - 1024)
+        << inputs;
+    EXPECT_GE(few.laps, 1) << inputs;
+    EXPECT_EQ(few.shared_bytes, few.laps * few.pieces * few.threads * 32) << inputs;
     EXPECT_GE(few.splits * few.threads / 32 * few.pieces * 32, inputs);
     EXPECT_EQ(few.splits, (inputs + 2047) / 2048) << inputs;
-    EXPECT_LE(few.splits * few.blocks, 132);
-    EXPECT_GE(few.splits * few.blocks, 118) << inputs << ": multiprocessors without work";
+    EXPECT_LE(few.splits * few.blocks, 2 * 132);
+    EXPECT_GE(few.splits * few.blocks, 2 * 118) << inputs << ": multiprocessors without work";
   }
+}
+
+// Inputs that no registers hold come in stages.
+TEST(CudaProductShapes, MoreInputsThanRegistersHold) {
+  const CudaProductShape shape = shape_of(40'000, DType::kF32, 1);
+  EXPECT_LE(shape.pieces, 16);
+  EXPECT_GT(40'000, shape.threads * shape.pieces * 4);
 }
 
 TEST(CudaProductShapes, BlocksThatShareColumnsMeetInTheWorkspace) {

@@ -50,7 +50,9 @@ std::string block_reduce(const ReduceText& r) {
       in, r.result, loop, r.value, r.extent, r.var);
 }
 
-// Slices of the row by blocks; their winners meet in the workspace.
+// Slices of the row by blocks; their winners meet in the workspace. A thread asks for eight values
+// before it looks at any, and behind the last one for the last one again: one after the other their
+// latencies were most of the kernel's time.
 std::string grid_reduce(const ReduceText& r) {
   if (r.op != ir::ReduceOp::kArgmax) return block_reduce(r);
   const std::string in(static_cast<size_t>(r.indent) * 2, ' ');
@@ -60,9 +62,15 @@ std::string grid_reduce(const ReduceText& r) {
       "{0}const long {1}_end = {1}_begin + {1}_slice < {4} ? {1}_begin + {1}_slice : {4};\n"
       "{0}float {1}_best = -__int_as_float(0x7f800000);\n"
       "{0}long {1}_at = {4};\n"
-      "{0}#pragma unroll 8\n"
+      "{0}for (long {1}_first = {1}_begin + threadIdx.x; {1}_first < {1}_end; {1}_first += 8 * "
+      "THREADS) {{\n"
+      "{0}  #pragma unroll\n"
+      "{0}  for (int {1}_ahead = 0; {1}_ahead < 8; ++{1}_ahead) {{\n"
+      "{0}  const long {1}_next = {1}_first + {1}_ahead * THREADS;\n"
+      "{0}  const long {5} = {1}_next < {1}_end ? {1}_next : {1}_end - 1;\n"
       "{2}{0}  const float {1}_value = {3};\n"
       "{0}  if (beats({1}_value, {5}, {1}_best, {1}_at)) {1}_best = {1}_value, {1}_at = {5};\n"
+      "{0}  }}\n"
       "{0}}}\n"
       "{0}long {1} = block_argmax({1}_best, {1}_at);\n"
       "{0}if (gridDim.y > 1) {{\n"
@@ -80,10 +88,7 @@ std::string grid_reduce(const ReduceText& r) {
       "{0}  }}\n"
       "{0}  {1} = block_argmax({1}_best, {1}_at);\n"
       "{0}}}\n",
-      in, r.result,
-      strided(r.var, r.result + "_begin", r.result + "_end", "threadIdx.x", "THREADS", r.indent) +
-          r.body,
-      r.value, r.extent, r.var);
+      in, r.result, r.body, r.value, r.extent, r.var);
 }
 
 std::string no_reduce(const ReduceText&) {

@@ -103,14 +103,14 @@ __device__ __forceinline__ long block_argmax(float& x, long i) {
 // Whether all other blocks of this counter have been here; what they wrote before is seen then.
 __device__ __forceinline__ bool is_last(int* counter, int blocks) {
   __shared__ bool last;
-  __threadfence();
   __syncthreads();
   if (threadIdx.x == 0) {
+    __threadfence();  // what the barrier has shown to this thread is shown to whoever sees the count
     last = atomicAdd(counter, 1) == blocks - 1;
     if (last) *counter = 0;
+    __threadfence();
   }
   __syncthreads();
-  __threadfence();
   return last;
 }
 )";

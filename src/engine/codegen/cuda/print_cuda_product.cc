@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "engine/codegen/cuda/cuda_product_shape.h"
-#include "engine/codegen/cuda/cuda_streamed_product.h"
 #include "engine/codegen/cuda/cuda_target.h"
+#include "engine/codegen/cuda/cuda_tensor_product.h"
 #include "engine/codegen/cuda/library_product.h"
 #include "engine/codegen/cuda/print_cuda.h"
 
@@ -165,7 +165,7 @@ __device__ __forceinline__ void run_rows(const Args& args, const weight_t* weigh
   }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args args) {
+extern "C" __global__ void __launch_bounds__(THREADS, TOGETHER) assay_run(const Args args) {
   __shared__ Inputs in;
   const long column = (long)blockIdx.x * COLUMNS;
   const weight_t* weight = (const weight_t*)args.buffers[WEIGHT] + column * PITCH;
@@ -197,9 +197,11 @@ std::string sizes_text(const Kernel& kernel, const ProductKernel& product,
       shape.rows, product.weight, product.norm ? 1 : 0, product.norm ? product.norm->eps : 0.0,
       dtype == DType::kF16 ? "from_f16" : "from_bf16");
   if (shape.form != CudaProductForm::kHeld) {
-    return sizes + cuda_streamed_constants(shape, product, dtype);
+    return sizes + cuda_tensor_constants(shape, product, dtype);
   }
-  return sizes + fmt::format("enum {{ COLUMNS = {}, HELD = {} }};", shape.columns, shape.pieces) +
+  return sizes +
+         fmt::format("enum {{ COLUMNS = {}, HELD = {}, TOGETHER = {} }};", shape.columns,
+                     shape.pieces, shape.together) +
          std::string(kHeldConstants);
 }
 
@@ -305,7 +307,7 @@ std::string print_cuda_product(const Kernel& kernel, const ProductKernel& produc
                      "float (&)[VECTOR]) {}\n";
   text += in_place ? kInputsInPlace : kInputsShared;
   text += cuda_epilogue_row(kernel, product);
-  text += shape.form == CudaProductForm::kHeld ? std::string(kHeldRun) : cuda_streamed_run(shape);
+  text += shape.form == CudaProductForm::kHeld ? std::string(kHeldRun) : cuda_tensor_run();
   if (may_have_many_rows(kernel, product)) text += print_library_entries(kernel, product);
   return text;
 }

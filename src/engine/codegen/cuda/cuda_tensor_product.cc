@@ -1,6 +1,6 @@
 // A thread copies into its own places of the ring and reads no others: nobody waits for anybody
 // before a block's columns are summed.
-#include "engine/codegen/cuda/cuda_streamed_product.h"
+#include "engine/codegen/cuda/cuda_tensor_product.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@ namespace assay::engine {
 namespace {
 
 constexpr std::string_view kRing = R"(
-extern __shared__ uint4 ring[];  // by slot, piece, thread
+extern __shared__ uint4 ring[];  // by slot, half of a pair, thread
 
 // Copies of a thread end in their order; each slot's are one group, even if there are none.
 __device__ __forceinline__ void ask(uint4* place, const weight_t* from) {
@@ -23,13 +23,9 @@ __device__ __forceinline__ void end_slot() { asm volatile("cp.async.commit_group
 __device__ __forceinline__ void wait_for_oldest_slot() {
   asm volatile("cp.async.wait_group %0;" :: "n"(DEPTH - 1) : "memory");
 }
-__device__ __forceinline__ uint4* slot_of(int slot) {
-  return ring + slot * SLOT_PIECES * THREADS + threadIdx.x;
-}
-__device__ __forceinline__ int next_slot(int slot) { return slot + 1 == DEPTH ? 0 : slot + 1; }
 // Where a block's columns begin.
-__device__ __forceinline__ long share_of(long block) {
-  return (long)(COLUMNS / GRAIN) * block / gridDim.x * GRAIN;
+__device__ __forceinline__ long share_of(unsigned block) {
+  return (long)((unsigned)(COLUMNS / GRAIN) * block / BLOCKS) * GRAIN;
 }
 
 // Sums by row and column of up to ROUND columns, before they are summed over warps and splits.
@@ -60,7 +56,7 @@ __device__ __forceinline__ float scale_of(const Args& args, const Parts& parts, 
 // a row, which are of one segment, because segments begin at multiples of RUN. The warps' loads are
 // what this takes: few runs for many rows.
 __device__ __forceinline__ void finish(const Args& args, Parts& parts, long first, long last, int rows) {
-  enum { RUN = ROWS > 1 ? 64 : 16 };
+  enum { RUN = 64 };
   for (int task = warp_of_thread();; task += WARPS) {
     const int row = task % rows;
     const long run = (first / RUN + task / rows) * RUN;
@@ -85,78 +81,6 @@ __device__ __forceinline__ void finish(const Args& args, Parts& parts, long firs
 }
 )";
 
-constexpr std::string_view kStreamed = R"(
-__device__ __forceinline__ int input_of(int piece) { return (piece * THREADS + threadIdx.x) * VECTOR; }
-__device__ __forceinline__ bool is_there(int piece) { return WHOLE || input_of(piece) < PITCH; }
-__device__ __forceinline__ void ask_column(const weight_t* weight, long column, long end, int slot) {
-  if (column < end) {
-    #pragma unroll
-    for (int p = 0; p < PIECES; ++p) {
-      if (is_there(p)) ask(slot_of(slot) + p * THREADS, weight + column * PITCH + input_of(p));
-    }
-  }
-  end_slot();
-}
-
-extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args args) {
-  __shared__ Inputs in;
-  __shared__ Parts parts;
-  const weight_t* weight = (const weight_t*)args.buffers[WEIGHT];
-  const long begin = share_of(blockIdx.x), end = share_of(blockIdx.x + 1);
-  const int lane = lane_of_thread(), warp = warp_of_thread();
-  let_next_begin();
-  for (int i = 0; i < DEPTH; ++i) ask_column(weight, begin + i, end, i);
-  float x[PIECES][VECTOR], square = 0.0f;
-  #pragma unroll
-  for (int p = 0; p < PIECES; ++p) {
-    if (NORMED) load_scales(args, input_of(p), x[p]);
-  }
-  wait_for_kernels_ahead();
-  prepare_inputs(args, in, 0, 1);
-  #pragma unroll
-  for (int p = 0; p < PIECES; ++p) {
-    float own[VECTOR];
-    load_inputs(row_of(args, in, 0, 0), input_of(p), own);
-    #pragma unroll
-    for (int v = 0; v < VECTOR; ++v) {
-      if (NORMED) square += own[v] * own[v];
-      x[p][v] = NORMED ? x[p][v] * own[v] : own[v];
-    }
-  }
-  if (NORMED) {
-    square = warp_sum(square);
-    if (lane == 0) parts.squares[warp][0] = square;
-  }
-  int slot = 0;
-  for (long first = begin; first < end; first += ROUND) {
-    const long last = end - first < ROUND ? end : first + ROUND;
-    for (long column = first; column < last; column += AT_ONCE) {
-      float sums[AT_ONCE] = {};
-      #pragma unroll
-      for (int c = 0; c < AT_ONCE; ++c) {
-        wait_for_oldest_slot();
-        #pragma unroll
-        for (int p = 0; p < PIECES; ++p) {
-          if (!is_there(p)) continue;
-          float w[VECTOR];
-          widen(slot_of(slot)[p * THREADS], w);
-          #pragma unroll
-          for (int v = 0; v < VECTOR; ++v) sums[c] += w[v] * x[p][v];
-        }
-        ask_column(weight, column + c + DEPTH, end, slot);
-        slot = next_slot(slot);
-      }
-      constexpr int SHARE = 32 / AT_ONCE;
-      const float sum = sum_each(sums);
-      if (lane % SHARE == 0) parts.sums[warp][0][column - first + lane / SHARE] = sum;
-    }
-    __syncthreads();
-    finish(args, parts, first, last, 1);
-    __syncthreads();
-  }
-}
-)";
-
 // Weights are the left operand of mma.m16n8k16, 16 columns of them, and up to 8 rows of x the right
 // one. Which of 32 inputs stands where in k is free as long as both sides agree: a thread's place
 // in the fragments, k = 2q, 2q + 1, 2q + 8, 2q + 9 of two of them, has the inputs 8q to 8q + 7,
@@ -175,27 +99,36 @@ __device__ __forceinline__ int input_of(int piece) {
   return (blockIdx.y * SPLIT_PIECES + warp_of_thread() * PIECES + piece) * 32 + lane_of_thread() % 4 * VECTOR;
 }
 __device__ __forceinline__ bool is_there(int piece) {
-  return warp_of_thread() * PIECES + piece < SPLIT_PIECES && input_of(piece) < PITCH;
+  return WHOLE || (warp_of_thread() * PIECES + piece < SPLIT_PIECES && input_of(piece) < PITCH);
 }
-__device__ __forceinline__ void ask_pair(const weight_t* weight, long column, int piece, long end, int slot) {
-  if (column < end && is_there(piece)) {
-    const weight_t* from = weight + (column + lane_of_thread() / 4) * PITCH + input_of(piece);
-    ask(slot_of(slot), from);
-    ask(slot_of(slot) + THREADS, from + 8 * PITCH);
+// A slot's share of 16 columns from `from`, unless they are behind the block's last.
+__device__ __forceinline__ void ask_pair(uint4* slot, const weight_t* from, int piece, bool more) {
+  if (more && is_there(piece)) {
+    ask(slot, from + piece * 32);
+    ask(slot + THREADS, from + piece * 32 + 8 * PITCH);
   }
   end_slot();
 }
 
-// Two blocks' registers fit a multiprocessor, so that the next kernel's fill their ring meanwhile.
+// The ring has room for LAPS times 16 columns, so that a piece's slots are known when this is
+// compiled. Two blocks fit a multiprocessor: what one waits for, the other does meanwhile.
 extern "C" __global__ void __launch_bounds__(THREADS, 2) assay_run(const Args args) {
+  enum { SLOT = 2 * THREADS };
   __shared__ Inputs in;
   __shared__ Parts parts;
-  const weight_t* weight = (const weight_t*)args.buffers[WEIGHT];
   const long begin = share_of(blockIdx.x), end = share_of(blockIdx.x + 1);
   const int lane = lane_of_thread(), warp = warp_of_thread(), split = blockIdx.y;
+  const weight_t* upcoming =
+      (const weight_t*)args.buffers[WEIGHT] + (begin + lane / 4) * PITCH + input_of(0);
+  uint4* const own_slots = ring + threadIdx.x;
   let_next_begin();
   #pragma unroll
-  for (int i = 0; i < DEPTH; ++i) ask_pair(weight, begin + i / PIECES * GRAIN, i % PIECES, end, i);
+  for (int i = 0; i < LAPS; ++i, upcoming += GRAIN * PITCH) {
+    #pragma unroll
+    for (int p = 0; p < PIECES; ++p) {
+      ask_pair(own_slots + (i * PIECES + p) * SLOT, upcoming, p, begin + i * GRAIN < end);
+    }
+  }
   wait_for_kernels_ahead();
   const int rows = (int)rows_of(args), row = lane / 4;
   prepare_inputs(args, in, 0, rows);
@@ -227,22 +160,24 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) assay_run(const Args ar
     square += __shfl_xor_sync(~0u, square, 2);
     if (lane % 4 == 0 && row < ROWS) parts.squares[warp][row] = square;
   }
-  int slot = 0;
+  int lap = 0;
   for (long first = begin; first < end; first += ROUND) {
     const long last = end - first < ROUND ? end : first + ROUND;
-    for (long column = first; column < last; column += GRAIN) {
+    for (long column = first; column < last; column += GRAIN, upcoming += GRAIN * PITCH) {
       float high[4] = {}, low[4] = {};
+      const bool more = column + LAPS * GRAIN < end;
+      uint4* const slots = own_slots + lap * PIECES * SLOT;
       #pragma unroll
       for (int p = 0; p < PIECES; ++p) {
+        uint4* const slot = slots + p * SLOT;
         wait_for_oldest_slot();
-        const bool there = is_there(p);
         const uint4 nothing = make_uint4(0, 0, 0, 0);
-        const uint4 a = there ? slot_of(slot)[0] : nothing, b = there ? slot_of(slot)[THREADS] : nothing;
+        const uint4 a = is_there(p) ? slot[0] : nothing, b = is_there(p) ? slot[THREADS] : nothing;
         multiply_slot(high, a, b, x[p].high);
         multiply_slot(low, a, b, x[p].low);
-        ask_pair(weight, column + (p + DEPTH) / PIECES * GRAIN, (p + DEPTH) % PIECES, end, slot);
-        slot = next_slot(slot);
+        ask_pair(slot, upcoming, p, more);
       }
+      lap = lap + 1 == LAPS ? 0 : lap + 1;
       const int at = (int)(column - first) + lane / 4;
       #pragma unroll
       for (int i = 0; i < 4; ++i) {
@@ -282,28 +217,26 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) assay_run(const Args ar
 
 }  // namespace
 
-std::string cuda_streamed_constants(const CudaProductShape& shape, const ProductKernel& product,
-                                    DType weight) {
-  constexpr int64_t kRound = 128, kTensorRound = 64;
+std::string cuda_tensor_constants(const CudaProductShape& shape, const ProductKernel& product,
+                                  DType weight) {
+  constexpr int64_t kRound = 64;
   const int64_t columns = tile_count(product.packing) * product.packing.tile;
-  const bool tensor = shape.form == CudaProductForm::kTensor;
   const int64_t pitch = Packing::padded_inputs(product.inputs), chunks = (pitch + 31) / 32;
-  const int64_t room =
-      shape.pieces * shape.threads * 16 / static_cast<int64_t>(dtype_size_bytes(weight));
-  std::string text = fmt::format(
-      "\nenum {{ COLUMNS = {}, GRAIN = {}, PIECES = {}, SLOT_PIECES = {}, DEPTH = {}, SPLITS = "
-      "{},\n"
-      "       SPLIT_PIECES = {}, AT_ONCE = {}, ROUND = {}, WHOLE = {}, COUNTERS = {} }};\n",
-      columns, tensor ? 16 : 2, shape.pieces, tensor ? 2 : shape.pieces, shape.depth, shape.splits,
-      (chunks + shape.splits - 1) / shape.splits, shape.columns, tensor ? kTensorRound : kRound,
-      !tensor && room == pitch ? 1 : 0, kCudaCounters);
-  if (tensor) text += cuda_tensor_text(weight == DType::kF16 ? "f16" : "bf16");
-  return text;
+  const int64_t split_pieces = (chunks + shape.splits - 1) / shape.splits;
+  const bool whole = shape.threads / 32 * shape.pieces == split_pieces &&
+                     split_pieces * shape.splits * 32 == pitch;
+  return fmt::format(
+             "\nenum {{ COLUMNS = {}, GRAIN = {}, BLOCKS = {}, PIECES = {}, LAPS = {}, DEPTH = "
+             "LAPS "
+             "* PIECES,\n"
+             "       SPLITS = {}, SPLIT_PIECES = {}, ROUND = {}, WHOLE = {}, COUNTERS = {} }};\n",
+             columns, shape.columns, shape.blocks, shape.pieces, shape.laps, shape.splits,
+             split_pieces, kRound, whole ? 1 : 0, kCudaCounters) +
+         cuda_tensor_text(weight == DType::kF16 ? "f16" : "bf16");
 }
 
-std::string cuda_streamed_run(const CudaProductShape& shape) {
-  return std::string(kRing) +
-         std::string(shape.form == CudaProductForm::kTensor ? kTensor : kStreamed);
+std::string cuda_tensor_run() {
+  return std::string(kRing) + std::string(kTensor);
 }
 
 }  // namespace assay::engine

@@ -1,0 +1,16 @@
+// Products of a few rows on tensor cores, whose weights stream through shared memory.
+#pragma once
+
+#include <string>
+
+#include "engine/codegen/cuda/cuda_product_shape.h"
+
+namespace assay::engine {
+
+// Of a shape of the form kTensor: constants, which come before what every form has, and the entry
+// assay_run, which comes behind it.
+std::string cuda_tensor_constants(const CudaProductShape& shape, const ProductKernel& product,
+                                  DType weight);
+std::string cuda_tensor_run();
+
+}  // namespace assay::engine
