@@ -154,6 +154,7 @@ ClientResult<WorkerClient> WorkerClient::start(Spawner& spawner, const WorkerCom
   ChildSpec spec;
   spec.argv = command.argv;
   spec.environment = command.environment;
+  spec.cpus = command.cpus;
   spec.output_file = output_file;
   spec.request_fd = kRequestDescriptor;
   spec.reply_fd = kReplyDescriptor;

@@ -3,6 +3,7 @@
 #include "base/process_launch.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -61,6 +62,7 @@ struct Launch {
   int targets[5] = {-1, -1, -1, -1, -1};  // 0, 1, 2, request, reply
   int error_fd = -1;
   pid_t parent = 0;
+  cpu_set_t cpus = {};
 };
 
 // Between fork and exec, async-signal-safe calls only, down to run_child().
@@ -99,6 +101,7 @@ bool place_descriptors(Launch& launch) {
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  if (CPU_COUNT(&launch.cpus) > 0) ::sched_setaffinity(0, sizeof launch.cpus, &launch.cpus);
   const int report_to = launch.error_fd;
   if (place_descriptors(launch)) ::execve(launch.program, launch.argv, launch.envp);
   const int error = errno;
@@ -132,6 +135,9 @@ Result<pid_t> launch_process(const ChildSpec& spec, const ChildDescriptors& desc
       .error_fd = error_write.get(),
       .parent = ::getpid(),
   };
+  for (const int cpu : spec.cpus) {
+    if (cpu >= 0 && cpu < CPU_SETSIZE) CPU_SET(static_cast<size_t>(cpu), &launch.cpus);
+  }
   const pid_t pid = ::fork();
   if (pid == 0) run_child(launch);
   if (pid < 0) {

@@ -1,8 +1,10 @@
 #include "base/subprocess.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +14,7 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/files.h"
+#include "base/thread_pool.h"
 
 namespace assay {
 namespace {
@@ -44,6 +47,21 @@ TEST(Subprocess, TalksInLines) {
   EXPECT_EQ(end->text(), "exit 7");
   EXPECT_GT(end->peak_rss_bytes, 100'000);
   EXPECT_EQ(child->wait(0)->exit_status, 7) << "asking again must not reap twice";
+}
+
+TEST(Subprocess, ChildRunsOnTheCpusItIsGiven) {
+  const std::vector<int> allowed = allowed_cpus();
+  ASSERT_FALSE(allowed.empty());
+  const auto cpus_of = [](const std::vector<int>& cpus) {
+    auto child = system_spawner().spawn(
+        {.argv = {"grep", "Cpus_allowed_list", "/proc/self/status"}, .cpus = cpus});
+    EXPECT_TRUE(child && (*child)->wait(kNoDeadline)->ok());
+    return child ? (*child)->captured_stdout() : "";
+  };
+  EXPECT_EQ(cpus_of({allowed.back()}), fmt::format("Cpus_allowed_list:\t{}\n", allowed.back()));
+  const std::string unchanged = cpus_of({});
+  EXPECT_EQ(cpus_of({CPU_SETSIZE - 1}), unchanged) << "a CPU that isn't there";
+  EXPECT_EQ(cpus_of({-1, 1 << 20}), unchanged);
 }
 
 TEST(Subprocess, ChildHasItsDescriptorsAndNoOthers) {

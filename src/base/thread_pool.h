@@ -67,7 +67,9 @@ class ThreadPool {
   std::condition_variable wake_;
 };
 
-// The number of threads this process may run at once (its CPU affinity), at least 1.
+// The CPUs this process may run on, in their order; empty: the kernel doesn't say.
+std::vector<int> allowed_cpus();
+// How many, and so how many threads it may run at once; at least 1.
 size_t available_cpus();
 
 }  // namespace assay

@@ -230,7 +230,7 @@ Status Run::record_decisions(size_t model) {
 Result<bool> Run::run_model(size_t model, const std::vector<const Unit*>& units,
                             AfterTiming& after) {
   Workers& workers = units_.workers();
-  workers.retire_all();
+  workers.begin_round(units.empty() ? 0 : units.front()->round);
   ASSAY_TRY(const auto setup, set_up_model(study_, plan_, model, bundle_, context_, workers,
                                            state_.cells_with_parity));
   if (!setup) return false;
@@ -240,7 +240,7 @@ Result<bool> Run::run_model(size_t model, const std::vector<const Unit*>& units,
   for (size_t i = 0; i < units.size(); ++i) {
     if (drop_if_decided(*units[i])) continue;
     if (interrupted()) return false;
-    if (round && *round != units[i]->round) workers.retire_all();
+    if (round && *round != units[i]->round) workers.begin_round(units[i]->round);
     round = units[i]->round;
     ASSAY_TRY(const UnitEnd end, units_.run(*units[i], *setup, request_.preflight.lengths[model]));
     if (end == UnitEnd::kInterrupted) return false;

@@ -11,15 +11,17 @@ constexpr double kShutdownGrace_s = 2;
 
 ClientResult<WorkerClient> start_worker(const Study& study, size_t arm, size_t model,
                                         bool want_model_hash, WorkerLog& log, RunContext& context,
-                                        LoadedReply& loaded) {
+                                        LoadedReply& loaded, const std::vector<int>& cpus) {
   const StudyArm& study_arm = study.arms[arm];
   const StudyModel& study_model = study.models[model];
   Backend& backend = *context.backends.at(study_arm.backend);
   if (const ArmGate gate = backend.gate(study_arm); gate.verdict == ArmGate::Verdict::kImpossible) {
     return std::unexpected(WorkerFailure{FailureKind::kError, gate.error_class, gate.reason});
   }
-  auto client = WorkerClient::start(context.spawner, backend.worker_command(study_arm), log.path(),
-                                    context.interrupt_fd, context.harness, study.timeout_s);
+  WorkerCommand command = backend.worker_command(study_arm);
+  command.cpus = cpus;
+  auto client = WorkerClient::start(context.spawner, command, log.path(), context.interrupt_fd,
+                                    context.harness, study.timeout_s);
   if (!client) return client;
   LoadRequest request;
   request.model = study_model.arch.empty() ? study_model.path.string() : study_model.arch;
@@ -50,6 +52,19 @@ ClientResult<void> prepare_worker(LiveWorker& worker, const PrepareRequest& requ
   return {};
 }
 
+std::vector<int> cpus_of_round(const Study& study, int64_t round, std::span<const int> allowed) {
+  const auto shared = static_cast<size_t>(shared_cpus(study));
+  if (shared == 0 || shared >= allowed.size()) return {};
+  const size_t places = allowed.size() / shared;
+  const auto first = allowed.subspan(static_cast<size_t>(round) % places * shared, shared);
+  return {first.begin(), first.end()};
+}
+
+void Workers::begin_round(int64_t round) {
+  retire_all();
+  cpus_ = cpus_of_round(study_, round, allowed_);
+}
+
 ClientResult<LiveWorker*> Workers::get(size_t arm, size_t model, bool want_model_hash) {
   const auto living = by_arm_.find(arm);
   if (living != by_arm_.end() && living->second.client && living->second.model == model) {
@@ -74,7 +89,7 @@ ClientResult<LiveWorker*> Workers::get(size_t arm, size_t model, bool want_model
                                                              .warmed_cells = {}})
                            .first->second;
   auto client =
-      start_worker(study_, arm, model, want_model_hash, worker.log, context_, worker.loaded);
+      start_worker(study_, arm, model, want_model_hash, worker.log, context_, worker.loaded, cpus_);
   if (!client) {
     if (client.error().kind != FailureKind::kInterrupted) {
       failure = {failure.in_a_row + 1, client.error()};

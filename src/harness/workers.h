@@ -5,11 +5,14 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "artifact/bundle.h"
 #include "backend/worker_client.h"
+#include "base/thread_pool.h"
 #include "harness/context.h"
 #include "harness/worker_log.h"
 #include "study/study.h"
@@ -31,11 +34,15 @@ struct LiveWorker {
 // Starts the arm's worker and loads the model; `log` gets what it prints.
 ClientResult<WorkerClient> start_worker(const Study& study, size_t arm, size_t model,
                                         bool want_model_hash, WorkerLog& log, RunContext& context,
-                                        LoadedReply& loaded);
+                                        LoadedReply& loaded, const std::vector<int>& cpus = {});
 
 // Prepares the worker for a cell, unless it is. A time-out has the class compile_timeout.
 ClientResult<void> prepare_worker(LiveWorker& worker, const PrepareRequest& request, size_t cell,
                                   const Study& study);
+
+// The CPUs of a round's processes, of those that are allowed: as many as the study's arms share,
+// the next round the next ones. Empty: all.
+std::vector<int> cpus_of_round(const Study& study, int64_t round, std::span<const int> allowed);
 
 class Workers {
  public:
@@ -46,6 +53,8 @@ class Workers {
   // The arm's worker with this model loaded: the living one, or a fresh one. An arm and model that
   // failed to load kLoadAttempts times in a row isn't tried again: the last failure is the answer.
   ClientResult<LiveWorker*> get(size_t arm, size_t model, bool want_model_hash = false);
+  // Ends all in good order; those that are started from here on are the round's.
+  void begin_round(int64_t round);
   // Whether starting one ends the others.
   bool exclusive() const { return exclusive_; }
   // Kills it; its log stays to be moved.
@@ -67,6 +76,8 @@ class Workers {
   const Study& study_;
   RunContext& context_;
   bool exclusive_;
+  const std::vector<int> allowed_ = allowed_cpus();
+  std::vector<int> cpus_;  // of the round
   int64_t started_ = 0;
   std::map<size_t, LiveWorker> by_arm_;
   std::map<std::pair<size_t, size_t>, LoadFailure> load_failures_;  // by arm and model

@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "study/arm_options.h"
 #include "study/arms.h"
 #include "study/require.h"
 #include "study/scenarios.h"
@@ -203,6 +204,23 @@ Status parse_subjects(const YamlMap& map, Study& study) {
   return {};
 }
 
+// The number of threads that all arms have on the processor; 0: they have no such number.
+int64_t common_threads(const Study& study) {
+  const int64_t threads = study.arms.front().threads;
+  const bool common = std::ranges::all_of(study.arms, [&](const StudyArm& arm) {
+    const std::string device = device_option(arm);
+    return arm.threads == threads && (device.empty() || device == "cpu");
+  });
+  return common ? threads : 0;
+}
+
+Status parse_cpus(const YamlValue& value, Study& study) {
+  ASSAY_TRY(const size_t index, value.one_of(Words{"together", "free"}));
+  study.cpus = index == 0 ? CpuChoice::kTogether : CpuChoice::kFree;
+  if (study.cpus == CpuChoice::kFree || common_threads(study) > 0) return {};
+  return value.error("arms on the processor with one number of `threads`");
+}
+
 // How often, in which order, for how long.
 Status parse_procedure(const YamlMap& map, Study& study) {
   if (const auto padding = map.find("padding")) ASSAY_CHECK(parse_padding(*padding, study));
@@ -221,6 +239,7 @@ Status parse_procedure(const YamlMap& map, Study& study) {
     ASSAY_TRY(const size_t index, order->one_of(names));
     study.order = kOrders[index];
   }
+  if (const auto cpus = map.find("cpus")) ASSAY_CHECK(parse_cpus(*cpus, study));
   if (const auto stopping = map.find("stopping")) ASSAY_CHECK(parse_stopping(*stopping, study));
   if (const auto parity = map.find("parity")) {
     Words names;
@@ -297,6 +316,14 @@ bool stops_when_decided(const Study& study) {
   return study.stopping && study.stopping->decide;
 }
 
+int64_t shared_cpus(const Study& study) {
+  const bool native =
+      std::ranges::all_of(study.arms, [](const StudyArm& arm) { return arm.backend == "native"; });
+  const bool shared =
+      study.cpus == CpuChoice::kTogether || (study.cpus == CpuChoice::kByArms && native);
+  return shared ? common_threads(study) : 0;
+}
+
 int64_t rounds(const Study& study) {
   if (!stops_when_decided(study)) return study.processes;
   return std::max(study.processes,
@@ -314,10 +341,10 @@ int64_t count_rows(const Study& study) {
 
 Result<Study> parse_study(std::string_view yaml, std::string_view object) {
   static const Words known = {
-      "name",   "models",   "arms",        "phases",    "scenarios",         "token_lengths",
-      "batch",  "padding",  "repetitions", "warmup",    "processes",         "stopping",
-      "order",  "baseline", "parity",      "timeout_s", "compile_timeout_s", "seed",
-      "require"};
+      "name",  "models",   "arms",        "phases",    "scenarios",         "token_lengths",
+      "batch", "padding",  "repetitions", "warmup",    "processes",         "stopping",
+      "order", "baseline", "parity",      "timeout_s", "compile_timeout_s", "seed",
+      "cpus",  "require"};
   ASSAY_TRY(const YamlNode tree, parse_yaml(yaml, object));
   const YamlValue root(tree, object, "");
   ASSAY_TRY(const YamlMap map, root.map(known));

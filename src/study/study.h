@@ -48,6 +48,11 @@ struct StudyScenario {
 enum class ParityTime { kBefore, kAfter };
 std::string_view parity_time_name(ParityTime time);  // before | after
 
+// Which CPUs a round's processes get: the same few, or whichever the kernel gives them. Absent in
+// the file: the same few where every arm is native, computes on the processor, and has the same
+// number of `threads`.
+enum class CpuChoice { kByArms, kTogether, kFree };
+
 enum class PaddingScope { kNone, kScenario, kGlobal };
 std::string_view padding_scope_name(PaddingScope scope);  // none | scenario | global
 
@@ -88,6 +93,7 @@ struct Study {
   std::optional<Stopping> stopping;
   RunOrder order = RunOrder::kInterleaved;
   std::string baseline;  // an arm's name; default: the first arm
+  CpuChoice cpus = CpuChoice::kByArms;
   ParityTime parity = ParityTime::kBefore;
   double timeout_s = 120;          // of one repetition, and of load each
   double compile_timeout_s = 120;  // of prepare; default: timeout_s
@@ -96,6 +102,9 @@ struct Study {
   // Present: arms 2i and 2i + 1 are one arm under the base's program and under the candidate's.
   std::optional<StudySides> sides{};
 };
+
+// How many CPUs the processes of a round share; 0: the kernel's choice.
+int64_t shared_cpus(const Study& study);
 
 // No study is longer than this, whatever its file says: plans stay in memory and in int64.
 inline constexpr int64_t kMaxPlanCells = 20'000;

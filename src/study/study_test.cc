@@ -370,6 +370,27 @@ TEST(Study, ParityAndTheTimeOfCompilationsHaveDefaults) {
   EXPECT_THAT(error_of({.rest = "parity: never"}), HasSubstr("expected one of before, after"));
 }
 
+TEST(Study, ProcessesShareCpusWhereTheirArmsAreAlike) {
+  const auto arms = [](const std::string& one, const std::string& other) {
+    return "arms: [{name: x, " + one + "}, {name: y, " + other + "}]";
+  };
+  const std::string native = "backend: native, mode: eager, cache: static";
+  const std::string torch = "backend: torch, mode: eager, cache: static";
+  EXPECT_EQ(shared_cpus(study_of({})), 0) << "as many threads as there are CPUs";
+  const std::string two = native + ", threads: 2";
+  EXPECT_EQ(shared_cpus(study_of({.arms = arms(two, two)})), 2);
+  EXPECT_EQ(shared_cpus(study_of({.arms = arms(two, two), .rest = "cpus: free"})), 0);
+  EXPECT_EQ(shared_cpus(study_of({.arms = arms(two, native + ", threads: 1")})), 0);
+  EXPECT_EQ(shared_cpus(study_of({.arms = arms(two, two + ", device: cuda")})), 0);
+  EXPECT_EQ(shared_cpus(study_of({.arms = arms(two, two + ", device: cpu")})), 2);
+  const std::string mixed = arms(two, torch + ", threads: 2");
+  EXPECT_EQ(shared_cpus(study_of({.arms = mixed})), 0) << "what torch starts computes too";
+  EXPECT_EQ(shared_cpus(study_of({.arms = mixed, .rest = "cpus: together"})), 2);
+  EXPECT_THAT(error_of({.rest = "cpus: together"}),
+              HasSubstr("expected arms on the processor with one number of `threads`"));
+  EXPECT_THAT(error_of({.rest = "cpus: 0-3"}), HasSubstr("expected one of together, free"));
+}
+
 TEST(Study, RequirementsAreNamedAndHaveRanges) {
   EXPECT_TRUE(study_of({}).require.empty());
   const Study study = study_of({.rest = "require: {cuda: true, triton: 3, graph_breaks: 0, "

@@ -77,6 +77,10 @@ warmup: 3
 # order, so that what the machine does meanwhile affects all of them alike.
 order: interleaved
 
+# together | free. Whether the processes that take turns compute on the same CPUs, so that what a neighbour
+# does to one it does to the others. If the key is absent, native arms of one number of `threads` do.
+# cpus: together
+
 # Seconds for one repetition, and for loading. compile_timeout_s is for preparing (default: timeout_s).
 timeout_s: 120
 

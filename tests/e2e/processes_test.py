@@ -4,6 +4,7 @@ usage: processes_test.py ASSAY
 """
 
 import json
+import os
 import pathlib
 import re
 import signal
@@ -65,6 +66,25 @@ class Processes(ProgramTest):
             self.assertTrue(all(one["load_seconds"] > 0 for one in evidence["processes"]))
         self.assertEqual(len(list(bundle.glob("cells/*/parity.json"))), CELLS)
         self.succeed("analyze", bundle)
+
+    def test_processes_that_take_turns_share_cpus(self):
+        cpus = sorted(os.sched_getaffinity(0))
+        arms = [{"name": mode, "backend": "native", "mode": mode, "cache": "static", "threads": 1} for mode in ("eager", "compiled")]
+
+        def allowed(bundle, **changes):
+            """Of each process of each cell, what the kernel let it run on."""
+            study = self.write_study(phases=["kv_decode"], repetitions=4, warmup=0, processes=2, arms=arms, baseline="eager", **changes)
+            self.succeed("run", study, "-o", bundle)
+            paths = list((self.folder / bundle).glob("cells/*/evidence.json"))
+            self.assertEqual(len(paths), 2)
+            return [[one["placement"]["cpus_allowed"] for one in json.loads(path.read_text())["processes"]] for path in paths]
+
+        all_cpus = pathlib.Path("/proc/self/status").read_text().split("Cpus_allowed_list:")[1].split()[0]
+        first, second = (str(cpus[i % len(cpus)]) for i in range(2))
+        self.assertEqual(allowed("shared"), [[first, second]] * 2, "both arms on one CPU, then on the next")
+        self.assertEqual(allowed("free", cpus="free"), [[all_cpus] * 2] * 2)
+        unlike = [{**arms[0], "threads": 2}, arms[1]]
+        self.assert_refused(["plan", self.write_study(arms=unlike, baseline="eager", cpus="together")], "cpus", "one number of `threads`")
 
     def test_the_plan_shows_them_and_counts_their_starts(self):
         plan = json.loads(self.succeed("plan", self.study, "--units", "-o", "json"))
