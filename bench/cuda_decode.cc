@@ -121,11 +121,36 @@ Result<Case> parse_case(const std::string& text) {
   return result;
 }
 
+// For kernels and choices of algorithms: a new one for each session, so that its first step
+// compiles what it needs. They go with the process.
+class ColdCaches {
+ public:
+  ColdCaches() : folder_((std::filesystem::temp_directory_path() / "cuda-decode-XXXXXX").string()) {
+    if (::mkdtemp(folder_.data()) == nullptr) folder_.clear();
+  }
+  ColdCaches(const ColdCaches&) = delete;
+  ColdCaches& operator=(const ColdCaches&) = delete;
+  ~ColdCaches() {
+    std::error_code ignored;
+    if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+  }
+  std::optional<std::filesystem::path> next() {
+    if (folder_.empty()) return std::nullopt;
+    return std::filesystem::path(folder_) / std::to_string(used_++);
+  }
+
+ private:
+  std::string folder_;
+  int used_ = 0;
+};
+
 Result<Session> open(const std::filesystem::path& folder, bool compiled,
                      std::optional<DType> dtype = {}) {
+  static ColdCaches caches;
   engine::SessionOptions options{.dtype = dtype, .gpu = 0};
   options.compile.prefill = options.compile.decode = compiled;
   options.compile.dynamic = engine::Dynamic::kFalse;
+  options.compile.kernel_cache = caches.next();
   return Session::open(folder, options);
 }
 

@@ -13,6 +13,7 @@
 #include "base/device_name.h"
 #include "base/json.h"
 #include "base/thread_pool.h"
+#include "engine/codegen/kernel_cache.h"
 #include "engine/device/cpu/bandwidth.h"
 #include "engine/device/cuda/driver.h"
 #include "engine/device/cuda/read_bandwidth.h"
@@ -60,6 +61,7 @@ class Arm {
     options.threads = static_cast<size_t>(threads);
     options.compile.prefill = options.compile.decode = compiled_ = arm == "compiled";
     options.compile.dynamic = engine::Dynamic::kFalse;
+    if (options.gpu) options.compile.kernel_cache = engine::KernelCache::default_folder();
     ASSAY_TRY(Session session, Session::open(folder, options));
     session_ = std::make_unique<Session>(std::move(session));
     return Json{{"version", "assay"}};

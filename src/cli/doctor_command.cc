@@ -118,7 +118,7 @@ Check cupti_check() {
 
 // It multiplies many rows on a GPU.
 Check cublaslt_check(engine::cuda::Driver& driver) {
-  const auto library = engine::cuda::CublasLt::open(driver);
+  const auto library = engine::cuda::CublasLt::open(driver, std::nullopt);
   if (!library) {
     return {"cublaslt", CheckStatus::kLimited,
             library.error().message + "; prompts run on kernels made for few rows",

@@ -182,14 +182,21 @@ Status write_all(int fd, std::string_view bytes, const fs::path& path) {
 }
 
 // Not synchronised to the device: what a power cut damages fails its hash and is built again.
-Status write_and_rename(const fs::path& path, std::string_view payload, std::string_view trailer) {
+// `last_wins`: in the place of what is there; else what is there stays.
+Status write_and_rename(const fs::path& path, std::string_view payload, std::string_view trailer,
+                        bool last_wins) {
   std::string temporary = path.parent_path() / fmt::format("{}{}", kTemporary, kUnique);
   const Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!file.ok()) return unwritable(path, errno);
   Status written = write_all(file.get(), payload, path);
   if (written) written = write_all(file.get(), trailer, path);
-  if (written && ::rename(temporary.c_str(), path.c_str()) != 0) written = unwritable(path, errno);
-  if (!written) ::unlink(temporary.c_str());
+  if (written && last_wins) {
+    if (::rename(temporary.c_str(), path.c_str()) == 0) return {};
+    written = unwritable(path, errno);
+  } else if (written && ::link(temporary.c_str(), path.c_str()) != 0 && errno != EEXIST) {
+    written = unwritable(path, errno);
+  }
+  ::unlink(temporary.c_str());
   return written;
 }
 
@@ -272,7 +279,7 @@ std::optional<std::string> KernelCache::read(const KernelKey& key) {
   return content;
 }
 
-Result<fs::path> KernelCache::add(const KernelKey& key, std::string_view built) {
+Result<fs::path> KernelCache::write(const KernelKey& key, std::string_view built, bool last_wins) {
   assert(!key.target.empty() && key.target.find_first_of(" \n") == std::string::npos);
   const std::string digest = key.digest();
   fs::path path = file_of(digest);
@@ -281,9 +288,19 @@ Result<fs::path> KernelCache::add(const KernelKey& key, std::string_view built) 
   hash.update(built);
   hash.update(trailer);
   trailer += hash.finish_hex() + '\n';
-  ASSAY_CHECK(write_and_rename(path, built, trailer));
+  ASSAY_CHECK(write_and_rename(path, built, trailer, last_wins));
   hold_limit(path, built.size() + trailer.size());
   return path;
+}
+
+Result<fs::path> KernelCache::add(const KernelKey& key, std::string_view built) {
+  return write(key, built, true);
+}
+
+Result<std::string> KernelCache::add_first(const KernelKey& key, std::string_view built) {
+  ASSAY_TRY(const fs::path path, write(key, built, false));
+  if (auto first = read(key)) return *std::move(first);
+  return environment_error("{}: expected an entry to stay, found none", path.string());
 }
 
 void KernelCache::remove(const KernelKey& key) {

@@ -51,6 +51,8 @@ class KernelCache {
   // the same time may exceed it until one of them adds again. Two writers of one key: the last
   // wins, both results are whole.
   Result<std::filesystem::path> add(const KernelKey& key, std::string_view built);
+  // Of two writers the first wins: what every reader finds from now on, `built` or what is there.
+  Result<std::string> add_first(const KernelKey& key, std::string_view built);
   void remove(const KernelKey& key);  // one that turned out to be of no use
 
   struct Entry {
@@ -69,6 +71,7 @@ class KernelCache {
  private:
   KernelCache(std::filesystem::path folder, uint64_t limit_bytes)
       : folder_(std::move(folder)), limit_bytes_(limit_bytes) {}
+  Result<std::filesystem::path> write(const KernelKey& key, std::string_view built, bool last_wins);
   std::filesystem::path file_of(const std::string& digest) const;
   void hold_limit(const std::filesystem::path& newest, uint64_t newest_bytes);
 

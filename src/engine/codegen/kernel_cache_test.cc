@@ -90,6 +90,18 @@ TEST(KernelKeyTest, EveryPartCounts) {
   EXPECT_NE(key.digest(), (KernelKey{"source", "cpu", "c++ 12", "-O2"}.digest()));
 }
 
+TEST_F(KernelCacheTest, OfTwoWritersTheFirstOrTheLastWins) {
+  KernelCache mine = open(), others = open();
+  EXPECT_EQ(mine.add_first(key_of("a"), "mine").value_or(""), "mine");
+  EXPECT_EQ(others.add_first(key_of("a"), "the other's").value_or(""), "mine");
+  EXPECT_EQ(mine.read(key_of("a")), "mine");
+  ASSERT_TRUE(others.add(key_of("a"), "the other's"));
+  EXPECT_EQ(mine.read(key_of("a")), "the other's");
+  EXPECT_EQ(mine.add_first(key_of("a"), "mine").value_or(""), "the other's");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder()), fs::directory_iterator()), 1)
+      << "nothing temporary stays";
+}
+
 TEST_F(KernelCacheTest, GivesBackWhatWasAdded) {
   KernelCache cache = open();
   EXPECT_FALSE(cache.find(key_of("a")));

@@ -16,6 +16,7 @@ namespace {
 constexpr std::string_view kShared = R"(
 enum { GROUP = HEADS / KV_HEADS };
 #define SMALLEST -1e30f
+#define MISSING -3e38f  // its weight is 0 beside SMALLEST too
 
 __device__ __forceinline__ float widen_value(float x) { return x; }
 __device__ __forceinline__ float widen_value(unsigned short x) { return FROM_NARROW(x); }
@@ -28,13 +29,14 @@ __device__ __forceinline__ const cache_t* head_of(const void* cache, long b, lon
 
 // One query of up to PIECE heads that share keys, over one range of positions. LANES
 // neighbouring threads share a position, each PER of its elements; each such slot has a softmax of
-// its own, corrected as larger scores come, and slots, warps and blocks are put together at the
-// end. What the kernel ahead doesn't write is asked for before the wait: all positions but the
-// newest. The workspace has for a head and range: values [HEAD_DIM] not yet divided by the sum, the
-// largest score, the sum; whichever block of a head comes last puts them together. One row has few
-// blocks, several rows more than there are multiprocessors: two of them have registers TOGETHER.
+// its own, corrected as larger scores come, AHEAD positions at a time, and slots, warps and blocks
+// are put together at the end. What the kernel ahead doesn't write is asked for before the wait:
+// all positions but the newest. The workspace has for a head and range: values [HEAD_DIM] not yet
+// divided by the sum, the largest score, the sum; whichever block of a head comes last puts them
+// together. One row has few blocks, several rows more than there are multiprocessors: two of them
+// have registers TOGETHER.
 constexpr std::string_view kDecode = R"(
-enum { SLOTS = THREADS / LANES, AHEAD = 2 };
+enum { SLOTS = DECODE_THREADS / LANES };
 
 // Elements [d, d + PER) of a position as they lie in memory, zeros behind the last: what has been
 // asked for is widened when it is used, not waited for.
@@ -81,8 +83,8 @@ __device__ __forceinline__ void fetch(const cache_t* keys, const cache_t* values
   }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, TOGETHER) assay_decode(const Args args) {
-  __shared__ float merged[WARPS][PIECE][HEAD_DIM], states[WARPS][PIECE][2];
+extern "C" __global__ void __launch_bounds__(DECODE_THREADS, TOGETHER) assay_decode(const Args args) {
+  __shared__ float merged[DECODE_WARPS][PIECE][HEAD_DIM], states[DECODE_WARPS][PIECE][2];
   let_next_begin();
   const Sizes n = sizes_of(args);
   const long piece = blockIdx.x % PIECES, kv = blockIdx.x / PIECES % KV_HEADS;
@@ -103,7 +105,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, TOGETHER) assay_decode(con
   fetch(keys, values, begin, newest, stop, slot, d, k, v);
   float* out = (float*)args.buffers[OUT] + head * HEAD_DIM;
   if (past <= first) {  // padding sees itself alone
-    for (int i = threadIdx.x; split == 0 && i < heads * HEAD_DIM; i += THREADS) {
+    for (int i = threadIdx.x; split == 0 && i < heads * HEAD_DIM; i += DECODE_THREADS) {
       out[i] = widen_value(values[(past - 1) * HEAD_DIM + i % HEAD_DIM]);
     }
     return;
@@ -118,35 +120,53 @@ extern "C" __global__ void __launch_bounds__(THREADS, TOGETHER) assay_decode(con
   for (long p0 = begin; p0 < stop; p0 += SLOTS * AHEAD) {
     if (p0 > begin) fetch(keys, values, p0, p0, stop, slot, d, k, v);
     #pragma unroll
-    for (int a = 0; a < AHEAD; ++a) {
-      const bool there = p0 + slot + a * SLOTS < stop;
+    for (int g = 0; g < PIECE; ++g) {
+      float score[AHEAD], m = largest[g];
       #pragma unroll
-      for (int g = 0; g < PIECE; ++g) {
-        float score = 0.0f;
+      for (int a = 0; a < AHEAD; ++a) {
+        score[a] = 0.0f;
         #pragma unroll
-        for (int i = 0; i < PER; ++i) score += element(q[g], i) * element(k[a], i);
+        for (int i = 0; i < PER; ++i) score[a] += element(q[g], i) * element(k[a], i);
+      }
+      #pragma unroll
+      for (int offset = LANES / 2; offset > 0; offset /= 2) {
         #pragma unroll
-        for (int offset = LANES / 2; offset > 0; offset /= 2) score += __shfl_xor_sync(~0u, score, offset);
-        score = there ? score * SCALE : SMALLEST;
-        const float m = fmaxf(largest[g], score), correction = expf(largest[g] - m);
-        const float w = there ? expf(score - m) : 0.0f;
-        largest[g] = m;
-        sum[g] = sum[g] * correction + w;
+        for (int a = 0; a < AHEAD; ++a) score[a] += __shfl_xor_sync(~0u, score[a], offset);
+      }
+      #pragma unroll
+      for (int a = 0; a < AHEAD; ++a) {
+        score[a] = p0 + slot + a * SLOTS < stop ? score[a] * SCALE : MISSING;
+        m = fmaxf(m, score[a]);
+      }
+      const float correction = expf(largest[g] - m);
+      largest[g] = m;
+      sum[g] *= correction;
+      #pragma unroll
+      for (int i = 0; i < PER; ++i) own[g][i] *= correction;
+      #pragma unroll
+      for (int a = 0; a < AHEAD; ++a) {
+        const float w = expf(score[a] - m);
+        sum[g] += w;
         #pragma unroll
-        for (int i = 0; i < PER; ++i) own[g][i] = own[g][i] * correction + w * element(v[a], i);
+        for (int i = 0; i < PER; ++i) own[g][i] += w * element(v[a], i);
       }
     }
   }
   #pragma unroll
   for (int g = 0; g < PIECE; ++g) {
+    float m = largest[g];
+    #pragma unroll
+    for (int offset = LANES; offset < 32; offset *= 2) m = fmaxf(m, __shfl_xor_sync(~0u, m, offset));
+    const float scale = expf(largest[g] - m);
+    largest[g] = m;
+    sum[g] *= scale;
+    #pragma unroll
+    for (int i = 0; i < PER; ++i) own[g][i] *= scale;
     #pragma unroll
     for (int offset = LANES; offset < 32; offset *= 2) {
-      const float other = __shfl_xor_sync(~0u, largest[g], offset), m = fmaxf(largest[g], other);
-      const float a = expf(largest[g] - m), c = expf(other - m);
-      largest[g] = m;
-      sum[g] = sum[g] * a + __shfl_xor_sync(~0u, sum[g], offset) * c;
+      sum[g] += __shfl_xor_sync(~0u, sum[g], offset);
       #pragma unroll
-      for (int i = 0; i < PER; ++i) own[g][i] = own[g][i] * a + __shfl_xor_sync(~0u, own[g][i], offset) * c;
+      for (int i = 0; i < PER; ++i) own[g][i] += __shfl_xor_sync(~0u, own[g][i], offset);
     }
     if (lane >= LANES) continue;
     #pragma unroll
@@ -157,13 +177,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, TOGETHER) assay_decode(con
   }
   __syncthreads();
   float* parts = args.workspace + COUNTERS + head * splits * (HEAD_DIM + 2);
-  for (int i = threadIdx.x; i < heads * HEAD_DIM; i += THREADS) {
+  for (int i = threadIdx.x; i < heads * HEAD_DIM; i += DECODE_THREADS) {
     const int g = i / HEAD_DIM, at = i % HEAD_DIM;
     float m = SMALLEST, total = 0.0f, value = 0.0f;
     #pragma unroll
-    for (int w = 0; w < WARPS; ++w) m = fmaxf(m, states[w][g][0]);
+    for (int w = 0; w < DECODE_WARPS; ++w) m = fmaxf(m, states[w][g][0]);
     #pragma unroll
-    for (int w = 0; w < WARPS; ++w) {
+    for (int w = 0; w < DECODE_WARPS; ++w) {
       const float scale = expf(states[w][g][0] - m);
       total += states[w][g][1] * scale;
       value += merged[w][g][at] * scale;
@@ -178,7 +198,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, TOGETHER) assay_decode(con
   }
   const long counter = (b * n.q_len + step) * KV_HEADS * PIECES + kv * PIECES + piece;
   if (splits == 1 || !is_last((int*)args.workspace + counter, (int)splits)) return;
-  for (int i = threadIdx.x; i < heads * HEAD_DIM; i += THREADS) {
+  for (int i = threadIdx.x; i < heads * HEAD_DIM; i += DECODE_THREADS) {
     const float* part = parts + i / HEAD_DIM * splits * (HEAD_DIM + 2);
     float m = SMALLEST, total = 0.0f, value = 0.0f;
     enum { AT_ONCE = 8 };  // ranges that are asked for at a time
@@ -207,6 +227,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, TOGETHER) assay_decode(con
 
 constexpr int64_t kSplitPositions = 32, kMostSplits = 64, kElements = 8, kMostPiece = 4;
 
+// A block takes positions 32 at a time, whatever the heads' size. Where every head has keys of its
+// own there are so many blocks that larger ones are slower.
+bool wide(const AttentionKernel& k) {
+  return k.head_dim > 64 && k.heads > k.kv_heads;
+}
+
 // Pieces that the heads which share keys are cut into, a block each.
 int64_t pieces_of(const AttentionKernel& k) {
   return (k.heads / k.kv_heads + kMostPiece - 1) / kMostPiece;
@@ -223,8 +249,12 @@ int64_t cuda_attention_heads(const AttentionKernel& k) {
   return k.kv_heads * pieces_of(k);
 }
 
+int64_t cuda_decode_threads(const AttentionKernel& k) {
+  return wide(k) ? 512 : kCudaThreads;
+}
+
 int64_t cuda_attention_splits(const AttentionKernel& k, const DimValues& dims, int64_t capacity) {
-  constexpr int64_t kWantedBlocks = 2 * 132;
+  constexpr int64_t kWantedBlocks = 2 * kCudaMultiprocessors;
   const int64_t blocks = dims.batch * dims.q_len * cuda_attention_heads(k);
   if (blocks > kCudaCounters) return 1;
   const int64_t most = std::clamp<int64_t>(kWantedBlocks / blocks, 1, kMostSplits);
@@ -239,12 +269,13 @@ std::string print_cuda_attention(const Kernel& kernel, const AttentionKernel& k)
       "enum {{ HEADS = {}, KV_HEADS = {}, HEAD_DIM = {}, Q = {}, KEYS = {}, VALUES = {}, LENGTHS = "
       "{}, PAD = {}, "
       "OUT = {},\n       PIECES = {}, PIECE = {}, PER = {}, LANES = {}, COUNTERS = {}, TOGETHER = "
-      "{} "
+      "{}, DECODE_THREADS = {}, DECODE_WARPS = DECODE_THREADS / 32, AHEAD = {} "
       "}};\n#define SCALE {:.9g}f\ntypedef {} cache_t;\n#define FROM_NARROW from_{}\n",
       k.heads, k.kv_heads, k.head_dim, k.q, k.keys, k.values, k.lengths, k.pad, k.out, pieces,
       (group + pieces - 1) / pieces, kElements,
       std::bit_ceil(static_cast<uint64_t>((k.head_dim + kElements - 1) / kElements)), kCudaCounters,
-      kernel.dims.batch.value_or(1) > 1 ? 2 : 1, 1.0 / std::sqrt(static_cast<double>(k.head_dim)),
+      kernel.dims.batch.value_or(1) > 1 ? 2 : 1, cuda_decode_threads(k), wide(k) ? 1 : 2,
+      1.0 / std::sqrt(static_cast<double>(k.head_dim)),
       element_type(kernel.buffers[k.keys].dtype, "unsigned short"), cuda_narrow_name(kernel, k));
   text += kShared;
   text += sizes_text(kernel);

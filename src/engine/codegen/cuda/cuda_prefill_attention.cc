@@ -15,7 +15,7 @@ namespace {
 // loaded while one is computed. Rows in shared memory are 16 bytes longer than they need to be, so
 // that the eight rows of a fragment lie in different banks.
 constexpr std::string_view kTensorCores = R"(
-enum { QUERIES = 16 * WARPS, POSITIONS_AT_ONCE = 32, PITCH = HEAD_DIM + 8,
+enum { QUERIES = 16 * PREFILL_WARPS, POSITIONS_AT_ONCE = 32, PITCH = HEAD_DIM + 8,
        STEPS = HEAD_DIM / 16, SCORE_TILES = POSITIONS_AT_ONCE / 8, OUT_TILES = HEAD_DIM / 8, TILE_BYTES = POSITIONS_AT_ONCE * PITCH * 2 };
 
 __device__ __forceinline__ unsigned load_pair(const float* p) { return pack(p[0], p[1]); }
@@ -47,7 +47,7 @@ __device__ __forceinline__ void load_piece(unsigned to, const unsigned short* fr
 // The same positions of keys and values.
 __device__ __forceinline__ void load_tiles(unsigned to, const cache_t* keys, const cache_t* values, int position, int stop) {
   #pragma unroll 1
-  for (int i = threadIdx.x; i < POSITIONS_AT_ONCE * HEAD_DIM / 8; i += THREADS) {
+  for (int i = threadIdx.x; i < POSITIONS_AT_ONCE * HEAD_DIM / 8; i += PREFILL_THREADS) {
     const int r = i / (HEAD_DIM / 8), d = i % (HEAD_DIM / 8) * 8;
     const bool exists = position + r < stop;
     const long at = exists ? (long)(position + r) * HEAD_DIM + d : 0;
@@ -56,7 +56,7 @@ __device__ __forceinline__ void load_tiles(unsigned to, const cache_t* keys, con
   }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, HEAD_DIM <= 64 ? 2 : 1) assay_prefill(const Args args) {
+extern "C" __global__ void __launch_bounds__(PREFILL_THREADS, (HEAD_DIM <= 64 ? 2 : 1) * 8 / PREFILL_WARPS) assay_prefill(const Args args) {
   __shared__ __align__(16) unsigned char tiles[2][2][TILE_BYTES];  // twice keys and values
   let_next_begin();
   wait_for_kernels_ahead();
@@ -287,8 +287,18 @@ bool uses_tensor_cores(const Kernel& kernel, const AttentionKernel& k) {
 
 }  // namespace
 
+// Half as many where there would be fewer blocks than multiprocessors.
+int64_t cuda_prefill_threads(const Kernel& kernel, const AttentionKernel& k) {
+  const Specialization& dims = kernel.dims;
+  if (!uses_tensor_cores(kernel, k) || !dims.q_len) return kCudaThreads;
+  const int64_t queries = 16 * kCudaThreads / 32;
+  const int64_t tiles = (*dims.q_len + queries - 1) / queries;
+  const int64_t blocks = dims.batch.value_or(1) * k.heads * tiles;
+  return blocks < kCudaMultiprocessors ? kCudaThreads / 2 : kCudaThreads;
+}
+
 int64_t cuda_prefill_queries(const Kernel& kernel, const AttentionKernel& k) {
-  if (uses_tensor_cores(kernel, k)) return 16 * kCudaThreads / 32;
+  if (uses_tensor_cores(kernel, k)) return 16 * cuda_prefill_threads(kernel, k) / 32;
   return k.head_dim <= 64 ? 64 : k.head_dim <= 128 ? 32 : 16;
 }
 
@@ -313,6 +323,8 @@ std::string cuda_prefill_text(const Kernel& kernel, const AttentionKernel& k) {
     return text + std::string(kPlain) + "}\n";
   }
   text += cuda_tensor_text(narrow);
+  text += fmt::format("enum {{ PREFILL_THREADS = {}, PREFILL_WARPS = PREFILL_THREADS / 32 }};\n",
+                      cuda_prefill_threads(kernel, k));
   text += "#define SCALE_IN_BASE_2 (SCALE * 1.44269504f)\n";
   return text + std::string(kTensorCores) + "}\n";
 }

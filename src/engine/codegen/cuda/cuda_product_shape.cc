@@ -2,18 +2,20 @@
 #include "engine/codegen/cuda/cuda_product_shape.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <optional>
+#include <span>
+
+#include "engine/codegen/cuda/print_cuda.h"
 
 namespace assay::engine {
 namespace {
 
-constexpr int64_t kMultiprocessors = 132;  // of an H200; right on others, not as fast
 constexpr int64_t kPieceBytes = 16;
 constexpr int64_t kMostHeld = 16;          // pieces of weights that a thread has registers for
 constexpr int64_t kThreadsTogether = 512;  // of a multiprocessor: 128 registers each
-// Of a block, static and asked for: the least that any GPU from sm_80 on has; two of them fit one
-// that has 227 KiB.
+// Of a block, static and asked for: the least that any GPU from sm_80 on has.
 constexpr int64_t kMostShared = 98 * 1024;
 constexpr int64_t kMostStaticShared = 48 * 1024;
 
@@ -39,12 +41,12 @@ int64_t shared_inputs_bytes(const ProductKernel& product, int64_t rows) {
   return cuda_inputs_in_place(product) ? 0 : rows * ceil_div(product.inputs, 4) * 16;
 }
 
-// Warps and pieces a lane so that few lanes have nothing behind the last of `units`, of which a
-// warp takes `lanes` at a time.
-bool share_out(int64_t units, int64_t lanes, int64_t most_pieces, CudaProductShape& shape) {
+// Warps and pieces so that few of them have nothing behind the last of `units`, of which a warp
+// takes `lanes` a piece.
+bool share_out(int64_t units, int64_t lanes, int64_t most_pieces, std::span<const int> numbers,
+               CudaProductShape& shape) {
   std::optional<int64_t> least;
-  for (const int64_t warps : {8, 7, 6, 5, 4, 16}) {
-    if (warps == 16 && least) break;
+  for (const int64_t warps : numbers) {
     const int64_t pieces = ceil_div(units, warps * lanes);
     const int64_t idle = warps * lanes * pieces - units;
     if (pieces > most_pieces || (least && idle >= *least)) continue;
@@ -55,24 +57,25 @@ bool share_out(int64_t units, int64_t lanes, int64_t most_pieces, CudaProductSha
   return least.has_value();
 }
 
-// A warp keeps its inputs of x, twice 4 registers for 32 inputs. Two blocks a multiprocessor: with
-// the warps of one, a step waits for one instruction after the other.
+// A warp keeps its inputs of x, twice 8 registers a piece; a block of 16 warps reads x once for a
+// multiprocessor. What the ring has room for is as much as is worth asking for before the kernels
+// ahead have ended: twice that made a step slower.
 bool on_tensor_cores(const ProductKernel& product, const Sizes& sizes, CudaProductShape& shape) {
-  constexpr int64_t kMostChunks = 8, kChunk = 32, kColumns = 16, kPartsBytes = 19 * 1024;
-  constexpr int64_t kMostDepth = 16;
+  constexpr int64_t kMostPieces = 2, kMostUnits = 32, kColumns = 16, kPartsBytes = 19 * 1024;
+  constexpr int64_t kPieceBytesOfColumns = kColumns * kCudaTensorRun * 2;
+  constexpr std::array kWarps = {16, 15, 14, 13, 12, 11, 10, 9, 8};
   const int64_t inputs_bytes = shared_inputs_bytes(product, sizes.rows);
   if (inputs_bytes + kPartsBytes > kMostStaticShared) return false;
   shape = {.form = CudaProductForm::kTensor, .rows = sizes.rows, .columns = kColumns};
-  const int64_t chunks = ceil_div(sizes.pitch, kChunk);
-  shape.splits = ceil_div(chunks, kMostChunks * 8);
-  if (shape.splits > 2 * kMultiprocessors) return false;
-  share_out(ceil_div(chunks, shape.splits), 1, kMostChunks, shape);
-  const int64_t pair_bytes = shape.threads * kPieceBytes * 2;
-  const int64_t room = (kMostShared - kPartsBytes - inputs_bytes) / pair_bytes;
-  shape.laps = std::min(room, kMostDepth) / shape.pieces;
+  const int64_t units = ceil_div(sizes.pitch, kCudaTensorRun);
+  shape.splits = ceil_div(units, kMostUnits);
+  if (shape.splits > kCudaMultiprocessors) return false;
+  share_out(ceil_div(units, shape.splits), 1, kMostPieces, kWarps, shape);
+  const int64_t lap_bytes = shape.threads / 32 * shape.pieces * kPieceBytesOfColumns;
+  shape.laps = (kMostShared - kPartsBytes - inputs_bytes) / lap_bytes;
   if (shape.laps == 0) return false;
-  shape.blocks = std::min(2 * kMultiprocessors / shape.splits, sizes.columns / kColumns);
-  shape.shared_bytes = shape.laps * shape.pieces * pair_bytes;
+  shape.blocks = std::min(kCudaMultiprocessors / shape.splits, sizes.columns / kColumns);
+  shape.shared_bytes = shape.laps * lap_bytes;
   return true;
 }
 
@@ -82,6 +85,8 @@ bool on_tensor_cores(const ProductKernel& product, const Sizes& sizes, CudaProdu
 CudaProductShape held(const ProductKernel& product, const Sizes& sizes) {
   constexpr int64_t kMostSums = 32, kMostColumns = 8, kMostPieces = 16;
   constexpr int64_t kFewestBlocks = 200, kFewInputs = 2048, kManyInputs = 4096;
+  constexpr std::array kWarps = {8, 7, 6, 5, 4};
+  constexpr std::array kMoreWarps = {16};
   CudaProductShape shape{.rows = sizes.rows};
   const int64_t units = ceil_div(sizes.pitch * sizes.element, kPieceBytes);
   const auto pieces = [&] { return ceil_div(units, shape.threads); };
@@ -95,7 +100,8 @@ CudaProductShape held(const ProductKernel& product, const Sizes& sizes) {
   // Two columns of what a thread has must fit its registers; of few inputs, no threads are idle.
   const bool few = sizes.element == 2 && sizes.pitch < kFewInputs;
   const bool shared_out = shape.rows == 1 && (few || 2 * pieces() > kMostHeld) &&
-                          share_out(units, 32, kMostHeld / 2, shape);
+                          (share_out(units, 32, kMostHeld / 2, kWarps, shape) ||
+                           share_out(units, 32, kMostHeld / 2, kMoreWarps, shape));
   while (!shared_out && pieces() > kMostPieces && shape.threads < 512) shape.threads *= 2;
   shape.pieces = std::min(pieces(), shape.rows == 1 ? kMostPieces : kMostHeld / 4);
   shape.columns = kMostColumns;

@@ -14,10 +14,9 @@ enum class CudaProductForm {
   // registers. Of any number of rows.
   kHeld,
   // 2 to kProductRows rows of a weight of 16 bits (of fp16 without a norm), on tensor cores, 16
-  // columns at a time, from a ring in shared memory that each thread fills for itself. A block
-  // takes
-  // at most 2048 inputs, so that a warp's x stays in registers: blocks that share columns put their
-  // sums together in the workspace.
+  // columns at a time, from a ring in shared memory that each warp fills for itself. A block takes
+  // at most 2048 inputs, so that the ring has room for them and a warp's x stays in registers:
+  // blocks that share columns put their sums together in the workspace.
   kTensor,
 };
 
@@ -27,13 +26,17 @@ struct CudaProductShape {
   int64_t rows = 1;  // at a time; a power of two; 0: the inputs of one don't fit
   int64_t columns =
       1;  // at a time; held: a block's, a power of two that divides the packing's tiles
-  int64_t pieces = 1;    // of 16 bytes that a thread has of a column; tensor: pairs, of 16 columns
-  int64_t together = 1;  // held: blocks that a multiprocessor must have registers for
-  int64_t laps = 0;      // tensor: times 16 columns that the ring has room for
-  int64_t splits = 1;    // tensor: of the inputs
-  int64_t blocks = 1;    // that share the columns
+  int64_t pieces = 1;        // of 16 bytes that a thread has of a column; tensor: of kCudaTensorRun
+                             // inputs that a warp has
+  int64_t together = 1;      // held: blocks that a multiprocessor must have registers for
+  int64_t laps = 0;          // tensor: times 16 columns that the ring has room for
+  int64_t splits = 1;        // tensor: of the inputs
+  int64_t blocks = 1;        // that share the columns
   int64_t shared_bytes = 0;  // of the ring, which asks for more than a kernel has by itself
 };
+constexpr int64_t kCudaTensorRun = 64;  // inputs: 128 bytes of a column
+constexpr int64_t kCudaTensorRound =
+    32;  // columns at most whose sums are kept until the block meets
 CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& product);
 
 // Floats of the workspace, behind the counters, where blocks that share columns meet.

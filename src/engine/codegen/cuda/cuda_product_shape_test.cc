@@ -68,14 +68,17 @@ TEST(CudaProductShapes, ThreadsCoverTheInputsWithFewIdle) {
     EXPECT_LE(one.together * one.threads, 512) << inputs;
     const CudaProductShape few = shape_of(inputs, DType::kBF16, 8);
     // As cuda_tensor_product.cc has it: sums of a round and squares, by warp and row.
-    EXPECT_LE(few.threads / 32 * 8 * (64 + 4 + 1) * 4 + few.shared_bytes, 99 * 1024 - 1024)
+    EXPECT_LE(few.threads / 32 * 8 * (kCudaTensorRound + 4 + 1) * 4 + few.shared_bytes,
+              99 * 1024 - 1024)
         << inputs;
     EXPECT_GE(few.laps, 1) << inputs;
-    EXPECT_EQ(few.shared_bytes, few.laps * few.pieces * few.threads * 32) << inputs;
-    EXPECT_GE(few.splits * few.threads / 32 * few.pieces * 32, inputs);
+    const int64_t units = few.threads / 32 * few.pieces;
+    EXPECT_EQ(few.shared_bytes, few.laps * units * 16 * kCudaTensorRun * 2) << inputs;
+    EXPECT_GE(few.splits * units * kCudaTensorRun, inputs);
     EXPECT_EQ(few.splits, (inputs + 2047) / 2048) << inputs;
-    EXPECT_LE(few.splits * few.blocks, 2 * 132);
-    EXPECT_GE(few.splits * few.blocks, 2 * 118) << inputs << ": multiprocessors without work";
+    EXPECT_LE(few.threads * few.pieces, 1024) << inputs << ": more than registers hold of x";
+    EXPECT_LE(few.splits * few.blocks, 132);
+    EXPECT_GE(few.splits * few.blocks, 118) << inputs << ": multiprocessors without work";
   }
 }
 

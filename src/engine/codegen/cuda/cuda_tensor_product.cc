@@ -1,4 +1,4 @@
-// A thread copies into its own places of the ring and reads no others: nobody waits for anybody
+// A warp copies into its own places of the ring and reads no others: no warp waits for another
 // before a block's columns are summed.
 #include "engine/codegen/cuda/cuda_tensor_product.h"
 
@@ -12,7 +12,7 @@ namespace assay::engine {
 namespace {
 
 constexpr std::string_view kRing = R"(
-extern __shared__ uint4 ring[];  // by slot, half of a pair, thread
+extern __shared__ uint4 ring[];  // by slot and warp
 
 // Copies of a thread end in their order; each slot's are one group, even if there are none.
 __device__ __forceinline__ void ask(uint4* place, const weight_t* from) {
@@ -52,16 +52,14 @@ __device__ __forceinline__ float scale_of(const Args& args, const Parts& parts, 
   }
   return 1.0f / sqrtf(total * (1.0f / INPUTS) + EPSILON);
 }
-// Columns [first, last) of the rows, a round at most, to the end: a warp takes up to RUN columns of
-// a row, which are of one segment, because segments begin at multiples of RUN. The warps' loads are
-// what this takes: few runs for many rows.
+// Columns [first, last) of the rows, a round at most, to the end: a warp takes columns of a row that
+// are of one segment, because segments begin at multiples of a round.
 __device__ __forceinline__ void finish(const Args& args, Parts& parts, long first, long last, int rows) {
-  enum { RUN = 64 };
   for (int task = warp_of_thread();; task += WARPS) {
     const int row = task % rows;
-    const long run = (first / RUN + task / rows) * RUN;
-    if (run >= last) break;
-    const long begin = run < first ? first : run, end = run + RUN < last ? run + RUN : last;
+    const long aligned = (first / ROUND + task / rows) * ROUND;
+    if (aligned >= last) break;
+    const long begin = aligned < first ? first : aligned, end = aligned + ROUND < last ? aligned + ROUND : last;
     float* tile = parts.sums[0][row] + (begin - first);
     const float scale = scale_of(args, parts, row);
     for (int at = lane_of_thread(); at < end - begin; at += 32) {
@@ -86,63 +84,79 @@ __device__ __forceinline__ void finish(const Args& args, Parts& parts, long firs
 // in the fragments, k = 2q, 2q + 1, 2q + 8, 2q + 9 of two of them, has the inputs 8q to 8q + 7,
 // which lie side by side. x is the sum of two values of the weight's type, so that 16 bits of bf16
 // or 22 of fp16 are left of an input. In fp16 an input beyond 65504 makes its row's products NaN.
+// A copy of a warp reads four columns' RUN inputs, 128 bytes each: whole lines, without which an
+// H200 reads a quarter slower.
 constexpr std::string_view kTensor = R"(
+// Of a warp's piece of RUN inputs: parts that are multiplied at a time, chunks of 16 bytes of a
+// column, copies that fill a slot.
+enum { PARTS = RUN / 32, CHUNKS = RUN / 8, SLOT = GRAIN * CHUNKS, COPIES = SLOT / 32, COLUMNS_A_COPY = 32 / CHUNKS };
 struct Fragment { unsigned high[4], low[4]; };
-// 16 columns' weights of 32 inputs, from the two places of a slot.
-__device__ __forceinline__ void multiply_slot(float (&sum)[4], const uint4& a, const uint4& b, const unsigned (&x)[4]) {
+// 16 columns' weights of 32 inputs.
+__device__ __forceinline__ void multiply_part(float (&sum)[4], const uint4& a, const uint4& b, const unsigned (&x)[4]) {
   const unsigned first[4] = {a.x, b.x, a.y, b.y}, second[4] = {a.z, b.z, a.w, b.w};
   multiply(sum, first, x[0], x[1]);
   multiply(sum, second, x[2], x[3]);
 }
-// A warp's pieces are 32 inputs each, one behind the other.
-__device__ __forceinline__ int input_of(int piece) {
-  return (blockIdx.y * SPLIT_PIECES + warp_of_thread() * PIECES + piece) * 32 + lane_of_thread() % 4 * VECTOR;
+// A warp's pieces are RUN inputs each, one behind the other.
+__device__ __forceinline__ int first_of(int piece) {
+  return (blockIdx.y * SPLIT_PIECES + warp_of_thread() * PIECES + piece) * RUN;
 }
-__device__ __forceinline__ bool is_there(int piece) {
-  return WHOLE || (warp_of_thread() * PIECES + piece < SPLIT_PIECES && input_of(piece) < PITCH);
+// What a thread multiplies of a piece's part.
+__device__ __forceinline__ int input_of(int piece, int part) {
+  return first_of(piece) + part * 32 + lane_of_thread() % 4 * VECTOR;
 }
-// A slot's share of 16 columns from `from`, unless they are behind the block's last.
-__device__ __forceinline__ void ask_pair(uint4* slot, const weight_t* from, int piece, bool more) {
-  if (more && is_there(piece)) {
-    ask(slot, from + piece * 32);
-    ask(slot + THREADS, from + piece * 32 + 8 * PITCH);
+__device__ __forceinline__ bool is_there(int piece, int input) {
+  return WHOLE || (warp_of_thread() * PIECES + piece < SPLIT_PIECES && input < PITCH);
+}
+// Where 16 bytes of a column lie in a slot: eight lanes that read two columns meet all banks.
+__device__ __forceinline__ int place_of(int column, int chunk) {
+  return column * CHUNKS + (chunk ^ column % 2 * 4);
+}
+// A slot's 16 columns from `from`, unless they are behind the block's last.
+__device__ __forceinline__ void ask_slot(uint4* slot, const weight_t* from, int piece, bool more) {
+  const int column = lane_of_thread() / CHUNKS, chunk = lane_of_thread() % CHUNKS;
+  if (more && is_there(piece, first_of(piece) + chunk * 8)) {
+    #pragma unroll
+    for (int i = 0; i < COPIES; ++i) {
+      ask(slot + place_of(i * COLUMNS_A_COPY + column, chunk), from + piece * RUN + (long)i * COLUMNS_A_COPY * PITCH);
+    }
   }
   end_slot();
 }
 
 // The ring has room for LAPS times 16 columns, so that a piece's slots are known when this is
-// compiled. Two blocks fit a multiprocessor: what one waits for, the other does meanwhile.
-extern "C" __global__ void __launch_bounds__(THREADS, 2) assay_run(const Args args) {
-  enum { SLOT = 2 * THREADS };
+// compiled.
+extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args args) {
   __shared__ Inputs in;
   __shared__ Parts parts;
   const long begin = share_of(blockIdx.x), end = share_of(blockIdx.x + 1);
   const int lane = lane_of_thread(), warp = warp_of_thread(), split = blockIdx.y;
   const weight_t* upcoming =
-      (const weight_t*)args.buffers[WEIGHT] + (begin + lane / 4) * PITCH + input_of(0);
-  uint4* const own_slots = ring + threadIdx.x;
+      (const weight_t*)args.buffers[WEIGHT] + (begin + lane / CHUNKS) * PITCH + first_of(0) + lane % CHUNKS * 8;
+  uint4* const own_slots = ring + warp * SLOT;
   let_next_begin();
   #pragma unroll
   for (int i = 0; i < LAPS; ++i, upcoming += GRAIN * PITCH) {
     #pragma unroll
     for (int p = 0; p < PIECES; ++p) {
-      ask_pair(own_slots + (i * PIECES + p) * SLOT, upcoming, p, begin + i * GRAIN < end);
+      ask_slot(own_slots + (i * PIECES + p) * WARPS * SLOT, upcoming, p, begin + i * GRAIN < end);
     }
   }
   wait_for_kernels_ahead();
   const int rows = (int)rows_of(args), row = lane / 4;
   prepare_inputs(args, in, 0, rows);
-  float own[PIECES][VECTOR];  // all of them are asked for before any is used
+  float own[PIECES * PARTS][VECTOR];  // all of them are asked for before any is used
   #pragma unroll
-  for (int p = 0; p < PIECES; ++p) {
-    load_inputs(row_of(args, in, 0, row < rows ? row : 0), is_there(p) ? input_of(p) : PITCH, own[p]);
+  for (int p = 0; p < PIECES * PARTS; ++p) {
+    const int at = input_of(p / PARTS, p % PARTS);
+    load_inputs(row_of(args, in, 0, row < rows ? row : 0), is_there(p / PARTS, at) ? at : PITCH, own[p]);
   }
-  Fragment x[PIECES];
+  Fragment x[PIECES * PARTS];
   float square = 0.0f;
   #pragma unroll
-  for (int p = 0; p < PIECES; ++p) {
+  for (int p = 0; p < PIECES * PARTS; ++p) {
     float scale[VECTOR];
-    if (NORMED) load_scales(args, input_of(p), scale);
+    if (NORMED) load_scales(args, input_of(p / PARTS, p % PARTS), scale);
     #pragma unroll
     for (int v = 0; v < VECTOR; ++v) {
       if (row >= rows) own[p][v] = 0.0f;
@@ -166,16 +180,27 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) assay_run(const Args ar
     for (long column = first; column < last; column += GRAIN, upcoming += GRAIN * PITCH) {
       float high[4] = {}, low[4] = {};
       const bool more = column + LAPS * GRAIN < end;
-      uint4* const slots = own_slots + lap * PIECES * SLOT;
+      uint4* const slots = own_slots + lap * PIECES * WARPS * SLOT;
       #pragma unroll
       for (int p = 0; p < PIECES; ++p) {
-        uint4* const slot = slots + p * SLOT;
+        uint4* const slot = slots + p * WARPS * SLOT;
         wait_for_oldest_slot();
-        const uint4 nothing = make_uint4(0, 0, 0, 0);
-        const uint4 a = is_there(p) ? slot[0] : nothing, b = is_there(p) ? slot[THREADS] : nothing;
-        multiply_slot(high, a, b, x[p].high);
-        multiply_slot(low, a, b, x[p].low);
-        ask_pair(slot, upcoming, p, more);
+        __syncwarp();  // what other lanes have copied
+        uint4 a[PARTS], b[PARTS];
+        #pragma unroll
+        for (int i = 0; i < PARTS; ++i) {
+          const bool there = is_there(p, input_of(p, i));
+          const uint4 nothing = make_uint4(0, 0, 0, 0);
+          a[i] = there ? slot[place_of(lane / 4, i * 4 + lane % 4)] : nothing;
+          b[i] = there ? slot[place_of(lane / 4 + 8, i * 4 + lane % 4)] : nothing;
+        }
+        __syncwarp();  // all lanes have read
+        ask_slot(slot, upcoming, p, more);
+        #pragma unroll
+        for (int i = 0; i < PARTS; ++i) {
+          multiply_part(high, a[i], b[i], x[p * PARTS + i].high);
+          multiply_part(low, a[i], b[i], x[p * PARTS + i].low);
+        }
       }
       lap = lap + 1 == LAPS ? 0 : lap + 1;
       const int at = (int)(column - first) + lane / 4;
@@ -219,19 +244,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) assay_run(const Args ar
 
 std::string cuda_tensor_constants(const CudaProductShape& shape, const ProductKernel& product,
                                   DType weight) {
-  constexpr int64_t kRound = 64;
   const int64_t columns = tile_count(product.packing) * product.packing.tile;
-  const int64_t pitch = Packing::padded_inputs(product.inputs), chunks = (pitch + 31) / 32;
-  const int64_t split_pieces = (chunks + shape.splits - 1) / shape.splits;
+  const int64_t pitch = Packing::padded_inputs(product.inputs),
+                runs = (pitch + kCudaTensorRun - 1) / kCudaTensorRun;
+  const int64_t split_pieces = (runs + shape.splits - 1) / shape.splits;
   const bool whole = shape.threads / 32 * shape.pieces == split_pieces &&
-                     split_pieces * shape.splits * 32 == pitch;
+                     split_pieces * shape.splits * kCudaTensorRun == pitch;
   return fmt::format(
              "\nenum {{ COLUMNS = {}, GRAIN = {}, BLOCKS = {}, PIECES = {}, LAPS = {}, DEPTH = "
              "LAPS "
              "* PIECES,\n"
-             "       SPLITS = {}, SPLIT_PIECES = {}, ROUND = {}, WHOLE = {}, COUNTERS = {} }};\n",
+             "       SPLITS = {}, SPLIT_PIECES = {}, ROUND = {}, WHOLE = {}, COUNTERS = {}, RUN = "
+             "{} }};\n",
              columns, shape.columns, shape.blocks, shape.pieces, shape.laps, shape.splits,
-             split_pieces, kRound, whole ? 1 : 0, kCudaCounters) +
+             split_pieces, kCudaTensorRound, whole ? 1 : 0, kCudaCounters, kCudaTensorRun) +
          cuda_tensor_text(weight == DType::kF16 ? "f16" : "bf16");
 }
 

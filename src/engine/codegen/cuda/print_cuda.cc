@@ -95,10 +95,12 @@ struct Launches {
     CudaLaunches launches;
     if (dims.q_len > kCudaFewQueries) {
       const int64_t tile = cuda_prefill_queries(kernel, k);
-      launches.run = {{"assay_prefill", dims.batch * k.heads, (dims.q_len + tile - 1) / tile}};
+      launches.run = {{"assay_prefill", dims.batch * k.heads, (dims.q_len + tile - 1) / tile, 1,
+                       cuda_prefill_threads(kernel, k)}};
     } else {
       launches.run = {{"assay_decode", dims.batch * cuda_attention_heads(k),
-                       cuda_attention_splits(k, dims, capacity), dims.q_len}};
+                       cuda_attention_splits(k, dims, capacity), dims.q_len,
+                       cuda_decode_threads(k)}};
     }
     return launches;
   }

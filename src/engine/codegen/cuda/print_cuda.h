@@ -40,7 +40,9 @@ CudaLaunches cuda_launches(const Kernel& kernel, const DimValues& dims, int64_t 
 int64_t cuda_workspace_floats(const Kernel& kernel, const DimValues& dims, int64_t capacity);
 
 // Parts that the printer's files share.
-constexpr int64_t kCudaThreads = 256;  // of a block of any kernel but a product's
+constexpr int64_t kCudaThreads = 256;  // of a block of most kernels but products
+
+constexpr int64_t kCudaMultiprocessors = 132;  // of an H200; right on others, not as fast
 
 // Ints at the workspace's start that kernels count their blocks in; zeros between launches.
 constexpr int64_t kCudaCounters = 16384;
@@ -72,6 +74,7 @@ std::string print_cuda_attention(const Kernel& kernel, const AttentionKernel& at
 // captured graph is replayed for every one.
 int64_t cuda_attention_splits(const AttentionKernel& k, const DimValues& dims, int64_t capacity);
 int64_t cuda_attention_heads(const AttentionKernel& k);  // blocks of a row, query and range
+int64_t cuda_decode_threads(const AttentionKernel& k);   // of such a block
 constexpr int64_t kCudaMostHeadDim = 256;                // of attention
 
 }  // namespace assay::engine

@@ -4,6 +4,9 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <array>
+#include <limits>
 #include <type_traits>
 
 #include "engine/codegen/cuda/cuda_library.h"
@@ -13,9 +16,14 @@ namespace {
 
 constexpr uint64_t kWorkspaceBytes = uint64_t{32} << 20;  // what NVIDIA asks for on Hopper
 constexpr uint32_t kAlignmentBytes = 64;                  // of values in an arena
+constexpr int kAnswers = 8;                               // of the library, to choose from
 
 LtDataType data_type(DType dtype) {
   return dtype == DType::kF32 ? kRealF32 : dtype == DType::kF16 ? kRealF16 : kRealBF16;
+}
+
+std::string_view bytes_of(const LtAlgorithm& algorithm) {
+  return {reinterpret_cast<const char*>(algorithm.data), sizeof algorithm.data};
 }
 
 void* pointer(Address address) {
@@ -54,9 +62,10 @@ CublasLt::Plan::~Plan() {
   return {};
 }
 
-Result<std::unique_ptr<CublasLt>> CublasLt::open(Driver& driver) {
+Result<std::unique_ptr<CublasLt>> CublasLt::open(Driver& driver,
+                                                 std::optional<KernelCache> choices) {
   ASSAY_TRY(const CudaLibrary found, open_cuda_library("cublasLt", "ASSAY_CUBLASLT"));
-  std::unique_ptr<CublasLt> library(new CublasLt(driver));
+  std::unique_ptr<CublasLt> library(new CublasLt(driver, std::move(choices)));
   library->path_ = found.path;
   ASSAY_CHECK(library->look_up(found.handle));
   const size_t version = library->api_.version();
@@ -94,7 +103,7 @@ CublasLt::~CublasLt() {
   return matrix(plan.out, out, outputs, rows, shape.out_pitch);
 }
 
-::assay::Status CublasLt::choose(const LtShape& shape, Plan& plan) const {
+::assay::Status CublasLt::choose(const LtShape& shape, Plan& plan) {
   const auto wish = [&](LtWish which, const auto& value) {
     return check(api_.wishes_set(plan.wishes, which, &value, sizeof value),
                  "cublasLtMatmulPreferenceSetAttribute");
@@ -104,14 +113,100 @@ CublasLt::~CublasLt() {
   for (const LtWish alignment : {kAlignmentB, kAlignmentC, kAlignmentD}) {
     ASSAY_CHECK(wish(alignment, kAlignmentBytes));
   }
+  std::array<LtChoice, kAnswers> answers;
   int found = 0;
   ASSAY_CHECK(check(api_.choose(handle_, plan.product, plan.weight, plan.x, plan.out, plan.out,
-                                plan.wishes, 1, &plan.choice, &found),
+                                plan.wishes, choices_ ? kAnswers : 1, answers.data(), &found),
                     "cublasLtMatmulAlgoGetHeuristic"));
-  if (found > 0) return check(plan.choice.status, "cublasLtMatmulAlgoGetHeuristic");
-  return environment_error(
-      "cublasLtMatmulAlgoGetHeuristic: expected an algorithm for {} x {} x {}, found none",
-      shape.rows, shape.outputs, shape.inputs);
+  if (found <= 0) {
+    return environment_error(
+        "cublasLtMatmulAlgoGetHeuristic: expected an algorithm for {} x {} x {}, found none",
+        shape.rows, shape.outputs, shape.inputs);
+  }
+  ASSAY_CHECK(check(answers[0].status, "cublasLtMatmulAlgoGetHeuristic"));
+  ASSAY_TRY(const size_t best,
+            fastest(shape, plan, std::span(answers).first(static_cast<size_t>(found))));
+  plan.choice = answers[best];
+  return {};
+}
+
+Result<size_t> CublasLt::fastest(const LtShape& shape, Plan& plan,
+                                 std::span<const LtChoice> answers) {
+  if (!choices_ || answers.size() == 1) return 0;
+  const GpuInfo& gpu = driver_.info();
+  const KernelKey key{
+      .source = fmt::format("{} {} {} x {} x {} pitches {} {} {} adds {} bias {} of {}",
+                            dtype_name(shape.dtype), dtype_name(shape.out_dtype), shape.rows,
+                            shape.outputs, shape.inputs, shape.x_pitch, shape.weight_pitch,
+                            shape.out_pitch, shape.adds, shape.bias, answers.size()),
+      .target = "cublaslt",
+      .compiler = fmt::format("cuBLASLt {}, {}, {}", version_, gpu.name, gpu.driver_name()),
+      .flags = ""};
+  // By what it says, not by its number: another library's answers may come in another order.
+  const auto number_of = [&](std::string_view algorithm) -> std::optional<size_t> {
+    for (size_t i = 0; i < answers.size(); ++i) {
+      if (algorithm == bytes_of(answers[i].algorithm)) return i;
+    }
+    return std::nullopt;
+  };
+  if (const auto kept = choices_->read(key)) {
+    if (const auto number = number_of(*kept)) return *number;
+    choices_->remove(key);
+  }
+  ASSAY_TRY(const std::optional<size_t> measured, measure(shape, plan, answers));
+  if (!measured) return 0;
+  const auto agreed = choices_->add_first(key, bytes_of(answers[*measured].algorithm));
+  return agreed ? number_of(*agreed).value_or(0) : 0;  // what isn't kept, others wouldn't choose
+}
+
+// The weight comes from memory, as in a step: copies of it that the cache can't hold, one after the
+// other. The least of some rounds in which all take turns; another answer than the library's first
+// must be surely faster.
+Result<std::optional<size_t>> CublasLt::measure(const LtShape& shape, Plan& plan,
+                                                std::span<const LtChoice> answers) {
+  constexpr int kRounds = 5;
+  constexpr uint64_t kMostCopies = 24;
+  constexpr double kSurely = 0.97;
+  constexpr unsigned char kFilling = 0x3c;  // small numbers of each type
+  const uint64_t weight_bytes =
+      static_cast<uint64_t>(shape.outputs * shape.weight_pitch) * dtype_size_bytes(shape.dtype);
+  const uint64_t copies = std::min(2 * driver_.info().cache_bytes / weight_bytes + 1, kMostCopies);
+  const auto rows = static_cast<uint64_t>(shape.rows);
+  const uint64_t x_bytes = rows * static_cast<uint64_t>(shape.x_pitch) * sizeof(float);
+  const uint64_t out_bytes = rows * static_cast<uint64_t>(shape.out_pitch) * sizeof(float);
+  const uint64_t bias_bytes = static_cast<uint64_t>(shape.outputs) * sizeof(float);
+  constexpr uint64_t kPlace = 256;
+  const auto placed = [](uint64_t bytes) { return (bytes + kPlace - 1) / kPlace * kPlace; };
+  const uint64_t fixed_bytes = placed(x_bytes) + placed(out_bytes) + placed(bias_bytes);
+  const uint64_t bytes = fixed_bytes + copies * placed(weight_bytes);
+  ASSAY_TRY(const Driver::Memory memory, driver_.memory());
+  if (memory.free < 2 * bytes) return std::nullopt;  // what a step needs comes first
+  const auto block = GpuBlock::allocate(driver_, bytes);
+  if (!block) {
+    driver_.forget_fault();
+    return std::nullopt;
+  }
+  const Address begin = block->address();
+  ASSAY_CHECK(driver_.fill(begin, kFilling, bytes));
+  LtOperands operands{.x = begin, .out = begin + placed(x_bytes)};
+  operands.addend = operands.out;
+  operands.bias = operands.out + placed(out_bytes);
+  std::vector<double> least(answers.size(), std::numeric_limits<double>::infinity());
+  for (int round = 0; round <= kRounds; ++round) {  // the first one warms up
+    for (size_t i = 0; i < answers.size(); ++i) {
+      if (answers[i].status != 0) continue;
+      ASSAY_TRY(const double ms, driver_.time_ms([&]() -> ::assay::Status {
+        for (uint64_t c = 0; c < copies; ++c) {
+          operands.weight = begin + fixed_bytes + c * placed(weight_bytes);
+          ASSAY_CHECK(multiply_by(shape, plan, answers[i].algorithm, operands));
+        }
+        return {};
+      }));
+      if (round > 0) least[i] = std::min(least[i], ms);
+    }
+  }
+  const auto best = static_cast<size_t>(std::ranges::min_element(least) - least.begin());
+  return least[best] < kSurely * least[0] ? best : 0;
 }
 
 Result<CublasLt::Plan*> CublasLt::plan_for(const LtShape& shape) {
@@ -129,19 +224,24 @@ Result<CublasLt::Plan*> CublasLt::plan_for(const LtShape& shape) {
 
 ::assay::Status CublasLt::multiply(const LtShape& shape, const LtOperands& operands) {
   ASSAY_TRY(Plan* const plan, plan_for(shape));
+  return multiply_by(shape, *plan, plan->choice.algorithm, operands);
+}
+
+::assay::Status CublasLt::multiply_by(const LtShape& shape, Plan& plan,
+                                      const LtAlgorithm& algorithm, const LtOperands& operands) {
   if (shape.bias) {
     const void* bias = pointer(operands.bias);
-    ASSAY_CHECK(check(api_.product_set(plan->product, kBiasPointer, &bias, sizeof bias),
+    ASSAY_CHECK(check(api_.product_set(plan.product, kBiasPointer, &bias, sizeof bias),
                       "cublasLtMatmulDescSetAttribute"));
   }
   const float one = 1, addend = shape.adds ? 1 : 0;
   void* out = pointer(operands.out);
-  return check(api_.multiply(handle_, plan->product, &one, pointer(operands.weight), plan->weight,
-                             pointer(operands.x), plan->x, &addend,
-                             shape.adds ? pointer(operands.addend) : out, plan->out, out, plan->out,
-                             &plan->choice.algorithm, pointer(workspace_.address()),
-                             kWorkspaceBytes, driver_.stream()),
-               "cublasLtMatmul");
+  return check(
+      api_.multiply(handle_, plan.product, &one, pointer(operands.weight), plan.weight,
+                    pointer(operands.x), plan.x, &addend,
+                    shape.adds ? pointer(operands.addend) : out, plan.out, out, plan.out,
+                    &algorithm, pointer(workspace_.address()), kWorkspaceBytes, driver_.stream()),
+      "cublasLtMatmul");
 }
 
 }  // namespace assay::engine::cuda

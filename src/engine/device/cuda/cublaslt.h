@@ -5,10 +5,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "engine/codegen/kernel_cache.h"
 #include "engine/device/cuda/cublaslt_api.h"
 #include "engine/device/cuda/gpu_memory.h"
 #include "engine/tensor.h"
@@ -37,12 +40,16 @@ class CublasLt {
  public:
   // The library of $ASSAY_CUBLASLT, else as open_cuda_library() finds it. Allocates the one
   // workspace that all products share, one behind the other. The driver must outlive the object.
-  static Result<std::unique_ptr<CublasLt>> open(Driver& driver);
+  // `choices`: where the fastest algorithm of each shape is kept, so that all processes of a
+  // machine compute alike; without, the library's first choice is taken, unmeasured.
+  static Result<std::unique_ptr<CublasLt>> open(Driver& driver, std::optional<KernelCache> choices);
   ~CublasLt();
   CublasLt(const CublasLt&) = delete;
   CublasLt& operator=(const CublasLt&) = delete;
 
-  // Asks the library for an algorithm, once a shape. What fails here fails again in multiply().
+  // Asks the library for algorithms, once a shape, and where no choice is kept measures which one
+  // is the fastest: some milliseconds, and memory for copies of the weight. What fails here fails
+  // again in multiply().
   ::assay::Status prepare(const LtShape& shape);
   // Into the driver's stream; may be recorded.
   ::assay::Status multiply(const LtShape& shape, const LtOperands& operands);
@@ -64,14 +71,21 @@ class CublasLt {
     LtChoice choice;
   };
 
-  explicit CublasLt(Driver& driver) : driver_(driver) {}
+  CublasLt(Driver& driver, std::optional<KernelCache> choices)
+      : driver_(driver), choices_(std::move(choices)) {}
   ::assay::Status look_up(void* library);
   ::assay::Status check(LtStatus status, std::string_view call) const;
   ::assay::Status describe(const LtShape& shape, Plan& plan) const;
-  ::assay::Status choose(const LtShape& shape, Plan& plan) const;
+  ::assay::Status choose(const LtShape& shape, Plan& plan);
+  Result<size_t> fastest(const LtShape& shape, Plan& plan, std::span<const LtChoice> answers);
+  Result<std::optional<size_t>> measure(const LtShape& shape, Plan& plan,
+                                        std::span<const LtChoice> answers);
+  ::assay::Status multiply_by(const LtShape& shape, Plan& plan, const LtAlgorithm& algorithm,
+                              const LtOperands& operands);
   Result<Plan*> plan_for(const LtShape& shape);
 
   Driver& driver_;
+  std::optional<KernelCache> choices_;
   CublasLtApi api_;
   std::string path_, version_;
   GpuBlock workspace_;

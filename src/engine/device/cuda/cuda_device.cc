@@ -67,6 +67,7 @@ Status CudaDevice::find_compiler() {
   if (kernels_) return {};
   ASSAY_TRY(Nvrtc nvrtc, Nvrtc::open());
   std::optional<KernelCache> cache = open_kernel_cache(options_.kernel_cache, notes_);
+  library_.keep_choices_in(cache);
   kernels_ = std::make_unique<cuda::KernelStore>(*driver_, std::move(nvrtc), std::move(cache));
   return {};
 }

@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 
+#include "engine/codegen/cpu/scratch_folder.h"
 #include "engine/session/tiny_checkpoint.h"
 
 namespace assay::engine {
@@ -53,11 +54,13 @@ class FakeCuda {
   long recorded() { return call<long (*)()>("fake_cuda_recorded"); }
   long replays() { return call<long (*)()>("fake_cuda_replays"); }
   long products() { return call<long (*)()>("fake_cuda_products"); }
+  int last_algorithm() { return call<int (*)()>("fake_cuda_last_algorithm"); }
 
  private:
   static void unset_failures() {
     unsetenv("FAKE_NVRTC_FAILS");
-    unsetenv("FAKE_CUBLASLT_FINDS_NONE");
+    unsetenv("FAKE_CUBLASLT_FINDS");
+    unsetenv("FAKE_CUBLASLT_FAST");
   }
   void* library_;
 };
@@ -206,6 +209,58 @@ TEST_F(CudaDeviceTest, ProductsOfManyRowsAreTheLibrarys) {
   }
 }
 
+// Of the library's answers the one that a process measured is every other process's too.
+TEST_F(CudaDeviceTest, TheFastestAlgorithmIsMeasuredOnceAMachine) {
+  const ScratchFolder folder;
+  SessionOptions asked = options(CacheKind::kStatic, true);
+  asked.compile.kernel_cache = folder.path() / "kernels";
+  setenv("FAKE_CUBLASLT_FINDS", "3", 1);
+  setenv("FAKE_CUBLASLT_FAST", "2", 1);
+  fake_.reset();
+  ASSERT_TRUE(generate(asked));
+  EXPECT_GT(fake_.products(), 2 * 4);
+  EXPECT_EQ(fake_.last_algorithm(), 2);
+  EXPECT_EQ(fake_.live(), 0);
+  setenv("FAKE_CUBLASLT_FAST", "1", 1);
+  fake_.reset();
+  ASSERT_TRUE(generate(asked));
+  EXPECT_EQ(fake_.products(), 2 * 4) << "nothing is measured again";
+  EXPECT_EQ(fake_.last_algorithm(), 2);
+  setenv("FAKE_CUBLASLT_FINDS", "2", 1);  // another library: it has no algorithm 2
+  fake_.reset();
+  ASSERT_TRUE(generate(asked));
+  EXPECT_EQ(fake_.last_algorithm(), 1);
+  asked.compile.kernel_cache.reset();
+  fake_.reset();
+  ASSERT_TRUE(generate(asked));
+  EXPECT_EQ(fake_.products(), 2 * 4);
+  EXPECT_EQ(fake_.last_algorithm(), 0) << "the library's own, where no choice can be kept";
+}
+
+TEST_F(CudaDeviceTest, WhatCantBeMeasuredIsTheLibrarysChoice) {
+  setenv("FAKE_CUBLASLT_FINDS", "2", 1);
+  const auto fresh = [&](const ScratchFolder& folder) {
+    SessionOptions asked = options(CacheKind::kStatic, true);
+    asked.compile.kernel_cache = folder.path() / "kernels";
+    return asked;
+  };
+  fake_.reset();
+  {
+    const ScratchFolder folder;
+    ASSERT_TRUE(generate(fresh(folder)));
+  }
+  const int calls = fake_.calls();
+  int measured = 0;  // calls of the measurement
+  for (int at = 1; at <= calls; at += 7) {
+    const ScratchFolder folder;
+    fake_.reset(at, kOutOfMemory);
+    const Status ran = generate(fresh(folder));
+    ASSERT_EQ(fake_.live(), 0) << "call " << at << ", " << fake_.name(at);
+    measured += static_cast<bool>(ran);
+  }
+  EXPECT_GT(measured, calls / 7 / 2);
+}
+
 TEST_F(CudaDeviceTest, WithoutTheLibraryKernelsForFewRowsDoAll) {
   setenv("ASSAY_CUBLASLT", "/nonexistent/libcublasLt.so.13", 1);
   fake_.reset();
@@ -213,7 +268,7 @@ TEST_F(CudaDeviceTest, WithoutTheLibraryKernelsForFewRowsDoAll) {
   EXPECT_THAT(notes_, ElementsAre("cublasLt: expected one of /nonexistent/libcublasLt.so.13, found "
                                   "none; products of many rows run by kernels made for a few"));
   setenv("ASSAY_CUBLASLT", FAKE_CUDA, 1);
-  setenv("FAKE_CUBLASLT_FINDS_NONE", "1", 1);
+  setenv("FAKE_CUBLASLT_FINDS", "0", 1);
   fake_.reset();
   ASSERT_TRUE(generate(options(CacheKind::kStatic, true)));
   EXPECT_EQ(fake_.products(), 0);

@@ -355,6 +355,25 @@ void Driver::destroy(Event event) {
   return check(api_.event_record(timer_[0], stream_), "cuEventRecord");
 }
 
+Result<double> Driver::time_ms(const std::function<::assay::Status()>& work) {
+  Event from = nullptr, to = nullptr;
+  ASSAY_CHECK(check(api_.event_create(&from, 0), "cuEventCreate"));
+  const auto measure = [&]() -> Result<double> {
+    ASSAY_CHECK(check(api_.event_create(&to, 0), "cuEventCreate"));
+    ASSAY_CHECK(record(from));
+    ASSAY_CHECK(work());
+    ASSAY_CHECK(record(to));
+    ASSAY_CHECK(wait(to));
+    float ms = 0;
+    ASSAY_CHECK(check(api_.event_elapsed(&ms, from, to), "cuEventElapsedTime"));
+    return static_cast<double>(ms);
+  };
+  Result<double> ms = measure();
+  destroy(from);
+  if (to != nullptr) destroy(to);
+  return ms;
+}
+
 Result<double> Driver::stop_timer_ms() {
   ASSAY_CHECK(check(api_.event_record(timer_[1], stream_), "cuEventRecord"));
   ASSAY_CHECK(check(api_.event_synchronize(timer_[1]), "cuEventSynchronize"));

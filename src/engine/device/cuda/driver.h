@@ -123,6 +123,8 @@ class Driver {
   // ended.
   ::assay::Status start_timer();
   Result<double> stop_timer_ms();
+  // The same around what `work` launches; may be inside of the two.
+  Result<double> time_ms(const std::function<::assay::Status()>& work);
 
  private:
   explicit Driver(void* library) : library_(library) {}

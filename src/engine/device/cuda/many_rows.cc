@@ -87,7 +87,7 @@ class Narrowing {
 CublasLt* LazyCublasLt::get() {
   if (!tried_) {
     tried_ = true;
-    auto opened = CublasLt::open(driver_);
+    auto opened = CublasLt::open(driver_, cache_);
     if (opened) {
       library_ = std::move(opened).value();
     } else {

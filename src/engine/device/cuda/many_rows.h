@@ -21,12 +21,16 @@ class LazyCublasLt {
   // Both must outlive the object. What keeps the library from being used becomes a note, once.
   LazyCublasLt(Driver& driver, std::vector<std::string>& notes) : driver_(driver), notes_(notes) {}
 
+  // Where choices are kept; without, the library's own are taken.
+  void keep_choices_in(const std::optional<KernelCache>& cache) { cache_ = cache; }
+
   CublasLt* get();  // null: kernels made for a few rows do it all
   void note(const Error& error);
 
  private:
   Driver& driver_;
   std::vector<std::string>& notes_;
+  std::optional<KernelCache> cache_;
   bool tried_ = false;
   std::unique_ptr<CublasLt> library_;
 };
