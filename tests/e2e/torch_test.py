@@ -5,6 +5,7 @@ usage: torch_test.py ASSAY SOURCE      exit 77 where there is no torch environme
 
 import concurrent.futures
 import gzip
+import itertools
 import json
 import os
 import subprocess
@@ -301,6 +302,31 @@ class Torch(ProgramTest):
         done = assay(*arguments)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
+
+    def test_two_interpreters_stand_side_by_side_in_one_bundle(self):
+        sides = {}
+        for side in ("base", "cand"):  # the same environment under two names
+            sides[side] = FOLDER / f"python-{side}"
+            sides[side].write_text(f'#!/bin/sh\nexec "{torch_python()}" "$@"\n')
+            sides[side].chmod(0o755)
+        study = FOLDER / "interpreters.yaml"
+        arm = {"name": "eager", "backend": "torch", "mode": "eager", "cache": "dynamic", "device": "cpu"}
+        study.write_text(json.dumps({
+            "name": "interpreters", "models": [{"arch": "tiny-llama", "dtype": "fp32"}], "arms": [arm],
+            "phases": ["prefill"], "scenarios": ["single_micro"], "repetitions": 6, "processes": 2, "warmup": 1,
+            "timeout_s": 300}))
+        bundle = FOLDER / "interpreters"
+        done = assay("compare", "--run", sides["base"], sides["cand"], study, "--bundle", bundle, "-o", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = json.loads(done.stdout)
+        self.assertTrue(found["in_one_run"])
+        self.assertEqual([cell["judged_by"] for cell in found["cells"]], ["pairs of processes"])
+        manifest = json.loads((bundle / "manifest.json").read_text())
+        self.assertEqual(manifest["study"]["sides"], {side: str(path) for side, path in sides.items()})
+        arms = {arm: len(list(rows)) for arm, rows in itertools.groupby(
+            sorted(row["arm"] for row in rows_of(bundle, cold="false")))}
+        self.assertEqual(arms, {"eager@base": 6, "eager@cand": 6})
+        self.assertEqual(assay("verify", bundle).returncode, 0)
 
     def test_an_installation_brings_its_worker(self):
         prefix = FOLDER / "installed"
