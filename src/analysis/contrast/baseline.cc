@@ -25,7 +25,8 @@ std::vector<std::string> reasons_between(const Samples& samples, const Group* gr
   return reasons;
 }
 
-void combine_phase(const ContrastInputs& in, Phase phase, Findings& findings) {
+void combine_phase(const ContrastInputs& in, const PairResamples& resampled, Phase phase,
+                   Findings& findings) {
   const size_t first = findings.combined.size();
   for (const std::string& arm : in.samples.arms) {
     std::vector<const Contrast*> parts;
@@ -35,7 +36,7 @@ void combine_phase(const ContrastInputs& in, Phase phase, Findings& findings) {
     // What ended strata at times of their own choosing is no sample of a fixed size together.
     const bool looked_at = std::ranges::any_of(parts, &Contrast::any_look);
     if (parts.empty() || looked_at) continue;
-    findings.combined.push_back(combine(in, parts));
+    findings.combined.push_back(combine(in, resampled, parts));
   }
   std::vector<Contrast*> family;
   for (size_t i = first; i < findings.combined.size(); ++i) {
@@ -62,9 +63,10 @@ void contrast_with_baseline(const ContrastInputs& in, Findings& findings, Thread
     }
   }
   const std::vector<stats::Widening> widenings = contrast_widenings(samples, in.units, pairs);
+  const PairResamples resampled(samples, in.units, in.resampled, pairs, in.options, pool);
   findings.contrasts.resize(pairs.size());
   for_each_index(pairs.size(), pool, [&](size_t i) {
-    findings.contrasts[i] = contrast_pair(in, pairs[i], widenings[i]);
+    findings.contrasts[i] = contrast_pair(in, resampled, pairs[i], widenings[i]);
   });
   for (const Phase phase : kPhases) {
     std::vector<Contrast*> family;
@@ -72,7 +74,7 @@ void contrast_with_baseline(const ContrastInputs& in, Findings& findings, Thread
       if (contrast.phase == phase) family.push_back(&contrast);
     }
     adjust_and_judge(family, findings.options);
-    combine_phase(in, phase, findings);
+    combine_phase(in, resampled, phase, findings);
   }
 }
 

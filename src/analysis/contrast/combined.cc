@@ -20,16 +20,16 @@ int64_t lost_strata(const Samples& samples, Phase phase, size_t arm) {
   return lost;
 }
 
-// One stratum of a combined contrast. Resampled means are the groups' own, or those of the units
-// that are left in the pair.
+// One stratum of a combined contrast. Null: not resampled.
 struct Part {
   PairUnits units;
   stats::StratumMoments moments;
-  std::optional<stats::ResampledMean> arm;
-  std::optional<stats::ResampledMean> baseline;
+  const stats::ResampledMean* arm = nullptr;
+  const stats::ResampledMean* baseline = nullptr;
 };
 
-std::optional<Part> part_of(const ContrastInputs& in, const Contrast& contrast, size_t arm) {
+std::optional<Part> part_of(const ContrastInputs& in, const PairResamples& resampled,
+                            const Contrast& contrast, size_t arm) {
   const Group& group = *in.samples.find(*contrast.stratum, arm);
   const Group& base = *in.samples.find(*contrast.stratum, 0);
   const GroupPair pair{in.samples.index_of(group), in.samples.index_of(base)};
@@ -40,13 +40,9 @@ std::optional<Part> part_of(const ContrastInputs& in, const Contrast& contrast, 
   part.moments = *moments;
   part.moments.widening = contrast.widening;
   part.moments.apart = apart(group, base);
-  if (part.units.whole) {
-    part.arm = in.resampled[pair.arm];
-    part.baseline = in.resampled[pair.baseline];
-  } else {
-    part.arm = resample_units(in.samples, in.units, group, part.units.arm, in.options);
-    part.baseline = resample_units(in.samples, in.units, base, part.units.baseline, in.options);
-  }
+  const auto pointer = [](const auto& mean) { return mean ? &*mean : nullptr; };
+  part.arm = pointer(resampled.arm(pair));
+  part.baseline = pointer(resampled.baseline(pair));
   return part;
 }
 
@@ -121,8 +117,8 @@ std::optional<stats::Interval> bootstrapped(const std::vector<Part>& parts, bool
                                             bool same_rounds, const AnalysisOptions& options) {
   std::vector<stats::RatioPair> pairs;
   for (const Part& part : parts) {
-    if (!part.arm || !part.baseline) return std::nullopt;
-    pairs.push_back({&*part.arm, &*part.baseline});
+    if (part.arm == nullptr || part.baseline == nullptr) return std::nullopt;
+    pairs.push_back({part.arm, part.baseline});
   }
   if (!paired && !same_rounds) {
     return stats::calibrated_ratio_interval(pairs, ratio_bootstrap(options));
@@ -162,7 +158,8 @@ std::optional<TypicalRatio> combined_typical(const std::vector<const Contrast*>&
 
 }  // namespace
 
-Contrast combine(const ContrastInputs& in, const std::vector<const Contrast*>& parts) {
+Contrast combine(const ContrastInputs& in, const PairResamples& resampled,
+                 const std::vector<const Contrast*>& parts) {
   Contrast all;
   const Contrast& first = *parts[0];
   all.phase = first.phase;
@@ -190,7 +187,7 @@ Contrast combine(const ContrastInputs& in, const std::vector<const Contrast*>& p
     ++all.stratum_verdicts[part->verdict];
     log_ratio += std::log(part->ratio) / static_cast<double>(parts.size());
     log_median_ratio += std::log(*part->median_ratio) / static_cast<double>(parts.size());
-    auto stratum = part_of(in, *part, arm_index);
+    auto stratum = part_of(in, resampled, *part, arm_index);
     if (!stratum) continue;
     moments.push_back(stratum->moments);
     strata.push_back(std::move(*stratum));

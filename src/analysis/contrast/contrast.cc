@@ -48,15 +48,11 @@ void add_row_effects(const Group& group, const Group& base, Contrast& contrast) 
 }
 
 // The bootstrap's interval of the ratio of the units' means.
-std::optional<stats::Interval> bootstrapped(const ContrastInputs& in, const GroupPair& pair,
+std::optional<stats::Interval> bootstrapped(const ContrastInputs& in,
+                                            const PairResamples& resampled, const GroupPair& pair,
                                             const PairUnits& units) {
-  const auto resampled = [&](size_t g, const std::vector<double>& values) {
-    return units.whole
-               ? in.resampled[g]
-               : resample_units(in.samples, in.units, in.samples.groups[g], values, in.options);
-  };
-  const auto of = resampled(pair.arm, units.arm);
-  const auto of_base = resampled(pair.baseline, units.baseline);
+  const auto& of = resampled.arm(pair);
+  const auto& of_base = resampled.baseline(pair);
   if (!of || !of_base) return std::nullopt;
   const stats::RatioPair means[] = {{&*of, &*of_base}};
   if (!in.units.paired())
@@ -145,8 +141,8 @@ Verdict judge(const Contrast& contrast, const AnalysisOptions& options) {
   return contrast.ratio < 1 ? Verdict::kFaster : Verdict::kSlower;
 }
 
-Contrast contrast_pair(const ContrastInputs& in, const GroupPair& pair,
-                       const stats::Widening& widening) {
+Contrast contrast_pair(const ContrastInputs& in, const PairResamples& resampled,
+                       const GroupPair& pair, const stats::Widening& widening) {
   const Group& group = in.samples.groups[pair.arm];
   const Group& base = in.samples.groups[pair.baseline];
   const PairUnits units = in.units.pair(pair);
@@ -177,7 +173,8 @@ Contrast contrast_pair(const ContrastInputs& in, const GroupPair& pair,
     contrast_at_any_look(units, in.samples.arms.size(), in.options, contrast);
     return contrast;
   }
-  contrast.ratio_interval = widened_ratio(bootstrapped(in, pair, units), contrast, in.options);
+  contrast.ratio_interval =
+      widened_ratio(bootstrapped(in, resampled, pair, units), contrast, in.options);
   contrast.typical = typical_ratio(in, pair, widening, in.options.confidence);
   const auto moments = pair_moments(units, in.units.paired());
   if (moments) {

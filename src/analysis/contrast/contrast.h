@@ -34,8 +34,9 @@ struct ContrastInputs {
 void contrast_with_baseline(const ContrastInputs& in, Findings& findings, ThreadPool* pool);
 
 // The contrasts of one arm with the baseline in one phase as one figure, the geometric mean of
-// their ratios. `parts` isn't empty.
-Contrast combine(const ContrastInputs& in, const std::vector<const Contrast*>& parts);
+// their ratios. `parts` isn't empty, and `resampled` has their pairs.
+Contrast combine(const ContrastInputs& in, const PairResamples& resampled,
+                 const std::vector<const Contrast*>& parts);
 
 // The stratum's arm with the lowest mean against each other comparable arm that ran as it is
 // labelled, Holm-adjusted over all such pairs of the phase; and the arms that p50 or the tail would
@@ -47,9 +48,9 @@ std::vector<Decision> decide(const ContrastInputs& in, const std::vector<Contras
                              stats::QuantileBootstrap& quantiles, ThreadPool* pool);
 
 // Figures of one pair on one stratum, not yet adjusted or judged. `widening` is the pair's own of
-// contrast_widenings().
-Contrast contrast_pair(const ContrastInputs& in, const GroupPair& pair,
-                       const stats::Widening& widening);
+// contrast_widenings(), `resampled` has the pair.
+Contrast contrast_pair(const ContrastInputs& in, const PairResamples& resampled,
+                       const GroupPair& pair, const stats::Widening& widening);
 
 // Of both arms' units, without widening. Absent for fewer than two.
 std::optional<stats::StratumMoments> pair_moments(const PairUnits& units, bool paired);

@@ -114,10 +114,11 @@ void contrast_rivals(const ContrastInputs& in, const std::vector<Contrast>& cont
     for (size_t i = 1; i < one.groups.size(); ++i) pairs.push_back({one.groups[0], one.groups[i]});
   }
   const std::vector<stats::Widening> widenings = rival_widenings(in, pairs, contrasts);
+  const PairResamples resampled(in.samples, in.units, in.resampled, pairs, in.options, pool);
   for_each_index(races.size(), pool, [&](size_t r) {
     for (size_t i = 1; i < races[r].groups.size(); ++i) {
       const size_t at = first[r] + i - 1;
-      races[r].rivals.push_back(contrast_pair(in, pairs[at], widenings[at]));
+      races[r].rivals.push_back(contrast_pair(in, resampled, pairs[at], widenings[at]));
     }
   });
 }

@@ -70,14 +70,45 @@ Resampled resample_groups(const Samples& samples, const Units& units,
   return resampled;
 }
 
-std::optional<stats::ResampledMean> resample_units(const Samples& samples, const Units& units,
-                                                   const Group& group,
-                                                   std::span<const double> values,
-                                                   const AnalysisOptions& options) {
-  auto mean =
-      stats::resample_mean(values, mean_bootstrap(options), unit_stream(samples, units, group));
-  if (mean || !is_constant(group)) return mean;
-  return constant_mean(group.sorted_ms[0], options);
+PairResamples::PairResamples(const Samples& samples, const Units& units, const Resampled& groups,
+                             std::span<const GroupPair> pairs, const AnalysisOptions& options,
+                             ThreadPool* pool)
+    : groups_(groups) {
+  std::vector<std::pair<GroupPair, PairUnits>> parts;
+  for (const GroupPair& pair : pairs) {
+    PairUnits of_pair = units.pair(pair);
+    if (!of_pair.whole) parts.emplace_back(pair, std::move(of_pair));
+  }
+  std::vector<stats::BootstrapSample> all;
+  for (const auto& [pair, values] : parts) {
+    all.push_back({values.arm, unit_stream(samples, units, samples.groups[pair.arm])});
+    all.push_back({values.baseline, unit_stream(samples, units, samples.groups[pair.baseline])});
+  }
+  auto resampled = stats::resample_means(all, mean_bootstrap(options), pool);
+  const auto take = [&](size_t at, size_t g) {
+    const Group& group = samples.groups[g];
+    if (resampled[at] || !is_constant(group)) return std::move(resampled[at]);
+    return std::optional(constant_mean(group.sorted_ms[0], options));
+  };
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const GroupPair& pair = parts[i].first;
+    pairs_[{pair.arm, pair.baseline}] = {take(2 * i, pair.arm), take(2 * i + 1, pair.baseline)};
+  }
+}
+
+const PairResamples::Sides* PairResamples::find(const GroupPair& pair) const {
+  const auto at = pairs_.find({pair.arm, pair.baseline});
+  return at == pairs_.end() ? nullptr : &at->second;
+}
+
+const std::optional<stats::ResampledMean>& PairResamples::arm(const GroupPair& pair) const {
+  const Sides* sides = find(pair);
+  return sides != nullptr ? (*sides)[0] : groups_[pair.arm];
+}
+
+const std::optional<stats::ResampledMean>& PairResamples::baseline(const GroupPair& pair) const {
+  const Sides* sides = find(pair);
+  return sides != nullptr ? (*sides)[1] : groups_[pair.baseline];
 }
 
 }  // namespace assay

@@ -1,9 +1,12 @@
 // Means of groups, resampled: what intervals of means and of their ratios are made of.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "analysis/contrast/units.h"
@@ -24,11 +27,26 @@ using Resampled = std::vector<std::optional<stats::ResampledMean>>;  // in the g
 Resampled resample_groups(const Samples& samples, const Units& units,
                           const AnalysisOptions& options, ThreadPool* pool);
 
-// The same of one group's units, of which some were left out of a pair.
-std::optional<stats::ResampledMean> resample_units(const Samples& samples, const Units& units,
-                                                   const Group& group,
-                                                   std::span<const double> values,
-                                                   const AnalysisOptions& options);
+// Both groups of each of these pairs, resampled: as `groups` has them, or without the units that
+// one of a pair lacks. All at once, because drawing is what costs, and samples of one size share
+// it.
+class PairResamples {
+ public:
+  // `groups`: of resample_groups(); it outlives this. `pool` may be null.
+  PairResamples(const Samples& samples, const Units& units, const Resampled& groups,
+                std::span<const GroupPair> pairs, const AnalysisOptions& options, ThreadPool* pool);
+
+  // Of one of the pairs; absent where the group is too small.
+  const std::optional<stats::ResampledMean>& arm(const GroupPair& pair) const;
+  const std::optional<stats::ResampledMean>& baseline(const GroupPair& pair) const;
+
+ private:
+  using Sides = std::array<std::optional<stats::ResampledMean>, 2>;
+  const Sides* find(const GroupPair& pair) const;  // null: whole
+
+  const Resampled& groups_;
+  std::map<std::pair<size_t, size_t>, Sides> pairs_;  // those that aren't whole
+};
 
 // The random stream of a group's rows: of its stratum and arm by name.
 uint64_t stream_of(const Samples& samples, const Group& group);

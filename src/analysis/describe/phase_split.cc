@@ -44,38 +44,34 @@ double even_at(const Times& t) {
 
 class Replicates {
  public:
-  // `widenings` of the four means' errors, for few values too.
+  // `widenings` of the four means' errors, for few values too. All is widened once: every length
+  // asks for each replicate again.
   Replicates(const stats::ResampledMean* means[4], const double widenings[4], double decoded)
-      : decoded_(decoded) {
-    std::copy_n(means, 4, means_);
-    std::copy_n(widenings, 4, widenings_);
+      : estimate_{means[0]->mean, means[1]->mean, means[2]->mean / decoded,
+                  means[3]->mean / decoded},
+        replicates_(means[0]->replicates.size()) {
+    for (size_t i = 0; i < replicates_.size(); ++i) {
+      const auto mean = [&](size_t of) { return widened(*means[of], i, widenings[of]); };
+      replicates_[i] = {mean(0), mean(1), mean(2) / decoded, mean(3) / decoded};
+    }
   }
-  size_t size() const { return means_[0]->replicates.size(); }
-  Times at(size_t i) const {
-    return {mean(0, i), mean(1, i), mean(2, i) / decoded_, mean(3, i) / decoded_};
-  }
-  Times estimate() const {
-    return {means_[0]->mean, means_[1]->mean, means_[2]->mean / decoded_,
-            means_[3]->mean / decoded_};
-  }
+  const Times& estimate() const { return estimate_; }
   template <typename Figure>
   std::vector<double> of(const Figure& figure) const {
-    std::vector<double> values(size());
-    for (size_t i = 0; i < values.size(); ++i) values[i] = figure(at(i));
+    std::vector<double> values(replicates_.size());
+    for (size_t i = 0; i < values.size(); ++i) values[i] = figure(replicates_[i]);
     return values;
   }
 
  private:
-  double mean(size_t of, size_t i) const {
-    const double replicate = means_[of]->replicates[i];
-    if (widenings_[of] <= 1) return replicate;
-    const double mean = means_[of]->mean;  // on the scale of logarithms: times stay positive
-    return mean * std::pow(replicate / mean, widenings_[of]);
+  // On the scale of logarithms: times stay positive.
+  static double widened(const stats::ResampledMean& mean, size_t i, double widening) {
+    if (widening <= 1) return mean.replicates[i];
+    return mean.mean * std::pow(mean.replicates[i] / mean.mean, widening);
   }
 
-  const stats::ResampledMean* means_[4];
-  double widenings_[4];
-  double decoded_;
+  Times estimate_;
+  std::vector<Times> replicates_;
 };
 
 template <typename Figure>
