@@ -10,7 +10,7 @@ namespace assay {
 namespace {
 
 // By schema version, from the oldest on; the newest has all.
-constexpr std::array<size_t, 3> kColumnsOfOlderVersions = {39, 46, 47};
+constexpr std::array<size_t, 4> kColumnsOfOlderVersions = {39, 46, 47, 49};
 static_assert(kOldestBundleSchemaVersion + kColumnsOfOlderVersions.size() == kBundleSchemaVersion);
 
 constexpr std::array kStatuses = {RowStatus::kOk,      RowStatus::kError, RowStatus::kCrash,
@@ -77,6 +77,8 @@ void for_each_column(R& row, F&& f) {
   f("process", row.process);
   count(Counter::kKernelsLoaded);
   f("energy_j", row.energy_j);
+  f("yardstick_lookups_us", row.yardstick_lookups_us);
+  f("yardstick_multiplies_us", row.yardstick_multiplies_us);
 }
 
 std::string to_field(const SharedText& value) {
@@ -188,6 +190,8 @@ Status check_row(const Row& row, std::string_view object) {
         {"ttft_ms", row.ttft_ms.value_or(0)},
         {"compile_ms_delta", row.compile_ms_delta.value_or(0)},
         {"energy_j", row.energy_j.value_or(0)},
+        {"yardstick_lookups_us", row.yardstick_lookups_us.value_or(0)},
+        {"yardstick_multiplies_us", row.yardstick_multiplies_us.value_or(0)},
         {"tokens_per_s", row.tokens_per_s.value_or(0)}}) {
     if (value < 0) {
       return bad_input("{} column {}: expected no negative number, found {}", object, name, value);

@@ -86,6 +86,9 @@ struct Row {
 
   // From schema version 4 on:
   std::optional<double> energy_j;  // of the device that computes, in the timed region
+  // From schema version 5 on: how long fixed pieces of work took right behind the timed region.
+  std::optional<double> yardstick_lookups_us;
+  std::optional<double> yardstick_multiplies_us;
 
   friend bool operator==(const Row&, const Row&) = default;
 };
@@ -95,7 +98,7 @@ void put_count(Row& row, Counter counter, int64_t count);
 
 // Of the bundle, and so of its rows. A program reads all of these and writes the last.
 inline constexpr int kOldestBundleSchemaVersion = 1;
-inline constexpr int kBundleSchemaVersion = 4;
+inline constexpr int kBundleSchemaVersion = 5;
 
 // The header's column names, in order, of that version: an older one lacks the last of them.
 std::span<const std::string> row_columns(int64_t schema_version = kBundleSchemaVersion);

@@ -65,6 +65,8 @@ Row full_row() {
   row.process = 2;
   row.counts[Counter::kKernelsLoaded] = 7;
   row.energy_j = 12.25;
+  row.yardstick_lookups_us = 30.811;
+  row.yardstick_multiplies_us = 14.25;
   return row;
 }
 
@@ -97,7 +99,10 @@ TEST(Row, ColumnsAreTheSchema) {
   EXPECT_EQ(header(2), second + "\n");
   EXPECT_EQ(header(3), second + ",process\n");
   EXPECT_EQ(header(4), second + ",process,kernels_loaded_delta,energy_j\n");
-  EXPECT_EQ(kBundleSchemaVersion, 4);
+  EXPECT_EQ(header(5), second +
+                           ",process,kernels_loaded_delta,energy_j,yardstick_lookups_us,"
+                           "yardstick_multiplies_us\n");
+  EXPECT_EQ(kBundleSchemaVersion, 5);
 }
 
 TEST(Row, OfTheFirstVersionLacksTheLaterColumns) {
@@ -112,10 +117,20 @@ TEST(Row, OfTheFirstVersionLacksTheLaterColumns) {
                back->counts[Counter::kCudagraphCaptures] ||
                back->counts[Counter::kCudagraphSkips] || back->counts[Counter::kFxCacheHits] ||
                back->compile_ms_delta || back->fresh_cache);
-  EXPECT_EQ(row_from_fields(first, texts, "t").error().message, "t: expected 49 columns, found 39");
+  EXPECT_EQ(row_from_fields(first, texts, "t").error().message, "t: expected 51 columns, found 39");
   const std::vector<std::string_view> all(fields.begin(), fields.end());
   EXPECT_EQ(row_from_fields(all, texts, "t", 1).error().message,
-            "t: expected 39 columns, found 49");
+            "t: expected 39 columns, found 51");
+}
+
+TEST(Row, OfTheFourthVersionLacksTheYardstick) {
+  const std::vector<std::string> fields = row_to_fields(full_row());
+  const std::vector<std::string_view> fourth(fields.begin(), fields.begin() + 49);
+  TextPool texts;
+  const auto back = row_from_fields(fourth, texts, "t", 4);
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->energy_j, 12.25);
+  EXPECT_FALSE(back->yardstick_lookups_us || back->yardstick_multiplies_us);
 }
 
 TEST(Row, OfTheThirdVersionLacksLoadedKernelsAndEnergy) {
@@ -139,7 +154,7 @@ TEST(Row, OfTheSecondVersionLacksTheProcess) {
   EXPECT_FALSE(back->process) << "what an old row doesn't say is absent, not process 0";
   const std::vector<std::string_view> all(fields.begin(), fields.end());
   EXPECT_EQ(row_from_fields(all, texts, "t", 2).error().message,
-            "t: expected 46 columns, found 49");
+            "t: expected 46 columns, found 51");
 }
 
 TEST(Row, SurvivesTheWayThroughCsv) {
@@ -246,7 +261,7 @@ TEST(Row, WhatDoesNotFitNamesItsColumn) {
 TEST(Row, AWrongCountOfColumnsIsAnError) {
   std::vector<std::string> fields = row_to_fields(full_row());
   fields.pop_back();
-  EXPECT_EQ(row_from_fields(fields, "t").error().message, "t: expected 49 columns, found 48");
+  EXPECT_EQ(row_from_fields(fields, "t").error().message, "t: expected 51 columns, found 50");
 }
 
 }  // namespace

@@ -356,7 +356,7 @@ TEST(Manifest, ALaterSchemaIsRefused) {
   manifest["schema_version"] = kBundleSchemaVersion + 1;
   const auto parsed = parse_manifest(manifest_text(manifest), "manifest.json");
   ASSERT_FALSE(parsed);
-  EXPECT_EQ(parsed.error().message, "manifest.json: expected schema version 1 to 4, found 5");
+  EXPECT_EQ(parsed.error().message, "manifest.json: expected schema version 1 to 5, found 6");
   manifest["schema_version"] = 0;
   EXPECT_FALSE(parse_manifest(manifest_text(manifest), "manifest.json"));
 }
@@ -386,7 +386,7 @@ TEST(RowsOfACell, CountTheirProcessesUp) {
   EXPECT_EQ(problem_of({0, 1, 0}), "prefill/metrics.csv row 3: expected process 1 or 2, found 0");
 }
 
-// As programs before schema version 4 left them.
+// As programs before the schema version of today left them.
 TEST(OlderVersions, AreReadAndVerified) {
   for (int version = kOldestBundleSchemaVersion; version < kBundleSchemaVersion; ++version) {
     const Scratch scratch;
@@ -409,7 +409,7 @@ TEST(OlderVersions, AreNotResumed) {
     ASSERT_FALSE(resumed) << "its columns are fewer";
     EXPECT_THAT(resumed.error().message,
                 HasSubstr(fmt::format(
-                    "manifest.json: expected schema version 4 to resume, found {}", version)));
+                    "manifest.json: expected schema version 5 to resume, found {}", version)));
   }
 }
 

@@ -127,6 +127,13 @@ struct PreparedReply {
   Json evidence = Json::object();  // of this preparation: what was compiled, at what cost
 };
 
+// How long fixed pieces of work took beside a repetition.
+struct Yardstick {
+  int64_t lookups_ns = 0;     // loads and branches that hang on one another
+  int64_t multiplies_ns = 0;  // independent multiplications and additions
+  friend bool operator==(const Yardstick&, const Yardstick&) = default;
+};
+
 // One repetition, as the worker saw it.
 struct SampleReply {
   int64_t repetition = 0;
@@ -140,8 +147,9 @@ struct SampleReply {
   int64_t started_at_ns = 0;          // wall clock at the start of the timed region
   std::optional<int64_t> read_bytes;  // at least read from the weights and cache in the region
   std::optional<int64_t> peak_rss_bytes;
-  std::optional<double> energy_j;  // that the device took in the region, where it resolves it
-  Counts counters;                 // what this repetition added
+  std::optional<double> energy_j;      // that the device took in the region, where it resolves it
+  std::optional<Yardstick> yardstick;  // right behind the region, on the processor
+  Counts counters;                     // what this repetition added
 };
 
 struct DoneReply {

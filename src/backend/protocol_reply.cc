@@ -52,6 +52,10 @@ struct ReplyFormatter {
     put(json, "read_bytes", sample.read_bytes);
     put(json, "peak_rss_bytes", sample.peak_rss_bytes);
     put(json, "energy_j", sample.energy_j);
+    if (sample.yardstick) {
+      json["yardstick"] = {{"lookups_ns", sample.yardstick->lookups_ns},
+                           {"multiplies_ns", sample.yardstick->multiplies_ns}};
+    }
     json["counters"] = counts_to_json(sample.counters);
   }
   void operator()(const DoneReply& done) const {
@@ -108,6 +112,13 @@ Result<LoadedReply> parse_loaded(const Members& members) {
   return loaded;
 }
 
+Result<Yardstick> parse_yardstick(const Members& members) {
+  Yardstick yardstick;
+  ASSAY_TRY(yardstick.lookups_ns, members.integer("lookups_ns", 0, INT64_MAX));
+  ASSAY_TRY(yardstick.multiplies_ns, members.integer("multiplies_ns", 0, INT64_MAX));
+  return yardstick;
+}
+
 Result<SampleReply> parse_sample(const Members& members) {
   SampleReply sample;
   ASSAY_TRY(sample.repetition, members.integer("repetition", -kMaxRepetitions, kMaxRepetitions));
@@ -122,6 +133,10 @@ Result<SampleReply> parse_sample(const Members& members) {
   ASSAY_TRY(sample.read_bytes, members.optional_integer("read_bytes", 0, INT64_MAX));
   ASSAY_TRY(sample.peak_rss_bytes, members.optional_integer("peak_rss_bytes", 0, INT64_MAX));
   ASSAY_TRY(sample.energy_j, members.optional_amount("energy_j"));
+  ASSAY_TRY(const Json yardstick, members.object_or_empty("yardstick"));
+  if (!yardstick.empty()) {
+    ASSAY_TRY(sample.yardstick, parse_yardstick(Members(yardstick, "sample yardstick")));
+  }
   ASSAY_TRY(const Json counters, members.object_or_empty("counters"));
   const Members counter_members(counters, "sample counters");
   for (const auto& [name, value] : counters.items()) {

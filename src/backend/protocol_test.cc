@@ -59,6 +59,8 @@ TEST(Protocol, RepliesSurviveTheirText) {
   sample.ttft_ns = 1;
   sample.counters = {{Counter::kRecompiles, 1}, {Counter::kKernelLaunches, 2}};
   expect_round_trip(Reply{4, sample});
+  sample.yardstick = Yardstick{.lookups_ns = 30811, .multiplies_ns = 14400};
+  expect_round_trip(Reply{4, sample});
   EXPECT_EQ(format_reply({4, sample}).find("non_finite"), std::string::npos);
   sample.non_finite = true;
   const auto told =
@@ -87,6 +89,7 @@ TEST(Protocol, AbsentFiguresStayAbsent) {
   const auto& sample = std::get<SampleReply>(reply->body);
   EXPECT_EQ(sample.device_ns, std::nullopt);
   EXPECT_EQ(sample.ttft_ns, std::nullopt);
+  EXPECT_EQ(sample.yardstick, std::nullopt);
   EXPECT_FALSE(sample.cold);
 }
 

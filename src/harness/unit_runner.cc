@@ -256,6 +256,10 @@ Row UnitRunner::sample_row(const Job& job, int64_t repetition, const SampleReply
   }
   for (const auto& [counter, count] : sample.counters) put_count(row, counter, count);
   row.energy_j = sample.energy_j;
+  if (sample.yardstick) {
+    row.yardstick_lookups_us = static_cast<double>(sample.yardstick->lookups_ns) * 1e-3;
+    row.yardstick_multiplies_us = static_cast<double>(sample.yardstick->multiplies_ns) * 1e-3;
+  }
   row.output_hash = sample.output_hash;
   row.started_at_ns = sample.started_at_ns;
   judge(job, sample, row);

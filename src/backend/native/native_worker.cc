@@ -15,6 +15,7 @@
 #include "backend/native/native_phases.h"
 #include "backend/native/native_profile.h"
 #include "backend/native/timed_phase.h"
+#include "backend/native/yardstick.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/gzip.h"
@@ -114,6 +115,7 @@ class NativeWorker final : public Worker {
     const int64_t started_at_ns = system_clock().wall_ns();
     SampleReply sample;
     if (const auto status = run_timed(timed, sample); !status) return failed(status.error());
+    if (!on_gpu()) sample.yardstick = run_yardstick();
     sample.latency_ns = timed.latency_ns();
     sample.ttft_ns = timed.ttft_ns();
     sample.tokens = static_cast<int64_t>(timed.output().size());

@@ -1,0 +1,64 @@
+// One piece that waits for memory and branches, one that keeps the arithmetic units busy: what a
+// neighbour on the same core takes away differs between the two, and kernels are mixtures of both.
+#include "backend/native/yardstick.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/clock.h"
+
+namespace assay {
+namespace {
+
+constexpr size_t kEntries = 4096;  // 16 KiB: within the first-level cache
+constexpr int kLookups = 4000;
+constexpr size_t kSums = 96;  // independent of one another
+constexpr int kMultiplies = 1500;
+
+constexpr auto kTable = [] {
+  std::array<uint32_t, kEntries> table{};
+  for (uint32_t i = 0; i < kEntries; ++i) table[i] = (i * 2654435761u) >> 7;
+  return table;
+}();
+
+// To the compiler, a value that it can't know.
+template <typename T>
+T unknown(T value) {
+  asm volatile("" : "+r"(value) : : "memory");
+  return value;
+}
+
+// Each address and each branch hangs on the value loaded before.
+__attribute__((noinline, aligned(64))) uint32_t look_up(const uint32_t* table, uint32_t x) {
+  for (int i = 0; i < kLookups; ++i) {
+    x = x * 1664525u + table[(x >> 9) % kEntries];
+    if ((x & 0x10000) != 0) {
+      x ^= table[(x >> 3) % kEntries];
+    } else {
+      x += 77;
+    }
+  }
+  return x;
+}
+
+__attribute__((noinline, aligned(64))) void multiply(float* sums) {
+  for (int i = 0; i < kMultiplies; ++i) {
+    for (size_t j = 0; j < kSums; ++j) sums[j] = sums[j] * 0.999F + 0.001F;
+  }
+}
+
+}  // namespace
+
+Yardstick run_yardstick() {
+  alignas(64) std::array<float, kSums> sums{};
+  for (size_t j = 0; j < kSums; ++j) sums[j] = static_cast<float>(j);
+  const int64_t begin = monotonic_now_ns();
+  unknown(look_up(unknown(kTable.data()), unknown(12345u)));
+  const int64_t between = monotonic_now_ns();
+  multiply(unknown(sums.data()));
+  unknown(sums.data());
+  return {between - begin, monotonic_now_ns() - between};
+}
+
+}  // namespace assay
