@@ -39,7 +39,26 @@ TableCell p_holm_cell(const std::optional<double>& p) {
   return *p > 0 ? TableCell::of(*p, 2) : TableCell{0.0, "<1e-300"};
 }
 
+TableCell machine_cell(const ComparedCell& cell) {
+  return cell.machine ? signed_percent(cell.machine->ratio - 1) : TableCell::absent();
+}
+
+bool any_machine(const Comparison& c) {
+  return std::ranges::any_of(c.cells, [](const auto& cell) { return cell.machine.has_value(); });
+}
+
+// Puts the column before "%diff", of these cells.
+void add_machine_column(const std::vector<const ComparedCell*>& cells, Table& table) {
+  const auto at = std::ranges::find(table.columns, "%diff", &Column::name) - table.columns.begin();
+  table.columns.insert(table.columns.begin() + at, Column{"machine"});
+  for (size_t i = 0; i < cells.size(); ++i) {
+    auto& row = table.rows[i];
+    row.insert(row.begin() + at, machine_cell(*cells[i]));
+  }
+}
+
 Table cell_table(const Comparison& c, Phase phase) {
+  std::vector<const ComparedCell*> shown;
   Table table{"",
               {{"stratum", Align::kLeft},
                {"arm", Align::kLeft},
@@ -58,6 +77,7 @@ Table cell_table(const Comparison& c, Phase phase) {
               {}};
   for (const ComparedCell& cell : c.cells) {
     if (cell.phase != phase) continue;
+    shown.push_back(&cell);
     table.rows.push_back(
         {TableCell::of(stratum_label(c.strata, *cell.stratum)), TableCell::of(cell.arm),
          mean_cell(cell.base), noise_cell(cell.base), mean_cell(cell.cand), noise_cell(cell.cand),
@@ -65,10 +85,12 @@ Table cell_table(const Comparison& c, Phase phase) {
          signed_percent(cell.ratio - 1), share_interval(cell.ratio_interval), typical_cell(cell),
          p_holm_cell(cell.p_holm), TableCell::of(status_text(cell))});
   }
+  if (any_machine(c)) add_machine_column(shown, table);
   return table;
 }
 
 Table combined_table(const Comparison& c) {
+  std::vector<const ComparedCell*> shown;
   Table table{"",
               {{"phase", Align::kLeft},
                {"arm", Align::kLeft},
@@ -82,6 +104,7 @@ Table combined_table(const Comparison& c) {
                {"status", Align::kLeft}},
               {}};
   for (const ComparedCell& cell : c.combined) {
+    shown.push_back(&cell);
     table.rows.push_back({TableCell::of(std::string(phase_name(cell.phase))),
                           TableCell::of(cell.arm), TableCell::of(cell.strata),
                           signed_percent(cell.ratio - 1), share_interval(cell.ratio_interval),
@@ -89,6 +112,7 @@ Table combined_table(const Comparison& c) {
                           p_holm_cell(cell.tost_p_holm), detectable_cell(cell.minimum_detectable),
                           TableCell::of(status_text(cell))});
   }
+  if (any_machine(c)) add_machine_column(shown, table);
   return table;
 }
 
@@ -196,6 +220,11 @@ ReportSection cells_part(const Comparison& c, Phase phase) {
       "ref, cmp: mean ms of warm ok rows; noise: sd / mean; proc.: worker processes of ref, cmp, "
       "and the larger sd / mean of their means; %diff above 0: cmp is slower; SLOWER: by more than "
       "the margin, and by more than two runs of one program may differ.");
+  if (any_machine(c)) {
+    section.lines.emplace_back(
+        "machine: how much slower cmp's machine made these times, as fixed work timed beside each "
+        "call shows it. Ratios, intervals and tests are corrected for it; ms are as measured.");
+  }
   return section;
 }
 
@@ -263,7 +292,8 @@ Table flat_cells(const Comparison& c) {
                            "cmp_processes",
                            "ref_process_noise",
                            "cmp_process_noise",
-                           "typical_ratio"}) {
+                           "typical_ratio",
+                           "machine_ratio"}) {
     table.columns.push_back({name});
   }
   for (const ComparedCell& cell : c.cells) {
@@ -293,6 +323,7 @@ Table flat_cells(const Comparison& c) {
     row.push_back(TableCell::of(cell.base->process_noise));
     row.push_back(TableCell::of(cell.cand->process_noise));
     row.push_back(TableCell::of(cell.typical ? std::optional(cell.typical->ratio) : std::nullopt));
+    row.push_back(TableCell::of(cell.machine ? std::optional(cell.machine->ratio) : std::nullopt));
     table.rows.push_back(std::move(row));
   }
   return table;

@@ -126,6 +126,25 @@ std::string between_runs_line(const Comparison& c) {
          "bundles.";
 }
 
+// How far ratios were corrected for the machine's speed.
+void add_machine(const Comparison& c, std::vector<std::string>& lines) {
+  int64_t adjusted = 0;
+  double least = 0;
+  double most = 0;
+  for (const ComparedCell& cell : c.cells) {
+    if (!cell.machine) continue;
+    const double slower = cell.machine->ratio - 1;
+    least = adjusted == 0 ? slower : std::min(least, slower);
+    most = adjusted == 0 ? slower : std::max(most, slower);
+    ++adjusted;
+  }
+  if (adjusted == 0) return;
+  lines.push_back(fmt::format(
+      "Fixed work timed beside each call shows that the machine changed cmp's times by {} to {} %. "
+      "The ratios of {} of {} cells are corrected for it (--unadjusted: none).",
+      signed_percent_text(least), signed_percent_text(most), adjusted, c.cells.size()));
+}
+
 void add_unseen(const Comparison& c, std::vector<std::string>& lines) {
   const bool any = std::ranges::any_of(c.cells, [](const auto& cell) { return cell.by_processes; });
   if (any) lines.push_back(between_runs_line(c));
@@ -191,6 +210,7 @@ std::string verdict_word(const Comparison& c, bool on_regression) {
 ReportSection verdict_section(const Comparison& c, bool on_regression) {
   ReportSection section{"Verdict", {counts_line(c)}, {}};
   add_basis(c, section.lines);
+  add_machine(c, section.lines);
   add_unseen(c, section.lines);
   const auto failing = c.failures(on_regression);
   const auto all = c.failures(true);

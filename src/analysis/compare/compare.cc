@@ -48,6 +48,8 @@ Comparison compare_samples(const Samples& base, const Samples& cand, const Compa
                            bool same_prompts, const AlarmTests& alarm_tests) {
   Comparison out;
   out.options = options;
+  // Several runs, and a history, show what differs between runs themselves, the machine's part too.
+  out.options.machine_off = options.machine_off && !alarm_tests;
   const Pairing pairing = pair_cells(base, cand);
   out.strata = pairing.strata;
   out.crashes = compare_crashes(out.strata, pairing.pairs, options);
@@ -98,7 +100,12 @@ Result<Comparison> compare(const Bundle& base, const Bundle& cand, const Compare
   ASSAY_TRY(std::vector<AxisDifference> varied, varied_axes(base, cand, vary));
   ASSAY_TRY(const Samples left, group_rows(base, summarize(base).arms));
   ASSAY_TRY(const Samples right, group_rows(cand, summarize(cand).arms));
-  Comparison out = compare_samples(left, right, options, true, alarm_tests);
+  CompareOptions applied = options;
+  // Where more than the program's code differs, the machine or the compiler of the yardsticks may
+  // be what is compared.
+  const auto of_code = [](const AxisDifference& d) { return d.axis == "code_sha"; };
+  applied.machine_off = options.machine_off && std::ranges::all_of(varied, of_code);
+  Comparison out = compare_samples(left, right, applied, true, alarm_tests);
   out.base_name = base.folder.string();
   out.cand_name = cand.folder.string();
   out.varied = std::move(varied);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analysis/compare/identity_axes.h"
+#include "analysis/compare/machine_share.h"
 #include "analysis/contrast/serial.h"
 #include "analysis/findings/contrast.h"
 #include "analysis/findings/strata.h"
@@ -21,7 +22,7 @@
 
 namespace assay {
 
-inline constexpr int kComparisonSchemaVersion = 2;
+inline constexpr int kComparisonSchemaVersion = 3;
 
 struct CompareOptions {
   double margin = 0.02;  // a regression is slower by more than this; equivalent is within it
@@ -30,6 +31,7 @@ struct CompareOptions {
   double power = 0.8;
   int64_t minimum_rows = 5;
   bool allow_single_process = false;  // judge cells of one process a side by their rows
+  bool machine_off = true;  // of cells judged by processes: what yardsticks show (machine_share.h)
 };
 
 // One bundle's rows of a cell.
@@ -52,6 +54,7 @@ inline constexpr std::string_view kNotDecidedReason =
 // busy neighbour, decide a mean and hide what all others show.
 struct TypicalCall {
   double ratio = 1;
+  std::optional<MachineShare> machine;  // what was taken off the ratio; absent: nothing
   std::optional<stats::Interval> ratio_interval;
   std::optional<stats::TestResult> test;
   std::optional<double> p_holm;
@@ -70,7 +73,8 @@ struct ComparedCell {
   std::optional<ComparedSide> cand;
   int64_t n_base = 0;  // warm ok rows
   int64_t n_cand = 0;
-  double ratio = 1;           // cand / base, of means; combined: geometric mean
+  double ratio = 1;                     // cand / base, of means; combined: geometric mean
+  std::optional<MachineShare> machine;  // what was taken off the ratio; absent: nothing
   bool by_processes = false;  // both sides have several; else by rows, where that is allowed
   std::optional<stats::StandardError> error;  // of ln(ratio)
   std::optional<double> difference_ms;

@@ -23,9 +23,18 @@ Json side_json(const std::optional<ComparedSide>& s) {
           {"drift_ms", s->series ? optional_json(s->series->drift) : Json(nullptr)}};
 }
 
+Json machine_json(const std::optional<MachineShare>& machine) {
+  if (!machine) return nullptr;
+  return {{"ratio", machine->ratio},
+          {"lookups_ratio", machine->yardsticks[0]},
+          {"multiplies_ratio", machine->yardsticks[1]},
+          {"explained", machine->explained}};
+}
+
 Json typical_json(const std::optional<TypicalCall>& typical) {
   if (!typical) return nullptr;
   return {{"ratio", typical->ratio},
+          {"machine", machine_json(typical->machine)},
           {"ratio_interval", interval_json(typical->ratio_interval)},
           {"test", test_json(typical->test, typical->p_holm)},
           {"regression_test", test_json(typical->cautious_test, typical->cautious_p_holm)},
@@ -50,6 +59,7 @@ Json cell_json(const Comparison& c, const ComparedCell& cell) {
                {"cmp", side_json(cell.cand)},
                {"difference_ms", optional_json(cell.difference_ms)},
                {"ratio", cell.ratio},
+               {"machine", machine_json(cell.machine)},
                {"ratio_interval", interval_json(cell.ratio_interval)},
                {"test", test_json(cell.test, cell.p_holm)},
                {"regression_test", test_json(cell.cautious_test, cell.cautious_p_holm)},
@@ -95,7 +105,8 @@ Json options_json(const CompareOptions& o) {
           {"confidence", o.confidence},
           {"power", o.power},
           {"minimum_rows", o.minimum_rows},
-          {"allow_single_process", o.allow_single_process}};
+          {"allow_single_process", o.allow_single_process},
+          {"machine_off", o.machine_off}};
 }
 
 }  // namespace

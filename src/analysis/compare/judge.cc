@@ -55,6 +55,7 @@ void judge_typical_calls(ComparedCells typical, Comparison& out) {
     if (!cell.by_processes) continue;
     of_means[i]->typical =
         TypicalCall{.ratio = cell.ratio,
+                    .machine = cell.machine,
                     .ratio_interval = cell.ratio_interval,
                     .test = cell.test,
                     .p_holm = cell.p_holm,

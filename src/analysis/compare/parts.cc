@@ -2,6 +2,7 @@
 #include "analysis/compare/parts.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -17,14 +18,18 @@
 namespace assay {
 namespace {
 
-// The error of a logarithm's difference between two sides that know nothing of each other, of the
-// variances of both logarithms. Degrees of freedom by Satterthwaite (1946).
-std::optional<stats::StandardError> error_of(const SeriesError& base, const SeriesError& cand) {
-  const double square = base.square + cand.square;
+// The error of a sum of parts that know nothing of one another. Degrees of freedom by Satterthwaite
+// (1946).
+std::optional<stats::StandardError> error_of(std::span<const SeriesError> parts) {
+  double square = 0;
+  for (const SeriesError& part : parts) square += part.square;
   if (!(square > 0)) return std::nullopt;
-  const double share = base.square / square;
-  const double df = 1 / (share * share / base.df + (1 - share) * (1 - share) / cand.df);
-  return stats::StandardError{std::sqrt(square), df};
+  double inverse = 0;  // of the degrees of freedom
+  for (const SeriesError& part : parts) {
+    const double share = part.square / square;
+    if (share > 0) inverse += share * share / part.df;
+  }
+  return stats::StandardError{std::sqrt(square), 1 / inverse};
 }
 
 // One bundle's rows of a cell beside the other's. `scale` is what its error is relative to:
@@ -32,8 +37,8 @@ std::optional<stats::StandardError> error_of(const SeriesError& base, const Seri
 struct Side {
   Side(const Group& of, const Group& other, const SidesByGroup& sides)
       : group(&of),
-        compared(&sides.at(&of)),
-        scale(stats::log_scale(mean_of(*compared), mean_of(sides.at(&other)), apart(of, other))) {}
+        compared(&sides.at(of)),
+        scale(stats::log_scale(mean_of(*compared), mean_of(sides.at(other)), apart(of, other))) {}
 
   double mean() const { return compared->mean_ms; }
 
@@ -57,9 +62,13 @@ void add_tests(double log_ratio, const std::optional<LogErrors>& base,
                const std::optional<LogErrors>& cand, const CompareOptions& options,
                ComparedCell& cell) {
   const bool known = base && cand;
-  fill_tests(log_ratio, known ? error_of(base->error, cand->error) : std::nullopt, options, cell);
+  const SeriesError slopes = cell.machine ? cell.machine->error : SeriesError{0, 1};
+  const auto both = [&](SeriesError LogErrors::*which) {
+    return error_of(std::array{*base.*which, *cand.*which, slopes});
+  };
+  fill_tests(log_ratio, known ? both(&LogErrors::error) : std::nullopt, options, cell);
   if (!cell.error) return;
-  if (const auto cautious = error_of(base->cautious, cand->cautious)) {
+  if (const auto cautious = both(&LogErrors::cautious)) {
     cell.cautious_test = stats::t_test(log_ratio, *cautious);
   }
 }
@@ -74,6 +83,13 @@ std::optional<LogErrors> log_errors(const std::optional<SeriesMean>& series, dou
 void scale_freedom(SeriesMean& series, double factor) {
   series.error.df *= factor;
   series.cautious.df *= factor;
+}
+
+void widen(SeriesMean& series, const std::optional<MachineShare>& machine) {
+  if (!machine) return;
+  series.error.square *= machine->widening;
+  series.cautious.square *= machine->widening;
+  scale_freedom(series, 1 / machine->widening);
 }
 
 // What the rows of these groups add to the mean over groups of ln(mean): a series in the order of
@@ -197,12 +213,14 @@ ComparedSide describe_side(const Group& group, ProcessFigure figure) {
   side.processes = static_cast<int64_t>(side.figures.size());
   side.noise = relative_sd(group.warm_ms);
   if (side.processes > 1) side.process_noise = relative_sd(side.figures.values_ms);
-  if (figure == ProcessFigure::kMedian && side.figures.size() >= kFewestToCut) {
-    auto [values, freedom] = stats::trimmed_series(side.figures.values_ms, kCutProcesses);
-    side.figures.values_ms = std::move(values);
-    side.freedom = freedom;
-  }
   return side;
+}
+
+void cut_slowest_and_fastest(ComparedSide& side) {
+  if (side.figures.size() < kFewestToCut) return;
+  auto [values, freedom] = stats::trimmed_series(side.figures.values_ms, kCutProcesses);
+  side.figures.values_ms = std::move(values);
+  side.freedom = freedom;
 }
 
 void count(const Group& group, int64_t& lost, int64_t& attempted) {
@@ -236,30 +254,45 @@ JudgedBy judged_by(const CellPair& pair, const CompareOptions& options) {
   return options.allow_single_process ? JudgedBy::kRows : JudgedBy::kNothing;
 }
 
+std::optional<MachineShare> SidesByGroup::machine_of(const CellPair& pair) const {
+  const auto at = machine.find(pair.base);
+  return at == machine.end() ? std::nullopt : std::optional(at->second);
+}
+
 SidesByGroup sides_by_group(std::span<const CellPair> family, const CompareOptions& options,
                             ProcessFigure figure) {
-  SidesByGroup sides;
+  SidesByGroup all;
   for (const JudgedBy by : {JudgedBy::kNothing, JudgedBy::kRows, JudgedBy::kProcesses}) {
-    std::vector<const Group*> groups;
-    std::vector<std::vector<double>> all;
+    const bool by_processes = by == JudgedBy::kProcesses;
+    std::vector<ComparedSide*> sides;
+    std::vector<std::optional<MachineShare>> machine;  // of each side, its pair's
+    std::vector<std::vector<double>> series;
     for (const CellPair& pair : family) {
       if (judged_by(pair, options) != by) continue;
-      for (const Group* group : {pair.base, pair.cand}) {
-        ComparedSide& side = sides[group] = describe_side(*group, figure);
-        groups.push_back(group);
-        all.push_back(by == JudgedBy::kProcesses ? side.figures.values_ms : group->warm_ms);
-        side.mean_ms = stats::mean(all.back()).value_or(0);
+      ComparedSide& base = all.sides[pair.base] = describe_side(*pair.base, figure);
+      ComparedSide& cand = all.sides[pair.cand] = describe_side(*pair.cand, figure);
+      if (by_processes && options.machine_off) {
+        const auto share = take_machine_off(base.figures, cand.figures);
+        if (share) all.machine[pair.base] = *share;
+      }
+      for (const auto& [side, group] : {std::pair{&base, pair.base}, {&cand, pair.cand}}) {
+        if (figure == ProcessFigure::kMedian) cut_slowest_and_fastest(*side);
+        sides.push_back(side);
+        machine.push_back(all.machine_of(pair));
+        series.push_back(by_processes ? side->figures.values_ms : group->warm_ms);
+        side->mean_ms = stats::mean(series.back()).value_or(0);
       }
     }
     if (by == JudgedBy::kNothing) continue;
-    const std::vector<std::optional<SeriesMean>> means = series_means(all);
-    for (size_t i = 0; i < groups.size(); ++i) {
-      ComparedSide& side = sides[groups[i]];
-      side.series = means[i];
-      if (side.series && by == JudgedBy::kProcesses) scale_freedom(*side.series, side.freedom);
+    const std::vector<std::optional<SeriesMean>> means = series_means(series);
+    for (size_t i = 0; i < sides.size(); ++i) {
+      sides[i]->series = means[i];
+      if (!means[i] || !by_processes) continue;
+      scale_freedom(*sides[i]->series, sides[i]->freedom);
+      widen(*sides[i]->series, machine[i]);
     }
   }
-  return sides;
+  return all;
 }
 
 ComparedCell compare_cell(Phase phase, const CellPair& pair, const SidesByGroup& sides,
@@ -269,6 +302,7 @@ ComparedCell compare_cell(Phase phase, const CellPair& pair, const SidesByGroup&
   cell.stratum = pair.stratum;
   cell.arm = pair.arm;
   cell.by_processes = judged_by(pair, options) == JudgedBy::kProcesses;
+  cell.machine = sides.machine_of(pair);
   const Side base(*pair.base, *pair.cand, sides);
   const Side cand(*pair.cand, *pair.base, sides);
   cell.difference_ms = cand.mean() - base.mean();
@@ -296,7 +330,9 @@ ComparedCell combine_cells(Phase phase, const std::vector<CellPair>& parts,
   double log_ratio = 0;
   std::vector<Side> base;
   std::vector<Side> cand;
+  std::vector<MachineShare> machine;
   for (const CellPair& part : parts) {
+    if (const auto share = sides.machine_of(part)) machine.push_back(*share);
     base.emplace_back(*part.base, *part.cand, sides);
     cand.emplace_back(*part.cand, *part.base, sides);
     log_ratio +=
@@ -304,11 +340,14 @@ ComparedCell combine_cells(Phase phase, const std::vector<CellPair>& parts,
     cell.n_base += static_cast<int64_t>(part.base->warm.size());
     cell.n_cand += static_cast<int64_t>(part.cand->warm.size());
   }
+  cell.machine = combined_share(machine, parts.size());
   const auto influences = cell.by_processes ? process_influences : influence_series;
   const std::vector<double> runs[] = {influences(base), influences(cand)};
   std::vector<std::optional<SeriesMean>> whole = series_means(runs);
   for (size_t i = 0; i < whole.size(); ++i) {
-    if (whole[i]) scale_freedom(*whole[i], least_freedom(i == 0 ? base : cand));
+    if (!whole[i]) continue;
+    scale_freedom(*whole[i], least_freedom(i == 0 ? base : cand));
+    widen(*whole[i], cell.machine);
   }
   add_tests(log_ratio, combined_errors(base, whole[0]), combined_errors(cand, whole[1]), options,
             cell);

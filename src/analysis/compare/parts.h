@@ -27,9 +27,15 @@ struct CellPair {
 enum class JudgedBy { kNothing, kRows, kProcesses };
 JudgedBy judged_by(const CellPair& pair, const CompareOptions& options);
 
-// The series of all these cells, both bundles', judged as one family: of processes' figures, and
-// one of rows.
-using SidesByGroup = std::map<const Group*, ComparedSide>;
+// The series of all these cells, both bundles', judged as one family: of processes' figures, less
+// what the machine changed where yardsticks show it, and one of rows.
+struct SidesByGroup {
+  std::map<const Group*, ComparedSide> sides;
+  std::map<const Group*, MachineShare> machine;  // by the base's group of a pair
+
+  const ComparedSide& at(const Group& group) const { return sides.at(&group); }
+  std::optional<MachineShare> machine_of(const CellPair& pair) const;
+};
 SidesByGroup sides_by_group(std::span<const CellPair> family, const CompareOptions& options,
                             ProcessFigure figure);
 

@@ -2,6 +2,7 @@
 #include "analysis/rows/processes.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "stats/summary.h"
@@ -18,6 +19,30 @@ bool several_processes(const Group& group) {
   });
 }
 
+namespace {
+
+std::vector<std::array<double, kYardsticks>> log_yardsticks(const Group& group) {
+  std::map<int64_t, std::array<std::vector<double>, kYardsticks>> logs;
+  for (const Row* row : group.warm) {
+    const std::array<std::optional<double>, kYardsticks> each = {row->yardstick_lookups_us,
+                                                                 row->yardstick_multiplies_us};
+    for (size_t k = 0; k < kYardsticks; ++k) {
+      if (!each[k] || !(*each[k] > 0)) return {};
+      logs[process_of(*row)][k].push_back(std::log(*each[k]));
+    }
+  }
+  std::vector<std::array<double, kYardsticks>> medians;
+  for (auto& [number, of_process] : logs) {
+    auto& median = medians.emplace_back();
+    for (size_t k = 0; k < kYardsticks; ++k) {
+      median[k] = *stats::quantile_in_place(of_process[k], 0.5);
+    }
+  }
+  return medians;
+}
+
+}  // namespace
+
 ProcessFigures process_figures(const Group& group, ProcessFigure figure) {
   std::map<int64_t, std::vector<double>> latencies;
   for (const Row* row : group.warm) latencies[process_of(*row)].push_back(*row->latency_ms);
@@ -28,6 +53,7 @@ ProcessFigures process_figures(const Group& group, ProcessFigure figure) {
     result.numbers.push_back(number);
     result.values_ms.push_back(*value);
   }
+  result.log_yardsticks = log_yardsticks(group);
   return result;
 }
 

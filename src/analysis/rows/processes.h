@@ -5,6 +5,8 @@
 // of one process can't show it, however many they are.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -25,10 +27,15 @@ enum class ProcessFigure {
   kMedian,  // its typical call, which a few slow ones don't touch
 };
 
+// Pieces of fixed work that a worker may time behind each call: lookups, multiplies.
+inline constexpr size_t kYardsticks = 2;
+
 // That of each process of a cell, in the order in which they served it.
 struct ProcessFigures {
   std::vector<int64_t> numbers;
   std::vector<double> values_ms;
+  // Medians of ln(us) over each process' warm rows; empty where a row of any has none.
+  std::vector<std::array<double, kYardsticks>> log_yardsticks;
   size_t size() const { return numbers.size(); }
 };
 ProcessFigures process_figures(const Group& group, ProcessFigure figure);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,18 @@ struct SyntheticCell {
   double process_shift = 0;   // sd of the logarithm, of what a process is slower for its life
   double neighbour_rate = 0;  // of processes that take 1.7 times as long: beside a busy neighbour
   double run_shift = 0;       // sd of the logarithm, of what the cell is slower in this bundle
+  // The machine's moods, which all cells share: sd of the logarithm between bundles, and between
+  // the rounds of processes of one. Rows have yardsticks then, which show it but for `missed`.
+  double run_mood = 0;
+  double process_mood = 0;
+  double missed = 0;  // as a share of both
+};
+
+// What is slower for a while: latencies by all of it, the two yardsticks each by its own share.
+struct SyntheticMood {
+  double core = 0;   // a neighbour on the same core
+  double clock = 0;  // a lower clock
+  double missed = 0;
 };
 
 class SyntheticBundle {
@@ -72,6 +85,7 @@ class SyntheticBundle {
       return of.neighbour_rate > 0 && random_.uniform() < of.neighbour_rate ? 1.7 : 1.0;
     };
     const double of_run = shift(cell.run_shift);
+    const bool moody = cell.run_mood > 0 || cell.process_mood > 0;
     double of_process = 1;
     int64_t last = -1;
     for (int64_t repetition = -cell.warmup; repetition < cell.repetitions; ++repetition) {
@@ -83,6 +97,7 @@ class SyntheticBundle {
       }
       *row.latency_ms *= of_run * of_process;
       *row.tokens_per_s /= of_run * of_process;
+      if (moody) add_mood(cell, row);
       bundle_.rows.push_back(std::move(row));
     }
     bundle_.parity[id] = {{"passed", true}};
@@ -162,6 +177,25 @@ class SyntheticBundle {
   }
 
  private:
+  void add_mood(const SyntheticCell& cell, Row& row) {
+    const auto draw = [&](double sd) {
+      constexpr double kOfClock = 0.3;
+      return SyntheticMood{sd * standard_normal(random_), kOfClock * sd * standard_normal(random_),
+                           cell.missed * sd * standard_normal(random_)};
+    };
+    if (!run_mood_) run_mood_ = draw(cell.run_mood);
+    const auto [at, fresh] = process_moods_.try_emplace(row.process.value_or(0));
+    if (fresh) at->second = draw(cell.process_mood);
+    const double core = run_mood_->core + at->second.core;
+    const double clock = run_mood_->clock + at->second.clock;
+    const double slower = std::exp(core + clock + run_mood_->missed + at->second.missed);
+    *row.latency_ms *= slower;
+    *row.tokens_per_s /= slower;
+    row.yardstick_lookups_us = 30 * std::exp(0.9 * core + clock + 0.02 * standard_normal(random_));
+    row.yardstick_multiplies_us =
+        14 * std::exp(0.4 * core + clock + 0.02 * standard_normal(random_));
+  }
+
   Row make_row(const SyntheticCell& cell, const std::string& id, int64_t number,
                int64_t repetition) {
     constexpr int64_t kCells = 1000;  // arms alternate within a repetition
@@ -202,6 +236,8 @@ class SyntheticBundle {
   std::map<std::string, Json> evidence_;  // by cell_id
   int64_t cells_ = 0;
   double noise_ = 0;  // of the row before
+  std::optional<SyntheticMood> run_mood_;
+  std::map<int64_t, SyntheticMood> process_moods_;  // by process number
 };
 
 }  // namespace assay
