@@ -137,6 +137,30 @@ struct Record<EvidenceProfile> {
 };
 
 template <>
+struct Record<StoppingInterval> {
+  using T = StoppingInterval;
+  static constexpr bool kIsArray = true;
+  static constexpr auto kMembers = std::tuple(field("low", &T::low), field("high", &T::high));
+};
+
+template <>
+struct Record<StoppingPair> {
+  using T = StoppingPair;
+  static constexpr auto kMembers =
+      std::tuple(field_may_lack("arm", &T::arm), field_may_lack("ratio", &T::ratio),
+                 field_may_lack("interval", &T::interval), field_may_lack("verdict", &T::verdict));
+};
+
+template <>
+struct Record<EvidenceStopping> {
+  using T = EvidenceStopping;
+  static constexpr auto kMembers =
+      std::tuple(field_may_lack("rounds", &T::rounds), field_may_lack("decided", &T::decided),
+                 field_may_lack("leader", &T::leader), field_if_known("margin", &T::margin),
+                 field_may_lack("pairs", &T::pairs));
+};
+
+template <>
 struct Record<Evidence> {
   using T = Evidence;
   static constexpr auto kMembers = std::tuple(

@@ -136,6 +136,31 @@ struct EvidenceProfile {
   std::optional<EvidenceError> error = {};
 };
 
+struct StoppingInterval {
+  double low = 0;
+  double high = 0;
+  friend bool operator==(const StoppingInterval&, const StoppingInterval&) = default;
+};
+
+// The leader of a stratum beside another arm.
+struct StoppingPair {
+  std::string arm;
+  double ratio = 1;                          // leader / arm
+  std::optional<StoppingInterval> interval;  // absent: too few rounds
+  std::string verdict;                       // faster | equivalent | open
+  friend bool operator==(const StoppingPair&, const StoppingPair&) = default;
+};
+
+// How a stratum stood when it was decided to stop.
+struct EvidenceStopping {
+  int64_t rounds = 0;
+  bool decided = false;
+  std::optional<std::string> leader;  // absent: fewer than two arms could be compared
+  std::optional<double> margin;       // of equivalence, as the study asked; absent: not recorded
+  std::vector<StoppingPair> pairs;
+  friend bool operator==(const EvidenceStopping&, const EvidenceStopping&) = default;
+};
+
 struct Evidence {
   std::string cell_id;
   std::optional<Phase> phase;
@@ -148,7 +173,7 @@ struct Evidence {
   std::vector<EvidenceProcess> processes;
   std::optional<EvidenceReadLimit> read_limit;  // absent: not known
   std::vector<EvidenceFailure> failures;
-  std::optional<Json> stopping;  // how its stratum stood when it was decided to stop
+  std::optional<EvidenceStopping> stopping;  // of studies that stop when they know
   std::optional<EvidenceGate> gate;
   std::map<int64_t, int64_t> read_bytes;   // least bytes of a repetition, by padded prompt length
   std::optional<EvidenceProfile> profile;  // of runs that take profiles

@@ -28,7 +28,8 @@ constexpr const char* kWhole =
     R"("lost":false}],)"
     R"("read_limit":{"bytes_per_s":2e+10,"cache_bytes":33554432,"tolerance":0.25},)"
     R"("failures":[{"unit":3,"repetition":-1,"status":"oom","class":"OOM","message":"a\nb"}],)"
-    R"("stopping":{"rounds":4,"decided":true},)"
+    R"("stopping":{"rounds":4,"decided":true,"leader":"static","margin":0.03,"pairs":[)"
+    R"({"arm":"eager","ratio":0.9,"interval":[0.8,0.95],"verdict":"faster"}]},)"
     R"("gate":{"verdict":"fallback","reason":"no GPU","fallback":"eager"},)"
     R"("read_bytes":{"16":40000000,"24":60000000},)"
     R"("profile":{"error":{"class":"E","message":"m"}}})";

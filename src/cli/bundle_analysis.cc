@@ -10,7 +10,14 @@ namespace assay::cli {
 
 std::shared_ptr<AnalysisOptions> add_analysis_options(CLI::App& command) {
   auto options = std::make_shared<AnalysisOptions>();
-  command.add_option("--margin", options->margin, "equivalence margin, as a share (default 0.03)")
+  command
+      .add_option_function<double>(
+          "--margin",
+          [options](double margin) {
+            options->margin = margin;
+            options->margin_asked = true;
+          },
+          "equivalence margin, as a share (default 0.03; of a study that stopped by one, that)")
       ->check(number_between(1e-6, 1))
       ->type_name("SHARE");
   command.add_option("--resamples", options->resamples, "bootstrap resamples (default 10000)")

@@ -120,23 +120,24 @@ bool Decisions::over(size_t condition, int64_t round) {
   return false;
 }
 
-Json Decisions::summary(size_t condition) const {
+EvidenceStopping Decisions::summary(size_t condition) const {
   const auto ended = ended_before_.find(condition);
   const StratumLook last =
       look(condition, ended == ended_before_.end() ? rounds(study_) : ended->second);
-  Json pairs = Json::array();
+  EvidenceStopping stopping{.rounds = last.rounds,
+                            .decided = last.decided(),
+                            .leader = {},
+                            .margin = study_.stopping->margin,
+                            .pairs = {}};
+  if (last.leader) stopping.leader = study_.arms[*last.leader].name;
   for (const LeaderPair& pair : last.pairs) {
-    Json interval = nullptr;
-    if (pair.interval) interval = {pair.interval->low, pair.interval->high};
-    pairs.push_back({{"arm", study_.arms[pair.arm].name},
-                     {"ratio", pair.ratio},
-                     {"interval", std::move(interval)},
-                     {"verdict", pair_verdict_name(pair.verdict)}});
+    StoppingPair& told = stopping.pairs.emplace_back();
+    told.arm = study_.arms[pair.arm].name;
+    told.ratio = pair.ratio;
+    if (pair.interval) told.interval = StoppingInterval{pair.interval->low, pair.interval->high};
+    told.verdict = pair_verdict_name(pair.verdict);
   }
-  return {{"rounds", last.rounds},
-          {"decided", last.decided()},
-          {"leader", last.leader ? Json(study_.arms[*last.leader].name) : Json(nullptr)},
-          {"pairs", std::move(pairs)}};
+  return stopping;
 }
 
 }  // namespace assay

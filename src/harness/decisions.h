@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "artifact/evidence.h"
 #include "artifact/row.h"
-#include "base/json.h"
 #include "stats/intervals.h"
 #include "study/plan.h"
 
@@ -66,7 +66,7 @@ class Decisions {
   StratumLook look(size_t condition, int64_t round) const;
 
   // Where the condition stands after its last round, for the evidence of its cells.
-  Json summary(size_t condition) const;
+  EvidenceStopping summary(size_t condition) const;
 
  private:
   struct Sum {

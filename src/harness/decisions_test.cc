@@ -96,7 +96,7 @@ TEST_F(DecisionsTest, AskedLateItEndsWhereItWouldHaveEnded) {
   begin(2);
   for (int64_t round = 0; round < 9; ++round) add_round(round, {1, 1.5});
   EXPECT_TRUE(decisions_->over(0, 9));
-  EXPECT_EQ(decisions_->summary(0)["rounds"], 4);
+  EXPECT_EQ(decisions_->summary(0).rounds, 4);
 }
 
 TEST_F(DecisionsTest, ColdRowsSayNothing) {
@@ -119,7 +119,7 @@ TEST_F(DecisionsTest, AnArmThatLostARowIsOutOfIt) {
   decisions_->add(1, 0, row_of(0, false, RowStatus::kError));
   EXPECT_FALSE(decisions_->over(0, 4));
   EXPECT_TRUE(decisions_->over(0, 5)) << "nothing to compare: the study's processes are enough";
-  EXPECT_EQ(decisions_->summary(0)["leader"], nullptr);
+  EXPECT_EQ(decisions_->summary(0).leader, std::nullopt);
 }
 
 // Six repetitions in two processes, and as many more rounds of three as fit 60.
@@ -142,8 +142,8 @@ class DecideRunTest : public RunTest {
     const auto bundle = read_bundle(folder());
     for (const auto& [id, evidence] : bundle->evidence) {
       if (!evidence.phase || phase_name(*evidence.phase) != phase) continue;
-      EXPECT_TRUE(rounds == 0 || (*evidence.stopping)["rounds"] == rounds) << id;
-      rounds = (*evidence.stopping)["rounds"];
+      EXPECT_TRUE(rounds == 0 || evidence.stopping->rounds == rounds) << id;
+      rounds = evidence.stopping->rounds;
       EXPECT_EQ(evidence.processes.size(), static_cast<size_t>(rounds)) << id;
     }
     for (const std::string arm_name : {"base", "other"}) {
@@ -152,11 +152,11 @@ class DecideRunTest : public RunTest {
     }
     return rounds;
   }
-  Json stopping_of(const std::string& phase) {
+  EvidenceStopping stopping_of(const std::string& phase) {
     const auto bundle = read_bundle(folder());
     for (const auto& [id, evidence] : bundle->evidence) {
       if (evidence.phase && phase_name(*evidence.phase) == phase)
-        return evidence.stopping.value_or(Json());
+        return evidence.stopping.value_or(EvidenceStopping());
     }
     return {};
   }
@@ -167,7 +167,7 @@ TEST_F(DecideRunTest, EqualArmsEndAsEquivalent) {
   ASSERT_TRUE(summary) << summary.error().message;
   EXPECT_FALSE(summary->interrupted);
   EXPECT_EQ(rounds_of("prefill"), 4);
-  EXPECT_EQ(stopping_of("prefill")["pairs"][0]["verdict"], "equivalent");
+  EXPECT_EQ(stopping_of("prefill").pairs.at(0).verdict, "equivalent");
   EXPECT_EQ(observer_.dropped, 2 * 2 * 16 * 3)
       << "two phases, two arms, the repetitions of the rounds that weren't needed";
   EXPECT_EQ(asked("base", "load models/m"), 4 + 1) << "and one for parity";
@@ -178,8 +178,8 @@ TEST_F(DecideRunTest, AStratumEndsByItself) {
   ASSERT_TRUE(run());
   EXPECT_EQ(rounds_of("prefill"), 4);
   EXPECT_EQ(rounds_of("kv_decode"), 20) << "its noise hides which is faster: to the most";
-  EXPECT_EQ(stopping_of("kv_decode")["decided"], false);
-  EXPECT_EQ(stopping_of("kv_decode")["pairs"][0]["verdict"], "open");
+  EXPECT_EQ(stopping_of("kv_decode").decided, false);
+  EXPECT_EQ(stopping_of("kv_decode").pairs.at(0).verdict, "open");
 }
 
 TEST_F(DecideRunTest, ALargeDifferenceShowsThroughNoise) {
@@ -187,10 +187,10 @@ TEST_F(DecideRunTest, ALargeDifferenceShowsThroughNoise) {
   faults_["other"] = {"slow:measure"};
   ASSERT_TRUE(run());
   EXPECT_LE(rounds_of("prefill"), 7);
-  const Json stopping = stopping_of("prefill");
-  EXPECT_EQ(stopping["leader"], "base");
-  EXPECT_EQ(stopping["pairs"][0]["verdict"], "faster");
-  EXPECT_NEAR(stopping["pairs"][0]["ratio"], 1 / 1.5, 0.1);
+  const EvidenceStopping stopping = stopping_of("prefill");
+  EXPECT_EQ(stopping.leader, "base");
+  EXPECT_EQ(stopping.pairs.at(0).verdict, "faster");
+  EXPECT_NEAR(stopping.pairs.at(0).ratio, 1 / 1.5, 0.1);
 }
 
 TEST_F(DecideRunTest, AResumeEndsWhereTheRunWouldHave) {
@@ -238,7 +238,7 @@ TEST_F(DecideRunTest, AnArmThatIsLostLeavesNothingToDecide) {
   faults_["other"] = {"segv:measure"};
   ASSERT_TRUE(run());
   EXPECT_EQ(count(rows_of("base"), RowStatus::kOk), 2 * 2 * 4) << "two rounds of two phases";
-  EXPECT_EQ(stopping_of("prefill")["leader"], nullptr);
+  EXPECT_EQ(stopping_of("prefill").leader, std::nullopt);
 }
 
 }  // namespace

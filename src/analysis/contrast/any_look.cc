@@ -3,20 +3,32 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 
 #include "stats/confidence_sequence.h"
 #include "stats/summary.h"
 
 namespace assay {
 
+namespace {
+
+const EvidenceStopping* stopping_of(const Samples& samples, size_t stratum) {
+  for (size_t g = samples.first_group[stratum]; g < samples.first_group[stratum + 1]; ++g) {
+    const Evidence* evidence = samples.groups[g].evidence;
+    if (evidence != nullptr && evidence->stopping) return &*evidence->stopping;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 bool was_looked_at(const Samples& samples, size_t stratum) {
-  const size_t first = samples.first_group[stratum];
-  const std::span groups(samples.groups.data() + first, samples.first_group[stratum + 1] - first);
-  return std::ranges::any_of(groups, [](const Group& group) {
-    return group.evidence != nullptr && group.evidence->stopping &&
-           group.evidence->stopping->contains("pairs");
-  });
+  return stopping_of(samples, stratum) != nullptr;
+}
+
+double margin_at_any_look(const Samples& samples, size_t stratum, const AnalysisOptions& options) {
+  const EvidenceStopping* stopping = stopping_of(samples, stratum);
+  const bool told = stopping != nullptr && stopping->margin && !options.margin_asked;
+  return told ? *stopping->margin : options.margin;
 }
 
 void contrast_at_any_look(const PairUnits& units, size_t arms, const AnalysisOptions& options,
@@ -24,8 +36,8 @@ void contrast_at_any_look(const PairUnits& units, size_t arms, const AnalysisOpt
   contrast.any_look = true;
   if (!contrast.paired || contrast.unit != ContrastUnit::kProcesses) return;
   std::vector<double> log_ratios;
-  for (size_t i = 0; i < units.arm.size(); ++i) {
-    const double log_ratio = std::log(units.arm[i] / units.baseline[i]);
+  for (size_t i = 0; i < units.arm_means.size(); ++i) {
+    const double log_ratio = std::log(units.arm_means[i] / units.baseline_means[i]);
     if (!std::isfinite(log_ratio)) return;
     log_ratios.push_back(log_ratio);
   }
@@ -39,10 +51,10 @@ void contrast_at_any_look(const PairUnits& units, size_t arms, const AnalysisOpt
   }
 }
 
-Verdict verdict_at_any_look(const Contrast& contrast, const AnalysisOptions& options) {
+Verdict verdict_at_any_look(const Contrast& contrast, double margin) {
   if (!contrast.ratio_interval) return Verdict::kInconclusive;
   const stats::Interval& interval = *contrast.ratio_interval;
-  if (interval.low > 1 / (1 + options.margin) && interval.high < 1 + options.margin) {
+  if (interval.low > 1 / (1 + margin) && interval.high < 1 + margin) {
     return Verdict::kEquivalent;
   }
   if (interval.contains(1)) return Verdict::kInconclusive;

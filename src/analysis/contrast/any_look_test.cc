@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "analysis/analyze.h"
 #include "analysis/rows/synthetic_bundle.h"
@@ -31,13 +34,14 @@ struct Looked {
     }
     bundle.raw().manifest["study"]["arms"] = {"eager", "static", "any"};
   }
-  void say_it_was_looked_at() {
+  void say_it_was_looked_at(std::optional<double> margin = {}) {
     for (const std::string& cell : cells) {
-      bundle.evidence(cell)["stopping"] = {{"rounds", kRounds}, {"pairs", Json::array()}};
+      Json& stopping = bundle.evidence(cell)["stopping"];
+      stopping = {{"rounds", kRounds}, {"pairs", Json::array()}};
+      if (margin) stopping["margin"] = *margin;
     }
   }
-  Findings findings() {
-    AnalysisOptions options;
+  Findings findings(AnalysisOptions options = {}) {
     options.resamples = 500;
     return *analyze(bundle.build(), options, nullptr);
   }
@@ -90,6 +94,38 @@ TEST(AnyLook, VerdictsAndTheDecisionFollowFromTheIntervals) {
   equal.say_it_was_looked_at();
   EXPECT_EQ(equal.findings().contrasts.at(0).verdict, Verdict::kEquivalent);
   EXPECT_EQ(equal.findings().decisions.at(0).kind, Decision::Kind::kNoDifference);
+}
+
+TEST(AnyLook, TheMarginIsThatOfTheStudyUnlessOneIsAskedFor) {
+  Looked equal(1, 1, 0.005);
+  equal.say_it_was_looked_at(1e-4);
+  const auto verdict = [&](const AnalysisOptions& options) {
+    return equal.findings(options).contrasts.at(0).verdict;
+  };
+  EXPECT_EQ(verdict({}), Verdict::kInconclusive);
+  EXPECT_EQ(verdict({.margin = 0.03, .margin_asked = true}), Verdict::kEquivalent);
+}
+
+// The last process of a cell serves fewer repetitions than the others.
+TEST(AnyLook, RoundsOfUnequalLengthCountAlike) {
+  Looked looked(1.1, 1.2, 0.05);
+  looked.say_it_was_looked_at();
+  auto& rows = looked.bundle.raw().rows;
+  std::erase_if(rows, [](const Row& row) { return row.repetition >= kRounds * kRows - 2; });
+  const auto mean_of = [&](const std::string& cell, int64_t round) {
+    std::vector<double> ms;
+    for (const Row& row : rows) {
+      if (row.cell_id == cell && row.process == round) ms.push_back(*row.latency_ms);
+    }
+    return *stats::mean(ms);
+  };
+  std::vector<double> log_ratios;
+  for (int64_t round = 0; round < kRounds; ++round) {
+    log_ratios.push_back(
+        std::log(mean_of(looked.cells[1], round) / mean_of(looked.cells[0], round)));
+  }
+  const Contrast contrast = looked.findings().contrasts.at(0);
+  EXPECT_NEAR(contrast.ratio, std::exp(*stats::mean(log_ratios)), 1e-12);
 }
 
 // A fixed number of rounds would tell them apart; a look at every round may not.

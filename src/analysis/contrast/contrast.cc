@@ -132,7 +132,7 @@ bool same_prompts(const Group& a, const Group& b) {
 }
 
 Verdict judge(const Contrast& contrast, const AnalysisOptions& options) {
-  if (contrast.any_look) return verdict_at_any_look(contrast, options);
+  if (contrast.any_look) return contrast.verdict;
   if (contrast.tost_p_holm && *contrast.tost_p_holm < options.alpha) return Verdict::kEquivalent;
   if (!contrast.p_holm || *contrast.p_holm >= options.alpha) return Verdict::kInconclusive;
   if (!contrast.ratio_interval || contrast.ratio_interval->contains(1)) {
@@ -171,6 +171,8 @@ Contrast contrast_pair(const ContrastInputs& in, const PairResamples& resampled,
   contrast.difference_ms = *mean - *base_mean;
   if (was_looked_at(in.samples, group.stratum)) {
     contrast_at_any_look(units, in.samples.arms.size(), in.options, contrast);
+    contrast.verdict =
+        verdict_at_any_look(contrast, margin_at_any_look(in.samples, group.stratum, in.options));
     return contrast;
   }
   contrast.ratio_interval =

@@ -45,7 +45,7 @@ double ranked_time(const ContrastInputs& in, size_t g) {
   const double mean = *stats::mean(group.warm_ms);
   if (!was_looked_at(in.samples, group.stratum)) return mean;
   std::vector<double> logs;
-  for (const double value : unit_values(in.units.series(g))) logs.push_back(std::log(value));
+  for (const double value : in.units.series(g).mean_ms) logs.push_back(std::log(value));
   return std::exp(stats::mean(logs).value_or(std::log(mean)));
 }
 

@@ -157,7 +157,9 @@ Units::Units(const Samples& samples, bool interleaved)
 PairUnits Units::pair(const GroupPair& pair) const {
   const UnitSeries& arm = series_[pair.arm];
   const UnitSeries& base = series_[pair.baseline];
-  if (!paired_ || arm.keys == base.keys) return {unit_values(arm), unit_values(base)};
+  if (!paired_ || arm.keys == base.keys) {
+    return {unit_values(arm), unit_values(base), arm.mean_ms, base.mean_ms};
+  }
   std::map<int64_t, size_t> places;
   for (size_t u = 0; u < base.keys.size(); ++u) places[base.keys[u]] = u;
   UnitSeries of_arm;
@@ -168,7 +170,7 @@ PairUnits Units::pair(const GroupPair& pair) const {
     keep(arm, u, of_arm);
     keep(base, at->second, of_base);
   }
-  PairUnits units{unit_values(of_arm), unit_values(of_base)};
+  PairUnits units{unit_values(of_arm), unit_values(of_base), of_arm.mean_ms, of_base.mean_ms};
   units.left_out =
       static_cast<int64_t>(arm.keys.size() + base.keys.size() - 2 * of_arm.keys.size());
   units.whole = false;

@@ -39,8 +39,10 @@ struct GroupPair {
 
 // The units of two groups of a stratum.
 struct PairUnits {
-  std::vector<double> arm;
+  std::vector<double> arm;  // unit_values()
   std::vector<double> baseline;
+  std::vector<double> arm_means;  // of each unit's rows
+  std::vector<double> baseline_means;
   bool whole = true;     // no unit was left out: both are their groups' unit_values()
   int64_t left_out = 0;  // units that one of them lacks; of pairs alone
 };

@@ -29,7 +29,7 @@
 
 namespace assay {
 
-inline constexpr int kFindingsSchemaVersion = 9;
+inline constexpr int kFindingsSchemaVersion = 10;
 
 struct Findings {
   AnalysisOptions options;

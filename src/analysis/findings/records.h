@@ -58,11 +58,12 @@ struct Record<stats::TwoWayAnova> {
 template <>
 struct Record<AnalysisOptions> {
   using T = AnalysisOptions;
-  static constexpr auto kMembers = std::tuple(
-      field("margin", &T::margin), field("alpha", &T::alpha), field("confidence", &T::confidence),
-      field("power", &T::power), field("resamples", &T::resamples), field("seed", &T::seed),
-      field("minimum_rows", &T::minimum_rows), field("cold_factor", &T::cold_factor),
-      field("notable", &T::notable));
+  static constexpr auto kMembers =
+      std::tuple(field("margin", &T::margin), field("margin_asked", &T::margin_asked),
+                 field("alpha", &T::alpha), field("confidence", &T::confidence),
+                 field("power", &T::power), field("resamples", &T::resamples),
+                 field("seed", &T::seed), field("minimum_rows", &T::minimum_rows),
+                 field("cold_factor", &T::cold_factor), field("notable", &T::notable));
 };
 template <>
 struct Record<StudySummary> {
