@@ -60,6 +60,9 @@ class Gpu(ProgramTest):
             measured = int(row["repetition"]) >= 0 and row["arm"] == "compiled-static" and row["phase"] == "kv_decode"
             if measured:
                 self.assertEqual(row["graph_replays_delta"], "40", "every step, from one capture")
+            self.assertEqual(row["cudagraph_captures_delta"], "0", "captures belong to the preparation")
+            if row["arm"].startswith("compiled") and row["phase"] == "prefill":
+                self.assertEqual(row["graph_replays_delta"], "1")
             if row["arm"].startswith("eager"):
                 self.assertEqual((row["graph_replays_delta"], row["cudagraph_captures_delta"]), ("0", "0"))
         energy = [row for row in rows if row["energy_j"]]
@@ -168,12 +171,12 @@ class Gpu(ProgramTest):
         self.assertRegex(told, r"gpu_read_bandwidth,ok,[0-9.e+]+ GB/s")
         done = self.assay("generate", "model", "1 2", "--ids", "-n", "6", "--device", "cuda", "--mode", "compiled")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertRegex(done.stderr, r"device   Fake GPU, .*; 1 graphs captured, 4 replays, \d+ kernels launched")
+        self.assertRegex(done.stderr, r"device   Fake GPU, .*; 2 graphs captured, 4 replays, \d+ kernels launched")
         self.assert_refused(["generate", "model", "1", "--ids", "--device", "gpu"], "cpu, cuda or cuda:N")
 
     def test_a_step_that_cant_be_recorded_runs_eager_with_the_reason(self):
         for call in ("cuStreamEndCapture", "cuGraphInstantiateWithFlags"):
-            os.environ["FAKE_CUDA_FAILS"] = f"{call}:1:900"
+            os.environ["FAKE_CUDA_FAILS"] = f"{call}:2:900"  # the first is the prompt's
             rows = self.run_study(phases=["kv_decode"], parity="after")
             self.assertEqual({row["status"] for row in rows}, {"ok"})
             self.assertEqual({row["fallbacks_delta"] for row in rows if row["arm"] == "compiled" and row["cold"] == "false"},
