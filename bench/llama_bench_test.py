@@ -151,7 +151,7 @@ print('[{"n_gen": ' + n + ', "samples_ns": [ 256000000 ]}]')"""
             self.arm("sys.exit(3)").ask({"do": "prefill", "tokens": 1}, 60)
         with self.assertRaisesRegex(PeerFailed, "timed out"):
             self.arm("import time; time.sleep(600)").ask({"do": "prefill", "tokens": 1}, 0.1)
-        with self.assertRaisesRegex(PeerFailed, "expected a Llama or Qwen2, found gpt2"):
+        with self.assertRaisesRegex(PeerFailed, "expected llama or qwen2, found gpt2"):
             self.arm("", {**CONFIG, "model_type": "gpt2"})
 
 

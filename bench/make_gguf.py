@@ -138,7 +138,7 @@ def make_gguf(folder, out):
     with open(os.path.join(folder, "config.json")) as file:
         config = json.load(file)
     if config["model_type"] not in ("llama", "qwen2"):
-        raise ValueError(f"{folder}: expected a Llama or Qwen2, found {config['model_type']}")
+        raise ValueError(f"model_type: expected llama or qwen2, found {config['model_type']}")
     tensors = list(gguf_tensors(folder, config))
     metadata = metadata_of(config)
     header = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(metadata))
