@@ -6,6 +6,7 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -104,10 +105,8 @@ class Arm {
     const double first_ms = ms_since(first_ns);
     std::vector<int32_t> tokens = {session_->next_tokens()[0]};
     const int64_t start_ns = monotonic_now_ns();
-    for (int64_t step = 0; step < steps; ++step) {
-      ASSAY_CHECK(session_->decode(session_->next_tokens()));
-      tokens.push_back(session_->next_tokens()[0]);
-    }
+    ASSAY_CHECK(session_->decode_greedy(
+        steps, [&](std::span<const int32_t> chosen) { tokens.push_back(chosen[0]); }));
     const double ms = ms_since(start_ns) / static_cast<double>(steps);
     const int64_t middle = prompt + 1 + steps / 2;
     Json reply = {{"ms", ms},

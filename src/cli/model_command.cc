@@ -1,10 +1,15 @@
 // `assay model make` writes a random checkpoint; `assay model info` shows what a checkpoint is.
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "base/device_name.h"
 #include "base/shown_text.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/option_types.h"
+#include "engine/device/cuda/driver.h"
+#include "engine/device/cuda/read_bandwidth.h"
 #include "engine/model/architectures.h"
 #include "engine/model/make.h"
 #include "engine/model/summary.h"
@@ -37,9 +42,33 @@ Result<int> make_model(const MakeArguments& arguments) {
   return 0;
 }
 
-Result<int> show_model(const std::string& folder, OutputFormat format) {
+// Whether the model fits this GPU, and the time that a decode step takes at least there: batch 1,
+// weights alone, at the read bandwidth as it is measured.
+Status add_gpu(int ordinal, Json& facts) {
+  ASSAY_TRY(const auto driver, engine::cuda::Driver::open(ordinal));
+  ASSAY_TRY(const auto memory, driver->memory());
+  const auto weights = facts["weight_bytes"].get<uint64_t>();
+  // Compiled, weights of fused products are there as merged beside the plain ones.
+  const uint64_t left = memory.free - std::min<uint64_t>(memory.free, weights);
+  const auto position = facts["kv_bytes_per_position"].get<uint64_t>();
+  facts["gpu"] = driver->info().name;
+  facts["gpu_memory_bytes"] = memory.total;
+  facts["gpu_free_bytes"] = memory.free;
+  facts["gpu_fits_eager"] = weights < memory.free;
+  facts["gpu_fits_compiled"] = 2 * weights < memory.free;
+  facts["gpu_cache_positions_beside_weights"] = left / position;
+  const auto gb_s = engine::cuda::measure_read_bandwidth(*driver);
+  if (!gb_s) return {};  // no memory left for it, or no compiler
+  facts["gpu_read_gb_per_s"] = *gb_s;
+  facts["gpu_decode_step_least_ms"] = facts["decode_step_weight_bytes"].get<double>() / *gb_s / 1e6;
+  return {};
+}
+
+Result<int> show_model(const std::string& folder, const std::string& device, OutputFormat format) {
   ASSAY_TRY(const engine::Checkpoint checkpoint, engine::Checkpoint::open(folder));
-  ASSAY_TRY(const Json summary, engine::summarize(checkpoint));
+  ASSAY_TRY(Json summary, engine::summarize(checkpoint));
+  ASSAY_TRY(const DeviceName named, parse_device_name(device, "--device"));
+  if (named.gpu) ASSAY_CHECK(add_gpu(*named.gpu, summary));
   if (format == OutputFormat::kJson) {
     fmt::print("{}", to_json_text(summary));
   } else {
@@ -75,9 +104,16 @@ void add_info(CLI::App& model, Selected& selected) {
   CLI::App* command = model.add_subcommand("info", "show the dimensions and sizes of a checkpoint");
   auto folder = std::make_shared<std::string>();
   command->add_option("folder", *folder, "checkpoint folder")->type_name("DIR")->required();
+  auto device = std::make_shared<std::string>("cpu");
+  command
+      ->add_option(
+          "--device", *device,
+          "cuda or cuda:N: whether the model fits that GPU, and how fast a decode step can "
+          "be there (default cpu: neither)")
+      ->type_name("DEVICE");
   const auto format = add_output_format(*command);
   command->callback(
-      [=, &selected] { selected.body = [=] { return show_model(*folder, *format); }; });
+      [=, &selected] { selected.body = [=] { return show_model(*folder, *device, *format); }; });
 }
 
 }  // namespace

@@ -60,6 +60,9 @@ class Gpu(ProgramTest):
             measured = int(row["repetition"]) >= 0 and row["arm"] == "compiled-static" and row["phase"] == "kv_decode"
             if measured:
                 self.assertEqual(row["graph_replays_delta"], "40", "every step, from one capture")
+            self.assertEqual(row["cudagraph_captures_delta"], "0", "captures belong to the preparation")
+            if row["arm"].startswith("compiled") and row["phase"] == "prefill":
+                self.assertEqual(row["graph_replays_delta"], "1")
             if row["arm"].startswith("eager"):
                 self.assertEqual((row["graph_replays_delta"], row["cudagraph_captures_delta"]), ("0", "0"))
         energy = [row for row in rows if row["energy_j"]]
@@ -168,12 +171,27 @@ class Gpu(ProgramTest):
         self.assertRegex(told, r"gpu_read_bandwidth,ok,[0-9.e+]+ GB/s")
         done = self.assay("generate", "model", "1 2", "--ids", "-n", "6", "--device", "cuda", "--mode", "compiled")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertRegex(done.stderr, r"device   Fake GPU, .*; 1 graphs captured, 4 replays, \d+ kernels launched")
+        self.assertRegex(done.stderr, r"device   Fake GPU, .*; 2 graphs captured, 4 replays, \d+ kernels launched")
         self.assert_refused(["generate", "model", "1", "--ids", "--device", "gpu"], "cpu, cuda or cuda:N")
+
+    def test_model_info_says_whether_the_gpu_holds_the_model(self):
+        facts = json.loads(self.succeed("model", "info", "model", "-o", "json", "--device", "cuda"))
+        weights, free = facts["weight_bytes"], facts["gpu_free_bytes"]
+        self.assertEqual((facts["gpu"], facts["gpu_memory_bytes"]), ("Fake GPU", 10**12))
+        self.assertEqual((facts["gpu_fits_eager"], facts["gpu_fits_compiled"]), (True, True))
+        self.assertEqual(facts["gpu_cache_positions_beside_weights"], (free - weights) // facts["kv_bytes_per_position"])
+        self.assertAlmostEqual(facts["gpu_decode_step_least_ms"] * facts["gpu_read_gb_per_s"] * 1e6,
+                               facts["decode_step_weight_bytes"], delta=1)
+        os.environ["FAKE_CUDA_MEMORY"] = str(weights + weights // 2)
+        facts = json.loads(self.succeed("model", "info", "model", "-o", "json", "--device", "cuda:0"))
+        self.assertEqual((facts["gpu_fits_eager"], facts["gpu_fits_compiled"]), (True, False))
+        self.assertNotIn("gpu_read_gb_per_s", facts, "no room to measure it")
+        self.assertNotIn("gpu", json.loads(self.succeed("model", "info", "model", "-o", "json")))
+        self.assertIn("found cuda:3", self.assay("model", "info", "model", "--device", "cuda:3").stderr)
 
     def test_a_step_that_cant_be_recorded_runs_eager_with_the_reason(self):
         for call in ("cuStreamEndCapture", "cuGraphInstantiateWithFlags"):
-            os.environ["FAKE_CUDA_FAILS"] = f"{call}:1:900"
+            os.environ["FAKE_CUDA_FAILS"] = f"{call}:2:900"  # the first is the prompt's
             rows = self.run_study(phases=["kv_decode"], parity="after")
             self.assertEqual({row["status"] for row in rows}, {"ok"})
             self.assertEqual({row["fallbacks_delta"] for row in rows if row["arm"] == "compiled" and row["cold"] == "false"},

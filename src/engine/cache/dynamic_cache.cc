@@ -37,6 +37,8 @@ class DynamicCache final : public KvCache {
     return view(current, grown);
   }
 
+  bool grows() const override { return true; }
+
   void reset() override {
     KvCache::reset();
     for (Buffer& tensor : tensors_) tensor = Buffer();

@@ -38,6 +38,9 @@ class KvCache {
   // void. A run that failed before it commits may be made again, by any executor.
   virtual Result<KvView> extend(int64_t layer, CachePart part, int64_t q_len) = 0;
 
+  // Whether every run makes new tensors, so that addresses and capacity change with the length.
+  virtual bool grows() const = 0;
+
   void commit(int64_t q_len) { length_ += q_len; }
   int64_t length() const { return length_; }  // positions in use
   const CacheShape& shape() const { return shape_; }

@@ -18,6 +18,8 @@ class StaticCache final : public KvCache {
     return view(tensors_[index(layer, part)], shape_.capacity);
   }
 
+  bool grows() const override { return false; }
+
  private:
   std::vector<Buffer> tensors_;  // by index(): [batch, kv_heads, capacity, head_dim]
 };

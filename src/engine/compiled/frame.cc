@@ -37,6 +37,10 @@ Frame::Frame(FrameKind kind, CacheKind cache, const CompileOptions& options,
   guarded_[kCapacity] = cache == CacheKind::kStatic;
 }
 
+FrameSizes Frame::sizes_of(const DimValues& dims, const CacheShape& cache) const {
+  return {dims.batch, dims.q_len, dims.kv_len, room(cache.capacity, dims.kv_len)};
+}
+
 LoadedStep* Frame::find(const FrameSizes& sizes) {
   const auto values = as_array(sizes);
   for (const Entry& entry : entries_) {
@@ -64,8 +68,7 @@ Frame::Constants Frame::constants_for(const FrameSizes& sizes) {
   return constants;
 }
 
-// Prefill starts on an empty cache: kv_len is q_len. A dynamic cache is exactly as long as it is
-// full.
+// Prefill starts on an empty cache: kv_len is q_len.
 Specialization Frame::specialization(const Constants& constants) const {
   Specialization dims;
   dims.batch = constants[kBatch];
@@ -76,7 +79,7 @@ Specialization Frame::specialization(const Constants& constants) const {
     dims.q_len = 1;
     dims.kv_len = constants[kKvLen];
   }
-  dims.capacity = cache_ == CacheKind::kStatic ? constants[kCapacity] : dims.kv_len;
+  dims.capacity = room(constants[kCapacity], dims.kv_len);
   return dims;
 }
 
@@ -142,23 +145,22 @@ Result<LoadedStep*> Frame::compile(const FrameSizes& sizes) {
   return entries_.back().graph.get();
 }
 
-Status Frame::make_ready(const FrameSizes& sizes, int64_t most_kv_len) {
+Status Frame::make_ready(const DimValues& dims, const CacheShape& cache) {
   if (eager_for_good_) return {};
+  const FrameSizes sizes = sizes_of(dims, cache);
   LoadedStep* graph = find(sizes);
   if (graph == nullptr) {
     ASSAY_TRY(graph, compile(sizes));
   }
   if (graph == nullptr) return {};
-  const Status reserved = graph->reserve({sizes.batch, sizes.q_len, most_kv_len});
+  const Status reserved = graph->reserve({dims.batch, dims.q_len, cache.capacity});
   return reserved ? reserved : give_up_unless_lost(reserved.error());
 }
 
 Result<Executor*> Frame::run_greedy(const RunInputs& inputs, int64_t steps, KvCache& cache,
                                     const TokenSink& sink) {
   if (cache_ != CacheKind::kStatic || eager_for_good_) return nullptr;
-  const DimValues& dims = inputs.dims;
-  const FrameSizes sizes{dims.batch, dims.q_len, dims.kv_len, cache.shape().capacity};
-  LoadedStep* graph = find(sizes);
+  LoadedStep* graph = find(sizes_of(inputs.dims, cache.shape()));
   if (graph == nullptr || !graph->feeds_itself()) return nullptr;
   const Status ran =
       graph->run_greedy(inputs, steps, cache, [&](std::span<const int32_t> tokens, bool finite) {
@@ -171,10 +173,7 @@ Result<Executor*> Frame::run_greedy(const RunInputs& inputs, int64_t steps, KvCa
 }
 
 Result<Executor*> Frame::run(const RunInputs& inputs, KvCache& cache, Executor& eager) {
-  const DimValues& dims = inputs.dims;
-  const int64_t capacity =
-      cache_ == CacheKind::kStatic ? cache.shape().capacity : inputs.dims.kv_len;
-  const FrameSizes sizes{dims.batch, dims.q_len, dims.kv_len, capacity};
+  const FrameSizes sizes = sizes_of(inputs.dims, cache.shape());
   LoadedStep* graph = eager_for_good_ ? nullptr : find(sizes);
   if (graph == nullptr && !eager_for_good_) {
     ASSAY_TRY(graph, compile(sizes));

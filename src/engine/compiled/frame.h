@@ -35,10 +35,10 @@ class Frame {
   // The compiler must outlive the frame.
   Frame(FrameKind kind, CacheKind cache, const CompileOptions& options, GraphCompiler& compiler);
 
-  // Compiles for these sizes unless a graph fits, and reserves memory for runs up to most_kv_len
-  // positions. What fails makes such runs eager, and evidence() says why; but a device that is lost
-  // or out of memory is an error, because eager runs have none other.
-  Status make_ready(const FrameSizes& sizes, int64_t most_kv_len);
+  // Compiles for runs of these sizes over such a cache unless a graph fits, and reserves memory for
+  // them up to the cache's capacity. What fails makes such runs eager, and evidence() says why; but
+  // a device that is lost or out of memory is an error, because eager runs have none other.
+  Status make_ready(const DimValues& dims, const CacheShape& cache);
 
   // Runs with the graph that fits, compiled now if there is none, or with `eager`, which counts as
   // a fallback: from then on for good where the graph failed. Gives the executor that has the
@@ -61,6 +61,12 @@ class Frame {
     std::unique_ptr<LoadedStep> graph;
   };
 
+  // Positions that the cache's tensors have room for at this length: as many where it grows.
+  template <typename Positions>
+  Positions room(Positions capacity, Positions kv_len) const {
+    return cache_ == CacheKind::kStatic ? capacity : kv_len;
+  }
+  FrameSizes sizes_of(const DimValues& dims, const CacheShape& cache) const;
   LoadedStep* find(const FrameSizes& sizes);
   // Null: eager from now on.
   Result<LoadedStep*> compile(const FrameSizes& sizes);

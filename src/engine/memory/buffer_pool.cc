@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 constexpr size_t kSmallest = 512;
-// Free memory is kept up to this, or up to what is in use if that is more.
+// Free memory is kept up to this, or up to what was in use at the most if that is more.
 constexpr uint64_t kKeptBytes = uint64_t{64} << 20;
 
 // Eight classes an octave: at most an eighth is wasted.
@@ -46,25 +46,39 @@ BufferPool::~BufferPool() {
 Result<Buffer> BufferPool::allocate(size_t bytes) {
   if (bytes > PTRDIFF_MAX / 2) return environment_error("memory: can't allocate {} bytes", bytes);
   const size_t size = size_class(bytes);
-  const auto found = free_.lower_bound(size);
+  const auto found = free_.lower_bound({size, nullptr});
   if (found != free_.end() && found->first <= 2 * size) {
     const auto [found_size, data] = *found;
     free_.erase(found);
     cached_bytes_ -= found_size;
-    used_bytes_ += found_size;
+    lend(found_size);
     return Buffer(this, data, found_size);
   }
   ASSAY_TRY(std::byte* const memory, space_->allocate(size));
   ++system_allocations_;
-  used_bytes_ += size;
+  lend(size);
   return Buffer(this, memory, size);
+}
+
+void BufferPool::lend(size_t size) {
+  used_bytes_ += size;
+  most_used_bytes_ = std::max(most_used_bytes_, used_bytes_);
+}
+
+void BufferPool::forget_most() {
+  most_used_bytes_ = used_bytes_;
+  trim();
 }
 
 void BufferPool::give_back(std::byte* data, size_t size) {
   used_bytes_ -= size;
   cached_bytes_ += size;
   free_.emplace(size, data);
-  while (cached_bytes_ > std::max(kKeptBytes, used_bytes_)) {
+  trim();
+}
+
+void BufferPool::trim() {
+  while (cached_bytes_ > std::max(kKeptBytes, most_used_bytes_)) {
     const auto smallest = free_.begin();  // outgrown sizes go first
     cached_bytes_ -= smallest->first;
     space_->free(smallest->second);

@@ -1,10 +1,13 @@
 // Memory for activations and growing caches: freed blocks are kept and handed out again, as a
-// framework's caching allocator does. One thread at a time.
+// framework's caching allocator does. Which block a request gets depends on the free ones alone,
+// not on the order in which they came back: the same requests from the same state get the same
+// addresses. One thread at a time.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <set>
+#include <utility>
 
 #include "base/result.h"
 #include "engine/memory/memory_space.h"
@@ -46,6 +49,9 @@ class BufferPool {
   MemorySpace& space() const { return *space_; }
   // At least `bytes`; an environment_error if the space has no more.
   Result<Buffer> allocate(size_t bytes);
+  // Of free blocks, as many bytes are kept as were on loan at the most since the last call of this.
+  // Frees what that was kept for alone.
+  void forget_most();
 
   uint64_t used_bytes() const { return used_bytes_; }      // on loan
   uint64_t cached_bytes() const { return cached_bytes_; }  // free, kept for the next request
@@ -54,10 +60,13 @@ class BufferPool {
  private:
   friend class Buffer;
   void give_back(std::byte* data, size_t size);
+  void lend(size_t size);
+  void trim();
 
   MemorySpace* space_;
-  std::multimap<size_t, std::byte*> free_;  // by size
+  std::set<std::pair<size_t, std::byte*>> free_;  // by size, then by address
   uint64_t used_bytes_ = 0;
+  uint64_t most_used_bytes_ = 0;  // since forget_most()
   uint64_t cached_bytes_ = 0;
   uint64_t system_allocations_ = 0;
 };

@@ -202,6 +202,7 @@ Status Session::prepare(int64_t batch, int64_t capacity) {
     return {};
   }
   impl_->cache.reset();  // before the new one: the two need not fit side by side
+  impl_->device->memory().forget_most();
   if (impl_->options.cache == CacheKind::kStatic) {
     ASSAY_TRY(impl_->cache, make_static_cache(shape, impl_->device->memory()));
   } else {
@@ -324,15 +325,31 @@ Status Session::make_ready(int64_t padded_len, bool decode) {
   const CacheShape& shape = impl_->cache->shape();
   const int64_t length = padded_len + impl_->bucket_padding(padded_len);
   const auto ready = [&](std::optional<Frame>& frame, int64_t q_len, int64_t kv_len) {
-    const bool fixed = impl_->options.cache == CacheKind::kStatic;
-    if (frame) {
-      return frame->make_ready({shape.batch, q_len, kv_len, fixed ? shape.capacity : kv_len},
-                               shape.capacity);
-    }
-    return Status();
+    return frame ? frame->make_ready({shape.batch, q_len, kv_len}, shape) : Status();
   };
   ASSAY_CHECK(ready(impl_->prefill_frame, length, length));
-  if (decode && padded_len < impl_->capacity) return ready(impl_->decode_frame, 1, length + 1);
+  decode = decode && padded_len < impl_->capacity;
+  if (decode) ASSAY_CHECK(ready(impl_->decode_frame, 1, length + 1));
+  return impl_->compiler && impl_->device->launches() ? run_until_replayed(padded_len, decode)
+                                                      : Status();
+}
+
+// The first run of a step launches it, and what it records may have to be recorded again: a cache
+// that grows gets its lasting addresses when all of its first ones have come back.
+Status Session::run_until_replayed(int64_t padded_len, bool decode) {
+  constexpr int kMostRuns = 4;
+  const auto batch = static_cast<size_t>(impl_->cache->shape().batch);
+  const std::vector<std::vector<int32_t>> rows(
+      batch, std::vector<int32_t>(static_cast<size_t>(padded_len)));
+  const PromptBatch prompts = PromptBatch::of(rows);
+  for (int run = 0; run < kMostRuns; ++run) {
+    const LaunchCounts before = *impl_->device->launches();
+    ASSAY_CHECK(prefill(prompts));
+    if (decode) ASSAY_CHECK(this->decode(std::vector<int32_t>(batch)));
+    const LaunchCounts after = *impl_->device->launches();
+    if (after.kernels == before.kernels && after.captures == before.captures) break;
+  }
+  impl_->forget_run();
   return {};
 }
 

@@ -72,7 +72,8 @@ class Session {
   // shape) and forgets the past. capacity > max_positions is a bad_input that names both.
   Status prepare(int64_t batch, int64_t capacity);
   // After prepare(): compiles what a prefill of this length and, if `decode`, the first step after
-  // it need, where compilation was asked for, and runs nothing. What can't be compiled is no error:
+  // it need, where compilation was asked for; on a GPU runs them until nothing is launched or
+  // recorded any more, and forgets these runs. What can't be compiled is no error:
   // see compile_evidence(); but that the device is lost or out of memory is one. Without this call
   // the first run that needs it compiles.
   Status make_ready(int64_t padded_len, bool decode);
@@ -107,6 +108,7 @@ class Session {
   CompileEvidence compile_evidence() const;
 
  private:
+  Status run_until_replayed(int64_t padded_len, bool decode);
   static Result<Session> make(Checkpoint checkpoint, const SessionOptions& options,
                               std::shared_ptr<Device> device);
 

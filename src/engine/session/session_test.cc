@@ -3,10 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include "engine/model/summary.h"
 #include "engine/ops/cpu/panel_product.h"
+#include "engine/session/session_properties.h"
 #include "engine/session/tiny_checkpoint.h"
 
 namespace assay::engine {
@@ -48,31 +47,6 @@ TEST_P(SessionTest, CpuOperatorsAgreeWithTheReference) {
   }
 }
 
-TEST_P(SessionTest, LogitsThatAreNotFiniteAreSeen) {
-  Session whole = session();
-  generate(whole, PromptBatch::of({kLong, kShort}), kSteps);
-  EXPECT_TRUE(whole.logits_finite());
-  const auto file = checkpoint_.folder() / "model.safetensors";
-  const std::string sound = *read_file(file);
-  std::string broken = sound;
-  uint64_t header = 0;
-  std::memcpy(&header, broken.data(), sizeof header);
-  for (size_t at = 8 + header; at < broken.size(); ++at) broken[at] = '\xff';  // NaN in every type
-  ASSERT_TRUE(write_file(file, broken));
-  for (const CacheKind cache : {CacheKind::kStatic, CacheKind::kDynamic}) {
-    for (const bool compiled : {false, true}) {
-      SessionOptions options{.cache = cache};
-      options.compile.prefill = options.compile.decode = compiled;
-      Session nothing = session(options);
-      ASSERT_TRUE(nothing.prepare(1, 8));
-      ASSERT_TRUE(nothing.prefill(PromptBatch::of({kShort})));
-      EXPECT_FALSE(nothing.logits_finite());
-      ASSERT_TRUE(nothing.decode(nothing.next_tokens()));
-      EXPECT_FALSE(nothing.logits_finite());
-    }
-  }
-}
-
 TEST_P(SessionTest, CompileOptionsOutOfTheirRangeAreRefused) {
   const auto refused = [&](int64_t recompile_limit, int64_t bucket) {
     SessionOptions options{.threads = 1};
@@ -88,71 +62,6 @@ TEST_P(SessionTest, CompileOptionsOutOfTheirRangeAreRefused) {
   EXPECT_TRUE(refused(8, INT64_MAX)) << "it would overflow the cache's length";
 }
 
-TEST_P(SessionTest, BothCachesGiveTheSame) {
-  Session growing = session({.cache = CacheKind::kDynamic});
-  Session fixed = session({.cache = CacheKind::kStatic});
-  const PromptBatch prompts = PromptBatch::of({kLong, kShort});
-  const Generation a = generate(growing, prompts, kSteps);
-  const Generation b = generate(fixed, prompts, kSteps);
-  EXPECT_EQ(a.tokens, b.tokens);
-  for (size_t i = 0; i < a.logits.size(); ++i) expect_near(a.logits[i], b.logits[i], 1e-5);
-}
-
-TEST_P(SessionTest, RowsOfABatchEqualSingleRunsPaddedOrNot) {
-  Session batched = session();
-  Session single = session();
-  const std::vector<Prompt> rows = {kShort, kLong, {8}, kLong};
-  const PromptBatch prompts = PromptBatch::of(rows, 13);
-  EXPECT_THAT(prompts.pad, ElementsAre(10, 4, 12, 4));
-  const Generation all = generate(batched, prompts, kSteps);
-  const auto vocab = static_cast<size_t>(batched.config().vocab_size);
-  for (size_t row = 0; row < rows.size(); ++row) {
-    const Generation alone = generate(single, PromptBatch::of({rows[row]}), kSteps);
-    EXPECT_EQ(all.tokens[row], alone.tokens[0]) << "row " << row;
-    for (size_t i = 0; i < alone.logits.size(); ++i) {
-      expect_near(std::span(all.logits[i]).subspan(row * vocab, vocab), alone.logits[i],
-                  tolerance());
-    }
-  }
-}
-
-TEST_P(SessionTest, DecodingStepByStepEqualsOneLongerPrefill) {
-  for (const CacheKind cache : {CacheKind::kDynamic, CacheKind::kStatic}) {
-    Session stepped = session({.cache = cache});
-    ASSERT_TRUE(stepped.prepare(1, 9));
-    ASSERT_TRUE(stepped.prefill(PromptBatch::of({Prompt(kLong.begin(), kLong.begin() + 2)})));
-    for (size_t i = 2; i < kLong.size(); ++i) ASSERT_TRUE(stepped.decode(std::span(&kLong[i], 1)));
-    EXPECT_EQ(stepped.kv_len(), 9);
-    Session whole = session();
-    ASSERT_TRUE(whole.prepare(1, 9));
-    ASSERT_TRUE(whole.prefill(PromptBatch::of({kLong})));
-    expect_near(stepped.logits(), whole.logits(), tolerance());
-    EXPECT_EQ(stepped.next_tokens()[0], whole.next_tokens()[0]);
-  }
-}
-
-TEST_P(SessionTest, AllLogitsAreThoseOfEveryPrefix) {
-  Session whole = session();
-  ASSERT_TRUE(whole.prepare(1, 16));
-  const auto all = whole.prefill_all_logits(PromptBatch::of({kLong}));
-  ASSERT_TRUE(all) << all.error().message;
-  const auto vocab = static_cast<size_t>(whole.config().vocab_size);
-  ASSERT_EQ(all->size(), kLong.size() * vocab);
-  EXPECT_EQ(whole.kv_len(), 9);
-  Session prefix = session();
-  ASSERT_TRUE(prefix.prepare(1, 16));
-  for (size_t n = 1; n <= kLong.size(); ++n) {
-    ASSERT_TRUE(prefix.prefill(
-        PromptBatch::of({Prompt(kLong.begin(), kLong.begin() + static_cast<long>(n))})));
-    expect_near(std::span(*all).subspan((n - 1) * vocab, vocab), prefix.logits(), tolerance());
-  }
-  expect_near(whole.logits(), prefix.logits(), tolerance());
-  EXPECT_EQ(whole.next_tokens()[0], prefix.next_tokens()[0]);
-  ASSERT_TRUE(whole.decode(whole.next_tokens()));  // the cache is as after prefill()
-  ASSERT_TRUE(prefix.decode(prefix.next_tokens()));
-  expect_near(whole.logits(), prefix.logits(), tolerance());
-}
-
 TEST_P(SessionTest, WeightsMayBeConverted) {
   Session stored = session();
   EXPECT_EQ(stored.dtype(), families()[GetParam()].dtype);
@@ -165,16 +74,6 @@ TEST_P(SessionTest, WeightsMayBeConverted) {
   const Generation b = generate(widened, prompts, kSteps);  // widening is exact
   EXPECT_EQ(a.tokens, b.tokens);
   expect_near(a.logits.back(), b.logits.back(), tolerance());
-}
-
-TEST_P(SessionTest, RunsAreRepeatableAndSurviveAMove) {
-  Session first = session();
-  const Generation a = generate(first, PromptBatch::of({kLong}), kSteps);
-  generate(first, PromptBatch::of({kShort, kLong}), 3);
-  Session moved = std::move(first);
-  const Generation b = generate(moved, PromptBatch::of({kLong}), kSteps);
-  EXPECT_EQ(a.tokens, b.tokens);
-  EXPECT_EQ(a.logits, b.logits);
 }
 
 TEST_P(SessionTest, StepBytesCountWeightsOnceAndTheCache) {
@@ -197,6 +96,28 @@ TEST_P(SessionTest, StepBytesCountWeightsOnceAndTheCache) {
 
 INSTANTIATE_TEST_SUITE_P(Families, SessionTest, ::testing::Range(size_t{0}, families().size()),
                          [](const auto& family) { return families()[family.param].name; });
+
+// What holds on every device, here on the processor; tests/device has a GPU's.
+class SessionPropertiesTest : public ::testing::TestWithParam<std::tuple<size_t, size_t>> {};
+
+TEST_P(SessionPropertiesTest, Holds) {
+  const auto [family, property] = GetParam();
+  SessionOptions options{.threads = 2};
+  options.compile.kernel_cache =
+      std::filesystem::path(::testing::TempDir()) / fmt::format("assay-kernels-{}", getuid());
+  const bool rounds = cpu::panel_x_dtype(families()[family].dtype) != DType::kF32;
+  test::SessionProperties properties(families()[family], options, rounds ? 0.03 : 1e-5);
+  (properties.*test::SessionProperties::all()[property].property)();
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Processor, SessionPropertiesTest,
+    ::testing::Combine(::testing::Range(size_t{0}, families().size()),
+                       ::testing::Range(size_t{0}, test::SessionProperties::all().size())),
+    [](const auto& test) {
+      return families()[std::get<0>(test.param)].name + "_" +
+             test::SessionProperties::all()[std::get<1>(test.param)].name;
+    });
 
 class SessionErrors : public ::testing::Test {
  protected:
@@ -259,30 +180,6 @@ TEST_F(SessionErrors, MissingFolder) {
   const auto missing = Session::open(checkpoint_.folder() / "none", {});
   ASSERT_FALSE(missing);
   EXPECT_THAT(missing.error().message, HasSubstr("none"));
-}
-
-TEST(SessionGreedy, IsDecodeOfItsOwnTokens) {
-  for (const Family& family : families()) {
-    const TinyCheckpoint checkpoint(family);
-    Session session = open(checkpoint, {.threads = 1});
-    const PromptBatch prompts = PromptBatch::of({{1, 2, 3, 4}, {5, 6}});
-    const Generation expected = generate(session, prompts, 6);
-    ASSERT_TRUE(session.prepare(2, 10));
-    EXPECT_FALSE(session.decode_greedy(1, [](auto) {})) << "before a prefill";
-    ASSERT_TRUE(session.prefill(prompts));
-    std::vector<Prompt> tokens = {{session.next_tokens()[0]}, {session.next_tokens()[1]}};
-    const auto keep = [&](std::span<const int32_t> next) {
-      for (size_t row = 0; row < 2; ++row) tokens[row].push_back(next[row]);
-    };
-    const Status past = session.decode_greedy(7, keep);
-    ASSERT_FALSE(past);
-    EXPECT_THAT(past.error().message, ::testing::HasSubstr("expected 0 to 6 steps"));
-    ASSERT_TRUE(session.decode_greedy(0, keep));
-    ASSERT_TRUE(session.decode_greedy(2, keep));
-    ASSERT_TRUE(session.decode_greedy(4, keep));
-    EXPECT_EQ(tokens, expected.tokens);
-    EXPECT_EQ(copy(session.logits()), expected.logits.back());
-  }
 }
 
 }  // namespace

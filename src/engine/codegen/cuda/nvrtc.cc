@@ -1,20 +1,21 @@
-// NVRTC's few functions, looked up by name, and the assembler's log.
+// NVRTC's functions, looked up by name, and the assembler's log.
 #include "engine/codegen/cuda/nvrtc.h"
 
 #include <dlfcn.h>
 
 #include <array>
 #include <cstdlib>
+#include <type_traits>
 #include <utility>
 
 #include "base/text.h"
 #include "engine/codegen/cuda/cuda_library.h"
+#include "engine/codegen/cuda/nvrtc_api.h"
 
 namespace assay::engine {
 namespace {
 
-using Program = void*;
-constexpr int kSuccess = 0;
+constexpr NvrtcStatus kSuccess = 0;
 constexpr std::array<const char*, 4> kOptions = {"--std=c++17", "--ptxas-options=-v", "--fmad=true",
                                                  "--disable-warnings"};
 
@@ -33,50 +34,33 @@ int64_t number_between(std::string_view line, std::string_view before, std::stri
 
 }  // namespace
 
-// As nvrtc.h declares them: nvrtcResult is an int, 0 success; nvrtcProgram a pointer. The library
-// stays open until the process ends: it allocates at its start what it doesn't free at its end.
-struct Nvrtc::Library {
-  explicit Library(void* opened) : handle(opened) {}
-
-  template <typename Function>
-  bool look_up(const char* name, Function*& function) {
-    function = reinterpret_cast<Function*>(::dlsym(handle, name));
-    return function != nullptr;
-  }
-  bool look_up_all() {
-    return look_up("nvrtcVersion", version) && look_up("nvrtcGetErrorString", error_text) &&
-           look_up("nvrtcCreateProgram", create) && look_up("nvrtcDestroyProgram", destroy) &&
-           look_up("nvrtcCompileProgram", compile) && look_up("nvrtcGetCUBINSize", cubin_size) &&
-           look_up("nvrtcGetCUBIN", cubin) && look_up("nvrtcGetProgramLogSize", log_size) &&
-           look_up("nvrtcGetProgramLog", log);
+// The library stays open until the process ends: it allocates at its start what it doesn't free at
+// its end.
+struct Nvrtc::Library : NvrtcApi {
+  bool look_up_all(void* handle) {
+    const auto look_up = [&](const char* name, auto& function) {
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
+      return function != nullptr;
+    };
+#define ASSAY_NVRTC_LOOK_UP(member, symbol, arguments) &&look_up(#symbol, member)
+    return look_up("nvrtcGetErrorString", error_text) ASSAY_NVRTC(ASSAY_NVRTC_LOOK_UP);
+#undef ASSAY_NVRTC_LOOK_UP
   }
 
   // What a pair of a size function and a read function says.
-  std::string read(Program program, int (*size_of)(Program, size_t*),
-                   int (*read_into)(Program, char*)) const {
+  static std::string read(NvrtcProgram program, NvrtcStatus (*size_of)(NvrtcProgram, size_t*),
+                          NvrtcStatus (*read_into)(NvrtcProgram, char*)) {
     size_t size = 0;
     if (size_of(program, &size) != kSuccess) return {};
     std::string text(size, '\0');
     if (size > 0 && read_into(program, text.data()) != kSuccess) return {};
     return text;
   }
-  std::string log_of(Program program) const {
+  std::string log_of(NvrtcProgram program) const {
     std::string text = read(program, log_size, log);
     while (!text.empty() && (text.back() == '\0' || text.back() == '\n')) text.pop_back();
     return text;
   }
-
-  void* handle;
-  int (*version)(int*, int*) = nullptr;
-  const char* (*error_text)(int) = nullptr;
-  int (*create)(Program*, const char*, const char*, int, const char* const*,
-                const char* const*) = nullptr;
-  int (*destroy)(Program*) = nullptr;
-  int (*compile)(Program, int, const char* const*) = nullptr;
-  int (*cubin_size)(Program, size_t*) = nullptr;
-  int (*cubin)(Program, char*) = nullptr;
-  int (*log_size)(Program, size_t*) = nullptr;
-  int (*log)(Program, char*) = nullptr;
 };
 
 Nvrtc::Nvrtc(std::unique_ptr<Library> library) : library_(std::move(library)) {}
@@ -86,14 +70,23 @@ Nvrtc::~Nvrtc() = default;
 
 Result<Nvrtc> Nvrtc::open() {
   ASSAY_TRY(const CudaLibrary found, open_cuda_library("nvrtc", "ASSAY_NVRTC"));
-  Nvrtc nvrtc(std::make_unique<Library>(found.handle));
+  Nvrtc nvrtc(std::make_unique<Library>());
   int major = 0, minor = 0;
-  if (!nvrtc.library_->look_up_all() || nvrtc.library_->version(&major, &minor) != kSuccess) {
+  if (!nvrtc.library_->look_up_all(found.handle) ||
+      nvrtc.library_->version(&major, &minor) != kSuccess) {
     return environment_error("{}: expected NVRTC's functions, found some missing", found.path);
   }
   nvrtc.path_ = found.path;
   nvrtc.version_ = fmt::format("{}.{}", major, minor);
   return nvrtc;
+}
+
+std::vector<int> Nvrtc::targets() const {
+  int count = 0;
+  if (library_->target_count(&count) != kSuccess || count < 1) return {};
+  std::vector<int> targets(static_cast<size_t>(count));
+  if (library_->targets(targets.data()) != kSuccess) return {};
+  return targets;
 }
 
 std::string Nvrtc::flags() {
@@ -104,7 +97,7 @@ std::string Nvrtc::flags() {
 
 Result<Cubin> Nvrtc::compile(const std::string& source, const std::string& target) const {
   const Library& library = *library_;
-  Program program = nullptr;
+  NvrtcProgram program = nullptr;
   if (const int result = library.create(&program, source.c_str(), "kernel.cu", 0, nullptr, nullptr);
       result != kSuccess) {
     return environment_error("{}: expected a program for {}, found: {}", path_, target,

@@ -41,6 +41,8 @@ class Nvrtc {
   // lines, if the source doesn't compile.
   Result<Cubin> compile(const std::string& source, const std::string& target) const;
 
+  // The GPUs that it compiles for, by compute capability: 90 for 9.0. Empty where it doesn't say.
+  std::vector<int> targets() const;
   const std::string& path() const { return path_; }        // of the library
   const std::string& version() const { return version_; }  // "13.0"
   // As KernelKey::compiler and KernelKey::flags.

@@ -7,7 +7,7 @@
 #if __has_include(<cublasLt.h>)
 #include <cublasLt.h>
 
-#include "engine/device/cuda/same_call.h"
+#include "engine/codegen/cuda/same_call.h"
 
 namespace assay::engine::cuda {
 namespace {

@@ -1,9 +1,14 @@
-// The first run with some addresses launches, the second records, the others replay: a cache that
-// grows never has the same addresses twice, and is never recorded.
+// A step's first run launches and then records, later ones replay. Where they find other sizes or
+// addresses they launch, and the second of the same ones in a row records. A decode step over a
+// cache that grows has others each time, and is never recorded; a prompt over one gets the same
+// ones again from the pool.
 #include "engine/device/cuda/cuda_step.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
+#include <cstddef>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -32,7 +37,6 @@ Result<std::unique_ptr<CudaStep>> CudaStep::load(StepPlan plan, KernelStore& ker
   std::unique_ptr<CudaStep> step(
       new CudaStep(std::move(plan), std::move(modules), library, driver, counts, outputs));
   ASSAY_CHECK(step->bind_weights(weights));
-  ASSAY_TRY(step->dims_, GpuBlock::allocate(driver, StepFeed::kStateValues * sizeof(int64_t)));
   if (outputs == nullptr && step->plan_.graph->outputs.size() == 2) {
     ASSAY_TRY(step->feed_, StepFeed::create(driver, kernels, step->streams_));
   }
@@ -98,8 +102,9 @@ Address CudaStep::address(ValueId id) const {
   if (feed_) ASSAY_CHECK(feed_->reserve(most.batch));
   arena_ = GpuBlock();  // before the new one: the two need not fit side by side
   workspace_ = GpuBlock();
-  ASSAY_TRY(arena_, GpuBlock::allocate(driver_, places_.bytes));
-  ASSAY_CHECK(driver_.fill(arena_.address(), 0, places_.bytes));
+  const size_t arena_bytes = places_.bytes + StepFeed::kStateValues * sizeof(int64_t);
+  ASSAY_TRY(arena_, GpuBlock::allocate(driver_, arena_bytes));
+  ASSAY_CHECK(driver_.fill(arena_.address(), 0, arena_bytes));
   int64_t floats = kCudaCounters;
   for (const PlannedKernel& planned : plan_.kernels) {
     floats = std::max(floats, cuda_workspace_floats(planned.kernel, most, capacity));
@@ -117,7 +122,7 @@ Address CudaStep::address(ValueId id) const {
       const auto* value = std::get_if<ArenaBinding>(&bindings[b]);
       if (value != nullptr && !made_) arguments_[i][b] = address(value->value);
     }
-    arguments_[i][bindings.size()] = dims_.address();
+    arguments_[i][bindings.size()] = state_address();
     arguments_[i][bindings.size() + 1] = workspace_.address();
   }
   placed_ = most;
@@ -139,7 +144,11 @@ Address CudaStep::address(ValueId id) const {
 
 // Caches are where they are now; all else has its place.
 ::assay::Status CudaStep::bind(const RunInputs& inputs, KvCache& cache, Bound& bound) {
-  bound = {.batch = inputs.dims.batch, .q_len = inputs.dims.q_len, .capacity = 0, .caches = {}};
+  bound = {.batch = inputs.dims.batch,
+           .q_len = inputs.dims.q_len,
+           .capacity = 0,
+           .grows = cache.grows(),
+           .caches = {}};
   for (int64_t layer = 0; layer < plan_.layers; ++layer) {
     for (const CachePart part : {CachePart::kKeys, CachePart::kValues}) {
       ASSAY_TRY(const KvView view, cache.extend(layer, part, inputs.dims.q_len));
@@ -163,16 +172,21 @@ Address CudaStep::address(ValueId id) const {
   return {};
 }
 
+// In one copy: inputs lie behind one another in the arena, and the sizes behind them.
 ::assay::Status CudaStep::upload_state(const RunInputs& inputs, int64_t capacity) {
+  const std::array<int64_t, StepFeed::kStateValues> sizes = {
+      inputs.dims.batch, inputs.dims.q_len, inputs.dims.kv_len, capacity,
+      0};  // the last: steps since, as StepFeed counts
+  const size_t begin = places_.inputs.empty() ? places_.bytes : places_.inputs.front().offset;
+  state_.assign(places_.bytes + sizeof sizes - begin, std::byte{0});
   for (const ArenaPlan::Input& input : places_.inputs) {
     const std::span<const int32_t> from = input.kind == InputKind::kIds       ? inputs.ids
                                           : input.kind == InputKind::kLengths ? inputs.lengths
                                                                               : inputs.pad;
-    ASSAY_CHECK(driver_.upload(arena_.address() + input.offset, std::as_bytes(from)));
+    std::ranges::copy(std::as_bytes(from), std::span(state_).subspan(input.offset - begin).begin());
   }
-  const std::vector<int64_t> sizes = {inputs.dims.batch, inputs.dims.q_len, inputs.dims.kv_len,
-                                      capacity, 0};  // the last: steps since, as StepFeed counts
-  return driver_.upload(dims_.address(), bytes_of(sizes));
+  std::ranges::copy(std::as_bytes(std::span(sizes)), std::span(state_).last(sizeof sizes).begin());
+  return driver_.upload(arena_.address() + begin, state_);
 }
 
 ::assay::Status CudaStep::add_launch(size_t kernel, const CudaLaunch& launch, Address workspace) {
@@ -257,7 +271,7 @@ StepFeed::Places CudaStep::feed_places(int64_t batch) const {
                           .tokens = address(graph.outputs[1]),
                           .ids = 0,
                           .lengths = 0,
-                          .state = dims_.address(),
+                          .state = state_address(),
                           .batch = batch,
                           .vocab = graph.values[graph.outputs[0]].type.shape.back().factor()};
   for (const ArenaPlan::Input& input : places_.inputs) {
@@ -269,21 +283,30 @@ StepFeed::Places CudaStep::feed_places(int64_t batch) const {
 }
 
 ::assay::Status CudaStep::execute(const Bound& bound) {
-  if (graph_ != nullptr && bound == bound_) {
-    ++counts_.replays;
-    return driver_.replay(graph_);
+  if (graph_ != nullptr && bound == bound_) return replay();
+  const bool first = launches_.empty(), again = bound_ && bound == *bound_;
+  const bool recorded = !made_ && !(bound.grows && bound.capacity > bound.q_len);
+  if (again && recorded) {
+    ASSAY_CHECK(record());
+    return replay();
   }
-  const bool again = bound_ && bound == *bound_;
   if (!again) {
     drop_graph();
     ASSAY_CHECK(find_launches(bound));
     bound_ = bound;
   }
-  if (!again || made_) {
-    counts_.kernels += static_cast<int64_t>(launches_.size());
-    if (feed_ && bound.q_len == 1) ++counts_.kernels;
-    return launch_all(false);
-  }
+  counts_.kernels += static_cast<int64_t>(launches_.size());
+  if (feed_ && bound.q_len == 1) ++counts_.kernels;
+  ASSAY_CHECK(launch_all(false));
+  return first && recorded ? record() : ::assay::Status();
+}
+
+::assay::Status CudaStep::replay() {
+  ++counts_.replays;
+  return driver_.replay(graph_);
+}
+
+::assay::Status CudaStep::record() {
   ASSAY_CHECK(driver_.begin_capture());
   const ::assay::Status launched = launch_all(true);
   auto captured = driver_.end_capture();  // ends it after a failed launch too
@@ -291,8 +314,7 @@ StepFeed::Places CudaStep::feed_places(int64_t batch) const {
   ASSAY_CHECK(launched);
   ASSAY_TRY(graph_, std::move(captured));
   ++counts_.captures;
-  ++counts_.replays;
-  return driver_.replay(graph_);
+  return {};
 }
 
 ::assay::Status CudaStep::run(const RunInputs& inputs, KvCache& cache) {

@@ -1,6 +1,6 @@
 // A plan on a GPU: modules loaded, weights uploaded. Values are at fixed addresses, and its kernels
-// launched one behind the other, or replayed as one CUDA graph once nothing but lengths changes; of
-// an eager plan they are from a pool, and always launched.
+// launched one behind the other, or replayed as one CUDA graph while nothing but lengths changes;
+// of an eager plan they are from a pool, and always launched.
 #pragma once
 
 #include <cstdint>
@@ -57,6 +57,7 @@ class CudaStep final : public LoadedStep {
   // What a captured graph has taken as constants.
   struct Bound {
     int64_t batch = 0, q_len = 0, capacity = 0;
+    bool grows = false;               // the cache
     std::vector<const void*> caches;  // keys and values of each layer
     friend bool operator==(const Bound&, const Bound&) = default;
   };
@@ -75,8 +76,11 @@ class CudaStep final : public LoadedStep {
   ::assay::Status make_outputs(size_t kernel);
   StepFeed::Places feed_places(int64_t batch) const;
   ::assay::Status execute(const Bound& bound);
+  ::assay::Status record();
+  ::assay::Status replay();
   void drop_graph();
   Address address(ValueId id) const;
+  Address state_address() const { return arena_.address() + places_.bytes; }
   ::assay::Status download(size_t index) const;
 
   StepPlan plan_;
@@ -87,7 +91,9 @@ class CudaStep final : public LoadedStep {
   std::optional<EagerOutputs> made_;  // of an eager step
 
   ArenaPlan places_;  // of an eager step: of its inputs alone
-  GpuBlock arena_, workspace_, dims_;
+  GpuBlock arena_;    // of places_, and behind them the step's sizes, as StepFeed has them
+  GpuBlock workspace_;
+  std::vector<std::byte> state_;    // what is uploaded before a run
   std::unique_ptr<StepFeed> feed_;  // of a step that feeds itself
   GpuBlock cos_, sin_;
   size_t table_floats_ = 0;  // of each

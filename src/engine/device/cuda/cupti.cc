@@ -9,9 +9,10 @@
 #include <cstring>
 #include <mutex>
 #include <span>
+#include <type_traits>
 
 #include "base/text.h"
-#include "engine/device/cuda/cupti_records.h"
+#include "engine/device/cuda/cupti_api.h"
 
 namespace assay::engine::cuda {
 namespace {
@@ -19,19 +20,7 @@ namespace {
 constexpr std::array kKinds = {kKernelKind, kCopyKind, kFillKind, kCallKind};
 constexpr size_t kBufferBytes = size_t{4} << 20;
 
-using BufferRequested = void (*)(uint8_t**, size_t*, size_t*);
-using BufferCompleted = void (*)(void*, uint32_t, uint8_t*, size_t, size_t);
-
-struct CuptiLibrary {
-  int (*version)(uint32_t*) = nullptr;
-  int (*register_callbacks)(BufferRequested, BufferCompleted) = nullptr;
-  int (*enable)(int) = nullptr;
-  int (*disable)(int) = nullptr;
-  int (*flush)(uint32_t) = nullptr;
-  int (*next_record)(uint8_t*, size_t, int**) = nullptr;
-  int (*timestamp)(uint64_t*) = nullptr;
-  int (*function_name)(int, uint32_t, const char**) = nullptr;
-  int (*error_text)(int, const char**) = nullptr;
+struct CuptiLibrary : CuptiApi {
   std::mutex mutex;  // of what follows: buffers come from a thread of CUPTI's
   std::vector<Activity> delivered;
 };
@@ -93,7 +82,7 @@ void buffer_requested(uint8_t** buffer, size_t* size, size_t* records) {
   *records = 0;  // as many as fit
 }
 
-void buffer_completed(void*, uint32_t, uint8_t* buffer, size_t, size_t valid_bytes) {
+void buffer_completed(struct CUctx_st*, uint32_t, uint8_t* buffer, size_t, size_t valid_bytes) {
   CuptiLibrary& loaded = library();
   const std::lock_guard lock(loaded.mutex);
   int* record = nullptr;
@@ -101,22 +90,14 @@ void buffer_completed(void*, uint32_t, uint8_t* buffer, size_t, size_t valid_byt
   std::free(buffer);
 }
 
-template <typename Function>
-bool look_up(void* handle, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(::dlsym(handle, name));
-  return function != nullptr;
-}
-
-bool look_up_all(void* handle, CuptiLibrary& into) {
-  return look_up(handle, "cuptiGetVersion", into.version) &&
-         look_up(handle, "cuptiActivityRegisterCallbacks", into.register_callbacks) &&
-         look_up(handle, "cuptiActivityEnable", into.enable) &&
-         look_up(handle, "cuptiActivityDisable", into.disable) &&
-         look_up(handle, "cuptiActivityFlushAll", into.flush) &&
-         look_up(handle, "cuptiActivityGetNextRecord", into.next_record) &&
-         look_up(handle, "cuptiGetTimestamp", into.timestamp) &&
-         look_up(handle, "cuptiGetCallbackName", into.function_name) &&
-         look_up(handle, "cuptiGetResultString", into.error_text);
+bool look_up_all(void* handle, CuptiApi& into) {
+  const auto look_up = [&](const char* name, auto& function) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
+    return function != nullptr;
+  };
+#define ASSAY_CUPTI_LOOK_UP(member, symbol, arguments) &&look_up(#symbol, into.member)
+  return true ASSAY_CUPTI(ASSAY_CUPTI_LOOK_UP);
+#undef ASSAY_CUPTI_LOOK_UP
 }
 
 }  // namespace

@@ -3,12 +3,14 @@
 
 #include <type_traits>
 
-namespace assay::engine::cuda {
+namespace assay::engine {
 
 template <typename Ours, typename Theirs>
 constexpr bool passed_alike() {
   if constexpr (std::is_pointer_v<Ours> || std::is_pointer_v<Theirs>) {
     return std::is_pointer_v<Ours> && std::is_pointer_v<Theirs>;
+  } else if constexpr (std::is_void_v<Ours> || std::is_void_v<Theirs>) {
+    return std::is_void_v<Ours> && std::is_void_v<Theirs>;
   } else {
     return sizeof(Ours) == sizeof(Theirs) && !std::is_floating_point_v<Ours> &&
            !std::is_floating_point_v<Theirs>;
@@ -26,4 +28,4 @@ constexpr bool same_call(Our (*)(Ours...), Their (*)(Theirs...)) {
   }
 }
 
-}  // namespace assay::engine::cuda
+}  // namespace assay::engine

@@ -1,12 +1,15 @@
-// The records declared by hand, against CUPTI's header where the toolkit is installed.
+// CUPTI's functions and records as declared by hand, against cupti.h: functions with the same
+// number of arguments, and each a pointer, or an integer of the same size.
+#include "engine/device/cuda/cupti_api.h"
+
 #include <gtest/gtest.h>
 
 #include <cstddef>
 
-#include "engine/device/cuda/cupti_records.h"
-
 #if __has_include(<cupti.h>)
 #include <cupti.h>
+
+#include "engine/codegen/cuda/same_call.h"
 #endif
 
 // Whose names of the newest records these are.
@@ -15,10 +18,19 @@
 namespace assay::engine::cuda {
 namespace {
 
+#define ASSAY_CUPTI_HOLD(member, symbol, arguments) \
+  static_assert(same_call(decltype(CuptiApi::member){}, decltype(&symbol){}), #symbol);
+ASSAY_CUPTI(ASSAY_CUPTI_HOLD)
+#undef ASSAY_CUPTI_HOLD
+static_assert(same_call(BufferRequested{}, CUpti_BuffersCallbackRequestFunc{}));
+static_assert(same_call(BufferCompleted{}, CUpti_BuffersCallbackCompleteFunc{}));
+// A call that isn't ours is noticed.
+static_assert(!same_call(decltype(CuptiApi::flush){}, decltype(&cuptiGetVersion){}));
+
 #define ASSAY_SAME_PLACE(ours, member, theirs, theirs_member) \
   EXPECT_EQ(offsetof(ours, member), offsetof(theirs, theirs_member))
 
-TEST(Cupti, RecordsBeginAsTheHeaderHasThem) {
+TEST(CuptiApi, RecordsBeginAsTheHeaderHasThem) {
   ASSAY_SAME_PLACE(KernelRecord, registers, CUpti_ActivityKernel10, registersPerThread);
   ASSAY_SAME_PLACE(KernelRecord, start, CUpti_ActivityKernel10, start);
   ASSAY_SAME_PLACE(KernelRecord, end, CUpti_ActivityKernel10, end);
@@ -45,7 +57,7 @@ TEST(Cupti, RecordsBeginAsTheHeaderHasThem) {
 
 #else
 
-TEST(Cupti, RecordsBeginAsTheHeaderHasThem) {
+TEST(CuptiApi, RecordsBeginAsTheHeaderHasThem) {
   GTEST_SKIP() << "no cupti.h of CUDA 13 on this machine";
 }
 
