@@ -1,0 +1,158 @@
+#include "report/plot/canvas.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/shown_text.h"
+#include "report/plot/theme.h"
+
+namespace assay::plot {
+namespace {
+
+constexpr size_t kShapes = 6;
+
+const char* anchor_attribute(Anchor anchor) {
+  switch (anchor) {
+    case Anchor::kMiddle:
+      return " text-anchor=\"middle\"";
+    case Anchor::kEnd:
+      return " text-anchor=\"end\"";
+    case Anchor::kStart:
+      break;
+  }
+  return "";
+}
+
+std::string circle_path(double x, double y, double radius) {
+  const std::string r = coordinate(radius);
+  const std::string across = coordinate(2 * radius);
+  return fmt::format("M{} {}a{} {} 0 1 1 {} 0a{} {} 0 1 1 -{} 0", coordinate(x - radius),
+                     coordinate(y), r, r, across, r, r, across);
+}
+
+std::string triangle_path(double x, double y, double size, bool up) {
+  const double sign = up ? 1 : -1;
+  return fmt::format("M{} {}l{} {}h-{}z", coordinate(x), coordinate(y - sign * size),
+                     coordinate(size), coordinate(sign * 1.8 * size), coordinate(2 * size));
+}
+
+std::string diamond_path(double x, double y, double size) {
+  const std::string s = coordinate(size);
+  return fmt::format("M{} {}l{} {}l-{} {}l-{} -{}z", coordinate(x), coordinate(y - size), s, s, s,
+                     s, s, s);
+}
+
+std::string around_path(double x, double y, double size, Around around) {
+  switch (around) {
+    case Around::kRing:
+      return circle_path(x, y, size);
+    case Around::kDiamond:
+      return diamond_path(x, y, size * 1.3);
+    case Around::kTriangle:
+      return triangle_path(x, y, size * 1.3, true);
+    case Around::kCross: {
+      const std::string across = coordinate(2 * size);
+      return fmt::format("M{} {}l{} {}m0 -{}l-{} {}", coordinate(x - size), coordinate(y - size),
+                         across, across, across, across, across);
+    }
+    case Around::kNothing:
+      break;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string coordinate(double value) {
+  const auto tenths = static_cast<long long>(std::llround(value * 10));
+  const char* sign = tenths < 0 ? "-" : "";
+  const long long size = std::abs(tenths);
+  return size % 10 == 0 ? fmt::format("{}{}", sign, size / 10)
+                        : fmt::format("{}{}.{}", sign, size / 10, size % 10);
+}
+
+std::string shape_path(double x, double y, Style style, double size) {
+  switch (style.number % kShapes) {
+    case 0:
+      return circle_path(x, y, size);
+    case 1: {
+      const std::string across = coordinate(1.8 * size);
+      return fmt::format("M{} {}h{}v{}h-{}z", coordinate(x - 0.9 * size),
+                         coordinate(y - 0.9 * size), across, across, across);
+    }
+    case 2:
+      return triangle_path(x, y, 1.2 * size, true);
+    case 3:
+      return diamond_path(x, y, 1.3 * size);
+    case 4:
+      return triangle_path(x, y, 1.2 * size, false);
+    default: {  // a bar that stands
+      const std::string width = coordinate(size);
+      return fmt::format("M{} {}h{}v{}h-{}z", coordinate(x - size / 2), coordinate(y - 1.3 * size),
+                         width, coordinate(2.6 * size), width);
+    }
+  }
+}
+
+std::string style_class(Style style) {
+  return fmt::format("a{}", style.number % kColours);
+}
+
+std::string line_class(Style style) {
+  return fmt::format("a{} d{}", style.number % kColours, style.number % kDashes);
+}
+
+std::string panel_svg(const Panel& panel) {
+  return fmt::format(
+      "<svg class=\"plot\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">{}</svg>",
+      coordinate(panel.width), coordinate(panel.height), html_text(panel.alt), panel.body);
+}
+
+void Canvas::text(double x, double y, Anchor anchor, std::string_view classes,
+                  std::string_view text) {
+  fmt::format_to(std::back_inserter(out_), "<text class=\"{}\" x=\"{}\" y=\"{}\"{}>{}</text>",
+                 classes, coordinate(x), coordinate(y), anchor_attribute(anchor), html_text(text));
+}
+
+void Canvas::close_with_tip(std::string_view tip) {
+  if (tip.empty()) {
+    out_ += "/>";
+    return;
+  }
+  fmt::format_to(std::back_inserter(out_), "><title>{}</title></path>", html_text(tip));
+}
+
+void Canvas::path(std::string_view d, std::string_view classes, std::string_view tip) {
+  fmt::format_to(std::back_inserter(out_), "<path d=\"{}\"", d);
+  if (!classes.empty()) fmt::format_to(std::back_inserter(out_), " class=\"{}\"", classes);
+  close_with_tip(tip);
+}
+
+void Canvas::rect(double x, double y, double width, double height, std::string_view classes,
+                  std::string_view tip) {
+  path(fmt::format("M{} {}h{}v{}h-{}z", coordinate(x), coordinate(y), coordinate(width),
+                   coordinate(height), coordinate(width)),
+       classes, tip);
+}
+
+void Canvas::mark(double x, double y, Style style, double size, Around around,
+                  std::string_view tip) {
+  if (around != Around::kCross) {
+    path(shape_path(x, y, style, size), fmt::format("f {}", style_class(style)), tip);
+  }
+  if (around == Around::kNothing) return;
+  const double outside = around == Around::kCross ? size * 1.4 : size + 2.2;
+  path(around_path(x, y, outside, around),
+       around == Around::kCross ? fmt::format("x {}", style_class(style)) : "o", tip);
+}
+
+void Canvas::open_group(std::string_view classes) {
+  fmt::format_to(std::back_inserter(out_), "<g class=\"{}\">", classes);
+}
+
+void Canvas::close_group() {
+  out_ += "</g>";
+}
+
+}  // namespace assay::plot

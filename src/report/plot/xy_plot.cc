@@ -1,0 +1,170 @@
+#include "report/plot/xy_plot.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace assay::plot {
+namespace {
+
+constexpr double kTop = 40;  // title, then the label of the y axis
+constexpr double kPlotHeight = 150;
+constexpr double kAxisHeight = 34;
+constexpr double kRight = kPanelWidth - 8;
+constexpr double kTickCharacter = 6.2;
+constexpr double kDot = 1.6;
+constexpr size_t kXTicks = 5;
+constexpr size_t kYTicks = 5;
+
+Scale x_scale(const XyPanel& panel) {
+  Extent extent;
+  for (const Series& series : panel.series) {
+    for (const Point& point : series.points) extent.add(point.x);
+    for (const Mark& mark : series.marks) extent.add(mark.x);
+  }
+  return Scale::of(extent);
+}
+
+Scale y_scale(const XyPanel& panel) {
+  Extent extent;
+  if (panel.y_rule) extent.add(panel.y_rule->value);
+  for (const Series& series : panel.series) {
+    for (const Point& point : series.points) extent.add(point.y);
+    for (const Mark& mark : series.marks) {
+      if (!mark.on_top_edge) extent.add(mark.y);
+      if (mark.y_interval) {
+        extent.add(mark.y_interval->low);
+        extent.add(mark.y_interval->high);
+      }
+    }
+  }
+  return Scale::of(extent, panel.y_from_zero ? Scale::Start::kZero : Scale::Start::kFree);
+}
+
+class XyDrawing {
+ public:
+  explicit XyDrawing(const XyPanel& panel)
+      : panel_(panel), x_(x_scale(panel)), y_(y_scale(panel)), y_ticks_(y_.ticks(kYTicks)) {
+    size_t longest = 1;
+    for (const Tick& tick : y_ticks_) longest = std::max(longest, tick.text.size());
+    left_ = 6 + static_cast<double>(longest) * kTickCharacter;
+  }
+
+  Panel draw() {
+    canvas_.text(0, 12, Anchor::kStart, "t", panel_.title);
+    draw_axes();
+    for (const Series& series : panel_.series) draw_points(series);
+    for (const Series& series : panel_.series) draw_marks(series);
+    return {kPanelWidth, bottom() + kAxisHeight, panel_.alt, canvas_.take()};
+  }
+
+ private:
+  static double bottom() { return kTop + kPlotHeight; }
+  double x_of(double value) const { return left_ + x_.at(value) * (kRight - left_); }
+  double y_of(double value) const { return bottom() - y_.at(value) * kPlotHeight; }
+
+  void draw_axes() {
+    std::string grid;
+    for (const Tick& tick : y_ticks_) {
+      const double y = y_of(tick.value);
+      grid += fmt::format("M{} {}H{}", coordinate(left_), coordinate(y), coordinate(kRight));
+      canvas_.text(left_ - 4, y + 3.5, Anchor::kEnd, "n", tick.text);
+    }
+    double last_end = 0;
+    for (const Tick& tick : x_.ticks(kXTicks)) {
+      const double x = x_of(tick.value);
+      grid += fmt::format("M{} {}V{}", coordinate(x), coordinate(kTop), coordinate(bottom()));
+      const double half = static_cast<double>(tick.text.size()) * kTickCharacter / 2;
+      if (x - half < last_end || x + half > kPanelWidth) continue;
+      last_end = x + half + 4;
+      canvas_.text(x, bottom() + 13, Anchor::kMiddle, "n", tick.text);
+    }
+    canvas_.path(grid, "g");
+    draw_rules();
+    const auto with_scale = [](const std::string& label, const Scale& scale) {
+      return label + (scale.logarithmic() ? ", log scale" : "");
+    };
+    canvas_.text(0, 27, Anchor::kStart, "n", with_scale(panel_.y_label, y_));
+    canvas_.text(kRight, bottom() + 27, Anchor::kEnd, "n", with_scale(panel_.x_label, x_));
+  }
+
+  void draw_rules() {
+    if (panel_.y_rule) {
+      canvas_.path(fmt::format("M{} {}H{}", coordinate(left_),
+                               coordinate(y_of(panel_.y_rule->value)), coordinate(kRight)),
+                   "r", panel_.y_rule->label);
+    }
+    if (panel_.x_rule) {
+      canvas_.path(fmt::format("M{} {}V{}", coordinate(x_of(panel_.x_rule->value)),
+                               coordinate(kTop), coordinate(bottom())),
+                   "r", panel_.x_rule->label);
+    }
+  }
+
+  void draw_points(const Series& series) {
+    if (series.join == Join::kNone) {
+      draw_dots(series);
+    } else if (!series.points.empty()) {
+      canvas_.path(joined(series), "l " + line_class(series.style), series.name);
+    }
+  }
+
+  std::string joined(const Series& series) const {
+    std::string d;
+    for (const Point& point : series.points) {
+      const std::string x = coordinate(x_of(point.x));
+      const std::string y = coordinate(y_of(point.y));
+      if (d.empty()) {
+        d = fmt::format("M{} {}", x, y);
+      } else {
+        d +=
+            series.join == Join::kSteps ? fmt::format("H{}V{}", x, y) : fmt::format("L{} {}", x, y);
+      }
+    }
+    return d;
+  }
+
+  // Those without a tip are one element.
+  void draw_dots(const Series& series) {
+    canvas_.open_group("s " + style_class(series.style));
+    std::string rest;
+    for (const Point& point : series.points) {
+      const std::string d = shape_path(x_of(point.x), y_of(point.y), series.style, kDot);
+      if (point.tip.empty()) {
+        rest += d;
+      } else {
+        canvas_.path(d, "", point.tip);
+      }
+    }
+    if (!rest.empty()) canvas_.path(rest, "", series.name);
+    canvas_.close_group();
+  }
+
+  void draw_marks(const Series& series) {
+    for (const Mark& mark : series.marks) {
+      const double y = mark.on_top_edge ? kTop + 5 : y_of(mark.y);
+      if (mark.y_interval) {
+        canvas_.path(fmt::format("M{} {}V{}", coordinate(x_of(mark.x)),
+                                 coordinate(y_of(mark.y_interval->low)),
+                                 coordinate(y_of(mark.y_interval->high))),
+                     "i " + style_class(series.style), mark.tip);
+      }
+      canvas_.mark(x_of(mark.x), y, series.style, 3, mark.around, mark.tip);
+    }
+  }
+
+  const XyPanel& panel_;
+  Scale x_;
+  Scale y_;
+  std::vector<Tick> y_ticks_;
+  double left_ = 0;
+  Canvas canvas_;
+};
+
+}  // namespace
+
+Panel draw(const XyPanel& panel) {
+  return XyDrawing(panel).draw();
+}
+
+}  // namespace assay::plot
