@@ -59,6 +59,15 @@ def overlapping(texts):
     return pairs
 
 
+def cut(texts):
+    """Those that stick out of the panel or the page that they are in."""
+    def inside(text):
+        left, right, top, bottom = text["edges"]
+        return (text["left"] >= left - 1 and text["right"] <= right + 1
+                and text["top"] >= top - 1 and text["bottom"] <= bottom + 1)
+    return [text for text in texts if not text["scrolls"] and not inside(text)]
+
+
 class Page(ProgramTest):
     program = pathlib.Path(sys.argv.pop(1)).resolve()
     screenshots = pathlib.Path(sys.argv.pop(1)).resolve()
@@ -117,15 +126,17 @@ class Page(ProgramTest):
                 self.assertGreater(len(texts), 100)
                 width = self.browser.script("return document.documentElement.scrollWidth - innerWidth")
                 self.assertLessEqual(width, 0, "the page itself is as wide as the screen")
-                for text in texts:
-                    left, right, top, bottom = text["edges"]
-                    if text["scrolls"]:
-                        continue
-                    self.assertGreaterEqual(text["left"], left - 1, text)
-                    self.assertLessEqual(text["right"], right + 1, text)
-                    self.assertGreaterEqual(text["top"], top - 1, text)
-                    self.assertLessEqual(text["bottom"], bottom + 1, text)
+                self.assertEqual(cut(texts), [])
                 self.assertEqual(overlapping([text for text in texts if not text["scrolls"]]), [])
+
+    def test_what_is_cut_or_lies_on_another_is_found(self):
+        """The checks above can fail."""
+        self.open_page("bundle/report.html", width=1280)
+        self.browser.script("document.querySelector('h1').style.marginBottom = '-30px'")
+        self.assertNotEqual(overlapping(self.browser.script(TEXTS)), [])
+        self.open_page("bundle/report.html", width=1280)
+        self.browser.script("document.querySelector('.panels svg text').setAttribute('x', 300)")
+        self.assertNotEqual(cut(self.browser.script(TEXTS)), [])
 
     def test_every_figure_has_its_alternative_text(self):
         for page in ("bundle/report.html", "both.html"):
@@ -195,7 +206,7 @@ class Page(ProgramTest):
 
     def test_the_report_in_markdown_has_its_figures_and_the_bundle_is_whole(self):
         text = (self.folder / "bundle/report.md").read_text()
-        plots = re.findall(r"!\[[^\]]+\]\((plots/[\w-]+\.svg)\)", text)
+        plots = re.findall(r"^!\[.+\]\((plots/[\w-]+\.svg)\)$", text, re.M)
         self.assertEqual(sorted(plots), sorted(f"plots/{path.name}" for path in (self.folder / "bundle/plots").iterdir()))
         self.assertGreaterEqual(len(plots), 5)
         self.succeed("verify", "bundle")

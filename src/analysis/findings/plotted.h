@@ -19,6 +19,7 @@ struct PlottedRow {
   size_t cell = 0;  // in PlottedGroup::cells
   int64_t repetition = 0;
   int64_t place = 0;                 // order_index
+  int64_t rank = 0;                  // among the rows of its stratum, of all arms, by place
   std::optional<double> latency_ms;  // absent: lost
   RowMark mark = RowMark::kWarm;
   std::string error_class;  // of lost ones
@@ -38,10 +39,9 @@ struct PlottedGroup {
   int64_t warm = 0;                // those that `ecdf` was thinned from
   std::vector<PlottedRow> order;   // by place
   std::vector<EcdfStep> ecdf;
-  std::vector<PlottedRow> slowest;    // the slowest warm rows, at most kSlowestRows
+  std::optional<PlottedRow> slowest;  // of the warm rows
   std::map<RowMark, int64_t> marked;  // of all rows, warm ones apart
 };
-inline constexpr size_t kSlowestRows = 3;
 
 // One kind of work in a trace.
 struct TimelineLane {

@@ -1,6 +1,7 @@
 #include "analysis/plotted/plotted_rows.h"
 
 #include <algorithm>
+#include <span>
 
 namespace assay {
 namespace {
@@ -31,11 +32,9 @@ class GroupThinner {
       if (const RowMark mark = mark_of(*row); mark != RowMark::kWarm) ++plotted_.marked[mark];
     }
     for (const Row* row : rows_in_order()) plotted_.order.push_back(plotted(*row));
-    std::vector<const Row*> warm = group_.warm;
-    const size_t shown = std::min(kSlowestRows, warm.size());
-    std::ranges::partial_sort(warm, warm.begin() + static_cast<std::ptrdiff_t>(shown),
-                              std::greater<>(), [](const Row* row) { return *row->latency_ms; });
-    for (size_t i = 0; i < shown; ++i) plotted_.slowest.push_back(plotted(*warm[i]));
+    const auto slowest =
+        std::ranges::max_element(group_.warm, {}, [](const Row* row) { return *row->latency_ms; });
+    if (slowest != group_.warm.end()) plotted_.slowest = plotted(**slowest);
     fill_ecdf();
     return std::move(plotted_);
   }
@@ -47,12 +46,14 @@ class GroupThinner {
     const auto cell = static_cast<size_t>(known - plotted_.cells.begin());
     if (known == plotted_.cells.end()) plotted_.cells.push_back(id);
     const RowMark mark = mark_of(row);
-    return {cell,
-            row.repetition,
-            row.order_index,
-            mark == RowMark::kLost ? std::nullopt : row.latency_ms,
-            mark,
-            row.error_class.str()};
+    PlottedRow out;
+    out.cell = cell;
+    out.repetition = row.repetition;
+    out.place = row.order_index;
+    out.mark = mark;
+    if (mark != RowMark::kLost) out.latency_ms = row.latency_ms;
+    out.error_class = row.error_class.str();
+    return out;
   }
 
   std::vector<const Row*> rows_in_order() const {
@@ -99,13 +100,36 @@ class GroupThinner {
   PlottedGroup plotted_;
 };
 
+std::ptrdiff_t to_offset(size_t index) {
+  return static_cast<std::ptrdiff_t>(index);
+}
+
+// Of all their rows, ascending.
+std::vector<int64_t> places_of(std::span<const Group> groups) {
+  std::vector<int64_t> places;
+  for (const Group& group : groups) {
+    for (const Row* row : group.rows) places.push_back(row->order_index);
+  }
+  std::ranges::sort(places);
+  return places;
+}
+
 }  // namespace
 
 std::vector<PlottedGroup> plotted_groups(const Samples& samples) {
   std::vector<PlottedGroup> groups;
   groups.reserve(samples.groups.size());
-  for (const Group& group : samples.groups) {
-    groups.push_back(GroupThinner(group, samples.arms[group.arm]).thin());
+  for (size_t stratum = 0; stratum < samples.strata.size(); ++stratum) {
+    const std::span of_stratum(
+        samples.groups.begin() + to_offset(samples.first_group[stratum]),
+        samples.groups.begin() + to_offset(samples.first_group[stratum + 1]));
+    const std::vector<int64_t> places = places_of(of_stratum);
+    for (const Group& group : of_stratum) {
+      groups.push_back(GroupThinner(group, samples.arms[group.arm]).thin());
+      for (PlottedRow& row : groups.back().order) {
+        row.rank = std::ranges::lower_bound(places, row.place) - places.begin();
+      }
+    }
   }
   return groups;
 }

@@ -29,8 +29,22 @@ TEST(PlottedRows, AFewRowsAreAllThere) {
   EXPECT_EQ(groups[0].ecdf.back().share, 1);
   EXPECT_TRUE(std::ranges::is_sorted(groups[0].ecdf, {}, &EcdfStep::ms));
   EXPECT_TRUE(std::ranges::is_sorted(groups[0].order, {}, &PlottedRow::place));
-  ASSERT_EQ(groups[0].slowest.size(), kSlowestRows);
-  EXPECT_EQ(groups[0].slowest[0].latency_ms, groups[0].ecdf.back().ms);
+  ASSERT_TRUE(groups[0].slowest);
+  EXPECT_EQ(groups[0].slowest->latency_ms, groups[0].ecdf.back().ms);
+}
+
+TEST(PlottedRows, RowsAreRankedAmongTheirStratumsOwn) {
+  SyntheticBundle made(3);
+  made.add({.arm = "eager", .repetitions = 3});
+  made.add({.arm = "static", .repetitions = 3});
+  made.add({.arm = "eager", .scenario = "single_long", .prompt_tokens = 200, .repetitions = 3});
+  const Bundle bundle = made.build();
+  std::vector<std::vector<int64_t>> ranks;
+  for (const PlottedGroup& group : groups_of(bundle)) {
+    ranks.emplace_back();
+    for (const PlottedRow& row : group.order) ranks.back().push_back(row.rank);
+  }
+  EXPECT_EQ(ranks, (std::vector<std::vector<int64_t>>{{0, 2, 4}, {1, 3, 5}, {0, 1, 2}}));
 }
 
 TEST(PlottedRows, RowsAreMarkedByTheWorstThereIsToSay) {
@@ -42,7 +56,8 @@ TEST(PlottedRows, RowsAreMarkedByTheWorstThereIsToSay) {
   made.row(id, 4).throttled = true;
   made.row(id, 5).throttled = true;
   made.lose(id, 6, RowStatus::kCrash, "SIGSEGV");
-  const auto groups = groups_of(made.build());
+  const Bundle bundle = made.build();
+  const auto groups = groups_of(bundle);
   EXPECT_EQ(row_of(groups[0], -1).mark, RowMark::kCold)
       << "what a first call compiles is no recompile";
   EXPECT_EQ(row_of(groups[0], 4).mark, RowMark::kRecompiled);
@@ -64,7 +79,8 @@ TEST(PlottedRows, ManyRowsKeepExtremesAndMarks) {
   made.row(id, 333).latency_ms = 500;
   made.row(id, 334).latency_ms = 0.5;
   made.lose(id, 700, RowStatus::kTimeout, "timeout");
-  const auto groups = groups_of(made.build());
+  const Bundle bundle = made.build();
+  const auto groups = groups_of(bundle);
   const PlottedGroup& group = groups[0];
   EXPECT_EQ(group.rows, 905);
   EXPECT_EQ(group.warm, 899);
@@ -74,7 +90,7 @@ TEST(PlottedRows, ManyRowsKeepExtremesAndMarks) {
   EXPECT_EQ(row_of(group, 334).latency_ms, 0.5);
   EXPECT_EQ(std::ranges::count(group.order, RowMark::kCold, &PlottedRow::mark), 5);
   EXPECT_EQ(row_of(group, 700).mark, RowMark::kLost);
-  EXPECT_EQ(group.slowest[0].repetition, 333);
+  EXPECT_EQ(group.slowest->repetition, 333);
   EXPECT_EQ(group.ecdf.back().ms, 500);
   EXPECT_EQ(group.ecdf.back().share, 1);
 }
@@ -82,7 +98,8 @@ TEST(PlottedRows, ManyRowsKeepExtremesAndMarks) {
 TEST(PlottedRows, ThousandsOfMarkedRowsAreThinnedToo) {
   SyntheticBundle made(3);
   made.add({.arm = "eager", .repetitions = 10, .warmup = 2000});
-  const auto groups = groups_of(made.build());
+  const Bundle bundle = made.build();
+  const auto groups = groups_of(bundle);
   EXPECT_LE(groups[0].order.size(), 170u);
   EXPECT_EQ(groups[0].marked.at(RowMark::kCold), 2000);
 }

@@ -133,10 +133,9 @@ std::optional<Figure> read_share_figure(const Findings& findings) {
   figure.finding = share_finding(findings);
   figure.caption =
       "Each bar is the rate at which an arm's decode steps read what they must (weights and "
-      "cache), "
-      "against the dashed line: what summing a buffer larger than any cache reached on this "
-      "machine. The nearer to the line, the less is left to gain. The probe is a lower bound, so "
-      "that a bar can pass it.";
+      "cache), against the dashed line: what summing a buffer larger than any cache reached on "
+      "this machine. The nearer to the line, the less is left to gain. The probe is a lower bound, "
+      "so that a bar can pass it.";
   figure.legend = arm_legend(findings, arms, false);
   figure.panels = rows_panels(findings, rows, "Shares of the read bandwidth");
   figure.tables = read_section(findings).tables;

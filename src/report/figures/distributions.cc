@@ -10,9 +10,6 @@
 namespace assay {
 namespace {
 
-// Beyond so many of them, only what stands out has a tip.
-constexpr size_t kFewGroups = 200;
-
 std::span<const Latency> latencies_of(const Findings& findings, size_t stratum) {
   const auto found = std::ranges::equal_range(findings.latencies, stratum, {}, &Latency::stratum);
   return {found.begin(), found.end()};
@@ -65,7 +62,7 @@ std::string figures_text(const Latency& latency) {
   return text;
 }
 
-plot::Series series_of(const Findings& findings, const PlottedGroup& group, bool few) {
+plot::Series series_of(const Findings& findings, const PlottedGroup& group) {
   plot::Series series;
   series.style = arm_style(findings, group.arm);
   series.join = plot::Join::kSteps;
@@ -78,55 +75,60 @@ plot::Series series_of(const Findings& findings, const PlottedGroup& group, bool
   for (const EcdfStep& step : group.ecdf) series.points.push_back({step.ms, step.share * 100});
   // The style's shape, where the line crosses the median.
   const auto half = std::ranges::find_if(group.ecdf, [](const auto& s) { return s.share >= 0.5; });
-  series.marks.push_back({half->ms, half->share * 100, plot::Around::kNothing, series.name});
-  const size_t marked = few ? group.slowest.size() : std::min<size_t>(1, group.slowest.size());
-  for (size_t i = 0; i < marked; ++i) {
-    const PlottedRow& row = group.slowest[i];
-    const double share = 100 * (1 - static_cast<double>(i) / static_cast<double>(group.warm));
-    series.marks.push_back({*row.latency_ms, share, plot::Around::kRing,
-                            fmt::format("{} repetition {}: {} ms", group.cells[row.cell],
-                                        row.repetition, format_significant(*row.latency_ms))});
-  }
+  series.marks.push_back({half->ms, half->share * 100, plot::Around::kNothing, ""});
+  const PlottedRow& slowest = *group.slowest;
+  series.marks.push_back(
+      {*slowest.latency_ms, 100, plot::Around::kRing,
+       fmt::format("{} repetition {}: {} ms", group.cells[slowest.cell], slowest.repetition,
+                   format_significant(*slowest.latency_ms))});
   return series;
+}
+
+// Absent where no row is warm.
+std::optional<plot::Panel> panel_of(const Findings& findings, const StratumGroups& of) {
+  plot::XyPanel panel;
+  std::vector<std::string> texts;
+  for (const PlottedGroup& group : of.groups) {
+    if (group.warm == 0) continue;
+    panel.series.push_back(series_of(findings, group));
+    const auto half =
+        std::ranges::find_if(group.ecdf, [](const EcdfStep& step) { return step.share >= 0.5; });
+    texts.push_back(fmt::format("{} {}", group.arm, format_significant(half->ms)));
+  }
+  if (panel.series.empty()) return std::nullopt;
+  const std::string label = stratum_label(findings, of.stratum);
+  panel.title = panel_title(label);
+  panel.alt =
+      fmt::format("Distributions of latency on {}. Medians in ms: {}.", label, join(texts, ", "));
+  panel.x_label = "ms";
+  panel.y_label = "% of warm rows that took no longer";
+  panel.y_start = plot::Scale::Start::kZero;
+  return draw(panel);
 }
 
 }  // namespace
 
 std::optional<Figure> distribution_figure(const Findings& findings, const PlottedRows& plotted,
                                           Phase phase) {
-  const bool few = plotted.groups.size() <= kFewGroups;
   Figure figure;
   bool thinned = false;
   std::vector<std::string> arms;
-  for (auto group = plotted.groups.begin(); group != plotted.groups.end();) {
-    const size_t stratum = group->stratum;
-    plot::XyPanel panel;
-    std::vector<std::string> texts;
-    for (; group != plotted.groups.end() && group->stratum == stratum; ++group) {
-      if (findings.strata[stratum].phase != phase || group->warm == 0) continue;
-      panel.series.push_back(series_of(findings, *group, few));
-      texts.push_back(panel.series.back().name);
-      thinned = thinned || static_cast<int64_t>(group->ecdf.size()) < group->warm;
-      arms.push_back(group->arm);
+  for (const StratumGroups& of : groups_by_stratum(findings, plotted, phase)) {
+    auto panel = panel_of(findings, of);
+    if (!panel) continue;
+    figure.panels.push_back(*std::move(panel));
+    for (const PlottedGroup& group : of.groups) {
+      thinned = thinned || static_cast<int64_t>(group.ecdf.size()) < group.warm;
+      arms.push_back(group.arm);
     }
-    if (panel.series.empty()) continue;
-    const std::string label = stratum_label(findings, stratum);
-    panel.title = panel_title(label);
-    panel.alt = fmt::format("Distributions of latency on {}. {}.", label, join(texts, "; "));
-    panel.x_label = "ms";
-    panel.y_label = "% of warm rows that took no longer";
-    panel.y_from_zero = true;
-    figure.panels.push_back(draw(panel));
   }
   if (figure.panels.empty()) return std::nullopt;
   figure.id = fmt::format("{}-distributions", phase_name(phase));
   figure.finding = finding(findings, phase);
   figure.caption = fmt::format(
       "Each line is one arm: at a time on the x axis, the share of its warm rows that took no "
-      "longer "
-      "(ECDF). The line furthest to the left is the fastest; its mark stands at the median, rings "
-      "at "
-      "the slowest rows. A long flat end is a tail.{}",
+      "longer (ECDF). The line furthest to the left is the fastest; its mark stands at the median, "
+      "a ring at the slowest row. A long flat end is a tail.{}",
       thinned ? " Lines of more than 300 rows are drawn with 300 steps." : "");
   figure.legend = arm_legend(findings, arms, true);
   figure.tables = latency_section(findings, phase, Detail::kFull).tables;

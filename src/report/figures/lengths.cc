@@ -36,7 +36,7 @@ std::string split_finding(const Findings& findings) {
     parts.push_back(
         fmt::format("{}'s faster prefill stops to matter after {} new tokens", arm, range(extent)));
   }
-  if (parts.empty()) return "No arm's prefill gains what its decode loses";
+  if (parts.empty()) return "No arm breaks even: none gains in prefill and loses in decoding";
   return listed(parts);
 }
 
@@ -175,8 +175,7 @@ std::optional<Figure> size_figure(const Findings& findings) {
   figure.finding = size_finding(findings);
   figure.caption = fmt::format(
       "Each line is an arm's mean time over {}'s along the size of the model; the bars are "
-      "intervals. "
-      "Where a line crosses the dashed one, the two change places.",
+      "intervals. Where a line crosses the dashed one, the two change places.",
       findings.study.baseline);
   figure.legend = arm_legend(findings, arms, true);
   figure.tables = size_section(findings).tables;

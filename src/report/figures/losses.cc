@@ -49,41 +49,51 @@ plot::RowLine line_of(const Findings& findings, const OutcomeCounts& outcome,
   return line;
 }
 
+struct LossRows {
+  RowsFigure rows;
+  size_t left_out = 0;  // series of strata beyond the first kMostStrata
+};
+
+LossRows loss_rows(const Findings& findings) {
+  LossRows out;
+  std::vector<StratumRow>& strata = out.rows.rows;
+  std::vector<plot::PlotRow>& phases = out.rows.head;
+  for (const OutcomeCounts& outcome : findings.outcomes) {
+    if (!outcome.stratum) {
+      const std::string where = fmt::format("all of {}", phase_name(outcome.phase));
+      if (phases.empty() || phases.back().label != where) phases.push_back({where, {}});
+      phases.back().lines.push_back(line_of(findings, outcome, where));
+      continue;
+    }
+    if (outcome.failed == 0) continue;
+    const std::string where =
+        fmt::format("{} {}", phase_name(outcome.phase), stratum_label(findings, *outcome.stratum));
+    if (strata.empty() || strata.back().stratum != *outcome.stratum) {
+      if (strata.size() == kMostStrata) {
+        ++out.left_out;
+        continue;
+      }
+      strata.push_back({*outcome.stratum, {row_label(where), {}}});
+    }
+    strata.back().row.lines.push_back(line_of(findings, outcome, where));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::optional<Figure> loss_figure(const Findings& findings) {
-  RowsFigure rows;
+  auto [rows, left_out] = loss_rows(findings);
   rows.x_label = "% of the attempted rows";
   rows.start = plot::Scale::Start::kZero;
-  size_t left_out = 0;
-  for (const OutcomeCounts& outcome : findings.outcomes) {
-    if (outcome.stratum) {
-      if (outcome.failed == 0) continue;
-      const std::string where = fmt::format("{} {}", phase_name(outcome.phase),
-                                            stratum_label(findings, *outcome.stratum));
-      if (rows.rows.empty() || rows.rows.back().stratum != *outcome.stratum) {
-        if (rows.rows.size() == kMostStrata) {
-          ++left_out;
-          continue;
-        }
-        rows.rows.push_back({*outcome.stratum, {row_label(where), {}}});
-      }
-      rows.rows.back().row.lines.push_back(line_of(findings, outcome, where));
-      continue;
-    }
-    const std::string where = fmt::format("all of {}", phase_name(outcome.phase));
-    if (rows.head.empty() || rows.head.back().label != where) rows.head.push_back({where, {}});
-    rows.head.back().lines.push_back(line_of(findings, outcome, where));
-  }
   if (rows.head.empty()) return std::nullopt;
   Figure figure;
   figure.id = "losses";
   figure.finding = finding(findings);
   figure.caption = fmt::format(
       "Each mark is the share of an arm's rows that crashed, timed out or failed otherwise, "
-      "warm-ups "
-      "included; the bar is Wilson's {:.0f} % interval. Strata without a loss are left out. A bar "
-      "that begins at 0 can end far to the right where few rows were tried.{}",
+      "warm-ups included; the bar is Wilson's {:.0f} % interval. Strata without a loss are left "
+      "out. A bar that begins at 0 can end far to the right where few rows were tried.{}",
       findings.options.confidence * 100,
       left_out > 0 ? fmt::format(" {} more series are in the table.", left_out) : "");
   figure.legend = arm_legend(findings, findings.study.arms, false);

@@ -10,7 +10,7 @@
 namespace assay {
 namespace {
 
-// Up to so many rows of the report each has a tip; beyond, those alone that are marked.
+// Up to so many rows of the report each has a tip; beyond, the marked ones alone, cold ones apart.
 constexpr size_t kMostTips = 12'000;
 constexpr size_t kMostTableRows = 500;
 
@@ -51,13 +51,14 @@ plot::Series series_of(const Findings& findings, const PlottedGroup& group, bool
   series.style = arm_style(findings, group.arm);
   series.name = group.arm;
   for (const PlottedRow& row : group.order) {
-    const auto place = static_cast<double>(row.place);
+    const auto place = static_cast<double>(row.rank);
     const double ms = row.latency_ms.value_or(0);
     if (row.mark == RowMark::kWarm) {
       series.points.push_back({place, ms, with_tips ? row_text(group, row) : ""});
     } else {
-      series.marks.push_back({place, ms, words_of(row.mark).around, row_text(group, row),
-                              !row.latency_ms.has_value()});
+      const bool has_tip = with_tips || row.mark != RowMark::kCold;
+      series.marks.push_back({place, ms, words_of(row.mark).around,
+                              has_tip ? row_text(group, row) : "", !row.latency_ms.has_value()});
     }
   }
   return series;
@@ -137,19 +138,47 @@ std::string finding(const Findings& findings, Phase phase, const Gathered& gathe
 
 std::string caption(const Gathered& gathered, bool with_tips) {
   std::string text =
-      "Each mark is one row at its place in the run, from left to right. Rings are cold rows "
+      "Each mark is one row, from left to right in the order of the run. Rings are cold rows "
       "(warm-ups and first calls), diamonds rows that recompiled, triangles throttled ones; a "
-      "cross "
-      "on the upper edge is a lost row, which has no latency. A slope or a step is the machine's "
-      "unless one arm alone has it.";
+      "cross on the upper edge is a lost row, which has no latency. A slope or a step is the "
+      "machine's unless one arm alone has it.";
   if (gathered.thinned) {
     text +=
         " Of arms with more than 300 rows, the fastest and the slowest of each of 150 stretches "
-        "are "
-        "drawn, and as many marked rows.";
+        "are drawn, and as many marked rows.";
   }
-  if (!with_tips) text += " Only marked rows say which they are: there are too many rows.";
+  if (!with_tips) {
+    text +=
+        " There are too many rows for each to say which it is: those that recompiled, were "
+        "throttled or lost do.";
+  }
   return text;
+}
+
+plot::Panel panel_of(const Findings& findings, const StratumGroups& of, bool with_tips) {
+  plot::XyPanel panel;
+  MarkCounts counts;
+  for (const PlottedGroup& group : of.groups) {
+    panel.series.push_back(series_of(findings, group, with_tips));
+    for (const auto& [mark, count] : group.marked) counts[mark] += count;
+  }
+  const std::string label = stratum_label(findings, of.stratum);
+  panel.title = panel_title(label);
+  panel.alt = fmt::format("Latencies on {} in the order of the run; of its rows {}.", label,
+                          counts_text(counts));
+  panel.x_label = "rows of the stratum, in the order of the run";
+  panel.x_start = plot::Scale::Start::kLinear;
+  panel.y_label = "ms";
+  return draw(panel);
+}
+
+std::vector<plot::LegendEntry> mark_legend(const MarkCounts& counts) {
+  std::vector<plot::LegendEntry> legend;
+  for (const RowMark mark : kMarked) {
+    if (!counts.contains(mark)) continue;
+    legend.push_back({words_of(mark).name, {}, false, words_of(mark).around});
+  }
+  return legend;
 }
 
 }  // namespace
@@ -162,34 +191,20 @@ std::optional<Figure> order_figure(const Findings& findings, const PlottedRows& 
   Figure figure;
   Gathered gathered;
   std::vector<std::string> arms;
-  for (auto group = plotted.groups.begin(); group != plotted.groups.end();) {
-    const size_t stratum = group->stratum;
-    plot::XyPanel panel;
-    MarkCounts counts;
-    for (; group != plotted.groups.end() && group->stratum == stratum; ++group) {
-      if (findings.strata[stratum].phase != phase) continue;
-      panel.series.push_back(series_of(findings, *group, with_tips));
-      gathered.add(findings, *group);
-      for (const auto& [mark, count] : group->marked) counts[mark] += count;
-      arms.push_back(group->arm);
+  for (const StratumGroups& of : groups_by_stratum(findings, plotted, phase)) {
+    figure.panels.push_back(panel_of(findings, of, with_tips));
+    for (const PlottedGroup& group : of.groups) {
+      gathered.add(findings, group);
+      arms.push_back(group.arm);
     }
-    if (panel.series.empty()) continue;
-    const std::string label = stratum_label(findings, stratum);
-    panel.title = panel_title(label);
-    panel.alt = fmt::format("Latencies on {} in the order of the run; of its rows {}.", label,
-                            counts_text(counts));
-    panel.x_label = "place in the run";
-    panel.y_label = "ms";
-    figure.panels.push_back(draw(panel));
   }
   if (figure.panels.empty()) return std::nullopt;
   figure.id = fmt::format("{}-order", phase_name(phase));
   figure.finding = finding(findings, phase, gathered);
   figure.caption = caption(gathered, with_tips);
   figure.legend = arm_legend(findings, arms, false);
-  for (const RowMark mark : kMarked) {
-    if (gathered.counts[mark] == 0) continue;
-    figure.legend.push_back({words_of(mark).name, {}, false, words_of(mark).around});
+  for (plot::LegendEntry& entry : mark_legend(gathered.counts)) {
+    figure.legend.push_back(std::move(entry));
   }
   if (gathered.left_out > 0) {
     gathered.table.title +=

@@ -66,6 +66,18 @@ std::vector<plot::LegendEntry> arm_legend(const Findings& findings,
   return legend;
 }
 
+std::vector<StratumGroups> groups_by_stratum(const Findings& findings, const PlottedRows& plotted,
+                                             Phase phase) {
+  std::vector<StratumGroups> strata;
+  for (size_t stratum = 0; stratum < findings.strata.size(); ++stratum) {
+    if (findings.strata[stratum].phase != phase) continue;
+    const auto groups =
+        std::ranges::equal_range(plotted.groups, stratum, {}, &PlottedGroup::stratum);
+    if (!groups.empty()) strata.push_back({stratum, {groups.begin(), groups.end()}});
+  }
+  return strata;
+}
+
 std::string panel_title(const std::string& text) {
   return shortened(text, plot::kTitleColumns);
 }

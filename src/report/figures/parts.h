@@ -38,6 +38,14 @@ std::string line_text(const std::string& text);
 
 plot::Span span_of(const stats::Interval& interval);
 
+// The groups of each stratum of the phase.
+struct StratumGroups {
+  size_t stratum = 0;
+  std::span<const PlottedGroup> groups;
+};
+std::vector<StratumGroups> groups_by_stratum(const Findings& findings, const PlottedRows& plotted,
+                                             Phase phase);
+
 // Rows of strata as panels of a readable height: split where the model changes, and where there are
 // many of one.
 struct StratumRow {

@@ -15,10 +15,11 @@ std::string verdict_of(const Contrast& contrast) {
   return contrast.lost_strata > 0 ? "no verdict" : std::string(verdict_name(contrast.verdict));
 }
 
-// "static takes 0.86 [0.84, 0.90] of eager's time (faster)".
-std::string arm_text(const Contrast& contrast) {
-  return fmt::format("{} takes {} of {}'s time ({})", contrast.arm,
-                     ratio_text(contrast.ratio, contrast.ratio_interval), contrast.baseline,
+// "static takes 0.86 [0.84, 0.90] of eager's time (faster)"; behind the first, without the words.
+std::string arm_text(const Contrast& contrast, bool is_first) {
+  return fmt::format("{} {}{}{} ({})", contrast.arm, is_first ? "takes " : "",
+                     ratio_text(contrast.ratio, contrast.ratio_interval),
+                     is_first ? fmt::format(" of {}'s time", contrast.baseline) : "",
                      verdict_of(contrast));
 }
 
@@ -36,7 +37,7 @@ std::string finding(const Findings& findings, Phase phase) {
     return fmt::format("{}: no arm can be compared with the baseline", phase_name(phase));
   std::ranges::stable_sort(shown, {}, [](const Contrast* c) { return c->ratio; });
   std::vector<std::string> parts;
-  for (const Contrast* contrast : shown) parts.push_back(arm_text(*contrast));
+  for (const Contrast* contrast : shown) parts.push_back(arm_text(*contrast, parts.empty()));
   return fmt::format("{}: {}", phase_name(phase), listed(parts));
 }
 
@@ -60,6 +61,10 @@ plot::RowLine left_out_line(const Findings& findings, const NotComparable& entry
   return line;
 }
 
+void in_order_of_arms(plot::PlotRow& row) {
+  std::ranges::stable_sort(row.lines, {}, [](const auto& line) { return line.style.number; });
+}
+
 std::vector<StratumRow> rows_of(const Findings& findings, Phase phase,
                                 std::vector<std::string>& arms) {
   std::vector<StratumRow> rows;
@@ -78,6 +83,7 @@ std::vector<StratumRow> rows_of(const Findings& findings, Phase phase,
       row.row.lines.push_back(left_out_line(findings, entry));
       arms.push_back(entry.arm);
     }
+    in_order_of_arms(row.row);
     if (!row.row.lines.empty()) rows.push_back(std::move(row));
   }
   return rows;
@@ -98,6 +104,7 @@ std::optional<Figure> ratio_figure(const Findings& findings, Phase phase) {
   for (const Contrast& contrast : findings.combined) {
     if (contrast.phase == phase) all.lines.push_back(line_of(findings, contrast, "all strata"));
   }
+  in_order_of_arms(all);
   if (!all.lines.empty()) rows.head.push_back(std::move(all));
   Figure figure;
   figure.id = fmt::format("{}-ratios", phase_name(phase));

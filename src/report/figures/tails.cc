@@ -28,8 +28,10 @@ std::string finding(const std::vector<const Tail*>& tails, Phase phase) {
       "{}: {} of {} rows {} over {:.0f} times their arm's median, {} of them with a recompile; the "
       "longest tail is {}'s, {} times its median",
       name, slow, rows, slow == 1 ? "takes" : "take", kSlowFactor,
-      recompiled == slow ? "all" : std::to_string(recompiled), worst->arm,
-      format_significant(worst->high / worst->p50, 3));
+      recompiled == slow ? "all"
+      : recompiled == 0  ? "none"
+                         : std::to_string(recompiled),
+      worst->arm, format_significant(worst->high / worst->p50, 3));
 }
 
 plot::RowLine line_of(const Findings& findings, const Tail& tail) {
@@ -38,13 +40,10 @@ plot::RowLine line_of(const Findings& findings, const Tail& tail) {
   plot::RowLine line;
   line.style = arm_style(findings, tail.arm);
   line.value = tail.p50;
-  line.tip = fmt::format("{}, {}: median {} ms of {} rows", where, tail.arm,
-                         format_significant(tail.p50), tail.n);
-  line.bars.push_back({{tail.p50, tail.high},
-                       true,
-                       fmt::format("{}, {}: median to {}, {} ms", where, tail.arm, high,
-                                   format_significant(tail.high))});
-  line.extras.push_back({tail.high, plot::Around::kRing, line.bars.back().tip});
+  line.tip = fmt::format("{}, {}: median {} ms of {} rows, {} {} ms", where, tail.arm,
+                         format_significant(tail.p50), tail.n, high, format_significant(tail.high));
+  line.bars.push_back({{tail.p50, tail.high}, true, ""});
+  line.extras.push_back({tail.high, plot::Around::kRing, ""});
   if (tail.high_without) {
     line.extras.push_back({*tail.high_without, plot::Around::kDiamond,
                            fmt::format("{}, {}: {} of the rows without a recompile, {} ms", where,

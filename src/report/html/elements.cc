@@ -22,12 +22,20 @@ std::string cell_html(const TableCell& cell) {
   return html_text(cell_text(cell), kLongestCell);
 }
 
+// "l1 l3": columns whose text begins at their left, which the page's style knows up to the 20th.
+std::string left_columns(const Table& table) {
+  std::string classes;
+  for (size_t i = 0; i < table.columns.size(); ++i) {
+    if (table.columns[i].align == Align::kLeft) classes += fmt::format(" l{}", i + 1);
+  }
+  return classes;
+}
+
 std::string head_html(const Table& table, std::string_view role) {
   std::string out = fmt::format("<thead{}><tr{}>", role.empty() ? "" : " role=rowgroup",
                                 role.empty() ? "" : " role=row");
   for (const Column& column : table.columns) {
-    out += fmt::format("<th scope=col{}{}>{}</th>", role,
-                       column.align == Align::kLeft ? " class=l" : "", text_of(column.name));
+    out += fmt::format("<th scope=col{}>{}</th>", role, text_of(column.name));
   }
   return out + "</tr></thead>";
 }
@@ -56,16 +64,14 @@ std::string element(std::string_view tag, std::string_view text, std::string_vie
 
 std::string table_html(const Table& table) {
   std::string out = fmt::format(
-      "<div class=scroll tabindex=0 role=region aria-label=\"{0}\"><table>{1}{2}<tbody>",
+      "<div class=scroll tabindex=0 role=region aria-label=\"{0}\"><table "
+      "class=\"{3}\">{1}{2}<tbody>",
       table.title.empty() ? "table" : text_of(table.title),
       table.title.empty() ? "" : fmt::format("<caption>{}</caption>", text_of(table.title)),
-      head_html(table, ""));
+      head_html(table, ""), left_columns(table));
   for (const auto& row : table.rows) {
     out += "<tr>";
-    for (size_t i = 0; i < row.size(); ++i) {
-      out += table.columns[i].align == Align::kLeft ? "<td class=l>" : "<td>";
-      out += cell_html(row[i]);
-    }
+    for (const TableCell& cell : row) out += "<td>" + cell_html(cell);
     out += '\n';
   }
   return out + "</table></div>\n";
@@ -73,15 +79,14 @@ std::string table_html(const Table& table) {
 
 // Roles, because what is laid out as cards is no table to a browser.
 std::string choice_html(const Table& table) {
-  std::string out = fmt::format("<table class=choices role=table>{}<tbody role=rowgroup>",
-                                head_html(table, " role=columnheader"));
+  std::string out = fmt::format("<table class=\"choices{}\" role=table>{}<tbody role=rowgroup>",
+                                left_columns(table), head_html(table, " role=columnheader"));
   for (const auto& row : table.rows) {
     out += "<tr role=row>";
     for (size_t i = 0; i < row.size(); ++i) {
       const std::string text = cell_html(row[i]);
       const std::string& name = table.columns[i].name;
-      out += fmt::format("<td role=cell data-label=\"{}\"{}>", text_of(name),
-                         table.columns[i].align == Align::kLeft ? " class=l" : "");
+      out += fmt::format("<td role=cell data-label=\"{}\">", text_of(name));
       out += name == "verdict" ? fmt::format("<b class=\"word {}\">{}</b></td>",
                                              verdict_class(cell_text(row[i])), text)
                                : fmt::format("{}</td>", text);

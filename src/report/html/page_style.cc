@@ -22,7 +22,12 @@ summary{cursor:pointer;font-size:.88rem;padding:.2rem 0}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.85rem}
 caption{text-align:left;font-weight:600;padding:.5rem 0 .2rem}
 th,td{padding:.18rem .6rem;text-align:right;border-bottom:1px solid var(--grid);white-space:nowrap;vertical-align:top}
-th{font-weight:600;color:var(--mute)}.l{text-align:left}
+th{font-weight:600;color:var(--mute)}
+.l1>*>*>:nth-child(1),.l2>*>*>:nth-child(2),.l3>*>*>:nth-child(3),.l4>*>*>:nth-child(4),.l5>*>*>:nth-child(5),
+.l6>*>*>:nth-child(6),.l7>*>*>:nth-child(7),.l8>*>*>:nth-child(8),.l9>*>*>:nth-child(9),.l10>*>*>:nth-child(10),
+.l11>*>*>:nth-child(11),.l12>*>*>:nth-child(12),.l13>*>*>:nth-child(13),.l14>*>*>:nth-child(14),
+.l15>*>*>:nth-child(15),.l16>*>*>:nth-child(16),.l17>*>*>:nth-child(17),.l18>*>*>:nth-child(18),
+.l19>*>*>:nth-child(19),.l20>*>*>:nth-child(20){text-align:left}
 .scroll{overflow-x:auto;max-width:100%;max-height:34rem;overflow-y:auto;margin:.3rem 0 .8rem}
 .choices{font-size:.95rem;margin:.7rem 0}.choices td{white-space:normal}
 .word{padding:.05rem .45rem;border-radius:.7rem;border:1px solid var(--rule);font-weight:600;white-space:nowrap}

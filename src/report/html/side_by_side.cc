@@ -155,35 +155,50 @@ Figure figure_of(const Findings& all, Beside beside, const std::string& id, cons
   return figure;
 }
 
+bool any_lost(const std::vector<NamedFindings>& bundles, Phase phase) {
+  return std::ranges::any_of(bundles, [&](const NamedFindings& bundle) {
+    return std::ranges::any_of(bundle.findings.outcomes, [&](const OutcomeCounts& outcome) {
+      return outcome.phase == phase && outcome.failed > 0;
+    });
+  });
+}
+
+std::string section_of(Phase phase, const std::string& content) {
+  return fmt::format("<section id=\"{0}\">{1}{2}</section>\n", phase_name(phase),
+                     element("h2", phase_name(phase)), content);
+}
+
 std::string phase_html(const std::vector<NamedFindings>& bundles, const Findings& all,
                        Phase phase) {
   std::string out;
   Beside means = beside(bundles, all, phase, mean_line);
   means.rows.x_label = "ms, mean of warm rows";
   if (means.rows.rows.empty()) return "";
-  out += figure_html(figure_of(
-      all, std::move(means), "means", "mean latencies with their intervals",
-      "Each mark is a bundle's mean of an arm on a stratum. Intervals that lie apart are a "
-      "difference between the runs, of which machine, build and model are parts: the identities "
-      "below say which of them differ, and assay compare tests it."));
+  out += figure_html(
+      figure_of(all, std::move(means), "means", "mean latencies with their intervals",
+                "Each mark is a bundle's mean of an arm on a stratum. Intervals that lie apart are "
+                "a difference between the runs, of which machine, build and model are parts: the "
+                "identities below say which of them differ, and assay compare tests it."));
   Beside ratios = beside(bundles, all, phase, ratio_line);
   ratios.rows.x_label = "ratio to the bundle's own baseline";
   ratios.rows.rule = plot::RuleAt{1, "as long as the baseline"};
   if (!ratios.rows.rows.empty()) {
-    out += figure_html(figure_of(all, std::move(ratios), "ratios",
-                                 "ratios to each bundle's own baseline",
-                                 "Each mark is an arm's ratio to the baseline of its own bundle. A "
-                                 "verdict that carries over "
-                                 "to another machine stays on its side of the dashed line."));
+    out += figure_html(
+        figure_of(all, std::move(ratios), "ratios", "ratios to each bundle's own baseline",
+                  "Each mark is an arm's ratio to the baseline of its own bundle. A verdict that "
+                  "carries over to another machine stays on its side of the dashed line."));
+  }
+  if (!any_lost(bundles, phase)) {
+    out += element("p", fmt::format("No row of {} was lost in any bundle.", phase_name(phase)));
+    return section_of(phase, out);
   }
   Beside losses = beside(bundles, all, phase, loss_line);
   losses.rows.x_label = "% of the attempted rows";
   losses.rows.start = plot::Scale::Start::kZero;
-  out += figure_html(figure_of(all, std::move(losses), "losses", "rows lost",
-                               "Shares of the attempted rows that were lost, with Wilson's "
-                               "intervals."));
-  return fmt::format("<section id=\"{0}\">{1}{2}</section>\n", phase_name(phase),
-                     element("h2", phase_name(phase)), out);
+  out += figure_html(
+      figure_of(all, std::move(losses), "losses", "rows lost",
+                "Shares of the attempted rows that were lost, with Wilson's intervals."));
+  return section_of(phase, out);
 }
 
 std::string identity_table_html(const std::vector<NamedFindings>& bundles) {

@@ -20,8 +20,7 @@ std::string choices_html(const Findings& findings) {
   std::string all;
   if (rows.size() > kMostChoices) {
     all = fmt::format(
-        "<details><summary>Each of the {} answers by prompt length</summary>{}"
-        "</details>\n",
+        "<details><summary>Each of the {} answers by prompt length</summary>{}</details>\n",
         rows.size(), table_html(choice_table(findings, rows, same, kNoLimit)));
     same = SameAnswer::kLeaderOfPhase;
     rows = answers(findings, same);
@@ -69,8 +68,7 @@ std::string short_verdict_html(const Findings& findings) {
          choices_html(findings) +
          (warnings.empty()
               ? ""
-              : fmt::format("<details><summary>{} kinds of warnings</summary>{}"
-                            "</details>\n",
+              : fmt::format("<details><summary>{} kinds of warnings</summary>{}</details>\n",
                             warnings.size(), list_html("What voids or weakens this", warnings)));
 }
 

@@ -12,12 +12,13 @@ namespace {
 
 constexpr size_t kShapes = 6;
 
-const char* anchor_attribute(Anchor anchor) {
+// Classes of the theme.
+const char* anchor_class(Anchor anchor) {
   switch (anchor) {
     case Anchor::kMiddle:
-      return " text-anchor=\"middle\"";
+      return " c";
     case Anchor::kEnd:
-      return " text-anchor=\"end\"";
+      return " e";
     case Anchor::kStart:
       break;
   }
@@ -41,25 +42,6 @@ std::string diamond_path(double x, double y, double size) {
   const std::string s = coordinate(size);
   return fmt::format("M{} {}l{} {}l-{} {}l-{} -{}z", coordinate(x), coordinate(y - size), s, s, s,
                      s, s, s);
-}
-
-std::string around_path(double x, double y, double size, Around around) {
-  switch (around) {
-    case Around::kRing:
-      return circle_path(x, y, size);
-    case Around::kDiamond:
-      return diamond_path(x, y, size * 1.3);
-    case Around::kTriangle:
-      return triangle_path(x, y, size * 1.3, true);
-    case Around::kCross: {
-      const std::string across = coordinate(2 * size);
-      return fmt::format("M{} {}l{} {}m0 -{}l-{} {}", coordinate(x - size), coordinate(y - size),
-                         across, across, across, across, across);
-    }
-    case Around::kNothing:
-      break;
-  }
-  return "";
 }
 
 }  // namespace
@@ -95,6 +77,45 @@ std::string shape_path(double x, double y, Style style, double size) {
   }
 }
 
+std::string dot_path(double x, double y, Style style) {
+  const auto from = [&](double dx, double dy, const char* stroke) {
+    return fmt::format("M{} {}{}", std::llround(x + dx), coordinate(y + dy), stroke);
+  };
+  switch (style.number % kShapes) {
+    case 0:
+      return from(0, 0, "h0");
+    case 1:
+      return from(0, -1, "v2");
+    case 2:
+      return from(-1, 0, "h2");
+    case 3:
+      return from(-1, -1, "l2 2");
+    case 4:
+      return from(-1, 1, "l2-2");
+    default:
+      return from(0, -1.5, "v3");
+  }
+}
+
+std::string around_path(double x, double y, double size, Around around) {
+  switch (around) {
+    case Around::kRing:
+      return circle_path(x, y, size);
+    case Around::kDiamond:
+      return diamond_path(x, y, size * 1.3);
+    case Around::kTriangle:
+      return triangle_path(x, y, size * 1.3, true);
+    case Around::kCross: {
+      const std::string across = coordinate(2 * size);
+      return fmt::format("M{} {}l{} {}m0 -{}l-{} {}", coordinate(x - size), coordinate(y - size),
+                         across, across, across, across, across);
+    }
+    case Around::kNothing:
+      break;
+  }
+  return "";
+}
+
 std::string style_class(Style style) {
   return fmt::format("a{}", style.number % kColours);
 }
@@ -111,8 +132,8 @@ std::string panel_svg(const Panel& panel) {
 
 void Canvas::text(double x, double y, Anchor anchor, std::string_view classes,
                   std::string_view text) {
-  fmt::format_to(std::back_inserter(out_), "<text class=\"{}\" x=\"{}\" y=\"{}\"{}>{}</text>",
-                 classes, coordinate(x), coordinate(y), anchor_attribute(anchor), html_text(text));
+  fmt::format_to(std::back_inserter(out_), "<text class=\"{}{}\" x=\"{}\" y=\"{}\">{}</text>",
+                 classes, anchor_class(anchor), coordinate(x), coordinate(y), html_text(text));
 }
 
 void Canvas::close_with_tip(std::string_view tip) {
@@ -138,17 +159,23 @@ void Canvas::rect(double x, double y, double width, double height, std::string_v
 
 void Canvas::mark(double x, double y, Style style, double size, Around around,
                   std::string_view tip) {
-  if (around != Around::kCross) {
-    path(shape_path(x, y, style, size), fmt::format("f {}", style_class(style)), tip);
+  const std::string shape = shape_path(x, y, style, size);
+  const std::string colour = style_class(style);
+  if (around == Around::kNothing) return path(shape, "f " + colour, tip);
+  if (around == Around::kCross) {
+    return path(around_path(x, y, size * 1.4, around), "x " + colour, tip);
   }
-  if (around == Around::kNothing) return;
-  const double outside = around == Around::kCross ? size * 1.4 : size + 2.2;
-  path(around_path(x, y, outside, around),
-       around == Around::kCross ? fmt::format("x {}", style_class(style)) : "o", tip);
+  open_group(colour, tip);
+  path(shape, "f");
+  path(around_path(x, y, size + 2, around), "o");
+  close_group();
 }
 
-void Canvas::open_group(std::string_view classes) {
+void Canvas::open_group(std::string_view classes, std::string_view tip) {
   fmt::format_to(std::back_inserter(out_), "<g class=\"{}\">", classes);
+  if (!tip.empty()) {
+    fmt::format_to(std::back_inserter(out_), "<title>{}</title>", html_text(tip));
+  }
 }
 
 void Canvas::close_group() {

@@ -52,8 +52,8 @@ class Canvas {
             std::string_view tip = {});
   // A mark of that style, and what is around it.
   void mark(double x, double y, Style style, double size, Around around, std::string_view tip);
-  // Until close_group(): what all of them have, so that it needn't stand at each.
-  void open_group(std::string_view classes);
+  // Until close_group(): the classes and the tip that all of them have.
+  void open_group(std::string_view classes, std::string_view tip = {});
   void close_group();
   std::string take() { return std::move(out_); }
 
@@ -64,8 +64,12 @@ class Canvas {
 
 // One decimal: a tenth of a pixel.
 std::string coordinate(double value);
-// Path data of a mark's shape, centred, and the classes of its style: "a2".
+// Path data of a mark's shape, centred, to be filled (class f), and the classes of its style: "a2".
 std::string shape_path(double x, double y, Style style, double size);
+// The same for one of thousands of small marks: in few characters, to be stroked (class s).
+std::string dot_path(double x, double y, Style style);
+// What surrounds a mark, to be stroked (class o).
+std::string around_path(double x, double y, double size, Around around);
 std::string style_class(Style style);
 // "a2 d1": of a line, which has a dash as well.
 std::string line_class(Style style);

@@ -32,8 +32,14 @@ RowsPanel rows_panel() {
 }
 
 XyPanel xy_panel() {
-  XyPanel panel{"prefill single_micro", "two arms", "ms", "share of rows", true, {}, {}, {}};
-  panel.y_rule = RuleAt{0.5, "median"};
+  XyPanel panel{.title = "prefill single_micro",
+                .alt = "two arms",
+                .x_label = "ms",
+                .y_label = "share of rows",
+                .y_start = Scale::Start::kZero,
+                .x_rule = {},
+                .y_rule = RuleAt{0.5, "median"},
+                .series = {}};
   Series steps{"eager", Style{0}, Join::kSteps, {{1, 0.25}, {2, 0.5}, {40, 1}}, {}};
   steps.marks.push_back({40, 1, Around::kRing, "c001 repetition 7: 40 ms", false});
   Series dots{"static", Style{3}, Join::kNone, {{3, 0.4, "c002 repetition 1"}, {5, 0.6, ""}}, {}};

@@ -33,7 +33,7 @@ double right_end(const RowsPanel& panel) {
     for (const RowLine& line : row.lines) longest = std::max(longest, characters(line.text));
   }
   longest = std::min(longest, kValueColumns);
-  return kPanelWidth - 10 - static_cast<double>(longest) * kValueCharacter;
+  return kPanelWidth - 14 - static_cast<double>(longest) * kValueCharacter;
 }
 
 class RowsDrawing {
@@ -94,27 +94,28 @@ class RowsDrawing {
   }
 
   void draw_line(const RowLine& line, double y) {
-    canvas_.open_group(style_class(line.style));
+    canvas_.open_group(style_class(line.style), line.tip);
     for (const Bar& bar : line.bars) {
       const double x = x_of(bar.span.low);
       canvas_.rect(x, y - 4, std::max(0.5, x_of(bar.span.high) - x), 8, bar.light ? "b2" : "b",
                    bar.tip);
     }
     if (line.interval) {
-      const std::string low = coordinate(x_of(line.interval->low));
-      const std::string top = coordinate(y - 3);
-      canvas_.path(
-          fmt::format("M{} {}v6m0 -3H{}m0 -3v6", low, top, coordinate(x_of(line.interval->high))),
-          "i", line.tip);
+      canvas_.path(fmt::format("M{} {}v6m0 -3H{}m0 -3v6", coordinate(x_of(line.interval->low)),
+                               coordinate(y - 3), coordinate(x_of(line.interval->high))),
+                   "i");
+    }
+    for (const ExtraMark& extra : line.extras) {
+      canvas_.path(around_path(x_of(extra.value), y, 4, extra.around), "o", extra.tip);
+    }
+    if (line.value) canvas_.path(shape_path(x_of(*line.value), y, line.style, 4), "f");
+    if (!line.value && line.bars.empty()) {
+      // Whose line it is, where nothing is drawn.
+      const double text_width = static_cast<double>(characters(line.text)) * kValueCharacter;
+      canvas_.path(shape_path(kPanelWidth - text_width - 8, y, line.style, 3), "f");
     }
     canvas_.close_group();
-    for (const ExtraMark& extra : line.extras) {
-      canvas_.mark(x_of(extra.value), y, line.style, 2, extra.around, extra.tip);
-    }
-    if (line.value) canvas_.mark(x_of(*line.value), y, line.style, 4, Around::kNothing, line.tip);
-    if (!line.text.empty()) {
-      canvas_.text(kPanelWidth, y + 3.5, Anchor::kEnd, "v", line.text);
-    }
+    if (!line.text.empty()) canvas_.text(kPanelWidth, y + 3.5, Anchor::kEnd, "v", line.text);
   }
 
   const RowsPanel& panel_;

@@ -44,7 +44,7 @@ Scale Scale::of(const Extent& extent, Start start) {
   scale.high_ = extent.high();
   if (start == Start::kZero) {
     scale.low_ = std::min(0.0, scale.low_);
-  } else if (scale.low_ > 0 && scale.high_ > 10 * scale.low_) {
+  } else if (start == Start::kFree && scale.low_ > 0 && scale.high_ > 10 * scale.low_) {
     scale.logarithmic_ = true;
     scale.low_ = std::log10(scale.low_);
     scale.high_ = std::log10(scale.high_);
@@ -52,7 +52,7 @@ Scale Scale::of(const Extent& extent, Start start) {
   double span = scale.high_ - scale.low_;
   const double least = std::max(std::abs(scale.high_), kLeastSpan) * kLeastSpan;
   if (span < least) span = std::max(std::abs(scale.high_) * 0.2, kLeastSpan);
-  if (start == Start::kFree) scale.low_ -= span * kRoom;
+  if (start != Start::kZero) scale.low_ -= span * kRoom;
   scale.high_ += span * kRoom;
   return scale;
 }

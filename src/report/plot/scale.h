@@ -35,7 +35,8 @@ class Scale {
  public:
   enum class Start {
     kFree,
-    kZero,  // begins at 0, and is linear: lengths of bars are to be compared
+    kLinear,  // as kFree, and never logarithmic: places in an order
+    kZero,    // begins at 0, and is linear: lengths of bars are to be compared
   };
   static Scale of(const Extent& extent, Start start = Start::kFree);
 

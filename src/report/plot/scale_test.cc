@@ -41,6 +41,7 @@ TEST(Scale, IsLogarithmicBeyondADecade) {
   EXPECT_FALSE(scale_of(0, 1000).logarithmic()) << "0 has no logarithm";
   EXPECT_FALSE(scale_of(-5, 1000).logarithmic());
   EXPECT_FALSE(scale_of(1, 1000, Scale::Start::kZero).logarithmic()) << "bars begin at 0";
+  EXPECT_FALSE(scale_of(1, 1000, Scale::Start::kLinear).logarithmic());
 }
 
 TEST(Scale, PutsValuesBetweenItsEnds) {

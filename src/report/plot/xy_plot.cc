@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace assay::plot {
 namespace {
@@ -13,6 +14,7 @@ constexpr double kAxisHeight = 34;
 constexpr double kRight = kPanelWidth - 8;
 constexpr double kTickCharacter = 6.2;
 constexpr double kDot = 1.6;
+constexpr double kMark = 3;
 constexpr size_t kXTicks = 5;
 constexpr size_t kYTicks = 5;
 
@@ -22,7 +24,7 @@ Scale x_scale(const XyPanel& panel) {
     for (const Point& point : series.points) extent.add(point.x);
     for (const Mark& mark : series.marks) extent.add(mark.x);
   }
-  return Scale::of(extent);
+  return Scale::of(extent, panel.x_start);
 }
 
 Scale y_scale(const XyPanel& panel) {
@@ -38,7 +40,7 @@ Scale y_scale(const XyPanel& panel) {
       }
     }
   }
-  return Scale::of(extent, panel.y_from_zero ? Scale::Start::kZero : Scale::Start::kFree);
+  return Scale::of(extent, panel.y_start);
 }
 
 class XyDrawing {
@@ -110,47 +112,82 @@ class XyDrawing {
   }
 
   std::string joined(const Series& series) const {
+    if (series.join == Join::kSteps) return steps(series);
     std::string d;
     for (const Point& point : series.points) {
-      const std::string x = coordinate(x_of(point.x));
-      const std::string y = coordinate(y_of(point.y));
-      if (d.empty()) {
-        d = fmt::format("M{} {}", x, y);
-      } else {
-        d +=
-            series.join == Join::kSteps ? fmt::format("H{}V{}", x, y) : fmt::format("L{} {}", x, y);
-      }
+      d += fmt::format("{}{} {}", d.empty() ? 'M' : 'L', coordinate(x_of(point.x)),
+                       coordinate(y_of(point.y)));
+    }
+    return d;
+  }
+
+  // Relative to the step before, in whole tenths of a pixel across and whole pixels up, so that
+  // nothing adds up; steps that end at one place are one.
+  std::string steps(const Series& series) const {
+    const auto across = [&](const Point& point) { return std::round(x_of(point.x) * 10); };
+    const auto up = [&](const Point& point) { return std::round(y_of(point.y)); };
+    double x = across(series.points.front());
+    double y = up(series.points.front());
+    std::string d = fmt::format("M{} {}", coordinate(x / 10), coordinate(y));
+    for (size_t i = 1; i < series.points.size(); ++i) {
+      const double next = across(series.points[i]);
+      const bool goes_on = i + 1 < series.points.size() && across(series.points[i + 1]) == next;
+      if (goes_on) continue;
+      const double top = up(series.points[i]);
+      if (next != x) d += "h" + coordinate((next - x) / 10);
+      if (top != y) d += "v" + coordinate(top - y);
+      x = next;
+      y = top;
     }
     return d;
   }
 
   // Those without a tip are one element.
   void draw_dots(const Series& series) {
-    canvas_.open_group("s " + style_class(series.style));
     std::string rest;
     for (const Point& point : series.points) {
-      const std::string d = shape_path(x_of(point.x), y_of(point.y), series.style, kDot);
+      const double x = x_of(point.x);
+      const double y = y_of(point.y);
       if (point.tip.empty()) {
-        rest += d;
+        rest += dot_path(x, y, series.style);
       } else {
-        canvas_.path(d, "", point.tip);
+        canvas_.path(shape_path(x, y, series.style, kDot), "q " + style_class(series.style),
+                     point.tip);
       }
     }
-    if (!rest.empty()) canvas_.path(rest, "", series.name);
-    canvas_.close_group();
+    if (!rest.empty()) canvas_.path(rest, "s " + style_class(series.style), series.name);
   }
 
+  // Marks without a tip are one element a kind.
   void draw_marks(const Series& series) {
+    std::string shapes;
+    std::string dots;
+    std::string outlines;
     for (const Mark& mark : series.marks) {
+      const double x = x_of(mark.x);
       const double y = mark.on_top_edge ? kTop + 5 : y_of(mark.y);
       if (mark.y_interval) {
-        canvas_.path(fmt::format("M{} {}V{}", coordinate(x_of(mark.x)),
-                                 coordinate(y_of(mark.y_interval->low)),
+        canvas_.path(fmt::format("M{} {}V{}", coordinate(x), coordinate(y_of(mark.y_interval->low)),
                                  coordinate(y_of(mark.y_interval->high))),
-                     "i " + style_class(series.style), mark.tip);
+                     "i " + style_class(series.style));
       }
-      canvas_.mark(x_of(mark.x), y, series.style, 3, mark.around, mark.tip);
+      if (!mark.tip.empty() || mark.around == Around::kCross) {
+        canvas_.mark(x, y, series.style, kMark, mark.around, mark.tip);
+        continue;
+      }
+      if (mark.around == Around::kNothing) {
+        shapes += shape_path(x, y, series.style, kMark);
+      } else {
+        dots += dot_path(x, y, series.style);
+      }
+      outlines += around_path(std::round(x), y, kMark + 1, mark.around);
     }
+    // A line has the name already.
+    static const std::string kNone;
+    const std::string& name = series.join == Join::kNone ? series.name : kNone;
+    if (!shapes.empty()) canvas_.path(shapes, "f " + style_class(series.style), name);
+    if (!dots.empty()) canvas_.path(dots, "s " + style_class(series.style), name);
+    if (!outlines.empty()) canvas_.path(outlines, "o");
   }
 
   const XyPanel& panel_;

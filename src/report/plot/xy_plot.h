@@ -42,7 +42,8 @@ struct XyPanel {
   std::string alt;
   std::string x_label;  // with its unit
   std::string y_label;
-  bool y_from_zero = false;
+  Scale::Start x_start = Scale::Start::kFree;
+  Scale::Start y_start = Scale::Start::kFree;
   std::optional<RuleAt> x_rule;  // a vertical line
   std::optional<RuleAt> y_rule;  // a horizontal one
   std::vector<Series> series;
