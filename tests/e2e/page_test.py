@@ -6,6 +6,7 @@ usage: page_test.py ASSAY SCREENSHOTS
 import json
 import pathlib
 import re
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -135,7 +136,7 @@ class Page(ProgramTest):
         self.browser.script("document.querySelector('h1').style.marginBottom = '-30px'")
         self.assertNotEqual(overlapping(self.browser.script(TEXTS)), [])
         self.open_page("bundle/report.html", width=1280)
-        self.browser.script("document.querySelector('.panels svg text').setAttribute('x', 300)")
+        self.browser.script("document.querySelector('.panels svg text').setAttribute('x', 335)")
         self.assertNotEqual(cut(self.browser.script(TEXTS)), [])
 
     def test_every_figure_has_its_alternative_text(self):
@@ -179,6 +180,21 @@ class Page(ProgramTest):
             self.assertIn("table", order[2:], name)
             self.assertTrue(all(text for role, text in inside if role == "image"), name)
         self.assertGreater(len(nodes) - [name for _, name in nodes].index("Identity"), 5, "identity comes last")
+
+    def test_a_large_study_has_a_page_of_six_megabytes_at_most(self):
+        """400 strata and 52,410 rows, each of them drawn."""
+        made = self.program.parent / "synthetic_study"
+        if not made.exists():
+            self.skipTest("no synthetic_study: built without the benchmarks")
+        subprocess.run([made, self.folder / "large", "52410"], check=True)
+        self.succeed("report", "large")
+        self.assertLess((self.folder / "large/report.html").stat().st_size, 6_000_000)
+        self.browser.view(1280)
+        self.browser.open((self.folder / "large/report.html").as_uri())
+        self.assertEqual(self.browser.logs("browser"), [])
+        panels = self.browser.script("return [...document.querySelectorAll('figure[id$=-order]')]"
+                                     ".map(figure => figure.querySelectorAll('.panels svg').length)")
+        self.assertEqual(sum(panels), 400)
 
     def test_names_of_anybody_are_text(self):
         self.open_page("bundle/report.html", width=1280)

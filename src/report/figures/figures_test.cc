@@ -106,7 +106,7 @@ TEST(SizeFigure, NamesTheSizeAtWhichArmsChangePlaces) {
   const auto figure = size_figure(findings);
   ASSERT_TRUE(figure);
   EXPECT_THAT(figure->finding, HasSubstr("Along model size (parameters)"));
-  EXPECT_THAT(figure->panels[0].alt, HasSubstr("compiled crosses at 120000000"));
+  EXPECT_THAT(figure->panels[0].alt, HasSubstr("compiled crosses at 120M"));
   EXPECT_THAT(figure->panels[0].body, HasSubstr("parameters, log scale"));
 }
 
