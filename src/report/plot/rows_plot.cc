@@ -14,7 +14,7 @@ constexpr double kLineHeight = 14;
 constexpr double kRowGap = 4;
 constexpr double kAxisHeight = 34;
 constexpr double kValueCharacter = 6;  // of the widest common font
-constexpr size_t kTicks = 5;
+constexpr size_t kTicks = 7;
 
 size_t characters(const std::string& text) {
   return static_cast<size_t>(

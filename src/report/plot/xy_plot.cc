@@ -15,8 +15,8 @@ constexpr double kRight = kPanelWidth - 8;
 constexpr double kTickCharacter = 6.2;
 constexpr double kDot = 1.6;
 constexpr double kMark = 3;
-constexpr size_t kXTicks = 5;
-constexpr size_t kYTicks = 5;
+constexpr size_t kXTicks = 6;
+constexpr size_t kYTicks = 6;
 
 Scale x_scale(const XyPanel& panel) {
   Extent extent;
