@@ -35,19 +35,18 @@ std::string finding(const std::vector<const Tail*>& tails, Phase phase) {
 }
 
 plot::RowLine line_of(const Findings& findings, const Tail& tail) {
-  const std::string where = stratum_label(findings, tail.stratum);
   const char* high = tail.high_is_max ? "slowest" : "p99";
   plot::RowLine line;
   line.style = arm_style(findings, tail.arm);
   line.value = tail.p50;
-  line.tip = fmt::format("{}, {}: median {} ms of {} rows, {} {} ms", where, tail.arm,
+  line.tip = fmt::format("{}: median {} ms of {} rows, {} {} ms", tail.arm,
                          format_significant(tail.p50), tail.n, high, format_significant(tail.high));
   line.bars.push_back({{tail.p50, tail.high}, true, ""});
   line.extras.push_back({tail.high, plot::Around::kRing, ""});
   if (tail.high_without) {
     line.extras.push_back({*tail.high_without, plot::Around::kDiamond,
-                           fmt::format("{}, {}: {} of the rows without a recompile, {} ms", where,
-                                       tail.arm, high, format_significant(*tail.high_without))});
+                           fmt::format("{}: {} of the rows without a recompile, {} ms", tail.arm,
+                                       high, format_significant(*tail.high_without))});
   }
   line.text = fmt::format("x {}", format_significant(tail.high / tail.p50, 3));
   if (tail.slow > 0) line.text += fmt::format(", {}/{} rec.", tail.slow_recompiled, tail.slow);

@@ -29,13 +29,13 @@ th{font-weight:600;color:var(--mute)}
 .l15>*>*>:nth-child(15),.l16>*>*>:nth-child(16),.l17>*>*>:nth-child(17),.l18>*>*>:nth-child(18),
 .l19>*>*>:nth-child(19),.l20>*>*>:nth-child(20){text-align:left}
 .scroll{overflow-x:auto;max-width:100%;max-height:34rem;overflow-y:auto;margin:.3rem 0 .8rem}
-.choices{font-size:.95rem;margin:.7rem 0}.choices td{white-space:normal}
+.choices{font-size:.95rem;margin:.7rem 0}.choices td{white-space:normal;overflow-wrap:break-word;max-width:18rem}
 .word{padding:.05rem .45rem;border-radius:.7rem;border:1px solid var(--rule);font-weight:600;white-space:nowrap}
 .faster,.ahead{border-color:var(--c3);color:var(--c3)}.void,.no-arm{border-color:var(--c2);color:var(--c2)}
 .identity td{white-space:normal;overflow-wrap:anywhere}.identity td:first-child{min-width:9rem}
 .differs td{font-weight:600}
 button{font:inherit;font-size:.8rem;margin-left:.6rem}
-@media(max-width:640px){
+@media screen and (max-width:760px){
 .choices thead{position:absolute;clip-path:inset(50%);width:1px;height:1px;overflow:hidden}
 .choices,.choices tbody,.choices tr,.choices td{display:block}
 .choices tr{border:1px solid var(--grid);border-radius:6px;padding:.3rem .6rem;margin:.5rem 0}

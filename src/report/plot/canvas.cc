@@ -13,12 +13,12 @@ namespace {
 constexpr size_t kShapes = 6;
 
 // Classes of the theme.
-const char* anchor_class(Anchor anchor) {
+std::string_view anchor_class(Anchor anchor) {
   switch (anchor) {
     case Anchor::kMiddle:
-      return " c";
+      return "c";
     case Anchor::kEnd:
-      return " e";
+      return "e";
     case Anchor::kStart:
       break;
   }
@@ -132,8 +132,14 @@ std::string panel_svg(const Panel& panel) {
 
 void Canvas::text(double x, double y, Anchor anchor, std::string_view classes,
                   std::string_view text) {
-  fmt::format_to(std::back_inserter(out_), "<text class=\"{}{}\" x=\"{}\" y=\"{}\">{}</text>",
-                 classes, anchor_class(anchor), coordinate(x), coordinate(y), html_text(text));
+  std::string all(classes);
+  const std::string_view about = anchor_class(anchor);
+  if (!all.empty() && !about.empty()) all += ' ';
+  all += about;
+  out_ += "<text";
+  if (!all.empty()) fmt::format_to(std::back_inserter(out_), " class=\"{}\"", all);
+  fmt::format_to(std::back_inserter(out_), " x=\"{}\" y=\"{}\">{}</text>", std::llround(x),
+                 std::llround(y), html_text(text));
 }
 
 void Canvas::close_with_tip(std::string_view tip) {

@@ -47,12 +47,14 @@ class RowsDrawing {
   Panel draw() {
     canvas_.text(0, 12, Anchor::kStart, "t", panel_.title);
     draw_axis();
+    texts_.open_group("v e");
     double y = kTop;
     for (const PlotRow& row : panel_.rows) {
       draw_row(row, y);
       y += row_height(row);
     }
-    return {kPanelWidth, bottom_ + kAxisHeight, panel_.alt, canvas_.take()};
+    texts_.close_group();
+    return {kPanelWidth, bottom_ + kAxisHeight, panel_.alt, canvas_.take() + texts_.take()};
   }
 
  private:
@@ -115,7 +117,7 @@ class RowsDrawing {
       canvas_.path(shape_path(kPanelWidth - text_width - 8, y, line.style, 3), "f");
     }
     canvas_.close_group();
-    if (!line.text.empty()) canvas_.text(kPanelWidth, y + 3.5, Anchor::kEnd, "v", line.text);
+    if (!line.text.empty()) texts_.text(kPanelWidth, y + 3.5, Anchor::kStart, "", line.text);
   }
 
   const RowsPanel& panel_;
@@ -123,6 +125,7 @@ class RowsDrawing {
   double right_;
   double bottom_ = 0;
   Canvas canvas_;
+  Canvas texts_;  // of the lines, in a group of their own
 };
 
 }  // namespace

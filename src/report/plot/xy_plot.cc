@@ -66,28 +66,42 @@ class XyDrawing {
   double y_of(double value) const { return bottom() - y_.at(value) * kPlotHeight; }
 
   void draw_axes() {
-    std::string grid;
-    for (const Tick& tick : y_ticks_) {
-      const double y = y_of(tick.value);
-      grid += fmt::format("M{} {}H{}", coordinate(left_), coordinate(y), coordinate(kRight));
-      canvas_.text(left_ - 4, y + 3.5, Anchor::kEnd, "n", tick.text);
-    }
-    double last_end = 0;
-    for (const Tick& tick : x_.ticks(kXTicks)) {
-      const double x = x_of(tick.value);
-      grid += fmt::format("M{} {}V{}", coordinate(x), coordinate(kTop), coordinate(bottom()));
-      const double half = static_cast<double>(tick.text.size()) * kTickCharacter / 2;
-      if (x - half < last_end || x + half > kPanelWidth) continue;
-      last_end = x + half + 4;
-      canvas_.text(x, bottom() + 13, Anchor::kMiddle, "n", tick.text);
-    }
-    canvas_.path(grid, "g");
+    canvas_.path(draw_y_ticks() + draw_x_ticks(), "g");
     draw_rules();
     const auto with_scale = [](const std::string& label, const Scale& scale) {
       return label + (scale.logarithmic() ? ", log scale" : "");
     };
     canvas_.text(0, 27, Anchor::kStart, "n", with_scale(panel_.y_label, y_));
     canvas_.text(kRight, bottom() + 27, Anchor::kEnd, "n", with_scale(panel_.x_label, x_));
+  }
+
+  // Their labels; gives the lines of the grid.
+  std::string draw_y_ticks() {
+    std::string grid;
+    canvas_.open_group("n e");
+    for (const Tick& tick : y_ticks_) {
+      const double y = y_of(tick.value);
+      grid += fmt::format("M{} {}H{}", coordinate(left_), coordinate(y), coordinate(kRight));
+      canvas_.text(left_ - 4, y + 3.5, Anchor::kStart, "", tick.text);
+    }
+    canvas_.close_group();
+    return grid;
+  }
+
+  std::string draw_x_ticks() {
+    std::string grid;
+    double last_end = 0;
+    canvas_.open_group("n c");
+    for (const Tick& tick : x_.ticks(kXTicks)) {
+      const double x = x_of(tick.value);
+      grid += fmt::format("M{} {}V{}", coordinate(x), coordinate(kTop), coordinate(bottom()));
+      const double half = static_cast<double>(tick.text.size()) * kTickCharacter / 2;
+      if (x - half < last_end || x + half > kPanelWidth) continue;
+      last_end = x + half + 4;
+      canvas_.text(x, bottom() + 13, Anchor::kStart, "", tick.text);
+    }
+    canvas_.close_group();
+    return grid;
   }
 
   void draw_rules() {
