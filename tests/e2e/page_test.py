@@ -104,31 +104,32 @@ class Page(ProgramTest):
     def pages(self):
         for page in ("bundle/report.html", "both.html"):
             for name, view in VIEWS.items():
-                with self.subTest(page=page, view=name):
-                    self.open_page(page, **view)
-                    yield page, name
+                self.open_page(page, **view)
+                yield page, name
 
     def test_no_console_message_and_no_request_but_the_page(self):
         for page, name in self.pages():
-            self.browser.screenshot(self.screenshots / f"{page.replace('/', '-')}-{name}.png")
-            self.assertEqual(self.browser.logs("browser"), [])
-            messages = [json.loads(entry["message"])["message"] for entry in self.browser.logs("performance")]
-            requests = {message["params"]["request"]["url"] for message in messages
-                        if message["method"] == "Network.requestWillBeSent"}
-            self.assertEqual({url for url in requests if not url.startswith("data:")},
-                             {(self.folder / page).as_uri()})
+            with self.subTest(page=page, view=name):
+                self.browser.screenshot(self.screenshots / f"{page.replace('/', '-')}-{name}.png")
+                self.assertEqual(self.browser.logs("browser"), [])
+                messages = [json.loads(entry["message"])["message"] for entry in self.browser.logs("performance")]
+                requests = {message["params"]["request"]["url"] for message in messages
+                            if message["method"] == "Network.requestWillBeSent"}
+                self.assertEqual({url for url in requests if not url.startswith("data:")},
+                                 {(self.folder / page).as_uri()})
 
     def test_no_text_is_cut_or_lies_on_another(self):
-        for _, _ in self.pages():
-            for opened in (False, True):
-                if opened:
-                    self.browser.script("for (const d of document.querySelectorAll('details')) d.open = true;")
-                texts = self.browser.script(TEXTS)
-                self.assertGreater(len(texts), 100)
-                width = self.browser.script("return document.documentElement.scrollWidth - innerWidth")
-                self.assertLessEqual(width, 0, "the page itself is as wide as the screen")
-                self.assertEqual(cut(texts), [])
-                self.assertEqual(overlapping([text for text in texts if not text["scrolls"]]), [])
+        for page, name in self.pages():
+            with self.subTest(page=page, view=name):
+                for opened in (False, True):
+                    if opened:
+                        self.browser.script("for (const d of document.querySelectorAll('details')) d.open = true;")
+                    texts = self.browser.script(TEXTS)
+                    self.assertGreater(len(texts), 100)
+                    width = self.browser.script("return document.documentElement.scrollWidth - innerWidth")
+                    self.assertLessEqual(width, 0, "the page itself is as wide as the screen")
+                    self.assertEqual(cut(texts), [])
+                    self.assertEqual(overlapping([text for text in texts if not text["scrolls"]]), [])
 
     def test_what_is_cut_or_lies_on_another_is_found(self):
         """The checks above can fail."""

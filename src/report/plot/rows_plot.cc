@@ -66,13 +66,11 @@ class RowsDrawing {
     for (const Tick& tick : scale_.ticks(kTicks)) {
       const double x = x_of(tick.value);
       grid += fmt::format("M{} {}V{}", coordinate(x), coordinate(kTop - 4), coordinate(bottom_));
-      const double half = static_cast<double>(tick.text.size()) * kValueCharacter / 2;
-      if (x - half < last_end) continue;
-      last_end = x + half + 4;
-      // At the left edge it would stick out.
-      const bool at_edge = x - half < 0;
-      canvas_.text(at_edge ? 0 : x, bottom_ + 12, at_edge ? Anchor::kStart : Anchor::kMiddle, "n",
-                   tick.text);
+      const double width = static_cast<double>(tick.text.size()) * kValueCharacter;
+      const double left = std::max(0.0, x - width / 2);  // at the edge it would stick out
+      if (left < last_end) continue;
+      last_end = left + width + 4;
+      canvas_.text(left + width / 2, bottom_ + 12, Anchor::kMiddle, "n", tick.text);
     }
     canvas_.path(grid, "g");
     if (panel_.rule) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kTop = 40;  // title, then the label of the y axis
 constexpr double kPlotHeight = 150;
-constexpr double kAxisHeight = 34;
+constexpr double kAxisHeight = 37;
 constexpr double kRight = kPanelWidth - 8;
 constexpr double kTickCharacter = 6.2;
 constexpr double kDot = 1.6;
@@ -72,7 +72,7 @@ class XyDrawing {
       return label + (scale.logarithmic() ? ", log scale" : "");
     };
     canvas_.text(0, 27, Anchor::kStart, "n", with_scale(panel_.y_label, y_));
-    canvas_.text(kRight, bottom() + 27, Anchor::kEnd, "n", with_scale(panel_.x_label, x_));
+    canvas_.text(kRight, bottom() + 30, Anchor::kEnd, "n", with_scale(panel_.x_label, x_));
   }
 
   // Their labels; gives the lines of the grid.
@@ -98,7 +98,7 @@ class XyDrawing {
       const double half = static_cast<double>(tick.text.size()) * kTickCharacter / 2;
       if (x - half < last_end || x + half > kPanelWidth) continue;
       last_end = x + half + 4;
-      canvas_.text(x, bottom() + 13, Anchor::kStart, "", tick.text);
+      canvas_.text(x, bottom() + 16, Anchor::kStart, "", tick.text);
     }
     canvas_.close_group();
     return grid;
