@@ -88,6 +88,41 @@ TEST_F(AnalyzeCommand, ReportOfOneBundleCanGoElsewhere) {
   EXPECT_FALSE(fs::exists(folder / "report.html"));
 }
 
+TEST_F(AnalyzeCommand, ReportShowsTracesBesideOneAnother) {
+  SyntheticBundle made(5);
+  std::map<std::string, std::string> traces;
+  for (const auto& [arm, kernel_us] : {std::pair{"eager", 200.0}, {"static", 20.0}}) {
+    const std::string id = made.add({.arm = arm, .mean_ms = kernel_us / 10});
+    Json events = Json::array();
+    for (int i = 0; i < 40; ++i) {
+      const double begin = i * (kernel_us + 100);
+      events.push_back({{"ph", "X"},
+                        {"cat", "cuda_driver"},
+                        {"name", "cuLaunchKernel"},
+                        {"ts", begin},
+                        {"dur", 10}});
+      events.push_back({{"ph", "X"},
+                        {"cat", "kernel"},
+                        {"name", "gemm<float>"},
+                        {"ts", begin + 20},
+                        {"dur", kernel_us}});
+    }
+    traces[id] = Json{{"traceEvents", events}}.dump();
+  }
+  const fs::path folder = BundleCommandTest::write_bundle("traced", made, true, traces);
+  ASSERT_EQ(assay({"report", folder}).end.exit_status, 0);
+  const std::string page = *read_file(folder / "report.html");
+  EXPECT_THAT(page, HasSubstr("<figure id=\"timelines\""));
+  EXPECT_THAT(page, HasSubstr("kernels: gemm&lt;float&gt; at "));
+  EXPECT_THAT(page, HasSubstr("40 kernels"));
+  EXPECT_TRUE(fs::exists(folder / "plots" / "timelines.svg"));
+  // One that was changed is refused with its bundle's figure, not with the bundle.
+  const std::string id = traces.begin()->first;
+  ASSERT_TRUE(write_file(folder / "cells" / id / "trace.json.gz", "changed"));
+  ASSERT_EQ(assay({"report", folder}).end.exit_status, 0);
+  EXPECT_THAT(*read_file(folder / "report.html"), Not(HasSubstr(id + " kernels")));
+}
+
 TEST_F(AnalyzeCommand, ReportPutsBundlesSideBySide) {
   const fs::path one = write_bundle(true);
   SyntheticBundle made(6);
