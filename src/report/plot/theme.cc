@@ -10,8 +10,8 @@ std::string_view theme_css() {
 --c0:#3c3c3c;--c1:#0072b2;--c2:#d55e00;--c3:#007a58;--c4:#b05a8a;--c5:#2b94d1;--c6:#b97900}
 @media(prefers-color-scheme:dark){:root{--paper:#141414;--ink:#ececec;--mute:#a8a8a8;--grid:#333;--rule:#8f8f8f;
 --c0:#d8d8d8;--c1:#4aa8e8;--c2:#ff8a3d;--c3:#2fcf9f;--c4:#e79cc6;--c5:#9ad6f8;--c6:#f5c04a}}
-.plot{font:11px system-ui,"Segoe UI","DejaVu Sans",sans-serif}
-.plot text{fill:var(--ink);paint-order:stroke;stroke:var(--paper);stroke-width:3px;stroke-linejoin:round}
+.plot{fill:var(--ink);font:11px system-ui,"Segoe UI","DejaVu Sans",sans-serif}
+.plot text{paint-order:stroke;stroke:var(--paper);stroke-width:3px;stroke-linejoin:round}
 .plot .t{font-weight:600}
 .plot .m{fill:var(--mute)}
 .plot .n{font-size:10px;fill:var(--mute)}
