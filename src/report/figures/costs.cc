@@ -19,7 +19,8 @@ plot::PlotRow& row_of(const Findings& findings, size_t stratum, RowsFigure& rows
 }
 
 std::string seconds(double value) {
-  return format_significant(value, 3) + " s";
+  return value > 0 && value < 1 ? format_significant(value * 1e3, 3) + " ms"
+                                : format_significant(value, 3) + " s";
 }
 
 plot::RowLine cost_line(const Findings& findings, const CompileCost& cost) {

@@ -89,7 +89,7 @@ TEST(SplitFigure, NamesTheLengthAtWhichAnArmBreaksEven) {
   EXPECT_THAT(figure->panels[0].alt, HasSubstr("compiled breaks even at 40 tokens"));
   EXPECT_THAT(figure->panels[0].body, HasSubstr("512 new tokens: 1.40, extrapolated"));
   findings.splits[0].breaks_even.reset();
-  EXPECT_THAT(split_figure(findings)->finding, HasSubstr("No arm breaks even"));
+  EXPECT_THAT(split_figure(findings)->finding, HasSubstr("No break-even length"));
 }
 
 TEST(SizeFigure, NamesTheSizeAtWhichArmsChangePlaces) {

@@ -36,7 +36,8 @@ std::string split_finding(const Findings& findings) {
     parts.push_back(
         fmt::format("{}'s faster prefill stops to matter after {} new tokens", arm, range(extent)));
   }
-  if (parts.empty()) return "No arm breaks even: none gains in prefill and loses in decoding";
+  if (parts.empty())
+    return "No break-even length: no arm surely gains in prefill and loses in decoding";
   return listed(parts);
 }
 
