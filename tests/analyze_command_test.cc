@@ -9,6 +9,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 class AnalyzeCommand : public BundleCommandTest {
@@ -28,7 +29,7 @@ TEST_F(AnalyzeCommand, PrintsTheFindingsAndLeavesThemInTheBundle) {
   EXPECT_EQ(table.end.exit_status, 0) << table.err;
   EXPECT_THAT(table.out, StartsWith("synthetic: gpt2-25m, 2 arms, "));
   EXPECT_THAT(table.out, HasSubstr("eager  1 (baseline)  static        0  faster\n"));
-  EXPECT_THAT(table.out, HasSubstr("\nreport:   " + folder.string() + "/report.md\n"));
+  EXPECT_THAT(table.out, testing::EndsWith("\nreport:   " + folder.string() + "/report.html\n"));
   EXPECT_TRUE(fs::exists(folder / "report.md"));
   const CommandOutput full = assay({"analyze", folder, "--full"});
   EXPECT_THAT(full.out, StartsWith("== Identity =="));
@@ -42,11 +43,15 @@ TEST_F(AnalyzeCommand, PrintsTheFindingsAndLeavesThemInTheBundle) {
   EXPECT_EQ(assay({"verify", folder}).end.exit_status, 0) << "findings must not spoil the bundle";
 }
 
-TEST_F(AnalyzeCommand, ReportWritesMarkdownAndPrintsItsPath) {
+TEST_F(AnalyzeCommand, ReportWritesPageAndMarkdownAndPrintsTheirPaths) {
   const fs::path folder = write_bundle(true);
   const CommandOutput report = assay({"report", folder});
   EXPECT_EQ(report.end.exit_status, 0) << report.err;
-  EXPECT_EQ(report.out, (folder / "report.md").string() + "\n");
+  EXPECT_EQ(report.out,
+            (folder / "report.html").string() + "\n" + (folder / "report.md").string() + "\n");
+  EXPECT_THAT(*read_file(folder / "report.html"), HasSubstr("<figure id=\"prefill-order\""));
+  EXPECT_THAT(*read_file(folder / "report.md"), HasSubstr("](plots/prefill-order.svg)"));
+  EXPECT_EQ(assay({"verify", folder}).end.exit_status, 0) << "a report must not spoil the bundle";
   EXPECT_THAT(*read_file(folder / "report.md"), HasSubstr("## Decision"));
 }
 
@@ -54,14 +59,17 @@ TEST_F(AnalyzeCommand, ReportWritesMarkdownAndPrintsItsPath) {
 TEST_F(AnalyzeCommand, ReportIsMadeFromFindingsAlone) {
   const fs::path folder = write_bundle(true);
   ASSERT_EQ(assay({"report", folder}).end.exit_status, 0);
-  const std::string whole = *read_file(folder / "report.md");
   const fs::path alone = root_ / "alone";
   fs::create_directories(alone);
   fs::copy(folder / "analysis", alone / "analysis");
   const CommandOutput report = assay({"report", "--from-findings", alone});
   EXPECT_EQ(report.end.exit_status, 0) << report.err;
-  EXPECT_EQ(report.out, (alone / "report.md").string() + "\n");
-  EXPECT_EQ(*read_file(alone / "report.md"), whole);
+  EXPECT_EQ(report.out,
+            (alone / "report.html").string() + "\n" + (alone / "report.md").string() + "\n");
+  const std::string markdown = *read_file(alone / "report.md");
+  EXPECT_THAT(markdown, HasSubstr("## Decision"));
+  EXPECT_THAT(markdown, HasSubstr("](plots/prefill-ratios.svg)"));
+  EXPECT_THAT(markdown, Not(HasSubstr("prefill-order"))) << "there are no rows to draw";
 
   EXPECT_EQ(assay({"report", "--from-findings", "--margin", "0.1", alone}).end.exit_status, 2)
       << "the findings' own margin holds";
@@ -70,6 +78,63 @@ TEST_F(AnalyzeCommand, ReportIsMadeFromFindingsAlone) {
               HasSubstr("found version 8 (`assay analyze` makes them anew)"));
   fs::remove_all(alone / "analysis");
   EXPECT_THAT(refused({"report", "--from-findings", alone}), HasSubstr("findings.json"));
+}
+
+TEST_F(AnalyzeCommand, ReportOfOneBundleCanGoElsewhere) {
+  const fs::path folder = write_bundle(true);
+  const std::string page = (root_ / "page.html").string();
+  EXPECT_EQ(assay({"report", folder, "-o", page}).out, page + "\n");
+  EXPECT_THAT(*read_file(page), HasSubstr("<figure id=\"prefill-order\""));
+  EXPECT_FALSE(fs::exists(folder / "report.html"));
+}
+
+TEST_F(AnalyzeCommand, ReportShowsTracesBesideOneAnother) {
+  SyntheticBundle made(5);
+  std::map<std::string, std::string> traces;
+  for (const auto& [arm, kernel_us] : {std::pair{"eager", 200.0}, {"static", 20.0}}) {
+    const std::string id = made.add({.arm = arm, .mean_ms = kernel_us / 10});
+    Json events = Json::array();
+    for (int i = 0; i < 40; ++i) {
+      const double begin = i * (kernel_us + 100);
+      events.push_back({{"ph", "X"},
+                        {"cat", "cuda_driver"},
+                        {"name", "cuLaunchKernel"},
+                        {"ts", begin},
+                        {"dur", 10}});
+      events.push_back({{"ph", "X"},
+                        {"cat", "kernel"},
+                        {"name", "gemm<float>"},
+                        {"ts", begin + 20},
+                        {"dur", kernel_us}});
+    }
+    traces[id] = Json{{"traceEvents", events}}.dump();
+  }
+  const fs::path folder = BundleCommandTest::write_bundle("traced", made, true, traces);
+  ASSERT_EQ(assay({"report", folder}).end.exit_status, 0);
+  const std::string page = *read_file(folder / "report.html");
+  EXPECT_THAT(page, HasSubstr("<figure id=\"timelines\""));
+  EXPECT_THAT(page, HasSubstr("kernels: gemm&lt;float&gt; at "));
+  EXPECT_THAT(page, HasSubstr("40 kernels"));
+  EXPECT_TRUE(fs::exists(folder / "plots" / "timelines.svg"));
+  // One that was changed is refused with its bundle's figure, not with the bundle.
+  const std::string id = traces.begin()->first;
+  ASSERT_TRUE(write_file(folder / "cells" / id / "trace.json.gz", "changed"));
+  ASSERT_EQ(assay({"report", folder}).end.exit_status, 0);
+  EXPECT_THAT(*read_file(folder / "report.html"), Not(HasSubstr(id + " kernels")));
+}
+
+TEST_F(AnalyzeCommand, ReportPutsBundlesSideBySide) {
+  const fs::path one = write_bundle(true);
+  SyntheticBundle made(6);
+  made.add({.arm = "eager", .warmup = 1});
+  const fs::path other = BundleCommandTest::write_bundle("other", made, true);
+  const std::string page = (root_ / "page.html").string();
+  EXPECT_EQ(assay({"report", one, other, "-o", page}).out, page + "\n");
+  EXPECT_THAT(*read_file(page), HasSubstr("<h2>bundle</h2>"));
+  EXPECT_THAT(*read_file(page), HasSubstr("<h2>other</h2>"));
+  EXPECT_THAT(refused({"report", one, other}), HasSubstr("expected -o FILE.html"));
+  EXPECT_THAT(refused({"report", one, one, "-o", page}), HasSubstr("found one twice"));
+  EXPECT_FALSE(fs::exists(one / "report.html"));
 }
 
 TEST_F(AnalyzeCommand, AnIncompleteBundleIsAnalysedAndSaysSo) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "analysis/rows/synthetic_bundle.h"
+#include "base/gzip.h"
 #include "base/subprocess.h"
 
 namespace assay {
@@ -37,7 +38,9 @@ class BundleCommandTest : public testing::Test {
     return output.err;
   }
 
-  std::filesystem::path write_bundle(const std::string& name, SyntheticBundle& made, bool sealed) {
+  // `traces`: Chrome's JSON of cells that were profiled.
+  std::filesystem::path write_bundle(const std::string& name, SyntheticBundle& made, bool sealed,
+                                     const std::map<std::string, std::string>& traces = {}) {
     const Bundle bundle = made.build();
     BundleHeader header;
     header.study_yaml = "name: synthetic\n";
@@ -52,6 +55,15 @@ class BundleCommandTest : public testing::Test {
     for (const Row& row : bundle.rows) EXPECT_TRUE(writer->append(row));
     for (const auto& [cell, parity] : bundle.parity) {
       EXPECT_TRUE(writer->write_cell_json(cell, "parity.json", parity));
+    }
+    for (const auto& [cell, trace] : traces) {
+      const Json summary = {{"device", "cuda"}, {"kernels_launched", 3}, {"launch_calls", 3}};
+      EXPECT_TRUE(writer->write_cell_json(
+          cell, "evidence.json",
+          {{"compiler_real", "not_applicable"}, {"profile", {{"summary", summary}}}}));
+      const auto path = writer->offer_cell_file(cell, "trace.json.gz");
+      EXPECT_TRUE(path && write_file(*path, gzip_stored(trace)));
+      EXPECT_TRUE(writer->take_cell_file(cell, "trace.json.gz"));
     }
     EXPECT_TRUE(writer->commit_unit(0, nullptr));
     if (sealed) {

@@ -143,17 +143,21 @@ struct Bundle {
 // parse: bad_input.
 Result<Bundle> read_bundle(const std::filesystem::path& folder);
 
+// The cell's cells/CELL/trace.json.gz as it lies there, packed, and checked as read_bundle() does.
+// bad_input where there is none.
+Result<std::string> read_trace(const Bundle& bundle, const std::string& cell_id);
+
 // One finding of verify: which file (or row), and what is wrong.
 struct VerifyProblem {
   std::string object;
   std::string problem;  // "expected sha256 ..., found ...", "not in the manifest", "missing", ...
 };
 
-// Every file against the manifest's hashes (changed, missing, added bytes and files; report.md and
-// the files in analysis/ are derived and may be added), nothing there but files and folders with
-// something in them, every row against the schema and the rule of ok rows (row_rule.h), commits
-// against files, rows and sittings, rows against one another (a repetition twice, processes of a
-// cell that don't count up). Empty: the bundle is whole.
+// Every file against the manifest's hashes (changed, missing, added bytes and files; what
+// is derived, report.md, report.html, plots/*.svg and analysis/*, may be added), nothing there but
+// files and folders with something in them, every row against the schema and the rule of ok rows
+// (row_rule.h), commits against files, rows and sittings, rows against one another (a repetition
+// twice, processes of a cell that don't count up). Empty: the bundle is whole.
 Result<std::vector<VerifyProblem>> verify_bundle(const std::filesystem::path& folder);
 
 }  // namespace assay

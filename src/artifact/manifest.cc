@@ -85,9 +85,11 @@ Result<Json> parse_manifest(std::string_view text, std::string_view object) {
 bool is_derived(std::string_view path) {
   const std::string target = temporary_target(std::string(path));
   if (!target.empty()) return is_derived(target);
-  constexpr std::string_view kFolder = "analysis/";
-  return path == "report.md" ||
-         (path.starts_with(kFolder) && path.find('/', kFolder.size()) == std::string_view::npos);
+  if (path == "report.md" || path == "report.html") return true;
+  const size_t slash = path.rfind('/');
+  if (slash == std::string_view::npos) return false;
+  const std::string_view folder = path.substr(0, slash);
+  return folder == "analysis" || (folder == "plots" && path.ends_with(".svg"));
 }
 
 Result<BundleListing> list_bundle(const Folder& folder) {

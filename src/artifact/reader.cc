@@ -155,6 +155,14 @@ void judge_rows(Bundle& bundle) {
 
 }  // namespace
 
+Result<std::string> read_trace(const Bundle& bundle, const std::string& cell_id) {
+  ASSAY_TRY(const Folder folder, Folder::open(bundle.folder));
+  ASSAY_TRY(FileEntries listed,
+            file_entries_from_json(bundle.manifest, folder.path_of(kManifestName).string()));
+  const CheckedFiles checked(folder, std::move(listed), bundle.complete);
+  return checked.read(fmt::format("cells/{}/trace.json.gz", cell_id));
+}
+
 Result<Bundle> read_bundle(const fs::path& path) {
   Bundle bundle;
   bundle.folder = path;

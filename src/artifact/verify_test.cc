@@ -117,7 +117,9 @@ TEST_F(Verify, AnyMissingOrAddedFileIsFound) {
 
 TEST_F(Verify, DerivedFilesMayBeAdded) {
   fs::create_directories(folder_ / "analysis");
-  for (const char* name : {"analysis/findings.json", "analysis/tmp-1-findings.json", "report.md"}) {
+  fs::create_directories(folder_ / "plots");
+  for (const char* name : {"analysis/findings.json", "analysis/tmp-1-findings.json", "report.md",
+                           "report.html", "plots/prefill-ratios.svg", "plots/tmp-1-a.svg"}) {
     put(folder_ / name, "derived");
   }
   EXPECT_THAT(problems(), testing::IsEmpty());
@@ -127,8 +129,8 @@ TEST_F(Verify, NothingElseMayBeAddedUnderTheirNames) {
   fs::create_directories(folder_ / "report.md");
   fs::create_directories(folder_ / "plots/a");
   fs::create_directories(folder_ / "analysis/deeper");
-  for (const char* name : {"report.md/hidden", "plots/a/b.svg", "plots/c", "analysis/deeper/d",
-                           "report.html", "tmp-1-metrics.csv"}) {
+  for (const char* name : {"report.md/hidden", "plots/a/b.svg", "plots/c", "plots/d.html",
+                           "analysis/deeper/d", "report.html.bak", "tmp-1-metrics.csv"}) {
     put(folder_ / name, "");
     EXPECT_EQ(problem_of(name), "not in the manifest");
     fs::remove(folder_ / name);
@@ -136,7 +138,8 @@ TEST_F(Verify, NothingElseMayBeAddedUnderTheirNames) {
 }
 
 TEST_F(Verify, AnEmptyFolderIsFound) {
-  for (const char* name : {"empty", "report.md", "plots", "analysis", "cells/cprefill/below"}) {
+  for (const char* name :
+       {"empty", "report.md", "report.html", "plots", "analysis", "cells/cprefill/below"}) {
     fs::create_directories(folder_ / name);
     EXPECT_EQ(problem_of(name), "expected folders with something in them, found an empty one");
     fs::remove(folder_ / name);
@@ -149,6 +152,7 @@ TEST_F(Verify, ALinkIsNoPartOfABundle) {
   const std::vector<std::pair<const char*, fs::path>> links = {{"cells/link", "/etc/passwd"},
                                                                {"analysis", scratch_ / ""},
                                                                {"report.md", "/etc/passwd"},
+                                                               {"report.html", "/etc/passwd"},
                                                                {"dangling", "nowhere"}};
   for (const auto& [name, target] : links) {
     fs::create_symlink(target, folder_ / name);

@@ -167,6 +167,13 @@ TEST(BundleWriter, AnotherProcessWritesAFileOfACell) {
   ASSERT_TRUE(finish_run(*writer));
   EXPECT_EQ(read_file(scratch / "b/cells/c1/trace.json.gz"), "trace");
   EXPECT_TRUE(verify_bundle(scratch / "b")->empty());
+  const auto bundle = read_bundle(scratch / "b");
+  ASSERT_TRUE(bundle) << bundle.error().message;
+  EXPECT_EQ(read_trace(*bundle, "c1").value_or("none"), "trace");
+  EXPECT_FALSE(read_trace(*bundle, "c2"));
+  EXPECT_FALSE(read_trace(*bundle, "../c1"));
+  ASSERT_TRUE(write_file(scratch / "b/cells/c1/trace.json.gz", "other"));
+  EXPECT_THAT(read_trace(*bundle, "c1").error().message, testing::HasSubstr("expected sha256"));
 }
 
 // Only what was committed is sealed, by a resume as by the run itself.

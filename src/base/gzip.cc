@@ -1,9 +1,12 @@
-// Stored blocks of RFC 1951, and the checksum of RFC 1952.
+// Stored blocks of RFC 1951, and the checksum of RFC 1952; zlib unpacks what others packed.
 #include "base/gzip.h"
+
+#include <zlib.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 
 namespace assay {
 namespace {
@@ -18,7 +21,7 @@ constexpr std::array<uint32_t, 256> kCrcTable = [] {
   return table;
 }();
 
-uint32_t crc32(std::string_view content) {
+uint32_t checksum(std::string_view content) {
   uint32_t crc = 0xffffffffu;
   for (const char byte : content) {
     crc = kCrcTable[(crc ^ static_cast<unsigned char>(byte)) & 0xff] ^ (crc >> 8);
@@ -45,9 +48,39 @@ std::string gzip_stored(std::string_view content) {
     file += content.substr(at, size);
     at += size;
   } while (at < content.size());
-  put(file, crc32(content), 4);
+  put(file, checksum(content), 4);
   put(file, static_cast<uint32_t>(content.size()), 4);
   return file;
+}
+
+Result<std::string> gunzip(std::string_view file, uint64_t most_bytes, std::string_view object) {
+  constexpr int kGzipAlone = 15 + 16;
+  constexpr size_t kPiece = size_t{1} << 18;
+  z_stream stream{};
+  if (::inflateInit2(&stream, kGzipAlone) != Z_OK) {
+    return environment_error("{}: expected memory to unpack it, found none", object);
+  }
+  const std::unique_ptr<z_stream, decltype(&::inflateEnd)> closed(&stream, &::inflateEnd);
+  std::string input(file);  // zlib's input isn't const
+  stream.next_in = reinterpret_cast<Bytef*>(input.data());
+  stream.avail_in = static_cast<uInt>(input.size());
+  std::string content;
+  int state = Z_OK;
+  while (state == Z_OK) {
+    const size_t before = content.size();
+    content.resize(before + kPiece);
+    stream.next_out = reinterpret_cast<Bytef*>(content.data() + before);
+    stream.avail_out = static_cast<uInt>(kPiece);
+    state = ::inflate(&stream, Z_NO_FLUSH);
+    content.resize(content.size() - stream.avail_out);
+    if (content.size() > most_bytes) {
+      return bad_input("{}: expected at most {} bytes unpacked, found more", object, most_bytes);
+    }
+  }
+  if (state != Z_STREAM_END) {
+    return bad_input("{}: expected a whole gzip file, found a damaged one", object);
+  }
+  return content;
 }
 
 }  // namespace assay

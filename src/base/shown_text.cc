@@ -67,7 +67,32 @@ std::string_view markdown_entity(std::string_view rest, char before) {
   return {};
 }
 
-std::string shown(std::string_view text, size_t most_bytes, bool markdown) {
+// What would end an element's text or a quoted attribute.
+std::string_view html_entity(std::string_view rest, char) {
+  switch (rest.front()) {
+    case '&':
+      return "&amp;";
+    case '<':
+      return "&lt;";
+    case '>':
+      return "&gt;";
+    case '"':
+      return "&quot;";
+    case '\'':
+      return "&#39;";
+    default:
+      return {};
+  }
+}
+
+std::string_view no_entity(std::string_view, char) {
+  return {};
+}
+
+// What stands for the character at the front of `rest`; empty: itself.
+using Entity = std::string_view (*)(std::string_view rest, char before);
+
+std::string shown(std::string_view text, size_t most_bytes, Entity entity_of) {
   std::string out;
   char before = 0;
   for (std::string_view rest = text; !rest.empty();) {
@@ -77,9 +102,8 @@ std::string shown(std::string_view text, size_t most_bytes, bool markdown) {
       piece = fmt::format("\\x{:02x}", static_cast<unsigned char>(rest.front()));
     } else if (is_obeyed(character.code)) {
       piece = escaped(character.code);
-    } else if (markdown) {
-      const std::string_view entity = markdown_entity(rest, before);
-      if (!entity.empty()) piece = entity;
+    } else if (const std::string_view entity = entity_of(rest, before); !entity.empty()) {
+      piece = entity;
     }
     if (out.size() + piece.size() > most_bytes) return out + "...";
     out += piece;
@@ -92,11 +116,15 @@ std::string shown(std::string_view text, size_t most_bytes, bool markdown) {
 }  // namespace
 
 std::string shown_line(std::string_view text, size_t most_bytes) {
-  return shown(text, most_bytes, false);
+  return shown(text, most_bytes, no_entity);
 }
 
 std::string markdown_line(std::string_view text, size_t most_bytes) {
-  return shown(text, most_bytes, true);
+  return shown(text, most_bytes, markdown_entity);
+}
+
+std::string html_text(std::string_view text, size_t most_bytes) {
+  return shown(text, most_bytes, html_entity);
 }
 
 }  // namespace assay

@@ -1,5 +1,5 @@
 // Text from outside (names in a study or a bundle, a worker's words, a file's content) made safe to
-// show: the one place that escapes and cuts what goes to a terminal or into Markdown.
+// show: the one place that escapes and cuts what goes to a terminal, into Markdown, HTML or SVG.
 #pragma once
 
 #include <cstddef>
@@ -21,5 +21,9 @@ std::string shown_line(std::string_view text, size_t most_bytes = kLongestLine);
 // The same for Markdown: no table cell ends, and no tag, link or picture begins, in what comes of
 // it.
 std::string markdown_line(std::string_view text, size_t most_bytes = kLongestLine);
+
+// The same for HTML and SVG, within an element or a quoted attribute: nothing in what comes of it
+// begins a tag or an entity, or ends the attribute.
+std::string html_text(std::string_view text, size_t most_bytes = kLongestLine);
 
 }  // namespace assay

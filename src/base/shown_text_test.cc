@@ -44,6 +44,14 @@ TEST(ShownText, MarkdownGetsNoCellTagOrLinkOfIt) {
   EXPECT_EQ(markdown_line("a\nb"), "a\\nb");
 }
 
+TEST(ShownText, HtmlGetsNoTagEntityOrEndOfAnAttribute) {
+  EXPECT_EQ(html_text("<script>x</script>"), "&lt;script&gt;x&lt;/script&gt;");
+  EXPECT_EQ(html_text("\" onload='x' &lt;"), "&quot; onload=&#39;x&#39; &amp;lt;");
+  EXPECT_EQ(html_text("a\x1b[2J\nb\u202e"), "a\\x1b[2J\\nb\\u202e");
+  EXPECT_EQ(html_text("caf\u00e9"), "caf\u00e9");
+  EXPECT_EQ(html_text("a&b", 4), "a...") << "no entity is cut in half";
+}
+
 TEST(ShownText, ExcerptsOfErrorsAreSafeAndShort) {
   EXPECT_EQ(quoted_excerpt("\x1b[2J"), "\"\\x1b[2J\"");
   EXPECT_EQ(excerpt(std::string(61, 'a')), std::string(60, 'a') + "...");

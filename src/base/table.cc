@@ -13,10 +13,7 @@ namespace {
 
 std::string shown(const TableCell& cell, bool markdown) {
   const auto safe = markdown ? markdown_line : shown_line;
-  if (!cell.text.empty()) return safe(cell.text, kLongestCell);
-  if (cell.value.is_null()) return "-";
-  return safe(cell.value.is_string() ? cell.value.get<std::string>() : to_json_line(cell.value),
-              kLongestCell);
+  return safe(cell_text(cell), kLongestCell);
 }
 
 // Columns a terminal gives to the text: bytes that aren't UTF-8 continuations.
@@ -94,6 +91,12 @@ Result<OutputFormat> parse_output_format(std::string_view name) {
   if (name == "csv") return OutputFormat::kCsv;
   if (name == "md") return OutputFormat::kMarkdown;
   return bad_input("output format: expected table, json, csv or md, found \"{}\"", name);
+}
+
+std::string cell_text(const TableCell& cell) {
+  if (!cell.text.empty()) return cell.text;
+  if (cell.value.is_null()) return "-";
+  return cell.value.is_string() ? cell.value.get<std::string>() : to_json_line(cell.value);
 }
 
 TableCell TableCell::of(std::string text) {

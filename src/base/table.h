@@ -37,6 +37,9 @@ struct TableCell {
   static TableCell of(std::optional<double> number, int digits = 4);
 };
 
+// What people see of it, as it is: whoever shows it makes it safe (base/shown_text.h).
+std::string cell_text(const TableCell& cell);
+
 struct Table {
   std::string title;  // printed above in table and md; may be empty
   std::vector<Column> columns;

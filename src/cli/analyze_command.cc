@@ -1,19 +1,18 @@
 // assay analyze BUNDLE: prints the findings on one screen, or all its tables, and leaves
-// analysis/findings.json and report.md. Exit status 1: the study has requirements, and one isn't
+// analysis/findings.json and the report. Exit status 1: the study has requirements, and one isn't
 // met.
 #include <cstdio>
 #include <thread>
 
 #include "cli/bundle_analysis.h"
-#include "report/report.h"
 #include "report/screen/screen.h"
 
 namespace assay::cli {
 
 void add_analyze_command(CLI::App& app, Selected& selected) {
-  CLI::App* command = app.add_subcommand(
-      "analyze",
-      "print a bundle's findings on one screen and write its findings.json and report.md");
+  CLI::App* command = app.add_subcommand("analyze",
+                                         "print a bundle's findings on one screen and write its "
+                                         "findings.json, report.html and report.md");
   const auto folder = std::make_shared<std::string>();
   command->add_option("bundle", *folder, "folder of a bundle that `assay run` wrote")
       ->required()
@@ -24,9 +23,10 @@ void add_analyze_command(CLI::App& app, Selected& selected) {
   const auto format = add_output_format(*command);
   command->callback([=, &selected] {
     selected.body = [=]() -> Result<int> {
-      ASSAY_TRY(const Findings findings, analyze_folder(*folder, *options));
-      Status written;
-      std::jthread writer([&] { written = write_analysis(findings, *folder); });
+      ASSAY_TRY(const AnalyzedBundle analyzed, analyze_folder(*folder, *options));
+      const Findings& findings = analyzed.findings;
+      Result<WrittenReport> written;
+      std::jthread writer([&] { written = write_analysis(analyzed, *folder); });
       const bool on_a_screen = *format == OutputFormat::kTable && !*full;
       const std::string report =
           on_a_screen ? render_screen(findings, *folder) : render_report(findings, *format);

@@ -2,9 +2,9 @@
 #include "cli/bundle_analysis.h"
 
 #include "analysis/analyze.h"
+#include "analysis/plot_rows.h"
 #include "artifact/bundle.h"
 #include "cli/option_types.h"
-#include "report/report.h"
 
 namespace assay::cli {
 
@@ -29,17 +29,20 @@ std::shared_ptr<AnalysisOptions> add_analysis_options(CLI::App& command) {
   return options;
 }
 
-Result<Findings> analyze_folder(const std::filesystem::path& folder,
-                                const AnalysisOptions& options) {
+Result<AnalyzedBundle> analyze_folder(const std::filesystem::path& folder,
+                                      const AnalysisOptions& options) {
   ASSAY_TRY(const Bundle bundle, read_bundle(folder));
   ThreadPool pool(available_cpus());
-  return analyze(bundle, options, &pool);
+  AnalyzedBundle analyzed;
+  ASSAY_TRY(analyzed.findings, analyze(bundle, options, &pool));
+  ASSAY_TRY(analyzed.plotted, plot_rows(bundle, analyzed.findings));
+  return analyzed;
 }
 
-Status write_analysis(const Findings& findings, const std::filesystem::path& folder) {
-  ASSAY_CHECK(write_findings(findings, folder));
-  ASSAY_CHECK(write_report(findings, folder));
-  return {};
+Result<WrittenReport> write_analysis(const AnalyzedBundle& analyzed,
+                                     const std::filesystem::path& folder) {
+  ASSAY_CHECK(write_findings(analyzed.findings, folder));
+  return write_report(analyzed.findings, &analyzed.plotted, folder);
 }
 
 }  // namespace assay::cli

@@ -1,43 +1,115 @@
-// assay report BUNDLE: writes report.md into the bundle and prints its path. From the findings that
-// an analysis left there, it needs nothing else of the bundle.
+// assay report BUNDLE: writes report.html, report.md and plots/ into the bundle and prints the two
+// paths. From the findings that an analysis left there, it needs nothing else of the bundle.
+// assay report BUNDLE BUNDLE... -o FILE.html: one page of all of them.
 #include <cstdio>
+#include <set>
 
+#include "base/files.h"
+#include "base/folder.h"
 #include "cli/bundle_analysis.h"
-#include "report/report.h"
+#include "report/html/page.h"
 
 namespace assay::cli {
 namespace {
 
-Result<int> print_report(const Findings& findings, const std::filesystem::path& folder) {
-  ASSAY_TRY(const std::filesystem::path path, write_report(findings, folder));
-  fmt::print("{}\n", path.string());
+namespace fs = std::filesystem;
+
+struct ReportArguments {
+  std::vector<std::string> bundles;
+  std::string page;  // empty: into the bundle
+  bool from_findings = false;
+};
+
+// The bundle, with its rows unless only its findings are wanted.
+struct Read {
+  AnalyzedBundle bundle;
+  bool with_rows = false;
+};
+
+Result<Read> read(const std::string& folder, const ReportArguments& arguments,
+                  const AnalysisOptions& options) {
+  Read read;
+  if (arguments.from_findings) {
+    ASSAY_TRY(read.bundle.findings, read_findings(folder));
+    return read;
+  }
+  ASSAY_TRY(read.bundle, analyze_folder(folder, options));
+  read.with_rows = true;
+  return read;
+}
+
+Result<int> write_page(const std::string& page, std::string_view html) {
+  ASSAY_CHECK(write_file(page, html));
+  fmt::print("{}\n", page);
   return 0;
+}
+
+Result<int> report_one(const ReportArguments& arguments, const AnalysisOptions& options) {
+  const std::string& folder = arguments.bundles.front();
+  ASSAY_TRY(const Read of, read(folder, arguments, options));
+  const Findings& findings = of.bundle.findings;
+  const PlottedRows* plotted = of.with_rows ? &of.bundle.plotted : nullptr;
+  if (!arguments.page.empty()) {
+    return write_page(arguments.page, render_page(findings, figure_groups(findings, plotted)));
+  }
+  if (of.with_rows) ASSAY_CHECK(write_findings(findings, folder));
+  ASSAY_TRY(const WrittenReport written, write_report(findings, plotted, folder));
+  fmt::print("{}\n{}\n", written.page.string(), written.markdown.string());
+  return 0;
+}
+
+// The folders' own names where they differ, else the paths as given.
+std::vector<std::string> names_of(const std::vector<std::string>& bundles) {
+  std::vector<std::string> names;
+  for (const std::string& bundle : bundles) {
+    const fs::path path = fs::path(bundle).lexically_normal();
+    names.push_back((path.has_filename() ? path : path.parent_path()).filename().string());
+  }
+  return std::set<std::string>(names.begin(), names.end()).size() == names.size() ? names : bundles;
+}
+
+Result<int> report_several(const ReportArguments& arguments, const AnalysisOptions& options) {
+  if (arguments.page.empty()) {
+    return bad_input("report of {} bundles: expected -o FILE.html to write to, found none",
+                     arguments.bundles.size());
+  }
+  if (std::set<std::string>(arguments.bundles.begin(), arguments.bundles.end()).size() !=
+      arguments.bundles.size()) {
+    return bad_input("report: expected each bundle once, found one twice");
+  }
+  const std::vector<std::string> names = names_of(arguments.bundles);
+  std::vector<NamedFindings> bundles;
+  for (size_t i = 0; i < names.size(); ++i) {
+    ASSAY_TRY(Read of, read(arguments.bundles[i], arguments, options));
+    bundles.push_back({names[i], std::move(of.bundle.findings)});
+  }
+  return write_page(arguments.page, render_side_by_side(bundles));
 }
 
 }  // namespace
 
 void add_report_command(CLI::App& app, Selected& selected) {
-  CLI::App* command = app.add_subcommand("report", "write a bundle's report.md and print its path");
-  const auto folder = std::make_shared<std::string>();
-  command->add_option("bundle", *folder, "folder of a bundle that `assay run` wrote")
+  CLI::App* command = app.add_subcommand(
+      "report",
+      "write a bundle's report.html, report.md and plots/, or one page of several bundles");
+  const auto arguments = std::make_shared<ReportArguments>();
+  command->add_option("bundle", arguments->bundles, "folders of bundles that `assay run` wrote")
       ->required()
       ->type_name("BUNDLE");
+  command
+      ->add_option("-o,--output", arguments->page,
+                   "write the page to this file alone (needed for several bundles)")
+      ->type_name("FILE.html");
   const auto options = add_analysis_options(*command);
-  const auto from_findings = std::make_shared<bool>(false);
-  CLI::Option* flag = command->add_flag("--from-findings", *from_findings,
+  CLI::Option* flag = command->add_flag("--from-findings", arguments->from_findings,
                                         "take analysis/findings.json as it is and read no rows");
   for (const char* name : {"--margin", "--resamples", "--seed"}) {
     flag->excludes(command->get_option(name));
   }
   command->callback([=, &selected] {
     selected.body = [=]() -> Result<int> {
-      if (*from_findings) {
-        ASSAY_TRY(const Findings findings, read_findings(*folder));
-        return print_report(findings, *folder);
-      }
-      ASSAY_TRY(const Findings findings, analyze_folder(*folder, *options));
-      ASSAY_CHECK(write_findings(findings, *folder));
-      return print_report(findings, *folder);
+      return arguments->bundles.size() == 1 ? report_one(*arguments, *options)
+                                            : report_several(*arguments, *options);
     };
   });
 }

@@ -30,9 +30,9 @@ Result<int> finish(const MeasureOptions& options, const Measured& summary, Outpu
     fmt::print("{}", summary_table(summary).render(format));
     return 0;
   }
-  ASSAY_TRY(const Findings findings, analyze_folder(options.bundle, {}));
-  ASSAY_CHECK(write_analysis(findings, options.bundle));
-  fmt::print("{}", render_screen(findings, options.bundle));
+  ASSAY_TRY(const AnalyzedBundle analyzed, analyze_folder(options.bundle, {}));
+  ASSAY_CHECK(write_analysis(analyzed, options.bundle));
+  fmt::print("{}", render_screen(analyzed.findings, options.bundle));
   return 0;
 }
 

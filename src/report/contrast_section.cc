@@ -189,6 +189,7 @@ ReportSection contrast_section(const Findings& findings, Phase phase, Detail det
   const AnalysisOptions& options = findings.options;
   ReportSection section{
       fmt::format("Contrasts of {} with {}", phase_name(phase), findings.study.baseline), {}, {}};
+  section.figures = {fmt::format("{}-ratios", phase_name(phase))};
   section.lines.push_back(fmt::format(
       "ratio: arm / {} of means, below 1 is faster; percentile bootstrap interval, {} resamples. "
       "Combined: geometric mean of the strata's ratios, resampled within strata. Wider where "

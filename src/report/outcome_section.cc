@@ -33,6 +33,7 @@ Table make_table(std::string title) {
 
 ReportSection outcome_section(const Findings& findings, Detail detail) {
   ReportSection section{"Crash rates", {}, {}};
+  section.figures = {"losses"};
   section.lines.emplace_back(
       "attempted: rows, warm-ups included. lost: rows whose status is not ok; the interval of "
       "their share is Wilson's.");

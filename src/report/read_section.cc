@@ -6,6 +6,7 @@ namespace assay {
 
 ReportSection read_section(const Findings& findings) {
   ReportSection section{"Share of the memory's read bandwidth", {}, {}};
+  section.figures = {"bandwidth"};
   section.lines.emplace_back(
       "kv_decode, medians of warm rows. GB/s: the bytes of weights and cache that the steps must "
       "read, divided by the time of the steps. limit: measured by summing a buffer larger than any "

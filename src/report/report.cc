@@ -1,11 +1,15 @@
 // The report's order, and its two renderings.
 #include "report/report.h"
 
+#include <algorithm>
+#include <set>
+
 #include "base/folder.h"
 #include "base/shown_text.h"
 #include "base/text.h"
 #include "report/fitting.h"
 #include "report/flat_table.h"
+#include "report/html/page.h"
 #include "report/sections.h"
 
 namespace assay {
@@ -15,6 +19,49 @@ constexpr size_t kTerminalColumns = 120;
 constexpr size_t kIndent = 2;
 // Of a finding with many arms, strata and rows.
 constexpr size_t kLongestReportLine = 20'000;
+
+std::string plot_name(const Figure& figure) {
+  return fmt::format("plots/{}.svg", figure.id);
+}
+
+// Empty where there is no such figure.
+std::string figure_markdown(const std::string& id, const std::vector<FigureGroup>& groups) {
+  for (const FigureGroup& group : groups) {
+    const auto figure = std::ranges::find(group.figures, id, &Figure::id);
+    if (figure == group.figures.end()) continue;
+    return fmt::format("\n![{}]({})\n\n{}\n", markdown_line(figure->finding, kLongestReportLine),
+                       plot_name(*figure), markdown_line(figure->caption));
+  }
+  return "";
+}
+
+std::string markdown_report(const Findings& findings, const std::vector<FigureGroup>& figures) {
+  const std::string& name = findings.study.name;
+  return render_markdown(name.empty() ? "Findings" : "Findings of " + name,
+                         report_sections(findings, Detail::kFull), figures);
+}
+
+// Replaces what an earlier report left.
+Status write_plots(const std::vector<FigureGroup>& groups, Folder& bundle) {
+  std::set<std::string> written;
+  for (const FigureGroup& group : groups) {
+    for (const Figure& figure : group.figures) {
+      if (written.empty()) ASSAY_CHECK(bundle.make_folder("plots"));
+      ASSAY_CHECK(bundle.write_atomic(
+          plot_name(figure),
+          plot::sheet(figure.finding, figure.caption, figure.legend, figure.panels)));
+      written.insert(plot_name(figure));
+    }
+  }
+  ASSAY_TRY(const auto entries, bundle.list());
+  for (const FolderEntry& entry : entries) {
+    const bool plot = entry.name.starts_with("plots/") && entry.name.ends_with(".svg");
+    if (plot && entry.kind == FolderEntry::Kind::kFile && !written.contains(entry.name)) {
+      ASSAY_CHECK(bundle.remove(entry.name));
+    }
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -35,12 +82,14 @@ std::string render_text(const std::vector<ReportSection>& sections) {
   return out;
 }
 
-std::string render_markdown(const std::string& title, const std::vector<ReportSection>& sections) {
+std::string render_markdown(const std::string& title, const std::vector<ReportSection>& sections,
+                            const std::vector<FigureGroup>& figures) {
   std::string out = fmt::format("# {}\n", markdown_line(title));
   for (const ReportSection& section : sections) {
     out += fmt::format("\n## {}\n\n", markdown_line(section.title));
     for (const std::string& line : section.lines)
       out += markdown_line(line, kLongestReportLine) + "\n";
+    for (const std::string& id : section.figures) out += figure_markdown(id, figures);
     for (const Table& table : section.tables) {
       if (!out.ends_with("\n\n")) out += "\n";
       out += table.render(OutputFormat::kMarkdown);
@@ -77,22 +126,22 @@ std::string render_report(const Findings& findings, OutputFormat format) {
       return to_json_text(findings_to_json(findings));
     case OutputFormat::kCsv:
       return flat_table(findings).render(OutputFormat::kCsv);
-    case OutputFormat::kMarkdown: {
-      const std::string& name = findings.study.name;
-      return render_markdown(name.empty() ? "Findings" : "Findings of " + name,
-                             report_sections(findings, Detail::kFull));
-    }
+    case OutputFormat::kMarkdown:
+      return markdown_report(findings, {});
     case OutputFormat::kTable:
       break;
   }
   return render_text(report_sections(findings, Detail::kSummary));
 }
 
-Result<std::filesystem::path> write_report(const Findings& findings,
-                                           const std::filesystem::path& folder) {
+Result<WrittenReport> write_report(const Findings& findings, const PlottedRows* plotted,
+                                   const std::filesystem::path& folder) {
   ASSAY_TRY(Folder bundle, Folder::open(folder));
-  ASSAY_CHECK(bundle.write_atomic("report.md", render_report(findings, OutputFormat::kMarkdown)));
-  return bundle.path_of("report.md");
+  const std::vector<FigureGroup> groups = figure_groups(findings, plotted);
+  ASSAY_CHECK(write_plots(groups, bundle));
+  ASSAY_CHECK(bundle.write_atomic("report.md", markdown_report(findings, groups)));
+  ASSAY_CHECK(bundle.write_atomic("report.html", render_page(findings, groups)));
+  return WrittenReport{bundle.path_of("report.html"), bundle.path_of("report.md")};
 }
 
 }  // namespace assay

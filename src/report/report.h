@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "analysis/findings/findings.h"
+#include "analysis/findings/plotted.h"
 #include "base/table.h"
+#include "report/figures/figure.h"
 
 namespace assay {
 
@@ -15,11 +17,14 @@ struct ReportSection {
   std::string title;
   std::vector<std::string> lines;
   std::vector<Table> tables;
+  std::vector<std::string> figures = {};  // ids of those that draw it (figures/figure.h)
 };
 
 // Sections as text of at most 120 columns, and as Markdown below a title.
+// Markdown shows those figures that are in `figures`, as files of the folder plots/.
 std::string render_text(const std::vector<ReportSection>& sections);
-std::string render_markdown(const std::string& title, const std::vector<ReportSection>& sections);
+std::string render_markdown(const std::string& title, const std::vector<ReportSection>& sections,
+                            const std::vector<FigureGroup>& figures = {});
 
 // A summary fits a terminal of 120 columns and shows the worst of each kind of finding; the full
 // report has every stratum's crash rates, cold samples and effect sizes, and every finding with its
@@ -32,8 +37,14 @@ std::vector<ReportSection> report_sections(const Findings& findings, Detail deta
 // arm and stratum, with its contrast.
 std::string render_report(const Findings& findings, OutputFormat format);
 
-// FOLDER/report.md; gives its path.
-Result<std::filesystem::path> write_report(const Findings& findings,
-                                           const std::filesystem::path& folder);
+struct WrittenReport {
+  std::filesystem::path page;
+  std::filesystem::path markdown;
+};
+// FOLDER/report.html, report.md, and the figures of the latter as plots/*.svg; others there are
+// removed. `plotted` is null where only the findings are there: figures of single rows are left
+// out.
+Result<WrittenReport> write_report(const Findings& findings, const PlottedRows* plotted,
+                                   const std::filesystem::path& folder);
 
 }  // namespace assay

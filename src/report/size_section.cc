@@ -81,6 +81,7 @@ Table crossover_table(const Findings& findings) {
 
 ReportSection size_section(const Findings& findings) {
   ReportSection section{"Model size", {}, {}};
+  section.figures = {"model-size"};
   section.lines.emplace_back(
       "Each row is one condition (phase, scenario, new tokens, batch) and covers the models and "
       "arms that are comparable there. p_both_holm: adjusted by Holm over the conditions of a "

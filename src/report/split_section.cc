@@ -35,6 +35,7 @@ TableCell share_cell(const PhaseSplit& split, int64_t tokens) {
 
 ReportSection split_section(const Findings& findings) {
   ReportSection section{"Prefill and decode together", {}, {}};
+  section.figures = {"phase-split"};
   section.lines.push_back(
       fmt::format("The time that an arm's prefill saves, as a share of {}'s time for prefill and n "
                   "decoded tokens (*: longer than the longest decode measured). stops: from this n "

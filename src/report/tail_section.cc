@@ -36,6 +36,7 @@ bool has_tails(const Findings& findings, Phase phase) {
 
 ReportSection tail_section(const Findings& findings, Phase phase) {
   ReportSection section{fmt::format("Compilation and tails of {}", phase_name(phase)), {}, {}};
+  section.figures = {fmt::format("{}-tails", phase_name(phase))};
   bool maxima = false;
   Table table{"",
               {{"stratum", Align::kLeft},

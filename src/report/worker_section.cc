@@ -110,6 +110,7 @@ bool has_compile_costs(const Findings& findings) {
 
 ReportSection compile_cost_section(const Findings& findings) {
   ReportSection section{"What compilation cost", {}, {}};
+  section.figures = {"compiling"};
   section.lines.emplace_back(
       "prepare: seconds until the first sample could be taken; compile: the part of them that the "
       "compiler took. Counts (recompiles, hits of the recompile limit, captured graphs, replays, "
@@ -148,6 +149,7 @@ ReportSection compile_cost_section(const Findings& findings) {
 
 ReportSection profile_section(const Findings& findings, Detail detail) {
   ReportSection section{"Profile", {}, {}};
+  section.figures = {"timelines"};
   section.lines.emplace_back(
       "One repetition of each cell was traced after its timing. Tracing slows it down, so wall_ms "
       "is not a latency. Any viewer of Chrome traces opens cells/CELL/trace.json.gz.");

@@ -35,8 +35,11 @@ class HostileFiles(ProgramTest):
         test.succeed("model", "make", "tiny-gpt2", "-o", "model")
         test.write_study(phases=["prefill", "kv_decode"])
         test.succeed("run", "study.yaml", "-o", "made")
-        shutil.rmtree(cls.folder / "made/analysis")  # as a run leaves it before its analysis
-        (cls.folder / "made/report.md").unlink()
+        # As a run leaves it before its analysis.
+        for folder in ("analysis", "plots"):
+            shutil.rmtree(cls.folder / "made" / folder)
+        for name in ("report.md", "report.html"):
+            (cls.folder / "made" / name).unlink()
 
     def setUp(self):
         self.bundle = self.folder / "bundle"
@@ -108,15 +111,18 @@ class HostileFiles(ProgramTest):
         outside = self.folder / "outside"
         outside.mkdir()
         (outside / "findings.json").symlink_to(self.precious)
-        (self.bundle / "analysis").symlink_to(outside)
-        self.assertEqual(self.assay("verify", "bundle").returncode, 1)
-        for command in ("analyze", "report"):
-            self.assert_one_line(self.assay(command, "bundle"), 2)
-        self.assertEqual([path.name for path in outside.iterdir()], ["findings.json"])
+        for folder in ("analysis", "plots"):
+            (self.bundle / folder).symlink_to(outside)
+            self.assertEqual(self.assay("verify", "bundle").returncode, 1)
+            for command in ("analyze", "report"):
+                self.assert_one_line(self.assay(command, "bundle"), 2)
+            self.assertEqual([path.name for path in outside.iterdir()], ["findings.json"])
+            (self.bundle / folder).unlink()
 
     def test_a_link_at_a_name_that_is_written_is_not_followed(self):
         (self.bundle / "analysis").mkdir()
-        for name, command in (("analysis/findings.json", "analyze"), ("report.md", "report")):
+        for name, command in (("analysis/findings.json", "analyze"), ("report.md", "report"),
+                              ("report.html", "report")):
             (self.bundle / name).symlink_to(self.precious)
             self.assertEqual(self.assay("verify", "bundle").returncode, 1)
             done = self.assay(command, "bundle")

@@ -104,6 +104,10 @@ class Hostile(ProgramTest):
         for done in shown[4:]:
             self.assertRegex(done.stderr, r"\Aassay: [^\n]+\n\Z")
         self.succeed("report", "named")
+        page = (self.folder / "named/report.html").read_text()
+        self.assertIn("alert(1)", page)
+        for part in ("<script>alert", "\x1b", "\u009b"):
+            self.assertNotIn(part, page)
         for markdown in (shown[3].stdout, (self.folder / "named/report.md").read_text()):
             self.assertIn("alert(1)", markdown)
             self.assertNotIn("<script>", markdown)

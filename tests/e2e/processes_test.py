@@ -49,7 +49,9 @@ class Processes(ProgramTest):
         self.succeed("verify", bundle)
         self.assertLessEqual(len(screen.splitlines()), 40, screen)
         self.assertLessEqual(max(map(len, screen.splitlines())), 100, screen)
-        self.assertIn("report:   bundle/report.md\nfindings: bundle/analysis/findings.json\n", screen)
+        self.assertIn("findings: bundle/analysis/findings.json\nin full:  assay analyze --full bundle\nreport:   bundle/report.html\n", screen)
+        self.assertTrue(screen.endswith("report:   bundle/report.html\n"), screen)
+        self.assertTrue((bundle / "report.html").exists())
         self.assertTrue((bundle / "report.md").exists())
         self.assertEqual(self.succeed("analyze", "bundle"), screen, "the end of a run is its analysis")
         for cell, shares in self.shares(bundle).items():

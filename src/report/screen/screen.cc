@@ -99,12 +99,12 @@ Lines closing_lines(const std::string& bundle) {
   constexpr size_t kMostLines = 6;  // where the folder's name is longer than a line
   const std::filesystem::path folder(bundle);
   Lines lines;
-  add_wrapped(fmt::format("report:   {}", (folder / "report.md").string()), lines);
   add_wrapped(fmt::format("findings: {}", (folder / "analysis" / "findings.json").string()), lines);
   add_wrapped(fmt::format("in full:  assay analyze --full {}", bundle), lines);
+  add_wrapped(fmt::format("report:   {}", (folder / "report.html").string()), lines);
   if (lines.size() <= kMostLines) return lines;
-  return {"report: report.md, findings: analysis/findings.json, both in the bundle",
-          "in full: assay analyze --full BUNDLE"};
+  return {"in full: assay analyze --full BUNDLE",
+          "findings: analysis/findings.json, report: report.html, both in the bundle"};
 }
 
 // Everything but the three parts that share what room is left.

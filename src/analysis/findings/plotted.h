@@ -1,0 +1,72 @@
+// Rows and traces as a report draws them: thinned to what can be seen, and no part of
+// findings.json.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace assay {
+
+// What there is to say about a row beside its latency; of several the last. A cold row that
+// compiles is cold.
+enum class RowMark { kWarm, kCold, kThrottled, kRecompiled, kLost };
+
+struct PlottedRow {
+  size_t cell = 0;  // in PlottedGroup::cells
+  int64_t repetition = 0;
+  int64_t place = 0;                 // order_index
+  int64_t rank = 0;                  // among the rows of its stratum, of all arms, by place
+  std::optional<double> latency_ms;  // absent: lost
+  RowMark mark = RowMark::kWarm;
+  std::string error_class;  // of lost ones
+};
+
+struct EcdfStep {
+  double ms = 0;
+  double share = 0;  // of the warm ok rows that took no longer
+};
+
+// Of one arm on one stratum.
+struct PlottedGroup {
+  size_t stratum = 0;
+  std::string arm;
+  std::vector<std::string> cells;  // ids; one, unless somebody merged bundles
+  int64_t rows = 0;                // attempted: those that `order` was thinned from
+  int64_t warm = 0;                // those that `ecdf` was thinned from
+  std::vector<PlottedRow> order;   // by place
+  std::vector<EcdfStep> ecdf;
+  std::optional<PlottedRow> slowest;  // of the warm rows
+  std::map<RowMark, int64_t> marked;  // of all rows, warm ones apart
+};
+
+// One kind of work in a trace.
+struct TimelineLane {
+  std::string name;  // "kernels", "copies", "calls", "operators"
+  struct Span {
+    double begin_ms = 0;
+    double end_ms = 0;
+    std::string name;  // of the longest event in it
+    int64_t events = 1;
+  };
+  std::vector<Span> spans;  // neighbours that can't be told apart are one
+};
+
+// Of one traced repetition of a cell.
+struct Timeline {
+  size_t stratum = 0;
+  std::string arm;
+  std::string cell;
+  double length_ms = 0;
+  std::vector<TimelineLane> lanes;
+};
+
+struct PlottedRows {
+  std::vector<PlottedGroup> groups;  // by stratum, then arm
+  std::vector<Timeline> timelines;
+};
+
+}  // namespace assay

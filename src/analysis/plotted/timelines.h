@@ -1,0 +1,19 @@
+// Traces of cells as lanes of work.
+#pragma once
+
+#include <optional>
+
+#include "analysis/findings/plotted.h"
+#include "analysis/rows/samples.h"
+
+namespace assay {
+
+// Of the first strata of each phase that have traces. One that can't be read is left out: a report
+// says of profiles that they are missing.
+std::vector<Timeline> plotted_timelines(const Bundle& bundle, const Samples& samples);
+
+// Of a Chrome trace: what ran within the timed region, or in all of the trace where it marks none.
+// Absent where nothing did.
+std::optional<Timeline> timeline_of(const Json& trace);
+
+}  // namespace assay

@@ -1,0 +1,62 @@
+#include "analysis/plotted/timelines.h"
+
+#include <gtest/gtest.h>
+
+namespace assay {
+namespace {
+
+Json event(const char* category, const std::string& name, double begin_us, double length_us) {
+  return {{"ph", "X"}, {"cat", category}, {"name", name}, {"ts", begin_us}, {"dur", length_us}};
+}
+
+Timeline timeline(const Json& events) {
+  return timeline_of({{"traceEvents", events}}).value_or(Timeline{});
+}
+
+TEST(Timelines, WorkIsPutIntoLanesByItsKind) {
+  const Timeline made = timeline(
+      {event("kernel", "gemm", 1000, 2000), event("gpu_memcpy", "h2d", 0, 500),
+       event("cuda_driver", "cuLaunchKernel", 900, 10), event("cpu_op", "aten::mm", 800, 400)});
+  EXPECT_DOUBLE_EQ(made.length_ms, 3);
+  ASSERT_EQ(made.lanes.size(), 3u) << "operators are for traces without a GPU";
+  EXPECT_EQ(made.lanes[0].name, "kernels");
+  EXPECT_EQ(made.lanes[1].name, "copies");
+  EXPECT_EQ(made.lanes[2].name, "calls");
+  EXPECT_DOUBLE_EQ(made.lanes[0].spans[0].begin_ms, 1);
+  EXPECT_DOUBLE_EQ(made.lanes[0].spans[0].end_ms, 3);
+}
+
+TEST(Timelines, OnlyTheTimedRegionCounts) {
+  const Timeline made =
+      timeline({event("user_annotation", "assay: timed region", 100, 1000),
+                event("cpu_op", "warm-up", 0, 50), event("cpu_op", "aten::mm", 200, 300),
+                event("cpu_op", "after", 2000, 50)});
+  EXPECT_DOUBLE_EQ(made.length_ms, 1);
+  ASSERT_EQ(made.lanes.size(), 1u);
+  ASSERT_EQ(made.lanes[0].spans.size(), 1u);
+  EXPECT_EQ(made.lanes[0].spans[0].name, "aten::mm");
+  EXPECT_DOUBLE_EQ(made.lanes[0].spans[0].begin_ms, 0.1);
+}
+
+TEST(Timelines, EventsTooShortToBeToldApartAreOneBar) {
+  Json events = Json::array({event("kernel", "long", 500'000, 500'000)});
+  for (int i = 0; i < 1000; ++i) events.push_back(event("kernel", "short", i * 10, i == 7 ? 9 : 2));
+  const Timeline made = timeline(events);
+  ASSERT_EQ(made.lanes[0].spans.size(), 2u);
+  EXPECT_EQ(made.lanes[0].spans[0].events, 1000);
+  EXPECT_EQ(made.lanes[0].spans[1].name, "long");
+}
+
+TEST(Timelines, WhatIsNoTraceHasNone) {
+  EXPECT_FALSE(timeline_of(Json()));
+  EXPECT_FALSE(timeline_of({{"traceEvents", 3}}));
+  EXPECT_FALSE(timeline_of({{"traceEvents", Json::array()}}));
+  EXPECT_FALSE(timeline_of({{"traceEvents",
+                             {event("kernel", "backwards", 5, -2),
+                              Json(7),
+                              {{"ph", "X"}, {"cat", "kernel"}, {"ts", "now"}}}}}));
+  EXPECT_FALSE(timeline_of({{"traceEvents", {event("kernel", "of no time", 5, 0)}}}));
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,138 @@
+// How the warm rows of each arm are distributed, stratum by stratum.
+#include <algorithm>
+#include <map>
+
+#include "base/text.h"
+#include "report/figures/parts.h"
+#include "report/plot/xy_plot.h"
+#include "report/sections.h"
+
+namespace assay {
+namespace {
+
+std::span<const Latency> latencies_of(const Findings& findings, size_t stratum) {
+  const auto found = std::ranges::equal_range(findings.latencies, stratum, {}, &Latency::stratum);
+  return {found.begin(), found.end()};
+}
+
+// On how many strata of the phase an arm has the lowest such figure; the arm that has it most
+// often.
+struct Leader {
+  std::string arm;
+  size_t strata = 0;
+  size_t all = 0;
+};
+Leader leader_by(const Findings& findings, Phase phase, std::optional<double> Latency::*figure) {
+  Leader leader;
+  std::map<std::string, size_t> counts;
+  for (size_t stratum = 0; stratum < findings.strata.size(); ++stratum) {
+    if (findings.strata[stratum].phase != phase) continue;
+    const Latency* lowest = nullptr;
+    for (const Latency& latency : latencies_of(findings, stratum)) {
+      if (latency.parity_failed || !(latency.*figure)) continue;
+      if (lowest == nullptr || *(latency.*figure) < *(lowest->*figure)) lowest = &latency;
+    }
+    if (lowest == nullptr) continue;
+    ++leader.all;
+    const size_t count = ++counts[lowest->arm];
+    if (count > leader.strata) leader = {lowest->arm, count, leader.all};
+  }
+  return leader;
+}
+
+std::string finding(const Findings& findings, Phase phase) {
+  const Leader typical = leader_by(findings, phase, &Latency::median);
+  const Leader tail = leader_by(findings, phase, &Latency::p95);
+  if (typical.all == 0) return fmt::format("{}: no warm row", phase_name(phase));
+  std::string text = fmt::format("{}: {} has the lowest median on {}", phase_name(phase),
+                                 typical.arm, of_strata(typical.strata, typical.all));
+  if (tail.all > 0) {
+    text +=
+        fmt::format("{} the lowest p95 on {}",
+                    tail.arm == typical.arm ? " and" : fmt::format(", {}", tail.arm), tail.strata);
+  }
+  return text;
+}
+
+std::string figures_text(const Latency& latency) {
+  std::string text = fmt::format("{}: {} rows", latency.arm, latency.n);
+  if (latency.median) text += fmt::format(", median {} ms", format_significant(*latency.median));
+  if (latency.p95) text += fmt::format(", p95 {} ms", format_significant(*latency.p95));
+  if (latency.max) text += fmt::format(", slowest {} ms", format_significant(*latency.max));
+  return text;
+}
+
+plot::Series series_of(const Findings& findings, const PlottedGroup& group) {
+  plot::Series series;
+  series.style = arm_style(findings, group.arm);
+  series.join = plot::Join::kSteps;
+  series.name = group.arm;
+  for (const Latency& latency : latencies_of(findings, group.stratum)) {
+    if (latency.arm == group.arm) series.name = figures_text(latency);
+  }
+  if (group.ecdf.empty()) return series;
+  series.points.push_back({group.ecdf.front().ms, 0});
+  for (const EcdfStep& step : group.ecdf) series.points.push_back({step.ms, step.share * 100});
+  // The style's shape, where the line crosses the median.
+  const auto half = std::ranges::find_if(group.ecdf, [](const auto& s) { return s.share >= 0.5; });
+  series.marks.push_back({half->ms, half->share * 100, plot::Around::kNothing, ""});
+  const PlottedRow& slowest = *group.slowest;
+  series.marks.push_back(
+      {*slowest.latency_ms, 100, plot::Around::kRing,
+       fmt::format("{} repetition {}: {} ms", group.cells[slowest.cell], slowest.repetition,
+                   format_significant(*slowest.latency_ms))});
+  return series;
+}
+
+// Absent where no row is warm.
+std::optional<plot::Panel> panel_of(const Findings& findings, const StratumGroups& of) {
+  plot::XyPanel panel;
+  std::vector<std::string> texts;
+  for (const PlottedGroup& group : of.groups) {
+    if (group.warm == 0) continue;
+    panel.series.push_back(series_of(findings, group));
+    const auto half =
+        std::ranges::find_if(group.ecdf, [](const EcdfStep& step) { return step.share >= 0.5; });
+    texts.push_back(fmt::format("{} {}", group.arm, format_significant(half->ms)));
+  }
+  if (panel.series.empty()) return std::nullopt;
+  const std::string label = stratum_label(findings, of.stratum);
+  panel.title = panel_title(label);
+  panel.alt =
+      fmt::format("Distributions of latency on {}. Medians in ms: {}.", label, join(texts, ", "));
+  panel.x_label = "ms";
+  panel.y_label = "% of warm rows that took no longer";
+  panel.y_start = plot::Scale::Start::kZero;
+  return draw(panel);
+}
+
+}  // namespace
+
+std::optional<Figure> distribution_figure(const Findings& findings, const PlottedRows& plotted,
+                                          Phase phase) {
+  Figure figure;
+  bool thinned = false;
+  std::vector<std::string> arms;
+  for (const StratumGroups& of : groups_by_stratum(findings, plotted, phase)) {
+    auto panel = panel_of(findings, of);
+    if (!panel) continue;
+    figure.panels.push_back(*std::move(panel));
+    for (const PlottedGroup& group : of.groups) {
+      thinned = thinned || static_cast<int64_t>(group.ecdf.size()) < group.warm;
+      arms.push_back(group.arm);
+    }
+  }
+  if (figure.panels.empty()) return std::nullopt;
+  figure.id = fmt::format("{}-distributions", phase_name(phase));
+  figure.finding = finding(findings, phase);
+  figure.caption = fmt::format(
+      "Each line is one arm: at a time on the x axis, the share of its warm rows that took no "
+      "longer (ECDF). The line furthest to the left is the fastest; its mark stands at the median, "
+      "a ring at the slowest row. A long flat end is a tail.{}",
+      thinned ? " Lines of more than 300 rows are drawn with 300 steps." : "");
+  figure.legend = arm_legend(findings, arms, true);
+  figure.tables = latency_section(findings, phase, Detail::kFull).tables;
+  return figure;
+}
+
+}  // namespace assay

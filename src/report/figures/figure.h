@@ -1,0 +1,36 @@
+// What a report shows as pictures: findings and rows drawn, each with the sentence that it shows
+// and the numbers behind it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/findings/findings.h"
+#include "analysis/findings/plotted.h"
+#include "base/table.h"
+#include "report/plot/canvas.h"
+#include "report/plot/sheet.h"
+
+namespace assay {
+
+struct Figure {
+  std::string id;       // "prefill-ratios": its anchor, and the name of its file in plots/
+  std::string finding;  // its title: what it shows, as a sentence
+  std::string caption;  // how to read it
+  std::vector<plot::LegendEntry> legend;
+  std::vector<plot::Panel> panels;
+  std::vector<Table> tables;  // its numbers
+};
+
+// A part of the report: figures of one phase, or of the whole study.
+struct FigureGroup {
+  std::string id;
+  std::string title;
+  std::vector<Figure> figures;  // not empty
+};
+
+// By phase, then what is about the whole study. Figures of single rows are left out where
+// `plotted` is null, as findings.json has none.
+std::vector<FigureGroup> figure_groups(const Findings& findings, const PlottedRows* plotted);
+
+}  // namespace assay

@@ -1,0 +1,43 @@
+// Which figures a report has, in their order.
+#include "report/figures/parts.h"
+#include "report/sections.h"
+
+namespace assay {
+namespace {
+
+void add(std::optional<Figure> figure, FigureGroup& group) {
+  if (figure && !figure->panels.empty()) group.figures.push_back(*std::move(figure));
+}
+
+FigureGroup group_of_phase(const Findings& findings, const PlottedRows* plotted, Phase phase) {
+  const std::string name(phase_name(phase));
+  FigureGroup group{name, name, {}};
+  add(ratio_figure(findings, phase), group);
+  if (plotted != nullptr) {
+    add(distribution_figure(findings, *plotted, phase), group);
+    add(order_figure(findings, *plotted, phase), group);
+  }
+  add(tail_figure(findings, phase), group);
+  return group;
+}
+
+}  // namespace
+
+std::vector<FigureGroup> figure_groups(const Findings& findings, const PlottedRows* plotted) {
+  std::vector<FigureGroup> groups;
+  for (const Phase phase : kPhases) {
+    if (has_phase(findings, phase)) groups.push_back(group_of_phase(findings, plotted, phase));
+  }
+  FigureGroup whole{"study", "The whole study", {}};
+  add(loss_figure(findings), whole);
+  add(compile_cost_figure(findings), whole);
+  add(split_figure(findings), whole);
+  add(size_figure(findings), whole);
+  add(read_share_figure(findings), whole);
+  if (plotted != nullptr) add(timeline_figure(findings, *plotted), whole);
+  groups.push_back(std::move(whole));
+  std::erase_if(groups, [](const FigureGroup& group) { return group.figures.empty(); });
+  return groups;
+}
+
+}  // namespace assay

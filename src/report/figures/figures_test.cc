@@ -1,0 +1,177 @@
+// Figures of what the small bundle of report_test.cc doesn't have.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "report/figures/parts.h"
+
+namespace assay {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// Two arms on `strata` strata of one phase, and nothing else.
+Findings findings_of(Phase phase, size_t strata) {
+  Findings findings;
+  findings.study.baseline = "eager";
+  findings.study.arms = {"eager", "compiled"};
+  for (size_t i = 0; i < strata; ++i) {
+    findings.strata.push_back({phase, "m", fmt::format("s{:03}", i), 64, 1});
+    findings.prompts.push_back({10, 10});
+  }
+  return findings;
+}
+
+Contrast contrast(size_t stratum, double ratio) {
+  Contrast made;
+  made.phase = Phase::kKvDecode;
+  made.stratum = stratum;
+  made.arm = "compiled";
+  made.baseline = "eager";
+  made.ratio = ratio;
+  made.ratio_interval = {ratio * 0.9, ratio * 1.1};
+  made.verdict = ratio < 1 ? Verdict::kFaster : Verdict::kSlower;
+  return made;
+}
+
+TEST(RatioFigure, ManyStrataAreSmallPanelsOfOneScale) {
+  Findings findings = findings_of(Phase::kKvDecode, 45);
+  for (size_t i = 0; i < 45; ++i) findings.contrasts.push_back(contrast(i, 0.5 + 0.01 * i));
+  const auto figure = ratio_figure(findings, Phase::kKvDecode);
+  ASSERT_TRUE(figure);
+  EXPECT_EQ(figure->panels.size(), 5u);
+  const auto rule_of = [](const plot::Panel& panel) {
+    const size_t at = panel.body.find("class=\"r\"");
+    const size_t begin = panel.body.rfind("d=\"M", at);
+    return panel.body.substr(begin, panel.body.find(' ', begin + 3) - begin);
+  };
+  for (const plot::Panel& panel : figure->panels) {
+    EXPECT_EQ(rule_of(panel), rule_of(figure->panels[0])) << "1 lies at one place";
+    EXPECT_LT(panel.height, 500);
+  }
+}
+
+TEST(RatioFigure, ArmsThatCannotBeComparedAreThere) {
+  Findings findings = findings_of(Phase::kKvDecode, 1);
+  findings.not_comparable.push_back({0, "compiled", {"lost 5 of 30 rows"}});
+  const auto figure = ratio_figure(findings, Phase::kKvDecode);
+  ASSERT_TRUE(figure);
+  EXPECT_THAT(figure->panels[0].body, HasSubstr("lost 5 of 30 rows"));
+  EXPECT_THAT(figure->panels[0].alt, HasSubstr("s000 compiled: not comparable"));
+  EXPECT_FALSE(ratio_figure(findings, Phase::kPrefill));
+}
+
+TEST(ReadShareFigure, SaysHowNearTheLimitEachArmIs) {
+  Findings findings = findings_of(Phase::kKvDecode, 2);
+  findings.read_shares = {{0, "eager", 4e9, 10e9},
+                          {0, "compiled", 7e9, 10e9},
+                          {1, "eager", 5e9, 10e9},
+                          {1, "compiled", 7e9, 10e9}};
+  const auto figure = read_share_figure(findings);
+  ASSERT_TRUE(figure);
+  EXPECT_EQ(
+      figure->finding,
+      "Of the memory's read bandwidth, decoding runs eager at 40 to 50 % and compiled at 70 %");
+  EXPECT_THAT(figure->panels[0].body, HasSubstr("the limit, as measured"));
+  EXPECT_THAT(figure->panels[0].body, HasSubstr(">70 %, 7.00 GB/s<"));
+}
+
+TEST(SplitFigure, NamesTheLengthAtWhichAnArmBreaksEven) {
+  Findings findings = findings_of(Phase::kPrefill, 1);
+  PhaseSplit split;
+  split.arm = "compiled";
+  split.at = {{1, false, 0.5, {}, 0.6, stats::Interval{0.5, 0.7}}, {512, true, 0.1, {}, 1.4, {}}};
+  split.breaks_even = 40.4;
+  findings.splits = {split};
+  const auto figure = split_figure(findings);
+  ASSERT_TRUE(figure);
+  EXPECT_EQ(figure->finding, "compiled is ahead up to 40 new tokens");
+  EXPECT_THAT(figure->panels[0].alt, HasSubstr("compiled breaks even at 40 tokens"));
+  EXPECT_THAT(figure->panels[0].body, HasSubstr("512 new tokens: 1.40, extrapolated"));
+  findings.splits[0].breaks_even.reset();
+  EXPECT_THAT(split_figure(findings)->finding, HasSubstr("No break-even length"));
+}
+
+TEST(SizeFigure, NamesTheSizeAtWhichArmsChangePlaces) {
+  Findings findings = findings_of(Phase::kPrefill, 1);
+  findings.size_unit = "parameters";
+  SizeAnalysis size;
+  size.scenario = "s000";
+  size.crossovers = {{"compiled",
+                      {{"small", 25e6, 1.3, stats::Interval{1.2, 1.4}}, {"large", 1e9, 0.7, {}}},
+                      120e6,
+                      {},
+                      1}};
+  findings.sizes = {size};
+  const auto figure = size_figure(findings);
+  ASSERT_TRUE(figure);
+  EXPECT_THAT(figure->finding, HasSubstr("Along model size (parameters)"));
+  EXPECT_THAT(figure->panels[0].alt, HasSubstr("compiled crosses at 120M"));
+  EXPECT_THAT(figure->panels[0].body, HasSubstr("parameters, log scale"));
+}
+
+TEST(TimelineFigure, PutsArmsOnOneScale) {
+  Findings findings = findings_of(Phase::kPrefill, 1);
+  CellProfile eager;
+  eager.arm = "eager";
+  eager.kernels = 900;
+  eager.launch_calls = 900;
+  CellProfile compiled = eager;
+  compiled.arm = "compiled";
+  compiled.launch_calls = 3;
+  findings.profiles = {eager, compiled};
+  PlottedRows plotted;
+  plotted.timelines = {
+      {0, "eager", "c000-eager", 8, {{"kernels", {{0, 8, "gemm", 900}}}}},
+      {0, "compiled", "c001-compiled", 2, {{"kernels", {{0.5, 2, "fused", 900}}}}}};
+  const auto figure = timeline_figure(findings, plotted);
+  ASSERT_TRUE(figure);
+  ASSERT_EQ(figure->panels.size(), 1u);
+  EXPECT_EQ(figure->finding,
+            "On prefill s000, eager runs 900 kernels in 900 launches and compiled runs 900 kernels "
+            "in 3 launches");
+  EXPECT_THAT(figure->panels[0].alt, HasSubstr("compiled: 900 kernels"));
+  EXPECT_THAT(figure->panels[0].body, HasSubstr("c000-eager kernels: gemm at 0"));
+  plotted.timelines.clear();
+  EXPECT_FALSE(timeline_figure(findings, plotted));
+}
+
+TEST(CompileCostFigure, SaysWhoDidNotRunCompiled) {
+  Findings findings = findings_of(Phase::kPrefill, 2);
+  CompileCost cost;
+  cost.arm = "compiled";
+  cost.compiler_real = CompilerReal::kYes;
+  cost.prepare_s = 3.25;
+  cost.compile_s = 2.5;
+  findings.compile_costs = {cost, cost};
+  findings.compile_costs[1].stratum = 1;
+  auto figure = compile_cost_figure(findings);
+  ASSERT_TRUE(figure);
+  EXPECT_EQ(figure->finding,
+            "Compiled arms take up to 3.25 s until their first sample (compiled on s000)");
+  EXPECT_THAT(figure->panels[0].body, HasSubstr(">3.25 s, 2.50 s comp.<"));
+  findings.compile_costs[1].compiler_real = CompilerReal::kFallback;
+  EXPECT_THAT(compile_cost_figure(findings)->finding,
+              HasSubstr("compiled did not run compiled everywhere"));
+}
+
+TEST(LossFigure, OfNoLossSaysSo) {
+  Findings findings = findings_of(Phase::kPrefill, 1);
+  OutcomeCounts all;
+  all.arm = "eager";
+  all.attempted = 40;
+  findings.outcomes = {all};
+  EXPECT_EQ(loss_figure(findings)->finding, "No row was lost: all 40 attempts are ok");
+  findings.outcomes[0].failed = 4;
+  EXPECT_EQ(loss_figure(findings)->finding, "eager lost 4 of 40 rows of prefill (10.0 %)");
+  EXPECT_THAT(loss_figure(findings)->panels[0].body, HasSubstr("all of prefill"));
+}
+
+TEST(Figures, OfNothingAreNone) {
+  EXPECT_TRUE(figure_groups(Findings{}, nullptr).empty());
+  const PlottedRows none;
+  EXPECT_TRUE(figure_groups(Findings{}, &none).empty());
+}
+
+}  // namespace
+}  // namespace assay

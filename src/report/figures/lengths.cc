@@ -1,0 +1,197 @@
+// Along decode length and model size: where an arm stops, or starts, to pay.
+#include <algorithm>
+#include <map>
+
+#include "base/text.h"
+#include "report/figures/parts.h"
+#include "report/plot/xy_plot.h"
+#include "report/sections.h"
+
+namespace assay {
+namespace {
+
+std::string tokens(double count) {
+  return fmt::format("{:.0f}", count);
+}
+
+// "static gains in prefill and loses it after 40 tokens".
+std::string split_finding(const Findings& findings) {
+  std::map<std::string, plot::Extent> even;
+  std::map<std::string, plot::Extent> stops;
+  for (const PhaseSplit& split : findings.splits) {
+    if (split.breaks_even) even[split.arm].add(*split.breaks_even);
+    if (split.stops_mattering) stops[split.arm].add(*split.stops_mattering);
+  }
+  const auto range = [](const plot::Extent& extent) {
+    const std::string low = tokens(extent.low());
+    const std::string high = tokens(extent.high());
+    return low == high ? low : fmt::format("{} to {}", low, high);
+  };
+  std::vector<std::string> parts;
+  for (const auto& [arm, extent] : even) {
+    parts.push_back(fmt::format("{} is ahead up to {} new tokens", arm, range(extent)));
+  }
+  for (const auto& [arm, extent] : stops) {
+    if (even.contains(arm)) continue;
+    parts.push_back(
+        fmt::format("{}'s faster prefill stops to matter after {} new tokens", arm, range(extent)));
+  }
+  if (parts.empty())
+    return "No break-even length: no arm surely gains in prefill and loses in decoding";
+  return listed(parts);
+}
+
+plot::Series split_series(const Findings& findings, const PhaseSplit& split) {
+  plot::Series series{split.arm, arm_style(findings, split.arm), plot::Join::kStraight, {}, {}};
+  for (const SplitAt& at : split.at) {
+    const auto x = static_cast<double>(at.new_tokens);
+    series.points.push_back({x, at.ratio});
+    plot::Mark mark{x, at.ratio, plot::Around::kNothing,
+                    fmt::format("{}, {} new tokens: {}{}", split.arm, at.new_tokens,
+                                ratio_text(at.ratio, at.ratio_interval),
+                                at.extrapolated ? ", extrapolated" : "")};
+    if (at.extrapolated) mark.around = plot::Around::kRing;
+    if (at.ratio_interval) mark.y_interval = span_of(*at.ratio_interval);
+    series.marks.push_back(std::move(mark));
+  }
+  return series;
+}
+
+std::string split_text(const PhaseSplit& split) {
+  std::string text = split.arm;
+  if (split.breaks_even)
+    text += fmt::format(" breaks even at {} tokens", tokens(*split.breaks_even));
+  if (split.stops_mattering) {
+    text += fmt::format("{} stops mattering at {} tokens", split.breaks_even ? "," : "",
+                        tokens(*split.stops_mattering));
+  }
+  return text;
+}
+
+std::string size_place(const SizeAnalysis& size) {
+  std::string text = fmt::format("{} {}", phase_name(size.phase), size.scenario);
+  if (size.new_tokens > 0) text += fmt::format(" n{}", size.new_tokens);
+  if (size.batch != 1) text += fmt::format(" b{}", size.batch);
+  return text;
+}
+
+// "27.8M": sizes of models have many digits, of which few matter.
+std::string size_text(double size) {
+  const char* suffix = "";
+  for (const char* next : {"k", "M", "G", "T"}) {
+    if (size < 1000) break;
+    size /= 1000;
+    suffix = next;
+  }
+  return format_significant(size, 3) + suffix;
+}
+
+std::string size_finding(const Findings& findings) {
+  std::map<std::string, plot::Extent> crossings;
+  size_t conditions = 0;
+  for (const SizeAnalysis& size : findings.sizes) {
+    ++conditions;
+    for (const SizeCrossover& crossover : size.crossovers) {
+      if (crossover.crossover) crossings[crossover.arm].add(*crossover.crossover);
+    }
+  }
+  if (crossings.empty()) {
+    return fmt::format("No arm changes places with {} between the smallest and the largest model",
+                       findings.study.baseline);
+  }
+  std::vector<std::string> parts;
+  for (const auto& [arm, extent] : crossings) {
+    const std::string low = size_text(extent.low());
+    const std::string high = size_text(extent.high());
+    parts.push_back(fmt::format("{} at {}", arm, low == high ? low : low + " to " + high));
+  }
+  return fmt::format("Along model size ({}), these arms and {} change places: {}",
+                     findings.size_unit, findings.study.baseline, listed(parts));
+}
+
+plot::Series size_series(const Findings& findings, const SizeCrossover& crossover) {
+  plot::Series series{
+      crossover.arm, arm_style(findings, crossover.arm), plot::Join::kStraight, {}, {}};
+  for (const SizeRatio& ratio : crossover.ratios) {
+    series.points.push_back({ratio.size, ratio.ratio});
+    plot::Mark mark{ratio.size, ratio.ratio, plot::Around::kNothing,
+                    fmt::format("{}, {}: {}", crossover.arm, ratio.model,
+                                ratio_text(ratio.ratio, ratio.interval))};
+    if (ratio.interval) mark.y_interval = span_of(*ratio.interval);
+    series.marks.push_back(std::move(mark));
+  }
+  return series;
+}
+
+}  // namespace
+
+std::optional<Figure> split_figure(const Findings& findings) {
+  Figure figure;
+  std::vector<std::string> arms;
+  for (auto split = findings.splits.begin(); split != findings.splits.end();) {
+    const size_t stratum = split->prefill_stratum;
+    plot::XyPanel panel;
+    std::vector<std::string> texts;
+    for (; split != findings.splits.end() && split->prefill_stratum == stratum; ++split) {
+      panel.series.push_back(split_series(findings, *split));
+      texts.push_back(split_text(*split));
+      arms.push_back(split->arm);
+    }
+    const std::string label = stratum_label(findings, stratum);
+    panel.title = panel_title(label);
+    panel.alt = fmt::format("Whole time over {}'s by decode length, behind {}: {}.",
+                            findings.study.baseline, label, join(texts, "; "));
+    panel.x_label = "new tokens";
+    panel.y_label = "prefill and decode: ratio to the baseline";
+    panel.y_rule = plot::RuleAt{1, "as long as the baseline"};
+    figure.panels.push_back(draw(panel));
+  }
+  if (figure.panels.empty()) return std::nullopt;
+  figure.id = "phase-split";
+  figure.finding = split_finding(findings);
+  figure.caption = fmt::format(
+      "Prefill and decode together, by the number of new tokens: an arm's whole time over {}'s. "
+      "Where a line crosses the dashed one, the arm breaks even. Rings are longer than any decode "
+      "that was measured. Where a line runs flat, the prefill has stopped to matter.",
+      findings.study.baseline);
+  figure.legend = arm_legend(findings, arms, true);
+  figure.tables = split_section(findings).tables;
+  return figure;
+}
+
+std::optional<Figure> size_figure(const Findings& findings) {
+  Figure figure;
+  std::vector<std::string> arms;
+  for (const SizeAnalysis& size : findings.sizes) {
+    plot::XyPanel panel;
+    std::vector<std::string> texts;
+    for (const SizeCrossover& crossover : size.crossovers) {
+      panel.series.push_back(size_series(findings, crossover));
+      texts.push_back(fmt::format("{} {}", crossover.arm,
+                                  crossover.crossover
+                                      ? "crosses at " + size_text(*crossover.crossover)
+                                      : "does not cross"));
+      arms.push_back(crossover.arm);
+    }
+    if (panel.series.empty()) continue;
+    panel.title = panel_title(size_place(size));
+    panel.alt = fmt::format("Ratio to {} by model size, {}: {}.", findings.study.baseline,
+                            size_place(size), join(texts, "; "));
+    panel.x_label = findings.size_unit;
+    panel.y_label = "ratio of mean times to the baseline";
+    panel.y_rule = plot::RuleAt{1, "as long as the baseline"};
+    figure.panels.push_back(draw(panel));
+  }
+  if (figure.panels.empty()) return std::nullopt;
+  figure.id = "model-size";
+  figure.finding = size_finding(findings);
+  figure.caption = fmt::format(
+      "Each line is an arm's mean time over {}'s along the size of the model; the bars are "
+      "intervals. Where a line crosses the dashed one, the two change places.",
+      findings.study.baseline);
+  figure.legend = arm_legend(findings, arms, true);
+  figure.tables = size_section(findings).tables;
+  return figure;
+}
+
+}  // namespace assay

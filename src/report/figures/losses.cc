@@ -1,0 +1,105 @@
+// Rows that were lost, as shares with intervals.
+#include <algorithm>
+
+#include "base/text.h"
+#include "report/figures/parts.h"
+#include "report/sections.h"
+
+namespace assay {
+namespace {
+
+constexpr size_t kMostStrata = 40;
+
+double share_of(const OutcomeCounts& outcome) {
+  return static_cast<double>(outcome.failed) /
+         static_cast<double>(std::max<int64_t>(1, outcome.attempted));
+}
+
+std::string finding(const Findings& findings) {
+  int64_t attempted = 0;
+  std::vector<std::string> parts;
+  for (const OutcomeCounts& outcome : findings.outcomes) {
+    if (outcome.stratum) continue;
+    attempted += outcome.attempted;
+    if (outcome.failed == 0) continue;
+    parts.push_back(fmt::format("{} lost {} of {} rows of {} ({:.1f} %)", outcome.arm,
+                                outcome.failed, outcome.attempted, phase_name(outcome.phase),
+                                share_of(outcome) * 100));
+  }
+  if (parts.empty()) return fmt::format("No row was lost: all {} attempts are ok", attempted);
+  return listed(parts);
+}
+
+plot::RowLine line_of(const Findings& findings, const OutcomeCounts& outcome,
+                      const std::string& where) {
+  plot::RowLine line;
+  line.style = arm_style(findings, outcome.arm);
+  line.value = share_of(outcome) * 100;
+  if (outcome.failed_interval) {
+    line.interval =
+        plot::Span{outcome.failed_interval->low * 100, outcome.failed_interval->high * 100};
+  }
+  line.text = line_text(fmt::format("{} of {}", outcome.failed, outcome.attempted));
+  std::vector<std::string> classes;
+  for (const auto& [name, count] : outcome.by_error_class) {
+    classes.push_back(fmt::format("{} {}", count, name));
+  }
+  line.tip = fmt::format("{}, {}: {} lost{}{}", where, outcome.arm, line.text,
+                         classes.empty() ? "" : ": ", join(classes, ", "));
+  return line;
+}
+
+struct LossRows {
+  RowsFigure rows;
+  size_t left_out = 0;  // series of strata beyond the first kMostStrata
+};
+
+LossRows loss_rows(const Findings& findings) {
+  LossRows out;
+  std::vector<StratumRow>& strata = out.rows.rows;
+  std::vector<plot::PlotRow>& phases = out.rows.head;
+  for (const OutcomeCounts& outcome : findings.outcomes) {
+    if (!outcome.stratum) {
+      const std::string where = fmt::format("all of {}", phase_name(outcome.phase));
+      if (phases.empty() || phases.back().label != where) phases.push_back({where, {}});
+      phases.back().lines.push_back(line_of(findings, outcome, where));
+      continue;
+    }
+    if (outcome.failed == 0) continue;
+    const std::string where =
+        fmt::format("{} {}", phase_name(outcome.phase), stratum_label(findings, *outcome.stratum));
+    if (strata.empty() || strata.back().stratum != *outcome.stratum) {
+      if (strata.size() == kMostStrata) {
+        ++out.left_out;
+        continue;
+      }
+      strata.push_back({*outcome.stratum, {row_label(where), {}}});
+    }
+    strata.back().row.lines.push_back(line_of(findings, outcome, where));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<Figure> loss_figure(const Findings& findings) {
+  auto [rows, left_out] = loss_rows(findings);
+  rows.x_label = "% of the attempted rows";
+  rows.start = plot::Scale::Start::kZero;
+  if (rows.head.empty()) return std::nullopt;
+  Figure figure;
+  figure.id = "losses";
+  figure.finding = finding(findings);
+  figure.caption = fmt::format(
+      "Each mark is the share of an arm's rows that crashed, timed out or failed otherwise, "
+      "warm-ups included; the bar is Wilson's {:.0f} % interval. Strata without a loss are left "
+      "out. A bar that begins at 0 can end far to the right where few rows were tried.{}",
+      findings.options.confidence * 100,
+      left_out > 0 ? fmt::format(" {} more series are in the table.", left_out) : "");
+  figure.legend = arm_legend(findings, findings.study.arms, false);
+  figure.panels = rows_panels(findings, rows, "Lost rows");
+  figure.tables = outcome_section(findings, Detail::kSummary).tables;
+  return figure;
+}
+
+}  // namespace assay

@@ -1,0 +1,217 @@
+// Every row in the order of the run, and what was the matter with it.
+#include <algorithm>
+#include <map>
+
+#include "base/text.h"
+#include "report/figures/parts.h"
+#include "report/plot/xy_plot.h"
+#include "report/sections.h"
+
+namespace assay {
+namespace {
+
+// Up to so many rows of the report each has a tip; beyond, the marked ones alone, cold ones apart.
+constexpr size_t kMostTips = 12'000;
+constexpr size_t kMostTableRows = 500;
+
+struct MarkWords {
+  const char* name;
+  plot::Around around;
+};
+
+MarkWords words_of(RowMark mark) {
+  switch (mark) {
+    case RowMark::kCold:
+      return {"cold", plot::Around::kRing};
+    case RowMark::kThrottled:
+      return {"throttled", plot::Around::kTriangle};
+    case RowMark::kRecompiled:
+      return {"recompiled", plot::Around::kDiamond};
+    case RowMark::kLost:
+      return {"lost", plot::Around::kCross};
+    case RowMark::kWarm:
+      break;
+  }
+  return {"warm", plot::Around::kNothing};
+}
+
+constexpr RowMark kMarked[] = {RowMark::kCold, RowMark::kRecompiled, RowMark::kThrottled,
+                               RowMark::kLost};
+
+std::string row_text(const PlottedGroup& group, const PlottedRow& row) {
+  std::string text = fmt::format("{} repetition {}", group.cells[row.cell], row.repetition);
+  if (row.latency_ms) text += fmt::format(": {} ms", format_significant(*row.latency_ms));
+  if (row.mark != RowMark::kWarm) text += fmt::format(", {}", words_of(row.mark).name);
+  if (!row.error_class.empty()) text += fmt::format(" ({})", row.error_class);
+  return text;
+}
+
+plot::Series series_of(const Findings& findings, const PlottedGroup& group, bool with_tips) {
+  plot::Series series;
+  series.style = arm_style(findings, group.arm);
+  series.name = group.arm;
+  for (const PlottedRow& row : group.order) {
+    const auto place = static_cast<double>(row.rank);
+    const double ms = row.latency_ms.value_or(0);
+    if (row.mark == RowMark::kWarm) {
+      series.points.push_back({place, ms, with_tips ? row_text(group, row) : ""});
+    } else {
+      const bool has_tip = with_tips || row.mark != RowMark::kCold;
+      series.marks.push_back({place, ms, words_of(row.mark).around,
+                              has_tip ? row_text(group, row) : "", !row.latency_ms.has_value()});
+    }
+  }
+  return series;
+}
+
+using MarkCounts = std::map<RowMark, int64_t>;
+
+std::string counts_text(const MarkCounts& counts) {
+  std::vector<std::string> parts;
+  for (const RowMark mark : kMarked) {
+    const auto count = counts.find(mark);
+    if (count != counts.end() && count->second > 0) {
+      parts.push_back(fmt::format("{} {}", count->second, words_of(mark).name));
+    }
+  }
+  return parts.empty() ? "none is marked" : listed(parts, parts.size());
+}
+
+// Cells of the phase whose latency changes with the order, by the findings.
+size_t changing_cells(const Findings& findings, Phase phase) {
+  std::vector<std::pair<size_t, std::string>> cells;
+  for (const Finding& named : findings.named) {
+    if ((named.kind != "drift" && named.kind != "level_change") || !named.stratum) continue;
+    if (findings.strata[*named.stratum].phase != phase) continue;
+    cells.emplace_back(*named.stratum, named.arm);
+  }
+  std::ranges::sort(cells);
+  const auto rest = std::ranges::unique(cells);
+  return cells.size() - rest.size();
+}
+
+// What the rows of a phase come to, and a table of those that are marked.
+struct Gathered {
+  MarkCounts counts;
+  int64_t rows = 0;
+  size_t groups = 0;
+  bool thinned = false;
+  Table table{"Rows that are marked",
+              {{"row", Align::kLeft},
+               {"stratum", Align::kLeft},
+               {"arm", Align::kLeft},
+               {"place"},
+               {"ms"},
+               {"mark", Align::kLeft}},
+              {}};
+  size_t left_out = 0;
+
+  void add(const Findings& findings, const PlottedGroup& group) {
+    ++groups;
+    rows += group.rows;
+    thinned = thinned || group.rows > static_cast<int64_t>(group.order.size());
+    for (const auto& [mark, count] : group.marked) counts[mark] += count;
+    for (const PlottedRow& row : group.order) {
+      if (row.mark == RowMark::kWarm) continue;
+      if (table.rows.size() == kMostTableRows) {
+        ++left_out;
+        continue;
+      }
+      table.rows.push_back(
+          {TableCell::of(fmt::format("{} {}", group.cells[row.cell], row.repetition)),
+           TableCell::of(stratum_label(findings, group.stratum)), TableCell::of(group.arm),
+           TableCell::of(row.place), TableCell::of(row.latency_ms),
+           TableCell::of(words_of(row.mark).name +
+                         (row.error_class.empty() ? "" : " (" + row.error_class + ")"))});
+    }
+  }
+};
+
+std::string finding(const Findings& findings, Phase phase, const Gathered& gathered) {
+  const size_t changing = changing_cells(findings, phase);
+  return fmt::format("{}: latency {} in the course of the run; of {} rows {}", phase_name(phase),
+                     changing == 0 ? "neither drifts nor changes its level"
+                                   : fmt::format("drifts or changes its level in {} of {} cells",
+                                                 changing, gathered.groups),
+                     gathered.rows, counts_text(gathered.counts));
+}
+
+std::string caption(const Gathered& gathered, bool with_tips) {
+  std::string text =
+      "Each mark is one row, from left to right in the order of the run. Rings are cold rows "
+      "(warm-ups and first calls), diamonds rows that recompiled, triangles throttled ones; a "
+      "cross on the upper edge is a lost row, which has no latency. A slope or a step is the "
+      "machine's unless one arm alone has it.";
+  if (gathered.thinned) {
+    text +=
+        " Of arms with more than 300 rows, the fastest and the slowest of each of 150 stretches "
+        "are drawn, and as many marked rows.";
+  }
+  if (!with_tips) {
+    text +=
+        " There are too many rows for each to say which it is: those that recompiled, were "
+        "throttled or lost do.";
+  }
+  return text;
+}
+
+plot::Panel panel_of(const Findings& findings, const StratumGroups& of, bool with_tips) {
+  plot::XyPanel panel;
+  MarkCounts counts;
+  for (const PlottedGroup& group : of.groups) {
+    panel.series.push_back(series_of(findings, group, with_tips));
+    for (const auto& [mark, count] : group.marked) counts[mark] += count;
+  }
+  const std::string label = stratum_label(findings, of.stratum);
+  panel.title = panel_title(label);
+  panel.alt = fmt::format("Latencies on {} in the order of the run; of its rows {}.", label,
+                          counts_text(counts));
+  panel.x_label = "rows of the stratum, in the order of the run";
+  panel.x_start = plot::Scale::Start::kLinear;
+  panel.y_label = "ms";
+  return draw(panel);
+}
+
+std::vector<plot::LegendEntry> mark_legend(const MarkCounts& counts) {
+  std::vector<plot::LegendEntry> legend;
+  for (const RowMark mark : kMarked) {
+    if (!counts.contains(mark)) continue;
+    legend.push_back({words_of(mark).name, {}, false, words_of(mark).around});
+  }
+  return legend;
+}
+
+}  // namespace
+
+std::optional<Figure> order_figure(const Findings& findings, const PlottedRows& plotted,
+                                   Phase phase) {
+  size_t drawn = 0;
+  for (const PlottedGroup& group : plotted.groups) drawn += group.order.size();
+  const bool with_tips = drawn <= kMostTips;
+  Figure figure;
+  Gathered gathered;
+  std::vector<std::string> arms;
+  for (const StratumGroups& of : groups_by_stratum(findings, plotted, phase)) {
+    figure.panels.push_back(panel_of(findings, of, with_tips));
+    for (const PlottedGroup& group : of.groups) {
+      gathered.add(findings, group);
+      arms.push_back(group.arm);
+    }
+  }
+  if (figure.panels.empty()) return std::nullopt;
+  figure.id = fmt::format("{}-order", phase_name(phase));
+  figure.finding = finding(findings, phase, gathered);
+  figure.caption = caption(gathered, with_tips);
+  figure.legend = arm_legend(findings, arms, false);
+  for (plot::LegendEntry& entry : mark_legend(gathered.counts)) {
+    figure.legend.push_back(std::move(entry));
+  }
+  if (gathered.left_out > 0) {
+    gathered.table.title +=
+        fmt::format(" ({} more are in {}/metrics.csv)", gathered.left_out, phase_name(phase));
+  }
+  figure.tables.push_back(std::move(gathered.table));
+  return figure;
+}
+
+}  // namespace assay

@@ -1,0 +1,154 @@
+#include "report/figures/parts.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "report/fitting.h"
+#include "report/sections.h"
+
+namespace assay {
+namespace {
+
+constexpr size_t kFewRows = 4;    // one panel
+constexpr size_t kMostRows = 10;  // of a panel
+constexpr size_t kPanelsAbreast = 3;
+
+// What the lines of the rows say, for those who can't see them.
+std::string alternative(const Findings& findings, const plot::RowsPanel& panel,
+                        const std::string& what) {
+  constexpr size_t kMostLines = 12;
+  std::vector<std::string> parts;
+  for (const plot::PlotRow& row : panel.rows) {
+    for (const plot::RowLine& line : row.lines) {
+      const size_t arm = line.style.number;
+      const std::string name = arm < findings.study.arms.size() ? findings.study.arms[arm] : "";
+      parts.push_back(fmt::format("{} {}: {}", row.label, name, line.text));
+    }
+  }
+  const size_t shown = std::min(kMostLines, parts.size());
+  std::string text = fmt::format("{}. {}", what, join(std::span(parts).first(shown), "; "));
+  if (shown < parts.size()) text += fmt::format("; and {} more in the table", parts.size() - shown);
+  return text + ".";
+}
+
+// Where a panel begins, as places in the rows; the last is their end.
+std::vector<size_t> panel_starts(const Findings& findings, const RowsFigure& figure) {
+  std::vector<size_t> starts = {0};
+  const auto& rows = figure.rows;
+  const auto model_of = [&](size_t i) { return findings.strata[rows[i].stratum].model; };
+  for (size_t begin = 0; begin < rows.size();) {
+    size_t end = begin;
+    while (end < rows.size() && model_of(end) == model_of(begin)) ++end;
+    const size_t count = end - begin;
+    const size_t by_height = (count + kMostRows - 1) / kMostRows;
+    const size_t panels =
+        count <= kFewRows ? 1 : std::max(by_height, std::min(kPanelsAbreast, count / 2));
+    for (size_t p = 1; p <= panels; ++p) starts.push_back(begin + count * p / panels);
+    begin = end;
+  }
+  return starts;
+}
+
+}  // namespace
+
+plot::Style arm_style(const Findings& findings, const std::string& arm) {
+  const auto at = std::ranges::find(findings.study.arms, arm);
+  return {static_cast<size_t>(at - findings.study.arms.begin())};
+}
+
+std::vector<plot::LegendEntry> arm_legend(const Findings& findings,
+                                          const std::vector<std::string>& arms, bool lines) {
+  std::vector<plot::LegendEntry> legend;
+  for (const std::string& arm : findings.study.arms) {
+    if (std::ranges::find(arms, arm) == arms.end()) continue;
+    legend.push_back({row_label(arm), arm_style(findings, arm), lines});
+  }
+  return legend;
+}
+
+std::vector<StratumGroups> groups_by_stratum(const Findings& findings, const PlottedRows& plotted,
+                                             Phase phase) {
+  std::vector<StratumGroups> strata;
+  for (size_t stratum = 0; stratum < findings.strata.size(); ++stratum) {
+    if (findings.strata[stratum].phase != phase) continue;
+    const auto groups =
+        std::ranges::equal_range(plotted.groups, stratum, {}, &PlottedGroup::stratum);
+    if (!groups.empty()) strata.push_back({stratum, {groups.begin(), groups.end()}});
+  }
+  return strata;
+}
+
+std::string panel_title(const std::string& text) {
+  return shortened(text, plot::kTitleColumns);
+}
+
+std::string row_label(const std::string& text) {
+  return shortened(text, plot::kLabelColumns);
+}
+
+std::string line_text(const std::string& text) {
+  return shortened(text, plot::kValueColumns);
+}
+
+plot::Span span_of(const stats::Interval& interval) {
+  return {interval.low, interval.high};
+}
+
+std::vector<plot::Panel> rows_panels(const Findings& findings, const RowsFigure& figure,
+                                     const std::string& what) {
+  const std::vector<size_t> starts = panel_starts(findings, figure);
+  std::vector<plot::RowsPanel> panels;
+  for (size_t p = 0; p + 1 < starts.size(); ++p) {
+    plot::RowsPanel panel;
+    std::string title = figure.phase;
+    if (starts.size() > 2) {
+      const std::string& model = findings.strata[figure.rows[starts[p]].stratum].model;
+      title +=
+          fmt::format("{}{} ({} of {})", title.empty() ? "" : " ", model, p + 1, starts.size() - 1);
+    }
+    panel.title = panel_title(title);
+    panel.x_label = figure.x_label;
+    panel.rule = figure.rule;
+    if (p == 0) panel.rows = figure.head;
+    for (size_t i = starts[p]; i < starts[p + 1]; ++i) panel.rows.push_back(figure.rows[i].row);
+    panel.alt = alternative(findings, panel, what);
+    panels.push_back(std::move(panel));
+  }
+  if (panels.empty() && !figure.head.empty()) {
+    panels.push_back({panel_title(figure.phase), "", figure.x_label, figure.rule, figure.head});
+    panels.back().alt = alternative(findings, panels.back(), what);
+  }
+  plot::Extent extent;
+  for (const plot::RowsPanel& panel : panels) add_extent(panel, extent);
+  const plot::Scale scale = plot::Scale::of(extent, figure.start);
+  std::vector<plot::Panel> drawn;
+  for (const plot::RowsPanel& panel : panels) drawn.push_back(draw(panel, scale));
+  return drawn;
+}
+
+std::string of_strata(size_t count, size_t all) {
+  return fmt::format("{} of {} {}", count, all, all == 1 ? "stratum" : "strata");
+}
+
+std::string listed(const std::vector<std::string>& parts, size_t most) {
+  std::vector<std::string> shown = parts;
+  if (parts.size() > most) {
+    shown.resize(most - 1);
+    shown.push_back(fmt::format("{} more", parts.size() - shown.size()));
+  }
+  std::string text;
+  for (size_t i = 0; i < shown.size(); ++i) {
+    if (i > 0) text += i + 1 < shown.size() ? ", " : " and ";
+    text += shown[i];
+  }
+  return text;
+}
+
+std::string ratio_text(double ratio, const std::optional<stats::Interval>& interval) {
+  const std::string text = format_significant(ratio, 3);
+  if (!interval) return text;
+  return fmt::format("{} [{}, {}]", text, format_significant(interval->low, 3),
+                     format_significant(interval->high, 3));
+}
+
+}  // namespace assay

@@ -1,0 +1,74 @@
+// The figures, one function each, and what they share.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "report/figures/figure.h"
+#include "report/plot/rows_plot.h"
+
+namespace assay {
+
+// Absent where there is nothing to draw.
+std::optional<Figure> ratio_figure(const Findings& findings, Phase phase);
+std::optional<Figure> distribution_figure(const Findings& findings, const PlottedRows& plotted,
+                                          Phase phase);
+std::optional<Figure> order_figure(const Findings& findings, const PlottedRows& plotted,
+                                   Phase phase);
+std::optional<Figure> tail_figure(const Findings& findings, Phase phase);
+std::optional<Figure> loss_figure(const Findings& findings);
+std::optional<Figure> compile_cost_figure(const Findings& findings);
+std::optional<Figure> read_share_figure(const Findings& findings);
+std::optional<Figure> split_figure(const Findings& findings);
+std::optional<Figure> size_figure(const Findings& findings);
+std::optional<Figure> timeline_figure(const Findings& findings, const PlottedRows& plotted);
+
+// Of a whole report: an arm looks alike in every figure.
+plot::Style arm_style(const Findings& findings, const std::string& arm);
+// Of those arms that the figure has, in the study's order.
+std::vector<plot::LegendEntry> arm_legend(const Findings& findings,
+                                          const std::vector<std::string>& arms, bool lines);
+
+// Text that fits its place in a panel; what is longer gives way in the middle.
+std::string panel_title(const std::string& text);
+std::string row_label(const std::string& text);
+std::string line_text(const std::string& text);
+
+plot::Span span_of(const stats::Interval& interval);
+
+// The groups of each stratum of the phase.
+struct StratumGroups {
+  size_t stratum = 0;
+  std::span<const PlottedGroup> groups;
+};
+std::vector<StratumGroups> groups_by_stratum(const Findings& findings, const PlottedRows& plotted,
+                                             Phase phase);
+
+// Rows of strata as panels of a readable height: split where the model changes, and where there are
+// many of one.
+struct StratumRow {
+  size_t stratum = 0;
+  plot::PlotRow row;
+};
+struct RowsFigure {
+  std::string phase;                // opens the panels' titles
+  std::vector<plot::PlotRow> head;  // rows of all strata: in the first panel
+  std::vector<StratumRow> rows;
+  std::string x_label;
+  std::optional<plot::RuleAt> rule;
+  plot::Scale::Start start = plot::Scale::Start::kFree;
+};
+// All to one scale. `what` opens their alternative text; what a line says is in its text.
+std::vector<plot::Panel> rows_panels(const Findings& findings, const RowsFigure& figure,
+                                     const std::string& what);
+
+// "4 of 5 strata".
+std::string of_strata(size_t count, size_t all);
+// "A", "A and B", "A, B and 3 more".
+std::string listed(const std::vector<std::string>& parts, size_t most = 3);
+// "0.86 [0.84, 0.90]".
+std::string ratio_text(double ratio, const std::optional<stats::Interval>& interval);
+
+}  // namespace assay

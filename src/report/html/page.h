@@ -1,0 +1,27 @@
+// A report as one HTML file: nothing is fetched, and all of it can be read without scripts.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/findings/findings.h"
+#include "analysis/findings/plotted.h"
+#include "report/figures/figure.h"
+
+namespace assay {
+
+// The verdict first, as on the screen, then figures by phase, requirements and identity.
+// `groups` are figure_groups() of the same findings.
+std::string render_page(const Findings& findings, const std::vector<FigureGroup>& groups);
+
+// A bundle as one of several.
+struct NamedFindings {
+  std::string name;  // as the user gave it
+  Findings findings;
+};
+
+// Verdicts, means, ratios and losses of two bundles or more beside one another, and what differs in
+// their identities. It tests nothing between bundles: `assay compare` does.
+std::string render_side_by_side(const std::vector<NamedFindings>& bundles);
+
+}  // namespace assay

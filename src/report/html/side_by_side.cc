@@ -1,0 +1,251 @@
+// Several bundles on one page: a bundle is to these figures what an arm is to a report's own.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/text.h"
+#include "report/figures/parts.h"
+#include "report/html/elements.h"
+#include "report/html/page.h"
+#include "report/html/page_parts.h"
+#include "report/sections.h"
+
+namespace assay {
+namespace {
+
+// What the figures' parts ask of findings: strata of all bundles, and bundles in place of arms.
+Findings joined(const std::vector<NamedFindings>& bundles) {
+  Findings all;
+  for (const NamedFindings& bundle : bundles) {
+    all.study.arms.push_back(bundle.name);
+    for (const Stratum& stratum : bundle.findings.strata) {
+      if (std::ranges::find(all.strata, stratum) == all.strata.end()) all.strata.push_back(stratum);
+    }
+  }
+  std::ranges::stable_sort(all.strata, {}, &Stratum::phase);
+  return all;
+}
+
+std::vector<std::string> arms_of(const std::vector<NamedFindings>& bundles) {
+  std::vector<std::string> arms;
+  for (const NamedFindings& bundle : bundles) {
+    for (const std::string& arm : bundle.findings.study.arms) {
+      if (std::ranges::find(arms, arm) == arms.end()) arms.push_back(arm);
+    }
+  }
+  return arms;
+}
+
+std::optional<size_t> place_of(const Findings& findings, const Stratum& stratum) {
+  const auto at = std::ranges::find(findings.strata, stratum);
+  if (at == findings.strata.end()) return std::nullopt;
+  return static_cast<size_t>(at - findings.strata.begin());
+}
+
+// A bundle's figure of one arm on one stratum; absent: it has none.
+using LineOf = std::optional<plot::RowLine> (*)(const Findings& findings, size_t stratum,
+                                                const std::string& arm);
+
+std::optional<plot::RowLine> mean_line(const Findings& findings, size_t stratum,
+                                       const std::string& arm) {
+  for (const Latency& latency : findings.latencies) {
+    if (latency.stratum != stratum || latency.arm != arm || !latency.mean) continue;
+    plot::RowLine line;
+    line.value = latency.mean;
+    if (latency.mean_interval) line.interval = span_of(*latency.mean_interval);
+    line.text = line_text(ratio_text(*latency.mean, latency.mean_interval));
+    line.tip = fmt::format("{} rows", latency.n);
+    return line;
+  }
+  return std::nullopt;
+}
+
+std::optional<plot::RowLine> ratio_line(const Findings& findings, size_t stratum,
+                                        const std::string& arm) {
+  for (const Contrast& contrast : findings.contrasts) {
+    if (contrast.stratum != stratum || contrast.arm != arm) continue;
+    plot::RowLine line;
+    line.value = contrast.ratio;
+    if (contrast.ratio_interval) line.interval = span_of(*contrast.ratio_interval);
+    line.text = line_text(ratio_text(contrast.ratio, contrast.ratio_interval));
+    line.tip = std::string(verdict_name(contrast.verdict));
+    return line;
+  }
+  return std::nullopt;
+}
+
+std::optional<plot::RowLine> loss_line(const Findings& findings, size_t stratum,
+                                       const std::string& arm) {
+  for (const OutcomeCounts& outcome : findings.outcomes) {
+    if (outcome.stratum != stratum || outcome.arm != arm) continue;
+    plot::RowLine line;
+    const auto attempted = static_cast<double>(std::max<int64_t>(1, outcome.attempted));
+    line.value = 100 * static_cast<double>(outcome.failed) / attempted;
+    if (outcome.failed_interval) {
+      line.interval =
+          plot::Span{outcome.failed_interval->low * 100, outcome.failed_interval->high * 100};
+    }
+    line.text = line_text(fmt::format("{} of {}", outcome.failed, outcome.attempted));
+    line.tip = line.text;
+    return line;
+  }
+  return std::nullopt;
+}
+
+// One row a stratum and arm, one line a bundle, and the same as a table.
+struct Beside {
+  RowsFigure rows;
+  Table table{"", {{"stratum", Align::kLeft}, {"arm", Align::kLeft}}, {}};
+  size_t in_all = 0;  // rows that every bundle has
+};
+
+Beside beside(const std::vector<NamedFindings>& bundles, const Findings& all, Phase phase,
+              LineOf line_of) {
+  Beside out;
+  out.rows.phase = phase_name(phase);
+  for (const NamedFindings& bundle : bundles) out.table.columns.push_back({bundle.name});
+  for (size_t s = 0; s < all.strata.size(); ++s) {
+    if (all.strata[s].phase != phase) continue;
+    for (const std::string& arm : arms_of(bundles)) {
+      const std::string label = stratum_label(all, s);
+      StratumRow row{s, {row_label(fmt::format("{} {}", label, arm)), {}}};
+      std::vector<TableCell> cells = {TableCell::of(label), TableCell::of(arm)};
+      for (const NamedFindings& bundle : bundles) {
+        const auto place = place_of(bundle.findings, all.strata[s]);
+        auto line = place ? line_of(bundle.findings, *place, arm) : std::nullopt;
+        cells.push_back(line ? TableCell::of(line->text) : TableCell::absent());
+        if (!line) continue;
+        line->style = arm_style(all, bundle.name);
+        line->tip = fmt::format("{}, {}, {}: {}", bundle.name, label, arm, line->tip);
+        row.row.lines.push_back(*std::move(line));
+      }
+      if (row.row.lines.empty()) continue;
+      out.in_all += row.row.lines.size() == bundles.size() ? 1 : 0;
+      out.table.rows.push_back(std::move(cells));
+      out.rows.rows.push_back(std::move(row));
+    }
+  }
+  return out;
+}
+
+// Rows whose intervals have nothing in common between two of the bundles.
+size_t apart(const Beside& beside) {
+  return static_cast<size_t>(std::ranges::count_if(beside.rows.rows, [](const StratumRow& row) {
+    const auto& lines = row.row.lines;
+    for (const plot::RowLine& a : lines) {
+      for (const plot::RowLine& b : lines) {
+        if (a.interval && b.interval && a.interval->high < b.interval->low) return true;
+      }
+    }
+    return false;
+  }));
+}
+
+Figure figure_of(const Findings& all, Beside beside, const std::string& id, const std::string& what,
+                 const std::string& caption) {
+  Figure figure;
+  figure.id = fmt::format("{}-{}", beside.rows.phase, id);
+  figure.finding = fmt::format(
+      "{}: {}; on {} of {} rows two bundles' intervals lie apart, {} are in every bundle",
+      beside.rows.phase, what, apart(beside), beside.rows.rows.size(), beside.in_all);
+  figure.caption = caption;
+  figure.legend = arm_legend(all, all.study.arms, false);
+  figure.panels = rows_panels(all, beside.rows, what);
+  figure.tables.push_back(std::move(beside.table));
+  return figure;
+}
+
+bool any_lost(const std::vector<NamedFindings>& bundles, Phase phase) {
+  return std::ranges::any_of(bundles, [&](const NamedFindings& bundle) {
+    return std::ranges::any_of(bundle.findings.outcomes, [&](const OutcomeCounts& outcome) {
+      return outcome.phase == phase && outcome.failed > 0;
+    });
+  });
+}
+
+std::string section_of(Phase phase, const std::string& content) {
+  return fmt::format("<section id=\"{0}\">{1}{2}</section>\n", phase_name(phase),
+                     element("h2", phase_name(phase)), content);
+}
+
+std::string phase_html(const std::vector<NamedFindings>& bundles, const Findings& all,
+                       Phase phase) {
+  std::string out;
+  Beside means = beside(bundles, all, phase, mean_line);
+  means.rows.x_label = "ms, mean of warm rows";
+  if (means.rows.rows.empty()) return "";
+  out += figure_html(
+      figure_of(all, std::move(means), "means", "mean latencies with their intervals",
+                "Each mark is a bundle's mean of an arm on a stratum. Intervals that lie apart are "
+                "a difference between the runs, of which machine, build and model are parts: the "
+                "identities below say which of them differ, and assay compare tests it."));
+  Beside ratios = beside(bundles, all, phase, ratio_line);
+  ratios.rows.x_label = "ratio to the bundle's own baseline";
+  ratios.rows.rule = plot::RuleAt{1, "as long as the baseline"};
+  if (!ratios.rows.rows.empty()) {
+    out += figure_html(
+        figure_of(all, std::move(ratios), "ratios", "ratios to each bundle's own baseline",
+                  "Each mark is an arm's ratio to the baseline of its own bundle. A verdict that "
+                  "carries over to another machine stays on its side of the dashed line."));
+  }
+  if (!any_lost(bundles, phase)) {
+    out += element("p", fmt::format("No row of {} was lost in any bundle.", phase_name(phase)));
+    return section_of(phase, out);
+  }
+  Beside losses = beside(bundles, all, phase, loss_line);
+  losses.rows.x_label = "% of the attempted rows";
+  losses.rows.start = plot::Scale::Start::kZero;
+  out += figure_html(
+      figure_of(all, std::move(losses), "losses", "rows lost",
+                "Shares of the attempted rows that were lost, with Wilson's intervals."));
+  return section_of(phase, out);
+}
+
+std::string identity_table_html(const std::vector<NamedFindings>& bundles) {
+  std::vector<std::string> names;
+  std::vector<std::map<std::string, std::string>> values;
+  for (const NamedFindings& bundle : bundles) {
+    values.emplace_back(bundle.findings.identity.begin(), bundle.findings.identity.end());
+    values.back()["(hash of all below)"] = identity_hash(bundle.findings);
+    for (const auto& [name, value] : bundle.findings.identity) {
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+    }
+  }
+  names.insert(names.begin(), "(hash of all below)");
+  Table table{"", {{"what", Align::kLeft}, {"same", Align::kLeft}}, {}};
+  for (const NamedFindings& bundle : bundles) table.columns.push_back({bundle.name, Align::kLeft});
+  for (const std::string& name : names) {
+    std::set<std::string> different;
+    for (const auto& of_bundle : values) {
+      const auto at = of_bundle.find(name);
+      different.insert(at == of_bundle.end() ? "" : at->second);
+    }
+    std::vector<TableCell> row = {TableCell::of(name),
+                                  TableCell::of(different.size() > 1 ? "DIFFERS" : "same")};
+    for (const auto& of_bundle : values) {
+      const auto at = of_bundle.find(name);
+      row.push_back(at == of_bundle.end() ? TableCell::absent() : TableCell::of(at->second));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return "<section id=identity>" + element("h2", "Identity") + "<div class=identity>" +
+         table_html(table) + "</div></section>\n";
+}
+
+}  // namespace
+
+std::string render_side_by_side(const std::vector<NamedFindings>& bundles) {
+  const std::string title = fmt::format("{} bundles side by side", bundles.size());
+  const Findings all = joined(bundles);
+  std::string content = "<header>" + element("h1", title) + "</header>\n<main>\n";
+  content += "<section id=verdict aria-label=Verdicts>\n";
+  for (const NamedFindings& bundle : bundles) {
+    content += element("h2", bundle.name) + short_verdict_html(bundle.findings);
+  }
+  content += "</section>\n";
+  for (const Phase phase : kPhases) content += phase_html(bundles, all, phase);
+  content += identity_table_html(bundles) + "</main>\n";
+  return page_html(title, content);
+}
+
+}  // namespace assay

@@ -1,0 +1,191 @@
+#include "report/plot/canvas.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/shown_text.h"
+#include "report/plot/theme.h"
+
+namespace assay::plot {
+namespace {
+
+constexpr size_t kShapes = 6;
+
+// Classes of the theme.
+std::string_view anchor_class(Anchor anchor) {
+  switch (anchor) {
+    case Anchor::kMiddle:
+      return "c";
+    case Anchor::kEnd:
+      return "e";
+    case Anchor::kStart:
+      break;
+  }
+  return "";
+}
+
+std::string circle_path(double x, double y, double radius) {
+  const std::string r = coordinate(radius);
+  const std::string across = coordinate(2 * radius);
+  return fmt::format("M{} {}a{} {} 0 1 1 {} 0a{} {} 0 1 1 -{} 0", coordinate(x - radius),
+                     coordinate(y), r, r, across, r, r, across);
+}
+
+std::string triangle_path(double x, double y, double size, bool up) {
+  const double sign = up ? 1 : -1;
+  return fmt::format("M{} {}l{} {}h-{}z", coordinate(x), coordinate(y - sign * size),
+                     coordinate(size), coordinate(sign * 1.8 * size), coordinate(2 * size));
+}
+
+std::string diamond_path(double x, double y, double size) {
+  const std::string s = coordinate(size);
+  return fmt::format("M{} {}l{} {}l-{} {}l-{} -{}z", coordinate(x), coordinate(y - size), s, s, s,
+                     s, s, s);
+}
+
+}  // namespace
+
+std::string coordinate(double value) {
+  const auto tenths = static_cast<long long>(std::llround(value * 10));
+  const char* sign = tenths < 0 ? "-" : "";
+  const long long size = std::abs(tenths);
+  return size % 10 == 0 ? fmt::format("{}{}", sign, size / 10)
+                        : fmt::format("{}{}.{}", sign, size / 10, size % 10);
+}
+
+std::string shape_path(double x, double y, Style style, double size) {
+  switch (style.number % kShapes) {
+    case 0:
+      return circle_path(x, y, size);
+    case 1: {
+      const std::string across = coordinate(1.8 * size);
+      return fmt::format("M{} {}h{}v{}h-{}z", coordinate(x - 0.9 * size),
+                         coordinate(y - 0.9 * size), across, across, across);
+    }
+    case 2:
+      return triangle_path(x, y, 1.2 * size, true);
+    case 3:
+      return diamond_path(x, y, 1.3 * size);
+    case 4:
+      return triangle_path(x, y, 1.2 * size, false);
+    default: {  // a bar that stands
+      const std::string width = coordinate(size);
+      return fmt::format("M{} {}h{}v{}h-{}z", coordinate(x - size / 2), coordinate(y - 1.3 * size),
+                         width, coordinate(2.6 * size), width);
+    }
+  }
+}
+
+std::string dot_path(double x, double y, Style style) {
+  const auto from = [&](double dx, double dy, const char* stroke) {
+    return fmt::format("M{} {}{}", std::llround(x + dx), coordinate(y + dy), stroke);
+  };
+  switch (style.number % kShapes) {
+    case 0:
+      return from(0, 0, "h0");
+    case 1:
+      return from(0, -1, "v2");
+    case 2:
+      return from(-1, 0, "h2");
+    case 3:
+      return from(-1, -1, "l2 2");
+    case 4:
+      return from(-1, 1, "l2-2");
+    default:
+      return from(0, -1.5, "v3");
+  }
+}
+
+std::string around_path(double x, double y, double size, Around around) {
+  switch (around) {
+    case Around::kRing:
+      return circle_path(x, y, size);
+    case Around::kDiamond:
+      return diamond_path(x, y, size * 1.3);
+    case Around::kTriangle:
+      return triangle_path(x, y, size * 1.3, true);
+    case Around::kCross: {
+      const std::string across = coordinate(2 * size);
+      return fmt::format("M{} {}l{} {}m0 -{}l-{} {}", coordinate(x - size), coordinate(y - size),
+                         across, across, across, across, across);
+    }
+    case Around::kNothing:
+      break;
+  }
+  return "";
+}
+
+std::string style_class(Style style) {
+  return fmt::format("a{}", style.number % kColours);
+}
+
+std::string line_class(Style style) {
+  return fmt::format("a{} d{}", style.number % kColours, style.number % kDashes);
+}
+
+std::string panel_svg(const Panel& panel) {
+  return fmt::format(
+      "<svg class=\"plot\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">{}</svg>",
+      coordinate(panel.width), coordinate(panel.height), html_text(panel.alt), panel.body);
+}
+
+void Canvas::text(double x, double y, Anchor anchor, std::string_view classes,
+                  std::string_view text) {
+  std::string all(classes);
+  const std::string_view about = anchor_class(anchor);
+  if (!all.empty() && !about.empty()) all += ' ';
+  all += about;
+  out_ += "<text";
+  if (!all.empty()) fmt::format_to(std::back_inserter(out_), " class=\"{}\"", all);
+  fmt::format_to(std::back_inserter(out_), " x=\"{}\" y=\"{}\">{}</text>", std::llround(x),
+                 std::llround(y), html_text(text));
+}
+
+void Canvas::close_with_tip(std::string_view tip) {
+  if (tip.empty()) {
+    out_ += "/>";
+    return;
+  }
+  fmt::format_to(std::back_inserter(out_), "><title>{}</title></path>", html_text(tip));
+}
+
+void Canvas::path(std::string_view d, std::string_view classes, std::string_view tip) {
+  fmt::format_to(std::back_inserter(out_), "<path d=\"{}\"", d);
+  if (!classes.empty()) fmt::format_to(std::back_inserter(out_), " class=\"{}\"", classes);
+  close_with_tip(tip);
+}
+
+void Canvas::rect(double x, double y, double width, double height, std::string_view classes,
+                  std::string_view tip) {
+  path(fmt::format("M{} {}h{}v{}h-{}z", coordinate(x), coordinate(y), coordinate(width),
+                   coordinate(height), coordinate(width)),
+       classes, tip);
+}
+
+void Canvas::mark(double x, double y, Style style, double size, Around around,
+                  std::string_view tip) {
+  const std::string shape = shape_path(x, y, style, size);
+  const std::string colour = style_class(style);
+  if (around == Around::kNothing) return path(shape, "f " + colour, tip);
+  if (around == Around::kCross) {
+    return path(around_path(x, y, size * 1.4, around), "x " + colour, tip);
+  }
+  open_group(colour, tip);
+  path(shape, "f");
+  path(around_path(x, y, size + 2, around), "o");
+  close_group();
+}
+
+void Canvas::open_group(std::string_view classes, std::string_view tip) {
+  fmt::format_to(std::back_inserter(out_), "<g class=\"{}\">", classes);
+  if (!tip.empty()) {
+    fmt::format_to(std::back_inserter(out_), "<title>{}</title>", html_text(tip));
+  }
+}
+
+void Canvas::close_group() {
+  out_ += "</g>";
+}
+
+}  // namespace assay::plot

@@ -1,0 +1,78 @@
+// SVG text, element by element, and what a drawn panel is.
+//
+// Colours, widths and fonts are classes (theme.h), so that one panel serves light and dark, the
+// page and a file of its own. Coordinates are in the panel's units: one is a CSS pixel where the
+// panel is as wide as kPanelWidth.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay::plot {
+
+inline constexpr double kPanelWidth = 340;
+// Characters that fit a panel's title, a row's label (or an axis'), and the text behind a line:
+// whoever makes these shortens them.
+inline constexpr size_t kTitleColumns = 46;
+inline constexpr size_t kLabelColumns = 50;
+inline constexpr size_t kValueColumns = 24;
+
+// Of a report's arms, by number: each has a colour, a shape and a dash, which together differ.
+struct Style {
+  size_t number = 0;
+};
+
+// Part of a figure, drawn: `body` is what stands within its <svg> element.
+struct Panel {
+  double width = kPanelWidth;
+  double height = 0;
+  std::string alt;  // what it shows, for those who can't see it
+  std::string body;
+};
+
+// The panel as an element of HTML, or as the content of an .svg file without styles.
+std::string panel_svg(const Panel& panel);
+
+// What surrounds a mark to say that there is something about it.
+enum class Around { kNothing, kRing, kDiamond, kTriangle, kCross };
+
+// How text lies about its place.
+enum class Anchor { kStart, kMiddle, kEnd };
+
+// Text goes through html_text() (base/shown_text.h) here and nowhere else. A `tip` is shown where a
+// pointer rests; empty: none.
+class Canvas {
+ public:
+  // Without classes: those of the group that it is in. To whole pixels.
+  void text(double x, double y, Anchor anchor, std::string_view classes, std::string_view text);
+  // `d` is path data; the classes say whether it is stroked or filled.
+  void path(std::string_view d, std::string_view classes, std::string_view tip = {});
+  void rect(double x, double y, double width, double height, std::string_view classes,
+            std::string_view tip = {});
+  // A mark of that style, and what is around it.
+  void mark(double x, double y, Style style, double size, Around around, std::string_view tip);
+  // Until close_group(): the classes and the tip that all of them have.
+  void open_group(std::string_view classes, std::string_view tip = {});
+  void close_group();
+  std::string take() { return std::move(out_); }
+
+ private:
+  void close_with_tip(std::string_view tip);
+  std::string out_;
+};
+
+// One decimal: a tenth of a pixel.
+std::string coordinate(double value);
+// Path data of a mark's shape, centred, to be filled (class f), and the classes of its style: "a2".
+std::string shape_path(double x, double y, Style style, double size);
+// The same for one of thousands of small marks: in few characters, to be stroked (class s).
+std::string dot_path(double x, double y, Style style);
+// What surrounds a mark, to be stroked (class o).
+std::string around_path(double x, double y, double size, Around around);
+std::string style_class(Style style);
+// "a2 d1": of a line, which has a dash as well.
+std::string line_class(Style style);
+
+}  // namespace assay::plot

@@ -1,0 +1,171 @@
+// The plots against their approved files, and what every plot must hold to.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <regex>
+
+#include "base/files.h"
+#include "base/folder.h"
+#include "report/plot/rows_plot.h"
+#include "report/plot/sheet.h"
+#include "report/plot/xy_plot.h"
+
+namespace assay::plot {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+RowsPanel rows_panel() {
+  RowsPanel panel{"kv_decode", "ratios of two arms", "ratio to eager", RuleAt{1, "equal"}, {}};
+  for (const auto& [label, ratio] : {std::pair{"single_micro", 0.7}, {"single_long", 0.95}}) {
+    PlotRow row{label, {}};
+    row.lines.push_back(
+        {Style{1}, ratio, Span{ratio - 0.1, ratio + 0.1}, {}, {}, "0.70 [0.6, 0.8]", "static"});
+    RowLine bars{Style{2}, {}, {}, {}, {}, "no interval", "compiled"};
+    bars.bars.push_back({{0.5, 0.8}, true, "prepare"});
+    bars.extras.push_back({0.9, Around::kDiamond, "c002 repetition 4"});
+    row.lines.push_back(bars);
+    panel.rows.push_back(row);
+  }
+  return panel;
+}
+
+XyPanel xy_panel() {
+  XyPanel panel{.title = "prefill single_micro",
+                .alt = "two arms",
+                .x_label = "ms",
+                .y_label = "share of rows",
+                .y_start = Scale::Start::kZero,
+                .x_rule = {},
+                .y_rule = RuleAt{0.5, "median"},
+                .series = {}};
+  Series steps{"eager", Style{0}, Join::kSteps, {{1, 0.25}, {2, 0.5}, {40, 1}}, {}};
+  steps.marks.push_back({40, 1, Around::kRing, "c001 repetition 7: 40 ms", false});
+  Series dots{"static", Style{3}, Join::kNone, {{3, 0.4, "c002 repetition 1"}, {5, 0.6, ""}}, {}};
+  dots.marks.push_back({9, 0, Around::kCross, "c002 repetition 9: SIGSEGV", true});
+  panel.series = {steps, dots, {"line", Style{5}, Join::kStraight, {{1, 0.1}, {9, 0.9}}, {}}};
+  return panel;
+}
+
+Panel drawn(const RowsPanel& panel) {
+  Extent extent;
+  add_extent(panel, extent);
+  return draw(panel, Scale::of(extent));
+}
+
+std::string sheet_of_all() {
+  return sheet(
+      "static takes 0.7 of eager's time", "How to read it.",
+      {{"eager", Style{0}}, {"static", Style{1}, true}, {"cold", {}, false, Around::kRing}},
+      {drawn(rows_panel()), draw(xy_panel())});
+}
+
+// As report_test.cc does.
+void expect_approved_plot(const std::string& name, const std::string& received) {
+  const std::filesystem::path folder = ASSAY_RECEIVED_DIR;
+  ASSERT_TRUE(disk().make_folder(folder));
+  ASSERT_TRUE(write_file(folder / name, received));
+  const auto approved = read_file(std::filesystem::path(ASSAY_GOLDEN_DIR) / name);
+  ASSERT_TRUE(approved) << approved.error().message;
+  EXPECT_EQ(received, *approved) << "scripts/approve-golden shows the difference";
+}
+
+TEST(Plot, ASheetIsAsApproved) {
+  expect_approved_plot("plot.svg", sheet_of_all());
+}
+
+TEST(Plot, SaysInWordsWhatItShows) {
+  EXPECT_THAT(sheet_of_all(), HasSubstr("role=\"img\"><title>static takes 0.7 of eager&#39;s time"
+                                        "</title><desc>How to read it.</desc>"));
+  EXPECT_THAT(panel_svg(draw(xy_panel())), HasSubstr("role=\"img\" aria-label=\"two arms\""));
+}
+
+TEST(Plot, ALogScaleIsSaidBesideItsUnit) {
+  EXPECT_THAT(draw(xy_panel()).body, HasSubstr(">ms, log scale</text>"));
+  XyPanel narrow = xy_panel();
+  narrow.series[0].points = {{1, 0.2}, {2, 1}};
+  narrow.series[0].marks.clear();
+  EXPECT_THAT(draw(narrow).body, Not(HasSubstr("log scale")));
+}
+
+TEST(Plot, NamesOfAnybodyBeginNoElement) {
+  RowsPanel rows = rows_panel();
+  rows.title = rows.alt = rows.x_label = rows.rows[0].label = "<script>\x1b</script>\"";
+  rows.rows[0].lines[0].text = rows.rows[0].lines[0].tip = rows.title;
+  rows.rows[0].lines[1].bars[0].tip = rows.rows[0].lines[1].extras[0].tip = rows.title;
+  XyPanel xy = xy_panel();
+  xy.title = xy.alt = xy.x_label = xy.y_label = xy.series[0].name = rows.title;
+  xy.series[0].marks[0].tip = xy.series[1].points[0].tip = xy.y_rule->label = rows.title;
+  const std::string text =
+      sheet(rows.title, rows.title, {{rows.title, Style{0}}}, {drawn(rows), draw(xy)}) +
+      panel_svg(drawn(rows)) + panel_svg(draw(xy));
+  EXPECT_THAT(text, Not(HasSubstr("<script")));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(text, Not(HasSubstr("</script>\"\"")));
+}
+
+// Every number after a path's M or a text's x.
+std::vector<double> x_coordinates(const std::string& svg) {
+  static const std::regex kPlace(R"re((?:[" ]M| x=")(-?[0-9.]+))re");
+  std::vector<double> found;
+  for (auto at = std::sregex_iterator(svg.begin(), svg.end(), kPlace); at != std::sregex_iterator();
+       ++at) {
+    found.push_back(std::stod((*at)[1]));
+  }
+  return found;
+}
+
+TEST(Plot, NothingLiesOutsideOfThePanel) {
+  for (const Panel& panel : {drawn(rows_panel()), draw(xy_panel())}) {
+    const auto found = x_coordinates(panel.body);
+    EXPECT_GT(found.size(), 10u);
+    for (const double x : found) {
+      EXPECT_GE(x, -1);
+      EXPECT_LE(x, kPanelWidth + 1);
+    }
+  }
+}
+
+TEST(Plot, FurtherValuesDrawFurtherRight) {
+  const std::string body = drawn(rows_panel()).body;
+  const auto mark_of = [&](double low) {
+    RowsPanel panel = rows_panel();
+    panel.rows.resize(1);
+    panel.rows[0].lines.resize(1);
+    panel.rows[0].lines[0].value = low;
+    Extent extent;
+    extent.add(0.5);
+    extent.add(1.2);
+    const Panel one = draw(panel, Scale::of(extent));
+    const size_t at = one.body.rfind("<path d=\"M");
+    return std::stod(one.body.substr(at + 10));
+  };
+  EXPECT_LT(mark_of(0.6), mark_of(0.7));
+  EXPECT_LT(mark_of(0.7), mark_of(1.1));
+}
+
+TEST(Plot, ArmsDifferByShapeAndDashWhereColoursComeAgain) {
+  for (size_t a = 0; a < 40; ++a) {
+    for (size_t b = a + 1; b < 40; ++b) {
+      EXPECT_NE(style_class(Style{a}) + shape_path(0, 0, Style{a}, 4),
+                style_class(Style{b}) + shape_path(0, 0, Style{b}, 4))
+          << a << " and " << b;
+    }
+  }
+}
+
+TEST(Plot, OfNothingIsAnEmptyFrame) {
+  EXPECT_THAT(draw(XyPanel{}).body, HasSubstr("<text"));
+  EXPECT_THAT(drawn(RowsPanel{}).body, HasSubstr("<text"));
+}
+
+TEST(Coordinate, IsATenthOfAPixelInFewCharacters) {
+  EXPECT_EQ(coordinate(12), "12");
+  EXPECT_EQ(coordinate(12.345), "12.3");
+  EXPECT_EQ(coordinate(-0.06), "-0.1");
+  EXPECT_EQ(coordinate(-0.04), "0");
+}
+
+}  // namespace
+}  // namespace assay::plot

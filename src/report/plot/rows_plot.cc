@@ -1,0 +1,151 @@
+#include "report/plot/rows_plot.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace assay::plot {
+namespace {
+
+constexpr double kLeft = 6;
+constexpr double kTop = 24;
+constexpr double kLabelHeight = 15;
+constexpr double kLineHeight = 14;
+constexpr double kRowGap = 4;
+constexpr double kAxisHeight = 34;
+constexpr double kValueCharacter = 6;  // of the widest common font
+constexpr size_t kTicks = 7;
+
+size_t characters(const std::string& text) {
+  return static_cast<size_t>(
+      std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+double row_height(const PlotRow& row) {
+  return (row.label.empty() ? 0 : kLabelHeight) +
+         kLineHeight * static_cast<double>(row.lines.size()) + kRowGap;
+}
+
+// Where values may be drawn: what is right of it is for the lines' texts.
+double right_end(const RowsPanel& panel) {
+  size_t longest = 0;
+  for (const PlotRow& row : panel.rows) {
+    for (const RowLine& line : row.lines) longest = std::max(longest, characters(line.text));
+  }
+  longest = std::min(longest, kValueColumns);
+  return kPanelWidth - 14 - static_cast<double>(longest) * kValueCharacter;
+}
+
+class RowsDrawing {
+ public:
+  RowsDrawing(const RowsPanel& panel, const Scale& scale)
+      : panel_(panel), scale_(scale), right_(right_end(panel)) {
+    bottom_ = kTop;
+    for (const PlotRow& row : panel.rows) bottom_ += row_height(row);
+  }
+
+  Panel draw() {
+    canvas_.text(0, 12, Anchor::kStart, "t", panel_.title);
+    draw_axis();
+    texts_.open_group("v e");
+    double y = kTop;
+    for (const PlotRow& row : panel_.rows) {
+      draw_row(row, y);
+      y += row_height(row);
+    }
+    texts_.close_group();
+    return {kPanelWidth, bottom_ + kAxisHeight, panel_.alt, canvas_.take() + texts_.take()};
+  }
+
+ private:
+  double x_of(double value) const { return kLeft + scale_.at(value) * (right_ - kLeft); }
+
+  void draw_axis() {
+    std::string grid;
+    double last_end = -1;
+    for (const Tick& tick : scale_.ticks(kTicks)) {
+      const double x = x_of(tick.value);
+      grid += fmt::format("M{} {}V{}", coordinate(x), coordinate(kTop - 4), coordinate(bottom_));
+      const double width = static_cast<double>(tick.text.size()) * kValueCharacter;
+      const double left = std::max(0.0, x - width / 2);  // at the edge it would stick out
+      if (left < last_end) continue;
+      last_end = left + width + 4;
+      canvas_.text(left + width / 2, bottom_ + 12, Anchor::kMiddle, "n", tick.text);
+    }
+    canvas_.path(grid, "g");
+    if (panel_.rule) {
+      canvas_.path(fmt::format("M{} {}V{}", coordinate(x_of(panel_.rule->value)),
+                               coordinate(kTop - 4), coordinate(bottom_)),
+                   "r", panel_.rule->label);
+    }
+    canvas_.text(0, bottom_ + 26, Anchor::kStart, "n",
+                 panel_.x_label + (scale_.logarithmic() ? ", log scale" : ""));
+  }
+
+  void draw_row(const PlotRow& row, double y) {
+    if (!row.label.empty()) {
+      canvas_.text(0, y + 10, Anchor::kStart, "m", row.label);
+      y += kLabelHeight;
+    }
+    for (const RowLine& line : row.lines) {
+      draw_line(line, y + kLineHeight / 2);
+      y += kLineHeight;
+    }
+  }
+
+  void draw_line(const RowLine& line, double y) {
+    canvas_.open_group(style_class(line.style), line.tip);
+    for (const Bar& bar : line.bars) {
+      const double x = x_of(bar.span.low);
+      canvas_.rect(x, y - 4, std::max(0.5, x_of(bar.span.high) - x), 8, bar.light ? "b2" : "b",
+                   bar.tip);
+    }
+    if (line.interval) {
+      canvas_.path(fmt::format("M{} {}v6m0 -3H{}m0 -3v6", coordinate(x_of(line.interval->low)),
+                               coordinate(y - 3), coordinate(x_of(line.interval->high))),
+                   "i");
+    }
+    for (const ExtraMark& extra : line.extras) {
+      canvas_.path(around_path(x_of(extra.value), y, 4, extra.around), "o", extra.tip);
+    }
+    if (line.value) canvas_.path(shape_path(x_of(*line.value), y, line.style, 4), "f");
+    if (!line.value && line.bars.empty()) {
+      // Whose line it is, where nothing is drawn.
+      const double text_width = static_cast<double>(characters(line.text)) * kValueCharacter;
+      canvas_.path(shape_path(kPanelWidth - text_width - 8, y, line.style, 3), "f");
+    }
+    canvas_.close_group();
+    if (!line.text.empty()) texts_.text(kPanelWidth, y + 3.5, Anchor::kStart, "", line.text);
+  }
+
+  const RowsPanel& panel_;
+  const Scale& scale_;
+  double right_;
+  double bottom_ = 0;
+  Canvas canvas_;
+  Canvas texts_;  // of the lines, in a group of their own
+};
+
+}  // namespace
+
+void add_extent(const RowsPanel& panel, Extent& extent) {
+  const auto add = [&](const Span& span) {
+    extent.add(span.low);
+    extent.add(span.high);
+  };
+  if (panel.rule) extent.add(panel.rule->value);
+  for (const PlotRow& row : panel.rows) {
+    for (const RowLine& line : row.lines) {
+      if (line.value) extent.add(*line.value);
+      if (line.interval) add(*line.interval);
+      for (const Bar& bar : line.bars) add(bar.span);
+      for (const ExtraMark& extra : line.extras) extent.add(extra.value);
+    }
+  }
+}
+
+Panel draw(const RowsPanel& panel, const Scale& scale) {
+  return RowsDrawing(panel, scale).draw();
+}
+
+}  // namespace assay::plot

@@ -1,0 +1,65 @@
+// Values of named rows along one axis: ratios with intervals, bars, spans of time.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/plot/canvas.h"
+#include "report/plot/scale.h"
+
+namespace assay::plot {
+
+struct Span {
+  double low = 0;
+  double high = 0;
+};
+
+struct Bar {
+  Span span;
+  bool light = false;  // a second kind of bar
+  std::string tip;
+};
+
+struct ExtraMark {
+  double value = 0;
+  Around around = Around::kRing;
+  std::string tip;
+};
+
+// One arm's on a row.
+struct RowLine {
+  Style style;
+  std::optional<double> value;  // marked by the style's shape
+  std::optional<Span> interval;
+  std::vector<Bar> bars;
+  std::vector<ExtraMark> extras;
+  std::string text;  // behind it, at most kValueColumns
+  std::string tip;
+};
+
+struct PlotRow {
+  std::string label;  // at most kLabelColumns; empty: the row has none
+  std::vector<RowLine> lines;
+};
+
+// A value that others are held against.
+struct RuleAt {
+  double value = 0;
+  std::string label;
+};
+
+struct RowsPanel {
+  std::string title;  // at most kTitleColumns
+  std::string alt;
+  std::string x_label;  // with its unit
+  std::optional<RuleAt> rule;
+  std::vector<PlotRow> rows;
+};
+
+// Of all values, intervals, bars, extra marks and the rule: panels that are to be compared share
+// their scale.
+void add_extent(const RowsPanel& panel, Extent& extent);
+Panel draw(const RowsPanel& panel, const Scale& scale);
+
+}  // namespace assay::plot

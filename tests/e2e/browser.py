@@ -1,0 +1,95 @@
+"""A headless Chromium for tests and scripts: WebDriver over plain HTTP, and Chromium's own protocol through it."""
+
+import base64
+import json
+import re
+import shutil
+import subprocess
+import urllib.request
+
+
+def missing():
+    """The programs that aren't there."""
+    return [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
+
+
+class Browser:
+    """Of `with Browser() as browser:`; one page at a time."""
+
+    def __enter__(self):
+        self.driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                       text=True)
+        port = None
+        for line in self.driver.stdout:
+            found = re.search(r"started successfully on port (\d+)", line)
+            if found:
+                port = found[1]
+                break
+        if port is None:
+            raise RuntimeError("chromedriver: expected a port, found none")
+        self.url = f"http://127.0.0.1:{port}"
+        options = {
+            "browserName": "chrome",
+            "goog:chromeOptions": {"binary": shutil.which("chromium"),
+                                   "args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+                                            "--disable-dev-shm-usage", "--force-device-scale-factor=1"]},
+            "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
+        }
+        session = self._call("POST", "/session", {"capabilities": {"alwaysMatch": options}})
+        self.url += "/session/" + session["sessionId"]
+        self.cdp("Accessibility.enable")
+        return self
+
+    def __exit__(self, *_):
+        try:
+            self._call("DELETE", "", None)
+        finally:
+            self.driver.terminate()
+            self.driver.stdout.close()
+            self.driver.wait()
+
+    def _call(self, method, path, body):
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data=data, method=method,
+                                         headers={"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=120) as answer:
+            return json.load(answer)["value"]
+
+    def cdp(self, command, **parameters):
+        return self._call("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
+
+    def open(self, url):
+        self._call("POST", "/url", {"url": url})
+
+    def script(self, text, *arguments):
+        return self._call("POST", "/execute/sync", {"script": text, "args": list(arguments)})
+
+    def logs(self, kind):
+        """Entries since the last call: `browser` has console messages, `performance` what was requested."""
+        return self._call("POST", "/se/log", {"type": kind})
+
+    def view(self, width, height=900, dark=False, media=""):
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.cdp("Emulation.setEmulatedMedia", media=media, features=[scheme])
+        self.cdp("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+
+    def screenshot(self, path, whole=True, clip=None):
+        more = {"clip": {**clip, "scale": 1}} if clip else {}
+        shot = self.cdp("Page.captureScreenshot", format="png", captureBeyondViewport=whole, **more)
+        path.write_bytes(base64.b64decode(shot["data"]))
+
+    def accessibility_tree(self):
+        """(role, name) of what a screen reader meets, in its order."""
+        nodes = self.cdp("Accessibility.getFullAXTree")["nodes"]
+        by_id = {node["nodeId"]: node for node in nodes}
+        found = []
+
+        def visit(node):
+            if not node.get("ignored"):
+                found.append((node.get("role", {}).get("value", ""), node.get("name", {}).get("value", "")))
+            for child in node.get("childIds", []):
+                if child in by_id:
+                    visit(by_id[child])
+
+        visit(nodes[0])
+        return found

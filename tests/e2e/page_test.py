@@ -1,0 +1,239 @@
+"""The report's page in a real Chromium: nothing cut, nothing fetched, and all of it told to those who can't see it.
+
+usage: page_test.py ASSAY SCREENSHOTS
+"""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import browser as chromium
+from program import ProgramTest
+from resume_test import write_checkpoint
+
+SKIPPED = 77
+HOSTILE = "<script>alert(1)</script>"
+VIEWS = {"380": {"width": 380}, "1280": {"width": 1280}, "dark": {"width": 1280, "dark": True},
+         "1600": {"width": 1600}, "print": {"width": 800, "media": "print"}}
+
+# Every line of text that is seen: its box, and the box that cuts it.
+TEXTS = """
+const found = [];
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+  const element = node.parentElement;
+  if (!node.data.trim() || element.closest('title, desc, script, style')) continue;
+  if (!element.checkVisibility({visibilityProperty: true})) continue;
+  const head = element.closest('.choices thead');
+  if (head && getComputedStyle(head).position === 'absolute') continue;  // for screen readers alone
+  const svg = element.closest('svg');
+  const range = document.createRange();
+  range.selectNodeContents(node);
+  const boxes = svg ? [element.getBoundingClientRect()] : [...range.getClientRects()];
+  const scroll = element.closest('.scroll');
+  const edge = (svg || document.documentElement).getBoundingClientRect();
+  for (const box of boxes) {
+    if (box.width < 1 || box.height < 1) continue;
+    found.push({text: node.data.trim().slice(0, 60), left: box.left, right: box.right, top: box.top + scrollY,
+                bottom: box.bottom + scrollY, edges: [edge.left, edge.right, edge.top + scrollY, edge.bottom + scrollY],
+                scrolls: Boolean(scroll) && getComputedStyle(scroll).overflowX === 'auto'});
+  }
+}
+return found;
+"""
+
+
+def overlapping(texts):
+    """Pairs of texts that lie on one another by more than the edges of their boxes."""
+    pairs = []
+    texts = sorted(texts, key=lambda text: text["top"])
+    for i, one in enumerate(texts):
+        for other in texts[i + 1:]:
+            if other["top"] > one["bottom"] - 2.5:
+                break
+            if min(one["right"], other["right"]) - max(one["left"], other["left"]) > 1.5:
+                pairs.append((one["text"], other["text"]))
+    return pairs
+
+
+def cut(texts):
+    """Those that stick out of the panel or the page that they are in."""
+    def inside(text):
+        left, right, top, bottom = text["edges"]
+        return (text["left"] >= left - 1 and text["right"] <= right + 1
+                and text["top"] >= top - 1 and text["bottom"] <= bottom + 1)
+    return [text for text in texts if not text["scrolls"] and not inside(text)]
+
+
+class Page(ProgramTest):
+    program = pathlib.Path(sys.argv.pop(1)).resolve()
+    screenshots = pathlib.Path(sys.argv.pop(1)).resolve()
+
+    @classmethod
+    def setUpClass(cls):
+        cls.screenshots.mkdir(parents=True, exist_ok=True)
+        scratch = tempfile.TemporaryDirectory(prefix="assay-page-")
+        cls.addClassCleanup(scratch.cleanup)
+        cls.folder = pathlib.Path(scratch.name)
+        made = cls()
+        write_checkpoint(cls.folder / "model", 1)
+        arms = [{"name": "eager", "backend": "native", "mode": "eager", "cache": ["dynamic", "static"], "threads": 1},
+                {"name": "compiled", "backend": "native", "mode": "compiled", "cache": "static", "threads": 1},
+                {"name": HOSTILE, "backend": "native", "mode": "eager", "cache": "static", "threads": 1}]
+        scenarios = [{"name": name, "prompt_tokens": [tokens]} for name, tokens in (("short", 4), ("longer", 12))]
+        made.write_study(arms=arms, scenarios=scenarios, repetitions=20, warmup=1, name="study.yaml", baseline="eager-dynamic")
+        made.succeed("run", "study.yaml", "-o", "bundle")
+        made.succeed("run", "study.yaml", "-o", "again")
+        made.succeed("report", "bundle", "again", "-o", "both.html")
+        cls.browser = cls.enterClassContext(chromium.Browser())
+
+    def open_page(self, name, **view):
+        self.browser.view(**view)
+        self.browser.logs("browser")
+        self.browser.logs("performance")
+        self.browser.open((self.folder / name).as_uri())
+        # What isn't on the screen yet is laid out too.
+        self.browser.script("const style = document.createElement('style');"
+                            "style.textContent = 'figure { content-visibility: visible !important }';"
+                            "document.head.append(style);")
+
+    def pages(self):
+        for page in ("bundle/report.html", "both.html"):
+            for name, view in VIEWS.items():
+                self.open_page(page, **view)
+                yield page, name
+
+    def test_no_console_message_and_no_request_but_the_page(self):
+        for page, name in self.pages():
+            with self.subTest(page=page, view=name):
+                self.browser.screenshot(self.screenshots / f"{page.replace('/', '-')}-{name}.png")
+                self.assertEqual(self.browser.logs("browser"), [])
+                messages = [json.loads(entry["message"])["message"] for entry in self.browser.logs("performance")]
+                requests = {message["params"]["request"]["url"] for message in messages
+                            if message["method"] == "Network.requestWillBeSent"}
+                self.assertEqual({url for url in requests if not url.startswith("data:")},
+                                 {(self.folder / page).as_uri()})
+
+    def test_no_text_is_cut_or_lies_on_another(self):
+        for page, name in self.pages():
+            with self.subTest(page=page, view=name):
+                for opened in (False, True):
+                    if opened:
+                        self.browser.script("for (const d of document.querySelectorAll('details')) d.open = true;")
+                    texts = self.browser.script(TEXTS)
+                    self.assertGreater(len(texts), 100)
+                    width = self.browser.script("return document.documentElement.scrollWidth - innerWidth")
+                    self.assertLessEqual(width, 0, "the page itself is as wide as the screen")
+                    self.assertEqual(cut(texts), [])
+                    self.assertEqual(overlapping([text for text in texts if not text["scrolls"]]), [])
+
+    def test_what_is_cut_or_lies_on_another_is_found(self):
+        """The checks above can fail."""
+        self.open_page("bundle/report.html", width=1280)
+        self.browser.script("document.querySelector('h1').style.marginBottom = '-30px'")
+        self.assertNotEqual(overlapping(self.browser.script(TEXTS)), [])
+        self.open_page("bundle/report.html", width=1280)
+        self.browser.script("document.querySelector('.panels svg text').setAttribute('x', 335)")
+        self.assertNotEqual(cut(self.browser.script(TEXTS)), [])
+
+    def test_every_figure_has_its_alternative_text(self):
+        for page in ("bundle/report.html", "both.html"):
+            self.open_page(page, width=1280)
+            figures = self.browser.script(
+                "return [...document.querySelectorAll('figure')].map(f => ({id: f.id, "
+                "finding: f.querySelector('h3').textContent, caption: f.querySelector('figcaption').textContent, "
+                "tables: f.querySelectorAll('details table').length, "
+                "panels: [...f.querySelectorAll('.panels svg')].map(s => [s.getAttribute('role'), "
+                "s.getAttribute('aria-label')])}))")
+            self.assertGreaterEqual(len(figures), 5)
+            for figure in figures:
+                self.assertGreater(len(figure["finding"]), 20, figure)
+                self.assertGreater(len(figure["caption"]), 40, figure)
+                self.assertGreaterEqual(figure["tables"], 1, figure)
+                self.assertGreaterEqual(len(figure["panels"]), 1, figure)
+                for role, alternative in figure["panels"]:
+                    self.assertEqual(role, "img")
+                    self.assertGreater(len(alternative), 20, figure)
+        ids = [figure["id"] for figure in figures]
+        self.assertEqual(len(ids), len(set(ids)))
+
+    def test_a_screen_reader_reaches_verdict_figures_and_tables_in_order(self):
+        self.open_page("bundle/report.html", width=1280)
+        self.browser.script("for (const d of document.querySelectorAll('details')) d.open = true;")
+        nodes = self.browser.accessibility_tree()
+        (self.screenshots / "accessibility-tree.txt").write_text("\n".join(f"{role}: {name}" for role, name in nodes))
+        roles = [role for role, _ in nodes]
+        verdict = nodes.index(("columnheader", "verdict"))
+        first_figure = roles.index("figure")
+        self.assertLess(roles.index("table"), first_figure)
+        self.assertLess(verdict, first_figure, "the verdict comes first")
+        figures = [i for i, role in enumerate(roles) if role == "figure"]
+        for begin, end in zip(figures, [*figures[1:], len(nodes)]):
+            name = nodes[begin][1]
+            inside = nodes[begin + 1:end]
+            order = [role for role, _ in inside if role in ("heading", "image", "table")]
+            self.assertEqual(order[:2], ["heading", "image"], name)
+            self.assertIn(("heading", name), inside)
+            self.assertIn("table", order[2:], name)
+            self.assertTrue(all(text for role, text in inside if role == "image"), name)
+        self.assertGreater(len(nodes) - [name for _, name in nodes].index("Identity"), 5, "identity comes last")
+
+    def test_a_large_study_has_a_page_of_six_megabytes_at_most(self):
+        """400 strata and 52,410 rows, each of them drawn."""
+        made = self.program.parent / "synthetic_study"
+        if not made.exists():
+            self.skipTest("no synthetic_study: built without the benchmarks")
+        subprocess.run([made, self.folder / "large", "52410"], check=True)
+        self.succeed("report", "large")
+        self.assertLess((self.folder / "large/report.html").stat().st_size, 6_000_000)
+        self.browser.view(1280)
+        self.browser.open((self.folder / "large/report.html").as_uri())
+        self.assertEqual(self.browser.logs("browser"), [])
+        panels = self.browser.script("return [...document.querySelectorAll('figure[id$=-order]')]"
+                                     ".map(figure => figure.querySelectorAll('.panels svg').length)")
+        self.assertEqual(sum(panels), 400)
+
+    def test_names_of_anybody_are_text(self):
+        self.open_page("bundle/report.html", width=1280)
+        self.assertIn(HOSTILE, self.browser.script("return document.body.textContent"))
+        self.assertEqual(self.browser.script("return document.querySelectorAll('script').length"), 1)
+        for path in [self.folder / "bundle/report.html", *(self.folder / "bundle/plots").glob("*.svg")]:
+            self.assertNotIn(HOSTILE, path.read_text())
+
+    def test_the_identity_is_folded_and_its_hash_can_be_copied(self):
+        self.open_page("bundle/report.html", width=1280)
+        section = "const s = document.querySelector('#identity'); "
+        self.assertFalse(self.browser.script(section + "return s.querySelector('details').open"))
+        shown, copied, hidden = self.browser.script(
+            section + "const b = s.querySelector('button');"
+            "return [s.querySelector('.hash').textContent, b.dataset.copy, b.hidden]")
+        self.assertRegex(shown, r"\A[0-9a-f]{64}\Z")
+        self.assertEqual(shown, copied)
+        self.assertFalse(hidden, "where scripts run there is a button")
+        self.browser.cdp("Emulation.setScriptExecutionDisabled", value=True)
+        self.addCleanup(self.browser.cdp, "Emulation.setScriptExecutionDisabled", value=False)
+        self.browser.open((self.folder / "bundle/report.html").as_uri())
+        nodes = self.browser.accessibility_tree()
+        self.assertNotIn("button", [role for role, _ in nodes])
+        self.assertIn(("columnheader", "verdict"), nodes, "nothing else needs a script")
+
+    def test_the_report_in_markdown_has_its_figures_and_the_bundle_is_whole(self):
+        text = (self.folder / "bundle/report.md").read_text()
+        plots = re.findall(r"^!\[.+\]\((plots/[\w-]+\.svg)\)$", text, re.M)
+        self.assertEqual(sorted(plots), sorted(f"plots/{path.name}" for path in (self.folder / "bundle/plots").iterdir()))
+        self.assertGreaterEqual(len(plots), 5)
+        self.succeed("verify", "bundle")
+        for plot in plots:
+            self.browser.open((self.folder / "bundle" / plot).as_uri())
+            self.assertEqual(self.browser.script("return document.documentElement.tagName"), "svg", plot)
+
+
+if __name__ == "__main__":
+    if chromium.missing():
+        print(f"no {' and no '.join(chromium.missing())}: scripts/install-deps test")
+        sys.exit(SKIPPED)
+    unittest.main(verbosity=2)
