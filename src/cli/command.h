@@ -38,6 +38,7 @@ void add_only_option(CLI::App& command, std::vector<std::string>& only);
 // Every add_*_command declares a subcommand of `app` that sets selected.body when chosen.
 // One file a command: model_command.cc, run_command.cc, ...
 void add_analyze_command(CLI::App& app, Selected& selected);
+void add_bench_command(CLI::App& app, Selected& selected);
 void add_cache_command(CLI::App& app, Selected& selected);
 void add_compare_command(CLI::App& app, Selected& selected);
 void add_doctor_command(CLI::App& app, Selected& selected);

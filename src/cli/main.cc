@@ -47,6 +47,7 @@ int run_main(int argc, char** argv) {
   app.require_subcommand(1);
   Selected selected;
   add_analyze_command(app, selected);
+  add_bench_command(app, selected);
   add_cache_command(app, selected);
   add_compare_command(app, selected);
   add_doctor_command(app, selected);
