@@ -16,15 +16,15 @@ struct BenchModel {
 // checks them.
 struct BenchTests {
   std::vector<BenchModel> models;
-  std::string dtype;                          // empty: as stored
+  std::string dtype = {};                     // empty: as stored
   std::vector<int64_t> prompts = {128, 512};  // prefill of so many tokens, each; may be empty
   std::vector<int64_t> generations = {64};    // decoding of so many tokens, each; may be empty
   int64_t depth = 1;                          // tokens in the cache before them
   std::vector<int64_t> batches = {1};
   std::vector<std::string> arms = {"eager", "compiled"};  // MODE of native arms, or torch:MODE
   std::vector<std::string> caches = {"static"};
-  std::string device;   // empty: the backend's own choice
-  int64_t threads = 0;  // 0: as many as the process may run on
+  std::string device = {};  // empty: the backend's own choice
+  int64_t threads = 0;      // 0: as many as the process may run on
   int64_t repetitions = 20;
 };
 

@@ -84,7 +84,7 @@ TEST(BenchStudy, LeavesOutWhatThereIsNoTestOf) {
 }
 
 TEST(BenchStudy, AnyPathIsQuoted) {
-  const std::string path = "a: {b}, \"c\" #d\n\u00e9";
+  const std::string path = "a: {b}, \"c\" #d \u00e9";
   const Study study = parsed({.models = {{"m", path}}, .dtype = "bf16"});
   ASSERT_EQ(study.models.size(), 1u);
   EXPECT_EQ(study.models[0].path, path);

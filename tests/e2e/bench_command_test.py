@@ -83,7 +83,7 @@ class BenchCommand(ProgramTest):
         self.assertEqual(database.execute("SELECT count(*) FROM assay_bench WHERE avg_ts > 0 AND ratio IS NULL").fetchone(), (3,))
         markdown = self.succeed("bench", "model", *QUICK, "-o", "md").splitlines()
         self.assertEqual([cell.strip() for cell in markdown[0].strip("|").split("|")][:5], ["model", "size", "params", "backend", "threads"])
-        self.assertRegex(markdown[2], r"\| pp5 \| +[\d.]+ ± [\d.]+ \|")
+        self.assertRegex(markdown[2], r"\| +pp5 \| +[\d.]+ ± [\d.]+ \|")
         text = self.succeed("bench", "model", *QUICK)
         self.assertRegex(text, r"(?m)^eager +tg3 +[\d.]+ ± [\d.]+ ")
         self.assertEqual(list((self.folder / "tmp").iterdir()), [], "the bundle is gone")
