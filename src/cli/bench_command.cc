@@ -10,6 +10,7 @@
 #include "analysis/describe/speeds.h"
 #include "base/shown_text.h"
 #include "base/temporary_folder.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "cli/bench_models.h"
 #include "cli/bundle_analysis.h"
@@ -17,6 +18,7 @@
 #include "cli/measure.h"
 #include "cli/option_types.h"
 #include "cli/process.h"
+#include "engine/model/architectures.h"
 #include "report/bench/bench_text.h"
 #include "study/bench_study.h"
 
@@ -52,7 +54,8 @@ Status show(const BenchOptions& options, const std::vector<BenchedModel>& models
   ASSAY_TRY(const Findings findings, analyze(bundle, {}, &pool));
   ASSAY_TRY(const Samples samples, group_rows(bundle, findings.study.arms));
   if (!options.save.empty()) ASSAY_CHECK(write_analysis(findings, folder));
-  fmt::print("{}", render_bench(make_bench(findings, speeds(samples), models), options.format));
+  fmt::print("{}", render_bench(make_bench(findings, speeds(samples), models), options.format,
+                                stdout_columns()));
   if (!options.save.empty()) print_remark("note", "the bundle is kept in " + folder);
   return {};
 }
@@ -180,6 +183,7 @@ void add_bench_command(CLI::App& app, Selected& selected) {
                    "checkpoint folders, or architectures of `assay model make`, whose random "
                    "weights are made once and kept in the cache")
       ->required()
+      ->check(known_words(engine::architecture_names()))
       ->type_name("MODEL...");
   add_tests(*command, options->tests);
   command->add_option("--save", options->save, "keep the bundle in this folder")
@@ -195,6 +199,7 @@ void add_bench_command(CLI::App& app, Selected& selected) {
             options->format = *parsed;
           },
           join(bench_format_names(), ", "))
+      ->check(known_words(bench_format_names()))
       ->type_name("FORMAT");
   command->callback([=, &selected] { selected.body = [=] { return run_bench(*options); }; });
 }

@@ -1,10 +1,15 @@
 // What the commands that analyse a bundle share.
 #include "cli/bundle_analysis.h"
 
+#include <unistd.h>
+
 #include "analysis/analyze.h"
 #include "artifact/bundle.h"
+#include "base/terminal.h"
 #include "cli/option_types.h"
 #include "report/report.h"
+#include "report/screen/colours.h"
+#include "report/screen/screen.h"
 
 namespace assay::cli {
 
@@ -27,6 +32,11 @@ Result<Findings> analyze_folder(const std::filesystem::path& folder,
   ASSAY_TRY(const Bundle bundle, read_bundle(folder));
   ThreadPool pool(available_cpus());
   return analyze(bundle, options, &pool);
+}
+
+void print_screen(const Findings& findings, const std::string& folder) {
+  const std::string screen = render_screen(findings, folder);
+  fmt::print("{}", terminal_of(STDOUT_FILENO).colours ? with_colours(screen) : screen);
 }
 
 Status write_analysis(const Findings& findings, const std::filesystem::path& folder) {

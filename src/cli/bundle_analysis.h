@@ -16,6 +16,9 @@ std::shared_ptr<AnalysisOptions> add_analysis_options(CLI::App& command);
 Result<Findings> analyze_folder(const std::filesystem::path& folder,
                                 const AnalysisOptions& options);
 
+// The findings on one screen, in colours where stdout has them.
+void print_screen(const Findings& findings, const std::string& folder);
+
 // What an analysis leaves in the bundle: analysis/findings.json and report.md.
 Status write_analysis(const Findings& findings, const std::filesystem::path& folder);
 

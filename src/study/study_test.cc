@@ -127,8 +127,9 @@ TEST(Study, UnknownWordsAreAnsweredWithTheKnownOnes) {
   EXPECT_EQ(error_of({.phases = "phases: [prefil]"}),
             "s.yaml line 4: phases: expected one of prefill, kv_decode, e2e_kv, found \"prefil\" "
             "(did you mean \"prefill\"?)");
-  EXPECT_THAT(error_of({.scenarios = "scenarios: [single_mirco]"}),
-              HasSubstr("found \"single_mirco\" (did you mean \"single_micro\"?); prompt_N is one"));
+  EXPECT_THAT(
+      error_of({.scenarios = "scenarios: [single_mirco]"}),
+      HasSubstr("found \"single_mirco\" (did you mean \"single_micro\"?); prompt_N is one"));
   EXPECT_THAT(error_of({.scenarios = "scenarios: [{name: single_mirco}]"}),
               HasSubstr("did you mean \"single_micro\"?"));
   EXPECT_THAT(error_of({.rest = "order: interleave"}), HasSubstr("did you mean \"interleaved\"?"));

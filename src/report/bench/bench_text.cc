@@ -136,15 +136,16 @@ std::string shared_models(const std::vector<BenchRow>& rows) {
 std::string legend(const Bench& bench) {
   return fmt::format(
       "t/s: tokens over the mean time, \u00b1 standard deviation of repetitions; ms: mean time "
-      "with its 95 % interval; GB/s: bytes that decoding has to read, over the time; limit: that "
+      "with its 95 % interval; GB/s: bytes that decoding has to read, over the time (median); "
+      "limit: that "
       "as a share of the read bandwidth measured here (-: the weights fit the cache, or it isn't "
       "known); ratio: mean time over {}'s, with its 95 % interval and verdict",
       bench.baseline);
 }
 
-std::string text_lines(const std::string& text, size_t indent) {
+std::string text_lines(const std::string& text, size_t indent, size_t width) {
   std::string lines;
-  for (const std::string& line : wrapped_lines(text, kColumns, indent)) lines += line + "\n";
+  for (const std::string& line : wrapped_lines(text, width, indent)) lines += line + "\n";
   return lines;
 }
 
@@ -161,18 +162,20 @@ std::vector<std::string> first_remarks(const Bench& bench) {
   return remarks;
 }
 
-std::string terminal_text(const Bench& bench) {
+std::string terminal_text(const Bench& bench, std::optional<size_t> columns) {
+  const size_t width = std::min(kColumns, columns.value_or(kColumns));
   Table table;
   const std::string shared = shared_models(bench.rows);
   if (shared.empty()) add_columns(model_columns(), bench.rows, table);
   add_columns(test_columns(), bench.rows, table);
   add_lost(bench.rows, table);
   table.title = shared.empty() ? bench.host : fmt::format("{}; {}", shared, bench.host);
-  std::string text = table.render(OutputFormat::kTable) + text_lines(legend(bench), 0);
+  std::string text =
+      table.render(OutputFormat::kTable, columns) + text_lines(legend(bench), 0, width);
   if (bench.remarks.empty()) return text;
   text += "\nWhat voids or weakens this:\n";
   for (const std::string& remark : first_remarks(bench)) {
-    text += text_lines(shown_line("- " + remark), 2);
+    text += text_lines(shown_line("- " + remark), 2, width);
   }
   return text;
 }
@@ -196,7 +199,7 @@ std::string markdown_text(const Bench& bench) {
 
 }  // namespace
 
-std::string render_bench(const Bench& bench, BenchFormat format) {
+std::string render_bench(const Bench& bench, BenchFormat format, std::optional<size_t> columns) {
   switch (format) {
     case BenchFormat::kMarkdown:
       return markdown_text(bench);
@@ -211,7 +214,7 @@ std::string render_bench(const Bench& bench, BenchFormat format) {
     case BenchFormat::kTable:
       break;
   }
-  return terminal_text(bench);
+  return terminal_text(bench, columns);
 }
 
 const std::vector<std::string>& bench_format_names() {
