@@ -23,9 +23,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(assay_options INTERFACE -Wno-deprecated-declarations)
 endif()
 
-# assay_unity(TARGET): its sources are compiled a dozen at a time. Apart stay those that include themselves once for
+# compile_together(TARGET): its sources are compiled a dozen at a time. Apart stay those that include themselves once for
 # each instruction set (Highway's), and what CMake leaves apart by itself: sources with options of their own.
-function(assay_unity target)
+function(compile_together target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${ASSAY_UNITY} UNITY_BUILD_BATCH_SIZE 12)
   get_target_property(sources ${target} SOURCES)
   foreach(source ${sources})
@@ -36,9 +36,9 @@ function(assay_unity target)
   endforeach()
 endfunction()
 
-# assay_apart(FILE...): sources of this folder that are compiled by themselves all the same, as each has a name in
+# compile_apart(FILE...): sources of this folder that are compiled by themselves all the same, as each has a name in
 # common with another one of its target, or a class with a member of a type that it alone knows.
-function(assay_apart)
+function(compile_apart)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
@@ -58,12 +58,12 @@ function(assay_module name)
   list(TRANSFORM ARG_DEPS PREPEND assay_ OUTPUT_VARIABLE deps)
   add_library(assay_${name} STATIC ${sources})
   target_link_libraries(assay_${name} PUBLIC assay_options ${deps} ${ARG_LIBS})
-  assay_unity(assay_${name})
+  compile_together(assay_${name})
   if(ASSAY_BUILD_TESTS AND tests)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE assay_${name} ${ARG_TEST_LIBS} GTest::gtest_main
                           GTest::gmock)
-    assay_unity(${name}_test)
+    compile_together(${name}_test)
     gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST
                          PROPERTIES LABELS unit TIMEOUT 300 ENVIRONMENT "${ARG_TEST_ENVIRONMENT}")
   endif()

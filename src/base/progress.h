@@ -19,7 +19,7 @@ struct ProgressState {
   std::string what;        // "c007-eager-prefill  unit 12/90  repetition 3/5"
   std::string alert = {};  // "3 rows lost", before `what`; may be empty
   // Seconds left, where the caller knows better than the share that is done tells.
-  std::optional<double> left_s;
+  std::optional<double> left_s = {};
 };
 
 // How a line is shown.

@@ -132,7 +132,7 @@ TableCell TableCell::of(std::optional<double> number, int digits) {
   return number ? of(*number, digits) : absent();
 }
 
-std::string Table::render(OutputFormat format, std::optional<size_t> columns) const {
+std::string Table::render(OutputFormat format, std::optional<size_t> width) const {
   switch (format) {
     case OutputFormat::kJson:
       return to_json_text(to_json());
@@ -145,7 +145,7 @@ std::string Table::render(OutputFormat format, std::optional<size_t> columns) co
       break;
   }
   return (title.empty() ? "" : shown_line(title) + "\n") +
-         render_text(*this, "", "  ", "", false, columns);
+         render_text(*this, "", "  ", "", false, width);
 }
 
 Json Table::to_json() const {

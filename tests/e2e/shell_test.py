@@ -45,7 +45,7 @@ class Shells(ProgramTest):
         text = self.succeed(*command, "--help")
         below = re.search(r"^Subcommands:\n((?:  .*\n)+)", text, re.M)
         commands = re.findall(r"^  (\S+)", below[1], re.M) if below else []
-        options = [name for line in re.findall(r"^  (-\S+)", text, re.M) for name in line.split(",")]
+        options = [name for line in re.findall(r"^ +(-\S+)", text, re.M) for name in line.split(",")]
         return commands, options
 
     def every_command(self, *above):
@@ -78,7 +78,7 @@ class Shells(ProgramTest):
         self.assertEqual(self.bash("run", "x", "--output-format", "=", "j"), ["json"])
         self.assertEqual(self.bash("bench", "-o", "js"), ["json", "jsonl"])
         self.assertEqual(self.bash("generate", "x", "--mode", "c"), ["compiled"])
-        self.assertEqual(self.bash("plan", "a"), ["a study.yaml"])
+        self.assertEqual(self.bash("plan", "a s"), ["a study.yaml"])
         self.assertEqual(self.bash("run", "x", "-o", "b"), ["bundle"])
         self.assertEqual(self.bash("bench", "tiny-l"), ["tiny-llama"])
         self.assertEqual(self.bash("model", "make", "tiny-q"), ["tiny-qwen2"])
