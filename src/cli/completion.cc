@@ -1,6 +1,8 @@
 // One walk over the commands, three dialects.
 #include "cli/completion.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/text.h"
@@ -70,43 +72,22 @@ std::string generated_by(std::string_view shell) {
   return fmt::format("# Made by `assay completion {}` from the program's own options.\n", shell);
 }
 
-}  // namespace
-
-std::string bash_completion(const TreeCommand& root) {
-  std::string text = generated_by("bash");
-  text += fmt::format(R"(_assay_files() {{
-  local IFS=$'\n'
-  compopt -o filenames 2>/dev/null
-  COMPREPLY+=($(compgen -f -- "$1"))
-}}
-_assay() {{
-  local cur=${{COMP_WORDS[COMP_CWORD]}} prev=${{COMP_WORDS[COMP_CWORD-1]}} path=assay options words i
-  # --option=value comes as three words.
-  if [[ $cur == = ]]; then
-    cur=
-  elif [[ $prev == = ]]; then
-    prev=${{COMP_WORDS[COMP_CWORD-2]}}
-  fi
-  COMPREPLY=()
-  for ((i = 1; i < COMP_CWORD; i++)); do
-    case "$path ${{COMP_WORDS[i]}}" in
-      {}) path+=" ${{COMP_WORDS[i]}}" ;;
-    esac
-  done
-  case "$path $prev" in
-)",
-                      path_pattern(root));
+// What completes the value of each option: `words` makes the shell's line for a list of words,
+// `paths` is the one for files; `before` opens a pattern.
+std::string value_cases(const TreeCommand& root, const char* before, const auto& words,
+                        const std::string& paths) {
+  std::string text;
   for_each_value(root, [&](const TreeCommand& command, const TreeOption& option) {
-    std::string action = "return";
-    if (!option.words.empty()) {
-      action = fmt::format("COMPREPLY=($(compgen -W {} -- \"$cur\")); return",
-                           shell_quoted(join(option.words, " ")));
-    } else if (option.takes_path()) {
-      action = "_assay_files \"$cur\"; return";
-    }
-    text += fmt::format("    {}) {} ;;\n", option_pattern(command, option), action);
+    const std::string action = !option.words.empty() ? words(option.words) + "; return"
+                               : option.takes_path() ? paths + "; return"
+                                                     : "return";
+    text += fmt::format("    {}{}) {} ;;\n", before, option_pattern(command, option), action);
   });
-  text += "  esac\n  case \"$path\" in\n";
+  return text;
+}
+
+std::string bash_cases(const TreeCommand& root) {
+  std::string text;
   for (const TreeCommand* command : all_commands(root)) {
     std::vector<std::string> options;
     for (const TreeOption& option : command->options) {
@@ -119,41 +100,19 @@ _assay() {{
                     shell_quoted(join(options, " ")), shell_quoted(join(positionals.words, " ")),
                     positionals.paths ? "; [[ $cur == -* ]] || _assay_files \"$cur\"" : "");
   }
-  return text + R"(  esac
-  [[ $cur == -* ]] && words=$options
-  COMPREPLY+=($(compgen -W "$words" -- "$cur"))
-}
-complete -F _assay assay
-)";
+  return text;
 }
 
-std::string zsh_completion(const TreeCommand& root) {
-  // A colon ends the word that a description is of.
-  const auto described = [](std::string word, const std::string& description) {
-    for (size_t at = 0; (at = word.find(':', at)) != std::string::npos; at += 2) {
-      word.insert(at, "\\");
-    }
-    return shell_quoted(word + ":" + description);
-  };
-  std::string text = "#compdef assay\n" + generated_by("zsh");
-  text += fmt::format(R"(_assay() {{
-  local at=assay prev=${{words[CURRENT-1]}} i
-  local -a options commands values
-  for ((i = 2; i < CURRENT; i++)); do
-    case "$at ${{words[i]}}" in
-      ({}) at+=" ${{words[i]}}" ;;
-    esac
-  done
-  case "$at $prev" in
-)",
-                      path_pattern(root));
-  for_each_value(root, [&](const TreeCommand& command, const TreeOption& option) {
-    std::string action = "return";
-    if (!option.words.empty()) action = "compadd -- " + join(option.words, " ") + "; return";
-    if (option.words.empty() && option.takes_path()) action = "_files; return";
-    text += fmt::format("    ({}) {} ;;\n", option_pattern(command, option), action);
-  });
-  text += "  esac\n  case $at in\n";
+// "'--resume:continue a bundle'": a colon ends the word that a description is of.
+std::string described(std::string word, const std::string& description) {
+  for (size_t at = 0; (at = word.find(':', at)) != std::string::npos; at += 2) {
+    word.insert(at, "\\");
+  }
+  return shell_quoted(word + ":" + description);
+}
+
+std::string zsh_cases(const TreeCommand& root) {
+  std::string text;
   for (const TreeCommand* command : all_commands(root)) {
     text += fmt::format("    ({})\n      options=(", shell_quoted(command->path));
     for (const TreeOption& option : command->options) {
@@ -174,20 +133,82 @@ std::string zsh_completion(const TreeCommand& root) {
     if (positionals.paths) text += "      [[ $PREFIX == -* ]] || _files\n";
     text += "      ;;\n";
   }
-  return text + R"(  esac
+  return text;
+}
+
+constexpr std::string_view kBash = R"(_assay_files() {{
+  local IFS=$'\n'
+  compopt -o filenames 2>/dev/null
+  COMPREPLY+=($(compgen -f -- "$1"))
+}}
+_assay() {{
+  local cur=${{COMP_WORDS[COMP_CWORD]}} prev=${{COMP_WORDS[COMP_CWORD-1]}} path=assay options words i
+  # --option=value comes as three words.
+  if [[ $cur == = ]]; then
+    cur=
+  elif [[ $prev == = ]]; then
+    prev=${{COMP_WORDS[COMP_CWORD-2]}}
+  fi
+  COMPREPLY=()
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case "$path ${{COMP_WORDS[i]}}" in
+      {}) path+=" ${{COMP_WORDS[i]}}" ;;
+    esac
+  done
+  case "$path $prev" in
+{}  esac
+  case "$path" in
+{}  esac
+  [[ $cur == -* ]] && words=$options
+  COMPREPLY+=($(compgen -W "$words" -- "$cur"))
+}}
+complete -F _assay assay
+)";
+
+constexpr std::string_view kZsh = R"(_assay() {{
+  local at=assay prev=${{words[CURRENT-1]}} i
+  local -a options commands values
+  for ((i = 2; i < CURRENT; i++)); do
+    case "$at ${{words[i]}}" in
+      ({}) at+=" ${{words[i]}}" ;;
+    esac
+  done
+  case "$at $prev" in
+{}  esac
+  case $at in
+{}  esac
   if [[ $PREFIX == -* ]]; then
     _describe -o option options
   else
     (( $#commands )) && _describe command commands
     (( $#values )) && compadd -- $values
   fi
-}
+}}
 if [[ $funcstack[1] == _assay ]]; then
   _assay "$@"
 else
   compdef _assay assay
 fi
 )";
+
+}  // namespace
+
+std::string bash_completion(const TreeCommand& root) {
+  const auto words = [](const std::vector<std::string>& each) {
+    return fmt::format("COMPREPLY=($(compgen -W {} -- \"$cur\"))", shell_quoted(join(each, " ")));
+  };
+  return generated_by("bash") + fmt::format(kBash, path_pattern(root),
+                                            value_cases(root, "", words, "_assay_files \"$cur\""),
+                                            bash_cases(root));
+}
+
+std::string zsh_completion(const TreeCommand& root) {
+  const auto words = [](const std::vector<std::string>& each) {
+    return "compadd -- " + join(each, " ");
+  };
+  return "#compdef assay\n" + generated_by("zsh") +
+         fmt::format(kZsh, path_pattern(root), value_cases(root, "(", words, "_files"),
+                     zsh_cases(root));
 }
 
 std::string fish_completion(const TreeCommand& root) {

@@ -1,6 +1,8 @@
 // The tree in man(7)'s macros.
 #include "cli/manual.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/text.h"
