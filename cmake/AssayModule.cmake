@@ -64,6 +64,8 @@ function(assay_module name)
     target_link_libraries(${name}_test PRIVATE assay_${name} ${ARG_TEST_LIBS} GTest::gtest_main
                           GTest::gmock)
     compile_together(${name}_test)
+    # What is tested is optimised as ever; the test itself need not be.
+    target_compile_options(${name}_test PRIVATE $<$<CONFIG:Release>:-O1>)
     gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST
                          PROPERTIES LABELS unit TIMEOUT 300 ENVIRONMENT "${ARG_TEST_ENVIRONMENT}")
   endif()

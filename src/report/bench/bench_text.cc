@@ -126,7 +126,9 @@ std::string shared_models(const std::vector<BenchRow>& rows) {
     std::string line = fmt::format("{} {}, {}, {} parameters; {}", row.model.name, row.speed.dtype,
                                    mebibytes(row.model.size_bytes),
                                    parameters_text(row.model.parameters), backend_text(row.speed));
-    if (row.speed.threads) line += fmt::format(", {} threads", *row.speed.threads);
+    if (const auto threads = row.speed.threads) {
+      line += fmt::format(", {} thread{}", *threads, *threads == 1 ? "" : "s");
+    }
     if (!shared.empty() && line != shared) return "";
     shared = std::move(line);
   }
@@ -180,6 +182,14 @@ std::string terminal_text(const Bench& bench, std::optional<size_t> columns) {
   return text;
 }
 
+// "374fbe1c2d3e-dirty": as much of the hash as tells commits apart.
+std::string short_commit(const std::string& commit) {
+  constexpr size_t kDigits = 12;
+  if (commit.empty()) return "unknown commit";
+  const size_t end = std::min(commit.find('-'), commit.size());
+  return commit.substr(0, std::min(end, kDigits)) + commit.substr(end);
+}
+
 std::string markdown_text(const Bench& bench) {
   Table table;
   add_columns(model_columns(), bench.rows, table);
@@ -191,10 +201,8 @@ std::string markdown_text(const Bench& bench) {
   for (const std::string& remark : first_remarks(bench)) {
     text += "- " + markdown_line(remark) + "\n";
   }
-  text += fmt::format("\nbuild: {}; {}\n",
-                      bench.commit.empty() ? "unknown commit" : markdown_line(bench.commit),
-                      markdown_line(bench.host));
-  return text;
+  return text + fmt::format("\nbuild: {}; {}\n", markdown_line(short_commit(bench.commit)),
+                            markdown_line(bench.host));
 }
 
 }  // namespace
