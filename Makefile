@@ -79,7 +79,8 @@ format:
 
 tidy:
 	@scripts/install-deps fuzz
-	@cmake --preset release >/dev/null
+	@cmake --preset release -B build/tidy -DASSAY_UNITY=OFF >/dev/null
+	@cmake --build build/tidy --target assay_code_version >/dev/null
 	scripts/tidy
 
 PREFIX ?= build/install

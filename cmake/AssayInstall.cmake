@@ -24,3 +24,16 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/workers DESTINATION share/assay
         FILES_MATCHING PATTERN "*.py"
         PATTERN "__pycache__" EXCLUDE PATTERN "tests" EXCLUDE)
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION share/assay)
+# What the installed program says of itself: manual pages, and completion where shells look for it.
+install(CODE [[
+  set(prefix "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}")
+  set(program "${prefix}/bin/assay")
+  execute_process(COMMAND ${program} man --folder ${prefix}/share/man/man1 COMMAND_ERROR_IS_FATAL ANY)
+  set(file_bash bash-completion/completions/assay)
+  set(file_zsh zsh/site-functions/_assay)
+  set(file_fish fish/vendor_completions.d/assay.fish)
+  foreach(shell bash zsh fish)
+    execute_process(COMMAND ${program} completion ${shell} OUTPUT_VARIABLE script COMMAND_ERROR_IS_FATAL ANY)
+    file(WRITE ${prefix}/share/${file_${shell}} "${script}")
+  endforeach()
+]])

@@ -23,6 +23,25 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(assay_options INTERFACE -Wno-deprecated-declarations)
 endif()
 
+# compile_together(TARGET): its sources are compiled a dozen at a time. Apart stay those that include themselves once for
+# each instruction set (Highway's), and what CMake leaves apart by itself: sources with options of their own.
+function(compile_together target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${ASSAY_UNITY} UNITY_BUILD_BATCH_SIZE 12)
+  get_target_property(sources ${target} SOURCES)
+  foreach(source ${sources})
+    file(STRINGS ${source} includes_itself REGEX "^#define HWY_TARGET_INCLUDE")
+    if(includes_itself)
+      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+  endforeach()
+endfunction()
+
+# compile_apart(FILE...): sources of this folder that are compiled by themselves all the same, as each has a name in
+# common with another one of its target, or a class with a member of a type that it alone knows.
+function(compile_apart)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
 # assay_module(NAME [DIR sub/folder] DEPS module... LIBS target... [RECURSE] [TEST_ENVIRONMENT NAME=VALUE...])
 # NAME becomes the target assay_NAME of every *.cc in the folder; *_test.cc become NAME_test.
 # DEPS names the modules it may use: tests/layering.py holds them against src/README.md.
@@ -45,10 +64,14 @@ function(assay_module name)
   list(TRANSFORM ARG_DEPS PREPEND assay_ OUTPUT_VARIABLE deps)
   add_library(assay_${name} STATIC ${sources})
   target_link_libraries(assay_${name} PUBLIC assay_options ${deps} ${ARG_LIBS})
+  compile_together(assay_${name})
   if(ASSAY_BUILD_TESTS AND tests)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE assay_${name} ${ARG_TEST_LIBS} GTest::gtest_main
                           GTest::gmock)
+    compile_together(${name}_test)
+    # What is tested is optimised as ever; the test itself need not be.
+    target_compile_options(${name}_test PRIVATE $<$<CONFIG:Release>:-O1>)
     gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST
                          PROPERTIES LABELS unit TIMEOUT 300 ENVIRONMENT "${ARG_TEST_ENVIRONMENT}")
   endif()

@@ -89,7 +89,7 @@ struct ReplyFormatter {
   }
 };
 
-Result<HelloReply> parse_hello(const Members& members) {
+Result<HelloReply> parse_greeting(const Members& members) {
   HelloReply hello;
   ASSAY_TRY(hello.protocol, members.integer("protocol", 1, kMaxCount));
   ASSAY_TRY(hello.worker, members.text("worker"));
@@ -163,7 +163,7 @@ Result<PreparedReply> parse_prepared(const Members& members) {
   return prepared;
 }
 
-Result<ParityReply> parse_parity(const Members& members, const Json& object) {
+Result<ParityReply> parse_tokens(const Members& members, const Json& object) {
   ParityReply parity;
   ASSAY_TRY(parity.tokens, members.id_rows("tokens"));
   const auto stats = object.find("logit_stats");
@@ -189,7 +189,7 @@ Result<Reply> parse_reply(std::string_view line) {
   const Members members(envelope.object, envelope.type.substr(0, 80));
   Reply reply{envelope.id, {}};
   if (envelope.type == "hello") {
-    ASSAY_TRY(reply.body, parse_hello(members));
+    ASSAY_TRY(reply.body, parse_greeting(members));
   } else if (envelope.type == "loaded") {
     ASSAY_TRY(reply.body, parse_loaded(members));
   } else if (envelope.type == "prepared") {
@@ -200,7 +200,7 @@ Result<Reply> parse_reply(std::string_view line) {
     ASSAY_TRY(const int64_t samples, members.integer("samples", 0, kMaxRepetitions));
     reply.body = DoneReply{samples};
   } else if (envelope.type == "parity") {
-    ASSAY_TRY(reply.body, parse_parity(members, envelope.object));
+    ASSAY_TRY(reply.body, parse_tokens(members, envelope.object));
   } else if (envelope.type == "profile") {
     ASSAY_TRY(Json summary, members.object("summary"));
     reply.body = ProfileReply{std::move(summary)};

@@ -6,7 +6,7 @@
 namespace assay {
 namespace {
 
-constexpr int kMaxDepth = 64;
+constexpr int kMaxNesting = 64;
 
 // The member, or null where the object has none.
 const Json* find_member(const Json& object, std::string_view key) {
@@ -38,9 +38,9 @@ Result<Json> parse_json(std::string_view text, std::string_view object,
     } else if (c == '"') {
       in_string = true;
     } else if (c == '[' || c == '{') {
-      if (++depth > kMaxDepth) {
+      if (++depth > kMaxNesting) {
         return bad_input("{}: expected JSON nested at most {} levels, found more at byte {}",
-                         object, kMaxDepth, i);
+                         object, kMaxNesting, i);
       }
     } else if (c == ']' || c == '}') {
       --depth;

@@ -2,12 +2,13 @@
 #include "base/progress.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 
+#include "base/fit_text.h"
 #include "base/shown_text.h"
+#include "base/terminal.h"
 #include "base/text.h"
 
 namespace assay {
@@ -29,38 +30,50 @@ std::string bar(double share) {
 
 // The first `columns` characters, without cutting one of several bytes.
 std::string_view cut(std::string_view text, size_t columns) {
-  size_t end = 0;
-  for (size_t shown = 0; end < text.size(); ++end) {
-    const bool starts = (static_cast<unsigned char>(text[end]) & 0xC0) != 0x80;
-    if (starts && shown++ == columns) break;
-  }
-  return text.substr(0, end);
+  return text.substr(0, bytes_of_characters(text, columns));
 }
+
+std::string in_colour(const char* colour, const std::string& text, bool colours) {
+  return colours && !text.empty() ? fmt::format("\x1b[{}m{}\x1b[0m", colour, text) : text;
+}
+
+constexpr const char* kGreen = "32";
+constexpr const char* kRed = "31";
 
 }  // namespace
 
 ProgressStyle stderr_style() {
-  if (::isatty(STDERR_FILENO) == 0) return {};
-  winsize size{};
-  const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  const Terminal terminal = terminal_of(STDERR_FILENO);
+  if (!terminal.is_one) return {};
   // One column less: a full last column makes some terminals wrap.
-  return {.rewrite = true, .columns = known ? size.ws_col - size_t{1} : 79, .interval_s = 0.1};
+  return {.rewrite = true,
+          .columns = terminal.columns - 1,
+          .interval_s = 0.1,
+          .colours = terminal.colours};
 }
 
-std::string progress_line(const ProgressState& state, std::optional<double> left_s,
-                          size_t columns) {
+std::string progress_line(const ProgressState& state, std::optional<double> left_s, size_t columns,
+                          bool colours) {
   const double share = share_done(state);
   const std::string percent = fmt::format("{:3} %", static_cast<int>(share * 100));
   const std::string left = left_s ? fmt::format("  {} left", format_duration(*left_s)) : "";
-  const size_t fixed = percent.size() + 2 + left.size();
-  std::string line;
-  if (fixed + kBarWidth + 4 + kLeastWhat <= columns) line = bar(share);
-  line += percent;
-  const size_t room =
-      columns > line.size() + 2 + left.size() ? columns - line.size() - 2 - left.size() : 0;
-  if (room > 0 && !state.what.empty())
-    line += fmt::format("  {}", cut(shown_line(state.what), room));
-  return std::string(cut(line + left, columns));
+  if (percent.size() + left.size() > columns) return std::string(cut(percent + left, columns));
+  size_t room = columns - percent.size() - left.size();
+  const bool with_bar = room >= kBarWidth + 4 + 2 + kLeastWhat;
+  if (with_bar) room -= kBarWidth + 4;
+  // The next text, as much of it as has room.
+  const auto take = [&](const std::string& text) -> std::string {
+    if (text.empty() || room <= 2) return "";
+    const std::string taken(cut(shown_line(text), room - 2));
+    room -= 2 + display_width(taken);
+    return taken;
+  };
+  std::string line = with_bar ? in_colour(kGreen, bar(share), colours) + percent : percent;
+  if (const std::string alert = take(state.alert); !alert.empty()) {
+    line += "  " + in_colour(kRed, alert, colours);
+  }
+  if (const std::string what = take(state.what); !what.empty()) line += "  " + what;
+  return line + left;
 }
 
 std::optional<double> estimate_left_s(const ProgressState& state, int64_t first_done,
@@ -88,7 +101,7 @@ void Progress::update(const ProgressState& state) {
   shown_ns_ = now_ns;
   const double elapsed_s = static_cast<double>(now_ns - started_ns_) * 1e-9;
   const auto left_s = state.left_s ? state.left_s : estimate_left_s(state, *first_done_, elapsed_s);
-  const std::string line = progress_line(state, left_s, style_.columns);
+  const std::string line = progress_line(state, left_s, style_.columns, style_.colours);
   sink_(style_.rewrite ? std::string(kWipe) + line : line + "\n");
   line_stands_ = style_.rewrite;
 }

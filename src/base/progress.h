@@ -16,9 +16,10 @@ namespace assay {
 struct ProgressState {
   int64_t done = 0;  // steps of `total`
   int64_t total = 0;
-  std::string what;  // "c007-eager-prefill  unit 12/90  repetition 3/5"
+  std::string what;        // "c007-eager-prefill  unit 12/90  repetition 3/5"
+  std::string alert = {};  // "3 rows lost", before `what`; may be empty
   // Seconds left, where the caller knows better than the share that is done tells.
-  std::optional<double> left_s;
+  std::optional<double> left_s = {};
 };
 
 // How a line is shown.
@@ -26,14 +27,17 @@ struct ProgressStyle {
   bool rewrite = false;    // a terminal: each line replaces the one before
   size_t columns = 80;     // longest line
   double interval_s = 30;  // between lines; on a terminal a tenth of a second is right
+  bool colours = false;
 };
 
 // Of stderr: a terminal of so many columns, or a file or pipe.
 ProgressStyle stderr_style();
 
-// One line for the state: "[#####-----]  50 %  what  1 min 20 s left". Never wider than `columns`;
-// what doesn't fit goes in this order: the bar, the end of `what`.
-std::string progress_line(const ProgressState& state, std::optional<double> left_s, size_t columns);
+// One line for the state: "[#####-----]  50 %  alert  what  1 min 20 s left". Never wider than
+// `columns`; what doesn't fit goes in this order: the bar, the end of `what`, the alert's. Colours
+// take no column.
+std::string progress_line(const ProgressState& state, std::optional<double> left_s, size_t columns,
+                          bool colours = false);
 
 // Seconds left if the steps left take as long as those of this run so far; nothing before the first
 // is done. `first_done`: steps that a former run had done.

@@ -28,6 +28,16 @@ TEST(ProgressLine, IsNeverWiderThanTheTerminal) {
   EXPECT_EQ(progress_line(state, 80, 40), " 33 %  " + std::string(16, 'x') + "  1 min 20 s left");
 }
 
+TEST(ProgressLine, WhatIsLostStandsFirstAndInRed) {
+  const ProgressState state{
+      .done = 1, .total = 2, .what = "unit 1/2", .alert = "3 lost", .left_s = {}};
+  EXPECT_EQ(progress_line(state, std::nullopt, 24), " 50 %  3 lost  unit 1/2");
+  const std::string coloured = progress_line(state, std::nullopt, 24, true);
+  EXPECT_EQ(coloured, " 50 %  \x1b[31m3 lost\x1b[0m  unit 1/2");
+  EXPECT_EQ(progress_line(state, std::nullopt, 10, true), " 50 %  \x1b[31m3 l\x1b[0m");
+  EXPECT_TRUE(progress_line(state, std::nullopt, 80, true).starts_with("\x1b[32m[###"));
+}
+
 TEST(ProgressLine, CutsBetweenCharacters) {
   const ProgressState state{.done = 0, .total = 3, .what = "\u00e4\u00f6\u00fc", .left_s = {}};
   EXPECT_EQ(progress_line(state, std::nullopt, 9), "  0 %  \u00e4\u00f6");

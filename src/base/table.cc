@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/csv.h"
+#include "base/fit_text.h"
 #include "base/shown_text.h"
 #include "base/text.h"
 
@@ -16,19 +17,36 @@ std::string shown(const TableCell& cell, bool markdown) {
   return safe(cell_text(cell), kLongestCell);
 }
 
-// Columns a terminal gives to the text: bytes that aren't UTF-8 continuations.
-size_t display_width(std::string_view text) {
-  return static_cast<size_t>(std::ranges::count_if(
-      text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-
 std::string padded(std::string_view text, size_t width, Align align) {
   const std::string space(width - std::min(width, display_width(text)), ' ');
   return align == Align::kRight ? space + std::string(text) : std::string(text) + space;
 }
 
+// Takes the widest columns of text down, to their heading and kNarrowest at most, until all of them
+// and `between` fit: numbers are never cut.
+void narrow(const Table& table, const std::vector<std::string>& headings, size_t columns,
+            size_t between, std::vector<size_t>& widths) {
+  constexpr size_t kNarrowest = 8;
+  const auto total = [&] {
+    size_t sum = 0;
+    for (const size_t width : widths) sum += width + between;
+    return sum - between;
+  };
+  while (!widths.empty() && total() > columns) {
+    size_t* widest = nullptr;
+    for (size_t i = 0; i < widths.size(); ++i) {
+      const size_t least = std::max(kNarrowest, display_width(headings[i]));
+      if (table.columns[i].align != Align::kLeft || widths[i] <= least) continue;
+      if (widest == nullptr || widths[i] > *widest) widest = &widths[i];
+    }
+    if (widest == nullptr) return;
+    --*widest;
+  }
+}
+
 std::string render_text(const Table& table, std::string_view left, std::string_view middle,
-                        std::string_view right, bool markdown) {
+                        std::string_view right, bool markdown,
+                        std::optional<size_t> columns = std::nullopt) {
   std::vector<std::string> headings;
   for (const Column& column : table.columns) {
     headings.push_back(markdown ? markdown_line(column.name, kLongestCell)
@@ -42,6 +60,7 @@ std::string render_text(const Table& table, std::string_view left, std::string_v
     for (size_t i = 0; i < row.size(); ++i)
       widths[i] = std::max(widths[i], display_width(shown(row[i], markdown)));
   }
+  if (columns) narrow(table, headings, *columns, middle.size(), widths);
   std::string out;
   const auto line = [&](const auto& text_of) {
     std::string text(left);
@@ -61,7 +80,8 @@ std::string render_text(const Table& table, std::string_view left, std::string_v
   });
   for (const auto& row : table.rows) {
     line([&](size_t i) {
-      return padded(shown(row[i], markdown), widths[i], table.columns[i].align);
+      const std::string text = shown(row[i], markdown);
+      return padded(columns ? shortened(text, widths[i]) : text, widths[i], table.columns[i].align);
     });
   }
   return out;
@@ -115,7 +135,7 @@ TableCell TableCell::of(std::optional<double> number, int digits) {
   return number ? of(*number, digits) : absent();
 }
 
-std::string Table::render(OutputFormat format) const {
+std::string Table::render(OutputFormat format, std::optional<size_t> width) const {
   switch (format) {
     case OutputFormat::kJson:
       return to_json_text(to_json());
@@ -127,7 +147,8 @@ std::string Table::render(OutputFormat format) const {
     case OutputFormat::kTable:
       break;
   }
-  return (title.empty() ? "" : shown_line(title) + "\n") + render_text(*this, "", "  ", "", false);
+  return (title.empty() ? "" : shown_line(title) + "\n") +
+         render_text(*this, "", "  ", "", false, width);
 }
 
 Json Table::to_json() const {

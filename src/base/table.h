@@ -45,8 +45,9 @@ struct Table {
   std::vector<Column> columns;
   std::vector<std::vector<TableCell>> rows;  // each as long as columns
 
-  // JSON: an array of objects. Text ends with a newline.
-  std::string render(OutputFormat format) const;
+  // JSON: an array of objects. Text ends with a newline. `width`: what a table keeps to if that
+  // can be had by shortening text ("..." in its middle).
+  std::string render(OutputFormat format, std::optional<size_t> width = std::nullopt) const;
   Json to_json() const;
 };
 

@@ -62,5 +62,24 @@ TEST(Table, FormatsHaveNames) {
             "output format: expected table, json, csv or md, found \"xml\"");
 }
 
+TEST(Table, KeepsToATerminalsWidthByShorteningText) {
+  Table table;
+  table.columns = {{"name", Align::kLeft}, {"ms"}, {"why", Align::kLeft}};
+  table.rows = {{TableCell::of("an-arm-with-a-long-name"), TableCell::of(123.456, 6),
+                 TableCell::of("\u00e4 reason that takes many more columns")},
+                {TableCell::of("b"), TableCell::of(1.5), TableCell::absent()}};
+  const std::string whole = table.render(OutputFormat::kTable);
+  EXPECT_EQ(table.render(OutputFormat::kTable, 200), whole);
+  const std::string narrow = table.render(OutputFormat::kTable, 40);
+  EXPECT_EQ(narrow,
+            "name                 ms  why\n"
+            "--------------  -------  ---------------\n"
+            "an-arm...-name  123.456  \u00e4 reas...olumns\n"
+            "b                 1.500  -\n");
+  // Numbers stay whole, whatever that takes.
+  EXPECT_NE(table.render(OutputFormat::kTable, 5).find("123.456"), std::string::npos);
+  EXPECT_EQ(table.render(OutputFormat::kCsv, 5), table.render(OutputFormat::kCsv));
+}
+
 }  // namespace
 }  // namespace assay

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "cli/bundle_analysis.h"
-#include "report/screen/screen.h"
+#include "report/report.h"
 
 namespace assay::cli {
 
@@ -28,10 +28,10 @@ void add_analyze_command(CLI::App& app, Selected& selected) {
       Result<WrittenReport> written;
       std::jthread writer([&] { written = write_analysis(analyzed, *folder); });
       const bool on_a_screen = *format == OutputFormat::kTable && !*full;
-      const std::string report =
-          on_a_screen ? render_screen(findings, *folder) : render_report(findings, *format);
+      const std::string report = on_a_screen ? "" : render_report(findings, *format);
       writer.join();
       ASSAY_CHECK(std::move(written));
+      if (on_a_screen) print_screen(findings, *folder);
       fmt::print("{}", report);
       const bool failed =
           findings.requirements && findings.requirements->verdict == Requirements::Verdict::kFailed;

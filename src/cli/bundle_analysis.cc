@@ -1,10 +1,15 @@
 // What the commands that analyse a bundle share.
 #include "cli/bundle_analysis.h"
 
+#include <unistd.h>
+
 #include "analysis/analyze.h"
 #include "analysis/plot_rows.h"
 #include "artifact/bundle.h"
+#include "base/terminal.h"
 #include "cli/option_types.h"
+#include "report/screen/colours.h"
+#include "report/screen/screen.h"
 
 namespace assay::cli {
 
@@ -37,6 +42,11 @@ Result<AnalyzedBundle> analyze_folder(const std::filesystem::path& folder,
   ASSAY_TRY(analyzed.findings, analyze(bundle, options, &pool));
   ASSAY_TRY(analyzed.plotted, plot_rows(bundle, analyzed.findings));
   return analyzed;
+}
+
+void print_screen(const Findings& findings, const std::string& folder) {
+  const std::string screen = render_screen(findings, folder);
+  fmt::print("{}", terminal_of(STDOUT_FILENO).colours ? with_colours(screen) : screen);
 }
 
 Result<WrittenReport> write_analysis(const AnalyzedBundle& analyzed,

@@ -22,6 +22,9 @@ struct AnalyzedBundle {
 Result<AnalyzedBundle> analyze_folder(const std::filesystem::path& folder,
                                       const AnalysisOptions& options);
 
+// The findings on one screen, in colours where stdout has them.
+void print_screen(const Findings& findings, const std::string& folder);
+
 // What an analysis leaves in the bundle: analysis/findings.json and the report.
 Result<WrittenReport> write_analysis(const AnalyzedBundle& analyzed,
                                      const std::filesystem::path& folder);

@@ -41,7 +41,7 @@ Result<int> list_cache(OutputFormat format) {
   table.title = fmt::format("{}: {} kernels, {} of at most {}", cache.folder().string(),
                             entries.size(), format_bytes(static_cast<double>(bytes)),
                             format_bytes(static_cast<double>(cache.limit_bytes())));
-  fmt::print("{}", table.render(format));
+  print_table(table, format);
   return 0;
 }
 
@@ -53,7 +53,7 @@ Result<int> clear_cache(OutputFormat format) {
   table.columns = {{"folder", Align::kLeft}, {"kernels_removed"}, {"freed_bytes"}};
   table.rows = {{TableCell::of(cache.folder().string()),
                  TableCell::of(static_cast<int64_t>(entries.size())), bytes_cell(freed_bytes)}};
-  fmt::print("{}", table.render(format));
+  print_table(table, format);
   return 0;
 }
 

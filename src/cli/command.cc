@@ -2,6 +2,8 @@
 #include "cli/command.h"
 
 #include "base/shown_text.h"
+#include "base/terminal.h"
+#include "cli/option_types.h"
 #include "cli/process.h"
 
 namespace assay::cli {
@@ -12,6 +14,10 @@ void print_error(std::string_view text) {
 
 void print_remark(std::string_view kind, std::string_view text) {
   tell(fmt::format("assay: {}: {}\n", kind, shown_line(text)));
+}
+
+void print_table(const Table& table, OutputFormat format) {
+  fmt::print("{}", table.render(format, stdout_columns()));
 }
 
 std::shared_ptr<OutputFormat> add_output_format(CLI::App& command, const std::string& flags) {
@@ -25,6 +31,7 @@ std::shared_ptr<OutputFormat> add_output_format(CLI::App& command, const std::st
             *format = *parsed;
           },
           "table (default), json, csv or md")
+      ->check(known_words({"table", "json", "csv", "md"}))
       ->type_name("FORMAT");
   return format;
 }

@@ -27,6 +27,9 @@ struct Selected {
 void print_error(std::string_view text);
 void print_remark(std::string_view kind, std::string_view text);
 
+// On stdout; a table for people keeps to the terminal's width.
+void print_table(const Table& table, OutputFormat format);
+
 // Declares -o/--output-format (or the given flags, where -o means something else); the pointed-to
 // value is set before the body runs.
 std::shared_ptr<OutputFormat> add_output_format(CLI::App& command,
@@ -38,11 +41,14 @@ void add_only_option(CLI::App& command, std::vector<std::string>& only);
 // Every add_*_command declares a subcommand of `app` that sets selected.body when chosen.
 // One file a command: model_command.cc, run_command.cc, ...
 void add_analyze_command(CLI::App& app, Selected& selected);
+void add_bench_command(CLI::App& app, Selected& selected);
 void add_cache_command(CLI::App& app, Selected& selected);
+void add_completion_command(CLI::App& app, Selected& selected);
 void add_compare_command(CLI::App& app, Selected& selected);
 void add_doctor_command(CLI::App& app, Selected& selected);
 void add_generate_command(CLI::App& app, Selected& selected);
 void add_init_command(CLI::App& app, Selected& selected);
+void add_man_command(CLI::App& app, Selected& selected);
 void add_model_command(CLI::App& app, Selected& selected);
 void add_plan_command(CLI::App& app, Selected& selected);
 void add_report_command(CLI::App& app, Selected& selected);

@@ -266,7 +266,7 @@ Result<int> run_doctor(OutputFormat format) {
                           TableCell::of(check.finding),
                           check.fix.empty() ? TableCell::absent() : TableCell::of(check.fix)});
   }
-  fmt::print("{}", table.render(format));
+  print_table(table, format);
   return 0;
 }
 

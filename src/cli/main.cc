@@ -47,11 +47,14 @@ int run_main(int argc, char** argv) {
   app.require_subcommand(1);
   Selected selected;
   add_analyze_command(app, selected);
+  add_bench_command(app, selected);
   add_cache_command(app, selected);
   add_compare_command(app, selected);
+  add_completion_command(app, selected);
   add_doctor_command(app, selected);
   add_generate_command(app, selected);
   add_init_command(app, selected);
+  add_man_command(app, selected);
   add_model_command(app, selected);
   add_plan_command(app, selected);
   add_report_command(app, selected);

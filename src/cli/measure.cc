@@ -69,7 +69,8 @@ Status check_sides(const Study& study, const Preflight& preflight) {
 
 Result<Measured> measure_study(const MeasureOptions& options) {
   ASSAY_TRY(Interrupt interrupt, Interrupt::create());
-  ASSAY_TRY(std::string study_yaml, read_file(options.study));
+  ASSAY_TRY(std::string study_yaml, options.study_text ? Result<std::string>(*options.study_text)
+                                                       : read_file(options.study));
   ASSAY_TRY(Study study, parse_study(study_yaml, options.study));
   ASSAY_CHECK(keep_only(study, options.only));
   settle_processes(study);

@@ -16,7 +16,8 @@ namespace assay::cli {
 inline constexpr int kExitInterrupted = 130;  // as a shell reports a program that SIGINT ended
 
 struct MeasureOptions {
-  std::string study;
+  std::string study;                           // file
+  std::optional<std::string> study_text = {};  // in its place; `study` names it in errors
   std::string bundle;
   bool resume = false;
   bool profile = false;

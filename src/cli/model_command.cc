@@ -72,7 +72,7 @@ Result<int> show_model(const std::string& folder, const std::string& device, Out
   if (format == OutputFormat::kJson) {
     fmt::print("{}", to_json_text(summary));
   } else {
-    fmt::print("{}", engine::summary_table(summary).render(format));
+    print_table(engine::summary_table(summary), format);
   }
   return 0;
 }
@@ -83,6 +83,7 @@ void add_make(CLI::App& model, Selected& selected) {
   command
       ->add_option("architecture", arguments->architecture,
                    join(engine::architecture_names(), ", "))
+      ->check(known_words(engine::architecture_names()))
       ->type_name("ARCH")
       ->required();
   command->add_option("-o,--output", arguments->folder, "folder to make")

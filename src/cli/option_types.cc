@@ -12,6 +12,9 @@
 namespace assay::cli {
 namespace {
 
+// Before the words in the name of a validator, which nobody sees.
+const std::string kWords = "words:";
+
 // The whole text as a number, or nothing.
 template <typename Number>
 std::optional<Number> parse_whole(const std::string& text) {
@@ -57,12 +60,28 @@ CLI::Validator seed_number() {
 
 CLI::Validator word_of(std::vector<std::string> words) {
   const std::string listed = join(words, ", ");
+  const std::string name = kWords + join(words, ",");
   return {[words = std::move(words), listed](std::string& text) {
             const bool known = std::ranges::find(words, text) != words.end();
             return answer(known, "one of " + listed, text) +
                    (known ? "" : nearest_hint(text, words));
           },
-          ""};
+          "", name};
+}
+
+CLI::Validator known_words(const std::vector<std::string>& words) {
+  return {[](std::string&) { return std::string(); }, "", kWords + join(words, ",")};
+}
+
+std::vector<std::string> words_taken(CLI::Option& option) {
+  try {
+    for (int i = 0;; ++i) {
+      const std::string& name = option.get_validator(i)->get_name();
+      if (name.starts_with(kWords)) return split(name.substr(kWords.size()), ',');
+    }
+  } catch (const CLI::OptionNotFound&) {
+    return {};  // behind the last one
+  }
 }
 
 CLI::Validator device_word() {

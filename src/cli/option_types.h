@@ -24,6 +24,10 @@ CLI::Validator number_between(double least, double most);
 CLI::Validator seed_number();
 // One of these words; a near miss is named.
 CLI::Validator word_of(std::vector<std::string> words);
+// Takes anything: only tells completion which words the option's own reader takes.
+CLI::Validator known_words(const std::vector<std::string>& words);
+// Of an option with one of these two; else nothing.
+std::vector<std::string> words_taken(CLI::Option& option);
 
 // cpu, cuda or cuda:N.
 CLI::Validator device_word();

@@ -24,6 +24,7 @@ namespace {
 
 struct PlanOptions {
   std::string study;
+  bool cells = false;
   bool units = false;
   bool probe = false;
   std::vector<std::string> only;
@@ -195,7 +196,7 @@ std::string processes_line(const Study& study) {
       study.processes, by, study.repetitions, study.warmup);
 }
 
-// What stands below the table: counts, and the estimate with how it was made.
+// What stands first: counts, and the estimate with how it was made.
 std::string summary(const Estimated& estimated, const PlanOptions& options) {
   const auto& [study, plan, basis, cells, whole, impossible] = estimated;
   std::string text = fmt::format(
@@ -345,17 +346,21 @@ Result<int> run_plan(const PlanOptions& options, OutputFormat format) {
   BackendSet backends = make_backends();
   const std::vector<ArmHere> here = arms_here(study, backends, options.probe);
   const Estimated estimated = estimate(study, plan, backends, here, options);
-  const Table table = options.units ? unit_table(plan) : cell_table(estimated);
-  if (format == OutputFormat::kCsv) {
-    fmt::print("{}", table.render(format));
-    return 0;
-  }
   const Table gates = gate_table(study, here);
   if (format == OutputFormat::kJson) {
     fmt::print("{}", to_json_text(plan_json(estimated, options, gates)));
     return 0;
   }
-  fmt::print("{}\n{}\n{}", table.render(format), gates.render(format), summary(estimated, options));
+  if (format == OutputFormat::kCsv) {
+    print_table(options.units ? unit_table(plan) : cell_table(estimated), format);
+    return 0;
+  }
+  fmt::print("{}\n", summary(estimated, options));
+  print_table(gates, format);
+  if (options.cells) fmt::print("\n");
+  if (options.cells) print_table(cell_table(estimated), format);
+  if (options.units) fmt::print("\n");
+  if (options.units) print_table(unit_table(plan), format);
   return 0;
 }
 
@@ -363,10 +368,10 @@ Result<int> run_plan(const PlanOptions& options, OutputFormat format) {
 
 void add_plan_command(CLI::App& app, Selected& selected) {
   CLI::App* command = app.add_subcommand(
-      "plan",
-      "show the cells and units of a study, and how long they would take, without running them");
+      "plan", "show how many cells, units and rows a study has, and how long they would take");
   auto options = std::make_shared<PlanOptions>();
   command->add_option("study", options->study, "study file")->required()->type_name("STUDY");
+  command->add_flag("--cells", options->cells, "list every cell and its time");
   command->add_flag("--units", options->units, "list every unit in the order of the run");
   command
       ->add_option("--read-gb-per-s", options->read_gb_per_s,

@@ -9,7 +9,6 @@
 #include "cli/command.h"
 #include "cli/measure.h"
 #include "cli/process.h"
-#include "report/screen/screen.h"
 
 namespace assay::cli {
 namespace {
@@ -27,12 +26,12 @@ Table summary_table(const Measured& summary) {
 // The findings on a screen, or the rows by status for whoever asked for another format.
 Result<int> finish(const MeasureOptions& options, const Measured& summary, OutputFormat format) {
   if (format != OutputFormat::kTable) {
-    fmt::print("{}", summary_table(summary).render(format));
+    print_table(summary_table(summary), format);
     return 0;
   }
   ASSAY_TRY(const AnalyzedBundle analyzed, analyze_folder(options.bundle, {}));
   ASSAY_CHECK(write_analysis(analyzed, options.bundle));
-  fmt::print("{}", render_screen(analyzed.findings, options.bundle));
+  print_screen(analyzed.findings, options.bundle);
   return 0;
 }
 

@@ -40,6 +40,12 @@ void RunProgress::on_unit(const Cell& cell, const Unit& unit) {
 
 void RunProgress::on_row(const Row& row) {
   ++state_.done;
+  if (row.status != RowStatus::kOk) state_.alert = fmt::format("{} lost", ++lost_);
+  if (row.status == RowStatus::kOk && !row.cold && row.latency_ms) {
+    Mean& mean = means_[{cell_->condition, cell_->arm}];
+    mean.latency_ms += *row.latency_ms;
+    ++mean.rows;
+  }
   state_.total = std::max(state_.total, state_.done);  // optional stopping adds rows
   cost_done_ += cost(*cell_);
   cost_left_ = std::max(cost_left_ - cost(*cell_), 0.0);
@@ -51,15 +57,33 @@ void RunProgress::on_dropped(const Cell& cell, const Unit& unit) {
   cost_left_ = std::max(cost_left_ - static_cast<double>(unit.rows()) * cost(cell), 0.0);
 }
 
+std::string RunProgress::leader(const Cell& cell) const {
+  const Mean* best = nullptr;
+  const Mean* baseline = nullptr;
+  std::string name;
+  size_t arms = 0;
+  for (size_t arm = 0; arm < study_.arms.size(); ++arm) {
+    const auto found = means_.find({cell.condition, arm});
+    if (found == means_.end()) continue;
+    ++arms;
+    if (study_.arms[arm].name == study_.baseline) baseline = &found->second;
+    if (best != nullptr && best->of_row() <= found->second.of_row()) continue;
+    best = &found->second;
+    name = study_.arms[arm].name;
+  }
+  if (arms < 2) return "";
+  if (baseline == nullptr || baseline == best) return name + " leads";
+  return fmt::format("{} leads, {:.2f} of {}", name, best->of_row() / baseline->of_row(),
+                     study_.baseline);
+}
+
 void RunProgress::show(int64_t repetition) {
   const std::string which =
-      repetition < 0 ? "warm-up" : fmt::format("repetition {}", repetition + 1);
-  state_.what = fmt::format("unit {}/{}  {}/{}  {}", unit_->index + 1, plan_.units.size(), which,
-                            study_.repetitions, cell_->id);
-  if (repetition < 0) {
-    state_.what =
-        fmt::format("unit {}/{}  {}  {}", unit_->index + 1, plan_.units.size(), which, cell_->id);
-  }
+      repetition < 0 ? "warm-up"
+                     : fmt::format("repetition {}/{}", repetition + 1, study_.repetitions);
+  const std::string leading = leader(*cell_);
+  state_.what = fmt::format("unit {}/{}  {}{}{}  {}", unit_->index + 1, plan_.units.size(), which,
+                            leading.empty() ? "" : "  ", leading, cell_->id);
   if (cost_done_ > 0) {
     const double elapsed_s = static_cast<double>(clock_.monotonic_ns() - started_ns_) * 1e-9;
     state_.left_s = elapsed_s * cost_left_ / cost_done_;

@@ -94,7 +94,7 @@ Result<int> audit(const AuditInput& in, OutputFormat format) {
   table.title = fmt::format("{}: {} consistent, {} inconsistent, {} not determined", in.path,
                             counts[Verdict::kConsistent], counts[Verdict::kInconsistent],
                             counts[Verdict::kNotDetermined]);
-  fmt::print("{}", table.render(format));
+  print_table(table, format);
   return counts[Verdict::kInconsistent] > 0 ? 1 : 0;
 }
 

@@ -86,7 +86,7 @@ Result<int> FigureRow::print(OutputFormat format, const Facts& facts) const {
 
 Result<int> print_rows(const Table& table, const Facts& facts, OutputFormat format) {
   if (format != OutputFormat::kJson) {
-    fmt::print("{}", table.render(format));
+    print_table(table, format);
     return 0;
   }
   Json rows = table.to_json();

@@ -27,7 +27,7 @@ Result<int> verify(const std::string& folder, OutputFormat format) {
   for (const VerifyProblem& problem : problems) {
     table.rows.push_back({TableCell::of(problem.object), TableCell::of(problem.problem)});
   }
-  fmt::print("{}", table.render(format));
+  print_table(table, format);
   return problems.empty() ? 0 : 1;
 }
 

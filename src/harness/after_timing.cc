@@ -40,7 +40,7 @@ bool AfterTiming::owes_profile(size_t cell) const {
 Result<bool> AfterTiming::unit_over(const Unit& unit, const ModelSetup& setup) {
   const Cell& cell = plan_.cells[unit.cell];
   const ParityKey key{cell.scenario, cell.batch};
-  if (!wants_parity() || !unit.last_of_cell || cell.new_tokens != parity_.longest() ||
+  if (!wants_parity() || !unit.last_of_cell || cell.new_tokens != parity_.longest(key) ||
       !state_.has_ok_rows(unit.cell) || !wanted(cell.arm, key)) {
     return true;
   }

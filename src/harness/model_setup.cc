@@ -41,7 +41,7 @@ class Setup {
       return environment_error("no arm's worker could be started: {}", unstarted_why_);
     }
     for (const auto& [arm, key, why] : unanswered_) {
-      ASSAY_CHECK(parity_.set(arm, key, parity_.longest(), std::unexpected(why)));
+      ASSAY_CHECK(parity_.set(arm, key, parity_.longest(key), std::unexpected(why)));
     }
     return std::optional<ModelSetup>(std::move(setup_));
   }
@@ -51,7 +51,7 @@ class Setup {
     std::vector<ParityKey> keys;
     std::ranges::copy_if(parity_.keys(), std::back_inserter(keys), [&](const ParityKey& key) {
       return parity_.wanted(arm, key, [&](size_t one) {
-        return possible(study_.arms[one], context_) ? std::optional(parity_.longest())
+        return possible(study_.arms[one], context_) ? std::optional(parity_.longest(key))
                                                     : std::nullopt;
       });
     });
@@ -128,10 +128,10 @@ class Setup {
         continue;
       }
       if (!client) {
-        ASSAY_CHECK(parity_.set(arm, key, parity_.longest(), std::unexpected(last)));
+        ASSAY_CHECK(parity_.set(arm, key, parity_.longest(key), std::unexpected(last)));
         continue;
       }
-      ParityAnswer answer = parity_.ask(*client, *setup_.prompts, key, parity_.longest());
+      ParityAnswer answer = parity_.ask(*client, *setup_.prompts, key, parity_.longest(key));
       if (answer) {
         lost_in_a_row = 0;
       } else if (note(arm, last = answer.error())) {
@@ -139,7 +139,7 @@ class Setup {
         client.reset();
       }
       if (interrupted_) break;
-      ASSAY_CHECK(parity_.set(arm, key, parity_.longest(), std::move(answer)));
+      ASSAY_CHECK(parity_.set(arm, key, parity_.longest(key), std::move(answer)));
     }
     if (client) client->shutdown(kGrace_s);
     return {};

@@ -17,8 +17,9 @@ ParityCheck::ParityCheck(const Study& study, const Plan& plan, size_t model, Bun
       baseline_(arms_baseline_first(study).front()) {
   for (const Cell& cell : plan.cells) {
     if (cell.model != model) continue;
-    keys_.insert({cell.scenario, cell.batch});
-    longest_ = std::max(longest_, cell.new_tokens);
+    const ParityKey key{cell.scenario, cell.batch};
+    keys_.insert(key);
+    longest_[key] = std::max(longest_[key], cell.new_tokens);
   }
 }
 

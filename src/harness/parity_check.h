@@ -38,7 +38,8 @@ class ParityCheck {
               RunObserver& observer, std::set<size_t>& recorded);
 
   const std::set<ParityKey>& keys() const { return keys_; }
-  int64_t longest() const { return longest_; }  // new tokens of the model's longest cell
+  // New tokens of its longest cell; the key is one of keys().
+  int64_t longest(const ParityKey& key) const { return longest_.at(key); }
   size_t baseline() const { return baseline_; }
   // Whether the arm is still to be asked: it wasn't yet, and a cell of it within its own reach and
   // the baseline's has no record. The baseline itself also where only another arm needs its answer:
@@ -76,7 +77,7 @@ class ParityCheck {
   std::set<size_t>& recorded_;
   size_t baseline_;
   std::set<ParityKey> keys_;
-  int64_t longest_ = 0;
+  std::map<ParityKey, int64_t> longest_;
   std::map<size_t, std::map<ParityKey, Asked>> asked_;  // by arm
   std::set<size_t> told_;                               // arms of whose failure
 };

@@ -32,10 +32,10 @@ Status check_arms(const Study& study, const BackendSet& backends) {
 
 Status check_positions(const Study& study, const StudyModel& model, int64_t max_positions,
                        const std::vector<std::vector<PromptLength>>& lengths) {
-  const bool any_decodes = std::ranges::any_of(study.phases, decodes);
-  const int64_t new_tokens =
-      any_decodes && !study.token_lengths.empty() ? std::ranges::max(study.token_lengths) : 0;
   for (size_t scenario = 0; scenario < lengths.size(); ++scenario) {
+    const auto longest = longest_generation(study, study.scenarios[scenario]);
+    if (!longest) continue;
+    const int64_t new_tokens = *longest;
     const int64_t needed = cache_capacity(lengths[scenario], new_tokens);
     if (needed <= max_positions) continue;
     return bad_input(

@@ -34,11 +34,6 @@ TableCell process_noise_cell(const ComparedCell& cell) {
   return base && cand ? percent_cell(std::max(*base, *cand)) : TableCell::absent();
 }
 
-TableCell p_holm_cell(const std::optional<double>& p) {
-  if (!p) return TableCell::absent();
-  return *p > 0 ? TableCell::of(*p, 2) : TableCell{0.0, "<1e-300"};
-}
-
 TableCell machine_cell(const ComparedCell& cell) {
   return cell.machine ? signed_percent(cell.machine->ratio - 1) : TableCell::absent();
 }

@@ -7,11 +7,6 @@
 namespace assay {
 namespace {
 
-TableCell p_holm_cell(const std::optional<double>& p_holm) {
-  if (!p_holm) return TableCell::absent();
-  return *p_holm > 0 ? TableCell::of(*p_holm, 2) : TableCell{0.0, "<1e-300"};
-}
-
 std::string verdict_counts(const Contrast& contrast) {
   std::vector<std::string> parts;
   for (const auto& [verdict, count] : contrast.stratum_verdicts) {

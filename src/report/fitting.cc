@@ -11,47 +11,11 @@ namespace assay {
 namespace {
 
 constexpr std::string_view kEllipsis = "...";
-constexpr size_t kLeastWidth = 4;
-
-bool continues_character(char c) {
-  return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
-}
-
-// The bytes of the first so many characters.
-size_t bytes_of(std::string_view text, size_t characters) {
-  size_t at = 0;
-  for (size_t taken = 0; at < text.size(); ++at) {
-    if (continues_character(text[at])) continue;
-    if (taken == characters) break;
-    ++taken;
-  }
-  return at;
-}
-
 std::string_view first_characters(std::string_view text, size_t characters) {
-  return text.substr(0, bytes_of(text, characters));
-}
-
-std::string_view last_characters(std::string_view text, size_t characters) {
-  const size_t width = display_width(text);
-  return width <= characters ? text : text.substr(bytes_of(text, width - characters));
+  return text.substr(0, bytes_of_characters(text, characters));
 }
 
 }  // namespace
-
-size_t display_width(std::string_view text) {
-  return static_cast<size_t>(
-      std::ranges::count_if(text, [](char c) { return !continues_character(c); }));
-}
-
-std::string shortened(std::string_view name, size_t width) {
-  width = std::max(width, kLeastWidth);
-  if (display_width(name) <= width) return std::string(name);
-  const size_t kept = width - kEllipsis.size();
-  const size_t head = (kept + 1) / 2;
-  return fmt::format("{}{}{}", first_characters(name, head), kEllipsis,
-                     last_characters(name, kept - head));
-}
 
 std::vector<std::string> shortened_apart(std::span<const std::string> names, size_t width) {
   std::vector<std::string> all;

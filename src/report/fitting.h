@@ -7,15 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fit_text.h"
+
 namespace assay {
 
-// Columns a terminal gives to the text: its characters, each counted as one.
-size_t display_width(std::string_view text);
-
-// At most `width` columns (4 at least): the middle gives way to "...".
-std::string shortened(std::string_view name, size_t width);
-
-// The same for names that have to stay apart: those that would read alike end in "...#2", their
+// shortened() for names that have to stay apart: those that would read alike end in "...#2", their
 // place in `names`.
 std::vector<std::string> shortened_apart(std::span<const std::string> names, size_t width);
 

@@ -106,6 +106,11 @@ TableCell p_cell(double p, double log_p) {
   return {p, fmt::format("1e{:.0f}", exponent)};
 }
 
+TableCell p_holm_cell(const std::optional<double>& p_holm) {
+  if (!p_holm) return TableCell::absent();
+  return *p_holm > 0 ? TableCell::of(*p_holm, 2) : TableCell{0.0, "<1e-300"};
+}
+
 TableCell percent_cell(std::optional<double> share) {
   if (!share) return TableCell::absent();
   return {*share, fmt::format("{:.1f} %", *share * 100)};

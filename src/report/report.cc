@@ -16,7 +16,7 @@ namespace assay {
 namespace {
 
 constexpr size_t kTerminalColumns = 120;
-constexpr size_t kIndent = 2;
+constexpr size_t kTextIndent = 2;
 // Of a finding with many arms, strata and rows.
 constexpr size_t kLongestReportLine = 20'000;
 
@@ -72,7 +72,7 @@ std::string render_text(const std::vector<ReportSection>& sections) {
     out += fmt::format("== {} ==\n", shown_line(section.title));
     for (const std::string& line : section.lines) {
       const std::string safe = shown_line(line, kLongestReportLine);
-      out += join(wrapped_lines(safe, kTerminalColumns, kIndent), "\n") + "\n";
+      out += join(wrapped_lines(safe, kTerminalColumns, kTextIndent), "\n") + "\n";
     }
     for (const Table& table : section.tables) {
       if (&table != &section.tables.front()) out += '\n';

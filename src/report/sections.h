@@ -48,6 +48,8 @@ bool has_phase(const Findings& findings, Phase phase);
 TableCell interval_cell(const std::optional<stats::Interval>& interval, int digits = 4);
 // p below the smallest double by its logarithm: "1e-4211".
 TableCell p_cell(double p, double log_p);
+// An adjusted p, which may be too small for a double.
+TableCell p_holm_cell(const std::optional<double>& p_holm);
 // A share as a percentage.
 TableCell percent_cell(std::optional<double> share);
 

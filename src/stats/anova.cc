@@ -30,7 +30,7 @@ double weighted_squares(std::span<const AnovaCell> cells, const Deviations& y) {
   return sum;
 }
 
-size_t levels(std::span<const AnovaCell> cells, size_t AnovaCell::*level) {
+size_t levels_of(std::span<const AnovaCell> cells, size_t AnovaCell::*level) {
   size_t highest = 0;
   for (const AnovaCell& cell : cells) highest = std::max(highest, cell.*level);
   return highest + 1;
@@ -45,14 +45,14 @@ Projected given_other(std::span<const AnovaCell> cells, const AdditiveModel& bot
   const Deviations left = both.residuals(explained);
   for (size_t i = 0; i < explained.size(); ++i) explained[i] -= left[i];
   const Deviations added = less_level_means(cells, other, std::move(explained));
-  return {weighted_squares(cells, added), static_cast<double>(levels(cells, factor) - 1)};
+  return {weighted_squares(cells, added), static_cast<double>(levels_of(cells, factor) - 1)};
 }
 
 // What the factor adds to all other terms, if no cell is empty: weighted squares of the unweighted
 // means of its levels (Yates 1934), whose variances are those of means of the cells' means.
 Projected given_all(std::span<const AnovaCell> cells, size_t AnovaCell::*factor,
                     const Deviations& y) {
-  const size_t count = levels(cells, factor);
+  const size_t count = levels_of(cells, factor);
   const double others = static_cast<double>(cells.size()) / static_cast<double>(count);
   std::vector<double> means(count, 0);
   std::vector<double> variances(count, 0);
@@ -117,8 +117,8 @@ bool anova_is_too_large(std::span<const AnovaCell> cells) {
 
 std::optional<TwoWayAnova> two_way_anova(std::span<const AnovaCell> cells, SumsOfSquares type) {
   if (!is_complete(cells) || anova_is_too_large(cells)) return std::nullopt;
-  const size_t levels_a = levels(cells, &AnovaCell::a);
-  const size_t levels_b = levels(cells, &AnovaCell::b);
+  const size_t levels_a = levels_of(cells, &AnovaCell::a);
+  const size_t levels_b = levels_of(cells, &AnovaCell::b);
   const bool whole = cells.size() == levels_a * levels_b;
   if (type == SumsOfSquares::kTypeIII && !whole) return std::nullopt;
   double n = 0;

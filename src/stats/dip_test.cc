@@ -43,17 +43,17 @@ double exponential(Random& random) {
 // The share of samples of a shape that are called bimodal at 5 %.
 template <typename Draw>
 double share_called(size_t n, const Draw& draw) {
-  constexpr int kTrials = 2000;
+  constexpr int kDipTrials = 2000;
   DipTest test;
   Random random(7, n);
   int called = 0;
-  for (int trial = 0; trial < kTrials; ++trial) {
+  for (int trial = 0; trial < kDipTrials; ++trial) {
     std::vector<double> sample(n);
     for (double& x : sample) x = draw(random);
     std::ranges::sort(sample);
     called += test.p(dip(sample), n) < 0.05;
   }
-  return static_cast<double>(called) / kTrials;
+  return static_cast<double>(called) / kDipTrials;
 }
 
 TEST(Dip, ErrsNoMoreOftenThanItSays) {

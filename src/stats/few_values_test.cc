@@ -52,11 +52,11 @@ struct Covered {
   double width = 0;   // median over that of Welch's t interval of the logarithms
 };
 
-constexpr int kTrials = 1500;
+constexpr int kFewTrials = 1500;
 
 Covered cover(const Kind& a, const Kind& b, size_t n) {
   Random random(n, a.name.size() * 100 + b.name.size());
-  std::vector<std::vector<double>> values(2 * kTrials, std::vector<double>(n));
+  std::vector<std::vector<double>> values(2 * kFewTrials, std::vector<double>(n));
   std::vector<BootstrapSample> samples;
   for (size_t i = 0; i < values.size(); ++i) {
     for (double& x : values[i]) x = (i % 2 == 0 ? a : b).draw(random);
@@ -71,8 +71,9 @@ Covered cover(const Kind& a, const Kind& b, size_t n) {
   for (size_t i = 0; i < values.size(); i += 2) {
     const RatioPair pair[] = {{&*resampled[i], &*resampled[i + 1]}};
     const auto interval = calibrated_ratio_interval(pair, options);
-    covered.share += interval->contains(1) / static_cast<double>(kTrials);
-    covered.before += ratio_interval(pair, percentile)->contains(1) / static_cast<double>(kTrials);
+    covered.share += interval->contains(1) / static_cast<double>(kFewTrials);
+    covered.before +=
+        ratio_interval(pair, percentile)->contains(1) / static_cast<double>(kFewTrials);
     const auto relative = [&](size_t of) {
       Moments x = *moments(values[of]);
       x.variance /= x.mean * x.mean;
@@ -82,8 +83,8 @@ Covered cover(const Kind& a, const Kind& b, size_t n) {
         t_interval(0, *welch_standard_error(relative(i), relative(i + 1)), options.confidence);
     widths.push_back(std::log(interval->high / interval->low) / (welch->high - welch->low));
   }
-  std::ranges::nth_element(widths, widths.begin() + kTrials / 2);
-  covered.width = widths[kTrials / 2];
+  std::ranges::nth_element(widths, widths.begin() + kFewTrials / 2);
+  covered.width = widths[kFewTrials / 2];
   return covered;
 }
 
@@ -130,7 +131,7 @@ TEST(CalibratedInterval, OfOneMeanCoversIt) {
   for (const size_t n : {5u, 7u, 10u, 30u}) {
     for (const Kind& kind : {noisy(), log_normal(0.05)}) {
       Random random(n, 3);
-      std::vector<std::vector<double>> values(kTrials, std::vector<double>(n));
+      std::vector<std::vector<double>> values(kFewTrials, std::vector<double>(n));
       std::vector<BootstrapSample> samples;
       for (size_t i = 0; i < values.size(); ++i) {
         for (double& x : values[i]) x = kind.draw(random);
@@ -139,8 +140,8 @@ TEST(CalibratedInterval, OfOneMeanCoversIt) {
       const BootstrapOptions options{.resamples = 1000};
       double covered = 0;
       for (const auto& sample : resample_means(samples, options)) {
-        covered +=
-            calibrated_mean_interval(*sample, options)->contains(1) / static_cast<double>(kTrials);
+        covered += calibrated_mean_interval(*sample, options)->contains(1) /
+                   static_cast<double>(kFewTrials);
       }
       EXPECT_GE(covered, 0.95 - 2 * kError) << n << " " << kind.name;
       EXPECT_LE(covered, 0.98) << n << " " << kind.name;
@@ -152,7 +153,7 @@ TEST(CalibratedInterval, OfACombinedRatioCoversIt) {
   constexpr size_t kStrata = 4;
   const Kind kind = skewed();
   Random random(5);
-  std::vector<std::vector<double>> values(2 * kStrata * kTrials, std::vector<double>(5));
+  std::vector<std::vector<double>> values(2 * kStrata * kFewTrials, std::vector<double>(5));
   std::vector<BootstrapSample> samples;
   for (size_t i = 0; i < values.size(); ++i) {
     for (double& x : values[i]) x = kind.draw(random);
@@ -167,7 +168,7 @@ TEST(CalibratedInterval, OfACombinedRatioCoversIt) {
       pairs.push_back({&*resampled[i + s], &*resampled[i + s + 1]});
     }
     covered +=
-        calibrated_ratio_interval(pairs, options)->contains(1) / static_cast<double>(kTrials);
+        calibrated_ratio_interval(pairs, options)->contains(1) / static_cast<double>(kFewTrials);
   }
   EXPECT_GE(covered, 0.95 - 2 * kError);
   EXPECT_LE(covered, 0.98);

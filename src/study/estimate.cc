@@ -49,12 +49,15 @@ double starts(const Study& study) {
   return static_cast<double>(rounds(study)) + (study.parity == ParityTime::kBefore ? 1 : 0);
 }
 
-// Their start, and what parity asks of them. `longest`: new tokens of the plan's longest cell.
-void add_gpu_workers(const Study& study, const GpuArm& arm, int64_t longest, TimeEstimate& sum) {
+// Their start, and what parity asks of them.
+void add_gpu_workers(const Study& study, const GpuArm& arm, TimeEstimate& sum) {
   const bool own_process = study.parity == ParityTime::kBefore;
   sum.starting_s += starts(study) * arm.start_seconds() +
                     static_cast<double>(rounds(study)) * arm.explain_seconds();
   for (const StudyScenario& scenario : study.scenarios) {
+    const auto asked = longest_generation(study, scenario);
+    if (!asked) continue;
+    const int64_t longest = *asked;
     const auto prompts = static_cast<double>(std::max<size_t>(1, scenario.prompt_tokens.size()));
     for (const int64_t batch : study.batch) {
       const double tokens = prompt_tokens(scenario) * static_cast<double>(batch);
@@ -133,14 +136,12 @@ std::optional<TimeEstimate> plan_estimate(const Study& study, const Plan& plan,
     sum.repetitions_s += cell->repetitions_s;
     sum.preparing_s += cell->preparing_s;
   }
-  int64_t longest = 0;
-  for (const Cell& cell : plan.cells) longest = std::max(longest, cell.new_tokens);
   for (size_t arm = 0; arm < study.arms.size(); ++arm) {
     for (const ModelSize& model : basis.models) {
       if (basis.on_gpu[arm]) {
         const GpuArm on_gpu(study.arms[arm], *model.layers, *model.bytes,
                             basis.gpu_read_bytes_per_s);
-        add_gpu_workers(study, on_gpu, longest, sum);
+        add_gpu_workers(study, on_gpu, sum);
         continue;
       }
       sum.starting_s += starts(study) * *model.bytes / basis.read_bytes_per_s;

@@ -57,6 +57,12 @@ Status keep_only(Study& study, std::span<const std::string> filters) {
   }
   const auto baseline = std::ranges::find(study.arms, study.baseline, &StudyArm::name);
   if (baseline == study.arms.end()) study.baseline = study.arms.front().name;
+  const auto is_measured = [&](const StudyScenario& scenario) {
+    return longest_generation(study, scenario).has_value();
+  };
+  if (std::ranges::none_of(study.scenarios, is_measured)) {
+    return bad_input("--only: expected a scenario of the phases that are left, found none");
+  }
   return {};
 }
 

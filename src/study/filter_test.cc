@@ -46,6 +46,13 @@ TEST(KeepOnly, ABaselineThatGoesGivesWay) {
   EXPECT_EQ(study.baseline, "arm-b");
 }
 
+TEST(KeepOnly, LeavesSomethingToMeasure) {
+  Study study = three_by_three();
+  study.scenarios[0].phases = {Phase::kPrefill};
+  EXPECT_THAT(filtered(study, {"phase=kv_decode", "scenario=short"}).error().message,
+              HasSubstr("expected a scenario of the phases that are left"));
+}
+
 TEST(KeepOnly, RefusesWhatItDoesntKnow) {
   Study study = three_by_three();
   EXPECT_THAT(filtered(study, {"modle=a"}).error().message, HasSubstr("did you mean \"model\""));

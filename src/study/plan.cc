@@ -42,6 +42,7 @@ std::vector<Cell> make_conditions(const Study& study) {
       const std::vector<int64_t> lengths =
           decodes(phase) ? study.token_lengths : std::vector<int64_t>{0};
       for (size_t scenario = 0; scenario < study.scenarios.size(); ++scenario) {
+        if (!runs_in(study.scenarios[scenario], phase)) continue;
         for (int64_t new_tokens : lengths) {
           for (int64_t batch : study.batch) {
             conditions.push_back({.id = "",
@@ -213,9 +214,11 @@ Json study_to_json(const Study& study) {
   json["phases"] = Json::array();
   for (const Phase phase : study.phases) json["phases"].push_back(phase_name(phase));
   for (const StudyScenario& scenario : study.scenarios) {
-    json["scenarios"].push_back({{"name", scenario.name},
-                                 {"prompt_tokens", scenario.prompt_tokens},
-                                 {"text", scenario.text}});
+    Json entry = {{"name", scenario.name},
+                  {"prompt_tokens", scenario.prompt_tokens},
+                  {"text", scenario.text}};
+    for (const Phase phase : scenario.phases) entry["phases"].push_back(phase_name(phase));
+    json["scenarios"].push_back(std::move(entry));
   }
   json["token_lengths"] = study.token_lengths;
   json["batch"] = study.batch;

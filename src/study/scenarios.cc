@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <string_view>
 
 #include "base/text.h"
@@ -22,18 +23,31 @@ constexpr std::array kBuiltins = {Builtin{"single_micro", 10}, Builtin{"single_s
                                   Builtin{"single_medium", 80}, Builtin{"single_long", 200},
                                   Builtin{"stress_single", 400}};
 
+// The 512 of "prompt_512".
+std::optional<int64_t> named_length(std::string_view name) {
+  constexpr std::string_view kPrefix = "prompt_";
+  if (!name.starts_with(kPrefix) || name.substr(kPrefix.size()).starts_with('0')) {
+    return std::nullopt;
+  }
+  int64_t tokens = 0;
+  const char* const end = name.data() + name.size();
+  const auto [stop, error] = std::from_chars(name.data() + kPrefix.size(), end, tokens);
+  if (error != std::errc() || stop != end || tokens < 1 || tokens > kMaxTokens) return std::nullopt;
+  return tokens;
+}
+
 Result<StudyScenario> parse_named(const YamlValue& value) {
-  const std::vector<std::string> names = builtin_scenario_names();
-  const Result<size_t> index = value.one_of(names);
-  if (index) return *builtin_scenario(names[*index]);
-  Error error = index.error();
-  error.message += "; another one is a map {name, prompt_tokens} or {name, text}";
+  if (const auto text = value.text()) {
+    if (auto builtin = builtin_scenario(*text)) return *std::move(builtin);
+  }
+  Error error = value.one_of(builtin_scenario_names()).error();
+  error.message +=
+      "; prompt_N is one of N tokens, and any other one a map {name, prompt_tokens} or {name, "
+      "text}";
   return std::unexpected(std::move(error));
 }
 
-Result<StudyScenario> parse_map(const YamlValue& value) {
-  static const std::vector<std::string> known = {"name", "prompt_tokens", "text"};
-  ASSAY_TRY(const YamlMap map, value.map(known));
+Result<StudyScenario> parse_prompts(const YamlMap& map) {
   ASSAY_TRY(const YamlValue name, map.require("name"));
   const auto tokens = map.find("prompt_tokens");
   const auto text = map.find("text");
@@ -57,9 +71,43 @@ Result<StudyScenario> parse_map(const YamlValue& value) {
   return scenario;
 }
 
+Result<StudyScenario> parse_map(const YamlValue& value, std::span<const Phase> phases) {
+  static const std::vector<std::string> known = {"name", "prompt_tokens", "text", "phases"};
+  ASSAY_TRY(const YamlMap map, value.map(known));
+  ASSAY_TRY(StudyScenario scenario, parse_prompts(map));
+  if (const auto own = map.find("phases")) {
+    ASSAY_TRY(scenario.phases, parse_phases(*own, phases));
+  }
+  return scenario;
+}
+
 }  // namespace
 
+bool runs_in(const StudyScenario& scenario, Phase phase) {
+  return scenario.phases.empty() ||
+         std::ranges::find(scenario.phases, phase) != scenario.phases.end();
+}
+
+Result<std::vector<Phase>> parse_phases(const YamlValue& value, std::span<const Phase> known) {
+  ASSAY_TRY(const std::vector<YamlValue> items, value.items());
+  std::vector<std::string> names;
+  for (const Phase phase : known) names.emplace_back(phase_name(phase));
+  std::vector<Phase> phases;
+  for (const YamlValue& item : items) {
+    ASSAY_TRY(const size_t index, item.one_of(names));
+    if (std::ranges::find(phases, known[index]) != phases.end()) {
+      return item.error("each once", quoted_excerpt(names[index]) + " again");
+    }
+    phases.push_back(known[index]);
+  }
+  std::ranges::sort(phases);
+  return phases;
+}
+
 std::optional<StudyScenario> builtin_scenario(std::string_view name) {
+  if (const auto tokens = named_length(name)) {
+    return StudyScenario{std::string(name), {*tokens}, ""};
+  }
   const auto found = std::ranges::find(kBuiltins, name, &Builtin::name);
   if (found == kBuiltins.end()) return std::nullopt;
   return StudyScenario{std::string(name), {found->prompt_tokens}, ""};
@@ -71,7 +119,8 @@ std::vector<std::string> builtin_scenario_names() {
   return names;
 }
 
-Result<std::vector<StudyScenario>> parse_scenarios(const YamlValue& scenarios) {
+Result<std::vector<StudyScenario>> parse_scenarios(const YamlValue& scenarios,
+                                                   std::span<const Phase> phases) {
   ASSAY_TRY(const std::vector<YamlValue> items, scenarios.items());
   if (items.size() > kMaxScenarios) {
     return scenarios.error(fmt::format("at most {} scenarios", kMaxScenarios),
@@ -79,7 +128,7 @@ Result<std::vector<StudyScenario>> parse_scenarios(const YamlValue& scenarios) {
   }
   std::vector<StudyScenario> parsed;
   for (const YamlValue& item : items) {
-    ASSAY_TRY(StudyScenario scenario, item.is_map() ? parse_map(item) : parse_named(item));
+    ASSAY_TRY(StudyScenario scenario, item.is_map() ? parse_map(item, phases) : parse_named(item));
     if (std::ranges::find(parsed, scenario.name, &StudyScenario::name) != parsed.end()) {
       return item.error("each scenario once", quoted_excerpt(scenario.name) + " again");
     }

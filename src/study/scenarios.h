@@ -1,8 +1,10 @@
 // The scenarios of a study file: built-in names, prompt lengths of the user's, texts of the user's.
 #pragma once
 
+#include <span>
 #include <vector>
 
+#include "base/phase.h"
 #include "base/result.h"
 #include "study/study.h"
 #include "study/yaml_reader.h"
@@ -11,6 +13,11 @@ namespace assay {
 
 inline constexpr int64_t kMaxTokens = 1'000'000;  // of one prompt, and of one generation
 
-Result<std::vector<StudyScenario>> parse_scenarios(const YamlValue& scenarios);
+// A list of phases, out of `known`; each at most once, in whatever order.
+Result<std::vector<Phase>> parse_phases(const YamlValue& value, std::span<const Phase> known);
+
+// `phases`: the study's.
+Result<std::vector<StudyScenario>> parse_scenarios(const YamlValue& scenarios,
+                                                   std::span<const Phase> phases);
 
 }  // namespace assay

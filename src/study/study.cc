@@ -30,21 +30,6 @@ constexpr std::array kPaddingScopes = {PaddingScope::kNone, PaddingScope::kScena
 constexpr std::array kParityTimes = {ParityTime::kBefore, ParityTime::kAfter};
 constexpr std::array kOrders = {RunOrder::kSequential, RunOrder::kShuffled, RunOrder::kInterleaved};
 
-// Each at most once, in whatever order.
-Result<std::vector<Phase>> parse_phases(const YamlValue& value) {
-  ASSAY_TRY(const std::vector<YamlValue> items, value.items());
-  std::vector<Phase> phases;
-  for (const YamlValue& item : items) {
-    ASSAY_TRY(const size_t index, item.one_of(phase_names()));
-    if (std::ranges::find(phases, kPhases[index]) != phases.end()) {
-      return item.error("each once", quoted_excerpt(phase_names()[index]) + " again");
-    }
-    phases.push_back(kPhases[index]);
-  }
-  std::ranges::sort(phases);
-  return phases;
-}
-
 Result<std::vector<int64_t>> parse_integers(const YamlValue& value, int64_t max) {
   ASSAY_TRY(const std::vector<YamlValue> items, value.items());
   if (items.size() > kMaxListed) {
@@ -188,9 +173,15 @@ Status parse_subjects(const YamlMap& map, Study& study) {
   ASSAY_TRY(const YamlValue arms, map.require("arms"));
   ASSAY_TRY(study.arms, parse_arms(arms));
   ASSAY_TRY(const YamlValue phase_list, map.require("phases"));
-  ASSAY_TRY(study.phases, parse_phases(phase_list));
+  ASSAY_TRY(study.phases, parse_phases(phase_list, kPhases));
   ASSAY_TRY(const YamlValue scenarios, map.require("scenarios"));
-  ASSAY_TRY(study.scenarios, parse_scenarios(scenarios));
+  ASSAY_TRY(study.scenarios, parse_scenarios(scenarios, study.phases));
+  for (const Phase phase : study.phases) {
+    if (std::ranges::any_of(study.scenarios, [&](const auto& s) { return runs_in(s, phase); })) {
+      continue;
+    }
+    return phase_list.error("a scenario for each", fmt::format("none for {}", phase_name(phase)));
+  }
   if (const auto lengths = map.find("token_lengths")) {
     ASSAY_TRY(study.token_lengths, parse_integers(*lengths, kMaxTokens));
   } else if (std::ranges::any_of(study.phases, decodes)) {
@@ -304,12 +295,25 @@ std::string_view run_order_name(RunOrder order) {
 // scenarios * 64 batches * (1 + 2 * 64) < 2^34; rows of a cell: < 2^40, warm-ups of half a million
 // rounds. The product is asked for once there are no more than kMaxPlanCells cells.
 int64_t count_cells(const Study& study) {
-  int64_t phases = 0;
+  int64_t conditions = 0;  // of a model and batch
   for (const Phase phase : study.phases) {
-    phases += decodes(phase) ? static_cast<int64_t>(study.token_lengths.size()) : 1;
+    const auto scenarios = std::ranges::count_if(
+        study.scenarios, [&](const StudyScenario& each) { return runs_in(each, phase); });
+    conditions += scenarios * (decodes(phase) ? std::ssize(study.token_lengths) : 1);
   }
-  return phases * static_cast<int64_t>(study.models.size() * study.arms.size() *
-                                       study.scenarios.size() * study.batch.size());
+  return conditions *
+         static_cast<int64_t>(study.models.size() * study.arms.size() * study.batch.size());
+}
+
+std::optional<int64_t> longest_generation(const Study& study, const StudyScenario& scenario) {
+  std::optional<int64_t> longest;
+  for (const Phase phase : study.phases) {
+    if (!runs_in(scenario, phase)) continue;
+    longest = longest.value_or(0);
+    if (!decodes(phase)) continue;
+    for (const int64_t tokens : study.token_lengths) longest = std::max(*longest, tokens);
+  }
+  return longest;
 }
 
 bool stops_when_decided(const Study& study) {

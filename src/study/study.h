@@ -40,8 +40,12 @@ struct StudyScenario {
   // Prompt lengths in tokens, one prompt each (prompt_id 0, 1, ...); repetitions cycle through
   // them.
   std::vector<int64_t> prompt_tokens;
-  std::string text;  // a prompt of the user's instead; prompt_tokens is then empty
+  std::string text;             // a prompt of the user's instead; prompt_tokens is then empty
+  std::vector<Phase> phases{};  // of the study's; empty: all of them
 };
+
+// Whether the scenario is measured in this phase of its study.
+bool runs_in(const StudyScenario& scenario, Phase phase);
 
 // When the arms' tokens are compared: in processes of their own before timing starts, or in the
 // processes that were timed, once the timing of their model is over.
@@ -120,7 +124,7 @@ Result<Study> read_study(const std::filesystem::path& path);
 std::string_view study_template();
 
 // The built-in scenarios: single_micro 10, single_short 30, single_medium 80, single_long 200,
-// stress_single 400 prompt tokens.
+// stress_single 400 prompt tokens; and prompt_N, which has N: of these there is no list.
 std::optional<StudyScenario> builtin_scenario(std::string_view name);
 std::vector<std::string> builtin_scenario_names();
 
@@ -131,6 +135,10 @@ int64_t rounds(const Study& study);
 // The first of a cell's repetitions in this round; of round rounds(), how many there are.
 int64_t round_begin(const Study& study, int64_t round);
 bool stops_when_decided(const Study& study);
+
+// The most new tokens that a cell of the scenario makes; 0: it never decodes. Absent: no phase of
+// the study measures it.
+std::optional<int64_t> longest_generation(const Study& study, const StudyScenario& scenario);
 
 // Cells and rows (warm-ups included) of the plan that the study stands for.
 int64_t count_cells(const Study& study);

@@ -127,8 +127,9 @@ TEST(Study, UnknownWordsAreAnsweredWithTheKnownOnes) {
   EXPECT_EQ(error_of({.phases = "phases: [prefil]"}),
             "s.yaml line 4: phases: expected one of prefill, kv_decode, e2e_kv, found \"prefil\" "
             "(did you mean \"prefill\"?)");
-  EXPECT_THAT(error_of({.scenarios = "scenarios: [single_mirco]"}),
-              HasSubstr("found \"single_mirco\" (did you mean \"single_micro\"?); another one"));
+  EXPECT_THAT(
+      error_of({.scenarios = "scenarios: [single_mirco]"}),
+      HasSubstr("found \"single_mirco\" (did you mean \"single_micro\"?); prompt_N is one"));
   EXPECT_THAT(error_of({.scenarios = "scenarios: [{name: single_mirco}]"}),
               HasSubstr("did you mean \"single_micro\"?"));
   EXPECT_THAT(error_of({.rest = "order: interleave"}), HasSubstr("did you mean \"interleaved\"?"));
@@ -263,6 +264,33 @@ TEST(Study, EmptyAndMissingThings) {
   EXPECT_THAT(error_of({.models = "models: [{path: /}]"}), HasSubstr("ends in a folder's name"));
   EXPECT_FALSE(parse_study("", "s.yaml"));
   EXPECT_FALSE(parse_study("just words", "s.yaml"));
+}
+
+TEST(Study, AScenarioMayNameItsLengthAndThePhasesThatMeasureIt) {
+  Lines lines{.phases = "phases: [prefill, kv_decode]",
+              .scenarios =
+                  "scenarios: [{name: prompt_512, phases: prefill}, single_micro,\n"
+                  "  {name: late, prompt_tokens: [7], phases: [kv_decode]}]",
+              .rest = "token_lengths: [8, 16]"};
+  const Study study = study_of(lines);
+  EXPECT_EQ(study.scenarios[0].name, "prompt_512");
+  EXPECT_THAT(study.scenarios[0].prompt_tokens, ElementsAre(512));
+  EXPECT_TRUE(runs_in(study.scenarios[0], Phase::kPrefill));
+  EXPECT_FALSE(runs_in(study.scenarios[0], Phase::kKvDecode));
+  EXPECT_EQ(count_cells(study), 2 + 2 * 2);
+  EXPECT_EQ(longest_generation(study, study.scenarios[0]), 0);
+  EXPECT_EQ(longest_generation(study, study.scenarios[1]), 16);
+  for (const char* name : {"prompt_", "prompt_0", "prompt_07", "prompt_7x", "prompt_1000001"}) {
+    lines.scenarios = fmt::format("scenarios: [{}]", name);
+    EXPECT_THAT(error_of(lines), HasSubstr("prompt_N is one of N tokens")) << name;
+  }
+  lines.scenarios = "scenarios: [{name: prompt_5, phases: [e2e_kv]}]";
+  EXPECT_THAT(error_of(lines), HasSubstr("phases: expected one of prefill, kv_decode, found"));
+  lines.scenarios = "scenarios: [{name: prompt_5, phases: [prefill, prefill]}]";
+  EXPECT_THAT(error_of(lines), HasSubstr("expected each once"));
+  lines.scenarios = "scenarios: [{name: prompt_5, phases: prefill}]";
+  EXPECT_EQ(error_of(lines),
+            "s.yaml line 4: phases: expected a scenario for each, found none for kv_decode");
 }
 
 TEST(Study, TokenLengthsAreNeededByDecodingPhasesOnly) {

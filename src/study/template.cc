@@ -42,9 +42,10 @@ baseline: eager-dynamic
 phases: [prefill, kv_decode, e2e_kv]
 
 # Built-in scenarios, with their prompt tokens: single_micro 10, single_short 30, single_medium 80,
-# single_long 200, stress_single 400. Write your own as maps:
+# single_long 200, stress_single 400. prompt_N has N tokens: prompt_512. Write your own as maps:
 #   - {name: ramp, prompt_tokens: [16, 32, 64]}   # repetitions cycle through the lengths
 #   - {name: mine, text: "Once upon a time"}
+#   - {name: prompt_512, phases: prefill}         # measured in these of the phases only
 scenarios: [single_micro, single_short, single_medium, single_long, stress_single]
 
 # token_lengths: new tokens in kv_decode and e2e_kv. batch: prompts at once. Each value is a condition

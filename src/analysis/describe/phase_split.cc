@@ -126,11 +126,11 @@ struct Parts {
   const Contrast* prefill = nullptr;
   std::map<int64_t, const Contrast*> decode;  // by new tokens
 };
-using Condition = std::tuple<std::string, std::string, int64_t, std::string>;
+using SplitCondition = std::tuple<std::string, std::string, int64_t, std::string>;
 
 // Absent without both phases, or where a constant sample has no resamples.
 std::optional<PhaseSplit> split_of(const Samples& samples, const Resampled& resampled,
-                                   const Condition& condition, const Parts& parts,
+                                   const SplitCondition& condition, const Parts& parts,
                                    const AnalysisOptions& options) {
   if (parts.prefill == nullptr || parts.decode.empty()) return std::nullopt;
   const auto& [longest, decode] = *parts.decode.rbegin();
@@ -165,12 +165,12 @@ std::optional<PhaseSplit> split_of(const Samples& samples, const Resampled& resa
 std::vector<PhaseSplit> split_phases(const Samples& samples, const Resampled& resampled,
                                      const std::vector<Contrast>& contrasts,
                                      const AnalysisOptions& options, ThreadPool* pool) {
-  std::vector<std::pair<Condition, Parts>> all;
+  std::vector<std::pair<SplitCondition, Parts>> all;
   for (const Contrast& contrast : contrasts) {
     const Stratum& stratum = samples.strata[*contrast.stratum];
     if (stratum.phase == Phase::kE2eKv) continue;
-    const Condition condition{stratum.model, stratum.scenario, stratum.batch, contrast.arm};
-    auto at = std::ranges::find(all, condition, &std::pair<Condition, Parts>::first);
+    const SplitCondition condition{stratum.model, stratum.scenario, stratum.batch, contrast.arm};
+    auto at = std::ranges::find(all, condition, &std::pair<SplitCondition, Parts>::first);
     if (at == all.end()) at = all.insert(all.end(), {condition, {}});
     if (stratum.phase == Phase::kPrefill) at->second.prefill = &contrast;
     if (stratum.phase == Phase::kKvDecode) at->second.decode[stratum.new_tokens] = &contrast;

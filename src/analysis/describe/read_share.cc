@@ -17,6 +17,7 @@ double limit_of(const Evidence& evidence) {
 
 std::vector<double> rates(const Group& group) {
   std::vector<double> all;
+  if (group.evidence == nullptr) return all;
   for (const Row* row : group.warm) {
     const auto bytes = group.evidence->read_bytes.find(row->padded_tokens);
     if (bytes == group.evidence->read_bytes.end() || bytes->second <= 0) continue;
@@ -27,13 +28,17 @@ std::vector<double> rates(const Group& group) {
 
 }  // namespace
 
+std::optional<double> read_rate(const Group& group) {
+  return stats::median(stats::sorted(rates(group)));
+}
+
 std::vector<ReadShare> read_shares(const Samples& samples) {
   std::vector<ReadShare> shares;
   for (const Group& group : samples.groups) {
     if (samples.strata[group.stratum].phase != Phase::kKvDecode) continue;
     if (!group.evidence) continue;
     const double limit = limit_of(*group.evidence);
-    const auto rate = stats::median(stats::sorted(rates(group)));
+    const auto rate = read_rate(group);
     if (limit <= 0 || !rate) continue;
     shares.push_back({group.stratum, samples.arms[group.arm], *rate, limit});
   }

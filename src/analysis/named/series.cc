@@ -130,9 +130,9 @@ double spread(std::vector<double> values) {
 
 // A change so near an end that one side has no level to speak of is no change.
 std::optional<stats::ChangePoint> change_in(std::span<const double> series) {
-  constexpr size_t kLeastRows = 5;
+  constexpr size_t kLeastBeside = 5;
   auto change = stats::pettitt(series);
-  if (!change || change->index < kLeastRows || series.size() - change->index < kLeastRows) {
+  if (!change || change->index < kLeastBeside || series.size() - change->index < kLeastBeside) {
     return std::nullopt;
   }
   return change;

@@ -2,7 +2,6 @@
 #include "engine/codegen/kernel_cache.h"
 
 #include <fcntl.h>
-#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "base/cache_folder.h"
 #include "base/descriptor.h"
 #include "base/files.h"
 #include "base/hash.h"
@@ -221,15 +221,7 @@ std::string KernelKey::digest() const {
 }
 
 fs::path KernelCache::default_folder() {
-  if (const char* folder = std::getenv("ASSAY_KERNEL_CACHE"); folder && *folder) return folder;
-  const fs::path below = fs::path("assay") / "kernels";
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache && *cache == '/') return cache / below;  // its specification: relative ones don't count
-  const char* home = std::getenv("HOME");
-  if (home && *home) return home / (".cache" / below);
-  const passwd* user = ::getpwuid(::geteuid());
-  if (user && user->pw_dir && *user->pw_dir) return user->pw_dir / (".cache" / below);
-  return {};
+  return cache_folder("ASSAY_KERNEL_CACHE", "kernels");
 }
 
 Result<KernelCache> KernelCache::open(fs::path folder, uint64_t limit_bytes) {

@@ -12,7 +12,7 @@ using MaybeReading = std::optional<Reading>;
 using Row = const Figures&;
 using Set = const ConventionSet&;
 
-constexpr std::string_view kNoDeviations = "deviations not printed";
+constexpr std::string_view kDeviationsUnknown = "deviations not printed";
 
 bool is_normal(TestKind test) {
   return test == TestKind::kZ || test == TestKind::kZPooled;
@@ -69,7 +69,7 @@ MaybeReading d_over_t(Row x, Set set) {
   }
   const bool known = test != TestKind::kPaired && of.high <= of.low * (1 + 1e-12);
   if (known) of.high = of.low;
-  return Reading{root(of), known ? "" : kNoDeviations};
+  return Reading{root(of), known ? "" : kDeviationsUnknown};
 }
 
 // d of a less b by the groups' figures.
@@ -148,7 +148,7 @@ MaybeReading p_of_d(Row x, Set set) {
 }
 
 template <typename D>
-auto as_printed(const D& d_of) {
+auto d_as_printed(const D& d_of) {
   return [d_of](Row x, Set set, size_t) -> MaybeReading {
     MaybeReading d = d_of(x, set);
     if (d) d->range = signed_by(d->range, set.sign(kSignD));
@@ -198,12 +198,12 @@ void add_effect_relations(std::vector<Relation>& table) {
                      if (!spread) return std::nullopt;
                      return Reading{pooled_sd(*spread, set.get<Pooling>(kPooling))};
                    }});
-  table.push_back({kD, "the groups", of_groups, as_printed(d_of_groups)});
-  table.push_back({kD, "t", of_t, as_printed(d_of_t)});
+  table.push_back({kD, "the groups", of_groups, d_as_printed(d_of_groups)});
+  table.push_back({kD, "t", of_t, d_as_printed(d_of_t)});
   table.push_back({kD,
                    "delta and sd_pooled",
                    {kEffect, kPooling, kSignDelta, kSignD},
-                   as_printed([](Row x, Set set) -> MaybeReading {
+                   d_as_printed([](Row x, Set set) -> MaybeReading {
                      const auto delta = x[kDelta];
                      const auto sd = x[kSdPooled];
                      // Both figures pool alike, or they say nothing of one another.
@@ -215,12 +215,12 @@ void add_effect_relations(std::vector<Relation>& table) {
                      if (!delta || !sd || !pools) return std::nullopt;
                      return Reading{quotient(signed_by(*delta, set.sign(kSignDelta)), *sd)};
                    })});
-  table.push_back({kD, "p and n", of_p, as_printed(d_of_p), true});
+  table.push_back({kD, "p and n", of_p, d_as_printed(d_of_p), true});
   table.push_back(
       {kP, "d and n", of_p, [](Row x, Set set, size_t) { return p_of_d(x, set); }, true});
   std::vector<Axis> axes = of_groups;
   axes.push_back(kCorrection);
-  table.push_back({kG, "the groups", axes, as_printed(corrected(d_of_groups))});
+  table.push_back({kG, "the groups", axes, d_as_printed(corrected(d_of_groups))});
   table.push_back(
       {kG, "d and n", {kEffect, kCorrection}, [](Row x, Set set, size_t) -> MaybeReading {
          const auto printed = [](Row y, Set) -> MaybeReading {
@@ -231,7 +231,7 @@ void add_effect_relations(std::vector<Relation>& table) {
        }});
   axes = of_t;
   axes.push_back(kCorrection);
-  table.push_back({kG, "t", axes, as_printed(corrected(d_of_t)), true});
+  table.push_back({kG, "t", axes, d_as_printed(corrected(d_of_t)), true});
 }
 
 }  // namespace assay::stats

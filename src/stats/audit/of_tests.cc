@@ -75,7 +75,7 @@ bool is_normal(Set set) {
 
 // The relation's t with the sign of the printed one.
 template <typename T>
-auto as_printed(const T& t_of) {
+auto t_as_printed(const T& t_of) {
   return [t_of](Row x, Set set, size_t) -> MaybeReading {
     MaybeReading t = t_of(x, set);
     if (t) t->range = signed_by(t->range, set.sign(kSignT));
@@ -140,9 +140,9 @@ void add_statistics(std::vector<Relation>& table) {
   const std::vector<Axis> of_interval = {kTest, kInterval, kSignT, kSignDelta};
   for (const Figure figure : {kT, kZ}) {
     table.push_back(
-        {figure, "the groups", with({kTest, kDeviations}, {kSignT}), as_printed(t_of_groups)});
-    table.push_back({figure, "delta and se", {kSignT, kSignDelta}, as_printed(t_of_error)});
-    table.push_back({figure, "delta and its interval", of_interval, as_printed(t_of_interval)});
+        {figure, "the groups", with({kTest, kDeviations}, {kSignT}), t_as_printed(t_of_groups)});
+    table.push_back({figure, "delta and se", {kSignT, kSignDelta}, t_as_printed(t_of_error)});
+    table.push_back({figure, "delta and its interval", of_interval, t_as_printed(t_of_interval)});
   }
 }
 

@@ -1,0 +1,18 @@
+// Text by the columns that a terminal gives it.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace assay {
+
+// Columns a terminal gives to the text: its characters, each counted as one.
+size_t display_width(std::string_view text);
+// The bytes of the first so many characters.
+size_t bytes_of_characters(std::string_view text, size_t characters);
+
+// At most `width` columns (4 at least): the middle gives way to "...".
+std::string shortened(std::string_view name, size_t width);
+
+}  // namespace assay

@@ -1,0 +1,243 @@
+// The tables that people read.
+#include "report/bench/bench_text.h"
+
+#include <algorithm>
+
+#include "base/shown_text.h"
+#include "base/text.h"
+#include "report/bench/bench_data.h"
+#include "report/fitting.h"
+#include "report/sections.h"
+
+namespace assay {
+namespace {
+
+constexpr size_t kColumns = 100;  // of a remark
+constexpr size_t kMostRemarks = 6;
+
+std::string mebibytes(uint64_t bytes) {
+  constexpr double kMebi = 1024.0 * 1024.0;
+  const double size = static_cast<double>(bytes) / kMebi;
+  return size < 1024 ? fmt::format("{:.2f} MiB", size) : fmt::format("{:.2f} GiB", size / 1024);
+}
+
+// As llama-bench writes them: "1.24 B", "124.44 M".
+std::string parameters_text(uint64_t count) {
+  const auto number = static_cast<double>(count);
+  return count < 1'000'000'000 ? fmt::format("{:.2f} M", number / 1e6)
+                               : fmt::format("{:.2f} B", number / 1e9);
+}
+
+std::string backend_text(const Speed& speed) {
+  return fmt::format("{} {}", speed.backend, speed.device.empty() ? "cpu" : speed.device);
+}
+
+TableCell rate_cell(const BenchRow& row) {
+  if (!row.tokens_per_s) return TableCell::absent();
+  std::string text = fmt::format("{:.2f}", *row.tokens_per_s);
+  if (row.speed.sd_tokens_per_s) text += fmt::format(" \u00b1 {:.2f}", *row.speed.sd_tokens_per_s);
+  return TableCell::of(std::move(text));
+}
+
+// "10.42 [10.38, 10.46]".
+std::string with_interval(double value, const std::optional<stats::Interval>& interval) {
+  const std::string text = format_significant(value, 4);
+  if (!interval) return text;
+  return fmt::format("{} [{}, {}]", text, format_significant(interval->low, 4),
+                     format_significant(interval->high, 4));
+}
+
+TableCell ms_cell(const BenchRow& row) {
+  if (!row.mean_ms) return TableCell::absent();
+  return TableCell::of(with_interval(*row.mean_ms, row.mean_interval_ms));
+}
+
+TableCell gb_cell(const BenchRow& row) {
+  if (!row.speed.bytes_per_s) return TableCell::absent();
+  return TableCell::of(format_significant(*row.speed.bytes_per_s / 1e9, 3));
+}
+
+TableCell share_cell(const BenchRow& row) {
+  const auto share = limit_share(row);
+  if (!share) return TableCell::absent();
+  return TableCell::of(fmt::format("{:.0f} %", 100 * *share));
+}
+
+TableCell ratio_cell(const BenchRow& row) {
+  if (row.verdict.empty()) return TableCell::of("1 (baseline)");
+  if (!row.ratio) return TableCell::of(row.verdict);
+  return TableCell::of(with_interval(*row.ratio, row.ratio_interval) + " " + row.verdict);
+}
+
+// A column, and what a row has there.
+struct BenchColumn {
+  Column column;
+  TableCell (*cell)(const BenchRow&);
+};
+
+const std::vector<BenchColumn>& model_columns() {
+  static const std::vector<BenchColumn> columns = {
+      {{"model", Align::kLeft},
+       [](const BenchRow& row) { return TableCell::of(row.model.name + " " + row.speed.dtype); }},
+      {{"size"},
+       [](const BenchRow& row) { return TableCell::of(mebibytes(row.model.size_bytes)); }},
+      {{"params"},
+       [](const BenchRow& row) { return TableCell::of(parameters_text(row.model.parameters)); }},
+      {{"backend", Align::kLeft},
+       [](const BenchRow& row) { return TableCell::of(backend_text(row.speed)); }},
+      {{"threads"}, [](const BenchRow& row) {
+         return row.speed.threads ? TableCell::of(*row.speed.threads) : TableCell::absent();
+       }}};
+  return columns;
+}
+
+const std::vector<BenchColumn>& test_columns() {
+  static const std::vector<BenchColumn> columns = {
+      {{"arm", Align::kLeft}, [](const BenchRow& row) { return TableCell::of(row.speed.arm); }},
+      {{"test"}, [](const BenchRow& row) { return TableCell::of(row.test); }},
+      {{"t/s"}, rate_cell},
+      {{"ms"}, ms_cell},
+      {{"GB/s"}, gb_cell},
+      {{"limit"}, share_cell},
+      {{"ratio", Align::kLeft}, ratio_cell}};
+  return columns;
+}
+
+void add_columns(const std::vector<BenchColumn>& columns, const std::vector<BenchRow>& rows,
+                 Table& table) {
+  table.rows.resize(rows.size());
+  for (const auto& [column, cell] : columns) {
+    table.columns.push_back(column);
+    for (size_t i = 0; i < rows.size(); ++i) table.rows[i].push_back(cell(rows[i]));
+  }
+}
+
+// Where a row lost some: they are in no mean.
+void add_lost(const std::vector<BenchRow>& rows, Table& table) {
+  if (std::ranges::all_of(rows, [](const BenchRow& row) { return row.speed.lost == 0; })) return;
+  add_columns({{{"lost"}, [](const BenchRow& row) { return TableCell::of(row.speed.lost); }}}, rows,
+              table);
+}
+
+// What all rows share, and the table needn't repeat; empty: they differ.
+std::string shared_models(const std::vector<BenchRow>& rows) {
+  std::string shared;
+  for (const BenchRow& row : rows) {
+    std::string line = fmt::format("{} {}, {}, {} parameters; {}", row.model.name, row.speed.dtype,
+                                   mebibytes(row.model.size_bytes),
+                                   parameters_text(row.model.parameters), backend_text(row.speed));
+    if (const auto threads = row.speed.threads) {
+      line += fmt::format(", {} thread{}", *threads, *threads == 1 ? "" : "s");
+    }
+    if (!shared.empty() && line != shared) return "";
+    shared = std::move(line);
+  }
+  return shared;
+}
+
+std::string legend(const Bench& bench) {
+  return fmt::format(
+      "t/s: tokens over the mean time, \u00b1 standard deviation of repetitions; ms: mean time "
+      "with its 95 % interval; GB/s: bytes that decoding has to read, over the time (median); "
+      "limit: that "
+      "as a share of the read bandwidth measured here (-: the weights fit the cache, or it isn't "
+      "known); ratio: mean time over {}'s, with its 95 % interval and verdict",
+      bench.baseline);
+}
+
+std::string text_lines(const std::string& text, size_t indent, size_t width) {
+  std::string lines;
+  for (const std::string& line : wrapped_lines(text, width, indent)) lines += line + "\n";
+  return lines;
+}
+
+std::vector<std::string> first_remarks(const Bench& bench) {
+  std::vector<std::string> remarks(
+      bench.remarks.begin(),
+      bench.remarks.begin() + std::min(std::ssize(bench.remarks), std::ptrdiff_t{kMostRemarks}));
+  if (bench.remarks.size() > kMostRemarks) {
+    remarks.push_back(
+        fmt::format("and {} more: `assay bench --save BUNDLE`, then `assay analyze "
+                    "--full BUNDLE`",
+                    bench.remarks.size() - kMostRemarks));
+  }
+  return remarks;
+}
+
+std::string terminal_text(const Bench& bench, std::optional<size_t> columns) {
+  const size_t width = std::min(kColumns, columns.value_or(kColumns));
+  Table table;
+  const std::string shared = shared_models(bench.rows);
+  if (shared.empty()) add_columns(model_columns(), bench.rows, table);
+  add_columns(test_columns(), bench.rows, table);
+  add_lost(bench.rows, table);
+  table.title = shared.empty() ? bench.host : fmt::format("{}; {}", shared, bench.host);
+  std::string text =
+      table.render(OutputFormat::kTable, columns) + text_lines(legend(bench), 0, width);
+  if (bench.remarks.empty()) return text;
+  text += "\nWhat voids or weakens this:\n";
+  for (const std::string& remark : first_remarks(bench)) {
+    text += text_lines(shown_line("- " + remark), 2, width);
+  }
+  return text;
+}
+
+// "374fbe1c2d3e-dirty": as much of the hash as tells commits apart.
+std::string short_commit(const std::string& commit) {
+  constexpr size_t kDigits = 12;
+  if (commit.empty()) return "unknown commit";
+  const size_t end = std::min(commit.find('-'), commit.size());
+  return commit.substr(0, std::min(end, kDigits)) + commit.substr(end);
+}
+
+std::string markdown_text(const Bench& bench) {
+  Table table;
+  add_columns(model_columns(), bench.rows, table);
+  add_columns(test_columns(), bench.rows, table);
+  add_lost(bench.rows, table);
+  std::string text = table.render(OutputFormat::kMarkdown);
+  text += fmt::format("\n{}.\n", markdown_line(legend(bench)));
+  if (!bench.remarks.empty()) text += "\n";
+  for (const std::string& remark : first_remarks(bench)) {
+    text += "- " + markdown_line(remark) + "\n";
+  }
+  return text + fmt::format("\nbuild: {}; {}\n", markdown_line(short_commit(bench.commit)),
+                            markdown_line(bench.host));
+}
+
+}  // namespace
+
+std::string render_bench(const Bench& bench, BenchFormat format, std::optional<size_t> columns) {
+  switch (format) {
+    case BenchFormat::kMarkdown:
+      return markdown_text(bench);
+    case BenchFormat::kCsv:
+      return bench_csv(bench);
+    case BenchFormat::kJson:
+      return bench_json(bench);
+    case BenchFormat::kJsonl:
+      return bench_jsonl(bench);
+    case BenchFormat::kSql:
+      return bench_sql(bench);
+    case BenchFormat::kTable:
+      break;
+  }
+  return terminal_text(bench, columns);
+}
+
+const std::vector<std::string>& bench_format_names() {
+  static const std::vector<std::string> names = {"table", "json", "jsonl", "csv", "md", "sql"};
+  return names;
+}
+
+Result<BenchFormat> parse_bench_format(std::string_view name) {
+  const auto& names = bench_format_names();
+  const auto at = std::ranges::find(names, name);
+  if (at == names.end()) {
+    return bad_input("output format: expected {}, found {}", join(names, ", "),
+                     quoted_excerpt(name));
+  }
+  return static_cast<BenchFormat>(at - names.begin());
+}
+
+}  // namespace assay

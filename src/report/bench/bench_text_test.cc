@@ -1,0 +1,149 @@
+// Benchmark rows in every format.
+#include "report/bench/bench_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "analysis/analyze.h"
+#include "analysis/rows/synthetic_bundle.h"
+#include "base/csv.h"
+#include "base/json.h"
+#include "base/text.h"
+
+namespace assay {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::string add(SyntheticBundle& bundle, const std::string& arm, Phase phase, double mean_ms) {
+  const std::string id = bundle.add({.arm = arm,
+                                     .phase = phase,
+                                     .scenario = "prompt_16",
+                                     .prompt_tokens = phase == Phase::kPrefill ? 16 : 1,
+                                     .mean_ms = mean_ms,
+                                     .noise = 0.01,
+                                     .processes = 5});
+  bundle.evidence(id) = {{"read_bytes", {{"1", 40'000'000}}},
+                         {"read_limit", {{"bytes_per_s", 16e9}}},
+                         {"worker", {{"threads", 2}}}};
+  return id;
+}
+
+Bench bench_of(SyntheticBundle& made) {
+  const Bundle bundle = made.build();
+  const auto findings = analyze(bundle, {}, nullptr);
+  EXPECT_TRUE(findings);
+  const auto samples = group_rows(bundle, findings->study.arms);
+  return make_bench(*findings, speeds(*samples),
+                    {{"gpt2-25m", "models/it's", 1024 * 1024 * 3 / 2, 25'000'000}});
+}
+
+SyntheticBundle two_arms() {
+  SyntheticBundle made(5);
+  for (const auto& [arm, ms] : {std::pair{"eager", 10.0}, std::pair{"static", 8.0}}) {
+    add(made, arm, Phase::kPrefill, ms);
+    add(made, arm, Phase::kKvDecode, ms);
+  }
+  return made;
+}
+
+TEST(BenchText, OneRowATestAndArm) {
+  SyntheticBundle made = two_arms();
+  const Bench bench = bench_of(made);
+  std::vector<std::string> rows;
+  for (const BenchRow& row : bench.rows) rows.push_back(row.test + " " + row.speed.arm);
+  EXPECT_THAT(rows, ElementsAre("pp16 eager", "pp16 static", "tg64 eager", "tg64 static"));
+  EXPECT_EQ(bench.rows[0].verdict, "");
+  EXPECT_EQ(bench.rows[1].verdict, "faster");
+  EXPECT_NEAR(bench.rows[1].ratio.value(), 0.8, 0.02);
+  EXPECT_NEAR(bench.rows[0].tokens_per_s.value(), 16 / bench.rows[0].mean_ms.value() * 1e3, 1e-6);
+  EXPECT_NEAR(bench.rows[2].limit_bytes_per_s.value(), 16e9, 1);
+}
+
+TEST(BenchText, TheTableSaysWhatAllRowsShareOnce) {
+  SyntheticBundle made = two_arms();
+  const std::string text = render_bench(bench_of(made), BenchFormat::kTable);
+  EXPECT_THAT(text,
+              StartsWith("gpt2-25m fp32, 1.50 MiB, 25.00 M parameters; native cpu, 2 threads"));
+  EXPECT_THAT(text, HasSubstr("arm     test"));
+  EXPECT_THAT(text, HasSubstr("1 (baseline)"));
+  EXPECT_THAT(text, HasSubstr("] faster"));
+  EXPECT_THAT(text, HasSubstr("25 %"));
+}
+
+// The columns of llama-bench's own table, and ours among them.
+TEST(BenchText, MarkdownReadsAsLlamaBenchDoes) {
+  SyntheticBundle made = two_arms();
+  const auto lines = split(render_bench(bench_of(made), BenchFormat::kMarkdown), '\n');
+  std::vector<std::string> columns = split(lines[0], '|');
+  for (std::string& column : columns) std::erase(column, ' ');
+  EXPECT_THAT(columns, ElementsAre("", "model", "size", "params", "backend", "threads", "arm",
+                                   "test", "t/s", "ms", "GB/s", "limit", "ratio", ""));
+  EXPECT_THAT(lines[1], HasSubstr("---: |"));
+  EXPECT_THAT(
+      lines[2],
+      StartsWith("| gpt2-25m fp32 | 1.50 MiB | 25.00 M | native cpu |       2 | eager  | pp16 |"));
+  EXPECT_THAT(lines[2], testing::ContainsRegex("[0-9]+\\.[0-9][0-9] \u00b1 [0-9.]+ \\|"));
+  EXPECT_THAT(lines[lines.size() - 2], StartsWith("build: abc; "));
+}
+
+TEST(BenchText, DataHasTheSameColumnsInEveryFormat) {
+  SyntheticBundle made = two_arms();
+  const Bench bench = bench_of(made);
+  const auto json = parse_json(render_bench(bench, BenchFormat::kJson), "json");
+  ASSERT_TRUE(json) << json.error().message;
+  ASSERT_EQ(json->size(), 4u);
+  const Json& row = (*json)[3];
+  EXPECT_EQ(row["n_gen"], 64);
+  EXPECT_EQ(row["n_prompt"], 0);
+  EXPECT_EQ(row["n_depth"], 1);
+  EXPECT_EQ(row["samples_ns"].size(), 30u);
+  EXPECT_NEAR(row["avg_ns"].get<double>(), 8e6, 1e5);
+  EXPECT_NEAR(row["avg_ts"].get<double>() * row["avg_ns"].get<double>(), 64e9, 1e6);
+  EXPECT_NEAR(row["limit_share"].get<double>(), 0.31, 0.02);
+  const std::string jsonl = render_bench(bench, BenchFormat::kJsonl);
+  EXPECT_EQ(std::ranges::count(jsonl, '\n'), 4);
+  EXPECT_EQ(to_json_line((*json)[0]), split(jsonl, '\n')[0]);
+  const std::string csv = render_bench(bench, BenchFormat::kCsv);
+  CsvReader reader(csv, "csv");
+  const auto names = reader.next();
+  ASSERT_TRUE(names);
+  EXPECT_EQ(names->size() + 2, row.size()) << "all but the samples";
+  EXPECT_EQ(reader.next()->size(), names->size());
+}
+
+TEST(BenchText, SqlMakesATableAndQuotes) {
+  SyntheticBundle made = two_arms();
+  const std::string sql = render_bench(bench_of(made), BenchFormat::kSql);
+  EXPECT_THAT(sql, StartsWith("CREATE TABLE IF NOT EXISTS assay_bench (\n  build_commit TEXT,\n"));
+  EXPECT_THAT(sql, HasSubstr("\n);\n\nINSERT INTO assay_bench (build_commit, "));
+  EXPECT_THAT(sql, HasSubstr("'models/it''s'"));
+  EXPECT_THAT(sql, HasSubstr("NULL"));
+}
+
+TEST(BenchText, LostRowsAndWarningsAreShown) {
+  SyntheticBundle made = two_arms();
+  made.lose("c000-eager-prefill-prompt_16", 3, RowStatus::kCrash, "SIGSEGV");
+  const Bench bench = bench_of(made);
+  EXPECT_EQ(bench.rows[1].verdict, "not comparable");
+  EXPECT_FALSE(bench.rows[1].ratio);
+  for (const BenchFormat format : {BenchFormat::kTable, BenchFormat::kMarkdown}) {
+    const std::string text = render_bench(bench, format);
+    EXPECT_THAT(text, HasSubstr("lost"));
+    EXPECT_THAT(text, HasSubstr("not comparable"));
+    EXPECT_THAT(text, HasSubstr("- static, prompt"));
+  }
+}
+
+TEST(BenchText, FormatsHaveTheirWords) {
+  for (const std::string& name : bench_format_names()) EXPECT_TRUE(parse_bench_format(name));
+  EXPECT_EQ(parse_bench_format("xml").error().message,
+            "output format: expected table, json, jsonl, csv, md, sql, found \"xml\"");
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,35 @@
+// The study that `assay bench` measures, as the text of a study file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace assay {
+
+struct BenchModel {
+  std::string name;
+  std::string path;
+};
+
+// What to measure: every test on every arm of every model. Words stand as in a study file, which
+// checks them.
+struct BenchTests {
+  std::vector<BenchModel> models;
+  std::string dtype = {};                     // empty: as stored
+  std::vector<int64_t> prompts = {128, 512};  // prefill of so many tokens, each; may be empty
+  std::vector<int64_t> generations = {64};    // decoding of so many tokens, each; may be empty
+  int64_t depth = 1;                          // tokens in the cache before them
+  std::vector<int64_t> batches = {1};
+  std::vector<std::string> arms = {"eager", "compiled"};  // MODE of native arms, or torch:MODE
+  std::vector<std::string> caches = {"static"};
+  std::string device = {};  // empty: the backend's own choice
+  int64_t threads = 0;      // 0: as many as the process may run on
+  int64_t repetitions = 20;
+};
+
+// A study in which a prompt is prefilled only and one of `depth` tokens decoded behind only. Parity
+// comes after timing: in the processes that were timed, so that it costs no start of others.
+std::string bench_study(const BenchTests& tests);
+
+}  // namespace assay

@@ -1,0 +1,129 @@
+"""`assay bench`: rows without a study file, every output format, and the plan and rows that `assay run` gives for the same study.
+
+usage: bench_command_test.py ASSAY
+"""
+
+import csv
+import io
+import json
+import os
+import pathlib
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from program import ProgramTest, rows_of
+from resume_test import write_checkpoint
+
+QUICK = ("-p", "5,9", "-n", "3", "-r", "4", "-t", "1", "--arms", "eager")
+COLUMNS = ["cell_id", "arm", "model", "dtype", "cache", "compile_mode", "phase", "scenario", "batch", "prompt_tokens",
+           "padded_tokens", "new_tokens", "repetition", "block", "order_index", "status", "cold", "tokens", "output_hash", "process"]
+
+
+class BenchCommand(ProgramTest):
+    program = pathlib.Path(sys.argv.pop(1)).resolve()
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="assay-bench-")
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+        write_checkpoint(self.folder / "model", 1)
+        self.environment = dict(os.environ, ASSAY_MODEL_CACHE=str(self.folder / "made"), TMPDIR=str(self.folder / "tmp"))
+        (self.folder / "tmp").mkdir()
+
+    def assay(self, *arguments, cwd=None):
+        return subprocess.run([str(self.program), *map(str, arguments)], cwd=cwd or self.folder, env=self.environment,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+
+    def test_a_study_file_gives_the_same_plan_and_rows(self):
+        self.succeed("bench", "model", *QUICK, "--cache", "dynamic,static", "--save", "benched")
+        study = self.folder / "study.yaml"
+        study.write_text(
+            "name: bench\nmodels: {path: model}\n"
+            "arms: {name: eager, backend: native, mode: eager, cache: [dynamic, static], threads: 1}\n"
+            "phases: [prefill, kv_decode]\ntoken_lengths: 3\nrepetitions: 4\nwarmup: 1\nparity: after\n"
+            "scenarios:\n- {name: prompt_5, phases: prefill}\n- {name: prompt_9, phases: prefill}\n"
+            "- {name: prompt_1, phases: kv_decode}\n")
+        self.succeed("run", study, "-o", "ran")
+        plans = [json.loads((self.folder / name / "manifest.json").read_text())["plan_sha256"] for name in ("benched", "ran")]
+        self.assertEqual(*plans)
+        benched, ran = ([[row[column] for column in COLUMNS] for row in rows_of(self.folder / name)] for name in ("benched", "ran"))
+        self.assertEqual(benched, ran)
+        self.assertEqual(len(benched), 3 * 2 * (4 + 2), "2 processes, each with a warm-up")
+        self.assertEqual({row[COLUMNS.index("status")] for row in benched}, {"ok"})
+        self.succeed("verify", "benched")
+        self.assertTrue((self.folder / "benched" / "report.md").exists())
+        # The bundle's own study file is one that `run` takes.
+        self.succeed("plan", "benched/study.yaml")
+
+    def test_the_study_is_printed_and_not_run(self):
+        printed = self.succeed("bench", "model", *QUICK, "--print-study")
+        (self.folder / "printed.yaml").write_text(printed)
+        self.assertIn("18 rows", self.succeed("plan", "printed.yaml"))
+        self.assertEqual(list((self.folder / "tmp").iterdir()), [])
+
+    def test_every_format_has_a_row_a_test_and_arm(self):
+        tests = [("pp5", "eager"), ("pp9", "eager"), ("tg3", "eager")]
+        rows = json.loads(self.succeed("bench", "model", *QUICK, "-o", "json"))
+        self.assertEqual([(row["test"], row["arm"]) for row in rows], tests)
+        for row in rows:
+            self.assertEqual(len(row["samples_ns"]), 4)
+            tokens = (row["n_gen"] or row["n_prompt"]) * row["batch"]
+            self.assertAlmostEqual(row["avg_ts"], tokens * 1e9 / row["avg_ns"], delta=1e-3 * row["avg_ts"])
+            self.assertEqual(row["model_size"], 4 * row["model_n_params"], "fp32")
+        lines = self.succeed("bench", "model", *QUICK, "-o", "jsonl").splitlines()
+        self.assertEqual([(json.loads(line)["test"], json.loads(line)["arm"]) for line in lines], tests)
+        table = list(csv.DictReader(io.StringIO(self.succeed("bench", "model", *QUICK, "-o", "csv"))))
+        self.assertEqual([(row["test"], row["arm"]) for row in table], tests)
+        database = sqlite3.connect(":memory:")
+        database.executescript(self.succeed("bench", "model", *QUICK, "-o", "sql"))
+        self.assertEqual(database.execute("SELECT test, arm FROM assay_bench").fetchall(), tests)
+        self.assertEqual(database.execute("SELECT count(*) FROM assay_bench WHERE avg_ts > 0 AND ratio IS NULL").fetchone(), (3,))
+        markdown = self.succeed("bench", "model", *QUICK, "-o", "md").splitlines()
+        self.assertEqual([cell.strip() for cell in markdown[0].strip("|").split("|")][:5], ["model", "size", "params", "backend", "threads"])
+        self.assertRegex(markdown[2], r"\| +pp5 \| +[\d.]+ ± [\d.]+ \|")
+        text = self.succeed("bench", "model", *QUICK)
+        self.assertRegex(text, r"(?m)^eager +tg3 +[\d.]+ ± [\d.]+ ")
+        self.assertEqual(list((self.folder / "tmp").iterdir()), [], "the bundle is gone")
+
+    def test_an_architecture_is_made_once(self):
+        first = self.assay("bench", "tiny-gpt2", *QUICK)
+        self.assertEqual(first.returncode, 0, first.stderr)
+        self.assertIn("making tiny-gpt2 with random weights", first.stderr)
+        self.assertEqual([path.name for path in (self.folder / "made").iterdir()], ["tiny-gpt2"])
+        again = self.assay("bench", "tiny-gpt2", *QUICK)
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertNotIn("making", again.stderr)
+
+    def test_a_folder_goes_before_an_architecture(self):
+        write_checkpoint(self.folder / "tiny-gpt2", 1)
+        rows = json.loads(self.succeed("bench", "tiny-gpt2", *QUICK, "-o", "json"))
+        self.assertEqual(rows[0]["model_filename"], "tiny-gpt2")
+        self.assertFalse((self.folder / "made").exists())
+
+    def test_depth_and_batches_are_named(self):
+        rows = json.loads(self.succeed("bench", "model", "-p", "0", "-n", "2,3", "-d", "6", "-b", "1,2", "-r", "2", "-t", "1",
+                                       "--arms", "eager", "-o", "json"))
+        self.assertEqual([row["test"] for row in rows], ["tg2 @ d6", "tg2 @ d6 b2", "tg3 @ d6", "tg3 @ d6 b2"])
+        self.assertEqual({(row["n_depth"], row["n_prompt"]) for row in rows}, {(6, 0)})
+
+    def test_what_is_wrong_is_named(self):
+        self.assert_refused(["bench", "modle"], "checkpoint's folder", "modle")
+        self.assert_refused(["bench", "tiny-lama"], "did you mean")
+        self.assert_refused(["bench", "model", "-p", "0", "-n", "0"], "expected a test")
+        self.assert_refused(["bench", "model", "-p", "5,5"], "each value once")
+        self.assert_refused(["bench", "model", "-p", "x"], "an integer from 0")
+        self.assert_refused(["bench", "model", "-b", "0"], "an integer from 1")
+        self.assert_refused(["bench", "model", "-p", "100000"], "positions")
+        self.assert_refused(["bench", "model", "--arms", "compield"], "did you mean", "--print-study")
+        self.assert_refused(["bench", "model", "--cache", "big"], "dynamic")
+        self.assert_refused(["bench", "model", "-o", "xml"], "jsonl")
+        (self.folder / "full").mkdir()
+        (self.folder / "full" / "file").write_text("x")
+        self.assert_refused(["bench", "model", *QUICK, "--save", "full"], "full")
+
+
+if __name__ == "__main__":
+    unittest.main()

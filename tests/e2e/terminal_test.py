@@ -1,0 +1,96 @@
+"""What the program prints to a terminal: a live line with the leader, colours, tables as wide as the terminal; and what of that
+falls away in a pipe and with NO_COLOR.
+
+usage: terminal_test.py ASSAY
+"""
+
+import fcntl
+import os
+import pathlib
+import pty
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import unittest
+
+from program import ProgramTest
+from resume_test import write_checkpoint
+
+COLOUR = re.compile(r"\x1b\[[0-9]+m")
+
+
+class OnATerminal(ProgramTest):
+    program = pathlib.Path(sys.argv.pop(1)).resolve()
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="assay-terminal-")
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+        write_checkpoint(self.folder / "model", 1)
+        self.study = self.write_study(phases=["prefill"], repetitions=6, processes=2)
+
+    def on_a_terminal(self, *arguments, columns=90, **variables):
+        """Everything that comes out at the other end."""
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "NO_COLOR")}
+        environment.update(TERM="xterm", **variables)
+        child = subprocess.Popen([str(self.program), *map(str, arguments)], cwd=self.folder, env=environment,
+                                 stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs)
+        os.close(theirs)
+        text = b""
+        while True:
+            try:
+                got = os.read(ours, 65536)
+            except OSError:  # the last of them has closed its end
+                break
+            if not got:
+                break
+            text += got
+        os.close(ours)
+        self.assertEqual(child.wait(), 0, text)
+        return text.decode().replace("\r\n", "\n")
+
+    def test_a_run_shows_its_leader_and_colours(self):
+        text = self.on_a_terminal("run", self.study, "-o", "bundle")
+        live = [line for line in re.split(r"\r\x1b\[K", text)[1:]]
+        self.assertTrue(live)
+        self.assertTrue(any(re.search(r"unit \d+/\d+ .*eager-(dynamic|static) leads", line) for line in live), live)
+        self.assertTrue(COLOUR.search(text))
+        for line in live[:-1]:
+            self.assertLessEqual(len(COLOUR.sub("", line.split("\n")[0])), 89, line)
+
+    def test_no_colour_where_it_is_not_wanted(self):
+        self.assertFalse(COLOUR.search(self.on_a_terminal("run", self.study, "-o", "plain", NO_COLOR="1")))
+        done = self.assay("analyze", "plain")
+        self.assertNotIn("\x1b", done.stdout + done.stderr)
+        on_a_terminal = self.on_a_terminal("analyze", "plain")
+        self.assertEqual(COLOUR.sub("", on_a_terminal), done.stdout)
+        piped = self.assay("run", self.study, "-o", "piped")
+        self.assertNotIn("\x1b", piped.stdout + piped.stderr)
+
+    def test_tables_fit(self):
+        study = self.write_study(name="long.yaml", arms=[{"name": "an-arm-of-a-very-long-name-that-nobody-would-type", "backend": "native",
+                                                          "mode": "eager", "cache": ["dynamic", "static"]}])
+        for columns, variables in ((150, {}), (120, {"COLUMNS": "120"})):
+            text = self.on_a_terminal("plan", study, "--cells", columns=150, **variables)
+            table = text[text.index("Cells\n"):].splitlines()[1:]
+            self.assertEqual(len(table), 2 + 6)
+            self.assertEqual(max(map(len, table)), columns)
+            self.assertIn("...", table[2])
+        self.assertGreater(max(map(len, self.succeed("plan", study, "--cells").splitlines())), 150, "in a pipe all of it")
+
+    def test_plan_has_its_totals_first_and_cells_on_request(self):
+        text = self.succeed("plan", self.study)
+        self.assertTrue(text.startswith("2 cells (1 conditions x 2 arms)"), text)
+        self.assertNotIn("cell_id", text)
+        self.assertIn("Arms here", text)
+        self.assertIn("cell_id", self.succeed("plan", self.study, "--cells"))
+        self.assertIn("first_order_index", self.succeed("plan", self.study, "--units"))
+
+
+if __name__ == "__main__":
+    unittest.main()
