@@ -363,6 +363,30 @@ TEST(Audit, KnowsConventionsOfCountsAndPercents) {
   EXPECT_EQ(free.as, "100 ln(a / b)");
 }
 
+// Other factors may make up the rest of a total; what is too much, or a table of one factor, not.
+TEST(Audit, AddsUpSumsWhereTheyMust) {
+  const std::string sums = "ss,ss_error,ss_total\n10.0,50.0,";
+  EXPECT_EQ(verdict(sums + "65.0\n", kSsTotal), kUnknown);
+  EXPECT_EQ(verdict(sums + "55.0\n", kSsTotal), kNo);
+  EXPECT_EQ(verdict("ss_error,ss_total\n50.0,45.0\n", kSsTotal), kNo);
+  EXPECT_EQ(verdict("ss_type,ss,ss_error,ss_total\none-way,10.0,50.0,65.0\n", kSsTotal), kNo);
+  EXPECT_EQ(verdict("ss_type,ss,ss_error,ss_total\none-way,10.0,50.0,60.0\n", kSsTotal), kYes);
+  const std::string with_df = "df1,df2,df_total,ss,ss_error,ss_total\n";
+  EXPECT_EQ(verdict(with_df + "2,57,59,10.0,50.0,65.0\n", kSsTotal), kNo);
+  EXPECT_EQ(verdict(with_df + "2,57,60,10.0,50.0,65.0\n", kSsTotal), kUnknown);
+  EXPECT_EQ(verdict(with_df + "2,57,59,10.0,50.0,60.0\n", kDfTotal), kYes);
+  // Two parts are an effect and the error.
+  EXPECT_EQ(verdict("ss_parts,ss,ss_error,ss_total\n10.0;50.0,10.0,45.0,60.0\n", kSsTotal), kNo);
+  EXPECT_EQ(verdict("ss_parts,df1,df2,df_total\n10.0;50.0,2,57,60\n", kDfTotal), kNo);
+  // More parts than the row's two: they may not be less than those.
+  EXPECT_EQ(
+      verdict("ss_type,ss_parts,ss,ss_error,ss_total\n1,5.0;5.0;30.0,10.0,50.0,40.0\n", kSsTotal),
+      kNo);
+  EXPECT_EQ(verdict("df1,df2,df_total\n2,57,58\n", kDfTotal), kNo);
+  EXPECT_EQ(verdict("ss_type,df1,df2,df_total\none-way,2,57,60\n", kDfTotal), kNo);
+  EXPECT_EQ(verdict("df1,df2,df_total\n2,57,60\n", kDfTotal), kUnknown);
+}
+
 TEST(Audit, SaysWhatWasNotPublished) {
   const auto all = audit("mean_a,mean_b,t,d,delta\n11.87,7.12,16.8,0.59,4.75\n");
   EXPECT_EQ(figure(all, kDelta).verdict, kYes);
