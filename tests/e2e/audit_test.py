@@ -86,12 +86,35 @@ class Audit(ProgramTest):
             self.assertEqual(found["partial_eta_squared"]["verdict"], "consistent")
             self.assertNotEqual(found["eta_squared"]["verdict"], "inconsistent")
 
+    def test_json_names_conventions_apart(self):
+        found = self.audit(HEADER + TR147)
+        self.assertEqual((found["p"]["method"], found["p"]["sides"]), ("Student", "two-sided"))
+        self.assertEqual(found["p"]["conventions"]["deviations"], "n-1")
+        self.assertEqual((found["d"]["sides"], found["d"]["conventions"]["sign_of_d"]), (None, "b - a"))
+        self.assertIsNone(found["t"]["confidence"])
+        rows = "method,confidence,mean_a,sd_a,n_a,mean_b,sd_b,n_b,ci\nwelch,99 %,11.87,9.19,1620,7.12,6.73,1620,"
+        interval = self.audit(rows + '"[4.02, 5.48]"\n')["ci_low"]
+        self.assertEqual((interval["confidence"], interval["method"]), (0.99, "Welch"))
+        self.assertIn(interval["conventions"]["interval"], ("t interval", "z interval"))
+        unknown = self.audit("mean_a,d\n1,0.5\n")["d"]
+        self.assertEqual((unknown["method"], unknown["conventions"]), (None, {}))
+
+    def test_what_no_figures_determine_is_declared_as_other(self):
+        interval = 'mean_a,sd_a,n_a,mean_a_ci,interval\n10.00,2.00,25,"[9.30, 10.95]",'
+        self.audit(interval + "t\n", status=1)
+        self.assertEqual(self.audit(interval + "other\n")["mean_a_low"]["verdict"], "not determined")
+        self.assertEqual(self.audit(interval + "\n", "--method", "other")["mean_a_low"]["verdict"], "not determined")
+
     def test_template_is_a_table(self):
         template = self.succeed("stats", "audit", "--template")
         self.assertTrue(template.startswith("#"))
         found = self.audit(template)
         self.assertEqual({row["verdict"] for row in found.values()}, {"consistent"})
         self.assertIn("--template", self.refuse())
+        self.assertIn("expected no TABLE", self.refuse("--template", self.table("t,df,p\n2.10,38,0.042\n")))
+        self.assertIn("--method", self.refuse("--template", "--method", "welch"))
+        for words in ("percent_by: b, a, mean, log, other", "interval: t, z, other", "adjustment: holm,"):
+            self.assertIn("# " + words, template)
 
     def test_markdown_tables_are_read(self):
         text = "# Results\n\nAs, of, the paper.\n\n| label | t | df | p |\n|---|--:|--:|---|\n| one | 2.10 | 38 | .042 |\n"
