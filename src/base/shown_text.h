@@ -22,4 +22,8 @@ std::string shown_line(std::string_view text, size_t most_bytes = kLongestLine);
 // it.
 std::string markdown_line(std::string_view text, size_t most_bytes = kLongestLine);
 
+// JSON text as it is, but for \u escapes in the place of the characters above that JSON itself
+// allows in a string: the same values to whoever reads it.
+std::string escaped_json(std::string json);
+
 }  // namespace assay

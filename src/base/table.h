@@ -42,7 +42,8 @@ struct Table {
   std::vector<Column> columns;
   std::vector<std::vector<TableCell>> rows;  // each as long as columns
 
-  // JSON: an array of objects. Text ends with a newline.
+  // JSON: an array of objects. Text ends with a newline. CSV has a text as it is, unless stdout is
+  // a terminal: then as tables show it.
   std::string render(OutputFormat format) const;
   Json to_json() const;
 };

@@ -6,7 +6,9 @@ usage: audit_test.py ASSAY
 import csv
 import io
 import json
+import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -98,6 +100,22 @@ class Audit(ProgramTest):
         self.assertIn(interval["conventions"]["interval"], ("t interval", "z interval"))
         unknown = self.audit("mean_a,d\n1,0.5\n")["d"]
         self.assertEqual((unknown["method"], unknown["conventions"]), (None, {}))
+
+    def test_labels_reach_no_terminal_raw(self):
+        label = "a\u009b2J\u202eb\u2066\x7f"
+        path = self.table(f"label,t,df,p\n{label},2.10,38,0.042\n")
+        shown = self.succeed("stats", "audit", path, "-o", "json")
+        self.assertEqual(json.loads(shown)[0]["label"], label)
+        self.assertIn(r"a\u009b2J\u202eb\u2066\u007f", shown)
+        piped = self.succeed("stats", "audit", path, "-o", "csv")
+        self.assertEqual(next(csv.DictReader(io.StringIO(piped)))["label"], label)
+        master, terminal = os.openpty()
+        done = subprocess.run([self.program, "stats", "audit", path, "-o", "csv"], stdout=terminal, timeout=60)
+        os.close(terminal)
+        seen = os.read(master, 65536).decode()
+        os.close(master)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn(r"a\x9b2J\u202eb\u2066\x7f", seen)
 
     def test_what_no_figures_determine_is_declared_as_other(self):
         interval = 'mean_a,sd_a,n_a,mean_a_ci,interval\n10.00,2.00,25,"[9.30, 10.95]",'
