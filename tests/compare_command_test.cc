@@ -182,6 +182,17 @@ TEST_F(CompareCommand, AnAlarmHasToBeatTheHistory) {
   EXPECT_EQ(quiet.end.exit_status, 0) << quiet.out;
   EXPECT_THAT(quiet.out, HasSubstr("In the history of 9 runs a cell differs from run to run by"));
   EXPECT_THAT(quiet.err, HasSubstr("run9 left out: not complete"));
+  // A damaged bundle is one less, and said to be.
+  const fs::path rows = root_ / "runs" / "run8" / "prefill" / "metrics.csv";
+  ASSERT_TRUE(fs::exists(rows));
+  std::string bytes = *read_file(rows);
+  bytes[bytes.size() / 2] ^= 1;
+  ASSERT_TRUE(write_file(rows, bytes));
+  const CommandOutput damaged =
+      assay({"compare", base, cand, "--fail-on-regression", "--history", root_ / "runs"});
+  EXPECT_EQ(damaged.end.exit_status, 0) << damaged.err;
+  EXPECT_THAT(damaged.out, HasSubstr("In the history of 8 runs"));
+  EXPECT_THAT(damaged.err, HasSubstr("run8 left out: "));
   EXPECT_THAT(refused({"compare", base, cand, "--history", root_ / "nowhere"}),
               HasSubstr("expected a folder of bundles"));
 }
@@ -205,6 +216,18 @@ TEST_F(CompareCommand, BadInputsGiveOneLineAndExitTwo) {
   EXPECT_THAT(refused({"compare", base, base, "--self-test"}), HasSubstr("found 2"));
   EXPECT_THAT(refused({"compare", base, base, "--margin", "two"}), HasSubstr("found \"two\""));
   EXPECT_THAT(refused({"compare", base, base, "--margin", "0%"}), HasSubstr("--margin"));
+  for (const char* option : {"--splits", "--seed"}) {
+    EXPECT_THAT(refused({"compare", base, base, option, "20"}), HasSubstr(option));
+  }
+  for (const std::vector<std::string>& odd : {std::vector<std::string>{"--history", root_.string()},
+                                              {"--vary", "code_sha"},
+                                              {"--fail-on-regression"},
+                                              {"--allow-single-process"},
+                                              {"--run"}}) {
+    std::vector<std::string> arguments = {"compare", base.string(), "--self-test"};
+    arguments.insert(arguments.end(), odd.begin(), odd.end());
+    EXPECT_THAT(refused(arguments), HasSubstr(odd[0] + ": expected no --self-test"));
+  }
   refused({"compare"});
   refused({"compare", base, base, "-o", "xml"});
 }

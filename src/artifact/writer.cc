@@ -275,8 +275,24 @@ Result<FileEntries> BundleWriter::Impl::committed_entries() const {
   return entries;
 }
 
+// A bundle's files are all its own: another one inside would make it one that verify refuses.
+static Status check_is_in_no_bundle(const fs::path& folder) {
+  std::error_code error;
+  fs::path above = fs::weakly_canonical(fs::absolute(folder, error), error);
+  while (above.has_relative_path()) {
+    above = above.parent_path();
+    if (fs::is_regular_file(above / kManifestName, error) &&
+        fs::is_regular_file(above / "commits.jsonl", error)) {
+      return bad_input("{}: expected a folder outside of any bundle, found it in {}",
+                       folder.string(), above.string());
+    }
+  }
+  return {};
+}
+
 Result<BundleWriter> BundleWriter::create(FileSystem& files, const fs::path& folder,
                                           const BundleHeader& header) {
+  ASSAY_CHECK(check_is_in_no_bundle(folder));
   std::error_code error;
   if (fs::exists(folder, error) && !fs::is_directory(folder, error)) {
     return bad_input("{}: expected a new folder, found a file", folder.string());
@@ -297,6 +313,7 @@ Result<BundleWriter> BundleWriter::resume(FileSystem& files, const fs::path& fol
   std::error_code error;
   auto impl = std::make_unique<Impl>(files, folder);
   if (!fs::exists(fs::symlink_status(folder, error))) {
+    ASSAY_CHECK(check_is_in_no_bundle(folder));
     ASSAY_CHECK(impl->open_new(header));
     return BundleWriter(std::move(impl));
   }

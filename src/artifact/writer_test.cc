@@ -105,6 +105,20 @@ TEST(BundleWriter, ResumeRefusesAnotherRun) {
               HasSubstr("found a complete one"));
 }
 
+TEST(BundleWriter, NoBundleGoesIntoAnother) {
+  const Scratch scratch;
+  auto outer = BundleWriter::create(disk(), scratch / "b", test_header());
+  ASSERT_TRUE(outer);
+  for (const char* name : {"b/sub", "b/prefill/deeper/sub"}) {
+    const auto inner = BundleWriter::create(disk(), scratch / name, test_header());
+    ASSERT_FALSE(inner) << name;
+    EXPECT_THAT(inner.error().message, HasSubstr("expected a folder outside of any bundle"));
+    EXPECT_FALSE(BundleWriter::resume(disk(), scratch / name, test_header())) << name;
+    EXPECT_FALSE(fs::exists(scratch / name));
+  }
+  EXPECT_TRUE(BundleWriter::create(disk(), scratch / "beside", test_header()));
+}
+
 TEST(BundleWriter, ResumeRefusesAForeignFolder) {
   const Scratch scratch;
   fs::create_directories(scratch / "b");

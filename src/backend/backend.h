@@ -69,6 +69,9 @@ class Backend {
   virtual ArmGate gate(const StudyArm&) { return {}; }
   // What only the worker understands; travels in `load`. `seed` is the study's.
   virtual Json load_options(const StudyArm& arm, const StudyModel& model, uint64_t seed) const = 0;
+  // What a worker of the arm said of its preparation or in its evidence: later gates and load
+  // options may follow from it. What the user should know of that, if anything.
+  virtual std::optional<std::string> hear(const StudyArm&, const Json&) { return std::nullopt; }
   // bad_input if no worker could load this model: missing, truncated, not supported.
   virtual Result<ModelFacts> inspect(const StudyModel& model,
                                      std::span<const std::string> texts) const = 0;

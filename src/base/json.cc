@@ -2,6 +2,7 @@
 #include "base/json.h"
 
 #include "base/files.h"
+#include "base/shown_text.h"
 
 namespace assay {
 namespace {
@@ -66,11 +67,11 @@ Result<Json> read_json_file(const std::filesystem::path& path) {
 }
 
 std::string to_json_line(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return escaped_json(json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 std::string to_json_text(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return escaped_json(json.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n";
 }
 
 std::string json_quoted(std::string_view text) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -114,6 +115,24 @@ std::string shown(std::string_view text, size_t most_bytes, Entity entity_of) {
 }
 
 }  // namespace
+
+std::string escaped_json(std::string json) {
+  const auto is_plain = [](char c) { return static_cast<unsigned char>(c) < 0x7F; };
+  if (std::ranges::all_of(json, is_plain)) return json;
+  std::string out;
+  out.reserve(json.size());
+  for (std::string_view rest = json; !rest.empty();) {
+    const Character character = read_character(rest);
+    const bool escape = character.code >= 0x7F && is_obeyed(character.code);
+    if (escape) {
+      out += fmt::format("\\u{:04x}", character.code);
+    } else {
+      out += rest.substr(0, character.size);
+    }
+    rest.remove_prefix(character.size);
+  }
+  return out;
+}
 
 std::string shown_line(std::string_view text, size_t most_bytes) {
   return shown(text, most_bytes, no_entity);

@@ -26,4 +26,8 @@ std::string markdown_line(std::string_view text, size_t most_bytes = kLongestLin
 // begins a tag or an entity, or ends the attribute.
 std::string html_text(std::string_view text, size_t most_bytes = kLongestLine);
 
+// JSON text as it is, but for \u escapes in the place of the characters above that JSON itself
+// allows in a string: the same values to whoever reads it.
+std::string escaped_json(std::string json);
+
 }  // namespace assay

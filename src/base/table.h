@@ -47,6 +47,7 @@ struct Table {
 
   // JSON: an array of objects. Text ends with a newline. `width`: what a table keeps to if that
   // can be had by shortening text ("..." in its middle).
+  // CSV has a text as it is, unless stdout is a terminal: then as tables show it.
   std::string render(OutputFormat format, std::optional<size_t> width = std::nullopt) const;
   Json to_json() const;
 };

@@ -36,6 +36,8 @@ struct Request {
   bool resume = false;
   int64_t splits = 1000;
   uint64_t seed = 42;
+  std::vector<const CLI::Option*> of_self_test;   // that mean nothing without it
+  std::vector<const CLI::Option*> of_comparison;  // ... and with it
 };
 
 // "2%", "2 %" or "0.02".
@@ -180,7 +182,18 @@ Result<int> compare_sets(Request request, OutputFormat format) {
   return print_comparison(request, comparison, format);
 }
 
+Status check_options(const Request& request) {
+  const auto& odd = request.self_test ? request.of_comparison : request.of_self_test;
+  for (const CLI::Option* option : odd) {
+    if (option->count() == 0) continue;
+    return bad_input("{}: expected {} --self-test, found it {}", option->get_name(),
+                     request.self_test ? "no" : "a", request.self_test ? "beside it" : "alone");
+  }
+  return {};
+}
+
 Result<int> run_compare(Request request, OutputFormat format) {
+  ASSAY_CHECK(check_options(request));
   const bool of_sides = request.run || (request.bundles.size() == 1 && request.candidates.empty());
   if (!request.margin.empty()) {
     ASSAY_TRY(request.options.margin, parse_margin(request.margin));
@@ -220,38 +233,47 @@ void add_compare_command(CLI::App& app, Selected& selected) {
       ->type_name("BUNDLE");
   command->add_flag("--resume", request->resume, "of --run: continue a bundle that was interrupted")
       ->needs(run);
-  command
-      ->add_option("--history", request->history,
-                   "a folder of earlier runs of the program: an alarm has to beat what "
-                   "differs from run to run there")
-      ->type_name("DIR");
-  command->add_flag("--fail-on-regression", request->fail_on_regression,
-                    "exit 1 also if a cell is slower by more than the margin, loses more rows, or "
-                    "gives other output");
+  CLI::Option* history =
+      command
+          ->add_option("--history", request->history,
+                       "a folder of earlier runs of the program: an alarm has to beat what "
+                       "differs from run to run there")
+          ->type_name("DIR");
+  CLI::Option* fail = command->add_flag(
+      "--fail-on-regression", request->fail_on_regression,
+      "exit 1 also if a cell is slower by more than the margin, loses more rows, or "
+      "gives other output");
   command
       ->add_option(
           "--margin", request->margin,
           "slowdown that is tolerated: 2% (default; 0.5% of two programs side by side) or 0.02")
       ->type_name("SHARE");
-  command
-      ->add_option("--vary", request->vary,
-                   "an identity axis on which the bundles may differ; may be repeated")
-      ->type_name("AXIS")
-      ->allow_extra_args(false);
-  command->add_flag("--allow-single-process", request->options.allow_single_process,
-                    "judge cells that have one process a side by their rows, although rows can't "
-                    "show how processes differ");
+  CLI::Option* vary =
+      command
+          ->add_option("--vary", request->vary,
+                       "an identity axis on which the bundles may differ; may be repeated")
+          ->type_name("AXIS")
+          ->allow_extra_args(false);
+  CLI::Option* single = command->add_flag(
+      "--allow-single-process", request->options.allow_single_process,
+      "judge cells that have one process a side by their rows, although rows can't "
+      "show how processes differ");
   command->add_flag("!--unadjusted", request->options.machine_off,
                     "don't correct ratios for the machine's own speed, as yardsticks show it");
   command->add_flag("--self-test", request->self_test,
                     "split one bundle's processes into two halves many times, and report how often "
                     "that raises a false alarm");
-  command->add_option("--splits", request->splits, "splits of --self-test at most (default 1000)")
-      ->check(count_between(10, 1'000'000))
-      ->type_name("N");
-  command->add_option("--seed", request->seed, "seed of --self-test (default 42)")
-      ->check(seed_number())
-      ->type_name("N");
+  CLI::Option* splits =
+      command
+          ->add_option("--splits", request->splits, "splits of --self-test at most (default 1000)")
+          ->check(count_between(10, 1'000'000))
+          ->type_name("N");
+  CLI::Option* seed =
+      command->add_option("--seed", request->seed, "seed of --self-test (default 42)")
+          ->check(seed_number())
+          ->type_name("N");
+  request->of_self_test = {splits, seed};
+  request->of_comparison = {run, history, vary, fail, single};
   const auto format = add_output_format(*command);
   command->callback(
       [=, &selected] { selected.body = [=] { return run_compare(*request, *format); }; });

@@ -46,13 +46,15 @@ Result<History> read_history(const fs::path& folder, const Bundle& base, const B
   for (const fs::path& path : paths) {
     std::error_code error;
     if (fs::equivalent(path, cand.folder, error)) continue;
-    ASSAY_TRY(Bundle run, read_bundle(path));
-    if (const std::string why = why_left_out(run, base, vary); !why.empty()) {
+    auto run = read_bundle(path);
+    if (!run && run.error().kind != ErrorKind::kBadInput) return std::unexpected(run.error());
+    const std::string why = run ? why_left_out(*run, base, vary) : run.error().message;
+    if (!why.empty()) {
       print_remark("note", fmt::format("history: {} left out: {}", path.string(), why));
       continue;
     }
-    const int64_t started = started_at(run);
-    runs.emplace_back(started, std::move(run));
+    const int64_t started = started_at(*run);
+    runs.emplace_back(started, std::move(run).value());
   }
   std::ranges::stable_sort(runs, {}, [](const auto& run) { return run.first; });
   History history;

@@ -77,6 +77,9 @@ int run_main(int argc, char** argv) {
   }
   const Result<int> status = selected.body();
   if (status) return *status;
+  // close_output() says why, once.
+  const bool unprinted = status.error().kind == ErrorKind::kEnvironment && std::ferror(stdout) != 0;
+  if (unprinted) return kExitEnvironment;
   print_error(status.error().message);
   return status.error().kind == ErrorKind::kBadInput ? kExitBadInput : kExitEnvironment;
 }

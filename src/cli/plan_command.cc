@@ -1,9 +1,13 @@
 // assay plan: the cells and units that a run would do, without running.
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <iterator>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/text.h"
@@ -21,6 +25,22 @@
 
 namespace assay::cli {
 namespace {
+
+// Says on stderr what is waited for, if it takes more than a few seconds.
+class WaitingNote {
+ public:
+  explicit WaitingNote(std::string text)
+      : thread_([this, said = std::move(text)](const std::stop_token& over) {
+          std::unique_lock lock(mutex_);
+          changed_.wait_for(lock, over, std::chrono::seconds(3), [] { return false; });
+          if (!over.stop_requested()) print_remark("note", said);
+        }) {}
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::jthread thread_;  // last: stops before what it waits on goes
+};
 
 struct PlanOptions {
   std::string study;
@@ -42,10 +62,12 @@ std::vector<ArmHere> arms_here(const Study& study, BackendSet& backends, bool pr
   std::vector<ArmHere> arms;
   for (const StudyArm& arm : study.arms) {
     Backend& backend = *backends.at(arm.backend);
-    auto program = probe ? std::nullopt : backend.gate_program(arm);
-    if (program) {
+    auto program = backend.gate_program(arm);
+    if (program && !probe) {
       arms.push_back({std::nullopt, *std::move(program)});
     } else {
+      std::optional<WaitingNote> waiting;
+      if (program) waiting.emplace(fmt::format("arm \"{}\": waiting for {}", arm.name, *program));
       arms.push_back({backend.gate(arm)});
     }
   }

@@ -47,6 +47,21 @@ void append_figure(Table& table, const stats::PublishedTable::Row& row,
                         also_cell(figure.also)});
 }
 
+// Behind the columns of a row, for machines; null where the figure has no such thing.
+Json facts_of(const AuditedFigure& figure) {
+  Json facts = {{"method", nullptr}, {"sides", nullptr}, {"confidence", nullptr}};
+  facts["conventions"] = Json::object();
+  if (figure.confidence) facts["confidence"] = *figure.confidence;
+  for (const auto& [axis, option] : figure.conventions) {
+    if (axis == stats::Axis::kTest || axis == stats::Axis::kSides) {
+      facts[stats::axis_of(axis).name] = option;
+    } else {
+      facts["conventions"][stats::axis_of(axis).name] = option;
+    }
+  }
+  return facts;
+}
+
 Result<stats::Declared> declared_by(const AuditInput& in) {
   stats::Declared declared;
   const auto declare = [&](const char* option, stats::Axis axis,
@@ -64,6 +79,10 @@ Result<stats::Declared> declared_by(const AuditInput& in) {
 
 Result<int> audit(const AuditInput& in, OutputFormat format) {
   if (in.wants_template) {
+    if (!in.path.empty() || !in.method.empty() || !in.sides.empty()) {
+      return bad_input("--template: expected no TABLE, --method or --sides beside it, found {}",
+                       quoted_excerpt(in.path + in.method + in.sides));
+    }
     fmt::print("{}", stats::published_table_template());
     return 0;
   }
@@ -84,17 +103,25 @@ Result<int> audit(const AuditInput& in, OutputFormat format) {
                    {"as", Align::kLeft},
                    {"also", Align::kLeft}};
   std::map<Verdict, size_t> counts;
+  std::vector<Json> facts;
   for (auto& row : published.rows) {
     row.figures.declared.default_to(declared);
     for (const AuditedFigure& figure : stats::audit_row(row.figures)) {
       ++counts[figure.verdict];
       append_figure(table, row, figure);
+      facts.push_back(facts_of(figure));
     }
   }
   table.title = fmt::format("{}: {} consistent, {} inconsistent, {} not determined", in.path,
                             counts[Verdict::kConsistent], counts[Verdict::kInconsistent],
                             counts[Verdict::kNotDetermined]);
-  print_table(table, format);
+  if (format == OutputFormat::kJson) {
+    Json rows = table.to_json();
+    for (size_t i = 0; i < rows.size(); ++i) rows[i].update(facts[i]);
+    fmt::print("{}", to_json_text(rows));
+  } else {
+    print_table(table, format);
+  }
   return counts[Verdict::kInconsistent] > 0 ? 1 : 0;
 }
 

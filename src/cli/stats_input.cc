@@ -90,6 +90,10 @@ Result<int> print_rows(const Table& table, const Facts& facts, OutputFormat form
     return 0;
   }
   Json rows = table.to_json();
+  if (rows.empty()) {
+    rows.push_back(Json::object());
+    for (const Column& column : table.columns) rows[0][column.name] = nullptr;
+  }
   for (Json& row : rows) row.update(facts.json());
   fmt::print("{}", to_json_text(rows));
   return 0;

@@ -37,6 +37,7 @@ class Facts {
   Json json_ = Json::object();
 };
 
+// In JSON a table without rows is one whose figures are null, so that method and inputs are told.
 Result<int> print_rows(const Table& table, const Facts& facts, OutputFormat format);
 
 // One figure a column, in the order added; a figure that is absent stays in, as null or "-".

@@ -169,7 +169,8 @@ ClientResult<EvidenceProfile> AfterTiming::trace(size_t index, const ModelSetup&
   const auto& lengths = setup.prompts->lengths(cell.scenario);
   const WireShape shape{cell.phase, cell.batch, cell.new_tokens,
                         cache_capacity(lengths, cell.new_tokens)};
-  const auto prepared = prepare_worker(**worker, prepare_request(shape, lengths), index, study_);
+  const auto prepared =
+      prepare_worker(**worker, prepare_request(shape, lengths), index, study_, context_);
   if (!prepared) return std::unexpected(prepared.error());
   auto reply =
       client.profile({shape, setup.prompts->prompt(cell.scenario, 0, cell.batch), path.string()},

@@ -98,11 +98,11 @@ void CellEvidence::add_placement(size_t cell, int64_t process, int64_t pid) {
   if (placement.last_cpu) process_of(cell, process).placement = placement_to_json(placement);
 }
 
-ClientResult<void> CellEvidence::add_report(size_t cell, int64_t process, WorkerClient& client,
+ClientResult<Json> CellEvidence::add_report(size_t cell, int64_t process, WorkerClient& client,
                                             Phase phase, double timeout_s, bool last_words) {
   auto reply = client.evidence({phase}, timeout_s);
   if (!reply) return std::unexpected(std::move(reply).error());
-  Json& said = reply->evidence;
+  Json said = reply->evidence;
   EvidenceProcess& entry = process_of(cell, process);
   entry.compiler_real = compiler_real_of(member(said, "compiler_real"));
   entry.counters = member(said, "counters");
@@ -115,7 +115,7 @@ ClientResult<void> CellEvidence::add_report(size_t cell, int64_t process, Worker
     evidence.reported = worker_report(std::move(said));
     evidence.reported_by = process;
   }
-  return {};
+  return std::move(reply->evidence);
 }
 
 void CellEvidence::add_failure(size_t cell, int64_t unit, int64_t repetition,

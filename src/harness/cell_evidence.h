@@ -34,8 +34,9 @@ class CellEvidence {
   void add_placement(size_t cell, int64_t process, int64_t pid);
   // Asks the worker, which may fail. The answer is the cell's unless another process showed less:
   // of the processes that weren't lost the weakest verdict counts, of equals the latest. The last
-  // words of a worker that is lost count where no process has come through.
-  ClientResult<void> add_report(size_t cell, int64_t process, WorkerClient& client, Phase phase,
+  // words of a worker that is lost count where no process has come through. Returns all that it
+  // said.
+  ClientResult<Json> add_report(size_t cell, int64_t process, WorkerClient& client, Phase phase,
                                 double timeout_s, bool last_words);
   void add_failure(size_t cell, int64_t unit, int64_t repetition, const RowOutcome& outcome,
                    const std::string& message);

@@ -22,6 +22,8 @@ struct FakeMemory {
   double bytes_per_s = 10e9;
   double later = 10e9;  // from the second time on
   int asked = 0;
+  bool notes_heard = false;
+  std::map<std::string, int> heard;  // from workers, by "ARM prepared" and "ARM reported"
 };
 
 class FakeBackend final : public Backend {
@@ -55,6 +57,12 @@ class FakeBackend final : public Backend {
       facts.text_tokens.push_back(static_cast<int64_t>(text.size()));
     }
     return facts;
+  }
+  std::optional<std::string> hear(const StudyArm& arm, const Json& evidence) override {
+    const bool reported = evidence.contains("compiler_real");  // else of a preparation
+    const std::string what = arm.name + (reported ? " reported" : " prepared");
+    const bool first = ++memory_.heard[what] == 1;
+    return memory_.notes_heard && first ? std::optional(what) : std::nullopt;
   }
   std::optional<ReadLimit> read_limit(const StudyArm&, uint64_t) override {
     return ReadLimit{memory_.asked++ == 0 ? memory_.bytes_per_s : memory_.later, 1'000'000};

@@ -58,6 +58,16 @@ TEST_F(RunTest, BytesThatARepetitionReadsAreKept) {
   }
 }
 
+// So that a compiler that hangs in one worker is not started by the next.
+TEST_F(RunTest, WhatWorkersSayReachesTheirBackend) {
+  memory_.notes_heard = true;
+  expect_whole(run());
+  for (const char* what : {"base prepared", "base reported", "other prepared", "other reported"}) {
+    EXPECT_GE(memory_.heard[what], 1) << what;
+    EXPECT_EQ(std::ranges::count(observer_.notes, what), 1) << what;
+  }
+}
+
 TEST_F(RunTest, ParityIsRecordedBeforeTiming) {
   expect_whole(run());
   const Json parity = parity_of("other");

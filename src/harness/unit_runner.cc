@@ -140,7 +140,7 @@ ClientResult<void> UnitRunner::make_ready(Job& job) {
       state_.evidence.add_worker(job.unit.cell, *job.worker);
     }
     state_.evidence.add_process(job.unit.cell, *job.process, *job.worker);
-    const auto prepared = prepare_worker(*job.worker, request, job.unit.cell, study_);
+    const auto prepared = prepare_worker(*job.worker, request, job.unit.cell, study_, context_);
     if (!prepared) return prepared;
     state_.evidence.add_worker(job.unit.cell, *job.worker);
     state_.evidence.add_process(job.unit.cell, *job.process, *job.worker);
@@ -379,6 +379,13 @@ bool UnitRunner::add_read_limit(const Job& job, Evidence& evidence) const {
   return evidence.read_limit != before;
 }
 
+ClientResult<Json> UnitRunner::ask_evidence(Job& job, double timeout_s, bool last_words) {
+  auto said = state_.evidence.add_report(job.unit.cell, *job.process, *job.worker->client,
+                                         job.shape.phase, timeout_s, last_words);
+  if (said) tell_backend(study_.arms[job.cell.arm], *said, context_);
+  return said;
+}
+
 // A worker that answered with an error is still there to tell what it did until then; whatever it
 // answers now, it is replaced.
 void UnitRunner::add_last_words(Job& job) {
@@ -386,8 +393,7 @@ void UnitRunner::add_last_words(Job& job) {
   const bool answers = kind == FailureKind::kError || kind == FailureKind::kOutOfMemory ||
                        kind == FailureKind::kCrash;  // of its device alone, if it still runs
   if (!answers || !job.worker->client->running()) return;
-  state_.evidence.add_report(job.unit.cell, *job.process, *job.worker->client, job.shape.phase,
-                             std::min(study_.timeout_s, kLastWords_s), true);
+  ask_evidence(job, std::min(study_.timeout_s, kLastWords_s), true);
 }
 
 Status UnitRunner::close(Job& job) {
@@ -402,9 +408,7 @@ Status UnitRunner::close(Job& job) {
     }
     if (job.worker && job.failure) add_last_words(job);
     if (job.worker && !job.failure && report) {
-      const auto reported =
-          state_.evidence.add_report(job.unit.cell, *job.process, *job.worker->client,
-                                     job.shape.phase, study_.timeout_s, false);
+      const auto reported = ask_evidence(job, study_.timeout_s, false);
       if (!reported) job.failure = reported.error();
     }
     ASSAY_CHECK(state_.evidence.write(job.unit.cell, bundle_));

@@ -47,6 +47,7 @@ class UnitRunner {
   Status lose(Job& job, size_t from, const RowOutcome& outcome);
   Status close(Job& job);
   void add_last_words(Job& job);
+  ClientResult<Json> ask_evidence(Job& job, double timeout_s, bool last_words);
   bool add_read_limit(const Job& job, Evidence& evidence) const;
 
   const Study& study_;

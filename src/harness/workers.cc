@@ -39,7 +39,7 @@ ClientResult<WorkerClient> start_worker(const Study& study, size_t arm, size_t m
 }
 
 ClientResult<void> prepare_worker(LiveWorker& worker, const PrepareRequest& request, size_t cell,
-                                  const Study& study) {
+                                  const Study& study, RunContext& context) {
   if (worker.prepared_cell == cell) return {};
   auto prepared = worker.client->prepare(request, study.compile_timeout_s);
   if (!prepared) {
@@ -49,7 +49,13 @@ ClientResult<void> prepare_worker(LiveWorker& worker, const PrepareRequest& requ
   }
   worker.prepared = std::move(prepared).value();
   worker.prepared_cell = cell;
+  tell_backend(study.arms[worker.arm], worker.prepared.evidence, context);
   return {};
+}
+
+void tell_backend(const StudyArm& arm, const Json& evidence, RunContext& context) {
+  const auto note = context.backends.at(arm.backend)->hear(arm, evidence);
+  if (note) context.observer.on_note(*note);
 }
 
 std::vector<int> cpus_of_round(const Study& study, int64_t round, std::span<const int> allowed) {
@@ -79,7 +85,8 @@ ClientResult<LiveWorker*> Workers::get(size_t arm, size_t model, bool want_model
     return std::unexpected(WorkerFailure{FailureKind::kError, kSpawnError, log.error().message});
   }
   LiveWorker& worker = by_arm_
-                           .insert_or_assign(arm, LiveWorker{.model = model,
+                           .insert_or_assign(arm, LiveWorker{.arm = arm,
+                                                             .model = model,
                                                              .serial = started_++,
                                                              .log = std::move(log).value(),
                                                              .client = {},

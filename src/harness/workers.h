@@ -21,6 +21,7 @@ namespace assay {
 
 // One arm's process and what it has been through.
 struct LiveWorker {
+  size_t arm = 0;
   size_t model = 0;
   int64_t serial = 0;  // of the run's processes; no two have the same
   WorkerLog log;
@@ -38,7 +39,10 @@ ClientResult<WorkerClient> start_worker(const Study& study, size_t arm, size_t m
 
 // Prepares the worker for a cell, unless it is. A time-out has the class compile_timeout.
 ClientResult<void> prepare_worker(LiveWorker& worker, const PrepareRequest& request, size_t cell,
-                                  const Study& study);
+                                  const Study& study, RunContext& context);
+
+// Hands what a worker of the arm said to its backend, and a note of it to the user.
+void tell_backend(const StudyArm& arm, const Json& evidence, RunContext& context);
 
 // The CPUs of a round's processes, of those that are allowed: as many as the study's arms share,
 // the next round the next ones. Empty: all.

@@ -56,8 +56,8 @@ std::string counts_line(const Comparison& c) {
     }
   }
   if (c.undecided() > 0) parts.push_back(fmt::format("{} not decided", c.undecided()));
-  return fmt::format("{} cells compared{}{}.", c.cells.size(), parts.empty() ? "" : ": ",
-                     join(parts, ", "));
+  return fmt::format("{} {} compared{}{}.", c.cells.size(), c.cells.size() == 1 ? "cell" : "cells",
+                     parts.empty() ? "" : ": ", join(parts, ", "));
 }
 
 // What the cells were judged by.

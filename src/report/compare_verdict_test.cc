@@ -44,7 +44,7 @@ TEST(CompareVerdict, WhatIsSlowerWithoutAnAlarmIsNotCalledNothing) {
 
 TEST(CompareVerdict, WhatTheIntervalsAllowIsSaid) {
   EXPECT_THAT(text_of(comparison_of({figure(1.01, Verdict::kInconclusive)})),
-              AllOf(HasSubstr("1 cells compared: 1 inconclusive."),
+              AllOf(HasSubstr("1 cell compared: 1 inconclusive."),
                     HasSubstr("nothing shown to be slower by more than 2 %. The intervals allow up "
                               "to +3.74 % (eager on prefill, tiny, single_micro).")));
   EXPECT_THAT(text_of(comparison_of({figure(0.98, Verdict::kEquivalent)})),

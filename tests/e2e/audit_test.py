@@ -6,7 +6,9 @@ usage: audit_test.py ASSAY
 import csv
 import io
 import json
+import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -86,12 +88,51 @@ class Audit(ProgramTest):
             self.assertEqual(found["partial_eta_squared"]["verdict"], "consistent")
             self.assertNotEqual(found["eta_squared"]["verdict"], "inconsistent")
 
+    def test_json_names_conventions_apart(self):
+        found = self.audit(HEADER + TR147)
+        self.assertEqual((found["p"]["method"], found["p"]["sides"]), ("Student", "two-sided"))
+        self.assertEqual(found["p"]["conventions"]["deviations"], "n-1")
+        self.assertEqual((found["d"]["sides"], found["d"]["conventions"]["sign_of_d"]), (None, "b - a"))
+        self.assertIsNone(found["t"]["confidence"])
+        rows = "method,confidence,mean_a,sd_a,n_a,mean_b,sd_b,n_b,ci\nwelch,99 %,11.87,9.19,1620,7.12,6.73,1620,"
+        interval = self.audit(rows + '"[4.02, 5.48]"\n')["ci_low"]
+        self.assertEqual((interval["confidence"], interval["method"]), (0.99, "Welch"))
+        self.assertIn(interval["conventions"]["interval"], ("t interval", "z interval"))
+        unknown = self.audit("mean_a,d\n1,0.5\n")["d"]
+        self.assertEqual((unknown["method"], unknown["conventions"]), (None, {}))
+
+    def test_labels_reach_no_terminal_raw(self):
+        label = "a\u009b2J\u202eb\u2066\x7f"
+        path = self.table(f"label,t,df,p\n{label},2.10,38,0.042\n")
+        shown = self.succeed("stats", "audit", path, "-o", "json")
+        self.assertEqual(json.loads(shown)[0]["label"], label)
+        self.assertIn(r"a\u009b2J\u202eb\u2066\u007f", shown)
+        piped = self.succeed("stats", "audit", path, "-o", "csv")
+        self.assertEqual(next(csv.DictReader(io.StringIO(piped)))["label"], label)
+        master, terminal = os.openpty()
+        done = subprocess.run([self.program, "stats", "audit", path, "-o", "csv"], stdout=terminal, timeout=60)
+        os.close(terminal)
+        seen = os.read(master, 65536).decode()
+        os.close(master)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn(r"a\x9b2J\u202eb\u2066\x7f", seen)
+
+    def test_what_no_figures_determine_is_declared_as_other(self):
+        interval = 'mean_a,sd_a,n_a,mean_a_ci,interval\n10.00,2.00,25,"[9.30, 10.95]",'
+        self.audit(interval + "t\n", status=1)
+        self.assertEqual(self.audit(interval + "other\n")["mean_a_low"]["verdict"], "not determined")
+        self.assertEqual(self.audit(interval + "\n", "--method", "other")["mean_a_low"]["verdict"], "not determined")
+
     def test_template_is_a_table(self):
         template = self.succeed("stats", "audit", "--template")
         self.assertTrue(template.startswith("#"))
         found = self.audit(template)
         self.assertEqual({row["verdict"] for row in found.values()}, {"consistent"})
         self.assertIn("--template", self.refuse())
+        self.assertIn("expected no TABLE", self.refuse("--template", self.table("t,df,p\n2.10,38,0.042\n")))
+        self.assertIn("--method", self.refuse("--template", "--method", "welch"))
+        for words in ("percent_by: b, a, mean, log, other", "interval: t, z, other", "adjustment: holm,"):
+            self.assertIn("# " + words, template)
 
     def test_markdown_tables_are_read(self):
         text = "# Results\n\nAs, of, the paper.\n\n| label | t | df | p |\n|---|--:|--:|---|\n| one | 2.10 | 38 | .042 |\n"

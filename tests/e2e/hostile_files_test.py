@@ -89,6 +89,8 @@ class HostileFiles(ProgramTest):
                         done = self.shell(f'exec "$assay" {command} {output}')
                     self.assertEqual(done.returncode, 3, done.stderr)
                     self.assertRegex(done.stderr, r"(?m)^assay: standard output: expected .* found: \S")
+                    errors = re.findall(r"(?m)^assay: (?!warning: |note: )", done.stderr)
+                    self.assertEqual(len(errors), 1, done.stderr)
 
     def test_a_limit_on_the_size_of_files_is_an_error_and_the_run_resumes(self):
         stopped = 0

@@ -162,6 +162,22 @@ class Hostile(ProgramTest):
         done = self.assay_with("run", "study.yaml", "-o", "nothing", limits=((resource.RLIMIT_FSIZE, 1 << 20),))
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_an_interpreter_that_hangs_is_named_while_it_is_waited_for(self):
+        answer = self.folder / "answer"
+        os.mkfifo(answer)
+        python = self.script("waits", f"read x < {answer}\nexit 1\n")
+        self.write_study("waits.yaml", arms=[{"name": "slow", "backend": "torch", "mode": "eager", "cache": "static",
+                                              "python": str(python)}],
+                         models=[{"arch": "tiny-llama"}])
+        plan = subprocess.Popen([self.program, "plan", "--probe", "waits.yaml"], cwd=self.folder, text=True,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        with plan.stderr:
+            line = plan.stderr.readline()  # the interpreter answers nothing before it is written
+            answer.write_text("go\n")
+            plan.stderr.read()
+        self.assertEqual(plan.wait(), 0)
+        self.assertRegex(line, r'assay: note: arm "slow": waiting for .*/waits')
+
     def test_text_is_printed_whatever_the_probe_lacks(self):
         done = self.assay_with("generate", "model", "1 2", "--ids", "-n", "4", "--threads", "1",
                                limits=((resource.RLIMIT_AS, 500 << 20),))
@@ -185,13 +201,13 @@ class Hostile(ProgramTest):
         self.assertEqual([arm["here"] for arm in asked], ["impossible"])
         self.assertTrue(marker.exists())
 
-    def test_the_compiler_is_asked_once_a_process(self):
+    def test_the_compiler_is_asked_once_a_run(self):
         calls = self.folder / "calls"
         compiler = self.script("counted", f'[ "$1" = --version ] && echo x >> {calls}\nexec c++ "$@"\n')
         self.write_study(arms=COMPILED, parity="after", phases=["kv_decode"], repetitions=6, order="interleaved")
         done = self.assay_with("run", "study.yaml", "-o", "counted-run", ASSAY_CXX=str(compiler))
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(calls.read_text(), "x\n" * 3, "the gate, and the two workers that compile")
+        self.assertEqual(calls.read_text(), "x\n", "by the gate, and by no worker")
 
     def test_nothing_of_a_compilation_survives_a_signal(self):
         for number in (signal.SIGTERM, signal.SIGKILL):

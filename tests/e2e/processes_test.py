@@ -43,6 +43,21 @@ class Processes(ProgramTest):
         self.assertEqual(len(found), CELLS)
         return {cell: [[r for r in shares[p] if r >= 0] for p in range(len(shares))] for cell, shares in found.items()}
 
+    def test_a_compiler_is_asked_and_tried_once_a_run(self):
+        calls = self.folder / "calls"
+        fake = self.folder / "fake-c++"
+        fake.write_text(f'#!/bin/sh\necho "$1" >> {calls}\nexec c++ "$@"\n')
+        fake.chmod(0o755)
+        arms = [{"name": "compiled", "backend": "native", "mode": "compiled", "cache": ["dynamic", "static"], "threads": 1}]
+        study = self.write_study("compiled.yaml", arms=arms, processes=2, repetitions=4, phases=["prefill"])
+        variables = {**os.environ, "ASSAY_CXX": str(fake), "ASSAY_KERNEL_CACHE": str(self.folder / "kernels")}
+        done = subprocess.run([self.program, "run", study, "-o", "compiled"], cwd=self.folder, env=variables,
+                              capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        evidence = [json.loads(path.read_text()) for path in (self.folder / "compiled").rglob("evidence.json")]
+        self.assertEqual([(cell["compiler_real"], len(cell["processes"])) for cell in evidence], [("yes", 2)] * 2)
+        self.assertEqual(calls.read_text().splitlines().count("--version"), 1)
+
     def test_rows_are_spread_over_processes_and_the_bundle_is_whole(self):
         screen = self.succeed("run", self.study, "-o", "bundle")
         bundle = self.folder / "bundle"

@@ -113,6 +113,10 @@ class Stats(ProgramTest):
         self.assertEqual([r["share"] for r in self.figures("ecdf", "--a", "2,1,2,5")], [.25, .75, 1])
         series = ",".join(["1", "2"] * 10 + ["8", "9"] * 10)
         self.assertEqual([r["index"] for r in self.figures("changepoints", "--a", series)], [20])
+        # What was asked is told where nothing was found too.
+        nothing = self.figure("changepoints", "--a", "1,2,1,2,1,2,1,2", "--alpha", "0.02")
+        self.assertEqual((nothing["index"], nothing["p"], nothing["alpha"]), (None, None, 0.02))
+        self.assertEqual((nothing["inputs"]["a"]["n"], nothing["method"][:8]), (8, "Pettitt'"))
         for kind in ("2", "3"):
             terms = self.figures("anova", "rows.csv", "--a", "size", "--b", "arm", "--response", "ms", "--type", kind)
             self.assertEqual([t["df"] for t in terms], [2, 1, 2, 15])

@@ -40,12 +40,12 @@ std::optional<uint64_t> last_level_cache_bytes() {
 
 // Whether compiled arms have what they need: a compiler that is there and compiles. One that hangs
 // costs its time here, once, and no kernel of the run's.
-Status try_compiler() {
+Result<engine::CpuCompiler> try_compiler() {
   ASSAY_TRY(const auto compiler, engine::CpuCompiler::find());
   ASSAY_TRY(const auto folder, engine::BuildFolder::make());
   ASSAY_CHECK(
       engine::compile_shared(compiler, "extern \"C\" void assay_trial() {}\n", folder.path()));
-  return {};
+  return compiler;
 }
 
 // The GPU that an arm asks for. Its device's name has been checked.
@@ -54,6 +54,11 @@ std::optional<int> gpu_of(const StudyArm& arm) {
   if (name.empty()) return std::nullopt;
   const auto device = parse_device_name(name, "device");
   return device ? device->gpu : std::nullopt;
+}
+
+// A GPU's arms have NVRTC.
+bool needs_compiler(const StudyArm& arm) {
+  return arm.mode == "compiled" && !gpu_of(arm);
 }
 
 constexpr size_t kShownHashDigits = 12;
@@ -119,10 +124,22 @@ class NativeBackend final : public Backend {
   Json load_options(const StudyArm& arm, const StudyModel&, uint64_t) const override {
     Json options = arm.options;
     options.erase("program");
-    if (arm.mode == "compiled" && !gpu_of(arm) && compiler_ && !*compiler_) {
+    if (!needs_compiler(arm) || !compiler_) return options;
+    if (!*compiler_) {
       options["no_compiler"] = compiler_->error().message;
+    } else if (!program_option(arm)) {  // an older program may not know the option
+      options[kCompilerOption] = compiler_to_json(**compiler_);
     }
     return options;
+  }
+
+  std::optional<std::string> hear(const StudyArm& arm, const Json& evidence) override {
+    const auto gave_up = evidence.find(kCompilerGaveUp);
+    if (!needs_compiler(arm) || gave_up == evidence.end() || !gave_up->is_string()) return {};
+    if (compiler_ && !*compiler_) return {};  // known
+    compiler_ = environment_error("{}", gave_up->get<std::string>());
+    return fmt::format("arm \"{}\": the compiler isn't started again in this run: {}", arm.name,
+                       first_line(compiler_->error().message));
   }
 
   Result<ModelFacts> inspect(const StudyModel& model,
@@ -161,7 +178,7 @@ class NativeBackend final : public Backend {
   ArmGate gate_of_device(const StudyArm& arm) {
     if (const auto gpu = gpu_of(arm)) return gpus_.gate(*gpu);
     ArmGate gate;
-    if (arm.mode != "compiled") return gate;
+    if (!needs_compiler(arm)) return gate;
     if (!compiler_) compiler_ = try_compiler();
     if (!*compiler_) {
       gate.verdict = ArmGate::Verdict::kFallback;
@@ -180,7 +197,8 @@ class NativeBackend final : public Backend {
 
   std::filesystem::path program_;
   std::map<std::filesystem::path, Result<std::string>> hashes_;  // of programs, as first found
-  std::optional<Status> compiler_;  // as first found: the gate is asked before every unit
+  // As first found: the gate is asked before every unit. An error since a worker's compiler hung.
+  std::optional<Result<engine::CpuCompiler>> compiler_;
   NativeGpus gpus_;
 };
 

@@ -10,8 +10,10 @@
 #include <cstdlib>
 
 #include "backend/native/native_options.h"
+#include "backend/native/native_worker.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "engine/model/make.h"
 
 namespace assay {
 namespace {
@@ -46,6 +48,12 @@ class NativeBackendTest : public testing::Test {
     return arm;
   }
 
+  static std::optional<std::string> first_line_of_system_compiler() {
+    const auto found = engine::CpuCompiler::find();
+    if (!found) return std::nullopt;
+    return found->version;
+  }
+
   const fs::path folder_ =
       fs::path(testing::TempDir()) / fmt::format("assay-native-backend-{}", ::getpid());
   std::unique_ptr<Backend> backend_ = make_native_backend("assay");
@@ -59,7 +67,55 @@ TEST_F(NativeBackendTest, CompilerIsAskedAndTriedOnceARun) {
     EXPECT_EQ(gate.verdict, ArmGate::Verdict::kReady) << gate.reason;
   }
   EXPECT_EQ(calls(), "--version\n-x\n");
-  EXPECT_FALSE(backend_->load_options(compiled_arm(), {}, 0).contains("no_compiler"));
+  const Json options = backend_->load_options(compiled_arm(), {}, 0);
+  EXPECT_FALSE(options.contains("no_compiler"));
+  EXPECT_EQ(options.at("compiler").at("version"), *first_line_of_system_compiler());
+  // An older program wouldn't know the option.
+  StudyArm other = compiled_arm();
+  other.options["program"] = "/bin/true";
+  EXPECT_FALSE(backend_->load_options(other, {}, 0).contains("compiler"));
+}
+
+// A worker takes the gate's word for the compiler, and starts it for kernels alone. It compiles the
+// gate's trial and hangs on those: the worker says so, and no later worker starts it.
+TEST_F(NativeBackendTest, CompilerThatHangsOnKernelsIsGivenUpForTheRun) {
+  compiler_is(
+      "[ $1 = --version ] && exec c++ --version\n"
+      "for word; do case $word in *kernel.cc) grep -q assay_trial $word && exec c++ \"$@\";; esac; "
+      "done\nwhile :; do sleep 100; done");
+  ASSERT_EQ(backend_->gate(compiled_arm()).verdict, ArmGate::Verdict::kReady);
+  const auto model = folder_ / "model";
+  ASSERT_TRUE(engine::make_checkpoint("tiny-gpt2", model, {}));
+  const auto prepared = [&] {
+    LoadRequest load;
+    load.model = model.string();
+    load.mode = "compiled";
+    load.cache = "static";
+    load.threads = 1;
+    load.options = backend_->load_options(compiled_arm(), {}, 0);
+    load.options["kernel_cache"] = false;
+    if (load.options.contains("compiler")) load.options["compiler"]["timeout_s"] = 0.2;
+    const auto worker = make_native_worker("test");
+    EXPECT_TRUE(worker->load(load));
+    const auto reply = worker->prepare({{Phase::kPrefill, 1, 0, 8}, {8}, {}});
+    EXPECT_TRUE(reply);
+    const auto evidence = worker->evidence({Phase::kPrefill});
+    EXPECT_TRUE(evidence);
+    EXPECT_FALSE(evidence->evidence["requested"]["options"].contains("compiler"));
+    EXPECT_EQ(evidence->evidence.contains("compiler_gave_up"),
+              reply->evidence.contains("compiler_gave_up"));
+    return reply->evidence;
+  };
+  const Json first = prepared();
+  ASSERT_TRUE(first.contains("compiler_gave_up")) << first.dump();
+  EXPECT_EQ(calls(), "--version\n-x\n-x\n") << "asked once, tried once, hung once";
+  EXPECT_THAT(backend_->hear(compiled_arm(), first),
+              testing::Optional(HasSubstr("still running after 0.2 s")));
+  EXPECT_EQ(backend_->hear(compiled_arm(), first), std::nullopt) << "said once";
+  const Json second = prepared();
+  EXPECT_FALSE(second.contains("compiler_gave_up")) << "it was never started";
+  EXPECT_EQ(calls(), "--version\n-x\n-x\n");
+  EXPECT_EQ(backend_->gate(compiled_arm()).verdict, ArmGate::Verdict::kFallback);
 }
 
 // What doesn't compile costs the run one trial; its arms' workers are told.
@@ -131,6 +187,15 @@ TEST(NativeOptions, ValuesOutOfRangeAreRefused) {
   for (const Json& bad : {Json(0), Json(-4), Json(1'000'001), Json(UINT64_MAX), Json(1.5)}) {
     EXPECT_FALSE(options_of("compiled", {{"recompile_limit", bad}})) << bad.dump();
   }
+  const Json compiler = {
+      {"command", "c++"}, {"path", "c++"}, {"version", "1"}, {"sha256", "0"}, {"timeout_s", 60}};
+  EXPECT_TRUE(options_of("compiled", {{"compiler", compiler}}));
+  for (const auto& [name, value] : compiler.items()) {
+    Json without = compiler;
+    without.erase(name);
+    EXPECT_FALSE(options_of("compiled", {{"compiler", without}})) << name;
+  }
+  EXPECT_FALSE(options_of("compiled", {{"compiler", "c++"}}));
   for (const Json& bad : {Json(-1), Json(65'537), Json(INT64_MAX), Json("8")}) {
     EXPECT_FALSE(options_of("compiled", {{"bucket", bad}})) << bad.dump();
   }

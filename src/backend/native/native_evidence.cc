@@ -2,6 +2,7 @@
 #include "backend/native/native_evidence.h"
 
 #include "backend/native/native_facts.h"
+#include "backend/native/native_options.h"
 #include "engine/device/device.h"
 
 namespace assay {
@@ -172,10 +173,12 @@ engine::FrameRuns timed_runs(const engine::Session& session, Phase phase) {
 
 Json compile_summary(const engine::Session& session) {
   const CompileEvidence evidence = session.compile_evidence();
-  return {{"counters", counters_json(session)},
-          {"compile_seconds", evidence.kernels.compile_seconds},
-          {"load_seconds", evidence.kernels.load_seconds},
-          {"packed_bytes", evidence.packed_bytes}};
+  Json json = {{"counters", counters_json(session)},
+               {"compile_seconds", evidence.kernels.compile_seconds},
+               {"load_seconds", evidence.kernels.load_seconds},
+               {"packed_bytes", evidence.packed_bytes}};
+  put(json, kCompilerGaveUp, evidence.kernels.gave_up);
+  return json;
 }
 
 Json native_evidence(const engine::Session& session, const LoadRequest& load, Phase phase,
@@ -187,6 +190,7 @@ Json native_evidence(const engine::Session& session, const LoadRequest& load, Ph
                        {"dtype", load.dtype},
                        {"dynamic", load.dynamic},
                        {"options", load.options}};
+  json["requested"]["options"].erase(kCompilerOption);  // the harness's, not the arm's
   json["actual"] = {{"mode", "eager"},
                     {"cache", load.cache},
                     {"dtype", engine::dtype_name(session.dtype())},
@@ -214,6 +218,7 @@ Json native_evidence(const engine::Session& session, const LoadRequest& load, Ph
   json["kernels"] = kernels_json(evidence.kernels);
   json["passes"] = passes_json(evidence.passes);
   json["packed_bytes"] = evidence.packed_bytes;
+  put(json, kCompilerGaveUp, evidence.kernels.gave_up);
   json["notes"] = evidence.notes;
   add_verdict(session, evidence, phase, runs, json);
   return json;

@@ -38,6 +38,28 @@ std::vector<std::string> names(std::string text) {
   return found;
 }
 
+Result<engine::CpuCompiler> compiler_of(const Json& value) {
+  engine::CpuCompiler compiler;
+  if (value.is_object()) {
+    const auto text = [&](const char* name) {
+      const auto found = value.find(name);
+      return found != value.end() && found->is_string() ? found->get<std::string>() : "";
+    };
+    compiler.command = text("command");
+    compiler.path = text("path");
+    compiler.version = text("version");
+    compiler.sha256 = text("sha256");
+    const auto limit = value.find("timeout_s");
+    compiler.timeout_s = limit != value.end() && limit->is_number() ? limit->get<double>() : 0;
+  }
+  const bool whole = !compiler.command.empty() && !compiler.path.empty() &&
+                     !compiler.version.empty() && !compiler.sha256.empty();
+  if (whole && compiler.timeout_s > 0) return compiler;
+  return bad_input(
+      "options.{}: expected an object with command, path, version, sha256 and timeout_s, found {}",
+      kCompilerOption, excerpt(to_json_line(value)));
+}
+
 Status read_option(const std::string& name, const Json& value, engine::CompileOptions& compile) {
   if (name == "recompile_limit") {
     ASSAY_TRY(compile.recompile_limit, whole_number(name, value, 1, kMostRecompiles));
@@ -55,6 +77,8 @@ Status read_option(const std::string& name, const Json& value, engine::CompileOp
     compile.decode = phase == "decode";
   } else if (name == "no_compiler") {
     ASSAY_TRY(compile.no_compiler, word(name, value));
+  } else if (name == kCompilerOption) {
+    ASSAY_TRY(compile.compiler, compiler_of(value));
   } else if (name == "kernel_cache") {
     if (!value.is_boolean()) {
       return bad_input("options.kernel_cache: expected true or false, found {}",
@@ -63,8 +87,8 @@ Status read_option(const std::string& name, const Json& value, engine::CompileOp
     if (!value.get<bool>()) compile.kernel_cache.reset();
   } else {
     return bad_input(
-        "options: expected device, recompile_limit, bucket, disabled_passes, split, kernel_cache "
-        "or no_compiler, found {}",
+        "options: expected device, recompile_limit, bucket, disabled_passes, split, kernel_cache, "
+        "compiler or no_compiler, found {}",
         name);
   }
   return {};
@@ -93,6 +117,14 @@ Result<engine::CompileOptions> compile_options(const LoadRequest& request) {
 }
 
 }  // namespace
+
+Json compiler_to_json(const engine::CpuCompiler& compiler) {
+  return {{"command", compiler.command.string()},
+          {"path", compiler.path.string()},
+          {"version", compiler.version},
+          {"sha256", compiler.sha256},
+          {"timeout_s", compiler.timeout_s}};
+}
 
 Result<engine::SessionOptions> native_session_options(const LoadRequest& request) {
   engine::SessionOptions options;

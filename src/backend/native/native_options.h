@@ -7,6 +7,13 @@
 
 namespace assay {
 
+// An option that the harness sets: the compiler that the run has found, once for all its workers.
+inline constexpr const char* kCompilerOption = "compiler";
+Json compiler_to_json(const engine::CpuCompiler& compiler);
+
+// In what `prepared` and `evidence` say: why the worker doesn't start the compiler again.
+inline constexpr const char* kCompilerGaveUp = "compiler_gave_up";
+
 // bad_input names the member, what was expected and found.
 Result<engine::SessionOptions> native_session_options(const LoadRequest& request);
 

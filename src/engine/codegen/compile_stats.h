@@ -12,6 +12,7 @@ struct CompileStats {
   int64_t reused = 0;          // in this process already
   int64_t unsaved = 0;         // of the compiled, those that the cache on disk didn't take
   std::string unsaved_reason;  // of the last of them
+  std::string gave_up;         // why the compiler isn't started again: it hung; empty: it is
   double compile_seconds = 0;  // wall clock spent waiting for compilers
   double load_seconds = 0;     // finding, checking and loading of shared objects
 };

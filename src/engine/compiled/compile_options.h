@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/codegen/cpu/compiler.h"
+
 namespace assay::engine {
 
 enum class Dynamic {
@@ -40,6 +42,8 @@ struct CompileOptions {
   bool verify_passes = verify_passes_by_default();
   // Why the compiler is not to be tried, by somebody who has; empty: it is.
   std::string no_compiler = {};
+  // The processor's compiler, where somebody has found it already; absent: it is looked for.
+  std::optional<CpuCompiler> compiler = {};
   // Kernels on disk. Absent: each process compiles its own.
   std::optional<std::filesystem::path> kernel_cache;
 };

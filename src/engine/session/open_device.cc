@@ -13,6 +13,7 @@ Result<std::shared_ptr<Device>> open_device(const SessionOptions& options) {
     return std::make_shared<CpuDevice>(CpuDeviceOptions{.threads = threads,
                                                         .reference_ops = options.reference_ops,
                                                         .no_compiler = options.compile.no_compiler,
+                                                        .compiler = options.compile.compiler,
                                                         .kernel_cache = kernel_cache});
   }
   return CudaDevice::open(

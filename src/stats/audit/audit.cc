@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "base/text.h"
+#include "stats/audit/admission.h"
 #include "stats/audit/relations.h"
 
 namespace assay::stats {
@@ -71,83 +72,6 @@ struct Link {
   const Answer& answer(const ConventionSet& set) const { return answers[index(set)]; }
 };
 
-// Whether the row's figures leave room for the set at all. Only of `axes` something is said.
-class Admission {
- public:
-  explicit Admission(const PublishedRow& row) : row_(row) {
-    const auto has = [&](Figure figure) { return row.numbers.contains(figure); };
-    const auto value = [&](Figure figure) { return row.numbers.at(figure).value; };
-    using enum Figure;
-    has_b_ = has(kMeanB) || has(kSdB) || has(kNB);
-    has_scale_ = has(kSdA) || has(kSdB) || has(kT);
-    has_mu_ = has(kMu);
-    has_df_ = has(kDf);
-    has_z_ = has(kZ) && !has(kT);
-    is_paired_ = has(kSdDiff) || has(kCorrelation);
-    may_be_paired_ = !(has(kNA) && has(kNB)) || value(kNA) == value(kNB);
-    has_counts_ = has(kCountA) && has(kTotalA) && has(kCountB) && has(kTotalB);
-    for (const Figure figure : {kMeanA, kSdA, kT, kZ, kD, kDelta, kF}) {
-      has_means_ = has_means_ || has(figure);
-    }
-  }
-
-  // Every set of the axes' options that is admitted, the usual first: the last axis turns fastest.
-  template <typename F>
-  void for_each_admitted(std::span<const Axis> axes, const F& visit) const {
-    visit_from(axes, 0, ConventionSet(), visit);
-  }
-
-  bool admits(const ConventionSet& set, std::span<const Axis> axes) const {
-    const bool of_test = std::ranges::find(axes, Axis::kTest) != axes.end();
-    for (const Axis axis : axes) {
-      if (!row_.declared.allows(axis, set.at(axis))) return false;
-    }
-    if (!of_test) return true;
-    const bool one_group = set.test() == TestKind::kPaired || set.test() == TestKind::kOneSample;
-    if (set.effect() == Effect::kDifferences && !one_group) return false;
-    // A d without any deviation or t beside it is Cohen's unless the row says that it is Glass's.
-    const bool is_normal = set.test() == TestKind::kZ || set.test() == TestKind::kZPooled;
-    if (set.effect() == Effect::kOfTAndDf && is_normal) return false;
-    const bool is_glass = set.effect() == Effect::kSdA || set.effect() == Effect::kSdB;
-    if (is_glass && !has_scale_ && !row_.declared.is_declared(Axis::kEffect)) return false;
-    return row_.declared.is_declared(Axis::kTest) || admits(set.test());
-  }
-
- private:
-  // Options before `next` are chosen and admitted; the test stands before the effect it limits.
-  template <typename F>
-  void visit_from(std::span<const Axis> axes, size_t next, ConventionSet set,
-                  const F& visit) const {
-    if (next == axes.size()) return visit(set);
-    const Axis axis = axes[next];
-    for (uint8_t option = 0; option < axis_of(axis).options.size(); ++option) {
-      set.at(axis) = option;
-      if (admits(set, axes.first(next + 1))) visit_from(axes, next + 1, set, visit);
-    }
-  }
-
-  bool admits(TestKind test) const {
-    const bool is_normal = test == TestKind::kZ || test == TestKind::kZPooled;
-    if (test >= TestKind::kFisher) return has_counts_;
-    if (has_counts_ && !has_means_) return false;
-    if (has_z_ != is_normal && (has_z_ || has_df_)) return false;
-    if (test == TestKind::kOneSample) return !has_b_ && !is_paired_;
-    if (has_mu_) return false;
-    return test == TestKind::kPaired ? may_be_paired_ : !is_paired_;
-  }
-
-  const PublishedRow& row_;
-  bool has_b_ = false;
-  bool has_scale_ = false;
-  bool has_mu_ = false;
-  bool has_df_ = false;
-  bool has_z_ = false;
-  bool is_paired_ = false;
-  bool may_be_paired_ = false;
-  bool has_counts_ = false;
-  bool has_means_ = false;
-};
-
 // Every set of options of some axes, the usual first: the last axis turns fastest.
 template <typename F>
 void for_each_set(std::span<const Axis> axes, const F& visit) {
@@ -168,6 +92,9 @@ Answer ask(const Relation& relation, const Claim& claim, const ConventionSet& se
            const Figures& points, const Figures& ranges, bool may_be_halved) {
   Answer answer;
   const size_t element = claim.element.value_or(0);
+  for (const Axis axis : relation.axes) {
+    if (axis != Axis::kTest && axis_of(axis).options[set.at(axis)].is_other) return answer;
+  }
   const auto reading = relation.compute(ranges, set, element);
   if (!reading || std::isnan(reading->range.low) || std::isnan(reading->range.high)) return answer;
   answer.range = reading->range;
@@ -249,6 +176,7 @@ class RowAudit {
 
   void collect_links() {
     for (size_t i = 0; i < claims_.size(); ++i) {
+      if (admission_.leaves_open(claims_[i].figure)) continue;
       std::vector<Link> fallbacks;
       const size_t before = links_.size();
       const bool may_be_halved = !row_.declared.is_declared(Axis::kSides);
@@ -385,6 +313,21 @@ class RowAudit {
     return name;
   }
 
+  static std::map<Axis, std::string> conventions_of(const Link& link, const ConventionSet& set) {
+    std::map<Axis, std::string> all;
+    for (const Axis axis : link.relation->axes) {
+      const ConventionOption& option = axis_of(axis).options[set.at(axis)];
+      all[axis] = option.name.empty() ? split(option.keywords, ' ')[0] : std::string(option.name);
+    }
+    return all;
+  }
+
+  static bool is_by_confidence(const Link& link) {
+    return std::ranges::any_of(link.relation->axes, [](Axis axis) {
+      return axis == Axis::kInterval || axis == Axis::kRateInterval;
+    });
+  }
+
   void judge(const Component& component) {
     std::optional<Score> best;
     ConventionSet chosen;
@@ -432,6 +375,8 @@ class RowAudit {
     const Answer& answer = link->answer(set);
     figure.from = link->relation->from;
     figure.as = name_of(*link, set);
+    figure.conventions = conventions_of(*link, set);
+    if (is_by_confidence(*link)) figure.confidence = ranges_.exact_or(Figure::kConfidence, 0.95);
     figure.range = answer.range;
     if (answer.fit == Fit::kPossible) return;
     figure.recomputed = answer.value;

@@ -45,6 +45,9 @@ struct AuditedFigure {
   std::string from;
   std::string as;
   std::vector<std::string> also;
+  // For machines: every convention that `from` needs, the usual ones included; what interval it is.
+  std::map<Axis, std::string> conventions;
+  std::optional<double> confidence;
 };
 
 // Every claim of the row, in the order of the columns.

@@ -296,6 +296,97 @@ TEST(Audit, BindsWhatIsDeclared) {
   EXPECT_EQ(verdict("method," + kGroups + ",p\nstudent," + kPublished + ",1e-40\n", kP), kNo);
 }
 
+// An interval by the bootstrap, Tukey's p, a percent of something else: what figures don't
+// determine is neither confirmed nor accused, and only where the row says that it is such.
+struct OtherCase {
+  Figure figure;
+  const char* header;  // of the declaration, then the figures
+  const char* row;
+};
+class AuditOther : public testing::TestWithParam<OtherCase> {};
+
+TEST_P(AuditOther, IsNotDeterminedIfDeclared) {
+  const OtherCase& x = GetParam();
+  const std::string header = x.header;
+  const std::string row = x.row;
+  const auto declared = figure(audit(header + "\n" + row + "\n"), x.figure);
+  EXPECT_EQ(declared.verdict, kUnknown) << header;
+  EXPECT_FALSE(declared.recomputed);
+  const auto rest = [](const std::string& line) { return line.substr(line.find(',') + 1) + "\n"; };
+  EXPECT_EQ(verdict(rest(header) + rest(row), x.figure), kNo) << header;
+}
+
+const OtherCase kOtherCases[] = {
+    {kMeanALow, "interval,mean_a,sd_a,n_a,mean_a_ci", "other,10.00,2.00,25,\"[9.30, 10.95]\""},
+    {kMeanAHigh, "method,mean_a,sd_a,n_a,mean_a_ci", "other,10.00,2.00,25,\"[9.30, 10.95]\""},
+    {kMeanBHigh, "interval,mean_b,mean_b_low,mean_b_high", "other,10.00,9.30,10.95"},
+    {kCiHigh, "interval,delta,se,df,ci_low,ci_high", "other,4.75,0.283,3238,4.10,5.21"},
+    {kCiHigh, "interval,delta,ci_low,ci_high", "other,4.75,4.10,5.21"},
+    {kP, "interval,delta,ci_low,ci_high,n_a,n_b,p", "other,4.75,4.20,5.30,1620,1620,0.03"},
+    {kP, "method,t,df,p", "other,2.10,38,0.12"},
+    {kP, "method,n_a,n_b,d,p", "other,20,40,0.50,0.50"},
+    {kD, "method,n_a,n_b,p,d", "other,30,31,0.0577,0.11"},
+    {kRateALow, "rate_interval,count_a,rate_a_low", "other,240/300,0.70"},
+    {kPAdjusted, "adjustment,p_list,p_adjusted", "other,0.010;0.040;0.030,.017;.061;.044"},
+    {kPercentDelta, "percent_by,mean_a,mean_b,percent_delta", "other,11.87,7.12,45.0"},
+    {kPercentGain, "gain_by,mean_a,mean_b,percent_gain", "other,11.87,7.12,45.0"},
+};
+INSTANTIATE_TEST_SUITE_P(All, AuditOther, testing::ValuesIn(kOtherCases));
+
+TEST(Audit, KnowsConventionsOfCountsAndPercents) {
+  // Sums of binomial chances, by hand.
+  const auto mid_p = figure(audit("count_a,rate_a_ci\n5 of 30,\"[.0637, .3315]\"\n"), kRateALow);
+  EXPECT_EQ(mid_p.verdict, kYes);
+  EXPECT_EQ(mid_p.as, "mid-p");
+  EXPECT_NEAR(*mid_p.recomputed, 0.06373798006671251, 1e-12);
+  EXPECT_EQ(verdict("rate_interval,count_a,rate_a_high\nmid-p,0 of 30,0.0950\n", kRateAHigh), kYes);
+  EXPECT_EQ(verdict("rate_interval,count_a,rate_a_high\nwilson,0 of 30,0.0950\n", kRateAHigh), kNo);
+  // G = 3.3289, 2.3752 with Yates' correction, 3.2281 with Williams'.
+  const std::string counts = "method,count_a,count_b,p\n";
+  const std::string of = ",12 of 40,5 of 38,";
+  EXPECT_EQ(verdict(counts + "g" + of + "0.06807\n", kP), kYes);
+  EXPECT_EQ(verdict(counts + "G-test" + of + "0.0725\n", kP), kNo);
+  EXPECT_EQ(verdict(counts + "g-yates" + of + "0.12328\n", kP), kYes);
+  EXPECT_EQ(verdict(counts + "g-williams" + of + "0.07238\n", kP), kYes);
+  EXPECT_EQ(figure(audit("count_a,count_b,p\n12 of 40,5 of 38,0.06807\n"), kP).as,
+            "G-test, two-sided");
+  // 50.026 of both means' mean, 51.111 by logarithms, 66.7 of b, 40.0 of a.
+  const std::string means = "percent_by,mean_a,mean_b,percent_delta\n";
+  EXPECT_EQ(verdict(means + "mean,11.87,7.12,50.03\n", kPercentDelta), kYes);
+  EXPECT_EQ(verdict(means + "mean,11.87,7.12,-50.03\n", kPercentDelta), kYes);
+  EXPECT_EQ(verdict(means + "log,11.87,7.12,51.11\n", kPercentDelta), kYes);
+  EXPECT_EQ(verdict(means + "log,11.87,7.12,50.03\n", kPercentDelta), kNo);
+  EXPECT_EQ(verdict(means + "b,11.87,7.12,66.7\n", kPercentDelta), kYes);
+  EXPECT_EQ(verdict(means + "a,11.87,7.12,66.7\n", kPercentDelta), kNo);
+  const auto free = figure(audit("mean_a,mean_b,percent_delta\n11.87,7.12,51.11\n"), kPercentDelta);
+  EXPECT_EQ(free.verdict, kYes);
+  EXPECT_EQ(free.as, "100 ln(a / b)");
+}
+
+// Other factors may make up the rest of a total; what is too much, or a table of one factor, not.
+TEST(Audit, AddsUpSumsWhereTheyMust) {
+  const std::string sums = "ss,ss_error,ss_total\n10.0,50.0,";
+  EXPECT_EQ(verdict(sums + "65.0\n", kSsTotal), kUnknown);
+  EXPECT_EQ(verdict(sums + "55.0\n", kSsTotal), kNo);
+  EXPECT_EQ(verdict("ss_error,ss_total\n50.0,45.0\n", kSsTotal), kNo);
+  EXPECT_EQ(verdict("ss_type,ss,ss_error,ss_total\none-way,10.0,50.0,65.0\n", kSsTotal), kNo);
+  EXPECT_EQ(verdict("ss_type,ss,ss_error,ss_total\none-way,10.0,50.0,60.0\n", kSsTotal), kYes);
+  const std::string with_df = "df1,df2,df_total,ss,ss_error,ss_total\n";
+  EXPECT_EQ(verdict(with_df + "2,57,59,10.0,50.0,65.0\n", kSsTotal), kNo);
+  EXPECT_EQ(verdict(with_df + "2,57,60,10.0,50.0,65.0\n", kSsTotal), kUnknown);
+  EXPECT_EQ(verdict(with_df + "2,57,59,10.0,50.0,60.0\n", kDfTotal), kYes);
+  // Two parts are an effect and the error.
+  EXPECT_EQ(verdict("ss_parts,ss,ss_error,ss_total\n10.0;50.0,10.0,45.0,60.0\n", kSsTotal), kNo);
+  EXPECT_EQ(verdict("ss_parts,df1,df2,df_total\n10.0;50.0,2,57,60\n", kDfTotal), kNo);
+  // More parts than the row's two: they may not be less than those.
+  EXPECT_EQ(
+      verdict("ss_type,ss_parts,ss,ss_error,ss_total\n1,5.0;5.0;30.0,10.0,50.0,40.0\n", kSsTotal),
+      kNo);
+  EXPECT_EQ(verdict("df1,df2,df_total\n2,57,58\n", kDfTotal), kNo);
+  EXPECT_EQ(verdict("ss_type,df1,df2,df_total\none-way,2,57,60\n", kDfTotal), kNo);
+  EXPECT_EQ(verdict("df1,df2,df_total\n2,57,60\n", kDfTotal), kUnknown);
+}
+
 TEST(Audit, SaysWhatWasNotPublished) {
   const auto all = audit("mean_a,mean_b,t,d,delta\n11.87,7.12,16.8,0.59,4.75\n");
   EXPECT_EQ(figure(all, kDelta).verdict, kYes);

@@ -12,6 +12,9 @@ namespace {
 
 using Option = ConventionOption;
 
+constexpr Option kOtherOption = {
+    .name = "other", .keywords = "other", .only_declared = true, .is_other = true};
+
 constexpr Option kSidesOptions[] = {{"two-sided", "two two-sided both"},
                                     {"one-sided, a > b", "greater one one-sided"},
                                     {"one-sided, a < b", "less one one-sided"}};
@@ -27,11 +30,14 @@ constexpr Option kTestOptions[] = {{"Welch", "welch"},
                                    {"z of the shares", "z-shares"},
                                    {"Boschloo", "boschloo"},
                                    {"Barnard", "barnard"},
-                                   {"another test", "other"}};
+                                   {"G-test", "g g-test"},
+                                   {"G-test, Yates", "g-yates"},
+                                   {"G-test, Williams", "g-williams"},
+                                   kOtherOption};
 constexpr Option kDeviationsOptions[] = {{"", "n-1 sample"}, {"sd by n", "n population"}};
 constexpr Option kDfRoundingOptions[] = {
     {"", "none"}, {"df printed rounded down", "printed"}, {"df rounded down", "used"}};
-constexpr Option kIntervalOptions[] = {{"t interval", "t"}, {"z interval", "z"}};
+constexpr Option kIntervalOptions[] = {{"t interval", "t"}, {"z interval", "z"}, kOtherOption};
 constexpr Option kEffectOptions[] = {
     {"pooled sd", "pooled cohen"},          {"mean of variances", "mean-variance"},
     {"sd of b (Glass)", "sd_b glass"},      {"sd of a (Glass)", "sd_a glass"},
@@ -49,19 +55,30 @@ constexpr Option kMarginOptions[] = {{"margin of mean_b", "b"},
                                      {"ratio 1 - m to 1 + m", "ratio"},
                                      {"ratio 1 / (1 + m) to 1 + m", "ratio-inverse"}};
 constexpr Option kRatioOptions[] = {{"a / b", "a/b"}, {"b / a", "b/a"}};
-constexpr Option kPercentOptions[] = {
-    {"of b", "b"}, {"b - a, of a", "b-a-of-a"}, {"b - a, of b", "b-a-of-b"}, {"of a", "a"}};
+constexpr Option kPercentOptions[] = {{"of b", "b a-b-of-b"},
+                                      {"b - a, of a", "a b-a-of-a"},
+                                      {"b - a, of b", "b b-a-of-b"},
+                                      {"of a", "a a-b-of-a"},
+                                      {"of both means' mean", "mean both"},
+                                      {"b - a, of both means' mean", "mean both"},
+                                      {"100 ln(a / b)", "log ln"},
+                                      {"100 ln(b / a)", "log ln"},
+                                      kOtherOption};
 constexpr Option kEtaOptions[] = {{"partial or of one factor", "partial one-way"},
                                   {"of the total", "classical"}};
-constexpr Option kSumsOptions[] = {{"Type I or equal cells", "1 i balanced"},
-                                   {"Type II or III", "2 3 ii iii"}};
+constexpr Option kSumsOptions[] = {
+    {"Type I or equal cells", "1 i balanced"},
+    {"Type II or III", "2 3 ii iii"},
+    {.name = "one factor", .keywords = "one-way", .only_declared = true}};
 constexpr Option kUnitOptions[] = {{"", "share"}, {"percent", "percent"}};
 constexpr Option kRateOptions[] = {{"Wilson", "wilson"},
                                    {"Wald", "wald normal"},
                                    {"Clopper-Pearson", "clopper-pearson exact"},
                                    {"Agresti-Coull", "agresti-coull"},
                                    {"Jeffreys", "jeffreys"},
-                                   {"Wilson, continuity correction", "wilson-cc"}};
+                                   {"Wilson, continuity correction", "wilson-cc"},
+                                   {"mid-p", "mid-p midp"},
+                                   kOtherOption};
 constexpr Option kWeightsOptions[] = {{"weighted by n", "n"}, {"unweighted", "equal"}};
 constexpr Option kAdjustmentOptions[] = {{"Holm", "holm"},
                                          {"Bonferroni", "bonferroni"},
@@ -70,25 +87,26 @@ constexpr Option kAdjustmentOptions[] = {{"Holm", "holm"},
                                          {"Hommel", "hommel"},
                                          {"Sidak", "sidak"},
                                          {"Holm-Sidak", "holm-sidak"},
-                                         {"Benjamini-Yekutieli", "by"}};
+                                         {"Benjamini-Yekutieli", "by"},
+                                         kOtherOption};
 
 constexpr ConventionAxis kTable[] = {
     {Axis::kSides, "sides", kSidesOptions},
     {Axis::kTest, "method", kTestOptions},
     {Axis::kDeviations, "deviations", kDeviationsOptions},
-    {Axis::kDfRounding, "", kDfRoundingOptions},
+    {Axis::kDfRounding, "df_rounding", kDfRoundingOptions, false},
     {Axis::kInterval, "interval", kIntervalOptions},
     {Axis::kEffect, "effect", kEffectOptions},
-    {Axis::kSignT, "", kSignOptions},
-    {Axis::kSignD, "", kSignOptions},
-    {Axis::kSignDelta, "", kSignOptions},
-    {Axis::kCorrection, "", kCorrectionOptions},
-    {Axis::kPooling, "", kPoolingOptions},
+    {Axis::kSignT, "sign_of_t", kSignOptions, false},
+    {Axis::kSignD, "sign_of_d", kSignOptions, false},
+    {Axis::kSignDelta, "sign_of_delta", kSignOptions, false},
+    {Axis::kCorrection, "correction", kCorrectionOptions, false},
+    {Axis::kPooling, "pooling", kPoolingOptions, false},
     {Axis::kPowerBy, "power_by", kPowerOptions},
     {Axis::kMarginOf, "margin_of", kMarginOptions},
-    {Axis::kRatioOf, "", kRatioOptions},
-    {Axis::kPercentOf, "", kPercentOptions},
-    {Axis::kGainOf, "", kPercentOptions},
+    {Axis::kRatioOf, "ratio_of", kRatioOptions, false},
+    {Axis::kPercentOf, "percent_by", kPercentOptions},
+    {Axis::kGainOf, "gain_by", kPercentOptions},
     {Axis::kEta, "eta", kEtaOptions},
     {Axis::kSumsOfSquares, "ss_type", kSumsOptions},
     {Axis::kRateUnit, "rate_unit", kUnitOptions},
@@ -133,7 +151,16 @@ const ConventionAxis& axis_of(Axis axis) {
 bool Declared::allows(Axis axis, uint8_t option) const {
   const uint32_t mask = allowed_[static_cast<size_t>(axis)];
   if (mask != 0) return (mask >> option & 1) != 0;
-  return axis != Axis::kTest || static_cast<TestKind>(option) != TestKind::kOther;
+  return !axis_of(axis).options[option].only_declared;
+}
+
+bool Declared::is_other(Axis axis) const {
+  if (!is_declared(axis)) return false;
+  const auto options = axis_of(axis).options;
+  for (uint8_t i = 0; i < options.size(); ++i) {
+    if (allows(axis, i) && options[i].is_other) return true;
+  }
+  return false;
 }
 
 Status Declared::declare(const ConventionAxis& axis, std::string_view keyword) {

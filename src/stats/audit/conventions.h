@@ -41,7 +41,8 @@ enum class Axis : uint8_t {
 };
 constexpr size_t kAxes = 22;
 
-// The options, the usual one first.
+// The options, the usual one first. kOther is what no figures determine (a resample, a permutation,
+// Tukey's range): taken only if declared.
 enum class Sides : uint8_t { kTwo, kGreater, kLess };
 enum class TestKind : uint8_t {
   kWelch,
@@ -56,12 +57,15 @@ enum class TestKind : uint8_t {
   kCountsZ,  // unpooled
   kBoschloo,
   kBarnard,
-  kOther,  // nothing that figures determine; only if declared
+  kG,
+  kGYates,
+  kGWilliams,
+  kOther,
 };
 enum class Divisor : uint8_t { kSample, kPopulation };  // divided by n - 1, by n
 // Of Welch's: rounded down where it is printed, or before it is used.
 enum class DfRounding : uint8_t { kNone, kPrinted, kUsed };
-enum class IntervalBy : uint8_t { kT, kZ };
+enum class IntervalBy : uint8_t { kT, kZ, kOther };
 enum class Effect : uint8_t {
   kPooled,
   kMeanVariance,
@@ -77,9 +81,20 @@ enum class Pooling : uint8_t { kByDf, kMeanVariance, kByN };
 enum class PowerBy : uint8_t { kNoncentral, kQuantiles, kNormal };
 enum class MarginOf : uint8_t { kB, kA, kRatio, kRatioInverse };
 enum class RatioOf : uint8_t { kAOverB, kBOverA };
-enum class PercentOf : uint8_t { kOfB, kBackOfA, kBackOfB, kOfA };
+enum class PercentOf : uint8_t {
+  kOfB,
+  kBackOfA,
+  kBackOfB,
+  kOfA,
+  kOfMean,  // of both means' mean
+  kBackOfMean,
+  kLogarithm,  // 100 ln (a / b)
+  kBackLogarithm,
+  kOther,
+};
 enum class Eta : uint8_t { kPartial, kClassical };
-enum class SumsBy : uint8_t { kAddUp, kAdjusted };  // Type I or equal cells; Type II or III
+// Type I or equal cells; Type II or III; one factor, whose sum and the error's are all there are.
+enum class SumsBy : uint8_t { kAddUp, kAdjusted, kOneWay };
 enum class RateUnit : uint8_t { kShare, kPercent };
 enum class RateInterval : uint8_t {
   kWilson,
@@ -88,6 +103,8 @@ enum class RateInterval : uint8_t {
   kAgrestiCoull,
   kJeffreys,
   kWilsonCorrected,
+  kMidP,
+  kOther,
 };
 enum class Weights : uint8_t { kByN, kEqual };
 enum class Adjustment : uint8_t {
@@ -99,6 +116,7 @@ enum class Adjustment : uint8_t {
   kSidak,
   kHolmSidak,
   kBenjaminiYekutieli,
+  kOther,
 };
 
 class ConventionSet {
@@ -122,11 +140,14 @@ class ConventionSet {
 struct ConventionOption {
   std::string_view name;      // as a report has it; empty where the usual one goes without saying
   std::string_view keywords;  // what declares it, with blanks between
+  bool only_declared = false;
+  bool is_other = false;  // figures don't determine what comes of it
 };
 struct ConventionAxis {
   Axis axis;
-  std::string_view column;  // in which a row declares it; empty: can't be declared
+  std::string_view name;  // of the column in which a row declares it, where it can
   std::span<const ConventionOption> options;
+  bool can_be_declared = true;
 };
 std::span<const ConventionAxis> convention_axes();
 const ConventionAxis& axis_of(Axis axis);
@@ -135,6 +156,8 @@ const ConventionAxis& axis_of(Axis axis);
 class Declared {
  public:
   bool allows(Axis axis, uint8_t option) const;
+  // Whether the row says that its convention is none of those known.
+  bool is_other(Axis axis) const;
   bool is_declared(Axis axis) const { return allowed_[static_cast<size_t>(axis)] != 0; }
   // One keyword of the axis, however it is written: "Welch", "two-sided", "two sided". The error
   // says what was expected and found.

@@ -20,6 +20,30 @@ Interval by_beta(double x, double n, double tail, double prior) {
   return {x == 0 ? 0 : low.value_or(std::nan("")), x == n ? 1 : high.value_or(std::nan(""))};
 }
 
+// P(X >= x), X binomial: the incomplete beta function as a tail of F.
+double at_least(double x, double n, double p) {
+  if (x <= 0) return 1;
+  if (x > n || p <= 0) return 0;
+  const double more = n - x + 1;
+  const auto area = f_upper(x * (1 - p) / (more * p), 2 * more, 2 * x);
+  return area ? area->p : std::nan("");
+}
+
+// The p at which the chance of more than x and half of that of x make `tail`: between 0 and the
+// observed share, in which it grows.
+double mid_p_lower(double x, double n, double tail) {
+  if (x <= 0) return 0;
+  double low = 0;
+  double high = x / n;
+  constexpr int kHalvings = 45;  // 1e-13
+  for (int i = 0; i < kHalvings; ++i) {
+    const double p = (low + high) / 2;
+    const double chance = (at_least(x, n, p) + at_least(x + 1, n, p)) / 2;
+    (chance < tail ? low : high) = p;
+  }
+  return (low + high) / 2;
+}
+
 // With z for the confidence, x of n.
 Interval rate_interval(double x, double n, double confidence, RateInterval by) {
   const double tail = (1 - confidence) / 2;
@@ -56,6 +80,10 @@ Interval rate_interval(double x, double n, double confidence, RateInterval by) {
       return by_beta(x, n, tail, 0);
     case RateInterval::kJeffreys:
       return by_beta(x, n, tail, 0.5);
+    case RateInterval::kMidP:
+      return {mid_p_lower(x, n, tail), 1 - mid_p_lower(n - x, n, tail)};
+    case RateInterval::kOther:
+      break;
   }
   return {0, 1};
 }
@@ -135,6 +163,29 @@ double z_of(const Proportion& a, const Proportion& b, TestKind test) {
   return difference / std::sqrt(variance);
 }
 
+// The signed root of G = 2 sum of observed ln(observed / expected) over the table's four cells.
+// Yates: each observed count half nearer to its expected one. Williams (1976): G over q.
+double root_of_g(const Proportion& a, const Proportion& b, TestKind test) {
+  const auto n_a = static_cast<double>(a.n);
+  const auto n_b = static_cast<double>(b.n);
+  const auto hits = static_cast<double>(a.successes + b.successes);
+  const double n = n_a + n_b;
+  double above = static_cast<double>(a.successes) - hits * n_a / n;  // of one cell, and of all
+  const double side = above < 0 ? -1 : 1;
+  if (test == TestKind::kGYates) above -= side * std::min(0.5, std::abs(above));
+  const auto part = [](double observed, double expected) {
+    return observed > 0 ? observed * std::log(observed / expected) : 0;
+  };
+  double g = part(hits * n_a / n + above, hits * n_a / n);
+  g += part(hits * n_b / n - above, hits * n_b / n);
+  g += part((n - hits) * n_a / n - above, (n - hits) * n_a / n);
+  g += part((n - hits) * n_b / n + above, (n - hits) * n_b / n);
+  if (test == TestKind::kGWilliams) {
+    g /= 1 + (n / n_a + n / n_b - 1) * (n / hits + n / (n - hits) - 1) / (6 * n);
+  }
+  return side * std::sqrt(std::max(0.0, 2 * g));
+}
+
 MaybeReading p_of_counts(Row x, Set set) {
   const auto of = [&](Figure count, Figure total) -> std::optional<Proportion> {
     const auto k = x.exact(count);
@@ -167,8 +218,12 @@ MaybeReading p_of_counts(Row x, Set set) {
     }
     case TestKind::kChiSquare:
     case TestKind::kYates:
-    case TestKind::kCountsZ: {
-      const double z = z_of(*a, *b, set.test());
+    case TestKind::kCountsZ:
+    case TestKind::kG:
+    case TestKind::kGYates:
+    case TestKind::kGWilliams: {
+      const bool is_g = set.test() >= TestKind::kG;
+      const double z = is_g ? root_of_g(*a, *b, set.test()) : z_of(*a, *b, set.test());
       if (!std::isfinite(z)) return std::nullopt;
       if (sides == Sides::kTwo) return Reading{two_sided_tail(point(z), point(kInfinite))};
       return Reading{upper_tail(point(sides == Sides::kGreater ? z : -z), point(kInfinite))};

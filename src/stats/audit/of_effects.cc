@@ -115,7 +115,7 @@ MaybeReading d_of_t(Row x, Set set) {
 MaybeReading d_of_p(Row x, Set set) {
   const auto p = x[kP];
   const MaybeReading factor = d_over_t(x, set);
-  if (!p || !factor) return std::nullopt;
+  if (!p || !factor || set.test() == TestKind::kOther) return std::nullopt;
   const DfRange df = df_by_n(x, set);
   const double tails = set.sides() == Sides::kTwo ? 2 : 1;
   const Interval t = over_corners(

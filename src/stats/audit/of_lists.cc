@@ -57,6 +57,8 @@ std::vector<double> adjusted(std::span<const double> p, Adjustment by) {
       return holm_sidak(p);
     case Adjustment::kBenjaminiYekutieli:
       return benjamini_yekutieli(p);
+    case Adjustment::kOther:
+      break;
   }
   return {};
 }

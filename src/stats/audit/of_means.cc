@@ -39,12 +39,36 @@ void add_ratio(std::vector<Relation>& table) {
                    }});
 }
 
-// 100 (r - 1) and the like, r = a / b.
-Interval percent_of(const Interval& a_over_b, PercentOf base) {
-  const bool back = base == PercentOf::kBackOfA || base == PercentOf::kOfA;
-  const Interval r = back ? quotient(point(1), a_over_b) : a_over_b;
-  const Interval change = product(point(100), difference(r, point(1)));
-  return base == PercentOf::kBackOfB || base == PercentOf::kOfA ? negative(change) : change;
+// 100 (r - 1) and the like, r = a / b. Of both means' mean and logarithms need a positive r.
+MaybeReading percent_of(const Interval& a_over_b, PercentOf base) {
+  const auto as_percent = [](const Interval& change) {
+    return Reading{product(point(100), change)};
+  };
+  switch (base) {
+    case PercentOf::kOfMean:
+    case PercentOf::kBackOfMean:
+    case PercentOf::kLogarithm:
+    case PercentOf::kBackLogarithm: {
+      if (!(a_over_b.low > 0) || std::isinf(a_over_b.high)) return std::nullopt;
+      const bool of_mean = base == PercentOf::kOfMean || base == PercentOf::kBackOfMean;
+      const bool back = base == PercentOf::kBackOfMean || base == PercentOf::kBackLogarithm;
+      return as_percent(over_corners(
+          [=](double r) {
+            const double change = of_mean ? 2 * (r - 1) / (r + 1) : std::log(r);
+            return back ? -change : change;
+          },
+          a_over_b));
+    }
+    case PercentOf::kOther:
+      return std::nullopt;
+    default:
+      break;
+  }
+  const bool of_a = base == PercentOf::kBackOfA || base == PercentOf::kOfA;
+  const Interval r = of_a ? quotient(point(1), a_over_b) : a_over_b;
+  const Interval change = difference(r, point(1));
+  const bool negated = base == PercentOf::kBackOfB || base == PercentOf::kOfA;
+  return as_percent(negated ? negative(change) : change);
 }
 
 void add_percent(std::vector<Relation>& table, Figure figure, Axis axis) {
@@ -52,13 +76,13 @@ void add_percent(std::vector<Relation>& table, Figure figure, Axis axis) {
                      const auto a = x[kMeanA];
                      const auto b = x[kMeanB];
                      if (!a || !b) return std::nullopt;
-                     return Reading{percent_of(quotient(*a, *b), set.get<PercentOf>(axis))};
+                     return percent_of(quotient(*a, *b), set.get<PercentOf>(axis));
                    }});
   table.push_back(
       {figure, "the ratio", {axis, kRatioOf}, [=](Row x, Set set, size_t) -> MaybeReading {
          const auto ratio = x[kRatio];
          if (!ratio) return std::nullopt;
-         return Reading{percent_of(ratio_by(*ratio, set), set.get<PercentOf>(axis))};
+         return percent_of(ratio_by(*ratio, set), set.get<PercentOf>(axis));
        }});
   // Of one mean and delta the other follows.
   table.push_back({figure,
@@ -73,7 +97,7 @@ void add_percent(std::vector<Relation>& table, Figure figure, Axis axis) {
                      const Interval one = point(1);
                      const Interval r = b ? sum(one, quotient(*delta, *b))
                                           : quotient(one, difference(one, quotient(*delta, *a)));
-                     return Reading{percent_of(r, set.get<PercentOf>(axis))};
+                     return percent_of(r, set.get<PercentOf>(axis));
                    }});
 }
 

@@ -125,12 +125,24 @@ void add_eta(std::vector<Relation>& table) {
   }
 }
 
+// Whether one effect and the error are all there is: the row says so, lists two parts, or its
+// degrees of freedom add up.
+bool is_one_way(Row x, Set set) {
+  if (set.get<SumsBy>(kSumsOfSquares) == SumsBy::kOneWay) return true;
+  if (x.list(kSsParts).size() == 2 || x.list(kDfParts).size() == 2) return true;
+  const auto df1 = x.exact(kDf1);
+  const auto df2 = x.exact(kDf2);
+  const auto df = x.exact(kDfTotal);
+  return df1 && df2 && df && *df1 + *df2 == *df;
+}
+
 // The parts are all there are; without them the row's own two are some of them.
 MaybeReading total_of_parts(Row x, Set set) {
   const std::vector<Interval> parts = x.list(kSsParts);
   if (parts.empty()) return std::nullopt;
   const Interval all = std::accumulate(parts.begin(), parts.end(), point(0), sum);
-  if (parts.size() <= 2 || set.get<SumsBy>(kSumsOfSquares) == SumsBy::kAddUp) return Reading{all};
+  const bool overlap = set.get<SumsBy>(kSumsOfSquares) == SumsBy::kAdjusted;
+  if (parts.size() <= 2 || !overlap) return Reading{all};
   // Of Type II and III each effect and the error lie in the total, but effects overlap.
   double least = 0;
   for (const Interval& part : parts) least = std::max(least, part.low);
@@ -141,28 +153,30 @@ void add_sums(std::vector<Relation>& table) {
   table.push_back({kSsTotal, "its parts", {kSumsOfSquares}, [](Row x, Set set, size_t) {
                      return total_of_parts(x, set);
                    }});
-  table.push_back({kSsTotal, "ss and ss_error", {}, [](Row x, Set, size_t) -> MaybeReading {
-                     const auto ss = x[kSs];
-                     const auto error = x[kSsError];
-                     if (!ss || !error || !x.list(kSsParts).empty()) return std::nullopt;
-                     const Interval both = sum(*ss, *error);
-                     const auto df1 = x.exact(kDf1);
-                     const auto df2 = x.exact(kDf2);
-                     const auto df = x.exact(kDfTotal);
-                     if (df1 && df2 && df && *df1 + *df2 == *df) return Reading{both};
-                     return Reading{{both.low, kInfinite}, kOtherFactors};
-                   }});
+  table.push_back(
+      {kSsTotal, "ss and ss_error", {kSumsOfSquares}, [](Row x, Set set, size_t) -> MaybeReading {
+         const auto ss = x[kSs];
+         const auto error = x[kSsError];
+         if (!ss && !error) return std::nullopt;
+         const Interval both = sum(ss.value_or(point(0)), error.value_or(point(0)));
+         if (ss && error && is_one_way(x, set)) return Reading{both};
+         // Whatever the type, the total holds an effect and the error apart from one another.
+         return Reading{{both.low, kInfinite}, kOtherFactors};
+       }});
   table.push_back({kDfTotal, "its parts", {}, [](Row x, Set, size_t) -> MaybeReading {
                      const std::vector<Interval> parts = x.list(kDfParts);
                      if (parts.empty()) return std::nullopt;
                      return Reading{std::accumulate(parts.begin(), parts.end(), point(0), sum)};
                    }});
-  table.push_back({kDfTotal, "df1 and df2", {}, [](Row x, Set, size_t) -> MaybeReading {
-                     const auto df1 = x[kDf1];
-                     const auto df2 = x[kDf2];
-                     if (!df1 || !df2 || !x.list(kDfParts).empty()) return std::nullopt;
-                     return Reading{{df1->low + df2->low, kInfinite}, kOtherDf};
-                   }});
+  table.push_back(
+      {kDfTotal, "df1 and df2", {kSumsOfSquares}, [](Row x, Set set, size_t) -> MaybeReading {
+         const auto df1 = x[kDf1];
+         const auto df2 = x[kDf2];
+         if (!df1 && !df2) return std::nullopt;
+         if (df1 && df2 && is_one_way(x, set)) return Reading{sum(*df1, *df2)};
+         const Interval both = sum(df1.value_or(point(0)), df2.value_or(point(0)));
+         return Reading{{both.low, kInfinite}, kOtherDf};
+       }});
   table.push_back(of_two(kMs, "ss and df1", kSs, kDf1, quotient));
   table.push_back(of_two(kMsError, "ss_error and df2", kSsError, kDf2, quotient));
   table.push_back(of_two(kSs, "ms and df1", kMs, kDf1, product, true));

@@ -38,7 +38,7 @@ std::optional<ColumnUse> use_of(const std::string& name) {
     if (column.name == name) return ColumnUse{nullptr, &column, nullptr};
   }
   for (const ConventionAxis& axis : convention_axes()) {
-    if (!axis.column.empty() && axis.column == name) return ColumnUse{nullptr, nullptr, &axis};
+    if (axis.can_be_declared && axis.name == name) return ColumnUse{nullptr, nullptr, &axis};
   }
   return std::nullopt;
 }
@@ -48,7 +48,7 @@ std::vector<std::string> known_columns() {
   for (const FigureColumn& column : figure_columns()) known.emplace_back(column.name);
   for (const PairColumn& column : pair_columns()) known.emplace_back(column.name);
   for (const ConventionAxis& axis : convention_axes()) {
-    if (!axis.column.empty()) known.emplace_back(axis.column);
+    if (axis.can_be_declared) known.emplace_back(axis.name);
   }
   return known;
 }
@@ -217,7 +217,7 @@ class RowReader {
 
   Status declare(const ConventionAxis& axis, const std::string& field) {
     if (auto done = row_.declared.declare(axis, field); !done) {
-      return with_context(where(axis.column), done.error());
+      return with_context(where(axis.name), done.error());
     }
     return {};
   }
@@ -339,13 +339,13 @@ std::string published_table_template() {
     text += fmt::format("# {}: {}\n", column.name, column.meaning);
   }
   for (const ConventionAxis& axis : convention_axes()) {
-    if (axis.column.empty()) continue;
+    if (!axis.can_be_declared) continue;
     std::vector<std::string> words;
-    for (const ConventionOption& option : axis.options)
-      words.push_back(split(option.keywords, ' ')[0]);
-    const auto repeated = std::ranges::unique(words);
-    words.erase(repeated.begin(), repeated.end());
-    text += fmt::format("# {}: {}\n", axis.column, join(words, ", "));
+    for (const ConventionOption& option : axis.options) {
+      std::string word = split(option.keywords, ' ')[0];
+      if (std::ranges::find(words, word) == words.end()) words.push_back(std::move(word));
+    }
+    text += fmt::format("# {}: {}\n", axis.name, join(words, ", "));
   }
   text +=
       "#\n"

@@ -150,10 +150,15 @@ Result<CpuCompiler> CpuCompiler::find() {
   if (error) compiler.path = compiler.command;
   ASSAY_TRY(compiler.version, first_version_line(compiler.command));
   ASSAY_TRY(compiler.sha256, sha256_file_hex(compiler.path));
+  return compiler.completed();
+}
+
+Result<CpuCompiler> CpuCompiler::completed() const {
+  CpuCompiler compiler = *this;
   ASSAY_TRY(const std::string cpuinfo, read_file("/proc/cpuinfo"));
-  ASSAY_TRY(Processor processor, parse_cpuinfo(cpuinfo));
-  compiler.processor = std::move(processor.name);
-  compiler.target = std::move(processor.identity);
+  ASSAY_TRY(Processor found, parse_cpuinfo(cpuinfo));
+  compiler.processor = std::move(found.name);
+  compiler.target = std::move(found.identity);
   compiler.flags = kernel_flags();
   return compiler;
 }

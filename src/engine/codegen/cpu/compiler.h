@@ -23,6 +23,9 @@ struct CpuCompiler {
   // $ASSAY_CXX, else c++ on PATH. An environment_error that says what was looked for and found.
   // Compiles nothing: some milliseconds.
   static Result<CpuCompiler> find();
+  // This one, found by another process (command, path, version, sha256, timeout_s), with what this
+  // program has to say itself: the processor and the flags. Starts and hashes nothing.
+  Result<CpuCompiler> completed() const;
 
   std::string identity() const;  // as KernelKey::compiler
 };

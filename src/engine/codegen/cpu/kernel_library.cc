@@ -82,6 +82,7 @@ Status KernelLibrary::compile_all(std::vector<Job>& jobs) {
   const int64_t start_ns = monotonic_now_ns();
   compile_side_by_side(jobs);
   stats_.compile_seconds += seconds_since(start_ns);
+  if (gave_up_) stats_.gave_up = gave_up_->message;
   Status status;
   for (Job& job : jobs) {
     if (*job.object) {

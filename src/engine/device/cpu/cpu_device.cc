@@ -19,7 +19,8 @@ CpuDevice::CpuDevice(const CpuDeviceOptions& options)
 Status CpuDevice::find_compiler() {
   if (library_) return {};
   if (!options_.no_compiler.empty()) return environment_error("{}", options_.no_compiler);
-  ASSAY_TRY(CpuCompiler compiler, CpuCompiler::find());
+  ASSAY_TRY(CpuCompiler compiler,
+            options_.compiler ? options_.compiler->completed() : CpuCompiler::find());
   std::optional<KernelCache> cache = open_kernel_cache(options_.kernel_cache, notes_);
   library_ = std::make_unique<KernelLibrary>(std::move(compiler), std::move(cache), pool_.size());
   return {};

@@ -20,6 +20,8 @@ struct CpuDeviceOptions {
   bool reference_ops = false;  // the slow operators, for tests
   // Why the compiler is not to be tried, by somebody who has; empty: it is.
   std::string no_compiler = {};
+  // As CompileOptions.
+  std::optional<CpuCompiler> compiler = {};
   // Kernels on disk. Absent: each process compiles its own.
   std::optional<std::filesystem::path> kernel_cache = {};
 };
