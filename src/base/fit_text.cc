@@ -1,7 +1,8 @@
-// By characters, not bytes.
+// By columns of a terminal, not bytes: characters of East Asian scripts take two, accents none.
 #include "base/fit_text.h"
 
 #include <fmt/format.h>
+#include <utf8proc.h>
 
 #include <algorithm>
 
@@ -10,23 +11,39 @@ namespace {
 
 constexpr size_t kShortest = 4;
 
-bool continues_character(char c) {
-  return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
+struct Character {
+  size_t bytes = 1;
+  size_t columns = 1;
+};
+
+// The first one of a text that isn't empty; a byte that begins none takes one column.
+Character first_character(std::string_view text) {
+  utf8proc_int32_t code_point = 0;
+  const auto bytes = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                                      static_cast<utf8proc_ssize_t>(text.size()), &code_point);
+  if (bytes <= 0) return {};
+  return {static_cast<size_t>(bytes), static_cast<size_t>(utf8proc_charwidth(code_point))};
 }
 
 }  // namespace
 
 size_t display_width(std::string_view text) {
-  return static_cast<size_t>(
-      std::ranges::count_if(text, [](char c) { return !continues_character(c); }));
+  size_t columns = 0;
+  while (!text.empty()) {
+    const Character next = first_character(text);
+    columns += next.columns;
+    text.remove_prefix(next.bytes);
+  }
+  return columns;
 }
 
-size_t bytes_of_characters(std::string_view text, size_t characters) {
+size_t bytes_of_columns(std::string_view text, size_t columns) {
   size_t at = 0;
-  for (size_t taken = 0; at < text.size(); ++at) {
-    if (continues_character(text[at])) continue;
-    if (taken == characters) break;
-    ++taken;
+  while (at < text.size()) {
+    const Character next = first_character(text.substr(at));
+    if (next.columns > columns) break;
+    columns -= next.columns;
+    at += next.bytes;
   }
   return at;
 }
@@ -38,8 +55,11 @@ std::string shortened(std::string_view name, size_t width) {
   if (whole <= width) return std::string(name);
   const size_t kept = width - kDots.size();
   const size_t head = (kept + 1) / 2;
-  return fmt::format("{}{}{}", name.substr(0, bytes_of_characters(name, head)), kDots,
-                     name.substr(bytes_of_characters(name, whole - (kept - head))));
+  const size_t tail = kept - head;
+  size_t end = bytes_of_columns(name, whole - tail);
+  while (display_width(name.substr(end)) > tail) end += first_character(name.substr(end)).bytes;
+  return fmt::format("{}{}{}", name.substr(0, bytes_of_columns(name, head)), kDots,
+                     name.substr(end));
 }
 
 }  // namespace assay

@@ -9,8 +9,8 @@ namespace assay {
 
 // Columns a terminal gives to the text: its characters, each counted as one.
 size_t display_width(std::string_view text);
-// The bytes of the first so many characters.
-size_t bytes_of_characters(std::string_view text, size_t characters);
+// The bytes of the characters that fit so many columns.
+size_t bytes_of_columns(std::string_view text, size_t columns);
 
 // At most `width` columns (4 at least): the middle gives way to "...".
 std::string shortened(std::string_view name, size_t width);

@@ -30,7 +30,7 @@ std::string bar(double share) {
 
 // The first `columns` characters, without cutting one of several bytes.
 std::string_view cut(std::string_view text, size_t columns) {
-  return text.substr(0, bytes_of_characters(text, columns));
+  return text.substr(0, bytes_of_columns(text, columns));
 }
 
 std::string in_colour(const char* colour, const std::string& text, bool colours) {

@@ -258,8 +258,9 @@ void add_compare_command(CLI::App& app, Selected& selected) {
       "--allow-single-process", request->options.allow_single_process,
       "judge cells that have one process a side by their rows, although rows can't "
       "show how processes differ");
-  command->add_flag("!--unadjusted", request->options.machine_off,
-                    "don't correct ratios for the machine's own speed, as yardsticks show it");
+  command->add_flag_callback(
+      "--unadjusted", [request] { request->options.machine_off = false; },
+      "don't correct ratios for the machine's own speed, as yardsticks show it");
   command->add_flag("--self-test", request->self_test,
                     "split one bundle's processes into two halves many times, and report how often "
                     "that raises a false alarm");

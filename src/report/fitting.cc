@@ -11,8 +11,8 @@ namespace assay {
 namespace {
 
 constexpr std::string_view kEllipsis = "...";
-std::string_view first_characters(std::string_view text, size_t characters) {
-  return text.substr(0, bytes_of_characters(text, characters));
+std::string_view first_characters(std::string_view text, size_t columns) {
+  return text.substr(0, bytes_of_columns(text, columns));
 }
 
 }  // namespace

@@ -18,11 +18,11 @@ constexpr auto passes_with(PassOutcome (*pack_weights)(Graph&)) {
       Pass{"merge_products", "products of one input become one, and a split", merge_products},
       Pass{"fuse_norm", "a norm becomes the prologue of the product that alone reads it",
            fuse_norm},
-      Pass{"fuse_epilogue", "what follows a product column by column joins its kernel",
+      Pass{"fuse_epilogue", "column-wise operations after a product join its kernel",
            fuse_epilogue},
       Pass{"fuse_pointwise", "elementwise work, row reductions and gathers become row kernels",
            fuse_pointwise},
-      Pass{"eliminate_dead", "what no output and no written cache depends on goes", eliminate_dead},
+      Pass{"eliminate_dead", "removes nodes that no output and no cache write needs", eliminate_dead},
       Pass{"pack_weights", "weights of products are laid out for their kernels", pack_weights},
   };
 }

@@ -18,7 +18,7 @@ constexpr std::array kColumns = {
     FigureColumn{kMeanB, "mean_b", kInput, kNumber, "mean of group b"},
     FigureColumn{kSdB, "sd_b", kEither, kNonNegative, "its standard deviation"},
     FigureColumn{kNB, "n_b", kInput, kCount, "its number of values"},
-    FigureColumn{kMu, "mu", kInput, kNumber, "what a one-sample test holds mean_a against"},
+    FigureColumn{kMu, "mu", kInput, kNumber, "reference mean of a one-sample test"},
     FigureColumn{kSdDiff, "sd_diff", kInput, kNonNegative,
                  "deviation of a paired test's differences"},
     FigureColumn{kCorrelation, "r", kInput, kCoefficient, "correlation of a paired test's values"},
