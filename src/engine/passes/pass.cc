@@ -22,7 +22,8 @@ constexpr auto passes_with(PassOutcome (*pack_weights)(Graph&)) {
            fuse_epilogue},
       Pass{"fuse_pointwise", "elementwise work, row reductions and gathers become row kernels",
            fuse_pointwise},
-      Pass{"eliminate_dead", "removes nodes that no output and no cache write needs", eliminate_dead},
+      Pass{"eliminate_dead", "removes nodes that no output and no cache write needs",
+           eliminate_dead},
       Pass{"pack_weights", "weights of products are laid out for their kernels", pack_weights},
   };
 }
