@@ -183,13 +183,13 @@ TEST(Report, ProfilesOfNativeAndTorchStandBesideOneAnother) {
   };
   using testing::ElementsAre;
   EXPECT_THAT(fields_of("eager", ""),
-              ElementsAre("3.00", "80", "7", "4", "1.50", "0.250", "0", "3", ""));
+              ElementsAre("3.000", "80", "7", "4", "1.500", "0.2500", "0", "3", ""));
   EXPECT_THAT(fields_of("torch-eager", ""),
-              ElementsAre("9.00", "900", "7", "900", "4.50", "0.250", "0", "3", ""));
+              ElementsAre("9.000", "900", "7", "900", "4.500", "0.2500", "0", "3", ""));
   EXPECT_THAT(fields_of("torch-cpu", ""),
-              ElementsAre("9.00", "300", "20", "-", "-", "-", "-", "-", ""));
-  EXPECT_THAT(fields_of("eager", "assay_run"), ElementsAre("assay_run", "80", "1.50", ""));
-  EXPECT_THAT(fields_of("torch-eager", "gemv2T"), ElementsAre("gemv2T", "900", "4.50", ""));
+              ElementsAre("9.000", "300", "20", "-", "-", "-", "-", "-", ""));
+  EXPECT_THAT(fields_of("eager", "assay_run"), ElementsAre("assay_run", "80", "1.500", ""));
+  EXPECT_THAT(fields_of("torch-eager", "gemv2T"), ElementsAre("gemv2T", "900", "4.500", ""));
   EXPECT_THAT(text, HasSubstr("kernels: kernels on the device."));
   EXPECT_THAT(text, HasSubstr("kernels: leaf operators."));
 }

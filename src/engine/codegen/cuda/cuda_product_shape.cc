@@ -104,9 +104,13 @@ CudaProductShape held(const ProductKernel& product, const Sizes& sizes) {
                            share_out(units, 32, kMostHeld / 2, kMoreWarps, shape));
   while (!shared_out && pieces() > kMostPieces && shape.threads < 512) shape.threads *= 2;
   shape.pieces = std::min(pieces(), shape.rows == 1 ? kMostPieces : kMostHeld / 4);
+  // Several rows of x beside more pieces spill where one stage has them all.
+  const bool one_stage = sizes.element == 2 && pieces() == shape.pieces;
+  if (shape.rows > 1 && one_stage) shape.pieces = std::min(shape.pieces, kMostHeld / 8);
+  const int64_t most_sums = shape.threads == 512 ? kMostSums / 2 : kMostSums;
   shape.columns = kMostColumns;
   while (shape.columns > 2 &&
-         (shape.columns * shape.pieces > kMostHeld || shape.columns * shape.rows > kMostSums ||
+         (shape.columns * shape.pieces > kMostHeld || shape.columns * shape.rows > most_sums ||
           sizes.columns / shape.columns < kFewestBlocks)) {
     shape.columns /= 2;
   }
