@@ -59,8 +59,8 @@ Status show(const BenchOptions& options, const std::vector<BenchedModel>& models
     ASSAY_TRY(analyzed.plotted, plot_rows(bundle, analyzed.findings));
     ASSAY_CHECK(write_analysis(analyzed, folder));
   }
-  fmt::print("{}", render_bench(make_bench(analyzed.findings, speeds(samples), models), options.format,
-                                stdout_columns()));
+  fmt::print("{}", render_bench(make_bench(analyzed.findings, speeds(samples), models),
+                                options.format, stdout_columns()));
   if (!options.save.empty()) print_remark("note", "the bundle is kept in " + folder);
   return {};
 }

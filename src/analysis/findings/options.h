@@ -7,11 +7,11 @@ namespace assay {
 
 // The choices that an analysis declares beforehand; findings carry them.
 struct AnalysisOptions {
-  double margin = 0.03;      // equivalence: ratio of means within 1/(1+margin) .. 1+margin
+  double margin = 0.03;       // equivalence: ratio of means within 1/(1+margin) .. 1+margin
   bool margin_asked = false;  // by whoever analyses: else the study's counts, where it has one
-  double alpha = 0.05;       // family-wise, for each of the two claims (differs, equivalent)
-  double confidence = 0.95;  // of intervals
-  double power = 0.8;        // of the minimum detectable effect
+  double alpha = 0.05;        // family-wise, for each of the two claims (differs, equivalent)
+  double confidence = 0.95;   // of intervals
+  double power = 0.8;         // of the minimum detectable effect
   int64_t resamples = 10000;
   uint64_t seed = 42;
   int64_t minimum_rows = 5;  // warm ok rows that a contrast needs of each arm
