@@ -2,6 +2,7 @@
 // one line on stdout, as peers.py describes.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <memory>
@@ -19,6 +20,7 @@
 #include "engine/device/cuda/driver.h"
 #include "engine/device/cuda/read_bandwidth.h"
 #include "engine/session/session.h"
+#include "samples.h"
 
 namespace assay::bench {
 namespace {
@@ -119,14 +121,24 @@ class Arm {
 
   Result<Json> prefill(const Json& request) {
     ASSAY_TRY(const int64_t tokens, json_int(request, "tokens", "request"));
-    ASSAY_CHECK(session_->prepare(1, tokens));
+    ASSAY_TRY(const int64_t timed, json_int_or(request, "timed", 0, "request"));
     const PromptBatch prompt = PromptBatch::of({prompt_ids(tokens)});
-    const int64_t start_ns = monotonic_now_ns();
-    ASSAY_CHECK(session_->prefill(prompt));
-    const double ms = ms_since(start_ns);
-    Json reply = {{"ms", ms}, {"tokens", {session_->next_tokens()[0]}}};
+    if (timed > 0) ASSAY_CHECK(prefill_ms(prompt));
+    Samples all_ms;
+    for (int64_t i = 0; i < std::max<int64_t>(timed, 1); ++i) {
+      ASSAY_TRY(const double ms, prefill_ms(prompt));
+      all_ms.add(ms);
+    }
+    Json reply = {{"ms", all_ms.median()}, {"tokens", {session_->next_tokens()[0]}}};
     add_note(session_->prefill_runs(), reply);
     return reply;
+  }
+
+  Result<double> prefill_ms(const PromptBatch& prompt) {
+    ASSAY_CHECK(session_->prepare(1, prompt.padded_len));
+    const int64_t start_ns = monotonic_now_ns();
+    ASSAY_CHECK(session_->prefill(prompt));
+    return ms_since(start_ns);
   }
 
   // An arm that asked for a compiler and didn't get one is no compiled arm.

@@ -3,6 +3,7 @@
 
 import json
 import os
+import statistics
 import subprocess
 import tempfile
 
@@ -14,8 +15,8 @@ MICRO_BATCH = 512  # llama-bench's own; longer prompts are given as one
 
 
 def command(program, model, gpu, request):
-    """None where llama-bench has no such work: it decodes one row alone."""
-    always = [program, "-m", model, "-ngl", "99", "-sm", "none", "-mg", gpu, "-fa", "1", "-r", "1", "-o", "json"]
+    """None where llama-bench has no such work: it decodes one row alone. Each has an untimed pass of llama-bench's own."""
+    always = [program, "-m", model, "-ngl", "99", "-sm", "none", "-mg", gpu, "-fa", "1", "-r", str(request.get("timed", 1)), "-o", "json"]
     if request["do"] == "prefill":
         batch = str(max(request["tokens"], MICRO_BATCH))
         return always + ["-p", str(request["tokens"]), "-n", "0", "-b", batch, "-ub", batch]
@@ -55,7 +56,7 @@ class LlamaBench:
         if done.returncode != 0:
             raise PeerFailed(f"llama-bench: status {done.returncode}")
         (answer,) = json.loads(done.stdout)
-        return {"ms": answer["samples_ns"][0] / 1e6 / (answer["n_gen"] or 1), "tokens": None}
+        return {"ms": statistics.median(answer["samples_ns"]) / 1e6 / (answer["n_gen"] or 1), "tokens": None}
 
     def stop(self):
         self.folder.cleanup()

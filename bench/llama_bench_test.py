@@ -131,11 +131,15 @@ class Arm(unittest.TestCase):
     def test_an_answer_is_of_one_step_or_prompt(self):
         body = """model = sys.argv[sys.argv.index('-m') + 1]
 assert os.path.getsize(model) > 0
+assert '--no-warmup' not in sys.argv
 n = sys.argv[sys.argv.index('-n') + 1]
-print('[{"n_gen": ' + n + ', "samples_ns": [ 256000000 ]}]')"""
+samples = [256000000, 900000000, 1, 255000000, 257000000][:int(sys.argv[sys.argv.index('-r') + 1])]
+print('[{"n_gen": ' + n + ', "samples_ns": ' + str(samples) + '}]')"""
         arm = self.arm(body)
         self.assertEqual(arm.ask({"do": "decode", "prompt": 128, "steps": 128}, 60)["ms"], 2)
         self.assertEqual(arm.ask({"do": "prefill", "tokens": 2048}, 60)["ms"], 256)
+        self.assertEqual(arm.ask({"do": "prefill", "tokens": 2048, "timed": 5}, 60)["ms"], 256)
+        self.assertEqual(arm.ask({"do": "prefill", "tokens": 2048, "timed": 2}, 60)["ms"], 578)
         arm.stop()
         self.assertEqual(os.listdir(self.folder).count("checkpoint"), 1)
         self.assertFalse([name for name in os.listdir(self.folder) if name.startswith("gguf-")])

@@ -3,22 +3,33 @@
   {"do": "load", "folder": PATH, "dtype": NAME, "threads": N, "arm": "eager" | "compiled", "device"?: NAME}  > {}
   {"do": "decode", "prompt": N, "steps": N, "batch"?: N}
       > {"ms": of one step, "first_ms": of the one before them, "tokens": [...], "bytes"?, "note"?}
-  {"do": "prefill", "tokens": N}                > {"ms": of the pass, "tokens": [ID], "note"?}
+  {"do": "prefill", "tokens": N, "timed"?: N}   > {"ms": of the pass, "tokens": [ID], "note"?}
   {"do": "read", "threads": N, "device"?: NAME} > {"gb_s": of one pass}      (the engine's alone)
 
 or {"error": MESSAGE}. All are greedy, and batch 1 unless said; `tokens` are the first row's; loading, the prompt of a decode and its first step are untimed.
+A prefill with "timed" is one untimed pass and then the median of so many timed ones, back to back; without it, one pass.
 """
 
 import contextlib
 import json
 import os
 import selectors
+import statistics
 import subprocess
 import time
 
 
 class PeerFailed(Exception):
     """The peer answered an error, died or took too long; its later answers can't be had."""
+
+
+def one_turn(request, once):
+    """(ms, ...) as `once()` gives it; of a prefill with "timed" the median ms, and the last pass's rest."""
+    if "timed" not in request:
+        return once()
+    once()
+    passes = [once() for _ in range(request["timed"])]
+    return (statistics.median(one[0] for one in passes), *passes[-1][1:])
 
 
 class Peer:

@@ -8,7 +8,7 @@ import unittest
 
 import speed_table
 from gpu_table import Work, decode, gpu_table, prefill
-from peers import Peer, PeerFailed
+from peers import Peer, PeerFailed, one_turn
 from speed_table import Cell, decode_table, prefill_table
 
 ARMS = ["engine eager", "engine compiled", "torch eager", "torch compile"]
@@ -107,6 +107,23 @@ class Tables(unittest.TestCase):
     def test_arms_that_choose_other_tokens_are_named(self):
         self.assertEqual(speed_table.same_tokens([cell([1]), cell([1])]), "yes")
         self.assertEqual(speed_table.same_tokens([cell([1]), cell([1], tokens=[3])]), "no")
+
+
+class Turns(unittest.TestCase):
+    def turn(self, request, all_ms):
+        """Its ms and pass, and how many passes it took."""
+        passes = [(ms, [number], None) for number, ms in enumerate(all_ms)]
+        left = iter(passes)
+        answer = one_turn(request, lambda: next(left))
+        return answer, len(passes) - len(list(left))
+
+    def test_prefill_on_a_gpu_is_a_median_behind_an_untimed_pass(self):
+        answer, taken = self.turn(prefill(128), [90, 3, 1, 50, 2, 4, 0])
+        self.assertEqual((answer, taken), ((3, [5], None), 6))
+
+    def test_anything_else_is_one_pass(self):
+        for request in ({"do": "prefill", "tokens": 128}, decode()):
+            self.assertEqual(self.turn(request, [90, 3]), ((90, [0], None), 1))
 
 
 class Peers(unittest.TestCase):

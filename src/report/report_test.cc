@@ -127,6 +127,73 @@ TEST(Report, JoulesATokenAreThereWhereSomebodyCountedThem) {
   EXPECT_THAT(render_report(*findings, OutputFormat::kMarkdown), HasSubstr("J/token"));
 }
 
+// A summary as both workers give it, of kernels on a GPU.
+Json gpu_profile(int64_t kernels, int64_t launches, int64_t busy_ns, const std::string& longest) {
+  return {{"device", "cuda"},
+          {"wall_ns", 2 * busy_ns},
+          {"counts", "kernels on the device"},
+          {"kernels_launched", kernels},
+          {"distinct_kernels", 7},
+          {"launch_calls", launches},
+          {"gpu_busy_ns", busy_ns},
+          {"gpu_gap_ns", 250'000},
+          {"copies", 0},
+          {"synchronizations", 3},
+          {"top", {{{"name", longest}, {"calls", kernels}, {"total_ns", busy_ns}}}}};
+}
+
+TEST(Report, ProfilesOfNativeAndTorchStandBesideOneAnother) {
+  SyntheticBundle bundle(7);
+  bundle.raw().manifest["study"]["arms"] = {"eager", "torch-eager", "torch-cpu"};
+  SyntheticCell cell{.arm = "eager", .phase = Phase::kKvDecode};
+  const std::string native = bundle.add(cell);
+  bundle.evidence(native)["profile"]["summary"] = gpu_profile(80, 4, 1'500'000, "assay_run");
+  for (const bool on_gpu : {true, false}) {
+    cell.arm = on_gpu ? "torch-eager" : "torch-cpu";
+    const std::string torch = bundle.add(cell);
+    for (Row& row : bundle.raw().rows) {
+      if (row.cell_id == torch) row.backend = "torch";
+    }
+    // On a processor the torch worker counts something else, and has no times of a GPU.
+    const Json of_host = {{"device", "cpu"},
+                          {"wall_ns", 9'000'000},
+                          {"counts", "leaf operators"},
+                          {"kernels_launched", 300},
+                          {"distinct_kernels", 20}};
+    bundle.evidence(torch)["profile"]["summary"] =
+        on_gpu ? gpu_profile(900, 900, 4'500'000, "gemv2T") : of_host;
+  }
+  AnalysisOptions options;
+  options.resamples = 200;
+  const auto findings = analyze(bundle.build(), options, nullptr);
+  ASSERT_TRUE(findings);
+  const std::string text = render_report(*findings, OutputFormat::kMarkdown);
+  const auto fields_of = [&](const std::string& arm, const std::string& holds) {
+    for (const std::string& line : split(text.substr(text.find("## Profile")), '\n')) {
+      std::vector<std::string> fields = split(line, '|');
+      for (std::string& field : fields) {
+        field.erase(0, field.find_first_not_of(' '));
+        field.erase(field.find_last_not_of(' ') + 1);
+      }
+      if (fields.size() > 4 && fields[3] == arm && line.find(holds) != std::string::npos) {
+        return std::vector(fields.begin() + 4, fields.end());
+      }
+    }
+    return std::vector<std::string>{};
+  };
+  using testing::ElementsAre;
+  EXPECT_THAT(fields_of("eager", ""),
+              ElementsAre("3.000", "80", "7", "4", "1.500", "0.2500", "0", "3", ""));
+  EXPECT_THAT(fields_of("torch-eager", ""),
+              ElementsAre("9.000", "900", "7", "900", "4.500", "0.2500", "0", "3", ""));
+  EXPECT_THAT(fields_of("torch-cpu", ""),
+              ElementsAre("9.000", "300", "20", "-", "-", "-", "-", "-", ""));
+  EXPECT_THAT(fields_of("eager", "assay_run"), ElementsAre("assay_run", "80", "1.500", ""));
+  EXPECT_THAT(fields_of("torch-eager", "gemv2T"), ElementsAre("gemv2T", "900", "4.500", ""));
+  EXPECT_THAT(text, HasSubstr("kernels: kernels on the device."));
+  EXPECT_THAT(text, HasSubstr("kernels: leaf operators."));
+}
+
 TEST(Report, ABundleWithoutRowsStillReports) {
   Bundle bundle;
   bundle.manifest = Json::object();

@@ -15,6 +15,13 @@ namespace {
 
 constexpr std::string_view kShared = R"(
 enum { GROUP = HEADS / KV_HEADS };
+// Blocks that a multiprocessor must have registers for. For Blackwell the compiler wants a few more
+// than the bounds leave, and would spill.
+#if __CUDA_ARCH__ >= 1000
+#define AT_LEAST(blocks) 1
+#else
+#define AT_LEAST(blocks) (blocks)
+#endif
 #define SMALLEST -1e30f
 #define MISSING -3e38f  // its weight is 0 beside SMALLEST too
 
@@ -33,8 +40,8 @@ __device__ __forceinline__ const cache_t* head_of(const void* cache, long b, lon
 // are put together at the end. What the kernel ahead doesn't write is asked for before the wait:
 // all positions but the newest. The workspace has for a head and range: values [HEAD_DIM] not yet
 // divided by the sum, the largest score, the sum; whichever block of a head comes last puts them
-// together. One row has few blocks, several rows more than there are multiprocessors: two of them
-// have registers TOGETHER.
+// together. One row has few blocks, several rows more than there are multiprocessors: two of 256
+// threads have registers TOGETHER.
 constexpr std::string_view kDecode = R"(
 enum { SLOTS = DECODE_THREADS / LANES };
 
@@ -83,7 +90,7 @@ __device__ __forceinline__ void fetch(const cache_t* keys, const cache_t* values
   }
 }
 
-extern "C" __global__ void __launch_bounds__(DECODE_THREADS, TOGETHER) assay_decode(const Args args) {
+extern "C" __global__ void __launch_bounds__(DECODE_THREADS, AT_LEAST(TOGETHER)) assay_decode(const Args args) {
   __shared__ float merged[DECODE_WARPS][PIECE][HEAD_DIM], states[DECODE_WARPS][PIECE][2];
   let_next_begin();
   const Sizes n = sizes_of(args);
@@ -274,8 +281,8 @@ std::string print_cuda_attention(const Kernel& kernel, const AttentionKernel& k)
       k.heads, k.kv_heads, k.head_dim, k.q, k.keys, k.values, k.lengths, k.pad, k.out, pieces,
       (group + pieces - 1) / pieces, kElements,
       std::bit_ceil(static_cast<uint64_t>((k.head_dim + kElements - 1) / kElements)), kCudaCounters,
-      kernel.dims.batch.value_or(1) > 1 ? 2 : 1, cuda_decode_threads(k), wide(k) ? 1 : 2,
-      1.0 / std::sqrt(static_cast<double>(k.head_dim)),
+      kernel.dims.batch.value_or(1) > 1 && !wide(k) ? 2 : 1, cuda_decode_threads(k),
+      wide(k) ? 1 : 2, 1.0 / std::sqrt(static_cast<double>(k.head_dim)),
       element_type(kernel.buffers[k.keys].dtype, "unsigned short"), cuda_narrow_name(kernel, k));
   text += kShared;
   text += sizes_text(kernel);

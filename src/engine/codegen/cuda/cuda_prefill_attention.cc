@@ -56,7 +56,7 @@ __device__ __forceinline__ void load_tiles(unsigned to, const cache_t* keys, con
   }
 }
 
-extern "C" __global__ void __launch_bounds__(PREFILL_THREADS, (HEAD_DIM <= 64 ? 2 : 1) * 8 / PREFILL_WARPS) assay_prefill(const Args args) {
+extern "C" __global__ void __launch_bounds__(PREFILL_THREADS, AT_LEAST((HEAD_DIM <= 64 ? 2 : 1) * 8 / PREFILL_WARPS)) assay_prefill(const Args args) {
   __shared__ __align__(16) unsigned char tiles[2][2][TILE_BYTES];  // twice keys and values
   let_next_begin();
   wait_for_kernels_ahead();

@@ -102,8 +102,13 @@ CudaProductShape held(const ProductKernel& product, const Sizes& sizes) {
   const bool shared_out = shape.rows == 1 && (few || 2 * pieces() > kMostHeld) &&
                           (share_out(units, 32, kMostHeld / 2, kWarps, shape) ||
                            share_out(units, 32, kMostHeld / 2, kMoreWarps, shape));
-  while (!shared_out && pieces() > kMostPieces && shape.threads < 512) shape.threads *= 2;
+  const int64_t most_threads = shape.rows == 1 ? 512 : 256;  // several rows need the registers
+  while (!shared_out && pieces() > kMostPieces && shape.threads < most_threads) shape.threads *= 2;
   shape.pieces = std::min(pieces(), shape.rows == 1 ? kMostPieces : kMostHeld / 4);
+  // Several rows of x beside so many pieces spill where one stage has them all.
+  const bool crowded =
+      sizes.element == 2 && pieces() == shape.pieces && shape.pieces >= (product.norm ? 3 : 4);
+  if (shape.rows > 1 && crowded) shape.pieces = kMostHeld / 8;
   shape.columns = kMostColumns;
   while (shape.columns > 2 &&
          (shape.columns * shape.pieces > kMostHeld || shape.columns * shape.rows > kMostSums ||

@@ -82,6 +82,15 @@ TEST(CudaProductShapes, ThreadsCoverTheInputsWithFewIdle) {
   }
 }
 
+// Several rows beside all of a column's inputs at once would spill.
+TEST(CudaProductShapes, SeveralRowsHaveFewerPiecesAtATime) {
+  EXPECT_EQ(shape_of(2048, DType::kBF16, std::nullopt).pieces, 2);
+  EXPECT_EQ(shape_of(4096, DType::kBF16, std::nullopt).pieces, 2);
+  EXPECT_EQ(shape_of(4096, DType::kBF16, 1).pieces, 4);
+  EXPECT_EQ(shape_of(8192, DType::kBF16, std::nullopt).pieces, 4) << "in two stages";
+  EXPECT_EQ(shape_of(18944, DType::kF32, std::nullopt).threads, 256);
+}
+
 // Inputs that no registers hold come in stages.
 TEST(CudaProductShapes, MoreInputsThanRegistersHold) {
   const CudaProductShape shape = shape_of(40'000, DType::kF32, 1);

@@ -19,16 +19,14 @@ constexpr NvrtcStatus kSuccess = 0;
 constexpr std::array<const char*, 4> kOptions = {"--std=c++17", "--ptxas-options=-v", "--fmad=true",
                                                  "--disable-warnings"};
 
-// The number between `before` and `after`; 0 where the line hasn't got them.
+// The number between the last `before` ahead of `after`, and `after`; 0 where the line hasn't got
+// them.
 int64_t number_between(std::string_view line, std::string_view before, std::string_view after) {
   const size_t end = line.find(after);
-  if (end == std::string_view::npos) return 0;
-  size_t begin = 0;
-  if (!before.empty()) {
-    begin = line.rfind(before, end);
-    if (begin == std::string_view::npos) return 0;
-    begin += before.size();
-  }
+  if (end == std::string_view::npos || end == 0) return 0;
+  size_t begin = line.rfind(before, end - 1);
+  if (begin == std::string_view::npos) return 0;
+  begin += before.size();
   return std::strtoll(std::string(line.substr(begin, end - begin)).c_str(), nullptr, 10);
 }
 
@@ -62,6 +60,11 @@ struct Nvrtc::Library : NvrtcApi {
     return text;
   }
 };
+
+// From Hopper on, the instructions that a kind has alone are asked for by an "a".
+std::string nvrtc_target(int compute_capability) {
+  return fmt::format("sm_{}{}", compute_capability, compute_capability >= 90 ? "a" : "");
+}
 
 Nvrtc::Nvrtc(std::unique_ptr<Library> library) : library_(std::move(library)) {}
 Nvrtc::Nvrtc(Nvrtc&&) noexcept = default;
@@ -120,6 +123,7 @@ Result<Cubin> Nvrtc::compile(const std::string& source, const std::string& targe
 // ptxas info    : Compiling entry function 'run' for 'sm_80'
 // ptxas info    : Function properties for run
 //     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+// (or "ptxas         .     0 bytes stack frame, ...")
 // ptxas info    : Used 12 registers, used 1 barriers, 128 bytes smem, 376 bytes cmem[0]
 std::vector<EntryResources> parse_ptxas_log(std::string_view log) {
   constexpr std::string_view kEntry = "Compiling entry function '";
@@ -132,7 +136,7 @@ std::vector<EntryResources> parse_ptxas_log(std::string_view log) {
     if (entries.empty()) continue;
     EntryResources& entry = entries.back();
     if (line.find("bytes spill stores") != std::string::npos) {
-      entry.stack_bytes = number_between(line, "", " bytes stack frame");
+      entry.stack_bytes = number_between(line, " ", " bytes stack frame");
       entry.spill_store_bytes = number_between(line, ", ", " bytes spill stores");
       entry.spill_load_bytes = number_between(line, ", ", " bytes spill loads");
     }

@@ -27,6 +27,9 @@ struct Cubin {
   std::vector<EntryResources> entries;
 };
 
+// What to compile for a GPU of this compute capability, 90 for 9.0: "sm_90a".
+std::string nvrtc_target(int compute_capability);
+
 class Nvrtc {
  public:
   // $ASSAY_NVRTC alone, where it is set; else as open_cuda_library() finds it. An environment_error
@@ -37,7 +40,7 @@ class Nvrtc {
   Nvrtc& operator=(Nvrtc&&) noexcept;
   ~Nvrtc();
 
-  // `target`: "sm_80", "sm_89", "sm_90a". environment_error with the compiler's whole log, several
+  // `target`: as nvrtc_target() has it. environment_error with the compiler's whole log, several
   // lines, if the source doesn't compile.
   Result<Cubin> compile(const std::string& source, const std::string& target) const;
 

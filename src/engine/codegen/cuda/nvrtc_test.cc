@@ -23,7 +23,7 @@ TEST(PtxasLog, SaysWhatEachEntryTakes) {
       "ptxas info    : Used 255 registers, used 1 barriers, 4224 bytes smem, 376 bytes cmem[0]\n"
       "ptxas info    : Compiling entry function 'second' for 'sm_90a'\n"
       "ptxas info    : Function properties for second\n"
-      "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+      "ptxas         .     128 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
       "ptxas info    : Used 10 registers, used 0 barriers, 376 bytes cmem[0]\n");
   ASSERT_EQ(entries.size(), 2u);
   EXPECT_EQ(entries[0].entry, "first");
@@ -34,6 +34,7 @@ TEST(PtxasLog, SaysWhatEachEntryTakes) {
   EXPECT_EQ(entries[0].shared_bytes, 4224);
   EXPECT_EQ(entries[1].entry, "second");
   EXPECT_EQ(entries[1].registers, 10);
+  EXPECT_EQ(entries[1].stack_bytes, 128);
   EXPECT_EQ(entries[1].shared_bytes, 0);
   EXPECT_TRUE(parse_ptxas_log("").empty());
   EXPECT_TRUE(parse_ptxas_log("Used 3 registers").empty());
@@ -58,8 +59,16 @@ class NvrtcTest : public testing::Test {
   Result<Nvrtc> nvrtc_ = Nvrtc::open();
 };
 
+TEST(NvrtcTarget, HasAKindsOwnInstructionsFromHopperOn) {
+  EXPECT_EQ(nvrtc_target(89), "sm_89");
+  EXPECT_EQ(nvrtc_target(90), "sm_90a");
+  EXPECT_EQ(nvrtc_target(100), "sm_100a");
+}
+
 TEST_F(NvrtcTest, CompilesForEachTargetAndReports) {
-  for (const char* target : {"sm_80", "sm_89", "sm_90a"}) {
+  EXPECT_THAT(nvrtc_->targets(), testing::IsSupersetOf({80, 89, 90}));
+  for (const int capability : nvrtc_->targets()) {
+    const std::string target = nvrtc_target(capability);
     const auto cubin = nvrtc_->compile(
         "extern \"C\" __global__ void twice(float* x) {\n"
         "  __shared__ float tile[100];\n"

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 
+#include "base/text.h"
 #include "engine/codegen/cuda/library_product.h"
 #include "engine/codegen/cuda/nvrtc.h"
 #include "engine/codegen/cuda/print_cuda.h"
@@ -101,8 +102,29 @@ class CudaKernels : public testing::Test {
     return names;
   }
 
+  // The most threads that it is launched with, by entry.
+  static std::map<std::string, int64_t> threads_of(const Kernel& kernel, const DimValues& dims) {
+    std::map<std::string, int64_t> threads;
+    for (const int64_t q_len : {int64_t{1}, std::max(dims.q_len, int64_t{512})}) {
+      const bool possible = !kernel.dims.q_len || *kernel.dims.q_len == q_len;
+      if (!possible) continue;
+      const CudaLaunches launches =
+          cuda_launches(kernel, {dims.batch, q_len, std::max(dims.kv_len, q_len)}, kCapacity);
+      std::vector<CudaLaunch> all = launches.run;
+      for (const auto& one : {launches.prologue, launches.epilogue}) {
+        if (one) all.push_back(*one);
+      }
+      for (const CudaLaunch& launch : all) {
+        threads[launch.entry] = std::max(threads[launch.entry], launch.threads);
+      }
+    }
+    return threads;
+  }
+
   void compile(const Kernel& kernel, const std::string& source, const std::string& target,
-               int64_t asked_bytes) {
+               const DimValues& dims) {
+    const int64_t asked_bytes = cuda_launches(kernel, dims, kCapacity).run.front().shared_bytes;
+    const auto threads = threads_of(kernel, dims);
     const auto cubin = nvrtc_->compile(source, target);
     ASSERT_TRUE(cubin) << kernel.label << "\n" << cubin.error().message << "\n" << source;
     std::vector<std::string> names;
@@ -111,10 +133,18 @@ class CudaKernels : public testing::Test {
       names.push_back(entry.entry);
       EXPECT_EQ(entry.spill_store_bytes, 0);
       EXPECT_EQ(entry.spill_load_bytes, 0);
-      EXPECT_EQ(entry.stack_bytes, 0) << "an array left the registers";
+      const bool product = std::holds_alternative<ProductKernel>(kernel.body);
+      // Sums over a warp of up to 32 products are picked by lane, through the stack.
+      EXPECT_LE(entry.stack_bytes, product && entry.entry == "assay_run" ? 128 : 0)
+          << "an array left the registers";
       EXPECT_GT(entry.registers, 0);
       EXPECT_LE(entry.registers, 255);
-      EXPECT_LE(entry.registers * 256, 65536) << "a block's threads must fit a multiprocessor";
+      // Of what is never launched here another step's case knows the threads.
+      const auto launched = threads.find(entry.entry);
+      if (launched != threads.end()) {
+        EXPECT_LE((entry.registers + 7) / 8 * 8 * launched->second, 65536)
+            << "a block's threads must fit a multiprocessor";
+      }
       EXPECT_LE(entry.shared_bytes, 48 * 1024) << "more needs opting in";
       EXPECT_LE(entry.shared_bytes + asked_bytes, 99 * 1024) << "the least that a block can have";
       Line& line = report_[{kernel.label, entry.entry}];
@@ -124,6 +154,19 @@ class CudaKernels : public testing::Test {
     }
     std::ranges::sort(names);
     EXPECT_EQ(names, expected_entries(kernel));
+  }
+
+  // Ampere, Ada, Hopper, and Blackwell where it is offered.
+  std::vector<std::string> all_targets() const {
+    const std::vector<int> offered = nvrtc_->targets();
+    std::vector<std::string> targets;
+    for (const int capability : {80, 89, 90, 100}) {
+      if (std::ranges::find(offered, capability) != offered.end()) {
+        targets.push_back(nvrtc_target(capability));
+      }
+    }
+    EXPECT_GE(targets.size(), 3u);
+    return targets;
   }
 
   // The distinct kernels of a graph, as its steps on a GPU have them.
@@ -140,16 +183,16 @@ class CudaKernels : public testing::Test {
         ASSERT_TRUE(source) << source.error().message;
         check_launches(planned.kernel, step);
         if (!seen.emplace(*source, true).second) continue;
-        const int64_t asked =
-            cuda_launches(planned.kernel, step.dims, kCapacity).run.front().shared_bytes;
-        for (const std::string& target : targets) compile(planned.kernel, *source, target, asked);
+        for (const std::string& target : targets) {
+          compile(planned.kernel, *source, target, step.dims);
+        }
       }
     }
   }
 
   void print_report(const std::string& title) const {
-    std::printf("%s: most registers and shared memory over sm_80, sm_89, sm_90a and all steps\n",
-                title.c_str());
+    std::printf("%s: most registers and shared memory over %s and all steps\n", title.c_str(),
+                join(all_targets(), ", ").c_str());
     for (const auto& [key, line] : report_) {
       std::printf("  %-44s %-15s %3lld compiled, %3lld registers, %6lld bytes\n", key.first.c_str(),
                   key.second.c_str(), static_cast<long long>(line.sources),
@@ -167,24 +210,40 @@ class CudaKernelsOf : public CudaKernels,
 
 TEST_P(CudaKernelsOf, CompileWithoutSpills) {
   const auto [architecture, dtype] = GetParam();
-  compile_all(graph_of(architecture, dtype, true), steps(dtype), {"sm_80", "sm_89", "sm_90a"});
+  compile_all(graph_of(architecture, dtype, true), steps(dtype), all_targets());
   print_report(fmt::format("{} {}", architecture, dtype_name(dtype)));
+}
+
+using Model = std::pair<const char*, DType>;
+std::string test_name(const testing::TestParamInfo<Model>& model) {
+  std::string name =
+      std::string(model.param.first) + "_" + std::string(dtype_name(model.param.second));
+  std::ranges::replace_if(
+      name, [](char c) { return c == '-' || c == '.'; }, '_');
+  return name;
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Models, CudaKernelsOf,
-    testing::Values(std::pair("gpt2-100m", DType::kF32), std::pair("gpt2-100m", DType::kBF16),
-                    std::pair("gpt2-100m", DType::kF16), std::pair("qwen2.5-0.5b", DType::kF32),
-                    std::pair("qwen2.5-0.5b", DType::kBF16), std::pair("qwen2.5-0.5b", DType::kF16),
-                    std::pair("llama3.2-1b", DType::kF32), std::pair("llama3.2-1b", DType::kBF16),
-                    std::pair("llama3.2-1b", DType::kF16)),
-    [](const auto& model) {
-      std::string name =
-          std::string(model.param.first) + "_" + std::string(dtype_name(model.param.second));
-      std::ranges::replace_if(
-          name, [](char c) { return c == '-' || c == '.'; }, '_');
-      return name;
-    });
+    testing::Values(Model("gpt2-100m", DType::kF32), Model("gpt2-100m", DType::kBF16),
+                    Model("gpt2-100m", DType::kF16), Model("qwen2.5-0.5b", DType::kF32),
+                    Model("qwen2.5-0.5b", DType::kBF16), Model("qwen2.5-0.5b", DType::kF16),
+                    Model("llama3.2-1b", DType::kF32), Model("llama3.2-1b", DType::kBF16),
+                    Model("llama3.2-1b", DType::kF16), Model("llama2-7b", DType::kBF16)),
+    test_name);
+
+// soak.cuda_kernels runs it, because it takes minutes: the models that aren't above.
+TEST_F(CudaKernels, DISABLED_OfOtherModelsCompileWithoutSpills) {
+  for (const char* name :
+       {"tiny-gpt2", "tiny-llama", "tiny-qwen2", "gpt2-25m", "gpt2-50m", "qwen2.5-1.5b",
+        "qwen2.5-3b", "qwen2.5-7b", "llama3.2-3b", "llama3.1-8b", "llama2-7b"}) {
+    for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
+      SCOPED_TRACE(fmt::format("{} {}", name, dtype_name(dtype)));
+      compile_all(graph_of(name, dtype, true), steps(dtype), all_targets());
+    }
+  }
+  print_report("other models");
+}
 
 // With every pass off each operator is a kernel of its own.
 TEST_F(CudaKernels, OfUnfusedGraphsCompileToo) {

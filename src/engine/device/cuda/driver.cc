@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "base/text.h"
+#include "engine/codegen/cuda/nvrtc.h"
 
 namespace assay::engine::cuda {
 namespace {
@@ -163,8 +164,7 @@ Result<DeviceId> Driver::find(int ordinal) {
     ASSAY_CHECK(check(api_.device_attribute(value, attribute, device), "cuDeviceGetAttribute"));
   }
   info_.compute_capability = fmt::format("{}.{}", major, minor);
-  // From Hopper on, the instructions that a kind has alone are asked for by an "a".
-  info_.target = fmt::format("sm_{}{}{}", major, minor, major >= 9 ? "a" : "");
+  info_.target = nvrtc_target(10 * major + minor);
   info_.multiprocessors = multiprocessors;
   info_.begins_early = major >= 9;
   info_.cache_bytes = static_cast<uint64_t>(cache_bytes);
