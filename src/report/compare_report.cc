@@ -218,7 +218,7 @@ ReportSection cells_part(const Comparison& c, Phase phase) {
   if (any_machine(c)) {
     section.lines.emplace_back(
         "machine: how much slower cmp's machine made these times, as fixed work timed beside each "
-        "call shows it. Ratios, intervals and tests are corrected for it; ms are as measured.");
+        "call shows it. All figures but both noises are corrected for it, each side half-way.");
   }
   return section;
 }

@@ -37,7 +37,8 @@ struct CompareOptions {
 // One bundle's rows of a cell.
 struct ComparedSide {
   int64_t processes = 0;
-  double mean_ms = 0;  // of the processes' figures where those are judged, else of the rows
+  // Of the processes' figures where those are judged, less the machine's part; else of the rows.
+  double mean_ms = 0;
   std::optional<double> noise;          // sd / mean of the rows
   std::optional<double> process_noise;  // sd / mean of the processes' figures; absent: one process
   ProcessFigures figures;               // one a process; typical calls as stats::TrimmedSeries
