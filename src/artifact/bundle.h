@@ -155,9 +155,10 @@ struct VerifyProblem {
 
 // Every file against the manifest's hashes (changed, missing, added bytes and files; what
 // is derived, report.md, report.html, plots/*.svg and analysis/*, may be added), nothing there but
-// files and folders with something in them, every row against the schema and the rule of ok rows
-// (row_rule.h), commits against files, rows and sittings, rows against one another (a repetition
-// twice, processes of a cell that don't count up). Empty: the bundle is whole.
+// files and folders with something in them (plots/ and analysis/ may be empty: a program that was
+// killed as it began the report leaves them so), every row against the schema and the rule of ok
+// rows (row_rule.h), commits against files, rows and sittings, rows against one another (a
+// repetition twice, processes of a cell that don't count up). Empty: the bundle is whole.
 Result<std::vector<VerifyProblem>> verify_bundle(const std::filesystem::path& folder);
 
 }  // namespace assay

@@ -82,6 +82,10 @@ Result<Json> parse_manifest(std::string_view text, std::string_view object) {
   return json;
 }
 
+bool is_derived_folder(std::string_view path) {
+  return path == "analysis" || path == "plots";
+}
+
 bool is_derived(std::string_view path) {
   const std::string target = temporary_target(std::string(path));
   if (!target.empty()) return is_derived(target);
@@ -101,7 +105,9 @@ Result<BundleListing> list_bundle(const Folder& folder) {
           {ErrorKind::kBadInput, fmt::format("{}: expected a regular file, found {}",
                                              folder.path_of(entry.name).string(), entry.what)});
     } else if (entry.kind == FolderEntry::Kind::kFolder) {
-      if (entry.is_empty) listing.empty_folders.push_back(std::move(entry.name));
+      if (entry.is_empty && !is_derived_folder(entry.name)) {
+        listing.empty_folders.push_back(std::move(entry.name));
+      }
     } else if (entry.name != kManifestName && !is_derived(entry.name)) {
       listing.files.push_back(std::move(entry.name));
     }

@@ -41,14 +41,14 @@ Result<Json> parse_manifest(std::string_view text, std::string_view object);
 
 // Findings and the report are made from a finished bundle, and so aren't hashed: report.md,
 // report.html, the SVG files in plots/, the files in analysis/, and what a killed writer of these
-// left.
+// left, the two folders without a file in them among it.
 bool is_derived(std::string_view path);
 
 // What lies in a bundle's folder.
 struct BundleListing {
-  std::vector<std::string> files;  // regular ones, derived ones and the manifest left out
-  std::vector<Error> strange;      // what is neither file nor folder, such as a link
-  std::vector<std::string> empty_folders;
+  std::vector<std::string> files;          // regular ones, derived ones and the manifest left out
+  std::vector<Error> strange;              // what is neither file nor folder, such as a link
+  std::vector<std::string> empty_folders;  // but plots/ and analysis/
 };
 Result<BundleListing> list_bundle(const Folder& folder);
 // Its files; anything strange is the error.
