@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Runs every command of a document's ```sh blocks, in order, in an empty folder: docs_commands.py DOCUMENT ASSAY.
+"""Runs every command of a document's ```sh blocks, in order, in an empty folder: docs_commands.py DOCUMENT ASSAY [PAGE].
 
 A command is a line that starts with "$ ". Each must exit 0, or with N where the line ends in "# exit N". `make test`
-is left to whoever runs this test; other `make` commands run in the source tree.
+is left to whoever runs this test; other `make` commands run in the source tree. PAGE: where the demo's page is kept.
 """
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,7 @@ def commands(text):
 def main():
     document, assay = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
     source = pathlib.Path(__file__).resolve().parent.parent
+    page = pathlib.Path(sys.argv[3]) if len(sys.argv) > 3 else None
     ran = 0
     with tempfile.TemporaryDirectory() as folder:
         environment = dict(os.environ, PATH=f"{assay.parent}:{os.environ['PATH']}")
@@ -41,6 +43,9 @@ def main():
                       f"{done.stdout[-2000:]}{done.stderr[-2000:]}")
                 return 1
             print(f"ok: {command}")
+        if page:
+            page.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(f"{folder}/demo/report.html", page)
     if ran == 0:
         print(f"{document.name}: expected commands, found none")
         return 1

@@ -1,6 +1,6 @@
 """The report's page in a real Chromium: nothing cut, nothing fetched, and all of it told to those who can't see it.
 
-usage: page_test.py ASSAY SCREENSHOTS
+usage: page_test.py ASSAY SCREENSHOTS [PAGE]      PAGE: only what holds for any page, of that one
 """
 
 import json
@@ -16,6 +16,9 @@ from program import ProgramTest
 from resume_test import write_checkpoint
 
 SKIPPED = 77
+OF_ANY_PAGE = ["test_no_console_message_and_no_request_but_the_page", "test_no_text_is_cut_or_lies_on_another",
+               "test_every_figure_has_its_alternative_text",
+               "test_a_screen_reader_reaches_verdict_figures_and_tables_in_order"]
 HOSTILE = "<script>alert(1)</script>"
 VIEWS = {"380": {"width": 380}, "1280": {"width": 1280}, "dark": {"width": 1280, "dark": True},
          "1600": {"width": 1600}, "print": {"width": 800, "media": "print"}}
@@ -72,10 +75,16 @@ def cut(texts):
 class Page(ProgramTest):
     program = pathlib.Path(sys.argv.pop(1)).resolve()
     screenshots = pathlib.Path(sys.argv.pop(1)).resolve()
+    given = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else None
 
     @classmethod
     def setUpClass(cls):
         cls.screenshots.mkdir(parents=True, exist_ok=True)
+        cls.browser = cls.enterClassContext(chromium.Browser())
+        if cls.given:
+            cls.folder, cls.names = cls.given.parent, [cls.given.name]
+            return
+        cls.names = ["bundle/report.html", "both.html"]
         scratch = tempfile.TemporaryDirectory(prefix="assay-page-")
         cls.addClassCleanup(scratch.cleanup)
         cls.folder = pathlib.Path(scratch.name)
@@ -89,7 +98,6 @@ class Page(ProgramTest):
         made.succeed("run", "study.yaml", "-o", "bundle")
         made.succeed("run", "study.yaml", "-o", "again")
         made.succeed("report", "bundle", "again", "-o", "both.html")
-        cls.browser = cls.enterClassContext(chromium.Browser())
 
     def open_page(self, name, **view):
         self.browser.view(**view)
@@ -102,7 +110,7 @@ class Page(ProgramTest):
                             "document.head.append(style);")
 
     def pages(self):
-        for page in ("bundle/report.html", "both.html"):
+        for page in self.names:
             for name, view in VIEWS.items():
                 self.open_page(page, **view)
                 yield page, name
@@ -141,7 +149,7 @@ class Page(ProgramTest):
         self.assertNotEqual(cut(self.browser.script(TEXTS)), [])
 
     def test_every_figure_has_its_alternative_text(self):
-        for page in ("bundle/report.html", "both.html"):
+        for page in self.names:
             self.open_page(page, width=1280)
             figures = self.browser.script(
                 "return [...document.querySelectorAll('figure')].map(f => ({id: f.id, "
@@ -162,10 +170,10 @@ class Page(ProgramTest):
         self.assertEqual(len(ids), len(set(ids)))
 
     def test_a_screen_reader_reaches_verdict_figures_and_tables_in_order(self):
-        self.open_page("bundle/report.html", width=1280)
+        self.open_page(self.names[0], width=1280)
         self.browser.script("for (const d of document.querySelectorAll('details')) d.open = true;")
         nodes = self.browser.accessibility_tree()
-        (self.screenshots / "accessibility-tree.txt").write_text("\n".join(f"{role}: {name}" for role, name in nodes))
+        (self.screenshots / f"{pathlib.Path(self.names[0]).stem}-accessibility-tree.txt").write_text("\n".join(f"{role}: {name}" for role, name in nodes))
         roles = [role for role, _ in nodes]
         verdict = nodes.index(("columnheader", "verdict"))
         first_figure = roles.index("figure")
@@ -236,4 +244,5 @@ if __name__ == "__main__":
     if chromium.missing():
         print(f"no {' and no '.join(chromium.missing())}: scripts/install-deps test")
         sys.exit(SKIPPED)
-    unittest.main(verbosity=2)
+    tests = [f"Page.{name}" for name in OF_ANY_PAGE] if Page.given else None
+    unittest.main(verbosity=2, defaultTest=tests)
