@@ -36,7 +36,7 @@ TEST_F(CompareCommand, OnlyARegressionFailsAndOnlyWhenAsked) {
   const fs::path slower = write("slower", 3, 1.06);
   const CommandOutput quiet = assay({"compare", base, same, "--fail-on-regression"});
   EXPECT_EQ(quiet.end.exit_status, 0) << quiet.out << quiet.err;
-  EXPECT_THAT(quiet.out, HasSubstr("nothing shown to be slower by more than 2 %"));
+  EXPECT_THAT(quiet.out, HasSubstr("no cell is shown to be slower by more than 2 %"));
   const CommandOutput shown = assay({"compare", base, slower});
   EXPECT_EQ(shown.end.exit_status, 0) << shown.err;
   EXPECT_THAT(shown.out, HasSubstr("warning: slower: eager on prefill"));
@@ -64,7 +64,7 @@ TEST_F(CompareCommand, OneProcessASideIsNotDecidedUnlessAllowed) {
   const CommandOutput allowed =
       assay({"compare", base, slower, "--fail-on-regression", "--allow-single-process"});
   EXPECT_EQ(allowed.end.exit_status, 1);
-  EXPECT_THAT(allowed.out, HasSubstr("2 of 2 cells judged by the rows of one process a side"));
+  EXPECT_THAT(allowed.out, HasSubstr("2 of 2 cells are judged by the rows of one process a side"));
   EXPECT_THAT(refused({"compare", base, "--self-test"}), HasSubstr("found 1 process"));
 }
 

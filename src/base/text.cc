@@ -82,6 +82,11 @@ std::vector<std::string> split(std::string_view text, char separator) {
   }
 }
 
+std::string counted(int64_t count, std::string_view one, std::string_view many) {
+  if (count == 1) return fmt::format("1 {}", one);
+  return many.empty() ? fmt::format("{} {}s", count, one) : fmt::format("{} {}", count, many);
+}
+
 std::string format_bytes(double bytes) {
   constexpr std::array kUnits = {"B", "kB", "MB", "GB", "TB", "PB"};
   size_t unit = 0;

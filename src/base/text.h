@@ -27,6 +27,9 @@ std::string quoted_excerpt(std::string_view text);
 std::string join(std::span<const std::string> parts, std::string_view separator);
 std::vector<std::string> split(std::string_view text, char separator);
 
+// "1 row", "2 rows", "3 strata": `many` where an "s" doesn't make the plural.
+std::string counted(int64_t count, std::string_view one, std::string_view many = "");
+
 // "1.50 GB", "320 B": powers of 1000.
 std::string format_bytes(double bytes);
 // "2 h 05 min", "3 min 20 s", "12.3 s", "45 ms".

@@ -25,6 +25,14 @@ TEST(Text, Quantities) {
   EXPECT_EQ(format_significant(123456), "123456");
 }
 
+TEST(Text, CountsHaveTheirPlural) {
+  EXPECT_EQ(counted(0, "row"), "0 rows");
+  EXPECT_EQ(counted(1, "row"), "1 row");
+  EXPECT_EQ(counted(2, "row"), "2 rows");
+  EXPECT_EQ(counted(1, "stratum", "strata"), "1 stratum");
+  EXPECT_EQ(counted(3, "stratum", "strata"), "3 strata");
+}
+
 TEST(Text, SplitKeepsEmptyParts) {
   EXPECT_EQ(split("a,,b", ','), (std::vector<std::string>{"a", "", "b"}));
   EXPECT_EQ(split("", ','), (std::vector<std::string>{""}));

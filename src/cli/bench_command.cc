@@ -41,9 +41,9 @@ Result<int> interrupted(const BenchOptions& options, const Measured& measured) {
   const std::string where = shown_line(options.save);
   tell(options.save.empty()
            ? std::string("assay: interrupted; nothing is kept without --save\n")
-           : fmt::format("assay: interrupted with {} rows committed; continue with: assay run "
+           : fmt::format("assay: interrupted with {} committed; continue with: assay run "
                          "{}/study.yaml -o {} --resume\n",
-                         measured.rows, where, where));
+                         counted(measured.rows, "row"), where, where));
   return kExitInterrupted;
 }
 

@@ -38,9 +38,10 @@ Result<int> list_cache(OutputFormat format) {
                           bytes_cell(entry.bytes),
                           TableCell::of(format_utc(entry.used_at_s * 1'000'000'000))});
   }
-  table.title = fmt::format("{}: {} kernels, {} of at most {}", cache.folder().string(),
-                            entries.size(), format_bytes(static_cast<double>(bytes)),
-                            format_bytes(static_cast<double>(cache.limit_bytes())));
+  table.title =
+      fmt::format("{}: {}, {} of at most {}", cache.folder().string(),
+                  counted(std::ssize(entries), "kernel"), format_bytes(static_cast<double>(bytes)),
+                  format_bytes(static_cast<double>(cache.limit_bytes())));
   print_table(table, format);
   return 0;
 }

@@ -122,10 +122,10 @@ Result<int> measure_both_sides(const Request& request, OutputFormat format) {
   ASSAY_TRY(const Measured summary, measure_study(options));
   if (summary.interrupted) {
     tell(
-        fmt::format("assay: interrupted with {} rows committed; continue with: assay compare --run "
+        fmt::format("assay: interrupted with {} committed; continue with: assay compare --run "
                     "{} {} {} --bundle {} --resume\n",
-                    summary.rows, shown_line(request.bundles[0]), shown_line(request.bundles[1]),
-                    shown_line(study), shown_line(options.bundle)));
+                    counted(summary.rows, "row"), shown_line(request.bundles[0]),
+                    shown_line(request.bundles[1]), shown_line(study), shown_line(options.bundle)));
     return kExitInterrupted;
   }
   if (request.bundle.empty()) print_remark("note", "bundle: " + options.bundle);

@@ -41,7 +41,8 @@ Check bandwidth_check() {
             "free memory: the probe reads half a gigabyte"};
   }
   return {"read_bandwidth", CheckStatus::kOk,
-          fmt::format("{} GB/s with {} threads", format_significant(*gb_per_s, 3), pool.size())};
+          fmt::format("{} GB/s with {}", format_significant(*gb_per_s, 3),
+                      counted(static_cast<int64_t>(pool.size()), "thread"))};
 }
 
 // What compiled arms would use; the eager engine needs none.
@@ -67,7 +68,7 @@ Check kernel_cache_check() {
             "name a private folder in ASSAY_KERNEL_CACHE"};
   }
   return {"kernel_cache", CheckStatus::kOk,
-          fmt::format("{}: {} kernels", cache->folder().string(), entries->size())};
+          fmt::format("{}: {}", cache->folder().string(), counted(std::ssize(*entries), "kernel"))};
 }
 
 // It compiles for GPUs, whether there is one here or not.

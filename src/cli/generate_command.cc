@@ -192,14 +192,15 @@ void print_compilation(const Session& session, const Outcome& outcome) {
   const engine::CompileEvidence evidence = session.compile_evidence();
   const engine::CompileCounters counters = session.counters();
   fmt::print(stderr,
-             "compile  prefill {} with compilation, first step {}; {} kernels compiled in {}, {} "
+             "compile  prefill {} with compilation, first step {}; {} compiled in {}, {} "
              "loaded in {}\n",
              format_duration(static_cast<double>(outcome.prefill_ns) * 1e-9),
              format_duration(static_cast<double>(outcome.first_step_ns) * 1e-9),
-             counters.kernels_compiled, format_duration(evidence.kernels.compile_seconds),
-             counters.kernels_loaded, format_duration(evidence.kernels.load_seconds));
-  fmt::print(stderr, "graphs   {}, {} recompiles, {} runs fell back to eager\n",
-             counters.unique_graphs, counters.recompiles, counters.fallbacks);
+             counted(counters.kernels_compiled, "kernel"),
+             format_duration(evidence.kernels.compile_seconds), counters.kernels_loaded,
+             format_duration(evidence.kernels.load_seconds));
+  fmt::print(stderr, "graphs   {}, {}, {} fell back to eager\n", counters.unique_graphs,
+             counted(counters.recompiles, "recompile"), counted(counters.fallbacks, "run"));
   for (const auto& [name, frame] :
        {std::pair{"prefill", &evidence.prefill}, std::pair{"decode", &evidence.decode}}) {
     for (const engine::CompileRecord& graph : frame->graphs) {
@@ -238,16 +239,16 @@ void print_device(const Session& session) {
   const auto launches = session.device().launches();
   if (!launches) return;
   const engine::DeviceInfo device = session.device().info();
-  fmt::print(stderr,
-             "device   {}, compute capability {}, {}; {} graphs captured, {} replays, {} kernels "
-             "launched\n",
-             shown_line(device.name), device.compute_capability, device.driver, launches->captures,
-             launches->replays, launches->kernels);
+  fmt::print(stderr, "device   {}, compute capability {}, {}; {} captured, {}, {} launched\n",
+             shown_line(device.name), device.compute_capability, device.driver,
+             counted(launches->captures, "graph"), counted(launches->replays, "replay"),
+             counted(launches->kernels, "kernel"));
 }
 
 void print_figures(Session& session, size_t prompt_tokens, const Outcome& outcome) {
   print_device(session);
-  fmt::print(stderr, "prompt   {} tokens, prefill {}\n", prompt_tokens,
+  fmt::print(stderr, "prompt   {}, prefill {}\n",
+             counted(static_cast<int64_t>(prompt_tokens), "token"),
              format_duration(static_cast<double>(outcome.prefill_ns) * 1e-9));
   if (outcome.decode_ns > 0) {
     const auto nanoseconds = static_cast<double>(outcome.decode_ns);
@@ -258,11 +259,11 @@ void print_figures(Session& session, size_t prompt_tokens, const Outcome& outcom
                static_cast<double>(outcome.timed_steps) / nanoseconds * 1e9, gb_per_s,
                shown_line(against_limit(gb_per_s, limit, who)));
   }
-  fmt::print(
-      stderr, "output   {} tokens, hash {}{}\n", outcome.tokens.size(), token_hash(outcome.tokens),
-      outcome.out_of_positions
-          ? fmt::format("; stopped at the model's {} positions", session.config().max_positions)
-          : "");
+  fmt::print(stderr, "output   {}, hash {}{}\n", counted(std::ssize(outcome.tokens), "token"),
+             token_hash(outcome.tokens),
+             outcome.out_of_positions ? fmt::format("; stopped at the model's {} positions",
+                                                    session.config().max_positions)
+                                      : "");
 }
 
 Result<int> run_generate(const GenerateOptions& options) {

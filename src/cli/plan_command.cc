@@ -222,10 +222,11 @@ std::string processes_line(const Study& study) {
 std::string summary(const Estimated& estimated, const PlanOptions& options) {
   const auto& [study, plan, basis, cells, whole, impossible] = estimated;
   std::string text = fmt::format(
-      "{} cells ({} conditions x {} arms), {} units, {} rows ({} of them warm-ups), {} order, seed "
-      "{}\n",
-      plan.cells.size(), plan.cells.size() / study.arms.size(), study.arms.size(),
-      plan.units.size(), plan.rows,
+      "{} ({} x {}), {}, {} ({} of them warm-ups), {} order, seed {}\n",
+      counted(std::ssize(plan.cells), "cell"),
+      counted(std::ssize(plan.cells) / std::ssize(study.arms), "condition"),
+      counted(std::ssize(study.arms), "arm"), counted(std::ssize(plan.units), "unit"),
+      counted(plan.rows, "row"),
       plan.rows - round_begin(study, rounds(study)) * static_cast<int64_t>(plan.cells.size()),
       run_order_name(study.order), study.seed);
   text += processes_line(study);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/shown_text.h"
+#include "base/text.h"
 #include "cli/bundle_analysis.h"
 #include "cli/command.h"
 #include "cli/measure.h"
@@ -39,8 +40,8 @@ Result<int> run(const MeasureOptions& options, OutputFormat format) {
   ASSAY_TRY(const Measured summary, measure_study(options));
   if (summary.interrupted) {
     tell(fmt::format(
-        "assay: interrupted with {} rows committed; continue with: assay run {} -o {} --resume\n",
-        summary.rows, shown_line(options.study), shown_line(options.bundle)));
+        "assay: interrupted with {} committed; continue with: assay run {} -o {} --resume\n",
+        counted(summary.rows, "row"), shown_line(options.study), shown_line(options.bundle)));
     return kExitInterrupted;
   }
   return finish(options, summary, format);

@@ -3,6 +3,7 @@
 
 #include "artifact/bundle.h"
 #include "base/shown_text.h"
+#include "base/text.h"
 #include "cli/command.h"
 
 namespace assay::cli {
@@ -12,13 +13,13 @@ Result<int> verify(const std::string& folder, OutputFormat format) {
   ASSAY_TRY(const std::vector<VerifyProblem> problems, verify_bundle(folder));
   if (problems.empty() && format == OutputFormat::kTable) {
     ASSAY_TRY(const Bundle bundle, read_bundle(folder));
-    fmt::print("{}: intact: {} rows, {} files\n", shown_line(folder), bundle.rows.size(),
-               bundle.manifest["files"].size() + 1);
+    fmt::print("{}: intact: {}, {}\n", shown_line(folder), counted(std::ssize(bundle.rows), "row"),
+               counted(std::ssize(bundle.manifest["files"]) + 1, "file"));
     if (bundle.speed_unjudged > 0) {
       fmt::print(
-          "for {} ok rows it is unknown whether the memory could be that fast: their cells' "
+          "for {} it is unknown whether the memory could be that fast: their cells' "
           "evidence lacks read_limit or read_bytes\n",
-          bundle.speed_unjudged);
+          counted(bundle.speed_unjudged, "ok row"));
     }
     return 0;
   }

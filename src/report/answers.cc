@@ -123,8 +123,8 @@ std::string typical_text(const TypicalAnswer& answer) {
                                  answer.arm, answer.range.text(), answer.rivals);
   if (answer.slow > 0) {
     text += fmt::format("; the mean cannot decide because {} of {} {} over {:.0f} times its median",
-                        answer.slow == 1 ? "1 row" : fmt::format("{} rows", answer.slow),
-                        answer.slow_arm, answer.slow == 1 ? "takes" : "take", kSlowFactor);
+                        counted(answer.slow, "row"), answer.slow_arm,
+                        answer.slow == 1 ? "takes" : "take", kSlowFactor);
   }
   return text;
 }

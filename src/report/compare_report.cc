@@ -191,19 +191,20 @@ ReportSection identity_part(const Comparison& c) {
 ReportSection crash_part(const Comparison& c) {
   ReportSection section{"Crash rates", {}, {crash_table(c)}};
   section.lines.emplace_back(
-      "Rows lost of rows attempted, with Wilson's interval. p: one-sided, Holm-adjusted over "
-      "phases and over cells, each at half of alpha.");
+      "Lost rows out of attempted rows, with Wilson's interval. p is one-sided; Holm's adjustment "
+      "goes over phases and over cells, each at half of alpha.");
   return section;
 }
 
 ReportSection combined_part(const Comparison& c) {
   ReportSection section{"Combined over strata", {}, {combined_table(c)}};
   section.lines.push_back(fmt::format(
-      "Geometric mean of the strata's ratios of means. Intervals and tests by t on the logarithm "
-      "of "
-      "the means of {}. p: Holm over this table and all cells ({} tests, alpha {}); tost_p: "
-      "equivalence within {:.3g} %; mde: found with {:.0f} % power.",
-      c.base_runs + c.cand_runs > 2 ? "runs" : "processes, dependence and drift included",
+      "%diff: the geometric mean of the strata's ratios of means. Intervals and tests are of t on "
+      "the logarithms of the means of {}. p is Holm-adjusted over this table and all cells ({} "
+      "tests, alpha {}). tost_p: the p of equivalence within {:.3g} %. mde: the smallest "
+      "difference "
+      "that is found with {:.0f} % power.",
+      c.base_runs + c.cand_runs > 2 ? "runs" : "processes, widened for dependence and drift",
       c.families.front().members, c.options.alpha, c.options.margin * 100, c.options.power * 100));
   return section;
 }
@@ -212,13 +213,14 @@ ReportSection cells_part(const Comparison& c, Phase phase) {
   ReportSection section{
       fmt::format("{}, cell by cell", phase_name(phase)), {}, {cell_table(c, phase)}};
   section.lines.emplace_back(
-      "ref, cmp: mean ms of warm ok rows; noise: sd / mean; proc.: worker processes of ref, cmp, "
-      "and the larger sd / mean of their means; %diff above 0: cmp is slower; SLOWER: by more than "
-      "the margin, and by more than two runs of one program may differ.");
+      "ref_ms, cmp_ms: mean time of warm ok rows. noise: their sd / mean. proc.: worker processes "
+      "of ref and cmp; proc. noise: the larger sd / mean of their means. %diff above 0: cmp is "
+      "slower. SLOWER: slower by more than the margin, and by more than two runs of one program "
+      "may differ.");
   if (any_machine(c)) {
     section.lines.emplace_back(
-        "machine: how much slower cmp's machine made these times, as fixed work timed beside each "
-        "call shows it. All figures but both noises are corrected for it, each side half-way.");
+        "machine: how much slower the machine made cmp's times, as measured by fixed work beside "
+        "each call. All figures but the noises are corrected for it, by half on each side.");
   }
   return section;
 }
@@ -364,16 +366,16 @@ std::string render_self_test(const SelfTest& test, const CompareOptions& options
   if (format == OutputFormat::kCsv) return table.render(format);
   ReportSection section{"Self-test", {}, {std::move(table)}};
   section.lines.push_back(fmt::format(
-      "{} processes dealt to two halves, {}, each with all its rows, and the halves "
-      "compared as two bundles: nothing differs. At most {:.0f} % may be claimed. What "
-      "lies between two runs isn't in it.",
-      test.processes, test.every_split ? "in every way" : "at random", options.alpha * 100));
+      "The {} processes of this bundle are split into two halves {}, and the halves are compared "
+      "as two bundles. Nothing differs between them, so at most {:.0f} % of the splits may claim a "
+      "difference. Differences between two runs are not covered.",
+      test.processes, test.every_split ? "in every possible way" : "at random",
+      options.alpha * 100));
   if (test.minimum_detectable) {
-    section.lines.push_back(
-        fmt::format("Of half the processes, a cell's difference shows from {} on (median; {:.0f} % "
-                    "power, before "
-                    "Holm).",
-                    detectable_cell(test.minimum_detectable).text, options.power * 100));
+    section.lines.push_back(fmt::format(
+        "Half of the processes can show a difference of {} or more (median cell, {:.0f} "
+        "% power, without Holm's adjustment).",
+        detectable_cell(test.minimum_detectable).text, options.power * 100));
   }
   if (format == OutputFormat::kMarkdown)
     return render_markdown("assay compare: self-test", {section});

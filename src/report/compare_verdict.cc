@@ -56,7 +56,7 @@ std::string counts_line(const Comparison& c) {
     }
   }
   if (c.undecided() > 0) parts.push_back(fmt::format("{} not decided", c.undecided()));
-  return fmt::format("{} {} compared{}{}.", c.cells.size(), c.cells.size() == 1 ? "cell" : "cells",
+  return fmt::format("{} compared{}{}.", counted(std::ssize(c.cells), "cell"),
                      parts.empty() ? "" : ": ", join(parts, ", "));
 }
 
@@ -72,9 +72,9 @@ void add_basis(const Comparison& c, std::vector<std::string>& lines) {
       c.cells, [](const ComparedCell& cell) { return cell.verdict && !cell.by_processes; });
   if (by_rows > 0) {
     lines.push_back(fmt::format(
-        "{} of {} cells judged by the rows of one process a side (--allow-single-process): two "
-        "processes of one program may differ by more than their rows show, so a difference may be "
-        "the process's.",
+        "{} of {} cells are judged by the rows of one process a side (--allow-single-process). "
+        "Two processes of one program may differ by more than their rows show, so a difference "
+        "may come from the process and not from the program.",
         by_rows, c.cells.size()));
   }
 }
@@ -82,18 +82,17 @@ void add_basis(const Comparison& c, std::vector<std::string>& lines) {
 // What pairs of bundles, runs or repetitions can tell of what differs from run to run.
 std::string between_runs_line(const Comparison& c) {
   if (c.in_one_run) {
-    return "Both programs ran at the same time, call by call in turn: what the machine did "
-           "meanwhile "
-           "met both. Another build of the same source may differ by as much as its code is laid "
-           "out otherwise.";
+    return "Both programs ran at the same time and took turns call by call, so a change of the "
+           "machine's speed meets both. Two builds of the same source may differ because their "
+           "code lies at other addresses.";
   }
   if (c.base_runs + c.cand_runs > 2) {
     const bool one = c.base_runs == 1 || c.cand_runs == 1;
     return fmt::format(
-        "The unit is the run: {} of the base, {} of the candidate, each with its processes and "
-        "their rows in one figure a cell.{}",
+        "The unit is the run: {} of the base, {} of the candidate. The rows of all processes of a "
+        "run are one figure a cell.{}",
         c.base_runs, c.cand_runs,
-        one ? " A side of one run is taken to vary as the other side's runs do." : "");
+        one ? " The side with one run is assumed to vary as the other side's runs do." : "");
   }
   if (c.history_runs > 0) {
     std::optional<double> least;
@@ -105,25 +104,23 @@ std::string between_runs_line(const Comparison& c) {
     }
     if (least) {
       return fmt::format(
-          "In the history of {} runs a cell differs from run to run by {:.1f} to {:.1f} % "
-          "(standard "
-          "deviation, beyond what its processes show), which an alarm has to beat.",
+          "In the history of {} runs a cell differs from run to run by {:.1f} to {:.1f} % more "
+          "than its processes do (standard deviation). An alarm has to exceed that.",
           c.history_runs, *least * 100, most * 100);
     }
   }
   const std::string between =
-      !c.between_cells ? "With no arm on two strata of a phase nothing shows what differs from "
-                         "run to run in a cell; "
+      !c.between_cells ? "No arm has two strata of a phase, so nothing shows how much a cell "
+                         "differs from run to run. "
       : *c.between_cells > 0
           ? fmt::format(
-                "Beyond what their processes show, cells differ from run to run by {:.1f} "
-                "% (standard deviation), which an alarm has to beat; ",
+                "Cells differ from run to run by {:.1f} % more than their processes do (standard "
+                "deviation). An alarm has to exceed that. ",
                 *c.between_cells * 100)
-          : "Cells differ from run to run by no more than their processes show; ";
+          : "Cells differ from run to run by no more than their processes do. ";
   return between +
-         "what shifts all cells of a run alike (another day, another neighbour) doesn't show in "
-         "two "
-         "bundles.";
+         "Two bundles can't show a shift that all cells of a run share (another day, another "
+         "neighbour).";
 }
 
 // How far ratios were corrected for the machine's speed.
@@ -141,7 +138,7 @@ void add_machine(const Comparison& c, std::vector<std::string>& lines) {
   if (adjusted == 0) return;
   lines.push_back(fmt::format(
       "Fixed work timed beside each call shows that the machine changed cmp's times by {} to {} %. "
-      "The ratios of {} of {} cells are corrected for it (--unadjusted: none).",
+      "The ratios of {} of {} cells are corrected for this (--unadjusted leaves them as measured).",
       signed_percent_text(least), signed_percent_text(most), adjusted, c.cells.size()));
 }
 
@@ -150,9 +147,9 @@ void add_unseen(const Comparison& c, std::vector<std::string>& lines) {
   if (any) lines.push_back(between_runs_line(c));
   if (c.history_runs > 0 && c.history_runs < kLeastHistory) {
     lines.push_back(fmt::format(
-        "The history has {}, and shows a spread from {} runs on: alarms were judged "
+        "The history has {} and needs {} to show a spread between runs, so alarms were judged "
         "without it.",
-        c.history_runs == 1 ? "1 run" : fmt::format("{} runs", c.history_runs), kLeastHistory));
+        counted(c.history_runs, "run"), kLeastHistory));
   }
   if (!c.load_differences.empty()) {
     lines.push_back(
@@ -179,15 +176,15 @@ std::string closing_line(const Comparison& c) {
     }
   }
   if (!slower.empty()) {
-    return fmt::format("{}, and no alarm; but slower by more than {:.3g} %: {}.{}", sound,
+    return fmt::format("{}, and no alarm, but these are slower by more than {:.3g} %: {}.{}", sound,
                        margin * 100, figures_text(c, slower),
                        c.in_one_run ? " The alarm's test is stricter."
                                     : " Two runs of one program may differ by as much.");
   }
-  std::string text =
-      fmt::format("{}, and nothing shown to be slower by more than {:.3g} %.", sound, margin * 100);
+  std::string text = fmt::format("{}, and no cell is shown to be slower by more than {:.3g} %.",
+                                 sound, margin * 100);
   if (widest != nullptr && widest->ratio_interval->high > 1 + margin) {
-    text += fmt::format(" The intervals allow up to {} % ({} on {}).",
+    text += fmt::format(" The intervals allow for up to {} % ({} on {}).",
                         signed_percent_text(widest->ratio_interval->high - 1), widest->arm,
                         widest->stratum ? stratum_text(c.strata[*widest->stratum])
                                         : fmt::format("{}, all strata", phase_name(widest->phase)));

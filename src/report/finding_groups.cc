@@ -12,13 +12,13 @@
 namespace assay {
 namespace {
 
-// "7 of 60 cells", "2 of 15 strata", "3 times".
+// "7 of 60 cells", "2 of 15 strata", "1 time", "3 times".
 std::string count_text(const Findings& findings, const FindingGroup& group) {
   if (group.cells > 0) {
     return fmt::format("{} of {} cells", group.cells, findings.latencies.size());
   }
   if (group.strata > 0) return fmt::format("{} of {} strata", group.strata, findings.strata.size());
-  return fmt::format("{} times", group.findings);
+  return counted(static_cast<int64_t>(group.findings), "time");
 }
 
 }  // namespace

@@ -44,9 +44,9 @@ ReportSection sides_section(const Comparison& c) {
   const std::string load = load_text(c.base_load);
   if (!load.empty()) section.lines.push_back(fmt::format("measured at: {}", load));
   section.lines.emplace_back(
-      "%diff above 0: the candidate is slower. proc.: pairs of worker processes, whose ratios the "
-      "intervals are of. typical: by the median pair of each instead of the means, which a few "
-      "calls that were stopped for long decide.");
+      "%diff above 0: the candidate is slower. proc.: pairs of worker processes; the intervals are "
+      "of their ratios. typical: the same from the median pair of each process instead of the "
+      "means, which a few long interruptions can decide.");
   return section;
 }
 

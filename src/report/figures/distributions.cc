@@ -55,7 +55,7 @@ std::string finding(const Findings& findings, Phase phase) {
 }
 
 std::string figures_text(const Latency& latency) {
-  std::string text = fmt::format("{}: {} rows", latency.arm, latency.n);
+  std::string text = fmt::format("{}: {}", latency.arm, counted(latency.n, "row"));
   if (latency.median) text += fmt::format(", median {} ms", format_significant(*latency.median));
   if (latency.p95) text += fmt::format(", p95 {} ms", format_significant(*latency.p95));
   if (latency.max) text += fmt::format(", slowest {} ms", format_significant(*latency.max));

@@ -32,7 +32,7 @@ std::string finding(const Findings& findings) {
     const Stratum& stratum = findings.strata[profile.stratum];
     if (stratum.phase != findings.strata[findings.profiles.front().stratum].phase) continue;
     if (profile.stratum != findings.profiles.front().stratum) continue;
-    std::string text = fmt::format("{} runs {} kernels", profile.arm, *profile.kernels);
+    std::string text = fmt::format("{} runs {}", profile.arm, counted(*profile.kernels, "kernel"));
     if (profile.launch_calls) text += fmt::format(" in {} launches", *profile.launch_calls);
     parts.push_back(std::move(text));
   }

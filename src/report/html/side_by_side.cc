@@ -54,7 +54,7 @@ std::optional<plot::RowLine> mean_line(const Findings& findings, size_t stratum,
     line.value = latency.mean;
     if (latency.mean_interval) line.interval = span_of(*latency.mean_interval);
     line.text = line_text(ratio_text(*latency.mean, latency.mean_interval));
-    line.tip = fmt::format("{} rows", latency.n);
+    line.tip = counted(latency.n, "row");
     return line;
   }
   return std::nullopt;

@@ -27,7 +27,7 @@ void widen(std::optional<stats::Interval>& range, double value) {
 }
 
 std::string strata_count(size_t count) {
-  return count == 1 ? "1 stratum" : fmt::format("{} strata", count);
+  return counted(static_cast<int64_t>(count), "stratum", "strata");
 }
 
 // One line a reason why strata have no decision.

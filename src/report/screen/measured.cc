@@ -60,7 +60,7 @@ std::string rows_text(const Findings& findings) {
   for (const OutcomeCounts& outcome : findings.outcomes) {
     if (!outcome.stratum) lost += outcome.failed;
   }
-  const std::string rows = fmt::format("{} rows", findings.study.rows);
+  const std::string rows = counted(findings.study.rows, "row");
   return lost == 0 ? rows : fmt::format("{}, {} lost", rows, lost);
 }
 
