@@ -105,19 +105,16 @@ std::vector<TableCell> opening(const Findings& findings, const Contrast& c) {
 }
 
 Table difference_table(const Findings& findings, Phase phase) {
-  Table table{
-      "Differences of means (t and df: of pairs or Welch's, of the log ratio where no sample of "
-      "one "
-      "arm is among the other's; the error times widening where units depend on one another)",
-      {{"stratum", Align::kLeft},
-       {"arm", Align::kLeft},
-       {"difference_ms"},
-       {"95% interval"},
-       {"widening"},
-       {"t"},
-       {"df"},
-       {"p"}},
-      {}};
+  Table table{"Differences of means",
+              {{"stratum", Align::kLeft},
+               {"arm", Align::kLeft},
+               {"difference_ms"},
+               {"95% interval"},
+               {"widening"},
+               {"t"},
+               {"df"},
+               {"p"}},
+              {}};
   for (const Contrast& c : findings.contrasts) {
     if (c.phase != phase) continue;
     const auto absent = TableCell::absent();
@@ -134,7 +131,7 @@ Table difference_table(const Findings& findings, Phase phase) {
 }
 
 Table typical_table(const Findings& findings, Phase phase) {
-  Table table{"Medians (typical: the ratio of typical calls, by pairs)",
+  Table table{"Medians and typical calls",
               {{"stratum", Align::kLeft},
                {"arm", Align::kLeft},
                {"median_ratio"},
@@ -155,19 +152,17 @@ Table typical_table(const Findings& findings, Phase phase) {
 }
 
 Table effect_table(const Findings& findings, Phase phase) {
-  Table table{
-      "Effect sizes of single rows, with the errors that their units make (d: Cohen; g: Hedges; U: "
-      "Mann-Whitney; A: Vargha-Delaney)",
-      {{"stratum", Align::kLeft},
-       {"arm", Align::kLeft},
-       {"d"},
-       {"95% interval"},
-       {"g"},
-       {"U"},
-       {"p_U"},
-       {"A"},
-       {"95% interval"}},
-      {}};
+  Table table{"Effect sizes of single rows",
+              {{"stratum", Align::kLeft},
+               {"arm", Align::kLeft},
+               {"d"},
+               {"95% interval"},
+               {"g"},
+               {"U"},
+               {"p_U"},
+               {"A"},
+               {"95% interval"}},
+              {}};
   for (const Contrast& c : findings.contrasts) {
     if (c.phase != phase) continue;
     std::vector<TableCell> row = opening(findings, c);
@@ -259,6 +254,12 @@ ReportSection contrast_section(const Findings& findings, Phase phase, Detail det
       "Vargha-Delaney, 0.5 is no difference; mde: "
       "difference found with {:.0f} % power.",
       options.margin * 100, options.power * 100));
+  if (detail != Detail::kSummary) {
+    section.lines.emplace_back(
+        "t, df: of pairs or Welch's, of the log ratio where no sample of one arm is among the "
+        "other's; the error times widening where units depend on one another. d: Cohen; U: "
+        "Mann-Whitney; both, g and A are of single rows, with the errors that their units make.");
+  }
   std::vector<Table> tables = {
       combined_table(findings, phase), combined_tests_table(findings, phase),
       stratum_table(findings, phase), not_comparable_table(findings, phase)};

@@ -52,8 +52,8 @@ std::vector<TableCell> warm_row(const Findings& findings, const Latency& l, bool
 
 Table cold_table() {
   return {
-      "Cold samples, ms (warm-ups and first calls; not in the table above). mean: of the warm "
-      "rows; mean_all: with the cold ones",
+      "Cold samples, ms (warm-ups and first calls; not in the table above; mean_all: of warm and "
+      "cold rows)",
       {{"stratum", Align::kLeft},
        {"arm", Align::kLeft},
        {"n_cold"},

@@ -220,9 +220,9 @@ TEST(Screen, WideNamesAreShortenedByColumnsAndStayApart) {
   const Load load{.arms = 3, .name_length = 60, .filler = "\u6e2c"};
   const Findings findings = made(load, 11);
   const Table table =
-      choice_table(findings, answers(findings, SameAnswer::kArms), SameAnswer::kArms, 60);
+      choice_table(findings, answers(findings, SameAnswer::kArms), SameAnswer::kArms, 80);
   for (const std::string& line : split(table.render(OutputFormat::kTable), '\n')) {
-    EXPECT_LE(display_width(line), 60u) << line;
+    EXPECT_LE(display_width(line), 80u) << line;
   }
   const std::string first = measured_line(findings, 100);
   EXPECT_LE(display_width(first), 100u) << first;
@@ -348,6 +348,10 @@ TEST(Fitting, WrapsAtSpacesAndBreaksLongWords) {
   EXPECT_EQ(wrapped_lines("one two three", 8, 2), (std::vector<std::string>{"one two", "  three"}));
   EXPECT_EQ(wrapped_lines("abcdefghij k", 6, 2),
             (std::vector<std::string>{"abcdef", "  ghij", "  k"}));
+  EXPECT_EQ(wrapped_lines("one abcdefghij k", 6, 2),
+            (std::vector<std::string>{"one ab", "  cdef", "  ghij", "  k"}));
+  EXPECT_EQ(wrapped_lines("one tw abcdefghij", 6, 2),
+            (std::vector<std::string>{"one tw", "  abcd", "  efgh", "  ij"}));
   EXPECT_EQ(wrapped_lines("one two three four", 8, 0, 2),
             (std::vector<std::string>{"one two", "three..."}));
 }
