@@ -1,12 +1,16 @@
 // Ranks and effect sizes of values that come in clusters.
 #include "stats/clusters.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <numeric>
 
+#include "base/random.h"
+#include "stats/distributions.h"
 #include "stats/effect.h"
+#include "stats/standard_normal.h"
 #include "stats/summary.h"
 
 namespace assay::stats {
@@ -112,6 +116,53 @@ TEST(Standardized, OfSingleValuesIsCohensAndHedges) {
   EXPECT_NEAR(effect.d_interval->low, noncentral->low, 0.3);
   EXPECT_NEAR(effect.d_interval->high, noncentral->high, 0.3);
   EXPECT_FALSE(standardized(1, {1, 8}, std::nullopt, 0.95).d_interval);
+}
+
+// Five clusters of six values, of which four fifths of the variance lie between clusters.
+Sample drawn(Random& random, double mean) {
+  Sample sample;
+  for (size_t cluster = 0; cluster < 5; ++cluster) {
+    const double level = mean + std::sqrt(0.8) * standard_normal(random);
+    for (int i = 0; i < 6; ++i) {
+      sample.values.push_back(level + std::sqrt(0.2) * standard_normal(random));
+      sample.cluster.push_back(cluster);
+    }
+  }
+  return sample;
+}
+
+TEST(Clusters, IntervalsCoverWhatIsTrueOfSingleValues) {
+  constexpr int kTrials = 2000;
+  for (const double d : {0.0, 1.0, 2.0}) {
+    const double superiority = normal_cdf(d / std::sqrt(2.0));
+    int of_d = 0;
+    int of_a = 0;
+    int without = 0;  // no value of one sample lay among the other's
+    Random random(31);
+    for (int trial = 0; trial < kTrials; ++trial) {
+      const Sample a = drawn(random, d);
+      const Sample b = drawn(random, 0);
+      // Of clusters of one size the means' error is that of the clusters' means.
+      const auto means = [](const Sample& sample) {
+        std::vector<double> each;
+        for (size_t i = 0; i < 30; i += 6)
+          each.push_back(*mean(std::span(sample.values).subspan(i, 6)));
+        return *moments(each);
+      };
+      const auto error = welch_standard_error(means(a), means(b));
+      const double difference = *mean(a.values) - *mean(b.values);
+      of_d += standardized(difference, *total_variance(a, b), error, 0.95).d_interval->contains(d);
+      const auto rank = rank_clusters(a, b, false, {}, 0.95);
+      without += !rank->a_interval;
+      of_a += rank->a_interval && rank->a_interval->contains(superiority);
+    }
+    RecordProperty(fmt::format("d_{}", d), of_d);
+    RecordProperty(fmt::format("a_{}", d), of_a);
+    RecordProperty(fmt::format("without_{}", d), without);
+    EXPECT_GE(of_d, kTrials * 0.93) << d;
+    // Near 1, five clusters of which few overlap leave the error of A unsure.
+    EXPECT_GE(of_a, (kTrials - without) * (d < 2 ? 0.93 : 0.9)) << d;
+  }
 }
 
 }  // namespace
