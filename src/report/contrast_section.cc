@@ -27,7 +27,7 @@ std::string combined_verdict(const Contrast& contrast) {
 }
 
 // The ratio of typical calls and its interval.
-void add_typical(const Contrast& c, std::vector<TableCell>& row) {
+void add_typical_cells(const Contrast& c, std::vector<TableCell>& row) {
   row.push_back(c.typical ? TableCell::of(c.typical->ratio) : TableCell::absent());
   row.push_back(interval_cell(c.typical ? std::optional(c.typical->interval) : std::nullopt));
 }
@@ -48,7 +48,7 @@ Table combined_table(const Findings& findings, Phase phase) {
     std::vector<TableCell> row = {TableCell::of(arm_label(findings, c.arm, phase)),
                                   TableCell::of(strata_text(c)), TableCell::of(c.ratio),
                                   interval_cell(c.ratio_interval)};
-    add_typical(c, row);
+    add_typical_cells(c, row);
     row.push_back(TableCell::of(combined_verdict(c)));
     row.push_back(TableCell::of(verdict_counts(c)));
     table.rows.push_back(std::move(row));
@@ -143,7 +143,7 @@ Table typical_table(const Findings& findings, Phase phase) {
     if (c.phase != phase) continue;
     std::vector<TableCell> row = opening(findings, c);
     row.push_back(TableCell::of(c.median_ratio));
-    add_typical(c, row);
+    add_typical_cells(c, row);
     row.push_back(TableCell::of(
         fmt::format("{}/{} {}", c.units_arm, c.units_baseline, contrast_unit_name(c.unit))));
     table.rows.push_back(std::move(row));

@@ -12,7 +12,7 @@ namespace assay::stats {
 namespace {
 
 // Of each value, how many of the other sample are smaller, equal ones counting half.
-std::vector<double> placements(std::span<const double> values, std::span<const double> sorted) {
+std::vector<double> places_among(std::span<const double> values, std::span<const double> sorted) {
   std::vector<double> places;
   places.reserve(values.size());
   for (const double value : values) {
@@ -49,8 +49,8 @@ size_t count_of(std::span<const size_t> a, std::span<const size_t> b) {
 
 // What each cluster adds to the error of A: the sum of its values' placements as shares, less what
 // that many values of the mean would sum to, over the sample's size.
-std::vector<double> adds(std::span<const double> places, std::span<const size_t> cluster,
-                         double other, double mean_share, size_t clusters) {
+std::vector<double> cluster_adds(std::span<const double> places, std::span<const size_t> cluster,
+                                 double other, double mean_share, size_t clusters) {
   std::vector<double> sums(clusters, 0.0);
   for (size_t i = 0; i < places.size(); ++i) sums[cluster[i]] += places[i] / other - mean_share;
   for (double& sum : sums) sum /= static_cast<double>(places.size());
@@ -71,7 +71,8 @@ double squared_error(std::span<const double> sums, size_t count) {
   return square * k / (k - 1);
 }
 
-std::optional<StandardError> error_of(double square_a, double df_a, double square_b, double df_b) {
+std::optional<StandardError> joint_error(double square_a, double df_a, double square_b,
+                                         double df_b) {
   const double square = square_a + square_b;
   if (!(square > 0)) return std::nullopt;
   return StandardError{std::sqrt(square),
@@ -93,11 +94,11 @@ std::optional<LogitTest> logit_test(double a, const StandardError& error, double
   return LogitTest{{share(interval->low), share(interval->high)}, {test->p, test->log_p}};
 }
 
-double log_choose(double n, double k) {
+double log_ways(double n, double k) {
   return log_gamma(n + 1) - log_gamma(k + 1) - log_gamma(n - k + 1);
 }
 
-struct Part {
+struct VarianceParts {
   double within = 0;  // sum of squares
   double between = 0;
   double values = 0;
@@ -105,7 +106,7 @@ struct Part {
   double squared_sizes = 0;  // sum over clusters
 };
 
-std::optional<Part> part_of(const ClusteredSample& sample) {
+std::optional<VarianceParts> variance_parts(const ClusteredSample& sample) {
   const auto total = mean(sample.values);
   if (!total) return std::nullopt;
   const size_t clusters = count_of(sample.cluster, {});
@@ -115,7 +116,7 @@ std::optional<Part> part_of(const ClusteredSample& sample) {
     sums[sample.cluster[i]] += sample.values[i] - *total;
     sizes[sample.cluster[i]] += 1;
   }
-  Part part;
+  VarianceParts part;
   part.values = static_cast<double>(sample.values.size());
   for (size_t c = 0; c < clusters; ++c) {
     if (sizes[c] == 0) continue;
@@ -139,8 +140,8 @@ std::optional<ClusteredRankTest> rank_clusters(const ClusteredSample& a, const C
   if (a.values.empty() || b.values.empty()) return std::nullopt;
   const auto n_a = static_cast<double>(a.values.size());
   const auto n_b = static_cast<double>(b.values.size());
-  const std::vector<double> places_a = placements(a.values, sorted(b.values));
-  const std::vector<double> places_b = placements(b.values, sorted(a.values));
+  const std::vector<double> places_a = places_among(a.values, sorted(b.values));
+  const std::vector<double> places_b = places_among(b.values, sorted(a.values));
   ClusteredRankTest test;
   for (const double place : places_a) test.u += place;
   test.a = test.u / n_a / n_b;
@@ -150,8 +151,8 @@ std::optional<ClusteredRankTest> rank_clusters(const ClusteredSample& a, const C
   const auto k_a = static_cast<size_t>(std::ranges::count(has_a, true));
   const auto k_b = static_cast<size_t>(std::ranges::count(has_b, true));
   if (k_a < 2 || k_b < 2) return test;
-  std::vector<double> of_a = adds(places_a, a.cluster, n_b, test.a, clusters);
-  std::vector<double> of_b = adds(places_b, b.cluster, n_a, 1 - test.a, clusters);
+  std::vector<double> of_a = cluster_adds(places_a, a.cluster, n_b, test.a, clusters);
+  std::vector<double> of_b = cluster_adds(places_b, b.cluster, n_a, 1 - test.a, clusters);
   std::optional<StandardError> error;
   size_t rounds = 0;
   if (paired) {
@@ -162,13 +163,12 @@ std::optional<ClusteredRankTest> rank_clusters(const ClusteredSample& a, const C
     const double square = squared_error(of_a, rounds);
     if (square > 0) error = StandardError{std::sqrt(square), static_cast<double>(rounds - 1)};
   } else {
-    error = error_of(squared_error(of_a, k_a), static_cast<double>(k_a - 1),
-                     squared_error(of_b, k_b), static_cast<double>(k_b - 1));
+    error = joint_error(squared_error(of_a, k_a), static_cast<double>(k_a - 1),
+                        squared_error(of_b, k_b), static_cast<double>(k_b - 1));
   }
   if (test.a == 0 || test.a == 1) {
-    const double ways = paired
-                            ? static_cast<double>(rounds) * std::log(2.0)
-                            : log_choose(static_cast<double>(k_a + k_b), static_cast<double>(k_a));
+    const double ways = paired ? static_cast<double>(rounds) * std::log(2.0)
+                               : log_ways(static_cast<double>(k_a + k_b), static_cast<double>(k_a));
     test.log_p = std::min(0.0, std::log(2.0) - ways);
     test.p = std::exp(*test.log_p);
     test.exact = true;
@@ -193,16 +193,16 @@ std::optional<Interval> superiority_interval(std::span<const double> sorted_a,
   const auto n_a = static_cast<double>(sorted_a.size());
   const auto n_b = static_cast<double>(sorted_b.size());
   const double a = of_a->mean / n_b;
-  const auto error = error_of(of_a->variance / (n_b * n_b * n_a), n_a - 1,
-                              of_b->variance / (n_a * n_a * n_b), n_b - 1);
+  const auto error = joint_error(of_a->variance / (n_b * n_b * n_a), n_a - 1,
+                                 of_b->variance / (n_a * n_a * n_b), n_b - 1);
   if (!error || !(a > 0) || !(a < 1)) return std::nullopt;
   const auto logit = logit_test(a, error->widened(widening), confidence);
   return logit ? std::optional(logit->interval) : std::nullopt;
 }
 
 std::optional<TotalVariance> total_variance(const ClusteredSample& a, const ClusteredSample& b) {
-  const auto of_a = part_of(a);
-  const auto of_b = part_of(b);
+  const auto of_a = variance_parts(a);
+  const auto of_b = variance_parts(b);
   if (!of_a || !of_b) return std::nullopt;
   const double between_df = of_a->clusters + of_b->clusters - 2;
   const double values = of_a->values + of_b->values;

@@ -23,7 +23,7 @@ struct Sample {
 };
 
 // One value a cluster.
-Sample alone(std::vector<double> values) {
+Sample one_each(std::vector<double> values) {
   Sample sample{std::move(values), {}};
   sample.cluster.resize(sample.values.size());
   std::iota(sample.cluster.begin(), sample.cluster.end(), size_t{0});
@@ -46,7 +46,7 @@ const std::vector<double> kSlow = {3, 5, 7, 8, 11};
 const std::vector<double> kFast = {1, 4, 5, 6, 9};
 
 TEST(RankClusters, OfSingleValuesIsBrunnerAndMunzels) {
-  const auto test = rank_clusters(alone(kSlow), alone(kFast), false, {}, 0.95);
+  const auto test = rank_clusters(one_each(kSlow), one_each(kFast), false, {}, 0.95);
   const auto plain = vargha_delaney(kSlow, kFast);
   ASSERT_TRUE(test);
   EXPECT_DOUBLE_EQ(test->a, plain->a);
@@ -65,7 +65,7 @@ TEST(RankClusters, OfSingleValuesIsBrunnerAndMunzels) {
 
 TEST(RankClusters, CopiesOfOneValueTellNoMoreThanOne) {
   for (const bool paired : {false, true}) {
-    const auto once = rank_clusters(alone(kSlow), alone(kFast), paired, {}, 0.95);
+    const auto once = rank_clusters(one_each(kSlow), one_each(kFast), paired, {}, 0.95);
     const auto thrice = rank_clusters(tripled(kSlow), tripled(kFast), paired, {}, 0.95);
     EXPECT_DOUBLE_EQ(once->a, thrice->a);
     EXPECT_NEAR(*once->p, *thrice->p, 1e-12);
@@ -74,8 +74,8 @@ TEST(RankClusters, CopiesOfOneValueTellNoMoreThanOne) {
 }
 
 TEST(RankClusters, WhatPairsShareCancels) {
-  const Sample a = alone({10.1, 20.2, 30.1, 40.3, 50.2});
-  const Sample b = alone({10, 20, 30, 40, 50});
+  const Sample a = one_each({10.1, 20.2, 30.1, 40.3, 50.2});
+  const Sample b = one_each({10, 20, 30, 40, 50});
   EXPECT_LT(*rank_clusters(a, b, true, {}, 0.95)->p, 1e-6);
   EXPECT_GT(*rank_clusters(a, b, false, {}, 0.95)->p, 0.5);
 }
@@ -94,7 +94,7 @@ TEST(RankClusters, SamplesThatAreApartHaveTheChanceOfTheirClusters) {
 }
 
 TEST(TotalVariance, IsThatOfCallsHoweverManyAClusterHas) {
-  const auto single = total_variance(alone(kSlow), alone(kFast));
+  const auto single = total_variance(one_each(kSlow), one_each(kFast));
   EXPECT_NEAR(single->variance, total_variance(*moments(kSlow), *moments(kFast))->variance, 1e-12);
   EXPECT_EQ(single->df, 8);
   const auto copies = total_variance(tripled(kSlow), tripled(kFast));
@@ -119,7 +119,7 @@ TEST(Standardized, OfSingleValuesIsCohensAndHedges) {
 }
 
 // Five clusters of six values, of which four fifths of the variance lie between clusters.
-Sample drawn(Random& random, double mean) {
+Sample drawn_clusters(Random& random, double mean) {
   Sample sample;
   for (size_t cluster = 0; cluster < 5; ++cluster) {
     const double level = mean + std::sqrt(0.8) * standard_normal(random);
@@ -140,8 +140,8 @@ TEST(Clusters, IntervalsCoverWhatIsTrueOfSingleValues) {
     int without = 0;  // no value of one sample lay among the other's
     Random random(31);
     for (int trial = 0; trial < kTrials; ++trial) {
-      const Sample a = drawn(random, d);
-      const Sample b = drawn(random, 0);
+      const Sample a = drawn_clusters(random, d);
+      const Sample b = drawn_clusters(random, 0);
       // Of clusters of one size the means' error is that of the clusters' means.
       const auto means = [](const Sample& sample) {
         std::vector<double> each;
