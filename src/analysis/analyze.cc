@@ -65,8 +65,9 @@ std::vector<std::string> void_comparisons(const Bundle& bundle, const StudySumma
   return reasons;
 }
 
-void find_all(const Bundle& bundle, const Samples& samples, stats::QuantileBootstrap& quantiles,
+void find_all(const Bundle& bundle, const ContrastInputs& in, stats::QuantileBootstrap& quantiles,
               Findings& findings) {
+  const Samples& samples = in.samples;
   std::vector<Finding>& named = findings.named;
   find_context(bundle, findings.study, samples, named);
   find_sittings(bundle, samples, named);
@@ -79,11 +80,11 @@ void find_all(const Bundle& bundle, const Samples& samples, stats::QuantileBoots
   find_unpaired_models(samples, named);
   find_reversals(samples, findings.combined, findings.options, named);
   find_compilation(samples, named);
-  find_recompile_tails(samples, findings.tails, findings.options, quantiles, named);
+  find_recompile_tails(in, findings.tails, quantiles, named);
   find_too_few(samples, findings.options, named);
   find_throttled(samples, named);
-  find_rank_disagreements(samples, findings.options, quantiles, named);
-  find_sensitive_rankings(samples, findings.options, named);
+  find_rank_disagreements(in, quantiles, named);
+  find_sensitive_rankings(in, named);
   find_changes_in_order(samples, findings.options, named);
   find_modes(samples, findings.latencies, findings.options, named);
   find_constants(samples, named);
@@ -112,7 +113,7 @@ Result<Findings> analyze(const Bundle& bundle, const AnalysisOptions& options, T
   const ContrastInputs inputs{samples, units, resampled, findings.options};
   findings.latencies = describe_latencies(inputs, pool);
   stats::QuantileBootstrap quantiles(ratio_bootstrap(options));
-  findings.tails = describe_tails(samples, quantiles, pool);
+  findings.tails = describe_tails(inputs, quantiles, pool);
   findings.compile_costs = compile_costs(samples);
   findings.read_shares = read_shares(samples);
   findings.profiles = cell_profiles(samples);
@@ -122,9 +123,10 @@ Result<Findings> analyze(const Bundle& bundle, const AnalysisOptions& options, T
   findings.splits = split_phases(samples, resampled, findings.contrasts, options, pool);
   const ModelSizes sizes = model_sizes(bundle, findings.strata);
   findings.size_unit = sizes.unit;
-  findings.sizes = analyze_sizes(samples, resampled, findings.contrasts, sizes, options, pool);
+  findings.sizes =
+      analyze_sizes(samples, units, resampled, findings.contrasts, sizes, options, pool);
   declare_families(findings);
-  find_all(bundle, samples, quantiles, findings);
+  find_all(bundle, inputs, quantiles, findings);
   return findings;
 }
 

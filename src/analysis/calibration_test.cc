@@ -2,6 +2,9 @@
 // and how often it finds what is.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "analysis/analyze.h"
 #include "analysis/rows/synthetic_bundle.h"
 
@@ -56,6 +59,64 @@ TEST(Calibration, ADifferenceOfTheMarginIsRarelyCalledEquivalent) {
 TEST(Calibration, ArmsOfOneSpeedAreMostlyCalledEquivalentWhenPrecise) {
   const Rates rates = simulate(200, 1, 0.02, 0);
   EXPECT_GE(rates.equivalent, 190);
+}
+
+// What is claimed of two arms of one speed, each in five processes that differ by 20 %: by single
+// rows, which are thirty of each, one bundle in two or three would have such a claim.
+struct FalseClaims {
+  int alternative = 0;  // p50 or p95 would choose the other arm
+  int disagreement = 0;
+  int sensitive = 0;
+  int rank = 0;    // Mann-Whitney's p
+  int effect = 0;  // the interval of g excludes 0
+  int p50 = 0;     // the interval of the ratio of medians excludes 1
+};
+
+bool has_kind(const Findings& findings, const char* kind) {
+  return std::ranges::find(findings.named, kind, &Finding::kind) != findings.named.end();
+}
+
+FalseClaims claims_of_equal_arms(int trials, const std::string& order, double spike_rate) {
+  AnalysisOptions options;
+  options.resamples = 200;
+  FalseClaims claims;
+  for (int trial = 0; trial < trials; ++trial) {
+    SyntheticBundle bundle(static_cast<uint64_t>(trial) + 7000);
+    bundle.raw().manifest["study"]["order"] = order;
+    SyntheticCell cell{.arm = "eager", .noise = 0.05, .spike_rate = spike_rate};
+    cell.processes = 5;
+    cell.process_shift = 0.2;
+    bundle.add(cell);
+    cell.arm = "static";
+    bundle.add_compiled(cell, "false");
+    const Findings findings = *analyze(bundle.build(), options, nullptr);
+    const Contrast& contrast = findings.contrasts.at(0);
+    claims.alternative += !findings.decisions.at(0).alternatives.empty();
+    claims.disagreement += has_kind(findings, "mean_median_disagreement");
+    claims.sensitive += has_kind(findings, "ranking_sensitive");
+    claims.rank += *contrast.rank->p < 0.05;
+    claims.effect += !contrast.hedges_g_interval->contains(0);
+    claims.p50 += !findings.tails.at(1).ratio_interval->contains(1);
+  }
+  return claims;
+}
+
+TEST(Calibration, EqualArmsOfProcessesThatDifferAreSeldomToldApartByAnyFigure) {
+  constexpr int kTrials = 400;
+  for (const char* order : {"interleaved", "shuffled"}) {
+    for (const double spike_rate : {0.0, 0.05}) {
+      const FalseClaims claims = claims_of_equal_arms(kTrials, order, spike_rate);
+      for (const auto& [name, count] : {std::pair{"alternative", claims.alternative},
+                                        {"disagreement", claims.disagreement},
+                                        {"sensitive", claims.sensitive},
+                                        {"rank", claims.rank},
+                                        {"effect", claims.effect},
+                                        {"p50", claims.p50}}) {
+        RecordProperty(fmt::format("{}_{}_{}", name, order, spike_rate), count);
+        EXPECT_LE(count, kTrials * 0.05) << name << ", " << order << ", spikes " << spike_rate;
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ void add_analyze_command(CLI::App& app, Selected& selected) {
       ->type_name("BUNDLE");
   const auto options = add_analysis_options(*command);
   const auto full = std::make_shared<bool>(false);
-  command->add_flag("--full", *full, "print every table, and the notes beside the warnings");
+  command->add_flag("--full", *full,
+                    "print every table of report.md, and the notes beside the warnings");
   const auto format = add_output_format(*command);
   command->callback([=, &selected] {
     selected.body = [=]() -> Result<int> {

@@ -26,25 +26,48 @@ std::string combined_verdict(const Contrast& contrast) {
   return fmt::format("none: {} lost", contrast.lost_strata);
 }
 
+// The ratio of typical calls and its interval.
+void add_typical_cells(const Contrast& c, std::vector<TableCell>& row) {
+  row.push_back(c.typical ? TableCell::of(c.typical->ratio) : TableCell::absent());
+  row.push_back(interval_cell(c.typical ? std::optional(c.typical->interval) : std::nullopt));
+}
+
 Table combined_table(const Findings& findings, Phase phase) {
   Table table{"Combined over strata",
               {{"arm", Align::kLeft},
                {"strata"},
                {"ratio"},
                {"95% interval"},
-               {"p_holm"},
-               {"tost_p_holm"},
-               {"mde"},
+               {"typical"},
+               {"95% interval"},
                {"verdict", Align::kLeft},
                {"by stratum", Align::kLeft}},
               {}};
   for (const Contrast& c : findings.combined) {
     if (c.phase != phase) continue;
-    table.rows.push_back({TableCell::of(arm_label(findings, c.arm, phase)),
-                          TableCell::of(strata_text(c)), TableCell::of(c.ratio),
-                          interval_cell(c.ratio_interval), p_holm_cell(c.p_holm),
-                          p_holm_cell(c.tost_p_holm), percent_cell(c.minimum_detectable),
-                          TableCell::of(combined_verdict(c)), TableCell::of(verdict_counts(c))});
+    std::vector<TableCell> row = {TableCell::of(arm_label(findings, c.arm, phase)),
+                                  TableCell::of(strata_text(c)), TableCell::of(c.ratio),
+                                  interval_cell(c.ratio_interval)};
+    add_typical_cells(c, row);
+    row.push_back(TableCell::of(combined_verdict(c)));
+    row.push_back(TableCell::of(verdict_counts(c)));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Table combined_tests_table(const Findings& findings, Phase phase) {
+  Table table{
+      "Tests of the combined ratios",
+      {{"arm", Align::kLeft}, {"widening"}, {"t"}, {"df"}, {"p_holm"}, {"tost_p_holm"}, {"mde"}},
+      {}};
+  for (const Contrast& c : findings.combined) {
+    if (c.phase != phase) continue;
+    table.rows.push_back(
+        {TableCell::of(arm_label(findings, c.arm, phase)), TableCell::of(c.widening.error, 3),
+         c.test ? TableCell::of(c.test->statistic) : TableCell::absent(),
+         c.test ? TableCell::of(c.test->df) : TableCell::absent(), p_holm_cell(c.p_holm),
+         p_holm_cell(c.tost_p_holm), percent_cell(c.minimum_detectable)});
   }
   return table;
 }
@@ -76,52 +99,81 @@ Table stratum_table(const Findings& findings, Phase phase) {
   return table;
 }
 
-// What the summary has no room for.
-Table effect_table(const Findings& findings, Phase phase) {
-  Table table{
-      "Differences and effect sizes (t and df: of pairs or Welch's, of the log ratio where no "
-      "sample "
-      "of one arm is among the other's, the error times widening where units depend on one "
-      "another; "
-      "typical: the ratio of typical calls; d: Cohen; U: Mann-Whitney)",
-      {{"stratum", Align::kLeft},
-       {"arm", Align::kLeft},
-       {"difference_ms"},
-       {"95% interval"},
-       {"median_ratio"},
-       {"typical"},
-       {"95% interval"},
-       {"units"},
-       {"widening"},
-       {"t"},
-       {"df"},
-       {"p"},
-       {"d"},
-       {"g"},
-       {"U"},
-       {"p_U"},
-       {"A"}},
-      {}};
+std::vector<TableCell> opening(const Findings& findings, const Contrast& c) {
+  return {TableCell::of(stratum_label(findings, *c.stratum)),
+          TableCell::of(arm_label(findings, c.arm, *c.stratum))};
+}
+
+Table difference_table(const Findings& findings, Phase phase) {
+  Table table{"Differences of means",
+              {{"stratum", Align::kLeft},
+               {"arm", Align::kLeft},
+               {"difference_ms"},
+               {"95% interval"},
+               {"widening"},
+               {"t"},
+               {"df"},
+               {"p"}},
+              {}};
   for (const Contrast& c : findings.contrasts) {
     if (c.phase != phase) continue;
-    std::vector<TableCell> row = {
-        TableCell::of(stratum_label(findings, *c.stratum)),
-        TableCell::of(arm_label(findings, c.arm, *c.stratum)), TableCell::of(c.difference_ms),
-        interval_cell(c.difference_interval_ms), TableCell::of(c.median_ratio)};
     const auto absent = TableCell::absent();
-    row.push_back(c.typical ? TableCell::of(c.typical->ratio) : absent);
-    row.push_back(interval_cell(c.typical ? std::optional(c.typical->interval) : std::nullopt));
-    row.push_back(TableCell::of(
-        fmt::format("{}/{} {}", c.units_arm, c.units_baseline, contrast_unit_name(c.unit))));
+    std::vector<TableCell> row = opening(findings, c);
+    row.push_back(TableCell::of(c.difference_ms));
+    row.push_back(interval_cell(c.difference_interval_ms));
     row.push_back(TableCell::of(c.widening.error, 3));
     row.push_back(c.test ? TableCell::of(c.test->statistic) : absent);
     row.push_back(c.test ? TableCell::of(c.test->df) : absent);
     row.push_back(c.test ? p_cell(c.test->p, c.test->log_p) : absent);
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Table typical_table(const Findings& findings, Phase phase) {
+  Table table{"Medians and typical calls",
+              {{"stratum", Align::kLeft},
+               {"arm", Align::kLeft},
+               {"median_ratio"},
+               {"typical"},
+               {"95% interval"},
+               {"units"}},
+              {}};
+  for (const Contrast& c : findings.contrasts) {
+    if (c.phase != phase) continue;
+    std::vector<TableCell> row = opening(findings, c);
+    row.push_back(TableCell::of(c.median_ratio));
+    add_typical_cells(c, row);
+    row.push_back(TableCell::of(
+        fmt::format("{}/{} {}", c.units_arm, c.units_baseline, contrast_unit_name(c.unit))));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Table effect_table(const Findings& findings, Phase phase) {
+  Table table{"Effect sizes of single rows",
+              {{"stratum", Align::kLeft},
+               {"arm", Align::kLeft},
+               {"d"},
+               {"95% interval"},
+               {"g"},
+               {"U"},
+               {"p_U"},
+               {"A"},
+               {"95% interval"}},
+              {}};
+  for (const Contrast& c : findings.contrasts) {
+    if (c.phase != phase) continue;
+    std::vector<TableCell> row = opening(findings, c);
     row.push_back(TableCell::of(c.cohen_d, 3));
+    row.push_back(interval_cell(c.cohen_d_interval, 3));
     row.push_back(TableCell::of(c.hedges_g, 3));
+    const auto absent = TableCell::absent();
     row.push_back(c.rank ? TableCell::of(c.rank->u) : absent);
-    row.push_back(c.rank ? p_cell(c.rank->p, c.rank->log_p) : absent);
+    row.push_back(c.rank && c.rank->p ? p_cell(*c.rank->p, *c.rank->log_p) : absent);
     row.push_back(c.rank ? TableCell::of(c.rank->a, 3) : absent);
+    row.push_back(interval_cell(c.rank ? c.rank->a_interval : std::nullopt, 3));
     table.rows.push_back(std::move(row));
   }
   return table;
@@ -189,6 +241,10 @@ ReportSection contrast_section(const Findings& findings, Phase phase, Detail det
       "Combined: geometric mean of the strata's ratios, resampled within strata. Wider where "
       "repetitions depend on one another. {}",
       findings.study.baseline, options.resamples, units_text(findings, phase)));
+  section.lines.emplace_back(
+      "typical: the ratio of typical calls, the median of pairs or, of rounds, the geometric mean "
+      "of "
+      "their medians; combined: the geometric mean of the strata's.");
   section.lines.push_back(fmt::format(
       "p: the t test of these units, of the log ratio where samples don't overlap (combined: of "
       "the "
@@ -197,16 +253,24 @@ ReportSection contrast_section(const Findings& findings, Phase phase, Detail det
       "Vargha-Delaney, 0.5 is no difference; mde: "
       "difference found with {:.0f} % power.",
       options.margin * 100, options.power * 100));
-  for (Table& table :
-       std::vector<Table>{combined_table(findings, phase), stratum_table(findings, phase),
-                          not_comparable_table(findings, phase)}) {
+  if (detail != Detail::kSummary) {
+    section.lines.emplace_back(
+        "t, df: of pairs or Welch's, of the log ratio where no sample of one arm is among the "
+        "other's; the error times widening where units depend on one another. d: Cohen; U: "
+        "Mann-Whitney; both, g and A are of single rows, with the errors that their units make.");
+  }
+  std::vector<Table> tables = {
+      combined_table(findings, phase), combined_tests_table(findings, phase),
+      stratum_table(findings, phase), not_comparable_table(findings, phase)};
+  if (detail != Detail::kSummary) {
+    for (const auto& table : {difference_table, typical_table, effect_table}) {
+      tables.push_back(table(findings, phase));
+    }
+  }
+  for (Table& table : tables) {
     if (!table.rows.empty()) section.tables.push_back(std::move(table));
   }
   if (section.tables.empty()) section.lines = {"No other arm was measured."};
-  Table effects = effect_table(findings, phase);
-  if (detail == Detail::kFull && !effects.rows.empty()) {
-    section.tables.push_back(std::move(effects));
-  }
   return section;
 }
 

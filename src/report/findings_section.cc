@@ -53,7 +53,7 @@ ReportSection findings_section(const Findings& findings, Detail detail) {
   ReportSection section{"Findings", {}, {}};
   if (findings.named.empty()) {
     section.lines.emplace_back("None of the named defects was found.");
-  } else if (detail == Detail::kSummary) {
+  } else if (detail != Detail::kFull) {
     section.lines = summary_lines(findings);
   } else {
     for (const Finding& finding : findings.named) {

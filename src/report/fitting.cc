@@ -40,7 +40,9 @@ std::vector<std::string> wrapped_lines(std::string_view text, size_t width, size
     empty = true;
   };
   for (std::string_view word : split(text, ' ')) {
-    if (!empty && display_width(line) + 1 + display_width(word) > width) end_line();
+    // A word that no line holds is broken anyway: from where it stands.
+    const bool broken = display_width(word) > width - indent && display_width(line) + 1 < width;
+    if (!empty && !broken && display_width(line) + 1 + display_width(word) > width) end_line();
     if (!empty) line += ' ';
     while (display_width(line) + display_width(word) > width) {
       const std::string_view fits = first_characters(word, width - display_width(line));

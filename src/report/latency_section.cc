@@ -51,17 +51,19 @@ std::vector<TableCell> warm_row(const Findings& findings, const Latency& l, bool
 }
 
 Table cold_table() {
-  return {"Cold samples, ms (warm-ups and first calls; not in the table above)",
-          {{"stratum", Align::kLeft},
-           {"arm", Align::kLeft},
-           {"n_cold"},
-           {"median_cold"},
-           {"max_cold"},
-           {"median_warm"},
-           {"cold/warm"},
-           {"mean_without_cold"},
-           {"mean_with_cold"}},
-          {}};
+  return {
+      "Cold samples, ms (warm-ups and first calls; not in the table above; mean_all: of warm and "
+      "cold rows)",
+      {{"stratum", Align::kLeft},
+       {"arm", Align::kLeft},
+       {"n_cold"},
+       {"median_cold"},
+       {"max_cold"},
+       {"median_warm"},
+       {"cold/warm"},
+       {"mean"},
+       {"mean_all"}},
+      {}};
 }
 
 std::vector<TableCell> cold_row(const Findings& findings, const Latency& l) {
@@ -105,7 +107,7 @@ ReportSection latency_section(const Findings& findings, Phase phase, Detail deta
     if (latency.cold_n > 0) cold.rows.push_back(cold_row(findings, latency));
   }
   section.tables.push_back(std::move(warm));
-  if (detail == Detail::kFull && !cold.rows.empty()) section.tables.push_back(std::move(cold));
+  if (detail != Detail::kSummary && !cold.rows.empty()) section.tables.push_back(std::move(cold));
   return section;
 }
 

@@ -131,7 +131,7 @@ std::string render_report(const Findings& findings, OutputFormat format) {
     case OutputFormat::kTable:
       break;
   }
-  return render_text(report_sections(findings, Detail::kSummary));
+  return render_text(report_sections(findings, Detail::kTables));
 }
 
 Result<WrittenReport> write_report(const Findings& findings, const PlottedRows* plotted,

@@ -26,14 +26,15 @@ std::string render_text(const std::vector<ReportSection>& sections);
 std::string render_markdown(const std::string& title, const std::vector<ReportSection>& sections,
                             const std::vector<FigureGroup>& figures = {});
 
-// A summary fits a terminal of 120 columns and shows the worst of each kind of finding; the full
-// report has every stratum's crash rates, cold samples and effect sizes, and every finding with its
-// rows.
-enum class Detail { kSummary, kFull };
+enum class Detail {
+  kSummary,  // no strata without losses, cold samples or effect sizes; one line a kind of finding
+  kTables,   // every table, for a terminal of 120 columns; one line a kind of finding
+  kFull,     // every table, and every finding with its rows
+};
 
 std::vector<ReportSection> report_sections(const Findings& findings, Detail detail);
 
-// kTable: the summary as text. kMarkdown: the full report. kJson: findings.json. kCsv: one line an
+// kTable: every table as text. kMarkdown: the full report. kJson: findings.json. kCsv: one line an
 // arm and stratum, with its contrast.
 std::string render_report(const Findings& findings, OutputFormat format);
 

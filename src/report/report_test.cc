@@ -55,6 +55,39 @@ TEST(Report, TheSummaryFitsATerminal) {
   }
 }
 
+TEST(Report, TheTerminalHasEveryTableOfTheReport) {
+  const Findings findings = small_findings();
+  const auto full = report_sections(findings, Detail::kFull);
+  const auto tables = report_sections(findings, Detail::kTables);
+  const std::string text = render_report(findings, OutputFormat::kTable);
+  ASSERT_EQ(full.size(), tables.size());
+  for (size_t i = 0; i < full.size(); ++i) {
+    ASSERT_EQ(full[i].tables.size(), tables[i].tables.size()) << full[i].title;
+    for (const Table& table : full[i].tables) {
+      EXPECT_THAT(text, HasSubstr(table.render(OutputFormat::kTable))) << table.title;
+    }
+  }
+}
+
+TEST(Report, TheCombinedTypicalRatioStandsBesideThatOfMeans) {
+  Findings findings = small_findings();
+  Contrast& combined = findings.combined.at(0);
+  ASSERT_TRUE(combined.typical);
+  combined.typical = TypicalRatio{0.4321, {0.4123, 0.4567}};
+  for (const OutputFormat format : {OutputFormat::kTable, OutputFormat::kMarkdown}) {
+    const std::string text = render_report(findings, format);
+    const size_t at = text.find("0.4321");
+    ASSERT_NE(at, std::string::npos);
+    EXPECT_EQ(text.find("0.4321", at + 1), std::string::npos) << "in one table";
+    const size_t line = text.rfind('\n', at);
+    EXPECT_THAT(
+        text.substr(line, text.find('\n', at) - line),
+        testing::ContainsRegex("static.*\\[0.*0\\.4321.*\\[0\\.4123, 0\\.4567\\].*equivalent"));
+  }
+  combined.typical.reset();
+  EXPECT_THAT(render_report(findings, OutputFormat::kTable), Not(HasSubstr("0.4321")));
+}
+
 TEST(Report, IdentityComesFirstAndCrashRatesBeforeAnyLatency) {
   const std::string text = render_report(small_findings(), OutputFormat::kTable);
   EXPECT_TRUE(text.starts_with("== Identity =="));

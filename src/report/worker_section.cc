@@ -71,7 +71,7 @@ Table top_table(const Findings& findings, Detail detail) {
               {}};
   for (const CellProfile& profile : findings.profiles) {
     const size_t shown =
-        detail == Detail::kFull ? profile.top.size() : std::min(kTopShown, profile.top.size());
+        detail != Detail::kSummary ? profile.top.size() : std::min(kTopShown, profile.top.size());
     for (size_t i = 0; i < shown; ++i) {
       const ProfiledOperation& operation = profile.top[i];
       table.rows.push_back({TableCell::of(phase_of(findings, profile.stratum)),

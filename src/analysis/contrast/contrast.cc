@@ -5,8 +5,8 @@
 
 #include "analysis/contrast/any_look.h"
 #include "analysis/contrast/resampling.h"
+#include "analysis/contrast/row_statistics.h"
 #include "analysis/contrast/typical.h"
-#include "stats/effect.h"
 #include "stats/few_values.h"
 #include "stats/multiple.h"
 #include "stats/power.h"
@@ -25,26 +25,17 @@ std::optional<stats::TestResult> test_of_means(const stats::StratumMoments& pair
   return ratio ? stats::log_ratio_test(*ratio) : std::nullopt;
 }
 
-void add_mean_tests(const stats::StratumMoments& pair, const AnalysisOptions& options,
-                    Contrast& contrast) {
+// `error`: of the pair's difference.
+void add_mean_tests(const stats::StratumMoments& pair,
+                    const std::optional<stats::StandardError>& error,
+                    const AnalysisOptions& options, Contrast& contrast) {
   const double difference = pair.numerator.mean - pair.denominator.mean;
   contrast.tost = stats::tost_ratio(pair, 1 / (1 + options.margin), 1 + options.margin);
-  const auto error = stats::difference_error(pair);
   if (!error) return add_constant_tests({&pair, 1}, options, contrast);
   contrast.test = test_of_means(pair, difference, *error);
   contrast.difference_interval_ms = stats::t_interval(difference, *error, options.confidence);
   const auto smallest = stats::minimum_detectable_difference(*error, options.alpha, options.power);
   if (smallest) contrast.minimum_detectable = *smallest / pair.denominator.mean;
-}
-
-// How far apart the rows of both lie, whatever their units are.
-void add_row_effects(const Group& group, const Group& base, Contrast& contrast) {
-  contrast.rank = stats::mann_whitney(group.warm_ms, base.warm_ms);
-  const auto arm = stats::moments(group.warm_ms);
-  const auto other = stats::moments(base.warm_ms);
-  if (!arm || !other) return;
-  contrast.cohen_d = stats::cohen_d(*arm, *other);
-  contrast.hedges_g = stats::hedges_g(*arm, *other);
 }
 
 // The bootstrap's interval of the ratio of the units' means.
@@ -160,17 +151,18 @@ Contrast contrast_pair(const ContrastInputs& in, const PairResamples& resampled,
   contrast.units_baseline = static_cast<int64_t>(units.baseline.size());
   contrast.left_out = units.left_out;
   contrast.median_ratio = *stats::median(group.sorted_ms) / *stats::median(base.sorted_ms);
-  add_row_effects(group, base, contrast);
   const auto mean = stats::mean(units.arm);
   const auto base_mean = stats::mean(units.baseline);
   if (!mean || !base_mean) {  // no unit in common: what the rows say, untested
     contrast.ratio = *stats::mean(group.warm_ms) / *stats::mean(base.warm_ms);
+    describe_row_effects(in, pair, contrast);
     return contrast;
   }
   contrast.ratio = *mean / *base_mean;
   contrast.difference_ms = *mean - *base_mean;
   if (was_looked_at(in.samples, group.stratum)) {
     contrast_at_any_look(units, in.samples.arms.size(), in.options, contrast);
+    describe_row_effects(in, pair, contrast);
     contrast.verdict =
         verdict_at_any_look(contrast, margin_at_any_look(in.samples, group.stratum, in.options));
     return contrast;
@@ -178,13 +170,15 @@ Contrast contrast_pair(const ContrastInputs& in, const PairResamples& resampled,
   contrast.ratio_interval =
       widened_ratio(bootstrapped(in, resampled, pair, units), contrast, in.options);
   contrast.typical = typical_ratio(in, pair, widening, in.options.confidence);
-  const auto moments = pair_moments(units, in.units.paired());
+  auto moments = pair_moments(units, in.units.paired());
+  std::optional<stats::StandardError> error;
   if (moments) {
-    stats::StratumMoments tested = *moments;
-    tested.widening = widening;
-    tested.apart = apart(group, base);
-    add_mean_tests(tested, in.options, contrast);
+    moments->widening = widening;
+    moments->apart = apart(group, base);
+    error = stats::difference_error(*moments);
+    add_mean_tests(*moments, error, in.options, contrast);
   }
+  add_row_effects(in, pair, error, contrast);
   return contrast;
 }
 

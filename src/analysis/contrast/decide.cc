@@ -5,11 +5,11 @@
 
 #include "analysis/contrast/any_look.h"
 #include "analysis/contrast/contrast.h"
+#include "analysis/contrast/row_statistics.h"
 #include "analysis/contrast/typical.h"
 #include "analysis/contrast/widenings.h"
 #include "analysis/rows/each.h"
 #include "base/text.h"
-#include "stats/quantile_ratio.h"
 
 namespace assay {
 namespace {
@@ -125,36 +125,32 @@ void contrast_rivals(const ContrastInputs& in, const std::vector<Contrast>& cont
 
 // The arm that leads by this quantile, if it isn't the one that leads by the mean and its interval
 // says that it is ahead of that one.
-void add_alternative(const Samples& samples, const std::string& figure, double p,
-                     stats::QuantileBootstrap& quantiles, const AnalysisOptions& options,
-                     Race& race) {
+void add_alternative(const ContrastInputs& in, const std::string& figure, double p,
+                     stats::QuantileBootstrap& quantiles, Race& race) {
+  const Samples& samples = in.samples;
   const auto value = [&](size_t g) { return *stats::quantile(samples.groups[g].sorted_ms, p); };
   const size_t by_mean = race.groups[0];
   const size_t best = *std::ranges::min_element(race.groups, {}, value);
   if (best == by_mean) return;
-  const Group& group = samples.groups[best];
-  const auto ratio = quantiles.ratio(group.sorted_ms, samples.groups[by_mean].sorted_ms, p,
-                                     stream_of(samples, group));
-  if (!ratio) return;
   const size_t rival =
       static_cast<size_t>(std::ranges::find(race.groups, best) - race.groups.begin()) - 1;
-  const stats::Interval interval =
-      stats::stretched(ratio->interval, ratio->ratio, race.rivals[rival].widening.error);
-  if (interval.high >= 1 || ratio->ratio > 1 - options.notable) return;
-  race.decision.alternatives.push_back({figure, samples.arms[group.arm], ratio->ratio, interval});
+  const auto ratio =
+      quantile_ratio_by_units(in, {best, by_mean}, p, race.rivals[rival].widening, quantiles);
+  if (!ratio || ratio->interval.high >= 1 || ratio->ratio > 1 - in.options.notable) return;
+  race.decision.alternatives.push_back(
+      {figure, samples.arms[samples.groups[best].arm], ratio->ratio, ratio->interval});
 }
 
 // By p50, and by the highest percentile that all arms of the race have enough rows for.
-void add_alternatives(const Samples& samples, stats::QuantileBootstrap& quantiles,
-                      const AnalysisOptions& options, Race& race) {
+void add_alternatives(const ContrastInputs& in, stats::QuantileBootstrap& quantiles, Race& race) {
   if (race.groups.size() < 2) return;
   // Typical calls that decide are told by themselves.
-  if (!race.decision.typical) add_alternative(samples, "p50", 0.5, quantiles, options, race);
+  if (!race.decision.typical) add_alternative(in, "p50", 0.5, quantiles, race);
   for (const auto& [figure, p] : {std::pair{"p99", 0.99}, std::pair{"p95", 0.95}}) {
     const bool all = std::ranges::all_of(race.groups, [&, p = p](size_t g) {
-      return stats::percentile(samples.groups[g].sorted_ms, p).has_value();
+      return stats::percentile(in.samples.groups[g].sorted_ms, p).has_value();
     });
-    if (all) return add_alternative(samples, figure, p, quantiles, options, race);
+    if (all) return add_alternative(in, figure, p, quantiles, race);
   }
 }
 
@@ -277,7 +273,7 @@ std::vector<Decision> decide(const ContrastInputs& in, const std::vector<Contras
     find_ahead(samples, contrasts, races[i].decision);
     if (was_looked_at(samples, i)) return;  // typical calls and tails have no such intervals
     decide_by_typical_calls(in, races[i]);
-    add_alternatives(samples, quantiles, options, races[i]);
+    add_alternatives(in, quantiles, races[i]);
   });
   std::vector<Decision> decisions;
   for (Race& one : races) decisions.push_back(std::move(one.decision));

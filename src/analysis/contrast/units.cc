@@ -154,10 +154,8 @@ Units::Units(const Samples& samples, bool interleaved)
   }
 }
 
-PairUnits Units::pair(const GroupPair& pair) const {
-  const UnitSeries& arm = series_[pair.arm];
-  const UnitSeries& base = series_[pair.baseline];
-  if (!paired_ || arm.keys == base.keys) {
+PairUnits pair_units(const UnitSeries& arm, const UnitSeries& base, bool paired) {
+  if (!paired || arm.keys == base.keys) {
     return {unit_values(arm), unit_values(base), arm.mean_ms, base.mean_ms};
   }
   std::map<int64_t, size_t> places;
@@ -175,6 +173,27 @@ PairUnits Units::pair(const GroupPair& pair) const {
       static_cast<int64_t>(arm.keys.size() + base.keys.size() - 2 * of_arm.keys.size());
   units.whole = false;
   return units;
+}
+
+UnitSeries without_rows(const UnitSeries& series, const Group& group,
+                        const std::vector<bool>& kept) {
+  UnitSeries rest = series;
+  std::ranges::fill(rest.rows, 0);
+  std::ranges::fill(rest.mean_ms, 0.0);
+  for (size_t i = 0; i < kept.size(); ++i) {
+    if (!kept[i]) continue;
+    const size_t unit = series.of_row[i];
+    ++rest.rows[unit];
+    rest.mean_ms[unit] += group.warm_ms[i];
+  }
+  for (size_t u = 0; u < rest.rows.size(); ++u) {
+    if (rest.rows[u] > 0) rest.mean_ms[u] /= static_cast<double>(rest.rows[u]);
+  }
+  return rest;
+}
+
+PairUnits Units::pair(const GroupPair& pair) const {
+  return pair_units(series_[pair.arm], series_[pair.baseline], paired_);
 }
 
 std::vector<PairedProcess> pair_up(const Samples& samples, const Units& units, const Group& base,

@@ -47,6 +47,14 @@ struct PairUnits {
   int64_t left_out = 0;  // units that one of them lacks; of pairs alone
 };
 
+// Of these series; `paired`: only the units that both have.
+PairUnits pair_units(const UnitSeries& arm, const UnitSeries& baseline, bool paired);
+
+// The series without the warm rows of the group that aren't `kept`, by their place; a unit of which
+// none is kept has 0 rows, and counts in unit_values() with the mean of all.
+UnitSeries without_rows(const UnitSeries& series, const Group& group,
+                        const std::vector<bool>& kept);
+
 class Units {
  public:
   // `interleaved`: the order of the study. Processes are the unit of strata of which every group

@@ -212,6 +212,58 @@ TEST(Typical, ItDecidesWhereAFewSlowCallsKeepTheMeanFromIt) {
   EXPECT_FALSE(equal.findings().decisions.at(0).typical);
 }
 
+// A tail's ratio of medians, and what is said of single rows.
+TEST(SingleRows, AreJudgedByRoundsOfProcesses) {
+  SyntheticBundle bundle(21);
+  SyntheticCell cell{.arm = "eager", .noise = 0.02, .process_shift = 0.2};
+  cell.processes = 5;
+  const std::string base = bundle.add(cell);
+  cell.arm = "static";
+  cell.mean_ms = 6;
+  const std::string arm = bundle.add_compiled(cell, "false");
+  AnalysisOptions options;
+  options.resamples = 500;
+  const Findings findings = *analyze(bundle.build(), options, nullptr);
+  double log_ratio = 0;
+  for (int64_t round = 0; round < 5; ++round) {
+    const auto median = [&](const std::string& id) {
+      std::vector<double> ms;
+      for (int64_t r = 0; r < 6; ++r) ms.push_back(*bundle.row(id, 6 * round + r).latency_ms);
+      return *stats::median(stats::sorted(ms));
+    };
+    log_ratio += std::log(median(arm) / median(base)) / 5;
+  }
+  const Tail& tail = findings.tails.at(1);
+  EXPECT_NEAR(*tail.p50_ratio, std::exp(log_ratio), 1e-12);
+  EXPECT_LT(tail.ratio_interval->high, 1) << "a difference that is there is found";
+  const Contrast& contrast = findings.contrasts.at(0);
+  EXPECT_LT(contrast.rank->a, 0.1);
+  EXPECT_LT(*contrast.rank->p, 0.05);
+  EXPECT_LT(contrast.hedges_g_interval->high, 0);
+  EXPECT_TRUE(contrast.cohen_d_interval->contains(*contrast.cohen_d));
+  // Thirty rows that are alike in each of five processes say as much as five.
+  for (Row& row : bundle.raw().rows) row.process.reset();
+  const Contrast by_rows = analyze(bundle.build(), options, nullptr)->contrasts.at(0);
+  EXPECT_LT(*by_rows.rank->p, *contrast.rank->p / 1000);
+  EXPECT_EQ(by_rows.rank->u, contrast.rank->u);
+}
+
+TEST(SingleRows, AProcessWithoutRowsLeftCountsWithTheMean) {
+  Pair pair({.arm = "eager", .repetitions = 10, .processes = 5});
+  const Bundle bundle = pair.bundle.build();
+  const Samples samples = *group_rows(bundle, {"eager", "static"});
+  const Units units(samples, true);
+  std::vector<bool> kept(10, true);
+  kept[4] = kept[5] = kept[9] = false;
+  const UnitSeries rest = without_rows(units.series(0), samples.groups[0], kept);
+  EXPECT_THAT(rest.rows, ElementsAre(2, 2, 0, 2, 1));
+  const std::vector<double> values = unit_values(rest);
+  const auto& ms = samples.groups[0].warm_ms;
+  const double mean = (ms[0] + ms[1] + ms[2] + ms[3] + ms[6] + ms[7] + ms[8]) / 7;
+  EXPECT_NEAR(values[2], mean, 1e-12);
+  EXPECT_NEAR(*stats::mean(values), mean, 1e-12);
+}
+
 TEST(Combined, ProcessesThatServeAllStrataAreOneRoundOfThem) {
   const auto combined = [](bool common) {
     SyntheticBundle bundle(3);

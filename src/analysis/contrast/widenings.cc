@@ -104,17 +104,6 @@ std::vector<Dependence> unit_dependences(const Samples& samples, const Units& un
   return result;
 }
 
-std::vector<stats::Widening> row_widenings(const Samples& samples,
-                                           std::span<const GroupPair> pairs) {
-  std::vector<Member> all;
-  for (const GroupPair& pair : pairs) {
-    const Group& arm = samples.groups[pair.arm];
-    all.push_back({differences_of_rows(arm, samples.groups[pair.baseline]),
-                   samples.strata[arm.stratum].phase, false});
-  }
-  return widenings_of(by_family(std::move(all)));
-}
-
 std::vector<stats::Widening> contrast_widenings(const Samples& samples, const Units& units,
                                                 std::span<const GroupPair> pairs) {
   std::vector<Member> all;

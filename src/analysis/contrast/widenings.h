@@ -18,13 +18,10 @@ std::vector<Dependence> group_dependences(const Samples& samples);
 std::vector<Dependence> unit_dependences(const Samples& samples, const Units& units,
                                          const std::vector<Dependence>& of_rows);
 
-// By how much the standard error of each pair's ratio is wider than that of independent rows: the
-// widening of the series of differences x / mean - y / mean', by repetition, in which what the
-// machine did to both arms alike cancels as it does in the ratio. Families are phases; none for the
-// pair of a group with itself.
-std::vector<stats::Widening> row_widenings(const Samples& samples,
-                                           std::span<const GroupPair> pairs);
-// The same of the units that contrasts are made of.
+// By how much the standard error of each pair's ratio is wider than that of independent units: the
+// widening of the series of differences x / mean - y / mean', in which what the machine did to both
+// arms alike cancels as it does in the ratio. Of rounds where processes are the unit, else of rows
+// by repetition. Families are phases; none for the pair of a group with itself.
 std::vector<stats::Widening> contrast_widenings(const Samples& samples, const Units& units,
                                                 std::span<const GroupPair> pairs);
 

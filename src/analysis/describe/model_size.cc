@@ -99,15 +99,30 @@ std::vector<size_t> arms_of(const Samples& samples, const Grid& grid) {
   return arms;
 }
 
-void add_anova(const Samples& samples, const Grid& grid, const std::vector<size_t>& arms,
-               SizeAnalysis& out) {
+// ln(ms) of the group's rows; of processes the mean of each.
+std::vector<double> log_values(const Group& group, const UnitSeries& series, bool of_processes) {
+  std::vector<double> logs;
+  for (const double ms : group.warm_ms) logs.push_back(std::log(ms));
+  if (!of_processes) return logs;
+  std::vector<double> means(series.keys.size(), 0.0);
+  for (size_t i = 0; i < logs.size(); ++i) {
+    means[series.of_row[i]] += logs[i] / static_cast<double>(series.rows[series.of_row[i]]);
+  }
+  return means;
+}
+
+void add_anova(const Samples& samples, const Units& units, const Grid& grid,
+               const std::vector<size_t>& arms, SizeAnalysis& out) {
+  const bool of_processes = std::ranges::all_of(grid.groups, [&](const auto& entry) {
+    return units.of(samples.groups[entry.second].stratum) == ContrastUnit::kProcesses;
+  });
   std::vector<stats::AnovaCell> cells;
   for (size_t a = 0; a < arms.size(); ++a) {
     for (size_t m = 0; m < grid.models.size(); ++m) {
       const auto at = grid.groups.find({grid.models[m], arms[a]});
       if (at == grid.groups.end()) continue;
-      std::vector<double> logs;
-      for (const double ms : samples.groups[at->second].warm_ms) logs.push_back(std::log(ms));
+      const std::vector<double> logs =
+          log_values(samples.groups[at->second], units.series(at->second), of_processes);
       if (const auto moments = stats::moments(logs)) cells.push_back({a, m, *moments});
     }
   }
@@ -233,7 +248,8 @@ ModelSizes model_sizes(const Bundle& bundle, const std::vector<Stratum>& strata)
   return {};
 }
 
-std::vector<SizeAnalysis> analyze_sizes(const Samples& samples, const Resampled& resampled,
+std::vector<SizeAnalysis> analyze_sizes(const Samples& samples, const Units& units,
+                                        const Resampled& resampled,
                                         const std::vector<Contrast>& contrasts,
                                         const ModelSizes& sizes, const AnalysisOptions& options,
                                         ThreadPool* pool) {
@@ -257,7 +273,7 @@ std::vector<SizeAnalysis> analyze_sizes(const Samples& samples, const Resampled&
     one.models = grid.models;
     const std::vector<size_t> arms = arms_of(samples, grid);
     for (const size_t arm : arms) one.arms.push_back(samples.arms[arm]);
-    add_anova(samples, grid, arms, one);
+    add_anova(samples, units, grid, arms, one);
     if (!sizes.unit.empty()) {
       add_crossovers(samples, resampled, by_place, grid, sizes, options, one);
     }

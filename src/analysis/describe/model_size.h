@@ -21,9 +21,11 @@ struct ModelSizes {
 ModelSizes model_sizes(const Bundle& bundle, const std::vector<Stratum>& strata);
 
 // Conditions (phase, scenario, new tokens, batch) with at least two models and two arms. Only cells
-// that can be contrasted take part. The crossover is found on ln(size) by linear interpolation of
-// ln(ratio) between neighbouring sizes; its interval from resamples, in which there may be none.
-std::vector<SizeAnalysis> analyze_sizes(const Samples& samples, const Resampled& resampled,
+// that can be contrasted take part; where processes are the unit of all of them, the variance
+// analysis is of the means of processes. The crossover is found on ln(size) by linear interpolation
+// of ln(ratio) between neighbouring sizes; its interval from resamples, in which there may be none.
+std::vector<SizeAnalysis> analyze_sizes(const Samples& samples, const Units& units,
+                                        const Resampled& resampled,
                                         const std::vector<Contrast>& contrasts,
                                         const ModelSizes& sizes, const AnalysisOptions& options,
                                         ThreadPool* pool);

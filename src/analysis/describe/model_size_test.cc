@@ -38,6 +38,24 @@ TEST(ModelSize, AnInteractionThatWasPlantedIsFoundAndOneThatWasNotIsNot) {
   EXPECT_LT(*without.type2->a.p, 1e-6);
 }
 
+TEST(ModelSize, AnInteractionOfProcessesThatDifferIsSeldomClaimed) {
+  constexpr int kTrials = 200;
+  int claimed = 0;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    SyntheticBundle bundle(static_cast<uint64_t>(trial) + 9000);
+    for (const char* model : {"gpt2-25m", "gpt2-50m"}) {
+      for (const char* arm : {"eager", "static"}) {
+        bundle.add({.arm = arm, .model = model, .processes = 5, .process_shift = 0.2});
+      }
+    }
+    AnalysisOptions options;
+    options.resamples = 100;
+    const Findings findings = *analyze(bundle.build(), options, nullptr);
+    claimed += *findings.sizes.at(0).interaction_p_holm < 0.05;
+  }
+  EXPECT_LE(claimed, kTrials * 0.08) << "5 % and two standard errors";
+}
+
 TEST(ModelSize, TheCrossoverIsInterpolatedOnTheLogarithmOfSize) {
   const Findings findings = study({0.6, 0.8, 0.8, 1.25});
   EXPECT_EQ(findings.size_unit, "parameters");

@@ -4,10 +4,9 @@
 #include <algorithm>
 #include <ranges>
 
-#include "analysis/contrast/resampling.h"
+#include "analysis/contrast/row_statistics.h"
 #include "analysis/contrast/widenings.h"
 #include "analysis/rows/each.h"
-#include "stats/quantile_ratio.h"
 #include "stats/summary.h"
 
 namespace assay {
@@ -51,8 +50,9 @@ Tail describe(const Samples& samples, const Group& group) {
 
 }  // namespace
 
-std::vector<Tail> describe_tails(const Samples& samples, stats::QuantileBootstrap& quantiles,
+std::vector<Tail> describe_tails(const ContrastInputs& in, stats::QuantileBootstrap& quantiles,
                                  ThreadPool* pool) {
+  const Samples& samples = in.samples;
   std::vector<size_t> groups;
   for (size_t stratum = 0; stratum < samples.strata.size(); ++stratum) {
     const size_t first = samples.first_group[stratum];
@@ -68,17 +68,16 @@ std::vector<Tail> describe_tails(const Samples& samples, stats::QuantileBootstra
     const Group* base = samples.find(samples.groups[g].stratum, 0);
     pairs.push_back({g, base ? samples.index_of(*base) : g});
   }
-  const std::vector<stats::Widening> widenings = row_widenings(samples, pairs);
+  const std::vector<stats::Widening> widenings = contrast_widenings(samples, in.units, pairs);
   std::vector<Tail> tails(groups.size());
   for_each_index(groups.size(), pool, [&](size_t i) {
     const Group& group = samples.groups[groups[i]];
     const Group* base = &samples.groups[pairs[i].baseline];
     tails[i] = describe(samples, group);
     if (base == &group) return;
-    if (const auto ratio =
-            quantiles.ratio(group.sorted_ms, base->sorted_ms, 0.5, stream_of(samples, group))) {
+    if (const auto ratio = quantile_ratio_by_units(in, pairs[i], 0.5, widenings[i], quantiles)) {
       tails[i].p50_ratio = ratio->ratio;
-      tails[i].ratio_interval = stats::stretched(ratio->interval, ratio->ratio, widenings[i].error);
+      tails[i].ratio_interval = ratio->interval;
     }
   });
   return tails;

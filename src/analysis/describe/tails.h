@@ -3,15 +3,14 @@
 
 #include <vector>
 
+#include "analysis/contrast/contrast.h"
 #include "analysis/findings/tails.h"
-#include "analysis/rows/samples.h"
 #include "base/thread_pool.h"
-#include "stats/quantile_ratio.h"
 
 namespace assay {
 
 // For each stratum on which some arm asked for a compiler, all its arms that have warm rows.
-std::vector<Tail> describe_tails(const Samples& samples, stats::QuantileBootstrap& quantiles,
+std::vector<Tail> describe_tails(const ContrastInputs& in, stats::QuantileBootstrap& quantiles,
                                  ThreadPool* pool);
 
 // A tail this many times the median is worth a finding; the same factor as for one slow sample.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "artifact/row.h"
+#include "stats/clusters.h"
 #include "stats/intervals.h"
 #include "stats/tests.h"
 #include "stats/widening.h"
@@ -72,9 +73,12 @@ struct Contrast {
   // (stats::log_scale())
   std::optional<stats::TestResult> test;
   std::optional<double> p_holm;
+  // Of single rows; what is unsure about them is that of the units (contrast/row_statistics.h).
   std::optional<double> cohen_d;
+  std::optional<stats::Interval> cohen_d_interval;
   std::optional<double> hedges_g;
-  std::optional<stats::RankTest> rank;
+  std::optional<stats::Interval> hedges_g_interval;
+  std::optional<stats::ClusteredRankTest> rank;
   std::optional<stats::TestResult> tost;
   std::optional<double> tost_p_holm;
   std::optional<double> minimum_detectable;     // as a share of the baseline's mean

@@ -29,7 +29,7 @@
 
 namespace assay {
 
-inline constexpr int kFindingsSchemaVersion = 10;
+inline constexpr int kFindingsSchemaVersion = 11;
 
 struct Findings {
   AnalysisOptions options;

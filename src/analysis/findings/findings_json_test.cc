@@ -36,8 +36,10 @@ Contrast contrast(std::optional<size_t> stratum) {
   c.test = kTest;
   c.p_holm = 0.02;
   c.cohen_d = 0.5;
+  c.cohen_d_interval = {0.2, 0.8};
   c.hedges_g = 0.4;
-  c.rank = {12, 0.3, 0.04, -3.2, true};
+  c.hedges_g_interval = {0.1, 0.7};
+  c.rank = {12, 0.3, stats::Interval{0.1, 0.5}, 0.04, -3.2, true};
   c.tost = kTest;
   c.tost_p_holm = 0.03;
   c.minimum_detectable = 0.05;

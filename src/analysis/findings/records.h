@@ -25,11 +25,11 @@ struct Record<stats::TestResult> {
                                               field("p", &T::p), field("ln_p", &T::log_p));
 };
 template <>
-struct Record<stats::RankTest> {
-  using T = stats::RankTest;
+struct Record<stats::ClusteredRankTest> {
+  using T = stats::ClusteredRankTest;
   static constexpr auto kMembers =
-      std::tuple(field("u", &T::u), field("a", &T::a), field("p", &T::p), field("ln_p", &T::log_p),
-                 field("exact", &T::exact));
+      std::tuple(field("u", &T::u), field("a", &T::a), field("a_interval", &T::a_interval),
+                 field("p", &T::p), field("ln_p", &T::log_p), field("exact", &T::exact));
 };
 template <>
 struct Record<stats::Widening> {
@@ -222,7 +222,8 @@ struct Record<Contrast> {
       field("difference_interval_ms", &T::difference_interval_ms),
       findings_record::AdjustedTest<T>{"test", &T::test, &T::p_holm},
       findings_record::AdjustedTest<T>{"equivalence", &T::tost, &T::tost_p_holm},
-      field("cohen_d", &T::cohen_d), field("hedges_g", &T::hedges_g),
+      field("cohen_d", &T::cohen_d), field("cohen_d_interval", &T::cohen_d_interval),
+      field("hedges_g", &T::hedges_g), field("hedges_g_interval", &T::hedges_g_interval),
       field("mann_whitney", &T::rank), field("minimum_detectable_share", &T::minimum_detectable),
       findings_record::Combined{});
 };

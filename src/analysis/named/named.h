@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "analysis/contrast/contrast.h"
 #include "analysis/findings/contrast.h"
 #include "analysis/findings/latency.h"
 #include "analysis/findings/named.h"
@@ -64,15 +65,14 @@ void find_dependence(const Samples& samples, const std::vector<Latency>& latenci
 // "mean_median_disagreement": two arms of a stratum that means and medians rank differently, either
 // ranking being significant and one of the differences notable; its rows are the fewest, the
 // largest of one arm or the smallest of the other, whose removal makes the mean agree.
-void find_rank_disagreements(const Samples& samples, const AnalysisOptions& options,
-                             stats::QuantileBootstrap& quantiles, std::vector<Finding>& findings);
+void find_rank_disagreements(const ContrastInputs& in, stats::QuantileBootstrap& quantiles,
+                             std::vector<Finding>& findings);
 
 // "ranking_sensitive": two arms of a stratum whose means rank them otherwise, and significantly so,
 // once the first sample, the largest, the five largest, the smallest, the five smallest or 5 % at
 // each end are left out of both, one of the differences being notable; its rows are those whose
 // leaving out turns the ranking.
-void find_sensitive_rankings(const Samples& samples, const AnalysisOptions& options,
-                             std::vector<Finding>& findings);
+void find_sensitive_rankings(const ContrastInputs& in, std::vector<Finding>& findings);
 
 // "bimodal": latencies of two modes, by Hartigan's dip test at 5 % after Holm over the groups of a
 // phase; its rows are those of the rarer one. Not where the prompts' lengths are the modes, nor
@@ -122,9 +122,8 @@ void find_compilation(const Samples& samples, std::vector<Finding>& findings);
 // at most kTailShare (describe/tails.h) of that, and what it costs at p50. "no_recompile_tail": a
 // compiled arm that answered prompts of several lengths without a slow recompile, where no other
 // arm has such a tail.
-void find_recompile_tails(const Samples& samples, const std::vector<Tail>& tails,
-                          const AnalysisOptions& options, stats::QuantileBootstrap& quantiles,
-                          std::vector<Finding>& findings);
+void find_recompile_tails(const ContrastInputs& in, const std::vector<Tail>& tails,
+                          stats::QuantileBootstrap& quantiles, std::vector<Finding>& findings);
 
 // "process_spread": of each phase, how much of the variance of its arms' means lies between worker
 // processes, and how much narrower intervals would be with twice the repetitions or twice the
@@ -143,12 +142,6 @@ void for_each_pair(const Samples& samples, const Body& body) {
     }
   }
 }
-
-// By how much two arms' rows widen the error of their difference, as a family of their own; and
-// Welch's test with that error. Absent where either sample is too small, or none varies.
-stats::Widening pair_widening(const Samples& samples, const Group& a, const Group& b);
-std::optional<stats::TestResult> welch_of(std::span<const double> a, std::span<const double> b,
-                                          const stats::Widening& widening);
 
 // A finding about a group, without text.
 Finding about(std::string kind, Severity severity, const Samples& samples, const Group& group);

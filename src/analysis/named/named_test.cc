@@ -117,38 +117,6 @@ TEST(Named, RowsNearZeroAreBlamedThemselves) {
   EXPECT_THAT(sensitive[0].rows.at(one.compiled), ElementsAre(9));
 }
 
-// Bundles of one arm twice on five strata, of which one is said to be ranked one way and another.
-TEST(Named, EqualArmsAreSeldomRankedBothWays) {
-  constexpr int kTrials = 200;
-  for (const double spikes : {0.0, 0.05}) {
-    int disagree = 0;
-    int sensitive = 0;
-    for (int trial = 0; trial < kTrials; ++trial) {
-      SyntheticBundle bundle(static_cast<uint64_t>(trial) + 4000);
-      for (int stratum = 0; stratum < 5; ++stratum) {
-        for (const char* arm : {"eager", "static"}) {
-          bundle.add({.arm = arm,
-                      .scenario = fmt::format("s{}", stratum),
-                      .noise = 0.1,
-                      .spike_rate = spikes});
-        }
-      }
-      AnalysisOptions options;
-      options.resamples = 200;
-      const Findings findings = *analyze(bundle.build(), options, nullptr);
-      const auto any = [&](const char* kind) {
-        return std::ranges::find(findings.named, kind, &Finding::kind) != findings.named.end();
-      };
-      disagree += any("mean_median_disagreement");
-      sensitive += any("ranking_sensitive");
-    }
-    RecordProperty(fmt::format("disagree_{}", spikes), disagree);
-    RecordProperty(fmt::format("sensitive_{}", spikes), sensitive);
-    EXPECT_LE(disagree, kTrials * 0.05) << spikes;
-    EXPECT_LE(sensitive, kTrials * 0.05) << spikes;
-  }
-}
-
 TEST(Named, RowsThatAreRecordedAsOkAndCannotBeAreNamed) {
   Clean clean;
   clean.bundle.lose(clean.compiled, 5, RowStatus::kFalseSuccess, "too_few_tokens");

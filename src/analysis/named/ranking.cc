@@ -2,9 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/contrast/contrast.h"
-#include "analysis/contrast/resampling.h"
-#include "analysis/contrast/widenings.h"
+#include "analysis/contrast/row_statistics.h"
 #include "analysis/named/named.h"
 #include "base/text.h"
 #include "stats/summary.h"
@@ -87,18 +85,23 @@ std::string causes_text(const Samples& samples, const Group& slow, const Group& 
 
 // Whether both rankings are more than chance: of arms that are the same, mean and median disagree
 // on which is faster in half of all bundles.
-bool both_significant(const Samples& samples, const Group& a, const Group& b,
-                      const AnalysisOptions& options, stats::QuantileBootstrap& quantiles) {
-  const auto widening = pair_widening(samples, a, b);
-  const auto means = welch_of(a.warm_ms, b.warm_ms, widening);
-  if (!means || means->p >= options.alpha) return false;
-  const auto medians = quantiles.ratio(a.sorted_ms, b.sorted_ms, 0.5, stream_of(samples, a));
-  return medians &&
-         !stats::stretched(medians->interval, medians->ratio, widening.error).contains(1);
+// The tests are by units, whose means and medians have to be ranked as those of the rows are.
+bool both_significant(const ContrastInputs& in, const Group& a, const Group& b, double mean_ratio,
+                      stats::QuantileBootstrap& quantiles) {
+  const GroupPair pair{in.samples.index_of(a), in.samples.index_of(b)};
+  const auto widening = pair_widening(in, pair);
+  const auto means = test_of_rows(in, pair, KeptRows(a.warm.size(), true),
+                                  KeptRows(b.warm.size(), true), widening);
+  if (!means || means->p >= in.options.alpha) return false;
+  if ((means->statistic > 0) != (mean_ratio > 1)) return false;
+  const auto medians = quantile_ratio_by_units(in, pair, 0.5, widening, quantiles);
+  return medians && !medians->interval.contains(1) && (medians->ratio > 1) != (mean_ratio > 1);
 }
 
-void compare(const Samples& samples, const Group& a, const Group& b, const AnalysisOptions& options,
+void compare(const ContrastInputs& in, const Group& a, const Group& b,
              stats::QuantileBootstrap& quantiles, std::vector<Finding>& findings) {
+  const Samples& samples = in.samples;
+  const AnalysisOptions& options = in.options;
   if (a.warm.empty() || b.warm.empty()) return;
   const double mean_ratio = *stats::mean(a.warm_ms) / *stats::mean(b.warm_ms);
   const double median_ratio = *stats::median(a.sorted_ms) / *stats::median(b.sorted_ms);
@@ -106,7 +109,7 @@ void compare(const Samples& samples, const Group& a, const Group& b, const Analy
   if (std::abs(mean_ratio - 1) < options.notable && std::abs(median_ratio - 1) < options.notable) {
     return;
   }
-  if (!both_significant(samples, a, b, options, quantiles)) return;
+  if (!both_significant(in, a, b, mean_ratio, quantiles)) return;
   const Group& slow = mean_ratio > 1 ? a : b;  // by the mean
   const Group& other = mean_ratio > 1 ? b : a;
   Heaviest heaviest(slow, other);
@@ -128,26 +131,10 @@ void compare(const Samples& samples, const Group& a, const Group& b, const Analy
 
 }  // namespace
 
-stats::Widening pair_widening(const Samples& samples, const Group& a, const Group& b) {
-  const GroupPair pair[] = {{samples.index_of(a), samples.index_of(b)}};
-  return row_widenings(samples, pair)[0];
-}
-
-std::optional<stats::TestResult> welch_of(std::span<const double> a, std::span<const double> b,
-                                          const stats::Widening& widening) {
-  const auto of_a = stats::moments(a);
-  const auto of_b = stats::moments(b);
-  if (!of_a || !of_b) return std::nullopt;
-  const auto error = stats::welch_standard_error(*of_a, *of_b);
-  if (!error) return std::nullopt;
-  return stats::t_test(of_a->mean - of_b->mean, error->widened(widening));
-}
-
-void find_rank_disagreements(const Samples& samples, const AnalysisOptions& options,
-                             stats::QuantileBootstrap& quantiles, std::vector<Finding>& findings) {
-  for_each_pair(samples, [&](const Group& a, const Group& b) {
-    compare(samples, a, b, options, quantiles, findings);
-  });
+void find_rank_disagreements(const ContrastInputs& in, stats::QuantileBootstrap& quantiles,
+                             std::vector<Finding>& findings) {
+  for_each_pair(in.samples,
+                [&](const Group& a, const Group& b) { compare(in, a, b, quantiles, findings); });
 }
 
 }  // namespace assay

@@ -1,8 +1,9 @@
 // Findings where a few samples decide which of two arms is faster.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
-#include "analysis/contrast/contrast.h"
+#include "analysis/contrast/row_statistics.h"
 #include "analysis/named/named.h"
 #include "base/text.h"
 #include "stats/summary.h"
@@ -43,6 +44,19 @@ std::span<const double> left_of(const Group& group, const Variant& variant) {
   return all.subspan(variant.low, all.size() - variant.low - variant.high);
 }
 
+// All rows but those.
+KeptRows kept_by(const Group& group, const Variant& variant) {
+  std::vector<size_t> places(group.warm.size());
+  std::iota(places.begin(), places.end(), size_t{0});
+  if (variant.by_size) {
+    std::ranges::stable_sort(places, {}, [&](size_t place) { return group.warm_ms[place]; });
+  }
+  KeptRows kept(places.size(), true);
+  for (size_t i = 0; i < variant.low; ++i) kept[places[i]] = false;
+  for (size_t i = places.size() - variant.high; i < places.size(); ++i) kept[places[i]] = false;
+  return kept;
+}
+
 void add_left_out(Finding& finding, const Group& group, const Variant& variant) {
   std::vector<const Row*> rows = group.warm;
   if (variant.by_size) {
@@ -56,8 +70,11 @@ void add_left_out(Finding& finding, const Group& group, const Variant& variant) 
 
 // A flip is told where the ranking without those rows is more than chance: means of arms that are
 // the same change places with any row.
-void compare(const Samples& samples, const Group& a, const Group& b, const AnalysisOptions& options,
+void compare(const ContrastInputs& in, const Group& a, const Group& b,
              std::vector<Finding>& findings) {
+  const Samples& samples = in.samples;
+  const AnalysisOptions& options = in.options;
+  const GroupPair pair{samples.index_of(a), samples.index_of(b)};
   if (a.warm.empty() || b.warm.empty()) return;
   const double mean_a = *stats::mean(a.warm_ms);
   const double mean_b = *stats::mean(b.warm_ms);
@@ -77,9 +94,9 @@ void compare(const Samples& samples, const Group& a, const Group& b, const Analy
     const double after = without_a / without_b - 1;
     const double moved = std::max(std::abs(before), std::abs(after));
     if (before * after >= 0 || moved < options.notable) continue;
-    if (!widening) widening = pair_widening(samples, a, b);
-    const auto test = welch_of(left_a, left_b, *widening);
-    if (!test || test->p >= alpha) continue;
+    if (!widening) widening = pair_widening(in, pair);
+    const auto test = test_of_rows(in, pair, kept_by(a, variant), kept_by(b, variant), *widening);
+    if (!test || test->p >= alpha || test->statistic * after <= 0) continue;
     size = std::max(size, moved);
     flips.push_back(fmt::format("{} ({} against {} ms)", variant.name,
                                 format_significant(without_a), format_significant(without_b)));
@@ -100,10 +117,8 @@ void compare(const Samples& samples, const Group& a, const Group& b, const Analy
 
 }  // namespace
 
-void find_sensitive_rankings(const Samples& samples, const AnalysisOptions& options,
-                             std::vector<Finding>& findings) {
-  for_each_pair(samples,
-                [&](const Group& a, const Group& b) { compare(samples, a, b, options, findings); });
+void find_sensitive_rankings(const ContrastInputs& in, std::vector<Finding>& findings) {
+  for_each_pair(in.samples, [&](const Group& a, const Group& b) { compare(in, a, b, findings); });
 }
 
 }  // namespace assay

@@ -2,13 +2,11 @@
 #include <algorithm>
 #include <set>
 
-#include "analysis/contrast/resampling.h"
-#include "analysis/contrast/widenings.h"
+#include "analysis/contrast/row_statistics.h"
 #include "analysis/describe/tails.h"
 #include "analysis/named/named.h"
 #include "base/text.h"
 #include "stats/intervals.h"
-#include "stats/quantile_ratio.h"
 
 namespace assay {
 namespace {
@@ -117,8 +115,9 @@ std::string remedy_text(const Group& group) {
   return parts.empty() ? "" : fmt::format(" ({})", join(parts, ", "));
 }
 
-void report_collapse(const Samples& samples, const Tail& with, const Tail& without,
+void report_collapse(const ContrastInputs& in, const Tail& with, const Tail& without,
                      stats::QuantileBootstrap& quantiles, std::vector<Finding>& findings) {
+  const Samples& samples = in.samples;
   const Group& group = group_of(samples, without);
   const Group& other = group_of(samples, with);
   Finding finding = about("tail_collapse", Severity::kNote, samples, group);
@@ -126,15 +125,12 @@ void report_collapse(const Samples& samples, const Tail& with, const Tail& witho
       fmt::format("{} {} is {} times p50{}, where {}'s is {} times", high_name(without),
                   ms(without.high), format_significant(without.high / without.p50, 3),
                   remedy_text(group), with.arm, format_significant(with.high / with.p50, 3));
-  const auto cost =
-      quantiles.ratio(group.sorted_ms, other.sorted_ms, 0.5, stream_of(samples, group));
+  const GroupPair pair{samples.index_of(group), samples.index_of(other)};
+  const auto cost = quantile_ratio_by_units(in, pair, 0.5, pair_widening(in, pair), quantiles);
   if (cost) {
-    const GroupPair pair[] = {{samples.index_of(group), samples.index_of(other)}};
-    const double widening = row_widenings(samples, pair)[0].error;
-    const stats::Interval interval = stats::stretched(cost->interval, cost->ratio, widening);
     finding.text += fmt::format(
         "; its p50 is {} of {}'s [{}, {}]", format_significant(cost->ratio, 3), with.arm,
-        format_significant(interval.low, 3), format_significant(interval.high, 3));
+        format_significant(cost->interval.low, 3), format_significant(cost->interval.high, 3));
   }
   findings.push_back(std::move(finding));
 }
@@ -154,12 +150,12 @@ void report_no_tail(const Samples& samples, const Tail& tail, std::vector<Findin
 
 }  // namespace
 
-void find_recompile_tails(const Samples& samples, const std::vector<Tail>& tails,
-                          const AnalysisOptions& options, stats::QuantileBootstrap& quantiles,
-                          std::vector<Finding>& findings) {
+void find_recompile_tails(const ContrastInputs& in, const std::vector<Tail>& tails,
+                          stats::QuantileBootstrap& quantiles, std::vector<Finding>& findings) {
+  const Samples& samples = in.samples;
   for (const Tail& tail : tails) {
     if (is_recompile_tail(tail)) report_tail(samples, tail, findings);
-    report_attribution(samples, tail, options, findings);
+    report_attribution(samples, tail, in.options, findings);
   }
   for (const Tail& tail : tails) {
     const auto with = std::ranges::find_if(tails, [&](const Tail& other) {
@@ -170,7 +166,7 @@ void find_recompile_tails(const Samples& samples, const std::vector<Tail>& tails
       if (compiled && tail.slow_recompiled == 0) report_no_tail(samples, tail, findings);
     } else if ((compiled || tail.execution == Execution::kEager) &&
                tail.high / tail.p50 <= kTailShare * with->high / with->p50) {
-      report_collapse(samples, *with, tail, quantiles, findings);
+      report_collapse(in, *with, tail, quantiles, findings);
     }
   }
 }

@@ -118,7 +118,7 @@ std::optional<Figure> ratio_figure(const Findings& findings, Phase phase) {
   figure.legend = arm_legend(findings, arms, false);
   figure.panels = rows_panels(findings, rows,
                               fmt::format("Ratios to {} with intervals", findings.study.baseline));
-  figure.tables = contrast_section(findings, phase, Detail::kSummary).tables;
+  figure.tables = contrast_section(findings, phase, Detail::kTables).tables;
   return figure;
 }
 

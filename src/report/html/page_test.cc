@@ -75,6 +75,27 @@ TEST(Page, FiguresStateWhatTheyShow) {
   EXPECT_THAT(figure_of(page, "kv_decode-order").finding, HasSubstr("5 lost"));
 }
 
+TEST(Page, EffectSizesAndCombinedTypicalRatiosStandBehindTheRatios) {
+  const SmallPage page;
+  const auto columns_of = [&](const std::string& title) -> std::vector<std::string> {
+    for (const Table& table : figure_of(page, "kv_decode-ratios").tables) {
+      if (!table.title.starts_with(title)) continue;
+      EXPECT_FALSE(table.rows.empty()) << title;
+      std::vector<std::string> names;
+      for (const Column& column : table.columns) names.push_back(column.name);
+      return names;
+    }
+    return {};
+  };
+  EXPECT_THAT(columns_of("Effect sizes"),
+              testing::ElementsAre("stratum", "arm", "d", "95% interval", "g", "U", "p_U", "A",
+                                   "95% interval"));
+  EXPECT_THAT(columns_of("Combined over strata"), testing::Contains("typical"));
+  const std::string html = page.html();
+  const size_t figure = html.find("id=\"kv_decode-ratios\"");
+  EXPECT_NE(html.find("Effect sizes of single rows", figure), std::string::npos);
+}
+
 TEST(Page, EveryFigureHasPanelsWordsAndNumbers) {
   const SmallPage page;
   std::set<std::string> ids;

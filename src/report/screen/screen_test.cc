@@ -29,11 +29,14 @@ struct Load {
   size_t name_length = 8;
   size_t models = 1;
   std::string path = "bundle";
+  std::string filler = "-very";  // of names that aren't as long by themselves
 };
 
-std::string long_name(const std::string& start, size_t number, size_t length) {
+// Of `length` columns or a few more.
+std::string long_name(const std::string& start, size_t number, size_t length,
+                      const std::string& filler = "-very") {
   std::string name = fmt::format("{}{}", start, number);
-  while (name.size() < length) name += "-very";
+  while (display_width(name) < length) name += filler;
   return name;
 }
 
@@ -51,14 +54,15 @@ void add_decision(const Load& load, size_t stratum, Random& random, Findings& fi
   decision.stratum = stratum;
   decision.kind = static_cast<Decision::Kind>(any(7));
   if (decision.kind == Decision::Kind::kVoid)
-    decision.void_because = long_name("because", any(3), 300);
+    decision.void_because = long_name("because", any(3), 300, load.filler);
   if (decision.kind != Decision::Kind::kNone && decision.kind != Decision::Kind::kVoid) {
     decision.arm = arms[any(arms.size())];
   }
   for (size_t i = any(arms.size()); i > 0; --i) decision.tied.push_back(rival(arms[i], random));
   if (load.arms > 1) decision.runner_up = rival(arms[1], random);
   decision.alternatives.push_back({"p99", arms[any(arms.size())], 0.5, stats::Interval{0.4, 0.6}});
-  decision.left_out.push_back({arms[any(arms.size())], long_name("reason", any(50), 200)});
+  decision.left_out.push_back(
+      {arms[any(arms.size())], long_name("reason", any(50), 200, load.filler)});
   findings.decisions.push_back(std::move(decision));
 }
 
@@ -88,19 +92,19 @@ void add_cell(size_t stratum, const std::string& arm, Random& random, Findings& 
 Findings made(const Load& load, uint64_t seed) {
   Random random(seed);
   Findings findings;
-  findings.study.name = long_name("study", 1, load.name_length);
+  findings.study.name = long_name("study", 1, load.name_length, load.filler);
   findings.study.rows = 123'456'789;
   findings.study.started_at = "2026-11-23T10:00:00Z";
   for (size_t i = 0; i < load.arms; ++i) {
-    findings.study.arms.push_back(long_name("arm", i, load.name_length));
+    findings.study.arms.push_back(long_name("arm", i, load.name_length, load.filler));
   }
   findings.study.baseline = findings.study.arms[0];
-  findings.identity = {{"device", long_name("cpu", 1, load.name_length * 2)}};
+  findings.identity = {{"device", long_name("cpu", 1, load.name_length * 2, load.filler)}};
   for (size_t i = 0; i < load.strata; ++i) {
     Stratum stratum;
     stratum.phase = kPhases[i * std::size(kPhases) / load.strata];
-    stratum.model = long_name("model", i % load.models, load.name_length);
-    stratum.scenario = long_name("scenario", i, load.name_length);
+    stratum.model = long_name("model", i % load.models, load.name_length, load.filler);
+    stratum.scenario = long_name("scenario", i, load.name_length, load.filler);
     findings.strata.push_back(stratum);
     const auto tokens = static_cast<int64_t>(i * 1000);
     findings.prompts.push_back({tokens, tokens + 999});
@@ -114,7 +118,8 @@ Findings made(const Load& load, uint64_t seed) {
     finding.phase = findings.strata[0].phase;
     finding.stratum = i % load.strata;
     finding.arm = findings.study.arms[i % load.arms];
-    finding.text = "it says \x1b[2J" + join(std::vector<std::string>(1 + i * 3, "something"), " ");
+    finding.text =
+        "it says \x1b[2J" + join(std::vector<std::string>(1 + i * 3, "some" + load.filler), " ");
     findings.named.push_back(finding);
     findings.named.push_back(finding);
   }
@@ -191,6 +196,38 @@ TEST(Screen, NeverGrowsPastItsLinesAndColumnsNorLeavesAnythingOutInSilence) {
   expect_in_bounds({.arms = 7, .strata = 400, .kinds = 30, .name_length = 90, .models = 20}, 2);
   const std::string path(4000, 'p');
   expect_in_bounds({.arms = 7, .strata = 400, .kinds = 30, .name_length = 90, .path = path}, 3);
+}
+
+// A character of East Asia takes two columns and three bytes, and a combining accent none.
+TEST(Screen, NamesOfWideCharactersStayWithinItsLinesAndColumns) {
+  for (const char* filler : {"\u6e2c\u5b9a", "\u901f", "e\u0301-\ud55c\uae00", "\uff21"}) {
+    for (const size_t strata : {1, 9, 40}) {
+      for (const size_t name_length : {9, 40, 91, 250}) {
+        const Load load{.arms = 5,
+                        .strata = strata,
+                        .kinds = 9,
+                        .name_length = name_length,
+                        .models = 3,
+                        .path = long_name("bundle", 1, name_length, filler),
+                        .filler = filler};
+        expect_in_bounds(load, strata * 1000 + name_length);
+      }
+    }
+  }
+}
+
+TEST(Screen, WideNamesAreShortenedByColumnsAndStayApart) {
+  const Load load{.arms = 3, .name_length = 60, .filler = "\u6e2c"};
+  const Findings findings = made(load, 11);
+  const Table table =
+      choice_table(findings, answers(findings, SameAnswer::kArms), SameAnswer::kArms, 80);
+  for (const std::string& line : split(table.render(OutputFormat::kTable), '\n')) {
+    EXPECT_LE(display_width(line), 80u) << line;
+  }
+  const std::string first = measured_line(findings, 100);
+  EXPECT_LE(display_width(first), 100u) << first;
+  EXPECT_THAT(first, HasSubstr("\u6e2c...\u6e2c")) << "both ends of a name are kept";
+  EXPECT_THAT(first, HasSubstr("3 arms"));
 }
 
 TEST(Screen, ShortNamesStayApart) {
@@ -311,6 +348,10 @@ TEST(Fitting, WrapsAtSpacesAndBreaksLongWords) {
   EXPECT_EQ(wrapped_lines("one two three", 8, 2), (std::vector<std::string>{"one two", "  three"}));
   EXPECT_EQ(wrapped_lines("abcdefghij k", 6, 2),
             (std::vector<std::string>{"abcdef", "  ghij", "  k"}));
+  EXPECT_EQ(wrapped_lines("one abcdefghij k", 6, 2),
+            (std::vector<std::string>{"one ab", "  cdef", "  ghij", "  k"}));
+  EXPECT_EQ(wrapped_lines("one tw abcdefghij", 6, 2),
+            (std::vector<std::string>{"one tw", "  abcd", "  efgh", "  ij"}));
   EXPECT_EQ(wrapped_lines("one two three four", 8, 0, 2),
             (std::vector<std::string>{"one two", "three..."}));
 }

@@ -1,0 +1,185 @@
+// Rows by unit.
+#include "analysis/contrast/row_statistics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "analysis/contrast/widenings.h"
+#include "stats/clusters.h"
+#include "stats/summary.h"
+
+namespace assay {
+namespace {
+
+bool by_rounds(const ContrastInputs& in, const GroupPair& pair) {
+  return in.units.of(in.samples.groups[pair.arm].stratum) == ContrastUnit::kProcesses;
+}
+
+// ln of the quantile of each unit's rows, by the unit's key. Empty where one isn't positive.
+std::map<int64_t, double> log_quantiles(const ContrastInputs& in, size_t group, double p) {
+  const UnitSeries& series = in.units.series(group);
+  const std::vector<double>& ms = in.samples.groups[group].warm_ms;
+  std::vector<std::vector<double>> by_unit(series.keys.size());
+  for (size_t i = 0; i < ms.size(); ++i) by_unit[series.of_row[i]].push_back(ms[i]);
+  std::map<int64_t, double> logs;
+  for (size_t u = 0; u < by_unit.size(); ++u) {
+    const double log = std::log(*stats::quantile_in_place(by_unit[u], p));
+    if (!std::isfinite(log)) return {};
+    logs[series.keys[u]] = log;
+  }
+  return logs;
+}
+
+struct LogDifference {
+  double mean = 0;
+  stats::StandardError error;
+};
+
+std::optional<LogDifference> paired_difference(const std::map<int64_t, double>& arm,
+                                               const std::map<int64_t, double>& base) {
+  std::vector<double> differences;
+  for (const auto& [round, log] : arm) {
+    const auto other = base.find(round);
+    if (other != base.end()) differences.push_back(log - other->second);
+  }
+  const auto moments = stats::moments(differences);
+  if (!moments) return std::nullopt;
+  const auto n = static_cast<double>(moments->n);
+  return LogDifference{moments->mean, {std::sqrt(moments->variance / n), n - 1}};
+}
+
+std::optional<LogDifference> unpaired_difference(const std::map<int64_t, double>& arm,
+                                                 const std::map<int64_t, double>& base) {
+  const auto moments_of = [](const std::map<int64_t, double>& logs) {
+    std::vector<double> values;
+    for (const auto& [process, log] : logs) values.push_back(log);
+    return stats::moments(values);
+  };
+  const auto of_arm = moments_of(arm);
+  const auto of_base = moments_of(base);
+  if (!of_arm || !of_base) return std::nullopt;
+  const auto error = stats::welch_standard_error(*of_arm, *of_base);
+  return error ? std::optional(LogDifference{of_arm->mean - of_base->mean, *error}) : std::nullopt;
+}
+
+std::vector<double> kept_ms(const Group& group, const KeptRows& kept) {
+  std::vector<double> ms;
+  for (size_t i = 0; i < kept.size(); ++i) {
+    if (kept[i]) ms.push_back(group.warm_ms[i]);
+  }
+  return ms;
+}
+
+// The round of each warm row.
+std::vector<size_t> rounds_of(const UnitSeries& series) {
+  std::vector<size_t> rounds;
+  rounds.reserve(series.of_row.size());
+  for (const size_t unit : series.of_row) rounds.push_back(static_cast<size_t>(series.keys[unit]));
+  return rounds;
+}
+
+std::optional<stats::ClusteredRankTest> rank_of_rows(const Group& arm, const Group& base,
+                                                     const stats::Widening& widening,
+                                                     double confidence) {
+  const auto test = stats::mann_whitney(arm.warm_ms, base.warm_ms);
+  if (!test) return std::nullopt;
+  return stats::ClusteredRankTest{
+      test->u,
+      test->a,
+      stats::superiority_interval(arm.sorted_ms, base.sorted_ms, widening, confidence),
+      test->p,
+      test->log_p,
+      test->exact};
+}
+
+}  // namespace
+
+std::optional<stats::QuantileRatio> quantile_ratio_by_units(const ContrastInputs& in,
+                                                            const GroupPair& pair, double p,
+                                                            const stats::Widening& widening,
+                                                            stats::QuantileBootstrap& quantiles) {
+  const Group& arm = in.samples.groups[pair.arm];
+  if (!by_rounds(in, pair)) {
+    auto ratio = quantiles.ratio(arm.sorted_ms, in.samples.groups[pair.baseline].sorted_ms, p,
+                                 stream_of(in.samples, arm));
+    if (ratio) ratio->interval = stats::stretched(ratio->interval, ratio->ratio, widening.error);
+    return ratio;
+  }
+  const std::map<int64_t, double> of_arm = log_quantiles(in, pair.arm, p);
+  const std::map<int64_t, double> of_base = log_quantiles(in, pair.baseline, p);
+  const auto difference =
+      in.units.paired() ? paired_difference(of_arm, of_base) : unpaired_difference(of_arm, of_base);
+  if (!difference) return std::nullopt;
+  const auto interval = stats::t_interval(difference->mean, difference->error.widened(widening),
+                                          in.options.confidence);
+  if (!interval) return std::nullopt;
+  return stats::QuantileRatio{std::exp(difference->mean),
+                              {std::exp(interval->low), std::exp(interval->high)}};
+}
+
+std::optional<stats::TestResult> test_of_rows(const ContrastInputs& in, const GroupPair& pair,
+                                              const KeptRows& of_arm, const KeptRows& of_baseline,
+                                              const stats::Widening& widening) {
+  const Group& arm = in.samples.groups[pair.arm];
+  const Group& base = in.samples.groups[pair.baseline];
+  std::optional<stats::StratumMoments> moments;
+  if (by_rounds(in, pair)) {
+    moments =
+        pair_moments(pair_units(without_rows(in.units.series(pair.arm), arm, of_arm),
+                                without_rows(in.units.series(pair.baseline), base, of_baseline),
+                                in.units.paired()),
+                     in.units.paired());
+  } else {
+    moments = pair_moments({kept_ms(arm, of_arm), kept_ms(base, of_baseline), {}, {}}, false);
+  }
+  if (!moments) return std::nullopt;
+  moments->widening = widening;
+  const auto error = stats::difference_error(*moments);
+  if (!error) return std::nullopt;
+  return stats::t_test(moments->numerator.mean - moments->denominator.mean, *error);
+}
+
+void add_row_effects(const ContrastInputs& in, const GroupPair& pair,
+                     const std::optional<stats::StandardError>& error, Contrast& contrast) {
+  const Group& arm = in.samples.groups[pair.arm];
+  const Group& base = in.samples.groups[pair.baseline];
+  std::optional<stats::TotalVariance> total;
+  if (by_rounds(in, pair)) {
+    const std::vector<size_t> of_arm = rounds_of(in.units.series(pair.arm));
+    const std::vector<size_t> of_base = rounds_of(in.units.series(pair.baseline));
+    const stats::ClusteredSample arm_rows{arm.warm_ms, of_arm};
+    const stats::ClusteredSample base_rows{base.warm_ms, of_base};
+    contrast.rank = stats::rank_clusters(arm_rows, base_rows, in.units.paired(), contrast.widening,
+                                         in.options.confidence);
+    total = stats::total_variance(arm_rows, base_rows);
+  } else {
+    contrast.rank = rank_of_rows(arm, base, contrast.widening, in.options.confidence);
+    const auto of_arm = stats::moments(arm.warm_ms);
+    const auto of_base = stats::moments(base.warm_ms);
+    if (of_arm && of_base) total = stats::total_variance(*of_arm, *of_base);
+  }
+  if (!total) return;
+  const double difference = *stats::mean(arm.warm_ms) - *stats::mean(base.warm_ms);
+  const stats::StandardizedDifference effect =
+      stats::standardized(difference, *total, error, in.options.confidence);
+  contrast.cohen_d = effect.d;
+  contrast.cohen_d_interval = effect.d_interval;
+  contrast.hedges_g = effect.g;
+  contrast.hedges_g_interval = effect.g_interval;
+}
+
+void describe_row_effects(const ContrastInputs& in, const GroupPair& pair, Contrast& contrast) {
+  add_row_effects(in, pair, std::nullopt, contrast);
+  if (!contrast.rank) return;
+  contrast.rank->a_interval.reset();
+  contrast.rank->p.reset();
+  contrast.rank->log_p.reset();
+  contrast.rank->exact = false;
+}
+
+stats::Widening pair_widening(const ContrastInputs& in, const GroupPair& pair) {
+  return contrast_widenings(in.samples, in.units, {&pair, 1})[0];
+}
+
+}  // namespace assay
