@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -30,6 +31,13 @@ struct Rounds {
   double mood_rate = 0;      // of processes that take 1.7 times as long
   double alike = 0;          // autocorrelation of an arm's processes: beyond what the rule promises
   double drift = 0;          // of all arms, per round
+  double wander = 0;         // sd of what all arms' calls gain or lose from one call to the next
+  double burst_rate = 0;     // of blocks at which a burst begins: three that take twice the time
+  double own_rate = 0;       // of the second arm's calls that take twice as long; its mean stays
+  int64_t own_length = 1;    // that many of them in a row
+  double level = 0;          // what all arms are slower from some block on
+  bool heavy = false;        // noise is t of 3 degrees of freedom
+  double first_slower = 0;   // what the first call of each block is slower
   std::vector<double> arms;  // their typical latencies
 };
 
@@ -48,12 +56,34 @@ Study study_of(const Rounds& world) {
   return study;
 }
 
-// Rows of one arm after another, round by round.
+// Student's t of 3 degrees of freedom.
+double heavy_tailed(Random& random) {
+  double squares = 0;
+  for (int i = 0; i < 3; ++i) {
+    const double z = standard_normal(random);
+    squares += z * z;
+  }
+  return standard_normal(random) / std::sqrt(squares / 3);
+}
+
+using RoundRows = std::vector<std::vector<double>>;  // [arm][block]
+
+// Rows of all arms, round by round.
 class Machine {
  public:
   Machine(const Rounds& world, Random random)
-      : world_(world), random_(random), levels_(world.arms.size()) {}
+      : world_(world), random_(random), levels_(world.arms.size()) {
+    if (world.level > 0) changes_at_ = static_cast<int64_t>(random_.below(kFixedRounds * kShare));
+  }
 
+  RoundRows round(int64_t number) {
+    RoundRows rows;
+    for (size_t arm = 0; arm < world_.arms.size(); ++arm) rows.push_back(process(arm, number));
+    for (int64_t i = 0; i < kShare; ++i) block(number * kShare + i, static_cast<size_t>(i), rows);
+    return rows;
+  }
+
+ private:
   std::vector<double> process(size_t arm, int64_t round) {
     const double fresh = standard_normal(random_);
     double& level = levels_[arm];
@@ -65,15 +95,55 @@ class Machine {
     std::vector<double> rows(kShare);
     for (double& row : rows) {
       const double spike = random_.uniform() < world_.spike_rate ? std::log(3) : 0;
-      row = std::exp(base + world_.noise * standard_normal(random_) + spike);
+      if (world_.heavy) {
+        row = std::exp(base) * std::max(0.2, 1 + world_.noise * heavy_tailed(random_));
+      } else {
+        row = std::exp(base + world_.noise * standard_normal(random_) + spike);
+      }
+      if (arm == 1 && world_.own_rate > 0) row *= own_burst();
     }
     return rows;
   }
 
- private:
+  // Of one call, with a mean of 1.
+  double own_burst() {
+    if (own_left_ == 0 && random_.uniform() < own_start()) own_left_ = world_.own_length;
+    const bool slow = own_left_ > 0;
+    own_left_ = std::max<int64_t>(0, own_left_ - 1);
+    return (slow ? 2 : 1) / (1 + world_.own_rate);
+  }
+  // Bursts of n calls that begin with a chance of s at any other one are s n / (1 + s (n - 1)) of
+  // all calls.
+  double own_start() const {
+    const auto length = static_cast<double>(world_.own_length);
+    return world_.own_rate / (length - world_.own_rate * (length - 1));
+  }
+
+  // What the arms of a block share, in an order by chance.
+  void block(int64_t number, size_t at, RoundRows& rows) {
+    double shared = number >= changes_at_ ? 1 + world_.level : 1;
+    if (world_.burst_rate > 0) {
+      if (burst_left_ == 0 && random_.uniform() < world_.burst_rate) burst_left_ = 3;
+      if (burst_left_ > 0) shared *= 2;
+      burst_left_ = std::max<int64_t>(0, burst_left_ - 1);
+    }
+    for (std::vector<double>& arm : rows) arm[at] *= shared;
+    if (world_.first_slower > 0) rows[random_.below(rows.size())][at] *= 1 + world_.first_slower;
+    if (world_.wander == 0) return;
+    const size_t first = random_.below(rows.size());
+    for (size_t i = 0; i < rows.size(); ++i) {
+      wandered_ += world_.wander * standard_normal(random_);
+      rows[(first + i) % rows.size()][at] *= std::exp(wandered_);
+    }
+  }
+
   const Rounds& world_;
   Random random_;
   std::vector<double> levels_;  // of each arm's last process
+  int64_t changes_at_ = std::numeric_limits<int64_t>::max();
+  int64_t burst_left_ = 0;  // blocks
+  int64_t own_left_ = 0;    // calls
+  double wandered_ = 0;
 };
 
 struct Outcome {
@@ -101,10 +171,11 @@ Outcome stop_when_decided(const Rounds& world, Random random) {
   int64_t round = 0;
   Outcome outcome;
   for (; round < rounds(study) && !decisions.over(0, round); ++round) {
+    const RoundRows rows = machine.round(round);
     for (size_t arm = 0; arm < world.arms.size(); ++arm) {
       Row row;
       row.status = RowStatus::kOk;
-      for (const double latency : machine.process(arm, round)) {
+      for (const double latency : rows[arm]) {
         row.latency_ms = latency;
         decisions.add(arm, round, row);
       }
@@ -120,12 +191,11 @@ bool fixed_plan_finds(const Rounds& world, Random random) {
   Machine machine(world, random);
   std::vector<double> log_ratios;
   for (int64_t round = 0; round < kFixedRounds; ++round) {
+    const RoundRows rows = machine.round(round);
     const auto sum = [&](size_t arm) {
-      const std::vector<double> rows = machine.process(arm, round);
-      return std::accumulate(rows.begin(), rows.end(), 0.0);
+      return std::accumulate(rows[arm].begin(), rows[arm].end(), 0.0);
     };
-    const double one = sum(0);
-    log_ratios.push_back(std::log(one / sum(1)));
+    log_ratios.push_back(std::log(sum(0) / sum(1)));
   }
   double mean = 0;
   for (const double value : log_ratios) mean += value / kFixedRounds;
@@ -162,6 +232,24 @@ std::vector<Rounds> worlds() {
   all.push_back(with_arms(machines[3], {1, 1.2}, "20 % slower"));
   all.push_back(with_arms(machines[2], {1, 1.2}, "20 % slower"));
   all.push_back(with_arms(machines[0], {1, 1.1, 1.2, 2}, "10 %, 20 % and 100 % slower"));
+  const std::vector<Rounds> disturbed = {
+      {.name = "5 % noise, shared drift of 2 % from call to call", .wander = 0.02, .arms = {}},
+      {.name = "5 % noise, shared bursts of twice the time", .burst_rate = 0.1, .arms = {}},
+      {.name = "5 % noise, a tenth of the second arm's calls take twice the time",
+       .own_rate = 0.1,
+       .arms = {}},
+      {.name = "5 % noise, shared change of level by 30 %", .level = 0.3, .arms = {}},
+      {.name = "heavy tails (t of 3 degrees of freedom)", .heavy = true, .arms = {}},
+      {.name = "5 % noise, the first arm of a block 5 % slower", .first_slower = 0.05, .arms = {}}};
+  for (const Rounds& world : disturbed) {
+    all.push_back(with_arms(world, {1, 1}, "equal arms"));
+    all.push_back(with_arms(world, {1, 1.1}, "10 % slower"));
+  }
+  Rounds rare = disturbed[2];
+  rare.own_length = 6;
+  rare.name += ", six of them in a row";
+  all.push_back(with_arms(rare, {1, 1}, "equal arms"));
+  all.push_back(with_arms(rare, {1, 1.1}, "10 % slower"));
   Rounds alike = machines[3];
   alike.alike = 0.3;
   alike.name += ", autocorrelation of processes 0.3";

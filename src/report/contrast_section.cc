@@ -172,7 +172,7 @@ std::string units_text(const Findings& findings, Phase phase) {
   std::string text = join(std::vector<std::string>(texts.begin(), texts.end()), " ");
   if (left_out > 0) {
     text += fmt::format(" {} that only one arm of a pair has {} left out.",
-                        left_out == 1 ? "1 unit" : fmt::format("{} units", left_out),
+                        left_out == 1 ? "1 repetition" : fmt::format("{} repetitions", left_out),
                         left_out == 1 ? "is" : "are");
   }
   return text;
