@@ -1,6 +1,7 @@
 // Lines of a calibration's table: how often something was found in so many trials, beside its bar.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -25,10 +26,13 @@ class CalibrationLines {
   // Counts each flag that a trial sets.
   std::vector<int64_t> count(size_t flags, const std::function<void(Random, int64_t*)>& trial);
 
-  // Bars: at least `least`, at most `most`; 0 and 1 are none.
-  void add(std::string what, std::string truth, int64_t count, double least, double most);
+  // Bars: at least `least`, at most `most`; 0 and 1 are none. A bar that isn't `promised` is shown
+  // with what was found and missed without consequence: docs/statistics.md, "Calibration", says
+  // why.
+  void add(std::string what, std::string truth, int64_t count, double least, double most,
+           bool promised = true);
 
-  // As a Markdown table. False: a bar is missed by more than two standard errors.
+  // As a Markdown table. False: a promised bar is missed by more than two standard errors.
   bool print() const;
 
   int64_t trials() const { return trials_; }
@@ -41,6 +45,7 @@ class CalibrationLines {
     double error = 0;
     double least = 0;
     double most = 1;
+    bool promised = true;
     bool missed() const { return rate + 2 * error < least || rate - 2 * error > most; }
   };
 
