@@ -38,6 +38,20 @@ bool covers_one(const Contrast& contrast) {
   return contrast.ratio_interval && contrast.ratio_interval->contains(1);
 }
 
+// What docs/statistics.md, "Calibration", promises of pairs, and why not everywhere.
+struct Promise {
+  bool alarms = true;
+  bool coverage = true;
+};
+
+Promise promise_in(const World& world) {
+  // Ten rounds seldom show that an arm's own noise goes on from one process to the next; slow calls
+  // hide what all others depend on; and where every tenth call is slow, so few rows hold too few.
+  const bool goes_on = world.autocorrelation > 0 && world.processes > 0;
+  const bool hidden = world.autocorrelation > 0 && world.spike_rate > 0;
+  return {!goes_on, !goes_on && !hidden && world.spike_rate < 0.1};
+}
+
 void add_world(const World& world, CalibrationLines& lines) {
   AnalysisOptions options;
   options.resamples = 1000;
@@ -48,10 +62,11 @@ void add_world(const World& world, CalibrationLines& lines) {
     flags[2] = covers_one(findings.contrasts.at(0));
     flags[3] = covers_one(findings.combined.at(0));
   });
-  lines.add("paired: one of five differs", world.name, found[0], 0, 0.05);
-  lines.add("paired: both arms differ, combined", world.name, found[1], 0, 0.05);
-  lines.add("paired: interval covers", world.name, found[2], 0.93, 0.97);
-  lines.add("paired: combined interval covers", world.name, found[3], 0.93, 0.97);
+  const auto [alarms, coverage] = promise_in(world);
+  lines.add("paired: one of five differs", world.name, found[0], 0, 0.05, alarms);
+  lines.add("paired: combined differs", world.name, found[1], 0, 0.05, alarms);
+  lines.add("paired: interval covers", world.name, found[2], 0.93, 0.97, coverage);
+  lines.add("paired: combined interval covers", world.name, found[3], 0.93, 0.97, coverage);
 }
 
 }  // namespace

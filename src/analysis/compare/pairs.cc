@@ -52,7 +52,7 @@ double ratio_error(const MeanOfSide& base, const MeanOfSide& cand) {
 }
 
 // Whether the same side takes longer in every pair.
-bool apart(std::span<const PairedProcess> processes) {
+bool on_one_side(std::span<const PairedProcess> processes) {
   bool longer = false;
   bool shorter = false;
   for (const PairedProcess& process : processes) {
@@ -73,7 +73,7 @@ std::optional<PairedRatio> ratio_of_means(std::span<const PairedProcess> process
   const double error = ratio_error(base, cand);
   const stats::MeanError cand_mean{cand.mean, error * cand.mean};
   const stats::MeanError base_mean{base.mean, error * base.mean};
-  const bool one_sided = apart(processes);
+  const bool one_sided = on_one_side(processes);
   const double of_cand = stats::log_scale(cand_mean, base_mean, one_sided);
   const double of_base = stats::log_scale(base_mean, cand_mean, one_sided);
   const double share = static_cast<double>(processes.size()) / cand.calls;

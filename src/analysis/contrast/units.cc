@@ -63,18 +63,18 @@ std::vector<int64_t> repetitions(const Group& group) {
 }
 
 // Warm rows by their places in the group.
-using Places = std::vector<size_t>;
+using RowPlaces = std::vector<size_t>;
 
-Places all_rows(const Group& group) {
-  Places places(group.warm.size());
+RowPlaces all_rows(const Group& group) {
+  RowPlaces places(group.warm.size());
   std::iota(places.begin(), places.end(), size_t{0});
   return places;
 }
 
 // Of one group, the rows whose repetition the other has a warm row of too.
-Places common_rows(const Group& group, const Group& other) {
+RowPlaces common_rows(const Group& group, const Group& other) {
   const std::vector<int64_t> others = repetitions(other);
-  Places places;
+  RowPlaces places;
   for (size_t i = 0; i < group.warm.size(); ++i) {
     if (std::ranges::binary_search(others, group.warm[i]->repetition)) places.push_back(i);
   }
@@ -83,7 +83,7 @@ Places common_rows(const Group& group, const Group& other) {
 
 // Rows of one key are one unit; units in the order of their first rows.
 template <typename KeyOf>
-UnitSeries collect(const Group& group, const Places& rows, const KeyOf& key_of) {
+UnitSeries collect(const Group& group, const RowPlaces& rows, const KeyOf& key_of) {
   UnitSeries series;
   std::map<int64_t, size_t> places;
   for (const size_t i : rows) {
@@ -194,8 +194,8 @@ PairUnits Units::pair(const GroupPair& pair) const {
   if (!paired_ || whole) {
     return {unit_values(arm), unit_values(base), arm.mean_ms, base.mean_ms};
   }
-  const Places rows = common_rows(group, other);
-  const Places other_rows = common_rows(other, group);
+  const RowPlaces rows = common_rows(group, other);
+  const RowPlaces other_rows = common_rows(other, group);
   const UnitSeries left = collect(group, rows, [&](size_t i) { return arm.keys[arm.of_row[i]]; });
   const UnitSeries right =
       collect(other, other_rows, [&](size_t i) { return base.keys[base.of_row[i]]; });
