@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "analysis/analyze.h"
+#include "analysis/rows/synthetic_bundle.h"
 #include "base/random.h"
 #include "base/thread_pool.h"
 #include "calibration_lines.h"
@@ -22,6 +24,7 @@ using stats::standard_normal;
 
 constexpr int64_t kShare = 6;  // repetitions of a process
 constexpr int64_t kFixedRounds = 5;
+constexpr size_t kAnalysed = 25;  // runs of a world that `assay analyze` judges again
 
 // What a machine does to the latencies of one stratum.
 struct Rounds {
@@ -156,6 +159,7 @@ struct Outcome {
   bool unseen = false;  // wrong, and no row was in a burst that one arm alone has
   bool decided = false;
   int64_t rounds = 0;
+  bool analysis_agrees = true;
 };
 
 // A claim is wrong that an arm is faster than one that it isn't, or equivalent to one that differs
@@ -169,13 +173,57 @@ bool is_wrong(const Rounds& world, const StratumLook& look, double margin) {
   });
 }
 
-Outcome stop_when_decided(const Rounds& world, Random random) {
+// The run's verdict on the first arm, seen from each other one.
+Verdict verdict_of(const StratumLook& look, size_t arm) {
+  for (const LeaderPair& pair : look.pairs) {
+    if (pair.arm != arm && pair.arm != 0) continue;
+    if (*look.leader != arm && *look.leader != 0) continue;
+    if (pair.verdict == PairVerdict::kEquivalent) return Verdict::kEquivalent;
+    if (pair.verdict == PairVerdict::kOpen) return Verdict::kInconclusive;
+    return *look.leader == arm ? Verdict::kFaster : Verdict::kSlower;
+  }
+  return Verdict::kInconclusive;
+}
+
+// Whether `assay analyze` says of the bundle what the run said, wherever the first arm or its rival
+// leads.
+bool analysis_agrees(const Rounds& world, const std::vector<RoundRows>& rounds,
+                     const StratumLook& last, double margin) {
+  SyntheticBundle bundle(1);
+  const auto count = static_cast<int64_t>(rounds.size());
+  Json& told = bundle.raw().manifest["study"];
+  told["baseline"] = "arm0";
+  told["arms"] = Json::array();
+  for (size_t arm = 0; arm < world.arms.size(); ++arm) {
+    const std::string name = fmt::format("arm{}", arm);
+    told["arms"].push_back(name);
+    const std::string cell =
+        bundle.add({.arm = name, .repetitions = count * kShare, .processes = count});
+    bundle.evidence(cell)["stopping"] = {
+        {"rounds", count}, {"margin", margin}, {"pairs", Json::array()}};
+    for (int64_t r = 0; r < count * kShare; ++r) {
+      bundle.row(cell, r).latency_ms =
+          rounds[static_cast<size_t>(r / kShare)][arm][static_cast<size_t>(r % kShare)];
+    }
+  }
+  AnalysisOptions options;
+  options.resamples = 100;
+  const Findings findings = *analyze(bundle.build(), options, nullptr);
+  for (size_t arm = 1; arm < world.arms.size(); ++arm) {
+    if (*last.leader != 0 && *last.leader != arm) continue;
+    const Contrast& contrast = findings.contrasts.at(arm - 1);
+    if (!contrast.any_look || contrast.verdict != verdict_of(last, arm)) return false;
+  }
+  return true;
+}
+
+Outcome stop_when_decided(const Rounds& world, bool analysed, Random random) {
   const Study study = study_of(world);
   const Plan plan;  // of one condition: cells are arms
   Decisions decisions(study, plan);
   Machine machine(world, random);
   int64_t round = 0;
-  Outcome outcome;
+  std::vector<RoundRows> all;
   for (; round < rounds(study) && !decisions.over(0, round); ++round) {
     const RoundRows rows = machine.round(round);
     for (size_t arm = 0; arm < world.arms.size(); ++arm) {
@@ -186,11 +234,13 @@ Outcome stop_when_decided(const Rounds& world, Random random) {
         decisions.add(arm, round, row);
       }
     }
+    if (analysed) all.push_back(rows);
   }
   const StratumLook last = decisions.look(0, round);
   const bool wrong = is_wrong(world, last, study.stopping->margin);
   const bool unseen = world.own_rate > 0 && !machine.saw_own_burst();
-  return {wrong, wrong && unseen, last.decided(), round};
+  const bool agrees = !analysed || analysis_agrees(world, all, last, study.stopping->margin);
+  return {wrong, wrong && unseen, last.decided(), round, agrees};
 }
 
 // Whether the t interval of the first pair's log ratios, over the rounds of a fixed plan, excludes
@@ -285,7 +335,7 @@ bool calibrate_sequential(int64_t trials, uint64_t seed) {
     stream += uint64_t{1} << 32;
     pool.parallel_for(count, 1, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) {
-        outcomes[i] = stop_when_decided(world, Random(seed, stream + 2 * i));
+        outcomes[i] = stop_when_decided(world, i < kAnalysed, Random(seed, stream + 2 * i));
         fixed[i] = fixed_plan_finds(world, Random(seed, stream + 2 * i + 1)) ? 1 : 0;
       }
     });
@@ -302,7 +352,9 @@ bool calibrate_sequential(int64_t trials, uint64_t seed) {
     const double unseen = share([](const Outcome& one) { return one.unseen; });
     // What no row holds, no rule can know (docs/statistics.md, "Stopping when it knows").
     const bool missed = world.alike == 0 && wrong - unseen - 2 * error > kDecisionAlpha;
-    met = met && !missed;
+    const bool agrees = std::ranges::all_of(outcomes, &Outcome::analysis_agrees);
+    if (!agrees) fmt::print("analyze and the run's own decisions differ: {}\n", world.name);
+    met = met && !missed && agrees;
     fmt::print("| {} | {:.1f} +- {:.1f} %{} | {} | {:.1f} % | {:.0f} | {:.1f} % |\n", world.name,
                wrong * 100, error * 100, missed ? ", missed" : "",
                world.own_rate > 0 ? fmt::format("{:.1f} %", unseen * 100) : "",
