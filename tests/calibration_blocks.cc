@@ -46,10 +46,13 @@ struct Promise {
 
 Promise promise_in(const World& world) {
   // Ten rounds seldom show that an arm's own noise goes on from one process to the next; slow calls
-  // hide what all others depend on; and where every tenth call is slow, so few rows hold too few.
+  // hide what all others depend on; and where few rounds or rows hold a slow call, too wide an
+  // interval is the rule.
   const bool goes_on = world.autocorrelation > 0 && world.processes > 0;
   const bool hidden = world.autocorrelation > 0 && world.spike_rate > 0;
-  return {!goes_on, !goes_on && !hidden && world.spike_rate < 0.1};
+  const bool few_rounds = world.processes > 0 && world.repetitions <= 30;
+  const bool few_slow = world.spike_rate > 0 && (few_rounds || world.spike_rate >= 0.1);
+  return {!goes_on, !goes_on && !hidden && !few_slow};
 }
 
 void add_world(const World& world, CalibrationLines& lines) {
