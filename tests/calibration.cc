@@ -1,6 +1,7 @@
 // How often the analysis claims what isn't so, finds what is, and covers the truth: by simulation,
-// beside the bars. `calibration TRIALS [SEED]` prints a Markdown table and fails where a bar is
-// missed by more than two standard errors of the simulation.
+// beside the bars. `calibration TRIALS [SEED [PART]]` prints Markdown tables and fails where a bar
+// is missed by more than two standard errors of the simulation. PART is one of comparisons, pairs,
+// sequential, blocks and runs.
 #include <algorithm>
 #include <atomic>
 #include <charconv>
@@ -8,37 +9,23 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <string_view>
+#include <utility>
 
 #include "analysis/analyze.h"
 #include "analysis/compare/compare.h"
 #include "analysis/rows/synthetic_bundle.h"
-#include "base/text.h"
-#include "base/thread_pool.h"
+#include "calibration_blocks.h"
+#include "calibration_lines.h"
 #include "calibration_pairs.h"
+#include "calibration_runs.h"
 #include "calibration_sequential.h"
+#include "calibration_worlds.h"
 #include "stats/power.h"
 #include "stats/summary.h"
 
 namespace assay {
 namespace {
-
-// What a machine does to latencies.
-struct World {
-  std::string name;
-  double noise = 0.05;
-  double spike_rate = 0;
-  double autocorrelation = 0;
-  double drift = 0;  // sd over runs and cells of the drift from first to last row
-  double spike_factor = 3;
-  int64_t repetitions = 30;
-  double process_shift = 0;   // sd of what a process is slower, of the logarithm
-  double run_shift = 0;       // and of what a cell is slower in one run
-  int64_t processes = 10;     // 0: one, judged by its rows
-  double neighbour_rate = 0;  // of processes that take 1.7 times as long
-  double run_mood = 0;        // what all cells of a run share, and yardsticks show but for `missed`
-  double process_mood = 0;
-  double missed = 0;
-};
 
 CompareOptions options_for(const World& world, double margin = 0.02) {
   CompareOptions options;
@@ -47,77 +34,9 @@ CompareOptions options_for(const World& world, double margin = 0.02) {
   return options;
 }
 
-World by_rows(World world) {
-  world.name += ", one process";
-  world.processes = 0;
-  return world;
-}
-
-SyntheticCell cell_of(const World& world, double mean_ms, Random& random) {
-  SyntheticCell cell{.arm = "eager", .mean_ms = mean_ms};
-  cell.noise = world.noise;
-  cell.spike_rate = world.spike_rate;
-  cell.spike_factor = world.spike_factor;
-  cell.repetitions = world.repetitions;
-  cell.autocorrelation = world.autocorrelation;
-  cell.drift = world.drift * standard_normal(random);
-  cell.processes = std::min(world.processes, world.repetitions);
-  cell.process_shift = world.process_shift;
-  cell.run_shift = world.run_shift;
-  cell.neighbour_rate = world.neighbour_rate;
-  cell.run_mood = world.run_mood;
-  cell.process_mood = world.process_mood;
-  cell.missed = world.missed;
-  return cell;
-}
-
-// Two arms on `strata` prompt lengths, 30 repetitions each.
-Bundle run_of(const World& world, int strata, double factor, Random random) {
-  SyntheticBundle bundle(random());
-  for (int stratum = 0; stratum < strata; ++stratum) {
-    for (const std::string arm : {"eager", "static"}) {
-      SyntheticCell cell = cell_of(world, 10 * factor, random);
-      cell.arm = arm;
-      cell.scenario = fmt::format("s{}", stratum);
-      bundle.add(cell);
-    }
-  }
-  return bundle.build();
-}
-
-struct Line {
-  std::string what;
-  std::string truth;
-  double rate = 0;
-  int64_t trials = 0;
-  double least = 0;  // the bar
-  double most = 1;
-  double error() const { return std::sqrt(std::max(rate * (1 - rate), 1e-4) / trials); }
-  bool missed() const { return rate + 2 * error() < least || rate - 2 * error() > most; }
-};
-
-class Simulation {
+class Simulation : public CalibrationLines {
  public:
-  Simulation(int64_t trials, uint64_t seed)
-      : trials_(trials), seed_(seed), pool_(available_cpus()) {}
-
-  // Counts each flag that a trial sets.
-  std::vector<int64_t> count(size_t flags, const std::function<void(Random, int64_t*)>& trial) {
-    const uint64_t stream = ++streams_ << 32;
-    std::vector<int64_t> each(static_cast<size_t>(trials_) * flags);
-    pool_.parallel_for(static_cast<size_t>(trials_), 1, [&](size_t begin, size_t end) {
-      for (size_t i = begin; i < end; ++i) trial(Random(seed_, stream + i), &each[i * flags]);
-    });
-    std::vector<int64_t> total(flags);
-    for (size_t i = 0; i < each.size(); ++i) total[i % flags] += each[i];
-    return total;
-  }
-
-  void add(std::string what, std::string truth, int64_t count, double least, double most) {
-    lines_.push_back({std::move(what), std::move(truth),
-                      static_cast<double>(count) / static_cast<double>(trials_), trials_, least,
-                      most});
-  }
+  Simulation(int64_t trials, uint64_t seed) : CalibrationLines(trials, seed, 0) {}
 
   // `compare --fail-on-regression` of two runs of one program, 10 cells.
   void false_alarms(const World& world) {
@@ -172,7 +91,7 @@ class Simulation {
   void power(const World& world) {
     const double spread = world.noise * std::sqrt(2.0 / static_cast<double>(world.repetitions));
     for (const int strata : {0, 5}) {
-      std::vector<double> promises(static_cast<size_t>(trials_));
+      std::vector<double> promises(static_cast<size_t>(trials()));
       std::atomic<size_t> next = 0;
       const auto found = count(1, [&](Random random, int64_t* flags) {
         const auto comparison = two_runs(world, strata, 1.02, 0.0001, random);
@@ -355,24 +274,6 @@ class Simulation {
     add("interval of a combined ratio covers", world.name, found[2], 0.93, 0.97);
   }
 
-  bool print() const {
-    fmt::print("seed {}, {} trials a line\n\n| what | truth | found | bar |\n|---|---|---:|---|\n",
-               seed_, trials_);
-    bool met = true;
-    for (const Line& line : lines_) {
-      std::string bar = line.least > 0 && line.most < 1
-                            ? fmt::format("{:.0f} to {:.0f} %", line.least * 100, line.most * 100)
-                        : line.most < 1  ? fmt::format("at most {:.0f} %", line.most * 100)
-                        : line.least > 0 ? fmt::format("at least {:.1f} %", line.least * 100)
-                                         : "none";
-      if (line.missed()) bar += ", missed";
-      fmt::print("| {} | {} | {:.1f} +- {:.1f} % | {} |\n", line.what, line.truth, line.rate * 100,
-                 line.error() * 100, bar);
-      met = met && !line.missed();
-    }
-    return met;
-  }
-
  private:
   static std::string cells_text(int strata) {
     return strata > 0 ? fmt::format("{} cells", 2 * strata) : "one cell";
@@ -409,56 +310,37 @@ class Simulation {
     bundle.add({.arm = "static", .mean_ms = 10 * factor, .noise = noise});
     return analyze(bundle.build(), options, nullptr)->contrasts.at(0);
   }
-
-  int64_t trials_;
-  uint64_t seed_;
-  ThreadPool pool_;
-  uint64_t streams_ = 0;
-  std::vector<Line> lines_;
 };
 
-int run(int64_t trials, uint64_t seed) {
+bool calibrate_comparisons(int64_t trials, uint64_t seed) {
   Simulation simulation(trials, seed);
-  for (const World& world :
-       {World{"5 % noise"}, World{"5 % noise, 2 % spikes", 0.05, 0.02},
-        World{"5 % noise, autocorrelation 0.3", 0.05, 0, 0.3},
-        World{"5 % noise, autocorrelation 0.6", 0.05, 0, 0.6},
-        World{"5 % noise, drift 2 %", 0.05, 0, 0, 0.02},
-        World{"5 % noise, 2 % spikes, autocorrelation 0.3, drift 2 %", 0.05, 0.02, 0.3, 0.02},
-        World{"2 % noise, 2 % spikes, autocorrelation 0.5, drift 2 %", 0.02, 0.02, 0.5, 0.02},
-        World{"5 % noise, 10 % spikes of 30 times, 5 repetitions", 0.05, 0.1, 0, 0, 30, 5},
-        World{"30 % noise, 20 % spikes of 10 times, 10 repetitions", 0.3, 0.2, 0, 0, 10, 10}}) {
+  for (const World& world : noisy_worlds()) {
     simulation.false_alarms(world);
     simulation.false_alarms(by_rows(world));
   }
-  const auto shifts = [](std::string name, double noise, double process, double run,
-                         int64_t processes) {
-    World world{std::move(name), noise};
-    world.process_shift = process;
-    world.run_shift = run;
-    world.processes = processes;
-    return world;
-  };
   for (const World& world :
-       {shifts("5 % noise, runs differ by 1 %", 0.05, 0, 0.01, 10),
-        shifts("5 % noise, runs differ by 2 %", 0.05, 0, 0.02, 10),
-        shifts("2 % noise, runs differ by 2 %", 0.02, 0, 0.02, 10),
-        shifts("5 % noise, processes differ by 5 %", 0.05, 0.05, 0, 10),
-        shifts("2 % noise, processes differ by 30 %", 0.02, 0.3, 0, 10),
-        shifts("5 % noise, processes differ by 5 %, runs by 1 %", 0.05, 0.05, 0.01, 10),
-        shifts("5 % noise, processes differ by 5 %, runs by 2 %", 0.05, 0.05, 0.02, 10),
-        shifts("5 % noise, processes differ by 5 %, runs by 2 %, 5 processes", 0.05, 0.05, 0.02, 5),
-        shifts("5 % noise, processes differ by 5 %, 2 processes", 0.05, 0.05, 0, 2)}) {
+       {world_of_shifts("5 % noise, runs differ by 1 %", 0.05, 0, 0.01, 10),
+        world_of_shifts("5 % noise, runs differ by 2 %", 0.05, 0, 0.02, 10),
+        world_of_shifts("2 % noise, runs differ by 2 %", 0.02, 0, 0.02, 10),
+        world_of_shifts("5 % noise, processes differ by 5 %", 0.05, 0.05, 0, 10),
+        world_of_shifts("2 % noise, processes differ by 30 %", 0.02, 0.3, 0, 10),
+        world_of_shifts("5 % noise, processes differ by 5 %, runs by 1 %", 0.05, 0.05, 0.01, 10),
+        world_of_shifts("5 % noise, processes differ by 5 %, runs by 2 %", 0.05, 0.05, 0.02, 10),
+        world_of_shifts("5 % noise, processes differ by 5 %, runs by 2 %, 5 processes", 0.05, 0.05,
+                        0.02, 5),
+        world_of_shifts("5 % noise, processes differ by 5 %, 2 processes", 0.05, 0.05, 0, 2)}) {
     simulation.false_alarms(world);
   }
-  simulation.slowdown_power(shifts("5 % noise, processes differ by 5 %", 0.05, 0.05, 0, 10), 0.9);
   simulation.slowdown_power(
-      shifts("5 % noise, processes differ by 5 %, runs by 1 %", 0.05, 0.05, 0.01, 10), 0.9);
+      world_of_shifts("5 % noise, processes differ by 5 %", 0.05, 0.05, 0, 10), 0.9);
+  simulation.slowdown_power(
+      world_of_shifts("5 % noise, processes differ by 5 %, runs by 1 %", 0.05, 0.05, 0.01, 10),
+      0.9);
   // Holm's t test alone finds 99.9 %, rows of one process with the cautious error 66 %.
   simulation.alarm_power({"3 % noise", 0.03}, 0.83);
   // Half of the way is asked of the ten processes that a run should have; five, with four degrees
   // of freedom a side, are said, not promised.
-  simulation.alarm_power(shifts("3 % noise, 5 processes", 0.03, 0, 0, 5), 0);
+  simulation.alarm_power(world_of_shifts("3 % noise, 5 processes", 0.03, 0, 0, 5), 0);
   simulation.alarm_power(by_rows({"3 % noise", 0.03}), 0);
   simulation.power({"5 % noise"});
   simulation.power({"5 % noise, autocorrelation 0.3", 0.05, 0, 0.3});
@@ -468,30 +350,13 @@ int run(int64_t trials, uint64_t seed) {
   simulation.coverage();
   simulation.moody_baseline();
   simulation.gross_regression();
-  World stopped =
-      shifts("5 % noise, 1 % stops of 100 times, 100 repetitions, processes differ by 5 %", 0.05,
-             0.05, 0, 10);
-  stopped.spike_rate = 0.01;
-  stopped.spike_factor = 100;
-  stopped.repetitions = 100;
-  simulation.false_alarms(stopped);
-  simulation.slowdown_power(stopped, 0.9);
-  // As on two virtual cores with neighbours: src/stats/summary.h's trimmed means were made for it.
-  World beside =
-      shifts("5 % noise, a tenth of 20 processes takes 1.7 times as long", 0.05, 0, 0, 20);
-  beside.repetitions = 200;
-  beside.neighbour_rate = 0.1;
-  simulation.false_alarms(beside);
-  simulation.slowdown_power(beside, 0.9);
-  // Of one run all cells are slower: yardsticks show it, but for a fifth.
-  World moody = shifts("2 % noise, moods of 20 processes 10 %, of runs 5 %", 0.02, 0, 0, 20);
-  moody.repetitions = 200;
-  moody.run_mood = 0.05;
-  moody.process_mood = 0.1;
-  moody.missed = 0.2;
-  simulation.false_alarms(moody);
-  simulation.slowdown_power(moody, 0.9);
-  return simulation.print() ? 0 : 1;
+  simulation.false_alarms(stopped_calls());
+  simulation.slowdown_power(stopped_calls(), 0.9);
+  simulation.false_alarms(busy_neighbours());
+  simulation.slowdown_power(busy_neighbours(), 0.9);
+  simulation.false_alarms(moody_runs());
+  simulation.slowdown_power(moody_runs(), 0.9);
+  return simulation.print();
 }
 
 }  // namespace
@@ -506,7 +371,20 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "calibration: expected at least 100 TRIALS\n");
     return 2;
   }
-  const bool met[] = {assay::run(trials, seed) == 0, assay::calibrate_pairs(trials, seed),
-                      assay::calibrate_sequential(trials, seed)};
-  return std::ranges::all_of(met, std::identity()) ? 0 : 1;
+  // The last two take a quarter of the trials: each of theirs analyses many runs.
+  const std::pair<std::string_view, std::function<bool()>> parts[] = {
+      {"comparisons", [&] { return assay::calibrate_comparisons(trials, seed); }},
+      {"pairs", [&] { return assay::calibrate_pairs(trials, seed); }},
+      {"sequential", [&] { return assay::calibrate_sequential(trials, seed); }},
+      {"blocks", [&] { return assay::calibrate_blocks(trials / 4, seed); }},
+      {"runs", [&] { return assay::calibrate_runs(trials / 4, seed); }}};
+  bool known = false;
+  bool met = true;
+  for (const auto& [name, calibrate] : parts) {
+    if (argc > 3 && name != argv[3]) continue;
+    known = true;
+    met = calibrate() && met;
+  }
+  if (!known) fmt::print(stderr, "calibration: no part {}\n", argv[3]);
+  return !known ? 2 : met ? 0 : 1;
 }

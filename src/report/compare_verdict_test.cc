@@ -85,7 +85,7 @@ TEST(CompareVerdict, AMachineThatWasBusierIsNamed) {
   comparison.between_cells = 0.013;
   EXPECT_THAT(text_of(comparison),
               AllOf(HasSubstr("not equally busy: mean load average 1.00 in the base, 2.50 in"),
-                    HasSubstr("cells differ from run to run by 1.3 % (standard deviation)")));
+                    HasSubstr("Cells differ from run to run by 1.3 % more than")));
 }
 
 }  // namespace

@@ -224,7 +224,7 @@ std::string units_text(const Findings& findings, Phase phase) {
   std::string text = join(std::vector<std::string>(texts.begin(), texts.end()), " ");
   if (left_out > 0) {
     text += fmt::format(" {} that only one arm of a pair has {} left out.",
-                        counted(left_out, "unit"), left_out == 1 ? "is" : "are");
+                        counted(left_out, "repetition"), left_out == 1 ? "is" : "are");
   }
   return text;
 }

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "analysis/compare/parts.h"
+#include "stats/ratio.h"
 #include "stats/summary.h"
 
 namespace assay {
@@ -16,21 +17,71 @@ double sum(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
-std::optional<PairedRatio> ratio_of_means(std::span<const PairedProcess> processes) {
-  double base = 0;
-  double cand = 0;
+// One side: of each process, what the sum of its calls lies above so many times their mean.
+struct MeanOfSide {
+  double mean = 0;
+  double calls = 0;
+  std::vector<double> beyond;
+};
+
+MeanOfSide mean_of(std::span<const PairedProcess> processes,
+                   std::vector<double> PairedProcess::*side) {
+  MeanOfSide result;
   for (const PairedProcess& process : processes) {
-    base += sum(process.base_ms);
-    cand += sum(process.cand_ms);
+    result.calls += static_cast<double>((process.*side).size());
+    result.mean += sum(process.*side);
   }
-  const double ratio = cand / base;
-  if (!(std::isfinite(ratio) && ratio > 0)) return std::nullopt;
-  PairedRatio result;
+  result.mean /= result.calls;
   for (const PairedProcess& process : processes) {
-    const double beyond = sum(process.cand_ms) - ratio * sum(process.base_ms);
-    result.numbers.push_back(process.number);
+    const auto own = static_cast<double>((process.*side).size());
+    result.beyond.push_back(sum(process.*side) - own * result.mean);
+  }
+  return result;
+}
+
+// Of a ratio estimate with clusters, as a share of it.
+double ratio_error(const MeanOfSide& base, const MeanOfSide& cand) {
+  const auto count = static_cast<double>(base.beyond.size());
+  if (count < 2) return 0;
+  double squares = 0;
+  for (size_t i = 0; i < base.beyond.size(); ++i) {
+    const double beyond = cand.beyond[i] - cand.mean / base.mean * base.beyond[i];
+    squares += beyond * beyond;
+  }
+  return std::sqrt(count / (count - 1) * squares) / (cand.calls * cand.mean);
+}
+
+// Whether the same side takes longer in every pair.
+bool on_one_side(std::span<const PairedProcess> processes) {
+  bool longer = false;
+  bool shorter = false;
+  for (const PairedProcess& process : processes) {
+    for (size_t i = 0; i < process.base_ms.size(); ++i) {
+      longer = longer || process.cand_ms[i] >= process.base_ms[i];
+      shorter = shorter || process.cand_ms[i] <= process.base_ms[i];
+    }
+  }
+  return longer != shorter;
+}
+
+std::optional<PairedRatio> ratio_of_means(std::span<const PairedProcess> processes) {
+  const MeanOfSide base = mean_of(processes, &PairedProcess::base_ms);
+  const MeanOfSide cand = mean_of(processes, &PairedProcess::cand_ms);
+  const double ratio = cand.mean / base.mean;
+  if (!(std::isfinite(ratio) && ratio > 0)) return std::nullopt;
+  // What both share has cancelled in this error: it says how well either is known beside the other.
+  const double error = ratio_error(base, cand);
+  const stats::MeanError cand_mean{cand.mean, error * cand.mean};
+  const stats::MeanError base_mean{base.mean, error * base.mean};
+  const bool one_sided = on_one_side(processes);
+  const double of_cand = stats::log_scale(cand_mean, base_mean, one_sided);
+  const double of_base = stats::log_scale(base_mean, cand_mean, one_sided);
+  const double share = static_cast<double>(processes.size()) / cand.calls;
+  PairedRatio result;
+  for (size_t i = 0; i < processes.size(); ++i) {
+    result.numbers.push_back(processes[i].number);
     result.values.push_back(std::log(ratio) +
-                            static_cast<double>(processes.size()) * beyond / cand);
+                            share * (cand.beyond[i] / of_cand - base.beyond[i] / of_base));
   }
   return result;
 }

@@ -31,12 +31,15 @@ struct PairedRatio {
   std::optional<stats::StandardError> error() const;
 };
 
-// kMean: R = sum x / sum y over all pairs (x the candidate's, y the base's); the value of a pair of
-// processes is ln R + K (sum of x - R y over its pairs) / (sum of x over all), so that its error is
-// that of a ratio estimate with clusters (Cochran 1977, "Sampling Techniques", 6.3 and 9.2).
-// kMedian: a pair of processes has the median of ln(x / y) over its pairs; of ten or more a fifth
-// is cut at each end, as of the processes of two bundles. Absent for no pairs, or means that no
-// logarithm is of.
+// kMean: R = mean x / mean y over all N pairs (x the candidate's, y the base's); the value of a
+// pair of processes with n pairs is ln R + K / N (sum of (x - mean x) / m - sum of (y - mean y) /
+// m'), m and m' the means' stats::log_scale(). So t is as a rule that of the difference of means
+// with clusters (Cochran 1977, "Sampling Techniques", 9.2): a few stopped calls make ln R large and
+// its error relative to either mean small, and would be alarms. Where one side takes longer in
+// every pair it is that of ln R (sections 6.3 and 9.2), from which everything that a pair shares
+// cancels. kMedian: a pair of processes has the median of ln(x / y) over its pairs; of ten or more
+// a fifth is cut at each end, as of the processes of two bundles. Absent for no pairs, or means
+// that no logarithm is of.
 std::optional<PairedRatio> paired_ratio(std::span<const PairedProcess> processes,
                                         ProcessFigure figure);
 

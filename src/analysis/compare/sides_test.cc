@@ -33,16 +33,45 @@ TEST(PairedRatio, OfProportionalTimesIsTheirRatioWithoutError) {
   }
 }
 
-// sum y = 60, sum x = 66: R = 1.1. Process 0 is off by 30 - 1.1 * 30 = -3, process 1 by 36 - 33
-// = 3. se(R) = sqrt(2 / 1 * (9 + 9)) / 60 = 0.1, and of ln R: 0.1 / 1.1, with 1 degree of freedom.
-TEST(PairedRatio, OfMeansHasTheErrorOfAClusteredRatio) {
-  const std::vector processes = {process(0, {10, 20}, {14, 16}), process(1, {30}, {36})};
+// Means of 18 and 15: R = 1.2. Process 0 is off by 39 - 1.2 * 30 = 3, process 1 by 33 - 36 = -3.
+// se(R) = sqrt(2 / 1 * (9 + 9)) / 60 = 0.1, and of ln R: 0.1 / 1.2, with 1 degree of freedom.
+TEST(PairedRatio, OfSidesThatAreApartHasTheErrorOfAClusteredRatio) {
+  const std::vector processes = {process(0, {10, 20}, {15, 24}), process(1, {15, 15}, {16, 17})};
   const auto ratio = paired_ratio(processes, ProcessFigure::kMean);
   ASSERT_TRUE(ratio);
-  EXPECT_NEAR(ratio->log_ratio(), std::log(1.1), 1e-12);
+  EXPECT_NEAR(ratio->log_ratio(), std::log(1.2), 1e-12);
   ASSERT_TRUE(ratio->error());
-  EXPECT_NEAR(ratio->error()->value, 0.1 / 1.1, 1e-12);
+  EXPECT_NEAR(ratio->error()->value, 0.1 / 1.2, 1e-12);
   EXPECT_EQ(ratio->error()->df, 1);
+}
+
+// The same sums, but the first pair's candidate is the faster one: t of ln R is that of the
+// difference of means, 3 with an error of sqrt(2 / 1 * (9 + 9)) / 4.
+TEST(PairedRatio, OfSidesThatOverlapHasTheErrorOfTheDifference) {
+  const std::vector processes = {process(0, {10, 20}, {9, 30}), process(1, {15, 15}, {16, 17})};
+  const auto ratio = paired_ratio(processes, ProcessFigure::kMean);
+  ASSERT_TRUE(ratio);
+  EXPECT_NEAR(ratio->log_ratio(), std::log(1.2), 1e-12);
+  ASSERT_TRUE(ratio->error());
+  EXPECT_NEAR(ratio->log_ratio() / ratio->error()->value, 3 / 1.5, 1e-12);
+}
+
+// Six of 200 calls of one side took a hundred times their time: t of the difference is sqrt(6), and
+// by an error relative to the side's own mean it would be 4.5.
+TEST(PairedRatio, AFewStoppedCallsAreNoProof) {
+  std::vector<PairedProcess> processes;
+  for (int64_t p = 0; p < 20; ++p) {
+    PairedProcess& one = processes.emplace_back(process(p, {}, {}));
+    for (int64_t i = 0; i < 10; ++i) {
+      const double wobble = 0.01 * static_cast<double>((3 * i + p) % 7);
+      one.base_ms.push_back(1 + wobble);
+      one.cand_ms.push_back(i == 0 && p < 6 ? 100 : 1.06 - wobble);
+    }
+  }
+  const auto ratio = paired_ratio(processes, ProcessFigure::kMean);
+  ASSERT_TRUE(ratio);
+  ASSERT_TRUE(ratio->error());
+  EXPECT_LT(ratio->log_ratio() / ratio->error()->value, 3);
 }
 
 TEST(PairedRatio, OfTypicalCallsIsNotMovedByAStoppedCall) {

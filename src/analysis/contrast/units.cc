@@ -54,13 +54,40 @@ class Rounds {
   std::map<size_t, int64_t> numbers_;  // of roots
 };
 
+std::vector<int64_t> repetitions(const Group& group) {
+  std::vector<int64_t> numbers;
+  numbers.reserve(group.warm.size());
+  for (const Row* row : group.warm) numbers.push_back(row->repetition);
+  std::ranges::sort(numbers);
+  return numbers;
+}
+
+// Warm rows by their places in the group.
+using RowPlaces = std::vector<size_t>;
+
+RowPlaces all_rows(const Group& group) {
+  RowPlaces places(group.warm.size());
+  std::iota(places.begin(), places.end(), size_t{0});
+  return places;
+}
+
+// Of one group, the rows whose repetition the other has a warm row of too.
+RowPlaces common_rows(const Group& group, const Group& other) {
+  const std::vector<int64_t> others = repetitions(other);
+  RowPlaces places;
+  for (size_t i = 0; i < group.warm.size(); ++i) {
+    if (std::ranges::binary_search(others, group.warm[i]->repetition)) places.push_back(i);
+  }
+  return places;
+}
+
 // Rows of one key are one unit; units in the order of their first rows.
 template <typename KeyOf>
-UnitSeries collect(const Group& group, const KeyOf& key_of) {
+UnitSeries collect(const Group& group, const RowPlaces& rows, const KeyOf& key_of) {
   UnitSeries series;
   std::map<int64_t, size_t> places;
-  for (size_t i = 0; i < group.warm.size(); ++i) {
-    const int64_t key = key_of(*group.warm[i]);
+  for (const size_t i : rows) {
+    const int64_t key = key_of(i);
     const auto [at, fresh] = places.try_emplace(key, series.keys.size());
     if (fresh) {
       series.keys.push_back(key);
@@ -130,7 +157,7 @@ std::vector<double> unit_values(const UnitSeries& series) {
 }
 
 Units::Units(const Samples& samples, bool interleaved)
-    : paired_(interleaved), units_(samples.strata.size(), ContrastUnit::kRows) {
+    : samples_(samples), paired_(interleaved), units_(samples.strata.size(), ContrastUnit::kRows) {
   series_.resize(samples.groups.size());
   for (size_t stratum = 0; stratum < samples.strata.size(); ++stratum) {
     if (paired_) units_[stratum] = ContrastUnit::kRepetitions;
@@ -141,10 +168,12 @@ Units::Units(const Samples& samples, bool interleaved)
       const Group& group = samples.groups[g];
       switch (units_[stratum]) {
         case ContrastUnit::kProcesses:
-          series_[g] = collect(group, [&](const Row& row) { return rounds.of(g, row); });
+          series_[g] = collect(group, all_rows(group),
+                               [&](size_t i) { return rounds.of(g, *group.warm[i]); });
           break;
         case ContrastUnit::kRepetitions:
-          series_[g] = collect(group, [](const Row& row) { return row.repetition; });
+          series_[g] =
+              collect(group, all_rows(group), [&](size_t i) { return group.warm[i]->repetition; });
           break;
         case ContrastUnit::kRows:
           series_[g] = rows_of(group);
@@ -169,8 +198,6 @@ PairUnits pair_units(const UnitSeries& arm, const UnitSeries& base, bool paired)
     keep(base, at->second, of_base);
   }
   PairUnits units{unit_values(of_arm), unit_values(of_base), of_arm.mean_ms, of_base.mean_ms};
-  units.left_out =
-      static_cast<int64_t>(arm.keys.size() + base.keys.size() - 2 * of_arm.keys.size());
   units.whole = false;
   return units;
 }
@@ -193,7 +220,23 @@ UnitSeries without_rows(const UnitSeries& series, const Group& group,
 }
 
 PairUnits Units::pair(const GroupPair& pair) const {
-  return pair_units(series_[pair.arm], series_[pair.baseline], paired_);
+  const UnitSeries& arm = series_[pair.arm];
+  const UnitSeries& base = series_[pair.baseline];
+  const Group& group = samples_.groups[pair.arm];
+  const Group& other = samples_.groups[pair.baseline];
+  const bool whole =
+      arm.keys == base.keys &&
+      std::ranges::equal(group.warm, other.warm, {}, &Row::repetition, &Row::repetition);
+  if (!paired_ || whole) return pair_units(arm, base, false);
+  const RowPlaces rows = common_rows(group, other);
+  const RowPlaces other_rows = common_rows(other, group);
+  PairUnits units = pair_units(
+      collect(group, rows, [&](size_t i) { return arm.keys[arm.of_row[i]]; }),
+      collect(other, other_rows, [&](size_t i) { return base.keys[base.of_row[i]]; }), true);
+  units.left_out =
+      static_cast<int64_t>(group.warm.size() - rows.size() + other.warm.size() - other_rows.size());
+  units.whole = false;
+  return units;
 }
 
 std::vector<PairedProcess> pair_up(const Samples& samples, const Units& units, const Group& base,

@@ -37,17 +37,18 @@ struct GroupPair {
   size_t baseline = 0;
 };
 
-// The units of two groups of a stratum.
+// The units of two groups of a stratum. Of pairs they hold the repetitions that both groups have a
+// warm row of: what the machine did in any other one has nothing to cancel with.
 struct PairUnits {
   std::vector<double> arm;  // unit_values()
   std::vector<double> baseline;
   std::vector<double> arm_means;  // of each unit's rows
   std::vector<double> baseline_means;
-  bool whole = true;     // no unit was left out: both are their groups' unit_values()
-  int64_t left_out = 0;  // units that one of them lacks; of pairs alone
+  bool whole = true;     // no row was left out: both are their groups' unit_values()
+  int64_t left_out = 0;  // repetitions that one of them lacks; of pairs alone
 };
 
-// Of these series; `paired`: only the units that both have.
+// Of these series; `paired`: only the units that both have. It leaves `left_out` to its caller.
 PairUnits pair_units(const UnitSeries& arm, const UnitSeries& baseline, bool paired);
 
 // The series without the warm rows of the group that aren't `kept`, by their place; a unit of which
@@ -58,7 +59,8 @@ UnitSeries without_rows(const UnitSeries& series, const Group& group,
 class Units {
  public:
   // `interleaved`: the order of the study. Processes are the unit of strata of which every group
-  // with warm rows has several, and repetitions where they are not and arms are paired.
+  // with warm rows has several, and repetitions where they are not and arms are paired. The samples
+  // outlive it.
   Units(const Samples& samples, bool interleaved);
 
   ContrastUnit of(size_t stratum) const { return units_[stratum]; }
@@ -67,6 +69,7 @@ class Units {
   PairUnits pair(const GroupPair& pair) const;
 
  private:
+  const Samples& samples_;
   bool paired_;
   std::vector<ContrastUnit> units_;  // by stratum
   std::vector<UnitSeries> series_;   // by group

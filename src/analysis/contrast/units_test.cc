@@ -146,6 +146,92 @@ TEST(Units, AProcessThatTookOverIsOfTheRoundThatItTookOverIn) {
   EXPECT_THAT(units.series(1).rows, ElementsAre(5, 5, 5, 5));
 }
 
+// Three arms of 5 processes of 6 repetitions, all of them three times as slow in repetition 8.
+struct Burst {
+  Burst() {
+    for (const std::string arm : {"eager", "static", "third"}) {
+      cells.push_back(bundle.add({.arm = arm, .repetitions = 30, .processes = 5}));
+      *bundle.row(cells.back(), 8).latency_ms *= 3;
+    }
+  }
+  // As a run leaves it that was killed before the row was written.
+  void drop(size_t cell, int64_t repetition) {
+    std::erase_if(bundle.raw().rows, [&](const Row& row) {
+      return row.cell_id == cells[cell] && row.repetition == repetition;
+    });
+  }
+  Findings findings() {
+    AnalysisOptions options;
+    options.resamples = 500;
+    return *analyze(bundle.build(), options, nullptr);
+  }
+  double sum(size_t cell, int64_t without) {
+    double ms = 0;
+    for (int64_t r = 0; r < 30; ++r) {
+      if (r != without) ms += *bundle.row(cells[cell], r).latency_ms;
+    }
+    return ms;
+  }
+  SyntheticBundle bundle{11};
+  std::vector<std::string> cells;
+};
+
+TEST(Units, ARowThatOneArmLacksWithinARoundTakesThatRepetitionOffThePair) {
+  Burst whole;
+  Burst torn;
+  torn.drop(1, 8);
+  const Contrast before = whole.findings().contrasts.at(0);
+  const Contrast after = torn.findings().contrasts.at(0);
+  EXPECT_EQ(before.left_out, 0);
+  EXPECT_EQ(after.left_out, 1);
+  EXPECT_EQ(after.unit, ContrastUnit::kProcesses);
+  EXPECT_EQ(after.units_arm, 5) << "the round stays, with five of its repetitions";
+  EXPECT_EQ(after.units_baseline, 5);
+  EXPECT_NEAR(after.ratio, whole.sum(1, 8) / whole.sum(0, 8), 1e-12)
+      << "the burst that the baseline alone has a row of doesn't count";
+  EXPECT_TRUE(after.ratio_interval->contains(1));
+
+  const Bundle bundle = torn.bundle.build();
+  const auto samples = group_rows(bundle, summarize(bundle).arms);
+  const Units units(*samples, true);
+  const PairUnits pair = units.pair({1, 0});
+  const PairUnits others = Units(*samples, true).pair({2, 0});
+  EXPECT_FALSE(pair.whole);
+  for (const size_t round : {0, 2, 3, 4}) {
+    EXPECT_DOUBLE_EQ(pair.arm_means[round], units.series(1).mean_ms[round]);
+    EXPECT_DOUBLE_EQ(pair.baseline_means[round], others.baseline_means[round])
+        << "rounds that lost nothing are as they were";
+  }
+}
+
+TEST(Units, ARowThatOneArmLacksMovesNoOtherArm) {
+  Burst whole;
+  Burst torn;
+  torn.drop(1, 8);
+  const Findings before = whole.findings();
+  const Findings after = torn.findings();
+  const Contrast& third = after.contrasts.at(1);
+  EXPECT_EQ(third.left_out, 0);
+  EXPECT_EQ(third.ratio, before.contrasts.at(1).ratio);
+  EXPECT_EQ(third.ratio_interval->low, before.contrasts.at(1).ratio_interval->low);
+  EXPECT_EQ(third.ratio_interval->high, before.contrasts.at(1).ratio_interval->high);
+  EXPECT_EQ(third.test->statistic, before.contrasts.at(1).test->statistic);
+  for (const size_t arm : {0, 2}) {
+    EXPECT_EQ(after.latencies.at(arm).n, before.latencies.at(arm).n);
+    EXPECT_EQ(after.latencies.at(arm).mean, before.latencies.at(arm).mean);
+  }
+  EXPECT_EQ(after.latencies.at(1).n, 29);
+}
+
+TEST(Units, ARoundThatOneArmLacksLeavesThePairWithAllItsRepetitions) {
+  Burst torn;
+  for (int64_t r = 24; r < 30; ++r) torn.drop(1, r);
+  const Contrast contrast = torn.findings().contrasts.at(0);
+  EXPECT_EQ(contrast.left_out, 6);
+  EXPECT_EQ(contrast.units_arm, 4);
+  EXPECT_EQ(contrast.units_baseline, 4);
+}
+
 TEST(Units, ConstantArmsStayConstantAsProcesses) {
   Pair pair({.arm = "eager", .repetitions = 21, .processes = 3});
   for (int64_t r = 0; r < 21; ++r) {

@@ -59,7 +59,7 @@ struct Contrast {
   // The stratum was looked at while it ran: ratio is the geometric mean of the rounds' ratios, its
   // interval and verdict hold at any look, and there are no tests (contrast/any_look.h).
   bool any_look = false;
-  int64_t left_out = 0;  // units that only one of the arms has a warm row of: they leave the pair
+  int64_t left_out = 0;  // repetitions that only one arm has a warm row of: they leave the pair
   // Of the standard errors below and their degrees of freedom, against those of independent rows
   // (dependence.h). Combined: what the strata's make of its error.
   stats::Widening widening;

@@ -1,0 +1,59 @@
+// Lines of a calibration's table: how often something was found in so many trials, beside its bar.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "base/thread_pool.h"
+
+namespace assay {
+
+// What chance leaves of a share that so many trials found.
+inline double standard_error(double share, double trials) {
+  return std::sqrt(std::max(share * (1 - share), 1e-4) / trials);
+}
+
+class CalibrationLines {
+ public:
+  // Two parts of a calibration draw different numbers if their `part` differs (below 256).
+  CalibrationLines(int64_t trials, uint64_t seed, uint64_t part);
+
+  // Counts each flag that a trial sets.
+  std::vector<int64_t> count(size_t flags, const std::function<void(Random, int64_t*)>& trial);
+
+  // Bars: at least `least`, at most `most`; 0 and 1 are none. A bar that isn't `promised` is shown
+  // with what was found and missed without consequence: docs/statistics.md, "Calibration", says
+  // why.
+  void add(std::string what, std::string truth, int64_t count, double least, double most,
+           bool promised = true);
+
+  // As a Markdown table. False: a promised bar is missed by more than two standard errors.
+  bool print() const;
+
+  int64_t trials() const { return trials_; }
+
+ private:
+  struct Line {
+    std::string what;
+    std::string truth;
+    double rate = 0;
+    double error = 0;
+    double least = 0;
+    double most = 1;
+    bool promised = true;
+    bool missed() const { return rate + 2 * error < least || rate - 2 * error > most; }
+  };
+
+  int64_t trials_;
+  uint64_t seed_;
+  uint64_t stream_;
+  ThreadPool pool_;
+  std::vector<Line> lines_;
+};
+
+}  // namespace assay
