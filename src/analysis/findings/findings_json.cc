@@ -84,12 +84,17 @@ Result<Findings> findings_from_json(const Json& json, std::string_view object) {
   return findings;
 }
 
-Result<Findings> read_findings(const std::filesystem::path& folder) {
-  ASSAY_TRY(const Folder bundle, Folder::open(folder));
+Result<Findings> read_findings(const std::filesystem::path& path) {
+  std::error_code unknown;  // whoever opens it says so
+  if (!std::filesystem::is_directory(path, unknown)) {
+    ASSAY_TRY(const Json json, read_json_file(path));
+    return findings_from_json(json, path.string());
+  }
+  ASSAY_TRY(const Folder bundle, Folder::open(path));
   ASSAY_TRY(const std::string text, bundle.read(kFile));
-  const std::string path = bundle.path_of(kFile).string();
-  ASSAY_TRY(const Json json, parse_json(text, path));
-  return findings_from_json(json, path);
+  const std::string name = bundle.path_of(kFile).string();
+  ASSAY_TRY(const Json json, parse_json(text, name));
+  return findings_from_json(json, name);
 }
 
 Status write_findings(const Findings& findings, const std::filesystem::path& folder) {
