@@ -93,9 +93,9 @@ TEST_F(ProcessesTest, EachHasItsEntryInTheEvidence) {
       EXPECT_EQ(processes[i].prepare_seconds, 0.25);
       EXPECT_EQ(processes[i].compiler_real, CompilerReal::kNotApplicable);
       EXPECT_FALSE(processes[i].lost);
-      const Json& placement = processes[i].placement;
-      EXPECT_TRUE(placement["last_cpu"].is_number_integer()) << placement;
-      EXPECT_TRUE(placement["cpus_allowed"].is_string()) << placement;
+      ASSERT_TRUE(processes[i].placement);
+      EXPECT_TRUE(processes[i].placement->last_cpu);
+      EXPECT_TRUE(processes[i].placement->cpus_allowed);
     }
     EXPECT_EQ(evidence.reported_by, 2);
   }
