@@ -1,4 +1,5 @@
 // Findings as JSON and back: analysis/findings.json of a bundle. Absent values are null.
+#include <algorithm>
 #include <set>
 
 #include "analysis/findings/records.h"
@@ -33,6 +34,19 @@ Fit contradiction(const Findings& findings) {
     const Decision& decision = findings.decisions[i];
     if (decision.kind != Decision::Kind::kBest || decision.runner_up) continue;
     return within("decisions", within(i, Misfit{"runner_up", "an arm", "null"}));
+  }
+  if (findings.requirements) {
+    const bool failed = findings.requirements->verdict == Requirements::Verdict::kFailed;
+    const bool broken = std::ranges::any_of(
+        findings.requirements->criteria,
+        [](const Criterion& one) { return one.status == Criterion::Status::kNotMet; });
+    if (failed != broken) {
+      return within("requirements",
+                    Misfit{"verdict",
+                           broken ? "failed, since a criterion isn't met"
+                                  : "another one, since no criterion is broken",
+                           std::string(requirements_verdict_name(findings.requirements->verdict))});
+    }
   }
   return std::nullopt;
 }
