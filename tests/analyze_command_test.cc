@@ -2,6 +2,7 @@
 // status and the one line on stderr.
 #include <gmock/gmock.h>
 
+#include "analysis/findings/findings.h"
 #include "bundle_on_disk.h"
 
 namespace assay {
@@ -43,6 +44,68 @@ TEST_F(AnalyzeCommand, PrintsTheFindingsAndLeavesThemInTheBundle) {
   EXPECT_EQ(assay({"verify", folder}).end.exit_status, 0) << "findings must not spoil the bundle";
 }
 
+// Whatever an analysis prints, its findings print again; only the lines that name files differ.
+TEST_F(AnalyzeCommand, PrintsTheSameFromTheFindingsAlone) {
+  const fs::path folder = write_bundle(true);
+  const std::string screen = assay({"analyze", folder}).out;
+  const fs::path file = root_ / "some-findings.json";
+  fs::copy_file(folder / "analysis" / "findings.json", file);
+  for (const std::vector<std::string>& form : std::vector<std::vector<std::string>>{
+           {"--full"}, {"-o", "json"}, {"-o", "csv"}, {"-o", "md"}}) {
+    const auto with_form = [&](std::vector<std::string> arguments) {
+      arguments.insert(arguments.end(), form.begin(), form.end());
+      return assay(arguments);
+    };
+    const std::string expected = with_form({"analyze", folder}).out;
+    const CommandOutput read = with_form({"analyze", "--from-findings", file});
+    EXPECT_EQ(read.end.exit_status, 0) << read.err;
+    EXPECT_EQ(read.out, expected) << form.back();
+  }
+  const std::string named = "\nfindings: ";
+  const std::string of_file = assay({"analyze", "--from-findings", file}).out;
+  EXPECT_EQ(of_file.substr(0, of_file.find(named)), screen.substr(0, screen.find(named)));
+  EXPECT_THAT(of_file, HasSubstr(named + file.string() +
+                                 "\nin full:  assay analyze --full --from-findings"));
+  EXPECT_THAT(of_file, HasSubstr("\nreport:   assay report --from-findings"));
+  EXPECT_THAT(of_file, testing::EndsWith(file.string() + " -o report.html\n"));
+
+  const std::string findings = *read_file(folder / "analysis" / "findings.json");
+  fs::remove_all(folder);
+  fs::create_directories(folder / "analysis");
+  ASSERT_TRUE(write_file(folder / "analysis" / "findings.json", findings));
+  EXPECT_EQ(assay({"analyze", "--from-findings", folder}).out, screen) << "a bundle without rows";
+  EXPECT_FALSE(fs::exists(folder / "report.html")) << "it writes nothing";
+}
+
+TEST_F(AnalyzeCommand, FindingsThatCantBeReadAreRefusedInOneLine) {
+  const fs::path file = root_ / "findings.json";
+  const auto refusal = [&](const std::string& text) {
+    EXPECT_TRUE(write_file(file, text));
+    return refused({"analyze", "--from-findings", file});
+  };
+  EXPECT_THAT(refusal("{"), HasSubstr("findings.json"));
+  EXPECT_THAT(refusal("[]"), HasSubstr("expected an object"));
+  EXPECT_THAT(refusal("{}"), HasSubstr("schema_version"));
+  EXPECT_THAT(refusal(fmt::format("{{\"schema_version\": {}}}", kFindingsSchemaVersion)),
+              HasSubstr("expected an object at identity, found null"));
+  EXPECT_THAT(refused({"analyze", "--from-findings", root_ / "none"}), HasSubstr("none"));
+  EXPECT_EQ(assay({"analyze", "--from-findings", "--seed", "1", file}).end.exit_status, 2)
+      << "the findings' own seed holds";
+}
+
+// As of the bundle: CI may keep the findings alone.
+TEST_F(AnalyzeCommand, FailedRequirementsFailFromTheFindingsToo) {
+  SyntheticBundle made(5);
+  made.raw().manifest["study"]["require"] = {{"deterministic", true}};
+  made.lose(made.add({.arm = "eager"}), 3, RowStatus::kCrash, "SIGSEGV");
+  const fs::path folder = BundleCommandTest::write_bundle("required", made, true);
+  const CommandOutput analyzed = assay({"analyze", folder});
+  EXPECT_EQ(analyzed.end.exit_status, 1) << analyzed.err;
+  const CommandOutput read = assay({"analyze", "--from-findings", folder});
+  EXPECT_EQ(read.end.exit_status, 1) << read.err;
+  EXPECT_EQ(read.out, analyzed.out);
+}
+
 TEST_F(AnalyzeCommand, ReportWritesPageAndMarkdownAndPrintsTheirPaths) {
   const fs::path folder = write_bundle(true);
   const CommandOutput report = assay({"report", folder});
@@ -70,6 +133,12 @@ TEST_F(AnalyzeCommand, ReportIsMadeFromFindingsAlone) {
   EXPECT_THAT(markdown, HasSubstr("## Decision"));
   EXPECT_THAT(markdown, HasSubstr("](plots/prefill-ratios.svg)"));
   EXPECT_THAT(markdown, Not(HasSubstr("prefill-order"))) << "there are no rows to draw";
+
+  const std::string file = (alone / "analysis" / "findings.json").string();
+  const std::string page = (root_ / "of-file.html").string();
+  EXPECT_EQ(assay({"report", "--from-findings", file, "-o", page}).out, page + "\n");
+  EXPECT_EQ(*read_file(page), *read_file(alone / "report.html"));
+  EXPECT_THAT(refused({"report", "--from-findings", file}), HasSubstr("expected -o FILE.html"));
 
   EXPECT_EQ(assay({"report", "--from-findings", "--margin", "0.1", alone}).end.exit_status, 2)
       << "the findings' own margin holds";

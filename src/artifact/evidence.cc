@@ -44,6 +44,29 @@ struct VerdictMember {
   }
 };
 
+// A process's counters: those that this program knows, each a number from 0 on. Programs before
+// this one kept whatever else the worker had sent beside them.
+struct ProcessCounters {
+  static constexpr size_t kCovers = 1;
+  const char* name = "counters";
+
+  void write(const EvidenceProcess& of, Json& object, const NoContext&) const {
+    object[name] = of.counters ? counts_to_json(*of.counters) : Json();
+  }
+  Fit read(const Json& object, EvidenceProcess& of, const NoContext&) const {
+    const Json& sent = member(object, name);
+    if (sent.is_null()) return std::nullopt;
+    if (!sent.is_object()) return within(name, misfit("an object", sent));
+    Counts& counts = of.counters.emplace(counts_from_json(sent));
+    for (const auto& [key, count] : sent.items()) {
+      const auto counter = parse_counter(key);
+      if (!counter || count.is_null() || counts.contains(*counter)) continue;
+      return within(name, within(key, misfit("a whole number from 0 on", count)));
+    }
+    return std::nullopt;
+  }
+};
+
 // A worker's evidence as it sent it.
 struct Reported {
   static constexpr size_t kCovers = 1;
@@ -85,13 +108,23 @@ struct Record<EvidenceWorker> {
 };
 
 template <>
+struct Record<Placement> {
+  using T = Placement;
+  static constexpr auto kMembers = std::tuple(
+      field_may_lack("cpus_allowed", &T::cpus_allowed), field_may_lack("last_cpu", &T::last_cpu),
+      field_may_lack("numa_node", &T::numa_node),
+      field_may_lack("resident_bytes", &T::resident_bytes),
+      field_may_lack("huge_page_bytes", &T::huge_page_bytes),
+      field_may_lack("addresses_random", &T::addresses_random));
+};
+
+template <>
 struct Record<EvidenceProcess> {
   using T = EvidenceProcess;
   static constexpr auto kMembers =
       std::tuple(field("process", &T::process), field_may_lack("load_seconds", &T::load_seconds),
                  field_may_lack("prepare_seconds", &T::prepare_seconds),
-                 VerdictMember<T>{"compiler_real", &T::compiler_real},
-                 field_may_lack("counters", &T::counters),
+                 VerdictMember<T>{"compiler_real", &T::compiler_real}, ProcessCounters{},
                  field_may_lack("placement", &T::placement), field_may_lack("lost", &T::lost));
 };
 
@@ -216,7 +249,7 @@ std::optional<int64_t> Evidence::count(Counter counter) const {
 std::optional<int64_t> Evidence::most_counted(Counter counter) const {
   std::optional<int64_t> most = count(counter);
   for (const EvidenceProcess& process : processes) {
-    most = std::max(most, count_of(counts_from_json(process.counters), counter));
+    if (process.counters) most = std::max(most, count_of(*process.counters, counter));
   }
   return most;
 }

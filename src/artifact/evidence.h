@@ -14,6 +14,7 @@
 #include "base/enum_words.h"
 #include "base/json.h"
 #include "base/phase.h"
+#include "base/placement.h"
 #include "base/result.h"
 
 namespace assay {
@@ -94,9 +95,9 @@ struct EvidenceProcess {
   std::optional<double> load_seconds = {};
   std::optional<double> prepare_seconds = {};  // absent: the preparation failed
   CompilerReal compiler_real = CompilerReal::kUnproven;
-  Json counters = nullptr;   // as it last reported them; null: it didn't
-  Json placement = nullptr;  // where the kernel had put it; null: it was gone
-  bool lost = false;         // these were its last words
+  std::optional<Counts> counters = {};      // as it last reported them; absent: it didn't
+  std::optional<Placement> placement = {};  // absent: it was gone
+  bool lost = false;                        // these were its last words
 };
 
 // Of an arm that isn't what its name claims here.
@@ -189,8 +190,9 @@ std::string first_line(const std::string& message);
 
 Json evidence_to_json(const Evidence& evidence);
 // Members that aren't there are absent, since older versions had fewer; those that aren't known are
-// skipped. bad_input that names `object`, member, expected and found: a member that the harness
-// writes and that is of another type. What a worker said is read as WorkerReport says.
+// skipped, and so are counters that this program doesn't know. bad_input that names `object`,
+// member, expected and found: a member that the harness writes and that is of another type or out
+// of its range. What a worker said is read as WorkerReport says.
 Result<Evidence> evidence_from_json(const Json& json, std::string_view object);
 
 }  // namespace assay

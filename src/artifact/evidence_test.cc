@@ -24,8 +24,9 @@ constexpr const char* kWhole =
     R"("processes":[{"process":0,"load_seconds":0.5,"prepare_seconds":null,)"
     R"("compiler_real":"unproven","counters":null,"placement":null,"lost":true},)"
     R"({"process":1,"load_seconds":0.25,"prepare_seconds":1.5,"compiler_real":"fallback",)"
-    R"("counters":{"recompiles":3,"graph_runs":4},"placement":{"last_cpu":3},)"
-    R"("lost":false}],)"
+    R"("counters":{"recompiles":3,"graph_replays":4},"placement":{"cpus_allowed":"0-3,8",)"
+    R"("last_cpu":3,"numa_node":0,"resident_bytes":4096,"huge_page_bytes":0,)"
+    R"("addresses_random":true},"lost":false}],)"
     R"("read_limit":{"bytes_per_s":2e+10,"cache_bytes":33554432,"tolerance":0.25},)"
     R"("failures":[{"unit":3,"repetition":-1,"status":"oom","class":"OOM","message":"a\nb"}],)"
     R"("stopping":{"rounds":4,"decided":true,"leader":"static","margin":0.03,"pairs":[)"
@@ -51,6 +52,28 @@ TEST(EvidenceFile, SurvivesItsText) {
   EXPECT_EQ(evidence->most_counted(Counter::kGraphBreaks), std::nullopt);
 }
 
+TEST(EvidenceFile, CountersAndPlacementOfAProcessAreTyped) {
+  const auto evidence = read(kWhole);
+  ASSERT_TRUE(evidence) << evidence.error().message;
+  EXPECT_EQ(evidence->processes[0].counters, std::nullopt);
+  EXPECT_EQ(evidence->processes[0].placement, std::nullopt);
+  const EvidenceProcess& second = evidence->processes[1];
+  EXPECT_EQ(second.counters, Counts({{Counter::kRecompiles, 3}, {Counter::kGraphReplays, 4}}));
+  EXPECT_EQ(second.placement, (Placement{"0-3,8", 3, 0, 4096, 0, true}));
+}
+
+TEST(EvidenceFile, OfAnOlderProgramKeepsWhatIsKnownOfAProcess) {
+  const auto evidence = read(R"({"processes":[{"process":0,
+      "counters":{"recompiles":3,"graph_runs":4,"seconds":0.5,"note":"warm","fallbacks":null},
+      "placement":{"last_cpu":1,"colour":"red"}},{"process":1}]})");
+  ASSERT_TRUE(evidence) << evidence.error().message;
+  EXPECT_EQ(evidence->processes[0].counters, Counts({{Counter::kRecompiles, 3}}));
+  Placement placement;
+  placement.last_cpu = 1;
+  EXPECT_EQ(evidence->processes[0].placement, placement);
+  EXPECT_FALSE(evidence->processes[1].counters || evidence->processes[1].placement);
+}
+
 TEST(EvidenceFile, OfAFreshCellSaysNothing) {
   const Json json = evidence_to_json(Evidence());
   EXPECT_EQ(json["compiler_real"], "unproven");
@@ -74,6 +97,21 @@ TEST(EvidenceFile, OfAnotherShapeIsRefusedByName) {
        "cells/c000/evidence.json: expected an integer at processes[1].process, found \"1\""},
       {R"({"processes":[{}]})",
        "cells/c000/evidence.json: expected a value at processes[0].process, found nothing"},
+      {R"({"processes":[{"process":0,"counters":[]}]})",
+       "cells/c000/evidence.json: expected an object at processes[0].counters, found []"},
+      {R"({"processes":[{"process":0,"counters":{"recompiles":-1}}]})",
+       "cells/c000/evidence.json: expected a whole number from 0 on at "
+       "processes[0].counters.recompiles, found -1"},
+      {R"({"processes":[{"process":0,"counters":{"recompiles":18446744073709551615}}]})",
+       "cells/c000/evidence.json: expected a whole number from 0 on at "
+       "processes[0].counters.recompiles, found 18446744073709551615"},
+      {R"({"processes":[{"process":0,"placement":"here"}]})",
+       "cells/c000/evidence.json: expected an object at processes[0].placement, found \"here\""},
+      {R"({"processes":[{"process":0,"placement":{"last_cpu":-1}}]})",
+       "cells/c000/evidence.json: expected a count at processes[0].placement.last_cpu, found -1"},
+      {R"({"processes":[{"process":0,"placement":{"addresses_random":1}}]})",
+       "cells/c000/evidence.json: expected true or false at processes[0].placement."
+       "addresses_random, found 1"},
       {R"({"failures":{}})", "cells/c000/evidence.json: expected an array at failures, found {}"},
       {R"({"read_bytes":{"long":1}})",
        "cells/c000/evidence.json: expected an integer for a member's name at read_bytes, found "

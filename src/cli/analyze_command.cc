@@ -1,6 +1,7 @@
 // assay analyze BUNDLE: prints the findings on one screen, or all its tables, and leaves
 // analysis/findings.json and the report. Exit status 1: the study has requirements, and one isn't
 // met.
+// assay analyze --from-findings FILE: prints the same of a findings.json, and writes nothing.
 #include <cstdio>
 #include <thread>
 
@@ -8,35 +9,68 @@
 #include "report/report.h"
 
 namespace assay::cli {
+namespace {
+
+struct AnalyzeArguments {
+  std::string path;  // a bundle, or findings
+  bool full = false;
+  OutputFormat format = OutputFormat::kTable;
+
+  bool on_a_screen() const { return format == OutputFormat::kTable && !full; }
+};
+
+int status_of(const Findings& findings) {
+  const bool failed =
+      findings.requirements && findings.requirements->verdict == Requirements::Verdict::kFailed;
+  return failed ? 1 : 0;
+}
+
+Result<int> analyze_findings(const AnalyzeArguments& asked) {
+  ASSAY_TRY(const Findings findings, read_findings(asked.path));
+  if (asked.on_a_screen()) {
+    print_screen(findings, asked.path,
+                 is_bundle(asked.path) ? ScreenOf::kBundle : ScreenOf::kFindingsFile);
+  } else {
+    fmt::print("{}", render_report(findings, asked.format));
+  }
+  return status_of(findings);
+}
+
+Result<int> analyze_bundle(const AnalyzeArguments& asked, const AnalysisOptions& options) {
+  ASSAY_TRY(const AnalyzedBundle analyzed, analyze_folder(asked.path, options));
+  const Findings& findings = analyzed.findings;
+  Result<WrittenReport> written;
+  std::jthread writer([&] { written = write_analysis(analyzed, asked.path); });
+  const std::string report = asked.on_a_screen() ? "" : render_report(findings, asked.format);
+  writer.join();
+  ASSAY_CHECK(std::move(written));
+  if (asked.on_a_screen()) print_screen(findings, asked.path);
+  fmt::print("{}", report);
+  return status_of(findings);
+}
+
+}  // namespace
 
 void add_analyze_command(CLI::App& app, Selected& selected) {
   CLI::App* command = app.add_subcommand("analyze",
                                          "print a bundle's findings on one screen and write its "
                                          "findings.json, report.html and report.md");
-  const auto folder = std::make_shared<std::string>();
-  command->add_option("bundle", *folder, "folder of a bundle that `assay run` wrote")
+  const auto asked = std::make_shared<AnalyzeArguments>();
+  command
+      ->add_option("bundle", asked->path,
+                   "folder of a bundle that `assay run` wrote; with --from-findings, or a "
+                   "findings.json")
       ->required()
       ->type_name("BUNDLE");
   const auto options = add_analysis_options(*command);
-  const auto full = std::make_shared<bool>(false);
-  command->add_flag("--full", *full,
+  const auto from_findings = add_from_findings(*command);
+  command->add_flag("--full", asked->full,
                     "print every table of report.md, and the notes beside the warnings");
   const auto format = add_output_format(*command);
   command->callback([=, &selected] {
     selected.body = [=]() -> Result<int> {
-      ASSAY_TRY(const AnalyzedBundle analyzed, analyze_folder(*folder, *options));
-      const Findings& findings = analyzed.findings;
-      Result<WrittenReport> written;
-      std::jthread writer([&] { written = write_analysis(analyzed, *folder); });
-      const bool on_a_screen = *format == OutputFormat::kTable && !*full;
-      const std::string report = on_a_screen ? "" : render_report(findings, *format);
-      writer.join();
-      ASSAY_CHECK(std::move(written));
-      if (on_a_screen) print_screen(findings, *folder);
-      fmt::print("{}", report);
-      const bool failed =
-          findings.requirements && findings.requirements->verdict == Requirements::Verdict::kFailed;
-      return failed ? 1 : 0;
+      asked->format = *format;
+      return *from_findings ? analyze_findings(*asked) : analyze_bundle(*asked, *options);
     };
   });
 }

@@ -9,7 +9,6 @@
 #include "base/terminal.h"
 #include "cli/option_types.h"
 #include "report/screen/colours.h"
-#include "report/screen/screen.h"
 
 namespace assay::cli {
 
@@ -34,6 +33,18 @@ std::shared_ptr<AnalysisOptions> add_analysis_options(CLI::App& command) {
   return options;
 }
 
+std::shared_ptr<bool> add_from_findings(CLI::App& command) {
+  auto given = std::make_shared<bool>(false);
+  CLI::Option* flag =
+      command.add_flag("--from-findings", *given,
+                       "read no rows: each path is a findings.json, or a bundle whose "
+                       "analysis/findings.json is taken as it is");
+  for (const char* name : {"--margin", "--resamples", "--seed"}) {
+    flag->excludes(command.get_option(name));
+  }
+  return given;
+}
+
 Result<AnalyzedBundle> analyze_folder(const std::filesystem::path& folder,
                                       const AnalysisOptions& options) {
   ASSAY_TRY(const Bundle bundle, read_bundle(folder));
@@ -44,8 +55,13 @@ Result<AnalyzedBundle> analyze_folder(const std::filesystem::path& folder,
   return analyzed;
 }
 
-void print_screen(const Findings& findings, const std::string& folder) {
-  const std::string screen = render_screen(findings, folder);
+bool is_bundle(const std::filesystem::path& path) {
+  std::error_code unknown;  // whoever reads it says so
+  return std::filesystem::is_directory(path, unknown);
+}
+
+void print_screen(const Findings& findings, const std::string& path, ScreenOf of) {
+  const std::string screen = render_screen(findings, path, of);
   fmt::print("{}", terminal_of(STDOUT_FILENO).colours ? with_colours(screen) : screen);
 }
 

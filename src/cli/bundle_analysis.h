@@ -8,11 +8,15 @@
 #include "analysis/findings/plotted.h"
 #include "cli/command.h"
 #include "report/report.h"
+#include "report/screen/screen.h"
 
 namespace assay::cli {
 
 // Declares --margin, --resamples and --seed.
 std::shared_ptr<AnalysisOptions> add_analysis_options(CLI::App& command);
+
+// Declares --from-findings, which excludes those options: the findings' own hold.
+std::shared_ptr<bool> add_from_findings(CLI::App& command);
 
 struct AnalyzedBundle {
   Findings findings;
@@ -22,8 +26,12 @@ struct AnalyzedBundle {
 Result<AnalyzedBundle> analyze_folder(const std::filesystem::path& folder,
                                       const AnalysisOptions& options);
 
-// The findings on one screen, in colours where stdout has them.
-void print_screen(const Findings& findings, const std::string& folder);
+// Whether --from-findings was given a bundle, not a findings.json.
+bool is_bundle(const std::filesystem::path& path);
+
+// The findings on one screen, in colours where stdout has them. `path` is what the user named.
+void print_screen(const Findings& findings, const std::string& path,
+                  ScreenOf of = ScreenOf::kBundle);
 
 // What an analysis leaves in the bundle: analysis/findings.json and the report.
 Result<WrittenReport> write_analysis(const AnalyzedBundle& analyzed,

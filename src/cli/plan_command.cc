@@ -132,6 +132,20 @@ Table unit_table(const Plan& plan) {
   return table;
 }
 
+// The rules of study/estimate.h.
+std::string processor_rules(const PlanOptions& options) {
+  return fmt::format(
+      "  On the processor, a decode step and every 16 tokens of a prompt read the weights once, at "
+      "{}\n"
+      "  GB/s (--read-gb-per-s; `assay doctor` measures it), the vocabulary's once a pass. Each "
+      "row "
+      "takes\n"
+      "  the harness {} ms. Attention and compiling are not included, but for native arms without "
+      "a\n"
+      "  cache of kernels.\n",
+      format_significant(options.read_gb_per_s, 3), format_significant(kRowSeconds * 1e3, 1));
+}
+
 // The rules of study/gpu_arm.h.
 std::string gpu_rules(const PlanOptions& options) {
   const auto number = [](double value) { return format_significant(value, 2); };
@@ -239,22 +253,10 @@ std::string summary(const Estimated& estimated, const PlanOptions& options) {
   text += fmt::format("time estimate: about {}{}\n", format_duration(whole->total()),
                       impossible ? ", if every arm can run" : "");
   const auto gpus = std::ranges::count(basis.on_gpu, true);
-  if (gpus > 0) {
-    text += fmt::format("  {} repetitions, {} compiling, {} starting workers, {} parity\n",
-                        format_duration(whole->repetitions_s), format_duration(whole->preparing_s),
-                        format_duration(whole->starting_s), format_duration(whole->parity_s));
-  }
-  if (gpus < std::ssize(basis.on_gpu)) {
-    text += fmt::format(
-        "  On the processor, each generated token, every 16 prompt tokens and each start of a "
-        "worker\n"
-        "  take one read of the weights at {} GB/s. Attention, importing torch, compiling and "
-        "parity\n"
-        "  checks are not included. --read-gb-per-s sets the figure of this machine (`assay "
-        "doctor`\n"
-        "  measures it).\n",
-        format_significant(options.read_gb_per_s, 3));
-  }
+  text += fmt::format("  {} repetitions, {} compiling, {} starting workers, {} parity\n",
+                      format_duration(whole->repetitions_s), format_duration(whole->preparing_s),
+                      format_duration(whole->starting_s), format_duration(whole->parity_s));
+  if (gpus < std::ssize(basis.on_gpu)) text += processor_rules(options);
   if (gpus > 0) text += gpu_rules(options);
   return text;
 }
@@ -297,21 +299,22 @@ bool computes_on_gpu(const StudyArm& arm, const ArmHere& here) {
   return arm.mode == "manual-cudagraph" || (here.gate && !here.gate->device.empty());
 }
 
+Result<ModelSize> size_of(const StudyModel& model, BackendSet& backends) {
+  if (model.arch.empty()) return model_size(model.path);
+  ASSAY_TRY(const ModelFacts facts, backends.at("torch")->inspect(model, {}));
+  ModelSize size;
+  if (facts.weight_bytes) size.bytes = static_cast<double>(*facts.weight_bytes);
+  size.layers = facts.layers;
+  return size;
+}
+
 // Of each model, where it can be known; a model that can't be read is named on stderr.
-std::vector<ModelSize> model_sizes(const Study& study, BackendSet& backends, bool want_layers) {
+std::vector<ModelSize> model_sizes(const Study& study, BackendSet& backends) {
   std::vector<ModelSize> sizes;
   for (const StudyModel& model : study.models) {
-    ModelSize& size = sizes.emplace_back();
-    if (model.arch.empty()) {
-      const Result<double> found = weight_bytes(model.path);
-      if (found) size.bytes = *found;
-      if (!found) print_remark("note", found.error().message);
-      if (!found || !want_layers) continue;
-    }
-    const auto facts = backends.at("torch")->inspect(model, {});
-    if (facts && facts->weight_bytes) size.bytes = static_cast<double>(*facts->weight_bytes);
-    if (facts) size.layers = facts->layers;
-    if (!facts) print_remark("note", facts.error().message);
+    const Result<ModelSize> size = size_of(model, backends);
+    sizes.push_back(size.value_or(ModelSize()));
+    if (!size) print_remark("note", size.error().message);
   }
   return sizes;
 }
@@ -324,7 +327,7 @@ Estimated estimate(const Study& study, const Plan& plan, BackendSet& backends,
     basis.on_gpu.push_back(computes_on_gpu(study.arms[i], here[i]));
     impossible |= here[i].gate && here[i].gate->verdict == ArmGate::Verdict::kImpossible;
   }
-  basis.models = model_sizes(study, backends, std::ranges::count(basis.on_gpu, true) > 0);
+  basis.models = model_sizes(study, backends);
   basis.read_bytes_per_s = options.read_gb_per_s * 1e9;
   basis.gpu_read_bytes_per_s = options.gpu_read_gb_per_s * 1e9;
   auto cells = cell_estimates(study, plan, basis);

@@ -1,5 +1,6 @@
 // assay report BUNDLE: writes report.html, report.md and plots/ into the bundle and prints the two
-// paths. From the findings that an analysis left there, it needs nothing else of the bundle.
+// paths. From the findings that an analysis left there (--from-findings), it needs nothing else of
+// the bundle, and of a findings.json alone it makes a page.
 // assay report BUNDLE BUNDLE... -o FILE.html: one page of all of them.
 #include <cstdio>
 #include <set>
@@ -46,6 +47,12 @@ Result<int> write_page(const std::string& page, std::string_view html) {
 
 Result<int> report_one(const ReportArguments& arguments, const AnalysisOptions& options) {
   const std::string& folder = arguments.bundles.front();
+  if (arguments.from_findings && arguments.page.empty() && !is_bundle(folder)) {
+    return bad_input(
+        "report of {}, which is not a bundle: expected -o FILE.html to write to, found "
+        "none",
+        folder);
+  }
   ASSAY_TRY(const Read of, read(folder, arguments, options));
   const Findings& findings = of.bundle.findings;
   const PlottedRows* plotted = of.with_rows ? &of.bundle.plotted : nullptr;
@@ -101,13 +108,10 @@ void add_report_command(CLI::App& app, Selected& selected) {
                    "write the page to this file alone (needed for several bundles)")
       ->type_name("FILE.html");
   const auto options = add_analysis_options(*command);
-  CLI::Option* flag = command->add_flag("--from-findings", arguments->from_findings,
-                                        "take analysis/findings.json as it is and read no rows");
-  for (const char* name : {"--margin", "--resamples", "--seed"}) {
-    flag->excludes(command->get_option(name));
-  }
+  const auto from_findings = add_from_findings(*command);
   command->callback([=, &selected] {
     selected.body = [=]() -> Result<int> {
+      arguments->from_findings = *from_findings;
       return arguments->bundles.size() == 1 ? report_one(*arguments, *options)
                                             : report_several(*arguments, *options);
     };

@@ -1,4 +1,5 @@
-// assay run: measures a study into a bundle, and prints what it found.
+// assay run: measures a study into a bundle, and prints what it found as `assay analyze` does; in
+// JSON with the run itself.
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -10,29 +11,43 @@
 #include "cli/command.h"
 #include "cli/measure.h"
 #include "cli/process.h"
+#include "report/report.h"
 
 namespace assay::cli {
 namespace {
 
-Table summary_table(const Measured& summary) {
-  Table table;
-  table.columns = {{"status", Align::kLeft}, {"rows"}};
+constexpr int kRunSchemaVersion = 1;  // of the document that -o json prints
+
+// The run and all it found, as one document.
+Json run_json(const MeasureOptions& options, const Measured& summary, const Findings& findings) {
+  Json by_status = Json::object();
   for (const auto& [status, rows] : summary.rows_by_status) {
-    table.rows.push_back(
-        {TableCell::of(std::string(row_status_name(status))), TableCell::of(rows)});
+    by_status[std::string(row_status_name(status))] = rows;
   }
-  return table;
+  const SittingSummary& last = findings.sittings.back();
+  return {{"schema_version", kRunSchemaVersion},
+          {"bundle", options.bundle},
+          {"rows", summary.rows},
+          {"rows_by_status", std::move(by_status)},
+          {"sitting",
+           {{"number", findings.sittings.size()},
+            {"started_at", last.started_at},
+            {"first_row", last.first_row},
+            {"rows", last.rows}}},
+          {"findings", findings_to_json(findings)}};
 }
 
-// The findings on a screen, or the rows by status for whoever asked for another format.
+// Analyses the bundle, whatever is printed of it.
 Result<int> finish(const MeasureOptions& options, const Measured& summary, OutputFormat format) {
-  if (format != OutputFormat::kTable) {
-    print_table(summary_table(summary), format);
-    return 0;
-  }
   ASSAY_TRY(const AnalyzedBundle analyzed, analyze_folder(options.bundle, {}));
   ASSAY_CHECK(write_analysis(analyzed, options.bundle));
-  print_screen(analyzed.findings, options.bundle);
+  if (format == OutputFormat::kTable) {
+    print_screen(analyzed.findings, options.bundle);
+  } else if (format == OutputFormat::kJson) {
+    fmt::print("{}", to_json_text(run_json(options, summary, analyzed.findings)));
+  } else {
+    fmt::print("{}", render_report(analyzed.findings, format));
+  }
   return 0;
 }
 

@@ -18,8 +18,10 @@ RunProgress::RunProgress(const Study& study, const Plan& plan, std::vector<uint6
 
 double RunProgress::cost(const Cell& cell) const {
   // A model of unknown size counts as a small one: its cells still weigh against one another.
-  const double bytes = std::max<double>(static_cast<double>(weight_bytes_[cell.model]), 1e8);
-  return repetition_seconds(study_, cell, bytes, kAssumedReadBytesPerS);
+  constexpr double kSmallBytes = 1e8;
+  const auto bytes = static_cast<double>(weight_bytes_[cell.model]);
+  return repetition_seconds(study_, cell, {.bytes = bytes > 0 ? bytes : kSmallBytes},
+                            kAssumedReadBytesPerS);
 }
 
 void RunProgress::on_start(int64_t rows_done, int64_t rows_planned,

@@ -84,7 +84,9 @@ EvidenceProcess& CellEvidence::process_of(size_t cell, int64_t process) {
   std::vector<EvidenceProcess>& processes = of(cell).processes;
   const auto known = std::ranges::find(processes, process, &EvidenceProcess::process);
   if (known != processes.end()) return *known;
-  return processes.emplace_back(EvidenceProcess{.process = process});
+  EvidenceProcess& fresh = processes.emplace_back();
+  fresh.process = process;
+  return fresh;
 }
 
 void CellEvidence::add_process(size_t cell, int64_t process, const LiveWorker& live) {
@@ -95,7 +97,7 @@ void CellEvidence::add_process(size_t cell, int64_t process, const LiveWorker& l
 
 void CellEvidence::add_placement(size_t cell, int64_t process, int64_t pid) {
   const Placement placement = read_placement(MachineFiles(), pid);
-  if (placement.last_cpu) process_of(cell, process).placement = placement_to_json(placement);
+  if (placement.last_cpu) process_of(cell, process).placement = placement;
 }
 
 ClientResult<Json> CellEvidence::add_report(size_t cell, int64_t process, WorkerClient& client,
@@ -105,7 +107,10 @@ ClientResult<Json> CellEvidence::add_report(size_t cell, int64_t process, Worker
   Json said = reply->evidence;
   EvidenceProcess& entry = process_of(cell, process);
   entry.compiler_real = compiler_real_of(member(said, "compiler_real"));
-  entry.counters = member(said, "counters");
+  entry.counters.reset();
+  if (const Json& counters = member(said, "counters"); counters.is_object()) {
+    entry.counters = counts_from_json(counters);
+  }
   entry.lost = last_words;
   Evidence& evidence = of(cell);
   evidence.compiler_real = weakest_verdict(evidence.processes);

@@ -67,6 +67,46 @@ TEST_F(ProcessesTest, ShareACellsRepetitionsInRounds) {
   }
 }
 
+// Each round goes through both models, also where the run was stopped between them and resumed.
+TEST_F(ProcessesTest, OfSeveralModelsAreSpreadOverTheRun) {
+  study_.models.push_back({"n", "models/n", "fp32"});
+  for (const ParityTime parity : {ParityTime::kBefore, ParityTime::kAfter}) {
+    for (const RunOrder order :
+         {RunOrder::kSequential, RunOrder::kShuffled, RunOrder::kInterleaved}) {
+      for (const bool stopped : {false, true}) {
+        fs::remove_all(folder());
+        for (const char* arm : {"base", "other"}) fs::remove(scratch_ / arm);
+        study_.order = order;
+        study_.parity = parity;
+        if (stopped) {
+          observer_.rows = 0;
+          observer_.interrupt_fd = interrupt_[1];
+          observer_.interrupt_after = make_plan(study_).rows / 2 + 1;
+          ASSERT_TRUE(run()->interrupted);
+          expect_whole(resume());
+        } else {
+          expect_whole(run());
+        }
+        const auto bundle = read_bundle(folder());
+        ASSERT_TRUE(bundle) << bundle.error().message;
+        std::vector<std::pair<std::string, int64_t>> turns;  // model, and round by its repetitions
+        for (const Row& row : bundle->rows) {
+          if (row.repetition < 0) continue;
+          const std::pair turn(row.model.str(), row.repetition / 2);
+          if (turns.empty() || turns.back() != turn) turns.push_back(turn);
+        }
+        EXPECT_EQ(turns, (std::vector<std::pair<std::string, int64_t>>{
+                             {"m", 0}, {"n", 0}, {"m", 1}, {"n", 1}, {"m", 2}, {"n", 2}}))
+            << run_order_name(order);
+        if (stopped) continue;
+        for (const char* model : {"load models/m", "load models/n"}) {
+          EXPECT_EQ(asked("base", model), parity == ParityTime::kBefore ? 4 : 3) << model;
+        }
+      }
+    }
+  }
+}
+
 TEST_F(ProcessesTest, OneProcessServesAllThatAStudyWithoutTheKeyAsks) {
   study_.processes = 1;
   expect_whole(run());
@@ -93,9 +133,9 @@ TEST_F(ProcessesTest, EachHasItsEntryInTheEvidence) {
       EXPECT_EQ(processes[i].prepare_seconds, 0.25);
       EXPECT_EQ(processes[i].compiler_real, CompilerReal::kNotApplicable);
       EXPECT_FALSE(processes[i].lost);
-      const Json& placement = processes[i].placement;
-      EXPECT_TRUE(placement["last_cpu"].is_number_integer()) << placement;
-      EXPECT_TRUE(placement["cpus_allowed"].is_string()) << placement;
+      ASSERT_TRUE(processes[i].placement);
+      EXPECT_TRUE(processes[i].placement->last_cpu);
+      EXPECT_TRUE(processes[i].placement->cpus_allowed);
     }
     EXPECT_EQ(evidence.reported_by, 2);
   }

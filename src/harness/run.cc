@@ -35,8 +35,20 @@ class Run {
   void measure_read_limits();
   void tell_gates();
   std::vector<const Unit*> units_left() const;
-  // False: interrupted.
-  Result<bool> run_model(size_t model, const std::vector<const Unit*>& units, AfterTiming& after);
+  // A model of the study, whose units take turns with those of the others.
+  struct ModelPart {
+    size_t model;
+    AfterTiming after;
+    size_t units_left = 0;
+    std::optional<ModelSetup> setup = {};  // once it is needed
+  };
+  // The part's setup, which is made where it isn't there; null: interrupted.
+  Result<const ModelSetup*> set_up(ModelPart& part);
+  // The units in their order. False: interrupted, as below.
+  Result<bool> run_in_turns(const std::vector<const Unit*>& units, std::vector<ModelPart>& parts);
+  Result<bool> run_unit(const Unit& unit, const Unit* next, ModelPart& part);
+  // Once the part's units are over: what is asked beyond timing.
+  Result<bool> finish_model(ModelPart& part);
   // Whether its stratum was decided by the rounds before the unit's; then it isn't run.
   bool drop_if_decided(const Unit& unit);
   void drop_decided(std::vector<const Unit*>& units);
@@ -53,6 +65,7 @@ class Run {
   UnitRunner units_;
   std::map<size_t, std::string> model_hashes_;  // as far as workers have told them
   int64_t rows_before_ = 0;                     // committed by earlier runs
+  bool limits_known_ = false;
 };
 
 // What an earlier run left for this one: of its committed units, and the parity it has recorded.
@@ -164,28 +177,45 @@ std::vector<const Unit*> Run::units_left() const {
 }
 
 Result<bool> Run::run_units() {
-  const std::vector<const Unit*> left = units_left();
+  std::vector<const Unit*> left = units_left();
   tell_gates();
   int64_t rows_left = 0;
   for (const Unit* unit : left) rows_left += unit->rows();
   context_.observer.on_start(rows_before_, rows_before_ + rows_left, left);
-  bool limits_known = false;
+  drop_decided(left);
+  std::vector<ModelPart> parts;
   for (size_t model = 0; model < study_.models.size(); ++model) {
-    std::vector<const Unit*> units;
-    std::ranges::copy_if(left, std::back_inserter(units),
-                         [&](const Unit* unit) { return plan_.cells[unit->cell].model == model; });
-    drop_decided(units);
-    AfterTiming after(study_, plan_, model, bundle_, context_, state_, units_.workers());
-    if (units.empty()) {
-      // An interrupted run may have left the last questions open.
-      ASSAY_CHECK(record_decisions(model));
-      ASSAY_CHECK(after.record_lost());
-      if (!after.owes()) continue;
+    parts.push_back(
+        {model, AfterTiming(study_, plan_, model, bundle_, context_, state_, units_.workers())});
+  }
+  for (const Unit* unit : left) ++parts[plan_.cells[unit->cell].model].units_left;
+  // An interrupted run may have left the last questions open.
+  for (ModelPart& part : parts) {
+    if (part.units_left > 0) continue;
+    ASSAY_TRY(const bool went_on, finish_model(part));
+    if (!went_on) return false;
+  }
+  return run_in_turns(left, parts);
+}
+
+Result<bool> Run::run_in_turns(const std::vector<const Unit*>& units,
+                               std::vector<ModelPart>& parts) {
+  std::optional<std::pair<size_t, int64_t>> turn;  // whose processes live: model and round
+  for (size_t i = 0; i < units.size(); ++i) {
+    const Unit& unit = *units[i];
+    ModelPart& part = parts[plan_.cells[unit.cell].model];
+    --part.units_left;
+    if (!drop_if_decided(unit)) {
+      if (interrupted()) return false;
+      const std::pair now(part.model, unit.round);
+      if (turn != now) units_.workers().begin_round(unit.round);
+      turn = now;
+      ASSAY_TRY(const bool went_on,
+                run_unit(unit, i + 1 < units.size() ? units[i + 1] : nullptr, part));
+      if (!went_on) return false;
     }
-    if (interrupted()) return false;
-    ASSAY_CHECK(bundle_.begin_sitting());
-    if (!std::exchange(limits_known, true)) measure_read_limits();
-    ASSAY_TRY(const bool went_on, run_model(model, units, after));
+    if (part.units_left > 0) continue;
+    ASSAY_TRY(const bool went_on, finish_model(part));
     if (!went_on) return false;
   }
   return true;
@@ -227,38 +257,46 @@ Status Run::record_decisions(size_t model) {
   return wrote ? bundle_.commit_cells() : Status{};
 }
 
-Result<bool> Run::run_model(size_t model, const std::vector<const Unit*>& units,
-                            AfterTiming& after) {
-  Workers& workers = units_.workers();
-  workers.begin_round(units.empty() ? 0 : units.front()->round);
-  ASSAY_TRY(const auto setup, set_up_model(study_, plan_, model, bundle_, context_, workers,
-                                           state_.cells_with_parity));
+Result<const ModelSetup*> Run::set_up(ModelPart& part) {
+  if (part.setup) return &*part.setup;
+  ASSAY_CHECK(bundle_.begin_sitting());
+  if (!std::exchange(limits_known_, true)) measure_read_limits();
+  ASSAY_TRY(part.setup, set_up_model(study_, plan_, part.model, bundle_, context_, units_.workers(),
+                                     state_.cells_with_parity));
+  if (!part.setup) return nullptr;
+  ASSAY_CHECK(check_model_hash(part.model, part.setup->model_hash));
+  if (!part.setup->model_hash.empty()) model_hashes_[part.model] = part.setup->model_hash;
+  return &*part.setup;
+}
+
+Result<bool> Run::run_unit(const Unit& unit, const Unit* next, ModelPart& part) {
+  ASSAY_TRY(const ModelSetup* setup, set_up(part));
   if (!setup) return false;
-  ASSAY_CHECK(check_model_hash(model, setup->model_hash));
-  if (!setup->model_hash.empty()) model_hashes_[model] = setup->model_hash;
-  std::optional<int64_t> round;
-  for (size_t i = 0; i < units.size(); ++i) {
-    if (drop_if_decided(*units[i])) continue;
+  ASSAY_TRY(const UnitEnd end, units_.run(unit, *setup, request_.preflight.lengths[part.model]));
+  if (end == UnitEnd::kInterrupted) return false;
+  ASSAY_TRY(const bool asked, part.after.unit_over(unit, *setup));
+  if (!asked) return false;
+  // Where the next arm's process will end this one's, the last round's is asked now.
+  const size_t arm = plan_.cells[unit.cell].arm;
+  if (unit.round + 1 < rounds(study_) || !units_.workers().exclusive()) return true;
+  const bool last =
+      !next || plan_.cells[next->cell].arm != arm || plan_.cells[next->cell].model != part.model;
+  return last ? part.after.run(arm, *setup) : true;
+}
+
+Result<bool> Run::finish_model(ModelPart& part) {
+  ASSAY_CHECK(record_decisions(part.model));
+  ASSAY_CHECK(part.after.record_lost());
+  if (!part.setup) {
+    if (!part.after.owes()) return true;
     if (interrupted()) return false;
-    if (round && *round != units[i]->round) workers.begin_round(units[i]->round);
-    round = units[i]->round;
-    ASSAY_TRY(const UnitEnd end, units_.run(*units[i], *setup, request_.preflight.lengths[model]));
-    if (end == UnitEnd::kInterrupted) return false;
-    ASSAY_TRY(const bool asked, after.unit_over(*units[i], *setup));
-    if (!asked) return false;
-    // Where the next arm's process will end this one's, the last round's is asked now.
-    const size_t arm = plan_.cells[units[i]->cell].arm;
-    if (units[i]->round + 1 < rounds(study_)) continue;
-    const bool last = i + 1 == units.size() || plan_.cells[units[i + 1]->cell].arm != arm;
-    if (!workers.exclusive() || !last) continue;
-    ASSAY_TRY(const bool went_on, after.run(arm, *setup));
-    if (!went_on) return false;
+    units_.workers().begin_round(0);
   }
-  ASSAY_CHECK(record_decisions(model));
-  ASSAY_CHECK(after.record_lost());
+  ASSAY_TRY(const ModelSetup* setup, set_up(part));
+  if (!setup) return false;
   // The baseline first: what the others answer is compared and recorded at once.
   for (const size_t arm : arms_baseline_first(study_)) {
-    ASSAY_TRY(const bool went_on, after.run(arm, *setup));
+    ASSAY_TRY(const bool went_on, part.after.run(arm, *setup));
     if (!went_on) return false;
   }
   return true;

@@ -1,6 +1,8 @@
 // From /proc/PID.
 #include "identity/placement.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <map>
 #include <string_view>
@@ -12,21 +14,29 @@ namespace {
 
 constexpr uint64_t kAddrNoRandomize = 0x0040000;  // of <sys/personality.h>
 
+// A number of the kernel's; none of these is below 0.
+std::optional<uint64_t> parse_count(std::string_view text) {
+  uint64_t count = 0;
+  const auto end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, count);
+  return read.ec == std::errc() && read.ptr == end ? std::optional(count) : std::nullopt;
+}
+
 // "2048 kB"
-std::optional<int64_t> bytes_of(const std::map<std::string, std::string>& values,
-                                const std::string& key) {
+std::optional<uint64_t> bytes_of(const std::map<std::string, std::string>& values,
+                                 const std::string& key) {
   const auto found = values.find(key);
   if (found == values.end()) return std::nullopt;
   const std::string& text = found->second;
   const size_t unit = text.find(" kB");
   if (unit == std::string::npos) return std::nullopt;
-  const auto kilobytes = parse_integer(std::string_view(text).substr(0, unit));
-  if (!kilobytes) return std::nullopt;
+  const auto kilobytes = parse_count(std::string_view(text).substr(0, unit));
+  if (!kilobytes || *kilobytes > UINT64_MAX / 1024) return std::nullopt;
   return *kilobytes * 1024;
 }
 
 // Field 39 of /proc/PID/stat; the second one, a name, may hold spaces and parentheses.
-std::optional<int64_t> last_cpu_of(std::string_view stat) {
+std::optional<uint64_t> last_cpu_of(std::string_view stat) {
   constexpr int kFieldsAfterName = 36;  // up to it, behind the third
   size_t at = stat.rfind(')');
   if (at == std::string_view::npos || at + 2 > stat.size()) return std::nullopt;
@@ -36,13 +46,13 @@ std::optional<int64_t> last_cpu_of(std::string_view stat) {
     if (at == std::string_view::npos) return std::nullopt;
     ++at;
   }
-  return parse_integer(stat.substr(at, stat.find(' ', at) - at));
+  return parse_count(stat.substr(at, stat.find(' ', at) - at));
 }
 
-std::optional<int64_t> node_of(const MachineFiles& files, int64_t cpu) {
+std::optional<uint64_t> node_of(const MachineFiles& files, uint64_t cpu) {
   for (const std::string& name : files.list(fmt::format("/sys/devices/system/cpu/cpu{}", cpu))) {
     if (!name.starts_with("node")) continue;
-    if (const auto node = parse_integer(name.substr(4))) return node;
+    if (const auto node = parse_count(name.substr(4))) return node;
   }
   return std::nullopt;
 }
@@ -58,11 +68,6 @@ std::optional<bool> randomised(const MachineFiles& files, const std::string& fol
     return std::nullopt;
   }
   return (flags & kAddrNoRandomize) == 0;
-}
-
-template <typename Value>
-Json or_null(const std::optional<Value>& value) {
-  return value ? Json(*value) : Json(nullptr);
 }
 
 }  // namespace
@@ -85,15 +90,6 @@ Placement read_placement(const MachineFiles& files, int64_t pid) {
   }
   placement.addresses_random = randomised(files, folder);
   return placement;
-}
-
-Json placement_to_json(const Placement& placement) {
-  return {{"cpus_allowed", or_null(placement.cpus_allowed)},
-          {"last_cpu", or_null(placement.last_cpu)},
-          {"numa_node", or_null(placement.numa_node)},
-          {"resident_bytes", or_null(placement.resident_bytes)},
-          {"huge_page_bytes", or_null(placement.huge_page_bytes)},
-          {"addresses_random", or_null(placement.addresses_random)}};
 }
 
 }  // namespace assay

@@ -249,6 +249,7 @@ TEST(Report, OfFindingsReadBackIsTheSame) {
   for (const OutputFormat format : kFormats) {
     EXPECT_EQ(render_report(*read, format), render_report(findings, format));
   }
+  EXPECT_EQ(render_screen(*read, "b"), render_screen(findings, "b"));
 }
 
 // Every so many of the values below `json` in turn, as long as `use` of it lasts.

@@ -2,31 +2,21 @@
 #include "study/default_processes.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "base/text.h"
 #include "study/arm_options.h"
-#include "study/estimate.h"
-#include "study/gpu_arm.h"
+#include "study/plan.h"
 
 namespace assay {
 namespace {
 
-constexpr double kProcessSeconds = 0.1;
-constexpr double kMappedBytesPerS = 2e9;
-constexpr double kPackedBytesPerS = 0.5e9;
-constexpr double kCompileSeconds = 4;
-
-bool keeps_kernels(const StudyArm& arm) {
-  const auto option = arm.options.find("kernel_cache");
-  return option == arm.options.end() || *option != false;
-}
-
 // Why the first arm and model whose start is dear is; empty: none is.
-std::string dear_start(const Study& study, std::span<const std::optional<double>> model_bytes) {
+std::string dear_start(const Study& study, std::span<const ModelSize> models) {
   for (const StudyArm& arm : study.arms) {
     for (size_t model = 0; model < study.models.size(); ++model) {
-      const auto seconds = start_seconds(arm, model_bytes[model]);
+      const auto seconds = start_seconds(arm, models[model].bytes);
       if (seconds && *seconds < kCheapStartSeconds) continue;
       const std::string& name = study.models[model].name;
       if (!seconds) return fmt::format("the size of \"{}\" isn't known", name);
@@ -37,25 +27,52 @@ std::string dear_start(const Study& study, std::span<const std::optional<double>
   return "";
 }
 
-}  // namespace
-
-std::optional<double> start_seconds(const StudyArm& arm, std::optional<double> model_bytes) {
-  if (arm.backend != "native") return kStartSeconds;
-  if (device_option(arm).starts_with("cuda")) return kNativeStartSeconds;
-  if (!model_bytes) return std::nullopt;
-  if (!mode_compiles(arm.mode)) return kProcessSeconds + *model_bytes / kMappedBytesPerS;
-  return kProcessSeconds + *model_bytes / kPackedBytesPerS +
-         (keeps_kernels(arm) ? 0 : kCompileSeconds);
+// By what the arm says; a torch arm that says nothing takes a GPU where there is one.
+bool asks_for_gpu(const StudyArm& arm) {
+  const std::string device = device_option(arm);
+  return device.starts_with("cuda") || (arm.backend == "torch" && device != "cpu");
 }
 
-DefaultProcesses default_processes(const Study& study,
-                                   std::span<const std::optional<double>> model_bytes) {
-  const std::string dear = dear_start(study, model_bytes);
-  DefaultProcesses chosen{kProcessesOfDearStarts, dear};
-  if (dear.empty()) {
-    chosen = {kProcessesOfCheapStarts,
-              "every arm is estimated to start in under a second on every model"};
+// The most processes whose starts and preparations take no longer than what they measure, of those
+// from kLeastProcesses on; fewer where not even so few do.
+int64_t payable(Study study, std::span<const ModelSize> models) {
+  EstimateBasis basis;
+  basis.models.assign(models.begin(), models.end());
+  for (const StudyArm& arm : study.arms) basis.on_gpu.push_back(asks_for_gpu(arm));
+  for (study.processes = kMostProcesses; study.processes > kLeastProcesses; --study.processes) {
+    if (study.processes > study.repetitions || count_rows(study) > kMaxPlanRows) continue;
+    const auto estimate = plan_estimate(study, make_plan(study), basis);
+    if (!estimate) return 0;
+    if (estimate->starting_s + estimate->preparing_s <= estimate->repetitions_s) break;
   }
+  return study.processes;
+}
+
+DefaultProcesses where_starts_are_dear(const Study& study, std::span<const ModelSize> models,
+                                       const std::string& dear) {
+  const int64_t most = payable(study, models);
+  if (most > kLeastProcesses) {
+    return {most, fmt::format("{}; {} of each arm start and prepare in no longer than their "
+                              "repetitions take",
+                              dear, most)};
+  }
+  const char* const cost =
+      most == 0 ? "" : ", and more would start and prepare for longer than the repetitions take";
+  return {kLeastProcesses,
+          fmt::format("{}{}; intervals of two processes are wide: the study's key `processes` "
+                      "gives it more",
+                      dear, cost)};
+}
+
+}  // namespace
+
+DefaultProcesses default_processes(const Study& study, std::span<const ModelSize> models) {
+  const std::string dear = dear_start(study, models);
+  DefaultProcesses chosen =
+      dear.empty()
+          ? DefaultProcesses{kMostProcesses,
+                             "every arm is estimated to start in under a second on every model"}
+          : where_starts_are_dear(study, models, dear);
   const int64_t most = std::max<int64_t>(1, study.repetitions / kLeastRowsOfProcess);
   if (most < chosen.processes) {
     chosen = {most, fmt::format("a process needs at least {} of the {} repetitions",
@@ -75,13 +92,13 @@ DefaultProcesses default_processes(const Study& study,
 
 void settle_processes(Study& study) {
   if (study.processes_given) return;
-  std::vector<std::optional<double>> model_bytes;
+  std::vector<ModelSize> models;
   for (const StudyModel& model : study.models) {
-    std::optional<double>& bytes = model_bytes.emplace_back();
+    ModelSize& size = models.emplace_back();
     if (!model.arch.empty()) continue;
-    if (const auto found = weight_bytes(model.path)) bytes = *found;
+    if (const auto found = model_size(model.path)) size = *found;
   }
-  DefaultProcesses chosen = default_processes(study, model_bytes);
+  DefaultProcesses chosen = default_processes(study, models);
   study.processes = chosen.processes;
   study.processes_because = std::move(chosen.because);
 }

@@ -7,6 +7,8 @@
 
 #include <fstream>
 
+#include "study/gpu_arm.h"
+
 namespace assay {
 namespace {
 
@@ -32,8 +34,10 @@ Study study_with(std::vector<StudyArm> arms) {
   return study;
 }
 
-DefaultProcesses chosen(const Study& study, std::vector<std::optional<double>> bytes) {
-  return default_processes(study, bytes);
+DefaultProcesses chosen(const Study& study, const std::vector<std::optional<double>>& bytes) {
+  std::vector<ModelSize> models;
+  for (const auto& size : bytes) models.push_back({.bytes = size, .layers = 10});
+  return default_processes(study, models);
 }
 
 TEST(DefaultProcesses, FiveWhereEveryStartIsCheap) {
@@ -42,20 +46,53 @@ TEST(DefaultProcesses, FiveWhereEveryStartIsCheap) {
   EXPECT_THAT(chosen(study, {100e6}).because, HasSubstr("in under a second"));
 }
 
-TEST(DefaultProcesses, ThreeWhereOneStartIsDear) {
+TEST(DefaultProcesses, TwoWhereOneStartIsDear) {
   const auto of_two = [](const StudyArm& other, double bytes) {
     return chosen(study_with({arm("native", "eager"), other}), {bytes});
   };
-  EXPECT_EQ(of_two(arm("torch", "eager"), 1e6).processes, 3);
+  EXPECT_EQ(of_two(arm("torch", "eager"), 1e6).processes, 2);
   EXPECT_THAT(of_two(arm("torch", "eager"), 1e6).because,
-              HasSubstr("starting \"a\" on \"m\" is estimated at 15 s"));
-  EXPECT_EQ(of_two(arm("native", "eager", {{"device", "cuda"}}), 1e6).processes, 3);
-  EXPECT_EQ(of_two(arm("native", "compiled", {{"kernel_cache", false}}), 1e6).processes, 3);
+              HasSubstr("starting \"a\" on \"m\" is estimated at 15 s, and more would start"));
+  EXPECT_EQ(of_two(arm("native", "eager", {{"device", "cuda"}}), 1e6).processes, 2);
+  EXPECT_EQ(of_two(arm("native", "compiled", {{"kernel_cache", false}}), 1e6).processes, 2);
   EXPECT_EQ(of_two(arm("native", "eager", {{"kernel_cache", false}}), 1e6).processes, 5)
       << "it compiles nothing";
-  EXPECT_EQ(of_two(arm("native", "compiled"), 1e9).processes, 3) << "it packs a gigabyte";
+  EXPECT_EQ(of_two(arm("native", "compiled"), 1e9).processes, 2) << "it packs a gigabyte";
   EXPECT_EQ(of_two(arm("native", "eager"), 1e9).processes, 5) << "it maps one";
-  EXPECT_EQ(of_two(arm("native", "eager"), 10e9).processes, 3);
+  EXPECT_EQ(of_two(arm("native", "eager"), 10e9).processes, 2);
+}
+
+// Each start of the torch arm takes 15 s: of K processes there are K + 1, one for parity.
+TEST(DefaultProcesses, AsManyAsTheRepetitionsPayFor) {
+  Study study = study_with({arm("torch", "eager", {{"device", "cpu"}})});
+  study.scenarios[0].prompt_tokens = {160};
+  study.repetitions = 100;
+  study.warmup = 0;
+  const auto where_they_take = [&](double whole_seconds) {
+    const double read_seconds = (whole_seconds / 100 - kRowSeconds) / 10;
+    return chosen(study, {read_seconds * kAssumedReadBytesPerS});
+  };
+  EXPECT_EQ(where_they_take(4 * 15 - 1).processes, 2);
+  EXPECT_EQ(where_they_take(4 * 15 + 1).processes, 3);
+  EXPECT_EQ(where_they_take(5 * 15 + 1).processes, 4);
+  EXPECT_EQ(where_they_take(6 * 15 + 1).processes, 5);
+  EXPECT_EQ(where_they_take(1000 * 15).processes, 5) << "no more than where starts cost nothing";
+  EXPECT_EQ(where_they_take(5 * 15 + 1).because,
+            "starting \"a\" on \"m\" is estimated at 15 s; 4 of each arm start and prepare in no "
+            "longer than their repetitions take");
+}
+
+TEST(DefaultProcesses, WhatEachCompilesAnewIsPaidForToo) {
+  Study study = study_with({arm("torch", "eager", {{"device", "cuda"}})});
+  study.warmup = 0;
+  const auto where_they_take = [&](double whole_seconds, double layer_seconds) {
+    study.repetitions = static_cast<int64_t>(whole_seconds / (10 * layer_seconds));
+    return chosen(study, {1e6}).processes;
+  };
+  EXPECT_EQ(where_they_take(100, kEagerLayerSeconds), 5) << "6 starts of 15 s";
+  study.arms[0].mode = "reduce-overhead";
+  study.arms[0].options["explain"] = false;
+  EXPECT_EQ(where_they_take(100, kGraphedLayerSeconds), 3) << "4 starts, and 3 graphs of 9 s";
 }
 
 TEST(DefaultProcesses, OneLargeOrUnknownModelIsEnough) {
@@ -63,8 +100,11 @@ TEST(DefaultProcesses, OneLargeOrUnknownModelIsEnough) {
   study.models.push_back({.name = "large", .path = "l", .dtype = ""});
   EXPECT_EQ(chosen(study, {1e6, 1e6}).processes, 5);
   EXPECT_THAT(chosen(study, {1e6, 10e9}).because, HasSubstr("on \"large\""));
-  EXPECT_EQ(chosen(study, {1e6, std::nullopt}).processes, 3);
-  EXPECT_EQ(chosen(study, {1e6, std::nullopt}).because, "the size of \"large\" isn't known");
+  EXPECT_EQ(chosen(study, {1e6, std::nullopt}).processes, 2);
+  EXPECT_EQ(
+      chosen(study, {1e6, std::nullopt}).because,
+      "the size of \"large\" isn't known; intervals of two processes are wide: the study's key "
+      "`processes` gives it more");
 }
 
 TEST(DefaultProcesses, EachHasTwoRepetitionsAtLeast) {
@@ -104,7 +144,7 @@ TEST(DefaultProcesses, SettlesAStudyByItsFilesAndLeavesAGivenOneAlone) {
   EXPECT_NE(study.processes_because, "");
   std::filesystem::remove_all(folder);
   settle_processes(study);
-  EXPECT_EQ(study.processes, 3) << "of unknown size";
+  EXPECT_EQ(study.processes, 2) << "of unknown size";
 }
 
 }  // namespace

@@ -6,6 +6,9 @@
 #include <numeric>
 #include <utility>
 
+#include "base/json.h"
+#include "base/lenient_json.h"
+#include "study/arm_options.h"
 #include "study/gpu_arm.h"
 
 namespace assay {
@@ -14,6 +17,12 @@ namespace {
 // Tokens that go through the weights for the price of reading them: 2 FLOP a token and 4 bytes a
 // weight; a core that reads 5 GB/s and computes 40 GFLOP/s breaks even at 16.
 constexpr double kTokensPerRead = 16;
+
+// Of a start (start_seconds()).
+constexpr double kProcessSeconds = 0.01;
+constexpr double kMappedBytesPerS = 2e9;
+constexpr double kPackedBytesPerS = 0.5e9;
+constexpr double kCompileSeconds = 4;
 
 // Mean over the prompts of the scenario. A text has no length before a tokenizer has seen it; 4
 // bytes a token is the rule of thumb for English.
@@ -26,8 +35,35 @@ double prompt_tokens(const StudyScenario& scenario) {
   return static_cast<double>(sum) / static_cast<double>(scenario.prompt_tokens.size());
 }
 
-double reads_for(double tokens) {
-  return std::max(1.0, tokens / kTokensPerRead);
+double table_bytes(const Json& config) {
+  const double element = text_member(config, "torch_dtype").ends_with("float16") ? 2 : 4;
+  const double hidden =
+      number_member(config, "hidden_size").value_or(number_member(config, "n_embd").value_or(0));
+  const double words = number_member(config, "vocab_size").value_or(0);
+  // Untied, one table is looked up and the other one computes the logits.
+  const double tables = member(config, "tie_word_embeddings") == false ? 2 : 1;
+  return std::max(0.0, element * hidden * words * tables);
+}
+
+// Of a forward pass of so many tokens, over the batch.
+double pass_seconds(const ModelSize& model, double tokens, double read_bytes_per_s) {
+  const double bytes = model.bytes.value_or(0);
+  const double once = std::min(model.vocabulary_bytes, bytes);
+  const double reads = std::max(1.0, tokens / kTokensPerRead);
+  return (once + reads * (bytes - once)) / read_bytes_per_s;
+}
+
+// Of a prompt of so many tokens and the decode steps after it.
+double tokens_seconds(const ModelSize& model, double prompt, int64_t steps, int64_t batch,
+                      double read_bytes_per_s) {
+  const auto sequences = static_cast<double>(batch);
+  return pass_seconds(model, prompt * sequences, read_bytes_per_s) +
+         static_cast<double>(steps) * pass_seconds(model, sequences, read_bytes_per_s);
+}
+
+bool keeps_kernels(const StudyArm& arm) {
+  const auto option = arm.options.find("kernel_cache");
+  return option == arm.options.end() || *option != false;
 }
 
 // How often each cell is prepared: whenever its worker last served another cell, or none.
@@ -49,23 +85,41 @@ double starts(const Study& study) {
   return static_cast<double>(rounds(study)) + (study.parity == ParityTime::kBefore ? 1 : 0);
 }
 
-// Their start, and what parity asks of them.
-void add_gpu_workers(const Study& study, const GpuArm& arm, TimeEstimate& sum) {
-  const bool own_process = study.parity == ParityTime::kBefore;
-  sum.starting_s += starts(study) * arm.start_seconds() +
-                    static_cast<double>(rounds(study)) * arm.explain_seconds();
+// What parity asks of an arm on a model: each prompt, at each batch, for the most tokens that a
+// cell makes of it. `seconds` of one, given the mean prompt, the decode steps and the batch.
+template <typename Seconds>
+double parity_seconds(const Study& study, const Seconds& seconds) {
+  double sum = 0;
   for (const StudyScenario& scenario : study.scenarios) {
-    const auto asked = longest_generation(study, scenario);
-    if (!asked) continue;
-    const int64_t longest = *asked;
+    const auto longest = longest_generation(study, scenario);
+    if (!longest) continue;
     const auto prompts = static_cast<double>(std::max<size_t>(1, scenario.prompt_tokens.size()));
     for (const int64_t batch : study.batch) {
-      const double tokens = prompt_tokens(scenario) * static_cast<double>(batch);
-      // After timing what it runs is compiled.
-      if (own_process) sum.parity_s += arm.prepare_seconds(longest);
-      sum.parity_s += prompts * arm.seconds(tokens, longest);
+      sum += seconds(prompt_tokens(scenario), *longest, batch, prompts);
     }
   }
+  return sum;
+}
+
+// Their start, and what parity asks of them.
+void add_gpu_workers(const Study& study, const GpuArm& arm, TimeEstimate& sum) {
+  sum.starting_s += starts(study) * arm.start_seconds() +
+                    static_cast<double>(rounds(study)) * arm.explain_seconds();
+  const bool own_process = study.parity == ParityTime::kBefore;  // later what it runs is compiled
+  sum.parity_s +=
+      parity_seconds(study, [&](double prompt, int64_t steps, int64_t batch, double prompts) {
+        return (own_process ? arm.prepare_seconds(steps) : 0) +
+               prompts * arm.seconds(prompt * static_cast<double>(batch), steps);
+      });
+}
+
+void add_workers(const Study& study, const StudyArm& arm, const ModelSize& model,
+                 double read_bytes_per_s, TimeEstimate& sum) {
+  sum.starting_s += starts(study) * start_seconds(arm, model.bytes).value_or(0);
+  sum.parity_s +=
+      parity_seconds(study, [&](double prompt, int64_t steps, int64_t batch, double prompts) {
+        return prompts * tokens_seconds(model, prompt, steps, batch, read_bytes_per_s);
+      });
 }
 
 }  // namespace
@@ -93,13 +147,33 @@ Result<double> weight_bytes(const std::filesystem::path& folder) {
   return bytes;
 }
 
-double repetition_seconds(const Study& study, const Cell& cell, double model_bytes,
+Result<ModelSize> model_size(const std::filesystem::path& folder) {
+  ModelSize size;
+  ASSAY_TRY(size.bytes, weight_bytes(folder));
+  const Result<Json> config = read_json_file(folder / "config.json");
+  if (!config) return size;
+  size.vocabulary_bytes = std::min(table_bytes(*config), *size.bytes);
+  for (const char* name : {"num_hidden_layers", "n_layer"}) {
+    if (const auto layers = whole_member(*config, name); layers && *layers > 0) {
+      size.layers = layers;
+    }
+  }
+  return size;
+}
+
+double repetition_seconds(const Study& study, const Cell& cell, const ModelSize& model,
                           double read_bytes_per_s) {
-  const auto batch = static_cast<double>(cell.batch);
-  double reads = reads_for(prompt_tokens(study.scenarios[cell.scenario]) * batch);
-  // The prefill gives the first token.
-  if (cell.new_tokens > 1) reads += static_cast<double>(cell.new_tokens - 1) * reads_for(batch);
-  return reads * model_bytes / read_bytes_per_s;
+  return kRowSeconds + tokens_seconds(model, prompt_tokens(study.scenarios[cell.scenario]),
+                                      cell.new_tokens, cell.batch, read_bytes_per_s);
+}
+
+std::optional<double> start_seconds(const StudyArm& arm, std::optional<double> model_bytes) {
+  if (arm.backend != "native") return kStartSeconds;
+  if (device_option(arm).starts_with("cuda")) return kNativeStartSeconds;
+  if (!model_bytes) return std::nullopt;
+  if (!mode_compiles(arm.mode)) return kProcessSeconds + *model_bytes / kMappedBytesPerS;
+  return kProcessSeconds + *model_bytes / kPackedBytesPerS +
+         (keeps_kernels(arm) ? 0 : kCompileSeconds);
 }
 
 std::vector<std::optional<TimeEstimate>> cell_estimates(const Study& study, const Plan& plan,
@@ -113,8 +187,8 @@ std::vector<std::optional<TimeEstimate>> cell_estimates(const Study& study, cons
     const ModelSize& model = basis.models[cell.model];
     if (!model.bytes) continue;
     if (!basis.on_gpu[cell.arm]) {
-      estimates[i] = {.repetitions_s = rows * repetition_seconds(study, cell, *model.bytes,
-                                                                 basis.read_bytes_per_s)};
+      estimates[i] = {.repetitions_s =
+                          rows * repetition_seconds(study, cell, model, basis.read_bytes_per_s)};
       continue;
     }
     if (!model.layers) continue;
@@ -144,7 +218,7 @@ std::optional<TimeEstimate> plan_estimate(const Study& study, const Plan& plan,
         add_gpu_workers(study, on_gpu, sum);
         continue;
       }
-      sum.starting_s += starts(study) * *model.bytes / basis.read_bytes_per_s;
+      add_workers(study, study.arms[arm], model, basis.read_bytes_per_s, sum);
     }
   }
   return sum;

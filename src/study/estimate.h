@@ -13,26 +13,47 @@
 
 namespace assay {
 
-// Assumed where nobody has measured it: a desktop or a share of a server.
-inline constexpr double kAssumedReadBytesPerS = 10e9;
+// Assumed where nobody has measured it. One thread of a shared Xeon decoded gpt2-25m at 24 GB/s
+// (2026-11-25), two of an older one read 26 (docs/engine.md); a desktop reads about as much.
+inline constexpr double kAssumedReadBytesPerS = 20e9;
 inline constexpr double kAssumedGpuReadBytesPerS = 1000e9;
+
+// What the harness does beside a repetition on the processor: asks the worker, times the
+// yardsticks, samples the machine, writes the row and commits it. Medians of 0.65 to 0.95 ms on two
+// virtual cores of a Xeon (2026-11-24, rows of studies/tiny.yaml and demo.yaml).
+inline constexpr double kRowSeconds = 0.8e-3;
 
 // Bytes of the *.safetensors files in a model's folder. A folder that is missing or holds none:
 // bad_input.
 Result<double> weight_bytes(const std::filesystem::path& folder);
 
-// Seconds of a cell's repetition as the harness sees it, untimed prefill of kv_decode included:
-// every generated token reads all weights once, and so do every 16 tokens of a prompt (beyond that
-// a processor computes rather than reads). A lower bound for decoding at batch 1; it leaves out
-// attention over the cache.
-double repetition_seconds(const Study& study, const Cell& cell, double model_bytes,
-                          double read_bytes_per_s);
-
 // What is known of a model before it is loaded.
 struct ModelSize {
-  std::optional<double> bytes;    // of its weights
-  std::optional<int64_t> layers;  // absent: arms on a GPU have no estimate
+  std::optional<double> bytes = {};    // of its weights
+  std::optional<int64_t> layers = {};  // absent: arms on a GPU have no estimate
+  // Of the weights, the tables of the vocabulary, which a pass reads for one token of each sequence
+  // however many it takes; 0: not known.
+  double vocabulary_bytes = 0;
 };
+// By its *.safetensors files and config.json. bad_input as weight_bytes(); what config.json doesn't
+// tell isn't known.
+Result<ModelSize> model_size(const std::filesystem::path& folder);
+
+// Seconds of a cell's repetition on the processor as the harness sees it, with the untimed prefill
+// of kv_decode and the harness's own kRowSeconds: every decode step reads all weights once, and so
+// do every 16 tokens of a prompt (beyond that a processor computes rather than reads), the
+// vocabulary aside. It leaves out attention over the cache. A model of unknown size reads nothing.
+double repetition_seconds(const Study& study, const Cell& cell, const ModelSize& model,
+                          double read_bytes_per_s);
+
+// Seconds until a fresh process of the arm could serve a cell of a model of so many bytes (absent:
+// unknown), the kernels that an earlier one left on disk considered. Absent: it can't be told.
+// A native arm on the processor starts its process (8 ms for each of studies/tiny.yaml's on two
+// virtual cores of a Xeon, 2026-11-24) and maps its weights (eager: about 2 GB/s until they are
+// there) or packs them (compiled: 0.5 GB/s; gpt2-100m's 413 MB took 0.8 s on two virtual cores of
+// an AMD EPYC, 2026-11-23), and without a cache of kernels compiles them for 4 s; any other arm
+// takes seconds to open its device or to import its framework (gpu_arm.h).
+std::optional<double> start_seconds(const StudyArm& arm, std::optional<double> model_bytes);
 
 // What an estimate is made of.
 struct EstimateBasis {
@@ -47,7 +68,7 @@ struct TimeEstimate {
   double repetitions_s = 0;  // warm-ups included, extra ones of optional stopping not
   double preparing_s = 0;  // compiling, whenever a worker turns to a cell that it didn't serve last
   double starting_s = 0;   // workers: importing torch, reading or building the model, explaining
-  double parity_s = 0;     // with what it compiles in processes of its own
+  double parity_s = 0;     // its tokens, and what it compiles on a GPU in processes of its own
   double total() const { return repetitions_s + preparing_s + starting_s + parity_s; }
 };
 
@@ -55,8 +76,8 @@ struct TimeEstimate {
 std::vector<std::optional<TimeEstimate>> cell_estimates(const Study& study, const Plan& plan,
                                                         const EstimateBasis& basis);
 
-// Of the plan, with the start of each of its processes. Preparing and parity are those of arms on a
-// GPU alone; a start of any other arm is a read of the weights. Absent where a cell's is.
+// Of the plan, with the start of each of its processes. Preparing is that of arms on a GPU alone.
+// Absent where a cell's is.
 std::optional<TimeEstimate> plan_estimate(const Study& study, const Plan& plan,
                                           const EstimateBasis& basis);
 

@@ -35,23 +35,80 @@ double seconds(const Study& study) {
   return on_cpu(study).repetitions_s;
 }
 
-TEST(Estimate, CountsReadsOfTheWeights) {
-  EXPECT_DOUBLE_EQ(seconds(one_cell(Phase::kPrefill, 10, 8)), 5 * 0.1);
-  EXPECT_DOUBLE_EQ(seconds(one_cell(Phase::kPrefill, 160, 8)), 5 * 1.0);
-  EXPECT_DOUBLE_EQ(seconds(one_cell(Phase::kKvDecode, 10, 8)), 5 * 0.8)
+constexpr double kRead = 1e9 / kAssumedReadBytesPerS;
+
+TEST(Estimate, CountsReadsOfTheWeightsAndTheHarnesssRows) {
+  EXPECT_DOUBLE_EQ(seconds(one_cell(Phase::kPrefill, 10, 8)), 5 * (kRowSeconds + kRead));
+  EXPECT_DOUBLE_EQ(seconds(one_cell(Phase::kPrefill, 160, 8)), 5 * (kRowSeconds + 10 * kRead));
+  EXPECT_DOUBLE_EQ(seconds(one_cell(Phase::kKvDecode, 10, 8)), 5 * (kRowSeconds + 9 * kRead))
       << "the untimed prefill too";
-  EXPECT_DOUBLE_EQ(seconds(one_cell(Phase::kE2eKv, 160, 1)), 5 * 1.0)
-      << "prefill gives the first token";
+  EXPECT_DOUBLE_EQ(seconds(one_cell(Phase::kE2eKv, 160, 1)), 5 * (kRowSeconds + 11 * kRead))
+      << "a decode step follows the prefill's token";
 }
 
-TEST(Estimate, AStartReadsTheWeightsOnceAProcess) {
+TEST(Estimate, RowsOfATinyModelAreTheHarnesss) {
+  const Study study = one_cell(Phase::kPrefill, 10, 8);
+  const auto estimate =
+      plan_estimate(study, make_plan(study), {.models = {{.bytes = 1000}}, .on_gpu = {false}});
+  EXPECT_NEAR(estimate->repetitions_s, 5 * kRowSeconds, 1e-6);
+}
+
+TEST(Estimate, APassReadsTheVocabularyOnce) {
+  const auto reads = [](Phase phase, int64_t prompt, int64_t batch) {
+    Cell cell;
+    cell.phase = phase;
+    cell.new_tokens = phase == Phase::kPrefill ? 0 : 2;
+    cell.batch = batch;
+    const ModelSize model = {.bytes = 1e9, .vocabulary_bytes = 0.75e9};
+    const double seconds =
+        repetition_seconds(one_cell(phase, prompt, 2), cell, model, kAssumedReadBytesPerS);
+    return (seconds - kRowSeconds) / kRead;
+  };
+  EXPECT_NEAR(reads(Phase::kPrefill, 10, 1), 1, 1e-9);
+  EXPECT_NEAR(reads(Phase::kPrefill, 160, 1), 0.75 + 10 * 0.25, 1e-9);
+  EXPECT_NEAR(reads(Phase::kKvDecode, 160, 1), 0.75 + 10 * 0.25 + 2, 1e-9);
+  EXPECT_NEAR(reads(Phase::kPrefill, 10, 32), 0.75 + 20 * 0.25, 1e-9);
+  EXPECT_NEAR(reads(Phase::kKvDecode, 10, 32), 0.75 + 20 * 0.25 + 2 * (0.75 + 2 * 0.25), 1e-9);
+}
+
+TEST(Estimate, AStartIsThatOfItsArmOnceAProcess) {
   Study study = one_cell(Phase::kPrefill, 10, 8);
-  EXPECT_DOUBLE_EQ(on_cpu(study).starting_s, 2 * 0.1) << "one is parity's";
+  const double start = *start_seconds(study.arms[0], 1e9);
+  EXPECT_GT(start, 0.3) << "a gigabyte is mapped";
+  EXPECT_DOUBLE_EQ(on_cpu(study).starting_s, 2 * start) << "one is parity's";
   study.parity = ParityTime::kAfter;
-  EXPECT_DOUBLE_EQ(on_cpu(study).starting_s, 0.1);
+  EXPECT_DOUBLE_EQ(on_cpu(study).starting_s, start);
   study.processes = 4;
-  EXPECT_DOUBLE_EQ(on_cpu(study).starting_s, 4 * 0.1);
-  EXPECT_DOUBLE_EQ(on_cpu(study).repetitions_s, 8 * 0.1) << "each process warms up";
+  EXPECT_DOUBLE_EQ(on_cpu(study).starting_s, 4 * start);
+  EXPECT_DOUBLE_EQ(on_cpu(study).repetitions_s, 8 * (kRowSeconds + kRead))
+      << "each process warms up";
+  study.arms[0].backend = "torch";
+  EXPECT_DOUBLE_EQ(on_cpu(study).starting_s, 4 * kStartSeconds) << "it imports torch";
+}
+
+TEST(Estimate, StartsDifferByWhatTheyDo) {
+  StudyArm arm = one_cell(Phase::kPrefill, 10, 8).arms[0];
+  const auto start = [&](std::optional<double> bytes) { return start_seconds(arm, bytes); };
+  EXPECT_LT(*start(1e6), 0.02) << "8 ms were measured";
+  EXPECT_FALSE(start(std::nullopt));
+  const double maps = *start(1e9);
+  arm.mode = "compiled";
+  const double packs = *start(1e9);
+  EXPECT_GT(packs, 3 * maps);
+  arm.options = {{"kernel_cache", false}};
+  EXPECT_GT(*start(1e9), packs + 1) << "it compiles them anew";
+  arm.options = {{"device", "cuda"}};
+  EXPECT_EQ(start(std::nullopt), kNativeStartSeconds);
+}
+
+TEST(Estimate, ParityAsksForTheMostTokensOfEachPrompt) {
+  Study study = one_cell(Phase::kKvDecode, 10, 8);
+  EXPECT_DOUBLE_EQ(on_cpu(study).parity_s, 9 * kRead);
+  study.token_lengths = {2, 8};
+  study.scenarios[0].prompt_tokens = {10, 10};
+  EXPECT_DOUBLE_EQ(on_cpu(study).parity_s, 2 * 9 * kRead);
+  study.processes = 4;
+  EXPECT_DOUBLE_EQ(on_cpu(study).parity_s, 2 * 9 * kRead) << "once, however many processes";
 }
 
 TEST(Estimate, AbsentWhereAModelIsntKnown) {
@@ -163,6 +220,38 @@ TEST(Estimate, OnAGpuEachProcessStartsExplainsAndCompilesAnew) {
   const double asked = on_gpu(study, "default").parity_s;
   study.processes = 1;
   EXPECT_DOUBLE_EQ(on_gpu(study, "default").parity_s, asked) << "parity is asked once";
+}
+
+TEST(Estimate, ModelSizesAreThoseOfTheirFiles) {
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / "assay_model_size_test";
+  std::filesystem::remove_all(folder);
+  EXPECT_FALSE(model_size(folder));
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "a.safetensors") << std::string(10'000, 'x');
+  const auto size_with = [&](const std::string& config) {
+    std::ofstream(folder / "config.json") << config;
+    return model_size(folder).value_or(ModelSize{.vocabulary_bytes = -1});
+  };
+  EXPECT_EQ(model_size(folder)->bytes, 10'000);
+  EXPECT_EQ(model_size(folder)->vocabulary_bytes, 0) << "no config";
+  const ModelSize gpt = size_with(R"({"n_layer": 3, "n_embd": 10, "vocab_size": 50})");
+  EXPECT_EQ(gpt.layers, 3);
+  EXPECT_EQ(gpt.vocabulary_bytes, 4 * 10 * 50);
+  const ModelSize llama = size_with(
+      R"({"num_hidden_layers": 2, "hidden_size": 10, "vocab_size": 50, "torch_dtype": "bfloat16",
+          "tie_word_embeddings": false})");
+  EXPECT_EQ(llama.layers, 2);
+  EXPECT_EQ(llama.vocabulary_bytes, 2 * 2 * 10 * 50);
+  for (const char* config : {"[]", "{", R"({"vocab_size": -5, "n_embd": 3, "n_layer": -1})",
+                             R"({"vocab_size": "many", "hidden_size": {}, "n_layer": 1.5})"}) {
+    const ModelSize odd = size_with(config);
+    EXPECT_EQ(odd.bytes, 10'000) << config;
+    EXPECT_EQ(odd.vocabulary_bytes, 0) << config;
+    EXPECT_FALSE(odd.layers) << config;
+  }
+  EXPECT_EQ(size_with(R"({"vocab_size": 1e300, "n_embd": 1e300})").vocabulary_bytes, 10'000);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Estimate, WeightBytesAreThoseOfTheSafetensors) {

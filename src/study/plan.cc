@@ -114,13 +114,17 @@ std::vector<std::vector<size_t>> cells_by_model(const Study& study, const Plan& 
 // Cell by cell: sequential and shuffled.
 void add_whole_cells(const Study& study, Plan& plan) {
   UnitList units(study, plan);
-  uint64_t stream = 0;
-  for (std::vector<size_t>& group : cells_by_model(study, plan)) {
+  std::vector<std::vector<size_t>> groups = cells_by_model(study, plan);
+  std::vector<Random> streams;
+  for (std::vector<size_t>& group : groups) {
     std::ranges::sort(group, {},
                       [&](size_t cell) { return std::pair(plan.cells[cell].arm, cell); });
-    Random random(study.seed, stream++);
-    for (int64_t round = 0; round < rounds(study); ++round) {
-      if (study.order == RunOrder::kShuffled) random.shuffle(std::span(group));
+    streams.emplace_back(study.seed, streams.size());
+  }
+  for (int64_t round = 0; round < rounds(study); ++round) {
+    for (size_t model = 0; model < groups.size(); ++model) {
+      std::vector<size_t>& group = groups[model];
+      if (study.order == RunOrder::kShuffled) streams[model].shuffle(std::span(group));
       for (size_t cell : group) {
         units.add(cell, round, round_begin(study, round), round_begin(study, round + 1));
       }
@@ -182,15 +186,10 @@ void add_blocks(const Study& study, size_t condition, int64_t round, Random& ran
 void add_interleaved(const Study& study, Plan& plan) {
   UnitList units(study, plan);
   const size_t conditions = plan.cells.size() / study.arms.size();
-  const size_t of_model = conditions / study.models.size();
-  for (size_t begin = 0; begin < conditions; begin += of_model) {
-    std::vector<Random> streams;
-    for (size_t i = begin; i < begin + of_model; ++i) streams.emplace_back(study.seed, i);
-    for (int64_t round = 0; round < rounds(study); ++round) {
-      for (size_t i = 0; i < of_model; ++i) {
-        add_blocks(study, begin + i, round, streams[i], units);
-      }
-    }
+  std::vector<Random> streams;
+  for (size_t i = 0; i < conditions; ++i) streams.emplace_back(study.seed, i);
+  for (int64_t round = 0; round < rounds(study); ++round) {
+    for (size_t i = 0; i < conditions; ++i) add_blocks(study, i, round, streams[i], units);
   }
 }
 

@@ -51,14 +51,14 @@ struct Plan {
   int64_t rows = 0;
 };
 
-// Models are the outermost loop, so that one is loaded at a time; within a model come
-// rounds(study), which are the study's `processes` unless stopping decides. Each round goes through
-// all cells with its share of their repetitions, as even as can be, in worker processes of its own:
-// those of every arm are spread over the model's time. What the order means holds within a round,
-// and each round draws its own: sequential: arm after arm, an arm's cells in the order of the file,
-// the round's share of a cell in one unit. shuffled: the same units, in random order. interleaved:
-// condition after condition; each repetition is a block, one unit of every arm, in a fresh random
-// order a block. Of two sides (sides.h) those of an arm are neighbours, and swap places a block.
+// rounds(study), which are the study's `processes` unless stopping decides, are the outermost loop,
+// and models the next, so that one is loaded at a time. Each round goes through all cells with its
+// share of their repetitions, as even as can be, in worker processes of its own: those of every
+// cell are spread over the run. What the order means holds within a round and a model, and each
+// draws its own: sequential: arm after arm, an arm's cells in the order of the file, the round's
+// share of a cell in one unit. shuffled: the same units, in random order. interleaved: condition
+// after condition; each repetition is a block, one unit of every arm, in a fresh random order a
+// block. Of two sides (sides.h) those of an arm are neighbours, and swap places a block.
 Plan make_plan(const Study& study);
 
 // How many of `total` come before this part, where `parts` share them as evenly as can be: part i

@@ -126,8 +126,8 @@ TEST(Plan, StoppingByDecisionsPlansAllRoundsThatItMayNeed) {
             Json({{"max_repetitions", 7}, {"decide", true}, {"margin", 0.03}}));
 }
 
-// Every arm has served every cell of the model before any process is replaced.
-TEST(Plan, RoundsFollowOneAnotherWithinAModel) {
+// Every arm has served every cell of the study before any process of it is replaced.
+TEST(Plan, EachRoundGoesThroughTheModels) {
   for (const RunOrder order :
        {RunOrder::kSequential, RunOrder::kShuffled, RunOrder::kInterleaved}) {
     Study study = small_study(order);
@@ -141,7 +141,7 @@ TEST(Plan, RoundsFollowOneAnotherWithinAModel) {
       if (seen.empty() || seen.back() != at) seen.push_back(at);
       cells[at].insert(unit.cell);
     }
-    EXPECT_EQ(seen, (std::vector<std::pair<size_t, int64_t>>{{0, 0}, {0, 1}, {1, 0}, {1, 1}}));
+    EXPECT_EQ(seen, (std::vector<std::pair<size_t, int64_t>>{{0, 0}, {1, 0}, {0, 1}, {1, 1}}));
     for (const auto& [at, served] : cells) EXPECT_EQ(served.size(), 4u) << run_order_name(order);
   }
 }
@@ -223,9 +223,9 @@ void expect_valid(const Study& study, const Plan& plan) {
     done[unit.cell] += unit.repetitions;
     EXPECT_EQ(unit.last_of_cell, done[unit.cell] == study.repetitions);
     EXPECT_EQ(unit.last_of_cell, unit.last_of_round && unit.round + 1 == study.processes);
-    EXPECT_GE(plan.cells[unit.cell].model, model) << "models are the outermost loop";
-    if (plan.cells[unit.cell].model == model) {
-      EXPECT_GE(unit.round, round) << "rounds the next";
+    EXPECT_GE(unit.round, round) << "rounds are the outermost loop";
+    if (unit.round == round) {
+      EXPECT_GE(plan.cells[unit.cell].model, model) << "models the next";
     }
     round = unit.round;
     model = plan.cells[unit.cell].model;

@@ -60,8 +60,8 @@ Json findings_to_json(const Findings& findings);
 // `object` names the JSON in errors. bad_input: another schema version; a member that is missing,
 // of another type, or about a stratum that isn't there. Members that aren't known are skipped.
 Result<Findings> findings_from_json(const Json& json, std::string_view object);
-// Of FOLDER/analysis/findings.json.
-Result<Findings> read_findings(const std::filesystem::path& folder);
+// Of FOLDER/analysis/findings.json where `path` is a folder, else of the file that it names.
+Result<Findings> read_findings(const std::filesystem::path& path);
 // FOLDER/analysis/findings.json.
 Status write_findings(const Findings& findings, const std::filesystem::path& folder);
 

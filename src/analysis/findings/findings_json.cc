@@ -1,4 +1,5 @@
 // Findings as JSON and back: analysis/findings.json of a bundle. Absent values are null.
+#include <algorithm>
 #include <set>
 
 #include "analysis/findings/records.h"
@@ -33,6 +34,19 @@ Fit contradiction(const Findings& findings) {
     const Decision& decision = findings.decisions[i];
     if (decision.kind != Decision::Kind::kBest || decision.runner_up) continue;
     return within("decisions", within(i, Misfit{"runner_up", "an arm", "null"}));
+  }
+  if (findings.requirements) {
+    const bool failed = findings.requirements->verdict == Requirements::Verdict::kFailed;
+    const bool broken = std::ranges::any_of(
+        findings.requirements->criteria,
+        [](const Criterion& one) { return one.status == Criterion::Status::kNotMet; });
+    if (failed != broken) {
+      return within("requirements",
+                    Misfit{"verdict",
+                           broken ? "failed, since a criterion isn't met"
+                                  : "another one, since no criterion is broken",
+                           std::string(requirements_verdict_name(findings.requirements->verdict))});
+    }
   }
   return std::nullopt;
 }
@@ -84,12 +98,17 @@ Result<Findings> findings_from_json(const Json& json, std::string_view object) {
   return findings;
 }
 
-Result<Findings> read_findings(const std::filesystem::path& folder) {
-  ASSAY_TRY(const Folder bundle, Folder::open(folder));
+Result<Findings> read_findings(const std::filesystem::path& path) {
+  std::error_code unknown;  // whoever opens it says so
+  if (!std::filesystem::is_directory(path, unknown)) {
+    ASSAY_TRY(const Json json, read_json_file(path));
+    return findings_from_json(json, path.string());
+  }
+  ASSAY_TRY(const Folder bundle, Folder::open(path));
   ASSAY_TRY(const std::string text, bundle.read(kFile));
-  const std::string path = bundle.path_of(kFile).string();
-  ASSAY_TRY(const Json json, parse_json(text, path));
-  return findings_from_json(json, path);
+  const std::string name = bundle.path_of(kFile).string();
+  ASSAY_TRY(const Json json, parse_json(text, name));
+  return findings_from_json(json, name);
 }
 
 Status write_findings(const Findings& findings, const std::filesystem::path& folder) {

@@ -94,17 +94,28 @@ void add_wrapped(const std::string& text, Lines& out) {
   }
 }
 
+constexpr size_t kMostClosingLines = 6;  // where the path is longer than a line
+
 // Whole paths, on lines of their own, so that they can be copied.
-Lines closing_lines(const std::string& bundle) {
-  constexpr size_t kMostLines = 6;  // where the folder's name is longer than a line
+Lines closing_lines_of_bundle(const std::string& bundle) {
   const std::filesystem::path folder(bundle);
   Lines lines;
   add_wrapped(fmt::format("findings: {}", (folder / "analysis" / "findings.json").string()), lines);
   add_wrapped(fmt::format("in full:  assay analyze --full {}", bundle), lines);
   add_wrapped(fmt::format("report:   {}", (folder / "report.html").string()), lines);
-  if (lines.size() <= kMostLines) return lines;
+  if (lines.size() <= kMostClosingLines) return lines;
   return {"in full: assay analyze --full BUNDLE",
           "findings: analysis/findings.json, report: report.html, both in the bundle"};
+}
+
+Lines closing_lines_of_file(const std::string& file) {
+  Lines lines;
+  add_wrapped(fmt::format("findings: {}", file), lines);
+  add_wrapped(fmt::format("in full:  assay analyze --full --from-findings {}", file), lines);
+  add_wrapped(fmt::format("report:   assay report --from-findings {} -o report.html", file), lines);
+  if (lines.size() <= kMostClosingLines) return lines;
+  return {"in full: assay analyze --full --from-findings FILE",
+          "report:  assay report --from-findings FILE -o report.html"};
 }
 
 // Everything but the three parts that share what room is left.
@@ -119,11 +130,11 @@ struct Frame {
   }
 };
 
-Frame frame_of(const Findings& findings, const std::string& bundle) {
+Frame frame_of(const Findings& findings, Lines closing) {
   Frame frame{
       {measured_line(findings, kScreenColumns)},
       wrapped_lines(shown_line(choice_legend(findings)), kScreenColumns, 0, kMostLegendLines),
-      closing_lines(bundle)};
+      std::move(closing)};
   const std::string requirements = requirement_line(findings);
   if (requirements.empty()) return frame;
   for (std::string& line : wrapped_lines(shown_line(requirements), kScreenColumns, kIndent, 2)) {
@@ -162,10 +173,11 @@ Content content_for(const Findings& findings, const Lines& warnings, const Lines
 
 }  // namespace
 
-std::string render_screen(const Findings& findings, const std::string& bundle) {
+std::string render_screen(const Findings& findings, const std::string& path, ScreenOf of) {
   const Lines warnings = warning_lines(findings);
   const Lines changes = change_lines(findings);
-  const Frame frame = frame_of(findings, bundle);
+  const Frame frame = frame_of(findings, of == ScreenOf::kBundle ? closing_lines_of_bundle(path)
+                                                                 : closing_lines_of_file(path));
   const size_t lines_left = kScreenLines - frame.lines(!warnings.empty(), !changes.empty());
   const Content content = content_for(findings, warnings, changes, lines_left);
   const Room room = share(lines_left, content.wanted());

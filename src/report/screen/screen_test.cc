@@ -165,12 +165,18 @@ size_t rows_told(const std::vector<std::string>& lines) {
   return more == legend ? rows : rows - 2 * told({more, more + 1}, "-");
 }
 
-void expect_in_bounds(const Load& load, uint64_t seed) {
-  const Findings findings = made(load, seed);
-  const std::string screen = render_screen(findings, load.path);
+void expect_size(const std::string& screen) {
   const std::vector<std::string> lines = lines_of(screen);
   EXPECT_LE(lines.size(), kScreenLines) << screen;
   for (const std::string& line : lines) EXPECT_LE(display_width(line), kScreenColumns) << line;
+}
+
+void expect_in_bounds(const Load& load, uint64_t seed) {
+  const Findings findings = made(load, seed);
+  expect_size(render_screen(findings, load.path, ScreenOf::kFindingsFile));
+  const std::string screen = render_screen(findings, load.path);
+  expect_size(screen);
+  const std::vector<std::string> lines = lines_of(screen);
   EXPECT_THAT(screen, Not(HasSubstr("\x1b")));
   EXPECT_EQ(told(part(lines, "What voids or weakens this:"), "- "), load.kinds) << screen;
   EXPECT_EQ(told(part(lines, "What changes the choice:"), "- "), change_lines(findings).size())
