@@ -58,7 +58,7 @@ void add_analyze_command(CLI::App& app, Selected& selected) {
   const auto asked = std::make_shared<AnalyzeArguments>();
   command
       ->add_option("bundle", asked->path,
-                   "folder of a bundle that `assay run` wrote; with --from-findings, or a "
+                   "folder of a bundle that `assay run` wrote; with --from-findings also a "
                    "findings.json")
       ->required()
       ->type_name("BUNDLE");

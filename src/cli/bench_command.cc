@@ -147,8 +147,8 @@ void add_words(CLI::App& command, const std::string& flags, const std::string& t
 
 void add_tests(CLI::App& command, BenchTests& tests) {
   add_counts(command, "-p,--n-prompt",
-             "prefill prompts of so many tokens (default 128,512); 0: none", tests.prompts, true);
-  add_counts(command, "-n,--n-gen", "generate so many tokens (default 64); 0: none",
+             "lengths of the prompts to prefill (default 128,512); 0: none", tests.prompts, true);
+  add_counts(command, "-n,--n-gen", "numbers of tokens to generate (default 64); 0: none",
              tests.generations, true);
   command
       .add_option("-d,--n-depth", tests.depth,
@@ -156,7 +156,9 @@ void add_tests(CLI::App& command, BenchTests& tests) {
       ->check(count_between(1, 1'000'000))
       ->type_name("N");
   add_counts(command, "-b,--batch", "sequences at once (default 1)", tests.batches, false);
-  command.add_option("-r,--repetitions", tests.repetitions, "of each test and arm (default 20)")
+  command
+      .add_option("-r,--repetitions", tests.repetitions,
+                  "repetitions of each test and arm (default 20)")
       ->check(count_between(1, 1'000'000))
       ->type_name("N");
   add_words(
@@ -169,7 +171,7 @@ void add_tests(CLI::App& command, BenchTests& tests) {
       ->type_name("DEVICE");
   command
       .add_option("-t,--threads", tests.threads,
-                  "of each arm on the processor (default: as many as the process may run on)")
+                  "threads of each arm on the CPU (default: as many as the process may use)")
       ->check(count_between(1, kMostThreads))
       ->type_name("N");
   command.add_option("--dtype", tests.dtype, "fp32, fp16 or bf16 (default: as stored)")

@@ -21,7 +21,7 @@ std::shared_ptr<AnalysisOptions> add_analysis_options(CLI::App& command) {
             options->margin = margin;
             options->margin_asked = true;
           },
-          "equivalence margin, as a share (default 0.03; of a study that stopped by one, that)")
+          "equivalence margin, as a share (default 0.03, or the one by which the study stopped)")
       ->check(number_between(1e-6, 1))
       ->type_name("SHARE");
   command.add_option("--resamples", options->resamples, "bootstrap resamples (default 10000)")

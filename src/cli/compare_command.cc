@@ -228,16 +228,17 @@ void add_compare_command(CLI::App& app, Selected& selected) {
       "or Python interpreters for a study of torch arms");
   command
       ->add_option("--bundle", request->bundle,
-                   "of --run: the folder to write (default: STUDY-TIME)")
+                   "with --run: the folder to write (default: STUDY-TIME)")
       ->needs(run)
       ->type_name("BUNDLE");
-  command->add_flag("--resume", request->resume, "of --run: continue a bundle that was interrupted")
+  command
+      ->add_flag("--resume", request->resume, "with --run: continue a bundle that was interrupted")
       ->needs(run);
   CLI::Option* history =
       command
           ->add_option("--history", request->history,
-                       "a folder of earlier runs of the program: an alarm has to beat what "
-                       "differs from run to run there")
+                       "a folder of earlier runs of the program: an alarm has to exceed the "
+                       "spread between those runs")
           ->type_name("DIR");
   CLI::Option* fail = command->add_flag(
       "--fail-on-regression", request->fail_on_regression,
@@ -260,15 +261,15 @@ void add_compare_command(CLI::App& app, Selected& selected) {
       "show how processes differ");
   command->add_flag_callback(
       "--unadjusted", [request] { request->options.machine_off = false; },
-      "don't correct ratios for the machine's own speed, as yardsticks show it");
+      "leave ratios as measured: don't correct them for the machine's own speed");
   command->add_flag("--self-test", request->self_test,
                     "split one bundle's processes into two halves many times, and report how often "
                     "that raises a false alarm");
-  CLI::Option* splits =
-      command
-          ->add_option("--splits", request->splits, "splits of --self-test at most (default 1000)")
-          ->check(count_between(10, 1'000'000))
-          ->type_name("N");
+  CLI::Option* splits = command
+                            ->add_option("--splits", request->splits,
+                                         "the most splits that --self-test makes (default 1000)")
+                            ->check(count_between(10, 1'000'000))
+                            ->type_name("N");
   CLI::Option* seed =
       command->add_option("--seed", request->seed, "seed of --self-test (default 42)")
           ->check(seed_number())

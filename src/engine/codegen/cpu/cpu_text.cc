@@ -64,7 +64,7 @@ enum {
   PADDED_INPUTS = (INPUTS + 15) / 16 * 16,
   ROW = PANEL * ABREAST,
   PART = INPUTS / ABREAST / 4,
-  AHEAD = 1024 / (ROW * sizeof(weight_t)),
+  AHEAD = AHEAD_BYTES / (ROW * sizeof(weight_t)),
 };
 
 // ABREAST inputs of 16 columns.
@@ -104,7 +104,7 @@ static inline void add_row(const weight_t* __restrict w, const float* __restrict
 }
 
 // out [ROWS, TILE] = x [ROWS, INPUTS] . one panel. Four streams run through a quarter of the inputs
-// each, prefetched a kilobyte ahead, at the end into the panel that follows: that keeps a core's
+// each, prefetched AHEAD_BYTES ahead, at the end into the panel that follows: that keeps a core's
 // miss buffers full. Sums are kept apart where registers allow it.
 template <int ROWS>
 static inline void panel_product(const weight_t* __restrict w, const float* __restrict x,

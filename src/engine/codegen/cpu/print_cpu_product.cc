@@ -4,18 +4,20 @@
 
 #include "engine/codegen/cpu/cpu_text.h"
 #include "engine/codegen/cpu/print_cpu.h"
+#include "engine/memory/read_ahead.h"
 
 namespace assay::engine {
 namespace {
 
-// INPUTS, ABREAST, TILE and the names of what the template works on.
+// AHEAD_BYTES, INPUTS, ABREAST, TILE and the names of what the template works on.
 std::string sizes_text(const Kernel& kernel, const ProductKernel& product) {
   const DType dtype = kernel.buffers[product.weight].dtype;
   return fmt::format(
       "\ntypedef {} weight_t;\n"
-      "enum {{ INPUTS = {}, ABREAST = {}, TILE = {}, TILES = {}, BLOCK = {} }};\n",
-      element_type(dtype), product.inputs, Packing::abreast(dtype), product.packing.tile,
-      tile_count(product.packing), kProductRows);
+      "enum {{ AHEAD_BYTES = {}, INPUTS = {}, ABREAST = {}, TILE = {}, TILES = {}, BLOCK = {} "
+      "}};\n",
+      element_type(dtype), kReadAheadBytes, product.inputs, Packing::abreast(dtype),
+      product.packing.tile, tile_count(product.packing), kProductRows);
 }
 
 std::string rows_text(const ProductKernel& product) {

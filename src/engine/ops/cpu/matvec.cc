@@ -1,11 +1,12 @@
-// Both layouts keep four streams of weights in flight a thread, each prefetched a kilobyte ahead:
-// that is what fills a core's miss buffers (see device/cpu/bandwidth.cc), and a product of few rows
-// is bound by memory.
+// Both layouts keep four streams of weights in flight a thread (engine/memory/read_ahead.h): that
+// is what fills a core's miss buffers (see device/cpu/bandwidth.cc), and a product of few rows is
+// bound by memory.
 #include "engine/ops/cpu/matvec.h"
 
 #include <algorithm>
 #include <array>
 
+#include "engine/memory/read_ahead.h"
 #include "engine/ops/element.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -21,7 +22,6 @@ namespace assay::engine::HWY_NAMESPACE {
 
 constexpr int64_t kStreams = 4;  // weight rows read side by side
 constexpr int64_t kMaxRows = 4;  // activation rows whose sums fit the registers beside them
-constexpr int64_t kAheadBytes = 1024;
 constexpr int64_t kLineBytes = 64;
 // Columns of [in, out] whose sums stay in the first-level cache while rows of weights stream by.
 constexpr int64_t kColumnBlock = 4096;
@@ -45,7 +45,7 @@ HWY_INLINE void dot_block(const cpu::Matvec& m, const W* weights, int64_t output
   const hn::CappedTag<float, 16> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   constexpr int64_t line = kLineBytes / static_cast<int64_t>(sizeof(W));  // elements
-  constexpr int64_t ahead = kAheadBytes / static_cast<int64_t>(sizeof(W));
+  constexpr int64_t ahead = kReadAheadBytes / static_cast<int64_t>(sizeof(W));
   const float* x = m.x + row * m.inputs;
   const W* w = weights + output * m.inputs;
   const int64_t stride = pitch * m.inputs;
@@ -141,7 +141,7 @@ struct Accumulate {
     const hn::CappedTag<float, 16> d;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     constexpr int64_t line = kLineBytes / static_cast<int64_t>(sizeof(W));
-    constexpr int64_t ahead = kAheadBytes / static_cast<int64_t>(sizeof(W));
+    constexpr int64_t ahead = kReadAheadBytes / static_cast<int64_t>(sizeof(W));
     int64_t c = begin;
     for (; c + line <= end; c += line) {
       for (int64_t s = 0; s < streams; ++s) prefetch(w + s * pitch * m.outputs + c + ahead);
