@@ -228,8 +228,9 @@ std::string processes_line(const Study& study) {
   if (study.processes == 1) return fmt::format("processes: 1 ({})\n", by);
   return fmt::format(
       "processes: {} ({})\n"
-      "  of each arm in turn, each with its share of every cell's {} repetitions and {} warm-ups\n",
-      study.processes, by, study.repetitions, study.warmup);
+      "  of each arm in turn, each with its share of every cell's {} and {}\n",
+      study.processes, by, counted(study.repetitions, "repetition"),
+      counted(study.warmup, "warm-up"));
 }
 
 // What stands first: counts, and the estimate with how it was made.
