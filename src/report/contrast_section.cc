@@ -151,34 +151,6 @@ Table typical_table(const Findings& findings, Phase phase) {
   return table;
 }
 
-Table effect_table(const Findings& findings, Phase phase) {
-  Table table{"Effect sizes of single rows",
-              {{"stratum", Align::kLeft},
-               {"arm", Align::kLeft},
-               {"d"},
-               {"95% interval"},
-               {"g"},
-               {"U"},
-               {"p_U"},
-               {"A"},
-               {"95% interval"}},
-              {}};
-  for (const Contrast& c : findings.contrasts) {
-    if (c.phase != phase) continue;
-    std::vector<TableCell> row = opening(findings, c);
-    row.push_back(TableCell::of(c.cohen_d, 3));
-    row.push_back(interval_cell(c.cohen_d_interval, 3));
-    row.push_back(TableCell::of(c.hedges_g, 3));
-    const auto absent = TableCell::absent();
-    row.push_back(c.rank ? TableCell::of(c.rank->u) : absent);
-    row.push_back(c.rank && c.rank->p ? p_cell(*c.rank->p, *c.rank->log_p) : absent);
-    row.push_back(c.rank ? TableCell::of(c.rank->a, 3) : absent);
-    row.push_back(interval_cell(c.rank ? c.rank->a_interval : std::nullopt, 3));
-    table.rows.push_back(std::move(row));
-  }
-  return table;
-}
-
 Table not_comparable_table(const Findings& findings, Phase phase) {
   Table table{"Not comparable",
               {{"stratum", Align::kLeft}, {"arm", Align::kLeft}, {"reason", Align::kLeft}},
@@ -230,6 +202,34 @@ std::string units_text(const Findings& findings, Phase phase) {
 }
 
 }  // namespace
+
+Table effect_table(const Findings& findings, Phase phase) {
+  Table table{"Effect sizes of single rows",
+              {{"stratum", Align::kLeft},
+               {"arm", Align::kLeft},
+               {"d"},
+               {"95% interval"},
+               {"g"},
+               {"U"},
+               {"p_U"},
+               {"A"},
+               {"95% interval"}},
+              {}};
+  for (const Contrast& c : findings.contrasts) {
+    if (c.phase != phase) continue;
+    std::vector<TableCell> row = opening(findings, c);
+    row.push_back(TableCell::of(c.cohen_d, 3));
+    row.push_back(interval_cell(c.cohen_d_interval, 3));
+    row.push_back(TableCell::of(c.hedges_g, 3));
+    const auto absent = TableCell::absent();
+    row.push_back(c.rank ? TableCell::of(c.rank->u) : absent);
+    row.push_back(c.rank && c.rank->p ? p_cell(*c.rank->p, *c.rank->log_p) : absent);
+    row.push_back(c.rank ? TableCell::of(c.rank->a, 3) : absent);
+    row.push_back(interval_cell(c.rank ? c.rank->a_interval : std::nullopt, 3));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
 
 ReportSection contrast_section(const Findings& findings, Phase phase, Detail detail) {
   const AnalysisOptions& options = findings.options;

@@ -15,6 +15,8 @@ ReportSection requirement_section(const Findings& findings);
 ReportSection outcome_section(const Findings& findings, Detail detail);
 ReportSection latency_section(const Findings& findings, Phase phase, Detail detail);
 ReportSection contrast_section(const Findings& findings, Phase phase, Detail detail);
+// d, g, U and A of each contrast of the phase; among contrast_section()'s tables but in a summary.
+Table effect_table(const Findings& findings, Phase phase);
 // Of a phase in which some arm asked for a compiler.
 bool has_tails(const Findings& findings, Phase phase);
 ReportSection tail_section(const Findings& findings, Phase phase);

@@ -12,7 +12,7 @@ namespace {
 
 // Up to so many rows of the report each has a tip; beyond, the marked ones alone, cold ones apart.
 constexpr size_t kMostTips = 12'000;
-constexpr size_t kMostTableRows = 500;
+constexpr size_t kMostTableRows = 400;
 
 struct MarkWords {
   const char* name;

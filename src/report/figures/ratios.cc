@@ -118,7 +118,10 @@ std::optional<Figure> ratio_figure(const Findings& findings, Phase phase) {
   figure.legend = arm_legend(findings, arms, false);
   figure.panels = rows_panels(findings, rows,
                               fmt::format("Ratios to {} with intervals", findings.study.baseline));
-  figure.tables = contrast_section(findings, phase, Detail::kTables).tables;
+  // The page has room for no more of 400 strata; report.md has every table.
+  figure.tables = contrast_section(findings, phase, Detail::kSummary).tables;
+  Table effects = effect_table(findings, phase);
+  if (!effects.rows.empty()) figure.tables.push_back(std::move(effects));
   return figure;
 }
 
