@@ -85,7 +85,7 @@ class OnATerminal(ProgramTest):
 
     def test_plan_has_its_totals_first_and_cells_on_request(self):
         text = self.succeed("plan", self.study)
-        self.assertTrue(text.startswith("2 cells (1 conditions x 2 arms)"), text)
+        self.assertTrue(text.startswith("2 cells (1 condition x 2 arms)"), text)
         self.assertNotIn("cell_id", text)
         self.assertIn("Arms here", text)
         self.assertIn("cell_id", self.succeed("plan", self.study, "--cells"))
