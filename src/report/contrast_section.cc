@@ -243,13 +243,11 @@ ReportSection contrast_section(const Findings& findings, Phase phase, Detail det
       findings.study.baseline, options.resamples, units_text(findings, phase)));
   section.lines.emplace_back(
       "typical: the ratio of typical calls, the median of pairs or, of rounds, the geometric mean "
-      "of "
-      "their medians; combined: the geometric mean of the strata's.");
+      "of their medians; combined: the geometric mean of the strata's.");
   section.lines.push_back(fmt::format(
       "p: the t test of these units, of the log ratio where samples don't overlap (combined: of "
-      "the "
-      "mean log ratio); "
-      "tost_p: equivalence within {:.0f} %; both Holm-adjusted over this table. g: Hedges; A: "
+      "the mean log ratio); tost_p: equivalence within {:.0f} %; both Holm-adjusted over this "
+      "table. g: Hedges; A: "
       "Vargha-Delaney, 0.5 is no difference; mde: "
       "difference found with {:.0f} % power.",
       options.margin * 100, options.power * 100));

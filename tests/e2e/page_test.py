@@ -75,7 +75,7 @@ def cut(texts):
 class Page(ProgramTest):
     program = pathlib.Path(sys.argv.pop(1)).resolve()
     screenshots = pathlib.Path(sys.argv.pop(1)).resolve()
-    given = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else None
+    given = pathlib.Path(sys.argv.pop(1)).resolve() if sys.argv[1:] and not sys.argv[1].startswith("-") else None
 
     @classmethod
     def setUpClass(cls):

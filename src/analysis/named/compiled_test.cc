@@ -6,6 +6,7 @@
 #include "analysis/analyze.h"
 #include "analysis/describe/tails.h"
 #include "analysis/named/named.h"
+#include "analysis/of_kind.h"
 #include "analysis/rows/synthetic_bundle.h"
 
 namespace assay {
@@ -23,14 +24,6 @@ Findings analyzed(SyntheticBundle& bundle) {
   AnalysisOptions options;
   options.resamples = 300;
   return *analyze(bundle.build(), options, nullptr);
-}
-
-std::vector<Finding> of_kind(const Findings& findings, const std::string& kind) {
-  std::vector<Finding> found;
-  for (const Finding& finding : findings.named) {
-    if (finding.kind == kind) found.push_back(finding);
-  }
-  return found;
 }
 
 // The kinds about compilation that an arm got.

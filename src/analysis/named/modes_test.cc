@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/analyze.h"
+#include "analysis/of_kind.h"
 #include "analysis/rows/synthetic_bundle.h"
 
 namespace assay {
@@ -10,17 +11,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-std::vector<Finding> of_kind(SyntheticBundle& bundle, const std::string& kind) {
-  AnalysisOptions options;
-  options.resamples = 100;
-  std::vector<Finding> found;
-  Findings findings = *analyze(bundle.build(), options, nullptr);
-  for (Finding& finding : findings.named) {
-    if (finding.kind == kind) found.push_back(std::move(finding));
-  }
-  return found;
-}
 
 // Every `stride`-th repetition of the second arm takes `factor` times as long.
 SyntheticBundle two_modes(double factor, int stride, double noise, int64_t repetitions = 30) {

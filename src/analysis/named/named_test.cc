@@ -1,5 +1,6 @@
 // Every named finding on a bundle that has the defect and on one that hasn't.
 #include "analysis/named/named.h"
+#include "analysis/of_kind.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,17 +13,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-std::vector<Finding> of_kind(SyntheticBundle& bundle, const std::string& kind) {
-  AnalysisOptions options;
-  options.resamples = 500;
-  std::vector<Finding> found;
-  Findings findings = *analyze(bundle.build(), options, nullptr);
-  for (Finding& finding : findings.named) {
-    if (finding.kind == kind) found.push_back(std::move(finding));
-  }
-  return found;
-}
 
 // Two arms of one stratum without a defect.
 struct Clean {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/analyze.h"
+#include "analysis/of_kind.h"
 #include "analysis/rows/synthetic_bundle.h"
 
 namespace assay {
@@ -12,17 +13,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-std::vector<Finding> of_kind(SyntheticBundle& bundle, const std::string& kind) {
-  AnalysisOptions options;
-  options.resamples = 300;
-  std::vector<Finding> found;
-  Findings findings = *analyze(bundle.build(), options, nullptr);
-  for (Finding& finding : findings.named) {
-    if (finding.kind == kind) found.push_back(std::move(finding));
-  }
-  return found;
-}
 
 // Two arms of nearly one speed, and no sample that stands out.
 struct Pair {

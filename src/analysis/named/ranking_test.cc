@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "analysis/analyze.h"
+#include "analysis/of_kind.h"
 #include "analysis/rows/synthetic_bundle.h"
 
 namespace assay {
@@ -24,14 +25,7 @@ struct OfProcesses {
     for (const int row : slow) *bundle.row(compiled, row).latency_ms *= 3;
   }
   std::vector<Finding> of_kind(const std::string& kind) {
-    AnalysisOptions options;
-    options.resamples = 500;
-    std::vector<Finding> found;
-    Findings findings = *analyze(bundle.build(), options, nullptr);
-    for (Finding& finding : findings.named) {
-      if (finding.kind == kind) found.push_back(std::move(finding));
-    }
-    return found;
+    return assay::of_kind(bundle, kind, 500);
   }
   SyntheticBundle bundle;
   std::string compiled;
