@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 
+#include "engine/ops/cpu/panel_product.h"
 #include "engine/passes/pass.h"
 #include "engine/session/tiny_checkpoint.h"
 
@@ -31,11 +32,11 @@ SessionOptions compiled(SessionOptions options = {}) {
   return options;
 }
 
-void expect_same(const Generation& found, const Generation& expected) {
+void expect_same(const Generation& found, const Generation& expected, double tolerance = 1e-4) {
   EXPECT_EQ(found.tokens, expected.tokens);
   ASSERT_EQ(found.logits.size(), expected.logits.size());
   for (size_t i = 0; i < found.logits.size(); ++i) {
-    expect_near(found.logits[i], expected.logits[i], 1e-4);
+    expect_near(found.logits[i], expected.logits[i], tolerance);
   }
 }
 
@@ -121,12 +122,15 @@ TEST_P(CompiledTest, EachPassMayBeLeftOut) {
   }
 }
 
+// Where the processor multiplies bf16, eager's products of all of a prompt's rows round their
+// inputs, and compiled ones behind the last attention, of one row, don't.
 TEST_P(CompiledTest, StoredTypesAreClose) {
   constexpr int64_t kTokens = 12;
+  const double tolerance = cpu::panel_x_dtype(DType::kBF16) == DType::kF32 ? 1e-4 : 4e-3;
   Session eager = open(checkpoint_, {.threads = 2});
   Session session = open(checkpoint_, compiled());
   for (const PromptBatch& prompts : {PromptBatch::of({kLong}), PromptBatch::of({kShort, kLong})}) {
-    expect_same(generate(session, prompts, kTokens), generate(eager, prompts, kTokens));
+    expect_same(generate(session, prompts, kTokens), generate(eager, prompts, kTokens), tolerance);
   }
   EXPECT_EQ(session.counters().fallbacks, 0);
 }

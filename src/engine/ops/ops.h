@@ -126,8 +126,13 @@ class OpLibrary {
 
 // Plain loops, double accumulators where sums are long. Slow, for tests.
 std::unique_ptr<OpLibrary> make_reference_ops();
+// Of x in products of many rows with weights of bf16.
+enum class Rounding {
+  kFastest,  // to bf16, where the processor multiplies pairs of it
+  kNone,
+};
 // Highway for SIMD (dispatched at run time), oneDNN for matrix products, `pool` for threads. The
 // pool must outlive the library.
-std::unique_ptr<OpLibrary> make_cpu_ops(ThreadPool& pool);
+std::unique_ptr<OpLibrary> make_cpu_ops(ThreadPool& pool, Rounding rounding = Rounding::kFastest);
 
 }  // namespace assay::engine

@@ -41,6 +41,7 @@ class Epilogue {
 
   // Whether anything joined the product.
   bool grow() {
+    with_last_rows(members_.front());
     for (auto next = candidate(); next; next = candidate()) {
       tried_.insert(*next);
       if (const Status status = join(*next); !status) {
@@ -77,8 +78,28 @@ class Epilogue {
     if (node.op == OpKind::kView && !fusion_.wiring().read_once(node.inputs[0])) {
       return bad_input("expected a view that alone reads %{}, found other readers", node.inputs[0]);
     }
+    if (with_last_rows(next)) return {};
+    return with({next});
+  }
+
+  // Takes a node together with the last_rows nodes whose values it alone reads; false, and nothing
+  // is taken, if it reads none or they don't fit.
+  bool with_last_rows(size_t reader) {
+    std::vector<size_t> nodes = {reader};
+    for (const ValueId id : fusion_.graph().nodes[reader].inputs) {
+      const auto producer = fusion_.wiring().producer(id);
+      if (!producer || fusion_.graph().nodes[*producer].op != OpKind::kLastRows) continue;
+      if (fusion_.wiring().read_once(id)) nodes.push_back(*producer);
+    }
+    return nodes.size() > 1 && with(nodes).has_value();
+  }
+
+  Status with(const std::vector<size_t>& nodes) {
     std::vector<size_t> members = members_;
-    members.insert(std::ranges::upper_bound(members, next), next);
+    members.insert(members.end(), nodes.begin(), nodes.end());
+    std::ranges::sort(members);
+    const auto repeated = std::ranges::unique(members);
+    members.erase(repeated.begin(), repeated.end());
     if (!is_convex(fusion_.wiring(), members)) {
       return bad_input("expected inputs that don't wait for the product, found one that does");
     }
@@ -100,7 +121,14 @@ PassOutcome fuse_epilogue(Graph& graph) {
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     if (!is_product(graph, graph.nodes[i])) continue;
     Epilogue epilogue(fusion, i);
-    if (epilogue.grow() && epilogue.apply() != i) --i;  // another node is at this place now
+    if (!epilogue.grow()) continue;
+    // Nodes that haven't been looked at stand behind the fused one, or in its old place.
+    const size_t at = epilogue.apply();
+    if (at > i) {
+      --i;
+    } else {
+      i = at;
+    }
   }
   return fusion.finish();
 }

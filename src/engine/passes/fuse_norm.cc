@@ -14,25 +14,6 @@ bool is_norm(const Node& node) {
   return node.op == OpKind::kLayerNorm || node.op == OpKind::kRmsNorm;
 }
 
-// last_rows(norm(x)) as norm(last_rows(x)), which computes the same with fewer rows.
-int64_t norm_last_rows_only(Graph& graph) {
-  int64_t changes = 0;
-  const Wiring wiring(graph);
-  for (Node& node : graph.nodes) {
-    if (!is_norm(node) || !wiring.read_once(node.outputs[0])) continue;
-    Node& reader = graph.nodes[wiring.readers(node.outputs[0]).front()];
-    if (reader.op != OpKind::kLastRows) continue;
-    const auto rows = static_cast<ValueId>(graph.values.size());
-    graph.values.push_back({graph.values[reader.outputs[0]].type, NodeSource{}});
-    Node first{OpKind::kLastRows, {node.inputs[0]}, {rows}, {}};
-    node.inputs[0] = rows;
-    node.outputs = reader.outputs;
-    reader = std::exchange(node, std::move(first));
-    ++changes;
-  }
-  return changes;
-}
-
 // The nodes that become one with the norm, or why there are none. Absent: nothing to do with a
 // product.
 std::optional<Result<std::vector<size_t>>> group_of(const Graph& graph, const Wiring& wiring,
@@ -63,7 +44,6 @@ std::optional<Result<std::vector<size_t>>> group_of(const Graph& graph, const Wi
 }  // namespace
 
 PassOutcome fuse_norm(Graph& graph) {
-  const int64_t moved = norm_last_rows_only(graph);
   Fusion fusion(graph);
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     if (!is_norm(graph.nodes[i])) continue;
@@ -79,9 +59,7 @@ PassOutcome fuse_norm(Graph& graph) {
       fusion.reject(graph.nodes[i], fused.error());
     }
   }
-  PassOutcome outcome = fusion.finish();
-  outcome.changes += moved;
-  return outcome;
+  return fusion.finish();
 }
 
 }  // namespace assay::engine

@@ -28,10 +28,11 @@ struct Pass {
 };
 
 // In the order in which they run:
+//   move_last_rows    last_rows before operators of which no other row is read
 //   merge_products    linear nodes of one input (q, k, v; gate, up) -> one, and a split
 //   fuse_norm         a norm into the product that alone reads it, as its prologue
 //   fuse_epilogue     what follows a product (split, view, rope, kv_write, activate, multiply, add)
-//                     into it
+//                     into it, and last_rows of what it reads
 //   fuse_pointwise    what is left of elementwise work, row reductions and gathers into row kernels
 //   eliminate_dead    values that no output depends on
 //   pack_weights      a Packing for the weight of every product, in the layout of the device

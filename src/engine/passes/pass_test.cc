@@ -48,25 +48,27 @@ TEST_P(PassesOnModels, Gpt2HasFiveKernelsALayer) {
       kernels(optimised("tiny-gpt2")),
       ElementsAre("embedding positions embedding add", "layer_norm linear split kv_write kv_write",
                   "attention", "linear add", "layer_norm linear activate", "linear add",
-                  "layer_norm linear split kv_write kv_write", "attention", "linear add",
-                  "layer_norm linear activate", "linear add", "last_rows layer_norm linear",
-                  "argmax"));
+                  "layer_norm linear split kv_write kv_write", "attention",
+                  "last_rows last_rows linear add", "layer_norm linear activate", "linear add",
+                  "layer_norm linear", "argmax"));
 }
 
 TEST_P(PassesOnModels, LlamaAndQwenHaveFiveKernelsALayer) {
   for (const char* name : {"tiny-llama", "tiny-qwen2"}) {
-    EXPECT_THAT(kernels(optimised(name)),
-                ElementsAre("embedding", "rms_norm linear split rope rope kv_write kv_write",
-                            "attention", "linear add", "rms_norm linear split activate multiply",
-                            "linear add", "rms_norm linear split rope rope kv_write kv_write",
-                            "attention", "linear add", "rms_norm linear split activate multiply",
-                            "linear add", "last_rows rms_norm linear", "argmax"));
+    EXPECT_THAT(
+        kernels(optimised(name)),
+        ElementsAre("embedding", "rms_norm linear split rope rope kv_write kv_write", "attention",
+                    "linear add", "rms_norm linear split activate multiply", "linear add",
+                    "rms_norm linear split rope rope kv_write kv_write", "attention",
+                    "last_rows last_rows linear add", "rms_norm linear split activate multiply",
+                    "linear add", "rms_norm linear", "argmax"));
   }
 }
 
-TEST_P(PassesOnModels, LogitsOfAllPositionsDifferByTheHeadAlone) {
+TEST_P(PassesOnModels, LogitsOfAllPositionsHaveNoLastRows) {
   const auto all = kernels(optimised("tiny-llama", LogitsOf::kAllPositions));
   EXPECT_THAT(all, ::testing::SizeIs(13));
+  EXPECT_EQ(all[8], "linear add");
   EXPECT_EQ(all[11], "rms_norm linear");
 }
 
@@ -99,6 +101,58 @@ TEST_P(PassesOnModels, WeightsAreMergedAndPackedForWhatFollows) {
 INSTANTIATE_TEST_SUITE_P(Types, PassesOnModels, ::testing::Values(DType::kF32, DType::kBF16),
                          [](const auto& type) { return std::string(dtype_name(type.param)); });
 
+Graph with_last_rows_moved(Graph graph) {
+  const auto reports = run_passes(graph, {.verify = true}, std::span(graph_passes()).first(1));
+  EXPECT_TRUE(reports) << reports.error().message;
+  return graph;
+}
+
+std::vector<ValueId> values_with_last_rows_taken(const Graph& graph) {
+  std::vector<ValueId> values;
+  for (const Node& node : graph.nodes) {
+    if (node.op == OpKind::kLastRows) values.push_back(node.inputs[0]);
+  }
+  return values;
+}
+
+OpKind producer_of(const Graph& graph, ValueId value) {
+  for (const Node& node : graph.nodes) {
+    if (std::ranges::find(node.outputs, value) != node.outputs.end()) return node.op;
+  }
+  ADD_FAILURE() << "no node computes %" << value;
+  return OpKind::kFused;
+}
+
+TEST(MoveLastRows, StopsAtTheLastAttentionAndAtTheResidualBeforeIt) {
+  const Graph graph = with_last_rows_moved(model_graph("tiny-llama", DType::kF32));
+  const auto taken = values_with_last_rows_taken(graph);
+  ASSERT_THAT(taken, ::testing::SizeIs(2));
+  EXPECT_EQ(producer_of(graph, taken[0]), OpKind::kAdd);   // which q, k and v read whole
+  EXPECT_EQ(producer_of(graph, taken[1]), OpKind::kView);  // of attention's heads
+}
+
+TEST(MoveLastRows, LeavesWhatAnotherReaderNeedsWhole) {
+  Graph graph = model_graph("tiny-llama", DType::kF32);
+  const auto last = std::ranges::find(graph.nodes, OpKind::kLastRows, &Node::op);
+  ASSERT_NE(last, graph.nodes.end());
+  graph.outputs.push_back(last->inputs[0]);
+  const Graph before = graph;
+  EXPECT_EQ(dump(with_last_rows_moved(std::move(graph))), dump(before));
+}
+
+TEST(MoveLastRows, ComputesTheSameRowsOnce) {
+  Graph graph = model_graph("tiny-llama", DType::kF32);
+  const auto last = std::ranges::find(graph.nodes, OpKind::kLastRows, &Node::op);
+  ASSERT_NE(last, graph.nodes.end());
+  const auto again = static_cast<ValueId>(graph.values.size());
+  graph.values.push_back(graph.values[last->outputs[0]]);
+  graph.nodes.push_back({OpKind::kLastRows, {last->inputs[0]}, {again}, {}});
+  graph.outputs.push_back(again);
+  graph = with_last_rows_moved(std::move(graph));
+  EXPECT_THAT(values_with_last_rows_taken(graph), ::testing::SizeIs(2));
+  EXPECT_EQ(producer_of(graph, graph.outputs.back()), OpKind::kRmsNorm);
+}
+
 TEST(RunPasses, ReportsEachPassInOrder) {
   Graph graph = model_graph("tiny-llama", DType::kF32);
   const auto reports = run_passes(graph, {.disabled = {"fuse_norm", "plan_memory"}});
@@ -111,7 +165,8 @@ TEST(RunPasses, ReportsEachPassInOrder) {
     EXPECT_FALSE(report.verified);
     EXPECT_TRUE(report.outcome.rejected.empty());
   }
-  EXPECT_EQ((*reports)[0].outcome.changes, 4);  // qkv, and gate and up, of two layers
+  EXPECT_EQ((*reports)[0].outcome.changes, 10);  // output, MLP, norms, and what adds them
+  EXPECT_EQ((*reports)[1].outcome.changes, 4);   // qkv, and gate and up, of two layers
 }
 
 TEST(RunPasses, UnknownNamesAreErrorsWithTheNearest) {

@@ -6,6 +6,7 @@
 
 namespace assay::engine {
 
+PassOutcome move_last_rows(Graph& graph);
 PassOutcome merge_products(Graph& graph);
 PassOutcome fuse_norm(Graph& graph);
 PassOutcome fuse_epilogue(Graph& graph);

@@ -94,7 +94,7 @@ Status compare_argmax(std::string_view name, const std::vector<int32_t>& found,
 InterpreterResult run_graph(const Graph& graph, const InterpreterInputs& inputs, bool reference) {
   if (reference) return interpret(graph, inputs, *make_reference_ops());
   ThreadPool pool(available_cpus());
-  return interpret(graph, inputs, *make_cpu_ops(pool));
+  return interpret(graph, inputs, *make_cpu_ops(pool, Rounding::kNone));
 }
 
 }  // namespace

@@ -265,7 +265,8 @@ int64_t cuda_attention_splits(const AttentionKernel& k, const DimValues& dims, i
   const int64_t blocks = dims.batch * dims.q_len * cuda_attention_heads(k);
   if (blocks > kCudaCounters) return 1;
   const int64_t most = std::clamp<int64_t>(kWantedBlocks / blocks, 1, kMostSplits);
-  return std::clamp<int64_t>((capacity + kSplitPositions - 1) / kSplitPositions, 1, most);
+  // The nearest number: for one position more than fits, a range more is slower than longer ranges.
+  return std::clamp<int64_t>((capacity + kSplitPositions / 2) / kSplitPositions, 1, most);
 }
 
 std::string print_cuda_attention(const Kernel& kernel, const AttentionKernel& k) {

@@ -124,10 +124,10 @@ class Lowering {
     append_stores(body_, facts_, targets, row, range, values_, arena(), block);
   }
 
-  // A parameter is read where it lies; what has to be computed goes through a buffer of the
-  // kernel's own.
+  // A parameter is read where it lies; what has to be computed, or gathered from several rows,
+  // goes through a buffer of the kernel's own.
   void lower_inputs(ValueId x, ProductKernel& product) {
-    const ValueId source = shown(x);
+    const ValueId source = gathered(shown(x));
     product.has_prologue = facts_.producers[source] >= 0;
     if (!product.has_prologue) {
       product.x = parameter_buffer(source);
@@ -152,6 +152,13 @@ class Lowering {
       value = node.inputs[0];
     }
     return value;
+  }
+
+  // In a step of one position the last rows are all rows.
+  ValueId gathered(ValueId value) const {
+    if (facts_.producers[value] < 0 || kernel_.dims.q_len != 1) return value;
+    const Node& node = body_.nodes[static_cast<size_t>(facts_.producers[value])];
+    return node.op == OpKind::kLastRows ? shown(node.inputs[0]) : value;
   }
 
   // Of a norm of a parameter, or of its last rows.

@@ -274,6 +274,26 @@ TEST(LowerProduct, HeadOfTheLastPosition) {
   }
 }
 
+// Of a prompt the rows are gathered; in a step of one position they are read where they lie.
+TEST(LowerProduct, LastRowsOfTheInputsAndOfTheResidual) {
+  Model m(specs(40, 40));
+  const auto last = [&](ValueId x) { return m.graph.add(OpKind::kLastRows, {x}); };
+  const ValueId x = m.rows("table"), residual = m.rows("other");
+  const ValueId y = m.graph.linear(last(x), "out_in", true, WeightLayout::kOutIn);
+  const Graph graph = fuse_from(m.finish({m.graph.add(OpKind::kAdd, {last(residual), y})}), 2);
+  for (const DimValues& dims : {kPrompt, kStep}) {
+    run({.graph = graph, .dims = dims, .threads = 2});
+    run({.graph = graph, .dims = dims, .through_library = true});
+  }
+  for (const std::optional<int64_t> q_len :
+       {std::optional<int64_t>(), std::optional<int64_t>(5), std::optional<int64_t>(1)}) {
+    const auto kernel = lower(graph, graph.nodes.back(),
+                              {.batch = {}, .q_len = q_len, .kv_len = {}, .capacity = {}});
+    ASSERT_TRUE(kernel) << kernel.error().message;
+    EXPECT_EQ(std::get<ProductKernel>(kernel->body).has_prologue, q_len != 1);
+  }
+}
+
 // The first layer's product looks its rows up itself, and so may the residual behind it.
 TEST(LowerProduct, EmbeddingBeforeAndBehind) {
   Model m(specs(40, 40));

@@ -106,7 +106,8 @@ struct Attention {
 
 class CpuOps final : public OpLibrary {
  public:
-  explicit CpuOps(ThreadPool& pool) : pool_(pool), product_(pool), scratch_(pool.size()) {}
+  CpuOps(ThreadPool& pool, Rounding rounding)
+      : pool_(pool), product_(pool, rounding), scratch_(pool.size()) {}
 
   std::string_view name() const override { return "cpu"; }
 
@@ -324,8 +325,8 @@ class CpuOps final : public OpLibrary {
 
 }  // namespace
 
-std::unique_ptr<OpLibrary> make_cpu_ops(ThreadPool& pool) {
-  return std::make_unique<CpuOps>(pool);
+std::unique_ptr<OpLibrary> make_cpu_ops(ThreadPool& pool, Rounding rounding) {
+  return std::make_unique<CpuOps>(pool, rounding);
 }
 
 }  // namespace assay::engine

@@ -161,7 +161,8 @@ void add_bias(const TensorView& bias, float* out, int64_t rows, int64_t outputs,
 
 }  // namespace
 
-MatrixProduct::MatrixProduct(ThreadPool& pool) : pool_(pool), workers_(pool.size()) {}
+MatrixProduct::MatrixProduct(ThreadPool& pool, Rounding rounding)
+    : pool_(pool), rounding_(rounding), workers_(pool.size()) {}
 
 MatrixProduct::~MatrixProduct() = default;
 
@@ -184,7 +185,8 @@ bool MatrixProduct::run(const float* x, const TensorView& weight, WeightLayout l
   const int64_t grains = (outputs + kOutputGrain - 1) / kOutputGrain;
   // fp32 weights [in, out] are read where they lie, so a share needs no tiles.
   const int64_t step = !out_in && weight.dtype == DType::kF32 ? outputs : kTileOutputs;
-  const bool dot = weight.dtype == DType::kBF16 && has_bf16_dot();
+  const bool dot =
+      rounding_ == Rounding::kFastest && weight.dtype == DType::kBF16 && has_bf16_dot();
   if (dot) round(x, rows * weight.shape[out_in ? 1 : 0]);
   std::vector<char> failed(workers_.size(), 0);
   const auto share = [&](size_t thread) {

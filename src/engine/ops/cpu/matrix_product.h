@@ -13,7 +13,7 @@ namespace assay::engine::cpu {
 class MatrixProduct {
  public:
   // The pool must outlive the object.
-  explicit MatrixProduct(ThreadPool& pool);
+  MatrixProduct(ThreadPool& pool, Rounding rounding);
   ~MatrixProduct();
 
   // As OpLibrary::linear. False if oneDNN can't (no memory, no implementation); `out` is then
@@ -26,6 +26,7 @@ class MatrixProduct {
 
   struct Worker;
   ThreadPool& pool_;
+  Rounding rounding_;
   std::vector<std::unique_ptr<Worker>> workers_;  // one a thread of the pool
   std::vector<uint16_t> rounded_;                 // x as bf16
 };
