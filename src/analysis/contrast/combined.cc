@@ -48,7 +48,7 @@ std::optional<Part> part_of(const ContrastInputs& in, const PairResamples& resam
 }
 
 // Of the strata's units, first the arm's of each stratum, then the baseline's.
-CommonRounds rounds_of(const std::vector<Part>& parts) {
+CommonRounds strata_rounds(const std::vector<Part>& parts) {
   std::vector<std::vector<UnitSpan>> series;
   for (const Part& part : parts) series.push_back(part.units.arm_spans);
   for (const Part& part : parts) series.push_back(part.units.baseline_spans);
@@ -226,7 +226,7 @@ Contrast combine(const ContrastInputs& in, const PairResamples& resampled,
   all.median_ratio = std::exp(log_median_ratio);
   if (strata.size() < parts.size()) return all;  // no pair is left of one of them
   const bool processes = all.unit == ContrastUnit::kProcesses;
-  const CommonRounds rounds = processes ? rounds_of(strata) : CommonRounds();
+  const CommonRounds rounds = processes ? strata_rounds(strata) : CommonRounds();
   const bool same_rounds = processes && rounds.whole;
   all.typical = combined_typical(parts, processes);
   const auto error_of = [&](const std::vector<Part>& of) {

@@ -7,28 +7,28 @@
 namespace assay {
 namespace {
 
-struct Placed {
+struct PlacedUnit {
   UnitSpan span;
   size_t series = 0;
   size_t unit = 0;
 };
 
 // By first repetition, of equal ones the longest first.
-std::vector<Placed> in_order(std::span<const std::vector<UnitSpan>> series) {
-  std::vector<Placed> all;
+std::vector<PlacedUnit> by_first_repetition(std::span<const std::vector<UnitSpan>> series) {
+  std::vector<PlacedUnit> all;
   for (size_t s = 0; s < series.size(); ++s) {
     for (size_t u = 0; u < series[s].size(); ++u) all.push_back({series[s][u], s, u});
   }
-  std::ranges::stable_sort(all, {}, [](const Placed& placed) {
+  std::ranges::stable_sort(all, {}, [](const PlacedUnit& placed) {
     return std::pair(placed.span.first_repetition, -placed.span.last_repetition);
   });
   return all;
 }
 
 // Numbers the rounds by repetitions. False: some overlap is partial.
-bool by_repetitions(const std::vector<Placed>& all, CommonRounds& rounds) {
+bool number_by_repetitions(const std::vector<PlacedUnit>& all, CommonRounds& rounds) {
   int64_t end = -1;  // the last repetition of the round
-  for (const Placed& placed : all) {
+  for (const PlacedUnit& placed : all) {
     const UnitSpan& span = placed.span;
     if (rounds.count == 0 || span.first_repetition > end) {
       ++rounds.count;
@@ -41,12 +41,12 @@ bool by_repetitions(const std::vector<Placed>& all, CommonRounds& rounds) {
   return true;
 }
 
-void by_processes(const std::vector<Placed>& all, CommonRounds& rounds) {
+void number_by_processes(const std::vector<PlacedUnit>& all, CommonRounds& rounds) {
   std::map<int64_t, size_t> numbers;
-  for (const Placed& placed : all) numbers.try_emplace(placed.span.process, 0);
+  for (const PlacedUnit& placed : all) numbers.try_emplace(placed.span.process, 0);
   rounds.count = 0;
   for (auto& [process, number] : numbers) number = rounds.count++;
-  for (const Placed& placed : all) {
+  for (const PlacedUnit& placed : all) {
     rounds.of[placed.series][placed.unit] = numbers.at(placed.span.process);
   }
 }
@@ -56,8 +56,8 @@ void by_processes(const std::vector<Placed>& all, CommonRounds& rounds) {
 CommonRounds common_rounds(std::span<const std::vector<UnitSpan>> series) {
   CommonRounds rounds;
   for (const auto& units : series) rounds.of.emplace_back(units.size());
-  const std::vector<Placed> all = in_order(series);
-  if (!by_repetitions(all, rounds)) by_processes(all, rounds);
+  const std::vector<PlacedUnit> all = by_first_repetition(series);
+  if (!number_by_repetitions(all, rounds)) number_by_processes(all, rounds);
   rounds.whole = std::ranges::all_of(rounds.of, [&](const std::vector<size_t>& units) {
     return units == rounds.of[0] && units.size() == rounds.count;
   });
