@@ -151,8 +151,8 @@ Result<Comparison> compare_bundles(const Request& request, const std::vector<Bun
   if (base.size() + cand.size() > 2) {
     if (!request.history.empty()) {
       return bad_input(
-          "--history: expected one bundle a side, found {} and {} (several runs a side show "
-          "themselves what lies between runs)",
+          "--history: expected one bundle a side, found {} and {} (several runs a side already "
+          "show the spread between runs)",
           base.size(), cand.size());
     }
     return compare_runs(base, cand, request.options, vary);

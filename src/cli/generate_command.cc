@@ -288,8 +288,8 @@ Result<int> run_generate(const GenerateOptions& options) {
   print_figures(session, prompt.size(), outcome);
   if (outcome.finite) return 0;
   print_warning(
-      "logits: expected finite ones to choose tokens from, found NaN or infinity: the "
-      "tokens say nothing of the model");
+      "logits: expected finite ones to choose tokens from, found NaN or infinity, so the "
+      "tokens mean nothing");
   return 1;
 }
 

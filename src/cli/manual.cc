@@ -90,10 +90,10 @@ done
 a judgement failed
 .TP
 2
-bad input, told in one line on standard error
+bad input; one line on standard error names it
 .TP
 3
-the environment can't do it
+the environment does not allow it
 )";
 
 }  // namespace

@@ -135,14 +135,10 @@ Table unit_table(const Plan& plan) {
 // The rules of study/estimate.h.
 std::string processor_rules(const PlanOptions& options) {
   return fmt::format(
-      "  On the processor, a decode step and every 16 tokens of a prompt read the weights once, at "
-      "{}\n"
-      "  GB/s (--read-gb-per-s; `assay doctor` measures it), the vocabulary's once a pass. Each "
-      "row "
-      "takes\n"
-      "  the harness {} ms. Attention and compiling are not included, but for native arms without "
-      "a\n"
-      "  cache of kernels.\n",
+      "  On the processor, a decode step and every 16 tokens of a prompt read the weights "
+      "once, at {}\n  GB/s (--read-gb-per-s; `assay doctor` measures it), the vocabulary's "
+      "once a pass. Each row takes\n  the harness {} ms. Attention is not included, and "
+      "compiling only for native\n  arms without a cache of kernels.\n",
       format_significant(options.read_gb_per_s, 3), format_significant(kRowSeconds * 1e3, 1));
 }
 
@@ -196,10 +192,8 @@ std::string stopping_lines(const Estimated& estimated) {
   const StoppingRange range = stopping_range(estimated);
   std::string text = fmt::format(
       "stops when it knows: a stratum ends after {} to {} rounds of processes, {} to {} "
-      "repetitions "
-      "a cell,\n"
-      "  once its fastest arm is told apart from every other one, or is within {} % of it; without "
-      "stopping: {}\n",
+      "repetitions a cell,\n  once its fastest arm is shown to be faster than every other "
+      "one or within {} % of it; without stopping: {}\n",
       range.least_rounds, range.most_rounds, round_begin(study, range.least_rounds),
       round_begin(study, range.most_rounds), format_significant(study.stopping->margin * 100, 2),
       study.repetitions);
@@ -278,7 +272,7 @@ Table gate_table(const Study& study, const std::vector<ArmHere>& here) {
     if (!here[i].gate) {
       table.rows.push_back({TableCell::of(arm.name), TableCell::of("not_asked"),
                             TableCell::absent(), TableCell::of("interpreter: " + here[i].program),
-                            TableCell::of("--probe starts it and asks")});
+                            TableCell::of("--probe starts it to find out")});
       continue;
     }
     const ArmGate& gate = *here[i].gate;

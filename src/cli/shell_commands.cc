@@ -70,7 +70,7 @@ void add_man_command(CLI::App& app, Selected& selected) {
       "man", "print a manual page: `assay man run | man -l -`; without a command the program's");
   const auto name = std::make_shared<std::string>();
   const auto folder = std::make_shared<std::string>();
-  command->add_option("command", *name, "command whose page is wanted")->type_name("COMMAND");
+  command->add_option("command", *name, "command to describe")->type_name("COMMAND");
   command->add_option("--folder", *folder, "write all pages into this folder instead")
       ->type_name("DIR");
   command->callback([=, &app, &selected] {

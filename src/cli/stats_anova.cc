@@ -129,8 +129,8 @@ Result<int> run_anova(const AnovaInput& in, OutputFormat format) {
   const auto found = stats::two_way_anova(cells, type);
   if (!found) {
     return bad_input(
-        "{}: expected at least 2 levels of {} and of {} that their {} combinations tell "
-        "apart, each once{}",
+        "{}: expected at least 2 levels of {} and of {} that their {} combinations "
+        "distinguish, each once{}",
         in.path, in.factor_a, in.factor_b, cells.size(),
         in.type == 3 ? ", and (type 3) values in every combination" : "");
   }

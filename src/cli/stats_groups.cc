@@ -294,8 +294,8 @@ void add_levene(CLI::App& parent, Selected& selected) {
   set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
     if (!groups->figures.empty()) {
       return bad_input(
-          "levene: expected --group-values, found --group: figures don't tell how far values lie "
-          "from their middle");
+          "levene: expected --group-values, found --group: figures don't give the distances of "
+          "values from their middle");
     }
     std::vector<std::vector<double>> samples;
     Json inputs = Json::array();

@@ -222,7 +222,9 @@ void add_anytime(CLI::App& parent, Selected& selected) {
         .add("mean", stats::mean(values))
         .add("", stats::anytime_interval(values, 1 - *confidence))
         .add_count("least_n", stats::least_looks(1 - *confidence));
-    Facts facts("confidence sequence of a mean: the t test's Bayes factor, effects of N(0, 2^2)");
+    Facts facts(
+        "confidence sequence of a mean: the t test's Bayes factor, effects of N(0, 2^2), "
+        "wider for dependence and skewness");
     facts.confidence(*confidence);
     return row.print(format, facts.input("a", sample_json(values, a->values)));
   });

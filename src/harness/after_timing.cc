@@ -75,10 +75,11 @@ Status AfterTiming::record_lost() {
     if (!possible(study_.arms[arm], context_)) continue;
     for (const ParityKey& key : parity_.keys()) {
       const std::optional<int64_t> far = reach(arm, key);
-      const std::string why =
-          far ? fmt::format("asked for only {} of its tokens: every row of more was lost",
-                            generated_tokens(*far))
-              : "not asked for its tokens: every row was lost";
+      const std::string why = far ? fmt::format(
+                                        "parity was requested for only {} of its tokens, because "
+                                        "every row of more was lost",
+                                        generated_tokens(*far))
+                                  : "parity was not requested, because every row was lost";
       ASSAY_CHECK(parity_.set_unasked(arm, key, far, {FailureKind::kError, "not_asked", why}));
     }
   }

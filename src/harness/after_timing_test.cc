@@ -64,9 +64,10 @@ TEST_F(RunTest, AnArmThatLostEveryRowIsNotAskedForParity) {
   const Json parity = parity_of("other");
   ASSERT_TRUE(parity.is_object());
   EXPECT_TRUE(parity["passed"].is_null());
-  EXPECT_EQ(parity["error"], (Json{{"arm", "other"},
-                                   {"class", "not_asked"},
-                                   {"message", "not asked for its tokens: every row was lost"}}));
+  EXPECT_EQ(parity["error"],
+            (Json{{"arm", "other"},
+                  {"class", "not_asked"},
+                  {"message", "parity was not requested, because every row was lost"}}));
   EXPECT_EQ(parity_of("base")["passed"], true);
 }
 
@@ -86,8 +87,9 @@ TEST_F(RunTest, AnArmThatLostItsGenerationAloneIsAskedForItsPrefills) {
       EXPECT_GE(parity["compared_tokens"], row.batch);
     } else {
       EXPECT_TRUE(parity["passed"].is_null()) << parity;
-      EXPECT_EQ(parity["error"]["message"],
-                "asked for only 1 of its tokens: every row of more was lost");
+      EXPECT_EQ(
+          parity["error"]["message"],
+          "parity was requested for only 1 of its tokens, because every row of more was lost");
     }
   }
 }
@@ -105,8 +107,9 @@ TEST_F(RunTest, AnArmThatLostItsLongestGenerationIsAskedForTheNext) {
     if (row.new_tokens < 8) {
       EXPECT_EQ(parity["passed"], true) << parity;
     } else {
-      EXPECT_EQ(parity["error"]["message"],
-                "asked for only 5 of its tokens: every row of more was lost");
+      EXPECT_EQ(
+          parity["error"]["message"],
+          "parity was requested for only 5 of its tokens, because every row of more was lost");
     }
   }
 }

@@ -50,7 +50,7 @@ bool StratumLook::decided() const {
 }
 
 int64_t least_rounds_to_decide(const Study& study) {
-  return stats::least_looks(pair_alpha(study));
+  return stats::least_confirmed_looks(pair_alpha(study));
 }
 
 void Decisions::add(size_t cell, int64_t round, const Row& row) {
@@ -93,7 +93,7 @@ StratumLook Decisions::look(size_t condition, int64_t rounds) const {
     std::vector<double> log_ratios(means.size());
     std::ranges::transform(leader->second, means, log_ratios.begin(), std::minus());
     LeaderPair pair{.arm = arm, .ratio = std::exp(mean(log_ratios)), .interval = {}};
-    if (const auto interval = stats::anytime_interval(log_ratios, pair_alpha(study_))) {
+    if (const auto interval = stats::confirmed_interval(log_ratios, pair_alpha(study_))) {
       pair.interval = {std::exp(interval->low), std::exp(interval->high)};
       pair.verdict = judge(*interval, study_.stopping->margin);
     }

@@ -4,8 +4,9 @@
 // Processes are the unit that repeats: a look takes of each round, in which every arm had a fresh
 // process, one value of a pair, ln of the ratio of the two arms' mean latencies. Rounds are looked
 // at as they end, by the interval of stats/confidence_sequence.h, so that looking costs no false
-// decision. The arm that leads is found by the same rows; so the 5 % of a stratum are shared by all
-// pairs of its arms, and whichever leads, each of its pairs is held.
+// decision, and a decision needs two looks in succession that agree. The arm that leads is found by
+// the same rows; so the 5 % of a stratum are shared by all pairs of its arms, and whichever leads,
+// each of its pairs is held.
 #pragma once
 
 #include <cstdint>

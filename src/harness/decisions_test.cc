@@ -59,7 +59,7 @@ class DecisionsTest : public ::testing::Test {
 TEST_F(DecisionsTest, EndsOnceEveryPairWithTheLeaderIsClosed) {
   begin(4);
   const int64_t least = least_rounds_to_decide(study_);
-  EXPECT_EQ(least, 5) << "one more than of two arms: six pairs share the 5 %";
+  EXPECT_EQ(least, 6) << "one more than of two arms: six pairs share the 5 %";
   for (int64_t round = 0; round < least; ++round) {
     EXPECT_FALSE(decisions_->over(0, round)) << round;
     add_round(round, {1.5, 1, 1.001, 2});
@@ -96,7 +96,7 @@ TEST_F(DecisionsTest, AskedLateItEndsWhereItWouldHaveEnded) {
   begin(2);
   for (int64_t round = 0; round < 9; ++round) add_round(round, {1, 1.5});
   EXPECT_TRUE(decisions_->over(0, 9));
-  EXPECT_EQ(decisions_->summary(0).rounds, 4);
+  EXPECT_EQ(decisions_->summary(0).rounds, 5);
 }
 
 TEST_F(DecisionsTest, ColdRowsSayNothing) {
@@ -110,10 +110,10 @@ TEST_F(DecisionsTest, ColdRowsSayNothing) {
 
 TEST_F(DecisionsTest, AnArmThatLostARowIsOutOfIt) {
   begin(3);
-  for (int64_t round = 0; round < 5; ++round) add_round(round, {1, 1.001, 1.2});
+  for (int64_t round = 0; round < 6; ++round) add_round(round, {1, 1.001, 1.2});
   decisions_->add(2, 1, row_of(0, true, RowStatus::kCrash));
-  EXPECT_EQ(decisions_->look(0, 5).pairs.size(), 1u);
-  EXPECT_TRUE(decisions_->over(0, 5));
+  EXPECT_EQ(decisions_->look(0, 6).pairs.size(), 1u);
+  EXPECT_TRUE(decisions_->over(0, 6));
   begin(2);
   for (int64_t round = 0; round < 5; ++round) add_round(round, {1, 1.2});
   decisions_->add(1, 0, row_of(0, false, RowStatus::kError));
@@ -166,17 +166,17 @@ TEST_F(DecideRunTest, EqualArmsEndAsEquivalent) {
   const auto summary = run();
   ASSERT_TRUE(summary) << summary.error().message;
   EXPECT_FALSE(summary->interrupted);
-  EXPECT_EQ(rounds_of("prefill"), 4);
+  EXPECT_EQ(rounds_of("prefill"), 5);
   EXPECT_EQ(stopping_of("prefill").pairs.at(0).verdict, "equivalent");
-  EXPECT_EQ(observer_.dropped, 2 * 2 * 16 * 3)
+  EXPECT_EQ(observer_.dropped, 2 * 2 * 15 * 3)
       << "two phases, two arms, the repetitions of the rounds that weren't needed";
-  EXPECT_EQ(asked("base", "load models/m"), 4 + 1) << "and one for parity";
+  EXPECT_EQ(asked("base", "load models/m"), 5 + 1) << "and one for parity";
 }
 
 TEST_F(DecideRunTest, AStratumEndsByItself) {
   faults_["base"] = {"noisy:generate:4"};  // kv_decode alone
   ASSERT_TRUE(run());
-  EXPECT_EQ(rounds_of("prefill"), 4);
+  EXPECT_EQ(rounds_of("prefill"), 5);
   EXPECT_EQ(rounds_of("kv_decode"), 20) << "its noise hides which is faster: to the most";
   EXPECT_EQ(stopping_of("kv_decode").decided, false);
   EXPECT_EQ(stopping_of("kv_decode").pairs.at(0).verdict, "open");
@@ -186,7 +186,7 @@ TEST_F(DecideRunTest, ALargeDifferenceShowsThroughNoise) {
   faults_["base"] = {"noisy:measure"};
   faults_["other"] = {"slow:measure"};
   ASSERT_TRUE(run());
-  EXPECT_LE(rounds_of("prefill"), 7);
+  EXPECT_LE(rounds_of("prefill"), 8) << "one of them confirms";
   const EvidenceStopping stopping = stopping_of("prefill");
   EXPECT_EQ(stopping.leader, "base");
   EXPECT_EQ(stopping.pairs.at(0).verdict, "faster");
@@ -228,9 +228,9 @@ TEST_F(DecideRunTest, ParityAndProfilesAreAskedOfTheLastProcesses) {
   profile_ = true;
   faults_["base"] = faults_["other"] = {"--profiler"};
   ASSERT_TRUE(run());
-  EXPECT_EQ(rounds_of("prefill"), 4);
+  EXPECT_EQ(rounds_of("prefill"), 5);
   EXPECT_EQ(parity_of("other")["passed"], true);
-  EXPECT_EQ(asked("other", "load models/m"), 4) << "no process beyond the timed ones";
+  EXPECT_EQ(asked("other", "load models/m"), 5) << "no process beyond the timed ones";
   EXPECT_EQ(asked("other", "profile"), 2) << "once a cell";
 }
 

@@ -130,7 +130,8 @@ Status ParityCheck::compare(size_t arm, const ParityKey& key) {
   }
   if (failed && arm == baseline_ && told_.insert(arm).second) {
     observer_.on_note(fmt::format(
-        "arm \"{}\", the baseline, gives no tokens to hold the others against on model \"{}\": {}",
+        "arm \"{}\", the baseline, gives no tokens with which to compare the others on model "
+        "\"{}\": {}",
         study_.baseline, study_.models[model_].name, found->answer.error().message));
     return {};
   }

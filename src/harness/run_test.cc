@@ -119,8 +119,9 @@ TEST_F(RunTest, ABaselineWithoutAnswersLeavesParityUnsaid) {
   EXPECT_TRUE(parity["passed"].is_null()) << "it isn't held against itself";
   EXPECT_EQ(parity["error"]["class"], "SIGSEGV");
   ASSERT_EQ(observer_.notes.size(), 1u);
-  EXPECT_NE(observer_.notes[0].find("the baseline, gives no tokens to hold the others against"),
-            std::string::npos)
+  EXPECT_NE(
+      observer_.notes[0].find("the baseline, gives no tokens with which to compare the others"),
+      std::string::npos)
       << observer_.notes[0];
   EXPECT_TRUE(parity_of("other").is_null());
   EXPECT_EQ(count(rows_of("base"), RowStatus::kOk), static_cast<int64_t>(rows_of("base").size()));

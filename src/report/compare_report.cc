@@ -199,11 +199,10 @@ ReportSection crash_part(const Comparison& c) {
 ReportSection combined_part(const Comparison& c) {
   ReportSection section{"Combined over strata", {}, {combined_table(c)}};
   section.lines.push_back(fmt::format(
-      "%diff: the geometric mean of the strata's ratios of means. Intervals and tests are of t on "
-      "the logarithms of the means of {}. p is Holm-adjusted over this table and all cells ({} "
-      "tests, alpha {}). tost_p: the p of equivalence within {:.3g} %. mde: the smallest "
-      "difference "
-      "that is found with {:.0f} % power.",
+      "%diff: the geometric mean of the strata's ratios of means. Intervals and t tests "
+      "use the logarithms of the means of {}. p is Holm-adjusted over this table and all "
+      "cells ({} tests, alpha {}). tost_p: the p of equivalence within {:.3g} %. mde: the "
+      "smallest difference that is found with {:.0f} % power.",
       c.base_runs + c.cand_runs > 2 ? "runs" : "processes, widened for dependence and drift",
       c.families.front().members, c.options.alpha, c.options.margin * 100, c.options.power * 100));
   return section;

@@ -174,18 +174,18 @@ std::string units_text(const Findings& findings, Phase phase) {
     const bool processes = c.unit == ContrastUnit::kProcesses;
     if (c.any_look) {
       texts.insert(
-          "The run was looked at after every round of worker processes: ratios are "
-          "geometric means over rounds, their intervals hold at any look and together for "
-          "all pairs of a stratum, and there are no tests.");
+          "The run was judged after every round of worker processes. So ratios are geometric "
+          "means over rounds, their intervals hold at every look and together for all pairs of "
+          "a stratum, and there are no tests.");
       continue;
     }
     if (c.paired) {
-      texts.insert(processes
-                       ? "Arms are paired by rounds of worker processes: what the machine did "
-                         "to both in a round cancels, and the error has the degrees of freedom "
-                         "of the rounds."
-                       : "Arms are paired by repetition: what the machine did to both in a "
-                         "repetition cancels.");
+      texts.insert(
+          processes
+              ? "Arms are paired by rounds of worker processes: the machine's effect on both in a "
+                "round cancels, and the error has the degrees of freedom of the rounds."
+              : "Arms are paired by repetition: the machine's effect on both in a repetition "
+                "cancels.");
     } else {
       texts.insert(processes ? "Each process of an arm is one observation; arms are not paired "
                                "(Welch), because the order was not interleaved."
@@ -242,8 +242,9 @@ ReportSection contrast_section(const Findings& findings, Phase phase, Detail det
       "repetitions depend on one another. {}",
       findings.study.baseline, options.resamples, units_text(findings, phase)));
   section.lines.emplace_back(
-      "typical: the ratio of typical calls, the median of pairs or, of rounds, the geometric mean "
-      "of their medians; combined: the geometric mean of the strata's.");
+      "typical: the ratio of typical calls. It is the median of pairs or, if rounds are "
+      "the unit, the geometric mean of the rounds' medians; combined, the geometric mean "
+      "over strata.");
   section.lines.push_back(fmt::format(
       "p: the t test of these units, of the log ratio where samples don't overlap (combined: of "
       "the mean log ratio); tost_p: equivalence within {:.0f} %; both Holm-adjusted over this "
@@ -253,9 +254,10 @@ ReportSection contrast_section(const Findings& findings, Phase phase, Detail det
       options.margin * 100, options.power * 100));
   if (detail != Detail::kSummary) {
     section.lines.emplace_back(
-        "t, df: of pairs or Welch's, of the log ratio where no sample of one arm is among the "
-        "other's; the error times widening where units depend on one another. d: Cohen; U: "
-        "Mann-Whitney; both, g and A are of single rows, with the errors that their units make.");
+        "t, df: of the paired test or Welch's, of the log ratio where the samples don't "
+        "overlap; errors are multiplied by the widening where units depend on one another. "
+        "d: Cohen; U: Mann-Whitney. d, U, g and A describe single rows, and their errors "
+        "come from the units.");
   }
   std::vector<Table> tables = {
       combined_table(findings, phase), combined_tests_table(findings, phase),

@@ -44,9 +44,9 @@ ReportSection sides_section(const Comparison& c) {
   const std::string load = load_text(c.base_load);
   if (!load.empty()) section.lines.push_back(fmt::format("measured at: {}", load));
   section.lines.emplace_back(
-      "%diff above 0: the candidate is slower. proc.: pairs of worker processes; the intervals are "
-      "of their ratios. typical: the same from the median pair of each process instead of the "
-      "means, which a few long interruptions can decide.");
+      "%diff above 0: the candidate is slower. proc.: pairs of worker processes, whose "
+      "ratios give the intervals. typical: the same from the median pair of each process; "
+      "a few long interruptions can decide the means, but not the medians.");
   return section;
 }
 

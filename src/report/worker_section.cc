@@ -112,11 +112,11 @@ ReportSection compile_cost_section(const Findings& findings) {
   ReportSection section{"What compilation cost", {}, {}};
   section.figures = {"compiling"};
   section.lines.emplace_back(
-      "prepare: seconds until the first sample could be taken; compile: the part of them that the "
-      "compiler took. Counts (recompiles, hits of the recompile limit, captured graphs, replays, "
-      "and calls that were not captured) cover the cell; a worker that counts by process includes "
-      "its earlier cells. Columns that nobody reported are left out. An arm that requests no "
-      "compilation is listed if it captured graphs.");
+      "prepare: seconds until the first sample could be taken; compile: the part of them "
+      "that the compiler took. Counts (recompiles, hits of the recompile limit, captured "
+      "graphs, replays, and calls that were not captured) cover the cell; a worker that "
+      "counts by process includes its earlier cells. Columns that no worker reported are "
+      "left out. An arm that requests no compilation is listed if it captured graphs.");
   Table table{"",
               {{"phase", Align::kLeft},
                {"stratum", Align::kLeft},

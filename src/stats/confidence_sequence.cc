@@ -34,6 +34,16 @@ double widening_of_neighbours(std::span<const double> values) {
   return (1 + c) / (1 - c);
 }
 
+// Of values that aren't all the same, with the half-width that they have so far: what the header's
+// skewness adds to the upper end; below 0, to the lower one.
+double shift_of_skewness(std::span<const double> values, const Moments& of, double half) {
+  const auto n = static_cast<double>(values.size());
+  double cubes = 0;
+  for (const double value : values) cubes += std::pow(value - of.mean, 3);
+  const double z = half * std::sqrt(n / of.variance);
+  return cubes / n / of.variance * (1 + 2 * z * z) / (6 * n);
+}
+
 }  // namespace
 
 std::optional<Interval> anytime_interval(std::span<const double> values, double alpha) {
@@ -46,13 +56,26 @@ std::optional<Interval> anytime_interval(std::span<const double> values, double 
   if (squares == 0) return Interval{of->mean, of->mean};
   const double f = widening_of_neighbours(values);
   const double half = std::sqrt(f * squares * (mixed.g - 1) / (n * (1 - mixed.g / mixed.r)));
-  return Interval{of->mean - half, of->mean + half};
+  const double shift = shift_of_skewness(values, *of, half);
+  return Interval{of->mean - half + std::min(0.0, shift), of->mean + half + std::max(0.0, shift)};
 }
 
 int64_t least_looks(double alpha) {
   int64_t n = 1;
   while (!mixture(n, alpha).can_exclude()) ++n;
   return n;
+}
+
+std::optional<Interval> confirmed_interval(std::span<const double> values, double alpha) {
+  if (values.empty()) return std::nullopt;
+  const auto before = anytime_interval(values.first(values.size() - 1), alpha);
+  const auto now = anytime_interval(values, alpha);
+  if (!before || !now) return std::nullopt;
+  return Interval{std::min(before->low, now->low), std::max(before->high, now->high)};
+}
+
+int64_t least_confirmed_looks(double alpha) {
+  return least_looks(alpha) + 1;
 }
 
 }  // namespace assay::stats

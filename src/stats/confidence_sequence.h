@@ -26,9 +26,14 @@ namespace assay::stats {
 // 1 about the mean, plus 1 / n for its bias, between 0 and 0.9. It only widens, so that it costs no
 // validity where values are independent.
 //
+// Skewed values move an end outwards, never inwards, by the first-order term of Hall's (1992)
+// expansion of a t interval, k (1 + 2 z^2) / (6 n): k = (1 / n) sum (x - mean)^3 / sd^2 and
+// z = half-width sqrt(n) / sd. k > 0 moves the upper end up, k < 0 the lower end down. So a mean
+// that owes its place to calls without the few slow ones of a burst isn't taken for sure.
+//
 // tau = 2: sure differences of several standard deviations show after 4 to 6 values. Values that
 // are symmetric about m with heavy tails are held more often, not less (docs/statistics.md has the
-// simulations); skewed values only as far as the mean of n of them is near normal.
+// simulations).
 //
 // Absent for fewer than least_looks(alpha) values: no data could exclude anything yet. Values are
 // finite, 0 < alpha < 1.
@@ -36,5 +41,13 @@ std::optional<Interval> anytime_interval(std::span<const double> values, double 
 
 // The smallest n at which anytime_interval() can exclude anything.
 int64_t least_looks(double alpha);
+
+// The hull of the intervals at the last two looks, so that it excludes only what both exclude: a
+// decision needs one more look that agrees. A burst that hits one arm only, which the values so far
+// lack by chance, has one more chance to show. Absent if either of the two intervals is.
+std::optional<Interval> confirmed_interval(std::span<const double> values, double alpha);
+
+// The smallest n at which confirmed_interval() can exclude anything.
+int64_t least_confirmed_looks(double alpha);
 
 }  // namespace assay::stats

@@ -4,7 +4,7 @@
 namespace assay {
 
 std::string_view study_template() {
-  return R"(# A study: what to measure, how often, in which order. Check it with `assay plan FILE`, run it with
+  return R"(# A study: its arms, conditions, repetitions and their order. Check it with `assay plan FILE`, run it with
 # `assay run FILE -o BUNDLE`. Unknown keys are errors, so a typing error can't change a study.
 name: my-study
 
@@ -68,18 +68,18 @@ warmup: 3
 # repetitions pay for; `assay plan` says how many and why.
 # processes: 5
 
-# Adds repetitions until the 95 % interval of the mean is within +- relative_ci. Or, with `decide`: adds
-# rounds of fresh processes until the fastest arm of a stratum is told apart from every other arm or lies
-# within `margin` of it, and stops as soon as it is, even before `repetitions`.
+# Adds repetitions until the 95 % interval of the mean is within +- relative_ci. With `decide` it adds
+# rounds of fresh processes until the fastest arm of a stratum is shown to be faster than every other arm
+# or within `margin` of it. A stratum then ends, even before `repetitions`.
 # stopping: {max_repetitions: 200, relative_ci: 0.01}
 # stopping: {max_repetitions: 200, decide: true, margin: 0.03}
 
 # sequential | shuffled | interleaved. Interleaved alternates the arms after every repetition, in random
-# order, so that what the machine does meanwhile affects all of them alike.
+# order, so that changes of the machine affect all of them alike.
 order: interleaved
 
-# together | free. Whether the processes that take turns compute on the same CPUs, so that what a neighbour
-# does to one it does to the others. If the key is absent, native arms of one number of `threads` do.
+# together | free. Whether the processes that take turns compute on the same CPUs, so that a neighbour
+# affects all of them. If the key is absent, native arms with the same number of `threads` do.
 # cpus: together
 
 # Seconds for one repetition, and for loading. compile_timeout_s is for preparing (default: timeout_s).

@@ -135,11 +135,11 @@ class Processes(ProgramTest):
         study = self.write_study(phases=["prefill", "kv_decode"], repetitions=6, warmup=1, processes=2, order="interleaved",
                                  stopping={"max_repetitions": 24, "decide": True, "margin": 0.5})
         plan = json.loads(self.succeed("plan", study, "-o", "json"))
-        self.assertEqual((plan["stopping"]["least_rounds"], plan["stopping"]["most_rounds"]), (4, 8))
+        self.assertEqual((plan["stopping"]["least_rounds"], plan["stopping"]["most_rounds"]), (5, 8))
         self.assertLess(plan["stopping"]["without_estimate_s"], plan["stopping"]["least_estimate_s"], "two rounds")
         self.assertLess(plan["stopping"]["least_estimate_s"], plan["estimate_s"])
         self.assertEqual(plan["counts"]["rows"], CELLS * 8 * (3 + 1))
-        self.assertIn("a stratum ends after 4 to 8 rounds of processes, 12 to 24 repetitions", self.succeed("plan", study))
+        self.assertIn("a stratum ends after 5 to 8 rounds of processes, 15 to 24 repetitions", self.succeed("plan", study))
         self.succeed("run", study, "-o", "bundle")
         bundle = self.folder / "bundle"
         self.succeed("verify", bundle)
@@ -147,7 +147,7 @@ class Processes(ProgramTest):
         for path in bundle.glob("cells/*/evidence.json"):
             evidence = json.loads(path.read_text())
             stopping = evidence["stopping"]
-            self.assertTrue(4 <= stopping["rounds"] <= 8)
+            self.assertTrue(5 <= stopping["rounds"] <= 8)
             self.assertTrue(stopping["decided"] or stopping["rounds"] == 8)
             self.assertEqual(len(rows_of(bundle, cell_id=evidence["cell_id"])), stopping["rounds"] * (3 + 1))
             for process in evidence["processes"]:

@@ -122,8 +122,9 @@ Result<SelfTest> self_test(const Bundle& bundle, const CompareOptions& options, 
   const auto processes = static_cast<int64_t>(places.size());
   if (!any) {
     return bad_input(
-        "{}: expected a cell of at least {} processes and {} warm ok rows to split, found {}: rows "
-        "of one process can't show what differs between processes (study key processes)",
+        "{}: expected a cell of at least {} processes and {} warm ok rows to split, found "
+        "{}: rows of one process can't show the variance between processes (study key "
+        "processes)",
         bundle.folder.string(), kLeastProcesses, 2 * options.minimum_rows,
         processes < static_cast<int64_t>(kLeastProcesses)
             ? fmt::format("{} {}", processes, processes == 1 ? "process" : "processes")

@@ -11,7 +11,7 @@ namespace assay {
 bool was_looked_at(const Samples& samples, size_t stratum);
 
 // ratio: the geometric mean over rounds of processes of arm / baseline; ratio_interval: of it, by
-// stats::anytime_interval(), with alpha shared by all pairs of the study's `arms`, so that the
+// stats::confirmed_interval(), with alpha shared by all pairs of the study's `arms`, so that the
 // intervals of a stratum hold together and whichever arm leads. As the run itself judged
 // (harness/decisions.h): by the same means of rounds. No interval: too few rounds, or arms that
 // aren't paired by them.

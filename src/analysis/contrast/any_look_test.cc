@@ -71,7 +71,7 @@ TEST(AnyLook, IntervalsAreThoseThatHoldAtAnyLookForAllPairsTogether) {
     }
     log_ratios[static_cast<size_t>(round)] = std::log(arm / eager);
   }
-  const auto expected = stats::anytime_interval(log_ratios, 0.05 / 3);
+  const auto expected = stats::confirmed_interval(log_ratios, 0.05 / 3);
   EXPECT_NEAR(contrast.ratio, std::exp(*stats::mean(log_ratios)), 1e-12);
   EXPECT_NEAR(contrast.ratio_interval->low, std::exp(expected->low), 1e-12);
   EXPECT_NEAR(contrast.ratio_interval->high, std::exp(expected->high), 1e-12);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/contrast/common_rounds.h"
 #include "analysis/contrast/contrast.h"
 #include "stats/few_values.h"
 #include "stats/power.h"
@@ -46,28 +47,36 @@ std::optional<Part> part_of(const ContrastInputs& in, const PairResamples& resam
   return part;
 }
 
-// Whether the strata's units are the same rounds, in which a process served all of them.
-bool of_same_rounds(const std::vector<Part>& parts, ContrastUnit unit) {
-  return unit == ContrastUnit::kProcesses && std::ranges::all_of(parts, [&](const Part& part) {
-           return part.units.arm.size() == parts[0].units.arm.size() &&
-                  part.units.baseline.size() == parts[0].units.baseline.size();
-         });
+// Of the strata's units, first the arm's of each stratum, then the baseline's.
+CommonRounds strata_rounds(const std::vector<Part>& parts) {
+  std::vector<std::vector<UnitSpan>> series;
+  for (const Part& part : parts) series.push_back(part.units.arm_spans);
+  for (const Part& part : parts) series.push_back(part.units.baseline_spans);
+  return common_rounds(series);
 }
 
 // What each round adds to the logarithm of one side's geometric mean: its mean has the error that
-// the strata make together, whatever they share.
-std::vector<double> round_adds(const std::vector<Part>& parts, bool of_arm) {
-  std::vector<double> adds((of_arm ? parts[0].units.arm : parts[0].units.baseline).size(), 0.0);
-  for (const Part& part : parts) {
+// the strata make together, whatever they share. A stratum that lacks rounds adds more in each of
+// its own, so that by itself it would have its own error.
+std::vector<double> round_adds(const std::vector<Part>& parts, const CommonRounds& rounds,
+                               bool of_arm) {
+  std::vector<double> adds(rounds.count, 0.0);
+  const auto all = static_cast<double>(rounds.count);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const Part& part = parts[i];
     const std::vector<double>& values = of_arm ? part.units.arm : part.units.baseline;
+    const std::vector<size_t>& round_of = rounds.of[of_arm ? i : parts.size() + i];
     const stats::Moments& own = of_arm ? part.moments.numerator : part.moments.denominator;
     const stats::Moments& other = of_arm ? part.moments.denominator : part.moments.numerator;
     const auto error = [](const stats::Moments& m) {
       return stats::MeanError{m.mean, std::sqrt(m.variance / static_cast<double>(m.n))};
     };
     const double scale = stats::log_scale(error(own), error(other), part.moments.apart);
-    for (size_t u = 0; u < adds.size(); ++u) {
-      adds[u] += (values[u] - own.mean) / (scale * static_cast<double>(parts.size()));
+    const auto n = static_cast<double>(values.size());
+    const double share = std::sqrt(all * (all - 1) / (n * (n - 1)));
+    for (size_t u = 0; u < values.size(); ++u) {
+      adds[round_of[u]] +=
+          share * (values[u] - own.mean) / (scale * static_cast<double>(parts.size()));
     }
   }
   return adds;
@@ -82,10 +91,11 @@ stats::Widening widest(const std::vector<Part>& parts) {
   return most;
 }
 
-std::optional<stats::LogRatio> log_ratio_of_rounds(const std::vector<Part>& parts, bool paired,
+std::optional<stats::LogRatio> log_ratio_of_rounds(const std::vector<Part>& parts,
+                                                   const CommonRounds& rounds, bool paired,
                                                    double log_ratio) {
-  const std::vector<double> arm = round_adds(parts, true);
-  const std::vector<double> base = round_adds(parts, false);
+  const std::vector<double> arm = round_adds(parts, rounds, true);
+  const std::vector<double> base = round_adds(parts, rounds, false);
   const auto of_arm = stats::moments(arm);
   const auto of_base = stats::moments(base);
   if (!of_arm || !of_base) return std::nullopt;
@@ -127,20 +137,40 @@ std::optional<stats::Interval> bootstrapped(const std::vector<Part>& parts, bool
                                           ratio_bootstrap(options));
 }
 
-// What the strata's widenings make of the combined error.
-stats::Widening combined_widening(const stats::LogRatio& widened, std::vector<Part> parts,
-                                  const auto& error_of) {
+std::vector<Part> without_widening(std::vector<Part> parts) {
   for (Part& part : parts) part.moments.widening = {};
-  const std::optional<stats::LogRatio> independent = error_of(parts);
+  return parts;
+}
+
+std::optional<stats::LogRatio> log_ratio_of_strata(const std::vector<Part>& parts) {
+  std::vector<stats::StratumMoments> each;
+  for (const Part& part : parts) each.push_back(part.moments);
+  return stats::combined_log_ratio(each);
+}
+
+// Strata that lack different rounds are resampled each by itself. What they share makes the
+// combined error larger by this factor.
+double sharing(const std::vector<Part>& parts, const auto& error_of) {
+  const std::vector<Part> plain = without_widening(parts);
+  const auto together = error_of(plain);
+  const auto apart = log_ratio_of_strata(plain);
+  if (!together || !apart || !(apart->error.value > 0)) return 1;
+  return std::max(1.0, together->error.value / apart->error.value);
+}
+
+// What the strata's widenings make of the combined error.
+stats::Widening combined_widening(const stats::LogRatio& widened, const std::vector<Part>& parts,
+                                  const auto& error_of) {
+  const std::optional<stats::LogRatio> independent = error_of(without_widening(parts));
   if (!independent) return {};
   return {widened.error.value / independent->error.value, widened.error.df / independent->error.df,
           0};
 }
 
 // The geometric mean of the strata's typical ratios, with the error that their intervals' widths
-// make on the scale of logarithms; of the same rounds, as if one round decided them all.
+// make on the scale of logarithms; of rounds of processes, as if one round decided them all.
 std::optional<TypicalRatio> combined_typical(const std::vector<const Contrast*>& parts,
-                                             bool same_rounds) {
+                                             bool of_rounds) {
   double log_ratio = 0;
   double widths = 0;
   const auto strata = static_cast<double>(parts.size());
@@ -149,9 +179,9 @@ std::optional<TypicalRatio> combined_typical(const std::vector<const Contrast*>&
     const stats::Interval& interval = part->typical->interval;
     const double half = std::log(interval.high / interval.low) / 2;
     log_ratio += std::log(part->typical->ratio) / strata;
-    widths += same_rounds ? half / strata : half * half / (strata * strata);
+    widths += of_rounds ? half / strata : half * half / (strata * strata);
   }
-  const double half = same_rounds ? widths : std::sqrt(widths);
+  const double half = of_rounds ? widths : std::sqrt(widths);
   return TypicalRatio{std::exp(log_ratio),
                       {std::exp(log_ratio - half), std::exp(log_ratio + half)}};
 }
@@ -195,18 +225,21 @@ Contrast combine(const ContrastInputs& in, const PairResamples& resampled,
   all.ratio = std::exp(log_ratio);
   all.median_ratio = std::exp(log_median_ratio);
   if (strata.size() < parts.size()) return all;  // no pair is left of one of them
-  const bool same_rounds = of_same_rounds(strata, all.unit);
-  all.typical = combined_typical(parts, same_rounds);
+  const bool processes = all.unit == ContrastUnit::kProcesses;
+  const CommonRounds rounds = processes ? strata_rounds(strata) : CommonRounds();
+  const bool same_rounds = processes && rounds.whole;
+  all.typical = combined_typical(parts, processes);
   const auto error_of = [&](const std::vector<Part>& of) {
-    if (same_rounds) return log_ratio_of_rounds(of, all.paired, log_ratio);
-    std::vector<stats::StratumMoments> each;
-    for (const Part& part : of) each.push_back(part.moments);
-    return stats::combined_log_ratio(each);
+    return processes ? log_ratio_of_rounds(of, rounds, all.paired, log_ratio)
+                     : log_ratio_of_strata(of);
   };
   const std::optional<stats::LogRatio> combined = error_of(strata);
   if (combined) all.widening = combined_widening(*combined, strata, error_of);
-  all.ratio_interval =
-      widened_ratio(bootstrapped(strata, all.paired, same_rounds, in.options), all, in.options);
+  auto interval = bootstrapped(strata, all.paired, same_rounds, in.options);
+  if (interval && processes && !same_rounds) {
+    interval = stats::stretched(*interval, all.ratio, sharing(strata, error_of));
+  }
+  all.ratio_interval = widened_ratio(interval, all, in.options);
   if (!combined) {
     add_constant_tests(moments, in.options, all);
     return all;

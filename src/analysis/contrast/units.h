@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "analysis/contrast/common_rounds.h"
 #include "analysis/findings/contrast.h"
 #include "analysis/rows/samples.h"
 
@@ -21,9 +22,10 @@ struct UnitSeries {
   // What arms have in common: the repetition's number; the round that processes served in, counted
   // over the stratum's arms; of rows their place.
   std::vector<int64_t> keys;
-  std::vector<int64_t> rows;    // that the unit holds
-  std::vector<double> mean_ms;  // of these
-  std::vector<size_t> of_row;   // the place here of each warm row's unit
+  std::vector<int64_t> rows;      // that the unit holds
+  std::vector<double> mean_ms;    // of these
+  std::vector<size_t> of_row;     // the place here of each warm row's unit
+  std::vector<UnitSpan> spans{};  // of rows that aren't collected in units: empty
 };
 
 // One value a unit, whose plain mean is the mean over all rows: of units that hold equally many
@@ -44,6 +46,8 @@ struct PairUnits {
   std::vector<double> baseline;
   std::vector<double> arm_means;  // of each unit's rows
   std::vector<double> baseline_means;
+  std::vector<UnitSpan> arm_spans{};
+  std::vector<UnitSpan> baseline_spans{};
   bool whole = true;     // no row was left out: both are their groups' unit_values()
   int64_t left_out = 0;  // repetitions that one of them lacks; of pairs alone
 };

@@ -387,5 +387,49 @@ TEST(Combined, ProcessesThatServeAllStrataAreOneRoundOfThem) {
   EXPECT_GT(width(together), 1.3 * width(alone)) << "four strata tell no more than one";
 }
 
+// Half of the strata lack the first round, the others the last: as many rounds, and not the same.
+TEST(Combined, StrataThatLackDifferentRoundsShareTheOthers) {
+  constexpr int64_t kRounds = 8;
+  SyntheticBundle bundle(3);
+  Random random(5);
+  double shift[2][kRounds];
+  for (auto& arm : shift) {
+    for (double& s : arm) s = std::exp(0.05 * standard_normal(random));
+  }
+  for (int stratum = 0; stratum < 4; ++stratum) {
+    for (const size_t arm : {0u, 1u}) {
+      const std::string cell = bundle.add({.arm = arm == 0 ? "eager" : "static",
+                                           .scenario = fmt::format("s{}", stratum),
+                                           .noise = 0.001,
+                                           .repetitions = 4 * kRounds,
+                                           .processes = kRounds});
+      for (int64_t r = 0; r < 4 * kRounds; ++r) {
+        *bundle.row(cell, r).latency_ms *= shift[arm][r / 4];
+      }
+    }
+  }
+  AnalysisOptions options;
+  options.resamples = 2000;
+  const Contrast whole = analyze(bundle.build(), options, nullptr)->combined.at(0);
+  std::erase_if(bundle.raw().rows, [&](const Row& row) {
+    const bool early = row.scenario == "s0" || row.scenario == "s1";
+    return early ? row.repetition < 4 : row.repetition >= 4 * (kRounds - 1);
+  });
+  // Processes are numbered within a cell.
+  for (Row& row : bundle.raw().rows) {
+    if (row.scenario == "s0" || row.scenario == "s1") row.process = *row.process - 1;
+  }
+  const Contrast lacking = analyze(bundle.build(), options, nullptr)->combined.at(0);
+  const auto error = [](const Contrast& c) { return std::log(c.ratio) / c.test->statistic; };
+  EXPECT_EQ(lacking.units_arm, kRounds - 1);
+  EXPECT_GT(error(lacking), 0.8 * error(whole));
+  EXPECT_LT(error(lacking), 1.3 * error(whole));
+  const auto width = [](const Contrast& c) {
+    return std::log(c.ratio_interval->high / c.ratio_interval->low);
+  };
+  EXPECT_GT(width(lacking), 0.8 * width(whole));
+  EXPECT_LT(width(lacking), 1.5 * width(whole));
+}
+
 }  // namespace
 }  // namespace assay

@@ -123,8 +123,8 @@ void find_reversed(const Samples& samples, const Contrast& combined, const Analy
   Finding finding = of_phase("simpson", combined.phase, combined.arm);
   finding.size = std::abs(pooled) + std::abs(strata);
   finding.text = fmt::format(
-      "pooled milliseconds say {:+.1f} % against {} ({} against {} ms), the {} strata say {:+.1f} "
-      "%: the pools weigh strata differently; read the strata",
+      "the pooled mean differs by {:+.1f} % from {}'s ({} against {} ms), but the {} "
+      "strata combined by {:+.1f} %: the pools weigh strata differently; read the strata",
       pooled * 100, samples.arms[0], format_significant(pooled_mean(mine)),
       format_significant(pooled_mean(base)), combined.strata, strata * 100);
   add_uneven(mine, base, finding);

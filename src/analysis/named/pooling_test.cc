@@ -89,8 +89,8 @@ TEST(Pooling, APooledFigureThatSaysTheOppositeOfEveryStratumIsNamed) {
   const auto found = of_kind(bundle, "simpson");
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].arm, "static");
-  EXPECT_THAT(found[0].text, HasSubstr("the 2 strata say -"));
-  EXPECT_THAT(found[0].text, HasSubstr("pooled milliseconds say +"));
+  EXPECT_THAT(found[0].text, HasSubstr("but the 2 strata combined by -"));
+  EXPECT_THAT(found[0].text, HasSubstr("the pooled mean differs by +"));
   EXPECT_EQ(found[0].rows.at(heavy).size(), 60u);
 }
 

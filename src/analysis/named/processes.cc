@@ -40,8 +40,8 @@ void find_process_spread(const Samples& samples, const std::vector<Latency>& lat
     if (cells > 0 && alone == cells) {
       Finding finding = of_phase("one_process", phase);
       finding.text =
-          "each arm ran in one worker process: no interval holds what differs between processes of "
-          "one program (processes: 5 measures it)";
+          "each arm ran in one worker process, so no interval includes the variance between "
+          "processes of one program (processes: 5 measures it)";
       findings.push_back(std::move(finding));
     }
     if (shares.empty()) continue;

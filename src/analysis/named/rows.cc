@@ -101,8 +101,9 @@ void find_lost_strata(const Samples& samples, const std::vector<Contrast>& combi
     const int64_t strata = contrast.strata + contrast.lost_strata;
     finding.size = static_cast<double>(contrast.lost_strata) / static_cast<double>(strata);
     finding.text = fmt::format(
-        "the combined figures cover {} of {} strata, because on the other {} this arm or {} lost "
-        "rows or gave other output; they describe the survivors and carry no verdict",
+        "the combined figures cover {} of {} strata, because on the other {} this arm or {} "
+        "lost rows or gave other output; they describe only the surviving rows and have no "
+        "verdict",
         contrast.strata, strata, contrast.lost_strata, contrast.baseline);
     for (size_t stratum = 0; stratum < samples.strata.size(); ++stratum) {
       if (samples.strata[stratum].phase != contrast.phase) continue;
@@ -130,7 +131,8 @@ void find_parity(const Samples& samples, std::vector<Finding>& findings) {
     } else if (!group.parity_checked && group.arm != 0 && !group.timed.empty()) {
       Finding finding = about("parity_unchecked", Severity::kNote, samples, group);
       finding.text = group.parity_unchecked_why.empty()
-                         ? "no parity record: nobody compared this arm's output with the baseline's"
+                         ? "there is no parity record, so this arm's output was not compared with "
+                           "the baseline's"
                          : fmt::format("this arm's output was not compared with the baseline's: {}",
                                        group.parity_unchecked_why);
       findings.push_back(std::move(finding));

@@ -111,7 +111,7 @@ void add_verdict(const engine::Session& session, const CompileEvidence& evidence
   Json reasons = Json::array();
   if (frames.empty()) {
     verdict = "not_applicable";
-    reasons.push_back("split: the study asked for this phase to run eager");
+    reasons.push_back("split: the study requests this phase to run eager");
   } else if (runs.fallbacks > 0 || !errors.empty()) {
     verdict = "fallback";
     reasons.push_back(

@@ -132,7 +132,7 @@ ArmGate judge_torch_arm(const StudyArm& arm, const TorchProbe& probe) {
         "run it on a machine with an NVIDIA GPU");
   }
   if (arm.mode == "manual-cudagraph" && device == "cpu") {
-    return impossible("no_cuda", "CUDA graphs need a GPU, and the arm asks for device cpu", "");
+    return impossible("no_cuda", "CUDA graphs need a GPU, and the arm requests device cpu", "");
   }
   ArmGate gate;
   gate.facts = probe.facts;

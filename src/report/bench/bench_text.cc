@@ -137,11 +137,11 @@ std::string shared_models(const std::vector<BenchRow>& rows) {
 
 std::string legend(const Bench& bench) {
   return fmt::format(
-      "t/s: tokens over the mean time, \u00b1 standard deviation of repetitions; ms: mean time "
-      "with its 95 % interval; GB/s: bytes that decoding has to read, over the time (median); "
-      "limit: that "
-      "as a share of the read bandwidth measured here (-: the weights fit the cache, or it isn't "
-      "known); ratio: mean time over {}'s, with its 95 % interval and verdict",
+      "t/s: tokens over the mean time, \u00b1 standard deviation of repetitions; ms: mean "
+      "time with its 95 % interval; GB/s: bytes that decoding must read, over its time "
+      "(median); limit: the share of the read bandwidth measured here (-: it is unknown, "
+      "or the weights fit the cache); ratio: mean time over {}'s, with its 95 % interval "
+      "and verdict",
       bench.baseline);
 }
 

@@ -59,7 +59,7 @@ std::string cost_finding(const Findings& findings) {
       not_real.push_back(cost.arm);
     }
   }
-  std::string text = "What compiling cost was not reported";
+  std::string text = "No worker reported the cost of compilation";
   if (longest != nullptr) {
     text = fmt::format("Compiled arms take up to {} until their first sample ({} on {})",
                        seconds(*longest->prepare_s), longest->arm,
@@ -101,9 +101,10 @@ std::optional<Figure> compile_cost_figure(const Findings& findings) {
   figure.id = "compiling";
   figure.finding = cost_finding(findings);
   figure.caption =
-      "The light bar is the time until a process' first sample could be taken, the dark one the "
-      "compiler's part of it, as far as the worker tells. They are paid once a process, and no "
-      "latency above has them in it. Counts of graphs, kernels and recompiles are in the table.";
+      "The light bar is the time until a process' first sample could be taken, the dark "
+      "one the compiler's part of it, as far as the worker reports it. A process spends "
+      "both once, and they are part of no latency above. Counts of graphs, kernels and "
+      "recompiles are in the table.";
   figure.legend = arm_legend(findings, arms, false);
   figure.panels = rows_panels(findings, rows, "Time until the first sample");
   figure.tables = section.tables;
@@ -133,10 +134,10 @@ std::optional<Figure> read_share_figure(const Findings& findings) {
   figure.id = "bandwidth";
   figure.finding = share_finding(findings);
   figure.caption =
-      "Each bar is the rate at which an arm's decode steps read what they must (weights and "
-      "cache), against the dashed line: what summing a buffer larger than any cache reached on "
-      "this machine. The nearer to the line, the less is left to gain. The probe is a lower bound, "
-      "so that a bar can pass it.";
+      "Each bar is the rate at which an arm's decode steps read weights and cache. The "
+      "dashed line is the rate of summing a buffer larger than any cache on this machine. "
+      "The nearer a bar is to the line, the less can be gained. The probe is a lower "
+      "bound, so a bar can pass it.";
   figure.legend = arm_legend(findings, arms, false);
   figure.panels = rows_panels(findings, rows, "Shares of the read bandwidth");
   figure.tables = read_section(findings).tables;

@@ -34,10 +34,10 @@ std::string split_finding(const Findings& findings) {
   for (const auto& [arm, extent] : stops) {
     if (even.contains(arm)) continue;
     parts.push_back(
-        fmt::format("{}'s faster prefill stops to matter after {} new tokens", arm, range(extent)));
+        fmt::format("{}'s faster prefill stops mattering after {} new tokens", arm, range(extent)));
   }
   if (parts.empty())
-    return "No break-even length: no arm surely gains in prefill and loses in decoding";
+    return "No break-even length: no arm is shown to gain in prefill and lose in decoding";
   return listed(parts);
 }
 
@@ -150,9 +150,10 @@ std::optional<Figure> split_figure(const Findings& findings) {
   figure.id = "phase-split";
   figure.finding = split_finding(findings);
   figure.caption = fmt::format(
-      "Prefill and decode together, by the number of new tokens: an arm's whole time over {}'s. "
-      "Where a line crosses the dashed one, the arm breaks even. Rings are longer than any decode "
-      "that was measured. Where a line runs flat, the prefill has stopped to matter.",
+      "Prefill and decode together, by the number of new tokens: an arm's whole time over "
+      "{}'s. Where a line crosses the dashed one, the arm breaks even. Rings mark lengths "
+      "beyond any decode that was measured. Where a line runs flat, the prefill no longer "
+      "matters.",
       findings.study.baseline);
   figure.legend = arm_legend(findings, arms, true);
   figure.tables = split_section(findings).tables;

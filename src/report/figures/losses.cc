@@ -91,9 +91,9 @@ std::optional<Figure> loss_figure(const Findings& findings) {
   figure.id = "losses";
   figure.finding = finding(findings);
   figure.caption = fmt::format(
-      "Each mark is the share of an arm's rows that crashed, timed out or failed otherwise, "
-      "warm-ups included; the bar is Wilson's {:.0f} % interval. Strata without a loss are left "
-      "out. A bar that begins at 0 can end far to the right where few rows were tried.{}",
+      "Each mark is the share of an arm's rows that crashed, timed out or failed "
+      "otherwise, warm-ups included; the bar is Wilson's {:.0f} % interval. Strata without "
+      "a loss are left out. A bar from 0 can be long if few rows were tried.{}",
       findings.options.confidence * 100,
       left_out > 0 ? fmt::format(" {} more series are in the table.", left_out) : "");
   figure.legend = arm_legend(findings, findings.study.arms, false);

@@ -138,10 +138,10 @@ std::string finding(const Findings& findings, Phase phase, const Gathered& gathe
 
 std::string caption(const Gathered& gathered, bool with_tips) {
   std::string text =
-      "Each mark is one row, from left to right in the order of the run. Rings are cold rows "
-      "(warm-ups and first calls), diamonds rows that recompiled, triangles throttled ones; a "
-      "cross on the upper edge is a lost row, which has no latency. A slope or a step is the "
-      "machine's unless one arm alone has it.";
+      "Each mark is one row, from left to right in the order of the run. Rings are cold "
+      "rows (warm-ups and first calls), diamonds rows that recompiled, triangles throttled "
+      "ones; a cross on the upper edge is a lost row, which has no latency. A slope or a "
+      "step that all arms share comes from the machine.";
   if (gathered.thinned) {
     text +=
         " Of arms with more than 300 rows, the fastest and the slowest of each of 150 stretches "
@@ -149,8 +149,8 @@ std::string caption(const Gathered& gathered, bool with_tips) {
   }
   if (!with_tips) {
     text +=
-        " There are too many rows for each to say which it is: those that recompiled, were "
-        "throttled or lost do.";
+        " There are too many rows to name each: only rows that recompiled, were throttled or "
+        "lost have a tooltip.";
   }
   return text;
 }

@@ -110,10 +110,10 @@ std::optional<Figure> ratio_figure(const Findings& findings, Phase phase) {
   figure.id = fmt::format("{}-ratios", phase_name(phase));
   figure.finding = finding(findings, phase);
   figure.caption = fmt::format(
-      "Each mark is an arm's mean time over the baseline's on one stratum, the bar its {:.0f} % "
-      "interval. Left of the dashed line the arm is faster than {}. A bar that crosses the line is "
-      "no evidence of a difference; \"{}\" means that rows were lost or the outputs differ. All "
-      "panels have one scale.",
+      "Each mark is an arm's mean time over the baseline's on one stratum, the bar its "
+      "{:.0f} % interval. Left of the dashed line the arm is faster than {}. A bar that "
+      "crosses the line is no evidence of a difference; \"{}\" means that rows were lost "
+      "or the outputs differ. All panels have the same scale.",
       findings.options.confidence * 100, findings.study.baseline, kNotComparable);
   figure.legend = arm_legend(findings, arms, false);
   figure.panels = rows_panels(findings, rows,

@@ -77,10 +77,11 @@ std::optional<Figure> tail_figure(const Findings& findings, Phase phase) {
   figure.id = fmt::format("{}-tails", phase_name(phase));
   figure.finding = finding(tails, phase);
   figure.caption = fmt::format(
-      "From an arm's median, its mark, a bar reaches to the ring: p99, or the slowest row where "
-      "there are fewer than 100. The diamond is where it would end without the rows that "
-      "recompiled: far left of the ring, recompiles make the tail. Behind it, how many medians the "
-      "ring is away, and how many of the rows above {:.0f} medians carry a recompile.",
+      "A bar reaches from an arm's median, the mark, to the ring: p99, or the slowest row "
+      "of fewer than 100. The diamond is the same figure without the rows that recompiled. "
+      "If it lies far left of the ring, recompiles cause the tail. The text gives the ring "
+      "as a multiple of the median, and how many of the rows above {:.0f} medians carry a "
+      "recompile.",
       kSlowFactor);
   figure.legend = arm_legend(findings, arms, false);
   figure.panels = rows_panels(findings, rows, "Tails, as multiples of the median");

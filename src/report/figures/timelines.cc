@@ -73,10 +73,10 @@ std::optional<Figure> timeline_figure(const Findings& findings, const PlottedRow
   figure.id = "timelines";
   figure.finding = finding(findings);
   figure.caption =
-      "One traced repetition of each arm, on one scale: where a lane is empty, that part of the "
-      "machine waits. Neighbouring events that are too short to be told apart are one bar. Tracing "
-      "slows a repetition down, so that these are no latencies; cells/CELL/trace.json.gz has every "
-      "event.";
+      "One traced repetition of each arm, on one scale. Where a lane is empty, that part "
+      "of the machine waits. Neighbouring events that are too short to draw separately are "
+      "one bar. Tracing slows a repetition down, so these times are not latencies; "
+      "cells/CELL/trace.json.gz has every event.";
   figure.legend = arm_legend(findings, arms, false);
   figure.tables = profile_section(findings, Detail::kSummary).tables;
   return figure;

@@ -184,7 +184,7 @@ TEST(SideBySide, ShowsEachBundlesVerdictAndWhatDiffers) {
   EXPECT_THAT(html, HasSubstr("<h2>first</h2>"));
   EXPECT_THAT(html, HasSubstr("<h2>second</h2>"));
   EXPECT_THAT(html, HasSubstr("prefill: mean latencies with their intervals; on 6 of 8 rows two "
-                              "bundles&#39; intervals lie apart, 8 are in every bundle"));
+                              "bundles&#39; intervals don&#39;t overlap, 8 are in every bundle"));
   EXPECT_THAT(html, HasSubstr("DIFFERS"));
   const std::string same = render_side_by_side({{"first", one}, {"second", one}});
   EXPECT_THAT(same, HasSubstr("on 0 of 8 rows"));

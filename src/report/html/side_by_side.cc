@@ -146,7 +146,8 @@ Figure figure_of(const Findings& all, Beside beside, const std::string& id, cons
   Figure figure;
   figure.id = fmt::format("{}-{}", beside.rows.phase, id);
   figure.finding = fmt::format(
-      "{}: {}; on {} of {} rows two bundles' intervals lie apart, {} are in every bundle",
+      "{}: {}; on {} of {} rows two bundles' intervals don't overlap, {} are in every "
+      "bundle",
       beside.rows.phase, what, apart(beside), beside.rows.rows.size(), beside.in_all);
   figure.caption = caption;
   figure.legend = arm_legend(all, all.study.arms, false);
@@ -174,19 +175,20 @@ std::string phase_html(const std::vector<NamedFindings>& bundles, const Findings
   Beside means = beside(bundles, all, phase, mean_line);
   means.rows.x_label = "ms, mean of warm rows";
   if (means.rows.rows.empty()) return "";
-  out += figure_html(
-      figure_of(all, std::move(means), "means", "mean latencies with their intervals",
-                "Each mark is a bundle's mean of an arm on a stratum. Intervals that lie apart are "
-                "a difference between the runs, of which machine, build and model are parts: the "
-                "identities below say which of them differ, and assay compare tests it."));
+  out += figure_html(figure_of(
+      all, std::move(means), "means", "mean latencies with their intervals",
+      "Each mark is a bundle's mean of an arm on a stratum. Intervals that don't overlap "
+      "show a difference between the runs. Its cause may be the machine, the build or the "
+      "model: the identities below show which of them differ, and assay compare tests the "
+      "difference."));
   Beside ratios = beside(bundles, all, phase, ratio_line);
   ratios.rows.x_label = "ratio to the bundle's own baseline";
   ratios.rows.rule = plot::RuleAt{1, "as long as the baseline"};
   if (!ratios.rows.rows.empty()) {
-    out += figure_html(
-        figure_of(all, std::move(ratios), "ratios", "ratios to each bundle's own baseline",
-                  "Each mark is an arm's ratio to the baseline of its own bundle. A verdict that "
-                  "carries over to another machine stays on its side of the dashed line."));
+    out += figure_html(figure_of(
+        all, std::move(ratios), "ratios", "ratios to each bundle's own baseline",
+        "Each mark is an arm's ratio to the baseline of its own bundle. A verdict holds for "
+        "all bundles if its marks stay on one side of the dashed line."));
   }
   if (!any_lost(bundles, phase)) {
     out += element("p", fmt::format("No row of {} was lost in any bundle.", phase_name(phase)));

@@ -25,7 +25,7 @@ std::string choices_html(const Findings& findings) {
     same = SameAnswer::kLeaderOfPhase;
     rows = answers(findings, same);
   }
-  if (rows.empty()) return element("p", "The bundle has no rows to choose by.");
+  if (rows.empty()) return element("p", "The bundle has no rows from which to choose an arm.");
   return choice_html(choice_table(findings, rows, same, kNoLimit)) +
          element("p", choice_legend(findings), "class=mute") + all;
 }

@@ -1,0 +1,33 @@
+// Which units of several strata are of one round, in which an arm's process served all of them.
+//
+// Strata of a run that was interrupted or resumed needn't have the same rounds, and processes are
+// numbered within a cell. What rows tell is their repetition, which is of one round in all strata.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace assay {
+
+// What tells one unit's round.
+struct UnitSpan {
+  int64_t first_repetition = 0;
+  int64_t last_repetition = 0;
+  int64_t process = 0;  // the number of its first row's
+  bool operator==(const UnitSpan&) const = default;
+};
+
+struct CommonRounds {
+  size_t count = 0;
+  std::vector<std::vector<size_t>> of;  // of each series the rounds of its units, from 0 on
+  bool whole = true;                    // every series has one unit of each round, in one order
+};
+
+// Units whose repetitions overlap are of one round. Where overlaps are partial, cells repeated more
+// often than planned (`stopping: {relative_ci: ...}`) and repetitions of one number are of
+// different rounds; units of one process number are of one round then.
+CommonRounds common_rounds(std::span<const std::vector<UnitSpan>> series);
+
+}  // namespace assay
