@@ -129,13 +129,14 @@ TEST(BenchText, LostRowsAndWarningsAreShown) {
   SyntheticBundle made = two_arms();
   made.lose("c000-eager-prefill-prompt_16", 3, RowStatus::kCrash, "SIGSEGV");
   const Bench bench = bench_of(made);
+  EXPECT_THAT(bench.remarks.front(), testing::StartsWith("static, pp16: not comparable: "));
   EXPECT_EQ(bench.rows[1].verdict, "not comparable");
   EXPECT_FALSE(bench.rows[1].ratio);
   for (const BenchFormat format : {BenchFormat::kTable, BenchFormat::kMarkdown}) {
     const std::string text = render_bench(bench, format);
     EXPECT_THAT(text, HasSubstr("lost"));
     EXPECT_THAT(text, HasSubstr("not comparable"));
-    EXPECT_THAT(text, HasSubstr("- static, prompt"));
+    EXPECT_THAT(text, HasSubstr("- static, pp16"));
   }
 }
 
