@@ -8,6 +8,7 @@ import gzip
 import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -265,6 +266,19 @@ class Torch(ProgramTest):
                 trace = json.load(file)
             self.assertTrue(trace["traceEvents"])
         self.assertIn("## Profile", self.succeed("analyze", FOLDER / PROFILED, "-o", "md"))
+
+    def test_the_page_shows_the_traces_beside_one_another(self):
+        """Real traces, of both arms on one scale: what the profiler writes is what the page reads."""
+        self.succeed("report", FOLDER / PROFILED)
+        page = (FOLDER / PROFILED / "report.html").read_text()
+        figure = re.search(r'<figure id="timelines".*?</figure>', page, re.S)
+        self.assertTrue(figure, "no figure of timelines")
+        for phase in {row["phase"] for row in self.rows(PROFILED)}:
+            alternative = re.search(rf'aria-label="Traced repetitions of {phase} ([^"]*)"', figure[0])
+            self.assertTrue(alternative, phase)
+            for arm in ("eager", "compiled"):
+                self.assertRegex(alternative[1], rf"\b{arm}: [1-9]\d* operators", phase)
+        self.assertEqual((FOLDER / PROFILED / "plots/timelines.svg").read_text().count("<svg"), 1)
 
     def test_decoding_stands_beside_the_limit_of_the_memory(self):
         found, _ = self.findings("main")
