@@ -273,11 +273,15 @@ class Torch(ProgramTest):
         page = (FOLDER / PROFILED / "report.html").read_text()
         figure = re.search(r'<figure id="timelines".*?</figure>', page, re.S)
         self.assertTrue(figure, "no figure of timelines")
-        for phase in {row["phase"] for row in self.rows(PROFILED)}:
+        found, _ = self.findings(PROFILED)
+        for profile in found["profiles"]:
+            phase, arm = profile["phase"], profile["arm"]
             alternative = re.search(rf'aria-label="Traced repetitions of {phase} ([^"]*)"', figure[0])
             self.assertTrue(alternative, phase)
-            for arm in ("eager", "compiled"):
-                self.assertRegex(alternative[1], rf"\b{arm}: [1-9]\d* operators", phase)
+            drawn = dict(reversed(text.split(" ", 1)) for text in re.findall(rf"\b{arm}: ([^;.]+)", alternative[1]))
+            graphs = sum(int(count) for name, count in drawn.items() if name.startswith("compiled graph"))
+            self.assertEqual(graphs > 0, arm == "compiled", alternative[1])
+            self.assertEqual(int(drawn["operators"]) + graphs, profile["kernels_launched"], "the worker counts the same")
         self.assertIn("plots/timelines.svg", (FOLDER / PROFILED / "report.md").read_text())
 
     def test_decoding_stands_beside_the_limit_of_the_memory(self):

@@ -152,6 +152,18 @@ TEST(TimelineFigure, PutsArmsOnOneScale) {
             "in 3 launches");
   EXPECT_THAT(figure->panels[0].alt, HasSubstr("compiled: 900 kernels"));
   EXPECT_THAT(figure->panels[0].body, HasSubstr("c000-eager kernels: gemm at 0"));
+  for (CellProfile& profile : findings.profiles) {
+    profile.launch_calls.reset();
+    profile.counts = "leaf operators, and runs of compiled graphs";
+  }
+  plotted.timelines[1].lanes = {{"compiled graphs", {{0, 2, "f", 1}}},
+                                {"copies", {{0, 1, "c", 1}}}};
+  const auto on_cpu = timeline_figure(findings, plotted);
+  ASSERT_TRUE(on_cpu);
+  EXPECT_EQ(on_cpu->finding,
+            "On prefill s000, eager runs 900 and compiled runs 900 (leaf operators, and runs of "
+            "compiled graphs)");
+  EXPECT_THAT(on_cpu->panels[0].alt, HasSubstr("compiled: 1 compiled graph; compiled: 1 copy"));
   plotted.timelines.clear();
   EXPECT_FALSE(timeline_figure(findings, plotted));
 }
