@@ -124,6 +124,7 @@ struct Bundle {
   std::vector<Sitting> sittings;  // the first included
   std::string study_yaml;
   bool complete = false;
+  bool rows_alone = false;                   // of read_kept_rows()
   std::vector<Json> unit_notes;              // of the commits, in their order
   std::vector<Row> rows;                     // by order_index
   std::map<std::string, Evidence> evidence;  // by cell_id, where present
@@ -142,6 +143,14 @@ struct Bundle {
 // future, a file that is missing, a sitting that doesn't fit the commits or a row that doesn't
 // parse: bad_input.
 Result<Bundle> read_bundle(const std::filesystem::path& folder);
+
+// What is left of a bundle where only its rows are kept: PHASE/metrics.csv of any schema version,
+// and origin.json, which says what the manifest said of them (docs/artifact-schema.md). Nothing
+// holds them against what was measured, so that `rows_alone` is to be said of whatever is made of
+// them. bad_input: no origin.json, rows that don't parse, no rows, sittings that don't follow one
+// another.
+inline constexpr const char* kOriginName = "origin.json";
+Result<Bundle> read_kept_rows(const std::filesystem::path& folder);
 
 // The cell's cells/CELL/trace.json.gz as it lies there, packed, and checked as read_bundle() does.
 // bad_input where there is none.

@@ -33,6 +33,16 @@ std::string_view cut(std::string_view text, size_t columns) {
   return text.substr(0, bytes_of_columns(text, columns));
 }
 
+// As many of the text's parts, which two spaces part, as have room; of the first at least a piece.
+std::string whole_parts(std::string_view text, size_t columns) {
+  const std::string_view first = cut(text, columns);
+  if (first.size() == text.size() || text.substr(first.size()).starts_with("  ")) {
+    return std::string(first);
+  }
+  const size_t end = first.rfind("  ");
+  return std::string(end == std::string_view::npos ? first : first.substr(0, end));
+}
+
 std::string in_colour(const char* colour, const std::string& text, bool colours) {
   return colours && !text.empty() ? fmt::format("\x1b[{}m{}\x1b[0m", colour, text) : text;
 }
@@ -59,12 +69,15 @@ std::string progress_line(const ProgressState& state, std::optional<double> left
   const std::string left = left_s ? fmt::format("  {} left", format_duration(*left_s)) : "";
   if (percent.size() + left.size() > columns) return std::string(cut(percent + left, columns));
   size_t room = columns - percent.size() - left.size();
-  const bool with_bar = room >= kBarWidth + 4 + 2 + kLeastWhat;
+  const std::string what = shown_line(state.what);
+  size_t wanted = std::max(kLeastWhat, display_width(what.substr(0, what.find("  "))));
+  if (!state.alert.empty()) wanted += 2 + display_width(shown_line(state.alert));
+  const bool with_bar = room >= kBarWidth + 4 + 2 + wanted;
   if (with_bar) room -= kBarWidth + 4;
   // The next text, as much of it as has room.
   const auto take = [&](const std::string& text) -> std::string {
     if (text.empty() || room <= 2) return "";
-    const std::string taken(cut(shown_line(text), room - 2));
+    const std::string taken = whole_parts(shown_line(text), room - 2);
     room -= 2 + display_width(taken);
     return taken;
   };
@@ -72,7 +85,7 @@ std::string progress_line(const ProgressState& state, std::optional<double> left
   if (const std::string alert = take(state.alert); !alert.empty()) {
     line += "  " + in_colour(kRed, alert, colours);
   }
-  if (const std::string what = take(state.what); !what.empty()) line += "  " + what;
+  if (const std::string taken = take(state.what); !taken.empty()) line += "  " + taken;
   return line + left;
 }
 

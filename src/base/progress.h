@@ -16,7 +16,7 @@ namespace assay {
 struct ProgressState {
   int64_t done = 0;  // steps of `total`
   int64_t total = 0;
-  std::string what;        // "c007-eager-prefill  unit 12/90  repetition 3/5"
+  std::string what;        // "eager leads  unit 12/90  repetition 3/5": what matters most is first
   std::string alert = {};  // "3 rows lost", before `what`; may be empty
   // Seconds left, where the caller knows better than the share that is done tells.
   std::optional<double> left_s = {};
@@ -34,8 +34,8 @@ struct ProgressStyle {
 ProgressStyle stderr_style();
 
 // One line for the state: "[#####-----]  50 %  alert  what  1 min 20 s left". Never wider than
-// `columns`; what doesn't fit goes in this order: the bar, the end of `what`, the alert's. Colours
-// take no column.
+// `columns`; what doesn't fit goes in this order: parts of `what` but the first (two spaces part
+// them), the bar, the end of that part, the alert's. Colours take no column.
 std::string progress_line(const ProgressState& state, std::optional<double> left_s, size_t columns,
                           bool colours = false);
 

@@ -28,6 +28,18 @@ TEST(ProgressLine, IsNeverWiderThanTheTerminal) {
   EXPECT_EQ(progress_line(state, 80, 40), " 33 %  " + std::string(16, 'x') + "  1 min 20 s left");
 }
 
+TEST(ProgressLine, PartsAreThereWholeOrNotAtAll) {
+  const ProgressState state{
+      .done = 1, .total = 2, .what = "eager leads  unit 12/90  repetition 3/5", .left_s = {}};
+  const std::string bar = "[##########----------]  ";
+  EXPECT_EQ(progress_line(state, {}, 70), bar + " 50 %  eager leads  unit 12/90  repetition 3/5");
+  EXPECT_EQ(progress_line(state, {}, 69), bar + " 50 %  eager leads  unit 12/90");
+  EXPECT_EQ(progress_line(state, {}, 42), bar + " 50 %  eager leads");
+  EXPECT_EQ(progress_line(state, {}, 41), " 50 %  eager leads  unit 12/90");
+  EXPECT_EQ(progress_line(state, {}, 20), " 50 %  eager leads");
+  EXPECT_EQ(progress_line(state, {}, 12), " 50 %  eager");
+}
+
 TEST(ProgressLine, WhatIsLostStandsFirstAndInRed) {
   const ProgressState state{
       .done = 1, .total = 2, .what = "unit 1/2", .alert = "3 lost", .left_s = {}};

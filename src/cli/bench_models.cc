@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/cache_folder.h"
 #include "base/folder.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/kept_models.h"
 #include "engine/model/architectures.h"
 #include "engine/model/checkpoint.h"
 #include "engine/model/make.h"
@@ -25,7 +25,7 @@ bool is_folder(const fs::path& path) {
 
 // Random weights of the architecture, made if they aren't there.
 Result<fs::path> made_model(const std::string& architecture) {
-  const fs::path folder = cache_folder("ASSAY_MODEL_CACHE", "models");
+  const fs::path folder = kept_models_folder();
   if (folder.empty()) {
     return environment_error(
         "models' folder: expected HOME, XDG_CACHE_HOME or ASSAY_MODEL_CACHE, found none");
@@ -68,6 +68,13 @@ Result<std::vector<BenchedModel>> find_models(const std::vector<std::string>& wo
   std::vector<BenchedModel> models;
   for (const std::string& word : words) {
     ASSAY_TRY(const fs::path path, model_path(word));
+    const auto is_same = [&](const BenchedModel& other) {
+      std::error_code gone;  // whoever opens it says so
+      return fs::equivalent(other.path, path, gone);
+    };
+    if (std::ranges::any_of(models, is_same)) {
+      return bad_input("models: expected each once, found {} again", quoted_excerpt(word));
+    }
     ASSAY_TRY(const engine::Checkpoint checkpoint, engine::Checkpoint::open(path));
     models.push_back({.name = model_name(path, models),
                       .path = path.string(),

@@ -2,11 +2,14 @@
 // paths. From the findings that an analysis left there (--from-findings), it needs nothing else of
 // the bundle, and of a findings.json alone it makes a page.
 // assay report BUNDLE BUNDLE... -o FILE.html: one page of all of them.
+// assay report --index FOLDER... -o FILE.html: a sentence and the links of each of them.
 #include <cstdio>
 #include <set>
 
 #include "base/files.h"
 #include "base/folder.h"
+#include "base/phase.h"
+#include "base/text.h"
 #include "cli/bundle_analysis.h"
 #include "report/html/page.h"
 
@@ -19,6 +22,7 @@ struct ReportArguments {
   std::vector<std::string> bundles;
   std::string page;  // empty: into the bundle
   bool from_findings = false;
+  bool index = false;
 };
 
 // The bundle, with its rows unless only its findings are wanted.
@@ -75,15 +79,56 @@ std::vector<std::string> names_of(const std::vector<std::string>& bundles) {
   return std::set<std::string>(names.begin(), names.end()).size() == names.size() ? names : bundles;
 }
 
-Result<int> report_several(const ReportArguments& arguments, const AnalysisOptions& options) {
+// Of one page about all of them.
+Status check_several(const ReportArguments& arguments) {
   if (arguments.page.empty()) {
-    return bad_input("report of {} bundles: expected -o FILE.html to write to, found none",
-                     arguments.bundles.size());
+    return bad_input("report of {}: expected -o FILE.html to write to, found none",
+                     counted(std::ssize(arguments.bundles), "bundle"));
   }
   if (std::set<std::string>(arguments.bundles.begin(), arguments.bundles.end()).size() !=
       arguments.bundles.size()) {
     return bad_input("report: expected each bundle once, found one twice");
   }
+  return {};
+}
+
+// What of the folder's files an index leads to, by their paths from the index.
+std::vector<ResultLink> result_links(const fs::path& folder, const fs::path& from_index) {
+  std::vector<ResultLink> links;
+  const auto add = [&](const std::string& text, const std::string& name) {
+    std::error_code unknown;
+    if (fs::is_regular_file(folder / name, unknown)) links.push_back({text, from_index / name});
+  };
+  add("what it means", "README.md");
+  add("tables in Markdown", "report.md");
+  add("findings as JSON", "analysis/findings.json");
+  for (const Phase phase : kPhases) {
+    add(fmt::format("rows of {}", phase_name(phase)),
+        fmt::format("{}/metrics.csv", phase_name(phase)));
+  }
+  return links;
+}
+
+Result<int> report_index(const ReportArguments& arguments, const AnalysisOptions& options) {
+  ASSAY_CHECK(check_several(arguments));
+  const std::vector<std::string> names = names_of(arguments.bundles);
+  const fs::path beside = fs::absolute(arguments.page).lexically_normal().parent_path();
+  std::vector<IndexedResult> results;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const fs::path folder = arguments.bundles[i];
+    ASSAY_TRY(Read of, read(folder, arguments, options));
+    const fs::path path = fs::absolute(folder).lexically_normal().lexically_relative(beside);
+    std::error_code unknown;
+    const bool has_page = fs::is_regular_file(folder / "report.html", unknown);
+    results.push_back({names[i], std::move(of.bundle.findings),
+                       has_page ? (path / "report.html").string() : "",
+                       result_links(folder, path)});
+  }
+  return write_page(arguments.page, render_index(results));
+}
+
+Result<int> report_several(const ReportArguments& arguments, const AnalysisOptions& options) {
+  ASSAY_CHECK(check_several(arguments));
   const std::vector<std::string> names = names_of(arguments.bundles);
   std::vector<NamedFindings> bundles;
   for (size_t i = 0; i < names.size(); ++i) {
@@ -107,11 +152,15 @@ void add_report_command(CLI::App& app, Selected& selected) {
       ->add_option("-o,--output", arguments->page,
                    "write the page to this file alone (needed for several bundles)")
       ->type_name("FILE.html");
+  command->add_flag("--index", arguments->index,
+                    "write an index of the folders: of each a sentence that says what it found, "
+                    "and links to its page and rows");
   const auto options = add_analysis_options(*command);
   const auto from_findings = add_from_findings(*command);
   command->callback([=, &selected] {
     selected.body = [=]() -> Result<int> {
       arguments->from_findings = *from_findings;
+      if (arguments->index) return report_index(*arguments, *options);
       return arguments->bundles.size() == 1 ? report_one(*arguments, *options)
                                             : report_several(*arguments, *options);
     };

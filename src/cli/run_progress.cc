@@ -84,8 +84,8 @@ void RunProgress::show(int64_t repetition) {
       repetition < 0 ? "warm-up"
                      : fmt::format("repetition {}/{}", repetition + 1, study_.repetitions);
   const std::string leading = leader(*cell_);
-  state_.what = fmt::format("unit {}/{}  {}{}{}  {}", unit_->index + 1, plan_.units.size(), which,
-                            leading.empty() ? "" : "  ", leading, cell_->id);
+  state_.what = fmt::format("{}{}unit {}/{}  {}  {}", leading, leading.empty() ? "" : "  ",
+                            unit_->index + 1, plan_.units.size(), which, cell_->id);
   if (cost_done_ > 0) {
     const double elapsed_s = static_cast<double>(clock_.monotonic_ns() - started_ns_) * 1e-9;
     state_.left_s = elapsed_s * cost_left_ / cost_done_;

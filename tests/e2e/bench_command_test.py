@@ -58,6 +58,25 @@ class BenchCommand(ProgramTest):
         # The bundle's own study file is one that `run` takes.
         self.succeed("plan", "benched/study.yaml")
 
+    def test_its_numbers_are_those_of_the_bundles_analysis(self):
+        rows = json.loads(self.succeed("bench", "model", "-p", "5", "-n", "3", "-r", "8", "-t", "1", "--arms", "eager,compiled",
+                                       "--save", "benched", "-o", "json"))
+        found = json.loads(self.succeed("analyze", "benched", "-o", "json"))
+        tests = {"prefill": "pp5", "kv_decode": "tg3"}
+        means = {(tests[one["phase"]], one["arm"]): one for one in found["latencies"]}
+        ratios = {(tests[one["phase"]], one["arm"]): one for one in found["contrasts"]}
+        self.assertEqual({(row["test"], row["arm"]) for row in rows}, set(means))
+        for row in rows:
+            mean = means[row["test"], row["arm"]]
+            self.assertAlmostEqual(row["avg_ns"] / 1e6, mean["mean_ms"], delta=2e-6)
+            self.assertEqual(row["rows"], mean["n"])
+            if row["arm"] == "eager":
+                self.assertIsNone(row["ratio"])
+                continue
+            self.assertEqual(row["ratio"], ratios[row["test"], row["arm"]]["ratio"])
+            self.assertEqual([row["ratio_low"], row["ratio_high"]], ratios[row["test"], row["arm"]]["ratio_interval"])
+            self.assertEqual(row["verdict"], ratios[row["test"], row["arm"]]["verdict"])
+
     def test_the_study_is_printed_and_not_run(self):
         printed = self.succeed("bench", "model", *QUICK, "--print-study")
         (self.folder / "printed.yaml").write_text(printed)
@@ -112,6 +131,7 @@ class BenchCommand(ProgramTest):
     def test_what_is_wrong_is_named(self):
         self.assert_refused(["bench", "modle"], "checkpoint's folder", "modle")
         self.assert_refused(["bench", "tiny-lama"], "did you mean")
+        self.assert_refused(["bench", "model", "./model"], "each once", "./model")
         self.assert_refused(["bench", "model", "-p", "0", "-n", "0"], "expected a test")
         self.assert_refused(["bench", "model", "-p", "5,5"], "each value once")
         self.assert_refused(["bench", "model", "-p", "x"], "an integer from 0")

@@ -27,10 +27,11 @@ class Cache(unittest.TestCase):
     def setUp(self):
         self.scratch = tempfile.TemporaryDirectory()
         self.folder = Path(self.scratch.name) / "kernels"
+        self.models = Path(self.scratch.name) / "models"
         self.addCleanup(self.scratch.cleanup)
 
     def assay(self, *arguments, **variables):
-        environment = {**os.environ, "ASSAY_KERNEL_CACHE": str(self.folder), **variables}
+        environment = {**os.environ, "ASSAY_KERNEL_CACHE": str(self.folder), "ASSAY_MODEL_CACHE": str(self.models), **variables}
         return subprocess.run([ASSAY, *arguments], capture_output=True, text=True, env=environment)
 
     def succeed(self, *arguments, **variables):
@@ -50,11 +51,11 @@ class Cache(unittest.TestCase):
         self.fill()
         listed = json.loads(self.succeed("cache", "list", "-o", "json"))
         self.assertEqual([row["target"] for row in listed], ["sm_90a", "cpu"])
-        self.assertEqual(listed[0]["kernel"], "1" * 64)
+        self.assertEqual(listed[0]["name"], "1" * 64)
         self.assertEqual(listed[0]["last_used"], "2023-11-14T22:13:21Z")
         self.assertGreater(listed[0]["size_bytes"], 1000)
         rows = list(csv.DictReader(io.StringIO(self.succeed("cache", "list", "-o", "csv"))))
-        self.assertEqual([row["kernel"] for row in rows], ["1" * 64, "0" * 64])
+        self.assertEqual([row["name"] for row in rows], ["1" * 64, "0" * 64])
         table = self.succeed("cache", "list")
         self.assertIn(f"{self.folder}: 2 kernels, 2.30 kB of at most", table)
         self.assertIn("536.87 MB", table)
@@ -70,9 +71,41 @@ class Cache(unittest.TestCase):
         (self.folder / "assay-tmp-kIll3d").write_bytes(b"12345")
         bytes_there = sum(path.stat().st_size for path in self.folder.iterdir())
         cleared = json.loads(self.succeed("cache", "clear", "-o", "json"))
-        self.assertEqual(cleared, [{"folder": str(self.folder), "kernels_removed": 2, "freed_bytes": bytes_there}])
+        self.assertEqual(cleared, [{"kind": "kernels", "folder": str(self.folder), "removed": 2, "freed_bytes": bytes_there}])
         self.assertEqual(list(self.folder.iterdir()), [])
         self.assertEqual(json.loads(self.succeed("cache", "list", "-o", "json")), [])
+
+    def keep_models(self):
+        """Two that bench could have made, one that it was making, and what isn't its own."""
+        for name, size in [("tiny-llama", 3000), ("gpt2-25m", 2000), ("tmp-17-tiny-llama", 500), ("my-own", 70)]:
+            (self.models / name).mkdir(parents=True)
+            (self.models / name / "model.safetensors").write_bytes(b"x" * size)
+        (self.models / "tiny-gpt2").symlink_to(self.models / "my-own")
+        (self.models / "notes.txt").write_text("mine")
+
+    def test_models_that_bench_made_are_listed(self):
+        self.fill()
+        self.keep_models()
+        listed = json.loads(self.succeed("cache", "list", "-o", "json"))
+        self.assertEqual([(row["kind"], row["name"], row["size_bytes"]) for row in listed if row["kind"] != "kernel"],
+                         [("model", "gpt2-25m", 2000), ("model", "tiny-llama", 3000), ("unfinished model", "tiny-llama", 500)])
+        self.assertIn(f"{self.models}: 3 models, 5.50 kB", " ".join(self.succeed("cache", "list").split()))
+
+    def test_clear_leaves_models_and_says_so(self):
+        self.fill()
+        self.keep_models()
+        done = self.assay("cache", "clear", "-o", "json")
+        self.assertEqual([row["kind"] for row in json.loads(done.stdout)], ["kernels"])
+        self.assertIn(f"{self.models}: 3 models, 5.50 kB stay; `assay cache clear --models` removes them", " ".join(done.stderr.split()))
+        self.assertTrue((self.models / "tiny-llama/model.safetensors").exists())
+
+    def test_clear_removes_the_models_that_are_its_own(self):
+        self.fill()
+        self.keep_models()
+        cleared = json.loads(self.succeed("cache", "clear", "--models", "-o", "json"))
+        self.assertEqual(cleared[1], {"kind": "models", "folder": str(self.models), "removed": 3, "freed_bytes": 5500})
+        self.assertEqual(sorted(path.name for path in self.models.iterdir()), ["my-own", "notes.txt", "tiny-gpt2"])
+        self.assertTrue((self.models / "my-own/model.safetensors").exists())
 
     def test_a_folder_that_others_may_write_to_is_refused(self):
         self.fill()

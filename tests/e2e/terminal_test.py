@@ -58,7 +58,7 @@ class OnATerminal(ProgramTest):
         text = self.on_a_terminal("run", self.study, "-o", "bundle")
         live = [line for line in re.split(r"\r\x1b\[K", text)[1:]]
         self.assertTrue(live)
-        self.assertTrue(any(re.search(r"unit \d+/\d+ .*eager-(dynamic|static) leads", line) for line in live), live)
+        self.assertTrue(any(re.search(r"eager-(dynamic|static) leads.*  unit \d+/\d+", line) for line in live), live)
         self.assertTrue(COLOUR.search(text))
         for line in live[:-1]:
             self.assertLessEqual(len(COLOUR.sub("", line.split("\n")[0])), 89, line)

@@ -8,6 +8,7 @@ import gzip
 import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -265,6 +266,23 @@ class Torch(ProgramTest):
                 trace = json.load(file)
             self.assertTrue(trace["traceEvents"])
         self.assertIn("## Profile", self.succeed("analyze", FOLDER / PROFILED, "-o", "md"))
+
+    def test_the_page_shows_the_traces_beside_one_another(self):
+        """Real traces, of both arms on one scale: what the profiler writes is what the page reads."""
+        self.succeed("report", FOLDER / PROFILED)
+        page = (FOLDER / PROFILED / "report.html").read_text()
+        figure = re.search(r'<figure id="timelines".*?</figure>', page, re.S)
+        self.assertTrue(figure, "no figure of timelines")
+        found, _ = self.findings(PROFILED)
+        for profile in found["profiles"]:
+            phase, arm = profile["phase"], profile["arm"]
+            alternative = re.search(rf'aria-label="Traced repetitions of {phase} ([^"]*)"', figure[0])
+            self.assertTrue(alternative, phase)
+            drawn = dict(reversed(text.split(" ", 1)) for text in re.findall(rf"\b{arm}: ([^;.]+)", alternative[1]))
+            graphs = sum(int(count) for name, count in drawn.items() if name.startswith("compiled graph"))
+            self.assertEqual(graphs > 0, arm == "compiled", alternative[1])
+            self.assertEqual(int(drawn["operators"]) + graphs, profile["kernels_launched"], "the worker counts the same")
+        self.assertIn("plots/timelines.svg", (FOLDER / PROFILED / "report.md").read_text())
 
     def test_decoding_stands_beside_the_limit_of_the_memory(self):
         found, _ = self.findings("main")

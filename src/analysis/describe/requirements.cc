@@ -172,6 +172,9 @@ class Judge {
                            group.parity_unchecked_why.empty() ? "" : ": ",
                            group.parity_unchecked_why);
       }
+      if (group.parity_failed && !group.parity_error.empty()) {
+        return "no tokens came to hold against the baseline's: " + group.parity_error;
+      }
       if (group.parity_failed) return "its tokens differ from the baseline's";
       const Json& compared = member(record(group), "compared_tokens");
       if (compared == Json(0)) return "no token was compared";

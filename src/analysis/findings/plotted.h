@@ -45,7 +45,7 @@ struct PlottedGroup {
 
 // One kind of work in a trace.
 struct TimelineLane {
-  std::string name;  // "kernels", "copies", "calls", "operators"
+  std::string name;  // "kernels", "copies", "calls", "compiled graphs", "operators"
   struct Span {
     double begin_ms = 0;
     double end_ms = 0;

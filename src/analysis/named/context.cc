@@ -97,6 +97,11 @@ void find_context(const Bundle& bundle, const StudySummary& study, const Samples
                              "the run did not finish: these figures cover the rows committed so "
                              "far and will change when it is resumed"));
   }
+  if (bundle.rows_alone) {
+    findings.push_back(whole("rows_alone",
+                             "these rows are kept without their bundle, so no hash and no file of "
+                             "evidence vouches for them"));
+  }
   if (bundle.rows.empty()) findings.push_back(whole("no_rows", "the bundle has no rows"));
   const std::vector<std::string> warnings = warnings_of(bundle.environment);
   for (const std::string& warning : warnings) findings.push_back(whole("environment", warning));

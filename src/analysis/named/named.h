@@ -96,8 +96,8 @@ void find_reversals(const Samples& samples, const std::vector<Contrast>& combine
 // under another build of its framework than the baseline and in another mode or cache too.
 void find_confounds(const Bundle& bundle, const Samples& samples, std::vector<Finding>& findings);
 
-// "incomplete", "no_rows", "environment" (one a warning of each sitting's environment),
-// "order_confounded" (sequential order: drift and arm can't be told apart).
+// "incomplete", "rows_alone", "no_rows", "environment" (one a warning of each sitting's
+// environment), "order_confounded" (sequential order: drift and arm can't be told apart).
 void find_context(const Bundle& bundle, const StudySummary& study, const Samples& samples,
                   std::vector<Finding>& findings);
 

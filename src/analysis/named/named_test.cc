@@ -234,6 +234,13 @@ TEST(Named, ParityFailedAndParityUncheckedDiffer) {
   failed.bundle.raw().parity[failed.compiled] = {{"passed", false}};
   EXPECT_EQ(of_kind(failed.bundle, "parity_failure").size(), 1u);
   EXPECT_EQ(of_kind(failed.bundle, "parity_unchecked").size(), 0u);
+  EXPECT_THAT(of_kind(failed.bundle, "parity_failure").at(0).text,
+              HasSubstr("the output differs from the baseline's"));
+  failed.bundle.raw().parity[failed.compiled]["error"]["message"] = "killed by SIGSEGV\nthere";
+  EXPECT_EQ(
+      of_kind(failed.bundle, "parity_failure").at(0).text,
+      "no tokens came to hold against the baseline's (killed by SIGSEGV), so the latencies are "
+      "reported but never contrasted");
   Clean unchecked;
   unchecked.bundle.raw().parity.clear();
   EXPECT_EQ(of_kind(unchecked.bundle, "parity_failure").size(), 0u);

@@ -124,8 +124,11 @@ void find_parity(const Samples& samples, std::vector<Finding>& findings) {
       Finding finding = about("parity_failure", Severity::kWarning, samples, group);
       finding.size = 1;
       finding.text =
-          "the output differs from the baseline's, so the latencies are reported but never "
-          "contrasted";
+          fmt::format("{}, so the latencies are reported but never contrasted",
+                      group.parity_error.empty()
+                          ? "the output differs from the baseline's"
+                          : fmt::format("no tokens came to hold against the baseline's ({})",
+                                        group.parity_error));
       add_rows(finding, group.timed);
       findings.push_back(std::move(finding));
     } else if (!group.parity_checked && group.arm != 0 && !group.timed.empty()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <tuple>
 
 #include "base/gzip.h"
 #include "base/lenient_json.h"
@@ -17,19 +18,28 @@ constexpr double kResolution = 1.0 / 250;
 // workers/torch/assay_torch/profiling.py names the region so.
 constexpr const char* kRegion = "assay: timed region";
 
+// PyTorch's name of a run of a compiled graph on the processor, whose kernels have no events of
+// their own.
+constexpr std::string_view kCompiledGraph = "CompiledFxGraph";
+
 struct Event {
   double begin_us = 0;
   double end_us = 0;
   std::string name;
+  std::string thread;
 };
 
 struct LaneKind {
   const char* name;
   std::array<const char*, 3> categories;  // of Chrome's events
 };
-constexpr std::array<LaneKind, 4> kLanes = {{{"kernels", {"kernel", "", ""}},
+constexpr size_t kKernels = 0;
+constexpr size_t kGraphs = 3;
+constexpr size_t kOperators = 4;
+constexpr std::array<LaneKind, 5> kLanes = {{{"kernels", {"kernel", "", ""}},
                                              {"copies", {"gpu_memcpy", "gpu_memset", ""}},
                                              {"calls", {"cuda_runtime", "cuda_driver", ""}},
+                                             {"compiled graphs", {"", "", ""}},
                                              {"operators", {"cpu_op", "", ""}}}};
 
 std::optional<size_t> lane_of(const std::string& category) {
@@ -44,7 +54,28 @@ std::optional<Event> event_of(const Json& json) {
   const auto begin = number_member(json, "ts");
   const auto length = number_member(json, "dur");
   if (text_member(json, "ph") != "X" || !begin || !length || *length < 0) return std::nullopt;
-  return Event{*begin, *begin + *length, text_member(json, "name")};
+  return Event{*begin, *begin + *length, text_member(json, "name"),
+               to_json_line(member(json, "tid"))};
+}
+
+// As the torch worker counts them: what a compiled graph ran has a lane of its own, and of
+// operators the innermost do the work. Marks of the runtime have names without a namespace.
+void part_operators(std::vector<Event>& operators, std::vector<Event>& graphs) {
+  std::ranges::sort(operators, [](const Event& a, const Event& b) {
+    return std::tie(a.thread, a.begin_us, b.end_us) < std::tie(b.thread, b.begin_us, a.end_us);
+  });
+  std::vector<Event> leaves;
+  for (Event& event : operators) {
+    if (event.name.find(kCompiledGraph) != std::string::npos) {
+      graphs.push_back(std::move(event));
+    } else if (event.name.find("::") != std::string::npos) {
+      const bool within_last = !leaves.empty() && leaves.back().thread == event.thread &&
+                               event.begin_us < leaves.back().end_us;
+      if (within_last) leaves.pop_back();
+      leaves.push_back(std::move(event));
+    }
+  }
+  operators = std::move(leaves);
 }
 
 TimelineLane lane(const char* name, std::vector<Event> events, const Event& region) {
@@ -112,9 +143,10 @@ std::optional<Timeline> timeline_of(const Json& trace) {
   if (!region || region->end_us <= region->begin_us) return std::nullopt;
   Timeline timeline;
   timeline.length_ms = (region->end_us - region->begin_us) / 1e3;
-  const bool on_gpu = !lanes[0].empty();
+  const bool on_gpu = !lanes[kKernels].empty();
+  if (!on_gpu) part_operators(lanes[kOperators], lanes[kGraphs]);
   for (size_t i = 0; i < lanes.size(); ++i) {
-    if (on_gpu && std::string_view(kLanes[i].name) == "operators") continue;
+    if (on_gpu && i == kOperators) continue;
     std::erase_if(lanes[i], [&](const Event& event) {
       return event.begin_us < region->begin_us || event.begin_us > region->end_us;
     });

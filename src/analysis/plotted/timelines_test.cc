@@ -29,13 +29,32 @@ TEST(Timelines, WorkIsPutIntoLanesByItsKind) {
 TEST(Timelines, OnlyTheTimedRegionCounts) {
   const Timeline made =
       timeline({event("user_annotation", "assay: timed region", 100, 1000),
-                event("cpu_op", "warm-up", 0, 50), event("cpu_op", "aten::mm", 200, 300),
-                event("cpu_op", "after", 2000, 50)});
+                event("cpu_op", "aten::warm_up", 0, 50), event("cpu_op", "aten::mm", 200, 300),
+                event("cpu_op", "aten::after", 2000, 50)});
   EXPECT_DOUBLE_EQ(made.length_ms, 1);
   ASSERT_EQ(made.lanes.size(), 1u);
   ASSERT_EQ(made.lanes[0].spans.size(), 1u);
   EXPECT_EQ(made.lanes[0].spans[0].name, "aten::mm");
   EXPECT_DOUBLE_EQ(made.lanes[0].spans[0].begin_ms, 0.1);
+}
+
+TEST(Timelines, OperatorsAreTheInnermostAndGraphsHaveALaneOfTheirOwn) {
+  Json other_thread = event("cpu_op", "aten::sum", 2000, 100);
+  other_thread["tid"] = 7;
+  const Timeline made =
+      timeline({event("user_annotation", "assay: timed region", 0, 10'000),
+                event("cpu_op", "Torch-Compiled Region: 0/0", 900, 8000),
+                event("cpu_op", "## Call CompiledFxGraph f", 1000, 4000),
+                event("cpu_op", "aten::linear", 1500, 2000), event("cpu_op", "aten::mm", 1600, 100),
+                event("cpu_op", "aten::add", 3000, 400), other_thread});
+  ASSERT_EQ(made.lanes.size(), 2u);
+  EXPECT_EQ(made.lanes[0].name, "compiled graphs");
+  ASSERT_EQ(made.lanes[0].spans.size(), 1u);
+  EXPECT_DOUBLE_EQ(made.lanes[0].spans[0].end_ms, 5);
+  EXPECT_EQ(made.lanes[1].name, "operators");
+  std::vector<std::string> names;
+  for (const auto& span : made.lanes[1].spans) names.push_back(span.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"aten::mm", "aten::sum", "aten::add"}));
 }
 
 TEST(Timelines, EventsTooShortToBeToldApartAreOneBar) {

@@ -64,6 +64,9 @@ Status read_parity(const Bundle& bundle, Group& group) {
     ASSAY_TRY(const bool passed, json_bool(record->second, "passed", object));
     group.parity_checked = true;
     group.parity_failed = group.parity_failed || !passed;
+    if (!passed) {
+      group.parity_error = first_line(text_member(member(record->second, "error"), "message"));
+    }
   }
   return {};
 }

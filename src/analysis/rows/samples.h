@@ -24,6 +24,7 @@ struct Group {
   std::vector<double> sorted_ms;  // the same, ascending
   bool parity_failed = false;
   bool parity_checked = false;
+  std::string parity_error;            // why a failed one has no tokens to compare; empty: it has
   std::string parity_unchecked_why;    // as the run recorded it; empty: it recorded nothing
   bool wants_compiler = false;         // its mode asks for one, and so do its phase's frames
   const Evidence* evidence = nullptr;  // of its cell, in the bundle; null: there is none

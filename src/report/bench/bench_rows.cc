@@ -59,8 +59,10 @@ void add_ratio(const Findings& findings, BenchRow& row) {
 std::vector<std::string> remarks_of(const Findings& findings) {
   std::vector<std::string> remarks;
   for (const NotComparable& one : findings.not_comparable) {
-    remarks.push_back(fmt::format("{}, {}: not comparable: {}", one.arm,
-                                  stratum_label(findings, one.stratum), join(one.reasons, "; ")));
+    const std::string test =
+        test_name(findings.strata[one.stratum], findings.prompts[one.stratum].shortest);
+    remarks.push_back(
+        fmt::format("{}, {}: not comparable: {}", one.arm, test, join(one.reasons, "; ")));
   }
   for (std::string& line : warning_lines(findings)) remarks.push_back(std::move(line));
   return remarks;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/fit_text.h"
 #include "base/shown_text.h"
 #include "base/text.h"
 #include "report/bench/bench_data.h"
@@ -164,6 +165,30 @@ std::vector<std::string> first_remarks(const Bench& bench) {
   return remarks;
 }
 
+size_t width_of(const Table& table) {
+  size_t width = 0;
+  for (const std::string& line : split(table.render(OutputFormat::kTable), '\n')) {
+    width = std::max(width, display_width(line));
+  }
+  return width;
+}
+
+// Leaves out what a narrow terminal has no room for, what matters least first, and names it: a
+// figure without its end would be worth less than none.
+std::vector<std::string> narrow(Table& table, size_t columns) {
+  std::vector<std::string> left_out;
+  for (const char* name : {"limit", "GB/s", "ms", "threads", "params", "size", "backend"}) {
+    if (width_of(table) <= columns) break;
+    const auto at = std::ranges::find(table.columns, name, &Column::name);
+    if (at == table.columns.end()) continue;
+    const auto place = at - table.columns.begin();
+    table.columns.erase(at);
+    for (auto& row : table.rows) row.erase(row.begin() + place);
+    left_out.emplace_back(name);
+  }
+  return left_out;
+}
+
 std::string terminal_text(const Bench& bench, std::optional<size_t> columns) {
   const size_t width = std::min(kColumns, columns.value_or(kColumns));
   Table table;
@@ -171,9 +196,15 @@ std::string terminal_text(const Bench& bench, std::optional<size_t> columns) {
   if (shared.empty()) add_columns(model_columns(), bench.rows, table);
   add_columns(test_columns(), bench.rows, table);
   add_lost(bench.rows, table);
-  table.title = shared.empty() ? bench.host : fmt::format("{}; {}", shared, bench.host);
-  std::string text =
-      table.render(OutputFormat::kTable, columns) + text_lines(legend(bench), 0, width);
+  const auto left_out = columns ? narrow(table, *columns) : std::vector<std::string>();
+  const std::string title = shared.empty() ? bench.host : fmt::format("{}; {}", shared, bench.host);
+  std::string text = text_lines(shown_line(title), 0, columns ? width : kLongestLine);
+  text += table.render(OutputFormat::kTable) + text_lines(legend(bench), 0, width);
+  if (!left_out.empty()) {
+    text += text_lines(fmt::format("left out, as the terminal is narrow: {} (-o csv has all)",
+                                   join(left_out, ", ")),
+                       0, width);
+  }
   if (bench.remarks.empty()) return text;
   text += "\nWhat voids or weakens this:\n";
   for (const std::string& remark : first_remarks(bench)) {

@@ -9,6 +9,7 @@
 #include "analysis/analyze.h"
 #include "analysis/rows/synthetic_bundle.h"
 #include "base/csv.h"
+#include "base/fit_text.h"
 #include "base/json.h"
 #include "base/text.h"
 
@@ -75,6 +76,23 @@ TEST(BenchText, TheTableSaysWhatAllRowsShareOnce) {
   EXPECT_THAT(text, HasSubstr("25 %"));
 }
 
+TEST(BenchText, ANarrowTerminalGetsFewerColumnsWithWholeFigures) {
+  SyntheticBundle made = two_arms();
+  const Bench bench = bench_of(made);
+  const auto lines = split(render_bench(bench, BenchFormat::kTable, 85), '\n');
+  const auto head =
+      std::ranges::find_if(lines, [](const std::string& line) { return line.starts_with("arm "); });
+  ASSERT_NE(head, lines.end());
+  EXPECT_THAT(*head, testing::MatchesRegex("arm +test +t/s +ms +ratio"));
+  for (const std::string& line : lines) EXPECT_LE(display_width(line), 85u) << line;
+  const std::string text = join(lines, "\n");
+  EXPECT_THAT(text, HasSubstr("] faster\n"));
+  EXPECT_THAT(text, HasSubstr("left out, as the terminal is narrow: limit, GB/s (-o csv has all)"));
+  EXPECT_THAT(render_bench(bench, BenchFormat::kTable, 200), Not(HasSubstr("left out")));
+  EXPECT_THAT(render_bench(bench, BenchFormat::kTable, 20), HasSubstr("] faster\n"))
+      << "wider than the terminal rather than cut";
+}
+
 // The columns of llama-bench's own table, and ours among them.
 TEST(BenchText, MarkdownReadsAsLlamaBenchDoes) {
   SyntheticBundle made = two_arms();
@@ -129,13 +147,14 @@ TEST(BenchText, LostRowsAndWarningsAreShown) {
   SyntheticBundle made = two_arms();
   made.lose("c000-eager-prefill-prompt_16", 3, RowStatus::kCrash, "SIGSEGV");
   const Bench bench = bench_of(made);
+  EXPECT_THAT(bench.remarks.front(), testing::StartsWith("static, pp16: not comparable: "));
   EXPECT_EQ(bench.rows[1].verdict, "not comparable");
   EXPECT_FALSE(bench.rows[1].ratio);
   for (const BenchFormat format : {BenchFormat::kTable, BenchFormat::kMarkdown}) {
     const std::string text = render_bench(bench, format);
     EXPECT_THAT(text, HasSubstr("lost"));
     EXPECT_THAT(text, HasSubstr("not comparable"));
-    EXPECT_THAT(text, HasSubstr("- static, prompt"));
+    EXPECT_THAT(text, HasSubstr("- static, pp16"));
   }
 }
 

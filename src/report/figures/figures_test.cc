@@ -52,13 +52,33 @@ TEST(RatioFigure, ManyStrataAreSmallPanelsOfOneScale) {
 }
 
 TEST(RatioFigure, ArmsThatCannotBeComparedAreThere) {
-  Findings findings = findings_of(Phase::kKvDecode, 1);
+  Findings findings = findings_of(Phase::kKvDecode, 2);
   findings.not_comparable.push_back({0, "compiled", {"lost 5 of 30 rows"}});
+  EXPECT_FALSE(ratio_figure(findings, Phase::kKvDecode)) << "no ratio, no scale to draw it on";
+  findings.contrasts.push_back(contrast(1, 0.5));
   const auto figure = ratio_figure(findings, Phase::kKvDecode);
   ASSERT_TRUE(figure);
   EXPECT_THAT(figure->panels[0].body, HasSubstr("lost 5 of 30 rows"));
   EXPECT_THAT(figure->panels[0].alt, HasSubstr("s000 compiled: not comparable"));
   EXPECT_FALSE(ratio_figure(findings, Phase::kPrefill));
+}
+
+TEST(OrderFigure, OfLostRowsAloneThereIsNone) {
+  const Findings findings = findings_of(Phase::kKvDecode, 1);
+  PlottedRows plotted;
+  PlottedGroup& group = plotted.groups.emplace_back();
+  group.arm = "eager";
+  group.rows = 2;
+  group.cells = {"c000"};
+  group.order.resize(2);
+  for (PlottedRow& row : group.order) row.mark = RowMark::kLost;
+  group.marked = {{RowMark::kLost, 2}};
+  EXPECT_FALSE(order_figure(findings, plotted, Phase::kKvDecode));
+  group.order[1].mark = RowMark::kWarm;
+  group.order[1].latency_ms = 3;
+  const auto figure = order_figure(findings, plotted, Phase::kKvDecode);
+  ASSERT_TRUE(figure);
+  EXPECT_THAT(figure->finding, HasSubstr("kv_decode: no drift or change of level is found"));
 }
 
 TEST(ReadShareFigure, SaysHowNearTheLimitEachArmIs) {
@@ -132,6 +152,18 @@ TEST(TimelineFigure, PutsArmsOnOneScale) {
             "in 3 launches");
   EXPECT_THAT(figure->panels[0].alt, HasSubstr("compiled: 900 kernels"));
   EXPECT_THAT(figure->panels[0].body, HasSubstr("c000-eager kernels: gemm at 0"));
+  for (CellProfile& profile : findings.profiles) {
+    profile.launch_calls.reset();
+    profile.counts = "leaf operators, and runs of compiled graphs";
+  }
+  plotted.timelines[1].lanes = {{"compiled graphs", {{0, 2, "f", 1}}},
+                                {"copies", {{0, 1, "c", 1}}}};
+  const auto on_cpu = timeline_figure(findings, plotted);
+  ASSERT_TRUE(on_cpu);
+  EXPECT_EQ(on_cpu->finding,
+            "On prefill s000, eager runs 900 and compiled runs 900 (leaf operators, and runs of "
+            "compiled graphs)");
+  EXPECT_THAT(on_cpu->panels[0].alt, HasSubstr("compiled: 1 compiled graph; compiled: 1 copy"));
   plotted.timelines.clear();
   EXPECT_FALSE(timeline_figure(findings, plotted));
 }

@@ -129,10 +129,11 @@ struct Gathered {
 
 std::string finding(const Findings& findings, Phase phase, const Gathered& gathered) {
   const size_t changing = changing_cells(findings, phase);
-  return fmt::format("{}: latency {} in the course of the run; of {} rows {}", phase_name(phase),
-                     changing == 0 ? "neither drifts nor changes its level"
-                                   : fmt::format("drifts or changes its level in {} of {} cells",
-                                                 changing, gathered.groups),
+  return fmt::format("{}: {} in the course of the run; of {} rows {}", phase_name(phase),
+                     changing == 0
+                         ? "no drift or change of level is found"
+                         : fmt::format("latency drifts or changes its level in {} of {} cells",
+                                       changing, gathered.groups),
                      gathered.rows, counts_text(gathered.counts));
 }
 
@@ -153,6 +154,13 @@ std::string caption(const Gathered& gathered, bool with_tips) {
         "lost have a tooltip.";
   }
   return text;
+}
+
+bool has_latencies(const StratumGroups& of) {
+  return std::ranges::any_of(of.groups, [](const PlottedGroup& group) {
+    return std::ranges::any_of(group.order,
+                               [](const PlottedRow& row) { return row.latency_ms.has_value(); });
+  });
 }
 
 plot::Panel panel_of(const Findings& findings, const StratumGroups& of, bool with_tips) {
@@ -192,6 +200,7 @@ std::optional<Figure> order_figure(const Findings& findings, const PlottedRows& 
   Gathered gathered;
   std::vector<std::string> arms;
   for (const StratumGroups& of : groups_by_stratum(findings, plotted, phase)) {
+    if (!has_latencies(of)) continue;  // the figure of lost rows has them
     figure.panels.push_back(panel_of(findings, of, with_tips));
     for (const PlottedGroup& group : of.groups) {
       gathered.add(findings, group);

@@ -33,8 +33,6 @@ std::string finding(const Findings& findings, Phase phase) {
       if (contrast.phase == phase) shown.push_back(&contrast);
     }
   }
-  if (shown.empty())
-    return fmt::format("{}: no arm can be compared with the baseline", phase_name(phase));
   std::ranges::stable_sort(shown, {}, [](const Contrast* c) { return c->ratio; });
   std::vector<std::string> parts;
   for (const Contrast* contrast : shown) parts.push_back(arm_text(*contrast, parts.empty()));
@@ -99,7 +97,11 @@ std::optional<Figure> ratio_figure(const Findings& findings, Phase phase) {
   rows.rule = plot::RuleAt{1, "as long as the baseline"};
   std::vector<std::string> arms;
   rows.rows = rows_of(findings, phase, arms);
-  if (rows.rows.empty()) return std::nullopt;
+  // Where no arm can be compared, there is no scale to draw on: the verdict says why.
+  if (std::ranges::none_of(findings.contrasts,
+                           [&](const Contrast& contrast) { return contrast.phase == phase; })) {
+    return std::nullopt;
+  }
   plot::PlotRow all{"all strata (geometric mean)", {}};
   for (const Contrast& contrast : findings.combined) {
     if (contrast.phase == phase) all.lines.push_back(line_of(findings, contrast, "all strata"));

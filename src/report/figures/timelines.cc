@@ -8,6 +8,12 @@
 namespace assay {
 namespace {
 
+// "1 copy", "2 copies".
+std::string events_text(int64_t events, const std::string& lane) {
+  if (events != 1) return fmt::format("{} {}", events, lane);
+  return lane == "copies" ? "1 copy" : fmt::format("1 {}", lane.substr(0, lane.size() - 1));
+}
+
 plot::RowLine line_of(const Findings& findings, const Timeline& timeline,
                       const TimelineLane& lane) {
   plot::RowLine line;
@@ -21,25 +27,35 @@ plot::RowLine line_of(const Findings& findings, const Timeline& timeline,
     if (span.events > 1) tip += fmt::format(", and {} more", span.events - 1);
     line.bars.push_back({{span.begin_ms, span.end_ms}, false, std::move(tip)});
   }
-  line.text = line_text(fmt::format("{} {}", events, lane.name));
+  line.text = line_text(events_text(events, lane.name));
   return line;
+}
+
+// What a profile counts, where it isn't kernels: the worker says.
+std::string other_counts(const CellProfile& profile) {
+  return profile.counts.starts_with("kernels") ? "" : profile.counts;
 }
 
 std::string finding(const Findings& findings) {
   std::vector<std::string> parts;
+  std::string counts;
   for (const CellProfile& profile : findings.profiles) {
     if (!profile.missing.empty() || !profile.kernels) continue;
     const Stratum& stratum = findings.strata[profile.stratum];
     if (stratum.phase != findings.strata[findings.profiles.front().stratum].phase) continue;
     if (profile.stratum != findings.profiles.front().stratum) continue;
-    std::string text = fmt::format("{} runs {}", profile.arm, counted(*profile.kernels, "kernel"));
+    counts = other_counts(profile);
+    std::string text =
+        counts.empty() ? fmt::format("{} runs {}", profile.arm, counted(*profile.kernels, "kernel"))
+                       : fmt::format("{} runs {}", profile.arm, *profile.kernels);
     if (profile.launch_calls) text += fmt::format(" in {} launches", *profile.launch_calls);
     parts.push_back(std::move(text));
   }
   if (parts.empty()) return "One repetition of each cell was traced";
-  return fmt::format("On {} {}, {}",
+  return fmt::format("On {} {}, {}{}",
                      phase_name(findings.strata[findings.profiles.front().stratum].phase),
-                     stratum_label(findings, findings.profiles.front().stratum), listed(parts, 4));
+                     stratum_label(findings, findings.profiles.front().stratum), listed(parts, 4),
+                     counts.empty() ? "" : fmt::format(" ({})", counts));
 }
 
 }  // namespace
@@ -74,7 +90,8 @@ std::optional<Figure> timeline_figure(const Findings& findings, const PlottedRow
   figure.finding = finding(findings);
   figure.caption =
       "One traced repetition of each arm, on one scale. Where a lane is empty, that part "
-      "of the machine waits. Neighbouring events that are too short to draw separately are "
+      "of the machine waits. Operators are the innermost ones; what a compiled graph runs beside "
+      "them has no events of its own. Neighbouring events that are too short to draw separately are "
       "one bar. Tracing slows a repetition down, so these times are not latencies; "
       "cells/CELL/trace.json.gz has every event.";
   figure.legend = arm_legend(findings, arms, false);

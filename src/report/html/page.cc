@@ -73,11 +73,24 @@ std::string identity_html(const Findings& findings) {
   return section_html("identity", "Identity", content);
 }
 
+// Of a page with many panels those out of sight are laid out when they come into it, or it would
+// open slowly; until then a screen reader reaches their figures' findings and tables, not the
+// panels' own text.
+std::string_view main_tag(const std::vector<FigureGroup>& groups) {
+  constexpr size_t kMany = 100;
+  size_t panels = 0;
+  for (const FigureGroup& group : groups) {
+    for (const Figure& figure : group.figures) panels += figure.panels.size();
+  }
+  return panels > kMany ? "<main class=long>\n" : "<main>\n";
+}
+
 }  // namespace
 
 std::string render_page(const Findings& findings, const std::vector<FigureGroup>& groups) {
   const std::string name = findings.study.name.empty() ? "Report" : findings.study.name;
-  std::string content = "<header>" + element("h1", name) + "</header>\n<main>\n";
+  std::string content = "<header>" + element("h1", name) + "</header>\n";
+  content += main_tag(groups);
   content += "<section id=verdict aria-label=Verdict>\n" + verdict_html(findings) + "</section>\n";
   content += navigation(findings, groups);
   for (const FigureGroup& group : groups) {

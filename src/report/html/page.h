@@ -1,4 +1,4 @@
-// A report as one HTML file: nothing is fetched, and all of it can be read without scripts.
+// Reports as HTML files: nothing is fetched, and all of it can be read without scripts.
 #pragma once
 
 #include <string>
@@ -23,5 +23,23 @@ struct NamedFindings {
 // Verdicts, means, ratios and losses of two bundles or more beside one another, and what differs in
 // their identities. It tests nothing between bundles: `assay compare` does.
 std::string render_side_by_side(const std::vector<NamedFindings>& bundles);
+
+// A file beside the index, by its path from there.
+struct ResultLink {
+  std::string text;
+  std::string path;
+};
+
+// A result as one of an index.
+struct IndexedResult {
+  std::string name;
+  Findings findings;
+  std::string page;               // the path of its report.html; empty: it has none
+  std::vector<ResultLink> links;  // to what else is kept of it
+};
+
+// What each of them found, in one sentence, with what was measured where and when; the newest
+// first.
+std::string render_index(const std::vector<IndexedResult>& results);
 
 }  // namespace assay

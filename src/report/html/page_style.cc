@@ -13,7 +13,7 @@ a{color:var(--c1)}code,.hash{font-family:ui-monospace,"DejaVu Sans Mono",monospa
 .mute,figcaption{color:var(--mute)}figcaption{font-size:.88rem;margin:.4rem 0}
 .alert{border-left:4px solid var(--c2);padding:.3rem .7rem;font-weight:600}
 nav ul{list-style:none;display:flex;flex-wrap:wrap;gap:.2rem 1.1rem;padding:0;margin:.8rem 0}
-figure{margin:1.2rem 0 2rem;content-visibility:auto;contain-intrinsic-size:auto 600px}
+figure{margin:1.2rem 0 2rem}.long .panels{content-visibility:auto;contain-intrinsic-size:auto 600px}
 .panels{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,340px),1fr));gap:14px 28px}
 .panels svg{width:100%;max-width:460px;height:auto;display:block}
 .legend{list-style:none;display:flex;flex-wrap:wrap;gap:.1rem 1.2rem;padding:0;font-size:.88rem}
@@ -46,7 +46,7 @@ button{font:inherit;font-size:.8rem;margin-left:.6rem}
 --c0:#3c3c3c;--c1:#0072b2;--c2:#d55e00;--c3:#007a58;--c4:#b05a8a;--c5:#2b94d1;--c6:#b97900}
 body{max-width:none;padding:0;font-size:10pt}nav,button{display:none}
 details::details-content{content-visibility:visible;display:block}
-figure{content-visibility:visible}.panels svg,tr,li{break-inside:avoid}h2,h3{break-after:avoid}
+.long .panels{content-visibility:visible}.panels svg,tr,li{break-inside:avoid}h2,h3{break-after:avoid}
 .scroll{overflow:visible;max-height:none}.scroll table{font-size:6.5pt}
 .scroll th,.scroll td{padding:.1rem .25rem;white-space:normal}
 .panels{grid-template-columns:repeat(2,1fr)}}

@@ -191,6 +191,42 @@ TEST(SideBySide, ShowsEachBundlesVerdictAndWhatDiffers) {
   EXPECT_THAT(same, Not(HasSubstr("DIFFERS")));
 }
 
+TEST(Index, HasEachResultsSentenceAndLinks) {
+  const Findings findings = small_findings();
+  const std::string html = render_index(
+      {{"first", findings, "first/report.html", {{"rows of prefill", "first/prefill/metrics.csv"}}},
+       {"second", findings, "", {}}});
+  EXPECT_THAT(html, HasSubstr("<h2><a href=\"./first/report.html\">first</a></h2>"));
+  EXPECT_THAT(html, HasSubstr("<a href=\"./first/prefill/metrics.csv\">rows of prefill</a>"));
+  EXPECT_THAT(html, HasSubstr("<h2>second</h2>"));
+  EXPECT_THAT(html, HasSubstr("No page was made of this result."));
+  EXPECT_THAT(html, HasSubstr("kv_decode: compiled is"));
+  EXPECT_THAT(html, HasSubstr("512 rows, 5 lost"));
+}
+
+TEST(Index, HasTheNewestFirst) {
+  Findings older = small_findings();
+  Findings newer = older;
+  older.study.started_at = "2026-11-21T22:25:21Z";
+  newer.study.started_at = "2026-11-22T01:00:00Z";
+  const std::string html =
+      render_index({{"b", older, "", {}}, {"a", older, "", {}}, {"c", newer, "", {}}});
+  const size_t c = html.find("<h2>c</h2>");
+  const size_t a = html.find("<h2>a</h2>");
+  const size_t b = html.find("<h2>b</h2>");
+  EXPECT_LT(c, a);
+  EXPECT_LT(a, b);
+  EXPECT_NE(b, std::string::npos);
+}
+
+TEST(Index, LeadsToFilesAlone) {
+  const std::string html = render_index(
+      {{"\"><script>", small_findings(), "javascript:alert(1)", {{"<b>", "a \"b\"#?%/\xc3\xa4"}}}});
+  EXPECT_THAT(html, HasSubstr("href=\"./javascript%3Aalert%281%29\""));
+  EXPECT_THAT(html, HasSubstr("href=\"./a%20%22b%22%23%3F%25/%C3%A4\">&lt;b&gt;</a>"));
+  EXPECT_THAT(html, HasSubstr(">&quot;&gt;&lt;script&gt;</a>"));
+}
+
 TEST(WriteReport, LeavesPageMarkdownAndItsFigures) {
   const SmallPage page;
   const fs::path folder = fs::path(testing::TempDir()) / "assay-write-report";
