@@ -18,6 +18,7 @@ enum class FailureKind {
   kCrash,        // the process ended by a signal or exited, or its device is lost to it
   kTimeout,      // no reply in time
   kOutOfMemory,  // the worker said so, or the kernel killed it for memory
+  kFalseSuccess,  // a program that the worker ran ended well and showed no result
   kInterrupted,  // the user wants the run to stop
 };
 
