@@ -111,7 +111,7 @@ struct HelloReply {
 };
 
 struct LoadedReply {
-  int64_t vocab_size = 0;  // 0: it takes no ids, of prompts their numbers alone count
+  int64_t vocab_size = 0;            // 0: it takes no ids, of prompts their numbers alone count
   std::vector<int64_t> special_ids;  // ids that random prompts leave out
   std::optional<int64_t> max_positions;
   std::optional<int64_t> weight_bytes;
@@ -152,7 +152,7 @@ struct SampleReply {
   // It was measured together with an earlier repetition of the process, so that nothing that is
   // read off the machine now is about it.
   bool recalled = false;
-  Counts counters;                     // what this repetition added
+  Counts counters;  // what this repetition added
 };
 
 struct DoneReply {

@@ -118,7 +118,8 @@ bool place_descriptors(Launch& launch) {
 Result<pid_t> launch_process(const ChildSpec& spec, const ChildDescriptors& descriptors) {
   ASSAY_TRY(const std::string program, find_program(spec.argv[0]));
   std::error_code ignored;
-  if (!spec.working_folder.empty() && !std::filesystem::is_directory(spec.working_folder, ignored)) {
+  if (!spec.working_folder.empty() &&
+      !std::filesystem::is_directory(spec.working_folder, ignored)) {
     return bad_input("{}: expected a folder to start {} in, found none",
                      spec.working_folder.string(), program);
   }

@@ -121,8 +121,8 @@ Result<std::vector<TextPattern::Match>> TextPattern::find_all(std::string_view t
                                  text.size(), from, 0, found.get(), rules.get());
     if (code == PCRE2_ERROR_NOMATCH) break;
     if (code < 0) {
-      const std::string why = code == kTooLate ? fmt::format("one that takes longer")
-                                               : pattern_problem(code);
+      const std::string why =
+          code == kTooLate ? fmt::format("one that takes longer") : pattern_problem(code);
       return bad_input("pattern {}: expected a search of {} of at most {} s, found {}",
                        quoted_excerpt(text_), format_bytes(static_cast<double>(text.size())),
                        seconds, why);
@@ -138,13 +138,13 @@ Result<std::vector<TextPattern::Match>> TextPattern::find_all(std::string_view t
       }
     }
     // \K may put the end before the start, and an empty match may stand still.
-    from = std::max({ends[1], static_cast<size_t>(ends[0]), from});
-    if (ends[1] <= ends[0] || from == 0) ++from;
+    const size_t end = std::max(ends[0], ends[1]);
+    from = end > from ? end : from + 1;
     if (monotonic_now_ns() > deadline.at_ns) {
-      return bad_input("pattern {}: expected a search of {} of at most {} s, found one that takes "
-                       "longer",
-                       quoted_excerpt(text_), format_bytes(static_cast<double>(text.size())),
-                       seconds);
+      return bad_input(
+          "pattern {}: expected a search of {} of at most {} s, found one that takes "
+          "longer",
+          quoted_excerpt(text_), format_bytes(static_cast<double>(text.size())), seconds);
     }
   }
   return matches;

@@ -34,8 +34,7 @@ class TextPattern {
 
  private:
   struct Compiled;
-  TextPattern(std::string text, std::unique_ptr<Compiled> compiled,
-              std::vector<std::string> names);
+  TextPattern(std::string text, std::unique_ptr<Compiled> compiled, std::vector<std::string> names);
   std::string text_;
   std::unique_ptr<Compiled> compiled_;
   std::vector<std::string> names_;

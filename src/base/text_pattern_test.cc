@@ -53,12 +53,12 @@ TEST(TextPattern, EmptyMatchesAndAnyBytesEnd) {
   EXPECT_EQ(made("(?<a>x*)").find_all("yyy", 100, 1)->size(), 4u);
   EXPECT_EQ(made("(?<a>a)\\K|b(?=(?<c>a))").find_all("aba", 100, 1)->size(), 3u);
   const std::string bytes("\xff\x00\x80 7 tok\xfe", 10);
-  EXPECT_THAT(*made("(?<n>\\d) tok").find_all(bytes, 100, 1),
-              ElementsAre(TextPattern::Match{"7"}));
+  EXPECT_THAT(*made("(?<n>\\d) tok").find_all(bytes, 100, 1), ElementsAre(TextPattern::Match{"7"}));
 }
 
 TEST(TextPattern, ADisasterEndsAtItsDeadline) {
-  for (const char* pattern : {"^(?<a>(x+)+)+[yz]", "(?<a>(x|xx|x*)*[yz])", "(?<a>.*.*.*.*.*[yz])"}) {
+  for (const char* pattern :
+       {"^(?<a>(x+)+)+[yz]", "(?<a>(x|xx|x*)*[yz])", "(?<a>.*.*.*.*.*[yz])"}) {
     const int64_t start = monotonic_now_ns();
     const auto found = made(pattern).find_all(std::string(200'000, 'x'), 10, 0.2);
     ASSERT_FALSE(found) << pattern;

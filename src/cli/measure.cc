@@ -47,9 +47,8 @@ BundleHeader make_header(const Study& study, std::string study_yaml, const Prefl
   for (size_t i = 0; i < study.arms.size(); ++i) {
     const StudyArm& arm = study.arms[i];
     const ArmGate& gate = preflight.gates[i];
-    arms.push_back(
-        {arm.name, arm.cache, arm.mode, gate.device, gate.code_generator, gate.framework_build,
-         gate.code_sha});
+    arms.push_back({arm.name, arm.cache, arm.mode, gate.device, gate.code_generator,
+                    gate.framework_build, gate.code_sha});
     Json about = gate_to_json(gate);
     if (!gate.program.is_null()) about["program"] = gate.program;
     if (!gate.facts.is_null()) about[facts_name(arm)] = gate.facts;

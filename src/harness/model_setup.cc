@@ -38,7 +38,8 @@ class Setup {
       if (interrupted_) return std::optional<ModelSetup>();
     }
     if (!setup_.prompts && takes_no_ids_) {
-      setup_.prompts.emplace(study_, model_, Vocabulary{1, {}}, std::vector<std::vector<int32_t>>());
+      setup_.prompts.emplace(study_, model_, Vocabulary{1, {}},
+                             std::vector<std::vector<int32_t>>());
     }
     if (!arms.empty() && unstarted_.size() == arms.size()) {
       return environment_error("no arm's worker could be started: {}", unstarted_why_);
@@ -194,7 +195,7 @@ class Setup {
   };
   std::vector<Unanswered> unanswered_;
   std::optional<WorkerLog> log_;  // of the process that was started last
-  bool takes_no_ids_ = false;  // an arm's worker needs prompts' lengths alone
+  bool takes_no_ids_ = false;     // an arm's worker needs prompts' lengths alone
   bool interrupted_ = false;
 };
 

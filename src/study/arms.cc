@@ -123,9 +123,10 @@ Result<Axis> read_axis(const std::string& key, const YamlValue& value) {
     ASSAY_TRY(std::vector<YamlValue> values, value.items());
     return Axis{key, std::move(values), value.is_list()};
   }
-  ASSAY_TRY(std::vector<YamlValue> revisions, checkout_revisions(value));
-  if (revisions.empty()) return Axis{key, {value}};
-  return Axis{key, std::move(revisions), true, value};
+  ASSAY_TRY(const auto revisions, checkout_revisions(value));
+  if (!revisions) return Axis{key, {value}};
+  ASSAY_TRY(std::vector<YamlValue> values, revisions->items());
+  return Axis{key, std::move(values), revisions->is_list(), value};
 }
 
 Result<std::vector<Axis>> read_axes(const YamlMap& map) {

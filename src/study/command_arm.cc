@@ -138,9 +138,10 @@ Result<Json> read_patterns(const YamlValue& value) {
     ASSAY_TRY(std::string text, item.any_text());
     ASSAY_TRY(const TextPattern pattern, TextPattern::compile(text, item.where()));
     if (pattern.names().empty()) {
-      return item.error(fmt::format("a group named after its figure, (?<tokens_per_s>...) or one "
-                                    "of {}",
-                                    join(known, ", ")));
+      return item.error(
+          fmt::format("a group named after its figure, (?<tokens_per_s>...) or one "
+                      "of {}",
+                      join(known, ", ")));
     }
     for (const std::string& name : pattern.names()) {
       if (std::ranges::find(known, name) == known.end()) {
@@ -162,12 +163,10 @@ Result<Json> read_samples(const YamlValue& value) {
   return Json(samples);
 }
 
-Result<std::vector<YamlValue>> checkout_revisions(const YamlValue& checkout) {
+Result<std::optional<YamlValue>> checkout_revisions(const YamlValue& checkout) {
   static const std::vector<std::string> known = {"repo", "revisions"};
   ASSAY_TRY(const YamlMap map, checkout.map(known));
-  const auto revisions = map.find("revisions");
-  if (!revisions) return std::vector<YamlValue>();
-  return revisions->items();
+  return map.find("revisions");
 }
 
 Result<Json> read_checkout(const YamlValue& checkout, const YamlValue* revision) {
@@ -255,13 +254,15 @@ Status check_commands(const Study& study, std::string_view object) {
           return tells_time(figure, prefill_alone);
         })) {
       return bad_input(
-          "{}: arm \"{}\": expected patterns with a time or a rate (latency_ms, tokens_per_s, ...), "
+          "{}: arm \"{}\": expected patterns with a time or a rate (latency_ms, tokens_per_s, "
+          "...), "
           "found {} alone",
           object, arm.name, join(figures, ", "));
     }
     if (study.stopping && !study.stopping->decide) {
       return bad_input(
-          "{}: arm \"{}\": expected no stopping by relative_ci (an invocation of a command can't be "
+          "{}: arm \"{}\": expected no stopping by relative_ci (an invocation of a command can't "
+          "be "
           "asked for more; decide: true adds invocations), found it",
           object, arm.name);
     }

@@ -25,8 +25,8 @@ inline constexpr const char* kSideOption = "side";
 // What a named group of a pattern may be. A sample's time is that of the first of these that it
 // has; rates are over the tokens that the cell asks for (in prefill the prompt's).
 inline constexpr std::array<std::string_view, 9> kFigureNames = {
-    "latency_ns",   "latency_us",   "latency_ms", "latency_s", "tokens_per_s",
-    "ms_per_token", "ttft_ms",      "ttft_s",     "tokens"};
+    "latency_ns",   "latency_us", "latency_ms", "latency_s", "tokens_per_s",
+    "ms_per_token", "ttft_ms",    "ttft_s",     "tokens"};
 
 // Readers of the keys. `command`: a list of arguments, or with `shell` one text. Each argument,
 // `workdir` and the values of `env` may have placeholders (placeholders.h); one that isn't known is
@@ -40,7 +40,7 @@ Result<Json> read_samples(const YamlValue& value);
 
 // {"repo", "revision"}: `checkout` for one of its `revisions`; of a checkout without revisions,
 // {"repo"}: `compare --run` names them.
-Result<std::vector<YamlValue>> checkout_revisions(const YamlValue& checkout);
+Result<std::optional<YamlValue>> checkout_revisions(const YamlValue& checkout);
 Result<Json> read_checkout(const YamlValue& checkout, const YamlValue* revision);
 
 // Whether the arm of backend command has what it needs, and nothing that excludes one another.

@@ -53,9 +53,10 @@ int64_t payable(Study study, std::span<const ModelSize> models) {
 DefaultProcesses by_invocations(const Study& study) {
   const int64_t least = processes_for_samples(study);
   if (least == 1) return {kMostProcesses, "an invocation of each command is a process"};
-  return {least, fmt::format("a process is one invocation of a command, and it takes {} of them for "
-                             "{} repetitions",
-                             least, study.repetitions)};
+  return {least,
+          fmt::format("a process is one invocation of a command, and it takes {} of them for "
+                      "{} repetitions",
+                      least, study.repetitions)};
 }
 
 DefaultProcesses where_starts_are_dear(const Study& study, std::span<const ModelSize> models,
@@ -87,8 +88,8 @@ DefaultProcesses default_processes(const Study& study, std::span<const ModelSize
   const int64_t rows = has_command_arms(study) ? 1 : kLeastRowsOfProcess;
   const int64_t most = std::max<int64_t>(1, study.repetitions / rows);
   if (most < chosen.processes) {
-    chosen = {most, fmt::format("a process needs at least {} of the {} repetitions",
-                                rows, study.repetitions)};
+    chosen = {most, fmt::format("a process needs at least {} of the {} repetitions", rows,
+                                study.repetitions)};
   }
   Study asked = study;
   const auto too_long = [&] {

@@ -30,8 +30,9 @@ struct DefaultProcesses {
 };
 
 // `models` are the study's. By its arms' own words alone: a torch arm that names no device counts
-// as one on a GPU. A study with command arms has as many as their invocations' samples ask for. Never so many that a process has fewer than kLeastRowsOfProcess repetitions, nor
-// that the plan has more than kMaxPlanRows rows.
+// as one on a GPU. A study with command arms has as many as their invocations' samples ask for.
+// Never so many that a process has fewer than kLeastRowsOfProcess repetitions, nor that the plan
+// has more than kMaxPlanRows rows.
 DefaultProcesses default_processes(const Study& study, std::span<const ModelSize> models);
 
 // Sets `processes` and `processes_because` of a study that doesn't give them, by its models' files:

@@ -62,9 +62,10 @@ Result<std::vector<std::string>> placeholders_of(std::string_view text) {
   for (const std::string& word : found) {
     if (std::ranges::find(names, word) != names.end()) continue;
     const std::vector<std::string> known(names.begin(), names.end());
-    return bad_input("expected one of the placeholders {} ({{{{word}}}} stands for the text itself), "
-                     "found {{{}}}{}",
-                     join(known, ", "), excerpt(word), nearest_hint(word, known));
+    return bad_input(
+        "expected one of the placeholders {} ({{{{word}}}} stands for the text itself), "
+        "found {{{}}}{}",
+        join(known, ", "), excerpt(word), nearest_hint(word, known));
   }
   return found;
 }

@@ -17,14 +17,16 @@ std::string_view program_key(const std::string& backend) {
 Status check_command_sides(const StudyArm& arm) {
   const auto checkout = arm.options.find("checkout");
   if (checkout != arm.options.end() && checkout->contains("revision")) {
-    return bad_input("arm \"{}\": expected a checkout without revisions (the sides are its "
-                     "revisions), found {}",
-                     arm.name, quoted_excerpt(checkout->value("revision", "")));
+    return bad_input(
+        "arm \"{}\": expected a checkout without revisions (the sides are its "
+        "revisions), found {}",
+        arm.name, quoted_excerpt(checkout->value("revision", "")));
   }
   if (checkout != arm.options.end() || has_placeholder(arm, "side")) return {};
-  return bad_input("arm \"{}\": expected a checkout: {{repo: DIR}}, whose revisions the sides are, "
-                   "or a command with {{side}} in it, found neither",
-                   arm.name);
+  return bad_input(
+      "arm \"{}\": expected a checkout: {{repo: DIR}}, whose revisions the sides are, "
+      "or a command with {{side}} in it, found neither",
+      arm.name);
 }
 
 Status check_arm(const StudyArm& arm, const std::string& backend) {

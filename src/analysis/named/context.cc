@@ -49,7 +49,7 @@ std::string configuration_of(const Json& identity) {
       parts.push_back(value);
     }
   }
-  return join(parts, "/");
+  return parts.empty() ? "no named mode" : join(parts, "/");
 }
 
 void find_stack_confounds(const Bundle& bundle, const Samples& samples,

@@ -25,9 +25,20 @@ Checkouts::~Checkouts() {
 Result<std::string> Checkouts::git(const std::filesystem::path& repo,
                                    std::vector<std::string> arguments) {
   // Without the variables by which a hook of git, say, would point it at another repository.
-  std::vector<std::string> argv = {"env", "-u", "GIT_DIR", "-u", "GIT_WORK_TREE",
-                                   "-u",  "GIT_INDEX_FILE", "-u", "GIT_COMMON_DIR",
-                                   "git", "-C", repo.string(), "-c", "core.hooksPath=/dev/null"};
+  std::vector<std::string> argv = {"env",
+                                   "-u",
+                                   "GIT_DIR",
+                                   "-u",
+                                   "GIT_WORK_TREE",
+                                   "-u",
+                                   "GIT_INDEX_FILE",
+                                   "-u",
+                                   "GIT_COMMON_DIR",
+                                   "git",
+                                   "-C",
+                                   repo.string(),
+                                   "-c",
+                                   "core.hooksPath=/dev/null"};
   argv.insert(argv.end(), arguments.begin(), arguments.end());
   ASSAY_TRY(const CommandOutput output, run_command(spawner_, std::move(argv), kGitSeconds));
   if (!output.end.ok()) {
@@ -41,8 +52,8 @@ Result<std::string> Checkouts::git(const std::filesystem::path& repo,
 Result<Checkout> Checkouts::make(const std::string& repo, const std::string& revision) {
   std::error_code error;
   const auto folder = std::filesystem::canonical(repo, error);
-  if (error) return bad_input("checkout: expected a repository in {}, found: {}", repo,
-                              error.message());
+  if (error)
+    return bad_input("checkout: expected a repository in {}, found: {}", repo, error.message());
   const bool as_it_is = revision == kAsItIs;
   const std::string commit = (as_it_is ? "HEAD" : revision) + std::string("^{commit}");
   auto sha = git(folder, {"rev-parse", "--verify", "--quiet", "--end-of-options", commit});
@@ -65,8 +76,8 @@ Result<Checkout> Checkouts::make(const std::string& repo, const std::string& rev
   }
   ASSAY_TRY(TemporaryFolder parent, TemporaryFolder::make("assay-checkout-"));
   checkout.folder = parent.path() / folder.filename();
-  ASSAY_CHECK(git(folder, {"worktree", "add", "--detach", "--quiet", checkout.folder.string(),
-                           checkout.sha}));
+  ASSAY_CHECK(git(
+      folder, {"worktree", "add", "--detach", "--quiet", checkout.folder.string(), checkout.sha}));
   made_.push_back({std::move(parent), folder, checkout.folder});
   return checkout;
 }

@@ -116,7 +116,8 @@ class CommandBackend final : public Backend {
   ArmGate find_out(const StudyArm& arm) {
     ArmGate gate;
     if (const auto checkout = arm.options.find("checkout"); checkout != arm.options.end()) {
-      const auto& made = checkouts_.get(checkout->value("repo", ""), checkout->value("revision", ""));
+      const auto& made =
+          checkouts_.get(checkout->value("repo", ""), checkout->value("revision", ""));
       if (!made) {
         return impossible_gate("no_checkout", made.error().message,
                                "the key checkout names a repository and its revisions");
@@ -135,17 +136,17 @@ class CommandBackend final : public Backend {
     if (in_name && in_name->empty()) {
       const auto program = find_executable(name, spec.folder);
       if (!program) {
-        return impossible_gate(
-            "no_program", fmt::format("expected a program {} that can be run, found none",
-                                      quoted_excerpt(program_in(name, spec.folder))),
-            "the key command begins with a program in PATH or with its path");
+        return impossible_gate("no_program",
+                               fmt::format("expected a program {} that can be run, found none",
+                                           quoted_excerpt(program_in(name, spec.folder))),
+                               "the key command begins with a program in PATH or with its path");
       }
       gate.program = hashed(*program);
     }
     add_files(spec, gate.facts);
     gate.framework_build =
-        "command " + sha256_hex(identity_text(arm, gate, options->checkout.folder))
-                         .substr(0, kShownDigits);
+        "command " +
+        sha256_hex(identity_text(arm, gate, options->checkout.folder)).substr(0, kShownDigits);
     return gate;
   }
 

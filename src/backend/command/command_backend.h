@@ -8,8 +8,8 @@
 
 namespace assay {
 
-// `program` serves `worker command`. Worktrees of arms with a checkout are there from an arm's first
-// gate() until the backend goes.
+// `program` serves `worker command`. Worktrees of arms with a checkout are there from an arm's
+// first gate() until the backend goes.
 std::unique_ptr<Backend> make_command_backend(std::filesystem::path program, Spawner& spawner);
 
 }  // namespace assay

@@ -84,10 +84,9 @@ class CommandWorker final : public Worker {
       if (const auto ran = run(shape, prompt); !ran) return std::unexpected(ran.error());
     }
     if (printed_->next == printed_->figures.size()) {
-      return std::unexpected(
-          ErrorReply{"too_few_samples",
-                     fmt::format("expected more than the {} that the command printed",
-                                 counted(std::ssize(printed_->figures), "sample"))});
+      return std::unexpected(ErrorReply{
+          "too_few_samples", fmt::format("expected more than the {} that the command printed",
+                                         counted(std::ssize(printed_->figures), "sample"))});
     }
     const bool first = printed_->next == 0;
     auto sample = sample_of(printed_->figures[printed_->next++], printed_->asked);

@@ -20,13 +20,14 @@ bool is_name(std::string_view text) {
          });
 }
 
-// "RuntimeError" of "torch.x.RuntimeError: words" or of "KeyboardInterrupt"; nothing of other lines.
+// "RuntimeError" of "torch.x.RuntimeError: words" or of "KeyboardInterrupt"; nothing of other
+// lines.
 std::optional<std::string> class_of_line(std::string_view line) {
   while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
   const size_t colon = line.find(':');
   const std::string_view dotted = line.substr(0, colon);
-  if (!is_name(dotted) || (colon != std::string_view::npos && colon + 1 < line.size() &&
-                           line[colon + 1] != ' ')) {
+  if (!is_name(dotted) ||
+      (colon != std::string_view::npos && colon + 1 < line.size() && line[colon + 1] != ' ')) {
     return std::nullopt;
   }
   const size_t dot = dotted.rfind('.');
@@ -45,8 +46,7 @@ std::string class_of_last_line(std::string_view output) {
     output.remove_suffix(1);
   }
   const size_t start = output.rfind('\n');
-  const std::string_view last =
-      start == std::string_view::npos ? output : output.substr(start + 1);
+  const std::string_view last = start == std::string_view::npos ? output : output.substr(start + 1);
   const auto name = class_of_line(last);
   const bool tells = name && last.find(':') != std::string_view::npos &&
                      (name->ends_with("Error") || name->ends_with("Exception"));

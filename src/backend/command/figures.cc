@@ -19,8 +19,7 @@ constexpr double kLongestNs = 9e18;
 
 std::unexpected<NoFigures> none(std::string error_class, std::string message,
                                 std::string outcome = "false_success") {
-  return std::unexpected(
-      NoFigures{std::move(error_class), std::move(message), std::move(outcome)});
+  return std::unexpected(NoFigures{std::move(error_class), std::move(message), std::move(outcome)});
 }
 
 // The end of what a command said, from the start of a line where that can be had.
@@ -151,11 +150,11 @@ std::expected<SampleReply, NoFigures> sample_of(const Figures& figures, const As
 std::optional<NoFigures> failure_of(const Invocation& invocation) {
   switch (invocation.stopped) {
     case Invocation::Stopped::kTimeout:
-      return NoFigures{"timeout",
-                       fmt::format("the command didn't end within {} s: {}",
-                                   format_significant(invocation.seconds, 3),
-                                   last_words(invocation)),
-                       "timeout"};
+      return NoFigures{
+          "timeout",
+          fmt::format("the command didn't end within {} s: {}",
+                      format_significant(invocation.seconds, 3), last_words(invocation)),
+          "timeout"};
     case Invocation::Stopped::kFlood:
       return NoFigures{"output_flood",
                        fmt::format("expected a command that prints less than {}, found more",
@@ -170,10 +169,10 @@ std::optional<NoFigures> failure_of(const Invocation& invocation) {
   std::string thrown = exception_class(invocation.err);
   if (thrown.empty()) thrown = exception_class(invocation.out);
   const bool raised = !thrown.empty() && invocation.end.exit_status;
-  return NoFigures{thrown.empty() ? invocation.end.text() : thrown,
-                   fmt::format("the command ended with {}: {}", invocation.end.text(),
-                               last_words(invocation)),
-                   raised ? "" : "crash"};
+  return NoFigures{
+      thrown.empty() ? invocation.end.text() : thrown,
+      fmt::format("the command ended with {}: {}", invocation.end.text(), last_words(invocation)),
+      raised ? "" : "crash"};
 }
 
 bool ran_out_of_memory(const Invocation& invocation, const NoFigures& failure) {

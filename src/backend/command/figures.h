@@ -28,8 +28,8 @@ struct NoFigures {
 
 // The samples of one output, in their order: the n-th match of each pattern is of the n-th sample,
 // so that all patterns match equally often. A pattern is searched for in stdout, and in stderr
-// where stdout has no match. Classes: no_match; unequal_matches; bad_figure, where what a group took
-// is no positive number; pattern_limit, where a pattern backtracks without end.
+// where stdout has no match. Classes: no_match; unequal_matches; bad_figure, where what a group
+// took is no positive number; pattern_limit, where a pattern backtracks without end.
 std::expected<std::vector<Figures>, NoFigures> read_figures(std::span<const TextPattern> patterns,
                                                             const Invocation& invocation);
 

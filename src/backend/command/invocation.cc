@@ -123,9 +123,7 @@ class Running {
   }
 
  private:
-  bool full() const {
-    return invocation_.out.size() + invocation_.err.size() >= kMostOutputBytes;
-  }
+  bool full() const { return invocation_.out.size() + invocation_.err.size() >= kMostOutputBytes; }
 
   std::optional<Invocation::Stopped> reason_to_stop(int64_t deadline) const {
     pollfd interrupt{spec_.interrupt_fd, POLLIN, 0};
