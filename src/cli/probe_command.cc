@@ -188,7 +188,7 @@ std::string between(const std::optional<stats::Interval>& interval, int digits) 
 }
 
 std::string band_line(const ProbeOptions& options) {
-  const auto percent = [](double share) { return format_significant(share * 100, 3); };
+  const auto percent = [](double share) { return fmt::format("{:g}", share * 100); };
   return fmt::format(
       "bands: strong_match within {} % of the target, match {} %, weak {} %, else none",
       percent(options.bands.strong), percent(options.bands.match), percent(options.bands.weak));

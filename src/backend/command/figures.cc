@@ -31,7 +31,8 @@ std::string tail(const std::string& text) {
 }
 
 std::string last_words(const Invocation& invocation) {
-  const std::string& text = invocation.err.empty() ? invocation.out : invocation.err;
+  std::string text = invocation.err.empty() ? invocation.out : invocation.err;
+  while (text.ends_with('\n')) text.pop_back();
   return text.empty() ? "it printed nothing" : tail(text);
 }
 

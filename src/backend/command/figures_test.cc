@@ -44,6 +44,17 @@ TEST(Figures, TheNthMatchOfEachPatternIsOfTheNthSample) {
                                   Figures{{"latency_s", 2.5}, {"tokens_per_s", 11}}));
 }
 
+TEST(Figures, AListOfSamplesIsReadByAPatternThatGoesOnWhereItEnded) {
+  const auto found = read_figures(
+      patterns_of({R"((?:"samples_ts": \[|\G,) *(?<tokens_per_s>[\d.]+))"}),
+      printed("[\n  {\n    \"avg_ts\": 7100.002165,\n    \"samples_ns\": [ 74601900, 71632900 ],\n"
+              "    \"samples_ts\": [ 6863.1, 7147.55, 7136.37 ]\n  }\n]\n"));
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_THAT(*found,
+              ElementsAre(Figures{{"tokens_per_s", 6863.1}}, Figures{{"tokens_per_s", 7147.55}},
+                          Figures{{"tokens_per_s", 7136.37}}));
+}
+
 TEST(Figures, StderrIsSearchedWhereStdoutHasNoMatch) {
   const auto found = read_figures(patterns_of({"(?<latency_ms>\\d+) ms"}),
                                   printed("loading\n", "eval time = 7 ms\n"));

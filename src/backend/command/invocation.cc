@@ -175,7 +175,7 @@ class Running {
 
 std::string program_in(const std::string& name, const std::filesystem::path& folder) {
   if (folder.empty() || name.find('/') == std::string::npos) return name;
-  return (folder / name).lexically_normal().string();
+  return std::filesystem::absolute(folder / name).lexically_normal().string();
 }
 
 Result<Invocation> invoke(Spawner& spawner, const InvocationSpec& spec) {
