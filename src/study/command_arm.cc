@@ -293,6 +293,7 @@ void settle_samples(Study& study) {
   for (StudyArm& arm : study.arms) {
     if (!is_command(arm)) continue;
     arm.options["samples"] = fixed_samples(arm).value_or(study.warmup + largest_share(study));
+    arm.options[kTimeoutOption] = study.timeout_s;
   }
 }
 

@@ -21,6 +21,8 @@ namespace assay {
 inline constexpr std::string_view kCommandBackend = "command";
 // The option that holds what `compare --run` was given for the arm's side.
 inline constexpr const char* kSideOption = "side";
+// And the one with the study's time-out.
+inline constexpr const char* kTimeoutOption = "timeout_s";
 
 // What a named group of a pattern may be. A sample's time is that of the first of these that it
 // has; rates are over the tokens that the cell asks for (in prefill the prompt's).
@@ -62,8 +64,8 @@ Status check_commands(const Study& study, std::string_view object);
 // The fewest processes in which each invocation of every command arm has samples enough; 1 where
 // none prints a fixed number.
 int64_t processes_for_samples(const Study& study);
-// Writes into the options of each command arm how many samples its invocations have to print. The
-// number of processes is known.
+// Writes into the options of each command arm how many samples its invocations have to print, and
+// in what time. The number of processes is known.
 void settle_samples(Study& study);
 
 }  // namespace assay

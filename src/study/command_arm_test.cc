@@ -124,6 +124,7 @@ TEST(CommandArm, AnInvocationIsAProcessAndHasItsSamples) {
   settle_processes(one);
   EXPECT_EQ(one.processes, 12);
   EXPECT_EQ(one.arms[0].options["samples"], 1);
+  EXPECT_EQ(one.arms[0].options[kTimeoutOption], 120);
 
   Study five = parsed(keys(kCommand) + ", samples: 5", "repetitions: 12");
   EXPECT_EQ(five.warmup, 3);

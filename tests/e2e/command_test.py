@@ -122,7 +122,7 @@ class Command(ProgramTest):
             "mute": (("true",), "false_success", "no_match"),
             "nan": (("echo", "nan ms"), "false_success", "bad_figure"),
             "few": (("echo", "5 ms 3 tok"), "false_success", "too_few_tokens"),
-            "sleeps": (("sleep", "1000"), "timeout", "timeout"),
+            "sleeps": (("sh", "-c", "setsid sleep 1000 & echo $! > left; exec sleep 1000"), "timeout", "timeout"),
             "absent": (("./no-such-program",), "error", "no_program"),
         }
         pattern = r"(?<latency_ms>\S+) ms( (?<tokens>\d+) tok)?"
@@ -132,6 +132,8 @@ class Command(ProgramTest):
         for name, (_, status, error_class) in ends.items():
             rows = rows_of(self.folder / "b", arm=name)
             self.assertEqual([(row["status"], row["error_class"]) for row in rows], [(status, error_class)] * 2, name)
+        with self.assertRaises(ProcessLookupError):
+            os.kill(int((self.folder / "left").read_text()), 0)
         raised = json.loads(next((self.folder / "b").glob("cells/*-raises-*/evidence.json")).read_text())
         self.assertIn("KeyError: 'x'", raised["failures"][0]["message"])
         self.succeed("verify", "b")
@@ -179,6 +181,21 @@ class Command(ProgramTest):
         missing = self.bench("gpt", 100, checkout={"repo": "repo", "revisions": ["slow", "nobody"]})
         self.succeed("run", self.command_study(missing), "-o", "c")
         self.assertEqual({row["error_class"] for row in rows_of(self.folder / "c", arm="gpt-nobody")}, {"no_checkout"})
+
+    def test_a_revision_that_crashes_under_one_stack(self):
+        repo = self.make_repository()
+        (repo / "bench.py").write_text("import os\nclass GraphError(RuntimeError): pass\n"
+                                       "if os.environ['STACK'] == 'new': raise GraphError('overwritten')\n" + BENCH)
+        self.git("commit", "-qam", "pinned")
+        checkout = {"repo": "repo", "revisions": ["fast", "HEAD"]}
+        study = self.command_study(*(self.bench(f"{stack}-stack", 100, env={"STACK": stack}, checkout=checkout)
+                                     for stack in ("old", "new")), repetitions=10, processes=5)
+        self.succeed("run", study, "-o", "b")
+        lost = {(row["arm"], row["error_class"]) for row in rows_of(self.folder / "b") if row["status"] != "ok"}
+        self.assertEqual(lost, {("new-stack-HEAD", "GraphError")})
+        found = json.loads(self.succeed("analyze", "b", "-o", "json"))
+        contrast = next(one for one in found["contrasts"] if one["arm"] == "old-stack-HEAD")
+        self.assertAlmostEqual(contrast["ratio"], 1.2, delta=0.01)
 
     def test_ctrl_c_ends_the_command_and_the_worktree_and_the_run_goes_on(self):
         repo = self.make_repository()

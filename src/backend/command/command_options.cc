@@ -1,6 +1,8 @@
 // Reading options and filling placeholders.
 #include "backend/command/command_options.h"
 
+#include <algorithm>
+
 #include "study/placeholders.h"
 
 namespace assay {
@@ -74,6 +76,7 @@ Result<CommandOptions> command_options(const Json& options) {
   ASSAY_TRY(read.side, text_option(options, kSideOption));
   const auto seed = options.find(kSeedOption);
   if (seed != options.end()) read.seed = to_json_line(*seed);
+  ASSAY_TRY(read.timeout_s, json_number_or(options, kTimeoutOption, 0, "options"));
   if (const auto samples = options.find("samples"); samples != options.end()) {
     ASSAY_TRY(read.samples, json_int(options, "samples", "options"));
   }
@@ -97,6 +100,7 @@ InvocationSpec fill_command(const CommandOptions& options,
   values["side"] = options.side;
   values["checkout"] = options.checkout.folder;
   InvocationSpec spec;
+  spec.timeout_s = std::max(options.timeout_s * 0.95, options.timeout_s - 1);
   for (const auto& [name, value] : options.environment) {
     spec.environment.emplace_back(name, fill_placeholders(value, values));
   }

@@ -31,6 +31,7 @@ struct CommandOptions {
   std::vector<TextPattern> patterns;
   int64_t samples = 1;  // that an invocation has to print
   CheckedOut checkout;
+  double timeout_s = 0;  // of an invocation; 0: none
   std::string seed;
   std::string side;  // of `compare --run`
 };
@@ -43,7 +44,9 @@ inline constexpr const char* kSeedOption = "seed";
 Result<CommandOptions> command_options(const Json& options);
 
 // What is started for these values of placeholders; those of `checkout`, `seed`, `samples` and
-// `side` are added. A relative folder is one of the checkout, where there is one.
+// `side` are added. A relative folder is one of the checkout, where there is one. Its time-out is a
+// second shorter, or a twentieth, than the harness's: whoever starts it can end all that it
+// started.
 InvocationSpec fill_command(const CommandOptions& options,
                             std::map<std::string, std::string> values);
 

@@ -10,8 +10,8 @@
 
 namespace assay {
 
-// The command runs when the first repetition is asked for, so that the harness' time-out is its
-// own. What it prints goes on to this process's stderr.
+// The command runs when the first repetition is asked for. What it prints goes on to this process's
+// stderr.
 std::unique_ptr<Worker> make_command_worker(std::string version, Spawner& spawner);
 
 }  // namespace assay
