@@ -52,8 +52,8 @@ int look_at_clock(pcre2_callout_block*, void* data) {
 }  // namespace
 
 struct TextPattern::Compiled {
-  explicit Compiled(pcre2_code* compiled) : code(compiled) {}
-  std::unique_ptr<pcre2_code, PatternDeleter<pcre2_code_free>> code;
+  explicit Compiled(pcre2_code* compiled) : code(compiled, pcre2_code_free) {}
+  std::unique_ptr<pcre2_code, void (*)(pcre2_code*)> code;
   std::vector<std::vector<uint32_t>> groups;  // numbers that each name has
 };
 

@@ -367,6 +367,7 @@ void add_probe_command(CLI::App& app, Selected& selected) {
   command->add_flag("-v,--verbose", options->verbose, "show what the command prints, on stderr");
   const auto format = add_output_format(*command);
   command->footer(
+      "Example: assay probe --unit tok/s --target 104.9 -- python bench.py --tokens 200\n"
       "The mean is over invocations, with a t interval: samples of one invocation are alike. Exit "
       "status: 1 if no\ninvocation gave a figure, or the band is none.");
   command->callback(

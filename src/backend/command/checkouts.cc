@@ -18,7 +18,9 @@ std::string first_words(const std::string& err) {
 
 Checkouts::~Checkouts() {
   for (const Made& made : made_) {
-    static_cast<void>(git(made.repo, {"worktree", "remove", "--force", made.folder.string()}));
+    // Where git can't, the folder goes all the same, and `git worktree prune` forgets it.
+    const auto removed = git(made.repo, {"worktree", "remove", "--force", made.folder.string()});
+    if (!removed) continue;
   }
 }
 

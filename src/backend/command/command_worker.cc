@@ -16,7 +16,7 @@
 namespace assay {
 namespace {
 
-constexpr double kGitSeconds = 30;
+constexpr double kStatusSeconds = 30;
 
 // To the log of this process; what can't be written is lost, as it is of any program.
 void write_log(std::string_view bytes) {
@@ -207,7 +207,7 @@ class CommandWorker final : public Worker {
     Json json = {{"folder", checkout.folder}, {"sha", checkout.sha}};
     const auto status = run_command(
         spawner_, {"git", "-C", checkout.folder, "status", "--porcelain", "--untracked-files=no"},
-        kGitSeconds);
+        kStatusSeconds);
     if (status && status->end.ok()) json["files_changed"] = !status->out.empty();
     return json;
   }

@@ -10,7 +10,6 @@ namespace assay {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 std::vector<TextPattern> patterns_of(const std::vector<std::string>& texts) {
   std::vector<TextPattern> patterns;
