@@ -46,7 +46,8 @@ struct ArmGate {
   std::string device;
   std::string code_generator;
   std::string framework_build;
-  Json facts;    // what was found, for environment.json: of an interpreter, or of a GPU; or null
+  std::string code_sha;  // of the commit that the arm runs, "-dirty" behind it where it was changed
+  Json facts;    // what was found, for environment.json: of an interpreter, GPU or command; or null
   Json program;  // {"path", "sha256"} of the program that the arm names for its worker; or null
 };
 // kImpossible, for this reason.
@@ -67,6 +68,8 @@ class Backend {
   // May start a program to look, once for each interpreter or compiler: takes seconds the first
   // time, and may be asked as often as one likes.
   virtual ArmGate gate(const StudyArm&) { return {}; }
+  // Whether a worker answers `parity` and `tokenize`.
+  virtual bool shows_tokens() const { return true; }
   // What only the worker understands; travels in `load`. `seed` is the study's.
   virtual Json load_options(const StudyArm& arm, const StudyModel& model, uint64_t seed) const = 0;
   // What a worker of the arm said of its preparation or in its evidence: later gates and load

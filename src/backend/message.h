@@ -111,7 +111,7 @@ struct HelloReply {
 };
 
 struct LoadedReply {
-  int64_t vocab_size = 0;
+  int64_t vocab_size = 0;            // 0: it takes no ids, of prompts their numbers alone count
   std::vector<int64_t> special_ids;  // ids that random prompts leave out
   std::optional<int64_t> max_positions;
   std::optional<int64_t> weight_bytes;
@@ -149,7 +149,10 @@ struct SampleReply {
   std::optional<int64_t> peak_rss_bytes;
   std::optional<double> energy_j;      // that the device took in the region, where it resolves it
   std::optional<Yardstick> yardstick;  // right behind the region, on the processor
-  Counts counters;                     // what this repetition added
+  // It was measured together with an earlier repetition of the process, so that nothing that is
+  // read off the machine now is about it.
+  bool recalled = false;
+  Counts counters;  // what this repetition added
 };
 
 struct DoneReply {
@@ -184,6 +187,9 @@ struct ErrorReply {
   std::string message;         // whole, may have many lines
   bool out_of_memory = false;  // of the host or of the device
   bool device_lost = false;    // no call to the device succeeds any more: as if it had crashed
+  // "crash", "timeout" or "false_success": what became of a program that the worker ran and that
+  // the repetition stands for; empty: the error is the worker's own.
+  std::string outcome = {};
 };
 
 // Whether a worker answers `profile`.

@@ -56,6 +56,7 @@ struct ReplyFormatter {
       json["yardstick"] = {{"lookups_ns", sample.yardstick->lookups_ns},
                            {"multiplies_ns", sample.yardstick->multiplies_ns}};
     }
+    if (sample.recalled) json["recalled"] = true;
     json["counters"] = counts_to_json(sample.counters);
   }
   void operator()(const DoneReply& done) const {
@@ -86,6 +87,7 @@ struct ReplyFormatter {
     json["message"] = error.message;
     json["out_of_memory"] = error.out_of_memory;
     if (error.device_lost) json["device_lost"] = true;
+    if (!error.outcome.empty()) json["outcome"] = error.outcome;
   }
 };
 
@@ -100,7 +102,7 @@ Result<HelloReply> parse_greeting(const Members& members) {
 
 Result<LoadedReply> parse_loaded(const Members& members) {
   LoadedReply loaded;
-  ASSAY_TRY(loaded.vocab_size, members.integer("vocab_size", 1, INT32_MAX));
+  ASSAY_TRY(loaded.vocab_size, members.integer("vocab_size", 0, INT32_MAX));
   ASSAY_TRY(loaded.special_ids, members.integers("special_ids", 0, INT32_MAX, 1 << 20));
   ASSAY_TRY(loaded.max_positions, members.optional_integer("max_positions", 1, INT64_MAX));
   ASSAY_TRY(loaded.weight_bytes, members.optional_integer("weight_bytes", 0, INT64_MAX));
@@ -133,6 +135,7 @@ Result<SampleReply> parse_sample(const Members& members) {
   ASSAY_TRY(sample.read_bytes, members.optional_integer("read_bytes", 0, INT64_MAX));
   ASSAY_TRY(sample.peak_rss_bytes, members.optional_integer("peak_rss_bytes", 0, INT64_MAX));
   ASSAY_TRY(sample.energy_j, members.optional_amount("energy_j"));
+  ASSAY_TRY(sample.recalled, members.boolean_or("recalled", false));
   ASSAY_TRY(const Json yardstick, members.object_or_empty("yardstick"));
   if (!yardstick.empty()) {
     ASSAY_TRY(sample.yardstick, parse_yardstick(Members(yardstick, "sample yardstick")));
@@ -152,6 +155,10 @@ Result<ErrorReply> parse_error(const Members& members) {
   ASSAY_TRY(error.message, members.text_or("message", ""));
   ASSAY_TRY(error.out_of_memory, members.boolean_or("out_of_memory", false));
   ASSAY_TRY(error.device_lost, members.boolean_or("device_lost", false));
+  ASSAY_TRY(error.outcome, members.text_or("outcome", ""));
+  if (!error.outcome.empty()) {
+    ASSAY_CHECK(members.word("outcome", {"crash", "timeout", "false_success"}));
+  }
   if (error.error_class.empty()) return bad_input("error: expected a class, found \"\"");
   return error;
 }

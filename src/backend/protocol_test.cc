@@ -187,7 +187,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Refused{"hello", "expected JSON"}, Refused{"{\"id\":1,\"type\":\"load\"}", "known type"},
         Refused{R"({"id":1,"type":"hello","worker":"w"})", "\"protocol\""},
-        Refused{R"({"id":1,"type":"loaded","vocab_size":0,"special_ids":[],"dtype":"fp32",)"
+        Refused{R"({"id":1,"type":"loaded","vocab_size":-1,"special_ids":[],"dtype":"fp32",)"
                 R"("seconds":1})",
                 "\"vocab_size\""},
         Refused{R"({"id":1,"type":"prepared","seconds":-1})", "\"seconds\""},
@@ -203,6 +203,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "logit_stats of 1 rows"},
         Refused{R"({"id":1,"type":"profile","summary":[]})", "an object"},
         Refused{R"({"id":1,"type":"evidence","evidence":[]})", "\"evidence\""},
+        Refused{R"({"id":1,"type":"error","class":"x","outcome":"ok"})", "\"outcome\""},
         Refused{R"({"id":1,"type":"error","class":""})", "class"}));
 
 TEST(Protocol, RefusesLinesBeyondTheLimit) {

@@ -40,6 +40,18 @@ struct WorkerClient::Impl {
   ClientResult<Expected> ask(Body body, double timeout_s);
 };
 
+namespace {
+
+FailureKind kind_of(const ErrorReply& error) {
+  if (error.device_lost || error.outcome == "crash") return FailureKind::kCrash;
+  if (error.out_of_memory) return FailureKind::kOutOfMemory;
+  if (error.outcome == "timeout") return FailureKind::kTimeout;
+  if (error.outcome == "false_success") return FailureKind::kFalseSuccess;
+  return FailureKind::kError;
+}
+
+}  // namespace
+
 std::unexpected<WorkerFailure> WorkerClient::Impl::killed(FailureKind kind, std::string error_class,
                                                           std::string message) {
   child->kill();
@@ -109,10 +121,7 @@ ClientResult<Reply> WorkerClient::Impl::read_reply(int64_t id, double timeout_s)
   }
   if (is_error) {
     const auto& error = std::get<ErrorReply>(reply->body);
-    return failure(error.device_lost     ? FailureKind::kCrash
-                   : error.out_of_memory ? FailureKind::kOutOfMemory
-                                         : FailureKind::kError,
-                   error.error_class, error.message);
+    return failure(kind_of(error), error.error_class, error.message);
   }
   return std::move(reply).value();
 }

@@ -14,11 +14,12 @@
 namespace assay {
 
 enum class FailureKind {
-  kError,        // the worker said so, or broke the protocol
-  kCrash,        // the process ended by a signal or exited, or its device is lost to it
-  kTimeout,      // no reply in time
-  kOutOfMemory,  // the worker said so, or the kernel killed it for memory
-  kInterrupted,  // the user wants the run to stop
+  kError,         // the worker said so, or broke the protocol
+  kCrash,         // the process ended by a signal or exited, or its device is lost to it
+  kTimeout,       // no reply in time
+  kOutOfMemory,   // the worker said so, or the kernel killed it for memory
+  kFalseSuccess,  // a program that the worker ran ended well and showed no result
+  kInterrupted,   // the user wants the run to stop
 };
 
 // Why a worker is of no more use. `error_class` is short and fit for a row: the exception class,

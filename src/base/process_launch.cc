@@ -62,6 +62,8 @@ struct Launch {
   int targets[5] = {-1, -1, -1, -1, -1};  // 0, 1, 2, request, reply
   int error_fd = -1;
   pid_t parent = 0;
+  bool own_group = true;
+  const char* folder = nullptr;  // null: stay
   cpu_set_t cpus = {};
 };
 
@@ -94,7 +96,7 @@ bool place_descriptors(Launch& launch) {
 }
 
 [[noreturn]] void run_child(Launch& launch) {
-  ::setpgid(0, 0);
+  if (launch.own_group) ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != launch.parent) ::_exit(127);  // the parent died before prctl
   for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
@@ -103,7 +105,8 @@ bool place_descriptors(Launch& launch) {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   if (CPU_COUNT(&launch.cpus) > 0) ::sched_setaffinity(0, sizeof launch.cpus, &launch.cpus);
   const int report_to = launch.error_fd;
-  if (place_descriptors(launch)) ::execve(launch.program, launch.argv, launch.envp);
+  const bool there = launch.folder == nullptr || ::chdir(launch.folder) == 0;
+  if (there && place_descriptors(launch)) ::execve(launch.program, launch.argv, launch.envp);
   const int error = errno;
   const int fd = launch.error_fd >= 0 ? launch.error_fd : report_to;
   [[maybe_unused]] const ssize_t n = ::write(fd, &error, sizeof error);
@@ -114,6 +117,12 @@ bool place_descriptors(Launch& launch) {
 
 Result<pid_t> launch_process(const ChildSpec& spec, const ChildDescriptors& descriptors) {
   ASSAY_TRY(const std::string program, find_program(spec.argv[0]));
+  std::error_code ignored;
+  if (!spec.working_folder.empty() &&
+      !std::filesystem::is_directory(spec.working_folder, ignored)) {
+    return bad_input("{}: expected a folder to start {} in, found none",
+                     spec.working_folder.string(), program);
+  }
   std::vector<std::string> arguments = spec.argv;
   std::vector<std::string> environment = merged_environment(spec);
   const std::vector<char*> argv = pointers(arguments);
@@ -134,6 +143,8 @@ Result<pid_t> launch_process(const ChildSpec& spec, const ChildDescriptors& desc
       .targets = {0, 1, 2, spec.request_fd, spec.reply_fd},
       .error_fd = error_write.get(),
       .parent = ::getpid(),
+      .own_group = spec.own_group,
+      .folder = spec.working_folder.empty() ? nullptr : spec.working_folder.c_str(),
   };
   for (const int cpu : spec.cpus) {
     if (cpu >= 0 && cpu < CPU_SETSIZE) CPU_SET(static_cast<size_t>(cpu), &launch.cpus);

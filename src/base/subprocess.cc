@@ -99,10 +99,11 @@ std::string read_captured(int fd) {
 
 class SystemChild final : public Child {
  public:
-  SystemChild(pid_t pid, std::string program, size_t max_line_bytes)
+  SystemChild(pid_t pid, const ChildSpec& spec)
       : pid_(pid),
-        program_(std::move(program)),
-        max_line_bytes_(max_line_bytes),
+        killed_id_(spec.own_group ? -pid : pid),
+        program_(spec.argv[0]),
+        max_line_bytes_(spec.max_line_bytes),
         pidfd_(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))),
         ooms_before_(oom_kill_count()) {}
   ~SystemChild() override {
@@ -130,6 +131,7 @@ class SystemChild final : public Child {
   std::optional<LineRead> buffered_line();
 
   pid_t pid_;
+  pid_t killed_id_;  // its group, as kill() takes it, or the child alone
   std::string program_;
   size_t max_line_bytes_;
   Descriptor pidfd_;  // -1 where the kernel has none: waiting polls in small steps then
@@ -202,7 +204,7 @@ bool SystemChild::ended() {
 }
 
 void SystemChild::reap() {
-  ::kill(-pid_, SIGKILL);  // what the child itself started
+  if (killed_id_ < 0) ::kill(killed_id_, SIGKILL);  // what the child itself started
   int status = 0;
   rusage usage{};
   while (::wait4(pid_, &status, 0, &usage) < 0 && errno == EINTR) {
@@ -238,7 +240,7 @@ std::optional<ChildEnd> SystemChild::wait(int64_t deadline_ns) {
 void SystemChild::kill() {
   if (end_) return;  // reaped: the number may be another process's by now
   if (!ended()) killed_ = true;
-  ::kill(-pid_, SIGKILL);
+  ::kill(killed_id_, SIGKILL);
 }
 
 class SystemSpawner final : public Spawner {
@@ -249,7 +251,10 @@ class SystemSpawner final : public Spawner {
 // Opens the child's stdin, stdout and stderr; for captured ones this side keeps them too.
 Status open_output(const ChildSpec& spec, Descriptor& in, Descriptor& out, Descriptor& err) {
   in = Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  if (spec.output_file.empty()) {
+  if (spec.stdout_fd >= 0) {
+    out = Descriptor(::fcntl(spec.stdout_fd, F_DUPFD_CLOEXEC, 3));
+    err = Descriptor(::fcntl(spec.stderr_fd, F_DUPFD_CLOEXEC, 3));
+  } else if (spec.output_file.empty()) {
     out = Descriptor(::memfd_create("stdout", MFD_CLOEXEC));
     err = Descriptor(::memfd_create("stderr", MFD_CLOEXEC));
   } else {
@@ -288,10 +293,10 @@ Result<std::unique_ptr<Child>> SystemSpawner::spawn(const ChildSpec& spec) {
                                                    .err = err.get(),
                                                    .requests = request_read.get(),
                                                    .replies = reply_write.get()}));
-  auto child = std::make_unique<SystemChild>(pid, spec.argv[0], spec.max_line_bytes);
+  auto child = std::make_unique<SystemChild>(pid, spec);
   child->requests = std::move(request_write);
   child->replies = std::move(reply_read);
-  if (spec.output_file.empty()) {
+  if (spec.output_file.empty() && spec.stdout_fd < 0) {
     child->out = std::move(out);
     child->err = std::move(err);
   }

@@ -25,6 +25,14 @@ struct ChildSpec {
   // stdout and stderr are appended here, in the order of the writes; the file is made if missing.
   // Empty: they are kept apart in memory, see Child::captured_stdout().
   std::filesystem::path output_file = {};
+  // Descriptors of this process that the child gets as stdout and stderr in the place of all that;
+  // both or neither (-1).
+  int stdout_fd = -1;
+  int stderr_fd = -1;
+  std::filesystem::path working_folder = {};  // where it starts; empty: where this process is
+  // Whether it leads a process group of its own. Else it stays in this process's: whoever kills
+  // that takes the child along, a Ctrl-C reaches it, and Child::kill() ends the child alone.
+  bool own_group = true;
   // Numbers that the child's ends of the two pipes get; -1: no such pipe. Both must be >= 3, and
   // different. The child has these, stdin (empty), stdout and stderr, and no other descriptor.
   int request_fd = -1;  // the child reads what send() writes
@@ -64,7 +72,8 @@ struct LineRead {
 };
 
 // A running child, leader of a process group of its own (a Ctrl-C in the terminal doesn't reach
-// it). The destructor kills the group and reaps. Use from one thread at a time.
+// it) unless its spec says otherwise. The destructor kills the group and reaps. Use from one thread
+// at a time.
 class Child {
  public:
   virtual ~Child() = default;

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "backend/command/command_backend.h"
 #include "backend/native/native_backend.h"
 #include "backend/torch/torch_backend.h"
 #include "base/subprocess.h"
@@ -33,6 +34,7 @@ BackendSet make_backends() {
   std::error_code error;
   auto program = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) program = "assay";
+  backends["command"] = make_command_backend(program, system_spawner());
   backends["native"] = make_native_backend(program);
   backends["torch"] =
       make_torch_backend(program, architecture, system_spawner(), process_environment_reader());

@@ -216,16 +216,17 @@ void add_compare_command(CLI::App& app, Selected& selected) {
       ->add_option(
           "bundles", request->bundles,
           "folders of a baseline and a candidate: BASE CAND, or several runs a side: BASE... "
-          "-- CAND...; with --run two programs and a study: BASE CAND STUDY")
+          "-- CAND...; with --run two programs or revisions and a study: BASE CAND STUDY")
       ->type_name("BASE CAND");
   command
       ->add_option("--candidates", request->candidates,
                    "the candidate's runs; \"--\" is short for it")
       ->type_name("CAND");
-  CLI::Option* run = command->add_flag(
-      "--run", request->run,
-      "measure the study with both programs side by side, call by call in turn: assay executables, "
-      "or Python interpreters for a study of torch arms");
+  CLI::Option* run = command->add_flag("--run", request->run,
+                                       "measure the study with both sides in turn: assay "
+                                       "executables; Python interpreters for a study "
+                                       "of torch arms; for one of commands two revisions of their "
+                                       "checkout, or what stands for {side}");
   command
       ->add_option("--bundle", request->bundle,
                    "with --run: the folder to write (default: STUDY-TIME)")

@@ -30,6 +30,12 @@ int64_t most_threads(const Study& study) {
   return most;
 }
 
+// What a gate of the arm's backend has facts of.
+const char* facts_name(const StudyArm& arm) {
+  if (arm.backend == "command") return "command";
+  return arm.backend == "torch" ? "interpreter" : "gpu";
+}
+
 BundleHeader make_header(const Study& study, std::string study_yaml, const Preflight& preflight,
                          GpuSensors* gpus) {
   const MachineFiles files;
@@ -41,11 +47,11 @@ BundleHeader make_header(const Study& study, std::string study_yaml, const Prefl
   for (size_t i = 0; i < study.arms.size(); ++i) {
     const StudyArm& arm = study.arms[i];
     const ArmGate& gate = preflight.gates[i];
-    arms.push_back(
-        {arm.name, arm.cache, arm.mode, gate.device, gate.code_generator, gate.framework_build});
+    arms.push_back({arm.name, arm.cache, arm.mode, gate.device, gate.code_generator,
+                    gate.framework_build, gate.code_sha});
     Json about = gate_to_json(gate);
     if (!gate.program.is_null()) about["program"] = gate.program;
-    if (!gate.facts.is_null()) about[arm.backend == "torch" ? "interpreter" : "gpu"] = gate.facts;
+    if (!gate.facts.is_null()) about[facts_name(arm)] = gate.facts;
     header.environment["arms"][arm.name] = std::move(about);
   }
   header.identity = identity_to_json(make_identity(read_host(files), build_info()), arms);

@@ -16,6 +16,7 @@
 #include "cli/option_types.h"
 #include "harness/decisions.h"
 #include "study/arm_options.h"
+#include "study/command_arm.h"
 #include "study/default_processes.h"
 #include "study/estimate.h"
 #include "study/filter.h"
@@ -244,7 +245,11 @@ std::string summary(const Estimated& estimated, const PlanOptions& options) {
     text += fmt::format("optional stopping may add repetitions, up to {} a cell\n",
                         study.stopping->max_repetitions);
   }
-  if (!whole) return text + "no time estimate: the size of a model is unknown\n";
+  if (!whole) {
+    return text + fmt::format("no time estimate: {}\n",
+                              has_command_arms(study) ? "nobody knows how long a command takes"
+                                                      : "the size of a model is unknown");
+  }
   text += fmt::format("time estimate: about {}{}\n", format_duration(whole->total()),
                       impossible ? ", if every arm can run" : "");
   const auto gpus = std::ranges::count(basis.on_gpu, true);
@@ -270,9 +275,10 @@ Table gate_table(const Study& study, const std::vector<ArmHere>& here) {
   for (size_t i = 0; i < study.arms.size(); ++i) {
     const StudyArm& arm = study.arms[i];
     if (!here[i].gate) {
-      table.rows.push_back({TableCell::of(arm.name), TableCell::of("not_asked"),
-                            TableCell::absent(), TableCell::of("interpreter: " + here[i].program),
-                            TableCell::of("--probe starts it to find out")});
+      table.rows.push_back(
+          {TableCell::of(arm.name), TableCell::of("not_asked"), TableCell::absent(),
+           TableCell::of((is_command(arm) ? "program: " : "interpreter: ") + here[i].program),
+           TableCell::of("--probe starts it to find out")});
       continue;
     }
     const ArmGate& gate = *here[i].gate;
@@ -309,7 +315,8 @@ std::vector<ModelSize> model_sizes(const Study& study, BackendSet& backends) {
   for (const StudyModel& model : study.models) {
     const Result<ModelSize> size = size_of(model, backends);
     sizes.push_back(size.value_or(ModelSize()));
-    if (!size) print_remark("note", size.error().message);
+    const bool read_by_us = !std::ranges::all_of(study.arms, is_command);
+    if (!size && read_by_us) print_remark("note", size.error().message);
   }
   return sizes;
 }
@@ -405,8 +412,8 @@ void add_plan_command(CLI::App& app, Selected& selected) {
       ->check(number_between(1e-3, 1e6))
       ->type_name("GB/S");
   command->add_flag("--probe", options->probe,
-                    "start the interpreters of torch arms, and report what each arm would run as "
-                    "on this machine");
+                    "start the interpreters of torch arms and check out the revisions of commands, "
+                    "and report what each arm would run as on this machine");
   add_only_option(*command, options->only);
   const auto format = add_output_format(*command);
   command->callback(

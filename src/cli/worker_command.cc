@@ -4,13 +4,14 @@
 #include <memory>
 #include <string>
 
+#include "backend/command/command_worker.h"
 #include "backend/native/native_worker.h"
 #include "cli/command.h"
 
 namespace assay::cli {
 namespace {
 
-Result<int> run_worker() {
+Result<int> run_worker(Worker& worker) {
   for (const int fd : {kRequestDescriptor, kReplyDescriptor}) {
     if (::fcntl(fd, F_GETFD) >= 0) continue;
     return bad_input(
@@ -18,8 +19,7 @@ Result<int> run_worker() {
         "workers, docs/worker-protocol.md says how",
         fd);
   }
-  const auto worker = make_native_worker(ASSAY_VERSION);
-  ASSAY_CHECK(serve_worker(*worker, kRequestDescriptor, kReplyDescriptor));
+  ASSAY_CHECK(serve_worker(worker, kRequestDescriptor, kReplyDescriptor));
   return 0;
 }
 
@@ -30,7 +30,15 @@ void add_worker_command(CLI::App& app, Selected& selected) {
       app.add_subcommand("worker", "run a backend as a worker process (started by `assay run`)");
   command->require_subcommand(1);
   CLI::App* native = command->add_subcommand("native", "the native engine");
-  native->callback([&selected] { selected.body = run_worker; });
+  native->callback([&selected] {
+    selected.body = [] { return run_worker(*make_native_worker(ASSAY_VERSION)); };
+  });
+  CLI::App* any = command->add_subcommand("command", "a benchmark command of a study");
+  any->callback([&selected] {
+    selected.body = [] {
+      return run_worker(*make_command_worker(ASSAY_VERSION, system_spawner()));
+    };
+  });
 }
 
 }  // namespace assay::cli

@@ -72,7 +72,7 @@ Result<bool> AfterTiming::run(size_t arm, const ModelSetup& setup) {
 Status AfterTiming::record_lost() {
   if (!wants_parity()) return {};
   for (size_t arm = 0; arm < study_.arms.size(); ++arm) {
-    if (!possible(study_.arms[arm], context_)) continue;
+    if (!shows_tokens(study_.arms[arm], context_)) continue;
     for (const ParityKey& key : parity_.keys()) {
       const std::optional<int64_t> far = reach(arm, key);
       const std::string why = far ? fmt::format(
@@ -88,7 +88,7 @@ Status AfterTiming::record_lost() {
 
 bool AfterTiming::wanted(size_t arm, const ParityKey& key) const {
   return parity_.wanted(arm, key, [&](size_t one) {
-    return possible(study_.arms[one], context_) ? reach(one, key) : std::nullopt;
+    return shows_tokens(study_.arms[one], context_) ? reach(one, key) : std::nullopt;
   });
 }
 

@@ -59,4 +59,9 @@ inline bool possible(const StudyArm& arm, RunContext& context) {
   return context.backends.at(arm.backend)->gate(arm).verdict != ArmGate::Verdict::kImpossible;
 }
 
+// Whether its worker can be asked for the tokens that parity compares.
+inline bool shows_tokens(const StudyArm& arm, RunContext& context) {
+  return context.backends.at(arm.backend)->shows_tokens() && possible(arm, context);
+}
+
 }  // namespace assay

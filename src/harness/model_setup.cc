@@ -37,6 +37,10 @@ class Setup {
       greet_arm(arm);
       if (interrupted_) return std::optional<ModelSetup>();
     }
+    if (!setup_.prompts && takes_no_ids_) {
+      setup_.prompts.emplace(study_, model_, Vocabulary{1, {}},
+                             std::vector<std::vector<int32_t>>());
+    }
     if (!arms.empty() && unstarted_.size() == arms.size()) {
       return environment_error("no arm's worker could be started: {}", unstarted_why_);
     }
@@ -51,8 +55,8 @@ class Setup {
     std::vector<ParityKey> keys;
     std::ranges::copy_if(parity_.keys(), std::back_inserter(keys), [&](const ParityKey& key) {
       return parity_.wanted(arm, key, [&](size_t one) {
-        return possible(study_.arms[one], context_) ? std::optional(parity_.longest(key))
-                                                    : std::nullopt;
+        return shows_tokens(study_.arms[one], context_) ? std::optional(parity_.longest(key))
+                                                        : std::nullopt;
       });
     });
     return keys;
@@ -70,6 +74,7 @@ class Setup {
   // What prompts are made of; the first worker that tells is believed.
   ClientResult<void> learn(WorkerClient& client, const LoadedReply& loaded) {
     if (setup_.model_hash.empty()) setup_.model_hash = loaded.model_hash;
+    if (loaded.vocab_size == 0) return {};  // takes no ids; another arm may know some
     Vocabulary vocabulary{loaded.vocab_size, loaded.special_ids};
     if (!can_draw(vocabulary)) {
       return std::unexpected(WorkerFailure{FailureKind::kError, "empty_vocabulary",
@@ -102,7 +107,10 @@ class Setup {
     const auto worker = workers_.get(arm, model_, setup_.model_hash.empty());
     const auto learned = worker ? learn(*(*worker)->client, (*worker)->loaded)
                                 : ClientResult<void>(std::unexpected(worker.error()));
-    if (learned) return;
+    if (learned) {
+      takes_no_ids_ |= (*worker)->loaded.vocab_size == 0;
+      return;
+    }
     note(arm, learned.error());
     workers_.discard(arm);
   }
@@ -187,6 +195,7 @@ class Setup {
   };
   std::vector<Unanswered> unanswered_;
   std::optional<WorkerLog> log_;  // of the process that was started last
+  bool takes_no_ids_ = false;     // an arm's worker needs prompts' lengths alone
   bool interrupted_ = false;
 };
 

@@ -15,6 +15,8 @@ RowOutcome outcome_of(const WorkerFailure& failure) {
       return {RowStatus::kTimeout, failure.error_class};
     case FailureKind::kOutOfMemory:
       return {RowStatus::kOom, failure.error_class};
+    case FailureKind::kFalseSuccess:
+      return {RowStatus::kFalseSuccess, failure.error_class};
     case FailureKind::kInterrupted:
       break;
   }

@@ -127,7 +127,8 @@ ClientResult<void> UnitRunner::make_ready(Job& job) {
   job.worker = *worker;
   job.process = state_.process_of(job.unit.cell, job.worker->serial);
   const LoadedReply& loaded = job.worker->loaded;
-  if (Vocabulary{loaded.vocab_size, loaded.special_ids} != job.setup.prompts->vocabulary()) {
+  if (loaded.vocab_size > 0 &&
+      Vocabulary{loaded.vocab_size, loaded.special_ids} != job.setup.prompts->vocabulary()) {
     return std::unexpected(WorkerFailure{
         FailureKind::kError, "vocabulary_mismatch",
         fmt::format("expected the vocabulary of the other arms ({} ids), found {} ids",
@@ -311,7 +312,7 @@ Result<UnitEnd> UnitRunner::run_repetitions(Job& job) {
     }
     Row row = sample_row(job, repetition, *sample);
     if (row.status == RowStatus::kOk) note_read_bytes(job, row, *sample);
-    if (context_.monitor) note_conditions(job, row);
+    if (context_.monitor && !sample->recalled) note_conditions(job, row);
     ASSAY_CHECK(append(job, std::move(row)));
     const bool more =
         may_add && i + 1 == job.repetitions.size() &&
@@ -390,9 +391,8 @@ ClientResult<Json> UnitRunner::ask_evidence(Job& job, double timeout_s, bool las
 // answers now, it is replaced.
 void UnitRunner::add_last_words(Job& job) {
   const FailureKind kind = job.failure->kind;
-  const bool answers = kind == FailureKind::kError || kind == FailureKind::kOutOfMemory ||
-                       kind == FailureKind::kCrash;  // of its device alone, if it still runs
-  if (!answers || !job.worker->client->running()) return;
+  // A crash may be its device's alone, or, as a time-out, a program's that it ran.
+  if (kind == FailureKind::kInterrupted || !job.worker->client->running()) return;
   ask_evidence(job, std::min(study_.timeout_s, kLastWords_s), true);
 }
 

@@ -55,6 +55,7 @@ Json identity_to_json(const Identity& identity, std::span<const ArmIdentity> arm
     if (!arm.device.empty()) axes["device"] = arm.device;
     if (!arm.code_generator.empty()) axes["code_generator"] = arm.code_generator;
     if (!arm.framework_build.empty()) axes["framework_build"] = arm.framework_build;
+    if (!arm.code_sha.empty()) axes["code_sha"] = arm.code_sha;
   }
   return json;
 }

@@ -21,7 +21,7 @@ struct Identity {
   std::optional<std::string> code_sha;  // whole, with "-dirty"
 };
 
-// The arm's axes. The last three are empty where they are the run's.
+// The arm's axes. The last four are empty where they are the run's.
 struct ArmIdentity {
   std::string arm;
   std::string cache;
@@ -29,11 +29,12 @@ struct ArmIdentity {
   std::string device{};
   std::string code_generator{};
   std::string framework_build{};
+  std::string code_sha{};
 };
 
 Identity make_identity(const Host& host, const BuildInfo& build);
 // {"device", "code_generator", "framework_build", "code_sha", "arms": {NAME: {"cache",
-// "compile_mode", and what of the first three is the arm's own}}}
+// "compile_mode", and what of the first four is the arm's own}}}
 Json identity_to_json(const Identity& identity, std::span<const ArmIdentity> arms);
 
 // The long form: {"schema", "host", "build", "program_sha256", "libraries", "threads",

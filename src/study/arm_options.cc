@@ -1,7 +1,8 @@
-// The keys of the native backend and of the torch backend.
+// The keys of each backend.
 #include "study/arm_options.h"
 
 #include "base/device_name.h"
+#include "study/command_arm.h"
 
 namespace assay {
 namespace {
@@ -82,7 +83,7 @@ std::string device_option(const StudyArm& arm) {
 }
 
 bool mode_compiles(std::string_view mode) {
-  return mode != "eager" && mode != "manual-cudagraph";
+  return !mode.empty() && mode != "eager" && mode != "manual-cudagraph";
 }
 
 std::span<const ArmOption> arm_options() {
@@ -108,7 +109,13 @@ std::span<const ArmOption> arm_options() {
       {"reset", "torch", false, read_reset},
       {"keep_cache", "torch", false, read_flag},
       {"step_times", "torch", true, read_flag},
-      {"python", "torch", true, read_text}};
+      {"python", "torch", true, read_text},
+      {"command", "command", true, read_command, true},
+      {"shell", "command", true, read_flag},
+      {"workdir", "command", true, read_workdir},
+      {"env", "command", true, read_command_environment, true},
+      {"patterns", "command", true, read_patterns, true},
+      {"samples", "command", true, read_samples}};
   return options;
 }
 

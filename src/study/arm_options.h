@@ -18,6 +18,7 @@ struct ArmOption {
   std::string backend;
   bool any_mode = false;  // else of modes that call a compiler alone
   Result<Json> (*read)(const YamlValue& value);
+  bool whole = false;  // a list is one value of it, and makes no arms
 };
 
 std::span<const ArmOption> arm_options();

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "study/arm_options.h"
+#include "study/command_arm.h"
 
 namespace assay {
 namespace {
@@ -13,10 +14,12 @@ constexpr int64_t kMaxThreads = 4096;
 
 using Words = std::vector<std::string>;
 
+constexpr std::string_view kCheckout = "checkout";
+
 // What a backend can be asked for.
 struct BackendRule {
   std::string name;
-  Words modes;
+  Words modes;  // none: any word, as the arm's author calls it
 };
 
 const std::vector<BackendRule>& backend_rules() {
@@ -24,7 +27,8 @@ const std::vector<BackendRule>& backend_rules() {
       {"native", {"eager", "compiled"}},
       {"torch",
        {"eager", "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs",
-        "manual-cudagraph"}}};
+        "manual-cudagraph"}},
+      {std::string(kCommandBackend), {}}};
   return rules;
 }
 
@@ -44,6 +48,10 @@ Status read_backend(const YamlValue& value, StudyArm& arm) {
 // Needs arm.backend.
 Status read_mode(const YamlValue& value, StudyArm& arm) {
   const auto rule = std::ranges::find(backend_rules(), arm.backend, &BackendRule::name);
+  if (rule->modes.empty()) {
+    ASSAY_TRY(arm.mode, value.text());
+    return {};
+  }
   ASSAY_TRY(const size_t index, value.one_of(rule->modes));
   arm.mode = rule->modes[index];
   return {};
@@ -77,7 +85,7 @@ Status read_threads(const YamlValue& value, StudyArm& arm) {
 // The keys whose values make an arm, in the order in which they can be checked.
 struct ArmKey {
   std::string name;
-  bool required;
+  bool required;  // of every backend but `command`
   Status (*read)(const YamlValue& value, StudyArm& arm);
 };
 
@@ -104,7 +112,22 @@ struct Axis {
   std::string key;
   std::vector<YamlValue> values;
   bool expands = false;
+  std::optional<YamlValue> checkout = {};  // the map whose revisions these are; or none
 };
+
+// The key as it stands, or its list's values where those make arms.
+Result<Axis> read_axis(const std::string& key, const YamlValue& value) {
+  const auto option = std::ranges::find(arm_options(), key, &ArmOption::name);
+  if (option != arm_options().end() && option->whole) return Axis{key, {value}};
+  if (key != kCheckout) {
+    ASSAY_TRY(std::vector<YamlValue> values, value.items());
+    return Axis{key, std::move(values), value.is_list()};
+  }
+  ASSAY_TRY(const auto revisions, checkout_revisions(value));
+  if (!revisions) return Axis{key, {value}};
+  ASSAY_TRY(std::vector<YamlValue> values, revisions->items());
+  return Axis{key, std::move(values), revisions->is_list(), value};
+}
 
 Result<std::vector<Axis>> read_axes(const YamlMap& map) {
   std::vector<Axis> axes;
@@ -112,11 +135,12 @@ Result<std::vector<Axis>> read_axes(const YamlMap& map) {
   for (const std::string& key : map.keys()) {
     if (key == "name") continue;
     const YamlValue value = *map.find(key);
-    ASSAY_TRY(std::vector<YamlValue> values, value.items());
-    if (values.size() > kMaxArms || (combinations *= values.size()) > kMaxArms) {
+    ASSAY_TRY(Axis axis, read_axis(key, value));
+    const size_t count = axis.values.size();
+    if (count > kMaxArms || (combinations *= count) > kMaxArms) {
       return value.error(fmt::format("at most {} arms once lists are expanded", kMaxArms), "more");
     }
-    axes.push_back({key, std::move(values), value.is_list()});
+    axes.push_back(std::move(axis));
   }
   return axes;
 }
@@ -134,23 +158,41 @@ Status read_option(const std::string& name, const YamlValue& value, StudyArm& ar
   return {};
 }
 
-// The arm for one choice of a value from each axis.
+// Needs arm.backend.
+Status read_revision_of(const Axis& axis, const YamlValue& value, StudyArm& arm) {
+  if (!is_command(arm)) {
+    return value.error(fmt::format("no such key in an arm of backend {}", arm.backend));
+  }
+  const YamlValue& map = axis.checkout ? *axis.checkout : value;
+  ASSAY_TRY(arm.options[kCheckout], read_checkout(map, axis.checkout ? &value : nullptr));
+  return {};
+}
+
+// The arm for one choice of a value from each axis; `whole` is what the file has of it.
+
 Result<StudyArm> read_arm(const std::string& name, const std::vector<Axis>& axes,
-                          const std::vector<size_t>& choice) {
+                          const std::vector<size_t>& choice, const YamlValue& whole) {
   StudyArm arm;
   arm.name = name;
-  const auto chosen = [&](const std::string& key) -> const YamlValue* {
-    const auto axis = std::ranges::find(axes, key, &Axis::key);
+  const auto axis_of = [&](std::string_view key) {
+    return std::ranges::find(axes, key, &Axis::key);
+  };
+  const auto chosen = [&](std::string_view key) -> const YamlValue* {
+    const auto axis = axis_of(key);
     if (axis == axes.end()) return nullptr;
     return &axis->values[choice[static_cast<size_t>(axis - axes.begin())]];
   };
   for (const ArmKey& key : arm_keys()) {
     if (const YamlValue* value = chosen(key.name)) ASSAY_CHECK(key.read(*value, arm));
   }
-  if (mode_compiles(arm.mode) && arm.dynamic.empty()) arm.dynamic = "auto";
+  if (mode_compiles(arm.mode) && arm.dynamic.empty() && !is_command(arm)) arm.dynamic = "auto";
   for (const std::string& option : option_names()) {
     if (const YamlValue* value = chosen(option)) ASSAY_CHECK(read_option(option, *value, arm));
   }
+  if (const YamlValue* value = chosen(kCheckout)) {
+    ASSAY_CHECK(read_revision_of(*axis_of(kCheckout), *value, arm));
+  }
+  if (is_command(arm)) ASSAY_CHECK(check_command_arm(arm, whole));
   for (size_t i = 0; i < axes.size(); ++i) {
     if (!axes[i].expands) continue;
     ASSAY_TRY(const std::string value, axes[i].values[choice[i]].text());
@@ -169,19 +211,21 @@ bool next_choice(const std::vector<Axis>& axes, std::vector<size_t>& choice) {
 }
 
 Status expand_arm(const YamlValue& value, std::vector<StudyArm>& arms) {
-  Words known = {"name"};
+  Words known = {"name", std::string(kCheckout)};
   for (const ArmKey& key : arm_keys()) known.push_back(key.name);
   for (const std::string& option : option_names()) known.push_back(option);
   ASSAY_TRY(const YamlMap map, value.map(known));
   ASSAY_TRY(const YamlValue name_value, map.require("name"));
   ASSAY_TRY(const std::string name, name_value.text());
+  ASSAY_TRY(const YamlValue backend, map.require("backend"));
+  const auto word = backend.text();
   for (const ArmKey& key : arm_keys()) {
-    if (key.required) ASSAY_CHECK(map.require(key.name));
+    if (key.required && (!word || *word != kCommandBackend)) ASSAY_CHECK(map.require(key.name));
   }
   ASSAY_TRY(const std::vector<Axis> axes, read_axes(map));
   std::vector<size_t> choice(axes.size(), 0);
   do {
-    ASSAY_TRY(StudyArm arm, read_arm(name, axes, choice));
+    ASSAY_TRY(StudyArm arm, read_arm(name, axes, choice, value));
     if (std::ranges::find(arms, arm.name, &StudyArm::name) != arms.end()) {
       return name_value.error("each arm's name once", quoted_excerpt(arm.name) + " again");
     }

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "study/arm_options.h"
+#include "study/command_arm.h"
 #include "study/plan.h"
 
 namespace assay {
@@ -48,6 +49,16 @@ int64_t payable(Study study, std::span<const ModelSize> models) {
   return study.processes;
 }
 
+// Of command arms the process is an invocation: as many as it takes for the repetitions.
+DefaultProcesses by_invocations(const Study& study) {
+  const int64_t least = processes_for_samples(study);
+  if (least == 1) return {kMostProcesses, "an invocation of each command is a process"};
+  return {least,
+          fmt::format("a process is one invocation of a command, and it takes {} of them for "
+                      "{} repetitions",
+                      least, study.repetitions)};
+}
+
 DefaultProcesses where_starts_are_dear(const Study& study, std::span<const ModelSize> models,
                                        const std::string& dear) {
   const int64_t most = payable(study, models);
@@ -69,14 +80,16 @@ DefaultProcesses where_starts_are_dear(const Study& study, std::span<const Model
 DefaultProcesses default_processes(const Study& study, std::span<const ModelSize> models) {
   const std::string dear = dear_start(study, models);
   DefaultProcesses chosen =
-      dear.empty()
+      has_command_arms(study) ? by_invocations(study)
+      : dear.empty()
           ? DefaultProcesses{kMostProcesses,
                              "every arm is estimated to start in under a second on every model"}
           : where_starts_are_dear(study, models, dear);
-  const int64_t most = std::max<int64_t>(1, study.repetitions / kLeastRowsOfProcess);
+  const int64_t rows = has_command_arms(study) ? 1 : kLeastRowsOfProcess;
+  const int64_t most = std::max<int64_t>(1, study.repetitions / rows);
   if (most < chosen.processes) {
-    chosen = {most, fmt::format("a process needs at least {} of the {} repetitions",
-                                kLeastRowsOfProcess, study.repetitions)};
+    chosen = {most, fmt::format("a process needs at least {} of the {} repetitions", rows,
+                                study.repetitions)};
   }
   Study asked = study;
   const auto too_long = [&] {
@@ -90,8 +103,9 @@ DefaultProcesses default_processes(const Study& study, std::span<const ModelSize
   return chosen;
 }
 
-void settle_processes(Study& study) {
-  if (study.processes_given) return;
+namespace {
+
+void choose_processes(Study& study) {
   std::vector<ModelSize> models;
   for (const StudyModel& model : study.models) {
     ModelSize& size = models.emplace_back();
@@ -101,6 +115,13 @@ void settle_processes(Study& study) {
   DefaultProcesses chosen = default_processes(study, models);
   study.processes = chosen.processes;
   study.processes_because = std::move(chosen.because);
+}
+
+}  // namespace
+
+void settle_processes(Study& study) {
+  if (!study.processes_given) choose_processes(study);
+  settle_samples(study);
 }
 
 }  // namespace assay

@@ -30,12 +30,14 @@ struct DefaultProcesses {
 };
 
 // `models` are the study's. By its arms' own words alone: a torch arm that names no device counts
-// as one on a GPU. Never so many that a process has fewer than kLeastRowsOfProcess repetitions, nor
-// that the plan has more than kMaxPlanRows rows.
+// as one on a GPU. A study with command arms has as many as their invocations' samples ask for.
+// Never so many that a process has fewer than kLeastRowsOfProcess repetitions, nor that the plan
+// has more than kMaxPlanRows rows.
 DefaultProcesses default_processes(const Study& study, std::span<const ModelSize> models);
 
 // Sets `processes` and `processes_because` of a study that doesn't give them, by its models' files:
-// the same files give the same plan. Does nothing to one that does.
+// the same files give the same plan. Of command arms also how many samples an invocation prints
+// (command_arm.h).
 void settle_processes(Study& study);
 
 }  // namespace assay

@@ -168,6 +168,7 @@ double repetition_seconds(const Study& study, const Cell& cell, const ModelSize&
 }
 
 std::optional<double> start_seconds(const StudyArm& arm, std::optional<double> model_bytes) {
+  if (arm.backend == "command") return std::nullopt;  // anything
   if (arm.backend != "native") return kStartSeconds;
   if (device_option(arm).starts_with("cuda")) return kNativeStartSeconds;
   if (!model_bytes) return std::nullopt;
@@ -185,7 +186,7 @@ std::vector<std::optional<TimeEstimate>> cell_estimates(const Study& study, cons
   for (size_t i = 0; i < plan.cells.size(); ++i) {
     const Cell& cell = plan.cells[i];
     const ModelSize& model = basis.models[cell.model];
-    if (!model.bytes) continue;
+    if (!model.bytes || study.arms[cell.arm].backend == "command") continue;
     if (!basis.on_gpu[cell.arm]) {
       estimates[i] = {.repetitions_s =
                           rows * repetition_seconds(study, cell, model, basis.read_bytes_per_s)};

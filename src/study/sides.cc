@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "study/arms.h"
+#include "study/command_arm.h"
 
 namespace assay {
 namespace {
@@ -10,6 +11,22 @@ namespace {
 // The key by which an arm of this backend names its program.
 std::string_view program_key(const std::string& backend) {
   return backend == "torch" ? "python" : "program";
+}
+
+// A side of a command is a revision of its checkout, or what stands where {side} does.
+Status check_command_sides(const StudyArm& arm) {
+  const auto checkout = arm.options.find("checkout");
+  if (checkout != arm.options.end() && checkout->contains("revision")) {
+    return bad_input(
+        "arm \"{}\": expected a checkout without revisions (the sides are its "
+        "revisions), found {}",
+        arm.name, quoted_excerpt(checkout->value("revision", "")));
+  }
+  if (checkout != arm.options.end() || has_placeholder(arm, "side")) return {};
+  return bad_input(
+      "arm \"{}\": expected a checkout: {{repo: DIR}}, whose revisions the sides are, "
+      "or a command with {{side}} in it, found neither",
+      arm.name);
 }
 
 Status check_arm(const StudyArm& arm, const std::string& backend) {
@@ -20,6 +37,7 @@ Status check_arm(const StudyArm& arm, const std::string& backend) {
         arm.name, backend, arm.backend);
   }
   const std::string_view key = program_key(backend);
+  if (is_command(arm)) ASSAY_CHECK(check_command_sides(arm));
   if (arm.options.contains(key)) {
     return bad_input("arm \"{}\": expected no key \"{}\" (both sides name their own), found {}",
                      arm.name, key, quoted_excerpt(arm.options[key].get<std::string>()));
@@ -34,7 +52,13 @@ Status check_arm(const StudyArm& arm, const std::string& backend) {
 StudyArm arm_of(const StudyArm& arm, std::string_view side, const std::string& program) {
   StudyArm sided = arm;
   sided.name += side;
-  sided.options[program_key(arm.backend)] = program;
+  if (!is_command(arm)) {
+    sided.options[program_key(arm.backend)] = program;
+    return sided;
+  }
+  const auto checkout = sided.options.find("checkout");
+  if (checkout != sided.options.end()) (*checkout)["revision"] = program;
+  sided.options[kSideOption] = program;
   return sided;
 }
 

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "study/arm_options.h"
 #include "study/arms.h"
+#include "study/command_arm.h"
 #include "study/require.h"
 #include "study/scenarios.h"
 #include "study/yaml_reader.h"
@@ -220,6 +221,8 @@ Status parse_procedure(const YamlMap& map, Study& study) {
   }
   if (const auto warmup = map.find("warmup")) {
     ASSAY_TRY(study.warmup, warmup->integer(0, kMaxRepetitions));
+  } else {
+    study.warmup = default_warmup(study, study.warmup);
   }
   if (const auto processes = map.find("processes")) {
     ASSAY_CHECK(parse_processes(*processes, study));
@@ -355,6 +358,7 @@ Result<Study> parse_study(std::string_view yaml, std::string_view object) {
   Study study;
   ASSAY_CHECK(parse_subjects(map, study));
   ASSAY_CHECK(parse_procedure(map, study));
+  ASSAY_CHECK(check_commands(study, object));
   if (count_cells(study) > kMaxPlanCells) {
     return bad_input("{}: expected a plan of at most {} cells, found {}", object, kMaxPlanCells,
                      count_cells(study));

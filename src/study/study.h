@@ -26,9 +26,11 @@ struct StudyModel {
 struct StudyArm {
   std::string name;     // unique; an expanded arm gets "-VALUE" of each of its lists appended, in
                         // the order of the file, where the last list varies fastest
-  std::string backend;  // native | torch
-  std::string mode;     // native: eager | compiled; torch: eager | default | reduce-overhead | ...
-  std::string cache;    // dynamic | static
+  std::string backend;  // native | torch | command
+  // native: eager | compiled; torch: eager | default | reduce-overhead | ...; command: what the
+  // study calls it, or empty
+  std::string mode;
+  std::string cache;    // dynamic | static; of command arms also empty
   std::string dynamic;  // true | false | auto (default); empty, and not to be given, where the mode
                         // calls no compiler
   int64_t threads = 0;  // 0: as many as the process may run on
@@ -90,7 +92,7 @@ struct Study {
   PaddingScope padding_scope = PaddingScope::kNone;
   int64_t padding_multiple_of = 8;
   int64_t repetitions = 30;
-  int64_t warmup = 3;     // of each process
+  int64_t warmup = 3;     // of each process; the default is less with command arms (command_arm.h)
   int64_t processes = 1;  // worker processes that share a cell's repetitions; at most so many
   bool processes_given = false;        // by the file; else settle_processes() sets them,
   std::string processes_because = {};  // and says why so many

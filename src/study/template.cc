@@ -15,7 +15,7 @@ models:
   - {path: models/gpt2-25m, dtype: fp32}
 
 # The arms to compare. A list makes one arm of each of its values: here eager-dynamic and
-# eager-static. backend: native | torch. mode of native: eager | compiled; of torch: eager | default |
+# eager-static. backend: native | torch | command. mode of native: eager | compiled; of torch: eager | default |
 # reduce-overhead | max-autotune | max-autotune-no-cudagraphs | manual-cudagraph. cache: dynamic | static.
 # threads (default: as many as the process may run on). device of native arms: cpu (default), cuda or
 # cuda:N. program of native arms: another assay executable that serves the arm. Keys of compiled arms:
@@ -29,7 +29,10 @@ models:
 # Keys of torch arms: python (an interpreter, or $NAME for the value of a variable), device: auto | cpu |
 # cuda, attn_implementation, step_times. Those that compile also have dynamic, recompile_limit,
 # torch_backend, fullgraph, compile_target, compile_phases, cudagraph_trees, mark_step_begin, keep_cache
-# and explain. docs/worker-protocol.md describes each key.
+# and explain. docs/worker-protocol.md describes each key. backend: command is any benchmark program, whose
+# figures patterns find; docs/commands.md describes its keys:
+#   - {name: any, backend: command, command: [bench, -n, "{new_tokens}", -r, "{samples}"],
+#      patterns: '(?<tokens_per_s>[\d.]+) tok/s'}
 arms:
   - {name: eager, backend: native, mode: eager, cache: [dynamic, static]}
   - {name: compiled, backend: native, mode: compiled, cache: static}

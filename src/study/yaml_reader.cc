@@ -40,8 +40,11 @@ std::string YamlValue::shown() const {
 }
 
 std::unexpected<Error> YamlValue::error(std::string_view expected, std::string_view found) const {
-  return bad_input("{} line {}: {}{}expected {}, found {}", object_, node_->line, what_,
-                   what_.empty() ? "" : ": ", expected, found);
+  return bad_input("{}: expected {}, found {}", where(), expected, found);
+}
+
+std::string YamlValue::where() const {
+  return fmt::format("{} line {}{}{}", object_, node_->line, what_.empty() ? "" : ": ", what_);
 }
 
 Result<std::string> YamlValue::text() const {
@@ -61,6 +64,15 @@ Result<std::string> YamlValue::long_text() const {
                  fmt::format("{}", node_->text.size()));
   }
   return node_->text;
+}
+
+Result<std::string> YamlValue::any_text() const {
+  if (node_->kind == YamlNode::Kind::kNull || node_->kind == YamlNode::Kind::kScalar) {
+    if (node_->text.size() <= kMaxLongTextBytes && node_->text.find('\0') == std::string::npos) {
+      return node_->text;
+    }
+  }
+  return error(fmt::format("a text of at most {} bytes", kMaxLongTextBytes));
 }
 
 Result<int64_t> YamlValue::integer(int64_t min, int64_t max) const {
@@ -119,6 +131,17 @@ Result<YamlMap> YamlValue::map(std::span<const std::string> known) const {
                      hint.empty() ? "; expected one of " + join(known, ", ") : hint);
   }
   return YamlMap(*node_, object_, what_);
+}
+
+Result<std::vector<std::pair<std::string, YamlValue>>> YamlValue::entries() const {
+  if (!is_map()) return error("a map");
+  std::vector<std::pair<std::string, YamlValue>> entries;
+  for (size_t i = 0; i < node_->keys.size(); ++i) {
+    const std::string& key = node_->keys[i].text;
+    entries.emplace_back(key,
+                         YamlValue(node_->values[i], object_, fmt::format("{}.{}", what_, key)));
+  }
+  return entries;
 }
 
 std::optional<YamlValue> YamlMap::find(std::string_view key) const {

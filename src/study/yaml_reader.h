@@ -31,6 +31,8 @@ class YamlValue {
   Result<std::string> text() const;
   // A scalar of up to 64 kB, over as many lines as it likes.
   Result<std::string> long_text() const;
+  // A scalar of up to 64 kB, which may be empty, without a byte of zero.
+  Result<std::string> any_text() const;
   // A decimal integer, unquoted, min <= value <= max.
   Result<int64_t> integer(int64_t min, int64_t max) const;
   Result<uint64_t> unsigned_integer() const;
@@ -43,6 +45,11 @@ class YamlValue {
   // A map whose keys are all among `known`.
   Result<YamlMap> map(std::span<const std::string> known) const;
 
+  // Of a map whose keys may be any; in the order of the file.
+  Result<std::vector<std::pair<std::string, YamlValue>>> entries() const;
+
+  // "OBJECT line N: WHAT"
+  std::string where() const;
   // "OBJECT line N: WHAT: expected EXPECTED, found FOUND"
   std::unexpected<Error> error(std::string_view expected, std::string_view found) const;
   // The same with the value itself as what was found.

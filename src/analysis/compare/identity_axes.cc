@@ -43,6 +43,14 @@ ArmFacts arm_facts(const Bundle& bundle) {
           {"padding", row.padding}}) {
       if (!value.empty()) arm[axis].insert(value);
     }
+    if (row.backend == "command") {  // what it is differs from the program's own, arm by arm
+      const Json& own = member(member(member(bundle.manifest, "identity"), "arms"), row.arm.str());
+      for (const char* axis : {"framework_build", "code_sha"}) {
+        if (std::string value = text(member(own, axis)); !value.empty()) {
+          arm[axis].insert(std::move(value));
+        }
+      }
+    }
     const auto evidence = bundle.evidence.find(row.cell_id);
     if (evidence == bundle.evidence.end()) continue;
     const auto& report = evidence->second.reported;

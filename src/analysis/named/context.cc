@@ -34,8 +34,8 @@ std::string weights_of(const Group& group) {
     if (last != nullptr && row->dtype == last->dtype && row->quantization == last->quantization) {
       continue;
     }
-    kinds.insert(row->quantization.empty() ? row->dtype.str()
-                                           : row->dtype.str() + "/" + row->quantization.str());
+    const std::string dtype = row->dtype.empty() ? "of unknown type" : row->dtype.str();
+    kinds.insert(row->quantization.empty() ? dtype : dtype + "/" + row->quantization.str());
     last = row;
   }
   return join(std::vector<std::string>(kinds.begin(), kinds.end()), "+");
@@ -49,7 +49,7 @@ std::string configuration_of(const Json& identity) {
       parts.push_back(value);
     }
   }
-  return join(parts, "/");
+  return parts.empty() ? "no named mode" : join(parts, "/");
 }
 
 void find_stack_confounds(const Bundle& bundle, const Samples& samples,

@@ -91,7 +91,8 @@ std::optional<Figure> timeline_figure(const Findings& findings, const PlottedRow
   figure.caption =
       "One traced repetition of each arm, on one scale. Where a lane is empty, that part "
       "of the machine waits. Operators are the innermost ones; what a compiled graph runs beside "
-      "them has no events of its own. Neighbouring events that are too short to draw separately are "
+      "them has no events of its own. Neighbouring events that are too short to draw separately "
+      "are "
       "one bar. Tracing slows a repetition down, so these times are not latencies; "
       "cells/CELL/trace.json.gz has every event.";
   figure.legend = arm_legend(findings, arms, false);

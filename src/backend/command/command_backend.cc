@@ -1,0 +1,195 @@
+// What can be known of a command before it runs: whether it is there, which bytes it is made of,
+// and which revision it is of.
+#include "backend/command/command_backend.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <map>
+#include <set>
+
+#include "backend/command/checkouts.h"
+#include "backend/command/command_options.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "study/command_arm.h"
+#include "study/placeholders.h"
+
+namespace assay {
+namespace {
+
+constexpr size_t kShownDigits = 12;
+constexpr uintmax_t kMostHashedBytes = uintmax_t{1} << 30;
+
+std::optional<std::filesystem::path> executable_at(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error) || ::access(path.c_str(), X_OK) != 0) {
+    return std::nullopt;
+  }
+  return path;
+}
+
+// As it is found when the command starts.
+std::optional<std::filesystem::path> find_executable(const std::string& name,
+                                                     const std::filesystem::path& folder) {
+  const std::string program = program_in(name, folder);
+  if (program.find('/') != std::string::npos) return executable_at(program);
+  const char* const path = std::getenv("PATH");
+  for (const std::string& place : split(path != nullptr ? path : "/usr/bin:/bin", ':')) {
+    if (auto found = executable_at(std::filesystem::path(place) / name)) return found;
+  }
+  return std::nullopt;
+}
+
+bool lies_in(const std::filesystem::path& path, const std::string& folder) {
+  const std::string text = path.lexically_normal().string();
+  return !folder.empty() && text.starts_with(folder + "/");
+}
+
+Json hashed(const std::filesystem::path& path) {
+  Json json = {{"path", path.string()}};
+  const auto hash = sha256_file_hex(path);
+  json["sha256"] = hash ? Json(*hash) : Json(nullptr);
+  return json;
+}
+
+class CommandBackend final : public Backend {
+ public:
+  CommandBackend(std::filesystem::path program, Spawner& spawner)
+      : program_(std::move(program)), checkouts_(spawner) {}
+
+  Status check_arm(const StudyArm& arm) const override {
+    const auto checkout = arm.options.find("checkout");
+    if (checkout != arm.options.end() && !checkout->contains("revision")) {
+      return bad_input(
+          "arm \"{}\": expected revisions in its checkout (`assay compare --run REV REV STUDY` "
+          "names them), found none",
+          arm.name);
+    }
+    if (has_placeholder(arm, "side") && !arm.options.contains(kSideOption)) {
+      return bad_input(
+          "arm \"{}\": expected `assay compare --run` for a command with the placeholder {{side}}, "
+          "found a study that is run by itself",
+          arm.name);
+    }
+    return {};
+  }
+
+  WorkerCommand worker_command(const StudyArm&) const override {
+    return {{program_.string(), "worker", "command"}, {}};
+  }
+
+  // A plan makes no worktree.
+  std::optional<std::string> gate_program(const StudyArm& arm) const override {
+    if (!arm.options.contains("checkout")) return std::nullopt;
+    return "git";
+  }
+
+  ArmGate gate(const StudyArm& arm) override {
+    const std::string key = to_json_line(arm.options);
+    const auto known = gates_.find(key);
+    if (known != gates_.end()) return known->second;
+    return gates_.emplace(key, find_out(arm)).first->second;
+  }
+
+  bool shows_tokens() const override { return false; }
+
+  Json load_options(const StudyArm& arm, const StudyModel&, uint64_t seed) const override {
+    Json options = arm.options;
+    options[kSeedOption] = seed;
+    const auto checkout = checked_out_.find(to_json_line(arm.options));
+    if (checkout != checked_out_.end()) {
+      options[kCheckedOutOption] = {{"folder", checkout->second.folder.string()},
+                                    {"sha", checkout->second.sha}};
+    }
+    return options;
+  }
+
+  // The command knows what its model is, and whether there is one.
+  Result<ModelFacts> inspect(const StudyModel&, std::span<const std::string>) const override {
+    return ModelFacts{};
+  }
+
+  std::optional<ReadLimit> read_limit(const StudyArm&, uint64_t) override { return std::nullopt; }
+
+ private:
+  ArmGate find_out(const StudyArm& arm) {
+    ArmGate gate;
+    if (const auto checkout = arm.options.find("checkout"); checkout != arm.options.end()) {
+      const auto& made =
+          checkouts_.get(checkout->value("repo", ""), checkout->value("revision", ""));
+      if (!made) {
+        return impossible_gate("no_checkout", made.error().message,
+                               "the key checkout names a repository and its revisions");
+      }
+      checked_out_[to_json_line(arm.options)] = *made;
+      gate.code_sha = made->sha;
+    }
+    const auto options = command_options(load_options(arm, {}, 0));
+    if (!options) return impossible_gate("invalid_options", options.error().message, "");
+    const InvocationSpec spec = fill_command(*options, {});
+    const std::string& name = spec.argv.front();
+    gate.facts = {{"command", arm.options["command"]}, {"folder", spec.folder.string()}};
+    if (!gate.code_sha.empty()) gate.facts["code_sha"] = gate.code_sha;
+    // One that is a placeholder of the cell is known when it runs.
+    const auto in_name = placeholders_of(name);
+    if (in_name && in_name->empty()) {
+      const auto program = find_executable(name, spec.folder);
+      if (!program) {
+        return impossible_gate("no_program",
+                               fmt::format("expected a program {} that can be run, found none",
+                                           quoted_excerpt(program_in(name, spec.folder))),
+                               "the key command begins with a program in PATH or with its path");
+      }
+      gate.program = hashed(*program);
+    }
+    add_files(spec, gate.facts);
+    gate.framework_build =
+        "command " +
+        sha256_hex(identity_text(arm, gate, options->checkout.folder)).substr(0, kShownDigits);
+    return gate;
+  }
+
+  // Arguments that are files: a script is what an interpreter's command is about.
+  static void add_files(const InvocationSpec& spec, Json& facts) {
+    facts["files"] = Json::array();
+    for (size_t i = 1; i < spec.argv.size(); ++i) {
+      const std::filesystem::path path = spec.folder / spec.argv[i];
+      std::error_code error;
+      if (!std::filesystem::is_regular_file(path, error)) continue;
+      if (std::filesystem::file_size(path, error) > kMostHashedBytes || error) continue;
+      facts["files"].push_back(hashed(path));
+    }
+  }
+
+  // What makes two arms the same command: its text and the bytes of its files, but for those of a
+  // checkout, which the commit names.
+  static std::string identity_text(const StudyArm& arm, const ArmGate& gate,
+                                   const std::string& checkout) {
+    Json json = {{"command", arm.options["command"]}};
+    for (const char* key : {"shell", "workdir", "env"}) {
+      if (arm.options.contains(key)) json[key] = arm.options[key];
+    }
+    json["files"] = Json::array();
+    const auto add = [&](const Json& file) {
+      if (file.is_null() || lies_in(file["path"].get<std::string>(), checkout)) return;
+      json["files"].push_back(file["sha256"]);
+    };
+    add(gate.program);
+    for (const Json& file : gate.facts["files"]) add(file);
+    return to_json_line(json);
+  }
+
+  std::filesystem::path program_;
+  Checkouts checkouts_;
+  std::map<std::string, Checkout> checked_out_;  // by an arm's options
+  std::map<std::string, ArmGate> gates_;         // likewise, as first found
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_command_backend(std::filesystem::path program, Spawner& spawner) {
+  return std::make_unique<CommandBackend>(std::move(program), spawner);
+}
+
+}  // namespace assay

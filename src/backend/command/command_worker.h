@@ -1,0 +1,17 @@
+// A benchmark command behind the worker protocol: one process of a cell runs it once, and each
+// sample that it prints is a repetition.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "backend/worker.h"
+#include "base/subprocess.h"
+
+namespace assay {
+
+// The command runs when the first repetition is asked for. What it prints goes on to this process's
+// stderr.
+std::unique_ptr<Worker> make_command_worker(std::string version, Spawner& spawner);
+
+}  // namespace assay

@@ -1,0 +1,49 @@
+// One run of a benchmark command, whatever it does: its output whole, its end, and nothing of it
+// left behind.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/subprocess.h"
+
+namespace assay {
+
+// What one invocation may print, stdout and stderr together. One that prints more is killed.
+inline constexpr size_t kMostOutputBytes = size_t{64} << 20;
+
+struct InvocationSpec {
+  std::vector<std::string> argv;  // a program's path is relative to the folder it starts in
+  std::vector<std::pair<std::string, std::string>> environment = {};
+  std::filesystem::path folder = {};  // empty: this process's
+  double timeout_s = 0;               // 0: none
+  int interrupt_fd = -1;              // readable once the invocation is to end; -1: never
+  // Gets the output as it comes, stdout's and stderr's.
+  std::function<void(std::string_view)> echo = {};
+};
+
+struct Invocation {
+  enum class Stopped { kNo, kTimeout, kFlood, kInterrupted };
+  Stopped stopped = Stopped::kNo;  // by us, and why; else it ended by itself
+  ChildEnd end;
+  std::string out;
+  std::string err;
+  int64_t started_at_ns = 0;  // wall clock
+  double seconds = 0;
+};
+
+// The command stays in this process's group, and whatever it leaves running when it ends is killed:
+// this process becomes the one that orphans below it fall to (PR_SET_CHILD_SUBREAPER), and must
+// have no other children. Errors as Spawner::spawn, and bad_input for a folder that isn't there.
+Result<Invocation> invoke(Spawner& spawner, const InvocationSpec& spec);
+
+// The program that argv's first word names when it is started in this folder: a path as such, a
+// name as it is.
+std::string program_in(const std::string& name, const std::filesystem::path& folder);
+
+}  // namespace assay

@@ -1,0 +1,114 @@
+// Commands that behave and commands that don't: each ends, with its output and nothing left behind.
+#include "backend/command/invocation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "base/clock.h"
+#include "base/descriptor.h"
+#include "base/files.h"
+#include "base/temporary_folder.h"
+
+namespace assay {
+namespace {
+
+using testing::HasSubstr;
+using Stopped = Invocation::Stopped;
+
+Invocation ran(const std::string& shell, double timeout_s = 60) {
+  InvocationSpec spec{.argv = {"/bin/sh", "-c", shell}};
+  spec.timeout_s = timeout_s;
+  auto invocation = invoke(system_spawner(), spec);
+  EXPECT_TRUE(invocation) << invocation.error().message;
+  return invocation.value_or(Invocation{});
+}
+
+// The number that the output holds.
+pid_t number_in(const std::string& text) {
+  return static_cast<pid_t>(std::strtol(text.c_str(), nullptr, 10));
+}
+
+TEST(Invocation, KeepsBothOutputsApartAndWholeInAnyBytes) {
+  const Invocation invocation = ran("printf 'a\\000\\377no newline'; printf 'err' >&2; exit 3");
+  EXPECT_EQ(invocation.out, std::string("a\0\xffno newline", 13));
+  EXPECT_EQ(invocation.err, "err");
+  EXPECT_EQ(invocation.end.text(), "exit 3");
+  EXPECT_EQ(invocation.stopped, Stopped::kNo);
+  EXPECT_GT(invocation.started_at_ns, 0);
+  EXPECT_EQ(ran("kill -SEGV $$").end.text(), "SIGSEGV");
+}
+
+TEST(Invocation, MuchOutputPassesAndAFloodIsStopped) {
+  const Invocation much = ran("head -c 20000000 /dev/zero; echo end >&2");
+  EXPECT_EQ(much.out.size(), 20'000'000u);
+  EXPECT_EQ(much.err, "end\n");
+  const Invocation flood = ran("exec yes");
+  EXPECT_EQ(flood.stopped, Stopped::kFlood);
+  EXPECT_LT(flood.out.size(), kMostOutputBytes + (size_t{1} << 20));
+}
+
+TEST(Invocation, WhatIsLeftBehindIsKilledAndNotWaitedFor) {
+  for (const char* start :
+       {"sleep 1000 & echo $!", "setsid sleep 1000 & echo $!", "(sleep 1000 & echo $!) "}) {
+    const int64_t before_ns = monotonic_now_ns();
+    const Invocation invocation = ran(start);
+    EXPECT_EQ(invocation.end.text(), "exit 0");
+    const pid_t left = number_in(invocation.out);
+    ASSERT_GT(left, 1) << start;
+    EXPECT_EQ(::kill(left, 0), -1) << start << ": its child holds the pipe no more";
+    EXPECT_LT(monotonic_now_ns() - before_ns, int64_t{500'000'000'000});
+  }
+}
+
+TEST(Invocation, ATimeOutTakesAllOfIt) {
+  const Invocation invocation = ran("setsid sleep 1000 & echo $!; exec sleep 1000", 0.3);
+  EXPECT_EQ(invocation.stopped, Stopped::kTimeout);
+  EXPECT_EQ(::kill(number_in(invocation.out), 0), -1);
+}
+
+TEST(Invocation, AnInterruptionEndsIt) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const Descriptor read_end(ends[0]);
+  const Descriptor write_end(ends[1]);
+  ASSERT_EQ(::write(write_end.get(), "x", 1), 1);
+  InvocationSpec spec{.argv = {"sleep", "1000"}};
+  spec.interrupt_fd = read_end.get();
+  const auto invocation = invoke(system_spawner(), spec);
+  ASSERT_TRUE(invocation);
+  EXPECT_EQ(invocation->stopped, Stopped::kInterrupted);
+}
+
+TEST(Invocation, StartsInItsFolderWithItsVariables) {
+  const auto folder = TemporaryFolder::make("assay-invocation-");
+  ASSERT_TRUE(folder);
+  ASSERT_TRUE(write_file(folder->path() / "run", "#!/bin/sh\necho $X; pwd\n"));
+  std::filesystem::permissions(folder->path() / "run", std::filesystem::perms::owner_all);
+  InvocationSpec spec{.argv = {"./run"}};
+  spec.folder = folder->path();
+  spec.environment = {{"X", "seen"}};
+  std::string echoed;
+  spec.echo = [&](std::string_view bytes) { echoed += bytes; };
+  const auto invocation = invoke(system_spawner(), spec);
+  ASSERT_TRUE(invocation) << invocation.error().message;
+  EXPECT_THAT(invocation->out, HasSubstr("seen\n"));
+  EXPECT_THAT(invocation->out, HasSubstr(folder->path().filename().string()));
+  EXPECT_EQ(echoed, invocation->out);
+}
+
+TEST(Invocation, WhatCantBeStartedIsAnErrorThatNamesIt) {
+  const auto missing = invoke(system_spawner(), {.argv = {"no-such-program-anywhere"}});
+  ASSERT_FALSE(missing);
+  EXPECT_THAT(missing.error().message, HasSubstr("no-such-program-anywhere"));
+  InvocationSpec nowhere{.argv = {"true"}};
+  nowhere.folder = "/no/such/folder";
+  const auto folder = invoke(system_spawner(), nowhere);
+  ASSERT_FALSE(folder);
+  EXPECT_THAT(folder.error().message, HasSubstr("/no/such/folder"));
+}
+
+}  // namespace
+}  // namespace assay
