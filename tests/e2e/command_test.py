@@ -3,14 +3,17 @@
 usage: command_test.py ASSAY
 """
 
+import http.server
 import json
 import os
 import pathlib
 import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 from program import ProgramTest, rows_of
@@ -25,6 +28,15 @@ for i in range(samples):
     speed = rate * wobble * (1 + i / 10000)
     print(f"Time for inference {i + 1}: {new_tokens / speed:.6f} sec total, {speed:.4f} tokens/sec")
 print("noise", file=sys.stderr)
+"""
+# Asks a server for completions and prints what it says of them.
+CLIENT = """
+import json, sys, urllib.request
+address, samples, new_tokens = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+for i in range(samples):
+    asked = json.dumps({"n_predict": new_tokens, "seed": i}).encode()
+    answer = json.load(urllib.request.urlopen(f"http://{address}/completion", asked, timeout=30))
+    print(answer["timings"]["predicted_per_second"], "predicted a second")
 """
 PATTERN = r"inference \d+: .*?, (?<tokens_per_s>[\d.]+) tokens/sec"
 NEW_TOKENS = 50
@@ -267,6 +279,43 @@ class Command(ProgramTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertAlmostEqual(json.loads(done.stdout)["cells"][0]["typical_call"]["ratio"], 0.8, delta=0.01)
         self.assert_refused(["run", study, "-o", "c"], "{side}")
+
+    def test_two_servers_side_by_side(self):
+        addresses = [self.serve(rate) for rate in (100, 125)]
+        (self.folder / "client.py").write_text(CLIENT)
+        client = self.arm("server", sys.executable, "client.py", "{side}", "{samples}", "{new_tokens}",
+                          pattern=r"(?<tokens_per_s>[\d.]+) predicted a second")
+        study = self.command_study(client, repetitions=12, processes=6)
+        done = self.assay("compare", "--run", *addresses, study, "--bundle", "b", "-o", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertAlmostEqual(json.loads(done.stdout)["cells"][0]["typical_call"]["ratio"], 0.8, delta=0.01)
+        self.assertEqual({row["status"] for row in rows_of(self.folder / "b")}, {"ok"})
+        with socket.create_server(("127.0.0.1", 0)) as closed:
+            nobody = "127.0.0.1:%d" % closed.getsockname()[1]
+        gone = self.assay("compare", "--run", addresses[0], nobody, study, "--bundle", "c", "--fail-on-regression")
+        self.assertEqual(gone.returncode, 1, gone.stderr)
+        self.assertEqual({row["error_class"] for row in rows_of(self.folder / "c", arm="server@cand")}, {"URLError"})
+
+    def serve(self, rate):
+        """The address of a server that says of each completion how fast it was, as llama-server does."""
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                timings = {"predicted_n": asked["n_predict"], "predicted_per_second": rate * (1 + asked["seed"] / 10000)}
+                answer = json.dumps({"timings": timings}).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(answer)))
+                self.end_headers()
+                self.wfile.write(answer)
+
+            def log_message(self, *_):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        return "127.0.0.1:%d" % server.server_address[1]
 
     def test_bundles_of_two_commits_differ_in_their_code(self):
         self.make_repository()

@@ -5,6 +5,7 @@ usage: gpu_test.py ASSAY STUDIES FAKE_CUDA FAKE_NVML
 """
 
 import gzip
+import hashlib
 import json
 import os
 import sys
@@ -128,6 +129,8 @@ class Gpu(ProgramTest):
                              {"kind": "cuda", "name": "Fake GPU", "uuid": UUID, "compute_capability": "9.0",
                               "target": "sm_90a", "driver": "CUDA 13.0"})
             self.assertEqual((reported["toolchain"]["name"], reported["toolchain"]["version"]), ("nvrtc", "13.0"))
+            library = Path(reported["toolchain"]["path"]).read_bytes()
+            self.assertEqual(reported["toolchain"]["sha256"], hashlib.sha256(library).hexdigest())
             self.assertGreater(reported["counters"]["kernels_compiled"] + reported["counters"]["kernels_loaded"], 0)
             self.assertEqual(evidence["compiler_real"], "yes" if arm == "compiled" else "not_applicable")
         environment = json.loads((self.folder / "bundle" / "environment.json").read_text())

@@ -5,9 +5,11 @@
 
 #include <array>
 #include <cstdlib>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
+#include "base/hash.h"
 #include "base/text.h"
 #include "engine/codegen/cuda/cuda_library.h"
 #include "engine/codegen/cuda/nvrtc_api.h"
@@ -59,6 +61,8 @@ struct Nvrtc::Library : NvrtcApi {
     while (!text.empty() && (text.back() == '\0' || text.back() == '\n')) text.pop_back();
     return text;
   }
+
+  std::optional<std::string> sha256;  // absent: nobody asked yet
 };
 
 // From Hopper on, the instructions that a kind has alone are asked for by an "a".
@@ -82,6 +86,11 @@ Result<Nvrtc> Nvrtc::open() {
   nvrtc.path_ = found.path;
   nvrtc.version_ = fmt::format("{}.{}", major, minor);
   return nvrtc;
+}
+
+const std::string& Nvrtc::sha256() const {
+  if (!library_->sha256) library_->sha256 = sha256_file_hex(path_).value_or("");
+  return *library_->sha256;
 }
 
 std::vector<int> Nvrtc::targets() const {

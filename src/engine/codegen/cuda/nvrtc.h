@@ -48,6 +48,8 @@ class Nvrtc {
   std::vector<int> targets() const;
   const std::string& path() const { return path_; }        // of the library
   const std::string& version() const { return version_; }  // "13.0"
+  // Of the library's file, read at the first call (some 100 MB); empty if it can't be read.
+  const std::string& sha256() const;
   // As KernelKey::compiler and KernelKey::flags.
   std::string identity() const { return "nvrtc " + version_ + "\n" + path_; }
   static std::string flags();

@@ -47,7 +47,7 @@ std::optional<Toolchain> CudaDevice::toolchain() const {
   return Toolchain{.name = "nvrtc",
                    .version = nvrtc.version(),
                    .path = nvrtc.path(),
-                   .sha256 = {},
+                   .sha256 = nvrtc.sha256(),
                    .target = driver_->info().target,
                    .processor = driver_->info().name,
                    .flags = std::move(flags),

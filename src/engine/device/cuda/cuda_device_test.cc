@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 
+#include "base/hash.h"
 #include "engine/codegen/cpu/scratch_folder.h"
 #include "engine/session/tiny_checkpoint.h"
 
@@ -419,6 +420,7 @@ TEST_F(CudaDeviceTest, CountsWhatTheHostLaunches) {
   ASSERT_TRUE(device.toolchain());
   EXPECT_EQ(device.toolchain()->name, "nvrtc");
   EXPECT_EQ(device.toolchain()->target, "sm_90a");
+  EXPECT_EQ(device.toolchain()->sha256, *sha256_file_hex(device.toolchain()->path));
 }
 
 TEST_F(CudaDeviceTest, CachesAreOfTheModelsType) {
