@@ -21,6 +21,14 @@ inline bool on_the_processor() {
   return getenv("FAKE_CUDA_RUNS") != nullptr;
 }
 
+// Steps of a case: `all`, where nothing says otherwise. A tool that watches each access to memory
+// takes a thousand times as long; ASSAY_DEVICE_TEST_STEPS says how many are enough for it.
+inline int64_t steps_of_a_case(int64_t all, int64_t on_processor) {
+  if (const char* steps = getenv("ASSAY_DEVICE_TEST_STEPS"))
+    return std::strtoll(steps, nullptr, 10);
+  return on_the_processor() ? on_processor : all;
+}
+
 // Kernels of all cases, so that each is compiled once. Those of the processor are as old as what
 // compiles them.
 inline std::filesystem::path kernels_of_all_cases() {

@@ -50,7 +50,7 @@ TEST_P(CudaSessions, GiveTheTokensOfTheProcessor) {
   options.compile.verify_passes = false;
   options.compile.kernel_cache = test::kernels_of_all_cases();
   Session gpu = open(checkpoint, options);
-  const int64_t tokens_each = test::on_the_processor() ? kFewTokens : kTokens;
+  const int64_t tokens_each = test::steps_of_a_case(kTokens, kFewTokens);
   for (const int64_t length : prompt_lengths()) {
     const PromptBatch batch = some_prompts(length, rows);
     const Generation expected = generate(processor, batch, tokens_each);

@@ -48,7 +48,7 @@ std::string finding(const Findings& findings) {
     std::string text =
         counts.empty() ? fmt::format("{} runs {}", profile.arm, counted(*profile.kernels, "kernel"))
                        : fmt::format("{} runs {}", profile.arm, *profile.kernels);
-    if (profile.launch_calls) text += fmt::format(" in {} launches", *profile.launch_calls);
+    if (profile.launch_calls) text += " in " + counted(*profile.launch_calls, "launch", "launches");
     parts.push_back(std::move(text));
   }
   if (parts.empty()) return "One repetition of each cell was traced";

@@ -30,13 +30,15 @@ std::string without_brackets(std::string_view name) {
   return out;
 }
 
-// The devices that the arms ran on: a GPU is an arm's own, the processor the machine's.
+// The devices that the arms ran on: a GPU is an arm's own, the processor the machine's. Native arms
+// say more of a GPU than its name, which is the same for arms of other backends.
 std::string devices(const Findings& findings) {
   const std::string host = identity_value(findings, "device");
   std::vector<std::string> names;
   for (const std::string& arm : findings.study.arms) {
     std::string device = identity_value(findings, fmt::format("arms.{}.device", arm));
     device = without_brackets(device.empty() ? host : device);
+    device.resize(std::min(device.size(), device.find(", compute capability")));
     if (!device.empty() && std::ranges::find(names, device) == names.end()) {
       names.push_back(std::move(device));
     }
@@ -49,10 +51,6 @@ std::string models(const Findings& findings) {
   for (const Stratum& stratum : findings.strata) names.insert(stratum.model);
   if (names.size() > 1) return fmt::format("{} models", names.size());
   return names.empty() ? "" : *names.begin();
-}
-
-std::string counted(size_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
 std::string rows_text(const Findings& findings) {
@@ -81,7 +79,8 @@ std::string measured_line(const Findings& findings, size_t width) {
   std::vector<std::string> names = {shown_line(findings.study.name), shown_line(models(findings)),
                                     shown_line(devices(findings))};
   const auto line = [&] {
-    std::vector<std::string> parts = {counted(findings.study.arms.size(), "arm")};
+    std::vector<std::string> parts = {
+        counted(static_cast<int64_t>(findings.study.arms.size()), "arm")};
     if (!names[1].empty()) parts.insert(parts.begin(), names[1]);
     if (prompts) parts.push_back(tokens_text(*prompts) + " prompt tokens");
     parts.push_back(rows_text(findings));

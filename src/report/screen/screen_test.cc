@@ -222,6 +222,16 @@ TEST(Screen, NamesOfWideCharactersStayWithinItsLinesAndColumns) {
   }
 }
 
+TEST(Screen, AGpuOfSeveralBackendsIsNamedOnce) {
+  Findings findings;
+  findings.study.name = "gpu";
+  findings.study.arms = {"native", "torch", "processor"};
+  findings.identity = {{"device", "Some(R) CPU x 2"},
+                       {"arms.native.device", "NVIDIA H200, compute capability 9.0, CUDA 13.0"},
+                       {"arms.torch.device", "NVIDIA H200"}};
+  EXPECT_EQ(measured_line(findings, 100), "gpu: 3 arms, 0 rows; NVIDIA H200 and Some CPU x 2");
+}
+
 TEST(Screen, WideNamesAreShortenedByColumnsAndStayApart) {
   const Load load{.arms = 3, .name_length = 60, .filler = "\u6e2c"};
   const Findings findings = made(load, 11);
