@@ -139,7 +139,7 @@ TEST_F(GateCommand, TheScreenKeepsToItsSizeWhateverIsWrong) {
   EXPECT_LE(lines.size(), 41u) << output.out;
   for (const std::string& line : lines) EXPECT_LE(line.size(), 100u) << line;
   EXPECT_THAT(output.out, HasSubstr("more bundles: -o md"));
-  EXPECT_THAT(output.out, HasSubstr("more checks: -o md"));
+  EXPECT_THAT(output.out, HasSubstr("more: -o md"));
 }
 
 TEST_F(GateCommand, RowsWithoutTheirBundleFailByName) {

@@ -34,8 +34,7 @@ GateCheck claims_name_phases(const GateScope& scope) {
       std::move(check), GateVerdict::kFail,
       fmt::format("The claim names no phase (one of {}).", join(phase_names(), ", ")),
       fmt::format("{} {} phase: {}.{}", counted(std::ssize(scope.claims), "claim"),
-                  one ? "names its" : "name one each, its", join(phases, ", "),
-                  silent_text(scope)));
+                  one ? "names its" : "name their", join(phases, ", "), silent_text(scope)));
 }
 
 GateCheck rows_are_of_one_phase(const GateScope& scope) {

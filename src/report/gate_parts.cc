@@ -46,15 +46,17 @@ std::string gates_headline(const Judgement& judgement) {
   const int failed = counts[GateVerdict::kFail];
   const int open = counts[GateVerdict::kNotDecided];
   std::vector<std::string> parts;
-  if (failed > 0)
+  if (failed > 0) {
     parts.push_back(fmt::format("{} of 5 gates {}", failed, failed == 1 ? "fails" : "fail"));
+  }
   if (open > 0) {
-    parts.push_back(fmt::format("{} {} not decided", open, open == 1 ? "is" : "are"));
+    parts.push_back(fmt::format("{}{} {} not decided", open, failed > 0 ? "" : " of 5 gates",
+                                open == 1 ? "is" : "are"));
   }
   const auto holds = judgement.claim_verdict();
   if (holds == GateVerdict::kFail) parts.emplace_back("the claim doesn't hold");
   if (holds == GateVerdict::kNotDecided) parts.emplace_back("the claim is open");
-  if (parts.empty()) parts.emplace_back("all five gates");
+  if (parts.empty()) parts.emplace_back("all five gates pass");
   return fmt::format("{}: {}", gate_verdict_text(judgement.verdict()), join(parts, ", "));
 }
 

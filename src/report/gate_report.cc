@@ -63,27 +63,53 @@ GateLines check_lines(const Judgement& judgement, const SharedCheck& shared) {
       fmt::format("- {}: {}, {}{}: {}", gate_verdict_text(check.verdict), gate_title(shared.kind),
                   check.name, where_text(judgement, shared), check.found),
       kGateIndent - 2, kMostLinesACheck, lines);
-  if (check.verdict != GateVerdict::kPass && !check.decided_by.empty()) {
-    add_wrapped_to("  by " + decided_text(check, 1), kGateIndent, 1, lines);
+  if (!check.decided_by.empty()) {
+    add_wrapped_to("  decided by " + decided_text(check, 1), kGateIndent, 1, lines);
   }
   return lines;
 }
 
-// What has room of the checks, the worst first.
+// Of each gate the demands that every bundle meets: "- pass: Phase separation: claims, rows".
+void add_passed(const Judgement& judgement, const std::vector<SharedCheck>& checks,
+                std::vector<GateLines>& items) {
+  for (const GateKind kind : kGateKinds) {
+    std::vector<std::string> names;
+    for (const SharedCheck& shared : checks) {
+      const bool everywhere =
+          shared.bundle == nullptr || shared.bundles == std::ssize(judgement.bundles);
+      if (shared.kind == kind && shared.check->verdict == GateVerdict::kPass && everywhere) {
+        names.push_back(shared.check->name);
+      }
+    }
+    if (names.empty()) continue;
+    GateLines lines;
+    add_wrapped_to(fmt::format("- pass: {}: {}", gate_title(kind), join(names, ", ")),
+                   kGateIndent - 2, kMostLinesACheck, lines);
+    items.push_back(std::move(lines));
+  }
+}
+
+// What has room of the demands, the worst first.
 void add_checks(const Judgement& judgement, size_t room, GateLines& lines) {
-  const std::vector<SharedCheck> checks = shared_checks(judgement);
   if (room < 3) return;
+  const std::vector<SharedCheck> checks = shared_checks(judgement);
+  std::vector<GateLines> items;
+  for (const SharedCheck& shared : checks) {
+    if (shared.check->verdict != GateVerdict::kPass) {
+      items.push_back(check_lines(judgement, shared));
+    }
+  }
+  add_passed(judgement, checks, items);
   lines.insert(lines.end(), {"", "What was found:"});
   room -= 2;
-  for (size_t i = 0; i < checks.size(); ++i) {
-    const GateLines one = check_lines(judgement, checks[i]);
-    const size_t spare = i + 1 < checks.size() ? 1 : 0;
-    if (one.size() + spare > room) {
-      lines.push_back(fmt::format("  and {} more checks: -o md", checks.size() - i));
+  for (size_t i = 0; i < items.size(); ++i) {
+    const size_t spare = i + 1 < items.size() ? 1 : 0;
+    if (items[i].size() + spare > room) {
+      lines.push_back(fmt::format("  and {} more: -o md", items.size() - i));
       return;
     }
-    lines.insert(lines.end(), one.begin(), one.end());
-    room -= one.size();
+    lines.insert(lines.end(), items[i].begin(), items[i].end());
+    room -= items[i].size();
   }
 }
 
@@ -98,8 +124,16 @@ std::string claims_text(const Judgement& judgement) {
       clean += worst(one.gates) == GateVerdict::kPass ? 1 : 0;
     }
   }
-  return fmt::format("{}, of which {} pass gates 1 to 4; {} name no arm",
-                     counted(claims, "decision"), clean, silent);
+  std::string text =
+      fmt::format("{}; {} of them {} gates 1 to 4",
+                  counted(claims, "decision that names an arm", "decisions that name an arm"),
+                  clean, clean == 1 ? "passes" : "pass");
+  if (silent > 0) {
+    text += fmt::format("; {} no arm and {} nothing",
+                        counted(silent, "decision names", "decisions name"),
+                        silent == 1 ? "claims" : "claim");
+  }
+  return text;
 }
 
 void add_claim(const Judgement& judgement, GateLines& lines) {

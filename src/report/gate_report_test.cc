@@ -67,7 +67,7 @@ TEST(GateReport, MarkdownHasATableOfGatesDemandsAndClaims) {
       {gated_facts("one"), gated_facts("two", {.seed = 2, .code_sha = std::string(40, 'f')})},
       claim, "code_sha");
   const std::string text = render_judgement(judgement, OutputFormat::kMarkdown);
-  EXPECT_THAT(text, StartsWith("# Gates: pass: all five gates\n"));
+  EXPECT_THAT(text, StartsWith("# Gates: pass: all five gates pass\n"));
   EXPECT_THAT(text, HasSubstr("Claim: compiled-static faster than eager-dynamic in kv_decode."));
   EXPECT_THAT(text, HasSubstr("| 5 Cross-regime reproducibility | pass"));
   EXPECT_THAT(text, HasSubstr("## Demands of one"));
