@@ -1,4 +1,5 @@
-// Writes a large bundle for analysis_vs_python: synthetic_study FOLDER ROWS.
+// Writes a large bundle for analysis_vs_python: synthetic_study FOLDER ROWS. For judgement_cost
+// with a third argument, a NUMBER from 1 on: other rows, of the commit of that number.
 //
 // 400 strata (3 phases, 4 models, 5 scenarios, batches, decode lengths), 4 arms, interleaved in
 // blocks of 5 as `assay run` does; arm torch is missing on 12 strata. Latencies are log-normal (4
@@ -58,7 +59,8 @@ std::vector<Condition> conditions() {
 
 class Study {
  public:
-  Study(BundleWriter writer, int64_t rows) : writer_(std::move(writer)), rows_(rows) {}
+  Study(BundleWriter writer, int64_t rows, int64_t number)
+      : writer_(std::move(writer)), random_(20261121 + number), rows_(rows) {}
 
   Status write() {
     const auto all = conditions();
@@ -155,17 +157,18 @@ class Study {
   }
 
   BundleWriter writer_;
-  Random random_{20261121};
+  Random random_;
   int64_t rows_ = 0;
   int64_t order_ = 0;
 };
 
-Status write_study(const std::string& folder, int64_t rows) {
+Status write_study(const std::string& folder, int64_t rows, int64_t number) {
   BundleHeader header;
   header.study_yaml = "name: synthetic\n";
   header.plan_hash = fmt::format("synthetic {}", rows);
   header.environment = {{"warnings", Json::array()}};
   header.identity = {{"device", "synthetic"}};
+  if (number > 0) header.identity["code_sha"] = fmt::format("{:040x}", number);
   Json arms = Json::array();
   for (const char* arm : kArms) arms.push_back(arm);
   header.study = {{"name", "synthetic"},
@@ -175,20 +178,25 @@ Status write_study(const std::string& folder, int64_t rows) {
                   {"arms", std::move(arms)}};
   header.assay_version = ASSAY_VERSION;
   ASSAY_TRY(BundleWriter writer, BundleWriter::create(disk(), folder, header));
-  return Study(std::move(writer), rows).write();
+  return Study(std::move(writer), rows, number).write();
 }
 
 }  // namespace
 }  // namespace assay
 
 int main(int argc, char** argv) {
-  int64_t rows = 0;
-  if (argc == 3) std::from_chars(argv[2], argv[2] + std::strlen(argv[2]), rows);
-  if (rows < 20000) {
-    fmt::print(stderr, "synthetic_study: expected FOLDER and at least 20000 ROWS\n");
+  const auto number_of = [&](int at) {
+    int64_t value = 0;
+    if (at < argc) std::from_chars(argv[at], argv[at] + std::strlen(argv[at]), value);
+    return value;
+  };
+  const int64_t rows = number_of(2);
+  if (argc > 4 || rows < 20000 || (argc == 4 && number_of(3) < 1)) {
+    fmt::print(stderr,
+               "synthetic_study: expected FOLDER, at least 20000 ROWS and, if any, a NUMBER\n");
     return 2;
   }
-  const assay::Status written = assay::write_study(argv[1], rows);
+  const assay::Status written = assay::write_study(argv[1], rows, number_of(3));
   if (written) return 0;
   fmt::print(stderr, "synthetic_study: {}\n", written.error().message);
   return written.error().kind == assay::ErrorKind::kBadInput ? 2 : 3;

@@ -38,9 +38,15 @@ class BundleCommandTest : public testing::Test {
     return output.err;
   }
 
+  // As write_bundle(), with the cells' evidence.
+  std::filesystem::path write_with_evidence(const std::string& name, SyntheticBundle& made) {
+    return write_bundle(name, made, true, {}, true);
+  }
+
   // `traces`: Chrome's JSON of cells that were profiled.
   std::filesystem::path write_bundle(const std::string& name, SyntheticBundle& made, bool sealed,
-                                     const std::map<std::string, std::string>& traces = {}) {
+                                     const std::map<std::string, std::string>& traces = {},
+                                     bool evidence = false) {
     const Bundle bundle = made.build();
     BundleHeader header;
     header.study_yaml = "name: synthetic\n";
@@ -55,6 +61,10 @@ class BundleCommandTest : public testing::Test {
     for (const Row& row : bundle.rows) EXPECT_TRUE(writer->append(row));
     for (const auto& [cell, parity] : bundle.parity) {
       EXPECT_TRUE(writer->write_cell_json(cell, "parity.json", parity));
+    }
+    for (const auto& [cell, said] : bundle.evidence) {
+      if (!evidence) break;
+      EXPECT_TRUE(writer->write_cell_json(cell, "evidence.json", evidence_to_json(said)));
     }
     for (const auto& [cell, trace] : traces) {
       const Json summary = {{"device", "cuda"}, {"kernels_launched", 3}, {"launch_calls", 3}};

@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <thread>
+
 #include "analysis/analyze.h"
 #include "analysis/plot_rows.h"
 #include "artifact/bundle.h"
@@ -61,9 +63,18 @@ Result<AnalyzedBundle> analyze_folder(const std::filesystem::path& folder,
   ASSAY_TRY(const Bundle bundle,
             is_rows_alone(folder) ? read_kept_rows(folder) : read_bundle(folder));
   ThreadPool pool(available_cpus());
+  Result<std::vector<VerifyProblem>> problems;
+  std::jthread verifier([&] {
+    if (!bundle.rows_alone) problems = verify_bundle(folder);
+  });
   AnalyzedBundle analyzed;
   ASSAY_TRY(analyzed.findings, analyze(bundle, options, &pool));
   ASSAY_TRY(analyzed.plotted, plot_rows(bundle, analyzed.findings));
+  verifier.join();
+  ASSAY_CHECK(problems);
+  ASSAY_TRY(const BundleFacts facts, facts_of(bundle, {.findings = analyzed.findings},
+                                              *std::move(problems), std::nullopt, &pool));
+  analyzed.judgement = judge_facts({facts}, std::nullopt, "");
   return analyzed;
 }
 
@@ -80,7 +91,7 @@ void print_screen(const Findings& findings, const std::string& path, ScreenOf of
 Result<WrittenReport> write_analysis(const AnalyzedBundle& analyzed,
                                      const std::filesystem::path& folder) {
   ASSAY_CHECK(write_findings(analyzed.findings, folder));
-  return write_report(analyzed.findings, &analyzed.plotted, folder);
+  return write_report(analyzed.findings, &analyzed.plotted, &analyzed.judgement, folder);
 }
 
 }  // namespace assay::cli

@@ -7,6 +7,7 @@
 #include "analysis/findings/findings.h"
 #include "analysis/findings/plotted.h"
 #include "cli/command.h"
+#include "gates/judge.h"
 #include "report/report.h"
 #include "report/screen/screen.h"
 
@@ -21,8 +22,9 @@ std::shared_ptr<bool> add_from_findings(CLI::App& command);
 struct AnalyzedBundle {
   Findings findings;
   PlottedRows plotted;
+  Judgement judgement;  // of every decision
 };
-// Reads and analyses the bundle on all of this process's CPUs.
+// Reads, verifies, analyses and judges the bundle on all of this process's CPUs.
 Result<AnalyzedBundle> analyze_folder(const std::filesystem::path& folder,
                                       const AnalysisOptions& options);
 

@@ -46,6 +46,7 @@ void add_cache_command(CLI::App& app, Selected& selected);
 void add_completion_command(CLI::App& app, Selected& selected);
 void add_compare_command(CLI::App& app, Selected& selected);
 void add_doctor_command(CLI::App& app, Selected& selected);
+void add_gate_command(CLI::App& app, Selected& selected);
 void add_generate_command(CLI::App& app, Selected& selected);
 void add_init_command(CLI::App& app, Selected& selected);
 void add_man_command(CLI::App& app, Selected& selected);

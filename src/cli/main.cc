@@ -52,6 +52,7 @@ int run_main(int argc, char** argv) {
   add_compare_command(app, selected);
   add_completion_command(app, selected);
   add_doctor_command(app, selected);
+  add_gate_command(app, selected);
   add_generate_command(app, selected);
   add_init_command(app, selected);
   add_man_command(app, selected);

@@ -60,11 +60,13 @@ Result<int> report_one(const ReportArguments& arguments, const AnalysisOptions& 
   ASSAY_TRY(const Read of, read(folder, arguments, options));
   const Findings& findings = of.bundle.findings;
   const PlottedRows* plotted = of.with_rows ? &of.bundle.plotted : nullptr;
+  const Judgement* judgement = of.with_rows ? &of.bundle.judgement : nullptr;
   if (!arguments.page.empty()) {
-    return write_page(arguments.page, render_page(findings, figure_groups(findings, plotted)));
+    return write_page(arguments.page,
+                      render_page(findings, figure_groups(findings, plotted), judgement));
   }
   if (of.with_rows) ASSAY_CHECK(write_findings(findings, folder));
-  ASSAY_TRY(const WrittenReport written, write_report(findings, plotted, folder));
+  ASSAY_TRY(const WrittenReport written, write_report(findings, plotted, judgement, folder));
   fmt::print("{}\n{}\n", written.page.string(), written.markdown.string());
   return 0;
 }

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "report/fitting.h"
 #include "report/flat_table.h"
+#include "report/gate_report.h"
 #include "report/html/page.h"
 #include "report/sections.h"
 
@@ -35,10 +36,12 @@ std::string figure_markdown(const std::string& id, const std::vector<FigureGroup
   return "";
 }
 
-std::string markdown_report(const Findings& findings, const std::vector<FigureGroup>& figures) {
+std::string markdown_report(const Findings& findings, const std::vector<FigureGroup>& figures,
+                            const Judgement* judgement) {
   const std::string& name = findings.study.name;
-  return render_markdown(name.empty() ? "Findings" : "Findings of " + name,
-                         report_sections(findings, Detail::kFull), figures);
+  std::vector<ReportSection> sections = report_sections(findings, Detail::kFull);
+  if (judgement != nullptr) sections.push_back(gate_section(*judgement));
+  return render_markdown(name.empty() ? "Findings" : "Findings of " + name, sections, figures);
 }
 
 // Replaces what an earlier report left.
@@ -127,7 +130,7 @@ std::string render_report(const Findings& findings, OutputFormat format) {
     case OutputFormat::kCsv:
       return flat_table(findings).render(OutputFormat::kCsv);
     case OutputFormat::kMarkdown:
-      return markdown_report(findings, {});
+      return markdown_report(findings, {}, nullptr);
     case OutputFormat::kTable:
       break;
   }
@@ -135,12 +138,13 @@ std::string render_report(const Findings& findings, OutputFormat format) {
 }
 
 Result<WrittenReport> write_report(const Findings& findings, const PlottedRows* plotted,
+                                   const Judgement* judgement,
                                    const std::filesystem::path& folder) {
   ASSAY_TRY(Folder bundle, Folder::open(folder));
   const std::vector<FigureGroup> groups = figure_groups(findings, plotted);
   ASSAY_CHECK(write_plots(groups, bundle));
-  ASSAY_CHECK(bundle.write_atomic("report.md", markdown_report(findings, groups)));
-  ASSAY_CHECK(bundle.write_atomic("report.html", render_page(findings, groups)));
+  ASSAY_CHECK(bundle.write_atomic("report.md", markdown_report(findings, groups, judgement)));
+  ASSAY_CHECK(bundle.write_atomic("report.html", render_page(findings, groups, judgement)));
   return WrittenReport{bundle.path_of("report.html"), bundle.path_of("report.md")};
 }
 

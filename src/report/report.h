@@ -12,6 +12,8 @@
 
 namespace assay {
 
+struct Judgement;
+
 // A titled part of the report: sentences that say unit, n, estimator and interval, then tables.
 struct ReportSection {
   std::string title;
@@ -43,9 +45,9 @@ struct WrittenReport {
   std::filesystem::path markdown;
 };
 // FOLDER/report.html, report.md, and the figures of the latter as plots/*.svg; others there are
-// removed. `plotted` is null where only the findings are there: figures of single rows are left
-// out.
+// removed. `plotted` and `judgement` are null where only the findings are there: figures of single
+// rows and the gates are left out.
 Result<WrittenReport> write_report(const Findings& findings, const PlottedRows* plotted,
-                                   const std::filesystem::path& folder);
+                                   const Judgement* judgement, const std::filesystem::path& folder);
 
 }  // namespace assay

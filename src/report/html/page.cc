@@ -1,6 +1,7 @@
 #include "report/html/page.h"
 
 #include "base/text.h"
+#include "report/gate_report.h"
 #include "report/html/elements.h"
 #include "report/html/page_parts.h"
 #include "report/sections.h"
@@ -16,11 +17,13 @@ std::string link_html(std::string_view id, std::string_view title) {
   return fmt::format("<li><a href=\"#{}\">{}</a></li>", id, title);
 }
 
-std::string navigation(const Findings& findings, const std::vector<FigureGroup>& groups) {
+std::string navigation(const Findings& findings, const std::vector<FigureGroup>& groups,
+                       const Judgement* judgement) {
   std::string out = "<nav aria-label=\"Parts of this report\"><ul>";
   for (const FigureGroup& group : groups) out += link_html(group.id, group.title);
   if (findings.requirements) out += link_html("requirements", "Requirements");
   out += link_html("findings", "Findings");
+  if (judgement != nullptr) out += link_html("gates", "Gates");
   out += link_html("identity", "Identity");
   return out + "</ul></nav>\n";
 }
@@ -61,6 +64,16 @@ std::string findings_html(const Findings& findings) {
                           element("h3", decision.title) + items_html(decision.lines));
 }
 
+// A reviewer's checklist.
+std::string gates_html(const Judgement* judgement) {
+  if (judgement == nullptr) return "";
+  const ReportSection section = gate_section(*judgement);
+  std::string content;
+  for (const std::string& line : section.lines) content += element("p", line);
+  for (const Table& table : section.tables) content += table_html(table);
+  return section_html("gates", section.title, content);
+}
+
 std::string identity_html(const Findings& findings) {
   const std::string hash = identity_hash(findings);
   std::string content = fmt::format(
@@ -87,18 +100,20 @@ std::string_view main_tag(const std::vector<FigureGroup>& groups) {
 
 }  // namespace
 
-std::string render_page(const Findings& findings, const std::vector<FigureGroup>& groups) {
+std::string render_page(const Findings& findings, const std::vector<FigureGroup>& groups,
+                        const Judgement* judgement) {
   const std::string name = findings.study.name.empty() ? "Report" : findings.study.name;
   std::string content = "<header>" + element("h1", name) + "</header>\n";
   content += main_tag(groups);
   content += "<section id=verdict aria-label=Verdict>\n" + verdict_html(findings) + "</section>\n";
-  content += navigation(findings, groups);
+  content += navigation(findings, groups, judgement);
   for (const FigureGroup& group : groups) {
     std::string figures;
     for (const Figure& figure : group.figures) figures += figure_html(figure);
     content += section_html(group.id, group.title, figures);
   }
-  content += requirements_html(findings) + findings_html(findings) + identity_html(findings);
+  content += requirements_html(findings) + findings_html(findings) + gates_html(judgement) +
+             identity_html(findings);
   content += "</main>\n";
   return page_html(name + ": report", content);
 }

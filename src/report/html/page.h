@@ -10,9 +10,13 @@
 
 namespace assay {
 
-// The verdict first, as on the screen, then figures by phase, requirements and identity.
-// `groups` are figure_groups() of the same findings.
-std::string render_page(const Findings& findings, const std::vector<FigureGroup>& groups);
+struct Judgement;
+
+// The verdict first, as on the screen, then figures by phase, requirements, gates and identity.
+// `groups` are figure_groups() of the same findings, `judgement` is of the same bundle; null: there
+// is none.
+std::string render_page(const Findings& findings, const std::vector<FigureGroup>& groups,
+                        const Judgement* judgement = nullptr);
 
 // A bundle as one of several.
 struct NamedFindings {

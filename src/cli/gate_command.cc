@@ -1,0 +1,50 @@
+// assay gate BUNDLE...: the five gates that a claim must pass, of every decision of the bundles'
+// reports or of one claim. Exit status 1: a gate fails, or the claim doesn't hold.
+#include <cstdio>
+
+#include "analysis/compare/identity_axes.h"
+#include "cli/command.h"
+#include "cli/option_types.h"
+#include "gates/judge.h"
+#include "report/gate_report.h"
+
+namespace assay::cli {
+namespace {
+
+Result<int> judge_gates(const JudgeRequest& request, OutputFormat format) {
+  ASSAY_TRY(const Judgement judgement, judge_bundles(request));
+  fmt::print("{}", render_judgement(judgement, format));
+  return judgement.verdict() == GateVerdict::kFail ? 1 : 0;
+}
+
+}  // namespace
+
+void add_gate_command(CLI::App& app, Selected& selected) {
+  CLI::App* command = app.add_subcommand(
+      "gate", "judge what bundles may claim by five gates, and exit 1 if one fails");
+  const auto request = std::make_shared<JudgeRequest>();
+  command
+      ->add_option("bundle", request->bundles,
+                   "folders of bundles that `assay run` wrote; the fifth gate needs two that "
+                   "differ on one axis")
+      ->required()
+      ->type_name("BUNDLE");
+  command
+      ->add_option_function<std::string>(
+          "--claim", [request](const std::string& text) { request->claim = text; },
+          "judge this claim alone: \"ARM faster than ARM in PHASE\" (or slower than, equivalent "
+          "to, fastest), and where wanted \"of MODEL\", \"at SCENARIO\", \"batch N\", "
+          "\"new_tokens N\"")
+      ->type_name("CLAIM");
+  command
+      ->add_option("--vary", request->axis,
+                   "the identity axis on which the bundles are declared to differ (default: "
+                   "whichever is the only one)")
+      ->check(known_words(identity_axes()))
+      ->type_name("AXIS");
+  const auto format = add_output_format(*command);
+  command->callback(
+      [=, &selected] { selected.body = [=] { return judge_gates(*request, *format); }; });
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,65 @@
+// Whether a bundle's findings bear a claim out.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/findings/findings.h"
+#include "gates/claim.h"
+#include "gates/gate.h"
+
+namespace assay {
+
+// Findings by stratum; they have to outlive it.
+class StratumFindings {
+ public:
+  explicit StratumFindings(const Findings& findings);
+
+  struct ClaimedPair {
+    Verdict verdict = Verdict::kInconclusive;
+    double ratio = 1;  // arm / other
+    std::optional<stats::Interval> interval;
+  };
+
+  const Findings& findings() const { return findings_; }
+  // Of the contrast, whichever of the two is its baseline; absent: they aren't contrasted there.
+  std::optional<ClaimedPair> pair(size_t stratum, const std::string& arm,
+                                  const std::string& other) const;
+  const Decision* decision(size_t stratum) const;  // null: there is none
+  const OutcomeCounts* outcome(size_t stratum, const std::string& arm) const;  // null: no rows
+  bool parity_failed(size_t stratum, const std::string& arm) const;
+  std::string not_comparable(size_t stratum, const std::string& arm) const;  // empty: it is
+
+ private:
+  struct Place {
+    std::vector<const Contrast*> contrasts;
+    std::vector<const OutcomeCounts*> outcomes;
+    std::vector<const NotComparable*> not_comparable;
+    std::vector<const Latency*> latencies;
+    const Decision* decision = nullptr;
+  };
+  const Findings& findings_;
+  std::vector<Place> places_;
+};
+
+struct ClaimAnswer {
+  // kPass: it holds on every stratum that it covers, or in their geometric mean and nothing speaks
+  // against it. kFail: on one of them the findings say otherwise, or its arm lost rows or gave
+  // other output. Else kNotDecided.
+  GateVerdict verdict = GateVerdict::kNotDecided;
+  std::string because;                  // a sentence
+  std::vector<std::string> decided_by;  // strata and their ratios, kMostDeciding at most
+  int64_t decided_by_more = 0;
+  std::vector<size_t> strata;  // that the claim covers, with rows of one of its arms
+};
+
+ClaimAnswer answer_claim(const SpeedClaim& claim, const StratumFindings& findings);
+
+// What the report's decisions claim, each about one stratum: an arm is the fastest; is faster than
+// the baseline, where the fastest is open; or is equivalent to another. A decision that names no
+// arm claims nothing.
+std::vector<SpeedClaim> claims_of_decisions(const Findings& findings);
+
+}  // namespace assay

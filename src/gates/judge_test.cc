@@ -1,0 +1,207 @@
+// The five gates together: claims, regimes, findings from files, bundles on a disk.
+#include "gates/judge.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "gates/honest_bundle.h"
+
+namespace assay {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const char* const kClaim = "compiled-static faster than eager-dynamic in kv_decode";
+
+SpeedClaim claim_in(const std::string& text) {
+  return parse_claim(text).value();
+}
+
+BundleFacts facts_named(const std::string& name, const HonestStudy& study,
+                        const std::optional<SpeedClaim>& claim = {}) {
+  HonestBundle bundle(study);
+  BundleFacts facts = bundle.facts(claim);
+  facts.name = name;
+  return facts;
+}
+
+// A first bundle, and one of `other`.
+Judgement two(const HonestStudy& other, const std::string& axis = "",
+              const std::optional<SpeedClaim>& claim = claim_in(kClaim)) {
+  return judge_facts({facts_named("one", {}, claim), facts_named("two", other, claim)}, claim,
+                     axis);
+}
+
+const HonestStudy kOtherCommit = {.seed = 2, .code_sha = std::string(40, 'f')};
+
+TEST(RegimeGate, OneBundleAloneIsNotDecided) {
+  const Judgement judgement = judge_facts({facts_named("one", {})}, claim_in(kClaim), "");
+  EXPECT_EQ(judgement.gate_verdict(GateKind::kRegimes), GateVerdict::kNotDecided);
+  EXPECT_EQ(judgement.claim_verdict(), GateVerdict::kPass);
+  EXPECT_EQ(judgement.verdict(), GateVerdict::kNotDecided);
+  for (const GateKind kind : kGateKinds) {
+    if (kind != GateKind::kRegimes) {
+      EXPECT_EQ(judgement.gate_verdict(kind), GateVerdict::kPass) << gate_name(kind);
+    }
+  }
+}
+
+TEST(RegimeGate, AClaimThatHoldsInTwoRegimesPasses) {
+  const Judgement judgement = two(kOtherCommit);
+  EXPECT_EQ(judgement.verdict(), GateVerdict::kPass);
+  EXPECT_EQ(judgement.regimes.pairs.at(0).axis, "code_sha");
+  ASSERT_EQ(judgement.regimes.claims.size(), 1u);
+  EXPECT_THAT(judgement.regimes.claims[0].because,
+              HasSubstr("It holds in one and two, which differ on code_sha alone."));
+}
+
+TEST(RegimeGate, AFlipFails) {
+  HonestStudy flipped = kOtherCommit;
+  flipped.compiled_share = 1.4;
+  const Judgement judgement = two(flipped);
+  EXPECT_EQ(judgement.gate_verdict(GateKind::kRegimes), GateVerdict::kFail);
+  EXPECT_EQ(judgement.claim_verdict(), GateVerdict::kFail);
+  EXPECT_THAT(judgement.regimes.claims[0].because, HasSubstr("It doesn't hold in two"));
+  EXPECT_THAT(judgement.regimes.claims[0].holds,
+              ElementsAre(GateVerdict::kPass, GateVerdict::kFail));
+}
+
+TEST(RegimeGate, AnOpenClaimIsNotDecided) {
+  HonestStudy open = kOtherCommit;
+  open.compiled_share = 1;
+  open.noise = 0.5;
+  const Judgement judgement = two(open);
+  EXPECT_EQ(judgement.gate_verdict(GateKind::kRegimes), GateVerdict::kNotDecided);
+  EXPECT_THAT(judgement.regimes.claims[0].because, HasSubstr("It is open in two"));
+}
+
+TEST(RegimeGate, NoAxisOrSeveralAxesAreNotDecided) {
+  const Judgement same = two({.seed = 2});
+  EXPECT_EQ(same.gate_verdict(GateKind::kRegimes), GateVerdict::kNotDecided);
+  EXPECT_THAT(same.regimes.pairs.at(0).why_not, HasSubstr("no axis differs"));
+  HonestStudy both = kOtherCommit;
+  both.device = "Other CPU (family 6 model 2 stepping 1) x 2";
+  const Judgement confounded = two(both);
+  EXPECT_EQ(confounded.gate_verdict(GateKind::kRegimes), GateVerdict::kNotDecided);
+  EXPECT_THAT(confounded.regimes.pairs.at(0).why_not,
+              HasSubstr("2 axes differ (device, code_sha)"));
+}
+
+TEST(RegimeGate, TheDeclaredAxisHasToBeTheOne) {
+  EXPECT_EQ(two(kOtherCommit, "code_sha").verdict(), GateVerdict::kPass);
+  const Judgement other = two(kOtherCommit, "device");
+  EXPECT_EQ(other.gate_verdict(GateKind::kRegimes), GateVerdict::kNotDecided);
+  EXPECT_THAT(other.regimes.pairs.at(0).why_not,
+              HasSubstr("the declared axis is device, and code_sha differs"));
+}
+
+TEST(RegimeGate, PartsOfTheDevicesHostAreNoAxisAndItsSettingsAre) {
+  HonestBundle first({.device = "CPU A"});
+  HonestBundle second({.seed = 2, .device = "CPU B"});
+  const auto host = [](HonestBundle& bundle) -> Json& {
+    return bundle.made.raw().environment["host"];
+  };
+  host(first) = {{"cpu", {{"sockets", 1}, {"governor", "performance"}}}};
+  host(second) = {{"cpu", {{"sockets", 2}, {"governor", "performance"}}}};
+  std::vector<BundleFacts> facts;
+  facts.push_back(first.facts());
+  facts.push_back(second.facts());
+  EXPECT_EQ(regime_pair(facts, 0, 1, "").axis, "device");
+  host(second)["cpu"]["governor"] = "powersave";
+  facts[1] = second.facts();
+  const RegimePair pair = regime_pair(facts, 0, 1, "");
+  EXPECT_EQ(pair.axis, "");
+  EXPECT_THAT(pair.axes, ElementsAre("device", "host"));
+}
+
+TEST(RegimeGate, DecisionsAreReproducedOneByOne) {
+  const Judgement held = two(kOtherCommit, "", std::nullopt);
+  EXPECT_EQ(held.verdict(), GateVerdict::kPass);
+  EXPECT_EQ(held.regimes.claims.size(), 4u) << "a decision a stratum";
+  HonestStudy flipped = kOtherCommit;
+  flipped.compiled_share = 1.4;
+  const Judgement judgement = two(flipped, "", std::nullopt);
+  EXPECT_EQ(judgement.gate_verdict(GateKind::kRegimes), GateVerdict::kFail);
+  int failed = 0;
+  for (const ReproducedClaim& claim : judgement.regimes.claims) {
+    failed += claim.verdict == GateVerdict::kFail ? 1 : 0;
+    EXPECT_EQ(claim.verdict == GateVerdict::kPass, claim.claim.phase == Phase::kPrefill)
+        << claim_text(claim.claim);
+  }
+  EXPECT_EQ(failed, 4) << "of each of two strata of kv_decode both bundles' decisions";
+}
+
+TEST(Judge, AClaimBetweenTwoArmsBesideTheBaseline) {
+  HonestBundle bundle;
+  SyntheticCell cell{.arm = "third",
+                     .phase = Phase::kKvDecode,
+                     .prompt_tokens = 10,
+                     .mean_ms = 5,
+                     .noise = 0.01,
+                     .warmup = 2,
+                     .processes = 5};
+  bundle.made.add(cell);
+  bundle.made.raw().manifest["study"]["arms"].push_back("third");
+  const SpeedClaim claim =
+      claim_in("third faster than compiled-static in kv_decode at single_micro");
+  const BundleFacts facts = bundle.facts(claim);
+  ASSERT_TRUE(facts.of_claim);
+  EXPECT_EQ(facts.of_claim->study.baseline, "compiled-static");
+  const Judgement judgement = judge_facts({facts}, claim, "");
+  EXPECT_EQ(judgement.claim_verdict(), GateVerdict::kPass);
+  EXPECT_THAT(judgement.bundles[0].claims[0].answer.because,
+              HasSubstr("of compiled-static's time"));
+}
+
+TEST(Judge, EachDecisionHasTheVerdictsOfItsOwnCells) {
+  HonestBundle bundle;
+  bundle.made.evidence(bundle.cell("eager-dynamic", Phase::kKvDecode)).erase("worker");
+  const Judgement judgement = judge_facts({bundle.facts()}, std::nullopt, "");
+  ASSERT_EQ(judgement.bundles[0].claims.size(), 4u);
+  for (const JudgedClaim& claim : judgement.bundles[0].claims) {
+    const bool hit = claim.claim.phase == Phase::kKvDecode && claim.claim.scenario == "single_long";
+    EXPECT_EQ(claim.gates[1], hit ? GateVerdict::kFail : GateVerdict::kPass)
+        << claim_text(claim.claim);
+    EXPECT_EQ(claim.gates[0], GateVerdict::kPass);
+  }
+}
+
+TEST(Judge, TheJsonSaysTheSame) {
+  const Judgement judgement = two(kOtherCommit);
+  const Json json = judgement_to_json(judgement);
+  EXPECT_EQ(json["schema_version"], kJudgementSchemaVersion);
+  EXPECT_EQ(json["verdict"], "pass");
+  EXPECT_EQ(json["claim"]["arm"], "compiled-static");
+  EXPECT_EQ(json["claim_holds"], "pass");
+  EXPECT_EQ(json["gates"]["cross_regime"], "pass");
+  EXPECT_EQ(json["bundles"].size(), 2u);
+  EXPECT_EQ(json["bundles"][0]["gates"].size(), 4u);
+  EXPECT_EQ(json["bundles"][0]["claims"][0]["gates"]["artifact_evidence"], "pass");
+  EXPECT_EQ(json["cross_regime"]["pairs"][0]["axis"], "code_sha");
+  EXPECT_EQ(json["cross_regime"]["claims"][0]["holds"], Json::array({"pass", "pass"}));
+}
+
+TEST(BundleFindings, AreTakenFromTheFileOnlyWhereTheyAreOfTheRows) {
+  HonestBundle made;
+  Bundle bundle = made.made.build();
+  const Samples samples = group_rows(bundle, {"eager-dynamic", "compiled-static"}).value();
+  const Findings right = findings_of_bundle(bundle, samples, nullptr)->findings;
+  EXPECT_EQ(disagreement(right, bundle, samples), "");
+  const auto said = [&](const auto& change) {
+    Findings findings = right;
+    change(findings);
+    return disagreement(findings, bundle, samples);
+  };
+  EXPECT_THAT(said([](Findings& f) { f.study.rows += 1; }), HasSubstr("another study"));
+  EXPECT_THAT(said([](Findings& f) { f.identity.front().second = "x"; }),
+              HasSubstr("another identity"));
+  EXPECT_THAT(said([](Findings& f) { f.strata.front().batch = 2; }), HasSubstr("other strata"));
+  EXPECT_THAT(said([](Findings& f) { f.latencies.pop_back(); }), HasSubstr("other cells"));
+  EXPECT_THAT(said([](Findings& f) { *f.latencies[0].mean *= 1.001; }), HasSubstr("its rows"));
+  EXPECT_THAT(said([](Findings& f) { f.latencies[0].n += 1; }), HasSubstr("its rows"));
+  EXPECT_THAT(said([](Findings& f) { f.outcomes.back().failed = 1; }), HasSubstr("its rows"));
+}
+
+}  // namespace
+}  // namespace assay

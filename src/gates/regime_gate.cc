@@ -1,0 +1,245 @@
+// Gate 5, of several bundles.
+#include "gates/regime_gate.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "base/text.h"
+
+namespace assay {
+namespace {
+
+// Parts of the host that come with the processor and its machine; its settings (governor, quota,
+// huge pages, hypervisor) don't.
+bool is_part_of_device(const AxisDifference& difference) {
+  constexpr std::array<std::string_view, 5> kParts = {"cpu smt_active", "cpu last_level_cache",
+                                                      "cpu sockets", "memory total_bytes",
+                                                      "memory numa_nodes"};
+  return difference.axis == "host" && std::ranges::find(kParts, difference.about) != kParts.end();
+}
+
+bool chooses_interpreter(const AxisDifference& difference) {
+  return difference.axis == "environment_variables" && difference.about == "ASSAY_TORCH_PYTHON";
+}
+
+std::vector<std::string> own_axes(const std::vector<AxisDifference>& differences) {
+  std::set<std::string> present;
+  for (const AxisDifference& difference : differences) present.insert(difference.axis);
+  const bool device = present.contains("device");
+  const bool stack = present.contains("framework_build") || present.contains("code_generator");
+  std::vector<std::string> axes;
+  for (const AxisDifference& difference : differences) {
+    if (device && is_part_of_device(difference)) continue;
+    if (stack && chooses_interpreter(difference)) continue;
+    if (std::ranges::find(axes, difference.axis) == axes.end()) axes.push_back(difference.axis);
+  }
+  return axes;
+}
+
+std::string pair_name(const std::vector<BundleFacts>& bundles, const RegimePair& pair) {
+  return fmt::format("{} and {}", bundles[pair.first].name, bundles[pair.second].name);
+}
+
+std::string difference_line(const std::vector<BundleFacts>& bundles, const RegimePair& pair) {
+  const auto at = std::ranges::find(pair.differences, pair.axis, &AxisDifference::axis);
+  if (at == pair.differences.end()) return pair_name(bundles, pair);
+  const auto shown = [](const std::string& value) {
+    return value.empty() ? std::string("nothing") : excerpt(value);
+  };
+  return fmt::format("{}: {}{}: {}, {}", pair_name(bundles, pair), at->axis,
+                     at->about.empty() ? "" : " of " + at->about, shown(at->base), shown(at->cand));
+}
+
+std::string claim_key(const SpeedClaim& claim) {
+  return claim_text(claim);
+}
+
+// The named claim, or what any bundle's decisions claim.
+std::vector<SpeedClaim> claims_of(const std::vector<BundleFacts>& bundles,
+                                  const std::optional<SpeedClaim>& claim) {
+  if (claim) return {*claim};
+  std::vector<SpeedClaim> claims;
+  std::set<std::string> seen;
+  for (const BundleFacts& bundle : bundles) {
+    for (SpeedClaim& one : claims_of_decisions(bundle.findings)) {
+      if (seen.insert(claim_key(one)).second) claims.push_back(std::move(one));
+    }
+  }
+  return claims;
+}
+
+// Why no pair shows anything: of the nearest to it, the one with the fewest axes.
+std::string why_no_pair(const std::vector<BundleFacts>& bundles,
+                        const std::vector<RegimePair>& pairs) {
+  if (bundles.size() < 2) {
+    return "One bundle is one regime. The gate needs a second one that differs on one axis.";
+  }
+  const RegimePair* nearest = &pairs.front();
+  for (const RegimePair& pair : pairs) {
+    const bool nearer = nearest->axes.empty() || pair.axes.size() < nearest->axes.size();
+    if (!pair.axes.empty() && nearer) nearest = &pair;
+  }
+  return fmt::format("No two bundles differ on one axis alone: {}: {}.",
+                     pair_name(bundles, *nearest), nearest->why_not);
+}
+
+GateCheck pairs_check(const std::vector<BundleFacts>& bundles,
+                      const std::vector<RegimePair>& pairs) {
+  GateCheck check{.name = "regimes",
+                  .looked_at = "manifest.json: identity; environment.json; arms' columns"};
+  Deciders good;
+  std::set<std::string> axes;
+  for (const RegimePair& pair : pairs) {
+    if (pair.axis.empty()) continue;
+    axes.insert(pair.axis);
+    good.add(difference_line(bundles, pair));
+  }
+  if (!good.any()) {
+    check.found = why_no_pair(bundles, pairs);
+    for (const RegimePair& pair : pairs) {
+      if (check.decided_by.size() == kMostDeciding) break;
+      check.decided_by.push_back(fmt::format("{}: {}", pair_name(bundles, pair), pair.why_not));
+    }
+    check.decided_by_more = std::ssize(pairs) - std::ssize(check.decided_by);
+    return check;
+  }
+  const std::string found =
+      fmt::format("{} of bundles {} on one axis alone: {}.", counted(good.count(), "pair"),
+                  good.count() == 1 ? "differs" : "differ",
+                  join(std::vector<std::string>(axes.begin(), axes.end()), ", "));
+  return std::move(good).decide(std::move(check), GateVerdict::kPass, found, "");
+}
+
+struct BundleIndex {
+  StratumFindings findings;
+  StratumFindings of_claim;
+};
+
+ReproducedClaim reproduce(const SpeedClaim& claim, const std::vector<BundleFacts>& bundles,
+                          const std::vector<BundleIndex>& index,
+                          const std::vector<RegimePair>& pairs) {
+  ReproducedClaim result{.claim = claim, .because = {}, .holds = {}};
+  std::vector<ClaimAnswer> answers;
+  for (size_t i = 0; i < bundles.size(); ++i) {
+    const bool rebased = &bundles[i].findings_for(claim) != &bundles[i].findings;
+    answers.push_back(answer_claim(claim, rebased ? index[i].of_claim : index[i].findings));
+    result.holds.push_back(answers.back().verdict);
+  }
+  const RegimePair* held = nullptr;
+  const RegimePair* open = nullptr;
+  for (const RegimePair& pair : pairs) {
+    if (pair.axis.empty()) continue;
+    for (const size_t side : {pair.first, pair.second}) {
+      if (result.holds[side] != GateVerdict::kFail) continue;
+      result.verdict = GateVerdict::kFail;
+      result.because =
+          fmt::format("It doesn't hold in {}: {}", bundles[side].name, answers[side].because);
+      return result;
+    }
+    const bool both = result.holds[pair.first] == GateVerdict::kPass &&
+                      result.holds[pair.second] == GateVerdict::kPass;
+    (both ? held : open) = &pair;
+  }
+  if (held != nullptr) {
+    result.verdict = GateVerdict::kPass;
+    result.because = fmt::format("It holds in {}, which differ on {} alone.",
+                                 pair_name(bundles, *held), held->axis);
+  } else if (open != nullptr) {
+    const size_t side =
+        result.holds[open->first] == GateVerdict::kPass ? open->second : open->first;
+    result.because = fmt::format("It is open in {}: {}", bundles[side].name, answers[side].because);
+  } else {
+    result.because = "No two bundles differ on one axis alone.";
+  }
+  return result;
+}
+
+GateCheck claims_check(const std::vector<ReproducedClaim>& claims) {
+  GateCheck check{.name = "claims",
+                  .looked_at = "analysis/findings.json: contrasts, combined, decisions, outcomes"};
+  Deciders failed;
+  int64_t passed = 0;
+  std::string first;
+  std::string first_open;
+  for (const ReproducedClaim& claim : claims) {
+    passed += claim.verdict == GateVerdict::kPass ? 1 : 0;
+    const std::string text = fmt::format("{}: {}", claim_text(claim.claim), claim.because);
+    if (claim.verdict == GateVerdict::kNotDecided && first_open.empty()) first_open = text;
+    if (claim.verdict != GateVerdict::kFail) continue;
+    if (first.empty()) first = text;
+    failed.add(text);
+  }
+  const auto all = std::ssize(claims);
+  if (all == 0) {
+    check.found = "There is no claim to judge: no decision names an arm.";
+    return check;
+  }
+  const int64_t short_of = failed.count();
+  if (short_of == 0 && passed < all) {
+    check.found =
+        fmt::format("{} of {} are open; {}", all - passed, counted(all, "claim"), first_open);
+    check.decided_by = {first_open};
+    check.decided_by_more = all - passed - 1;
+    return check;
+  }
+  return std::move(failed).decide(
+      std::move(check), GateVerdict::kFail,
+      fmt::format("{} of {} {} not reproduced; {}", short_of, counted(all, "claim"),
+                  short_of == 1 ? "is" : "are", first),
+      all == 1 ? claims.front().because
+               : fmt::format("{} hold in two regimes.", counted(all, "claim")));
+}
+
+}  // namespace
+
+RegimePair regime_pair(const std::vector<BundleFacts>& bundles, size_t first, size_t second,
+                       const std::string& axis) {
+  RegimePair pair{
+      .first = first, .second = second, .axes = {}, .differences = {}, .axis = {}, .why_not = {}};
+  pair.differences = identity_differences(bundles[first].bundle, bundles[second].bundle);
+  pair.axes = own_axes(pair.differences);
+  if (pair.axes.empty()) {
+    pair.why_not = "no axis differs, so they are one regime";
+  } else if (pair.axes.size() > 1) {
+    pair.why_not = fmt::format(
+        "{} axes differ ({}), and a difference between the bundles could "
+        "come from any of them",
+        pair.axes.size(), join(pair.axes, ", "));
+  } else if (pair.axes.front() == "model") {
+    pair.why_not = "they measured other weights";
+  } else if (!axis.empty() && pair.axes.front() != axis) {
+    pair.why_not = fmt::format("the declared axis is {}, and {} differs", axis, pair.axes.front());
+  } else {
+    pair.axis = pair.axes.front();
+  }
+  return pair;
+}
+
+JudgedRegimes judge_regimes(const std::vector<BundleFacts>& bundles,
+                            const std::optional<SpeedClaim>& claim, const std::string& axis) {
+  JudgedRegimes result;
+  result.gate.kind = GateKind::kRegimes;
+  for (size_t i = 0; i < bundles.size(); ++i) {
+    for (size_t j = i + 1; j < bundles.size(); ++j) {
+      result.pairs.push_back(regime_pair(bundles, i, j, axis));
+    }
+  }
+  const bool any =
+      std::ranges::any_of(result.pairs, [](const auto& pair) { return !pair.axis.empty(); });
+  std::vector<BundleIndex> index;
+  for (const BundleFacts& bundle : bundles) {
+    index.push_back({StratumFindings(bundle.findings),
+                     StratumFindings(bundle.of_claim ? *bundle.of_claim : bundle.findings)});
+  }
+  for (const SpeedClaim& one : claims_of(bundles, claim)) {
+    result.claims.push_back(reproduce(one, bundles, index, result.pairs));
+  }
+  result.gate.looked_at = fmt::format("{}, {}", counted(std::ssize(bundles), "bundle"),
+                                      counted(std::ssize(result.claims), "claim"));
+  result.gate.checks.push_back(pairs_check(bundles, result.pairs));
+  if (any) result.gate.checks.push_back(claims_check(result.claims));
+  return result;
+}
+
+}  // namespace assay

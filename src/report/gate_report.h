@@ -1,0 +1,20 @@
+// Gates for people, spreadsheets, programs and a paper's appendix.
+#pragma once
+
+#include <string>
+
+#include "base/table.h"
+#include "gates/judge.h"
+#include "report/report.h"
+
+namespace assay {
+
+// kTable: one screen of at most kScreenLines lines of kScreenColumns columns, what fails first.
+// kMarkdown: the gates, of several bundles each one's, the claims, and every check with what
+// decides it, as tables. kCsv: one line a check. kJson: everything.
+std::string render_judgement(const Judgement& judgement, OutputFormat format);
+
+// The gates of one bundle as a reviewer's checklist, for its report.
+ReportSection gate_section(const Judgement& judgement);
+
+}  // namespace assay
