@@ -47,6 +47,7 @@ void add_completion_command(CLI::App& app, Selected& selected);
 void add_compare_command(CLI::App& app, Selected& selected);
 void add_doctor_command(CLI::App& app, Selected& selected);
 void add_generate_command(CLI::App& app, Selected& selected);
+void add_import_command(CLI::App& app, Selected& selected);
 void add_init_command(CLI::App& app, Selected& selected);
 void add_man_command(CLI::App& app, Selected& selected);
 void add_model_command(CLI::App& app, Selected& selected);
