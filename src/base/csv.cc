@@ -39,14 +39,21 @@ Status CsvReader::next(std::vector<std::string_view>& fields) {
   }
   line_ = ++lines_read_;
   size_t begin = 0;
-  for (size_t comma = record.find(','); comma != std::string_view::npos;
-       comma = record.find(',', begin)) {
+  for (size_t comma = record.find(delimiter_); comma != std::string_view::npos;
+       comma = record.find(delimiter_, begin)) {
     fields.push_back(record.substr(begin, comma - begin));
     begin = comma + 1;
+    if (fields.size() >= most_fields_) return too_many_fields();
   }
   fields.push_back(record.substr(begin));
   rest_.remove_prefix(end + 1);
   return {};
+}
+
+std::unexpected<Error> CsvReader::too_many_fields() {
+  rest_ = {};
+  return bad_input("{} line {}: expected at most {} fields, found more", object_, line_,
+                   most_fields_);
 }
 
 Status CsvReader::next_quoted(std::vector<std::string_view>& fields) {
@@ -68,7 +75,8 @@ Status CsvReader::next_quoted(std::vector<std::string_view>& fields) {
       }
     } else if (c == '"' && unquoted_.back().empty()) {
       quoted = true;
-    } else if (c == ',') {
+    } else if (c == delimiter_) {
+      if (unquoted_.size() >= most_fields_) return too_many_fields();
       unquoted_.emplace_back();
     } else if (c == '\n') {
       if (unquoted_.back().ends_with('\r')) unquoted_.back().pop_back();

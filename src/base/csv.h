@@ -2,6 +2,8 @@
 // accepted.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,8 +19,11 @@ std::string csv_line(const std::vector<std::string>& fields);
 // missing is an error for next(): a half-written last row must not pass for a whole one.
 class CsvReader {
  public:
-  // `object` names the text in errors. The text must outlive the reader.
-  CsvReader(std::string_view text, std::string object) : rest_(text), object_(std::move(object)) {}
+  // `object` names the text in errors. The text must outlive the reader. A record of more fields
+  // than `most_fields` is an error before they take memory.
+  CsvReader(std::string_view text, std::string object, char delimiter = ',',
+            size_t most_fields = SIZE_MAX)
+      : rest_(text), object_(std::move(object)), delimiter_(delimiter), most_fields_(most_fields) {}
   bool done() const { return rest_.empty(); }
   Result<std::vector<std::string>> next();
   // The same without copies: `fields` replaced by views that hold until the next call.
@@ -28,9 +33,12 @@ class CsvReader {
  private:
   // A record in which some field is quoted or ends in CR.
   Status next_quoted(std::vector<std::string_view>& fields);
+  std::unexpected<Error> too_many_fields();
 
   std::string_view rest_;
   std::string object_;
+  char delimiter_;
+  size_t most_fields_;
   std::vector<std::string> unquoted_;
   size_t line_ = 0;
   size_t lines_read_ = 0;

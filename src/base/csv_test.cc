@@ -49,5 +49,23 @@ TEST(Csv, ViewsGiveWhatCopiesGive) {
   EXPECT_FALSE(cut.next(fields));
 }
 
+TEST(Csv, AnotherDelimiterLeavesCommasAlone) {
+  CsvReader reader("a;1,5\n\"b;c\";2\n", "table", ';');
+  EXPECT_EQ(reader.next().value(), (std::vector<std::string>{"a", "1,5"}));
+  EXPECT_EQ(reader.next().value(), (std::vector<std::string>{"b;c", "2"}));
+}
+
+TEST(Csv, MoreFieldsThanTheBoundAreAnError) {
+  for (const char* text : {"a,b,c\n", "a,\"b\",c\n"}) {
+    CsvReader fits(text, "table", ',', 3);
+    EXPECT_EQ(fits.next().value().size(), 3U);
+    CsvReader tight(text, "table", ',', 2);
+    const auto refused = tight.next();
+    ASSERT_FALSE(refused) << text;
+    EXPECT_EQ(refused.error().message, "table line 1: expected at most 2 fields, found more");
+    EXPECT_TRUE(tight.done());
+  }
+}
+
 }  // namespace
 }  // namespace assay

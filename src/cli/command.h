@@ -48,6 +48,7 @@ void add_compare_command(CLI::App& app, Selected& selected);
 void add_doctor_command(CLI::App& app, Selected& selected);
 void add_gate_command(CLI::App& app, Selected& selected);
 void add_generate_command(CLI::App& app, Selected& selected);
+void add_import_command(CLI::App& app, Selected& selected);
 void add_init_command(CLI::App& app, Selected& selected);
 void add_man_command(CLI::App& app, Selected& selected);
 void add_model_command(CLI::App& app, Selected& selected);

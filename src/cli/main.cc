@@ -54,6 +54,7 @@ int run_main(int argc, char** argv) {
   add_doctor_command(app, selected);
   add_gate_command(app, selected);
   add_generate_command(app, selected);
+  add_import_command(app, selected);
   add_init_command(app, selected);
   add_man_command(app, selected);
   add_model_command(app, selected);

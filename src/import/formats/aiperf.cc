@@ -1,0 +1,173 @@
+// AIPerf: a request a line, and beside it one document of all requests' figures and the
+// configuration.
+#include <algorithm>
+
+#include "base/lenient_json.h"
+#include "base/text.h"
+#include "import/formats/readers.h"
+#include "import/formats/sample_parts.h"
+
+namespace assay {
+namespace {
+
+// A metric in milliseconds; absent: it isn't there.
+Result<std::optional<double>> metric_ms(const Json& metrics, const char* name, const char* figure,
+                                        const std::string& object) {
+  const Json& metric = member(metrics, name);
+  if (metric.is_null()) return std::optional<double>();
+  const std::string unit = plain_text(metric, "unit");
+  const double factor = unit == "ms"                   ? 1
+                        : unit == "s" || unit == "sec" ? 1e3
+                        : unit == "us"                 ? 1e-3
+                        : unit == "ns"                 ? 1e-6
+                                                       : 0;
+  if (factor == 0) {
+    return bad_input("{}: expected a unit of time at \"{}\", found {}", object, name,
+                     quoted_excerpt(unit));
+  }
+  ASSAY_TRY(const double value, json_number(metric, figure, object));
+  return std::optional(value * factor);
+}
+
+OptionalCount metric_count(const Json& metrics, const char* name, const char* figure) {
+  constexpr double kMostTokens = 1e9;
+  const auto value = number_member(member(metrics, name), figure);
+  if (!value || !(*value >= 0) || *value > kMostTokens) return {};
+  return static_cast<int64_t>(*value);
+}
+
+// Tokens of the answer, reasoning included where it is counted apart.
+OptionalCount tokens_of(const Json& metrics, const char* figure) {
+  for (const char* name : {"output_sequence_length", "output_token_count"}) {
+    if (const OptionalCount count = metric_count(metrics, name, figure)) return count;
+  }
+  return {};
+}
+
+Status put_figures(const Json& metrics, const char* figure, const std::string& object,
+                   ImportedSample& sample) {
+  ASSAY_TRY(const auto latency, metric_ms(metrics, "request_latency", figure, object));
+  if (latency) put_latency(sample, *latency);
+  ASSAY_TRY(const auto ttft, metric_ms(metrics, "time_to_first_token", figure, object));
+  if (ttft) put_ttft(sample, *ttft);
+  sample.tokens = tokens_of(metrics, figure);
+  sample.prompt_tokens = metric_count(metrics, "input_sequence_length", figure);
+  return {};
+}
+
+Result<ImportedSample> request_of(const Json& record, const std::string& object) {
+  ImportedSample sample;
+  const Json& metadata = member(record, "metadata");
+  const Json& error = member(record, "error");
+  sample.started_at_ns = whole_member(metadata, "request_start_ns");
+  sample.prompt_id = short_name(plain_text(metadata, "conversation_id"));
+  sample.cold = plain_text(metadata, "benchmark_phase") == "warmup";
+  if (!error.is_null()) {
+    const std::string type = plain_text(error, "type");
+    const bool late = type.find("Timeout") != std::string::npos;
+    fail_sample(sample, late ? RowStatus::kTimeout : RowStatus::kError, type, to_json_line(error));
+    sample.prompt_tokens = metric_count(member(record, "metrics"), "error_isl", "value");
+    return sample;
+  }
+  ASSAY_CHECK(put_figures(member(record, "metrics"), "value", object, sample));
+  return sample;
+}
+
+// What the configuration says; it lies in the document of all requests.
+struct AiperfConfig {
+  std::string model;
+  std::string load;  // concurrency or rate
+};
+
+AiperfConfig config_of(const Json& document) {
+  AiperfConfig config;
+  const Json& input = member(document, "input_config");
+  const Json& models = member(member(input, "endpoint"), "model_names");
+  if (models.is_array() && models.size() == 1) config.model = shown_text(models[0]);
+  const Json& load = member(input, "loadgen");
+  for (const auto& [key, name] :
+       {std::pair<const char*, const char*>{"concurrency", "c"}, {"request_rate", "rate-"}}) {
+    const std::string value = plain_text(load, key);
+    if (!value.empty()) config.load += (config.load.empty() ? "" : "-") + (name + value);
+  }
+  return config;
+}
+
+Status state_requests(const AiperfConfig& config, const std::string& object, RunFacts& facts) {
+  ASSAY_CHECK(facts.state(ImportField::kBackend, "aiperf", object));
+  ASSAY_CHECK(facts.state(ImportField::kModel, short_name(config.model), object));
+  ASSAY_CHECK(facts.state(ImportField::kScenario, short_name(config.load), object));
+  ASSAY_CHECK(facts.state(ImportField::kPhase, "e2e_kv", object));
+  facts.state_count(ImportField::kBatch, 1);
+  return {};
+}
+
+bool is_record(const Json& document) {
+  return document.is_object() && document.contains("metadata") && document.contains("metrics");
+}
+
+// In the order in which the requests were sent; they are written as they end.
+Status add_records(const SourceText& source, const AiperfConfig& config, Imported& imported) {
+  ImportedRun run{.source = source.path, .facts = {}};
+  ASSAY_CHECK(state_requests(config, source.path, run.facts));
+  for (size_t i = 0; i < source.documents.size(); ++i) {
+    const std::string object = part_name(source, "line", i + 1);
+    if (!is_record(source.documents[i])) {
+      return bad_input("{}: expected a request with metadata and metrics, found {}", object,
+                       excerpt(to_json_line(source.documents[i])));
+    }
+    ASSAY_TRY(ImportedSample sample, request_of(source.documents[i], object));
+    run.warmed_up = run.warmed_up || sample.cold;
+    run.samples.push_back(std::move(sample));
+  }
+  std::ranges::stable_sort(run.samples, {}, &ImportedSample::started_at_ns);
+  imported.runs.push_back(std::move(run));
+  return {};
+}
+
+Status add_summary(const SourceText& source, const Json& document, Imported& imported) {
+  ImportedRun run{.source = source.path, .facts = {}};
+  run.means = true;
+  ASSAY_CHECK(state_requests(config_of(document), source.path, run.facts));
+  ImportedSample& sample = run.samples.emplace_back();
+  ASSAY_CHECK(put_figures(document, "avg", source.path, sample));
+  sample.started_at_ns = utc_ns(plain_text(document, "start_time"));
+  imported.runs.push_back(std::move(run));
+  return {};
+}
+
+std::string folder_of(const SourceText& source) {
+  return std::filesystem::path(source.path).parent_path().string();
+}
+
+}  // namespace
+
+Result<Imported> read_aiperf(std::span<const SourceText> sources) {
+  Imported imported{.format = "aiperf", .tool = "aiperf"};
+  imported.order = "sequential";
+  std::map<std::string, AiperfConfig> configs;  // by folder
+  std::map<std::string, bool> has_records;
+  for (const SourceText& source : sources) {
+    ASSAY_TRY(const auto documents, documents_of(source));
+    if (is_record(documents[0])) {
+      has_records[folder_of(source)] = true;
+      continue;
+    }
+    configs[folder_of(source)] = config_of(documents[0]);
+    const std::string version = plain_text(documents[0], "aiperf_version");
+    if (!version.empty()) imported.tool = "aiperf " + short_name(version);
+  }
+  for (const SourceText& source : sources) {
+    if (is_record(source.documents[0])) {
+      ASSAY_CHECK(add_records(source, configs[folder_of(source)], imported));
+    } else if (!has_records[folder_of(source)]) {
+      ASSAY_CHECK(add_summary(source, source.documents[0], imported));
+    }
+  }
+  imported.notes.emplace_back(
+      "requests overlap and wait for one another: their latencies are those "
+      "under the load that the scenario names, not of a call alone");
+  return imported;
+}
+
+}  // namespace assay

@@ -1,0 +1,63 @@
+// hyperfine: one result a command, with the time and the exit code of each run.
+#include "base/lenient_json.h"
+#include "base/text.h"
+#include "import/formats/readers.h"
+#include "import/formats/sample_parts.h"
+
+namespace assay {
+namespace {
+
+// A run that ended with another status than 0 is a crash; without one, a signal ended it.
+void judge_exit(const Json& codes, size_t i, ImportedSample& sample) {
+  if (!codes.is_array() || i >= codes.size()) return;
+  const Json& code = codes[i];
+  if (code.is_number_integer() && code == 0) return;
+  fail_sample(sample, RowStatus::kCrash,
+              code.is_null() ? "signal" : "exit " + to_json_line(code).substr(0, 20), "");
+}
+
+Result<ImportedRun> read_result(const Json& result, const std::string& object,
+                                const std::string& source) {
+  ImportedRun run{.source = source, .facts = {}};
+  ASSAY_TRY(const std::string command, json_string(result, "command", object));
+  ASSAY_CHECK(run.facts.state(ImportField::kBackend, "command", object));
+  ASSAY_CHECK(run.facts.state(ImportField::kArm, short_name(command), object));
+  ASSAY_CHECK(state_members(member(result, "parameters"), object, run.facts));
+  const Json& times = member(result, "times");
+  run.means = times.is_null();
+  std::vector<double> seconds;
+  if (run.means) {
+    ASSAY_TRY(const double mean, json_number(result, "mean", object));
+    seconds = {mean};
+  } else {
+    ASSAY_TRY(seconds, json_numbers(times, object, "times"));
+  }
+  for (size_t i = 0; i < seconds.size(); ++i) {
+    ImportedSample& sample = run.samples.emplace_back();
+    if (!run.means) judge_exit(member(result, "exit_codes"), i, sample);
+    put_latency(sample, seconds[i] * 1e3);
+  }
+  return run;
+}
+
+}  // namespace
+
+Result<Imported> read_hyperfine(std::span<const SourceText> sources) {
+  Imported imported{.format = "hyperfine", .tool = "hyperfine"};
+  imported.order = "sequential";
+  for (const SourceText& source : sources) {
+    ASSAY_TRY(const auto documents, documents_of(source));
+    for (const Json& document : documents) {
+      const Json& results = member(document, "results");
+      if (!results.is_array()) return unexpected_json(source, "a list", "\"results\"", results);
+      for (size_t i = 0; i < results.size(); ++i) {
+        ASSAY_TRY(ImportedRun run,
+                  read_result(results[i], part_name(source, "result", i + 1), source.path));
+        imported.runs.push_back(std::move(run));
+      }
+    }
+  }
+  return imported;
+}
+
+}  // namespace assay

@@ -1,0 +1,243 @@
+// llama-bench: one object or row a test, with its settings, and in JSON with its samples.
+#include <array>
+#include <cmath>
+#include <set>
+
+#include "base/csv.h"
+#include "base/lenient_json.h"
+#include "import/formats/readers.h"
+#include "import/formats/sample_parts.h"
+
+namespace assay {
+namespace {
+
+// Settings that tell tests' arms apart, and how llama-bench's options name them.
+constexpr std::array<std::pair<const char*, const char*>, 21> kSettings = {{
+    {"n_threads", "t"},
+    {"n_batch", "b"},
+    {"n_ubatch", "ub"},
+    {"type_k", "ctk-"},
+    {"type_v", "ctv-"},
+    {"n_gpu_layers", "ngl"},
+    {"n_cpu_moe", "ncmoe"},
+    {"split_mode", "sm-"},
+    {"main_gpu", "mg"},
+    {"no_kv_offload", "nkvo-"},
+    {"flash_attn", "fa-"},
+    {"devices", "dev-"},
+    {"tensor_split", "ts-"},
+    {"tensor_buft_overrides", "ot-"},
+    {"use_mmap", "mmp-"},
+    {"load_mode", "lm-"},
+    {"no_op_offload", "nopo-"},
+    {"cpu_mask", "C-"},
+    {"cpu_strict", "cpu-strict-"},
+    {"poll", "poll"},
+    {"embeddings", "embd-"},
+}};
+
+// A member of an object or of a row, in which numbers are texts.
+Result<int64_t> whole(const Json& test, const char* key, const std::string& object) {
+  const std::string text = plain_text(test, key);
+  RunFacts check;  // the same bounds as for any count
+  ASSAY_CHECK(check.state(ImportField::kNewTokens, text.empty() ? "nothing" : text,
+                          fmt::format("{}: {}", object, key)));
+  return *check.count(ImportField::kNewTokens);
+}
+
+std::string base_name(const std::string& path) {
+  std::string name = path.substr(path.find_last_of("/\\") + 1);
+  if (name.ends_with(".gguf")) name.resize(name.size() - 5);
+  return name.empty() ? path : name;
+}
+
+// "llama 1B Q4_K - Medium": what stands behind the architecture and the size.
+std::string weights_type(const std::string& model_type) {
+  const size_t first = model_type.find(' ');
+  const size_t second = first == std::string::npos ? first : model_type.find(' ', first + 1);
+  if (second == std::string::npos) return "";
+  std::string type = model_type.substr(second + 1);
+  return type.starts_with("all ") ? type.substr(4) : type;
+}
+
+Status state_model(const Json& test, const std::string& object, RunFacts& facts) {
+  ASSAY_CHECK(
+      facts.state(ImportField::kModel, base_name(plain_text(test, "model_filename")), object));
+  const std::string type = weights_type(plain_text(test, "model_type"));
+  const std::string dtype = plain_dtype(type);
+  const bool plain = dtype == "fp32" || dtype == "fp16" || dtype == "bf16";
+  return facts.state(plain ? ImportField::kDtype : ImportField::kQuantization, plain ? dtype : type,
+                     object);
+}
+
+Status state_build(const Json& test, const std::string& object, RunFacts& facts) {
+  const std::string commit = plain_text(test, "build_commit");
+  const std::string gpu = plain_text(test, "gpu_info");
+  const bool on_gpu = !gpu.empty() && plain_text(test, "backends") != "CPU";
+  ASSAY_CHECK(
+      facts.state(ImportField::kDevice, on_gpu ? gpu : plain_text(test, "cpu_info"), object));
+  if (commit.empty() || commit == "unknown") return {};
+  ASSAY_CHECK(facts.state(ImportField::kCodeSha, commit, object));
+  return facts.state(ImportField::kFrameworkBuild,
+                     fmt::format("llama.cpp {} ({})", plain_text(test, "build_number"), commit),
+                     object);
+}
+
+// Phase and lengths: a prompt, tokens behind `n_depth` others, or both.
+Status state_test(const Json& test, const std::string& object, RunFacts& facts) {
+  ASSAY_TRY(const int64_t prompt, whole(test, "n_prompt", object));
+  ASSAY_TRY(const int64_t generated, whole(test, "n_gen", object));
+  const bool has_depth = !member(test, "n_depth").is_null();
+  ASSAY_TRY(const int64_t depth, has_depth ? whole(test, "n_depth", object) : Result<int64_t>(0));
+  if (prompt == 0 && generated == 0) {
+    return bad_input("{}: expected tokens at n_prompt or n_gen, found 0 at both", object);
+  }
+  const Phase phase = generated == 0 ? Phase::kPrefill
+                      : prompt == 0  ? Phase::kKvDecode
+                                     : Phase::kE2eKv;
+  std::string scenario = phase == Phase::kPrefill    ? fmt::format("pp{}", prompt)
+                         : phase == Phase::kKvDecode ? fmt::format("tg{}", generated)
+                                                     : fmt::format("pp{}+tg{}", prompt, generated);
+  if (depth > 0) scenario += fmt::format("@d{}", depth);
+  ASSAY_CHECK(facts.state(ImportField::kPhase, phase_name(phase), object));
+  ASSAY_CHECK(facts.state(ImportField::kScenario, scenario, object));
+  facts.state_count(ImportField::kPromptTokens, phase == Phase::kKvDecode ? depth : prompt);
+  facts.state_count(ImportField::kNewTokens, generated);
+  facts.state_count(ImportField::kBatch, 1);
+  return {};
+}
+
+// Tokens are what samples_ts says of the time, which is n_prompt + n_gen: a sample of which it says
+// another number isn't believed.
+void put_bench_tokens(const Json& test, const RunFacts& facts, size_t i, ImportedSample& sample) {
+  const int64_t wanted =
+      facts.phase() == Phase::kPrefill ? 1 : facts.count(ImportField::kNewTokens).value_or(0);
+  put_tokens(sample, wanted);
+  const Json& rates = member(test, "samples_ts");
+  if (!rates.is_array() || i >= rates.size() || !rates[i].is_number() || !sample.latency_ms) return;
+  double all = static_cast<double>(facts.count(ImportField::kNewTokens).value_or(0));
+  if (facts.phase() != Phase::kKvDecode) {
+    all += static_cast<double>(facts.count(ImportField::kPromptTokens).value_or(0));
+  }
+  const double said = rates[i].get<double>() * *sample.latency_ms / 1e3;
+  if (std::abs(said - all) > 0.01 * all) put_tokens(sample, 0);
+}
+
+Status add_samples(const Json& test, const std::string& object, ImportedRun& run) {
+  const Json& samples = member(test, "samples_ns");
+  const auto started = utc_ns(plain_text(test, "test_time"));
+  run.means = samples.is_null();
+  std::vector<double> times_ns;
+  if (run.means) {
+    ASSAY_TRY(const int64_t mean, [&]() -> Result<int64_t> {
+      const std::string text = plain_text(test, "avg_ns");
+      char* end = nullptr;
+      const double value = std::strtod(text.c_str(), &end);
+      if (text.empty() || *end != '\0' || !(value >= 0 && value < 9e18)) {
+        return bad_input("{}: expected nanoseconds at \"avg_ns\", found \"{}\"", object, text);
+      }
+      return static_cast<int64_t>(value);
+    }());
+    times_ns = {static_cast<double>(mean)};
+  } else {
+    ASSAY_TRY(times_ns, json_numbers(samples, object, "samples_ns"));
+  }
+  for (size_t i = 0; i < times_ns.size(); ++i) {
+    ImportedSample& sample = run.samples.emplace_back();
+    if (i == 0) sample.started_at_ns = started;
+    put_latency(sample, times_ns[i] / 1e6);
+    put_bench_tokens(test, run.facts, i, sample);
+  }
+  return {};
+}
+
+Result<ImportedRun> read_test(const Json& test, const std::string& object,
+                              const std::string& source) {
+  if (!test.is_object()) {
+    return bad_input("{}: expected an object, found {}", object, to_json_line(test).substr(0, 60));
+  }
+  ImportedRun run{.source = source, .facts = {}};
+  ASSAY_CHECK(run.facts.state(ImportField::kBackend, "llama.cpp", object));
+  ASSAY_CHECK(run.facts.state(ImportField::kArm, plain_text(test, "backends"), object));
+  ASSAY_CHECK(state_model(test, object, run.facts));
+  ASSAY_CHECK(state_build(test, object, run.facts));
+  ASSAY_CHECK(state_test(test, object, run.facts));
+  for (const auto& [key, name] : kSettings) {
+    if (const std::string value = plain_text(test, key); !value.empty()) {
+      ASSAY_TRY(std::string clean, imported_name(value, object, key));
+      run.settings.emplace_back(name, std::move(clean));
+    }
+  }
+  if (!plain_text(test, "model_size").empty()) {
+    const std::string text = plain_text(test, "model_size");
+    const int64_t bytes = std::strtoll(text.c_str(), nullptr, 10);
+    if (bytes > 0) run.weight_bytes = bytes;
+  }
+  ASSAY_CHECK(add_samples(test, object, run));
+  return run;
+}
+
+Result<std::vector<Json>> csv_rows(const SourceText& source) {
+  CsvReader reader(source.text, source.path, ',', static_cast<size_t>(kMostJsonMembers));
+  ASSAY_TRY(const std::vector<std::string> header, reader.next());
+  if (std::set<std::string>(header.begin(), header.end()).size() != header.size()) {
+    return bad_input("{}: expected a header of different columns, found one twice", source.path);
+  }
+  std::vector<Json> rows;
+  while (!reader.done()) {
+    ASSAY_TRY(const std::vector<std::string> fields, reader.next());
+    if (fields.size() != header.size()) {
+      return bad_input("{} line {}: expected {} fields, found {}", source.path, reader.line(),
+                       header.size(), fields.size());
+    }
+    if (static_cast<int64_t>(rows.size() * header.size()) > kMostJsonValues) {
+      return bad_input("{}: expected at most {} values, found more", source.path, kMostJsonValues);
+    }
+    Json& row = rows.emplace_back(Json::object());
+    for (size_t i = 0; i < fields.size(); ++i) row[header[i]] = fields[i];
+  }
+  return rows;
+}
+
+Result<std::vector<Json>> tests_of(const SourceText& source) {
+  if (source.documents.empty()) {
+    const bool sql = source.text.find("INSERT INTO") != std::string::npos;
+    return sql ? llama_bench_sql_rows(source) : csv_rows(source);
+  }
+  if (source.lines || !source.documents[0].is_array()) return source.documents;
+  return std::vector<Json>(source.documents[0].begin(), source.documents[0].end());
+}
+
+// Files of one name in different folders are different models.
+void tell_models_apart(const std::map<std::string, std::set<std::string>>& paths,
+                       const std::vector<std::string>& path_of_run, Imported& imported) {
+  for (size_t i = 0; i < imported.runs.size(); ++i) {
+    if (paths.at(base_name(path_of_run[i])).size() < 2) continue;
+    RunFacts& facts = imported.runs[i].facts;
+    (void)facts.state(ImportField::kModel, path_of_run[i], imported.runs[i].source);
+  }
+}
+
+}  // namespace
+
+Result<Imported> read_llama_bench(std::span<const SourceText> sources) {
+  Imported imported{.format = "llama-bench", .tool = "llama-bench"};
+  imported.order = "sequential";
+  std::map<std::string, std::set<std::string>> paths;
+  std::vector<std::string> path_of_run;
+  for (const SourceText& source : sources) {
+    ASSAY_TRY(const std::vector<Json> tests, tests_of(source));
+    for (size_t i = 0; i < tests.size(); ++i) {
+      ASSAY_TRY(ImportedRun run,
+                read_test(tests[i], part_name(source, "test", i + 1), source.path));
+      const std::string path = plain_text(tests[i], "model_filename");
+      paths[base_name(path)].insert(path);
+      path_of_run.push_back(path);
+      imported.runs.push_back(std::move(run));
+    }
+  }
+  tell_models_apart(paths, path_of_run, imported);
+  return imported;
+}
+
+}  // namespace assay

@@ -1,0 +1,299 @@
+// Any CSV: rows to samples by a mapping, arrays unrolled in their order.
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "base/csv.h"
+#include "base/text.h"
+#include "import/formats/readers.h"
+#include "import/formats/sample_parts.h"
+
+namespace assay {
+namespace {
+
+// The place of each mapped column in the header.
+struct CsvPlaces {
+  std::map<ImportField, size_t> fields;
+  std::map<CsvFigure, size_t> figures;
+};
+
+std::string_view trimmed(std::string_view text) {
+  const size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+Result<CsvPlaces> find_columns(const std::vector<std::string>& header, const CsvMapping& mapping,
+                               const std::string& object) {
+  const auto place = [&](const std::string& column) -> Result<size_t> {
+    const auto at = std::ranges::find(header, column);
+    if (at == header.end()) {
+      return bad_input("{}: expected the column {} that the mapping names, found none{}", object,
+                       quoted_excerpt(column), nearest_hint(column, header));
+    }
+    if (std::find(at + 1, header.end(), column) != header.end()) {
+      return bad_input("{}: expected one column {}, found several", object, quoted_excerpt(column));
+    }
+    return static_cast<size_t>(at - header.begin());
+  };
+  CsvPlaces places;
+  for (const auto& [field, column] : mapping.field_columns) {
+    ASSAY_TRY(places.fields[field], place(column));
+  }
+  for (const auto& [figure, column] : mapping.figure_columns) {
+    ASSAY_TRY(places.figures[figure], place(column));
+  }
+  return places;
+}
+
+// A number, or NaN for the words that stand for none.
+Result<double> csv_number(std::string_view text, const std::string& object) {
+  text = trimmed(text);
+  for (const std::string_view none : {"nan", "NaN", "None", "null", "NULL", "NA", "inf", "-inf"}) {
+    if (text == none) return std::numeric_limits<double>::quiet_NaN();
+  }
+  double value = 0;
+  if (text.starts_with('+')) text.remove_prefix(1);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) {
+    return bad_input("{}: expected a number, found {}", object, quoted_excerpt(text));
+  }
+  return value;
+}
+
+// "[1.5, 2]", "1.5;2" or "1.5 2".
+Result<std::vector<double>> csv_array(std::string_view text, const std::string& object) {
+  constexpr std::string_view kBetween = ", ;|\t";
+  text = trimmed(text);
+  if (text.starts_with('[') != text.ends_with(']')) {
+    return bad_input("{}: expected a list of numbers, found {}", object, quoted_excerpt(text));
+  }
+  if (text.starts_with('[')) text = text.substr(1, text.size() - 2);
+  std::vector<double> values;
+  while (true) {
+    const size_t first = text.find_first_not_of(kBetween);
+    if (first == std::string_view::npos) return values;
+    text.remove_prefix(first);
+    const size_t end = std::min(text.size(), text.find_first_of(kBetween));
+    ASSAY_TRY(const double value, csv_number(text.substr(0, end), object));
+    values.push_back(value);
+    text.remove_prefix(end);
+  }
+}
+
+class CsvImport {
+ public:
+  CsvImport(const SourceText& source, const CsvMapping& mapping, Imported& imported)
+      : source_(source), mapping_(mapping), imported_(imported) {}
+
+  Status read() {
+    CsvReader reader(source_.text, source_.path, mapping_.delimiter, kMostCsvColumns);
+    ASSAY_TRY(const std::vector<std::string> header, reader.next());
+    ASSAY_TRY(places_, find_columns(header, mapping_, source_.path));
+    std::vector<std::string_view> fields;
+    while (!reader.done()) {
+      ASSAY_CHECK(reader.next(fields));
+      if (fields.size() == 1 && fields[0].empty()) continue;  // an empty line
+      object_ = fmt::format("{} line {}", source_.path, reader.line());
+      if (fields.size() != header.size()) {
+        return bad_input("{}: expected {} fields, found {}", object_, header.size(), fields.size());
+      }
+      fields_ = fields;
+      ASSAY_CHECK(add_row());
+      if (samples_ > kMostImportSamples) {
+        return bad_input("{}: expected at most {} samples, found more", source_.path,
+                         kMostImportSamples);
+      }
+    }
+    return {};
+  }
+
+ private:
+  std::optional<std::string_view> figure(CsvFigure which) const {
+    const auto at = places_.figures.find(which);
+    if (at == places_.figures.end()) return std::nullopt;
+    return fields_[at->second];
+  }
+  std::string named(CsvFigure which) const {
+    return fmt::format("{} column {}", object_, quoted_excerpt(mapping_.figure_columns.at(which)));
+  }
+
+  Result<RunFacts> facts() const {
+    RunFacts facts;
+    for (const auto& [field, value] : mapping_.constants) {
+      ASSAY_CHECK(facts.state(field, value, "the mapping"));
+    }
+    for (const auto& [field, place] : places_.fields) {
+      std::string_view text = trimmed(fields_[place]);
+      if (const auto words = mapping_.words.find(field); words != mapping_.words.end()) {
+        const auto word = words->second.find(std::string(text));
+        if (word != words->second.end()) text = word->second;
+      }
+      ASSAY_CHECK(facts.state(field, text, object_));
+    }
+    return facts;
+  }
+
+  Result<RowStatus> status() const {
+    const auto text = figure(CsvFigure::kStatus);
+    if (!text) return RowStatus::kOk;
+    const std::string word(trimmed(*text));
+    if (const auto known = mapping_.statuses.find(word); known != mapping_.statuses.end()) {
+      return known->second;
+    }
+    if (mapping_.other_status) return *mapping_.other_status;
+    if (const auto own = parse_row_status(word)) return *own;
+    return bad_input("{}: expected a word that the mapping's key status has, found {}",
+                     named(CsvFigure::kStatus), quoted_excerpt(word));
+  }
+
+  // Absent: the field is empty.
+  Result<std::optional<double>> time_ms(CsvFigure which) const {
+    const auto text = figure(which);
+    if (!text || trimmed(*text).empty()) return std::optional<double>();
+    ASSAY_TRY(const double value, csv_number(*text, named(which)));
+    return std::optional(value * mapping_.to_ms.at(which));
+  }
+
+  Status put_row_tokens(ImportedSample& sample) const {
+    const auto text = figure(CsvFigure::kTokens);
+    if (!text || trimmed(*text).empty()) return {};
+    ASSAY_TRY(const double tokens, csv_number(*text, named(CsvFigure::kTokens)));
+    if (std::isnan(tokens)) return {};
+    if (tokens != std::floor(tokens) || std::abs(tokens) > 1e15) {
+      return bad_input("{}: expected a whole number of tokens, found {}", named(CsvFigure::kTokens),
+                       quoted_excerpt(*text));
+    }
+    put_tokens(sample, static_cast<int64_t>(tokens));
+    return {};
+  }
+
+  // All of a row but its latency.
+  Result<ImportedSample> row_sample() const {
+    ImportedSample sample;
+    ASSAY_TRY(sample.status, status());
+    if (sample.status != RowStatus::kOk) {
+      const auto error = figure(CsvFigure::kError);
+      const std::string_view message = error ? trimmed(*error) : std::string_view();
+      const std::string_view word = *figure(CsvFigure::kStatus);
+      fail_sample(sample, sample.status, message.empty() ? trimmed(word) : message, message);
+    }
+    ASSAY_CHECK(put_row_tokens(sample));
+    ASSAY_TRY(const auto ttft, time_ms(CsvFigure::kTtft));
+    if (ttft) put_ttft(sample, *ttft);
+    ASSAY_TRY(const auto device, time_ms(CsvFigure::kDeviceTime));
+    if (device && std::isfinite(*device) && *device >= 0) sample.device_ms = *device;
+    if (const auto id = figure(CsvFigure::kPromptId)) {
+      ASSAY_TRY(sample.prompt_id, imported_name(trimmed(*id), object_, "a prompt's name"));
+    }
+    if (const auto started = figure(CsvFigure::kStartedAt)) {
+      sample.started_at_ns = utc_ns(trimmed(*started));
+    }
+    return sample;
+  }
+
+  // Latencies of a row in ms; none: the row has none.
+  Result<std::vector<double>> latencies(const RunFacts& facts, const ImportedSample& sample) const {
+    if (const auto text = figure(CsvFigure::kLatencies)) {
+      ASSAY_TRY(std::vector<double> values, csv_array(*text, named(CsvFigure::kLatencies)));
+      for (double& value : values) value *= mapping_.to_ms.at(CsvFigure::kLatencies);
+      return values;
+    }
+    if (const auto rate = figure(CsvFigure::kTokensPerS)) {
+      if (trimmed(*rate).empty()) return std::vector<double>();
+      ASSAY_TRY(const double tokens_per_s, csv_number(*rate, named(CsvFigure::kTokensPerS)));
+      return time_of_rate(facts, sample, tokens_per_s);
+    }
+    ASSAY_TRY(const auto latency, time_ms(CsvFigure::kLatency));
+    return latency ? std::vector<double>{*latency} : std::vector<double>();
+  }
+
+  // A rate is over the batch: of the prompt's tokens in prefill, else of those produced.
+  Result<std::vector<double>> time_of_rate(const RunFacts& facts, const ImportedSample& sample,
+                                           double tokens_per_s) const {
+    const int64_t batch = facts.count(ImportField::kBatch).value_or(1);
+    const auto each = facts.phase() == Phase::kPrefill ? facts.count(ImportField::kPromptTokens)
+                                                       : facts.count(ImportField::kNewTokens);
+    double tokens = each ? static_cast<double>(*each) * static_cast<double>(batch) : 0;
+    if (facts.phase() != Phase::kPrefill && sample.tokens) {
+      tokens = static_cast<double>(*sample.tokens);
+    } else if (!each) {
+      return bad_input(
+          "{}: expected tokens, new_tokens or (in prefill) prompt_tokens beside a "
+          "rate, found none",
+          object_);
+    }
+    return std::vector<double>{tokens / tokens_per_s * 1e3};
+  }
+
+  // Rows of single latencies that state the same make one run, arrays one each.
+  ImportedRun& run_of(const RunFacts& facts) {
+    const auto series = figure(CsvFigure::kSeries);
+    const bool array = places_.figures.contains(CsvFigure::kLatencies);
+    const std::pair<RunFacts, std::string> key(facts, series ? std::string(*series) : "");
+    const auto [at, fresh] = runs_.try_emplace(key, imported_.runs.size());
+    if (fresh || array) {
+      at->second = imported_.runs.size();
+      imported_.runs.push_back(
+          {.source = source_.path, .facts = facts, .warmed_up = mapping_.warmed_up});
+    }
+    return imported_.runs[at->second];
+  }
+
+  Status add_row() {
+    ASSAY_TRY(const RunFacts stated, facts());
+    ASSAY_TRY(const ImportedSample sample, row_sample());
+    ASSAY_TRY(const std::vector<double> times_ms, latencies(stated, sample));
+    ImportedRun& run = run_of(stated);
+    for (const CsvCompilerRule& rule : mapping_.compiler) {
+      if (rule.arm == stated.text(ImportField::kArm)) run.compiler = rule.word;
+    }
+    // A row without a latency is one all the same: lost, or a success that shows nothing.
+    if (times_ms.empty()) run.samples.push_back(sample);
+    for (const double ms : times_ms) put_latency(run.samples.emplace_back(sample), ms);
+    samples_ += static_cast<int64_t>(std::max<size_t>(1, times_ms.size()));
+    return {};
+  }
+
+  const SourceText& source_;
+  const CsvMapping& mapping_;
+  Imported& imported_;
+  CsvPlaces places_;
+  std::vector<std::string_view> fields_;
+  std::string object_;  // the line
+  std::map<std::pair<RunFacts, std::string>, size_t> runs_;
+  int64_t samples_ = 0;
+};
+
+Status check_compiler_arms(const CsvMapping& mapping, const Imported& imported) {
+  std::set<std::string> arms;
+  for (const ImportedRun& run : imported.runs) arms.insert(run.facts.text(ImportField::kArm));
+  for (const CsvCompilerRule& rule : mapping.compiler) {
+    if (arms.contains(rule.arm)) continue;
+    return bad_input("the mapping's key compiler: expected an arm of the table, found {}{}",
+                     quoted_excerpt(rule.arm),
+                     nearest_hint(rule.arm, std::vector<std::string>(arms.begin(), arms.end())));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Imported> read_mapped_csv(std::span<const SourceText> sources, const CsvMapping& mapping) {
+  Imported imported{.format = "mapped-csv", .tool = {}};
+  imported.name = mapping.name;
+  imported.baseline = mapping.baseline;
+  imported.order = mapping.order;
+  imported.mapping = mapping.text;
+  for (const SourceText& source : sources) {
+    if (!source.documents.empty()) {
+      return bad_input("{}: expected a CSV with a header, found JSON", source.path);
+    }
+    ASSAY_CHECK(CsvImport(source, mapping, imported).read());
+  }
+  ASSAY_CHECK(check_compiler_arms(mapping, imported));
+  return imported;
+}
+
+}  // namespace assay

@@ -1,0 +1,58 @@
+// What readers share: figures that a foreign file states, checked as they become samples.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "import/imported.h"
+#include "import/source_text.h"
+
+namespace assay {
+
+// The error_class of a time or a count that can't have been.
+inline constexpr const char* kImpossibleTime = "impossible_latency";
+inline constexpr const char* kImpossibleTokens = "impossible_tokens";
+
+// A time in ms. One that is negative or no number isn't kept, and makes an ok sample a false
+// success.
+void put_latency(ImportedSample& sample, double ms);
+void put_ttft(ImportedSample& sample, double ms);
+// Tokens; a negative number likewise.
+void put_tokens(ImportedSample& sample, int64_t tokens);
+
+// The sample didn't succeed; the message is kept whole.
+void fail_sample(ImportedSample& sample, RowStatus status, std::string_view error_class,
+                 std::string_view message);
+
+// A list of numbers; null stands for NaN. bad_input that names `object` and `key`: it is no list,
+// or something else is in it.
+Result<std::vector<double>> json_numbers(const Json& list, std::string_view object,
+                                         std::string_view key);
+
+// The documents of a source that has to be JSON.
+Result<std::span<const Json>> documents_of(const SourceText& source);
+
+// A name for what may be long or of several lines, such as a command: escaped and cut.
+std::string short_name(std::string_view text);
+
+// States every member of `object` that is named as a field is, and a text or a number.
+Status state_members(const Json& object, const std::string& where, RunFacts& facts);
+
+// Of a Python traceback or an exception's text: "ClientOSError" of "aiohttp.ClientOSError: ...",
+// the last line as it is where there is no such name.
+std::string class_of_message(std::string_view message);
+
+// Text or number of a member, as text; empty where there is none.
+std::string plain_text(const Json& object, std::string_view key);
+
+// Nanoseconds since the epoch of "2026-11-25T09:55:10Z", "2026-11-25 09:55:10.123456+00:00" or
+// "20261125-095510". Absent: it isn't such a time. A time without a zone counts as UTC.
+std::optional<int64_t> utc_ns(std::string_view text);
+
+// "FILE: result 3".
+std::string part_name(const SourceText& source, std::string_view what, size_t index);
+
+}  // namespace assay

@@ -1,0 +1,162 @@
+// `vllm bench serve`: one document a run against a server, with its requests where they were saved.
+#include <array>
+#include <numeric>
+
+#include "base/lenient_json.h"
+#include "base/text.h"
+#include "import/formats/readers.h"
+#include "import/formats/sample_parts.h"
+
+namespace assay {
+namespace {
+
+// What --metadata may have said of the server.
+constexpr std::array kMetadata = {
+    ImportField::kArm,     ImportField::kDtype,         ImportField::kQuantization,
+    ImportField::kCache,   ImportField::kCompileMode,   ImportField::kDynamic,
+    ImportField::kDevice,  ImportField::kCodeGenerator, ImportField::kFrameworkBuild,
+    ImportField::kCodeSha, ImportField::kNewTokens};
+
+// The load that the requests were sent under.
+std::string traffic_of(const Json& document) {
+  const std::string rate = plain_text(document, "request_rate");
+  const std::string concurrency = plain_text(document, "max_concurrency");
+  std::string traffic = fmt::format("rate-{}", rate.empty() ? "unknown" : rate);
+  if (!concurrency.empty()) traffic += fmt::format("-c{}", concurrency);
+  return traffic;
+}
+
+Status state_run(const Json& document, const std::string& object, RunFacts& facts) {
+  const std::string backend = plain_text(document, "backend");
+  ASSAY_CHECK(facts.state(ImportField::kBackend,
+                          backend.empty() ? plain_text(document, "endpoint_type") : backend,
+                          object));
+  ASSAY_CHECK(facts.state(ImportField::kArm, plain_text(document, "label"), object));
+  ASSAY_CHECK(facts.state(ImportField::kModel, plain_text(document, "model_id"), object));
+  ASSAY_CHECK(facts.state(ImportField::kScenario, traffic_of(document), object));
+  ASSAY_CHECK(facts.state(ImportField::kPhase, "e2e_kv", object));
+  facts.state_count(ImportField::kBatch, 1);
+  for (const ImportField field : kMetadata) {
+    const std::string text = plain_text(document, import_field_name(field));
+    ASSAY_CHECK(facts.state(field, text, object));
+  }
+  return {};
+}
+
+// The lists of a document that saved its requests.
+struct RequestLists {
+  std::vector<double> ttfts;
+  std::vector<double> input_lens;
+  std::vector<double> output_lens;
+  std::vector<double> latencies;  // empty: the file has none
+  const Json* itls = nullptr;
+  const Json* errors = nullptr;
+};
+
+Result<RequestLists> lists_of(const Json& document, const std::string& object) {
+  RequestLists lists;
+  ASSAY_TRY(lists.ttfts, json_numbers(member(document, "ttfts"), object, "ttfts"));
+  ASSAY_TRY(lists.input_lens, json_numbers(member(document, "input_lens"), object, "input_lens"));
+  ASSAY_TRY(lists.output_lens,
+            json_numbers(member(document, "output_lens"), object, "output_lens"));
+  if (document.contains("latencies")) {
+    ASSAY_TRY(lists.latencies, json_numbers(document["latencies"], object, "latencies"));
+  }
+  lists.itls = &member(document, "itls");
+  lists.errors = &member(document, "errors");
+  const size_t n = lists.ttfts.size();
+  const auto check = [&](size_t found, const char* key) -> Status {
+    if (found == n) return {};
+    return bad_input("{}: expected {} entries at \"{}\" as at \"ttfts\", found {}", object, n, key,
+                     found);
+  };
+  ASSAY_CHECK(check(lists.input_lens.size(), "input_lens"));
+  ASSAY_CHECK(check(lists.output_lens.size(), "output_lens"));
+  ASSAY_CHECK(check(lists.itls->is_array() ? lists.itls->size() : 0, "itls"));
+  if (!lists.errors->is_null()) {
+    ASSAY_CHECK(check(lists.errors->is_array() ? lists.errors->size() : 0, "errors"));
+  }
+  if (!lists.latencies.empty()) ASSAY_CHECK(check(lists.latencies.size(), "latencies"));
+  return lists;
+}
+
+void judge_error(const Json& errors, size_t i, ImportedSample& sample) {
+  const std::string error = errors.is_null() ? "" : shown_text(errors[i]);
+  if (error.empty()) return;
+  const std::string error_class = class_of_message(error);
+  const bool late = error_class.find("Timeout") != std::string::npos;
+  fail_sample(sample, late ? RowStatus::kTimeout : RowStatus::kError, error_class, error);
+}
+
+OptionalCount token_count(double value) {
+  constexpr double kMostTokens = 1e9;
+  return value >= 0 && value <= kMostTokens ? OptionalCount(static_cast<int64_t>(value))
+                                            : OptionalCount();
+}
+
+Status add_requests(const Json& document, const std::string& object, ImportedRun& run) {
+  ASSAY_TRY(const RequestLists lists, lists_of(document, object));
+  for (size_t i = 0; i < lists.ttfts.size(); ++i) {
+    ImportedSample& sample = run.samples.emplace_back();
+    judge_error(*lists.errors, i, sample);
+    ASSAY_TRY(const std::vector<double> gaps, json_numbers((*lists.itls)[i], object, "itls"));
+    const double summed = std::accumulate(gaps.begin(), gaps.end(), lists.ttfts[i]);
+    sample.prompt_tokens = token_count(lists.input_lens[i]);
+    sample.prompt_id = fmt::format("{}", i);
+    if (sample.status != RowStatus::kOk) continue;
+    put_latency(sample, (lists.latencies.empty() ? summed : lists.latencies[i]) * 1e3);
+    put_ttft(sample, lists.ttfts[i] * 1e3);
+    put_tokens(sample, token_count(lists.output_lens[i]) ? *token_count(lists.output_lens[i]) : -1);
+  }
+  return {};
+}
+
+// Without requests the mean of all, where it was asked for.
+Status add_mean(const Json& document, const std::string& object, ImportedRun& run) {
+  run.means = true;
+  const auto mean = number_member(document, "mean_e2el_ms");
+  if (!mean) {
+    return bad_input(
+        "{}: expected requests (--save-detailed) or mean_e2el_ms (--percentile-metrics e2el), "
+        "found neither",
+        object);
+  }
+  ImportedSample& sample = run.samples.emplace_back();
+  put_latency(sample, *mean);
+  if (const auto ttft = number_member(document, "mean_ttft_ms")) put_ttft(sample, *ttft);
+  const auto completed = whole_member(document, "completed");
+  const auto produced = whole_member(document, "total_output_tokens");
+  const auto prompts = whole_member(document, "total_input_tokens");
+  if (completed.value_or(0) > 0 && produced) put_tokens(sample, *produced / *completed);
+  if (completed.value_or(0) > 0 && prompts) {
+    sample.prompt_tokens = token_count(static_cast<double>(*prompts / *completed));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Imported> read_vllm_serve(std::span<const SourceText> sources) {
+  Imported imported{.format = "vllm-serve", .tool = "vllm bench serve"};
+  imported.order = "sequential";
+  for (const SourceText& source : sources) {
+    ASSAY_TRY(const auto documents, documents_of(source));
+    for (size_t i = 0; i < documents.size(); ++i) {
+      const Json& document = documents[i];
+      const std::string object =
+          documents.size() > 1 ? part_name(source, "run", i + 1) : source.path;
+      ImportedRun run{.source = source.path, .facts = {}};
+      ASSAY_CHECK(state_run(document, object, run.facts));
+      ASSAY_CHECK(member(document, "ttfts").is_null() ? add_mean(document, object, run)
+                                                      : add_requests(document, object, run));
+      if (!run.samples.empty()) run.samples[0].started_at_ns = utc_ns(plain_text(document, "date"));
+      imported.runs.push_back(std::move(run));
+    }
+  }
+  imported.notes.emplace_back(
+      "requests overlap and wait for one another: their latencies are those "
+      "under the load that the scenario names, not of a call alone");
+  return imported;
+}
+
+}  // namespace assay

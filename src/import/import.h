@@ -1,0 +1,51 @@
+// Other tools' result files as a bundle: which format a file has, and what was read of all of them.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/enum_words.h"
+#include "import/csv_mapping.h"
+#include "import/imported.h"
+#include "import/source_text.h"
+
+namespace assay {
+
+enum class ImportFormat {
+  kLlamaBench,
+  kVllmServe,
+  kAiperf,
+  kOptimum,
+  kNvbench,
+  kPytestBenchmark,
+  kHyperfine,
+  kMappedCsv,
+};
+// llama-bench | vllm-serve | aiperf | optimum | nvbench | pytest-benchmark | hyperfine | mapped-csv
+std::string_view import_format_name(ImportFormat format);
+const std::vector<std::string>& import_format_names();
+std::optional<ImportFormat> parse_import_format(std::string_view name);
+
+// By what is in it; absent: no format has this.
+std::optional<ImportFormat> detect_format(const SourceText& source);
+
+struct ImportRequest {
+  std::vector<std::filesystem::path> files;
+  std::optional<ImportFormat> format;            // absent: detected
+  std::optional<std::filesystem::path> mapping;  // of a CSV
+  std::vector<std::string> asserted;             // FIELD=VALUE, what the files don't state
+};
+
+// Reads all files, which have one format. bad_input, one line: a file that can't be read or is of
+// no known format, files of several formats, a mapping for another format, damage, a statement that
+// contradicts a file.
+Result<Imported> read_imported(const ImportRequest& request);
+// The same of sources in memory.
+Result<Imported> import_sources(std::span<const SourceText> sources,
+                                std::optional<ImportFormat> format, const CsvMapping* mapping);
+
+}  // namespace assay

@@ -1,0 +1,79 @@
+// What every reader of a foreign file makes of it: runs of samples under the conditions that the
+// file states. One writer (import_bundle.h) makes a bundle of any of them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "artifact/evidence.h"
+#include "artifact/row.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/shared_text.h"
+#include "import/run_facts.h"
+
+namespace assay {
+
+// One call, or in a run of means the mean of several.
+struct ImportedSample {
+  RowStatus status = RowStatus::kOk;
+  SharedText error_class = {};
+  SharedText message = {};  // whole
+  std::optional<double> latency_ms = {};
+  std::optional<double> device_ms = {};
+  std::optional<double> ttft_ms = {};
+  OptionalCount tokens = {};         // produced, over the batch
+  OptionalCount prompt_tokens = {};  // where the calls of a run differ; absent: the run's
+  OptionalCount new_tokens = {};     // likewise
+  SharedText prompt_id = {};
+  bool cold = false;  // the file calls it a warm-up
+  std::optional<int64_t> started_at_ns = {};
+};
+
+// What a file or a mapping says about a compiler, beside the mode's name. Never `yes`: no file that
+// is imported proves it.
+struct CompilerWord {
+  CompilerReal verdict = CompilerReal::kUnproven;
+  std::string reason;
+};
+
+// Samples in their order, of one array, one invocation or one file: the first may be cold.
+struct ImportedRun {
+  std::string source;  // the file, for messages
+  RunFacts facts;
+  // What else tells arms of one name apart ("t", "4"): those that differ are put behind the name.
+  std::vector<std::pair<std::string, std::string>> settings = {};
+  // The file says that calls were made before the first sample, to warm up.
+  bool warmed_up = false;
+  // Each sample is the mean of several, which the file doesn't have.
+  bool means = false;
+  std::optional<CompilerWord> compiler = {};
+  std::optional<int64_t> weight_bytes = {};  // of the model
+  std::vector<ImportedSample> samples = {};
+};
+
+struct ImportedFile {
+  std::string name;  // without its folders
+  FileDigest digest;
+};
+
+// Everything that was read of the files of one import.
+struct Imported {
+  std::string format;
+  std::string tool;  // name and version, as far as the files say
+  std::vector<ImportedFile> files = {};
+  std::vector<ImportedRun> runs = {};
+  std::string name = {};          // of the study; empty: the format's
+  std::string baseline = {};      // an arm's name; empty: the first arm
+  std::string order = {};         // of the arms, as the tool runs them: sequential; empty: unknown
+  Json machine = Json::object();  // what the files say of the machine and the configuration
+  std::string mapping = {};       // the mapping file's text
+  std::vector<std::string> notes = {};               // sentences for the reader of a report
+  std::map<std::string, std::string> asserted = {};  // fields that the user stated
+};
+
+}  // namespace assay

@@ -1,0 +1,26 @@
+// Names of the arms and models of imported runs, so that no arm mixes what the files tell apart.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "import/imported.h"
+
+namespace assay {
+
+struct RunNames {
+  std::string arm;
+  std::string model;
+};
+
+// One a run. An arm is called as its file calls it (else as its backend, else as the format). Where
+// runs of one name differ in a setting or in what an arm's identity consists of, the values that
+// differ are put behind it: CPU-t1, CPU-t4. Where one arm has a model in several types of weights,
+// the type is put behind the model's name, on every arm.
+std::vector<RunNames> name_runs(const Imported& imported);
+
+// Whether a name says that a compiler was at work: one of its words is compile, compiled, inductor
+// or the like, and the word before doesn't deny it (no-compile).
+bool names_a_compiler(std::string_view name);
+
+}  // namespace assay

@@ -1,0 +1,76 @@
+// Foreign files as JSON, lines or text, and the bounds on what is in them.
+#include "import/source_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace assay {
+namespace {
+
+using testing::HasSubstr;
+
+std::string refusal(std::string text) {
+  const auto source = parse_source(std::move(text), "file");
+  return source ? "read" : source.error().message;
+}
+
+TEST(SourceText, OneDocumentIsReadWhole) {
+  const auto source = parse_source("  {\n \"a\": [1, 2]\n}\n", "file");
+  ASSERT_TRUE(source);
+  ASSERT_EQ(source->documents.size(), 1U);
+  EXPECT_FALSE(source->lines);
+  EXPECT_EQ(source->documents[0]["a"][1], 2);
+}
+
+TEST(SourceText, ADocumentALineIsReadLineByLine) {
+  const auto source = parse_source("{\"a\": 1}\r\n\n{\"a\": 2}", "file");
+  ASSERT_TRUE(source);
+  ASSERT_EQ(source->documents.size(), 2U);
+  EXPECT_TRUE(source->lines);
+  EXPECT_EQ(source->documents[1]["a"], 2);
+}
+
+TEST(SourceText, WhatIsNoJsonStaysText) {
+  const auto source = parse_source(
+      "\xEF\xBB\xBF"
+      "a,b\n1,2\n",
+      "file");
+  ASSERT_TRUE(source);
+  EXPECT_TRUE(source->documents.empty());
+  EXPECT_EQ(source->text, "a,b\n1,2\n");
+}
+
+TEST(SourceText, TheHashIsThatOfTheFile) {
+  EXPECT_EQ(parse_source("{}", "file")->digest.sha256, sha256_hex("{}"));
+}
+
+TEST(SourceText, DamageIsOneLineThatNamesFileAndLine) {
+  EXPECT_THAT(refusal("{\"a\": [1, 2"), HasSubstr("file: expected JSON"));
+  EXPECT_THAT(refusal("{\"a\": 1}\n{\"a\": "), HasSubstr("file line 2: expected JSON"));
+  EXPECT_THAT(refusal(" \n\t"), HasSubstr("found an empty file"));
+  EXPECT_THAT(refusal(std::string("{\"a\0b\": 1}", 10)), HasSubstr("file: expected JSON"));
+}
+
+TEST(SourceText, DeepNestingIsRefused) {
+  EXPECT_THAT(refusal(std::string(100'000, '[')), HasSubstr("nested at most 64 levels"));
+}
+
+TEST(SourceText, AnArrayOfMoreValuesThanTheBoundIsRefused) {
+  std::string text = "[";
+  for (int64_t i = 0; i < kMostJsonValues; ++i) text += "1,";
+  EXPECT_THAT(refusal(text + "1]"), HasSubstr("at most 5000000 JSON values, found more"));
+  EXPECT_EQ(refusal("[1,1]"), "read");
+}
+
+TEST(SourceText, AnObjectOfMoreMembersThanTheBoundIsRefused) {
+  const auto object = [](int64_t members) {
+    std::string text = "[{\"first\": {\"a\": 1, \"b\": 2}";
+    for (int64_t i = 1; i < members; ++i) text += fmt::format(", \"k{}\": 1", i);
+    return text + "}, {\"k\": 1}]";
+  };
+  EXPECT_EQ(refusal(object(kMostJsonMembers)), "read");
+  EXPECT_THAT(refusal(object(kMostJsonMembers + 1)), HasSubstr("at most 512 members"));
+}
+
+}  // namespace
+}  // namespace assay
