@@ -3,7 +3,7 @@ BUILD := build/release
 ASSAY := $(BUILD)/assay
 DEMO_BUNDLE ?= bundles/demo-$(shell date -u +%Y%m%dT%H%M%SZ)
 
-.PHONY: demo build test test-asan soak fuzz bench bench-torch bench-analysis bench-pairs bench-percent format tidy install torch-env cuda-libs clean
+.PHONY: demo build test test-asan soak fuzz bench bench-torch bench-analysis bench-judgements bench-pairs bench-percent format tidy install torch-env cuda-libs clean
 
 demo: build
 	@test -d models/gpt2-25m || $(ASSAY) model make gpt2-25m -o models/gpt2-25m
@@ -59,6 +59,13 @@ bench-analysis:
 	@cmake --preset release -DASSAY_BUILD_BENCH=ON >/dev/null
 	cmake --build --preset release --target assay synthetic_study
 	bench/analysis_vs_python --build $(BUILD) $(BENCH_ANALYSIS_ARGS)
+
+# Each judgement of 20 bundles of 52,410 rows.
+bench-judgements:
+	@scripts/install-deps test
+	@cmake --preset release -DASSAY_BUILD_BENCH=ON >/dev/null
+	cmake --build --preset release --target assay synthetic_study
+	bench/judgements --build $(BUILD) $(BENCH_JUDGEMENTS_ARGS)
 
 # False alarms and planted slowdowns of `assay compare` on real runs; BENCH_PAIRS_ARGS="--pairs 10" for a look.
 bench-pairs:

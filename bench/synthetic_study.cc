@@ -1,4 +1,4 @@
-// Writes a large bundle for analysis_vs_python: synthetic_study FOLDER ROWS.
+// Writes a large bundle for analysis_vs_python and judgements: synthetic_study FOLDER ROWS [SEED].
 //
 // 400 strata (3 phases, 4 models, 5 scenarios, batches, decode lengths), 4 arms, interleaved in
 // blocks of 5 as `assay run` does; arm torch is missing on 12 strata. Latencies are log-normal (4
@@ -58,7 +58,8 @@ std::vector<Condition> conditions() {
 
 class Study {
  public:
-  Study(BundleWriter writer, int64_t rows) : writer_(std::move(writer)), rows_(rows) {}
+  Study(BundleWriter writer, int64_t rows, uint64_t seed)
+      : writer_(std::move(writer)), random_(seed), rows_(rows) {}
 
   Status write() {
     const auto all = conditions();
@@ -155,12 +156,12 @@ class Study {
   }
 
   BundleWriter writer_;
-  Random random_{20261121};
+  Random random_;
   int64_t rows_ = 0;
   int64_t order_ = 0;
 };
 
-Status write_study(const std::string& folder, int64_t rows) {
+Status write_study(const std::string& folder, int64_t rows, uint64_t seed) {
   BundleHeader header;
   header.study_yaml = "name: synthetic\n";
   header.plan_hash = fmt::format("synthetic {}", rows);
@@ -175,7 +176,7 @@ Status write_study(const std::string& folder, int64_t rows) {
                   {"arms", std::move(arms)}};
   header.assay_version = ASSAY_VERSION;
   ASSAY_TRY(BundleWriter writer, BundleWriter::create(disk(), folder, header));
-  return Study(std::move(writer), rows).write();
+  return Study(std::move(writer), rows, seed).write();
 }
 
 }  // namespace
@@ -183,12 +184,17 @@ Status write_study(const std::string& folder, int64_t rows) {
 
 int main(int argc, char** argv) {
   int64_t rows = 0;
-  if (argc == 3) std::from_chars(argv[2], argv[2] + std::strlen(argv[2]), rows);
+  uint64_t seed = 20261121;
+  const auto number = [](const char* text, auto& value) {
+    std::from_chars(text, text + std::strlen(text), value);
+  };
+  if (argc == 3 || argc == 4) number(argv[2], rows);
+  if (argc == 4) number(argv[3], seed);
   if (rows < 20000) {
     fmt::print(stderr, "synthetic_study: expected FOLDER and at least 20000 ROWS\n");
     return 2;
   }
-  const assay::Status written = assay::write_study(argv[1], rows);
+  const assay::Status written = assay::write_study(argv[1], rows, seed);
   if (written) return 0;
   fmt::print(stderr, "synthetic_study: {}\n", written.error().message);
   return written.error().kind == assay::ErrorKind::kBadInput ? 2 : 3;
