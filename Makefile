@@ -60,12 +60,12 @@ bench-analysis:
 	cmake --build --preset release --target assay synthetic_study
 	bench/analysis_vs_python --build $(BUILD) $(BENCH_ANALYSIS_ARGS)
 
-# A judgement of 20 bundles of 52,410 rows in one command.
+# Each judgement of 20 bundles of 52,410 rows.
 bench-judgements:
-	@scripts/install-deps
+	@scripts/install-deps test
 	@cmake --preset release -DASSAY_BUILD_BENCH=ON >/dev/null
 	cmake --build --preset release --target assay synthetic_study
-	bench/judgement_cost --build $(BUILD) $(BENCH_JUDGEMENTS_ARGS)
+	bench/judgements --build $(BUILD) $(BENCH_JUDGEMENTS_ARGS)
 
 # False alarms and planted slowdowns of `assay compare` on real runs; BENCH_PAIRS_ARGS="--pairs 10" for a look.
 bench-pairs:

@@ -40,20 +40,23 @@ class BundleCommandTest : public testing::Test {
 
   // As write_bundle(), with the cells' evidence.
   std::filesystem::path write_with_evidence(const std::string& name, SyntheticBundle& made) {
-    return write_bundle(name, made, true, {}, true);
+    return write_bundle(name, made, true);
   }
 
   // `traces`: Chrome's JSON of cells that were profiled.
   std::filesystem::path write_bundle(const std::string& name, SyntheticBundle& made, bool sealed,
-                                     const std::map<std::string, std::string>& traces = {},
-                                     bool evidence = false) {
-    const Bundle bundle = made.build();
+                                     const std::map<std::string, std::string>& traces = {}) {
+    return write_bundle(name, made.build(), sealed, traces);
+  }
+
+  std::filesystem::path write_bundle(const std::string& name, const Bundle& bundle, bool sealed,
+                                     const std::map<std::string, std::string>& traces = {}) {
     BundleHeader header;
     header.study_yaml = "name: synthetic\n";
     header.plan_hash = "0";
     header.environment = bundle.environment;
-    header.identity = bundle.manifest["identity"];
-    header.study = bundle.manifest["study"];
+    header.identity = bundle.manifest.at("identity");
+    header.study = bundle.manifest.at("study");
     header.assay_version = "0";
     const std::filesystem::path folder = root_ / name;
     auto writer = BundleWriter::create(disk(), folder, header);
@@ -62,9 +65,9 @@ class BundleCommandTest : public testing::Test {
     for (const auto& [cell, parity] : bundle.parity) {
       EXPECT_TRUE(writer->write_cell_json(cell, "parity.json", parity));
     }
-    for (const auto& [cell, said] : bundle.evidence) {
-      if (!evidence) break;
-      EXPECT_TRUE(writer->write_cell_json(cell, "evidence.json", evidence_to_json(said)));
+    for (const auto& [cell, evidence] : bundle.evidence) {
+      if (traces.contains(cell)) continue;
+      EXPECT_TRUE(writer->write_cell_json(cell, "evidence.json", evidence_to_json(evidence)));
     }
     for (const auto& [cell, trace] : traces) {
       const Json summary = {{"device", "cuda"}, {"kernels_launched", 3}, {"launch_calls", 3}};

@@ -53,6 +53,7 @@ void add_init_command(CLI::App& app, Selected& selected);
 void add_man_command(CLI::App& app, Selected& selected);
 void add_model_command(CLI::App& app, Selected& selected);
 void add_plan_command(CLI::App& app, Selected& selected);
+void add_portability_command(CLI::App& app, Selected& selected);
 void add_probe_command(CLI::App& app, Selected& selected);
 void add_report_command(CLI::App& app, Selected& selected);
 void add_run_command(CLI::App& app, Selected& selected);

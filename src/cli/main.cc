@@ -59,6 +59,7 @@ int run_main(int argc, char** argv) {
   add_man_command(app, selected);
   add_model_command(app, selected);
   add_plan_command(app, selected);
+  add_portability_command(app, selected);
   add_probe_command(app, selected);
   add_report_command(app, selected);
   add_run_command(app, selected);

@@ -89,7 +89,7 @@ JudgedBundle judge_bundle(const BundleFacts& facts, const std::optional<SpeedCla
   std::vector<std::vector<const GatedCell*>> by_stratum(facts.findings.strata.size());
   for (const GatedCell* cell : scope.cells) by_stratum[cell->stratum].push_back(cell);
   for (const SpeedClaim& one : scope.claims) {
-    JudgedClaim answered{.claim = one, .answer = answer_claim(one, findings)};
+    GatedClaim answered{.claim = one, .answer = answer_claim(one, findings)};
     const GateScope part = part_of(scope, one, by_stratum, answered.answer.strata);
     const std::vector<JudgedGate> gates = judge_four(facts, part);
     for (size_t i = 0; i < gates.size(); ++i) answered.gates[i] = gates[i].verdict();
@@ -125,7 +125,7 @@ std::optional<GateVerdict> Judgement::claim_verdict() const {
   if (!claim) return std::nullopt;
   std::vector<GateVerdict> verdicts;
   for (const JudgedBundle& bundle : bundles) {
-    for (const JudgedClaim& one : bundle.claims) verdicts.push_back(one.answer.verdict);
+    for (const GatedClaim& one : bundle.claims) verdicts.push_back(one.answer.verdict);
   }
   return worst(verdicts);
 }

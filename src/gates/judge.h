@@ -16,7 +16,7 @@ inline constexpr int kJudgementSchemaVersion = 1;
 
 // A claim in one bundle: whether its findings bear it out, and what the first four gates say of its
 // own cells.
-struct JudgedClaim {
+struct GatedClaim {
   SpeedClaim claim;
   ClaimAnswer answer;
   std::array<GateVerdict, 4> gates{};
@@ -29,7 +29,7 @@ struct JudgedBundle {
   bool findings_from_file = false;
   std::string why_anew;
   std::vector<JudgedGate> gates;  // the first four
-  std::vector<JudgedClaim> claims;
+  std::vector<GatedClaim> claims;
   int64_t silent = 0;  // decisions that claim nothing
 };
 

@@ -110,7 +110,7 @@ TEST(RegimeGate, PartsOfTheDevicesHostAreNoAxisAndItsSettingsAre) {
   EXPECT_EQ(regime_pair(facts, 0, 1, "").axis, "device");
   host(second)["cpu"]["governor"] = "powersave";
   facts[1] = second.facts();
-  const RegimePair pair = regime_pair(facts, 0, 1, "");
+  const AxisPair pair = regime_pair(facts, 0, 1, "");
   EXPECT_EQ(pair.axis, "");
   EXPECT_THAT(pair.axes, ElementsAre("device", "host"));
 }
@@ -159,7 +159,7 @@ TEST(Judge, EachDecisionHasTheVerdictsOfItsOwnCells) {
   bundle.made.evidence(bundle.cell("eager-dynamic", Phase::kKvDecode)).erase("worker");
   const Judgement judgement = judge_facts({bundle.facts()}, std::nullopt, "");
   ASSERT_EQ(judgement.bundles[0].claims.size(), 4u);
-  for (const JudgedClaim& claim : judgement.bundles[0].claims) {
+  for (const GatedClaim& claim : judgement.bundles[0].claims) {
     const bool hit = claim.claim.phase == Phase::kKvDecode && claim.claim.scenario == "single_long";
     EXPECT_EQ(claim.gates[1], hit ? GateVerdict::kFail : GateVerdict::kPass)
         << claim_text(claim.claim);

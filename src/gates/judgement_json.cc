@@ -43,7 +43,7 @@ Json claim_json(const SpeedClaim& claim) {
           {"new_tokens", value_or_null(claim.new_tokens)}};
 }
 
-Json judged_claim_json(const JudgedClaim& judged) {
+Json judged_claim_json(const GatedClaim& judged) {
   Json json = claim_json(judged.claim);
   json["holds"] = gate_word(judged.answer.verdict);
   json["because"] = judged.answer.because;
@@ -69,13 +69,13 @@ Json bundle_json(const JudgedBundle& bundle) {
                {"claims", Json::array()},
                {"decisions_without_claim", bundle.silent}};
   for (const JudgedGate& gate : bundle.gates) json["gates"].push_back(gate_json(gate));
-  for (const JudgedClaim& claim : bundle.claims) {
+  for (const GatedClaim& claim : bundle.claims) {
     json["claims"].push_back(judged_claim_json(claim));
   }
   return json;
 }
 
-Json pair_json(const std::vector<JudgedBundle>& bundles, const RegimePair& pair) {
+Json pair_json(const std::vector<JudgedBundle>& bundles, const AxisPair& pair) {
   Json differences = Json::array();
   for (const AxisDifference& difference : pair.differences) {
     differences.push_back({{"axis", difference.axis},
@@ -94,7 +94,7 @@ Json pair_json(const std::vector<JudgedBundle>& bundles, const RegimePair& pair)
 Json regimes_json(const Judgement& judgement) {
   Json json = gate_json(judgement.regimes.gate);
   json["pairs"] = Json::array();
-  for (const RegimePair& pair : judgement.regimes.pairs) {
+  for (const AxisPair& pair : judgement.regimes.pairs) {
     json["pairs"].push_back(pair_json(judgement.bundles, pair));
   }
   json["claims"] = Json::array();

@@ -37,11 +37,11 @@ std::vector<std::string> own_axes(const std::vector<AxisDifference>& differences
   return axes;
 }
 
-std::string pair_name(const std::vector<BundleFacts>& bundles, const RegimePair& pair) {
+std::string pair_name(const std::vector<BundleFacts>& bundles, const AxisPair& pair) {
   return fmt::format("{} and {}", bundles[pair.first].name, bundles[pair.second].name);
 }
 
-std::string difference_line(const std::vector<BundleFacts>& bundles, const RegimePair& pair) {
+std::string difference_line(const std::vector<BundleFacts>& bundles, const AxisPair& pair) {
   const auto at = std::ranges::find(pair.differences, pair.axis, &AxisDifference::axis);
   if (at == pair.differences.end()) return pair_name(bundles, pair);
   const auto shown = [](const std::string& value) {
@@ -71,12 +71,12 @@ std::vector<SpeedClaim> claims_of(const std::vector<BundleFacts>& bundles,
 
 // Why no pair shows anything: of the nearest to it, the one with the fewest axes.
 std::string why_no_pair(const std::vector<BundleFacts>& bundles,
-                        const std::vector<RegimePair>& pairs) {
+                        const std::vector<AxisPair>& pairs) {
   if (bundles.size() < 2) {
     return "One bundle is one regime. The gate needs a second one that differs on one axis.";
   }
-  const RegimePair* nearest = &pairs.front();
-  for (const RegimePair& pair : pairs) {
+  const AxisPair* nearest = &pairs.front();
+  for (const AxisPair& pair : pairs) {
     const bool nearer = nearest->axes.empty() || pair.axes.size() < nearest->axes.size();
     if (!pair.axes.empty() && nearer) nearest = &pair;
   }
@@ -85,19 +85,19 @@ std::string why_no_pair(const std::vector<BundleFacts>& bundles,
 }
 
 GateCheck pairs_check(const std::vector<BundleFacts>& bundles,
-                      const std::vector<RegimePair>& pairs) {
+                      const std::vector<AxisPair>& pairs) {
   GateCheck check{.name = "regimes",
                   .looked_at = "manifest.json: identity; environment.json; arms' columns"};
   Deciders good;
   std::set<std::string> axes;
-  for (const RegimePair& pair : pairs) {
+  for (const AxisPair& pair : pairs) {
     if (pair.axis.empty()) continue;
     axes.insert(pair.axis);
     good.add(difference_line(bundles, pair));
   }
   if (!good.any()) {
     check.found = why_no_pair(bundles, pairs);
-    for (const RegimePair& pair : pairs) {
+    for (const AxisPair& pair : pairs) {
       if (check.decided_by.size() == kMostDeciding) break;
       check.decided_by.push_back(fmt::format("{}: {}", pair_name(bundles, pair), pair.why_not));
     }
@@ -118,7 +118,7 @@ struct BundleIndex {
 
 ReproducedClaim reproduce(const SpeedClaim& claim, const std::vector<BundleFacts>& bundles,
                           const std::vector<BundleIndex>& index,
-                          const std::vector<RegimePair>& pairs) {
+                          const std::vector<AxisPair>& pairs) {
   ReproducedClaim result{.claim = claim, .because = {}, .holds = {}};
   std::vector<ClaimAnswer> answers;
   for (size_t i = 0; i < bundles.size(); ++i) {
@@ -126,9 +126,9 @@ ReproducedClaim reproduce(const SpeedClaim& claim, const std::vector<BundleFacts
     answers.push_back(answer_claim(claim, rebased ? index[i].of_claim : index[i].findings));
     result.holds.push_back(answers.back().verdict);
   }
-  const RegimePair* held = nullptr;
-  const RegimePair* open = nullptr;
-  for (const RegimePair& pair : pairs) {
+  const AxisPair* held = nullptr;
+  const AxisPair* open = nullptr;
+  for (const AxisPair& pair : pairs) {
     if (pair.axis.empty()) continue;
     for (const size_t side : {pair.first, pair.second}) {
       if (result.holds[side] != GateVerdict::kFail) continue;
@@ -193,9 +193,9 @@ GateCheck claims_check(const std::vector<ReproducedClaim>& claims) {
 
 }  // namespace
 
-RegimePair regime_pair(const std::vector<BundleFacts>& bundles, size_t first, size_t second,
+AxisPair regime_pair(const std::vector<BundleFacts>& bundles, size_t first, size_t second,
                        const std::string& axis) {
-  RegimePair pair{
+  AxisPair pair{
       .first = first, .second = second, .axes = {}, .differences = {}, .axis = {}, .why_not = {}};
   pair.differences = identity_differences(bundles[first].bundle, bundles[second].bundle);
   pair.axes = own_axes(pair.differences);

@@ -12,7 +12,7 @@
 namespace assay {
 
 // Two of the bundles.
-struct RegimePair {
+struct AxisPair {
   size_t first = 0;
   size_t second = 0;
   std::vector<std::string> axes;  // on which they differ, what follows from another left out
@@ -31,14 +31,14 @@ struct ReproducedClaim {
 
 struct JudgedRegimes {
   JudgedGate gate;
-  std::vector<RegimePair> pairs;
+  std::vector<AxisPair> pairs;
   std::vector<ReproducedClaim> claims;
 };
 
 // Axes on which the bundles differ. Of a device the parts of its host (caches, sockets, memory),
 // and of a framework or code generator the variable that chooses its interpreter, are no axes of
 // their own. Weights are no regime: a pair that differs in a model shows nothing.
-RegimePair regime_pair(const std::vector<BundleFacts>& bundles, size_t first, size_t second,
+AxisPair regime_pair(const std::vector<BundleFacts>& bundles, size_t first, size_t second,
                        const std::string& axis);
 
 // `axis`: the one that was declared; empty: whichever axis is the only one that differs. A claim

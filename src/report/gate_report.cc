@@ -119,7 +119,7 @@ std::string claims_text(const Judgement& judgement) {
   int64_t silent = 0;
   for (const JudgedBundle& bundle : judgement.bundles) {
     silent += bundle.silent;
-    for (const JudgedClaim& one : bundle.claims) {
+    for (const GatedClaim& one : bundle.claims) {
       ++claims;
       clean += worst(one.gates) == GateVerdict::kPass ? 1 : 0;
     }
@@ -234,7 +234,7 @@ Table claim_table(const std::map<std::string, GateVerdict>& reproduced,
                {"5", Align::kLeft},
                {"because", Align::kLeft}},
               {}};
-  for (const JudgedClaim& one : bundle.claims) {
+  for (const GatedClaim& one : bundle.claims) {
     const std::string text = claim_text(one.claim);
     std::vector<TableCell> row = {TableCell::of(text),
                                   TableCell::of(gate_verdict_text(one.answer.verdict))};

@@ -27,6 +27,19 @@ std::string build_text(const Json& identity) {
 // What is recorded of an arm: its name to axis to values, those of several cells joined.
 using ArmFacts = std::map<std::string, std::map<std::string, std::set<std::string>>>;
 
+// Of an arm's identity what isn't the run's: a GPU, another framework, a checkout. A native arm's
+// framework is the program, whose build is the run's or, side by side, what is compared.
+void add_own_identity(const Bundle& bundle, const Row& row,
+                      std::map<std::string, std::set<std::string>>& arm) {
+  const Json& own = member(member(member(bundle.manifest, "identity"), "arms"), row.arm.str());
+  for (const char* axis : {"device", "framework_build", "code_sha"}) {
+    if (row.backend == "native" && std::string_view(axis) != "device") continue;
+    if (std::string value = text(member(own, axis)); !value.empty()) {
+      arm[axis].insert(std::move(value));
+    }
+  }
+}
+
 ArmFacts arm_facts(const Bundle& bundle) {
   ArmFacts facts;
   std::set<std::string> seen;
@@ -43,14 +56,7 @@ ArmFacts arm_facts(const Bundle& bundle) {
           {"padding", row.padding}}) {
       if (!value.empty()) arm[axis].insert(value);
     }
-    if (row.backend == "command") {  // what it is differs from the program's own, arm by arm
-      const Json& own = member(member(member(bundle.manifest, "identity"), "arms"), row.arm.str());
-      for (const char* axis : {"framework_build", "code_sha"}) {
-        if (std::string value = text(member(own, axis)); !value.empty()) {
-          arm[axis].insert(std::move(value));
-        }
-      }
-    }
+    add_own_identity(bundle, row, arm);
     const auto evidence = bundle.evidence.find(row.cell_id);
     if (evidence == bundle.evidence.end()) continue;
     const auto& report = evidence->second.reported;

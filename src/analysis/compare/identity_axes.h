@@ -19,10 +19,11 @@ struct AxisDifference {
 // has an axis for each of them.
 //
 // device (alias gpu), code_generator, framework_build, code_sha: of the manifest's identity, and of
-// each arm's evidence the code generator that it used. backend, dtype, quantization, cache,
-// compile_mode, dynamic, padding: of the arm's rows. model: hash of its weights. threads,
-// environment_variables, libraries, host (governor, quota, SMT, caches, huge pages, hypervisor,
-// memory): of environment.json.
+// each arm's own where it has one (a GPU, PyTorch's version, a checkout); of each arm's evidence
+// the code generator that it used. backend, dtype, quantization, cache, compile_mode, dynamic,
+// padding: of the arm's rows. model: hash of its weights. threads, environment_variables,
+// libraries, host (governor, quota, SMT, caches, huge pages, hypervisor, memory): of
+// environment.json.
 const std::vector<std::string>& identity_axes();
 
 // Every difference, in the order of the axes; arms and models that only one bundle has are left to

@@ -84,6 +84,22 @@ TEST(Compare, EveryAxisOfTheIdentityIsSeen) {
   }
 }
 
+TEST(Compare, AnArmsOwnFrameworkAndDeviceAreAxes) {
+  for (const char* axis : {"framework_build", "device"}) {
+    TwoArms base(17);
+    TwoArms cand(18);
+    for (auto [study, value] : {std::pair{&base, "torch 2.6.0"}, {&cand, "torch 2.8.0"}}) {
+      study->bundle.raw().manifest["identity"]["arms"]["static"][axis] = value;
+      for (Row& row : study->bundle.raw().rows) row.backend = "torch";
+    }
+    const auto differences = identity_differences(base.bundle.build(), cand.bundle.build());
+    ASSERT_EQ(differences.size(), 1u) << axis;
+    EXPECT_EQ(differences[0].axis, axis);
+    EXPECT_EQ(differences[0].about, "static");
+    EXPECT_EQ(differences[0].cand, "torch 2.8.0");
+  }
+}
+
 TEST(Compare, TheCommitInTheFrameworkBuildIsTheCodesMatter) {
   TwoArms base(14);
   TwoArms cand(15);

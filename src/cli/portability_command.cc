@@ -1,0 +1,146 @@
+// assay portability: whether what one bundle shows holds in others too.
+#include <filesystem>
+#include <set>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "base/thread_pool.h"
+#include "cli/command.h"
+#include "cli/option_types.h"
+#include "portability/portability.h"
+#include "report/portability_report.h"
+
+namespace assay::cli {
+namespace {
+
+struct PortabilityArguments {
+  std::vector<std::string> bundles;
+  std::vector<std::string> vary;
+  std::string claim;
+  std::string heat_map;
+  std::string page;
+  PortabilityOptions options;
+  RegimeOptions regimes;
+};
+
+// Several bundles at a time, as each is read and condensed by itself; the first error in their
+// order.
+Result<std::vector<Regime>> read_regimes(const std::vector<std::string>& folders,
+                                         const RegimeOptions& options) {
+  std::vector<std::optional<Result<Regime>>> read(folders.size());
+  ThreadPool pool(std::min(available_cpus(), folders.size()));
+  pool.parallel_for(folders.size(), 1, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) read[i] = read_regime(folders[i], options);
+  });
+  std::vector<Regime> regimes;
+  for (auto& each : read) {
+    ASSAY_TRY(Regime regime, *std::move(each));
+    regimes.push_back(std::move(regime));
+  }
+  return regimes;
+}
+
+// An axis of the identity, or a kind of them: "stack".
+Result<std::set<std::string>> varied(const std::vector<std::string>& words,
+                                     const std::vector<Regime>& regimes) {
+  std::set<std::string> kinds;
+  for (const std::string& axis : identity_axes()) kinds.insert(perturbation_of(axis));
+  std::set<std::string> vary;
+  for (const std::string& word : words) {
+    if (kinds.contains(word)) {
+      vary.insert(word);
+      continue;
+    }
+    ASSAY_TRY(std::string axis, parse_axis(word, regimes.front().who, regimes.back().who));
+    vary.insert(std::move(axis));
+  }
+  return vary;
+}
+
+Status check_arguments(const PortabilityArguments& arguments) {
+  if (arguments.bundles.size() < 2) {
+    return bad_input("portability: expected two bundles or more, found {}",
+                     arguments.bundles.size());
+  }
+  std::set<std::string> seen;
+  for (const std::string& bundle : arguments.bundles) {
+    const auto path = std::filesystem::path(bundle).lexically_normal();
+    if (seen.insert((path / "").parent_path().string()).second) continue;
+    return bad_input("portability: expected each bundle once, found {} twice",
+                     quoted_excerpt(bundle));
+  }
+  return {};
+}
+
+Result<int> run_portability(const PortabilityArguments& arguments, OutputFormat format) {
+  ASSAY_CHECK(check_arguments(arguments));
+  PortabilityRequest request{arguments.options, arguments.regimes, {}, {}};
+  if (!arguments.claim.empty()) {
+    ASSAY_TRY(request.claim, parse_arm_claim(arguments.claim));
+  }
+  ASSAY_TRY(std::vector<Regime> regimes, read_regimes(arguments.bundles, arguments.regimes));
+  ASSAY_TRY(request.vary, varied(arguments.vary, regimes));
+  ASSAY_TRY(const Portability judged, judge_portability(std::move(regimes), request));
+  if (!arguments.heat_map.empty()) {
+    ASSAY_CHECK(write_file(arguments.heat_map, portability_heat_map(judged)));
+  }
+  if (!arguments.page.empty()) ASSAY_CHECK(write_file(arguments.page, portability_page(judged)));
+  fmt::print("{}", render_portability(judged, format));
+  return judged.failures().empty() ? 0 : 1;
+}
+
+}  // namespace
+
+void add_portability_command(CLI::App& app, Selected& selected) {
+  CLI::App* command = app.add_subcommand(
+      "portability",
+      "judge whether what a bundle shows holds in other bundles, and what changes it");
+  const auto arguments = std::make_shared<PortabilityArguments>();
+  command
+      ->add_option("bundles", arguments->bundles,
+                   "folders of bundles; the others are judged beside the first")
+      ->required()
+      ->type_name("BUNDLE");
+  command
+      ->add_option("--vary", arguments->vary,
+                   "an identity axis, or stack, code or device, on which the bundles may differ; "
+                   "any other difference is refused (default: on any); may be repeated")
+      ->type_name("AXIS")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--claim", arguments->claim,
+                   "judge one claim alone: \"ARM faster than ARM in PHASE\" (or slower)")
+      ->type_name("CLAIM");
+  command
+      ->add_option("--margin", arguments->options.margin,
+                   "times within this share are similar (default 0.05)")
+      ->check(number_between(1e-6, 1))
+      ->type_name("SHARE");
+  command
+      ->add_option("--resamples", arguments->options.resamples,
+                   "bootstrap resamples of the robustness index (default 4000)")
+      ->check(count_between(100, 1'000'000))
+      ->type_name("N");
+  command->add_option("--seed", arguments->options.seed, "seed of the bootstrap (default 42)")
+      ->check(seed_number())
+      ->type_name("N");
+  command->add_flag("--allow-single-process", arguments->regimes.allow_single_process,
+                    "compare cells of one process by their rows, although rows can't show how "
+                    "processes differ");
+  command
+      ->add_option("--heat-map", arguments->heat_map,
+                   "write the headline matrix (prefill gain, rows lost in decode) as an SVG file")
+      ->type_name("FILE.svg");
+  command->add_option("--html", arguments->page, "write everything as a page that stands by itself")
+      ->type_name("FILE.html");
+  const auto format = add_output_format(*command);
+  command->footer(
+      "Example: assay portability runs/torch-2.6 runs/torch-2.8 --vary stack --claim \"compiled "
+      "faster than eager in prefill\"\nExit status: 1 if the named claim isn't portable, or that "
+      "can't be decided; without --claim, if\nany condition flips or any arm's claim isn't "
+      "portable.");
+  command->callback(
+      [=, &selected] { selected.body = [=] { return run_portability(*arguments, *format); }; });
+}
+
+}  // namespace assay::cli

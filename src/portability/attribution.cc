@@ -1,0 +1,269 @@
+// Changes and the axes behind them.
+#include "portability/attribution.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "base/text.h"
+
+namespace assay {
+namespace {
+
+// What AxisDifference::about names, where it names something.
+enum class About { kMember, kModel, kArm };
+About about_of(const std::string& axis) {
+  for (const char* of_members : {"environment_variables", "libraries", "host"}) {
+    if (axis == of_members) return About::kMember;
+  }
+  return axis == "model" ? About::kModel : About::kArm;
+}
+
+void add_once(const std::string& word, std::vector<std::string>& words) {
+  if (std::ranges::find(words, word) == words.end()) words.push_back(word);
+}
+
+// Where a verdict stands among all.
+class VerdictPlaces {
+ public:
+  explicit VerdictPlaces(std::span<const ConditionVerdict> verdicts) {
+    for (const ConditionVerdict& of : verdicts) places_[{of.condition, of.b}] = &of;
+  }
+  const ConditionVerdict* find(size_t condition, size_t b) const {
+    const auto at = places_.find({condition, b});
+    return at == places_.end() ? nullptr : at->second;
+  }
+
+ private:
+  std::map<std::pair<size_t, size_t>, const ConditionVerdict*> places_;
+};
+
+// The eager condition beside each one: of the same stratum and quantisation, best of the same cache
+// and, where arms go by name, best the baseline.
+std::vector<std::optional<size_t>> controls_of(std::span<const PortedCondition> conditions,
+                                               const ArmConfig& baseline) {
+  std::map<Stratum, std::vector<size_t>> eager;
+  for (size_t c = 0; c < conditions.size(); ++c) {
+    if (conditions[c].config.mode == "eager") eager[conditions[c].stratum].push_back(c);
+  }
+  std::vector<std::optional<size_t>> controls(conditions.size());
+  for (size_t c = 0; c < conditions.size(); ++c) {
+    const ArmConfig& config = conditions[c].config;
+    if (config.mode == "eager") continue;
+    int best = -1;
+    for (const size_t candidate : eager[conditions[c].stratum]) {
+      const ArmConfig& other = conditions[candidate].config;
+      if (other.quantization != config.quantization) continue;
+      const int score = 2 * (other.cache == config.cache) + (other == baseline);
+      if (score > best) {
+        best = score;
+        controls[c] = candidate;
+      }
+    }
+  }
+  return controls;
+}
+
+ControlState control_state(const ConditionVerdict* control, const PortabilityOptions& options) {
+  if (control == nullptr) return ControlState::kNone;
+  if (control->verdict == PortabilityVerdict::kSimilar) return ControlState::kHeld;
+  const bool differs = control->p_holm && *control->p_holm < options.alpha;
+  return differs || is_flip(control->verdict) ? ControlState::kMoved : ControlState::kUnknown;
+}
+
+std::string joined_axes(const std::vector<std::string>& axes) {
+  return join(axes, " and ");
+}
+
+// Another pair that differs on one of the kinds alone and shows the same flip.
+const RegimePair* clean_pair(std::span<const RegimePair> pairs, const PortedCondition& condition,
+                             std::span<const ArmDirection> directions,
+                             const ConditionVerdict& verdict, const std::vector<std::string>& arms,
+                             const std::vector<std::string>& kinds,
+                             const PortabilityOptions& options) {
+  for (const RegimePair& pair : pairs) {
+    const auto flip = flip_between(condition, directions, pair.a, pair.b, options);
+    if (flip != verdict.verdict) continue;
+    const auto own = perturbations_of(axes_about(pair, arms, condition.stratum.model));
+    if (own.size() == 1 && std::ranges::find(kinds, own[0]) != kinds.end()) return &pair;
+  }
+  return nullptr;
+}
+
+std::string control_text(const Attribution& of) {
+  switch (of.control) {
+    case ControlState::kNone:
+      return "";
+    case ControlState::kHeld:
+      return fmt::format(" {}, the control, kept its speed.", of.control_arm);
+    case ControlState::kMoved:
+      return fmt::format(
+          " {}, the control, moved too: the change is no evidence about the compiler.",
+          of.control_arm);
+    case ControlState::kUnknown:
+      break;
+  }
+  return fmt::format(" Whether {}, the control, kept its speed isn't shown.", of.control_arm);
+}
+
+std::string basis_text(const Attribution& of, std::span<const Regime> regimes) {
+  switch (of.basis) {
+    case AttributionBasis::kNoAxis:
+      return "The identities agree: the change is one of processes, or of the time between.";
+    case AttributionBasis::kOneAxis:
+      return fmt::format("{} alone differs, and is responsible.", of.responsible);
+    case AttributionBasis::kOneKind:
+      return fmt::format("{} changed together, and are responsible together ({}).",
+                         joined_axes(of.axes), of.responsible);
+    case AttributionBasis::kCleanPair:
+      return fmt::format(
+          "{} differ, and {} is responsible: {} and {} differ on it alone, and show the same.",
+          joined_axes(of.axes), of.responsible, regimes[of.clean_a].name, regimes[of.clean_b].name);
+    case AttributionBasis::kConfounded:
+      break;
+  }
+  return fmt::format("Confounded: {} differ, and no two bundles tell them apart.",
+                     joined_axes(of.axes));
+}
+
+}  // namespace
+
+std::string perturbation_of(const std::string& axis) {
+  static const std::map<std::string, std::string> kinds = {
+      {"code_generator", "stack"}, {"framework_build", "stack"},
+      {"libraries", "stack"},      {"environment_variables", "stack"},
+      {"backend", "stack"},        {"codegen", "stack"},
+      {"code_sha", "code"},        {"device", "device"},
+      {"gpu", "device"},           {"cpu", "device"},
+      {"host", "device"},          {"threads", "device"},
+      {"cache", "cache"}};
+  const auto at = kinds.find(axis);
+  return at == kinds.end() ? axis : at->second;
+}
+
+std::vector<RegimePair> regime_pairs(std::span<const Regime> regimes) {
+  std::vector<RegimePair> pairs;
+  for (size_t a = 0; a < regimes.size(); ++a) {
+    for (size_t b = a + 1; b < regimes.size(); ++b) {
+      pairs.push_back({a, b, identity_differences(regimes[a].who, regimes[b].who)});
+    }
+  }
+  return pairs;
+}
+
+const RegimePair& pair_of(std::span<const RegimePair> pairs, size_t a, size_t b) {
+  if (a > b) std::swap(a, b);
+  return *std::ranges::find_if(pairs, [&](const RegimePair& p) { return p.a == a && p.b == b; });
+}
+
+std::vector<std::string> axes_about(const RegimePair& pair, const std::vector<std::string>& arms,
+                                    const std::string& model) {
+  std::vector<std::string> axes;
+  for (const AxisDifference& d : pair.differences) {
+    const About about = about_of(d.axis);
+    const bool concerns = d.about.empty() || about == About::kMember ||
+                          (about == About::kModel ? d.about == model
+                                                  : std::ranges::find(arms, d.about) != arms.end());
+    if (concerns) add_once(d.axis, axes);
+  }
+  return axes;
+}
+
+std::vector<std::string> axes_of(const RegimePair& pair) {
+  std::vector<std::string> axes;
+  for (const AxisDifference& d : pair.differences) add_once(d.axis, axes);
+  return axes;
+}
+
+std::vector<std::string> perturbations_of(const std::vector<std::string>& axes) {
+  std::vector<std::string> kinds;
+  for (const std::string& axis : axes) add_once(perturbation_of(axis), kinds);
+  return kinds;
+}
+
+std::string_view attribution_basis_name(AttributionBasis basis) {
+  switch (basis) {
+    case AttributionBasis::kNoAxis:
+      return "no_axis";
+    case AttributionBasis::kOneAxis:
+      return "one_axis";
+    case AttributionBasis::kOneKind:
+      return "one_kind";
+    case AttributionBasis::kCleanPair:
+      return "clean_pair";
+    case AttributionBasis::kConfounded:
+      break;
+  }
+  return "confounded";
+}
+
+std::string_view control_state_name(ControlState state) {
+  switch (state) {
+    case ControlState::kNone:
+      return "none";
+    case ControlState::kHeld:
+      return "held";
+    case ControlState::kMoved:
+      return "moved";
+    case ControlState::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
+bool is_change(PortabilityVerdict verdict) {
+  return is_flip(verdict) || verdict == PortabilityVerdict::kShift;
+}
+
+std::vector<Attribution> attribute(std::span<const Regime> regimes,
+                                   std::span<const RegimePair> pairs,
+                                   std::span<const PortedCondition> conditions,
+                                   std::span<const std::vector<ArmDirection>> directions,
+                                   std::span<const ConditionVerdict> verdicts,
+                                   const ArmConfig& baseline, const PortabilityOptions& options) {
+  const VerdictPlaces places(verdicts);
+  const auto controls = controls_of(conditions, baseline);
+  std::vector<Attribution> all;
+  all.reserve(verdicts.size());
+  for (const ConditionVerdict& verdict : verdicts) {
+    Attribution& of = all.emplace_back();
+    const PortedCondition& condition = conditions[verdict.condition];
+    if (const auto control = controls[verdict.condition]) {
+      of.control = control_state(places.find(*control, verdict.b), options);
+      if (of.control != ControlState::kNone) of.control_arm = conditions[*control].arm();
+    }
+    // A flip of the direction is one of two arms.
+    std::vector<std::string> arms = {config_text(condition.config)};
+    if (verdict.verdict == PortabilityVerdict::kDirectionFlip) {
+      arms.push_back(config_text(baseline));
+    }
+    of.axes = axes_about(pair_of(pairs, verdict.a, verdict.b), arms, condition.stratum.model);
+    const std::vector<std::string> kinds = perturbations_of(of.axes);
+    of.basis = of.axes.empty()       ? AttributionBasis::kNoAxis
+               : of.axes.size() == 1 ? AttributionBasis::kOneAxis
+               : kinds.size() == 1   ? AttributionBasis::kOneKind
+                                     : AttributionBasis::kConfounded;
+    if (of.basis == AttributionBasis::kOneAxis) of.responsible = of.axes[0];
+    if (of.basis == AttributionBasis::kOneKind) of.responsible = kinds[0];
+    if (!is_change(verdict.verdict)) continue;
+    if (of.basis == AttributionBasis::kConfounded && is_flip(verdict.verdict)) {
+      const RegimePair* clean = clean_pair(pairs, condition, directions[verdict.condition], verdict,
+                                           arms, kinds, options);
+      if (clean != nullptr) {
+        of.basis = AttributionBasis::kCleanPair;
+        of.clean_a = clean->a;
+        of.clean_b = clean->b;
+        of.responsible =
+            perturbations_of(axes_about(*clean, arms, condition.stratum.model)).front();
+      }
+    }
+    const RegimeCell* in_a = condition.cells[verdict.a];
+    of.about_compiler = in_a != nullptr && in_a->execution != Execution::kEager &&
+                        of.control == ControlState::kHeld &&
+                        perturbation_of(of.responsible) == "stack";
+    of.text = basis_text(of, regimes) + control_text(of);
+  }
+  return all;
+}
+
+}  // namespace assay

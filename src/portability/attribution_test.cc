@@ -1,0 +1,126 @@
+// What is responsible for a change, and whether the control held.
+#include "portability/attribution.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "portability/regimes_fixture.h"
+
+namespace assay {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+MadeRegime with_identity(MadeRegime made,
+                         std::vector<std::pair<std::string, std::string>> identity) {
+  made.identity = std::move(identity);
+  return made;
+}
+
+TEST(PortabilityAttribution, OneAxisIsResponsible) {
+  const MadeRegime a = two_arm_regime("a", 10, 8);
+  const MadeRegime b =
+      with_identity(two_arm_regime("b", 10, 13), {{"code_generator", "triton 3.4.0"}});
+  const Portability of = judged({a, b});
+  const Attribution& found = attribution_of(of, "fast");
+  EXPECT_EQ(found.basis, AttributionBasis::kOneAxis);
+  EXPECT_EQ(found.responsible, "code_generator");
+  EXPECT_EQ(found.control, ControlState::kHeld);
+  EXPECT_TRUE(found.about_compiler);
+  // The same flip between two runs of one regime is nobody's but theirs.
+  const Portability reruns = judged({a, two_arm_regime("b", 10, 13)});
+  EXPECT_EQ(attribution_of(reruns, "fast").basis, AttributionBasis::kNoAxis);
+  EXPECT_FALSE(attribution_of(reruns, "fast").about_compiler);
+}
+
+TEST(PortabilityAttribution, AxesOfOneStackChangeTogether) {
+  const Portability of =
+      judged({two_arm_regime("a", 10, 8),
+              with_identity(two_arm_regime("b", 10, 13), {{"code_generator", "triton 3.4.0"},
+                                                          {"framework_build", "torch 2.8.0"}})});
+  const Attribution& found = attribution_of(of, "fast");
+  EXPECT_EQ(found.basis, AttributionBasis::kOneKind);
+  EXPECT_EQ(found.responsible, "stack");
+  EXPECT_THAT(found.axes, ElementsAre("code_generator", "framework_build"));
+}
+
+TEST(PortabilityAttribution, SeveralAxesAreAConfoundThatIsNamed) {
+  const MadeRegime a = two_arm_regime("a", 10, 8);
+  const MadeRegime both = with_identity(two_arm_regime("both", 10, 13),
+                                        {{"code_generator", "triton 3.4.0"}, {"device", "H100"}});
+  const Portability confounded = judged({a, both});
+  const Attribution& found = attribution_of(confounded, "fast");
+  EXPECT_EQ(found.basis, AttributionBasis::kConfounded);
+  EXPECT_THAT(found.text, HasSubstr("code_generator"));
+  EXPECT_THAT(found.text, HasSubstr("device"));
+  EXPECT_FALSE(found.about_compiler);
+  // A third bundle, on the other device with the first one's stack, tells them apart.
+  const MadeRegime device = with_identity(two_arm_regime("device", 10, 8), {{"device", "H100"}});
+  const Portability told = judged({a, both, device});
+  EXPECT_EQ(attribution_of(told, "fast").basis, AttributionBasis::kCleanPair);
+  EXPECT_EQ(attribution_of(told, "fast").responsible, "stack");
+}
+
+TEST(PortabilityAttribution, AControlThatMovedTooIsSaid) {
+  const MadeRegime a = two_arm_regime("a", 10, 8);
+  const Portability of =
+      judged({a, with_identity(two_arm_regime("b", 20, 16), {{"code_generator", "another"}})});
+  const Attribution& found = attribution_of(of, "fast");
+  EXPECT_EQ(found.control, ControlState::kMoved);
+  EXPECT_FALSE(found.about_compiler);
+  EXPECT_THAT(found.text, HasSubstr("no evidence about the compiler"));
+  const Portability held =
+      judged({a, with_identity(two_arm_regime("b", 10, 7), {{"code_generator", "another"}})});
+  EXPECT_EQ(attribution_of(held, "fast").control, ControlState::kHeld);
+  EXPECT_TRUE(attribution_of(held, "fast").about_compiler);
+}
+
+TEST(PortabilityAttribution, TheControlIsTheEagerArmOverTheSameCache) {
+  MadeRegime a{"a",
+               {{"eager-dynamic", "eager", "dynamic", 10},
+                {"eager-static", "eager", "static", 11},
+                {"fast-static", "compiled", "static", 7}}};
+  MadeRegime b = a;
+  b.folder = "b";
+  b.arms[1].ms = 15;  // moves, the baseline doesn't
+  b.arms[2].ms = 9;
+  const Portability of = judged({a, b});
+  EXPECT_EQ(attribution_of(of, "fast-static").control_arm, "eager-static");
+  EXPECT_EQ(attribution_of(of, "fast-static").control, ControlState::kMoved);
+}
+
+TEST(PortabilityAttribution, AnotherArmsFrameworkIsNotThisOnes) {
+  Bundle a = bundle_of(two_arm_regime("a", 10, 8), 1);
+  Bundle b = bundle_of(two_arm_regime("b", 10, 13), 2);
+  for (auto [bundle, version] : {std::pair{&a, "torch 2.6"}, {&b, "torch 2.8"}}) {
+    for (Row& row : bundle->rows) row.backend = "torch";
+    bundle->manifest["identity"]["arms"]["other"]["framework_build"] = version;
+    bundle->manifest["identity"]["arms"]["fast"]["framework_build"] = version;
+  }
+  std::vector<Regime> regimes = {condense(a, {}).value(), condense(b, {}).value()};
+  const auto of = judge_portability(std::move(regimes), {});
+  ASSERT_TRUE(of);
+  EXPECT_EQ(attribution_of(*of, "fast").responsible, "framework_build");
+  EXPECT_EQ(attribution_of(*of, "eager").basis, AttributionBasis::kNoAxis);
+}
+
+TEST(PortabilityAttribution, VaryRefusesWhatItDoesNotName) {
+  const MadeRegime a = two_arm_regime("a", 10, 8);
+  const MadeRegime b = with_identity(two_arm_regime("b", 10, 8),
+                                     {{"code_generator", "another"}, {"device", "H100"}});
+  const auto vary = [&](std::set<std::string> axes) {
+    std::vector<Regime> regimes = {regime_of(a, 1), regime_of(b, 2)};
+    PortabilityRequest request;
+    request.vary = std::move(axes);
+    return judge_portability(std::move(regimes), request);
+  };
+  EXPECT_FALSE(vary({"code_generator"}));
+  EXPECT_TRUE(vary({"code_generator", "device"}));
+  EXPECT_TRUE(vary({"stack", "device"}));
+  EXPECT_THAT(vary({"stack"}).error().message,
+              HasSubstr("device: expected nothing, found \"H100\""));
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,212 @@
+// Claims judged over all regimes.
+#include "portability/claim.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "portability/claim_points.h"
+#include "stats/summary.h"
+
+namespace assay {
+namespace {
+
+std::optional<LogRatioEstimate> estimate_of(const PerturbationPoint& point) {
+  const auto mean = stats::mean(point.values);
+  if (!mean || !point.lost.empty() || !point.gone.empty()) return std::nullopt;
+  LogRatioEstimate estimate{*mean, {}};
+  const auto sd = stats::standard_deviation(point.values);
+  const auto n = static_cast<double>(point.values.size());
+  if (sd && *sd > 0) {
+    estimate.error = stats::StandardError{*sd / std::sqrt(n) * point.widening, n - 1};
+  }
+  return estimate;
+}
+
+// Perturbations between the first regime and each one, as far as these arms are concerned.
+std::vector<std::vector<std::string>> axes_beside_first(const ConfiguredClaim& claim,
+                                                        std::span<const Regime> regimes,
+                                                        std::span<const RegimePair> pairs,
+                                                        const std::set<std::string>& models) {
+  const std::vector<std::string> arms = {config_text(claim.arm), config_text(claim.than)};
+  std::vector<std::vector<std::string>> axes(regimes.size());
+  for (size_t r = 1; r < regimes.size(); ++r) {
+    for (const std::string& model : models) {
+      for (const std::string& axis : axes_about(pair_of(pairs, 0, r), arms, model)) {
+        if (std::ranges::find(axes[r], axis) == axes[r].end()) axes[r].push_back(axis);
+      }
+    }
+  }
+  return axes;
+}
+
+void judge_states(const PortabilityOptions& options, std::vector<JudgedClaim>& claims,
+                  const std::vector<std::vector<PerturbationPoint>>& points) {
+  std::vector<ClaimInRegime*> family;
+  std::vector<std::optional<double>> p;
+  for (size_t c = 0; c < claims.size(); ++c) {
+    for (ClaimInRegime& in : claims[c].regimes) {
+      const PerturbationPoint& point = points[c][in.regime];
+      in.reason = point.lost.empty() ? point.gone : point.lost;
+      in.state = !point.lost.empty()   ? ClaimState::kLost
+                 : !point.gone.empty() ? ClaimState::kGone
+                                       : ClaimState::kUndecided;
+      const auto estimate = estimate_of(point);
+      if (!estimate) continue;
+      in.log_ratio = estimate->log_ratio;
+      in.ratio_interval = ratio_interval_of(*estimate, options.confidence);
+      if (!estimate->error) continue;
+      const auto test = stats::t_test(estimate->log_ratio, *estimate->error);
+      family.push_back(&in);
+      p.push_back(test ? std::optional(test->p) : std::nullopt);
+    }
+  }
+  p = holm_of(p);
+  for (size_t i = 0; i < family.size(); ++i) family[i]->p_holm = p[i];
+}
+
+void judge_state(bool faster, double alpha, ClaimInRegime& in) {
+  if (in.state != ClaimState::kUndecided || !in.p_holm || *in.p_holm >= alpha) return;
+  in.state = (*in.log_ratio < 0) == faster ? ClaimState::kHolds : ClaimState::kTurned;
+}
+
+// Whether some two regimes that the claim holds in differ on one kind of axis alone.
+bool clean_pair_holds(const JudgedClaim& claim, std::span<const RegimePair> pairs,
+                      const std::set<std::string>& models) {
+  const std::vector<std::string> arms = {config_text(claim.claim.arm),
+                                         config_text(claim.claim.than)};
+  return std::ranges::any_of(pairs, [&](const RegimePair& pair) {
+    if (claim.regimes[pair.a].state != ClaimState::kHolds ||
+        claim.regimes[pair.b].state != ClaimState::kHolds) {
+      return false;
+    }
+    std::vector<std::string> axes;
+    for (const std::string& model : models) {
+      for (std::string& axis : axes_about(pair, arms, model)) axes.push_back(std::move(axis));
+    }
+    return perturbations_of(axes).size() == 1;
+  });
+}
+
+void judge_claim(std::span<const Regime> regimes, std::span<const RegimePair> pairs,
+                 const std::set<std::string>& models, JudgedClaim& claim) {
+  const auto name_of = [&](const ClaimInRegime& in) { return regimes[in.regime].name; };
+  const ClaimInRegime& first = claim.regimes.front();
+  claim.verdict = ClaimVerdict::kNotDecided;
+  if (first.state != ClaimState::kHolds) {
+    claim.reason = fmt::format("{} doesn't show it{}", name_of(first),
+                               first.reason.empty() ? "" : ": " + first.reason);
+    if (first.state == ClaimState::kTurned) claim.reason += ": it is the other way round there";
+    return;
+  }
+  for (const ClaimInRegime& in : claim.regimes) {
+    if (in.state != ClaimState::kTurned && in.state != ClaimState::kLost) continue;
+    claim.verdict = ClaimVerdict::kNotPortable;
+    claim.reason = in.state == ClaimState::kTurned ? fmt::format("{} turns it round", name_of(in))
+                                                   : fmt::format("{} {}", name_of(in), in.reason);
+    return;
+  }
+  for (const ClaimInRegime& in : claim.regimes) {
+    if (in.state == ClaimState::kHolds) continue;
+    claim.reason =
+        fmt::format("{} doesn't show it{}", name_of(in), in.reason.empty() ? "" : ": " + in.reason);
+    return;
+  }
+  if (!clean_pair_holds(claim, pairs, models)) {
+    claim.reason = "it holds everywhere, and no two of the bundles differ on one axis alone";
+    return;
+  }
+  claim.verdict = ClaimVerdict::kPortable;
+  claim.reason = fmt::format("it holds in all {} regimes", regimes.size());
+}
+
+}  // namespace
+
+std::string_view claim_state_name(ClaimState state) {
+  switch (state) {
+    case ClaimState::kHolds:
+      return "holds";
+    case ClaimState::kTurned:
+      return "turned";
+    case ClaimState::kLost:
+      return "lost";
+    case ClaimState::kGone:
+      return "gone";
+    case ClaimState::kUndecided:
+      break;
+  }
+  return "undecided";
+}
+
+std::string_view claim_verdict_name(ClaimVerdict verdict) {
+  switch (verdict) {
+    case ClaimVerdict::kPortable:
+      return "portable";
+    case ClaimVerdict::kNotPortable:
+      return "not_portable";
+    case ClaimVerdict::kNotDecided:
+      break;
+  }
+  return "not_decided";
+}
+
+std::vector<JudgedClaim> judge_claims(std::span<const ConfiguredClaim> claims,
+                                      std::span<const Regime> regimes,
+                                      std::span<const RegimePair> pairs,
+                                      std::span<const PortedCondition> conditions,
+                                      const PortabilityOptions& options) {
+  const ConditionIndex index(conditions);
+  std::vector<JudgedClaim> judged;
+  std::vector<std::vector<PerturbationPoint>> points;  // by claim and regime
+  std::vector<std::set<std::string>> models;
+  for (const ConfiguredClaim& claim : claims) {
+    JudgedClaim& of = judged.emplace_back();
+    of.claim = claim;
+    std::vector<ClaimSite> everywhere;
+    for (size_t r = 0; r < regimes.size(); ++r) {
+      everywhere.push_back({regimes[r].name, r, claim.arm, claim.than, {}});
+    }
+    ClaimPoints found = claim_points(index, claim.words.phase, everywhere, options);
+    std::set<std::string>& of_claim = models.emplace_back();
+    for (const Stratum& stratum : found.strata) {
+      of.strata.push_back(stratum_text(stratum));
+      of_claim.insert(stratum.model);
+    }
+    for (const auto& [stratum, condition] : index.of(claim.arm)) of_claim.insert(stratum.model);
+    const auto axes = axes_beside_first(claim, regimes, pairs, of_claim);
+    for (size_t r = 0; r < regimes.size(); ++r) {
+      ClaimInRegime& in = of.regimes.emplace_back();
+      in.regime = r;
+      in.axes = axes[r];
+    }
+    points.push_back(std::move(found.points));
+  }
+  judge_states(options, judged, points);
+  const RobustnessOptions robustness{options.confidence, options.resamples, options.seed};
+  for (size_t c = 0; c < judged.size(); ++c) {
+    JudgedClaim& of = judged[c];
+    const auto& claimed = of.regimes.front().log_ratio;
+    if (of.claim.as_measured && claimed) of.claim.words.faster = *claimed < 0;
+    for (ClaimInRegime& in : of.regimes) judge_state(of.claim.words.faster, options.alpha, in);
+    judge_claim(regimes, pairs, models[c], of);
+    std::vector<std::vector<std::string>> kinds;
+    for (const ClaimInRegime& in : of.regimes) kinds.push_back(perturbations_of(in.axes));
+    for (auto& [axis, sites] : sites_by_axis(index, of.claim, regimes, kinds)) {
+      const ClaimPoints at = claim_points(index, of.claim.words.phase, sites, options);
+      RobustnessIndex found = robustness_index(axis, at.points, robustness);
+      if (sites.size() == 1) {
+        found.reason = fmt::format("nothing differs from {} on {} alone", regimes[0].name, axis);
+      }
+      if (of.regimes.front().state == ClaimState::kTurned) {
+        found.index.reset();
+        found.interval.reset();
+        found.band = found.best = found.worst = RobustnessBand::kInvalid;
+        found.reason = fmt::format("{} shows the opposite of the claim", regimes[0].name);
+      }
+      of.indexes.push_back(std::move(found));
+    }
+  }
+  return judged;
+}
+
+}  // namespace assay

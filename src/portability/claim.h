@@ -1,0 +1,86 @@
+// A claim of one arm against another in a phase: whether it holds from regime to regime, and how
+// much of it is left.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "portability/attribution.h"
+#include "portability/robustness.h"
+
+namespace assay {
+
+// "compiled-static faster than eager-dynamic in kv_decode".
+struct ArmClaim {
+  std::string arm;
+  std::string than;
+  Phase phase = Phase::kPrefill;
+  bool faster = true;
+};
+std::string claim_text(const ArmClaim& claim);
+// bad_input: other words than ARM faster|slower than ARM in PHASE.
+Result<ArmClaim> parse_arm_claim(const std::string& text);
+
+// A claim by what its arms are.
+struct ConfiguredClaim {
+  ArmClaim words;
+  ArmConfig arm;
+  ArmConfig than;
+  bool as_measured =
+      false;  // nobody said whether faster or slower: as the first regime's rows have it
+};
+// By the arms of the first regime; bad_input: it has no such arm, or not in that phase.
+Result<ConfiguredClaim> configure(const ArmClaim& claim,
+                                  std::span<const PortedCondition> conditions);
+// Every arm of the first regime that isn't the baseline, in each phase, against the baseline: as
+// the rows there have it, faster or slower.
+std::vector<ConfiguredClaim> claims_of_arms(std::span<const PortedCondition> conditions,
+                                            const ArmConfig& baseline);
+
+// What became of a claim in one regime.
+enum class ClaimState {
+  kHolds,      // significant, and the way that the claim says
+  kTurned,     // significant, and the other way
+  kLost,       // one of its arms lost rows
+  kGone,       // not measured, or nothing can be said: `reason`
+  kUndecided,  // not significant
+};
+std::string_view claim_state_name(ClaimState state);
+
+struct ClaimInRegime {
+  size_t regime = 0;
+  ClaimState state = ClaimState::kUndecided;
+  std::optional<double> log_ratio;  // geometric mean over the strata
+  std::optional<stats::Interval> ratio_interval;
+  std::optional<double> p_holm;  // over all claims and regimes
+  std::string reason;
+  std::vector<std::string> axes;  // on which it differs from the first
+};
+
+enum class ClaimVerdict { kPortable, kNotPortable, kNotDecided };
+std::string_view claim_verdict_name(ClaimVerdict verdict);
+
+struct JudgedClaim {
+  ConfiguredClaim claim;
+  std::vector<std::string> strata;  // on which it was compared: common to all that survive
+  std::vector<ClaimInRegime> regimes;
+  // By axis (stack, code, device, cache, process, others that bundles differ on), then "all": every
+  // regime at once.
+  std::vector<RobustnessIndex> indexes;
+  ClaimVerdict verdict = ClaimVerdict::kNotDecided;
+  std::string reason;
+};
+
+// portable: it holds in the first regime and in every other one, of which one at least differs from
+// one of the others on one axis, or on one kind of axis, alone. not_portable: it holds in the first
+// and somewhere is turned round or lost rows. Else not decided, and `reason` says why.
+std::vector<JudgedClaim> judge_claims(std::span<const ConfiguredClaim> claims,
+                                      std::span<const Regime> regimes,
+                                      std::span<const RegimePair> pairs,
+                                      std::span<const PortedCondition> conditions,
+                                      const PortabilityOptions& options);
+
+}  // namespace assay

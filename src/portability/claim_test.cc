@@ -1,0 +1,137 @@
+// Claims: how they are named, where they hold, and along which axes they are looked at.
+#include "portability/claim.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "portability/regimes_fixture.h"
+
+namespace assay {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+JudgedClaim judged_claim(const std::vector<MadeRegime>& made, const std::string& text) {
+  PortabilityRequest request;
+  request.claim = parse_arm_claim(text).value();
+  return judged(made, request).claims.at(0);
+}
+
+MadeRegime stack_regime(const std::string& folder, double eager_ms, double fast_ms) {
+  MadeRegime made = two_arm_regime(folder, eager_ms, fast_ms);
+  made.identity = {{"code_generator", folder}};
+  return made;
+}
+
+constexpr const char* kFaster = "fast faster than eager in prefill";
+
+TEST(PortableClaim, IsReadFromItsWords) {
+  const auto claim = parse_arm_claim("compiled-static faster than eager-dynamic in kv_decode");
+  ASSERT_TRUE(claim) << claim.error().message;
+  EXPECT_EQ(claim->arm, "compiled-static");
+  EXPECT_EQ(claim->than, "eager-dynamic");
+  EXPECT_EQ(claim->phase, Phase::kKvDecode);
+  EXPECT_TRUE(claim->faster);
+  EXPECT_EQ(claim_text(*claim), "compiled-static faster than eager-dynamic in kv_decode");
+  EXPECT_FALSE(parse_arm_claim("a slower than b in prefill")->faster);
+  EXPECT_EQ(parse_arm_claim("a in b faster than c in d in prefill")->than, "c in d");
+  for (const char* wrong :
+       {"", "a faster b in prefill", "a faster than b", " faster than b in prefill",
+        "a faster than  in prefill", "in faster than "}) {
+    EXPECT_FALSE(parse_arm_claim(wrong)) << wrong;
+  }
+  EXPECT_THAT(parse_arm_claim("a faster than b in kv-decode").error().message,
+              HasSubstr("did you mean \"kv_decode\"?"));
+}
+
+TEST(PortableClaim, IsAboutArmsThatAreThere) {
+  std::vector<Regime> regimes = {regime_of(two_arm_regime("a", 10, 8), 1),
+                                 regime_of(two_arm_regime("b", 10, 8), 2)};
+  PortabilityRequest request;
+  request.claim = parse_arm_claim("fsat faster than eager in prefill").value();
+  const auto refused = judge_portability(std::move(regimes), request);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("did you mean \"fast\"?"));
+}
+
+TEST(PortableClaim, HoldsWhereTwoRegimesDifferOnOneAxis) {
+  const JudgedClaim claim =
+      judged_claim({stack_regime("a", 10, 8), stack_regime("b", 10, 7.9)}, kFaster);
+  EXPECT_EQ(claim.verdict, ClaimVerdict::kPortable) << claim.reason;
+  EXPECT_EQ(claim.regimes[1].state, ClaimState::kHolds);
+  EXPECT_THAT(claim.regimes[1].axes, ElementsAre("code_generator"));
+  EXPECT_EQ(index_of(claim, "stack").band, RobustnessBand::kRobust);
+  EXPECT_EQ(index_of(claim, "all").points.size(), 2u);
+  EXPECT_EQ(index_of(claim, "code").band, RobustnessBand::kInvalid);
+  EXPECT_THAT(index_of(claim, "code").reason, HasSubstr("nothing differs"));
+  // Reruns of one regime don't make it portable.
+  const JudgedClaim reruns =
+      judged_claim({two_arm_regime("a", 10, 8), two_arm_regime("b", 10, 8)}, kFaster);
+  EXPECT_EQ(reruns.verdict, ClaimVerdict::kNotDecided);
+  EXPECT_THAT(reruns.reason, HasSubstr("no two of the bundles differ on one axis alone"));
+}
+
+TEST(PortableClaim, AFlipALossAndAnUnshownOneAreTold) {
+  const MadeRegime a = stack_regime("a", 10, 8);
+  const JudgedClaim flipped = judged_claim({a, stack_regime("b", 10, 12)}, kFaster);
+  EXPECT_EQ(flipped.verdict, ClaimVerdict::kNotPortable);
+  EXPECT_EQ(flipped.regimes[1].state, ClaimState::kTurned);
+  EXPECT_EQ(index_of(flipped, "stack").band, RobustnessBand::kCatastrophic);
+  MadeRegime lost = stack_regime("b", 10, 8);
+  lost.arms[1].lose = 3;
+  const JudgedClaim crashed = judged_claim({a, lost}, kFaster);
+  EXPECT_EQ(crashed.verdict, ClaimVerdict::kNotPortable);
+  EXPECT_THAT(crashed.reason, HasSubstr("lost 6 of 80 rows of fast"));
+  EXPECT_EQ(index_of(crashed, "stack").band, RobustnessBand::kCatastrophic);
+  const JudgedClaim equal = judged_claim({a, stack_regime("b", 10, 10)}, kFaster);
+  EXPECT_EQ(equal.verdict, ClaimVerdict::kNotDecided);
+  EXPECT_EQ(equal.regimes[1].state, ClaimState::kUndecided);
+  const JudgedClaim wrong = judged_claim({a, a}, "fast slower than eager in prefill");
+  EXPECT_EQ(wrong.verdict, ClaimVerdict::kNotDecided);
+  EXPECT_EQ(index_of(wrong, "all").band, RobustnessBand::kInvalid);
+  EXPECT_THAT(index_of(wrong, "all").reason, HasSubstr("shows the opposite"));
+}
+
+TEST(PortableClaim, AnArmThatDidNotEarnItsNameIsGone) {
+  Bundle a = bundle_of(stack_regime("a", 10, 8), 1);
+  Bundle b = bundle_of(stack_regime("b", 10, 8), 2);
+  for (auto& [cell, evidence] : b.evidence) evidence.compiler_real = CompilerReal::kLabelOnly;
+  std::vector<Regime> regimes = {condense(a, {}).value(), condense(b, {}).value()};
+  PortabilityRequest request;
+  request.claim = parse_arm_claim(kFaster).value();
+  const auto of = judge_portability(std::move(regimes), request);
+  ASSERT_TRUE(of);
+  EXPECT_EQ(of->claims[0].regimes[1].state, ClaimState::kGone);
+  EXPECT_THAT(of->claims[0].regimes[1].reason, HasSubstr("label-only"));
+  EXPECT_EQ(index_of(of->claims[0], "stack").band, RobustnessBand::kInvalid);
+  EXPECT_EQ(of->failures().size(), 1u);
+}
+
+TEST(PortableClaim, CachesAndProcessesOfOneBundleAreAxes) {
+  MadeRegime a = stack_regime("a", 10, 8);
+  a.arms.push_back({"eager-static", "eager", "static", 10});
+  a.arms.push_back({"fast-static", "compiled", "static", 9});
+  MadeRegime b = a;
+  b.folder = "b";
+  const JudgedClaim claim = judged_claim({a, b}, kFaster);
+  const RobustnessIndex& cache = index_of(claim, "cache");
+  ASSERT_EQ(cache.points.size(), 2u);
+  EXPECT_EQ(cache.points[1].name, "static cache");
+  EXPECT_NEAR(*cache.index, std::log(0.9) / std::log(0.8), 0.05);
+  EXPECT_EQ(cache.band, RobustnessBand::kFragile);
+  const RobustnessIndex& process = index_of(claim, "process");
+  EXPECT_EQ(process.points.size(), 10u) << "the reference, the rerun and eight processes";
+  EXPECT_EQ(process.band, RobustnessBand::kRobust);
+}
+
+TEST(PortableClaim, WithoutAClaimEveryArmsIsJudged) {
+  const Portability of = judged({stack_regime("a", 10, 12), stack_regime("b", 10, 12)});
+  ASSERT_EQ(of.claims.size(), 1u);
+  EXPECT_EQ(claim_text(of.claims[0].claim.words), "fast slower than eager in prefill");
+  EXPECT_EQ(of.claims[0].verdict, ClaimVerdict::kPortable) << of.claims[0].reason;
+  EXPECT_TRUE(of.failures().empty());
+}
+
+}  // namespace
+}  // namespace assay

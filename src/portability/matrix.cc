@@ -1,0 +1,128 @@
+// Prefill gains and decode losses by model class.
+#include "portability/matrix.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "base/text.h"
+
+namespace assay {
+namespace {
+
+// "25m", "0.5b", "1b": digits, perhaps a point, and the letter of a unit.
+bool is_size(const std::string& word) {
+  if (word.size() < 2) return false;
+  const char unit = word.back();
+  if (unit != 'm' && unit != 'b' && unit != 'k' && unit != 'M' && unit != 'B' && unit != 'K') {
+    return false;
+  }
+  return std::ranges::all_of(word.substr(0, word.size() - 1),
+                             [](char c) { return (c >= '0' && c <= '9') || c == '.'; });
+}
+
+// Logarithms of ratios, and their errors, of strata that know nothing of one another.
+struct GainSum {
+  double log_ratio = 0;
+  double square = 0;
+  double freedom = 0;
+  int64_t strata = 0;
+  bool known = true;  // every stratum has an error
+
+  void add(const LogRatioEstimate& ratio) {
+    ++strata;
+    log_ratio += ratio.log_ratio;
+    known = known && ratio.error.has_value();
+    if (!ratio.error) return;
+    const double own = ratio.error->value * ratio.error->value;
+    square += own;
+    freedom += own * own / ratio.error->df;
+  }
+  LogRatioEstimate mean() const {
+    const auto count = static_cast<double>(strata);
+    LogRatioEstimate estimate{log_ratio / count, {}};
+    if (known && square > 0 && freedom > 0) {
+      estimate.error = stats::StandardError{std::sqrt(square) / count, square * square / freedom};
+    }
+    return estimate;
+  }
+};
+
+}  // namespace
+
+std::string model_class(const std::string& model) {
+  const size_t slash = model.find_last_of('/');
+  const std::string name = slash == std::string::npos ? model : model.substr(slash + 1);
+  std::vector<std::string> kept;
+  for (const std::string& word : split(name, '-')) {
+    if (!is_size(word)) kept.push_back(word);
+  }
+  return kept.empty() ? name : join(kept, "-");
+}
+
+std::vector<HeadlineCell> headline_matrix(std::span<const PortedCondition> conditions,
+                                          std::span<const std::vector<ArmDirection>> directions,
+                                          const ArmConfig& baseline,
+                                          const PortabilityOptions& options) {
+  std::vector<HeadlineCell> cells;
+  std::vector<GainSum> gains;
+  std::map<std::tuple<size_t, ArmConfig, std::string>, size_t> places;
+  std::vector<std::string> classes;  // as they appear
+  std::vector<ArmConfig> arms;
+  const auto order_of = [](auto& all, const auto& one) {
+    const auto at = std::ranges::find(all, one);
+    if (at == all.end()) all.push_back(one);
+  };
+  for (size_t c = 0; c < conditions.size(); ++c) {
+    const PortedCondition& condition = conditions[c];
+    if (condition.config == baseline || condition.stratum.phase == Phase::kE2eKv) continue;
+    const std::string of_model = model_class(condition.stratum.model);
+    order_of(classes, of_model);
+    order_of(arms, condition.config);
+    for (size_t r = 0; r < condition.cells.size(); ++r) {
+      const RegimeCell* cell = condition.cells[r];
+      if (cell == nullptr) continue;
+      const auto [at, fresh] = places.try_emplace({r, condition.config, of_model}, cells.size());
+      if (fresh) {
+        HeadlineCell& made = cells.emplace_back();
+        made.regime = r;
+        made.config = condition.config;
+        made.arm = cell->arm;
+        made.model_class = of_model;
+        gains.emplace_back();
+      }
+      HeadlineCell& of = cells[at->second];
+      if (condition.stratum.phase == Phase::kPrefill) {
+        const auto& ratio = directions[c][r].ratio;
+        if (ratio) {
+          gains[at->second].add(*ratio);
+        } else {
+          ++of.prefill_left_out;
+        }
+        continue;
+      }
+      const CrashRate before = of.decode_crashes.value_or(CrashRate{});
+      of.decode_crashes =
+          crash_rate(before.lost + cell->crashes.lost, before.attempted + cell->crashes.attempted);
+    }
+  }
+  for (size_t i = 0; i < cells.size(); ++i) {
+    cells[i].prefill_strata = gains[i].strata;
+    if (gains[i].strata == 0) continue;
+    const LogRatioEstimate mean = gains[i].mean();
+    cells[i].prefill_gain = -std::expm1(mean.log_ratio);
+    const auto ratio = ratio_interval_of(mean, options.confidence);
+    if (ratio) cells[i].gain_interval = stats::Interval{1 - ratio->high, 1 - ratio->low};
+  }
+  const auto place_of = [](const auto& all, const auto& one) {
+    return std::ranges::find(all, one) - all.begin();
+  };
+  std::ranges::stable_sort(cells, {}, [&](const HeadlineCell& cell) {
+    return std::tuple(cell.regime, place_of(arms, cell.config),
+                      place_of(classes, cell.model_class));
+  });
+  return cells;
+}
+
+}  // namespace assay

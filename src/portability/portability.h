@@ -1,0 +1,61 @@
+// Where what a bundle shows holds as well: verdicts by condition, the axes behind changes, claims
+// with their robustness, and the headline matrix, over several bundles.
+//
+// It reads rows, not findings: what it tests lies between bundles, and a bundle's findings have no
+// figures of its processes. docs/judgements.md says what each verdict needs.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "portability/attribution.h"
+#include "portability/claim.h"
+#include "portability/matrix.h"
+
+namespace assay {
+
+inline constexpr int kPortabilitySchemaVersion = 1;
+
+struct PortabilityRequest {
+  PortabilityOptions options;
+  RegimeOptions regimes;
+  std::optional<ArmClaim> claim;  // judged alone; absent: every arm's against the baseline
+  std::set<std::string> vary;     // axes on which bundles may differ; empty: on any
+};
+
+struct Portability {
+  PortabilityOptions options;
+  std::vector<Regime> regimes;  // in the order given; the first is what the others are beside
+  std::vector<RegimePair> pairs;
+  std::vector<PortedCondition> conditions;  // point into regimes
+  ArmConfig baseline;
+  std::string baseline_arm;                           // in the first regime
+  std::vector<std::vector<ArmDirection>> directions;  // by condition and regime
+  std::vector<ConditionVerdict> verdicts;
+  std::vector<Attribution> attributions;  // of the verdicts
+  std::vector<JudgedClaim> claims;
+  bool claim_named = false;
+  std::vector<HeadlineCell> matrix;
+
+  // How often each verdict is given beside that regime.
+  std::map<PortabilityVerdict, int64_t> counts(size_t regime) const;
+  // Why the command fails, one sentence each. Of a named claim: it isn't portable, or that isn't
+  // decided. Else flips, and claims that aren't portable.
+  std::vector<std::string> failures() const;
+};
+
+// Of a bundle, or of kept rows.
+Result<Regime> read_regime(const std::filesystem::path& folder, const RegimeOptions& options);
+
+// At least two regimes, whose order stays. bad_input: no condition in common with the first, a
+// difference on an axis that `vary` doesn't name, a claim about arms that aren't there.
+Result<Portability> judge_portability(std::vector<Regime> regimes,
+                                      const PortabilityRequest& request);
+
+Json portability_to_json(const Portability& portability);
+
+}  // namespace assay

@@ -1,0 +1,37 @@
+// How long one cell takes in another's time: of two arms of one bundle by what ran side by side,
+// and of one condition in two bundles by what repeats in each.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "analysis/compare/pairs.h"
+#include "portability/regime.h"
+
+namespace assay {
+
+// ln(arm / base) of two cells of one stratum of a bundle, one value a round of processes; of cells
+// of one process one a repetition that both have. As compare/pairs.h. Absent: no repetition that
+// both have, or means that no logarithm is of.
+std::optional<PairedRatio> arms_ratio(const RegimeCell& arm, const RegimeCell& base);
+// The same of one round alone, one value a repetition; `round` as its rows have it.
+std::optional<PairedRatio> arms_ratio_of_round(const RegimeCell& arm, const RegimeCell& base,
+                                               int64_t round);
+
+// ln(arm / base) of the means of each round that both served.
+std::vector<double> log_ratios_of_rounds(const RegimeCell& arm, const RegimeCell& base);
+
+// ln of a ratio with its standard error.
+struct LogRatioEstimate {
+  double log_ratio = 0;
+  std::optional<stats::StandardError> error;  // absent: nothing shows it
+};
+
+// Of a condition's cells in two bundles, b / a. Both have warm rows.
+LogRatioEstimate regimes_ratio(const CellMean& a, const CellMean& b);
+
+// exp of the t interval; absent without an error.
+std::optional<stats::Interval> ratio_interval_of(const LogRatioEstimate& of, double confidence);
+
+}  // namespace assay

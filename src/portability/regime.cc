@@ -1,0 +1,148 @@
+// A bundle's rows to the cells of a regime.
+#include "portability/regime.h"
+
+#include <algorithm>
+#include <set>
+
+#include "analysis/contrast/any_look.h"
+#include "analysis/contrast/units.h"
+#include "analysis/named/named.h"
+#include "analysis/rows/processes.h"
+#include "analysis/rows/summary.h"
+#include "base/text.h"
+#include "stats/summary.h"
+
+namespace assay {
+namespace {
+
+ArmConfig config_of(const Row& row) {
+  return {row.cache.str(), row.compile_mode.str(), row.dynamic.str(), row.quantization.str(), ""};
+}
+
+// Of each stratum why its arms can't be held against one another; empty: they can.
+std::vector<std::string> void_strata(const Bundle& bundle, const StudySummary& study,
+                                     const Samples& samples) {
+  std::vector<std::string> reasons(samples.strata.size());
+  const std::vector<bool> mixed = mixed_sittings(bundle, samples);
+  for (size_t i = 0; i < reasons.size(); ++i) {
+    if (study.order == "sequential") {
+      reasons[i] =
+          "its arms ran one after the other, so a drift of the machine looks like a "
+          "difference between them";
+    } else if (mixed[i]) {
+      reasons[i] = "its arms were measured in sittings whose environments differ";
+    }
+  }
+  return reasons;
+}
+
+std::vector<MeasuredRow> measured_rows(const Group& group, const UnitSeries& units,
+                                       bool by_rounds) {
+  std::vector<MeasuredRow> rows;
+  rows.reserve(group.warm.size());
+  for (size_t i = 0; i < group.warm.size(); ++i) {
+    const Row& row = *group.warm[i];
+    const int64_t process = process_of(row);
+    rows.push_back({row.repetition, process, by_rounds ? units.keys[units.of_row[i]] : process,
+                    group.warm_ms[i]});
+  }
+  return rows;
+}
+
+// What the mean of a cell is taken over: its processes' means, or where that is allowed its rows.
+std::vector<double> mean_series(const Group& group, bool allow_single_process) {
+  if (several_processes(group)) return process_figures(group, ProcessFigure::kMean).values_ms;
+  return allow_single_process ? group.warm_ms : std::vector<double>();
+}
+
+// Cells of one phase are a family: what makes neighbours alike is the machine.
+void add_means(const Samples& samples, const RegimeOptions& options,
+               std::vector<RegimeCell>& cells) {
+  for (const Phase phase : kPhases) {
+    std::vector<size_t> family;
+    std::vector<std::vector<double>> series;
+    for (size_t g = 0; g < cells.size(); ++g) {
+      const Group& group = samples.groups[g];
+      if (cells[g].stratum.phase != phase || group.warm.empty()) continue;
+      std::vector<double> values = mean_series(group, options.allow_single_process);
+      const bool shown = values.size() > 1;
+      cells[g].mean = CellMean{*stats::mean(shown ? values : group.warm_ms),
+                               group.sorted_ms.front(), group.sorted_ms.back(), std::nullopt};
+      if (!shown) continue;
+      family.push_back(g);
+      series.push_back(std::move(values));
+    }
+    const std::vector<std::optional<SeriesMean>> means = series_means(series);
+    for (size_t i = 0; i < family.size(); ++i) {
+      if (means[i]) cells[family[i]].mean->error = means[i]->error;
+    }
+  }
+}
+
+// Who was measured needs one row a cell.
+Bundle without_rows(const Bundle& bundle) {
+  Bundle who;
+  who.folder = bundle.folder;
+  who.manifest = bundle.manifest;
+  who.environment = bundle.environment;
+  who.evidence = bundle.evidence;
+  std::set<std::string> seen;
+  const std::string* last = nullptr;
+  for (const Row& row : bundle.rows) {
+    const std::string& cell = row.cell_id;
+    if (last != nullptr && cell == *last) continue;
+    last = &cell;
+    if (seen.insert(cell).second) who.rows.push_back(row);
+  }
+  return who;
+}
+
+}  // namespace
+
+std::string config_text(const ArmConfig& config) {
+  std::vector<std::string> parts;
+  if (!config.arm.empty()) parts.push_back(config.arm);
+  if (!config.mode.empty()) parts.push_back(config.mode);
+  if (!config.cache.empty()) parts.push_back(config.cache + " cache");
+  if (!config.dynamic.empty()) parts.push_back("dynamic " + config.dynamic);
+  if (!config.quantization.empty()) parts.push_back(config.quantization);
+  return join(parts, ", ");
+}
+
+CrashRate crash_rate(int64_t lost, int64_t attempted) {
+  return {lost, attempted, stats::wilson_interval(lost, attempted)};
+}
+
+Result<Regime> condense(const Bundle& bundle, const RegimeOptions& options) {
+  Regime regime;
+  const StudySummary study = summarize(bundle);
+  regime.folder = bundle.folder.string();
+  regime.name = bundle.folder.filename().string();
+  if (regime.name.empty()) regime.name = bundle.folder.parent_path().filename().string();
+  regime.baseline = study.baseline;
+  regime.who = without_rows(bundle);
+  ASSAY_TRY(const Samples samples, group_rows(bundle, study.arms));
+  if (regime.baseline.empty() && !samples.arms.empty()) regime.baseline = samples.arms.front();
+  const Units units(samples, study.order == "interleaved");
+  const std::vector<std::string> reasons = void_strata(bundle, study, samples);
+  for (size_t g = 0; g < samples.groups.size(); ++g) {
+    const Group& group = samples.groups[g];
+    RegimeCell cell;
+    cell.stratum = samples.strata[group.stratum];
+    cell.arm = samples.arms[group.arm];
+    cell.config = config_of(*group.rows.front());
+    cell.crashes = crash_rate(group.failed(), static_cast<int64_t>(group.rows.size()));
+    cell.execution = group.execution();
+    cell.parity_failed = group.parity_failed;
+    cell.several_processes = several_processes(group);
+    cell.by_rounds = units.of(group.stratum) == ContrastUnit::kProcesses;
+    cell.void_because = reasons[group.stratum];
+    cell.looked_at = was_looked_at(samples, group.stratum);
+    cell.rows = measured_rows(group, units.series(g), cell.by_rounds);
+    regime.cells.push_back(std::move(cell));
+  }
+  add_means(samples, options, regime.cells);
+  return regime;
+}
+
+}  // namespace assay

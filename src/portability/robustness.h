@@ -1,0 +1,80 @@
+// The robustness index: how much of a claim's effect is left where something else changes.
+//
+// docs/statistics.md, "Robustness index", defines it and shows how often each band is given
+// wrongly.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stats/intervals.h"
+
+namespace assay {
+
+enum class RobustnessBand {
+  kRobust,        // at least 0.8 of the claim's log ratio is left at every point
+  kSensitive,     // at least 0.5
+  kFragile,       // at least 0
+  kCatastrophic,  // a point turns the claim round, or lost rows
+  kInvalid,       // fewer than two points survive
+};
+inline constexpr std::array kRobustnessBands = {
+    RobustnessBand::kRobust, RobustnessBand::kSensitive, RobustnessBand::kFragile,
+    RobustnessBand::kCatastrophic, RobustnessBand::kInvalid};
+// robust | sensitive | fragile | catastrophic | invalid
+std::string_view robustness_band_name(RobustnessBand band);
+RobustnessBand band_of_index(double index);
+
+// The claim at one point: one value a round of processes (a repetition, of one process), whose mean
+// is the claim's log ratio there.
+struct PerturbationPoint {
+  std::string name;
+  std::vector<double> values;
+  std::string lost;     // rows it lost, in words: the point is there, and the claim isn't
+  std::string gone;     // why it doesn't survive; empty: it does
+  double widening = 1;  // of the mean's error, where neighbours are alike
+};
+
+struct RetainedShare {
+  std::string name;
+  std::optional<double> log_ratio;
+  std::optional<double> share;  // of the reference's log ratio; of the reference 1
+  std::optional<stats::Interval> interval;
+  std::string lost;
+  std::string gone;
+};
+
+struct RobustnessIndex {
+  std::string axis;
+  std::vector<RetainedShare> points;  // the reference first
+  std::optional<double> index;        // the smallest share
+  std::optional<stats::Interval> interval;
+  RobustnessBand band = RobustnessBand::kInvalid;
+  RobustnessBand best = RobustnessBand::kInvalid;  // that the interval allows
+  RobustnessBand worst = RobustnessBand::kInvalid;
+  std::string reason;  // of a band that no index gives
+};
+
+struct RobustnessOptions {
+  double confidence = 0.95;
+  int64_t resamples = 4000;
+  uint64_t seed = 42;
+};
+
+// `points`: the reference first, at which the claim was made. With L its log ratio there and L_i at
+// point i, the index is min over i of L_i / L. Points that lost rows count as survivors, and make
+// the band catastrophic; the index is then of the others. Intervals of shares: percentiles of a
+// bootstrap of each point's values, the reference's shared by all, deviations from the mean
+// stretched by sqrt(n / (n - 1)) times the t quantile of n - 1 degrees over the normal one. With K
+// points beside the reference, the index's interval is from the lowest lower end to the lowest
+// upper end, the latter of one-sided level (1 - confidence) / 2K, because the lowest of K ends that
+// each hold falls short more often than one of them does. Invalid, with the reason: fewer than two
+// points survive, the reference lost rows or is gone, or its log ratio's own interval (t) holds 0.
+RobustnessIndex robustness_index(std::string axis, std::span<const PerturbationPoint> points,
+                                 const RobustnessOptions& options);
+
+}  // namespace assay

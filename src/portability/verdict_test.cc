@@ -1,0 +1,152 @@
+// Each verdict on a bundle on which it is given, and on one beside it on which it isn't.
+#include "portability/verdict.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "portability/regimes_fixture.h"
+#include "stats/multiple.h"
+
+namespace assay {
+namespace {
+
+using testing::HasSubstr;
+
+PortabilityVerdict beside(const MadeRegime& a, const MadeRegime& b) {
+  return verdict_of(judged({a, b}), "fast");
+}
+
+TEST(PortabilityVerdict, SimilarLatencyIsAProvenEquivalence) {
+  const MadeRegime a = two_arm_regime("a", 10, 8);
+  EXPECT_EQ(beside(a, two_arm_regime("b", 10, 8)), PortabilityVerdict::kSimilar);
+  EXPECT_NE(beside(a, two_arm_regime("b", 10, 8.5)), PortabilityVerdict::kSimilar);
+  MadeRegime noisy = two_arm_regime("b", 10, 8);
+  noisy.noise = 0.5;
+  EXPECT_EQ(beside(a, noisy), PortabilityVerdict::kUndecided)
+      << "the same means, which such rows don't show";
+}
+
+TEST(PortabilityVerdict, ShiftIsAnotherMagnitudeInTheSameDirection) {
+  const MadeRegime a = two_arm_regime("a", 10, 8);
+  EXPECT_EQ(beside(a, two_arm_regime("b", 20, 16)), PortabilityVerdict::kShift);
+  // Slower by as much, and the direction isn't known there.
+  EXPECT_EQ(beside(a, two_arm_regime("b", 20, 20)), PortabilityVerdict::kUndecided);
+}
+
+TEST(PortabilityVerdict, ADirectionFlipNeedsBothDirections) {
+  const MadeRegime a = two_arm_regime("a", 10, 8);
+  EXPECT_EQ(beside(a, two_arm_regime("b", 10, 13)), PortabilityVerdict::kDirectionFlip);
+  MadeRegime noisy = two_arm_regime("b", 10, 13);
+  noisy.noise = 1.2;
+  EXPECT_NE(beside(a, noisy), PortabilityVerdict::kDirectionFlip);
+}
+
+TEST(PortabilityVerdict, DirectionsOfAllRegimesAreOneFamily) {
+  const Portability of = judged({two_arm_regime("a", 10, 9.9), two_arm_regime("b", 10, 10.1)});
+  std::vector<double> p;
+  std::vector<double> adjusted;
+  for (const auto& by_regime : of.directions) {
+    for (const ArmDirection& direction : by_regime) {
+      if (!direction.p_holm) continue;
+      p.push_back(direction.test->p);
+      adjusted.push_back(*direction.p_holm);
+    }
+  }
+  ASSERT_EQ(p.size(), 4u) << "two prompt lengths in two bundles";
+  EXPECT_EQ(adjusted, stats::holm(p));
+}
+
+TEST(PortabilityVerdict, OutcomesAreToldByTheirIntervals) {
+  const auto losing = [](const std::string& folder, int64_t lose) {
+    MadeRegime made = two_arm_regime(folder, 10, 8);
+    made.arms[1].lose = lose;
+    return made;
+  };
+  EXPECT_EQ(beside(losing("a", 0), losing("b", 30)), PortabilityVerdict::kOutcomeFlip);
+  EXPECT_EQ(beside(losing("a", 30), losing("b", 0)), PortabilityVerdict::kOutcomeFlip);
+  EXPECT_EQ(beside(losing("a", 0), losing("b", 1)), PortabilityVerdict::kUndecided)
+      << "one row of 40 is no difference to none";
+  EXPECT_EQ(beside(losing("a", 20), losing("b", 40)), PortabilityVerdict::kCrashBoth);
+  EXPECT_EQ(beside(losing("a", 1), losing("b", 40)), PortabilityVerdict::kUndecided)
+      << "one row of 40 doesn't show that it crashes";
+}
+
+TEST(PortabilityVerdict, WhatOneBundleLacksIsMissing) {
+  const MadeRegime both = two_arm_regime("both", 10, 8);
+  MadeRegime eager = both;
+  eager.folder = "eager";
+  eager.arms.pop_back();
+  EXPECT_EQ(verdict_of(judged({both, eager}), "fast"), PortabilityVerdict::kMissingB);
+  EXPECT_EQ(verdict_of(judged({eager, both}), "fast"), PortabilityVerdict::kMissingA);
+  EXPECT_EQ(verdict_of(judged({both, eager}), "eager"), PortabilityVerdict::kSimilar);
+}
+
+TEST(PortabilityVerdict, OneProcessDecidesNoMeans) {
+  MadeRegime a = two_arm_regime("a", 10, 8);
+  MadeRegime b = two_arm_regime("b", 10, 8);
+  a.processes = b.processes = 0;
+  const Portability of = judged({a, b});
+  EXPECT_EQ(verdict_of(of, "fast"), PortabilityVerdict::kUndecided);
+  EXPECT_THAT(of.verdicts[0].reason, HasSubstr("one process can't show"));
+  PortabilityRequest request;
+  request.regimes.allow_single_process = true;
+  EXPECT_EQ(verdict_of(judged({a, b}, request), "fast"), PortabilityVerdict::kSimilar);
+  EXPECT_EQ(beside(a, two_arm_regime("b", 10, 13)), PortabilityVerdict::kDirectionFlip)
+      << "arms side by side are pairs, of one process too";
+}
+
+TEST(PortabilityVerdict, ArmsThatRanOneAfterTheOtherHaveNoDirection) {
+  Bundle a = bundle_of(two_arm_regime("a", 10, 8), 1);
+  Bundle b = bundle_of(two_arm_regime("b", 10, 13), 2);
+  b.manifest["study"]["order"] = "sequential";
+  std::vector<Regime> regimes = {condense(a, {}).value(), condense(b, {}).value()};
+  const auto of = judge_portability(std::move(regimes), {});
+  ASSERT_TRUE(of);
+  EXPECT_EQ(verdict_of(*of, "fast"), PortabilityVerdict::kUndecided);
+}
+
+TEST(PortabilityVerdict, BlocksThatEndedWhenItSuitedAreJudgedAtAnyLook) {
+  const auto looked_at = [](const std::string& folder, double fast_ms, uint64_t seed) {
+    Bundle bundle = bundle_of(two_arm_regime(folder, 10, fast_ms), seed);
+    for (auto& [cell, evidence] : bundle.evidence) evidence.stopping = EvidenceStopping{};
+    return condense(bundle, {}).value();
+  };
+  std::vector<Regime> flips = {looked_at("a", 8, 1), looked_at("b", 13, 2)};
+  const auto flipped = judge_portability(std::move(flips), {});
+  ASSERT_TRUE(flipped);
+  EXPECT_EQ(verdict_of(*flipped, "fast"), PortabilityVerdict::kDirectionFlip);
+  EXPECT_EQ(flipped->claims[0].regimes[0].state, ClaimState::kGone);
+  std::vector<Regime> equal = {looked_at("a", 8, 1), looked_at("b", 10.02, 2)};
+  const auto same = judge_portability(std::move(equal), {});
+  ASSERT_TRUE(same);
+  EXPECT_NE(verdict_of(*same, "fast"), PortabilityVerdict::kDirectionFlip);
+}
+
+TEST(PortabilityVerdict, ArmsAreMatchedByWhatTheyAre) {
+  MadeRegime a = two_arm_regime("a", 10, 8);
+  MadeRegime b = two_arm_regime("b", 10, 8);
+  b.arms[1].name = "compiled-dynamic";
+  EXPECT_EQ(verdict_of(judged({a, b}), "fast"), PortabilityVerdict::kSimilar);
+  b.arms[1].cache = "static";
+  EXPECT_EQ(verdict_of(judged({a, b}), "fast"), PortabilityVerdict::kMissingB);
+  // Two arms that differ by their names alone go by these.
+  a.arms.push_back({"fast-again", "compiled", "dynamic", 8});
+  b = a;
+  b.folder = "b";
+  const Portability of = judged({a, b});
+  EXPECT_EQ(of.conditions.size(), 6u);
+  EXPECT_EQ(verdict_of(of, "fast-again"), PortabilityVerdict::kSimilar);
+}
+
+TEST(PortabilityVerdict, BundlesWithoutACommonConditionAreRefused) {
+  MadeRegime a = two_arm_regime("a", 10, 8);
+  MadeRegime b = two_arm_regime("b", 10, 8);
+  b.phase = Phase::kKvDecode;
+  std::vector<Regime> regimes = {regime_of(a, 1), regime_of(b, 2)};
+  const auto refused = judge_portability(std::move(regimes), {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "b: expected a condition that a has too, found none");
+}
+
+}  // namespace
+}  // namespace assay

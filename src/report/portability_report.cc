@@ -1,0 +1,272 @@
+// A judgement across bundles as a screen, Markdown, CSV and JSON.
+#include "report/portability_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/shown_text.h"
+#include "base/text.h"
+#include "report/fitting.h"
+#include "report/portability_tables.h"
+#include "report/sections.h"
+
+namespace assay {
+namespace {
+
+constexpr size_t kScreenRegimes = 5;
+constexpr size_t kScreenClaims = 6;
+constexpr size_t kScreenHeadlines = 6;
+
+void add_lines(const std::string& text, std::vector<std::string>& lines) {
+  std::vector<std::string> more = split(text, '\n');
+  if (!more.empty() && more.back().empty()) more.pop_back();
+  std::ranges::move(more, std::back_inserter(lines));
+}
+
+void add_table(const CappedTable& table, const char* what, std::vector<std::string>& lines) {
+  if (table.table.rows.empty()) return;
+  lines.emplace_back();
+  add_lines(table.table.render(OutputFormat::kTable, kPortabilityScreenColumns), lines);
+  if (table.left_out == 0) return;
+  lines.push_back(fmt::format("({}: -o md)", counted(static_cast<int64_t>(table.left_out), what)));
+}
+
+// The columns by these names alone.
+Table with_columns(const Table& table, const std::vector<std::string>& names) {
+  Table part{table.title, {}, std::vector<std::vector<TableCell>>(table.rows.size())};
+  for (const std::string& name : names) {
+    const auto at = std::ranges::find(table.columns, name, &Column::name);
+    const auto place = static_cast<size_t>(at - table.columns.begin());
+    part.columns.push_back(*at);
+    for (size_t i = 0; i < table.rows.size(); ++i) part.rows[i].push_back(table.rows[i][place]);
+  }
+  return part;
+}
+
+std::string measured_text(const Portability& of) {
+  return fmt::format("portability: {} beside {}; {} (baseline {})",
+                     counted(std::ssize(of.regimes) - 1, "bundle"), of.regimes[0].name,
+                     counted(std::ssize(of.conditions), "condition"), of.baseline_arm);
+}
+
+// How often the control moved, bundle by bundle.
+std::vector<std::string> control_lines(const Portability& of) {
+  std::vector<std::string> lines;
+  for (size_t r = 1; r < of.regimes.size(); ++r) {
+    int64_t moved = 0;
+    int64_t changed = 0;
+    for (size_t i = 0; i < of.verdicts.size(); ++i) {
+      if (of.verdicts[i].b != r || !is_change(of.verdicts[i].verdict)) continue;
+      if (of.attributions[i].control == ControlState::kNone) continue;
+      ++changed;
+      moved += of.attributions[i].control == ControlState::kMoved;
+    }
+    if (moved == 0) continue;
+    lines.push_back(fmt::format(
+        "- {}: beside {} of {} of compiled arms the eager arm moved too: they are no evidence "
+        "about the compiler.",
+        of.regimes[r].name, moved, counted(changed, "change")));
+  }
+  return lines;
+}
+
+// Changes that differ by their prompt lengths and models alone.
+struct AlikeChanges {
+  size_t first = 0;  // of the verdicts
+  std::vector<std::string> strata;
+  std::vector<double> ratios;
+};
+
+std::vector<AlikeChanges> alike_changes(const Portability& of) {
+  std::vector<AlikeChanges> all;
+  std::map<std::vector<std::string>, size_t> places;
+  for (size_t i = 0; i < of.verdicts.size(); ++i) {
+    const ConditionVerdict& verdict = of.verdicts[i];
+    if (!is_change(verdict.verdict)) continue;
+    const PortedCondition& condition = of.conditions[verdict.condition];
+    const bool lost = verdict.verdict == PortabilityVerdict::kOutcomeFlip;
+    const auto [at, fresh] = places.try_emplace(
+        {std::string(portability_verdict_name(verdict.verdict)), condition.arm(),
+         std::string(phase_name(condition.stratum.phase)), of.regimes[verdict.b].name,
+         of.attributions[i].text, lost ? "" : verdict.reason},
+        all.size());
+    if (fresh) all.push_back({i, {}, {}});
+    AlikeChanges& alike = all[at->second];
+    alike.strata.push_back(stratum_text(condition.stratum));
+    if (verdict.ratio) alike.ratios.push_back(std::exp(verdict.ratio->log_ratio));
+  }
+  std::ranges::stable_sort(all, {}, [&](const AlikeChanges& alike) {
+    return !is_flip(of.verdicts[alike.first].verdict);
+  });
+  return all;
+}
+
+std::string ratios_text(const std::vector<double>& ratios) {
+  if (ratios.empty()) return "";
+  const auto [low, high] = std::ranges::minmax(ratios);
+  const std::string least = format_significant(low, 3);
+  const std::string most = format_significant(high, 3);
+  return least == most ? fmt::format(" ({}x)", least) : fmt::format(" ({}-{}x)", least, most);
+}
+
+// Flips first, then shifts, each with what is responsible.
+std::vector<std::string> change_sentences(const Portability& of) {
+  std::vector<std::string> lines;
+  for (const AlikeChanges& alike : alike_changes(of)) {
+    const ConditionVerdict& verdict = of.verdicts[alike.first];
+    const auto more = std::ssize(alike.strata) - 1;
+    lines.push_back(fmt::format(
+        "- {}{}: {} on {}{}, {} beside {}{} {}", portability_verdict_name(verdict.verdict),
+        ratios_text(alike.ratios), of.conditions[verdict.condition].arm(), alike.strata.front(),
+        more > 0 ? fmt::format(" and {}", counted(more, "more stratum", "more strata")) : "",
+        of.regimes[verdict.b].name, of.regimes[verdict.a].name,
+        verdict.reason.empty() ? "." : fmt::format(": {}.", verdict.reason),
+        of.attributions[alike.first].text));
+  }
+  return lines;
+}
+
+// As many of the sentences as fit that many lines, with a count of the others.
+void add_sentences(const std::vector<std::string>& sentences, size_t room,
+                   std::vector<std::string>& lines) {
+  size_t shown = 0;
+  for (const std::string& sentence : sentences) {
+    const auto wrapped = wrapped_lines(shown_line(sentence), kPortabilityScreenColumns, 2, 4);
+    const bool last = &sentence == &sentences.back();
+    if (wrapped.size() + (last ? 0 : 1) > room) break;
+    room -= wrapped.size();
+    std::ranges::copy(wrapped, std::back_inserter(lines));
+    ++shown;
+  }
+  if (shown < sentences.size() && room > 0) {
+    lines.push_back(fmt::format("({} more changes: -o md)", sentences.size() - shown));
+  }
+}
+
+ReportSection claims_part(const Portability& of) {
+  ReportSection section{
+      "Claims",
+      {},
+      {claim_table(of, true, kEveryRow).table, claim_regime_table(of, kEveryRow).table}};
+  section.lines.emplace_back(
+      "index: the smallest share of the claim's log ratio in the first bundle that is left at any "
+      "point of the axis. robust: 0.8 or more; sensitive: 0.5; fragile: 0; catastrophic: below, or "
+      "rows were lost; in brackets the bands that the interval allows. ratio: the geometric mean "
+      "over strata of the ratios of means.");
+  return section;
+}
+
+}  // namespace
+
+std::string portability_outcome(const Portability& of) {
+  int64_t portable = 0;
+  int64_t failed = 0;
+  for (const JudgedClaim& claim : of.claims) {
+    portable += claim.verdict == ClaimVerdict::kPortable;
+    failed += claim.verdict == ClaimVerdict::kNotPortable;
+  }
+  const auto all = std::ssize(of.claims);
+  if (of.claim_named) {
+    const JudgedClaim& claim = of.claims.front();
+    return fmt::format("{}: {}: {}.",
+                       claim.verdict == ClaimVerdict::kPortable      ? "PORTABLE"
+                       : claim.verdict == ClaimVerdict::kNotPortable ? "NOT PORTABLE"
+                                                                     : "NOT DECIDED, which fails",
+                       claim_text(claim.claim.words), claim.reason);
+  }
+  int64_t flips = 0;
+  for (const ConditionVerdict& verdict : of.verdicts) flips += is_flip(verdict.verdict);
+  return fmt::format("{}: {} of {} portable, {} not portable, {} not decided; {}.",
+                     failed + flips > 0 ? "FAILS" : "passes", portable, counted(all, "claim"),
+                     failed, all - portable - failed, counted(flips, "flip"));
+}
+
+std::vector<ReportSection> portability_sections(const Portability& of) {
+  std::vector<ReportSection> sections;
+  sections.push_back({"Verdict", {portability_outcome(of)}, {}});
+  ReportSection bundles{"Bundles", {measured_text(of) + "."}, {regime_table(of, kEveryRow).table}};
+  for (size_t r = 1; r < of.regimes.size(); ++r) {
+    for (const AxisDifference& d : pair_of(of.pairs, 0, r).differences) {
+      bundles.lines.push_back(fmt::format("- {}: {}{}: {} -> {}", of.regimes[r].name, d.axis,
+                                          d.about.empty() ? "" : " of " + d.about,
+                                          d.base.empty() ? "nothing" : d.base,
+                                          d.cand.empty() ? "nothing" : d.cand));
+    }
+  }
+  sections.push_back(std::move(bundles));
+  sections.push_back(claims_part(of));
+  ReportSection headline{
+      "Prefill gain and rows lost in decode",
+      {"prefill_gain: 1 less the geometric mean over strata of the arm's time in "
+       "the baseline's. decode_lost: rows lost in kv_decode out of attempted "
+       "ones, with Wilson's interval of the rate."},
+      {headline_matrix_table(of, kEveryRow).table, headline_table(of, kEveryRow).table}};
+  sections.push_back(std::move(headline));
+  ReportSection changes{"What changed, and what is responsible", control_lines(of), {}};
+  for (std::string& line : change_sentences(of)) changes.lines.push_back(std::move(line));
+  if (changes.lines.empty()) changes.lines.emplace_back("Nothing that is shown.");
+  sections.push_back(std::move(changes));
+  ReportSection verdicts{
+      "Verdicts by condition",
+      {fmt::format("ratio: b's mean time in a's. Holm's adjustment goes over all "
+                   "rows of the table. Similar: within {:.3g} %.",
+                   of.options.margin * 100)},
+      {with_columns(verdict_table(of, false, kEveryRow).table,
+                    {"phase", "model", "scenario", "new_tokens", "batch", "arm", "b", "verdict",
+                     "ratio", "lost_a", "lost_b", "reason"})}};
+  sections.push_back(std::move(verdicts));
+  return sections;
+}
+
+namespace {
+
+std::string screen(const Portability& of) {
+  std::vector<std::string> lines;
+  for (const std::string& text : {measured_text(of), portability_outcome(of)}) {
+    std::ranges::move(wrapped_lines(shown_line(text), kPortabilityScreenColumns, 2, 2),
+                      std::back_inserter(lines));
+  }
+  add_table(regime_table(of, kScreenRegimes), "more bundle", lines);
+  CappedTable claims = claim_table(of, of.claim_named, kScreenClaims);
+  claims.table = with_columns(claims.table, {of.claim_named ? "axis" : "claim", "verdict", "points",
+                                             "index", "95% interval", "band"});
+  add_table(claims, "more claim", lines);
+  if (of.claim_named) {
+    CappedTable regimes = claim_regime_table(of, kScreenClaims);
+    regimes.table =
+        with_columns(regimes.table, {"bundle", "differs_on", "state", "ratio", "95% interval"});
+    add_table(regimes, "more bundle", lines);
+  } else {
+    const CappedTable headline = headline_matrix_table(of, kScreenHeadlines);
+    add_table(headline, "more row", lines);
+  }
+  std::vector<std::string> sentences = control_lines(of);
+  std::ranges::move(change_sentences(of), std::back_inserter(sentences));
+  if (!sentences.empty() && lines.size() + 3 <= kPortabilityScreenLines) {
+    lines.emplace_back();
+    add_sentences(sentences, kPortabilityScreenLines - lines.size(), lines);
+  }
+  return join(lines, "\n") + "\n";
+}
+
+}  // namespace
+
+std::string render_portability(const Portability& of, OutputFormat format) {
+  switch (format) {
+    case OutputFormat::kJson:
+      return to_json_text(portability_to_json(of));
+    case OutputFormat::kCsv:
+      return verdict_table(of, false, kEveryRow).table.render(OutputFormat::kCsv);
+    case OutputFormat::kMarkdown:
+      return render_markdown(
+          fmt::format("assay portability: {} beside {}",
+                      counted(std::ssize(of.regimes) - 1, "bundle"), of.regimes[0].name),
+          portability_sections(of));
+    case OutputFormat::kTable:
+      break;
+  }
+  return screen(of);
+}
+
+}  // namespace assay

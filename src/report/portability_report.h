@@ -1,0 +1,24 @@
+// A judgement across bundles for people, spreadsheets and programs.
+#pragma once
+
+#include <string>
+
+#include "base/table.h"
+#include "portability/portability.h"
+
+namespace assay {
+
+inline constexpr size_t kPortabilityScreenLines = 40;
+inline constexpr size_t kPortabilityScreenColumns = 100;
+
+// kTable: one screen of at most that many lines and columns, which counts what it has no room for.
+// kMarkdown: every table. kCsv: one line a condition and regime. kJson: portability_to_json().
+std::string render_portability(const Portability& portability, OutputFormat format);
+
+// The same as a page that can be opened anywhere: nothing is fetched.
+std::string portability_page(const Portability& portability);
+
+// The headline matrix as an .svg file.
+std::string portability_heat_map(const Portability& portability);
+
+}  // namespace assay

@@ -1,0 +1,97 @@
+// The screen keeps to its lines and columns, and counts what it leaves out; names from bundles are
+// shown, not obeyed.
+#include "report/portability_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/fit_text.h"
+#include "base/text.h"
+#include "portability/regimes_fixture.h"
+
+namespace assay {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+void expect_fits(const std::string& screen) {
+  EXPECT_LE(std::ranges::count(screen, '\n'), static_cast<long>(kPortabilityScreenLines)) << screen;
+  for (const std::string& line : split(screen, '\n')) {
+    EXPECT_LE(display_width(line), kPortabilityScreenColumns) << line;
+  }
+}
+
+std::vector<MadeRegime> many_regimes(size_t count) {
+  std::vector<MadeRegime> all;
+  for (size_t i = 0; i < count; ++i) {
+    MadeRegime made{fmt::format("a-bundle-with-a-very-long-name-{}", i), {}};
+    made.identity = {{"code_generator", fmt::format("triton 3.{}", i)}};
+    for (const char* model :
+         {"gpt2-25m", "gpt2-100m", "qwen2.5-0.5b", "llama3.2-1b", "tiny-llama"}) {
+      for (const auto& [arm, mode, ms] :
+           {std::tuple{"eager-dynamic", "eager", 10.0},
+            {"compiled-with-a-long-name", "compiled", i % 2 == 0 ? 8.0 : 12.0},
+            {"reduce-overhead", "reduce-overhead", 7.0}}) {
+        made.arms.push_back({arm, mode, "dynamic", ms, mode[0] == 'r' && i == 3 ? 35 : 0, model});
+      }
+    }
+    all.push_back(std::move(made));
+  }
+  return all;
+}
+
+TEST(PortabilityScreen, KeepsToItsLinesAndCountsTheRest) {
+  for (const size_t count : {2u, 4u, 9u}) {
+    const Portability of = judged(many_regimes(count));
+    const std::string screen = render_portability(of, OutputFormat::kTable);
+    expect_fits(screen);
+    EXPECT_THAT(screen, HasSubstr("FAILS"));
+    if (count > 6) {
+      EXPECT_THAT(screen, HasSubstr("(3 more bundles: -o md)"));
+      EXPECT_THAT(screen, HasSubstr(" more changes: -o md"));
+    }
+    PortabilityRequest request;
+    request.claim =
+        parse_arm_claim("compiled-with-a-long-name faster than eager-dynamic in prefill").value();
+    expect_fits(render_portability(judged(many_regimes(count), request), OutputFormat::kTable));
+  }
+}
+
+TEST(PortabilityScreen, ShowsNamesAndDoesNotObeyThem) {
+  MadeRegime a = two_arm_regime("a", 10, 8);
+  MadeRegime b = two_arm_regime("\x1b[2J|<b>", 10, 12);
+  for (MadeRegime* made : {&a, &b}) made->arms[1].name = "fast|<img src=x>\x1b[31m";
+  const Portability of = judged({a, b});
+  for (const OutputFormat format : {OutputFormat::kTable, OutputFormat::kMarkdown}) {
+    const std::string text = render_portability(of, format);
+    EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+    if (format == OutputFormat::kMarkdown) {
+      EXPECT_THAT(text, Not(HasSubstr("<img")));
+    }
+  }
+  EXPECT_THAT(portability_page(of), Not(HasSubstr("<img")));
+  const std::string map = portability_heat_map(of);
+  EXPECT_THAT(map, Not(HasSubstr("<img")));
+  EXPECT_THAT(map, Not(HasSubstr("\x1b")));
+}
+
+TEST(PortabilityHeatMap, HasAFieldForEachBundleArmAndClass) {
+  const Portability of = judged(many_regimes(4));
+  const std::string map = portability_heat_map(of);
+  EXPECT_THAT(map, HasSubstr("Prefill gain"));
+  EXPECT_THAT(map, HasSubstr("Rows lost in decode"));
+  EXPECT_THAT(map, HasSubstr("tiny-llama"));
+  size_t tips = 0;
+  for (size_t at = map.find("<title>gain "); at != std::string::npos;
+       at = map.find("<title>gain ", at + 1)) {
+    ++tips;
+  }
+  size_t gains = 0;
+  for (const HeadlineCell& cell : of.matrix) gains += cell.prefill_gain.has_value();
+  EXPECT_EQ(tips, gains);
+  EXPECT_GT(gains, 20u);
+}
+
+}  // namespace
+}  // namespace assay

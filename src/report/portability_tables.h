@@ -1,0 +1,49 @@
+// The tables of a judgement across bundles. `most` rows of each: what is left out is the caller's
+// to count.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "base/table.h"
+#include "portability/portability.h"
+#include "report/figures/figure.h"
+#include "report/report.h"
+
+namespace assay {
+
+inline constexpr size_t kEveryRow = static_cast<size_t>(-1);
+
+// A table, and how many rows it lacks.
+struct CappedTable {
+  Table table;
+  size_t left_out = 0;
+};
+
+// One row a bundle beside the first: how it differs, and how often each verdict is given.
+CappedTable regime_table(const Portability& of, size_t most);
+// One row a claim over all bundles; `by_axis`: one an axis that has points.
+CappedTable claim_table(const Portability& of, bool by_axis, size_t most);
+// One row a claim and bundle.
+CappedTable claim_regime_table(const Portability& of, size_t most);
+// The headline matrix: a row an arm and bundle, a column a model class, in each field the prefill
+// gain and the rows lost in decode.
+CappedTable headline_matrix_table(const Portability& of, size_t most);
+// The same, one row a field, with intervals.
+CappedTable headline_table(const Portability& of, size_t most);
+// Every verdict, or those that are a change or a crash.
+CappedTable verdict_table(const Portability& of, bool changes_alone, size_t most);
+
+// "FAILS: ...": what follows from all of it, in one sentence.
+std::string portability_outcome(const Portability& of);
+// All of it, the outcome first.
+std::vector<ReportSection> portability_sections(const Portability& of);
+Figure portability_figure(const Portability& of);
+
+// "24.1 %" of 0.241.
+std::string gain_text(double share);
+// "3/30".
+std::string lost_of_text(const CrashRate& rate);
+
+}  // namespace assay

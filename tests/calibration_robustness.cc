@@ -1,0 +1,133 @@
+// Verdicts and bands across bundles, by simulation.
+#include "calibration_robustness.h"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "analysis/rows/synthetic_bundle.h"
+#include "calibration_lines.h"
+#include "portability/portability.h"
+
+namespace assay {
+namespace {
+
+const double kClaimed = std::log(0.8);  // a fifth faster
+
+// What a claim is looked at: `points` beside the reference, one of which retains `share`, the
+// others `rest`; log ratios of processes differ by `noise`.
+struct ClaimWorld {
+  double share = 1;
+  double rest = 1;
+  int points = 3;
+  int processes = 10;
+  double noise = 0.02;
+};
+
+PerturbationPoint point_with(double share, const ClaimWorld& world, Random& random) {
+  PerturbationPoint point{.name = "point", .values = {}, .lost = {}, .gone = {}};
+  for (int i = 0; i < world.processes; ++i) {
+    point.values.push_back(kClaimed * share + world.noise * standard_normal(random));
+  }
+  return point;
+}
+
+RobustnessIndex index_in(const ClaimWorld& world, Random& random) {
+  std::vector<PerturbationPoint> points = {point_with(1, world, random)};
+  for (int i = 0; i < world.points; ++i) {
+    points.push_back(point_with(i == 0 ? world.share : world.rest, world, random));
+  }
+  RobustnessOptions options;
+  options.resamples = 1000;
+  options.seed = random();
+  return robustness_index("stack", points, options);
+}
+
+class BandSimulation : public CalibrationLines {
+ public:
+  BandSimulation(int64_t trials, uint64_t seed) : CalibrationLines(trials, seed, 5) {}
+
+  // `wrong_at_most`: the bar of bands given wrongly; 1: none, because the truth lies near a limit
+  // or the rows are few.
+  void bands(const ClaimWorld& world, double wrong_at_most) {
+    const double truth = std::min(world.share, world.rest);
+    const RobustnessBand band = band_of_index(truth);
+    const auto found = count(4, [&](Random random, int64_t* flags) {
+      const RobustnessIndex index = index_in(world, random);
+      flags[0] = index.band != band;
+      flags[1] = index.best == index.worst && index.band != band;
+      flags[2] = index.interval && index.interval->contains(truth);
+      flags[3] = index.band < band;  // too good
+    });
+    const std::string text =
+        fmt::format("{} ({:g}), {} at {:g}; {} processes, {:g} % noise", robustness_band_name(band),
+                    truth, world.points - 1, world.rest, world.processes, world.noise * 100);
+    add("robustness: another band", text, found[0], 0, wrong_at_most);
+    add("robustness: a better band", text, found[3], 0, 1);
+    add("robustness: another band, and the interval allows no other", text, found[1], 0, 0.05);
+    add("robustness: the interval covers", text, found[2], 0.93, 1);
+  }
+
+  // Ten prompt lengths in two bundles: an arm takes `first` of the baseline's time in one and
+  // `second` in the other, and all of the second one's take `slower` times as long.
+  void verdicts(const std::string& what, PortabilityVerdict verdict, double first, double second,
+                double slower, double least, double most) {
+    const auto found = count(1, [&](Random random, int64_t* flags) {
+      std::vector<Regime> regimes;
+      for (const auto& [ratio, times] : {std::pair{first, 1.0}, {second, slower}}) {
+        SyntheticBundle bundle(random());
+        for (int stratum = 0; stratum < 10; ++stratum) {
+          for (const std::string arm : {"eager", "static"}) {
+            SyntheticCell cell{.arm = arm, .scenario = fmt::format("s{}", stratum)};
+            cell.mean_ms = 10 * times * (arm == "static" ? ratio : 1);
+            cell.noise = 0.03;
+            cell.processes = 10;
+            cell.process_shift = 0.01;
+            const std::string id = bundle.add(cell);
+            for (Row& row : bundle.raw().rows) {
+              if (row.cell_id == id && arm == "static") row.cache = "static";
+            }
+          }
+        }
+        regimes.push_back(*condense(bundle.build(), {}));
+      }
+      PortabilityRequest request;
+      request.options.resamples = 100;
+      const Portability judged = *judge_portability(std::move(regimes), request);
+      for (const ConditionVerdict& of : judged.verdicts) {
+        if (of.verdict == verdict && judged.conditions[of.condition].arm() == "static") {
+          flags[0] = 1;
+        }
+      }
+    });
+    add(fmt::format("portability: {} of ten", portability_verdict_name(verdict)), what, found[0],
+        least, most);
+  }
+};
+
+}  // namespace
+
+bool calibrate_robustness(int64_t trials, uint64_t seed) {
+  BandSimulation simulation(trials, seed);
+  constexpr double kRare = 0.05;
+  for (const double share : {1.0, 0.9, 0.65, 0.25, -0.3}) {
+    simulation.bands({.share = share}, kRare);
+  }
+  for (const double share : {0.8, 0.5, 0.0}) simulation.bands({.share = share}, 1);
+  simulation.bands({.share = 1, .points = 9}, kRare);
+  simulation.bands({.share = 0.65, .rest = 0.65, .points = 4}, 1);
+  for (const double share : {1.0, 0.65, 0.25}) {
+    simulation.bands({.share = share, .processes = 5}, 1);
+    simulation.bands({.share = share, .processes = 5, .noise = 0.05}, 1);
+    simulation.bands({.share = share, .processes = 2}, 1);
+  }
+  using enum PortabilityVerdict;
+  simulation.verdicts("arms alike in both", kDirectionFlip, 1, 1, 1, 0, 0.05);
+  simulation.verdicts("5 % slower, at the margin", kSimilar, 0.8, 0.8, 1.05, 0, 0.05);
+  simulation.verdicts("same program", kShift, 0.8, 0.8, 1, 0, 0.05);
+  simulation.verdicts("0.9 of the time in one, 1.1 in the other", kDirectionFlip, 0.9, 1.1, 1, 0.95,
+                      1);
+  return simulation.print();
+}
+
+}  // namespace assay
