@@ -1,5 +1,5 @@
-// Writes a large bundle for analysis_vs_python: synthetic_study FOLDER ROWS. For `judgements` with a
-// third argument, a NUMBER from 1 on: other rows, of the commit of that number.
+// Writes a large bundle for analysis_vs_python: synthetic_study FOLDER ROWS. For `judgements` with
+// a third argument, a NUMBER from 1 on: other rows, of the commit of that number.
 //
 // 400 strata (3 phases, 4 models, 5 scenarios, batches, decode lengths), 4 arms, interleaved in
 // blocks of 5 as `assay run` does; arm torch is missing on 12 strata. Latencies are log-normal (4

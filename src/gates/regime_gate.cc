@@ -84,8 +84,7 @@ std::string why_no_pair(const std::vector<BundleFacts>& bundles,
                      pair_name(bundles, *nearest), nearest->why_not);
 }
 
-GateCheck pairs_check(const std::vector<BundleFacts>& bundles,
-                      const std::vector<AxisPair>& pairs) {
+GateCheck pairs_check(const std::vector<BundleFacts>& bundles, const std::vector<AxisPair>& pairs) {
   GateCheck check{.name = "regimes",
                   .looked_at = "manifest.json: identity; environment.json; arms' columns"};
   Deciders good;
@@ -194,7 +193,7 @@ GateCheck claims_check(const std::vector<ReproducedClaim>& claims) {
 }  // namespace
 
 AxisPair regime_pair(const std::vector<BundleFacts>& bundles, size_t first, size_t second,
-                       const std::string& axis) {
+                     const std::string& axis) {
   AxisPair pair{
       .first = first, .second = second, .axes = {}, .differences = {}, .axis = {}, .why_not = {}};
   pair.differences = identity_differences(bundles[first].bundle, bundles[second].bundle);

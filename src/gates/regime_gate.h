@@ -39,7 +39,7 @@ struct JudgedRegimes {
 // and of a framework or code generator the variable that chooses its interpreter, are no axes of
 // their own. Weights are no regime: a pair that differs in a model shows nothing.
 AxisPair regime_pair(const std::vector<BundleFacts>& bundles, size_t first, size_t second,
-                       const std::string& axis);
+                     const std::string& axis);
 
 // `axis`: the one that was declared; empty: whichever axis is the only one that differs. A claim
 // passes if it holds in both bundles of such a pair and in no bundle of any such pair do the
