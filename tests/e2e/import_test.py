@@ -175,6 +175,35 @@ class ImportTest(ProgramTest):
         self.assertEqual(len(unproven), 1)
         self.assertTrue(unproven.pop().startswith("pytorch-default"))
 
+    def test_vllm_bench_serve(self):
+        rows, manifest = self.imported("vllm-serve/detailed.json")
+        document = self.document("vllm-serve/detailed.json")
+        rows = self.in_order(rows)
+        self.assertEqual(len(rows), document["num_prompts"])
+        for i, row in enumerate(rows):
+            if document["errors"][i]:
+                self.assertEqual(row["status"], "error")
+                self.assertTrue(row["error_class"])
+                continue
+            self.assertEqual(row["status"], "ok")
+            self.assertAlmostEqual(number(row["latency_ms"]), 1e3 * document["latencies"][i])
+            self.assertAlmostEqual(number(row["ttft_ms"]), 1e3 * document["ttfts"][i])
+            self.assertEqual(int(row["tokens"]), document["output_lens"][i])
+        self.assertEqual(sum(row["status"] == "error" for row in rows), document["failed"])
+        self.assertEqual(len({row["cell_id"] for row in rows}), 1, "losses are of the stratum of the others")
+        self.assertEqual(rows[0]["scenario"], "rate-inf-c2")
+        # Of --metadata.
+        self.assertEqual(manifest["identity"]["device"], "mock server")
+        self.assertEqual(rows[0]["dtype"], "fp32")
+        self.assertIn("new_tokens", manifest["identity"]["unknown"])
+
+    def test_vllm_bench_serve_appended_and_in_sum(self):
+        rows, _ = self.imported("vllm-serve/appended.jsonl", bundle="appended")
+        self.assertEqual({row["process"] for row in rows}, {"0", "1"})
+        self.assertEqual(sum(row["cold"] == "true" for row in rows), 2)
+        rows, _ = self.imported("vllm-serve/means.json", bundle="sum")
+        self.assert_times(rows, [self.document("vllm-serve/means.json")["mean_e2el_ms"]])
+
     # Options
 
     def test_facts_that_the_user_states_are_recorded_as_asserted(self):
