@@ -9,6 +9,7 @@
 #include "base/lenient_json.h"
 #include "base/text.h"
 #include "import/formats/readers.h"
+#include "study/yaml_tree.h"
 
 namespace assay {
 namespace {

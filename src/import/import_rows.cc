@@ -50,6 +50,7 @@ class RowMaker {
       : imported_(imported), first_(first), names_(name_runs(imported)) {
     for (const ImportedRun& run : imported.runs) {
       longest_ = std::max(longest_, static_cast<int64_t>(run.samples.size()));
+      count_produced(run);
     }
   }
 
@@ -81,11 +82,40 @@ class RowMaker {
     return {};
   }
 
+  // Where nobody says how many tokens were asked for, how often each number was produced.
+  void count_produced(const ImportedRun& run) {
+    if (run.facts.knows(Field::kNewTokens)) return;
+    const int64_t batch = run.facts.count(Field::kBatch).value_or(1);
+    for (const ImportedSample& sample : run.samples) {
+      if (sample.tokens && *sample.tokens >= batch) ++produced_[run.facts][*sample.tokens / batch];
+    }
+  }
+
+  // Of calls that produced nothing: what others under the same conditions did most often, so that
+  // the losses are of the same stratum.
+  int64_t usual_tokens(const RunFacts& facts, int64_t other) const {
+    const auto found = produced_.find(facts);
+    if (found == produced_.end()) return other;
+    return std::ranges::max_element(found->second, {},
+                                    [](const auto& number) { return number.second; })
+        ->first;
+  }
+
+  // A condition that differs from call to call is known if each successful call states it.
+  static bool states_itself(const ImportedRun& run, Field field) {
+    const auto member = field == Field::kPromptTokens ? &ImportedSample::prompt_tokens
+                                                      : &ImportedSample::new_tokens;
+    if (field != Field::kPromptTokens && field != Field::kNewTokens) return false;
+    return std::ranges::all_of(run.samples, [&](const ImportedSample& sample) {
+      return sample.status != RowStatus::kOk || (sample.*member).has_value();
+    });
+  }
+
   void note_unknown(const ImportedRun& run, const std::string& arm) {
     if (std::ranges::find(made_.arms, arm) == made_.arms.end()) made_.arms.push_back(arm);
     std::set<std::string>& unknown = made_.unknown[arm];
     for (const Field field : kWantedFields) {
-      if (is_wanted(run.facts, field) && !run.facts.knows(field)) {
+      if (is_wanted(run.facts, field) && !run.facts.knows(field) && !states_itself(run, field)) {
         unknown.emplace(import_field_name(field));
       }
     }
@@ -101,14 +131,15 @@ class RowMaker {
     return other;
   }
 
-  // What the caller asked for; where the file doesn't say, what came: at least one token of each
-  // sequence where it counts tokens at all, so that none is too few.
+  // What the caller asked for; where the file doesn't say, what came. Where it counts tokens at
+  // all, that is at least one of each sequence: none is too few.
   int64_t new_tokens_of(const RunFacts& facts, const ImportedSample& sample, const Row& row) {
     if (row.phase == Phase::kPrefill) return 0;
     if (sample.new_tokens) return *sample.new_tokens;
     if (const auto asked = facts.count(Field::kNewTokens)) return *asked;
-    stand_in("new_tokens", "the tokens that were produced, else 0");
-    return sample.tokens ? std::max<int64_t>(1, *sample.tokens / row.batch) : 0;
+    stand_in("new_tokens", "the tokens that were produced; where none were, the usual number");
+    if (sample.tokens && *sample.tokens >= row.batch) return *sample.tokens / row.batch;
+    return usual_tokens(facts, sample.tokens ? 1 : 0);
   }
 
   std::string scenario_of(const RunFacts& facts) {
@@ -276,6 +307,7 @@ class RowMaker {
   FirstSamples first_;
   std::vector<RunNames> names_;
   int64_t longest_ = 1;
+  std::map<RunFacts, std::map<int64_t, int64_t>> produced_;
   std::map<CellKey, size_t> cells_;
   std::vector<int64_t> processes_;    // last number, by cell
   std::vector<int64_t> repetitions_;  // next number, by cell

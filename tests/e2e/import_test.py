@@ -44,6 +44,9 @@ class ImportTest(ProgramTest):
         for row, ms in zip(rows, expected_ms):
             self.assertAlmostEqual(number(row["latency_ms"]), ms, delta=1e-9 * max(1, ms))
 
+    def in_order(self, rows):
+        return sorted(rows, key=lambda row: int(row["order_index"]))
+
     def document(self, name):
         return json.loads((REAL / name).read_text())
 
@@ -87,6 +90,119 @@ class ImportTest(ProgramTest):
         environment = json.loads((self.folder / "bundle" / "environment.json").read_text())
         self.assertEqual(environment["imported"]["means"], len(rows))
         self.assertTrue([text for text in environment["warnings"] if "the mean of several samples" in text])
+
+    def test_llama_bench(self):
+        for name in ("tests.json", "tests.jsonl"):
+            rows, manifest = self.imported(f"llama-bench/{name}", bundle=name)
+            text = (REAL / "llama-bench" / name).read_text()
+            tests = json.loads(text) if name == "tests.json" else [json.loads(line) for line in text.splitlines()]
+            self.assert_times(self.in_order(rows), [ns / 1e6 for test in tests for ns in test["samples_ns"]])
+            self.assertEqual({row["status"] for row in rows}, {"ok"}, "its rates agree with its times and lengths")
+            self.assertEqual({row["arm"] for row in rows}, {"CPU-t1", "CPU-t2"})
+            self.assertEqual({(row["model"], row["dtype"]) for row in rows}, {("tiny-f32", "fp32"), ("tiny-f16", "fp16")})
+            self.assertEqual({(row["phase"], row["scenario"], row["prompt_tokens"], row["new_tokens"]) for row in rows},
+                             {("prefill", "pp64", "64", "0"), ("kv_decode", "tg16", "0", "16"),
+                              ("e2e_kv", "pp32+tg8", "32", "8")})
+            self.assertEqual(manifest["identity"]["device"], tests[0]["cpu_info"])
+            self.assertEqual(manifest["completion"]["model_weight_bytes"],
+                             {test["model_filename"].removesuffix(".gguf"): test["model_size"] for test in tests})
+            self.assertEqual(manifest["started_at"], min(test["test_time"] for test in tests))
+            self.assertIn("compile_mode", manifest["identity"]["unknown"])
+            # This build doesn't know its commit, and says so.
+            self.assertIn("code_sha", manifest["identity"]["unknown"])
+
+    def test_llama_bench_without_samples(self):
+        with (REAL / "llama-bench" / "tests.csv").open(newline="") as file:
+            means = [int(test["avg_ns"]) / 1e6 for test in csv.DictReader(file)]
+        rows, _ = self.imported("llama-bench/tests.csv", bundle="csv")
+        self.assert_times(self.in_order(rows), means)
+        self.assertEqual({row["cold"] for row in rows}, {"false"}, "a mean is no first sample")
+        rows, _ = self.imported("llama-bench/tests.sql", bundle="sql")
+        self.assertEqual(len(rows), len(means))
+        found = json.loads(self.succeed("analyze", "sql", "-o", "json"))["findings"]
+        self.assertTrue([one for one in found if one["kind"] == "too_few_samples"], "no contrast of single means")
+
+    def test_llama_bench_at_a_depth(self):
+        rows, _ = self.imported("llama-bench/depth.json")
+        self.assertEqual({(row["phase"], row["scenario"], row["prompt_tokens"]) for row in rows},
+                         {("prefill", "pp32@d64", "32"), ("kv_decode", "tg8@d64", "64")})
+
+    def test_aiperf(self):
+        records = [json.loads(line) for line in (REAL / "aiperf/profile_export.jsonl").read_text().splitlines()]
+        records.sort(key=lambda record: record["metadata"]["request_start_ns"])
+        rows, manifest = self.imported("aiperf/profile_export.jsonl", "aiperf/profile_export_aiperf.json")
+        rows = self.in_order(rows)
+        self.assertEqual(len(rows), len(records))
+        for row, record in zip(rows, records):
+            self.assertEqual(int(row["started_at_ns"]), record["metadata"]["request_start_ns"])
+            self.assertEqual(row["cold"] == "true", record["metadata"]["benchmark_phase"] == "warmup")
+            if "error" in record:
+                self.assertEqual((row["status"], row["error_class"]), ("error", record["error"]["type"]))
+            else:
+                self.assertAlmostEqual(number(row["latency_ms"]), record["metrics"]["request_latency"]["value"])
+                self.assertAlmostEqual(number(row["ttft_ms"]), record["metrics"]["time_to_first_token"]["value"])
+        self.assertEqual({row["status"] for row in rows}, {"ok", "error"})
+        self.assertEqual({(row["model"], row["scenario"], row["new_tokens"]) for row in rows}, {("tiny", "c2", "8")})
+        self.assertEqual(manifest["identity"]["imported_from"], "aiperf")
+        log = "".join(path.read_text() for path in (self.folder / "bundle" / "cells").glob("*/stderr.log"))
+        self.assertIn("out of slots", log, "messages are kept whole")
+
+    def test_aiperf_in_sum_and_without_its_configuration(self):
+        rows, _ = self.imported("aiperf/profile_export_aiperf.json", bundle="sum")
+        self.assert_times(rows, [self.document("aiperf/profile_export_aiperf.json")["request_latency"]["avg"]])
+        rows, manifest = self.imported("aiperf/profile_export.jsonl", bundle="alone")
+        self.assertIn("model", manifest["identity"]["unknown"])
+        self.assertIn("new_tokens", manifest["identity"]["unknown"])
+        self.assertEqual(len({row["cell_id"] for row in rows}), 1, "losses are of the stratum of the others")
+
+    def test_optimum_benchmark(self):
+        rows, manifest = self.imported("optimum/benchmark.json", "optimum/compile/benchmark_report.json",
+                                       "optimum/compile/benchmark_config.json")
+        for name, arm in (("benchmark.json", "pytorch-eager"), ("compile/benchmark_report.json", "pytorch-default")):
+            document = self.document(f"optimum/{name}")
+            report = document.get("report", document)
+            for target, phase in (("prefill", "prefill"), ("decode", "kv_decode"), ("generate", "e2e_kv")):
+                found = [row for row in rows if row["phase"] == phase and row["arm"].startswith(arm)]
+                self.assert_times(found, [1e3 * value for value in report[target]["latency"]["values"]])
+        self.assertEqual({row["cold"] for row in rows}, {"false"}, "two warm-ups came before")
+        self.assertEqual({(row["phase"], row["new_tokens"]) for row in rows},
+                         {("prefill", "0"), ("kv_decode", "7"), ("e2e_kv", "8")})
+        self.assertEqual({row["dtype"] for row in rows}, {"fp32"})
+        self.assertIn("pytorch 2.6.0, transformers 4.53.3", manifest["identity"]["framework_build"])
+        self.assertTrue(manifest["study"]["baseline"].startswith("pytorch-eager"))
+        found = json.loads(self.succeed("analyze", "bundle", "-o", "json"))["findings"]
+        unproven = {one["arm"] for one in found if one["kind"] == "unproven_compiler"}
+        self.assertEqual(len(unproven), 1)
+        self.assertTrue(unproven.pop().startswith("pytorch-default"))
+
+    def test_vllm_bench_serve(self):
+        rows, manifest = self.imported("vllm-serve/detailed.json")
+        document = self.document("vllm-serve/detailed.json")
+        rows = self.in_order(rows)
+        self.assertEqual(len(rows), document["num_prompts"])
+        for i, row in enumerate(rows):
+            if document["errors"][i]:
+                self.assertEqual(row["status"], "error")
+                self.assertTrue(row["error_class"])
+                continue
+            self.assertEqual(row["status"], "ok")
+            self.assertAlmostEqual(number(row["latency_ms"]), 1e3 * document["latencies"][i])
+            self.assertAlmostEqual(number(row["ttft_ms"]), 1e3 * document["ttfts"][i])
+            self.assertEqual(int(row["tokens"]), document["output_lens"][i])
+        self.assertEqual(sum(row["status"] == "error" for row in rows), document["failed"])
+        self.assertEqual(len({row["cell_id"] for row in rows}), 1, "losses are of the stratum of the others")
+        self.assertEqual(rows[0]["scenario"], "rate-inf-c2")
+        # Of --metadata.
+        self.assertEqual(manifest["identity"]["device"], "mock server")
+        self.assertEqual(rows[0]["dtype"], "fp32")
+        self.assertIn("new_tokens", manifest["identity"]["unknown"])
+
+    def test_vllm_bench_serve_appended_and_in_sum(self):
+        rows, _ = self.imported("vllm-serve/appended.jsonl", bundle="appended")
+        self.assertEqual({row["process"] for row in rows}, {"0", "1"})
+        self.assertEqual(sum(row["cold"] == "true" for row in rows), 2)
+        rows, _ = self.imported("vllm-serve/means.json", bundle="sum")
+        self.assert_times(rows, [self.document("vllm-serve/means.json")["mean_e2el_ms"]])
 
     # Options
 

@@ -36,9 +36,10 @@ OptionalCount metric_count(const Json& metrics, const char* name, const char* fi
   return static_cast<int64_t>(*value);
 }
 
-// Tokens of the answer, reasoning included where it is counted apart.
-OptionalCount tokens_of(const Json& metrics, const char* figure) {
-  for (const char* name : {"output_sequence_length", "output_token_count"}) {
+// The server's count where it gave one: the tool's own is of the text, tokenised again.
+OptionalCount first_count(const Json& metrics, std::initializer_list<const char*> names,
+                          const char* figure) {
+  for (const char* name : names) {
     if (const OptionalCount count = metric_count(metrics, name, figure)) return count;
   }
   return {};
@@ -50,7 +51,9 @@ Status put_figures(const Json& metrics, const char* figure, const std::string& o
   if (latency) put_latency(sample, *latency);
   ASSAY_TRY(const auto ttft, metric_ms(metrics, "time_to_first_token", figure, object));
   if (ttft) put_ttft(sample, *ttft);
-  sample.tokens = tokens_of(metrics, figure);
+  sample.tokens = first_count(
+      metrics, {"usage_completion_tokens", "output_sequence_length", "output_token_count"}, figure);
+  // A failed request has only the tool's.
   sample.prompt_tokens = metric_count(metrics, "input_sequence_length", figure);
   return {};
 }
@@ -76,19 +79,49 @@ Result<ImportedSample> request_of(const Json& record, const std::string& object)
 // What the configuration says; it lies in the document of all requests.
 struct AiperfConfig {
   std::string model;
-  std::string load;  // concurrency or rate
+  std::string load;        // concurrency or rate
+  std::string new_tokens;  // asked of every request; empty: not known, or not the same of all
 };
+
+std::string load_of(const Json& phase) {
+  std::string load;
+  for (const auto& [key, name] : {std::pair<const char*, const char*>{"concurrency", "c"},
+                                  {"request_rate", "rate-"},
+                                  {"rate", "rate-"}}) {
+    const std::string value = plain_text(phase, key);
+    if (!value.empty()) load += (load.empty() ? "" : "-") + (name + value);
+  }
+  return load;
+}
+
+const Json& first_of(const Json& list) {
+  static const Json kNone;
+  return list.is_array() && list.size() == 1 ? list[0] : kNone;
+}
+
+// A fixed length of the answers: a mean of a whole number, without a deviation.
+std::string asked_tokens(const Json& input) {
+  const Json& length = member(member(first_of(member(input, "datasets")), "prompts"), "osl");
+  const auto mean = number_member(length, "mean");
+  const double spread = number_member(length, "stddev").value_or(0);
+  if (!mean || spread != 0 || !(*mean >= 1 && *mean <= 1e9)) return "";
+  const auto tokens = static_cast<int64_t>(*mean);
+  return static_cast<double>(tokens) == *mean ? fmt::format("{}", tokens) : "";
+}
 
 AiperfConfig config_of(const Json& document) {
   AiperfConfig config;
   const Json& input = member(document, "input_config");
-  const Json& models = member(member(input, "endpoint"), "model_names");
-  if (models.is_array() && models.size() == 1) config.model = shown_text(models[0]);
-  const Json& load = member(input, "loadgen");
-  for (const auto& [key, name] :
-       {std::pair<const char*, const char*>{"concurrency", "c"}, {"request_rate", "rate-"}}) {
-    const std::string value = plain_text(load, key);
-    if (!value.empty()) config.load += (config.load.empty() ? "" : "-") + (name + value);
+  // Before 0.13 the configuration had other members.
+  const Json& old_name = first_of(member(member(input, "endpoint"), "model_names"));
+  const Json& name = member(first_of(member(member(input, "models"), "items")), "name");
+  config.model = shown_text(name.is_null() ? old_name : name);
+  config.load = load_of(member(input, "loadgen"));
+  config.new_tokens = asked_tokens(input);
+  const Json& phases = member(input, "phases");
+  if (!phases.is_array()) return config;
+  for (const Json& phase : phases) {
+    if (plain_text(phase, "kind") == "profiling") config.load = load_of(phase);
   }
   return config;
 }
@@ -98,6 +131,7 @@ Status state_requests(const AiperfConfig& config, const std::string& object, Run
   ASSAY_CHECK(facts.state(ImportField::kModel, short_name(config.model), object));
   ASSAY_CHECK(facts.state(ImportField::kScenario, short_name(config.load), object));
   ASSAY_CHECK(facts.state(ImportField::kPhase, "e2e_kv", object));
+  ASSAY_CHECK(facts.state(ImportField::kNewTokens, config.new_tokens, object));
   facts.state_count(ImportField::kBatch, 1);
   return {};
 }

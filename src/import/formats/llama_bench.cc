@@ -12,7 +12,7 @@ namespace assay {
 namespace {
 
 // Settings that tell tests' arms apart, and how llama-bench's options name them.
-constexpr std::array<std::pair<const char*, const char*>, 21> kSettings = {{
+constexpr std::array<std::pair<const char*, const char*>, 24> kSettings = {{
     {"n_threads", "t"},
     {"n_batch", "b"},
     {"n_ubatch", "ub"},
@@ -34,6 +34,9 @@ constexpr std::array<std::pair<const char*, const char*>, 21> kSettings = {{
     {"cpu_strict", "cpu-strict-"},
     {"poll", "poll"},
     {"embeddings", "embd-"},
+    {"lazy_mode", "lazy-"},
+    {"repack", "repack-"},
+    {"no_host", "no-host-"},
 }};
 
 // A member of an object or of a row, in which numbers are texts.

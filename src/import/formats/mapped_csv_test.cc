@@ -90,6 +90,7 @@ TEST(MappedCsv, ZeroTokensAreTooFewWhereNobodySaysHowManyWereAskedFor) {
   ASSERT_TRUE(made) << made.error().message;
   EXPECT_THAT(statuses_of(*made), ElementsAre("false_success too_few_tokens", "ok"));
   EXPECT_EQ(made->rows[1].new_tokens, 7);
+  EXPECT_EQ(made->rows[0].new_tokens, 7) << "the loss is of the same stratum";
   EXPECT_TRUE(made->unknown.begin()->second.contains("new_tokens"));
 }
 
