@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <set>
 
+#include "analysis/findings/plotted_json.h"
 #include "base/files.h"
 #include "base/folder.h"
 #include "base/phase.h"
@@ -29,17 +30,21 @@ struct ReportArguments {
 struct Read {
   AnalyzedBundle bundle;
   bool with_rows = false;
+  bool with_plotted = false;  // also where an analysis left them beside its findings
 };
 
 Result<Read> read(const std::string& folder, const ReportArguments& arguments,
                   const AnalysisOptions& options) {
   Read read;
   if (arguments.from_findings) {
-    ASSAY_TRY(read.bundle.findings, read_findings(folder));
+    ASSAY_TRY(FindingsWithRows found, read_findings_with_rows(folder));
+    read.bundle.findings = std::move(found.findings);
+    read.with_plotted = found.plotted.has_value();
+    if (found.plotted) read.bundle.plotted = *std::move(found.plotted);
     return read;
   }
   ASSAY_TRY(read.bundle, analyze_folder(folder, options));
-  read.with_rows = true;
+  read.with_rows = read.with_plotted = true;
   return read;
 }
 
@@ -59,13 +64,13 @@ Result<int> report_one(const ReportArguments& arguments, const AnalysisOptions& 
   }
   ASSAY_TRY(const Read of, read(folder, arguments, options));
   const Findings& findings = of.bundle.findings;
-  const PlottedRows* plotted = of.with_rows ? &of.bundle.plotted : nullptr;
+  const PlottedRows* plotted = of.with_plotted ? &of.bundle.plotted : nullptr;
   const Judgement* judgement = of.with_rows ? &of.bundle.judgement : nullptr;
   if (!arguments.page.empty()) {
     return write_page(arguments.page,
                       render_page(findings, figure_groups(findings, plotted), judgement));
   }
-  if (of.with_rows) ASSAY_CHECK(write_findings(findings, folder));
+  if (of.with_rows) ASSAY_CHECK(write_findings_with_rows(findings, *plotted, folder));
   ASSAY_TRY(const WrittenReport written, write_report(findings, plotted, judgement, folder));
   fmt::print("{}\n{}\n", written.page.string(), written.markdown.string());
   return 0;
