@@ -14,21 +14,67 @@ std::string events_text(int64_t events, const std::string& lane) {
   return lane == "copies" ? "1 copy" : fmt::format("1 {}", lane.substr(0, lane.size() - 1));
 }
 
+// Where so many bars have room, each is named by a tip; else the lane is.
+constexpr size_t kMostTips = 60;
+
+// "12", "0.35": of a traced repetition, in percent.
+std::string busy_percent(const Timeline& timeline, const TimelineLane& lane) {
+  return percent_text(lane.busy_ms / timeline.length_ms);
+}
+
+std::string span_tip(const Timeline& timeline, const TimelineLane& lane,
+                     const TimelineLane::Span& span) {
+  const double length_ms = span.end_ms - span.begin_ms;
+  std::string tip =
+      fmt::format("{} {}: {} at {} ms for {} ms", timeline.cell, lane.name, row_label(span.name),
+                  format_significant(span.begin_ms), format_significant(length_ms, 3));
+  if (span.events > 1) tip += fmt::format(", and {} more", span.events - 1);
+  if (span.busy_ms < length_ms) {
+    tip += fmt::format(", busy {} % of that time", percent_text(span.busy_ms / length_ms));
+  }
+  return tip;
+}
+
 plot::RowLine line_of(const Findings& findings, const Timeline& timeline,
                       const TimelineLane& lane) {
   plot::RowLine line;
   line.style = arm_style(findings, timeline.arm);
-  int64_t events = 0;
   for (const TimelineLane::Span& span : lane.spans) {
-    events += span.events;
-    std::string tip = fmt::format("{} {}: {} at {} ms for {} ms", timeline.cell, lane.name,
-                                  row_label(span.name), format_significant(span.begin_ms),
-                                  format_significant(span.end_ms - span.begin_ms, 3));
-    if (span.events > 1) tip += fmt::format(", and {} more", span.events - 1);
-    line.bars.push_back({{span.begin_ms, span.end_ms}, false, std::move(tip)});
+    const double length_ms = span.end_ms - span.begin_ms;
+    const double share = length_ms > 0 ? std::min(1.0, span.busy_ms / length_ms) : 1;
+    std::string tip = lane.spans.size() <= kMostTips ? span_tip(timeline, lane, span) : "";
+    line.bars.push_back({{span.begin_ms, span.end_ms}, false, std::move(tip), share});
   }
-  line.text = line_text(events_text(events, lane.name));
+  const std::string events = events_text(lane.events, lane.name);
+  line.text = line_text(fmt::format("{}, {} %", events, busy_percent(timeline, lane)));
+  line.tip = fmt::format("{}: {}, busy {} of {} ms", timeline.cell, events,
+                         format_significant(lane.busy_ms), format_significant(timeline.length_ms));
   return line;
+}
+
+Table lane_table(const Findings& findings, const std::vector<Timeline>& timelines) {
+  Table table{"Busy time of each lane",
+              {{"phase", Align::kLeft},
+               {"stratum", Align::kLeft},
+               {"arm", Align::kLeft},
+               {"lane", Align::kLeft},
+               {"events"},
+               {"busy_ms"},
+               {"traced_ms"},
+               {"busy_%"}},
+              {}};
+  for (const Timeline& timeline : timelines) {
+    const Stratum& stratum = findings.strata[timeline.stratum];
+    for (const TimelineLane& lane : timeline.lanes) {
+      table.rows.push_back({TableCell::of(std::string(phase_name(stratum.phase))),
+                            TableCell::of(stratum_label(findings, timeline.stratum)),
+                            TableCell::of(timeline.arm), TableCell::of(lane.name),
+                            TableCell::of(lane.events), TableCell::of(lane.busy_ms),
+                            TableCell::of(timeline.length_ms),
+                            TableCell::of(100 * lane.busy_ms / timeline.length_ms, 3)});
+    }
+  }
+  return table;
 }
 
 // What a profile counts, where it isn't kernels: the worker says.
@@ -36,7 +82,20 @@ std::string other_counts(const CellProfile& profile) {
   return profile.counts.starts_with("kernels") ? "" : profile.counts;
 }
 
-std::string finding(const Findings& findings) {
+// " (busy 12 % of the traced time)": of the arm's kernels; empty where none of a GPU were traced.
+std::string busy_text(const PlottedRows& plotted, size_t stratum, const std::string& arm,
+                      bool is_first) {
+  for (const Timeline& timeline : plotted.timelines) {
+    if (timeline.stratum != stratum || timeline.arm != arm) continue;
+    const TimelineLane& lane = timeline.lanes.front();
+    if (lane.name != "kernels") return "";
+    return fmt::format(" (busy {} %{})", busy_percent(timeline, lane),
+                       is_first ? " of the traced time" : "");
+  }
+  return "";
+}
+
+std::string finding(const Findings& findings, const PlottedRows& plotted) {
   std::vector<std::string> parts;
   std::string counts;
   for (const CellProfile& profile : findings.profiles) {
@@ -49,6 +108,7 @@ std::string finding(const Findings& findings) {
         counts.empty() ? fmt::format("{} runs {}", profile.arm, counted(*profile.kernels, "kernel"))
                        : fmt::format("{} runs {}", profile.arm, *profile.kernels);
     if (profile.launch_calls) text += " in " + counted(*profile.launch_calls, "launch", "launches");
+    text += busy_text(plotted, profile.stratum, profile.arm, parts.empty());
     parts.push_back(std::move(text));
   }
   if (parts.empty()) return "One repetition of each cell was traced";
@@ -67,7 +127,7 @@ std::optional<Figure> timeline_figure(const Findings& findings, const PlottedRow
     const size_t stratum = timeline->stratum;
     const std::string label = fmt::format("{} {}", phase_name(findings.strata[stratum].phase),
                                           stratum_label(findings, stratum));
-    plot::RowsPanel panel{panel_title(label), "", "ms since the repetition began", {}, {}};
+    plot::RowsPanel panel{panel_title(label), "", "ms since the repetition began", {}, {}, 0};
     std::vector<std::string> texts;
     for (; timeline != plotted.timelines.end() && timeline->stratum == stratum; ++timeline) {
       plot::PlotRow row{row_label(fmt::format("{}, {} ms", timeline->arm,
@@ -75,7 +135,9 @@ std::optional<Figure> timeline_figure(const Findings& findings, const PlottedRow
                         {}};
       for (const TimelineLane& lane : timeline->lanes) {
         row.lines.push_back(line_of(findings, *timeline, lane));
-        texts.push_back(fmt::format("{}: {}", timeline->arm, row.lines.back().text));
+        texts.push_back(fmt::format("{}: {}, busy {} %", timeline->arm,
+                                    events_text(lane.events, lane.name),
+                                    busy_percent(*timeline, lane)));
       }
       panel.rows.push_back(std::move(row));
       arms.push_back(timeline->arm);
@@ -87,16 +149,17 @@ std::optional<Figure> timeline_figure(const Findings& findings, const PlottedRow
   }
   if (figure.panels.empty()) return std::nullopt;
   figure.id = "timelines";
-  figure.finding = finding(findings);
+  figure.finding = finding(findings, plotted);
   figure.caption =
-      "One traced repetition of each arm, on one scale. Where a lane is empty, that part "
-      "of the machine waits. Operators are the innermost ones; what a compiled graph runs beside "
-      "them has no events of its own. Neighbouring events that are too short to draw separately "
-      "are "
-      "one bar. Tracing slows a repetition down, so these times are not latencies; "
-      "cells/CELL/trace.json.gz has every event.";
+      "One traced repetition of each arm, on one scale. Where a lane is empty, that part of the "
+      "machine waits. Waits that are too short to be drawn lower the bar: it is as high as the "
+      "share of its time in which something ran. The text counts a lane's events and gives its "
+      "exact busy time as a share of the traced one. Operators are the innermost ones; what a "
+      "compiled graph runs beside them has no events of its own. Tracing slows a repetition down, "
+      "so these times are not latencies; cells/CELL/trace.json.gz has every event.";
   figure.legend = arm_legend(findings, arms, false);
   figure.tables = profile_section(findings, Detail::kSummary).tables;
+  figure.tables.push_back(lane_table(findings, plotted.timelines));
   return figure;
 }
 
