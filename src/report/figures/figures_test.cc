@@ -192,6 +192,10 @@ TEST(TimelineFigure, PutsArmsOnOneScale) {
   CellProfile compiled = eager;
   compiled.arm = "compiled";
   compiled.launch_calls = 3;
+  eager.wall_ns = 8'000'000;
+  eager.gpu_busy_ns = 800'000;
+  compiled.wall_ns = 2'000'000;
+  compiled.gpu_busy_ns = 1'500'000;
   findings.profiles = {eager, compiled};
   PlottedRows plotted;
   plotted.timelines = {
@@ -212,6 +216,7 @@ TEST(TimelineFigure, PutsArmsOnOneScale) {
   EXPECT_EQ(cell_text(lanes.rows[0][7]), "10.0");
   for (CellProfile& profile : findings.profiles) {
     profile.launch_calls.reset();
+    profile.gpu_busy_ns.reset();
     profile.counts = "leaf operators, and runs of compiled graphs";
   }
   plotted.timelines[0].lanes[0].name = "operators";
@@ -225,7 +230,12 @@ TEST(TimelineFigure, PutsArmsOnOneScale) {
   EXPECT_THAT(on_cpu->panels[0].alt,
               HasSubstr("compiled: 1 compiled graph, busy 100 %; compiled: 1 copy, busy 50 %"));
   plotted.timelines.clear();
-  EXPECT_FALSE(timeline_figure(findings, plotted));
+  EXPECT_FALSE(timeline_figure(findings, plotted)) << "neither traces nor a GPU";
+  findings.profiles = {eager, compiled};
+  const auto busy = timeline_figure(findings, plotted);
+  ASSERT_TRUE(busy) << "how long, where there are no traces that show when";
+  EXPECT_THAT(busy->finding, HasSubstr("900 launches (busy 10 % of the traced time)"));
+  EXPECT_THAT(busy->panels[0].body, HasSubstr(">10 % of 8.000 ms<"));
 }
 
 TEST(TimelineFigure, BarsAreAsHighAsTheShareThatIsBusy) {

@@ -23,6 +23,7 @@ std::optional<Figure> compile_cost_figure(const Findings& findings);
 std::optional<Figure> read_share_figure(const Findings& findings);
 std::optional<Figure> split_figure(const Findings& findings);
 std::optional<Figure> size_figure(const Findings& findings);
+// Without timelines: how long the GPU was busy, by the profiles.
 std::optional<Figure> timeline_figure(const Findings& findings, const PlottedRows& plotted);
 
 // Of a whole report: an arm looks alike in every figure.

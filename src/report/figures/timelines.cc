@@ -82,20 +82,21 @@ std::string other_counts(const CellProfile& profile) {
   return profile.counts.starts_with("kernels") ? "" : profile.counts;
 }
 
-// " (busy 12 % of the traced time)": of the arm's kernels; empty where none of a GPU were traced.
-std::string busy_text(const PlottedRows& plotted, size_t stratum, const std::string& arm,
-                      bool is_first) {
-  for (const Timeline& timeline : plotted.timelines) {
-    if (timeline.stratum != stratum || timeline.arm != arm) continue;
-    const TimelineLane& lane = timeline.lanes.front();
-    if (lane.name != "kernels") return "";
-    return fmt::format(" (busy {} %{})", busy_percent(timeline, lane),
-                       is_first ? " of the traced time" : "");
-  }
-  return "";
+// As the worker counted; absent where it traced no GPU.
+std::optional<double> busy_share(const CellProfile& profile) {
+  if (!profile.gpu_busy_ns || *profile.gpu_busy_ns <= 0) return std::nullopt;
+  if (!profile.wall_ns || *profile.wall_ns <= 0) return std::nullopt;
+  return static_cast<double>(*profile.gpu_busy_ns) / static_cast<double>(*profile.wall_ns);
 }
 
-std::string finding(const Findings& findings, const PlottedRows& plotted) {
+// " (busy 12 % of the traced time)": the GPU; empty where none was traced.
+std::string busy_text(const CellProfile& profile, bool is_first) {
+  const auto share = busy_share(profile);
+  if (!share) return "";
+  return fmt::format(" (busy {} %{})", percent_text(*share), is_first ? " of the traced time" : "");
+}
+
+std::string finding(const Findings& findings) {
   std::vector<std::string> parts;
   std::string counts;
   for (const CellProfile& profile : findings.profiles) {
@@ -108,7 +109,7 @@ std::string finding(const Findings& findings, const PlottedRows& plotted) {
         counts.empty() ? fmt::format("{} runs {}", profile.arm, counted(*profile.kernels, "kernel"))
                        : fmt::format("{} runs {}", profile.arm, *profile.kernels);
     if (profile.launch_calls) text += " in " + counted(*profile.launch_calls, "launch", "launches");
-    text += busy_text(plotted, profile.stratum, profile.arm, parts.empty());
+    text += busy_text(profile, parts.empty());
     parts.push_back(std::move(text));
   }
   if (parts.empty()) return "One repetition of each cell was traced";
@@ -118,9 +119,48 @@ std::string finding(const Findings& findings, const PlottedRows& plotted) {
                      counts.empty() ? "" : fmt::format(" ({})", counts));
 }
 
+// Of profiles whose traces aren't kept: how long the GPU was busy, in place of when.
+std::optional<Figure> busy_figure(const Findings& findings) {
+  RowsFigure rows;
+  rows.x_label = "% of the traced repetition";
+  std::vector<std::string> arms;
+  for (const CellProfile& profile : findings.profiles) {
+    const auto share = busy_share(profile);
+    if (!share) continue;
+    const double wall_ms = static_cast<double>(*profile.wall_ns) / 1e6;
+    plot::RowLine line;
+    line.style = arm_style(findings, profile.arm);
+    line.value = 100 * *share;
+    line.text =
+        line_text(fmt::format("{} % of {} ms", percent_text(*share), format_significant(wall_ms)));
+    line.tip = fmt::format("{}: the GPU is busy {}", profile.arm, line.text);
+    if (rows.rows.empty() || rows.rows.back().stratum != profile.stratum) {
+      const std::string label =
+          fmt::format("{} {}", phase_name(findings.strata[profile.stratum].phase),
+                      stratum_label(findings, profile.stratum));
+      rows.rows.push_back({profile.stratum, {row_label(label), {}}});
+    }
+    rows.rows.back().row.lines.push_back(std::move(line));
+    arms.push_back(profile.arm);
+  }
+  if (rows.rows.empty()) return std::nullopt;
+  Figure figure;
+  figure.caption =
+      "One repetition of each arm was traced: each mark is the share of it in which the GPU was "
+      "busy, and the text has its length. Tracing slows a repetition down, so these times are not "
+      "latencies. The traces aren't kept, so there is no picture of when it was busy.";
+  figure.panels = rows_panels(findings, rows, "Busy shares of traced repetitions");
+  figure.id = "timelines";
+  figure.finding = finding(findings);
+  figure.legend = arm_legend(findings, arms, false);
+  figure.tables = profile_section(findings, Detail::kSummary).tables;
+  return figure;
+}
+
 }  // namespace
 
 std::optional<Figure> timeline_figure(const Findings& findings, const PlottedRows& plotted) {
+  if (plotted.timelines.empty()) return busy_figure(findings);
   Figure figure;
   std::vector<std::string> arms;
   for (auto timeline = plotted.timelines.begin(); timeline != plotted.timelines.end();) {
@@ -149,7 +189,7 @@ std::optional<Figure> timeline_figure(const Findings& findings, const PlottedRow
   }
   if (figure.panels.empty()) return std::nullopt;
   figure.id = "timelines";
-  figure.finding = finding(findings, plotted);
+  figure.finding = finding(findings);
   figure.caption =
       "One traced repetition of each arm, on one scale. Where a lane is empty, that part of the "
       "machine waits. Waits that are too short to be drawn lower the bar: it is as high as the "
