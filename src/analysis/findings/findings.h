@@ -29,7 +29,7 @@
 
 namespace assay {
 
-inline constexpr int kFindingsSchemaVersion = 11;
+inline constexpr int kFindingsSchemaVersion = 12;
 
 struct Findings {
   AnalysisOptions options;
