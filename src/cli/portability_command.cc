@@ -2,11 +2,11 @@
 #include <filesystem>
 #include <set>
 
-#include "base/files.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "cli/command.h"
 #include "cli/option_types.h"
+#include "cli/output_file.h"
 #include "portability/portability.h"
 #include "report/portability_report.h"
 
@@ -69,6 +69,12 @@ Status check_arguments(const PortabilityArguments& arguments) {
     return bad_input("portability: expected each bundle once, found {} twice",
                      quoted_excerpt(bundle));
   }
+  if (!arguments.heat_map.empty()) {
+    ASSAY_CHECK(check_output_file(arguments.heat_map, picture_output()));
+  }
+  if (!arguments.page.empty()) {
+    ASSAY_CHECK(check_output_file(arguments.page, page_output()));
+  }
   return {};
 }
 
@@ -84,10 +90,10 @@ Result<int> run_portability(const PortabilityArguments& arguments, OutputFormat 
   ASSAY_TRY(const Portability judged, judge_portability(std::move(regimes), request));
   if (!arguments.heat_map.empty()) {
     ASSAY_CHECK(
-        write_file(arguments.heat_map, portability_heat_map(judged)));
+        write_output_file(arguments.heat_map, picture_output(), portability_heat_map(judged)));
   }
   if (!arguments.page.empty()) {
-    ASSAY_CHECK(write_file(arguments.page, portability_page(judged)));
+    ASSAY_CHECK(write_output_file(arguments.page, page_output(), portability_page(judged)));
   }
   fmt::print("{}", render_portability(judged, format));
   return judged.failures().empty() ? 0 : 1;
