@@ -105,7 +105,7 @@ Result<Regime> condense(const Bundle& bundle, const RegimeOptions& options) {
   regime.who = identity_part(bundle);
   ASSAY_TRY(const Samples samples, group_rows(bundle, study.arms));
   if (regime.baseline.empty() && !samples.arms.empty()) regime.baseline = samples.arms.front();
-  const Units units(samples, study.order == "interleaved");
+  const Units units(samples, !study.order.empty());
   const std::vector<std::string> reasons = void_strata(bundle, study, samples);
   for (size_t g = 0; g < samples.groups.size(); ++g) {
     const Group& group = samples.groups[g];
