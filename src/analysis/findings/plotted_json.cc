@@ -47,14 +47,16 @@ struct Record<PlottedGroup> {
 template <>
 struct Record<TimelineLane::Span> {
   using T = TimelineLane::Span;
-  static constexpr auto kMembers =
-      std::tuple(field("begin_ms", &T::begin_ms), field("end_ms", &T::end_ms),
-                 field("name", &T::name), field("events", &T::events));
+  static constexpr auto kMembers = std::tuple(
+      field("begin_ms", &T::begin_ms), field("end_ms", &T::end_ms), field("busy_ms", &T::busy_ms),
+      field("name", &T::name), field("events", &T::events));
 };
 template <>
 struct Record<TimelineLane> {
   using T = TimelineLane;
-  static constexpr auto kMembers = std::tuple(field("name", &T::name), field("spans", &T::spans));
+  static constexpr auto kMembers =
+      std::tuple(field("name", &T::name), field("spans", &T::spans), field("busy_ms", &T::busy_ms),
+                 field("events", &T::events));
 };
 template <>
 struct Record<Timeline> {

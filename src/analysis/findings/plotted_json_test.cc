@@ -30,7 +30,7 @@ PlottedRows whole_rows() {
   group.marked = {{RowMark::kCold, 1}, {RowMark::kLost, 1}};
   PlottedRows rows;
   rows.groups = {group};
-  rows.timelines = {{1, "static", "c001", 5, {{"kernels", {{0, 2.5, "gemm", 3}}}}}};
+  rows.timelines = {{1, "static", "c001", 5, {{"kernels", {{0, 2.5, 2.25, "gemm", 3}}, 2.25, 3}}}};
   return rows;
 }
 

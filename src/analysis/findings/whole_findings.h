@@ -151,6 +151,8 @@ inline Findings whole_findings() {
                       .arm = "static",
                       .compiler_real = CompilerReal::kFallback,
                       .prepare_s = 1.5,
+                      .later_prepare_s = 0.25,
+                      .later_processes = 4,
                       .compile_s = 0.5,
                       .counts = {{Counter::kUniqueGraphs, 2}, {Counter::kGraphReplays, 0}},
                       .problem = "ran as eager"}};

@@ -51,7 +51,7 @@ plot::Series split_series(const Findings& findings, const PhaseSplit& split) {
                                 ratio_text(at.ratio, at.ratio_interval),
                                 at.extrapolated ? ", extrapolated" : "")};
     if (at.extrapolated) mark.around = plot::Around::kRing;
-    if (at.ratio_interval) mark.y_interval = span_of(*at.ratio_interval);
+    mark.y_interval = ratio_span(at.ratio_interval);
     series.marks.push_back(std::move(mark));
   }
   return series;
@@ -106,7 +106,7 @@ plot::Series size_series(const Findings& findings, const SizeCrossover& crossove
     plot::Mark mark{ratio.size, ratio.ratio, plot::Around::kNothing,
                     fmt::format("{}, {}: {}", crossover.arm, ratio.model,
                                 ratio_text(ratio.ratio, ratio.interval))};
-    if (ratio.interval) mark.y_interval = span_of(*ratio.interval);
+    mark.y_interval = ratio_span(ratio.interval);
     series.marks.push_back(std::move(mark));
   }
   return series;

@@ -22,7 +22,8 @@ std::string choices_html(const Findings& findings) {
   if (rows.size() > kMostChoices) {
     all = fmt::format(
         "<details><summary>Each of the {} answers by prompt length</summary>{}</details>\n",
-        rows.size(), table_html(choice_table(findings, rows, same, kNoLimit)));
+        rows.size(),
+        table_html(choice_table(findings, rows, same, kNoLimit), "answers by prompt length"));
     same = SameAnswer::kLeaderOfPhase;
     rows = answers(findings, same);
   }

@@ -115,19 +115,33 @@ void add_undecided(const Findings& findings, std::vector<std::string>& lines) {
   for (const Phase phase : kPhases) {
     size_t undecided = 0;
     size_t all = 0;
+    size_t too_few = 0;
     std::optional<stats::Interval> detectable;
     for (const Decision& decision : findings.decisions) {
       if (stratum_of(findings, decision).phase != phase) continue;
       ++all;
       if (decision.kind != Decision::Kind::kUndecided) continue;
       ++undecided;
+      if (std::ranges::any_of(decision.tied, [](const Rival& rival) {
+            return rival.ratio_interval && shows_nothing(*rival.ratio_interval);
+          })) {
+        ++too_few;
+        continue;
+      }
       double largest = 0;
       for (const Rival& rival : decision.tied) {
         largest = std::max(largest, rival.minimum_detectable.value_or(0));
       }
       if (largest > 0) widen(detectable, largest);
     }
+    if (too_few > 0) {
+      lines.push_back(fmt::format(
+          "{}: on {} of {} strata too few processes or rows ran to show anything; the study's key "
+          "processes sets how many do.",
+          phase_name(phase), too_few, all));
+    }
     if (!detectable) continue;
+    undecided -= too_few;
     lines.push_back(
         fmt::format("{}: {} of {} {} undecided. {} rows can show differences of {} or more.",
                     phase_name(phase), undecided, strata_count(all), undecided == 1 ? "is" : "are",

@@ -29,6 +29,7 @@ std::string ratio_number(double ratio) {
 std::string ratio_text(const RatioRange& range) {
   std::string text = ratio_number(range.values->low);
   if (const std::string high = ratio_number(range.values->high); high != text) text += "-" + high;
+  if (range.too_few) return fmt::format("{} {}", text, kTooFew);
   return fmt::format("{} [{}, {}]", text, ratio_number(range.intervals->low),
                      ratio_number(range.intervals->high));
 }
