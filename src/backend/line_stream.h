@@ -19,6 +19,8 @@ class LineStream {
   // Blocks. Nothing at the end of the stream; what a peer wrote of a last line without its end is
   // dropped. environment_error for a read error and for a line that is too long.
   Result<std::optional<std::string>> read_line();
+  // Blocks until all of `text` is written; ends no line by itself. environment_error: a write
+  // error, such as a peer that is gone (the program ignores SIGPIPE).
   Status write(std::string_view text);
 
  private:

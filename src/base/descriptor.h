@@ -7,6 +7,8 @@
 
 namespace assay {
 
+// Owns a descriptor and closes it when destroyed, assigned to or reset(). An error of close() is
+// dropped: whoever has to know of it calls release() and closes.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -19,7 +21,7 @@ class Descriptor {
   }
   ~Descriptor() { reset(); }
 
-  int get() const { return fd_; }
+  int get() const { return fd_; }  // stays this object's; negative: none
   bool ok() const { return fd_ >= 0; }
   int release() { return std::exchange(fd_, -1); }  // the caller's to close
   void reset() {

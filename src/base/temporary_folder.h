@@ -13,6 +13,7 @@ namespace assay {
 // destructor.
 class TemporaryFolder {
  public:
+  // Its name begins with `prefix`. environment_error: no temporary folder, or no room there.
   static Result<TemporaryFolder> make(std::string_view prefix);
   TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
   TemporaryFolder& operator=(TemporaryFolder&& other) noexcept {

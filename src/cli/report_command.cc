@@ -6,11 +6,11 @@
 #include <cstdio>
 #include <set>
 
-#include "base/files.h"
 #include "base/folder.h"
 #include "base/phase.h"
 #include "base/text.h"
 #include "cli/bundle_analysis.h"
+#include "cli/output_file.h"
 #include "report/html/page.h"
 
 namespace assay::cli {
@@ -44,7 +44,7 @@ Result<Read> read(const std::string& folder, const ReportArguments& arguments,
 }
 
 Result<int> write_page(const std::string& page, std::string_view html) {
-  ASSAY_CHECK(write_file(page, html));
+  ASSAY_CHECK(write_output_file(page, page_output(), html));
   fmt::print("{}\n", page);
   return 0;
 }
@@ -162,6 +162,9 @@ void add_report_command(CLI::App& app, Selected& selected) {
   command->callback([=, &selected] {
     selected.body = [=]() -> Result<int> {
       arguments->from_findings = *from_findings;
+      if (!arguments->page.empty()) {
+        ASSAY_CHECK(check_output_file(arguments->page, page_output()));
+      }
       if (arguments->index) return report_index(*arguments, *options);
       return arguments->bundles.size() == 1 ? report_one(*arguments, *options)
                                             : report_several(*arguments, *options);

@@ -17,13 +17,15 @@ namespace assay {
 
 enum class UnitEnd { kCommitted, kInterrupted };
 
+// Not for several threads. All references outlive it.
 class UnitRunner {
  public:
   UnitRunner(const Study& study, const Plan& plan, BundleWriter& bundle, RunContext& context,
              RunState& state);
 
   // Ends with the unit committed, or interrupted with its rows uncommitted. Errors are the
-  // bundle's: a worker's failures become rows. `setup` is of the unit's model.
+  // bundle's: a worker's failures become rows. `setup` is of the unit's model; `planned_lengths`,
+  // by scenario, are the prompt lengths for rows of a model for which no worker could make prompts.
   Result<UnitEnd> run(const Unit& unit, const ModelSetup& setup,
                       const std::vector<std::vector<PromptLength>>& planned_lengths);
   Workers& workers() { return workers_; }

@@ -2,7 +2,7 @@
 // no difference, or that the rows don't decide.
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/counts.h"
 #include "report/answers.h"
 #include "report/sections.h"
 
@@ -207,8 +207,8 @@ ReportSection decision_section(const Findings& findings) {
     std::string line = fmt::format("- {}: {}{}", place(findings, answer), reading(findings, answer),
                                    alternatives_text(answer));
     for (const TypicalAnswer& typical : typical_answers(answer.parts)) {
-      line += fmt::format(" In {} of {} strata, {}.", typical.strata, answer.parts.size(),
-                          typical_text(typical));
+      line += fmt::format(" In {} of {}, {}.", typical.strata,
+                          counted(answer.parts.size(), "stratum", "strata"), typical_text(typical));
     }
     section.lines.push_back(std::move(line));
   }

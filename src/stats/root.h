@@ -7,8 +7,10 @@
 namespace assay::stats {
 
 // `f(x)` increases and may be absent (then so is the root). `low` is where the search begins and
-// f(low) <= 0 need not be checked by the caller: a bracket grows from [low, guess] in both
-// directions. Secant steps with the Illinois rule inside the bracket, to the last digits.
+// f(low) <= 0 need not be checked by the caller: a bracket as wide as [low, guess] moves up or down
+// until it holds the root, 60 times at most; absent if it doesn't by then. Inside the bracket:
+// regula falsi with the Illinois rule (Dowell and Jarratt 1971) and a bisection at every eighth
+// step, until x changes by a share of 1e-14 or less.
 template <typename F>
 std::optional<double> rising_root(const F& f, double low, double guess) {
   double high = guess > low ? guess : low + 1;

@@ -159,6 +159,7 @@ inline Findings whole_findings() {
                       .problem = "ran as eager"}};
   f.read_shares = {{1, "static", 5e9, 1e10}};
   f.profiles = {whole::profile()};
+  f.blocks = {{1, BlockState::kWhole, 20, 19}, {0, BlockState::kSeveral, 3, 0}};
   f.contrasts = {whole::contrast(1)};
   f.combined = {whole::contrast(std::nullopt)};
   f.not_comparable = {{0, "static", {"other output"}}};

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "analysis/named/named.h"
-#include "base/text.h"
+#include "base/counts.h"
 #include "stats/dip.h"
 #include "stats/multiple.h"
 #include "stats/summary.h"
@@ -130,7 +130,7 @@ bool has_change(const Group& group, const Samples& samples, const std::vector<Fi
 }
 
 std::string mode_text(size_t rows, size_t of, double ms) {
-  return fmt::format("{} ms in {} rows ({:.0f} %)", format_significant(ms), rows,
+  return fmt::format("{} ms in {} ({:.0f} %)", format_significant(ms), counted(rows, "row"),
                      100 * static_cast<double>(rows) / static_cast<double>(of));
 }
 

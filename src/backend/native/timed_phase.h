@@ -39,7 +39,9 @@ class PlantedSlowdown {
 // One repetition of one phase: feed(), then run(). Everything that isn't the phase happens before
 // the first clock read of run() or after its last: allocation of the output, the prefill that feeds
 // kv_decode.
-// `Session` is engine::Session, or what a benchmark of these regions puts in its place.
+// An object serves one repetition; after an error of feed() or run(), the session's, its figures
+// mean nothing. `Session` is engine::Session, or what a benchmark of these regions puts in its
+// place.
 template <typename Session>
 class TimedPhase {
  public:

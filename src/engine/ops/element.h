@@ -10,7 +10,7 @@
 
 namespace assay::engine {
 
-// Element `i` of a float tensor's bytes, which may lie at any address.
+// Element `i` of the bytes of a tensor of fp32, fp16 or bf16, which may lie at any address.
 inline float load_element(const std::byte* data, DType dtype, int64_t i) {
   if (dtype == DType::kF32) {
     float value;

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "base/text.h"
+#include "base/counts.h"
 #include "report/figures/parts.h"
 #include "report/plot/xy_plot.h"
 #include "report/sections.h"
@@ -75,17 +75,6 @@ std::string size_place(const SizeAnalysis& size) {
   return text;
 }
 
-// "27.8M": sizes of models have many digits, of which few matter.
-std::string size_text(double size) {
-  const char* suffix = "";
-  for (const char* next : {"k", "M", "G", "T"}) {
-    if (size < 1000) break;
-    size /= 1000;
-    suffix = next;
-  }
-  return format_significant(size, 3) + suffix;
-}
-
 std::string size_finding(const Findings& findings) {
   std::map<std::string, plot::Extent> crossings;
   size_t conditions = 0;
@@ -101,8 +90,8 @@ std::string size_finding(const Findings& findings) {
   }
   std::vector<std::string> parts;
   for (const auto& [arm, extent] : crossings) {
-    const std::string low = size_text(extent.low());
-    const std::string high = size_text(extent.high());
+    const std::string low = format_count(extent.low());
+    const std::string high = format_count(extent.high());
     parts.push_back(fmt::format("{} at {}", arm, low == high ? low : low + " to " + high));
   }
   return fmt::format("Along model size ({}), these arms and {} change places: {}",
@@ -170,7 +159,7 @@ std::optional<Figure> size_figure(const Findings& findings) {
       panel.series.push_back(size_series(findings, crossover));
       texts.push_back(fmt::format("{} {}", crossover.arm,
                                   crossover.crossover
-                                      ? "crosses at " + size_text(*crossover.crossover)
+                                      ? "crosses at " + format_count(*crossover.crossover)
                                       : "does not cross"));
       arms.push_back(crossover.arm);
     }

@@ -1,7 +1,9 @@
 // Arithmetic on ranges: what a figure may be, given what its inputs may be.
 //
 // Every range holds each value that the inputs' ranges allow, so a figure outside of it can't be
-// had from them. It may be wider where an input is used twice. An end may be infinite.
+// had from them. It may be wider where an input is used twice. An end may be infinite. Interval
+// arithmetic as in Moore (1966), without outward rounding: printed figures are far coarser than a
+// double's last digit.
 #pragma once
 
 #include <algorithm>

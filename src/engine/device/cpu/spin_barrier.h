@@ -14,6 +14,7 @@ class SpinBarrier {
  public:
   explicit SpinBarrier(size_t threads) : threads_(threads), cpus_(threads) {}
 
+  // Returns once all `threads` have called it; each calls it once a round, under its own number.
   // What any thread wrote before its wait() is seen by all after theirs. `thread`: its number, from
   // 0.
   void wait(size_t thread) {

@@ -14,6 +14,7 @@ inline std::byte* pointer_to(Address address) {
       static_cast<uintptr_t>(address));
 }
 
+// Errors are the driver's (Driver::allocate, copy_rows); free() ignores the driver's answer.
 class GpuMemory final : public MemorySpace {
  public:
   explicit GpuMemory(Driver& driver) : driver_(driver) {}  // which must outlive it
@@ -32,7 +33,7 @@ class GpuMemory final : public MemorySpace {
   Driver& driver_;
 };
 
-// A block of a GPU's memory, given back when it is destroyed.
+// A block of a GPU's memory, given back when it is destroyed. The driver must outlive it.
 class GpuBlock {
  public:
   GpuBlock() = default;

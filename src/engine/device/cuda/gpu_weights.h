@@ -23,7 +23,8 @@ class GpuWeights {
   GpuWeights(const Weights& weights, Driver& driver, ThreadPool& pool)
       : weights_(weights), driver_(driver), pool_(pool) {}
 
-  // As the binding asks for it. An environment_error if memory ends, here or there.
+  // Where the weight lies, laid out and converted as the binding asks; good as long as this object.
+  // An environment_error if memory ends, here or there.
   Result<Address> address(const WeightSource& source, const WeightBinding& binding);
 
   uint64_t bytes() const { return bytes_; }  // on the GPU
