@@ -90,6 +90,10 @@ class OnATerminal(ProgramTest):
             self.assertLessEqual(max(map(len, table)), columns)
         self.assertGreater(max(map(len, self.succeed("plan", study, "--cells").splitlines())), 150, "in a pipe all of it")
 
+    def test_what_doctor_says_fits(self):
+        text = COLOUR.sub("", self.on_a_terminal("doctor", columns=80))
+        self.assertLessEqual(max(map(len, text.splitlines())), 80)
+
     def test_lines_of_a_narrow_table_stay_apart(self):
         study = self.write_study(name="many.yaml", repetitions=4, scenarios=["single_micro", "single_short"], arms=[
             {"name": f"an-arm-of-a-very-long-name-{which}", "backend": "native", "mode": "eager", "cache": ["dynamic", "static"]}

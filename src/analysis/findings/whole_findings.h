@@ -151,6 +151,7 @@ inline Findings whole_findings() {
                       .arm = "static",
                       .compiler_real = CompilerReal::kFallback,
                       .prepare_s = 1.5,
+                      .first_loaded = true,
                       .later_prepare_s = 0.25,
                       .later_processes = 4,
                       .compile_s = 0.5,

@@ -23,6 +23,9 @@ struct CompileCost {
   // has kept, and the median of the later ones, which may load what it compiled. Absent: no such
   // process was prepared.
   std::optional<double> prepare_s = {};
+  // The first process compiled no kernel: an earlier run, or the process that gave the tokens of
+  // the parity check, had left them on disk.
+  bool first_loaded = false;
   std::optional<double> later_prepare_s = {};
   int64_t later_processes = 0;
   std::optional<double> compile_s = {};  // in the compiler, of the process whose counts these are

@@ -318,6 +318,10 @@ TEST(CompileCosts, AreThoseOfTheFirstProcessAndApartThoseOfLaterOnes) {
   EXPECT_EQ(cost.prepare_s, 4.0);
   EXPECT_EQ(cost.later_prepare_s, 0.25) << "the median";
   EXPECT_EQ(cost.later_processes, 3);
+  EXPECT_FALSE(cost.first_loaded);
+  bundle.evidence(cell)["processes"][0]["counters"] = {{"kernels_compiled", 0},
+                                                       {"kernels_loaded", 11}};
+  EXPECT_TRUE(analyze(bundle.build(), {}, nullptr)->compile_costs.at(0).first_loaded);
 }
 
 TEST(CompileCosts, SayWhatWentWrongAndLeaveTheStackToTheEvidence) {

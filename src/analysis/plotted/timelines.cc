@@ -82,24 +82,33 @@ void part_operators(std::vector<Event>& operators, std::vector<Event>& graphs) {
   operators = std::move(leaves);
 }
 
-// Time in which at least one event ran.
+// Time in which at least one event ran, all of it or, where waits were joined before, a part.
 struct Busy {
   double begin_ms = 0;
   double end_ms = 0;
+  double busy_ms = 0;
 };
 
-// Of events by their begin, since the region's.
-std::vector<Busy> busy_times(const std::vector<Event>& events, double region_us) {
+// Events that a span may be named by.
+struct Named {
+  double begin_ms = 0;
+  double longest_ms = 0;
+  std::string_view name;
+  int64_t events = 1;
+};
+
+// Of ascending events.
+std::vector<Busy> busy_times(const std::vector<Named>& events) {
   std::vector<Busy> times;
-  for (const Event& event : events) {
-    const double begin_ms = (event.begin_us - region_us) / 1e3;
-    const double end_ms = (event.end_us - region_us) / 1e3;
-    if (times.empty() || begin_ms > times.back().end_ms) {
-      times.push_back({begin_ms, end_ms});
+  for (const Named& event : events) {
+    const double end_ms = event.begin_ms + event.longest_ms;
+    if (times.empty() || event.begin_ms > times.back().end_ms) {
+      times.push_back({event.begin_ms, end_ms});
     } else {
       times.back().end_ms = std::max(times.back().end_ms, end_ms);
     }
   }
+  for (Busy& time : times) time.busy_ms = time.end_ms - time.begin_ms;
   return times;
 }
 
@@ -137,12 +146,13 @@ class Chain {
   }
 
   void add(const Busy& time) {
-    if (width_ms_ <= 0) return;
+    if (width_ms_ <= 0 || time.end_ms <= time.begin_ms) return;
+    const double share = time.busy_ms / (time.end_ms - time.begin_ms);
     auto column = static_cast<size_t>((time.begin_ms - begin_ms_) / width_ms_);
     for (; column < columns_.size() && at(column) < time.end_ms; ++column) {
       const double end = column + 1 == columns_.size() ? time.end_ms : at(column + 1);
       columns_[column] +=
-          std::max(0.0, std::min(time.end_ms, end) - std::max(time.begin_ms, at(column)));
+          share * std::max(0.0, std::min(time.end_ms, end) - std::max(time.begin_ms, at(column)));
     }
   }
 
@@ -152,20 +162,18 @@ class Chain {
   std::vector<double> columns_;  // busy time
 };
 
-// An event counts where it begins.
-void name_spans(const std::vector<Event>& events, double region_us,
-                std::vector<TimelineLane::Span>& spans) {
+// Events count where they begin.
+void name_spans(const std::vector<Named>& events, std::vector<TimelineLane::Span>& spans) {
   size_t at = 0;
   double longest = -1;
-  for (const Event& event : events) {
-    const double begin_ms = (event.begin_us - region_us) / 1e3;
-    while (at + 1 < spans.size() && spans[at + 1].begin_ms <= begin_ms) {
+  for (const Named& event : events) {
+    while (at + 1 < spans.size() && spans[at + 1].begin_ms <= event.begin_ms) {
       ++at;
       longest = -1;
     }
-    ++spans[at].events;
-    if (event.end_us - event.begin_us <= longest) continue;
-    longest = event.end_us - event.begin_us;
+    spans[at].events += event.events;
+    if (event.longest_ms <= longest) continue;
+    longest = event.longest_ms;
     spans[at].name = event.name;
   }
   // One that no event begins in goes on with the event of the span before it.
@@ -174,22 +182,34 @@ void name_spans(const std::vector<Event>& events, double region_us,
   }
 }
 
-TimelineLane lane(const char* name, std::vector<Event> events, const Event& region) {
-  for (Event& event : events) event.end_us = std::min(event.end_us, region.end_us);
-  std::ranges::sort(events, {}, &Event::begin_us);
-  const double pixel_ms = (region.end_us - region.begin_us) / 1e3 / kPixels;
-  const std::vector<Busy> times = busy_times(events, region.begin_us);
-  TimelineLane out;
-  out.name = name;
-  out.events = std::ssize(events);
+// Where waits shorter than a pixel don't show.
+std::vector<TimelineLane::Span> spans_of(std::span<const Busy> times,
+                                         const std::vector<Named>& events, double pixel_ms) {
+  std::vector<TimelineLane::Span> spans;
   for (size_t first = 0; first < times.size();) {
     size_t end = first + 1;
     while (end < times.size() && times[end].begin_ms - times[end - 1].end_ms < pixel_ms) ++end;
-    Chain(std::span(times).subspan(first, end - first), pixel_ms).append_spans(out.spans);
+    Chain(times.subspan(first, end - first), pixel_ms).append_spans(spans);
     first = end;
   }
-  name_spans(events, region.begin_us, out.spans);
-  for (const Busy& time : times) out.busy_ms += time.end_ms - time.begin_ms;
+  name_spans(events, spans);
+  return spans;
+}
+
+TimelineLane lane(const char* name, std::vector<Event> events, const Event& region) {
+  std::ranges::sort(events, {}, &Event::begin_us);
+  std::vector<Named> named;
+  for (const Event& event : events) {
+    const double end_us = std::min(event.end_us, region.end_us);
+    named.push_back(
+        {(event.begin_us - region.begin_us) / 1e3, (end_us - event.begin_us) / 1e3, event.name, 1});
+  }
+  const std::vector<Busy> times = busy_times(named);
+  TimelineLane out;
+  out.name = name;
+  out.events = std::ssize(events);
+  out.spans = spans_of(times, named, (region.end_us - region.begin_us) / 1e3 / kPixels);
+  for (const Busy& time : times) out.busy_ms += time.busy_ms;
   return out;
 }
 
@@ -246,6 +266,19 @@ std::optional<Timeline> timeline_of(const Json& trace) {
   return timeline;
 }
 
+void coarsen(Timeline& timeline, double pixel_ms) {
+  for (TimelineLane& lane : timeline.lanes) {
+    const std::vector<TimelineLane::Span> fine = std::move(lane.spans);
+    std::vector<Busy> times;
+    std::vector<Named> named;
+    for (const TimelineLane::Span& span : fine) {
+      times.push_back({span.begin_ms, span.end_ms, span.busy_ms});
+      named.push_back({span.begin_ms, span.busy_ms, span.name, span.events});
+    }
+    lane.spans = spans_of(times, named, pixel_ms);
+  }
+}
+
 std::vector<Timeline> plotted_timelines(const Bundle& bundle, const Samples& samples) {
   std::vector<Timeline> timelines;
   std::map<Phase, size_t> strata;
@@ -262,6 +295,16 @@ std::vector<Timeline> plotted_timelines(const Bundle& bundle, const Samples& sam
     timeline->arm = samples.arms[group.arm];
     timeline->cell = group.rows.front()->cell_id;
     timelines.push_back(*std::move(timeline));
+  }
+  // Those of a stratum are drawn on one scale.
+  std::map<size_t, double> longest_ms;
+  for (const Timeline& one : timelines) {
+    double& longest = longest_ms[one.stratum];
+    longest = std::max(longest, one.length_ms);
+  }
+  for (Timeline& one : timelines) {
+    const double longest = longest_ms[one.stratum];
+    if (one.length_ms < longest) coarsen(one, longest / kPixels);
   }
   return timelines;
 }

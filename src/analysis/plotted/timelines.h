@@ -18,4 +18,7 @@ std::vector<Timeline> plotted_timelines(const Bundle& bundle, const Samples& sam
 // share of them that is busy; it is to be drawn as high as that share.
 std::optional<Timeline> timeline_of(const Json& trace);
 
+// The same for a page on which a pixel is so long, longer than before: beside a longer trace.
+void coarsen(Timeline& timeline, double pixel_ms);
+
 }  // namespace assay

@@ -107,6 +107,26 @@ TEST(Timelines, AMachineThatWaitsDoesNotLookBusy) {
   EXPECT_NEAR(spans.back().busy_ms / (spans.back().end_ms - spans.back().begin_ms), 0.05, 0.01);
 }
 
+TEST(Timelines, BesideALongerTraceWaitsAreInTheShareToo) {
+  // Half busy, in 100 bars; beside a trace a hundred times as long all of it has four pixels.
+  Json events = Json::array();
+  for (int i = 0; i < 100; ++i) events.push_back(event("kernel", i == 60 ? "x" : "k", i * 10, 5));
+  events.push_back(event("kernel", "last", 1000, 0));
+  Timeline made = timeline(events);
+  EXPECT_EQ(made.lanes[0].spans.size(), 101u);
+  coarsen(made, made.length_ms / 4);
+  const TimelineLane& kernels = made.lanes[0];
+  EXPECT_NEAR(kernels.busy_ms, 0.5, 1e-9);
+  EXPECT_NEAR(drawn(kernels), 0.5, 1e-9);
+  ASSERT_LE(kernels.spans.size(), 4u);
+  int64_t counted = 0;
+  for (const auto& span : kernels.spans) {
+    EXPECT_NEAR(span.busy_ms / (span.end_ms - span.begin_ms), 0.5, 0.02);
+    counted += span.events;
+  }
+  EXPECT_EQ(counted, 101);
+}
+
 TEST(Timelines, EventsBesideOneAnotherAreBusyOnce) {
   const Timeline made = timeline({event("kernel", "a", 0, 600), event("kernel", "b", 400, 600),
                                   event("kernel", "none", 700, 0)});

@@ -30,7 +30,8 @@ plot::RowLine cost_line(const Findings& findings, const CompileCost& cost) {
   line.value = cost.prepare_s;
   if (cost.prepare_s) {
     line.text = seconds(*cost.prepare_s);
-    line.tip = fmt::format("{}: {} until the first process' first sample", where, line.text);
+    line.tip = fmt::format("{}: {} until the first process' first sample{}", where, line.text,
+                           cost.first_loaded ? ", with kernels from disk" : "");
   }
   if (cost.later_prepare_s && cost.prepare_s) {
     const double later = *cost.later_prepare_s;
@@ -54,22 +55,32 @@ std::string cost_finding(const Findings& findings) {
   const CompileCost* longest = nullptr;
   std::vector<std::string> not_real;
   for (const CompileCost& cost : findings.compile_costs) {
-    if (cost.prepare_s && (longest == nullptr || *cost.prepare_s > *longest->prepare_s)) {
-      longest = &cost;
-    }
+    // One that compiled tells more than one that loaded, however long that took.
+    const auto rank = [](const CompileCost& one) {
+      return std::pair(!one.first_loaded, *one.prepare_s);
+    };
+    if (cost.prepare_s && (longest == nullptr || rank(cost) > rank(*longest))) longest = &cost;
     const bool real = cost.compiler_real == CompilerReal::kYes ||
                       cost.compiler_real == CompilerReal::kNotApplicable;
     if (!real && std::ranges::find(not_real, cost.arm) == not_real.end()) {
       not_real.push_back(cost.arm);
     }
   }
-  std::string text = fmt::format(
-      "The first process of a compiled arm takes up to {} until its first sample "
-      "({} on {}{})",
-      seconds(*longest->prepare_s), longest->arm, stratum_label(findings, longest->stratum),
+  const std::string where =
+      fmt::format("{} on {}", longest->arm, stratum_label(findings, longest->stratum));
+  const std::string later =
       longest->later_prepare_s
           ? fmt::format("; its later ones {}", seconds(*longest->later_prepare_s))
-          : "");
+          : "";
+  std::string text = fmt::format(
+      "The first process of a compiled arm takes up to {} until its first sample ({}{})",
+      seconds(*longest->prepare_s), where, later);
+  if (longest->first_loaded) {
+    text = fmt::format(
+        "What compiling cost isn't known, because no process of a cell compiled: with kernels from "
+        "disk the first takes up to {} until its first sample ({}{})",
+        seconds(*longest->prepare_s), where, later);
+  }
   if (not_real.empty()) return text;
   return fmt::format("{}; {} did not run compiled everywhere", text, listed(not_real));
 }
@@ -111,7 +122,9 @@ std::optional<Figure> compile_cost_figure(const Findings& findings) {
   figure.caption =
       "Each mark is the time until the cell's first process could take its first sample, the ring "
       "the median of its later processes, which find on disk what an earlier one compiled unless "
-      "their caches are emptied. So does a first process if an earlier run left its kernels. "
+      "their caches are emptied. So does a first process if an earlier run left its kernels, or "
+      "the "
+      "process that gave the tokens of the parity check before it. "
       "Every process spends this time once, and it is part of no latency above. The compiler's "
       "own time and counts of graphs, kernels and recompiles are in the table.";
   figure.legend = arm_legend(findings, arms, false);

@@ -273,6 +273,14 @@ TEST(CompileCostFigure, SaysWhoDidNotRunCompiled) {
   findings.compile_costs[1].compiler_real = CompilerReal::kFallback;
   EXPECT_THAT(compile_cost_figure(findings)->finding,
               HasSubstr("compiled did not run compiled everywhere"));
+  findings.compile_costs[0].first_loaded = true;
+  findings.compile_costs[1].prepare_s = 1;
+  EXPECT_THAT(compile_cost_figure(findings)->finding, HasSubstr("takes up to 1.00 s until its"))
+      << "the one that compiled";
+  findings.compile_costs[1].first_loaded = true;
+  EXPECT_THAT(compile_cost_figure(findings)->finding,
+              HasSubstr("What compiling cost isn't known, because no process of a cell compiled: "
+                        "with kernels from disk the first takes up to 3.25 s"));
   for (CompileCost& one : findings.compile_costs) one.prepare_s.reset();
   EXPECT_FALSE(compile_cost_figure(findings)) << "a figure that says nothing is left out";
 }

@@ -30,6 +30,7 @@ th{font-weight:600;color:var(--mute)}
 .l19>*>*>:nth-child(19),.l20>*>*>:nth-child(20){text-align:left}
 .scroll{overflow-x:auto;max-width:100%;max-height:34rem;overflow-y:auto;margin:.3rem 0 .8rem}
 .choices{font-size:.95rem;margin:.7rem 0}.choices td{white-space:normal;overflow-wrap:anywhere;max-width:18rem}
+.choices td:first-child{white-space:nowrap}
 .word{padding:.05rem .45rem;border-radius:.7rem;border:1px solid var(--rule);font-weight:600;white-space:nowrap}
 .faster,.ahead{border-color:var(--c3);color:var(--c3)}.void,.no-arm{border-color:var(--c2);color:var(--c2)}
 .identity td{white-space:normal;overflow-wrap:anywhere}.identity td:first-child{min-width:9rem}
