@@ -58,8 +58,7 @@ Result<int> report_one(const ReportArguments& arguments, const AnalysisOptions& 
   const std::string& folder = arguments.bundles.front();
   if (arguments.from_findings && arguments.page.empty() && !is_bundle(folder)) {
     return bad_input(
-        "report of {}, which is not a bundle: expected -o FILE.html to write to, found "
-        "none",
+        "{}: expected -o FILE.html for the report of a file that is not in a bundle, found none",
         folder);
   }
   ASSAY_TRY(const Read of, read(folder, arguments, options));
@@ -89,7 +88,7 @@ std::vector<std::string> names_of(const std::vector<std::string>& bundles) {
 // Of one page about all of them.
 Status check_several(const ReportArguments& arguments) {
   if (arguments.page.empty()) {
-    return bad_input("report of {}: expected -o FILE.html to write to, found none",
+    return bad_input("report of {}: expected -o FILE.html for the page, found none",
                      counted(std::ssize(arguments.bundles), "bundle"));
   }
   if (std::set<std::string>(arguments.bundles.begin(), arguments.bundles.end()).size() !=
@@ -157,10 +156,10 @@ void add_report_command(CLI::App& app, Selected& selected) {
       ->type_name("BUNDLE");
   command
       ->add_option("-o,--output", arguments->page,
-                   "write the page to this file alone (needed for several bundles)")
+                   "write only the page, to this file (required for several bundles)")
       ->type_name("FILE.html");
   command->add_flag("--index", arguments->index,
-                    "write an index of the folders: of each a sentence that says what it found, "
+                    "write an index of the folders: for each, a sentence with its main finding, "
                     "and links to its page and rows");
   const auto options = add_analysis_options(*command);
   const auto from_findings = add_from_findings(*command);

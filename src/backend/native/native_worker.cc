@@ -151,9 +151,8 @@ class NativeWorker final : public Worker {
     auto tokens = greedy_tokens(*session_, to_batch(request.prompt), request.shape.new_tokens);
     if (!tokens) return failed(tokens.error());
     if (!session_->logits_finite()) {
-      return std::unexpected(ErrorReply{
-          kNonFinite, "logits: expected finite ones to choose tokens from, found NaN or infinity",
-          false});
+      return std::unexpected(
+          ErrorReply{kNonFinite, "logits: expected finite values, found NaN or infinity", false});
     }
     return ParityReply{std::move(tokens).value()};
   }

@@ -128,7 +128,7 @@ class Engine:
             inputs, cache, _ = self._set_up(steps, prompt)
             out = self.arm.calls["prefill"](input_ids=inputs.ids, past_key_values=cache, **inputs.prefill)
         if not timing.finite or not all_finite(out.logits[:, -1]):
-            raise NonFinite("logits: expected finite ones to choose tokens from, found NaN or infinity")
+            raise NonFinite("logits: expected finite values, found NaN or infinity")
         rows = timing.tokens if steps.new_tokens == 0 else [[first, *row]
                                                             for first, row in zip(timing.first, timing.tokens)]
         stats = [_logit_stats(row) for row in out.logits[:, -1]]
@@ -149,7 +149,7 @@ class Engine:
         chosen = torch.tensor(rows, device=logits.device)[..., None]
         logit = logits.gather(-1, chosen)
         if not torch.isfinite(logit).all():
-            raise NonFinite("logits: expected finite ones of the chosen tokens, found NaN or infinity")
+            raise NonFinite("logits: expected finite values for the chosen tokens, found NaN or infinity")
         others = logits.scatter(-1, chosen, -math.inf).topk(min(RIVALS, logits.shape[-1] - 1))
         margins = logit - others.values
         if not torch.isfinite(margins).all():
