@@ -159,6 +159,51 @@ TEST_F(RouteCommand, HostileNamesAreShownAndNotObeyed) {
   EXPECT_EQ(routed({one, "--policy", file}, 0)["policy"]["rules"][0]["arm"], study.arms[1].name);
 }
 
+TEST_F(RouteCommand, ATraceIsMadeAndReplayed) {
+  const fs::path one = write("one");
+  const fs::path trace = root_ / "trace.csv";
+  const std::vector<std::string> make = {
+      "route", "make-trace",    "-o", trace,          "-n", "200", "--prompt-least",
+      "10",    "--prompt-most", "80", "--new-median", "0"};
+  const std::string said = assay(make).out;
+  EXPECT_THAT(said, HasSubstr("trace.csv: 200 requests in "));
+  EXPECT_THAT(said, HasSubstr("seed 42, sha256 "));
+  EXPECT_EQ(assay(make).out, said) << "a trace is replaced, and of a seed always the same";
+  const Json json = routed({one, "--simulate", trace, "--replays", "40"}, 0)["simulation"];
+  EXPECT_EQ(json["replayed"], 200);
+  EXPECT_THAT(said, HasSubstr(json["hash"].get<std::string>()));
+  ASSERT_EQ(json["strategies"].size(), 6u);
+  EXPECT_EQ(json["strategies"][5]["name"], "policy");
+  EXPECT_NEAR(json["strategies"][5]["p50_ms"]["mean"].get<double>(), 7, 0.5);
+  const std::string screen = assay({"route", one, "--simulate", trace}).out;
+  EXPECT_THAT(screen, HasSubstr("200 requests of "));
+  EXPECT_THAT(screen, HasSubstr("split can't be had: prefill and kv_decode weren't both measured"));
+  EXPECT_THAT(screen, HasSubstr("200 replays on 8 resampled processes, seed 42."));
+  for (const std::string& line : split(screen, '\n')) EXPECT_LE(line.size(), 100u) << line;
+  EXPECT_THAT(assay({"route", one, "--simulate", trace, "-o", "md"}).out,
+              HasSubstr("## Replay of a trace"));
+  const std::vector<std::string> bursty = {"route",         "make-trace", "-o",
+                                           root_ / "b.csv", "--burst",    "8"};
+  EXPECT_EQ(assay(bursty).end.exit_status, 0);
+  EXPECT_NE(*read_file(root_ / "b.csv"), *read_file(trace));
+}
+
+TEST_F(RouteCommand, HostileTracesGiveOneLineAndExitTwo) {
+  const fs::path one = write("one");
+  const fs::path trace = root_ / "trace.csv";
+  ASSERT_TRUE(write_file(trace, "arrival_s,prompt_tokens,new_tokens,batch\n0,10,0,1\n0,x,0,1\n"));
+  EXPECT_THAT(refused({"route", one, "--simulate", trace}),
+              HasSubstr("trace.csv line 3: prompt_tokens"));
+  ASSERT_TRUE(write_file(trace, "arrival_s,prompt_tokens,new_tokens,batch\n0,9,0,1\n"));
+  EXPECT_THAT(refused({"route", one, "--simulate", trace}), HasSubstr("shorter or longer"));
+  EXPECT_THAT(refused({"route", one, "--simulate", root_ / "none.csv"}), HasSubstr("none.csv"));
+  EXPECT_THAT(refused({"route", "make-trace"}), HasSubstr("--output"));
+  EXPECT_THAT(refused({"route", "make-trace", "-o", trace, "--rate", "0"}), HasSubstr("--rate"));
+  ASSERT_TRUE(write_file(trace, "notes\n"));
+  EXPECT_THAT(refused({"route", "make-trace", "-o", trace}), HasSubstr("or a trace to replace"));
+  EXPECT_EQ(*read_file(trace), "notes\n");
+}
+
 TEST_F(RouteCommand, BadInputsGiveOneLineAndExitTwo) {
   const fs::path one = write("one");
   EXPECT_THAT(refused({"route"}), HasSubstr("expected a bundle"));

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "base/shown_text.h"
 #include "cli/command.h"
 #include "cli/option_types.h"
 #include "report/route_report.h"
@@ -16,6 +17,9 @@ struct RouteArguments {
   std::vector<std::string> outputs;  // a format and a policy's file, in any order
   std::string policy;                // to read
   std::string break_glass;
+  std::string trace;
+  std::string model;
+  int64_t replays = 200;
   AnalysisOptions options;
 };
 
@@ -69,7 +73,12 @@ Result<int> run_route(const RouteArguments& arguments) {
     return bad_input("route: expected a bundle, or make-trace, found nothing");
   }
   ASSAY_TRY(const RouteOutput output, route_output(arguments.outputs));
-  RouteRequest request{.analysis = arguments.options, .policy = {}};
+  RouteRequest request{.analysis = arguments.options, .policy = {}, .trace = {}};
+  if (!arguments.trace.empty()) {
+    ASSAY_TRY(std::vector<TraceRequest> requests, read_request_trace(arguments.trace));
+    request.trace =
+        TraceToReplay{arguments.trace, std::move(requests), arguments.model, arguments.replays};
+  }
   if (!arguments.policy.empty()) {
     ASSAY_TRY(request.policy, read_policy(arguments.policy));
   }
@@ -108,6 +117,18 @@ void add_route_options(CLI::App& command, RouteArguments& arguments) {
                   "write the decision rule for a person, as Markdown")
       ->type_name("FILE.md");
   command
+      .add_option("--simulate", arguments.trace,
+                  "replay this trace (arrival_s, prompt_tokens, new_tokens, batch) over the "
+                  "measured rows, under the policy and beside other strategies")
+      ->type_name("FILE.csv");
+  command
+      .add_option("--model", arguments.model,
+                  "the model that serves the trace (default: the only one)")
+      ->type_name("NAME");
+  command.add_option("--replays", arguments.replays, "replays of the trace (default 200)")
+      ->check(count_between(20, 100'000))
+      ->type_name("N");
+  command
       .add_option("--resamples", arguments.options.resamples,
                   "bootstrap resamples of intervals (default 10000)")
       ->check(count_between(100, 1'000'000))
@@ -115,6 +136,90 @@ void add_route_options(CLI::App& command, RouteArguments& arguments) {
   command.add_option("--seed", arguments.options.seed, "seed of every resample (default 42)")
       ->check(seed_number())
       ->type_name("N");
+}
+
+struct MakeTraceArguments {
+  TraceRecipe recipe;
+  std::string file;
+};
+
+// Only a trace is replaced.
+Result<int> run_make_trace(const MakeTraceArguments& arguments) {
+  const TraceRecipe& recipe = arguments.recipe;
+  if (recipe.shortest > recipe.longest) {
+    return bad_input("--prompt-least: expected at most {}, found {}", recipe.longest,
+                     recipe.shortest);
+  }
+  std::error_code unknown;  // then writing says what is wrong
+  if (std::filesystem::exists(std::filesystem::symlink_status(arguments.file, unknown))) {
+    if (const auto there = read_request_trace(arguments.file); !there) {
+      return bad_input("{}: expected no file, or a trace to replace, found another one ({})",
+                       arguments.file, there.error().message);
+    }
+  }
+  const std::vector<TraceRequest> trace = make_trace(recipe);
+  ASSAY_CHECK(write_file(arguments.file, trace_to_csv(trace)));
+  fmt::print("{}: {} requests in {:.1f} s, seed {}, sha256 {}\n", shown_line(arguments.file),
+             trace.size(), trace.back().arrival_s, recipe.seed, trace_hash(trace));
+  return 0;
+}
+
+CLI::App* add_make_trace(CLI::App& route, Selected& selected) {
+  CLI::App* command =
+      route.add_subcommand("make-trace", "write a seeded trace of requests for --simulate");
+  const auto arguments = std::make_shared<MakeTraceArguments>();
+  TraceRecipe& recipe = arguments->recipe;
+  command->add_option("-o,--output", arguments->file, "the trace to write")
+      ->required()
+      ->type_name("FILE.csv");
+  command->add_option("-n,--requests", recipe.requests, "requests (default 1000)")
+      ->check(count_between(1, static_cast<int64_t>(kMostRequests)))
+      ->type_name("N");
+  command->add_option("--rate", recipe.rate_per_s, "requests a second, on average (default 10)")
+      ->check(number_between(1e-3, 1e6))
+      ->type_name("RATE");
+  command
+      ->add_option("--burst", recipe.burst,
+                   "requests of a burst, on average (default 1: Poisson arrivals)")
+      ->check(number_between(1, 1e4))
+      ->type_name("N");
+  command
+      ->add_option("--prompt-median", recipe.prompt_median,
+                   "median prompt tokens, log-normal (default 80)")
+      ->check(number_between(1, 1e6))
+      ->type_name("TOKENS");
+  command
+      ->add_option("--prompt-sigma", recipe.prompt_sigma,
+                   "sigma of the prompts' logarithm (default 0.8)")
+      ->check(number_between(0, 5))
+      ->type_name("SIGMA");
+  command->add_option("--prompt-least", recipe.shortest, "shortest prompt (default 1)")
+      ->check(count_between(1, 1'000'000))
+      ->type_name("TOKENS");
+  command->add_option("--prompt-most", recipe.longest, "longest prompt (default 4096)")
+      ->check(count_between(1, 1'000'000))
+      ->type_name("TOKENS");
+  command
+      ->add_option("--new-median", recipe.new_median,
+                   "median new tokens, log-normal (default 64); 0: prompts alone")
+      ->check(number_between(0, 1e6))
+      ->type_name("TOKENS");
+  command
+      ->add_option("--new-sigma", recipe.new_sigma,
+                   "sigma of the new tokens' logarithm (default 0: all the same)")
+      ->check(number_between(0, 5))
+      ->type_name("SIGMA");
+  command
+      ->add_option("--batch", recipe.batches,
+                   "batch of a request (default 1); may be repeated, each is as likely")
+      ->check(count_between(1, 1'000'000))
+      ->type_name("N")
+      ->allow_extra_args(false);
+  command->add_option("--seed", recipe.seed, "seed of the trace (default 42)")
+      ->check(seed_number())
+      ->type_name("N");
+  command->callback([=, &selected] { selected.body = [=] { return run_make_trace(*arguments); }; });
+  return command;
 }
 
 }  // namespace
@@ -127,7 +232,11 @@ void add_route_command(CLI::App& app, Selected& selected) {
   command->footer(
       "Example: assay route bundles/demo -o policy.yaml\nExit status: 1 if some measured stratum "
       "has no safe arm.");
-  command->callback([=, &selected] { selected.body = [=] { return run_route(*arguments); }; });
+  const CLI::App* make_trace = add_make_trace(*command, selected);
+  command->callback([=, &selected] {
+    if (make_trace->parsed()) return;
+    selected.body = [=] { return run_route(*arguments); };
+  });
 }
 
 }  // namespace assay::cli

@@ -14,6 +14,7 @@ namespace assay {
 namespace {
 
 constexpr size_t kScreenRules = 14;
+constexpr size_t kFewerScreenRules = 8;
 
 using RouteLines = std::vector<std::string>;
 
@@ -60,9 +61,19 @@ std::string route_screen(const Route& route) {
   RouteLines lines;
   add_route_text(route_headline(route), 2, 2, lines);
   add_route_text(fallback_sentence(route), 2, 2, lines);
-  add_route_table(rule_screen_table(route), kScreenRules, "rules", lines);
+  const bool replayed = route.simulation != nullptr;
+  add_route_table(rule_screen_table(route), replayed ? kFewerScreenRules : kScreenRules, "rules",
+                  lines);
+  if (replayed) {
+    lines.emplace_back();
+    add_route_text(replay_sentence(*route.simulation), 2, 2, lines);
+    add_route_table(strategy_table(*route.simulation, true), kScreenRules, "strategies", lines);
+  }
   const auto room = [&] { return kRouteScreenLines - std::min(kRouteScreenLines, lines.size()); };
   add_route_list("Why it fails:", route.failures(), std::min<size_t>(room(), 7), lines);
+  if (replayed) {
+    add_route_list("Of the replay:", replay_lines(route), std::min<size_t>(room(), 7), lines);
+  }
   add_route_list("Where it abstains:", abstention_lines(route), std::min<size_t>(room(), 9), lines);
   add_route_list("Never chosen:", barred_lines(route), std::min<size_t>(room(), 7), lines);
   add_route_list("Not measured:", route.policy.not_measured, room(), lines);
@@ -89,6 +100,15 @@ std::vector<ReportSection> route_sections(const Route& route) {
                       {"A rule gives way to its fallback as soon as more than `allowed` of its "
                        "last `window` requests did what is named."},
                       {trigger_table(route)}});
+  if (route.simulation != nullptr) {
+    sections.push_back(
+        {"Replay of a trace",
+         {replay_sentence(*route.simulation),
+          "Means over the replays, with 95 % intervals. regret: of the mean latency, "
+          "to that of the best possible choice."},
+         {strategy_table(*route.simulation, false)}});
+    add_list("Of the replay", replay_lines(route));
+  }
   add_list("Never chosen", barred_lines(route));
   add_list("Not measured", route.policy.not_measured);
   sections.push_back({"Identity that must hold", {}, {identity_table(route)}});

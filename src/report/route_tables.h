@@ -6,6 +6,7 @@
 
 #include "base/table.h"
 #include "routing/route.h"
+#include "routing/simulate.h"
 
 namespace assay {
 
@@ -21,6 +22,12 @@ Table rule_screen_table(const Route& route);
 // One row a rule and trigger.
 Table trigger_table(const Route& route);
 Table identity_table(const Route& route);
+
+// One row a strategy. The screen's has p50, p99, throughput and regret.
+Table strategy_table(const Simulation& simulation, bool for_screen);
+// What was replayed, requests outside, strategies that can't be had, triggers that fired.
+std::string replay_sentence(const Simulation& simulation);
+std::vector<std::string> replay_lines(const Route& route);
 
 // One sentence each, those alike taken together.
 std::vector<std::string> abstention_lines(const Route& route);

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "routing/derive.h"
 #include "routing/merge.h"
+#include "routing/simulate.h"
 
 namespace assay {
 namespace {
@@ -64,6 +65,37 @@ Status check_arms(const Policy& policy, const Samples& samples, const Route& rou
   return {};
 }
 
+// The model that the trace's requests are for.
+Result<std::string> traced_model(const TraceToReplay& trace, const Samples& samples) {
+  std::vector<std::string> models;
+  for (const Stratum& stratum : samples.strata) {
+    if (std::ranges::find(models, stratum.model) == models.end()) models.push_back(stratum.model);
+  }
+  if (trace.model.empty() && models.size() == 1) return models.front();
+  if (trace.model.empty()) {
+    return bad_input("route: expected --model, one of {}, for the trace, found none",
+                     join(models, ", "));
+  }
+  if (std::ranges::find(models, trace.model) != models.end()) return trace.model;
+  return bad_input("--model: expected one of {}, found {}{}", join(models, ", "),
+                   quoted_excerpt(trace.model), nearest_hint(trace.model, models));
+}
+
+Status replay_trace(const TraceToReplay& trace, const Samples& samples, ThreadPool* pool,
+                    Route& route) {
+  ASSAY_TRY(const std::string model, traced_model(trace, samples));
+  const ReplayData data(samples, model, route.options);
+  ASSAY_TRY(const PlannedTrace plan, plan_trace(data, route, model, samples.arms, trace.requests));
+  const SimulationOptions options{trace.replays, route.options.seed, route.options.confidence};
+  auto simulation = std::make_shared<Simulation>(simulate(data, route.policy, plan, options, pool));
+  simulation->model = model;
+  simulation->trace = trace.name;
+  simulation->hash = trace_hash(trace.requests);
+  simulation->requests = std::ssize(trace.requests);
+  route.simulation = std::move(simulation);
+  return {};
+}
+
 }  // namespace
 
 std::vector<std::string> Route::failures() const {
@@ -89,18 +121,24 @@ Result<Route> judge_route(const Bundle& bundle, const RouteRequest& request, Thr
   const ChoiceInputs inputs{samples, study.order == "interleaved", reasons, route.options};
   route.choices = choose_arms(inputs, pool);
   route.barred = barred_arms(samples, route.options);
+  for (const Group& group : samples.groups) {
+    if (group.execution() == Execution::kCompiled) {
+      route.compiled_arms.insert(samples.arms[group.arm]);
+    }
+  }
   route.policy_given = request.policy.has_value();
-  if (!request.policy) {
+  if (request.policy) {
+    const std::string mismatch = identity_mismatch(*request.policy, policy_identity(bundle));
+    if (!mismatch.empty()) {
+      return bad_input("policy: expected the identity of {}, found another: {}",
+                       bundle.folder.string(), mismatch);
+    }
+    ASSAY_CHECK(check_arms(*request.policy, samples, route));
+    route.policy = *request.policy;
+  } else {
     route.policy = derive_policy(bundle, samples, route.choices);
-    return route;
   }
-  const std::string mismatch = identity_mismatch(*request.policy, policy_identity(bundle));
-  if (!mismatch.empty()) {
-    return bad_input("policy: expected the identity of {}, found another: {}",
-                     bundle.folder.string(), mismatch);
-  }
-  ASSAY_CHECK(check_arms(*request.policy, samples, route));
-  route.policy = *request.policy;
+  if (request.trace) ASSAY_CHECK(replay_trace(*request.trace, samples, pool, route));
   return route;
 }
 

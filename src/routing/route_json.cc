@@ -107,6 +107,8 @@ Json route_to_json(const Route& route) {
     one["reason"] = barred.reason;
     json["barred"].push_back(std::move(one));
   }
+  json["simulation"] =
+      route.simulation == nullptr ? Json() : simulation_to_json(*route.simulation, route.policy);
   json["failures"] = route.failures();
   return json;
 }
