@@ -132,6 +132,27 @@ TEST(Analyze, NeverCombinesPhases) {
   for (const Contrast& combined : findings.combined) EXPECT_EQ(combined.strata, 1);
 }
 
+TEST(Analyze, ACrashRatesIntervalTakesAProcessThatDiedForOne) {
+  const auto interval_of = [](bool whole_process) {
+    SyntheticBundle bundle(41);
+    bundle.add({.arm = "eager", .processes = 5});
+    const std::string cell = bundle.add({.arm = "static", .processes = 5});
+    for (int64_t i = 0; i < 6; ++i) {
+      bundle.lose(cell, whole_process ? 6 + i : 5 * i, RowStatus::kCrash, "SIGSEGV");
+    }
+    const auto findings = analyze(bundle.build(), {.resamples = 200}, nullptr);
+    for (const OutcomeCounts& outcome : findings->outcomes) {
+      if (outcome.arm == "static") return std::pair(outcome.failed, *outcome.failed_interval);
+    }
+    return std::pair(int64_t{0}, stats::Interval{});
+  };
+  const auto [by_process, wide] = interval_of(true);
+  const auto [by_row, narrow] = interval_of(false);
+  EXPECT_EQ(by_process, by_row);
+  EXPECT_DOUBLE_EQ(wide.high, stats::wilson_interval(1, 5)->high);
+  EXPECT_DOUBLE_EQ(narrow.high, stats::wilson_interval(6, 30)->high);
+}
+
 TEST(Analyze, ReportsCrashRatesInsteadOfTheSurvivorsSpeed) {
   SyntheticBundle bundle(5);
   bundle.add({.arm = "eager"});

@@ -102,9 +102,9 @@ std::vector<HeadlineCell> headline_matrix(std::span<const PortedCondition> condi
         }
         continue;
       }
-      const CrashRate before = of.decode_crashes.value_or(CrashRate{});
-      of.decode_crashes =
-          crash_rate(before.lost + cell->crashes.lost, before.attempted + cell->crashes.attempted);
+      Losses losses = of.decode_crashes ? std::move(of.decode_crashes->losses) : Losses{};
+      losses.add(cell->crashes.losses);
+      of.decode_crashes = crash_rate(std::move(losses));
     }
   }
   for (size_t i = 0; i < cells.size(); ++i) {

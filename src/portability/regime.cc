@@ -91,8 +91,9 @@ std::string config_text(const ArmConfig& config) {
   return join(parts, ", ");
 }
 
-CrashRate crash_rate(int64_t lost, int64_t attempted) {
-  return {lost, attempted, stats::wilson_interval(lost, attempted)};
+CrashRate crash_rate(Losses losses) {
+  const auto interval = losses.interval(kCrashConfidence);
+  return {losses.lost, losses.attempted, interval, std::move(losses)};
 }
 
 Result<Regime> condense(const Bundle& bundle, const RegimeOptions& options) {
@@ -113,7 +114,7 @@ Result<Regime> condense(const Bundle& bundle, const RegimeOptions& options) {
     cell.stratum = samples.strata[group.stratum];
     cell.arm = samples.arms[group.arm];
     cell.config = config_of(*group.rows.front());
-    cell.crashes = crash_rate(group.failed(), static_cast<int64_t>(group.rows.size()));
+    cell.crashes = crash_rate(losses_of(group));
     cell.execution = group.execution();
     cell.parity_failed = group.parity_failed;
     cell.several_processes = several_processes(group);

@@ -11,6 +11,7 @@
 #include "analysis/contrast/serial.h"
 #include "analysis/findings/execution.h"
 #include "analysis/findings/strata.h"
+#include "analysis/rows/losses.h"
 #include "artifact/bundle.h"
 #include "stats/intervals.h"
 
@@ -40,9 +41,11 @@ struct MeasuredRow {
 struct CrashRate {
   int64_t lost = 0;
   int64_t attempted = 0;
-  std::optional<stats::Interval> interval;  // Wilson's; absent: nothing was attempted
+  std::optional<stats::Interval> interval;  // Losses::interval(); absent: nothing was attempted
+  Losses losses;                            // by processes
 };
-CrashRate crash_rate(int64_t lost, int64_t attempted);
+inline constexpr double kCrashConfidence = 0.95;
+CrashRate crash_rate(Losses losses);
 
 // Mean time of a cell, with the error of its processes' means (series_means()).
 struct CellMean {

@@ -1,6 +1,7 @@
 // Verdicts between two regimes.
 #include "portability/verdict.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
@@ -106,8 +107,12 @@ std::optional<OutcomeVerdict> outcome_verdict(const CrashRate& a, const CrashRat
   };
   const std::string both =
       fmt::format("lost {} in {}, {} in {}", lost_text(a), names.a, lost_text(b), names.b);
-  if (!a.interval || !b.interval) return OutcomeVerdict{PortabilityVerdict::kUndecided, both};
-  const bool apart = a.interval->high < b.interval->low || b.interval->high < a.interval->low;
+  // A cell that lost nothing can't show how its rows hang together; the other one does for both.
+  const double effect = std::max(a.losses.design_effect(), b.losses.design_effect());
+  const auto wide_a = a.losses.interval(kCrashConfidence, effect);
+  const auto wide_b = b.losses.interval(kCrashConfidence, effect);
+  if (!wide_a || !wide_b) return OutcomeVerdict{PortabilityVerdict::kUndecided, both};
+  const bool apart = wide_a->high < wide_b->low || wide_b->high < wide_a->low;
   if ((a.lost == 0 || b.lost == 0) && apart) {
     return OutcomeVerdict{PortabilityVerdict::kOutcomeFlip, both};
   }

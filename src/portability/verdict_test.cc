@@ -71,6 +71,45 @@ TEST(PortabilityVerdict, OutcomesAreToldByTheirIntervals) {
       << "one row of 40 doesn't show that it crashes";
 }
 
+// 40 rows of five processes: `lose` picks the repetitions that the compiled arm loses.
+Regime five_processes(const std::string& folder, const std::function<bool(int64_t)>& lose,
+                      RowStatus status = RowStatus::kCrash) {
+  MadeRegime made = two_arm_regime(folder, 10, 8);
+  made.processes = 5;
+  Bundle bundle = bundle_of(made, 7);
+  for (Row& row : bundle.rows) {
+    if (row.arm != "fast" || !lose(row.repetition)) continue;
+    row.status = status;
+    row.latency_ms.reset();
+  }
+  return condense(bundle, {}).value();
+}
+
+TEST(PortabilityVerdict, AProcessThatDiesIsOneCrashAndNotAsManyAsItsRows) {
+  const auto none = [](int64_t) { return false; };
+  const auto one_process = [](int64_t repetition) { return repetition < 8; };
+  const auto row_by_row = [](int64_t repetition) { return repetition % 5 == 0; };
+  const auto verdict = [&](const auto& lose, RowStatus status = RowStatus::kCrash) {
+    std::vector<Regime> regimes = {five_processes("a", none), five_processes("b", lose, status)};
+    return verdict_of(judge_portability(std::move(regimes), {}).value(), "fast");
+  };
+  EXPECT_EQ(verdict(one_process), PortabilityVerdict::kUndecided)
+      << "one process of five is no difference to none";
+  EXPECT_EQ(verdict(row_by_row), PortabilityVerdict::kOutcomeFlip);
+  EXPECT_EQ(verdict([](int64_t) { return true; }), PortabilityVerdict::kOutcomeFlip);
+  const auto interval = [&](const auto& lose, RowStatus status = RowStatus::kCrash) {
+    return *five_processes("x", lose, status).cells[1].crashes.interval;
+  };
+  EXPECT_EQ(five_processes("x", one_process).cells[1].crashes.lost,
+            five_processes("x", row_by_row).cells[1].crashes.lost);
+  EXPECT_DOUBLE_EQ(interval(one_process).high, stats::wilson_interval(1, 5)->high);
+  EXPECT_DOUBLE_EQ(interval(row_by_row).high, stats::wilson_interval(8, 40)->high);
+  const auto all = [](int64_t) { return true; };
+  EXPECT_DOUBLE_EQ(interval(all).low, stats::wilson_interval(5, 5)->low);
+  EXPECT_DOUBLE_EQ(interval(all, RowStatus::kError).low, stats::wilson_interval(40, 40)->low)
+      << "each row failed for itself";
+}
+
 TEST(PortabilityVerdict, WhatOneBundleLacksIsMissing) {
   const MadeRegime both = two_arm_regime("both", 10, 8);
   MadeRegime eager = both;

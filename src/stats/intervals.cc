@@ -15,15 +15,18 @@ Interval stretched(const Interval& interval, double estimate, double factor) {
 }
 
 std::optional<Interval> wilson_interval(int64_t successes, int64_t n, double confidence) {
+  return score_interval(static_cast<double>(successes), static_cast<double>(n), confidence);
+}
+
+std::optional<Interval> score_interval(double successes, double n, double confidence) {
   assert(successes >= 0 && successes <= n);
   const auto z = normal_quantile(1 - (1 - confidence) / 2);
   if (n <= 0 || !z) return std::nullopt;
-  const auto count = static_cast<double>(n);
-  const double p = static_cast<double>(successes) / count;
+  const double p = successes / n;
   const double z2 = *z * *z;
-  const double center = p + z2 / (2 * count);
-  const double half = *z * std::sqrt(p * (1 - p) / count + z2 / (4 * count * count));
-  const double scale = 1 + z2 / count;
+  const double center = p + z2 / (2 * n);
+  const double half = *z * std::sqrt(p * (1 - p) / n + z2 / (4 * n * n));
+  const double scale = 1 + z2 / n;
   // At the ends the bound is exactly 0 or 1; subtraction would leave a rounding error there.
   const double low = successes == 0 ? 0 : (center - half) / scale;
   const double high = successes == n ? 1 : (center + half) / scale;

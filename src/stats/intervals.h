@@ -23,4 +23,7 @@ Interval stretched(const Interval& interval, double estimate, double factor);
 // Absent for n = 0. 0 <= successes <= n, 0 < confidence < 1.
 std::optional<Interval> wilson_interval(int64_t successes, int64_t n, double confidence = 0.95);
 
+// The same of effective numbers, which needn't be whole. 0 <= successes <= n.
+std::optional<Interval> score_interval(double successes, double n, double confidence = 0.95);
+
 }  // namespace assay::stats

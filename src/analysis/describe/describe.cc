@@ -6,6 +6,7 @@
 
 #include "analysis/contrast/widenings.h"
 #include "analysis/rows/each.h"
+#include "analysis/rows/losses.h"
 #include "analysis/rows/processes.h"
 #include "stats/few_values.h"
 #include "stats/summary.h"
@@ -88,6 +89,7 @@ void describe_cold(const Group& group, Latency& latency) {
 std::vector<OutcomeCounts> describe_outcomes(const Samples& samples,
                                              const AnalysisOptions& options) {
   std::map<std::pair<Phase, size_t>, OutcomeCounts> phases;
+  std::map<std::pair<Phase, size_t>, Losses> phase_losses;
   std::vector<OutcomeCounts> strata;
   for (const Group& group : samples.groups) {
     const Phase phase = samples.strata[group.stratum].phase;
@@ -99,15 +101,17 @@ std::vector<OutcomeCounts> describe_outcomes(const Samples& samples,
       count(*outcome, group);
     }
     part.stratum = group.stratum;
+    const Losses losses = losses_of(group);
+    part.failed_interval = losses.interval(options.confidence);
+    phase_losses[{phase, group.arm}].add(losses);
     strata.push_back(std::move(part));
   }
   std::vector<OutcomeCounts> all;
-  for (auto& [key, outcome] : phases) all.push_back(std::move(outcome));
-  for (OutcomeCounts& outcome : strata) all.push_back(std::move(outcome));
-  for (OutcomeCounts& outcome : all) {
-    outcome.failed_interval =
-        stats::wilson_interval(outcome.failed, outcome.attempted, options.confidence);
+  for (auto& [key, outcome] : phases) {
+    outcome.failed_interval = phase_losses[key].interval(options.confidence);
+    all.push_back(std::move(outcome));
   }
+  for (OutcomeCounts& outcome : strata) all.push_back(std::move(outcome));
   return all;
 }
 

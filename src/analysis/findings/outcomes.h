@@ -17,9 +17,10 @@ struct OutcomeCounts {
   std::optional<size_t> stratum;  // absent: the whole phase
   std::string arm;
   int64_t attempted = 0;
-  int64_t failed = 0;                              // status other than ok
-  std::optional<stats::Interval> failed_interval;  // Wilson, of the rate
-  std::map<std::string, int64_t> by_status;        // other than ok
+  int64_t failed = 0;  // status other than ok
+  // Of the rate: Wilson's, with processes that lost their rows together (rows/losses.h).
+  std::optional<stats::Interval> failed_interval;
+  std::map<std::string, int64_t> by_status;  // other than ok
   std::map<std::string, int64_t> by_error_class;
 };
 

@@ -1,0 +1,50 @@
+// Lost rows, process by process.
+#include "analysis/rows/losses.h"
+
+#include <algorithm>
+#include <map>
+
+namespace assay {
+
+void Losses::add(const Losses& other) {
+  lost += other.lost;
+  attempted += other.attempted;
+  died = died || other.died;
+  processes.insert(processes.end(), other.processes.begin(), other.processes.end());
+}
+
+double Losses::design_effect() const {
+  if (const auto effect = stats::design_effect(processes)) return *effect;
+  if (lost == 0 || lost < attempted || !died || processes.size() < 2) return 1;
+  return static_cast<double>(attempted) / static_cast<double>(processes.size());
+}
+
+std::optional<stats::Interval> Losses::interval(double confidence, double least_effect) const {
+  double effect = std::max(design_effect(), least_effect);
+  if (!processes.empty()) {
+    const auto of_processes =
+        static_cast<double>(attempted) / static_cast<double>(processes.size());
+    effect = std::max(1.0, std::min(effect, of_processes));
+  }
+  return stats::clustered_wilson_interval(lost, attempted, effect, confidence);
+}
+
+Losses losses_of(const Group& group) {
+  constexpr int64_t kNoProcess = -1;
+  Losses losses;
+  std::map<int64_t, stats::ClusterCount> processes;
+  for (const Row* row : group.rows) {
+    stats::ClusterCount& process = processes[row->process.value_or(kNoProcess)];
+    ++losses.attempted;
+    ++process.n;
+    if (row->status == RowStatus::kOk) continue;
+    ++losses.lost;
+    ++process.successes;
+    losses.died =
+        losses.died || row->status == RowStatus::kCrash || row->status == RowStatus::kTimeout;
+  }
+  for (const auto& [number, count] : processes) losses.processes.push_back(count);
+  return losses;
+}
+
+}  // namespace assay
