@@ -1,5 +1,6 @@
 // Writes a large bundle for analysis_vs_python: synthetic_study FOLDER ROWS. For `judgements` with
-// a third argument, a NUMBER from 1 on: other rows, of the commit of that number.
+// a third argument, a NUMBER from 1 on: other rows, of the commit of that number, or with a fourth,
+// `rerun`, of the same commit.
 //
 // 400 strata (3 phases, 4 models, 5 scenarios, batches, decode lengths), 4 arms, interleaved, a
 // repetition a block as `assay run` does; arm torch is missing on 12 strata. Latencies are
@@ -161,13 +162,13 @@ class Study {
   int64_t order_ = 0;
 };
 
-Status write_study(const std::string& folder, int64_t rows, int64_t number) {
+Status write_study(const std::string& folder, int64_t rows, int64_t number, bool rerun) {
   BundleHeader header;
   header.study_yaml = "name: synthetic\n";
   header.plan_hash = fmt::format("synthetic {}", rows);
   header.environment = {{"warnings", Json::array()}};
   header.identity = {{"device", "synthetic"}};
-  if (number > 0) header.identity["code_sha"] = fmt::format("{:040x}", number);
+  if (number > 0 && !rerun) header.identity["code_sha"] = fmt::format("{:040x}", number);
   Json arms = Json::array();
   for (const char* arm : kArms) arms.push_back(arm);
   header.study = {{"name", "synthetic"},
@@ -190,12 +191,14 @@ int main(int argc, char** argv) {
     return value;
   };
   const int64_t rows = number_of(2);
-  if (argc > 4 || rows < 20000 || (argc == 4 && number_of(3) < 1)) {
-    fmt::print(stderr,
-               "synthetic_study: expected FOLDER, at least 20000 ROWS and, if any, a NUMBER\n");
+  const bool rerun = argc == 5 && std::strcmp(argv[4], "rerun") == 0;
+  if (argc > 5 || rows < 20000 || (argc > 3 && number_of(3) < 1) || (argc == 5 && !rerun)) {
+    fmt::print(
+        stderr,
+        "synthetic_study: expected FOLDER, at least 20000 ROWS and, if any, a NUMBER and rerun\n");
     return 2;
   }
-  const assay::Status written = assay::write_study(argv[1], rows, number_of(3));
+  const assay::Status written = assay::write_study(argv[1], rows, number_of(3), rerun);
   if (written) return 0;
   fmt::print(stderr, "synthetic_study: {}\n", written.error().message);
   return written.error().kind == assay::ErrorKind::kBadInput ? 2 : 3;

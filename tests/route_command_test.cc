@@ -47,6 +47,7 @@ TEST_F(RouteCommand, APolicyIsWrittenReadAndHeldAgainstItsIdentity) {
   EXPECT_EQ(json["policy"]["rules"][0]["arm"], "fast");
   EXPECT_EQ(json["policy"]["rules"][0]["prompt_tokens"], Json({10, 80}));
   EXPECT_EQ(json["policy_given"], false);
+  EXPECT_EQ(json["validation"]["strata"], 3);
   EXPECT_THAT(*read_file(file), HasSubstr("arm: \"fast\"\n    fallback: \"eager\"\n"));
   EXPECT_EQ(routed({one, "--policy", file}, 0)["policy_given"], true);
   RoutedBundle other(two_routed_arms(0.7));
@@ -93,6 +94,7 @@ TEST_F(RouteCommand, EveryFormatSaysTheSame) {
   EXPECT_THAT(markdown, StartsWith("# Break glass: which arm serves a request\n\n1. In doubt"));
   EXPECT_THAT(markdown, HasSubstr("3. In prefill take fast for prompts of 10-30 tokens."));
   EXPECT_THAT(markdown, HasSubstr("| p99_ms "));
+  EXPECT_THAT(markdown, HasSubstr("Out of sample: policies from half of the processes take "));
   const std::string csv = assay({"route", one, "-o", "csv"}).out;
   CsvReader reader(csv, "stdout");
   const size_t columns = reader.next()->size();

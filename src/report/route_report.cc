@@ -61,6 +61,7 @@ std::string route_screen(const Route& route) {
   RouteLines lines;
   add_route_text(route_headline(route), 2, 2, lines);
   add_route_text(fallback_sentence(route), 2, 2, lines);
+  if (route.validation) add_route_text(validation_sentence(*route.validation), 2, 3, lines);
   const bool replayed = route.simulation != nullptr;
   add_route_table(rule_screen_table(route), replayed ? kFewerScreenRules : kScreenRules, "rules",
                   lines);
@@ -87,6 +88,7 @@ std::vector<ReportSection> route_sections(const Route& route) {
   policy.lines.emplace_back(
       "ratio: mean time of the arm over the safe arm's, with its interval, of each stratum of the "
       "rule.");
+  if (route.validation) policy.lines.push_back(validation_sentence(*route.validation));
   sections.push_back(std::move(policy));
   const auto add_list = [&](const char* title, const std::vector<std::string>& items) {
     if (items.empty()) return;

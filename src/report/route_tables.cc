@@ -216,6 +216,28 @@ Table identity_table(const Route& route) {
   return table;
 }
 
+std::string validation_sentence(const Optimism& validation) {
+  if (!validation.absent.empty()) {
+    return fmt::format("Out of sample: not known, because {}.", validation.absent);
+  }
+  std::string text = fmt::format(
+      "Out of sample: policies from half of the {} take {:.3f} of the safe arm's time there and "
+      "{:.3f} on the other half, optimism {:.2f} %",
+      validation.unit == "process" ? "processes" : "blocks", validation.in_sample,
+      validation.out_of_sample, validation.optimism * 100 + 0.0);
+  if (validation.interval) {
+    text += fmt::format(" [{:.2f}, {:.2f}]", validation.interval->low * 100 + 0.0,
+                        validation.interval->high * 100 + 0.0);
+  }
+  text += fmt::format("; on {} of {} they differ", validation.differ,
+                      counted(validation.strata, "stratum", "strata"));
+  if (validation.broken > 0) {
+    text += fmt::format("; {} an arm that the other half bars",
+                        counted(validation.broken, "choice is", "choices are"));
+  }
+  return text + ".";
+}
+
 Table strategy_table(const Simulation& simulation, bool for_screen) {
   Table table{"", {{"strategy", Align::kLeft}}, {}};
   if (!for_screen) table.columns.push_back({"takes", Align::kLeft});

@@ -23,6 +23,9 @@ Table rule_screen_table(const Route& route);
 Table trigger_table(const Route& route);
 Table identity_table(const Route& route);
 
+// What a policy from half of the rows is worth on the other half.
+std::string validation_sentence(const Optimism& validation);
+
 // One row a strategy. The screen's has p50, p99, throughput and regret.
 Table strategy_table(const Simulation& simulation, bool for_screen);
 // What was replayed, requests outside, strategies that can't be had, triggers that fired.

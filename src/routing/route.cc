@@ -137,6 +137,7 @@ Result<Route> judge_route(const Bundle& bundle, const RouteRequest& request, Thr
     route.policy = *request.policy;
   } else {
     route.policy = derive_policy(bundle, samples, route.choices);
+    route.validation = judge_out_of_sample(inputs, route.choices, pool);
   }
   if (request.trace) ASSAY_CHECK(replay_trace(*request.trace, samples, pool, route));
   return route;

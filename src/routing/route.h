@@ -17,6 +17,7 @@
 #include "routing/choice.h"
 #include "routing/policy.h"
 #include "routing/trace.h"
+#include "routing/validation.h"
 
 namespace assay {
 
@@ -57,6 +58,7 @@ struct Route {
   std::set<std::string> compiled_arms;  // proven to have run compiled on some stratum
   Policy policy;
   bool policy_given = false;
+  std::optional<Optimism> validation;            // absent: the policy was given
   std::shared_ptr<const Simulation> simulation;  // null: no trace
 
   // Why the judgement fails, one sentence a stratum on which no arm is safe; empty: it passes.

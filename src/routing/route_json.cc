@@ -81,6 +81,20 @@ Json choice_json(const Route& route, const StratumChoice& choice) {
   return json;
 }
 
+Json validation_json(const std::optional<Optimism>& validation) {
+  if (!validation) return nullptr;
+  if (!validation->absent.empty()) return {{"absent", validation->absent}};
+  return {{"unit", validation->unit},
+          {"units_a_half", validation->units},
+          {"strata", validation->strata},
+          {"strata_that_differ", validation->differ},
+          {"broken", validation->broken},
+          {"in_sample", validation->in_sample},
+          {"out_of_sample", validation->out_of_sample},
+          {"optimism", validation->optimism},
+          {"interval", ends_json(validation->interval)}};
+}
+
 }  // namespace
 
 Json route_to_json(const Route& route) {
@@ -107,6 +121,7 @@ Json route_to_json(const Route& route) {
     one["reason"] = barred.reason;
     json["barred"].push_back(std::move(one));
   }
+  json["validation"] = validation_json(route.validation);
   json["simulation"] =
       route.simulation == nullptr ? Json() : simulation_to_json(*route.simulation, route.policy);
   json["failures"] = route.failures();

@@ -282,14 +282,6 @@ struct ReplayResult {
   std::vector<RuleState> rules;  // of the policy
 };
 
-double stretch_of_units(size_t units, double confidence) {
-  const auto n = static_cast<double>(units);
-  const double tail = (1 + confidence) / 2;
-  const auto t = stats::student_t_quantile(tail, n - 1);
-  const auto z = stats::normal_quantile(tail);
-  return t && z ? std::sqrt(n / (n - 1)) * *t / *z : 1;
-}
-
 // Of positive values.
 SimulatedFigure figure_of(const std::vector<double>& values, size_t units, double confidence) {
   SimulatedFigure figure;
@@ -364,6 +356,15 @@ std::vector<SimulatedTrigger> fired_triggers(const std::vector<ReplayResult>& re
 }
 
 }  // namespace
+
+double stretch_of_units(size_t units, double confidence) {
+  if (units < 2) return 1;
+  const auto n = static_cast<double>(units);
+  const double tail = (1 + confidence) / 2;
+  const auto t = stats::student_t_quantile(tail, n - 1);
+  const auto z = stats::normal_quantile(tail);
+  return t && z ? std::sqrt(n / (n - 1)) * *t / *z : 1;
+}
 
 Simulation simulate(const ReplayData& data, const Policy& policy, const PlannedTrace& plan,
                     const SimulationOptions& options, ThreadPool* pool) {

@@ -69,6 +69,10 @@ struct Simulation {
   std::vector<SimulatedTrigger> triggers;  // those that fired in some replay
 };
 
+// How much further than its resamples show an interval of so few units reaches: sqrt(n / (n - 1))
+// times t's quantile of n - 1 degrees over the normal one. 1 for n < 2.
+double stretch_of_units(size_t units, double confidence);
+
 Simulation simulate(const ReplayData& data, const Policy& policy, const PlannedTrace& plan,
                     const SimulationOptions& options, ThreadPool* pool);
 
