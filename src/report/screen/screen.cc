@@ -198,7 +198,7 @@ Content content_for(const Findings& findings, const Lines& warnings, const Lines
   std::vector<Answer> rows = answers(findings, same);
   Content content{{}, wrapped_items(warnings, 1), wrapped_items(changes, 1)};
   if (rows.size() > kChoiceLines && rows.size() + content.lines() > room) {
-    same = SameAnswer::kLeaderOfPhase;
+    same = SameAnswer::kArmOfPhase;
     rows = answers(findings, same);
   }
   for (size_t most = kMostNameLines; most > 0; --most) {
@@ -209,6 +209,12 @@ Content content_for(const Findings& findings, const Lines& warnings, const Lines
   for (size_t most = kMostLinesAThing; most > 1; --most) {
     Content longer{content.choices, wrapped_items(warnings, most), wrapped_items(changes, most)};
     if (longer.lines() <= room) return longer;
+  }
+  // Warnings come before remarks.
+  for (size_t most = kMostLinesAThing; most > 1; --most) {
+    Content longer{content.choices, wrapped_items(warnings, most), content.changes};
+    const size_t changes_lines = std::min(longer.wanted().changes, kChangeLines);
+    if (longer.wanted().warnings + longer.wanted().choices + changes_lines <= room) return longer;
   }
   return content;
 }

@@ -183,7 +183,7 @@ void expect_in_bounds(const Load& load, uint64_t seed) {
       << screen;
   const size_t rows = rows_told(lines);
   EXPECT_TRUE(rows == answers(findings, SameAnswer::kArms).size() ||
-              rows == answers(findings, SameAnswer::kLeaderOfPhase).size())
+              rows == answers(findings, SameAnswer::kArmOfPhase).size())
       << rows << "\n"
       << screen;
   EXPECT_THAT(screen, HasSubstr("--full"));
