@@ -40,6 +40,7 @@ bool same_arms(const Decision& a, const Decision& b) {
 bool same_answer(const Findings& findings, const Decision& a, const Decision& b, SameAnswer same) {
   const Stratum& x = findings.strata[a.stratum];
   const Stratum& y = findings.strata[b.stratum];
+  if (same == SameAnswer::kArmOfPhase) return x.phase == y.phase && a.arm == b.arm;
   if (same == SameAnswer::kLeaderOfPhase) {
     return x.phase == y.phase && a.kind == b.kind && a.arm == b.arm;
   }
@@ -88,8 +89,8 @@ std::vector<Answer> answers(const Findings& findings, SameAnswer same) {
       return same_answer(findings, *answer.parts.back(), *decision, same);
     };
     // Neighbours alone: the last answer, or none.
-    const auto first =
-        same == SameAnswer::kLeaderOfPhase || all.empty() ? all.begin() : all.end() - 1;
+    const bool of_phase = same == SameAnswer::kLeaderOfPhase || same == SameAnswer::kArmOfPhase;
+    const auto first = of_phase || all.empty() ? all.begin() : all.end() - 1;
     const auto found = std::find_if(first, all.end(), matches);
     if (found != all.end()) {
       found->parts.push_back(decision);

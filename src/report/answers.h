@@ -36,8 +36,9 @@ struct Answer {
 
 // Which strata share an answer: neighbours by prompt length, under one condition (model, new
 // tokens, batch), with the same arms in question, and with or without regard to the arms that p50
-// or the tail would choose; or all of a phase for which the same arm leads, however surely.
-enum class SameAnswer { kArmsAndAlternatives, kArms, kLeaderOfPhase };
+// or the tail would choose; or all of a phase for which the same arm leads, equally surely or
+// however surely.
+enum class SameAnswer { kArmsAndAlternatives, kArms, kLeaderOfPhase, kArmOfPhase };
 
 // By phase, condition and prompt length.
 std::vector<Answer> answers(const Findings& findings, SameAnswer same);

@@ -118,7 +118,7 @@ TEST(Named, RowsThatAreRecordedAsOkAndCannotBeAreNamed) {
   const Findings findings = *analyze(bundle, {}, nullptr);
   const auto found = std::ranges::find(findings.named, "false_ok", &Finding::kind);
   ASSERT_NE(found, findings.named.end());
-  EXPECT_THAT(found->text, HasSubstr("1 of 32 rows are recorded as ok but cannot have been"));
+  EXPECT_THAT(found->text, HasSubstr("1 of 32 rows is recorded as ok but cannot have been"));
   EXPECT_THAT(found->text, HasSubstr("1 false_success (too_few_tokens)"));
   EXPECT_THAT(found->rows.at(clean.compiled), ElementsAre(5));
 }

@@ -1,6 +1,7 @@
 // The table of choices: which arm to take, phase by phase.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -73,7 +74,7 @@ struct Choice {
   std::string rival_mark;
   std::string lead;
   int64_t lost = 0;
-  std::string verdict;
+  std::vector<std::string> verdicts;  // one; of strata that differ each with its number
 };
 
 // "6 of 40": how many of its phase's strata an answer is of.
@@ -149,7 +150,9 @@ void name_arms(const Answer& answer, Choice& choice) {
   choice.rival = most_frequent(rivals);
   choice.lead = lead_text(leads[choice.rival]);
   if (tied > 1) choice.rival_mark = fmt::format(" +{}", tied - 1);
-  if (answer.parts.front()->kind == Decision::Kind::kUndecided) choice.arm_mark = "?";
+  const bool open = std::ranges::all_of(
+      answer.parts, [](const Decision* part) { return part->kind == Decision::Kind::kUndecided; });
+  if (open) choice.arm_mark = "?";
 }
 
 int64_t rows_lost(const Findings& findings, const Answer& answer) {
@@ -162,17 +165,44 @@ int64_t rows_lost(const Findings& findings, const Answer& answer) {
   return lost;
 }
 
+bool of_phases(SameAnswer same) {
+  return same == SameAnswer::kLeaderOfPhase || same == SameAnswer::kArmOfPhase;
+}
+
+// "ahead"; of several kinds "33 faster", "27 ahead", the most frequent first.
+std::vector<std::string> verdicts_of(const Answer& answer) {
+  std::map<Decision::Kind, size_t> counts;
+  for (const Decision* part : answer.parts) ++counts[part->kind];
+  if (counts.size() == 1) return {verdict_text(counts.begin()->first)};
+  std::vector<std::pair<Decision::Kind, size_t>> kinds(counts.begin(), counts.end());
+  std::ranges::stable_sort(kinds, std::greater(), [](const auto& kind) { return kind.second; });
+  std::vector<std::string> texts;
+  for (const auto& [kind, count] : kinds) {
+    texts.push_back(fmt::format("{} {}", count, verdict_text(kind)));
+  }
+  return texts;
+}
+
+// In at most so many lines; "..." stands for the others.
+std::vector<std::string> fitted_verdicts(std::vector<std::string> verdicts, size_t most_lines) {
+  if (verdicts.size() <= most_lines) return verdicts;
+  verdicts.resize(most_lines);
+  verdicts.back() += "...";
+  return verdicts;
+}
+
 Choice choice_of(const Findings& findings, const Answer& answer, SameAnswer same) {
   const Decision& first = *answer.parts.front();
   Choice choice;
   choice.phase = phase_name(findings.strata[first.stratum].phase);
-  choice.condition = same == SameAnswer::kLeaderOfPhase ? strata_text(findings, answer)
-                                                        : condition_label(findings, first.stratum);
-  choice.tokens = tokens_text(prompt_range(findings, answer));
+  choice.condition =
+      of_phases(same) ? strata_text(findings, answer) : condition_label(findings, first.stratum);
+  // Strata of a phase that share an arm are of any lengths.
+  if (same != SameAnswer::kArmOfPhase) choice.tokens = tokens_text(prompt_range(findings, answer));
   name_arms(answer, choice);
   choice.ratio = baseline_ratio(findings, answer);
   choice.lost = rows_lost(findings, answer);
-  choice.verdict = verdict_text(first.kind);
+  choice.verdicts = verdicts_of(answer);
   return choice;
 }
 
@@ -246,36 +276,48 @@ TableCell cell(const std::string& text) {
   return text.empty() ? TableCell::absent() : TableCell::of(text);
 }
 
+constexpr const char* kLeadColumn = "lead";
+
+// Where names are as short as they can be.
+void drop_lead(Table& table) {
+  const auto at = std::ranges::find(table.columns, kLeadColumn, &Column::name);
+  const auto place = at - table.columns.begin();
+  table.columns.erase(at);
+  for (auto& row : table.rows) row.erase(row.begin() + place);
+}
+
 // The cells of a choice, each the lines that it takes.
 std::vector<std::vector<std::string>> cells_of(const Choice& choice, const NameColumn& arms,
-                                               const NameColumn& conditions) {
+                                               const NameColumn& conditions, bool with_tokens) {
   std::vector<std::vector<std::string>> cells = {{choice.phase}};
   if (conditions.width > 0) cells.push_back(conditions.of(choice.condition));
-  cells.push_back({choice.tokens});
+  if (with_tokens) cells.push_back({choice.tokens});
   cells.push_back(arms.of(choice.arm, choice.arm_mark));
   cells.push_back({choice.ratio});
   cells.push_back(arms.of(choice.rival, choice.rival_mark));
   cells.push_back({choice.lead});
   cells.push_back({std::to_string(choice.lost)});
-  cells.push_back({choice.verdict});
+  cells.push_back(fitted_verdicts(choice.verdicts, arms.most_lines));
   return cells;
 }
 
 ChoiceTable table_of(const std::vector<Choice>& choices, const NameColumn& arms,
                      const NameColumn& conditions, const std::string& of_conditions) {
   ChoiceTable made{{"", {{"phase", Align::kLeft}}, {}}, {}};
+  const bool with_tokens =
+      std::ranges::any_of(choices, [](const Choice& choice) { return !choice.tokens.empty(); });
   if (conditions.width > 0) made.table.columns.push_back({of_conditions, Align::kLeft});
-  for (const Column& column : {Column{"tokens"},
-                               {"take", Align::kLeft},
+  if (with_tokens) made.table.columns.push_back({"tokens"});
+  for (const Column& column : {Column{"take", Align::kLeft},
                                {"ratio", Align::kLeft},
                                {"runner-up", Align::kLeft},
-                               {"lead"},
+                               {kLeadColumn},
                                {"lost"},
                                {"verdict", Align::kLeft}}) {
     made.table.columns.push_back(column);
   }
   for (const Choice& choice : choices) {
-    const auto cells = cells_of(choice, arms, conditions);
+    const auto cells = cells_of(choice, arms, conditions, with_tokens);
     const size_t lines = std::ranges::max(cells, {}, &std::vector<std::string>::size).size();
     made.lines.push_back(lines);
     for (size_t line = 0; line < lines; ++line) {
@@ -307,12 +349,11 @@ Table choice_table(const Findings& findings, const std::vector<Answer>& answers,
 
 ChoiceTable wrapped_choices(const Findings& findings, const std::vector<Answer>& answers,
                             SameAnswer same, size_t width, size_t most_lines) {
-  constexpr size_t kLeastName = 6;
+  constexpr size_t kLeastName = 5;
   std::vector<Choice> choices;
   for (const Answer& answer : answers) choices.push_back(choice_of(findings, answer, same));
-  const bool of_phases = same == SameAnswer::kLeaderOfPhase;
-  if (!of_phases) tell_apart(findings, answers, choices);
-  const std::string of_conditions = of_phases ? "strata" : "condition";
+  if (!of_phases(same)) tell_apart(findings, answers, choices);
+  const std::string of_conditions = of_phases(same) ? "strata" : "condition";
   NameColumn arms(most_lines);
   NameColumn conditions(most_lines);
   for (Choice& choice : choices) {
@@ -328,6 +369,7 @@ ChoiceTable wrapped_choices(const Findings& findings, const std::vector<Answer>&
     (arms.width >= conditions.width ? arms : conditions).narrow();
     made = table_of(choices, arms, conditions, of_conditions);
   }
+  if (width_of(made.table) > width) drop_lead(made.table);
   return made;
 }
 

@@ -139,4 +139,12 @@ std::vector<std::string> warning_lines(const Findings& findings) {
   return lines;
 }
 
+std::vector<std::string> warning_kinds(const Findings& findings) {
+  std::vector<std::string> kinds;
+  for (const FindingGroup& group : finding_groups(findings)) {
+    if (group.worst->severity == Severity::kWarning) kinds.push_back(shown_line(group.worst->kind));
+  }
+  return kinds;
+}
+
 }  // namespace assay

@@ -19,6 +19,9 @@ std::string requirement_line(const Findings& findings);
 // One line a kind of warning, the worst case named.
 std::vector<std::string> warning_lines(const Findings& findings);
 
+// The kinds of these warnings, in their order.
+std::vector<std::string> warning_kinds(const Findings& findings);
+
 // One row an answer, at most `width` columns: the widest names are shortened until it fits. `same`
 // made the answers.
 Table choice_table(const Findings& findings, const std::vector<Answer>& answers, SameAnswer same,

@@ -41,9 +41,23 @@ size_t line_count(const Items& items) {
   return lines;
 }
 
-// The first of them that have room, and how many more there are.
+// "  and 3 more kinds of warnings (drift, dependence, bimodal): --full": as many names as fit.
+std::string more_line(size_t more, std::string_view what, const Lines& names) {
+  const auto line = [&](size_t named) {
+    const Lines first(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(named));
+    std::string in_brackets = join(first, ", ");
+    if (named > 0 && named < names.size()) in_brackets += ", ...";
+    if (named > 0) in_brackets = fmt::format(" ({})", in_brackets);
+    return fmt::format("  and {} more {}{}: --full", more, what, in_brackets);
+  };
+  size_t named = names.size();
+  while (named > 0 && display_width(line(named)) > kScreenColumns) --named;
+  return line(named);
+}
+
+// The first of them that have room, and how many more there are. `names`: of all of them, or none.
 void add_items(const Items& items, size_t room, std::string_view one, std::string_view many,
-               Lines& out) {
+               const Lines& names, Lines& out) {
   if (items.empty()) return;
   const bool all = line_count(items) <= room;
   size_t shown = 0;
@@ -52,10 +66,11 @@ void add_items(const Items& items, size_t room, std::string_view one, std::strin
     if (!all && used + 1 > room) break;
     out.insert(out.end(), items[shown].begin(), items[shown].end());
   }
-  if (shown < items.size()) {
-    const size_t more = items.size() - shown;
-    out.push_back(fmt::format("  and {} more {}: --full", more, more == 1 ? one : many));
-  }
+  if (shown == items.size()) return;
+  const size_t more = items.size() - shown;
+  const auto first =
+      names.empty() ? names.end() : names.begin() + static_cast<std::ptrdiff_t>(shown);
+  out.push_back(more_line(more, more == 1 ? one : many, Lines(first, names.end())));
 }
 
 // A table's heading and rule, and its choices, each in its lines.
@@ -167,25 +182,39 @@ struct Content {
   size_t lines() const { return wanted().warnings + wanted().choices + wanted().changes; }
 };
 
-// Rows of whole phases where those of prompt lengths don't fit; then whole names, where they fit
-// beside one line a thing; then as many lines a thing as fit: nothing is left out for the sake of
-// another thing's length.
+// What share() gives to the choices.
+size_t choice_room(size_t room, const Items& warnings, const Items& changes) {
+  const size_t others =
+      std::min(line_count(warnings), kWarningLines) + std::min(line_count(changes), kChangeLines);
+  return std::max(kChoiceLines, room - std::min(room, others));
+}
+
+// Rows of whole phases where those of prompt lengths don't fit; then whole names, where their lines
+// fit; then as many lines a thing as fit: nothing is left out for the sake of another thing's
+// length.
 Content content_for(const Findings& findings, const Lines& warnings, const Lines& changes,
                     size_t room) {
   SameAnswer same = SameAnswer::kArms;
   std::vector<Answer> rows = answers(findings, same);
   Content content{{}, wrapped_items(warnings, 1), wrapped_items(changes, 1)};
   if (rows.size() > kChoiceLines && rows.size() + content.lines() > room) {
-    same = SameAnswer::kLeaderOfPhase;
+    same = SameAnswer::kArmOfPhase;
     rows = answers(findings, same);
   }
   for (size_t most = kMostNameLines; most > 0; --most) {
     content.choices = choice_lines(findings, rows, same, most);
-    if (content.lines() <= room) break;
+    const size_t lines = line_count(content.choices.rows);
+    if (lines <= choice_room(room, content.warnings, content.changes)) break;
   }
   for (size_t most = kMostLinesAThing; most > 1; --most) {
     Content longer{content.choices, wrapped_items(warnings, most), wrapped_items(changes, most)};
     if (longer.lines() <= room) return longer;
+  }
+  // Warnings come before remarks.
+  for (size_t most = kMostLinesAThing; most > 1; --most) {
+    Content longer{content.choices, wrapped_items(warnings, most), content.changes};
+    const size_t changes_lines = std::min(longer.wanted().changes, kChangeLines);
+    if (longer.wanted().warnings + longer.wanted().choices + changes_lines <= room) return longer;
   }
   return content;
 }
@@ -203,17 +232,18 @@ std::string render_screen(const Findings& findings, const std::string& path, Scr
   Lines lines = frame.measured;
   if (!warnings.empty()) {
     lines.insert(lines.end(), {"", "What voids or weakens this:"});
-    add_items(content.warnings, room.warnings, "kind of warning", "kinds of warnings", lines);
+    add_items(content.warnings, room.warnings, "kind of warning", "kinds of warnings",
+              warning_kinds(findings), lines);
   }
   if (!content.choices.rows.empty()) {
     lines.emplace_back();
     lines.insert(lines.end(), content.choices.head.begin(), content.choices.head.end());
-    add_items(content.choices.rows, room.choices, "row", "rows", lines);
+    add_items(content.choices.rows, room.choices, "row", "rows", {}, lines);
     lines.insert(lines.end(), frame.legend.begin(), frame.legend.end());
   }
   if (!changes.empty()) {
     lines.insert(lines.end(), {"", "What changes the choice:"});
-    add_items(content.changes, room.changes, "remark", "remarks", lines);
+    add_items(content.changes, room.changes, "remark", "remarks", {}, lines);
   }
   lines.emplace_back();
   lines.insert(lines.end(), frame.closing.begin(), frame.closing.end());

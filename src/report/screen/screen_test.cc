@@ -183,7 +183,7 @@ void expect_in_bounds(const Load& load, uint64_t seed) {
       << screen;
   const size_t rows = rows_told(lines);
   EXPECT_TRUE(rows == answers(findings, SameAnswer::kArms).size() ||
-              rows == answers(findings, SameAnswer::kLeaderOfPhase).size())
+              rows == answers(findings, SameAnswer::kArmOfPhase).size())
       << rows << "\n"
       << screen;
   EXPECT_THAT(screen, HasSubstr("--full"));
@@ -307,6 +307,36 @@ TEST(Screen, PromptLengthsWithOneDecisionAreOneRow) {
   EXPECT_THAT(screen,
               ContainsRegex("\nprefill +200-400  [a-z]+ +.*[a-z]+ +[0-9.% -]+ +0  equivalent\n"));
   EXPECT_THAT(screen, HasSubstr("faster: than every other arm. equivalent: to the"));
+}
+
+// Names that an ordinary study has, where lines are left.
+TEST(Screen, LongNamesGoOnInAFurtherLineAndAreWhole) {
+  Findings findings = made({.arms = 4, .strata = 3}, 12);
+  const std::vector<std::string> names = {"eager-dynamic-cache-fp32", "compiled-dynamic-cache-fp32",
+                                          "compiled-static-cache-fp32", "eager-static-cache-fp32"};
+  std::map<std::string, std::string> renamed;
+  for (size_t i = 0; i < 4; ++i) renamed[findings.study.arms[i]] = names[i];
+  findings.study.arms = names;
+  findings.study.baseline = names[0];
+  for (Contrast& contrast : findings.contrasts) contrast.arm = renamed[contrast.arm];
+  for (Decision& decision : findings.decisions) {
+    decision.kind = Decision::Kind::kBest;
+    decision.arm = names[2];
+    decision.tied.clear();
+    decision.runner_up = Rival{names[1], 0.8, stats::Interval{0.7, 0.9}, 0.1};
+  }
+  const std::string screen = render_screen(findings, "b");
+  expect_size(screen);
+  EXPECT_THAT(screen, Not(HasSubstr("compil...")));
+  EXPECT_THAT(screen, ContainsRegex("\nprefill .*compiled-.* 25 % +[0-9]+  faster\n +[a-z]"))
+      << screen;
+}
+
+TEST(Screen, KindsThatHaveNoRoomAreNamed) {
+  const Findings findings = made({.arms = 7, .strata = 30, .kinds = 12}, 13);
+  const std::string screen = render_screen(findings, "b");
+  expect_size(screen);
+  EXPECT_THAT(screen, ContainsRegex("\n  and [0-9]+ more kinds of warnings \\(kind[0-9]+"));
 }
 
 // A ratio that isn't 1 doesn't read as 1 beside its verdict.
