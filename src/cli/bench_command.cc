@@ -67,7 +67,7 @@ Status show(const BenchOptions& options, const std::vector<BenchedModel>& models
 
 Result<int> run_bench(BenchOptions options) {
   if (options.tests.prompts.empty() && options.tests.generations.empty()) {
-    return bad_input("-p and -n: expected a test, found 0 of both");
+    return bad_input("-p and -n: expected at least one length above 0, found 0 for both");
   }
   ASSAY_TRY(const std::vector<BenchedModel> models, find_models(options.models));
   for (const BenchedModel& model : models) {
@@ -147,26 +147,31 @@ void add_words(CLI::App& command, const std::string& flags, const std::string& t
 
 void add_tests(CLI::App& command, BenchTests& tests) {
   add_counts(command, "-p,--n-prompt",
-             "lengths of the prompts to prefill (default 128,512); 0: none", tests.prompts, true);
-  add_counts(command, "-n,--n-gen", "numbers of tokens to generate (default 64); 0: none",
+             "lengths of the prompts to prefill (default 128,512); 0 measures no prefill",
+             tests.prompts, true);
+  add_counts(command, "-n,--n-gen",
+             "numbers of tokens to generate (default 64); 0 measures no generation",
              tests.generations, true);
   command
       .add_option("-d,--n-depth", tests.depth,
-                  "tokens in the cache before those that are generated (default 1)")
+                  "tokens in the cache before the first generated token (default 1)")
       ->check(count_between(1, 1'000'000))
       ->type_name("N");
-  add_counts(command, "-b,--batch", "sequences at once (default 1)", tests.batches, false);
+  add_counts(command, "-b,--batch", "number of sequences in a batch (default 1)", tests.batches,
+             false);
   command
       .add_option("-r,--repetitions", tests.repetitions,
                   "repetitions of each test and arm (default 20)")
       ->check(count_between(1, 1'000'000))
       ->type_name("N");
-  add_words(
-      command, "--arms", "MODE,...",
-      "the baseline first (default eager,compiled): modes of the native engine, or torch:MODE",
-      tests.arms);
-  add_words(command, "--cache", "KIND,...", "static (default) or dynamic", tests.caches);
-  command.add_option("--device", tests.device, "cpu (default), cuda or cuda:N")
+  add_words(command, "--arms", "MODE,...",
+            "arms to compare, the baseline first: modes of the native engine, or torch:MODE "
+            "(default eager,compiled)",
+            tests.arms);
+  add_words(command, "--cache", "KIND,...", "kind of cache: static (default) or dynamic",
+            tests.caches);
+  command
+      .add_option("--device", tests.device, "device that computes: cpu (default), cuda or cuda:N")
       ->check(device_word())
       ->type_name("DEVICE");
   command
@@ -174,7 +179,9 @@ void add_tests(CLI::App& command, BenchTests& tests) {
                   "threads of each arm on the CPU (default: as many as the process may use)")
       ->check(count_between(1, kMostThreads))
       ->type_name("N");
-  command.add_option("--dtype", tests.dtype, "fp32, fp16 or bf16 (default: as stored)")
+  command
+      .add_option("--dtype", tests.dtype,
+                  "type of the weights: fp32, fp16 or bf16 (default: as stored)")
       ->check(word_of({"fp32", "fp16", "bf16"}))
       ->type_name("TYPE");
 }

@@ -43,7 +43,8 @@ Result<fs::path> made_model(const std::string& architecture) {
   std::error_code ignored;
   fs::remove_all(unfinished, ignored);
   if (is_folder(path)) return path;  // another process was faster
-  return environment_error("{}: expected to make it, found: {}", path.string(), error.message());
+  return environment_error("{}: expected to make this model's folder, found: {}", path.string(),
+                           error.message());
 }
 
 Result<fs::path> model_path(const std::string& word) {
@@ -73,7 +74,7 @@ Result<std::vector<BenchedModel>> find_models(const std::vector<std::string>& wo
       return fs::equivalent(other.path, path, gone);
     };
     if (std::ranges::any_of(models, is_same)) {
-      return bad_input("models: expected each once, found {} again", quoted_excerpt(word));
+      return bad_input("models: expected each model once, found {} again", quoted_excerpt(word));
     }
     ASSAY_TRY(const engine::Checkpoint checkpoint, engine::Checkpoint::open(path));
     models.push_back({.name = model_name(path, models),

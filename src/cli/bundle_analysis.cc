@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "analysis/analyze.h"
+#include "analysis/findings/plotted_json.h"
 #include "analysis/plot_rows.h"
 #include "artifact/bundle.h"
 #include "artifact/manifest.h"
@@ -34,7 +35,8 @@ std::shared_ptr<AnalysisOptions> add_analysis_options(CLI::App& command) {
             options->margin = margin;
             options->margin_asked = true;
           },
-          "equivalence margin, as a share (default 0.03, or the one by which the study stopped)")
+          "equivalence margin, as a share of the baseline's time (default 0.03, or the margin by "
+          "which the study stopped)")
       ->check(number_between(1e-6, 1))
       ->type_name("SHARE");
   command.add_option("--resamples", options->resamples, "bootstrap resamples (default 10000)")
@@ -48,10 +50,9 @@ std::shared_ptr<AnalysisOptions> add_analysis_options(CLI::App& command) {
 
 std::shared_ptr<bool> add_from_findings(CLI::App& command) {
   auto given = std::make_shared<bool>(false);
-  CLI::Option* flag =
-      command.add_flag("--from-findings", *given,
-                       "read no rows: each path is a findings.json, or a bundle whose "
-                       "analysis/findings.json is taken as it is");
+  CLI::Option* flag = command.add_flag("--from-findings", *given,
+                                       "take findings as they are and read no rows: each path is a "
+                                       "findings.json, or a bundle with an analysis/findings.json");
   for (const char* name : {"--margin", "--resamples", "--seed"}) {
     flag->excludes(command.get_option(name));
   }
@@ -90,7 +91,7 @@ void print_screen(const Findings& findings, const std::string& path, ScreenOf of
 
 Result<WrittenReport> write_analysis(const AnalyzedBundle& analyzed,
                                      const std::filesystem::path& folder) {
-  ASSAY_CHECK(write_findings(analyzed.findings, folder));
+  ASSAY_CHECK(write_findings_with_rows(analyzed.findings, analyzed.plotted, folder));
   return write_report(analyzed.findings, &analyzed.plotted, &analyzed.judgement, folder);
 }
 

@@ -100,7 +100,8 @@ Result<int> clear_cache(OutputFormat format, bool with_models) {
 
 void add_cache_command(CLI::App& app, Selected& selected) {
   CLI::App* cache = app.add_subcommand(
-      "cache", "list or clear what is kept on disk: compiled kernels, and models that bench made");
+      "cache",
+      "list or clear the files kept on disk: compiled kernels, and models that bench made");
   cache->require_subcommand(1);
   CLI::App* list =
       cache->add_subcommand("list", "list the kernels, most recently used first, and the models");

@@ -220,13 +220,13 @@ void add_compare_command(CLI::App& app, Selected& selected) {
       ->type_name("BASE CAND");
   command
       ->add_option("--candidates", request->candidates,
-                   "the candidate's runs; \"--\" is short for it")
+                   "folders of the candidate's runs; \"--\" is short for this option")
       ->type_name("CAND");
-  CLI::Option* run = command->add_flag("--run", request->run,
-                                       "measure the study with both sides in turn: assay "
-                                       "executables; Python interpreters for a study "
-                                       "of torch arms; for one of commands two revisions of their "
-                                       "checkout, or what stands for {side}");
+  CLI::Option* run =
+      command->add_flag("--run", request->run,
+                        "measure the study with both sides in turn; the sides are assay "
+                        "executables, or for torch arms Python interpreters, or for command arms "
+                        "revisions of the checkout or values of {side}");
   command
       ->add_option("--bundle", request->bundle,
                    "with --run: the folder to write (default: STUDY-TIME)")
@@ -246,9 +246,8 @@ void add_compare_command(CLI::App& app, Selected& selected) {
       "exit 1 also if a cell is slower by more than the margin, loses more rows, or "
       "gives other output");
   command
-      ->add_option(
-          "--margin", request->margin,
-          "slowdown that is tolerated: 2% (default; 0.5% of two programs side by side) or 0.02")
+      ->add_option("--margin", request->margin,
+                   "tolerated slowdown, as 2% or 0.02 (default 2%; with --run 0.5%)")
       ->type_name("SHARE");
   CLI::Option* vary =
       command
@@ -268,7 +267,7 @@ void add_compare_command(CLI::App& app, Selected& selected) {
                     "that raises a false alarm");
   CLI::Option* splits = command
                             ->add_option("--splits", request->splits,
-                                         "the most splits that --self-test makes (default 1000)")
+                                         "largest number of splits for --self-test (default 1000)")
                             ->check(count_between(10, 1'000'000))
                             ->type_name("N");
   CLI::Option* seed =

@@ -78,7 +78,7 @@ Check nvrtc_check() {
   if (!nvrtc) {
     return {"nvrtc", CheckStatus::kMissing,
             nvrtc.error().message + "; kernels for NVIDIA GPUs can't be compiled",
-            "fetch it by `make cuda-libs`, or name a libnvrtc.so in ASSAY_NVRTC"};
+            "fetch it with `make cuda-libs`, or name a libnvrtc.so in ASSAY_NVRTC"};
   }
   return {"nvrtc", CheckStatus::kOk, fmt::format("{}: {}", nvrtc->path(), nvrtc->version())};
 }
@@ -124,7 +124,7 @@ Check cublaslt_check(engine::cuda::Driver& driver) {
   if (!library) {
     return {"cublaslt", CheckStatus::kLimited,
             library.error().message + "; prompts run on kernels made for few rows",
-            "fetch it by `make cuda-libs`, or name a libcublasLt.so in ASSAY_CUBLASLT"};
+            "fetch it with `make cuda-libs`, or name a libcublasLt.so in ASSAY_CUBLASLT"};
   }
   return {"cublaslt", CheckStatus::kOk,
           fmt::format("{}: {}", (*library)->path(), (*library)->version())};
@@ -278,8 +278,9 @@ Result<int> run_doctor(OutputFormat format) {
 }  // namespace
 
 void add_doctor_command(CLI::App& app, Selected& selected) {
-  CLI::App* command = app.add_subcommand(
-      "doctor", "check what can run on this machine, with a reason and a fix for what can't");
+  CLI::App* command = app.add_subcommand("doctor",
+                                         "check which backends and sensors work on this machine, "
+                                         "with a reason and a fix for each that doesn't");
   const auto format = add_output_format(*command);
   command->callback([=, &selected] { selected.body = [=] { return run_doctor(*format); }; });
 }

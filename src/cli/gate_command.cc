@@ -21,7 +21,7 @@ Result<int> judge_gates(const JudgeRequest& request, OutputFormat format) {
 
 void add_gate_command(CLI::App& app, Selected& selected) {
   CLI::App* command = app.add_subcommand(
-      "gate", "judge what bundles may claim by five gates, and exit 1 if one fails");
+      "gate", "judge the claims of bundles by five gates, and exit 1 if a gate fails");
   const auto request = std::make_shared<JudgeRequest>();
   command
       ->add_option("bundle", request->bundles,
@@ -38,8 +38,8 @@ void add_gate_command(CLI::App& app, Selected& selected) {
       ->type_name("CLAIM");
   command
       ->add_option("--vary", request->axis,
-                   "the identity axis on which the bundles are declared to differ (default: "
-                   "whichever is the only one)")
+                   "the identity axis on which the bundles are declared to differ (default: the "
+                   "only axis on which they do)")
       ->check(known_words(identity_axes()))
       ->type_name("AXIS");
   const auto format = add_output_format(*command);

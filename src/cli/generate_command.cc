@@ -230,7 +230,7 @@ Result<double> read_limit_gb_per_s(engine::Device& device) {
 std::string against_limit(double gb_per_s, const Result<double>& limit, const char* who) {
   if (!limit)
     return fmt::format("the read bandwidth of this {} is unknown: {}", who, limit.error().message);
-  return fmt::format("{:.0f} % of the {:.2f} GB/s that this {} reads", 100 * gb_per_s / *limit,
+  return fmt::format("{:.0f} % of the {:.2f} GB/s that this {} can read", 100 * gb_per_s / *limit,
                      *limit, who);
 }
 
@@ -288,8 +288,7 @@ Result<int> run_generate(const GenerateOptions& options) {
   print_figures(session, prompt.size(), outcome);
   if (outcome.finite) return 0;
   print_warning(
-      "logits: expected finite ones to choose tokens from, found NaN or infinity, so the "
-      "tokens mean nothing");
+      "logits: expected finite values, found NaN or infinity, so the tokens mean nothing");
   return 1;
 }
 
@@ -297,20 +296,23 @@ Result<int> run_generate(const GenerateOptions& options) {
 void add_compiled_options(CLI::App& command, GenerateOptions& options) {
   options.compiled_only = {
       command
-          .add_option("--dynamic", options.dynamic,
-                      "compiled: whether sizes become symbols: true, false or auto (default)")
+          .add_option(
+              "--dynamic", options.dynamic,
+              "compiled: whether the graphs' sizes are symbols: true, false or auto (default)")
           ->check(word_of({"true", "false", "auto"})),
       command
           .add_option("--split", options.split,
                       "compiled: compile only this phase, prefill or decode (default: both)")
           ->check(word_of({"prefill", "decode"})),
       command
-          .add_option("--recompile-limit", options.recompile_limit,
-                      "compiled: most graphs of a phase; beyond them it stays eager (default 8)")
+          .add_option(
+              "--recompile-limit", options.recompile_limit,
+              "compiled: largest number of graphs of a phase, which then runs eager (default 8)")
           ->check(count_between(1, 1'000'000)),
       command
-          .add_option("--bucket", options.bucket,
-                      "compiled: pad the prompt to a multiple of this (default 0: no padding)")
+          .add_option(
+              "--bucket", options.bucket,
+              "compiled: pad the prompt to a multiple of this length (default 0: no padding)")
           ->check(count_between(0, engine::kMostBucket)),
       command.add_option("--disable-pass", options.disabled_passes,
                          "compiled: skip this pass; may be repeated"),
@@ -328,18 +330,21 @@ void add_generate_command(CLI::App& app, Selected& selected) {
       "generate", "continue a prompt greedily; the text goes to stdout, figures go to stderr");
   command->add_option("MODEL", options->model, "checkpoint folder")->required();
   command->add_option("PROMPT", options->prompt, "text, or token ids with --ids")->required();
-  command->add_option("-n,--tokens", options->new_tokens, "new tokens (default 128)")
+  command->add_option("-n,--tokens", options->new_tokens, "number of new tokens (default 128)")
       ->check(count_between(1));
-  command->add_option("--dtype", options->dtype, "fp32, fp16 or bf16 (default: as stored)");
-  command->add_option("--cache", options->cache, "static (default) or dynamic")
+  command->add_option("--dtype", options->dtype,
+                      "type of the weights: fp32, fp16 or bf16 (default: as stored)");
+  command->add_option("--cache", options->cache, "kind of cache: static (default) or dynamic")
       ->check(word_of({"static", "dynamic"}));
-  command->add_option("--device", options->device, "cpu (default), cuda or cuda:N")
+  command
+      ->add_option("--device", options->device,
+                   "device that computes: cpu (default), cuda or cuda:N")
       ->check(device_word());
-  command->add_option("--threads", options->threads, "threads (default 0: all cores)")
+  command->add_option("--threads", options->threads, "number of threads (default 0: all cores)")
       ->check(count_between(0, kMostThreads));
   command->add_flag("--ids", options->ids, "read and write token ids; needs no tokenizer");
   command->add_flag("--ignore-eos", options->ignore_eos, "don't stop at an end-of-text token");
-  command->add_option("--mode", options->mode, "eager (default) or compiled")
+  command->add_option("--mode", options->mode, "mode of execution: eager (default) or compiled")
       ->check(word_of({"eager", "compiled"}));
   add_compiled_options(*command, *options);
   command->callback(

@@ -51,8 +51,8 @@ Table summary_table(const ImportSummary& summary, const Imported& imported,
     lost.push_back(fmt::format("{} {}", rows, cause));
   }
   add("lost", lost.empty() ? "none" : listed(lost));
-  add("cold", fmt::format("{} first or warm-up samples", summary.cold));
-  add("means", summary.means == 0 ? "none" : fmt::format("{} rows", summary.means));
+  add("cold", counted(summary.cold, "first or warm-up sample"));
+  add("means", summary.means == 0 ? "none" : counted(summary.means, "row"));
   add("unknown",
       summary.unknown.empty()
           ? "nothing"
@@ -82,7 +82,8 @@ Result<int> import_files(const ImportArguments& arguments, OutputFormat format) 
 
 void add_import_command(CLI::App& app, Selected& selected) {
   CLI::App* command = app.add_subcommand(
-      "import", "make a bundle of other tools' result files, which says what they don't state");
+      "import",
+      "make a bundle of other tools' result files; it lists the facts that the files don't state");
   const auto arguments = std::make_shared<ImportArguments>();
   command->add_option("file", arguments->files, "result files of one format")
       ->required()
@@ -90,9 +91,13 @@ void add_import_command(CLI::App& app, Selected& selected) {
   command->add_option("-o,--output", arguments->bundle, "folder of the bundle to write")
       ->required()
       ->type_name("BUNDLE");
-  command->add_option("--format", arguments->format, "the files' format, else found in them")
+  command
+      ->add_option("--format", arguments->format,
+                   "format of the files (default: recognised from their content)")
       ->check(word_of(import_format_names()));
-  command->add_option("--mapping", arguments->mapping, "what the columns of a CSV are (YAML)")
+  command
+      ->add_option("--mapping", arguments->mapping,
+                   "YAML file that assigns the columns of a CSV to fields")
       ->type_name("FILE");
   command
       ->add_option("--set", arguments->asserted,
@@ -105,7 +110,7 @@ void add_import_command(CLI::App& app, Selected& selected) {
                    "whether the first sample of each run counts as cold")
       ->check(word_of({"by-file", "cold", "warm"}))
       ->capture_default_str();
-  command->add_option("--name", arguments->name, "the study's name in reports");
+  command->add_option("--name", arguments->name, "name of the study in reports");
   command->add_option("--baseline", arguments->baseline, "the arm that others are compared with");
   const auto format = add_output_format(*command, "--output-format");
   command->callback(

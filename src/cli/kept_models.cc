@@ -12,7 +12,8 @@ namespace {
 namespace fs = std::filesystem;
 
 std::unexpected<Error> unreadable(const fs::path& path, const std::error_code& error) {
-  return environment_error("{}: expected to read it, found: {}", path.string(), error.message());
+  return environment_error("{}: expected a readable folder, found: {}", path.string(),
+                           error.message());
 }
 
 Result<uint64_t> bytes_below(const fs::path& folder) {
@@ -62,7 +63,7 @@ Status remove_kept_models(const std::vector<KeptModel>& models) {
     std::error_code error;
     fs::remove_all(model.path, error);
     if (error) {
-      return environment_error("{}: expected to remove it, found: {}", model.path.string(),
+      return environment_error("{}: expected to remove this model, found: {}", model.path.string(),
                                error.message());
     }
   }

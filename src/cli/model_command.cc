@@ -107,10 +107,9 @@ void add_info(CLI::App& model, Selected& selected) {
   command->add_option("folder", *folder, "checkpoint folder")->type_name("DIR")->required();
   auto device = std::make_shared<std::string>("cpu");
   command
-      ->add_option(
-          "--device", *device,
-          "cuda or cuda:N: whether the model fits that GPU, and how fast a decode step can "
-          "be there (default cpu: neither)")
+      ->add_option("--device", *device,
+                   "with cuda or cuda:N, show also whether the model fits that GPU, and the least "
+                   "time of a decode step there (default cpu)")
       ->type_name("DEVICE");
   const auto format = add_output_format(*command);
   command->callback(

@@ -139,10 +139,10 @@ Table unit_table(const Plan& plan) {
 // The rules of study/estimate.h.
 std::string processor_rules(const PlanOptions& options) {
   return fmt::format(
-      "  On the processor, a decode step and every 16 tokens of a prompt read the weights "
-      "once, at {}\n  GB/s (--read-gb-per-s; `assay doctor` measures it), the vocabulary's "
-      "once a pass. Each row takes\n  the harness {} ms. Attention is not included, and "
-      "compiling only for native\n  arms without a cache of kernels.\n",
+      "  Assumptions on the processor: a decode step reads all weights once, and a prompt reads "
+      "them once\n  for every 16 tokens, but the vocabulary's once. The read bandwidth is {} GB/s "
+      "(--read-gb-per-s;\n  `assay doctor` measures it). The harness takes {} ms a row. Attention "
+      "takes no time. Compilation\n  counts only for native arms that keep no kernels on disk.\n",
       format_significant(options.read_gb_per_s, 3), format_significant(kRowSeconds * 1e3, 1));
 }
 
@@ -150,13 +150,12 @@ std::string processor_rules(const PlanOptions& options) {
 std::string gpu_rules(const PlanOptions& options) {
   const auto number = [](double value) { return format_significant(value, 2); };
   return fmt::format(
-      "  On a GPU, by the figures of one host with an H200 (another host took up to {} times as\n"
-      "  long): each layer takes {} ms for a pass of an eager arm, {} of a compiled one, {} out "
-      "of\n"
-      "  CUDA graphs, or a read of the weights at {} GB/s where that is longer\n"
-      "  (--gpu-read-gb-per-s). Compiling a graph takes {} s a layer, for each cell and for "
-      "parity\n"
-      "  before timing. A worker takes {} s to start, and {} s a layer to explain a call.\n",
+      "  Assumptions on a GPU, from one host with an H200 (another host took up to {} times as "
+      "long): a\n  pass takes {} ms a layer in an eager arm, {} ms in a compiled arm and {} ms "
+      "with CUDA graphs, but\n  at least the time to read the weights at {} GB/s "
+      "(--gpu-read-gb-per-s). Compiling a graph takes\n  {} s a layer, for each cell and for "
+      "parity before timing. A worker takes {} s to start, and {} s a\n  layer to explain a "
+      "call.\n",
       number(kSlowerHost), number(kEagerLayerSeconds * 1e3), number(kCompiledLayerSeconds * 1e3),
       number(kGraphedLayerSeconds * 1e3), format_significant(options.gpu_read_gb_per_s, 3),
       number(kCompileLayerSeconds), number(kStartSeconds), number(kExplainLayerSeconds));
@@ -195,9 +194,9 @@ std::string stopping_lines(const Estimated& estimated) {
   const Study& study = estimated.study;
   const StoppingRange range = stopping_range(estimated);
   std::string text = fmt::format(
-      "stops when it knows: a stratum ends after {} to {} rounds of processes, {} to {} "
-      "repetitions a cell,\n  once its fastest arm is shown to be faster than every other "
-      "one or within {} % of it; without stopping: {}\n",
+      "stopping: a stratum ends after {} to {} rounds of processes ({} to {} repetitions a cell), "
+      "as soon as\n  its fastest arm is shown to be faster than each other arm or within {} % of "
+      "it. Without stopping,\n  a cell has {} repetitions.\n",
       range.least_rounds, range.most_rounds, round_begin(study, range.least_rounds),
       round_begin(study, range.most_rounds), format_significant(study.stopping->margin * 100, 2),
       study.repetitions);
@@ -225,8 +224,8 @@ std::string processes_line(const Study& study) {
                              : fmt::format("by default: {}", study.processes_because);
   if (study.processes == 1) return fmt::format("processes: 1 ({})\n", by);
   return fmt::format(
-      "processes: {} ({})\n"
-      "  of each arm in turn, each with its share of every cell's {} and {}\n",
+      "processes: {} ({})\n  An arm's processes run in turn, share a cell's {}, and make {} "
+      "each.\n",
       study.processes, by, counted(study.repetitions, "repetition"),
       counted(study.warmup, "warm-up"));
 }
@@ -242,9 +241,8 @@ std::string compiling_text(const Estimated& estimated) {
     unknown |= compiles && !estimated.basis.on_gpu[i];
   }
   const double known_s = estimated.whole->preparing_s;
-  if (!unknown) return format_duration(known_s) + " compiling";
-  return known_s > 0 ? fmt::format("{} or more compiling", format_duration(known_s))
-                     : "an unknown time compiling";
+  if (!unknown) return format_duration(known_s);
+  return known_s > 0 ? fmt::format("{} or more", format_duration(known_s)) : "an unknown time";
 }
 
 // What stands first: counts, and the estimate with how it was made.
@@ -261,20 +259,22 @@ std::string summary(const Estimated& estimated, const PlanOptions& options) {
   text += processes_line(study);
   if (stops_when_decided(study)) text += stopping_lines(estimated);
   if (study.stopping && !study.stopping->decide) {
-    text += fmt::format("optional stopping may add repetitions, up to {} a cell\n",
-                        study.stopping->max_repetitions);
+    text += fmt::format(
+        "stopping: repetitions are added until the interval is narrow enough, up to {} a cell\n",
+        study.stopping->max_repetitions);
   }
   if (!whole) {
-    return text + fmt::format("no time estimate: {}\n",
-                              has_command_arms(study) ? "nobody knows how long a command takes"
-                                                      : "the size of a model is unknown");
+    return text + fmt::format("no time estimate: {}\n", has_command_arms(study)
+                                                            ? "the time of a command is unknown"
+                                                            : "the size of a model is unknown");
   }
   text += fmt::format("time estimate: about {}{}\n", format_duration(whole->total()),
                       impossible ? ", if every arm can run" : "");
   const auto gpus = std::ranges::count(basis.on_gpu, true);
-  text += fmt::format("  {} repetitions, {}, {} starting workers, {} parity\n",
-                      format_duration(whole->repetitions_s), compiling_text(estimated),
-                      format_duration(whole->starting_s), format_duration(whole->parity_s));
+  text +=
+      fmt::format("  of this, repetitions take {}, compiling {}, starting workers {}, parity {}\n",
+                  format_duration(whole->repetitions_s), compiling_text(estimated),
+                  format_duration(whole->starting_s), format_duration(whole->parity_s));
   if (gpus < std::ssize(basis.on_gpu)) text += processor_rules(options);
   if (gpus > 0) text += gpu_rules(options);
   return text;
@@ -297,7 +297,7 @@ Table gate_table(const Study& study, const std::vector<ArmHere>& here) {
       table.rows.push_back(
           {TableCell::of(arm.name), TableCell::of("not_asked"), TableCell::absent(),
            TableCell::of((is_command(arm) ? "program: " : "interpreter: ") + here[i].program),
-           TableCell::of("--probe starts it to find out")});
+           TableCell::of("--probe starts the program to find out")});
       continue;
     }
     const ArmGate& gate = *here[i].gate;
@@ -416,7 +416,7 @@ Result<int> run_plan(const PlanOptions& options, OutputFormat format) {
 
 void add_plan_command(CLI::App& app, Selected& selected) {
   CLI::App* command = app.add_subcommand(
-      "plan", "show how many cells, units and rows a study has, and how long they would take");
+      "plan", "show a study's cells, units and rows, and estimate the time of its run");
   auto options = std::make_shared<PlanOptions>();
   command->add_option("study", options->study, "study file")->required()->type_name("STUDY");
   command->add_flag("--cells", options->cells, "list every cell and its time");
@@ -432,8 +432,8 @@ void add_plan_command(CLI::App& app, Selected& selected) {
       ->check(number_between(1e-3, 1e6))
       ->type_name("GB/S");
   command->add_flag("--probe", options->probe,
-                    "start the interpreters of torch arms and check out the revisions of commands, "
-                    "and report what each arm would run as on this machine");
+                    "start the interpreters of torch arms, check out the revisions of command "
+                    "arms, and report how each arm would run on this machine");
   add_only_option(*command, options->only);
   const auto format = add_output_format(*command);
   command->callback(

@@ -104,11 +104,11 @@ Result<int> run_portability(const PortabilityArguments& arguments, OutputFormat 
 void add_portability_command(CLI::App& app, Selected& selected) {
   CLI::App* command = app.add_subcommand(
       "portability",
-      "judge whether what a bundle shows holds in other bundles, and what changes it");
+      "judge whether a bundle's results hold in other bundles, and which differences change them");
   const auto arguments = std::make_shared<PortabilityArguments>();
   command
       ->add_option("bundles", arguments->bundles,
-                   "folders of bundles; the others are judged beside the first")
+                   "folders of bundles; each is compared with the first")
       ->required()
       ->type_name("BUNDLE");
   command
@@ -143,14 +143,13 @@ void add_portability_command(CLI::App& app, Selected& selected) {
       ->add_option("--heat-map", arguments->heat_map,
                    "write the headline matrix (prefill gain, rows lost in decode) as an SVG file")
       ->type_name("FILE.svg");
-  command->add_option("--html", arguments->page, "write everything as a page that stands by itself")
+  command->add_option("--html", arguments->page, "write everything as one HTML page")
       ->type_name("FILE.html");
   const auto format = add_output_format(*command);
   command->footer(
       "Example: assay portability runs/torch-2.6 runs/torch-2.8 --vary stack --claim \"compiled "
-      "faster than eager in prefill\"\nExit status: 1 if the named claim isn't portable, or that "
-      "can't be decided; without --claim, if\nany condition flips or any arm's claim isn't "
-      "portable.");
+      "faster than eager in prefill\"\nExit status: 1 if the named claim isn't portable or is "
+      "undecided; without --claim, if any condition\nflips or any arm's claim isn't portable.");
   command->callback(
       [=, &selected] { selected.body = [=] { return run_portability(*arguments, *format); }; });
 }

@@ -182,7 +182,7 @@ Table invocation_table(const ProbeOptions& options, const ProbeResult& result) {
 }
 
 std::string between(const std::optional<stats::Interval>& interval, int digits) {
-  if (!interval) return "no interval of fewer than two, or of equal, invocations";
+  if (!interval) return "absent (it needs two invocations that differ)";
   return fmt::format("[{}, {}]", format_significant(interval->low, digits),
                      format_significant(interval->high, digits));
 }
@@ -336,40 +336,43 @@ void add_probe_command(CLI::App& app, Selected& selected) {
                    "regular expression (PCRE2) with one named group, (?<value>...), that takes the "
                    "figure; each match is a sample (default: a number in front of --unit)")
       ->type_name("REGEX");
-  command->add_option("--unit", options->unit, "of the figure: tok/s")->type_name("UNIT");
+  command->add_option("--unit", options->unit, "unit of the figure, such as tok/s")
+      ->type_name("UNIT");
   command
       ->add_option("-r,--repetitions", options->repetitions,
-                   "invocations that count (default 5): each is one observation")
+                   "number of measured invocations (default 5); each is one observation")
       ->check(count_between(1, 100'000))
       ->type_name("N");
   command
       ->add_option("--warmup", options->warmup,
-                   "invocations before them, which don't count (default 1)")
+                   "number of warm-up invocations, which don't count (default 1)")
       ->check(count_between(0, 100'000))
       ->type_name("N");
   command
       ->add_option("--skip", options->skip,
-                   "first samples of each invocation that are left out (default 0)")
+                   "number of samples to leave out at the start of each invocation (default 0)")
       ->check(count_between(0, 1'000'000))
       ->type_name("N");
-  command->add_option("--timeout", options->timeout_s, "seconds for one invocation (default 600)")
+  command
+      ->add_option("--timeout", options->timeout_s,
+                   "time limit of an invocation, in seconds (default 600)")
       ->check(number_between(1e-3, 1e6))
       ->type_name("SECONDS");
-  CLI::Option* target =
-      command
-          ->add_option("--target", options->target,
-                       "a published figure: says how near the measured one comes, and exits 1 if "
-                       "that is none or null")
-          ->check(number_between(1e-12, 1e15))
-          ->type_name("NUMBER");
+  CLI::Option* target = command
+                            ->add_option("--target", options->target,
+                                         "a published figure; report how near the measured figure "
+                                         "comes, and exit 1 if the band is none or null")
+                            ->check(number_between(1e-12, 1e15))
+                            ->type_name("NUMBER");
   add_bands(*command, *options, target);
-  command->add_option("--workdir", options->workdir, "folder to run it in")->type_name("DIR");
+  command->add_option("--workdir", options->workdir, "folder in which the command runs")
+      ->type_name("DIR");
   command->add_flag("-v,--verbose", options->verbose, "show what the command prints, on stderr");
   const auto format = add_output_format(*command);
   command->footer(
-      "Example: assay probe --unit tok/s --target 104.9 -- python bench.py --tokens 200\n"
-      "The mean is over invocations, with a t interval: samples of one invocation are alike. Exit "
-      "status: 1 if no\ninvocation gave a figure, or the band is none.");
+      "Example: assay probe --unit tok/s --target 104.9 -- python bench.py --tokens 200\nThe mean "
+      "and its t interval are of invocations, because samples of one invocation are alike.\nExit "
+      "status: 1 if no invocation gave a figure, or if the band is none or null.");
   command->callback(
       [=, &selected] { selected.body = [=] { return run_probe(*options, *format); }; });
 }

@@ -74,11 +74,12 @@ int report_exception() {
   try {
     throw;
   } catch (const std::bad_alloc&) {
-    return line_and_status(kExitEnvironment, "memory: expected enough for this, found too little");
+    return line_and_status(kExitEnvironment,
+                           "memory: expected enough for this command, found too little");
   } catch (const std::filesystem::filesystem_error& error) {
-    return line_and_status(
-        kExitBadInput, fmt::format("{}: expected to reach it, found: {}", error.path1().string(),
-                                   error.code().message()));
+    return line_and_status(kExitBadInput,
+                           fmt::format("{}: expected an accessible path, found: {}",
+                                       error.path1().string(), error.code().message()));
   } catch (const std::system_error& error) {
     if (std::ferror(stdout)) return kExitEnvironment;  // close_output() says it
     return line_and_status(kExitEnvironment, error.what());

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <set>
 
+#include "analysis/findings/plotted_json.h"
 #include "base/folder.h"
 #include "base/phase.h"
 #include "base/text.h"
@@ -29,17 +30,21 @@ struct ReportArguments {
 struct Read {
   AnalyzedBundle bundle;
   bool with_rows = false;
+  bool with_plotted = false;  // also where an analysis left them beside its findings
 };
 
 Result<Read> read(const std::string& folder, const ReportArguments& arguments,
                   const AnalysisOptions& options) {
   Read read;
   if (arguments.from_findings) {
-    ASSAY_TRY(read.bundle.findings, read_findings(folder));
+    ASSAY_TRY(FindingsWithRows found, read_findings_with_rows(folder));
+    read.bundle.findings = std::move(found.findings);
+    read.with_plotted = found.plotted.has_value();
+    if (found.plotted) read.bundle.plotted = *std::move(found.plotted);
     return read;
   }
   ASSAY_TRY(read.bundle, analyze_folder(folder, options));
-  read.with_rows = true;
+  read.with_rows = read.with_plotted = true;
   return read;
 }
 
@@ -53,19 +58,18 @@ Result<int> report_one(const ReportArguments& arguments, const AnalysisOptions& 
   const std::string& folder = arguments.bundles.front();
   if (arguments.from_findings && arguments.page.empty() && !is_bundle(folder)) {
     return bad_input(
-        "report of {}, which is not a bundle: expected -o FILE.html to write to, found "
-        "none",
+        "{}: expected -o FILE.html for the report of a file that is not in a bundle, found none",
         folder);
   }
   ASSAY_TRY(const Read of, read(folder, arguments, options));
   const Findings& findings = of.bundle.findings;
-  const PlottedRows* plotted = of.with_rows ? &of.bundle.plotted : nullptr;
+  const PlottedRows* plotted = of.with_plotted ? &of.bundle.plotted : nullptr;
   const Judgement* judgement = of.with_rows ? &of.bundle.judgement : nullptr;
   if (!arguments.page.empty()) {
     return write_page(arguments.page,
                       render_page(findings, figure_groups(findings, plotted), judgement));
   }
-  if (of.with_rows) ASSAY_CHECK(write_findings(findings, folder));
+  if (of.with_rows) ASSAY_CHECK(write_findings_with_rows(findings, *plotted, folder));
   ASSAY_TRY(const WrittenReport written, write_report(findings, plotted, judgement, folder));
   fmt::print("{}\n{}\n", written.page.string(), written.markdown.string());
   return 0;
@@ -84,7 +88,7 @@ std::vector<std::string> names_of(const std::vector<std::string>& bundles) {
 // Of one page about all of them.
 Status check_several(const ReportArguments& arguments) {
   if (arguments.page.empty()) {
-    return bad_input("report of {}: expected -o FILE.html to write to, found none",
+    return bad_input("report of {}: expected -o FILE.html for the page, found none",
                      counted(std::ssize(arguments.bundles), "bundle"));
   }
   if (std::set<std::string>(arguments.bundles.begin(), arguments.bundles.end()).size() !=
@@ -152,10 +156,10 @@ void add_report_command(CLI::App& app, Selected& selected) {
       ->type_name("BUNDLE");
   command
       ->add_option("-o,--output", arguments->page,
-                   "write the page to this file alone (needed for several bundles)")
+                   "write only the page, to this file (required for several bundles)")
       ->type_name("FILE.html");
   command->add_flag("--index", arguments->index,
-                    "write an index of the folders: of each a sentence that says what it found, "
+                    "write an index of the folders: for each, a sentence with its main finding, "
                     "and links to its page and rows");
   const auto options = add_analysis_options(*command);
   const auto from_findings = add_from_findings(*command);

@@ -71,7 +71,7 @@ void add_completion_command(CLI::App& app, Selected& selected) {
 
 void add_man_command(CLI::App& app, Selected& selected) {
   CLI::App* command = app.add_subcommand(
-      "man", "print a manual page: `assay man run | man -l -`; without a command the program's");
+      "man", "print the manual page of a command, else of the program: `assay man run | man -l -`");
   const auto name = std::make_shared<std::string>();
   const auto folder = std::make_shared<std::string>();
   command->add_option("command", *name, "command to describe")->type_name("COMMAND");

@@ -122,17 +122,19 @@ Result<int> run_anova(const AnovaInput& in, OutputFormat format) {
   const auto type = in.type == 2 ? stats::SumsOfSquares::kTypeII : stats::SumsOfSquares::kTypeIII;
   if (stats::anova_is_too_large(cells)) {
     return bad_input(
-        "{}: expected at most 1,500 levels of {} or of {} (4e9 multiplications), found {} cells of "
-        "more",
+        "{}: expected at most 1,500 levels of {} or of {} (4e9 multiplications), found more levels "
+        "of both in {} cells",
         in.path, in.factor_a, in.factor_b, cells.size());
   }
   const auto found = stats::two_way_anova(cells, type);
   if (!found) {
     return bad_input(
-        "{}: expected at least 2 levels of {} and of {} that their {} combinations "
-        "distinguish, each once{}",
-        in.path, in.factor_a, in.factor_b, cells.size(),
-        in.type == 3 ? ", and (type 3) values in every combination" : "");
+        "{}: expected at least 2 levels of {} and of {}, each combination at most once, and enough "
+        "of them "
+        "to separate the effects{}; found {}",
+        in.path, in.factor_a, in.factor_b,
+        in.type == 3 ? " (with type 3, values in all combinations)" : "",
+        counted(std::ssize(cells), "combination"));
   }
   Table table;
   append_term(table, in.factor_a, found->a);

@@ -207,26 +207,32 @@ void add_tost(CLI::App& parent, Selected& selected) {
   in->groups.a->option = "--a";
   in->groups.b->option = "--b";
   for (const auto& group : {in->groups.a, in->groups.b}) {
-    command->add_option(group->option, group->figures, "a group's figures")->type_name("MEAN,SD,N");
-    command->add_option(group->option + "-values", group->values, "its values")
+    command->add_option(group->option, group->figures, "mean, sd and n of a group")
+        ->type_name("MEAN,SD,N");
+    command->add_option(group->option + "-values", group->values, "values of that group")
         ->type_name("X,Y,...|FILE");
   }
   command->add_option("--difference", in->difference, "estimated difference, instead of groups")
       ->check(check_number);
-  command->add_option("--se", in->se, "its standard error")->check(check_number_above_zero);
-  command->add_option("--df", in->df, "its degrees of freedom")->check(check_number_above_zero);
-  command->add_option("--margin", in->margin, "equivalent: a difference from -margin to +margin")
+  command->add_option("--se", in->se, "standard error of the difference")
       ->check(check_number_above_zero);
-  command->add_option("--low", in->low, "equivalent: a difference of at least this")
+  command->add_option("--df", in->df, "degrees of freedom of the standard error")
+      ->check(check_number_above_zero);
+  command
+      ->add_option("--margin", in->margin,
+                   "differences from -margin to +margin count as equivalent")
+      ->check(check_number_above_zero);
+  command->add_option("--low", in->low, "smallest difference that counts as equivalent")
       ->check(check_number);
-  command->add_option("--high", in->high, "equivalent: a difference of at most this")
+  command->add_option("--high", in->high, "largest difference that counts as equivalent")
       ->check(check_number);
   command
       ->add_option("--ratio-margin", in->ratio_margin,
-                   "equivalent: a ratio of means from 1/(1+m) to 1+m")
+                   "ratios of means from 1/(1+m) to 1+m count as equivalent")
       ->check(check_number_above_zero);
-  in->confidence = add_level(*command, "--confidence", 0.95,
-                             "confidence of each test; the interval has 1 - 2 (1 - confidence)");
+  in->confidence =
+      add_level(*command, "--confidence", 0.95,
+                "confidence of each test; that of the interval is 1 - 2 (1 - confidence)");
   set_body(*command, selected, [=](OutputFormat format) { return run_tost(*in, format); });
 }
 
@@ -235,7 +241,7 @@ void add_mann_whitney(CLI::App& parent, Selected& selected) {
       parent.add_subcommand("mannwhitney", "Mann-Whitney U of two samples, and Vargha-Delaney A");
   const auto a = add_sample(*command, "a");
   const auto b = add_sample(*command, "b");
-  const auto confidence = add_level(*command, "--confidence", 0.95, "of A's interval");
+  const auto confidence = add_level(*command, "--confidence", 0.95, "confidence of A's interval");
   set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
     ASSAY_TRY(const std::vector<double> of_a, a->sample());
     ASSAY_TRY(const std::vector<double> of_b, b->sample());
@@ -278,9 +284,13 @@ struct Groups {
 
 std::shared_ptr<Groups> add_groups(CLI::App& command) {
   const auto groups = std::make_shared<Groups>();
-  command.add_option("--group", groups->figures, "a group's figures; once a group")
+  command
+      .add_option("--group", groups->figures,
+                  "mean, sd and n of a group; repeat the option for each group")
       ->type_name("MEAN,SD,N");
-  command.add_option("--group-values", groups->values, "a group's values; once a group")
+  command
+      .add_option("--group-values", groups->values,
+                  "values of a group; repeat the option for each group")
       ->type_name("X,Y,...|FILE");
   return groups;
 }

@@ -223,8 +223,9 @@ std::shared_ptr<GroupInput> add_group(CLI::App& command, const std::string& name
   auto input = std::make_shared<GroupInput>();
   input->option = "--" + name;
   CLI::Option_group* group = command.add_option_group("group " + name);
-  group->add_option("--" + name, input->figures, "its figures")->type_name("MEAN,SD,N");
-  group->add_option("--" + name + "-values", input->values, "its values, a list or a file")
+  group->add_option("--" + name, input->figures, "mean, sd and n of the group")
+      ->type_name("MEAN,SD,N");
+  group->add_option("--" + name + "-values", input->values, "values of the group, a list or a file")
       ->type_name("X,Y,...|FILE");
   group->require_option(1);
   return input;

@@ -87,12 +87,12 @@ void add_stats_pairs(CLI::App& parent, Selected& selected) {
   in->b = add_sample(*command, "b");
   command
       ->add_option("--ratio-margin", in->ratio_margin,
-                   "adds p of two one-sided tests of a ratio from 1/(1+m) to 1+m")
+                   "add p of the two one-sided tests for a ratio from 1/(1+m) to 1+m")
       ->check(check_number_above_zero);
   command->add_option("--resamples", in->resamples, "resamples of the ratio's interval")
       ->check(check_whole(100, 1'000'000))
       ->capture_default_str();
-  command->add_option("--seed", in->seed, "of the resamples")
+  command->add_option("--seed", in->seed, "seed of the resamples")
       ->check(check_whole(0, UINT64_MAX))
       ->capture_default_str();
   in->confidence = add_level(*command, "--confidence", 0.95, "confidence of the intervals");

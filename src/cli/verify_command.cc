@@ -17,8 +17,8 @@ Result<int> verify(const std::string& folder, OutputFormat format) {
                counted(std::ssize(bundle.manifest["files"]) + 1, "file"));
     if (bundle.speed_unjudged > 0) {
       fmt::print(
-          "for {} it is unknown whether the memory could be that fast: their cells' "
-          "evidence lacks read_limit or read_bytes\n",
+          "{} can't be checked against the memory's read bandwidth, because the evidence lacks "
+          "read_limit or read_bytes\n",
           counted(bundle.speed_unjudged, "ok row"));
     }
     return 0;

@@ -28,13 +28,13 @@ GateCheck files_are_whole(const BundleFacts& facts) {
       fmt::format("Verification finds {}, the first in {}.",
                   counted(std::ssize(facts.problems), "problem"),
                   first.empty() ? "the bundle" : first),
-      "Every file has the hash that the manifest has of it, and every row fits the schema.");
+      "Every file matches its hash in the manifest, and every row fits the schema.");
 }
 
 GateCheck rows_are_there(const GateScope& scope) {
   GateCheck check{.name = "rows", .looked_at = "PHASE/metrics.csv: status, latency_ms"};
   if (scope.cells.empty()) {
-    check.found = "The bundle has no row of what is judged.";
+    check.found = "The bundle has no row of the judged claims.";
     return check;
   }
   int64_t rows = 0;

@@ -210,7 +210,7 @@ class ClaimJudge {
   void sum_up() {
     const auto all = static_cast<int64_t>(answer_.strata.size());
     if (all == 0) {
-      answer_.because = "The bundle has no row that the claim is about.";
+      answer_.because = "The bundle has no row of the judged claim.";
       return;
     }
     const std::string strata = counted(all, "stratum", "strata");
@@ -226,8 +226,7 @@ class ClaimJudge {
                                               whole->verdict == claimed(claim_.relation)) {
       answer_.verdict = GateVerdict::kPass;
       answer_.because = fmt::format(
-          "It holds in the geometric mean over {}: {}. By themselves {} of them are "
-          "inconclusive.",
+          "It holds in the geometric mean over {}: {}. Taken alone, {} of them are inconclusive.",
           strata, ratio_text(*whole, claim_.other), count(Says::kOpen));
     } else {
       answer_.because = fmt::format("It is open in {} of {}: {}.", count(Says::kOpen), strata,

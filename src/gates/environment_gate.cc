@@ -107,9 +107,10 @@ GateCheck worker_spoke(const GateScope& scope) {
   }
   return std::move(silent).decide(
       std::move(check), GateVerdict::kFail,
-      fmt::format("{} of {} have no word of a worker that ran them.", short_of,
+      fmt::format("{} of {} have no report of a worker that ran them.", short_of,
                   counted(cells, "cell")),
-      fmt::format("The worker of each of {} says who it was.", counted(cells, "cell")));
+      fmt::format("Each of {} has the identity of the worker that ran it.",
+                  counted(cells, "cell")));
 }
 
 // What the identity has of an arm and its worker says otherwise: a member's name and both; empty:
@@ -185,9 +186,9 @@ GateCheck worker_agrees(const BundleFacts& facts, const GateScope& scope) {
   const int64_t short_of = against.count();
   return std::move(against).decide(
       std::move(check), GateVerdict::kFail,
-      fmt::format("In {} of {} the worker doesn't confirm the identity; {}.", short_of,
+      fmt::format("In {} of {} the worker's report doesn't confirm the identity; {}.", short_of,
                   counted(cells, "cell"), first),
-      fmt::format("What the workers of {} say of themselves agrees with the identity.",
+      fmt::format("The reports of the workers of {} agree with the identity.",
                   counted(cells, "cell")));
 }
 
@@ -247,9 +248,10 @@ GateCheck toolchain_is_hashed(const BundleFacts& facts, const GateScope& scope) 
   const int64_t short_of = missing.count();
   return std::move(missing).decide(
       std::move(check), GateVerdict::kFail,
-      fmt::format("{} of {} lack the hash of what made their code; the first lacks {}.", short_of,
-                  counted(cells, "cell"), first),
-      fmt::format("What made the code of {} is there with its hash.", counted(cells, "cell")));
+      fmt::format("{} of {} lack the hash of their program or code generator; the first lacks {}.",
+                  short_of, counted(cells, "cell"), first),
+      fmt::format("The program and the code generator of {} are named with their hashes.",
+                  counted(cells, "cell")));
 }
 
 GateCheck one_environment(const BundleFacts& facts) {

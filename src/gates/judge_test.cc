@@ -73,7 +73,7 @@ TEST(RegimeGate, AnOpenClaimIsNotDecided) {
   open.noise = 0.5;
   const Judgement judgement = two(open);
   EXPECT_EQ(judgement.gate_verdict(GateKind::kRegimes), GateVerdict::kNotDecided);
-  EXPECT_THAT(judgement.regimes.claims[0].because, HasSubstr("It is open in two"));
+  EXPECT_THAT(judgement.regimes.claims[0].because, HasSubstr("It is undecided in two"));
 }
 
 TEST(RegimeGate, NoAxisOrSeveralAxesAreNotDecided) {

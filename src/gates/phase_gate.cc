@@ -52,13 +52,13 @@ GateCheck rows_are_of_one_phase(const GateScope& scope) {
     mixed.add(rows_text(*cell, cell->mixing_rows));
   }
   if (rows == 0) {
-    check.found = "No row is of what is judged.";
+    check.found = "The bundle has no row of the judged claims.";
     return check;
   }
-  return std::move(mixed).decide(std::move(check), GateVerdict::kFail,
-                                 fmt::format("The times of {} of {} aren't of one phase: {}.",
-                                             mixing, counted(rows, "row"), first),
-                                 fmt::format("Each of {} is of one phase.", counted(rows, "row")));
+  return std::move(mixed).decide(
+      std::move(check), GateVerdict::kFail,
+      fmt::format("The times of {} of {} mix phases: {}.", mixing, counted(rows, "row"), first),
+      fmt::format("Each of {} has the times of one phase.", counted(rows, "row")));
 }
 
 // Whether the arm has rows of that phase under the same condition.

@@ -147,7 +147,8 @@ ReproducedClaim reproduce(const SpeedClaim& claim, const std::vector<BundleFacts
   } else if (open != nullptr) {
     const size_t side =
         result.holds[open->first] == GateVerdict::kPass ? open->second : open->first;
-    result.because = fmt::format("It is open in {}: {}", bundles[side].name, answers[side].because);
+    result.because =
+        fmt::format("It is undecided in {}: {}", bundles[side].name, answers[side].because);
   } else {
     result.because = "No two bundles differ on one axis alone.";
   }
@@ -177,7 +178,7 @@ GateCheck claims_check(const std::vector<ReproducedClaim>& claims) {
   const int64_t short_of = failed.count();
   if (short_of == 0 && passed < all) {
     check.found =
-        fmt::format("{} of {} are open; {}", all - passed, counted(all, "claim"), first_open);
+        fmt::format("{} of {} are undecided; {}", all - passed, counted(all, "claim"), first_open);
     check.decided_by = {first_open};
     check.decided_by_more = all - passed - 1;
     return check;

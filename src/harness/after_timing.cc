@@ -76,8 +76,8 @@ Status AfterTiming::record_lost() {
     for (const ParityKey& key : parity_.keys()) {
       const std::optional<int64_t> far = reach(arm, key);
       const std::string why = far ? fmt::format(
-                                        "parity was requested for only {} of its tokens, because "
-                                        "every row of more was lost",
+                                        "parity was requested for only {} of the tokens, because "
+                                        "every row with more tokens was lost",
                                         generated_tokens(*far))
                                   : "parity was not requested, because every row was lost";
       ASSAY_CHECK(parity_.set_unasked(arm, key, far, {FailureKind::kError, "not_asked", why}));

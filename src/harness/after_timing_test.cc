@@ -87,9 +87,9 @@ TEST_F(RunTest, AnArmThatLostItsGenerationAloneIsAskedForItsPrefills) {
       EXPECT_GE(parity["compared_tokens"], row.batch);
     } else {
       EXPECT_TRUE(parity["passed"].is_null()) << parity;
-      EXPECT_EQ(
-          parity["error"]["message"],
-          "parity was requested for only 1 of its tokens, because every row of more was lost");
+      EXPECT_EQ(parity["error"]["message"],
+                "parity was requested for only 1 of the tokens, because every row with more tokens "
+                "was lost");
     }
   }
 }
@@ -107,9 +107,9 @@ TEST_F(RunTest, AnArmThatLostItsLongestGenerationIsAskedForTheNext) {
     if (row.new_tokens < 8) {
       EXPECT_EQ(parity["passed"], true) << parity;
     } else {
-      EXPECT_EQ(
-          parity["error"]["message"],
-          "parity was requested for only 5 of its tokens, because every row of more was lost");
+      EXPECT_EQ(parity["error"]["message"],
+                "parity was requested for only 5 of the tokens, because every row with more tokens "
+                "was lost");
     }
   }
 }

@@ -77,7 +77,7 @@ Status ParityCheck::set_unasked(size_t arm, const ParityKey& key, std::optional<
 
 const WorkerFailure& ParityCheck::not_asked() {
   static const WorkerFailure failure{FailureKind::kError, "not_asked",
-                                     "the worker could not be asked"};
+                                     "the parity request could not be sent to the worker"};
   return failure;
 }
 

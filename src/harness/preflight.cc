@@ -96,8 +96,8 @@ Status check_room(const Study& study) {
     taken.emplace_back(::fcntl(log.descriptor(), F_DUPFD_CLOEXEC, 3));
     if (taken.back().ok()) continue;
     return environment_error(
-        "open files: expected room for {} more (a run with {} living {}), found room for {}: {}; "
-        "raise `ulimit -n`",
+        "open files: expected room for {} more (a run with {} living {} needs them), found room "
+        "for {}: {}; raise `ulimit -n`",
         wanted, alive, alive == 1 ? "worker" : "workers", taken.size() - 1, std::strerror(errno));
   }
   return {};

@@ -83,7 +83,7 @@ Check quiet_check(const Host& host) {
   if (warnings.empty()) {
     return {"quiet", CheckStatus::kOk,
             host.load_1min ? fmt::format("load average {:.2f}", *host.load_1min)
-                           : "nothing disturbs, as far as the kernel reports"};
+                           : "the kernel reports no disturbance"};
   }
   return {
       "quiet", CheckStatus::kLimited, join(warnings, "; "),
@@ -155,7 +155,7 @@ Check disk_check(Result<double> free_bytes) {
   const std::string finding = format_bytes(*free_bytes) + " free here";
   if (*free_bytes >= kLittle) return {"disk_space", CheckStatus::kOk, finding};
   return {"disk_space", CheckStatus::kLimited, finding,
-          "free some: a checkpoint of 1B parameters takes 2 to 5 GB"};
+          "free some space: a checkpoint of 1B parameters takes 2 to 5 GB"};
 }
 
 }  // namespace assay

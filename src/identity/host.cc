@@ -215,7 +215,7 @@ std::vector<std::string> host_warnings(const Host& host, int64_t threads) {
   }
   if (host.steal_share && *host.steal_share > kHighSteal) {
     warnings.push_back(fmt::format(
-        "shared machine: the hypervisor took {:.1f} % of the CPU time since boot for others",
+        "shared machine: the hypervisor gave {:.1f} % of the CPU time since boot to other guests",
         *host.steal_share * 100));
   }
   if (cpus && static_cast<double>(threads) > *cpus) {
@@ -225,9 +225,8 @@ std::vector<std::string> host_warnings(const Host& host, int64_t threads) {
   if (cpus && host.cpu_quota && !host.cpus_allowed.empty() &&
       *host.cpu_quota < static_cast<double>(host.cpus_allowed.size())) {
     warnings.push_back(
-        fmt::format("limited CPU time: the control group allows {:.3g} CPUs' worth on {} CPUs, so "
-                    "that the process "
-                    "is paused now and then",
+        fmt::format("limited CPU time: the control group allows the time of {:.3g} CPUs on {} "
+                    "CPUs, so the kernel pauses the process now and then",
                     *host.cpu_quota, host.cpus_allowed.size()));
   }
   if (host.governor == "powersave" || host.governor == "conservative") {

@@ -85,11 +85,11 @@ Result<ImportFormat> one_format(std::span<const SourceText> sources) {
                                                      import_format_names().end() - 1),
                             ", "),
                        source.documents.empty()
-                           ? "none of them (a CSV of another tool needs --mapping)"
-                           : "JSON of none of them (--format names one)");
+                           ? "another kind of file (a CSV of another tool needs --mapping)"
+                           : "JSON of another kind (--format names the format)");
     }
     if (format && *format != *found) {
-      return bad_input("{}: expected files of one format, found {} behind {}", source.path,
+      return bad_input("{}: expected files of one format, found {} after {}", source.path,
                        import_format_name(*found), import_format_name(*format));
     }
     format = found;

@@ -84,7 +84,7 @@ TEST_F(ImportBundle, TheEnvironmentNamesFilesStandInsAndUnknownFields) {
   EXPECT_EQ(about["mapping"], kMapping);
   const std::vector<std::string> warnings = bundle().environment["warnings"];
   EXPECT_THAT(warnings, Contains(HasSubstr("the imported files don't state batch, cache")));
-  EXPECT_THAT(warnings, Contains(HasSubstr("only the names of gpu-compile claim a compiler")));
+  EXPECT_THAT(warnings, Contains(HasSubstr("the compiler of gpu-compile is unproven")));
   EXPECT_THAT(warnings, Contains(HasSubstr("no date")));
 }
 

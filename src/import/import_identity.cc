@@ -104,7 +104,7 @@ std::vector<std::string> warnings_of(const Imported& imported, const ImportedRow
   std::vector<std::string> warnings;
   const std::set<std::string> unknown = identity["unknown"];
   warnings.push_back(
-      fmt::format("imported from {} of {}: nothing but their hashes vouches for these rows",
+      fmt::format("imported from {} of {}: only the hashes of the files vouch for these rows",
                   counted(std::ssize(imported.files), "file"), imported.format));
   if (!unknown.empty()) {
     warnings.push_back(
@@ -116,16 +116,18 @@ std::vector<std::string> warnings_of(const Imported& imported, const ImportedRow
   }
   if (!named.empty()) {
     warnings.push_back(
-        fmt::format("only the names of {} claim a compiler", join(listed(named), ", ")));
+        fmt::format("the compiler of {} is unproven: only the names of the arms claim it",
+                    join(listed(named), ", ")));
   }
   if (made.means > 0) {
-    warnings.push_back(fmt::format(
-        "{} the mean of several samples, which the files don't have: no spread within a run "
-        "is known",
-        made.means == 1 ? "1 row is" : fmt::format("{} rows are each", made.means)));
+    warnings.push_back(
+        fmt::format("{} the mean of several samples that the files don't have, so the spread "
+                    "within a run is unknown",
+                    made.means == 1 ? "1 row is" : fmt::format("{} rows are each", made.means)));
   }
   if (!dated) {
-    warnings.emplace_back("the imported files have no date: the bundle's is the day of the import");
+    warnings.emplace_back(
+        "the imported files have no date, so the bundle has the day of the import");
   }
   warnings.insert(warnings.end(), imported.notes.begin(), imported.notes.end());
   return warnings;

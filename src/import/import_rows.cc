@@ -137,7 +137,7 @@ class RowMaker {
     if (row.phase == Phase::kPrefill) return 0;
     if (sample.new_tokens) return *sample.new_tokens;
     if (const auto asked = facts.count(Field::kNewTokens)) return *asked;
-    stand_in("new_tokens", "the tokens that were produced; where none were, the usual number");
+    stand_in("new_tokens", "the number of tokens produced, or the usual number if none were");
     if (sample.tokens && *sample.tokens >= row.batch) return *sample.tokens / row.batch;
     return usual_tokens(facts, sample.tokens ? 1 : 0);
   }
@@ -283,7 +283,7 @@ class RowMaker {
     } else if (row.status == RowStatus::kOk) {
       row.tokens = tokens_wanted(row);
       if (row.phase == Phase::kPrefill) return;
-      stand_in("tokens", "those that were asked for");
+      stand_in("tokens", "the number of tokens requested");
       made_.unknown[row.arm].insert("tokens");
     }
   }

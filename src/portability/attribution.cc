@@ -103,13 +103,14 @@ std::string control_text(const Attribution& of) {
     case ControlState::kUnknown:
       break;
   }
-  return fmt::format(" Whether {}, the control, kept its speed isn't shown.", of.control_arm);
+  return fmt::format(" It isn't shown whether {}, the control, kept its speed.", of.control_arm);
 }
 
 std::string basis_text(const Attribution& of, std::span<const Regime> regimes) {
   switch (of.basis) {
     case AttributionBasis::kNoAxis:
-      return "The identities agree: the change is one of processes, or of the time between.";
+      return "The identities agree, so the change comes from the processes or from the time "
+             "between the runs.";
     case AttributionBasis::kOneAxis:
       return fmt::format("{} alone differs, and is responsible.", of.responsible);
     case AttributionBasis::kOneKind:
@@ -117,12 +118,13 @@ std::string basis_text(const Attribution& of, std::span<const Regime> regimes) {
                          joined_axes(of.axes), of.responsible);
     case AttributionBasis::kCleanPair:
       return fmt::format(
-          "{} differ, and {} is responsible: {} and {} differ on it alone, and show the same.",
+          "{} differ, and {} is responsible: {} and {} differ on it alone and show the same "
+          "change.",
           joined_axes(of.axes), of.responsible, regimes[of.clean_a].name, regimes[of.clean_b].name);
     case AttributionBasis::kConfounded:
       break;
   }
-  return fmt::format("Confounded: {} differ, and no two bundles tell them apart.",
+  return fmt::format("Confounded: {} differ, and no two bundles separate their effects.",
                      joined_axes(of.axes));
 }
 

@@ -94,30 +94,31 @@ void judge_claim(std::span<const Regime> regimes, std::span<const RegimePair> pa
   const ClaimInRegime& first = claim.regimes.front();
   claim.verdict = ClaimVerdict::kNotDecided;
   if (first.state != ClaimState::kHolds) {
-    claim.reason = fmt::format("{} doesn't show it{}", name_of(first),
+    claim.reason = fmt::format("{} doesn't show the claim{}", name_of(first),
                                first.reason.empty() ? "" : ": " + first.reason);
-    if (first.state == ClaimState::kTurned) claim.reason += ": it is the other way round there";
+    if (first.state == ClaimState::kTurned) claim.reason += ": the opposite holds there";
     return;
   }
   for (const ClaimInRegime& in : claim.regimes) {
     if (in.state != ClaimState::kTurned && in.state != ClaimState::kLost) continue;
     claim.verdict = ClaimVerdict::kNotPortable;
-    claim.reason = in.state == ClaimState::kTurned ? fmt::format("{} turns it round", name_of(in))
-                                                   : fmt::format("{} {}", name_of(in), in.reason);
+    claim.reason = in.state == ClaimState::kTurned
+                       ? fmt::format("{} shows the opposite", name_of(in))
+                       : fmt::format("{} {}", name_of(in), in.reason);
     return;
   }
   for (const ClaimInRegime& in : claim.regimes) {
     if (in.state == ClaimState::kHolds) continue;
-    claim.reason =
-        fmt::format("{} doesn't show it{}", name_of(in), in.reason.empty() ? "" : ": " + in.reason);
+    claim.reason = fmt::format("{} doesn't show the claim{}", name_of(in),
+                               in.reason.empty() ? "" : ": " + in.reason);
     return;
   }
   if (!clean_pair_holds(claim, pairs, models)) {
-    claim.reason = "it holds everywhere, and no two of the bundles differ on one axis alone";
+    claim.reason = "the claim holds in every bundle, but no two bundles differ on one axis alone";
     return;
   }
   claim.verdict = ClaimVerdict::kPortable;
-  claim.reason = fmt::format("it holds in all {} regimes", regimes.size());
+  claim.reason = fmt::format("the claim holds in all {} regimes", regimes.size());
 }
 
 }  // namespace

@@ -57,13 +57,14 @@ std::string gone_text(const SiteCells& site, const PortabilityOptions& options) 
   for (const auto& [stratum, pair] : site.cells) {
     if (!pair.first->void_because.empty()) return pair.first->void_because;
     if (pair.first->looked_at) {
-      return "its blocks ended as soon as its arms were told apart, so that prompts have rounds of "
-             "their own";
+      return "its blocks ended as soon as its arms were decided, so each prompt length has rounds "
+             "of its own";
     }
     for (const RegimeCell* cell : {pair.first, pair.second}) {
       std::string reason = reason_against(*cell, options);
       if (reason.empty() && !earned(cell->execution)) {
-        reason = fmt::format("asked for a compiler, and is {}", execution_name(cell->execution));
+        reason = fmt::format("requested a compiler, and its execution is {}",
+                             execution_name(cell->execution));
       }
       if (!reason.empty()) return fmt::format("{} {}", cell->arm, reason);
     }

@@ -87,7 +87,7 @@ TEST(PortableClaim, HoldsWhereTwoRegimesDifferOnOneAxis) {
   const JudgedClaim reruns =
       judged_claim({two_arm_regime("a", 10, 8), two_arm_regime("b", 10, 8)}, kFaster);
   EXPECT_EQ(reruns.verdict, ClaimVerdict::kNotDecided);
-  EXPECT_THAT(reruns.reason, HasSubstr("no two of the bundles differ on one axis alone"));
+  EXPECT_THAT(reruns.reason, HasSubstr("no two bundles differ on one axis alone"));
 }
 
 TEST(PortableClaim, AFlipALossAndAnUnshownOneAreTold) {

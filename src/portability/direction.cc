@@ -60,8 +60,8 @@ void judge_at_any_look(const RegimeCell& arm, const RegimeCell& base,
   const auto mean = stats::mean(values);
   if (!mean) {
     of.reason =
-        "its blocks ended as soon as its arms were told apart, and no rounds of processes "
-        "show them side by side";
+        "its blocks ended as soon as its arms were decided, and no rounds of processes show the "
+        "arms side by side";
     return;
   }
   const double margin = std::log1p(options.margin);

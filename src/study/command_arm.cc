@@ -261,16 +261,15 @@ Status check_commands(const Study& study, std::string_view object) {
     }
     if (study.stopping && !study.stopping->decide) {
       return bad_input(
-          "{}: arm \"{}\": expected no stopping by relative_ci (an invocation of a command can't "
-          "be "
-          "asked for more; decide: true adds invocations), found it",
+          "{}: arm \"{}\": expected no stopping by relative_ci (a command that has ended gives no "
+          "more samples; decide: true adds invocations), found it",
           object, arm.name);
     }
     const bool one_invocation = study.processes_given && study.processes == 1;
     if (one_invocation && study.repetitions > 1 && study.order == RunOrder::kInterleaved) {
       return bad_input(
-          "{}: arm \"{}\": expected processes: 2 or more (an invocation is what repeats, and the "
-          "repetitions of one don't alternate with other arms'), or order: sequential, found 1",
+          "{}: arm \"{}\": expected processes: 2 or more, or order: sequential (samples of one "
+          "invocation can't alternate with other arms' samples), found 1 process",
           object, arm.name);
     }
   }

@@ -20,7 +20,7 @@ std::string dear_start(const Study& study, std::span<const ModelSize> models) {
       const auto seconds = start_seconds(arm, models[model].bytes);
       if (seconds && *seconds < kCheapStartSeconds) continue;
       const std::string& name = study.models[model].name;
-      if (!seconds) return fmt::format("the size of \"{}\" isn't known", name);
+      if (!seconds) return fmt::format("the size of \"{}\" is unknown", name);
       return fmt::format("starting \"{}\" on \"{}\" is estimated at {} s", arm.name, name,
                          format_significant(*seconds, 2));
     }
@@ -63,16 +63,18 @@ DefaultProcesses where_starts_are_dear(const Study& study, std::span<const Model
                                        const std::string& dear) {
   const int64_t most = payable(study, models);
   if (most > kLeastProcesses) {
-    return {most, fmt::format("{}; {} of each arm start and prepare in no longer than their "
-                              "repetitions take",
+    return {most, fmt::format("{}; starting and preparing {} processes of each arm takes no longer "
+                              "than their repetitions",
                               dear, most)};
   }
   const char* const cost =
-      most == 0 ? "" : ", and more would start and prepare for longer than the repetitions take";
+      most == 0
+          ? ""
+          : ", and starting and preparing more processes would take longer than the repetitions";
   return {kLeastProcesses,
-          fmt::format("{}{}; intervals of two processes are wide: the study's key `processes` "
-                      "gives it more",
-                      dear, cost)};
+          fmt::format(
+              "{}{}; two processes give wide intervals, and the study's key `processes` sets more",
+              dear, cost)};
 }
 
 }  // namespace

@@ -51,8 +51,9 @@ TEST(DefaultProcesses, TwoWhereOneStartIsDear) {
     return chosen(study_with({arm("native", "eager"), other}), {bytes});
   };
   EXPECT_EQ(of_two(arm("torch", "eager"), 1e6).processes, 2);
-  EXPECT_THAT(of_two(arm("torch", "eager"), 1e6).because,
-              HasSubstr("starting \"a\" on \"m\" is estimated at 15 s, and more would start"));
+  EXPECT_THAT(
+      of_two(arm("torch", "eager"), 1e6).because,
+      HasSubstr("starting \"a\" on \"m\" is estimated at 15 s, and starting and preparing more"));
   EXPECT_EQ(of_two(arm("native", "eager", {{"device", "cuda"}}), 1e6).processes, 2);
   EXPECT_EQ(of_two(arm("native", "compiled", {{"kernel_cache", false}}), 1e6).processes, 2);
   EXPECT_EQ(of_two(arm("native", "eager", {{"kernel_cache", false}}), 1e6).processes, 5)
@@ -78,8 +79,8 @@ TEST(DefaultProcesses, AsManyAsTheRepetitionsPayFor) {
   EXPECT_EQ(where_they_take(6 * 15 + 1).processes, 5);
   EXPECT_EQ(where_they_take(1000 * 15).processes, 5) << "no more than where starts cost nothing";
   EXPECT_EQ(where_they_take(5 * 15 + 1).because,
-            "starting \"a\" on \"m\" is estimated at 15 s; 4 of each arm start and prepare in no "
-            "longer than their repetitions take");
+            "starting \"a\" on \"m\" is estimated at 15 s; starting and preparing 4 "
+            "processes of each arm takes no longer than their repetitions");
 }
 
 TEST(DefaultProcesses, WhatEachCompilesAnewIsPaidForToo) {
@@ -103,8 +104,8 @@ TEST(DefaultProcesses, OneLargeOrUnknownModelIsEnough) {
   EXPECT_EQ(chosen(study, {1e6, std::nullopt}).processes, 2);
   EXPECT_EQ(
       chosen(study, {1e6, std::nullopt}).because,
-      "the size of \"large\" isn't known; intervals of two processes are wide: the study's key "
-      "`processes` gives it more");
+      "the size of \"large\" is unknown; two processes give wide intervals, and the study's key "
+      "`processes` sets more");
 }
 
 TEST(DefaultProcesses, EachHasTwoRepetitionsAtLeast) {

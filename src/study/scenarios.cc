@@ -42,7 +42,7 @@ Result<StudyScenario> parse_named(const YamlValue& value) {
   }
   Error error = value.one_of(builtin_scenario_names()).error();
   error.message +=
-      "; prompt_N is one of N tokens, and any other one a map {name, prompt_tokens} or {name, "
+      "; prompt_N has N tokens, and any other scenario is a map {name, prompt_tokens} or {name, "
       "text}";
   return std::unexpected(std::move(error));
 }

@@ -127,9 +127,8 @@ TEST(Study, UnknownWordsAreAnsweredWithTheKnownOnes) {
   EXPECT_EQ(error_of({.phases = "phases: [prefil]"}),
             "s.yaml line 4: phases: expected one of prefill, kv_decode, e2e_kv, found \"prefil\" "
             "(did you mean \"prefill\"?)");
-  EXPECT_THAT(
-      error_of({.scenarios = "scenarios: [single_mirco]"}),
-      HasSubstr("found \"single_mirco\" (did you mean \"single_micro\"?); prompt_N is one"));
+  EXPECT_THAT(error_of({.scenarios = "scenarios: [single_mirco]"}),
+              HasSubstr("found \"single_mirco\" (did you mean \"single_micro\"?); prompt_N has N"));
   EXPECT_THAT(error_of({.scenarios = "scenarios: [{name: single_mirco}]"}),
               HasSubstr("did you mean \"single_micro\"?"));
   EXPECT_THAT(error_of({.rest = "order: interleave"}), HasSubstr("did you mean \"interleaved\"?"));
@@ -283,7 +282,7 @@ TEST(Study, AScenarioMayNameItsLengthAndThePhasesThatMeasureIt) {
   EXPECT_EQ(longest_generation(study, study.scenarios[1]), 16);
   for (const char* name : {"prompt_", "prompt_0", "prompt_07", "prompt_7x", "prompt_1000001"}) {
     lines.scenarios = fmt::format("scenarios: [{}]", name);
-    EXPECT_THAT(error_of(lines), HasSubstr("prompt_N is one of N tokens")) << name;
+    EXPECT_THAT(error_of(lines), HasSubstr("prompt_N has N tokens")) << name;
   }
   lines.scenarios = "scenarios: [{name: prompt_5, phases: [e2e_kv]}]";
   EXPECT_THAT(error_of(lines), HasSubstr("phases: expected one of prefill, kv_decode, found"));

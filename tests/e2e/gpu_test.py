@@ -145,7 +145,7 @@ class Gpu(ProgramTest):
         self.write_study(arms=arms)
         done = self.assay("run", "study.yaml", "-o", "bundle")
         self.assertEqual(done.returncode, 3)
-        self.assertRegex(done.stderr, r"\Aassay: [^\n]*expected one of the 1 GPUs of this machine, found cuda:3[^\n]*\n\Z")
+        self.assertRegex(done.stderr, r"\Aassay: [^\n]*expected one of this machine's GPUs \(it has 1\), found cuda:3[^\n]*\n\Z")
         here = json.loads(self.succeed("plan", "study.yaml", "-o", "json"))["arms"]
         self.assertIn("impossible", json.dumps(here))
         self.assertIn("cuda:3", json.dumps(here))

@@ -147,7 +147,7 @@ class Hostile(ProgramTest):
             self.assertEqual(json.loads(path.read_text())["error"]["class"], "non_finite")
         done = self.assay("generate", self.nan_model(), "1 2", "--ids", "-n", "3", "--threads", "1")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("expected finite ones to choose tokens from", done.stderr)
+        self.assertIn("logits: expected finite values", done.stderr)
 
     def test_a_machine_that_can_run_nothing_is_named(self):
         self.write_study(order="interleaved")

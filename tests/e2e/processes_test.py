@@ -112,7 +112,7 @@ class Processes(ProgramTest):
         once = self.write_study("once.yaml", phases=["prefill", "kv_decode"], repetitions=REPETITIONS, warmup=WARMUP)
         starting = json.loads(self.succeed("plan", once, "-o", "json"))["estimate_parts_s"]["starting"]
         self.assertAlmostEqual(plan["estimate_parts_s"]["starting"], starting * (PROCESSES + 1) / 2)
-        self.assertIn("processes: 3 (as the study says)\n  of each arm in turn", self.succeed("plan", self.study))
+        self.assertIn("processes: 3 (as the study says)\n  An arm's processes run in turn", self.succeed("plan", self.study))
 
     def test_a_study_that_does_not_say_gets_several(self):
         study = self.write_study(phases=["prefill"], repetitions=12, warmup=0, processes=None)
@@ -139,7 +139,7 @@ class Processes(ProgramTest):
         self.assertLess(plan["stopping"]["without_estimate_s"], plan["stopping"]["least_estimate_s"], "two rounds")
         self.assertLess(plan["stopping"]["least_estimate_s"], plan["estimate_s"])
         self.assertEqual(plan["counts"]["rows"], CELLS * 8 * (3 + 1))
-        self.assertIn("a stratum ends after 5 to 8 rounds of processes, 15 to 24 repetitions", self.succeed("plan", study))
+        self.assertIn("a stratum ends after 5 to 8 rounds of processes (15 to 24 repetitions", self.succeed("plan", study))
         self.succeed("run", study, "-o", "bundle")
         bundle = self.folder / "bundle"
         self.succeed("verify", bundle)

@@ -240,7 +240,7 @@ class Torch(ProgramTest):
         # 36 cells took 1,650 s on the GPU whose figures the rules are.
         self.assertTrue(1650 / 2 < plan["estimate_s"] < 1650 * 2, parts)
         text = self.succeed_with("plan", SOURCE / "studies/tr147-static-cache.yaml")
-        self.assertIn("by the figures of one host with an H200", text)
+        self.assertIn("from one host with an H200", text)
 
     def test_without_a_compiler_it_is_a_fallback(self):
         (evidence,) = self.evidence("no-compiler", "default")

@@ -34,7 +34,7 @@ Status read_argv(const Json& options, CommandOptions& read) {
   }
   for (const Json& argument : *command) {
     if (!argument.is_string()) {
-      return bad_input("options: expected \"command\" of texts, found {}",
+      return bad_input("options: expected a text for each element of \"command\", found {}",
                        to_json_line(argument).substr(0, 80));
     }
     read.argv.push_back(argument.get<std::string>());
@@ -53,7 +53,7 @@ Result<std::string> text_option(const Json& options, const char* key) {
 Status read_patterns_option(const Json& options, CommandOptions& read) {
   const auto patterns = options.find("patterns");
   if (patterns == options.end() || !patterns->is_array() || patterns->empty()) {
-    return bad_input("options: expected a list \"patterns\", found none");
+    return bad_input("options: expected \"patterns\" to be a list, found none");
   }
   for (const Json& pattern : *patterns) {
     if (!pattern.is_string()) return bad_input("options: expected \"patterns\" of texts");

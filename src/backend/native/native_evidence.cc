@@ -3,6 +3,7 @@
 
 #include "backend/native/native_facts.h"
 #include "backend/native/native_options.h"
+#include "base/text.h"
 #include "engine/device/device.h"
 
 namespace assay {
@@ -114,8 +115,8 @@ void add_verdict(const engine::Session& session, const CompileEvidence& evidence
     reasons.push_back("split: the study requests this phase to run eager");
   } else if (runs.fallbacks > 0 || !errors.empty()) {
     verdict = "fallback";
-    reasons.push_back(
-        fmt::format("{} of {} runs went eager", runs.fallbacks, runs.fallbacks + runs.compiled));
+    reasons.push_back(fmt::format("{} of {} went eager", runs.fallbacks,
+                                  counted(runs.fallbacks + runs.compiled, "run")));
     if (!errors.empty()) reasons.push_back(errors);
   } else if (runs.compiled == 0) {
     reasons.push_back("nothing has run in this phase");
@@ -123,15 +124,16 @@ void add_verdict(const engine::Session& session, const CompileEvidence& evidence
     reasons.push_back("no kernel was built or loaded");
   } else {
     verdict = "yes";
-    reasons.push_back(fmt::format("all {} runs went through kernels: {} compiled here, {} loaded",
-                                  runs.compiled, evidence.kernels.compiled,
-                                  evidence.kernels.loaded));
+    reasons.push_back(fmt::format(
+        "{} went through kernels and none went eager: {} compiled here, {} loaded",
+        counted(runs.compiled, "run"), evidence.kernels.compiled, evidence.kernels.loaded));
   }
   json["compiler_real"] = verdict;
   if (on_gpu(session) && verdict != "not_applicable") {
     const engine::CompileCounters counters = session.counters();
-    reasons.push_back(fmt::format("{} CUDA graphs captured in this process, {} replays",
-                                  counters.graph_captures, counters.graph_replays));
+    reasons.push_back(fmt::format("this process captured {} and made {}",
+                                  counted(counters.graph_captures, "CUDA graph"),
+                                  counted(counters.graph_replays, "replay")));
   }
   json["reasons"] = std::move(reasons);
   const bool fell_back = verdict == "fallback";

@@ -19,7 +19,7 @@ ArmGate ask(int number) {
   const auto nvrtc = engine::Nvrtc::open();
   if (!nvrtc) {
     return impossible_gate("no_nvrtc", nvrtc.error().message,
-                           "fetch it by `make cuda-libs`, or name a libnvrtc.so in ASSAY_NVRTC");
+                           "fetch it with `make cuda-libs`, or name a libnvrtc.so in ASSAY_NVRTC");
   }
   ArmGate gate;
   gate.gpu_uuid = gpu->uuid;

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <set>
 #include <thread>
 
 #include "backend/line_stream.h"
@@ -45,6 +46,22 @@ TEST(Transcript, EveryLineKeepsThePagesRules) {
     const auto reply = parse_reply(line);
     EXPECT_TRUE(reply) << line << ": " << reply.error().message;
   }
+}
+
+// The names of all members, those of objects within objects as "outer.inner".
+void add_member_names(const Json& json, const std::string& before, std::set<std::string>& names) {
+  if (!json.is_object()) return;
+  for (const auto& [name, value] : json.items()) {
+    names.insert(before + name);
+    add_member_names(value, before + name + ".", names);
+  }
+}
+
+std::set<std::string> member_names(const std::string& line) {
+  std::set<std::string> names;
+  add_member_names(Json::parse(line), "", names);
+  names.erase("capabilities.profile");  // only where CUPTI is
+  return names;
 }
 
 // A checkpoint of the size that the transcript's prompts fit.
@@ -90,6 +107,7 @@ TEST(Transcript, TheNativeWorkerAnswersAsItSays) {
       ASSERT_TRUE(reply) << **line;
       EXPECT_EQ(reply->id, id);
       EXPECT_EQ(reply->body.index(), expected->body.index()) << **line;
+      EXPECT_EQ(member_names(**line), member_names(transcript.replies[next])) << **line;
       if (const auto* sample = std::get_if<SampleReply>(&reply->body)) {
         const auto& wanted = std::get<SampleReply>(expected->body);
         EXPECT_EQ(sample->repetition, wanted.repetition);

@@ -15,9 +15,11 @@ namespace {
 
 constexpr auto passes_with(PassOutcome (*pack_weights)(Graph&)) {
   return std::array{
-      Pass{"move_last_rows", "what only the last position needs is computed for it alone",
+      Pass{"move_last_rows",
+           "values that only the last position needs are computed for that position alone",
            move_last_rows},
-      Pass{"merge_products", "products of one input become one, and a split", merge_products},
+      Pass{"merge_products", "products of one input become one product and a split",
+           merge_products},
       Pass{"fuse_norm", "a norm becomes the prologue of the product that alone reads it",
            fuse_norm},
       Pass{"fuse_epilogue", "column-wise operations after a product join its kernel",

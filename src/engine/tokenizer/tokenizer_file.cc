@@ -96,8 +96,9 @@ Status read_added_tokens(const TokenizerDocument& document, std::string_view obj
                                                     : in_vocabulary->second != token.id);
     if (is_of_another) {
       return bad_input(
-          "{}: expected ids that no other token has, and the vocabulary's, found {} for {}", name,
-          token.id, to_json_line(Json(token.content)).substr(0, 80));
+          "{}: expected an added token to have its id in the vocabulary, or else an id that no "
+          "other token has, found {} for {}",
+          name, token.id, to_json_line(Json(token.content)).substr(0, 80));
     }
     if (!is_new) continue;
     if (token.normalized) {

@@ -114,7 +114,7 @@ class NvbenchFile {
     }
     if (gone_ > 0) {
       imported_.notes.push_back(fmt::format(
-          "{}: the files with the samples of {} aren't beside it, so these rows are means",
+          "{}: the files with the samples of {} are missing beside it, so these rows are means",
           source_.path, counted(gone_, "state")));
     }
     return {};

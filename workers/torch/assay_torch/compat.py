@@ -73,7 +73,7 @@ def read_rope_parameters(config: Any) -> None:
         return
     if any(isinstance(value, dict) for value in given.values()):
         raise Unsupported("rope_parameters: expected one set for all layers, found one for each kind of layer, which "
-                          f"transformers {transformers_version()} can't be told")
+                          f"transformers {transformers_version()} can't represent")
     scaling = dict(given)
     for name in ("rope_theta", "partial_rotary_factor"):
         if name in scaling:

@@ -24,6 +24,7 @@ def collect(engine: Engine, phase: str) -> dict[str, Any]:
     runs = unit.runs
     found: dict[str, Any] = {"phase": phase, "requested": _requested(engine), "actual": _actual(engine, runs),
                              "fallback": False, "unit": unit.number, "regions": runs.regions}
+    found["memory"] = engine.faults[phase].evidence()
     if unit.step_times:
         found["step_times"] = unit.step_times
     if engine.read_bandwidth:
@@ -129,6 +130,10 @@ def _limits(engine: Engine, unit: Unit) -> list[dict[str, Any]]:
     return unit.of(told) or (told if engine.options.reset == "never" else [])
 
 
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def _decide(engine: Engine, unit: Unit) -> tuple[str, list[str]]:
     options, arm, runs, phase = engine.options, engine.arm, unit.runs, unit.phase
     if engine.load.mode == MANUAL:
@@ -137,16 +142,17 @@ def _decide(engine: Engine, unit: Unit) -> tuple[str, list[str]]:
         return "not_applicable", ["mode eager asks for no compiler"]
     timed = [part for part in PARTS if phase == "e2e_kv" or (part == "prefill") == (phase == "prefill")]
     if not any(options.compiles(part) for part in timed):
-        return "not_applicable", [f"compile_phases {options.compile_phases}: what this phase times was to run eager"]
+        return "not_applicable", [f"compile_phases {options.compile_phases}: the study requests eager for the timed part of "
+                                  "this phase"]
     if arm.fallback_error:
-        return "fallback", ["nothing to compile with here", arm.fallback_error]
+        return "fallback", ["no compiler works here", arm.fallback_error]
     if runs.regions == 0:
         return "unproven", ["nothing has run in this phase"]
     counts = unit.counts()
     if counts.unique_graphs == 0 and counts.graph_runs == 0 and not _limits(engine, unit):
         return "label_only", [f"mode {engine.load.mode} never reached a compiler: no graph was captured in "
-                              f"{runs.calls} calls"]
-    went = f"{runs.calls - runs.fallbacks} of {runs.calls} timed calls went through graphs, {runs.fallbacks} eager"
+                              f"{_counted(runs.calls, 'call')}"]
+    went = f"{runs.calls - runs.fallbacks} of {runs.calls} timed calls went through graphs, {runs.fallbacks} ran eager"
     if runs.fallbacks:
         return "fallback", [went, *(f"recompile limit hit: {one['text']}" for one in _limits(engine, unit))]
     if options.torch_backend != "inductor":
@@ -164,11 +170,12 @@ def _kernels_known(engine: Engine, unit: Unit) -> tuple[str, str]:
     written = counts.kernels_compiled
     if in_graphs is None:
         return ("yes" if written else "unproven",
-                f"{scope} wrote {written} files of machine code; this torch doesn't tell how many kernels were loaded")
+                f"{scope} wrote {_counted(written, 'file')} of machine code; this torch doesn't count loaded kernels")
     if in_graphs == 0 and written == 0:
         return "unproven", "no kernel was built or loaded"
-    return "yes", (f"the source of {counts.unique_graphs} graphs defines {in_graphs} kernels; {scope} wrote "
-                   f"{written} files of machine code" + ("" if written else ": all were loaded out of a cache"))
+    return "yes", (f"the source of {_counted(counts.unique_graphs, 'graph')} defines {_counted(in_graphs, 'kernel')}; "
+                   f"{scope} wrote {_counted(written, 'file')} of machine code" +
+                   ("" if written else ", so a cache had them all"))
 
 
 def _cudagraph_reasons(engine: Engine, unit: Unit) -> list[str]:
@@ -178,7 +185,8 @@ def _cudagraph_reasons(engine: Engine, unit: Unit) -> list[str]:
         return []
     skips = [one["text"] for one in _skips(engine, unit)]
     if runs.graph_replays:
-        return [f"{runs.graph_replays} replays of CUDA graphs in {runs.regions} timed regions", *skips]
+        return [f"{_counted(runs.graph_replays, 'replay')} of CUDA graphs in {_counted(runs.regions, 'timed region')}",
+                *skips]
     if engine.device.type != "cuda":
         return [f"no CUDA graph: the device is {engine.device.type}", *skips]
     return ["no CUDA graph was replayed", *skips]

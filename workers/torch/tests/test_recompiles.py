@@ -156,7 +156,7 @@ def test_evidence_is_of_the_unit_and_not_of_another_in_the_same_process(arm, res
     if reset == "never":
         return
     assert fallbacks == [0, 0] and again["compiler_real"] == "label_only" and again["fallback"] is False
-    assert again["reasons"][0] == "4 of 4 timed calls went through graphs, 0 eager"
+    assert again["reasons"][0] == "4 of 4 timed calls went through graphs, 0 ran eager"
     assert again["actual"]["mode"] == "default"
     for name in ("unique_graphs", "graph_breaks", "recompiles", "recompile_limit_hits", "fallbacks", "calls",
                  "graph_runs"):

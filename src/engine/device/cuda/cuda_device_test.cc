@@ -468,7 +468,7 @@ TEST_F(CudaDeviceTest, NamesTheGpuThatIsNotThere) {
   const auto device = CudaDevice::open({.ordinal = 3, .threads = 1, .kernel_cache = {}});
   ASSERT_FALSE(device);
   EXPECT_EQ(device.error().message,
-            "device: expected one of the 1 GPUs of this machine, found cuda:3");
+            "device: expected one of this machine's GPUs (it has 1), found cuda:3");
   EXPECT_EQ(fake_.live(), 0);
 }
 

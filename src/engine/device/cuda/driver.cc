@@ -144,8 +144,8 @@ Result<DeviceId> Driver::find(int ordinal) {
   int count = 0;
   ASSAY_CHECK(check(api_.device_count(&count), "cuDeviceGetCount"));
   if (ordinal < 0 || ordinal >= count) {
-    return environment_error("device: expected one of the {} GPUs of this machine, found cuda:{}",
-                             count, ordinal);
+    return environment_error(
+        "device: expected one of this machine's GPUs (it has {}), found cuda:{}", count, ordinal);
   }
   DeviceId device = -1;
   ASSAY_CHECK(check(api_.device_get(&device, ordinal), "cuDeviceGet"));
