@@ -51,7 +51,7 @@ struct TimelineLane {
     double end_ms = 0;
     double busy_ms = 0;  // of it, the time in which some event ran; less if it has short waits
     std::string name;    // of the longest event in it
-    int64_t events = 1;
+    int64_t events = 1;  // that begin in it; 0: one of the span before it goes on
   };
   std::vector<Span> spans;  // ascending and apart
   double busy_ms = 0;       // in which some event ran: exact, whatever the spans join

@@ -113,7 +113,7 @@ Fit timeline_misfit(const Timeline& timeline) {
   for (size_t l = 0; l < timeline.lanes.size(); ++l) {
     for (size_t s = 0; s < timeline.lanes[l].spans.size(); ++s) {
       const TimelineLane::Span& span = timeline.lanes[l].spans[s];
-      if (span.begin_ms >= 0 && span.begin_ms <= span.end_ms && span.events > 0) continue;
+      if (span.begin_ms >= 0 && span.begin_ms <= span.end_ms && span.events >= 0) continue;
       return within("lanes", within(l, within("spans", within(s, misfit("a span that begins before "
                                                                         "it ends",
                                                                         Json(span.begin_ms))))));

@@ -30,7 +30,13 @@ PlottedRows whole_rows() {
   group.marked = {{RowMark::kCold, 1}, {RowMark::kLost, 1}};
   PlottedRows rows;
   rows.groups = {group};
-  rows.timelines = {{1, "static", "c001", 5, {{"kernels", {{0, 2.5, 2.25, "gemm", 3}}, 2.25, 3}}}};
+  // An event of the first span goes on in the second.
+  rows.timelines = {
+      {1,
+       "static",
+       "c001",
+       5,
+       {{"kernels", {{0, 2.5, 2.25, "gemm", 3}, {2.5, 3, 0.1, "gemm", 0}}, 2.35, 3}}}};
   return rows;
 }
 
