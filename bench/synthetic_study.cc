@@ -1,11 +1,11 @@
 // Writes a large bundle for analysis_vs_python: synthetic_study FOLDER ROWS. For `judgements` with
 // a third argument, a NUMBER from 1 on: other rows, of the commit of that number.
 //
-// 400 strata (3 phases, 4 models, 5 scenarios, batches, decode lengths), 4 arms, interleaved in
-// blocks of 5 as `assay run` does; arm torch is missing on 12 strata. Latencies are log-normal (4
-// %) with 1 % of samples three times as slow and cold warm-ups; arm compiled-dynamic recompiles in
-// 1 % of its rows at 10 times the time; arm torch loses 5 rows on 8 strata. 52,410 rows are 30
-// repetitions after 3 warm-ups a cell.
+// 400 strata (3 phases, 4 models, 5 scenarios, batches, decode lengths), 4 arms, interleaved, a
+// repetition a block as `assay run` does; arm torch is missing on 12 strata. Latencies are
+// log-normal (4 %) with 1 % of samples three times as slow and cold warm-ups; arm compiled-dynamic
+// recompiles in 1 % of its rows at 10 times the time; arm torch loses 5 rows on 8 strata. 52,410
+// rows are 30 repetitions after 3 warm-ups a cell.
 #include <charconv>
 #include <cstdio>
 #include <cstring>
@@ -29,7 +29,6 @@ struct Condition {
 constexpr const char* kArms[] = {"eager", "compiled-dynamic", "compiled-static", "torch"};
 constexpr double kFactors[] = {1, 0.9, 0.72, 1.01};
 constexpr int64_t kWarmups = 3;
-constexpr int64_t kBlock = 5;
 
 std::vector<Condition> conditions() {
   const std::vector<std::pair<std::string, double>> models = {
@@ -79,11 +78,11 @@ class Study {
   Status write_condition(const Condition& condition, size_t number, int64_t repetitions,
                          int64_t extra) {
     const size_t arms = number < 12 ? std::size(kArms) - 1 : std::size(kArms);
-    for (int64_t begin = 0; begin < repetitions + extra; begin += kBlock) {
+    for (int64_t block = 0; block < repetitions + extra; ++block) {
       for (size_t arm = 0; arm < arms; ++arm) {
-        const int64_t end = std::min(begin + kBlock, repetitions + (arm == 0 ? extra : 0));
-        for (int64_t i = begin == 0 ? -kWarmups : begin; i < end; ++i) {
-          ASSAY_CHECK(writer_.append(row(condition, number, arm, i, begin / kBlock)));
+        if (block >= repetitions && arm > 0) continue;
+        for (int64_t i = block == 0 ? -kWarmups : block; i <= block; ++i) {
+          ASSAY_CHECK(writer_.append(row(condition, number, arm, i, block)));
         }
       }
     }

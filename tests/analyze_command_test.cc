@@ -118,13 +118,32 @@ TEST_F(AnalyzeCommand, ReportWritesPageAndMarkdownAndPrintsTheirPaths) {
   EXPECT_THAT(*read_file(folder / "report.md"), HasSubstr("## Decision"));
 }
 
+// Of the bundle nothing but what an analysis left is there: the page is the same but for what needs
+// the bundle's other files.
+TEST_F(AnalyzeCommand, ReportFromFindingsDrawsTheRowsBesideThem) {
+  const fs::path folder = write_bundle(true);
+  ASSERT_EQ(assay({"report", folder}).end.exit_status, 0);
+  const fs::path alone = root_ / "beside";
+  fs::create_directories(alone);
+  fs::copy(folder / "analysis", alone / "analysis");
+  const CommandOutput report = assay({"report", "--from-findings", alone});
+  EXPECT_EQ(report.end.exit_status, 0) << report.err;
+  for (const auto& plot : fs::directory_iterator(folder / "plots")) {
+    EXPECT_EQ(*read_file(alone / "plots" / plot.path().filename()), *read_file(plot.path()));
+  }
+  EXPECT_THAT(*read_file(alone / "report.md"), HasSubstr("](plots/prefill-order.svg)"));
+
+  ASSERT_TRUE(write_file(alone / "analysis" / "plotted.json", "{\"schema_version\": 0}"));
+  EXPECT_THAT(refused({"report", "--from-findings", alone}), HasSubstr("plotted.json"));
+}
+
 // Of the bundle nothing but its findings is left.
 TEST_F(AnalyzeCommand, ReportIsMadeFromFindingsAlone) {
   const fs::path folder = write_bundle(true);
   ASSERT_EQ(assay({"report", folder}).end.exit_status, 0);
   const fs::path alone = root_ / "alone";
-  fs::create_directories(alone);
-  fs::copy(folder / "analysis", alone / "analysis");
+  fs::create_directories(alone / "analysis");
+  fs::copy(folder / "analysis" / "findings.json", alone / "analysis");
   const CommandOutput report = assay({"report", "--from-findings", alone});
   EXPECT_EQ(report.end.exit_status, 0) << report.err;
   EXPECT_EQ(report.out,
@@ -133,6 +152,7 @@ TEST_F(AnalyzeCommand, ReportIsMadeFromFindingsAlone) {
   EXPECT_THAT(markdown, HasSubstr("## Decision"));
   EXPECT_THAT(markdown, HasSubstr("](plots/prefill-ratios.svg)"));
   EXPECT_THAT(markdown, Not(HasSubstr("prefill-order"))) << "there are no rows to draw";
+  EXPECT_THAT(refused({"compare", alone, alone}), HasSubstr("found findings alone"));
 
   const std::string file = (alone / "analysis" / "findings.json").string();
   const std::string page = (root_ / "of-file.html").string();

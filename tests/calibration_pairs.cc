@@ -154,7 +154,7 @@ Contrast contrast_of(const PairWorld& world, double ratio, bool interleaved, Ran
           10 * (arm == 1 ? ratio : 1) * factors[arm][static_cast<size_t>(r)];
     }
   }
-  if (!interleaved) bundle.raw().manifest["study"]["order"] = "shuffled";
+  if (!interleaved) bundle.run_by_cells("shuffled");
   AnalysisOptions options;
   options.resamples = 1000;
   return analyze(bundle.build(), options, nullptr)->contrasts.at(0);

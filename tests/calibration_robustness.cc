@@ -52,11 +52,14 @@ class BandSimulation : public CalibrationLines {
   void bands(const ClaimWorld& world, double wrong_at_most) {
     const double truth = std::min(world.share, world.rest);
     const RobustnessBand band = band_of_index(truth);
-    const auto found = count(4, [&](Random random, int64_t* flags) {
+    const auto found = count(5, [&](Random random, int64_t* flags) {
       const RobustnessIndex index = index_in(world, random);
+      // Too few rows show the claim: no band is given, and so none wrongly.
+      flags[4] = index.band == RobustnessBand::kInvalid;
+      if (flags[4]) return;
       flags[0] = index.band != band;
       flags[1] = index.best == index.worst && index.band != band;
-      flags[2] = index.interval && index.interval->contains(truth);
+      flags[2] = !index.interval || !index.interval->contains(truth);
       flags[3] = index.band < band;  // too good
     });
     const std::string text =
@@ -65,7 +68,8 @@ class BandSimulation : public CalibrationLines {
     add("robustness: another band", text, found[0], 0, wrong_at_most);
     add("robustness: a better band", text, found[3], 0, 1);
     add("robustness: another band, and the interval allows no other", text, found[1], 0, 0.05);
-    add("robustness: the interval covers", text, found[2], 0.93, 1);
+    add("robustness: the interval misses", text, found[2], 0, 0.07);
+    add("robustness: invalid", text, found[4], 0, world.processes > 2 ? 0.05 : 1);
   }
 
   // Ten prompt lengths in two bundles: an arm takes `first` of the baseline's time in one and

@@ -43,7 +43,7 @@ TEST_F(CompareCommand, OnlyARegressionFailsAndOnlyWhenAsked) {
   const CommandOutput failed = assay({"compare", base, slower, "--fail-on-regression"});
   EXPECT_EQ(failed.end.exit_status, 1);
   EXPECT_THAT(failed.out, HasSubstr("FAIL: slower: eager on prefill, gpt2-25m, single_long: 1.0"));
-  EXPECT_THAT(failed.out, HasSubstr("ref_ms"));
+  EXPECT_THAT(failed.out, HasSubstr("cand. ms"));
   EXPECT_EQ(
       assay({"compare", base, slower, "--fail-on-regression", "--margin", "10%"}).end.exit_status,
       0);
@@ -77,7 +77,7 @@ TEST_F(CompareCommand, ABusierMachineIsNamed) {
   };
   const CommandOutput output = assay({"compare", with_load("idle", 0.1), with_load("busy", 3.5)});
   EXPECT_EQ(output.end.exit_status, 0) << output.err;
-  EXPECT_THAT(output.out, HasSubstr("ref was measured at: load average 0.10 at the start"));
+  EXPECT_THAT(output.out, HasSubstr("The base was measured at: load average 0.10 at the start"));
   EXPECT_THAT(output.out,
               HasSubstr("load average at the start 0.10 in the base, 3.50 in the candidate"));
 }

@@ -108,7 +108,8 @@ Result<Findings> analyze(const Bundle& bundle, const AnalysisOptions& options, T
   findings.prompts = samples.prompts;
   findings.requirements = judge_requirements(bundle, samples);
   findings.outcomes = describe_outcomes(samples, options);
-  const Units units(samples, findings.study.order == "interleaved");
+  const Units units(samples, !findings.study.order.empty());
+  findings.blocks = blocks_of_contrasts(samples, units.blocks());
   const Resampled resampled = resample_groups(samples, units, options, pool);
   const ContrastInputs inputs{samples, units, resampled, findings.options};
   findings.latencies = describe_latencies(inputs, pool);

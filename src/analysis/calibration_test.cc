@@ -82,13 +82,13 @@ FalseClaims claims_of_equal_arms(int trials, const std::string& order, double sp
   FalseClaims claims;
   for (int trial = 0; trial < trials; ++trial) {
     SyntheticBundle bundle(static_cast<uint64_t>(trial) + 7000);
-    bundle.raw().manifest["study"]["order"] = order;
     SyntheticCell cell{.arm = "eager", .noise = 0.05, .spike_rate = spike_rate};
     cell.processes = 5;
     cell.process_shift = 0.2;
     bundle.add(cell);
     cell.arm = "static";
     bundle.add_compiled(cell, "false");
+    if (order != "interleaved") bundle.run_by_cells(order);
     const Findings findings = *analyze(bundle.build(), options, nullptr);
     const Contrast& contrast = findings.contrasts.at(0);
     claims.alternative += !findings.decisions.at(0).alternatives.empty();

@@ -108,6 +108,31 @@ struct Record<EvidenceWorker> {
 };
 
 template <>
+struct Record<AddressOffsets> {
+  using T = AddressOffsets;
+  static constexpr auto kMembers = std::tuple(
+      field_may_lack("program", &T::program), field_may_lack("heap", &T::heap),
+      field_may_lack("stack", &T::stack), field_may_lack("largest_file", &T::largest_file),
+      field_may_lack("largest_memory", &T::largest_memory));
+};
+
+template <>
+struct Record<TimedFaults> {
+  using T = TimedFaults;
+  static constexpr auto kMembers =
+      std::tuple(field_may_lack("rows", &T::rows), field_may_lack("minor", &T::minor),
+                 field_may_lack("major", &T::major));
+};
+
+template <>
+struct Record<EvidenceMemory> {
+  using T = EvidenceMemory;
+  static constexpr auto kMembers =
+      std::tuple(field_may_lack("held_bytes", &T::held_bytes),
+                 field_may_lack("cold_faults", &T::cold), field_may_lack("warm_faults", &T::warm));
+};
+
+template <>
 struct Record<Placement> {
   using T = Placement;
   static constexpr auto kMembers = std::tuple(
@@ -115,7 +140,9 @@ struct Record<Placement> {
       field_may_lack("numa_node", &T::numa_node),
       field_may_lack("resident_bytes", &T::resident_bytes),
       field_may_lack("huge_page_bytes", &T::huge_page_bytes),
-      field_may_lack("addresses_random", &T::addresses_random));
+      field_may_lack("addresses_random", &T::addresses_random),
+      field_may_lack("address_randomisation", &T::address_randomisation),
+      field_may_lack("locked_bytes", &T::locked_bytes), field_may_lack("offsets", &T::offsets));
 };
 
 template <>
@@ -125,7 +152,8 @@ struct Record<EvidenceProcess> {
       std::tuple(field("process", &T::process), field_may_lack("load_seconds", &T::load_seconds),
                  field_may_lack("prepare_seconds", &T::prepare_seconds),
                  VerdictMember<T>{"compiler_real", &T::compiler_real}, ProcessCounters{},
-                 field_may_lack("placement", &T::placement), field_may_lack("lost", &T::lost));
+                 field_may_lack("placement", &T::placement), field_may_lack("memory", &T::memory),
+                 field_may_lack("lost", &T::lost));
 };
 
 template <>
@@ -257,6 +285,23 @@ std::optional<int64_t> Evidence::most_counted(Counter counter) const {
 std::string first_line(const std::string& message) {
   const std::string line = message.substr(0, message.find('\n'));
   return line.substr(0, line.find(" Stack trace: "));
+}
+
+std::optional<EvidenceMemory> memory_from_json(const Json& json) {
+  if (!json.is_object()) return std::nullopt;
+  const auto count = [](const Json& object, const char* name) -> std::optional<int64_t> {
+    const auto found = whole_member(object, name);
+    return found && *found >= 0 ? found : std::nullopt;
+  };
+  const auto faults = [&](const char* name) -> std::optional<TimedFaults> {
+    const Json& object = member(json, name);
+    const auto rows = count(object, "rows");
+    const auto minor = count(object, "minor");
+    const auto major = count(object, "major");
+    if (!rows || !minor || !major) return std::nullopt;
+    return TimedFaults{*rows, *minor, *major};
+  };
+  return EvidenceMemory{count(json, "held_bytes"), faults("cold_faults"), faults("warm_faults")};
 }
 
 Json evidence_to_json(const Evidence& evidence) {

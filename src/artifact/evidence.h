@@ -89,15 +89,34 @@ struct EvidenceWorker {
   std::optional<int64_t> threads;
 };
 
+// Page faults within timed regions of a process, by the kernel's count.
+struct TimedFaults {
+  int64_t rows = 0;   // that were timed
+  int64_t minor = 0;  // the page was in memory
+  int64_t major = 0;  // it was read from a disk
+};
+
+// What a worker did and saw of its memory, as it last said.
+struct EvidenceMemory {
+  std::optional<int64_t> held_bytes;  // whose pages it took before it timed anything
+  std::optional<TimedFaults> cold;
+  std::optional<TimedFaults> warm;
+};
+
+// Of what any worker may have sent: members of another type or below 0 are left out. Absent: no
+// object.
+std::optional<EvidenceMemory> memory_from_json(const Json& json);
+
 // A process that was to be prepared for the cell.
 struct EvidenceProcess {
   int64_t process = 0;
   std::optional<double> load_seconds = {};
   std::optional<double> prepare_seconds = {};  // absent: the preparation failed
   CompilerReal compiler_real = CompilerReal::kUnproven;
-  std::optional<Counts> counters = {};      // as it last reported them; absent: it didn't
-  std::optional<Placement> placement = {};  // absent: it was gone
-  bool lost = false;                        // these were its last words
+  std::optional<Counts> counters = {};        // as it last reported them; absent: it didn't
+  std::optional<Placement> placement = {};    // absent: it was gone
+  std::optional<EvidenceMemory> memory = {};  // absent: it says nothing of it
+  bool lost = false;                          // these were its last words
 };
 
 // Of an arm that isn't what its name claims here.

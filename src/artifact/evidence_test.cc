@@ -22,11 +22,15 @@ constexpr const char* kWhole =
     R"("reported":{"compiler_real":"fallback","fallback":"eager","counters":{"recompiles":2},)"
     R"("a member of the future":[1]},"reported_by":1,)"
     R"("processes":[{"process":0,"load_seconds":0.5,"prepare_seconds":null,)"
-    R"("compiler_real":"unproven","counters":null,"placement":null,"lost":true},)"
+    R"("compiler_real":"unproven","counters":null,"placement":null,"memory":null,"lost":true},)"
     R"({"process":1,"load_seconds":0.25,"prepare_seconds":1.5,"compiler_real":"fallback",)"
     R"("counters":{"recompiles":3,"graph_replays":4},"placement":{"cpus_allowed":"0-3,8",)"
     R"("last_cpu":3,"numa_node":0,"resident_bytes":4096,"huge_page_bytes":0,)"
-    R"("addresses_random":true},"lost":false}],)"
+    R"("addresses_random":true,"address_randomisation":2,"locked_bytes":8192,)"
+    R"("offsets":{"program":0,"heap":4096,"stack":16,"largest_file":null,)"
+    R"("largest_memory":1048576}},)"
+    R"("memory":{"held_bytes":65536,"cold_faults":{"rows":1,"minor":20,"major":3},)"
+    R"("warm_faults":{"rows":10,"minor":0,"major":0}},"lost":false}],)"
     R"("read_limit":{"bytes_per_s":2e+10,"cache_bytes":33554432,"tolerance":0.25},)"
     R"("failures":[{"unit":3,"repetition":-1,"status":"oom","class":"OOM","message":"a\nb"}],)"
     R"("stopping":{"rounds":4,"decided":true,"leader":"static","margin":0.03,"pairs":[)"
@@ -59,7 +63,11 @@ TEST(EvidenceFile, CountersAndPlacementOfAProcessAreTyped) {
   EXPECT_EQ(evidence->processes[0].placement, std::nullopt);
   const EvidenceProcess& second = evidence->processes[1];
   EXPECT_EQ(second.counters, Counts({{Counter::kRecompiles, 3}, {Counter::kGraphReplays, 4}}));
-  EXPECT_EQ(second.placement, (Placement{"0-3,8", 3, 0, 4096, 0, true}));
+  EXPECT_EQ(second.placement, (Placement{"0-3,8", 3, 0, 4096, 0, true, 2, 8192,
+                                         AddressOffsets{0, 4096, 16, std::nullopt, 1048576}}));
+  ASSERT_TRUE(second.memory);
+  EXPECT_EQ(second.memory->held_bytes, 65536);
+  EXPECT_EQ(second.memory->cold->minor, 20);
 }
 
 TEST(EvidenceFile, OfAnOlderProgramKeepsWhatIsKnownOfAProcess) {
@@ -72,6 +80,17 @@ TEST(EvidenceFile, OfAnOlderProgramKeepsWhatIsKnownOfAProcess) {
   placement.last_cpu = 1;
   EXPECT_EQ(evidence->processes[0].placement, placement);
   EXPECT_FALSE(evidence->processes[1].counters || evidence->processes[1].placement);
+}
+
+TEST(EvidenceFile, MemoryOfAnyWorkerKeepsWhatIsACount) {
+  const auto read = [](const char* text) { return memory_from_json(*parse_json(text, "t")); };
+  EXPECT_FALSE(read("[]"));
+  EXPECT_FALSE(read("null"));
+  const auto memory = read(R"({"held_bytes":-1,"cold_faults":{"rows":1,"minor":"two","major":0},
+      "warm_faults":{"rows":3,"minor":4,"major":5}})");
+  ASSERT_TRUE(memory);
+  EXPECT_FALSE(memory->held_bytes || memory->cold);
+  EXPECT_EQ(memory->warm->major, 5);
 }
 
 TEST(EvidenceFile, OfAFreshCellSaysNothing) {

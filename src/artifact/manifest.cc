@@ -13,6 +13,20 @@ constexpr const char* kDigestKey = "sha256";
 
 }  // namespace
 
+std::optional<std::filesystem::path> bundle_around(const std::filesystem::path& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  fs::path above = fs::weakly_canonical(fs::absolute(path, error), error);
+  while (above.has_relative_path()) {
+    above = above.parent_path();
+    if (fs::is_regular_file(above / kManifestName, error) &&
+        fs::is_regular_file(above / kCommitsName, error)) {
+      return above;
+    }
+  }
+  return std::nullopt;
+}
+
 FileDigest file_entry(std::string_view content) {
   return {content.size(), sha256_hex(content)};
 }

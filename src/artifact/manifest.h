@@ -1,7 +1,9 @@
 // manifest.json: what the bundle is, and the hash of each of its files and of itself.
 #pragma once
 
+#include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +20,10 @@ inline constexpr const char* kManifestName = "manifest.json";
 inline constexpr const char* kStudyName = "study.yaml";
 inline constexpr const char* kEnvironmentName = "environment.json";
 inline constexpr const char* kCommitsName = "commits.jsonl";
+
+// The bundle that a path lies in, at any depth below its folder; absent: in none. A bundle's files
+// are all its own: another one in it makes it fail its verification.
+std::optional<std::filesystem::path> bundle_around(const std::filesystem::path& path);
 
 using FileEntries = std::map<std::string, FileDigest>;  // by path within the bundle
 

@@ -168,6 +168,13 @@ Result<Bundle> read_bundle(const fs::path& path) {
   bundle.folder = path;
   ASSAY_TRY(const Folder folder, Folder::open(path));
   const std::string manifest_name = folder.path_of(kManifestName).string();
+  if (!folder.has(kManifestName) && folder.has("analysis/findings.json")) {
+    return bad_input(
+        "{}: expected a bundle with its rows ({} and PHASE/metrics.csv), found findings alone, "
+        "which "
+        "only `assay analyze` and `assay report` can use (--from-findings)",
+        path.string(), kManifestName);
+  }
   ASSAY_TRY(const std::string text, folder.read(kManifestName));
   ASSAY_TRY(bundle.manifest, parse_manifest(text, manifest_name));
   ASSAY_TRY(bundle.complete, json_bool(bundle.manifest, "complete", manifest_name));

@@ -275,19 +275,11 @@ Result<FileEntries> BundleWriter::Impl::committed_entries() const {
   return entries;
 }
 
-// A bundle's files are all its own: another one inside would make it one that verify refuses.
 static Status check_is_in_no_bundle(const fs::path& folder) {
-  std::error_code error;
-  fs::path above = fs::weakly_canonical(fs::absolute(folder, error), error);
-  while (above.has_relative_path()) {
-    above = above.parent_path();
-    if (fs::is_regular_file(above / kManifestName, error) &&
-        fs::is_regular_file(above / "commits.jsonl", error)) {
-      return bad_input("{}: expected a folder outside of any bundle, found it in {}",
-                       folder.string(), above.string());
-    }
-  }
-  return {};
+  const auto around = bundle_around(folder);
+  if (!around) return {};
+  return bad_input("{}: expected a folder outside of any bundle, found it in {}", folder.string(),
+                   around->string());
 }
 
 Result<BundleWriter> BundleWriter::create(FileSystem& files, const fs::path& folder,

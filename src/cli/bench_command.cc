@@ -198,7 +198,7 @@ void add_bench_command(CLI::App& app, Selected& selected) {
                    "weights are made once and kept in the cache")
       ->required()
       ->check(known_words(engine::architecture_names()))
-      ->type_name("MODEL...");
+      ->type_name("MODEL");
   add_tests(*command, options->tests);
   command->add_option("--save", options->save, "keep the bundle in this folder")
       ->type_name("BUNDLE");

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "analysis/analyze.h"
+#include "analysis/findings/plotted_json.h"
 #include "analysis/plot_rows.h"
 #include "artifact/bundle.h"
 #include "artifact/manifest.h"
@@ -90,7 +91,7 @@ void print_screen(const Findings& findings, const std::string& path, ScreenOf of
 
 Result<WrittenReport> write_analysis(const AnalyzedBundle& analyzed,
                                      const std::filesystem::path& folder) {
-  ASSAY_CHECK(write_findings(analyzed.findings, folder));
+  ASSAY_CHECK(write_findings_with_rows(analyzed.findings, analyzed.plotted, folder));
   return write_report(analyzed.findings, &analyzed.plotted, &analyzed.judgement, folder);
 }
 

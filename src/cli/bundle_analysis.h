@@ -35,7 +35,8 @@ bool is_bundle(const std::filesystem::path& path);
 void print_screen(const Findings& findings, const std::string& path,
                   ScreenOf of = ScreenOf::kBundle);
 
-// What an analysis leaves in the bundle: analysis/findings.json and the report.
+// What an analysis leaves in the bundle: findings.json and plotted.json in analysis/, and the
+// report.
 Result<WrittenReport> write_analysis(const AnalyzedBundle& analyzed,
                                      const std::filesystem::path& folder);
 

@@ -56,6 +56,7 @@ void add_plan_command(CLI::App& app, Selected& selected);
 void add_portability_command(CLI::App& app, Selected& selected);
 void add_probe_command(CLI::App& app, Selected& selected);
 void add_report_command(CLI::App& app, Selected& selected);
+void add_route_command(CLI::App& app, Selected& selected);
 void add_run_command(CLI::App& app, Selected& selected);
 void add_stats_command(CLI::App& app, Selected& selected);
 void add_verify_command(CLI::App& app, Selected& selected);

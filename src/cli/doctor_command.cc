@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/shown_text.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "cli/backends.h"
@@ -228,7 +229,9 @@ std::vector<Check> all_checks() {
 
 // For a terminal: a line a check, wrapped, with what to do about it below.
 std::string check_lines(const std::vector<Check>& checks) {
-  constexpr size_t kWidth = 100;
+  constexpr size_t kWidest = 100;
+  constexpr size_t kLeast = 20;  // of a check's text
+  const size_t width = std::min(kWidest, stdout_columns().value_or(kWidest));
   constexpr std::string_view kFix = "fix: ";
   size_t longest = 0;
   for (const Check& check : checks) longest = std::max(longest, check.name.size());
@@ -237,9 +240,10 @@ std::string check_lines(const std::vector<Check>& checks) {
     std::string start =
         fmt::format("{:<8} {:<{}}  ", check_status_name(check.status), check.name, longest);
     const size_t indent = start.size();
+    const size_t room = std::max(width, indent + kLeast) - indent;
     const auto add = [&](std::string_view what, const std::string& said, size_t further) {
       for (const std::string& line :
-           wrapped_lines(fmt::format("{}{}", what, shown_line(said)), kWidth - indent, further)) {
+           wrapped_lines(fmt::format("{}{}", what, shown_line(said)), room, further)) {
         text += start + line + "\n";
         start.assign(indent, ' ');
       }

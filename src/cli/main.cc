@@ -62,6 +62,7 @@ int run_main(int argc, char** argv) {
   add_portability_command(app, selected);
   add_probe_command(app, selected);
   add_report_command(app, selected);
+  add_route_command(app, selected);
   add_run_command(app, selected);
   add_stats_command(app, selected);
   add_verify_command(app, selected);

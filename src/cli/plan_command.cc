@@ -3,6 +3,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -10,9 +11,11 @@
 #include <thread>
 #include <vector>
 
+#include "base/terminal.h"
 #include "base/text.h"
 #include "cli/backends.h"
 #include "cli/command.h"
+#include "cli/fitted_table.h"
 #include "cli/option_types.h"
 #include "harness/decisions.h"
 #include "study/arm_options.h"
@@ -227,6 +230,21 @@ std::string processes_line(const Study& study) {
       counted(study.warmup, "warm-up"));
 }
 
+// "12 s compiling". Of arms that compile on the processor it isn't known: whether their kernels are
+// on disk shows when they are asked for, and what a compiler costs when it runs.
+std::string compiling_text(const Estimated& estimated) {
+  const Study& study = estimated.study;
+  bool unknown = false;
+  for (size_t i = 0; i < study.arms.size(); ++i) {
+    const StudyArm& arm = study.arms[i];
+    const bool compiles = !is_command(arm) && arm.mode != "eager";
+    unknown |= compiles && !estimated.basis.on_gpu[i];
+  }
+  const double known_s = estimated.whole->preparing_s;
+  if (!unknown) return format_duration(known_s);
+  return known_s > 0 ? fmt::format("{} or more", format_duration(known_s)) : "an unknown time";
+}
+
 // What stands first: counts, and the estimate with how it was made.
 std::string summary(const Estimated& estimated, const PlanOptions& options) {
   const auto& [study, plan, basis, cells, whole, impossible] = estimated;
@@ -255,7 +273,7 @@ std::string summary(const Estimated& estimated, const PlanOptions& options) {
   const auto gpus = std::ranges::count(basis.on_gpu, true);
   text +=
       fmt::format("  of this, repetitions take {}, compiling {}, starting workers {}, parity {}\n",
-                  format_duration(whole->repetitions_s), format_duration(whole->preparing_s),
+                  format_duration(whole->repetitions_s), compiling_text(estimated),
                   format_duration(whole->starting_s), format_duration(whole->parity_s));
   if (gpus < std::ssize(basis.on_gpu)) text += processor_rules(options);
   if (gpus > 0) text += gpu_rules(options);
@@ -386,10 +404,11 @@ Result<int> run_plan(const PlanOptions& options, OutputFormat format) {
   }
   fmt::print("{}\n", summary(estimated, options));
   print_table(gates, format);
+  const size_t columns = stdout_columns().value_or(std::numeric_limits<size_t>::max());
   if (options.cells) fmt::print("\n");
-  if (options.cells) print_table(cell_table(estimated), format);
+  if (options.cells) print_table(fitted(cell_table(estimated), columns), format);
   if (options.units) fmt::print("\n");
-  if (options.units) print_table(unit_table(plan), format);
+  if (options.units) print_table(fitted(unit_table(plan), columns), format);
   return 0;
 }
 

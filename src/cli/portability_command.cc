@@ -2,11 +2,11 @@
 #include <filesystem>
 #include <set>
 
-#include "base/files.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "cli/command.h"
 #include "cli/option_types.h"
+#include "cli/output_file.h"
 #include "portability/portability.h"
 #include "report/portability_report.h"
 
@@ -69,6 +69,12 @@ Status check_arguments(const PortabilityArguments& arguments) {
     return bad_input("portability: expected each bundle once, found {} twice",
                      quoted_excerpt(bundle));
   }
+  if (!arguments.heat_map.empty()) {
+    ASSAY_CHECK(check_output_file(arguments.heat_map, picture_output()));
+  }
+  if (!arguments.page.empty()) {
+    ASSAY_CHECK(check_output_file(arguments.page, page_output()));
+  }
   return {};
 }
 
@@ -76,15 +82,19 @@ Result<int> run_portability(const PortabilityArguments& arguments, OutputFormat 
   ASSAY_CHECK(check_arguments(arguments));
   PortabilityRequest request{arguments.options, arguments.regimes, {}, {}};
   if (!arguments.claim.empty()) {
-    ASSAY_TRY(request.claim, parse_arm_claim(arguments.claim));
+    ASSAY_TRY(request.claim, parse_claim(arguments.claim));
+    ASSAY_CHECK(check_portable(*request.claim));
   }
   ASSAY_TRY(std::vector<Regime> regimes, read_regimes(arguments.bundles, arguments.regimes));
   ASSAY_TRY(request.vary, varied(arguments.vary, regimes));
   ASSAY_TRY(const Portability judged, judge_portability(std::move(regimes), request));
   if (!arguments.heat_map.empty()) {
-    ASSAY_CHECK(write_file(arguments.heat_map, portability_heat_map(judged)));
+    ASSAY_CHECK(
+        write_output_file(arguments.heat_map, picture_output(), portability_heat_map(judged)));
   }
-  if (!arguments.page.empty()) ASSAY_CHECK(write_file(arguments.page, portability_page(judged)));
+  if (!arguments.page.empty()) {
+    ASSAY_CHECK(write_output_file(arguments.page, page_output(), portability_page(judged)));
+  }
   fmt::print("{}", render_portability(judged, format));
   return judged.failures().empty() ? 0 : 1;
 }
@@ -108,8 +118,10 @@ void add_portability_command(CLI::App& app, Selected& selected) {
       ->type_name("AXIS")
       ->allow_extra_args(false);
   command
-      ->add_option("--claim", arguments->claim,
-                   "judge one claim alone: \"ARM faster than ARM in PHASE\" (or slower)")
+      ->add_option(
+          "--claim", arguments->claim,
+          "judge one claim alone: \"ARM faster than ARM in PHASE\" (or slower than), and where "
+          "wanted \"of MODEL\", \"at SCENARIO\", \"batch N\", \"new_tokens N\"")
       ->type_name("CLAIM");
   command
       ->add_option("--margin", arguments->options.margin,

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,6 +30,22 @@ void open_standard_descriptors() {
     const int opened = ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
     if (opened != fd) ::_exit(kExitEnvironment);
   }
+}
+
+// Stdout is a pipe (or a socket) that nobody reads any more: "| head -1".
+bool reader_is_gone() {
+  pollfd out{STDOUT_FILENO, POLLOUT, 0};
+  return ::poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
+// As programs end that don't ignore it: quietly, and whoever waits for them sees why.
+void end_by_sigpipe() {
+  ::signal(SIGPIPE, SIG_DFL);
+  sigset_t only;
+  ::sigemptyset(&only);
+  ::sigaddset(&only, SIGPIPE);
+  ::sigprocmask(SIG_UNBLOCK, &only, nullptr);
+  ::raise(SIGPIPE);
 }
 
 int line_and_status(int status, std::string text) {
@@ -80,6 +97,7 @@ int close_output(int status) {
   const bool failed_before = std::ferror(stdout) != 0;
   errno = 0;
   if (std::fflush(stdout) == 0 && !failed_before) return status;
+  if (reader_is_gone()) end_by_sigpipe();
   const char* why = errno != 0 ? std::strerror(errno) : "an error of an earlier write";
   return line_and_status(
       kExitEnvironment,

@@ -25,7 +25,8 @@ void tell(std::string_view text);
 int report_exception();
 
 // At the end: what the program printed has been written, or the exit status is 3 and stderr says
-// why. Else `status`.
+// why. Else `status`. If nobody reads stdout any more ("| head -1"), the program ends by SIGPIPE as
+// others do, and says nothing: whatever else it had to do is done by then.
 int close_output(int status);
 
 }  // namespace assay::cli

@@ -6,11 +6,12 @@
 #include <cstdio>
 #include <set>
 
-#include "base/files.h"
+#include "analysis/findings/plotted_json.h"
 #include "base/folder.h"
 #include "base/phase.h"
 #include "base/text.h"
 #include "cli/bundle_analysis.h"
+#include "cli/output_file.h"
 #include "report/html/page.h"
 
 namespace assay::cli {
@@ -29,22 +30,26 @@ struct ReportArguments {
 struct Read {
   AnalyzedBundle bundle;
   bool with_rows = false;
+  bool with_plotted = false;  // also where an analysis left them beside its findings
 };
 
 Result<Read> read(const std::string& folder, const ReportArguments& arguments,
                   const AnalysisOptions& options) {
   Read read;
   if (arguments.from_findings) {
-    ASSAY_TRY(read.bundle.findings, read_findings(folder));
+    ASSAY_TRY(FindingsWithRows found, read_findings_with_rows(folder));
+    read.bundle.findings = std::move(found.findings);
+    read.with_plotted = found.plotted.has_value();
+    if (found.plotted) read.bundle.plotted = *std::move(found.plotted);
     return read;
   }
   ASSAY_TRY(read.bundle, analyze_folder(folder, options));
-  read.with_rows = true;
+  read.with_rows = read.with_plotted = true;
   return read;
 }
 
 Result<int> write_page(const std::string& page, std::string_view html) {
-  ASSAY_CHECK(write_file(page, html));
+  ASSAY_CHECK(write_output_file(page, page_output(), html));
   fmt::print("{}\n", page);
   return 0;
 }
@@ -58,13 +63,13 @@ Result<int> report_one(const ReportArguments& arguments, const AnalysisOptions& 
   }
   ASSAY_TRY(const Read of, read(folder, arguments, options));
   const Findings& findings = of.bundle.findings;
-  const PlottedRows* plotted = of.with_rows ? &of.bundle.plotted : nullptr;
+  const PlottedRows* plotted = of.with_plotted ? &of.bundle.plotted : nullptr;
   const Judgement* judgement = of.with_rows ? &of.bundle.judgement : nullptr;
   if (!arguments.page.empty()) {
     return write_page(arguments.page,
                       render_page(findings, figure_groups(findings, plotted), judgement));
   }
-  if (of.with_rows) ASSAY_CHECK(write_findings(findings, folder));
+  if (of.with_rows) ASSAY_CHECK(write_findings_with_rows(findings, *plotted, folder));
   ASSAY_TRY(const WrittenReport written, write_report(findings, plotted, judgement, folder));
   fmt::print("{}\n{}\n", written.page.string(), written.markdown.string());
   return 0;
@@ -161,6 +166,9 @@ void add_report_command(CLI::App& app, Selected& selected) {
   command->callback([=, &selected] {
     selected.body = [=]() -> Result<int> {
       arguments->from_findings = *from_findings;
+      if (!arguments->page.empty()) {
+        ASSAY_CHECK(check_output_file(arguments->page, page_output()));
+      }
       if (arguments->index) return report_index(*arguments, *options);
       return arguments->bundles.size() == 1 ? report_one(*arguments, *options)
                                             : report_several(*arguments, *options);

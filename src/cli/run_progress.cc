@@ -27,7 +27,8 @@ double RunProgress::cost(const Cell& cell) const {
 void RunProgress::on_start(int64_t rows_done, int64_t rows_planned,
                            const std::vector<const Unit*>& units_left) {
   started_ns_ = clock_.monotonic_ns();
-  state_ = {rows_done, rows_planned, "checking parity", {}};
+  const bool parity_first = study_.parity == ParityTime::kBefore;
+  state_ = {rows_done, rows_planned, parity_first ? "checking parity" : "starting workers", {}};
   for (const Unit* unit : units_left) {
     cost_left_ += static_cast<double>(unit->rows()) * cost(plan_.cells[unit->cell]);
   }
@@ -42,7 +43,10 @@ void RunProgress::on_unit(const Cell& cell, const Unit& unit) {
 
 void RunProgress::on_row(const Row& row) {
   ++state_.done;
-  if (row.status != RowStatus::kOk) state_.alert = fmt::format("{} lost", ++lost_);
+  if (row.status != RowStatus::kOk) {
+    state_.alert = fmt::format("{} lost", ++lost_);
+    losers_.insert({cell_->condition, cell_->arm});
+  }
   if (row.status == RowStatus::kOk && !row.cold && row.latency_ms) {
     Mean& mean = means_[{cell_->condition, cell_->arm}];
     mean.latency_ms += *row.latency_ms;
@@ -66,7 +70,7 @@ std::string RunProgress::leader(const Cell& cell) const {
   size_t arms = 0;
   for (size_t arm = 0; arm < study_.arms.size(); ++arm) {
     const auto found = means_.find({cell.condition, arm});
-    if (found == means_.end()) continue;
+    if (found == means_.end() || losers_.contains(found->first)) continue;
     ++arms;
     if (study_.arms[arm].name == study_.baseline) baseline = &found->second;
     if (best != nullptr && best->of_row() <= found->second.of_row()) continue;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,8 +33,8 @@ class RunProgress final : public RunObserver {
   // Seconds of one repetition on an assumed machine: only ratios between cells are used.
   double cost(const Cell& cell) const;
   void show(int64_t repetition);
-  // "compiled leads, 0.81 of eager": by the means of the condition's warm rows in this sitting.
-  // Empty: fewer than two arms have any.
+  // "compiled leads, 0.81 of eager": by the means of the condition's warm rows in this sitting,
+  // among the arms that lost none of it. Empty: fewer than two of them have any.
   std::string leader(const Cell& cell) const;
 
   const Study& study_;
@@ -53,7 +54,9 @@ class RunProgress final : public RunObserver {
     int64_t rows = 0;
     double of_row() const { return latency_ms / static_cast<double>(rows); }
   };
-  std::map<std::pair<size_t, size_t>, Mean> means_;  // by condition and arm
+  using ArmOn = std::pair<size_t, size_t>;  // condition and arm
+  std::map<ArmOn, Mean> means_;
+  std::set<ArmOn> losers_;  // they lost rows
 };
 
 }  // namespace assay::cli

@@ -4,13 +4,13 @@
 #include <filesystem>
 #include <memory>
 
-#include "base/files.h"
 #include "base/folder.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/completion.h"
 #include "cli/manual.h"
 #include "cli/option_types.h"
+#include "cli/output_file.h"
 
 namespace assay::cli {
 namespace {
@@ -26,9 +26,13 @@ Result<int> print_completion(CLI::App& app, const std::string& shell) {
 // The program's page and one of each command right below it.
 Status write_pages(const TreeCommand& root, const std::filesystem::path& folder) {
   ASSAY_CHECK(disk().make_folder(folder));
-  ASSAY_CHECK(write_file(folder / (manual_name(root) + ".1"), manual_page(root)));
+  const auto write = [&](const TreeCommand& command) {
+    return write_output_file(folder / (manual_name(command) + ".1"), manual_output(),
+                             manual_page(command));
+  };
+  ASSAY_CHECK(write(root));
   for (const TreeCommand& command : root.commands) {
-    ASSAY_CHECK(write_file(folder / (manual_name(command) + ".1"), manual_page(command)));
+    ASSAY_CHECK(write(command));
   }
   return {};
 }

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "analysis/claims/claim.h"
 #include "analysis/findings/findings.h"
-#include "gates/claim.h"
 #include "gates/gate.h"
 
 namespace assay {

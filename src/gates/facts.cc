@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analysis/compare/identity_axes.h"
 #include "analysis/rows/summary.h"
 #include "base/lenient_json.h"
 #include "base/text.h"
@@ -103,26 +104,6 @@ GatedCell cell_of(const Samples& samples, const Group& group) {
   return cell;
 }
 
-// What identity_differences() reads.
-Bundle thinned(const Bundle& bundle) {
-  Bundle thin;
-  thin.folder = bundle.folder;
-  thin.manifest = bundle.manifest;
-  thin.manifest.erase("files");
-  thin.environment = bundle.environment;
-  thin.complete = bundle.complete;
-  thin.rows_alone = bundle.rows_alone;
-  std::set<std::string_view> seen;
-  for (const Row& row : bundle.rows) {
-    if (seen.insert(row.cell_id.str()).second) thin.rows.push_back(row);
-  }
-  for (const auto& [cell, evidence] : bundle.evidence) {
-    if (!evidence.reported) continue;
-    thin.evidence[cell].reported.emplace().code_generator = evidence.reported->code_generator;
-  }
-  return thin;
-}
-
 // Whether the findings contrast the claim's arms: one is their baseline, or it names but one.
 bool is_contrasted(const SpeedClaim& claim, const StudySummary& study) {
   return claim.relation == ClaimRelation::kFastest || claim.arm == study.baseline ||
@@ -163,7 +144,7 @@ Result<BundleFacts> facts_of(const Bundle& bundle, BundleFindings findings,
       has_arm(study, claim->other)) {
     ASSAY_TRY(facts.of_claim, findings_against(bundle, claim->other, claim->phase, pool));
   }
-  facts.bundle = thinned(bundle);
+  facts.bundle = identity_part(bundle);
   return facts;
 }
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "analysis/claims/claim.h"
 #include "analysis/findings/execution.h"
 #include "artifact/bundle.h"
 #include "gates/bundle_findings.h"
-#include "gates/claim.h"
 #include "gates/gate.h"
 
 namespace assay {

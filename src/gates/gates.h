@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gates/claim.h"
+#include "analysis/claims/claim.h"
 #include "gates/facts.h"
 #include "gates/gate.h"
 

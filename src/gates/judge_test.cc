@@ -115,6 +115,24 @@ TEST(RegimeGate, PartsOfTheDevicesHostAreNoAxisAndItsSettingsAre) {
   EXPECT_THAT(pair.axes, ElementsAre("device", "host"));
 }
 
+TEST(RegimeGate, AnArmsOwnFrameworkIsAnAxisAlthoughOnlyItsWorkerReportsIt) {
+  const auto facts_under = [](const char* transformers) {
+    HonestBundle bundle;
+    for (Row& row : bundle.made.raw().rows) {
+      if (row.arm == "compiled-static") row.backend = "torch";
+    }
+    for (const Phase phase : {Phase::kPrefill, Phase::kKvDecode}) {
+      Json& toolchain = bundle.made.reported(bundle.cell("compiled-static", phase))["toolchain"];
+      toolchain["packages"] = {{"transformers", transformers}};
+    }
+    return bundle.facts();
+  };
+  const std::vector<BundleFacts> facts = {facts_under("4.50"), facts_under("5.0"),
+                                          facts_under("5.0")};
+  EXPECT_EQ(regime_pair(facts, 0, 1, "").axis, "framework_build");
+  EXPECT_THAT(regime_pair(facts, 1, 2, "").why_not, HasSubstr("no axis differs"));
+}
+
 TEST(RegimeGate, DecisionsAreReproducedOneByOne) {
   const Judgement held = two(kOtherCommit, "", std::nullopt);
   EXPECT_EQ(held.verdict(), GateVerdict::kPass);

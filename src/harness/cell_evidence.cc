@@ -111,6 +111,7 @@ ClientResult<Json> CellEvidence::add_report(size_t cell, int64_t process, Worker
   if (const Json& counters = member(said, "counters"); counters.is_object()) {
     entry.counters = counts_from_json(counters);
   }
+  entry.memory = memory_from_json(member(said, "memory"));
   entry.lost = last_words;
   Evidence& evidence = of(cell);
   evidence.compiler_real = weakest_verdict(evidence.processes);

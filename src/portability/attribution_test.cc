@@ -105,6 +105,23 @@ TEST(PortabilityAttribution, AnotherArmsFrameworkIsNotThisOnes) {
   EXPECT_EQ(attribution_of(*of, "eager").basis, AttributionBasis::kNoAxis);
 }
 
+TEST(PortabilityAttribution, AWorkersReportAndAProgramsHashFollowTheArmsOtherName) {
+  const auto made = [](const char* folder, double ms, const char* version) {
+    MadeRegime regime = two_arm_regime(folder, 10, ms);
+    regime.arms[1].name = fmt::format("fast-of-{}", folder);  // matched by what it is
+    Bundle bundle = bundle_of(regime, folder[0]);
+    for (Row& row : bundle.rows) row.backend = "command";
+    bundle.environment["arms"][regime.arms[1].name]["program"]["sha256"] = version;
+    return bundle;
+  };
+  std::vector<Regime> regimes = {condense(made("a", 8, "one"), {}).value(),
+                                 condense(made("b", 13, "two"), {}).value()};
+  const auto of = judge_portability(std::move(regimes), {});
+  ASSERT_TRUE(of);
+  EXPECT_EQ(attribution_of(*of, "fast-of-a").responsible, "framework_build");
+  EXPECT_EQ(attribution_of(*of, "eager").basis, AttributionBasis::kNoAxis);
+}
+
 TEST(PortabilityAttribution, VaryRefusesWhatItDoesNotName) {
   const MadeRegime a = two_arm_regime("a", 10, 8);
   const MadeRegime b = with_identity(two_arm_regime("b", 10, 8),

@@ -167,13 +167,15 @@ std::vector<JudgedClaim> judge_claims(std::span<const ConfiguredClaim> claims,
     for (size_t r = 0; r < regimes.size(); ++r) {
       everywhere.push_back({regimes[r].name, r, claim.arm, claim.than, {}});
     }
-    ClaimPoints found = claim_points(index, claim.words.phase, everywhere, options);
+    ClaimPoints found = claim_points(index, claim.words, everywhere, options);
     std::set<std::string>& of_claim = models.emplace_back();
     for (const Stratum& stratum : found.strata) {
       of.strata.push_back(stratum_text(stratum));
       of_claim.insert(stratum.model);
     }
-    for (const auto& [stratum, condition] : index.of(claim.arm)) of_claim.insert(stratum.model);
+    for (const auto& [stratum, condition] : index.of(claim.arm)) {
+      if (claim_covers(claim.words, stratum)) of_claim.insert(stratum.model);
+    }
     const auto axes = axes_beside_first(claim, regimes, pairs, of_claim);
     for (size_t r = 0; r < regimes.size(); ++r) {
       ClaimInRegime& in = of.regimes.emplace_back();
@@ -187,13 +189,15 @@ std::vector<JudgedClaim> judge_claims(std::span<const ConfiguredClaim> claims,
   for (size_t c = 0; c < judged.size(); ++c) {
     JudgedClaim& of = judged[c];
     const auto& claimed = of.regimes.front().log_ratio;
-    if (of.claim.as_measured && claimed) of.claim.words.faster = *claimed < 0;
-    for (ClaimInRegime& in : of.regimes) judge_state(of.claim.words.faster, options.alpha, in);
+    if (of.claim.as_measured && claimed) {
+      of.claim.words.relation = *claimed < 0 ? ClaimRelation::kFaster : ClaimRelation::kSlower;
+    }
+    for (ClaimInRegime& in : of.regimes) judge_state(of.claim.faster(), options.alpha, in);
     judge_claim(regimes, pairs, models[c], of);
     std::vector<std::vector<std::string>> kinds;
     for (const ClaimInRegime& in : of.regimes) kinds.push_back(perturbations_of(in.axes));
     for (auto& [axis, sites] : sites_by_axis(index, of.claim, regimes, kinds)) {
-      const ClaimPoints at = claim_points(index, of.claim.words.phase, sites, options);
+      const ClaimPoints at = claim_points(index, of.claim.words, sites, options);
       RobustnessIndex found = robustness_index(axis, at.points, robustness);
       if (sites.size() == 1) {
         found.reason = fmt::format("nothing differs from {} on {} alone", regimes[0].name, axis);

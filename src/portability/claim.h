@@ -8,32 +8,29 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/claims/claim.h"
 #include "portability/attribution.h"
 #include "portability/robustness.h"
 
 namespace assay {
 
-// "compiled-static faster than eager-dynamic in kv_decode".
-struct ArmClaim {
-  std::string arm;
-  std::string than;
-  Phase phase = Phase::kPrefill;
-  bool faster = true;
-};
-std::string claim_text(const ArmClaim& claim);
-// bad_input: other words than ARM faster|slower than ARM in PHASE.
-Result<ArmClaim> parse_arm_claim(const std::string& text);
+// bad_input: a claim that can't be judged from regime to regime, as it names no phase or isn't of
+// one arm that is faster or slower than another.
+Status check_portable(const SpeedClaim& claim);
 
-// A claim by what its arms are.
+// A claim that passes check_portable(), by what its arms are.
 struct ConfiguredClaim {
-  ArmClaim words;
+  SpeedClaim words;
   ArmConfig arm;
   ArmConfig than;
+
+  bool faster() const { return words.relation == ClaimRelation::kFaster; }
   bool as_measured =
       false;  // nobody said whether faster or slower: as the first regime's rows have it
 };
-// By the arms of the first regime; bad_input: it has no such arm, or not in that phase.
-Result<ConfiguredClaim> configure(const ArmClaim& claim,
+// By the arms of the first regime. bad_input: those of check_portable(); the regime has no such
+// arm, not in that phase, or not where the claim is narrowed to.
+Result<ConfiguredClaim> configure(const SpeedClaim& claim,
                                   std::span<const PortedCondition> conditions);
 // Every arm of the first regime that isn't the baseline, in each phase, against the baseline: as
 // the rows there have it, faster or slower.

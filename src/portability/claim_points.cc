@@ -15,10 +15,10 @@ struct SiteCells {
   bool survives() const { return lost.empty() && gone.empty(); }
 };
 
-SiteCells cells_of(const ConditionIndex& index, Phase phase, const ClaimSite& site) {
+SiteCells cells_of(const ConditionIndex& index, const SpeedClaim& claim, const ClaimSite& site) {
   SiteCells found;
   for (const auto& [stratum, condition] : index.of(site.arm)) {
-    if (stratum.phase != phase) continue;
+    if (!claim_covers(claim, stratum)) continue;
     const PortedCondition* than = index.find(site.than, stratum);
     if (than == nullptr) continue;
     const RegimeCell* of_arm = condition->cells[site.regime];
@@ -118,11 +118,11 @@ const std::map<Stratum, const PortedCondition*>& ConditionIndex::of(const ArmCon
   return at == by_config_.end() ? kNone : at->second;
 }
 
-ClaimPoints claim_points(const ConditionIndex& index, Phase phase, std::span<const ClaimSite> sites,
-                         const PortabilityOptions& options) {
+ClaimPoints claim_points(const ConditionIndex& index, const SpeedClaim& claim,
+                         std::span<const ClaimSite> sites, const PortabilityOptions& options) {
   std::vector<SiteCells> all;
   for (const ClaimSite& site : sites) {
-    SiteCells cells = cells_of(index, phase, site);
+    SiteCells cells = cells_of(index, claim, site);
     if (!all.empty()) {
       std::erase_if(cells.cells,
                     [&](const auto& entry) { return !all.front().cells.contains(entry.first); });
@@ -183,7 +183,7 @@ std::vector<std::pair<std::string, std::vector<ClaimSite>>> sites_by_axis(
       std::set<int64_t> rounds;
       for (const auto& [stratum, condition] : index.of(claim.than)) {
         const RegimeCell* cell = condition->cells[0];
-        if (stratum.phase != claim.words.phase || cell == nullptr || !cell->by_rounds) continue;
+        if (cell == nullptr || !cell->by_rounds || !claim_covers(claim.words, stratum)) continue;
         for (const MeasuredRow& row : cell->rows) rounds.insert(row.round);
       }
       for (const int64_t round : rounds) {

@@ -43,9 +43,10 @@ struct ClaimPoints {
   std::vector<Stratum> strata;            // common ones
 };
 
-// The first site is the reference, whose strata the others are looked at on.
-ClaimPoints claim_points(const ConditionIndex& index, Phase phase, std::span<const ClaimSite> sites,
-                         const PortabilityOptions& options);
+// On strata that the claim covers. The first site is the reference, whose strata the others are
+// looked at on.
+ClaimPoints claim_points(const ConditionIndex& index, const SpeedClaim& claim,
+                         std::span<const ClaimSite> sites, const PortabilityOptions& options);
 
 // Sites along each axis, the reference first: of bundles that differ from the first on it alone; of
 // processes the reference's own rounds, and bundles that differ on nothing; of caches the claim's

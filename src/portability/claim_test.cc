@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 JudgedClaim judged_claim(const std::vector<MadeRegime>& made, const std::string& text) {
   PortabilityRequest request;
-  request.claim = parse_arm_claim(text).value();
+  request.claim = parse_claim(text).value();
   return judged(made, request).claims.at(0);
 }
 
@@ -26,30 +26,48 @@ MadeRegime stack_regime(const std::string& folder, double eager_ms, double fast_
 
 constexpr const char* kFaster = "fast faster than eager in prefill";
 
-TEST(PortableClaim, IsReadFromItsWords) {
-  const auto claim = parse_arm_claim("compiled-static faster than eager-dynamic in kv_decode");
-  ASSERT_TRUE(claim) << claim.error().message;
-  EXPECT_EQ(claim->arm, "compiled-static");
-  EXPECT_EQ(claim->than, "eager-dynamic");
-  EXPECT_EQ(claim->phase, Phase::kKvDecode);
-  EXPECT_TRUE(claim->faster);
-  EXPECT_EQ(claim_text(*claim), "compiled-static faster than eager-dynamic in kv_decode");
-  EXPECT_FALSE(parse_arm_claim("a slower than b in prefill")->faster);
-  EXPECT_EQ(parse_arm_claim("a in b faster than c in d in prefill")->than, "c in d");
-  for (const char* wrong :
-       {"", "a faster b in prefill", "a faster than b", " faster than b in prefill",
-        "a faster than  in prefill", "in faster than "}) {
-    EXPECT_FALSE(parse_arm_claim(wrong)) << wrong;
+TEST(PortableClaim, IsOfOneArmFasterOrSlowerThanAnotherInAPhase) {
+  const auto said = [](const char* text) {
+    const Status status = check_portable(parse_claim(text).value());
+    return status ? "" : status.error().message;
+  };
+  EXPECT_EQ(said("a faster than b in prefill"), "");
+  EXPECT_EQ(said("a slower than b in kv_decode of m at s batch 2 new_tokens 8"), "");
+  EXPECT_THAT(said("a faster than b"), HasSubstr("which names no phase"));
+  for (const char* other : {"a fastest in prefill", "a equivalent to b in prefill"}) {
+    EXPECT_THAT(said(other), HasSubstr("found \"" + std::string(other) + "\", which `assay gate`"));
   }
-  EXPECT_THAT(parse_arm_claim("a faster than b in kv-decode").error().message,
-              HasSubstr("did you mean \"kv_decode\"?"));
+}
+
+TEST(PortableClaim, MayBeNarrowedToAPlace) {
+  // The second bundle turns the claim round on one prompt length alone.
+  Bundle a = bundle_of(stack_regime("a", 10, 8), 1);
+  Bundle b = bundle_of(stack_regime("b", 10, 8), 2);
+  for (Row& row : b.rows) {
+    if (row.arm == "fast" && row.scenario == "single_long") *row.latency_ms *= 2;
+  }
+  const auto verdict = [&](const std::string& text) {
+    std::vector<Regime> regimes = {condense(a, {}).value(), condense(b, {}).value()};
+    PortabilityRequest request;
+    request.claim = parse_claim(text).value();
+    const auto of = judge_portability(std::move(regimes), request);
+    EXPECT_TRUE(of) << (of ? "" : of.error().message);
+    return of->claims[0].verdict;
+  };
+  EXPECT_EQ(verdict(std::string(kFaster) + " at single_micro"), ClaimVerdict::kPortable);
+  EXPECT_EQ(verdict(std::string(kFaster) + " at single_long"), ClaimVerdict::kNotPortable);
+  std::vector<Regime> regimes = {condense(a, {}).value(), condense(b, {}).value()};
+  PortabilityRequest request;
+  request.claim = parse_claim(std::string(kFaster) + " at single_mirco").value();
+  EXPECT_THAT(judge_portability(std::move(regimes), request).error().message,
+              HasSubstr("measured in prefill at single_mirco"));
 }
 
 TEST(PortableClaim, IsAboutArmsThatAreThere) {
   std::vector<Regime> regimes = {regime_of(two_arm_regime("a", 10, 8), 1),
                                  regime_of(two_arm_regime("b", 10, 8), 2)};
   PortabilityRequest request;
-  request.claim = parse_arm_claim("fsat faster than eager in prefill").value();
+  request.claim = parse_claim("fsat faster than eager in prefill").value();
   const auto refused = judge_portability(std::move(regimes), request);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr("did you mean \"fast\"?"));
@@ -99,7 +117,7 @@ TEST(PortableClaim, AnArmThatDidNotEarnItsNameIsGone) {
   for (auto& [cell, evidence] : b.evidence) evidence.compiler_real = CompilerReal::kLabelOnly;
   std::vector<Regime> regimes = {condense(a, {}).value(), condense(b, {}).value()};
   PortabilityRequest request;
-  request.claim = parse_arm_claim(kFaster).value();
+  request.claim = parse_claim(kFaster).value();
   const auto of = judge_portability(std::move(regimes), request);
   ASSERT_TRUE(of);
   EXPECT_EQ(of->claims[0].regimes[1].state, ClaimState::kGone);

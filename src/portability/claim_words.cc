@@ -8,59 +8,40 @@
 namespace assay {
 namespace {
 
-constexpr std::string_view kForm = "ARM faster|slower than ARM in PHASE";
-
-std::unexpected<Error> not_a_claim(const std::string& text) {
-  return bad_input("--claim: expected {}, found {}", kForm, quoted_excerpt(text));
+// "the first bundle measured in prefill of gpt2 at single_long".
+std::string scope_text(const SpeedClaim& claim) {
+  SpeedClaim scope = claim;
+  scope.arm.clear();
+  scope.relation = ClaimRelation::kFastest;
+  return claim_text(scope).substr(std::string_view(" fastest ").size());
 }
 
 }  // namespace
 
-std::string claim_text(const ArmClaim& claim) {
-  return fmt::format("{} {} than {} in {}", claim.arm, claim.faster ? "faster" : "slower",
-                     claim.than, phase_name(claim.phase));
+Status check_portable(const SpeedClaim& claim) {
+  constexpr const char* kForm = "ARM faster|slower than ARM in PHASE";
+  const bool directed =
+      claim.relation == ClaimRelation::kFaster || claim.relation == ClaimRelation::kSlower;
+  if (!directed) {
+    return bad_input("--claim: expected {}, found {}, which `assay gate` judges", kForm,
+                     quoted_excerpt(claim_text(claim)));
+  }
+  if (claim.phase) return {};
+  return bad_input("--claim: expected {}, found {}, which names no phase", kForm,
+                   quoted_excerpt(claim_text(claim)));
 }
 
-Result<ArmClaim> parse_arm_claim(const std::string& text) {
-  ArmClaim claim;
-  size_t middle = std::string::npos;
-  size_t length = 0;
-  for (const std::string_view word : {" faster than ", " slower than "}) {
-    const size_t at = text.find(word);
-    if (at == std::string::npos || at >= middle) continue;
-    middle = at;
-    length = word.size();
-    claim.faster = word.starts_with(" faster");
-  }
-  const size_t in = text.rfind(" in ");
-  if (middle == std::string::npos || in == std::string::npos || in < middle + length) {
-    return not_a_claim(text);
-  }
-  claim.arm = text.substr(0, middle);
-  claim.than = text.substr(middle + length, in - middle - length);
-  const std::string phase = text.substr(in + 4);
-  const auto known = std::ranges::find(kPhases, phase, phase_name);
-  if (claim.arm.empty() || claim.than.empty()) return not_a_claim(text);
-  if (known == std::end(kPhases)) {
-    std::vector<std::string> names;
-    for (const Phase each : kPhases) names.emplace_back(phase_name(each));
-    return bad_input("--claim: expected one of {} behind \"in\", found {}{}", join(names, ", "),
-                     quoted_excerpt(phase), nearest_hint(phase, names));
-  }
-  claim.phase = *known;
-  return claim;
-}
-
-Result<ConfiguredClaim> configure(const ArmClaim& claim,
+Result<ConfiguredClaim> configure(const SpeedClaim& claim,
                                   std::span<const PortedCondition> conditions) {
+  ASSAY_CHECK(check_portable(claim));
   ConfiguredClaim configured{.words = claim, .arm = {}, .than = {}};
   std::vector<std::string> arms;
   for (const auto& [name, config] :
-       {std::pair{&claim.arm, &configured.arm}, {&claim.than, &configured.than}}) {
+       {std::pair{&claim.arm, &configured.arm}, {&claim.other, &configured.than}}) {
     bool found = false;
     for (const PortedCondition& condition : conditions) {
       const RegimeCell* cell = condition.cells.front();
-      if (cell == nullptr || condition.stratum.phase != claim.phase) continue;
+      if (cell == nullptr || !claim_covers(claim, condition.stratum)) continue;
       if (std::ranges::find(arms, cell->arm) == arms.end()) arms.push_back(cell->arm);
       if (cell->arm != *name || found) continue;
       *config = condition.config;
@@ -68,10 +49,9 @@ Result<ConfiguredClaim> configure(const ArmClaim& claim,
     }
     if (!found) {
       return bad_input(
-          "--claim: expected an arm that the first bundle measured in {} ({}), found "
-          "{}{}",
-          phase_name(claim.phase), arms.empty() ? "it has none" : join(arms, ", "),
-          quoted_excerpt(*name), nearest_hint(*name, arms));
+          "--claim: expected an arm that the first bundle measured {} ({}), found {}{}",
+          scope_text(claim), arms.empty() ? "it has none" : join(arms, ", "), quoted_excerpt(*name),
+          nearest_hint(*name, arms));
     }
   }
   if (configured.arm == configured.than) {
@@ -94,8 +74,11 @@ std::vector<ConfiguredClaim> claims_of_arms(std::span<const PortedCondition> con
     });
     if (beside == conditions.end()) continue;
     seen.emplace(condition.stratum.phase, condition.config);
-    const ArmClaim words{cell->arm, beside->cells.front()->arm, condition.stratum.phase, true};
-    claims.push_back({words, condition.config, baseline, true});
+    SpeedClaim words;
+    words.arm = cell->arm;
+    words.other = beside->cells.front()->arm;
+    words.phase = condition.stratum.phase;
+    claims.push_back({std::move(words), condition.config, baseline, true});
   }
   return claims;
 }

@@ -35,11 +35,14 @@ void name_by_config(Regime& regime) {
     return at == names.end() ? arm : at->second;
   };
   for (Row& row : regime.who.rows) row.arm = name_of(row.arm);
-  if (!member(member(regime.who.manifest, "identity"), "arms").is_object()) return;
-  Json& arms = regime.who.manifest["identity"]["arms"];
-  Json renamed = Json::object();
-  for (const auto& [arm, axes] : arms.items()) renamed[name_of(arm)] = axes;
-  arms = std::move(renamed);
+  const auto rename = [&](Json& whole) {
+    if (!member(whole, "arms").is_object()) return;
+    Json renamed = Json::object();
+    for (const auto& [arm, about] : whole["arms"].items()) renamed[name_of(arm)] = about;
+    whole["arms"] = std::move(renamed);
+  };
+  if (regime.who.manifest.contains("identity")) rename(regime.who.manifest["identity"]);
+  rename(regime.who.environment);
 }
 
 }  // namespace

@@ -23,8 +23,9 @@ inline constexpr int kPortabilitySchemaVersion = 1;
 struct PortabilityRequest {
   PortabilityOptions options;
   RegimeOptions regimes;
-  std::optional<ArmClaim> claim;  // judged alone; absent: every arm's against the baseline
-  std::set<std::string> vary;     // axes on which bundles may differ; empty: on any
+  // Judged alone, and passes check_portable(); absent: every arm's against the baseline.
+  std::optional<SpeedClaim> claim;
+  std::set<std::string> vary;  // axes on which bundles may differ; empty: on any
 };
 
 struct Portability {

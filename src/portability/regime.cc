@@ -2,8 +2,8 @@
 #include "portability/regime.h"
 
 #include <algorithm>
-#include <set>
 
+#include "analysis/compare/identity_axes.h"
 #include "analysis/contrast/any_look.h"
 #include "analysis/contrast/units.h"
 #include "analysis/named/named.h"
@@ -79,24 +79,6 @@ void add_means(const Samples& samples, const RegimeOptions& options,
   }
 }
 
-// Who was measured needs one row a cell.
-Bundle without_rows(const Bundle& bundle) {
-  Bundle who;
-  who.folder = bundle.folder;
-  who.manifest = bundle.manifest;
-  who.environment = bundle.environment;
-  who.evidence = bundle.evidence;
-  std::set<std::string> seen;
-  const std::string* last = nullptr;
-  for (const Row& row : bundle.rows) {
-    const std::string& cell = row.cell_id;
-    if (last != nullptr && cell == *last) continue;
-    last = &cell;
-    if (seen.insert(cell).second) who.rows.push_back(row);
-  }
-  return who;
-}
-
 }  // namespace
 
 std::string config_text(const ArmConfig& config) {
@@ -120,10 +102,10 @@ Result<Regime> condense(const Bundle& bundle, const RegimeOptions& options) {
   regime.name = bundle.folder.filename().string();
   if (regime.name.empty()) regime.name = bundle.folder.parent_path().filename().string();
   regime.baseline = study.baseline;
-  regime.who = without_rows(bundle);
+  regime.who = identity_part(bundle);
   ASSAY_TRY(const Samples samples, group_rows(bundle, study.arms));
   if (regime.baseline.empty() && !samples.arms.empty()) regime.baseline = samples.arms.front();
-  const Units units(samples, study.order == "interleaved");
+  const Units units(samples, !study.order.empty());
   const std::vector<std::string> reasons = void_strata(bundle, study, samples);
   for (size_t g = 0; g < samples.groups.size(); ++g) {
     const Group& group = samples.groups[g];

@@ -49,8 +49,14 @@ bool same_answer(const Findings& findings, const Decision& a, const Decision& b,
 
 }  // namespace
 
+bool shows_nothing(const stats::Interval& of_ratio) {
+  constexpr double kWidest = 10;
+  return of_ratio.contains(1) && of_ratio.high > kWidest * of_ratio.low;
+}
+
 void RatioRange::add(double ratio, const std::optional<stats::Interval>& interval) {
   if (!interval) return;
+  too_few = too_few || shows_nothing(*interval);
   widen(values, {ratio, ratio});
   widen(intervals, *interval);
 }
@@ -59,6 +65,7 @@ std::string RatioRange::text() const {
   const auto number = [](double value) { return format_significant(value, 3); };
   std::string out = number(values->low);
   if (number(values->high) != out) out += " to " + number(values->high);
+  if (too_few) return fmt::format("{} {}", out, kTooFew);
   return fmt::format("{} [{}, {}]", out, number(intervals->low), number(intervals->high));
 }
 

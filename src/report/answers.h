@@ -3,20 +3,29 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/findings/findings.h"
 
 namespace assay {
 
+// Whether a ratio's interval, about 1 and wider than tenfold, is that of too few processes or rows
+// to show anything: two of them leave one degree of freedom. Sentences, figures and the screen say
+// kTooFew in its place; tables and data have it.
+bool shows_nothing(const stats::Interval& of_ratio);
+inline constexpr std::string_view kTooFew = "[too few to tell]";
+
 // Ratios of several strata: the hull of the values and of their intervals.
 struct RatioRange {
   std::optional<stats::Interval> values;
   std::optional<stats::Interval> intervals;
+  bool too_few = false;  // one of the intervals shows nothing
 
   // Without an interval a ratio doesn't count.
   void add(double ratio, const std::optional<stats::Interval>& interval);
-  // "0.62 [0.60, 0.65]", "0.62 to 0.71 [0.60, 0.73]"; `values` must be there.
+  // "0.62 [0.60, 0.65]", "0.62 to 0.71 [0.60, 0.73]", "0.62 [too few to tell]"; `values` must be
+  // there.
   std::string text() const;
 };
 

@@ -57,10 +57,10 @@ Table cell_table(const Comparison& c, Phase phase) {
   Table table{"",
               {{"stratum", Align::kLeft},
                {"arm", Align::kLeft},
-               {"ref_ms"},
+               {"base ms"},
                {"noise"},
-               {"cmp_ms"},
-               {"cmp_noise"},
+               {"cand. ms"},
+               {"its noise"},
                {"proc."},
                {"proc. noise"},
                {"diff_ms"},
@@ -126,8 +126,8 @@ Table crash_table(const Comparison& c) {
               {{"phase", Align::kLeft},
                {"stratum", Align::kLeft},
                {"arm", Align::kLeft},
-               {"ref_lost"},
-               {"cmp_lost"},
+               {"base lost"},
+               {"cand. lost"},
                {"p_holm"},
                {"status", Align::kLeft}},
               {}};
@@ -172,18 +172,18 @@ Table reason_table(const Comparison& c) {
 
 ReportSection identity_part(const Comparison& c) {
   ReportSection section{"Bundles", {}, {}};
-  section.lines.push_back(fmt::format("ref: {}", c.base_name));
-  section.lines.push_back(fmt::format("cmp: {}", c.cand_name));
+  section.lines.push_back(fmt::format("base: {}", c.base_name));
+  section.lines.push_back(fmt::format("candidate: {}", c.cand_name));
   for (const AxisDifference& d : c.varied) {
     section.lines.push_back(
         fmt::format("varied: {}{}: {} -> {}", d.axis, d.about.empty() ? "" : " of " + d.about,
                     d.base.empty() ? "nothing" : d.base, d.cand.empty() ? "nothing" : d.cand));
   }
   if (c.varied.empty()) section.lines.emplace_back("The bundles' identities agree on every axis.");
-  for (const auto& [name, load] : {std::pair{"ref", &c.base_load}, {"cmp", &c.cand_load}}) {
+  for (const auto& [name, load] : {std::pair{"base", &c.base_load}, {"candidate", &c.cand_load}}) {
     const std::string text = load_text(*load);
     section.lines.push_back(
-        fmt::format("{} was measured at: {}", name, text.empty() ? "no load recorded" : text));
+        fmt::format("The {} was measured at: {}", name, text.empty() ? "no load recorded" : text));
   }
   return section;
 }
@@ -212,13 +212,15 @@ ReportSection cells_part(const Comparison& c, Phase phase) {
   ReportSection section{
       fmt::format("{}, cell by cell", phase_name(phase)), {}, {cell_table(c, phase)}};
   section.lines.emplace_back(
-      "ref_ms, cmp_ms: mean time of warm ok rows. noise: their sd / mean. proc.: worker processes "
-      "of ref and cmp; proc. noise: the larger sd / mean of their means. %diff above 0: cmp is "
-      "slower. SLOWER: slower by more than the margin, and by more than two runs of one program "
+      "base ms, cand. ms: mean time of warm ok rows. noise: their sd / mean. proc.: worker "
+      "processes of both; proc. noise: the larger sd / mean of their means. %diff above 0: the "
+      "candidate is slower. SLOWER: slower by more than the margin, and by more than two runs of "
+      "one program "
       "may differ.");
   if (any_machine(c)) {
     section.lines.emplace_back(
-        "machine: how much slower the machine made cmp's times, as measured by fixed work beside "
+        "machine: how much slower the machine made the candidate's times, as measured by fixed "
+        "work beside "
         "each call. All figures but the noises are corrected for it, by half on each side.");
   }
   return section;

@@ -137,8 +137,9 @@ void add_machine(const Comparison& c, std::vector<std::string>& lines) {
   }
   if (adjusted == 0) return;
   lines.push_back(fmt::format(
-      "Fixed work timed beside each call shows that the machine changed cmp's times by {} to {} %. "
-      "The ratios of {} of {} cells are corrected for this (--unadjusted leaves them as measured).",
+      "Fixed work timed beside each call shows that the machine changed the candidate's times by "
+      "{} to {} %. The ratios of {} of {} cells are corrected for this (--unadjusted leaves them "
+      "as measured).",
       signed_percent_text(least), signed_percent_text(most), adjusted, c.cells.size()));
 }
 

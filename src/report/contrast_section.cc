@@ -1,5 +1,6 @@
 // Contrasts of one phase with the baseline: combined, by stratum, and what can't be compared.
-#include <set>
+#include <algorithm>
+#include <map>
 
 #include "base/text.h"
 #include "report/sections.h"
@@ -164,41 +165,72 @@ Table not_comparable_table(const Findings& findings, Phase phase) {
   return table;
 }
 
-// What the phase's contrasts took for one observation, and whether arms were paired by it.
+// Why the arms of these strata aren't paired.
+std::string why_unpaired(BlockState state, const std::string& order) {
+  switch (state) {
+    case BlockState::kWhole:
+      break;
+    case BlockState::kSeveral:
+      return fmt::format(
+          "because a block of the order ({}) doesn't hold one repetition of each arm but several "
+          "of one",
+          order);
+    case BlockState::kApart:
+      return fmt::format(
+          "because the arms didn't run side by side, one repetition of each a block (order: {})",
+          order);
+    case BlockState::kOrderNotRecorded:
+      return "because the order of the run isn't recorded";
+  }
+  return "because most strata of the phase aren't paired";
+}
+
+BlockState blocks_of(const Findings& findings, const Contrast& contrast) {
+  const auto at = std::ranges::find(findings.blocks, *contrast.stratum, &StratumBlocks::stratum);
+  return at == findings.blocks.end() ? BlockState::kOrderNotRecorded : at->state;
+}
+
+// What the contrast takes for one observation, and whether and why its arms are paired.
+std::string unit_text(const Findings& findings, const Contrast& c) {
+  const bool processes = c.unit == ContrastUnit::kProcesses;
+  if (c.any_look) {
+    return "The run was judged after every round of worker processes. So ratios are geometric "
+           "means over rounds, their intervals hold at every look and together for all pairs of "
+           "a stratum, and there are no tests.";
+  }
+  if (c.paired) {
+    return processes ? "Arms are paired by rounds of worker processes, because each block holds "
+                       "one repetition of each arm: the machine's effect on both in a round "
+                       "cancels, and the error has the degrees of freedom of the rounds."
+                     : "Arms are paired by repetition, because each block holds one repetition of "
+                       "each arm: the machine's effect on both in a repetition cancels.";
+  }
+  return fmt::format("Each {} is one observation; arms are not paired (Welch), {}.",
+                     processes ? "process of an arm" : "row",
+                     why_unpaired(blocks_of(findings, c), findings.study.order));
+}
+
+// Of a phase whose strata differ, with the number of contrasts that each text is about.
 std::string units_text(const Findings& findings, Phase phase) {
-  std::set<std::string> texts;
+  std::map<std::string, int64_t> texts;
   int64_t left_out = 0;
   for (const Contrast& c : findings.contrasts) {
     if (c.phase != phase) continue;
     left_out += c.left_out;
-    const bool processes = c.unit == ContrastUnit::kProcesses;
-    if (c.any_look) {
-      texts.insert(
-          "The run was judged after every round of worker processes. So ratios are geometric "
-          "means over rounds, their intervals hold at every look and together for all pairs of "
-          "a stratum, and there are no tests.");
-      continue;
-    }
-    if (c.paired) {
-      texts.insert(
-          processes
-              ? "Arms are paired by rounds of worker processes: the machine's effect on both in a "
-                "round cancels, and the error has the degrees of freedom of the rounds."
-              : "Arms are paired by repetition: the machine's effect on both in a repetition "
-                "cancels.");
-    } else {
-      texts.insert(processes ? "Each process of an arm is one observation; arms are not paired "
-                               "(Welch), because the order was not interleaved."
-                             : "Each row is one observation; arms are not paired (Welch), because "
-                               "the order was not interleaved.");
-    }
+    ++texts[unit_text(findings, c)];
   }
-  std::string text = join(std::vector<std::string>(texts.begin(), texts.end()), " ");
+  std::vector<std::string> parts;
+  for (const auto& [text, contrasts] : texts) {
+    parts.push_back(
+        texts.size() == 1 ? text : fmt::format("In {}: {}", counted(contrasts, "contrast"), text));
+  }
   if (left_out > 0) {
-    text += fmt::format(" {} that only one arm of a pair has {} left out.",
-                        counted(left_out, "repetition"), left_out == 1 ? "is" : "are");
+    parts.push_back(
+        fmt::format("{} that only one arm of a pair has, or that a block holds several "
+                    "of, {} left out.",
+                    counted(left_out, "repetition"), left_out == 1 ? "is" : "are"));
   }
-  return text;
+  return join(parts, " ");
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 // no difference, or that the rows don't decide.
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/counts.h"
 #include "report/answers.h"
 #include "report/sections.h"
 
@@ -87,6 +87,7 @@ std::string detectable_text(const std::vector<Rival>& tied,
   double largest = 0;
   std::vector<std::string> parts;
   for (const Rival& rival : tied) {
+    if (pairs.at(rival.arm).range.too_few) continue;  // what they could show is out of all reason
     const double detectable = pairs.at(rival.arm).detectable;
     largest = std::max(largest, detectable);
     if (detectable > 0) parts.push_back(fmt::format("{:.1f} % ({})", detectable * 100, rival.arm));
@@ -118,9 +119,10 @@ std::string undecided_text(const Findings& findings, const Answer& answer) {
   for (const Rival& rival : first.tied) {
     const RatioRange& range = pairs[rival.arm].range;
     if (!one_leader || !range.values) continue;
-    ratios.push_back(fmt::format(
-        "{} of {}'s time{}", range.text(), rival.arm,
-        range.intervals->contains(1) ? "" : " (not significant after Holm's correction)"));
+    ratios.push_back(fmt::format("{} of {}'s time{}", range.text(), rival.arm,
+                                 range.too_few || range.intervals->contains(1)
+                                     ? ""
+                                     : " (not significant after Holm's correction)"));
   }
   if (!ratios.empty()) text += fmt::format(" {} takes {}.", first.arm, enumerated(ratios));
   const std::string detectable = detectable_text(first.tied, pairs, one_leader);
@@ -205,8 +207,8 @@ ReportSection decision_section(const Findings& findings) {
     std::string line = fmt::format("- {}: {}{}", place(findings, answer), reading(findings, answer),
                                    alternatives_text(answer));
     for (const TypicalAnswer& typical : typical_answers(answer.parts)) {
-      line += fmt::format(" In {} of {} strata, {}.", typical.strata, answer.parts.size(),
-                          typical_text(typical));
+      line += fmt::format(" In {} of {}, {}.", typical.strata,
+                          counted(answer.parts.size(), "stratum", "strata"), typical_text(typical));
     }
     section.lines.push_back(std::move(line));
   }

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "base/text.h"
+#include "base/counts.h"
 #include "report/sections.h"
 
 namespace assay {
@@ -15,10 +15,13 @@ namespace {
 // "7 of 60 cells", "2 of 15 strata", "1 time", "3 times".
 std::string count_text(const Findings& findings, const FindingGroup& group) {
   if (group.cells > 0) {
-    return fmt::format("{} of {} cells", group.cells, findings.latencies.size());
+    return fmt::format("{} of {}", group.cells, counted(findings.latencies.size(), "cell"));
   }
-  if (group.strata > 0) return fmt::format("{} of {} strata", group.strata, findings.strata.size());
-  return counted(static_cast<int64_t>(group.findings), "time");
+  if (group.strata > 0) {
+    return fmt::format("{} of {}", group.strata,
+                       counted(findings.strata.size(), "stratum", "strata"));
+  }
+  return counted(group.findings, "time");
 }
 
 }  // namespace

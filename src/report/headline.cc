@@ -9,12 +9,36 @@
 namespace assay {
 namespace {
 
-// Of the answers of one phase the one of most strata; of equals the first.
-const Answer* widest(const Findings& findings, const std::vector<Answer>& all, Phase phase) {
-  const Answer* most = nullptr;
+// How much an answer decides.
+int decided(const Answer& answer) {
+  switch (answer.parts.front()->kind) {
+    case Decision::Kind::kBest:
+      return 3;
+    case Decision::Kind::kNoDifference:
+      return 2;
+    case Decision::Kind::kAhead:
+    case Decision::Kind::kOnlyOne:
+      return 1;
+    case Decision::Kind::kUndecided:
+    case Decision::Kind::kVoid:
+    case Decision::Kind::kNone:
+      break;
+  }
+  return 0;
+}
+
+// Of the answers of one phase those of most strata, and of these those that decide most.
+std::vector<const Answer*> widest(const Findings& findings, const std::vector<Answer>& all,
+                                  Phase phase) {
+  std::vector<const Answer*> most;
+  const auto rank = [](const Answer& answer) {
+    return std::pair(answer.parts.size(), decided(answer));
+  };
   for (const Answer& answer : all) {
     if (findings.strata[answer.parts.front()->stratum].phase != phase) continue;
-    if (most == nullptr || answer.parts.size() > most->parts.size()) most = &answer;
+    if (!most.empty() && rank(answer) < rank(*most.front())) continue;
+    if (!most.empty() && rank(answer) > rank(*most.front())) most.clear();
+    most.push_back(&answer);
   }
   return most;
 }
@@ -63,15 +87,27 @@ std::string answer_text(const Findings& findings, const Answer& answer) {
   return fmt::format("no arm can be chosen{}", place);
 }
 
+// ", and other in as many": further arms that are the fastest in as many strata.
+std::string others_text(const std::vector<const Answer*>& most) {
+  if (most.front()->parts.front()->kind != Decision::Kind::kBest) return "";
+  std::string text;
+  for (const Answer* answer : most) {
+    if (answer == most.front()) continue;
+    text += fmt::format(", and {} in as many", answer->parts.front()->arm);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string headline(const Findings& findings) {
   const std::vector<Answer> all = answers(findings, SameAnswer::kLeaderOfPhase);
   std::vector<std::string> parts;
   for (const Phase phase : kPhases) {
-    const Answer* answer = widest(findings, all, phase);
-    if (answer == nullptr) continue;
-    parts.push_back(fmt::format("{}: {}", phase_name(phase), answer_text(findings, *answer)));
+    const std::vector<const Answer*> most = widest(findings, all, phase);
+    if (most.empty()) continue;
+    parts.push_back(fmt::format("{}: {}{}", phase_name(phase), answer_text(findings, *most.front()),
+                                others_text(most)));
   }
   int64_t lost = 0;
   for (const OutcomeCounts& outcome : findings.outcomes) {

@@ -51,6 +51,12 @@ TEST(Headline, SaysWhereNothingIsDecided) {
               StartsWith("prefill: it is undecided which arm is the fastest ("));
 }
 
+TEST(Headline, OfAnswersOfAsManyStrataTheOneThatDecidesMostCounts) {
+  EXPECT_THAT(of_shares({1.0, 0.5}), StartsWith("prefill: other is the fastest arm in 1 of 2"))
+      << "the first stratum is of equivalent arms";
+  EXPECT_THAT(of_shares({1.5, 0.5}), EndsWith("in 1 of 2 strata, and other in as many."));
+}
+
 TEST(Headline, CountsLostRows) {
   const std::string said = headline(small_findings());
   EXPECT_THAT(said, HasSubstr("kv_decode: compiled is"));

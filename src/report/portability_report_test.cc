@@ -53,7 +53,7 @@ TEST(PortabilityScreen, KeepsToItsLinesAndCountsTheRest) {
     }
     PortabilityRequest request;
     request.claim =
-        parse_arm_claim("compiled-with-a-long-name faster than eager-dynamic in prefill").value();
+        parse_claim("compiled-with-a-long-name faster than eager-dynamic in prefill").value();
     expect_fits(render_portability(judged(many_regimes(count), request), OutputFormat::kTable));
   }
 }

@@ -1,5 +1,5 @@
 // Arms along model size: analysis of variance, and where an arm starts or stops to pay.
-#include "base/text.h"
+#include "base/counts.h"
 #include "report/sections.h"
 
 namespace assay {
@@ -48,9 +48,13 @@ Table anova_table(const Findings& findings) {
 std::string reach_text(const std::optional<Reach>& reach) {
   if (!reach) return "";
   const auto end = [](const std::optional<double>& bound) {
-    return bound ? format_significant(*bound, 3) : std::string("none");
+    return bound ? format_count(*bound) : std::string("none");
   };
   return fmt::format("[{}, {}]", end(reach->low), end(reach->high));
+}
+
+TableCell size_cell(const std::optional<double>& size) {
+  return size ? TableCell{*size, format_count(*size)} : TableCell::absent();
 }
 
 Table crossover_table(const Findings& findings) {
@@ -70,7 +74,7 @@ Table crossover_table(const Findings& findings) {
       }
       const std::string reach = reach_text(crossover.interval);
       table.rows.push_back({TableCell::of(place(size)), TableCell::of(crossover.arm),
-                            TableCell::of(join(ratios, " ")), TableCell::of(crossover.crossover, 3),
+                            TableCell::of(join(ratios, " ")), size_cell(crossover.crossover),
                             reach.empty() ? TableCell::absent() : TableCell::of(reach)});
     }
   }

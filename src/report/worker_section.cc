@@ -112,8 +112,10 @@ ReportSection compile_cost_section(const Findings& findings) {
   ReportSection section{"What compilation cost", {}, {}};
   section.figures = {"compiling"};
   section.lines.emplace_back(
-      "prepare: seconds until the first sample could be taken; compile: the part of them "
-      "that the compiler took. Counts (recompiles, hits of the recompile limit, captured "
+      "first_prepare: seconds until the cell's first process could take its first sample; "
+      "later_prepare: the median of its later processes, which may load what the first one "
+      "compiled; compile: the compiler's time in the process whose counts these are. Counts "
+      "(recompiles, hits of the recompile limit, captured "
       "graphs, replays, and calls that were not captured) cover the cell; a worker that "
       "counts by process includes its earlier cells. Columns that no worker reported are "
       "left out. An arm that requests no compilation is listed if it captured graphs.");
@@ -122,7 +124,8 @@ ReportSection compile_cost_section(const Findings& findings) {
                {"stratum", Align::kLeft},
                {"arm", Align::kLeft},
                {"real", Align::kLeft},
-               {"prepare_s"},
+               {"first_prepare_s"},
+               {"later_prepare_s"},
                {"compile_s"}},
               {}};
   const std::vector<CountColumn> counts = counts_reported(findings);
@@ -134,6 +137,7 @@ ReportSection compile_cost_section(const Findings& findings) {
         TableCell::of(cost.arm),
         TableCell::of(std::string(compiler_real_name(cost.compiler_real))),
         TableCell::of(cost.prepare_s, 3),
+        TableCell::of(cost.later_prepare_s, 3),
         TableCell::of(cost.compile_s, 3)};
     for (const CountColumn& count : counts)
       row.push_back(count_cell(count_of(cost.counts, count.counter)));

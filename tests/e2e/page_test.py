@@ -20,8 +20,9 @@ OF_ANY_PAGE = ["test_no_console_message_and_no_request_but_the_page", "test_no_t
                "test_every_figure_has_its_alternative_text",
                "test_a_screen_reader_reaches_verdict_figures_and_tables_in_order"]
 HOSTILE = "<script>alert(1)</script>"
+LONG = "compiled_with_everything_that_there_is_and_a_little_more"
 VIEWS = {"380": {"width": 380}, "1280": {"width": 1280}, "dark": {"width": 1280, "dark": True},
-         "1600": {"width": 1600}, "print": {"width": 800, "media": "print"}}
+         "800": {"width": 800}, "1600": {"width": 1600}, "print": {"width": 800, "media": "print"}}
 
 POOR = ["index.html", "few/report.html", "lost/report.html"]  # one stratum and two arms; no row that isn't lost
 
@@ -93,7 +94,7 @@ class Page(ProgramTest):
         made = cls()
         write_checkpoint(cls.folder / "model", 1)
         arms = [{"name": "eager", "backend": "native", "mode": "eager", "cache": ["dynamic", "static"], "threads": 1},
-                {"name": "compiled", "backend": "native", "mode": "compiled", "cache": "static", "threads": 1},
+                {"name": LONG, "backend": "native", "mode": "compiled", "cache": "static", "threads": 1},
                 {"name": HOSTILE, "backend": "native", "mode": "eager", "cache": "static", "threads": 1}]
         scenarios = [{"name": name, "prompt_tokens": [tokens]} for name, tokens in (("short", 4), ("longer", 12))]
         made.write_study(arms=arms, scenarios=scenarios, repetitions=20, warmup=1, name="study.yaml", baseline="eager-dynamic")
@@ -192,6 +193,7 @@ class Page(ProgramTest):
             self.assertIn(("heading", name), inside)
             self.assertIn("table", order[2:], name)
             self.assertTrue(all(text for role, text in inside if role == "image"), name)
+        self.assertEqual([node for node in nodes if node[0] in ("table", "region") and node[1] in ("", "table")], [], "each has a name")
         self.assertGreater(len(nodes) - [name for _, name in nodes].index("Identity"), 5, "identity comes last")
 
     def test_a_large_study_has_a_page_of_six_megabytes_at_most(self):

@@ -278,7 +278,7 @@ class Torch(ProgramTest):
             phase, arm = profile["phase"], profile["arm"]
             alternative = re.search(rf'aria-label="Traced repetitions of {phase} ([^"]*)"', figure[0])
             self.assertTrue(alternative, phase)
-            drawn = dict(reversed(text.split(" ", 1)) for text in re.findall(rf"\b{arm}: ([^;.]+)", alternative[1]))
+            drawn = {name: count for count, name in re.findall(rf"\b{arm}: (\d+) ([^,]+), busy [\d.]+ %", alternative[1])}
             graphs = sum(int(count) for name, count in drawn.items() if name.startswith("compiled graph"))
             self.assertEqual(graphs > 0, arm == "compiled", alternative[1])
             self.assertEqual(int(drawn["operators"]) + graphs, profile["kernels_launched"], "the worker counts the same")

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "analysis/compare/arm_facts.h"
 #include "base/lenient_json.h"
 #include "base/text.h"
 
@@ -22,49 +23,6 @@ std::string build_text(const Json& identity) {
   const size_t at = sha.size() < 12 ? std::string::npos : build.find(sha);
   if (at != std::string::npos) build.replace(at, sha.size(), "*");
   return build;
-}
-
-// What is recorded of an arm: its name to axis to values, those of several cells joined.
-using ArmFacts = std::map<std::string, std::map<std::string, std::set<std::string>>>;
-
-// Of an arm's identity what isn't the run's: a GPU, another framework, a checkout. A native arm's
-// framework is the program, whose build is the run's or, side by side, what is compared.
-void add_own_identity(const Bundle& bundle, const Row& row,
-                      std::map<std::string, std::set<std::string>>& arm) {
-  const Json& own = member(member(member(bundle.manifest, "identity"), "arms"), row.arm.str());
-  for (const char* axis : {"device", "framework_build", "code_sha"}) {
-    if (row.backend == "native" && std::string_view(axis) != "device") continue;
-    if (std::string value = text(member(own, axis)); !value.empty()) {
-      arm[axis].insert(std::move(value));
-    }
-  }
-}
-
-ArmFacts arm_facts(const Bundle& bundle) {
-  ArmFacts facts;
-  std::set<std::string> seen;
-  for (const Row& row : bundle.rows) {
-    if (!seen.insert(row.cell_id).second) continue;
-    auto& arm = facts[row.arm];
-    for (const auto& [axis, value] :
-         {std::pair<const char*, const std::string&>{"backend", row.backend},
-          {"dtype", row.dtype},
-          {"quantization", row.quantization},
-          {"cache", row.cache},
-          {"compile_mode", row.compile_mode},
-          {"dynamic", row.dynamic},
-          {"padding", row.padding}}) {
-      if (!value.empty()) arm[axis].insert(value);
-    }
-    add_own_identity(bundle, row, arm);
-    const auto evidence = bundle.evidence.find(row.cell_id);
-    if (evidence == bundle.evidence.end()) continue;
-    const auto& report = evidence->second.reported;
-    if (report && !report->code_generator.empty()) {
-      arm["code_generator"].insert(report->code_generator);
-    }
-  }
-  return facts;
 }
 
 std::string joined(const std::set<std::string>& values) {
@@ -109,6 +67,11 @@ class Differences {
            const std::string& cand) {
     if (base != cand) found_.push_back({axis, about, base, cand});
   }
+  bool has(const std::string& axis, const std::string& about) const {
+    return std::ranges::any_of(found_, [&](const AxisDifference& difference) {
+      return difference.axis == axis && difference.about == about;
+    });
+  }
   // Members of both; `all`: those that only one has, too.
   void add_members(const std::string& axis, const std::map<std::string, std::string>& base,
                    const std::map<std::string, std::string>& cand, bool all) {
@@ -146,22 +109,40 @@ void add_identity(const Json& base, const Json& cand, Differences& out) {
   out.add("framework_build", "", build_text(base), build_text(cand));
 }
 
+std::string value_of(const AxisValues& of, const std::string& axis) {
+  const auto at = of.find(axis);
+  return at == of.end() ? "" : joined(at->second);
+}
+
+// Parts of axes on which the arm isn't known to differ already.
+void add_parts(const std::string& arm, const ArmFacts& base, const ArmFacts& cand,
+               Differences& out) {
+  for (const auto& [axis, members] : base.parts) {
+    const auto others = cand.parts.find(axis);
+    if (others == cand.parts.end()) continue;
+    for (const auto& [name, values] : members) {
+      const auto other = others->second.find(name);
+      if (other == others->second.end() || values.empty() || other->second.empty()) continue;
+      if (out.has(axis, arm)) break;
+      out.add(axis, arm, fmt::format("{} {}", name, joined(values)),
+              fmt::format("{} {}", name, joined(other->second)));
+    }
+  }
+}
+
 void add_arms(const Bundle& base, const Bundle& cand, Differences& out) {
-  const ArmFacts left = arm_facts(base);
-  const ArmFacts right = arm_facts(cand);
+  const auto left = arm_facts(base);
+  const auto right = arm_facts(cand);
   for (const auto& [arm, facts] : left) {
     const auto other = right.find(arm);
     if (other == right.end()) continue;
     std::set<std::string> axes;
-    for (const auto& [axis, values] : facts) axes.insert(axis);
-    for (const auto& [axis, values] : other->second) axes.insert(axis);
-    const auto value = [](const auto& of, const std::string& axis) {
-      const auto at = of.find(axis);
-      return at == of.end() ? "" : joined(at->second);
-    };
+    for (const auto& [axis, values] : facts.axes) axes.insert(axis);
+    for (const auto& [axis, values] : other->second.axes) axes.insert(axis);
     for (const std::string& axis : axes) {
-      out.add(axis, arm, value(facts, axis), value(other->second, axis));
+      out.add(axis, arm, value_of(facts.axes, axis), value_of(other->second.axes, axis));
     }
+    add_parts(arm, facts, other->second, out);
   }
 }
 
@@ -196,6 +177,38 @@ std::vector<AxisDifference> identity_differences(const Bundle& base, const Bundl
                   true);
   out.add_members("host", host_facts(base.environment), host_facts(cand.environment), true);
   return out.sorted();
+}
+
+Bundle identity_part(const Bundle& bundle) {
+  Bundle part;
+  part.folder = bundle.folder;
+  part.manifest = bundle.manifest;
+  if (part.manifest.is_object()) part.manifest.erase("files");
+  part.environment = bundle.environment;
+  part.complete = bundle.complete;
+  part.rows_alone = bundle.rows_alone;
+  std::set<std::string_view> seen;
+  std::string_view last;
+  for (const Row& row : bundle.rows) {
+    const std::string& cell = row.cell_id;
+    if ((!part.rows.empty() && cell == last) || !seen.insert(cell).second) continue;
+    last = cell;
+    part.rows.push_back(row);
+  }
+  for (const auto& [cell, evidence] : bundle.evidence) {
+    Evidence& kept = part.evidence[cell];
+    if (evidence.worker) {
+      kept.worker.emplace();
+      kept.worker->name = evidence.worker->name;
+      kept.worker->version = evidence.worker->version;
+    }
+    if (!evidence.reported) continue;
+    WorkerReport& report = kept.reported.emplace();
+    report.code_generator = evidence.reported->code_generator;
+    report.triton_version = evidence.reported->triton_version;
+    report.whole["toolchain"] = member(evidence.reported->whole, "toolchain");
+  }
+  return part;
 }
 
 Result<std::string> parse_axis(const std::string& word, const Bundle& base, const Bundle& cand) {

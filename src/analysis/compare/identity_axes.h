@@ -19,16 +19,20 @@ struct AxisDifference {
 // has an axis for each of them.
 //
 // device (alias gpu), code_generator, framework_build, code_sha: of the manifest's identity, and of
-// each arm's own where it has one (a GPU, PyTorch's version, a checkout); of each arm's evidence
-// the code generator that it used. backend, dtype, quantization, cache, compile_mode, dynamic,
-// padding: of the arm's rows. model: hash of its weights. threads, environment_variables,
-// libraries, host (governor, quota, SMT, caches, huge pages, hypervisor, memory): of
-// environment.json.
+// each arm's own where it has one (a GPU, PyTorch's version, a checkout); also the parts of them
+// that a worker reports and that both bundles state (arm_facts.h). backend, dtype, quantization,
+// cache, compile_mode, dynamic, padding: of the arm's rows. model: hash of its weights. threads,
+// environment_variables, libraries, host (governor, quota, SMT, caches, huge pages, hypervisor,
+// memory): of environment.json.
 const std::vector<std::string>& identity_axes();
 
 // Every difference, in the order of the axes; arms and models that only one bundle has are left to
 // the comparison of their strata. The commit inside framework_build is code_sha's matter.
 std::vector<AxisDifference> identity_differences(const Bundle& base, const Bundle& cand);
+
+// What identity_differences() reads of a bundle: its environment, its manifest without the hashes
+// of its files, the first row of each cell, and of the evidence the workers' names and toolchains.
+Bundle identity_part(const Bundle& bundle);
 
 // The axis that a user's word means: "gpu" is device. bad_input for a word that neither is an axis
 // nor names a member of one of the bundles' identities.

@@ -100,6 +100,95 @@ TEST(Compare, AnArmsOwnFrameworkAndDeviceAreAxes) {
   }
 }
 
+// Two torch bundles of one arm that differ in nothing.
+Bundle torch_bundle() {
+  SyntheticBundle made(21);
+  const std::string cell = made.add_compiled({.arm = "compiled", .repetitions = 5}, "false");
+  for (Row& row : made.raw().rows) row.backend = "torch";
+  made.evidence(cell)["worker"] = {{"name", "assay-torch"}, {"version", "3"}};
+  made.reported(cell)["toolchain"] = {
+      {"name", "torch"},
+      {"version", "2.6.0"},
+      {"packages", {{"torch", "2.6.0"}, {"transformers", "4.50.0"}, {"numpy", "2.1"}}},
+      {"triton", {{"version", "3.1.0"}}},
+      {"cuda", {{"device", "NVIDIA H100"}}}};
+  made.raw().manifest["identity"]["arms"]["compiled"] = {
+      {"device", "NVIDIA H100"}, {"framework_build", "torch 2.6.0"}, {"code_generator", "triton"}};
+  made.raw().environment["arms"]["compiled"]["program"] = {{"sha256", "aa"}};
+  return made.build();
+}
+
+void change_toolchain(Bundle& bundle, const std::function<void(Json&)>& change) {
+  for (auto& [cell, evidence] : bundle.evidence) {
+    Json whole = evidence.reported->whole;
+    change(whole["toolchain"]);
+    evidence.reported = worker_report(whole);
+  }
+}
+
+TEST(Compare, WhatAWorkerReportsAndAProgramsHashAreAxesOfTheArm) {
+  const auto own = [](Bundle& b) -> Json& { return b.manifest["identity"]["arms"]["compiled"]; };
+  const std::vector<std::pair<std::string, std::function<void(Bundle&)>>> changes = {
+      {"device", [&](Bundle& b) { own(b)["device"] = "NVIDIA H200"; }},
+      {"code_generator", [&](Bundle& b) { own(b)["code_generator"] = "triton 3.2.0"; }},
+      {"framework_build", [&](Bundle& b) { own(b)["framework_build"] = "torch 2.8.0"; }},
+      {"code_sha", [&](Bundle& b) { own(b)["code_sha"] = "def"; }},
+      {"device",
+       [](Bundle& b) {
+         change_toolchain(b, [](Json& t) { t["cuda"]["device"] = "NVIDIA H200"; });
+       }},
+      {"code_generator",
+       [](Bundle& b) { change_toolchain(b, [](Json& t) { t["triton"]["version"] = "3.2.0"; }); }},
+      {"framework_build",
+       [](Bundle& b) { change_toolchain(b, [](Json& t) { t["version"] = "2.8.0"; }); }},
+      {"framework_build",
+       [](Bundle& b) {
+         change_toolchain(b, [](Json& t) { t["packages"]["transformers"] = "5.0.0"; });
+       }},
+      {"framework_build",
+       [](Bundle& b) {
+         for (auto& [cell, evidence] : b.evidence) evidence.worker->version = "4";
+       }},
+      {"framework_build",
+       [](Bundle& b) { b.environment["arms"]["compiled"]["program"]["sha256"] = "bb"; }},
+  };
+  const Bundle base = torch_bundle();
+  EXPECT_THAT(identity_differences(base, torch_bundle()), IsEmpty());
+  for (size_t i = 0; i < changes.size(); ++i) {
+    const auto& [axis, change] = changes[i];
+    Bundle cand = torch_bundle();
+    change(cand);
+    const auto differences = identity_differences(base, cand);
+    ASSERT_EQ(differences.size(), 1u) << i;
+    EXPECT_EQ(differences[0].axis, axis) << i;
+    EXPECT_EQ(differences[0].about, "compiled") << i;
+    EXPECT_EQ(identity_differences(identity_part(base), identity_part(cand)).size(), 1u)
+        << i << ": judgements keep what identities are read from";
+    EXPECT_FALSE(varied_axes(base, cand, {})) << i;
+    EXPECT_TRUE(varied_axes(base, cand, {axis})) << i;
+  }
+}
+
+TEST(Compare, ARevisionStandsForTheProgramThatItBuilds) {
+  Bundle base = torch_bundle();
+  for (Row& row : base.rows) row.backend = "command";
+  base.environment["arms"]["compiled"]["command"]["code_sha"] = "abc";
+  Bundle cand = base;
+  cand.environment["arms"]["compiled"]["command"]["code_sha"] = "def";
+  cand.environment["arms"]["compiled"]["program"]["sha256"] = "bb";
+  const auto differences = identity_differences(base, cand);
+  ASSERT_EQ(differences.size(), 1u);
+  EXPECT_EQ(differences[0].axis, "code_sha");
+}
+
+TEST(Compare, AReportThatOnlyOneBundleHasIsNoDifference) {
+  const Bundle base = torch_bundle();
+  Bundle kept = base;
+  kept.evidence.clear();
+  kept.environment.erase("arms");
+  EXPECT_THAT(identity_differences(base, kept), IsEmpty());
+}
+
 TEST(Compare, TheCommitInTheFrameworkBuildIsTheCodesMatter) {
   TwoArms base(14);
   TwoArms cand(15);

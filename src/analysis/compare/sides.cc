@@ -173,10 +173,12 @@ Result<Comparison> compare_sides(const Bundle& bundle, const CompareOptions& opt
   std::vector<PairedCell> cells;
   for (const CellPair& pair : sort_out(pairing.pairs, true, out)) {
     PairedCell cell = paired_cell(samples, units, pair, options);
-    if (!cell.units.empty()) {
-      cells.push_back(std::move(cell));
-    } else {
+    if (!units.paired(pair.base->stratum)) {
+      out.not_comparable.push_back({pair.stratum, pair.arm, "its blocks aren't whole"});
+    } else if (cell.units.empty()) {
       out.not_comparable.push_back({pair.stratum, pair.arm, "no repetition is ok on both sides"});
+    } else {
+      cells.push_back(std::move(cell));
     }
   }
   ComparedCells means = compare_pairs(cells, pairing.arms, ProcessFigure::kMean, out);

@@ -24,6 +24,7 @@ int64_t lost_strata(const Samples& samples, Phase phase, size_t arm) {
 // One stratum of a combined contrast. Null: not resampled.
 struct Part {
   PairUnits units;
+  bool paired = false;
   stats::StratumMoments moments;
   const stats::ResampledMean* arm = nullptr;
   const stats::ResampledMean* baseline = nullptr;
@@ -36,7 +37,8 @@ std::optional<Part> part_of(const ContrastInputs& in, const PairResamples& resam
   const GroupPair pair{in.samples.index_of(group), in.samples.index_of(base)};
   Part part;
   part.units = in.units.pair(pair);
-  const auto moments = pair_moments(part.units, in.units.paired());
+  part.paired = contrast.paired;
+  const auto moments = pair_moments(part.units, part.paired);
   if (!moments) return std::nullopt;
   part.moments = *moments;
   part.moments.widening = contrast.widening;
@@ -105,20 +107,26 @@ std::optional<stats::LogRatio> log_ratio_of_rounds(const std::vector<Part>& part
   return error ? std::optional(stats::LogRatio{log_ratio, *error}) : std::nullopt;
 }
 
-std::vector<std::vector<stats::LogTerm>> terms_of(const std::vector<Part>& parts, bool paired,
-                                                  bool same_rounds) {
+// Of strata that are resampled each by itself.
+std::vector<std::vector<stats::LogTerm>> terms_of_strata(const std::vector<Part>& parts) {
   std::vector<std::vector<stats::LogTerm>> independent;
   const double weight = 1 / static_cast<double>(parts.size());
-  const auto add = [&](bool fresh, size_t at, std::span<const double> values, double sign) {
-    if (fresh) independent.emplace_back();
-    independent[at].push_back({values, sign * weight});
-  };
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const bool fresh = i == 0 || !same_rounds;
-    const size_t sides = paired ? 1 : 2;
-    const size_t first = same_rounds ? 0 : i * sides;
-    add(fresh, first, parts[i].units.arm, 1);
-    add(fresh && !paired, first + sides - 1, parts[i].units.baseline, -1);
+  for (const Part& part : parts) {
+    independent.push_back({{part.units.arm, weight}});
+    if (!part.paired) independent.emplace_back();
+    independent.back().push_back({part.units.baseline, -weight});
+  }
+  return independent;
+}
+
+// Of strata whose rounds are resampled together, and with `paired` both arms' alike.
+std::vector<std::vector<stats::LogTerm>> terms_of_rounds(const std::vector<Part>& parts,
+                                                         bool paired) {
+  std::vector<std::vector<stats::LogTerm>> independent(paired ? 1 : 2);
+  const double weight = 1 / static_cast<double>(parts.size());
+  for (const Part& part : parts) {
+    independent.front().push_back({part.units.arm, weight});
+    independent.back().push_back({part.units.baseline, -weight});
   }
   return independent;
 }
@@ -130,11 +138,12 @@ std::optional<stats::Interval> bootstrapped(const std::vector<Part>& parts, bool
     if (part.arm == nullptr || part.baseline == nullptr) return std::nullopt;
     pairs.push_back({part.arm, part.baseline});
   }
-  if (!paired && !same_rounds) {
+  if (std::ranges::none_of(parts, &Part::paired) && !same_rounds) {
     return stats::calibrated_ratio_interval(pairs, ratio_bootstrap(options));
   }
-  return stats::calibrated_ratio_interval(pairs, terms_of(parts, paired, same_rounds),
-                                          ratio_bootstrap(options));
+  return stats::calibrated_ratio_interval(
+      pairs, same_rounds ? terms_of_rounds(parts, paired) : terms_of_strata(parts),
+      ratio_bootstrap(options));
 }
 
 std::vector<Part> without_widening(std::vector<Part> parts) {
@@ -214,6 +223,7 @@ Contrast combine(const ContrastInputs& in, const PairResamples& resampled,
     all.units_baseline = std::min(all.units_baseline, part->units_baseline);
     all.left_out += part->left_out;
     if (part->unit != all.unit) all.unit = ContrastUnit::kRows;
+    all.paired = all.paired && part->paired;
     ++all.stratum_verdicts[part->verdict];
     log_ratio += std::log(part->ratio) / static_cast<double>(parts.size());
     log_median_ratio += std::log(*part->median_ratio) / static_cast<double>(parts.size());

@@ -7,6 +7,7 @@
 #include "analysis/contrast/resampling.h"
 #include "analysis/contrast/row_statistics.h"
 #include "analysis/contrast/typical.h"
+#include "base/counts.h"
 #include "stats/few_values.h"
 #include "stats/multiple.h"
 #include "stats/power.h"
@@ -46,7 +47,7 @@ std::optional<stats::Interval> bootstrapped(const ContrastInputs& in,
   const auto& of_base = resampled.baseline(pair);
   if (!of || !of_base) return std::nullopt;
   const stats::RatioPair means[] = {{&*of, &*of_base}};
-  if (!in.units.paired())
+  if (!in.units.paired(in.samples.groups[pair.arm].stratum))
     return stats::calibrated_ratio_interval(means, ratio_bootstrap(in.options));
   const std::vector<stats::LogTerm> together[] = {{{units.arm, 1}, {units.baseline, -1}}};
   return stats::calibrated_ratio_interval(means, together, ratio_bootstrap(in.options));
@@ -108,7 +109,7 @@ std::vector<std::string> reasons_against(const Group& group, const AnalysisOptio
   std::vector<std::string> reasons;
   const int64_t failed = group.failed();
   if (failed > 0) {
-    reasons.push_back(fmt::format("lost {} of {} rows", failed, group.rows.size()));
+    reasons.push_back(fmt::format("lost {} of {}", failed, counted(group.rows.size(), "row")));
   }
   if (group.parity_failed) reasons.emplace_back("parity failed");
   if (static_cast<int64_t>(group.warm.size()) < options.minimum_rows) {
@@ -146,7 +147,7 @@ Contrast contrast_pair(const ContrastInputs& in, const PairResamples& resampled,
   contrast.n_arm = static_cast<int64_t>(group.warm.size());
   contrast.n_baseline = static_cast<int64_t>(base.warm.size());
   contrast.unit = in.units.of(group.stratum);
-  contrast.paired = in.units.paired();
+  contrast.paired = in.units.paired(group.stratum);
   contrast.units_arm = static_cast<int64_t>(units.arm.size());
   contrast.units_baseline = static_cast<int64_t>(units.baseline.size());
   contrast.left_out = units.left_out;
@@ -170,7 +171,7 @@ Contrast contrast_pair(const ContrastInputs& in, const PairResamples& resampled,
   contrast.ratio_interval =
       widened_ratio(bootstrapped(in, resampled, pair, units), contrast, in.options);
   contrast.typical = typical_ratio(in, pair, widening, in.options.confidence);
-  auto moments = pair_moments(units, in.units.paired());
+  auto moments = pair_moments(units, contrast.paired);
   std::optional<stats::StandardError> error;
   if (moments) {
     moments->widening = widening;

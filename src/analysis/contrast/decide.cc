@@ -171,7 +171,7 @@ void blame_slow_rows(const Samples& samples, const GroupPair& pair, TypicalChoic
 void decide_by_typical_calls(const ContrastInputs& in, Race& race) {
   const Decision::Kind kind = race.decision.kind;
   const bool open = kind == Decision::Kind::kUndecided || kind == Decision::Kind::kAhead;
-  if (!open || !in.units.paired()) return;
+  if (!open || !in.units.paired(race.decision.stratum)) return;
   const auto median = [&](size_t g) { return *stats::median(in.samples.groups[g].sorted_ms); };
   const size_t best = *std::ranges::min_element(race.groups, {}, median);
   const double rivals = static_cast<double>(race.groups.size() - 1);

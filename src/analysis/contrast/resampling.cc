@@ -21,7 +21,8 @@ uint64_t unit_stream(const Samples& samples, const Units& units, const Group& gr
   const Stratum& stratum = samples.strata[group.stratum];
   const bool processes = units.of(group.stratum) == ContrastUnit::kProcesses;
   const std::string what = processes ? stratum.model : name_of(stratum);
-  return hash_of(units.paired() ? what : fmt::format("{}\n{}", what, samples.arms[group.arm]));
+  const bool paired = units.paired(group.stratum);
+  return hash_of(paired ? what : fmt::format("{}\n{}", what, samples.arms[group.arm]));
 }
 
 stats::ResampledMean constant_mean(double value, const AnalysisOptions& options) {

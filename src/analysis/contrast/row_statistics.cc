@@ -108,8 +108,8 @@ std::optional<stats::QuantileRatio> quantile_ratio_by_units(const ContrastInputs
   }
   const std::map<int64_t, double> of_arm = log_quantiles(in, pair.arm, p);
   const std::map<int64_t, double> of_base = log_quantiles(in, pair.baseline, p);
-  const auto difference =
-      in.units.paired() ? paired_difference(of_arm, of_base) : unpaired_difference(of_arm, of_base);
+  const auto difference = in.units.paired(arm.stratum) ? paired_difference(of_arm, of_base)
+                                                       : unpaired_difference(of_arm, of_base);
   if (!difference) return std::nullopt;
   const auto interval = stats::t_interval(difference->mean, difference->error.widened(widening),
                                           in.options.confidence);
@@ -123,13 +123,13 @@ std::optional<stats::TestResult> test_of_rows(const ContrastInputs& in, const Gr
                                               const stats::Widening& widening) {
   const Group& arm = in.samples.groups[pair.arm];
   const Group& base = in.samples.groups[pair.baseline];
+  const bool paired = in.units.paired(arm.stratum);
   std::optional<stats::StratumMoments> moments;
   if (by_rounds(in, pair)) {
-    moments =
-        pair_moments(pair_units(without_rows(in.units.series(pair.arm), arm, of_arm),
-                                without_rows(in.units.series(pair.baseline), base, of_baseline),
-                                in.units.paired()),
-                     in.units.paired());
+    moments = pair_moments(
+        pair_units(without_rows(in.units.series(pair.arm), arm, of_arm),
+                   without_rows(in.units.series(pair.baseline), base, of_baseline), paired),
+        paired);
   } else {
     moments = pair_moments({kept_ms(arm, of_arm), kept_ms(base, of_baseline), {}, {}}, false);
   }
@@ -150,8 +150,8 @@ void add_row_effects(const ContrastInputs& in, const GroupPair& pair,
     const std::vector<size_t> of_base = rounds_of(in.units.series(pair.baseline));
     const stats::ClusteredSample arm_rows{arm.warm_ms, of_arm};
     const stats::ClusteredSample base_rows{base.warm_ms, of_base};
-    contrast.rank = stats::rank_clusters(arm_rows, base_rows, in.units.paired(), contrast.widening,
-                                         in.options.confidence);
+    contrast.rank = stats::rank_clusters(arm_rows, base_rows, in.units.paired(arm.stratum),
+                                         contrast.widening, in.options.confidence);
     total = stats::total_variance(arm_rows, base_rows);
   } else {
     contrast.rank = rank_of_rows(arm, base, contrast.widening, in.options.confidence);

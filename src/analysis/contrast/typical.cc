@@ -64,8 +64,8 @@ std::optional<TypicalRatio> of_rounds(const std::vector<PairedProcess>& rounds,
 
 std::optional<TypicalRatio> typical_ratio(const ContrastInputs& in, const GroupPair& pair,
                                           const stats::Widening& widening, double confidence) {
-  if (!in.units.paired()) return std::nullopt;
   const Group& arm = in.samples.groups[pair.arm];
+  if (!in.units.paired(arm.stratum)) return std::nullopt;
   const auto rounds = pair_up(in.samples, in.units, in.samples.groups[pair.baseline], arm);
   if (rounds.empty()) return std::nullopt;
   if (in.units.of(arm.stratum) == ContrastUnit::kProcesses) {

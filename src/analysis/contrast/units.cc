@@ -54,12 +54,17 @@ class Rounds {
   std::map<size_t, int64_t> numbers_;  // of roots
 };
 
-std::vector<int64_t> repetitions(const Group& group) {
-  std::vector<int64_t> numbers;
-  numbers.reserve(group.warm.size());
-  for (const Row* row : group.warm) numbers.push_back(row->repetition);
-  std::ranges::sort(numbers);
-  return numbers;
+// Where a row stands in the order: what two arms' rows of one pair have in common.
+std::pair<int64_t, int64_t> place_of(const Row* row) {
+  return {row->repetition, row->block};
+}
+
+std::vector<std::pair<int64_t, int64_t>> row_places(const Group& group) {
+  std::vector<std::pair<int64_t, int64_t>> all;
+  all.reserve(group.warm.size());
+  for (const Row* row : group.warm) all.push_back(place_of(row));
+  std::ranges::sort(all);
+  return all;
 }
 
 // Warm rows by their places in the group.
@@ -71,12 +76,14 @@ RowPlaces all_rows(const Group& group) {
   return places;
 }
 
-// Of one group, the rows whose repetition the other has a warm row of too.
-RowPlaces common_rows(const Group& group, const Group& other) {
-  const std::vector<int64_t> others = repetitions(other);
+// Of one group, the rows whose repetition the other has a warm row of too, in the same block.
+RowPlaces common_rows(const Group& group, const Group& other, const Blocks& blocks) {
+  const std::vector<std::pair<int64_t, int64_t>> others = row_places(other);
   RowPlaces places;
   for (size_t i = 0; i < group.warm.size(); ++i) {
-    if (std::ranges::binary_search(others, group.warm[i]->repetition)) places.push_back(i);
+    const Row& row = *group.warm[i];
+    if (!blocks.beside(group.stratum, row)) continue;
+    if (std::ranges::binary_search(others, place_of(&row))) places.push_back(i);
   }
   return places;
 }
@@ -162,11 +169,13 @@ std::vector<double> unit_values(const UnitSeries& series) {
   return values;
 }
 
-Units::Units(const Samples& samples, bool interleaved)
-    : samples_(samples), paired_(interleaved), units_(samples.strata.size(), ContrastUnit::kRows) {
+Units::Units(const Samples& samples, bool order_recorded)
+    : samples_(samples),
+      blocks_(samples, order_recorded),
+      units_(samples.strata.size(), ContrastUnit::kRows) {
   series_.resize(samples.groups.size());
   for (size_t stratum = 0; stratum < samples.strata.size(); ++stratum) {
-    if (paired_) units_[stratum] = ContrastUnit::kRepetitions;
+    if (paired(stratum)) units_[stratum] = ContrastUnit::kRepetitions;
     Rounds rounds(samples, stratum);
     if (by_processes(samples, stratum) && rounds.count() > 1)
       units_[stratum] = ContrastUnit::kProcesses;
@@ -231,12 +240,11 @@ PairUnits Units::pair(const GroupPair& pair) const {
   const UnitSeries& base = series_[pair.baseline];
   const Group& group = samples_.groups[pair.arm];
   const Group& other = samples_.groups[pair.baseline];
-  const bool whole =
-      arm.keys == base.keys &&
-      std::ranges::equal(group.warm, other.warm, {}, &Row::repetition, &Row::repetition);
-  if (!paired_ || whole) return pair_units(arm, base, false);
-  const RowPlaces rows = common_rows(group, other);
-  const RowPlaces other_rows = common_rows(other, group);
+  const bool whole = arm.keys == base.keys && blocks_.all_beside(group.stratum) &&
+                     std::ranges::equal(group.warm, other.warm, {}, place_of, place_of);
+  if (!paired(group.stratum) || whole) return pair_units(arm, base, false);
+  const RowPlaces rows = common_rows(group, other, blocks_);
+  const RowPlaces other_rows = common_rows(other, group, blocks_);
   PairUnits units = pair_units(
       collect(group, rows, [&](size_t i) { return arm.keys[arm.of_row[i]]; }),
       collect(other, other_rows, [&](size_t i) { return base.keys[base.of_row[i]]; }), true);
@@ -250,13 +258,14 @@ std::vector<PairedProcess> pair_up(const Samples& samples, const Units& units, c
                                    const Group& cand) {
   const bool rounds = units.of(base.stratum) == ContrastUnit::kProcesses;
   const UnitSeries& series = units.series(samples.index_of(base));
-  std::map<int64_t, double> cand_ms;
+  std::map<std::pair<int64_t, int64_t>, double> cand_ms;
   for (size_t i = 0; i < cand.warm.size(); ++i) {
-    cand_ms[cand.warm[i]->repetition] = cand.warm_ms[i];
+    cand_ms[place_of(cand.warm[i])] = cand.warm_ms[i];
   }
   std::map<int64_t, PairedProcess> by_round;
   for (size_t i = 0; i < base.warm.size(); ++i) {
-    const auto other = cand_ms.find(base.warm[i]->repetition);
+    if (!units.blocks().beside(base.stratum, *base.warm[i])) continue;
+    const auto other = cand_ms.find(place_of(base.warm[i]));
     if (other == cand_ms.end()) continue;
     const int64_t round = rounds ? series.keys[series.of_row[i]] : 0;
     PairedProcess& process = by_round[round];

@@ -1,8 +1,8 @@
 // What counts as one observation, and which observations of two arms belong together.
 //
-// Under interleaved order the arms of a repetition ran one beside the other: what the machine did
-// meanwhile they share, and it cancels in their ratio (duet benchmarking; Bulej et al. 2020). And
-// what a worker process was given when it started makes it faster or slower for as long as it
+// In a block that holds one repetition of each arm these ran one beside the other: what the machine
+// did meanwhile they share, and it cancels in their ratio (duet benchmarking; Bulej et al. 2020).
+// And what a worker process was given when it started makes it faster or slower for as long as it
 // lives, so where a cell has several processes, those are what repeats, and rows only tell more of
 // each. docs/statistics.md, "Units and pairs".
 #pragma once
@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "analysis/contrast/blocks.h"
 #include "analysis/contrast/common_rounds.h"
 #include "analysis/findings/contrast.h"
 #include "analysis/rows/samples.h"
@@ -40,7 +41,7 @@ struct GroupPair {
 };
 
 // The units of two groups of a stratum. Of pairs they hold the repetitions that both groups have a
-// warm row of: what the machine did in any other one has nothing to cancel with.
+// warm row of, side by side: what the machine did in any other one has nothing to cancel with.
 struct PairUnits {
   std::vector<double> arm;  // unit_values()
   std::vector<double> baseline;
@@ -62,19 +63,21 @@ UnitSeries without_rows(const UnitSeries& series, const Group& group,
 
 class Units {
  public:
-  // `interleaved`: the order of the study. Processes are the unit of strata of which every group
-  // with warm rows has several, and repetitions where they are not and arms are paired. The samples
-  // outlive it.
-  Units(const Samples& samples, bool interleaved);
+  // `order_recorded`: of the study, which pairs need (blocks.h). Processes are the unit of strata
+  // of which every group with warm rows has several, and repetitions where they are not and arms
+  // are paired. The samples outlive it.
+  Units(const Samples& samples, bool order_recorded);
 
   ContrastUnit of(size_t stratum) const { return units_[stratum]; }
-  bool paired() const { return paired_; }
+  // Whether the stratum's arms are paired.
+  bool paired(size_t stratum) const { return blocks_.of(stratum).paired(); }
+  const Blocks& blocks() const { return blocks_; }
   const UnitSeries& series(size_t group) const { return series_[group]; }
   PairUnits pair(const GroupPair& pair) const;
 
  private:
   const Samples& samples_;
-  bool paired_;
+  Blocks blocks_;
   std::vector<ContrastUnit> units_;  // by stratum
   std::vector<UnitSeries> series_;   // by group
 };
@@ -86,8 +89,8 @@ struct PairedProcess {
   std::vector<double> cand_ms;  // each with that of base_ms at its place
 };
 
-// Warm repetitions of both sides by their number: those that one side lost are left out. Rounds in
-// their order.
+// Warm repetitions of both sides by their number, of paired strata: those that one side lost, or
+// that didn't run side by side, are left out. Rounds in their order.
 std::vector<PairedProcess> pair_up(const Samples& samples, const Units& units, const Group& base,
                                    const Group& cand);
 

@@ -28,7 +28,6 @@ struct Pair {
   void set_ms(const std::string& cell, int64_t repetition, double ms) {
     bundle.row(cell, repetition).latency_ms = ms;
   }
-  void set_order(const std::string& order) { bundle.raw().manifest["study"]["order"] = order; }
   Findings findings() {
     AnalysisOptions options;
     options.resamples = 2000;
@@ -59,11 +58,11 @@ TEST(Units, UnequalUnitsHaveTheMeanOfTheirRows) {
   EXPECT_THAT(unit_values({{0, 1}, {2, 2}, {10, 20}, {}}), ElementsAre(10, 20));
 }
 
-TEST(Units, TheOrderOfTheStudySaysWhatIsPaired) {
+TEST(Units, BlocksOfWholeCellsPairNothing) {
   Pair pair;
   EXPECT_EQ(pair.findings().contrasts.at(0).unit, ContrastUnit::kRepetitions);
   EXPECT_TRUE(pair.findings().contrasts.at(0).paired);
-  pair.set_order("shuffled");
+  pair.bundle.run_by_cells("shuffled");
   EXPECT_EQ(pair.findings().contrasts.at(0).unit, ContrastUnit::kRows);
   EXPECT_FALSE(pair.findings().contrasts.at(0).paired);
 }
@@ -96,7 +95,7 @@ TEST(Units, WhatBothArmsShareCancels) {
 
   Pair apart;
   drifting(apart);
-  apart.set_order("shuffled");
+  apart.bundle.run_by_cells("shuffled");
   EXPECT_EQ(apart.findings().contrasts.at(0).verdict, Verdict::kInconclusive);
 }
 

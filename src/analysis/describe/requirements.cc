@@ -6,8 +6,8 @@
 #include <functional>
 #include <map>
 
+#include "base/counts.h"
 #include "base/lenient_json.h"
-#include "base/text.h"
 
 namespace assay {
 namespace {
@@ -73,11 +73,11 @@ class Judge {
       criterion.reason = nothing;
     } else if (failed == 0) {
       criterion.status = Criterion::Status::kMet;
-      criterion.reason = fmt::format("it holds in {} of {} cells", cells, cells);
+      criterion.reason = fmt::format("it holds in {} of {}", cells, counted(cells, "cell"));
     } else {
       criterion.status = Criterion::Status::kNotMet;
       criterion.reason =
-          fmt::format("it does not hold in {} of {} cells; {}", failed, cells, first);
+          fmt::format("it does not hold in {} of {}; {}", failed, counted(cells, "cell"), first);
     }
     result_.criteria.push_back(std::move(criterion));
   }
@@ -196,7 +196,8 @@ class Judge {
   static Check deterministic() {
     return [](const Group& group) -> std::string {
       if (group.failed() > 0) {
-        return fmt::format("{} of {} rows are lost", group.failed(), group.rows.size());
+        return fmt::format("{} of {} {} lost", group.failed(), counted(group.rows.size(), "row"),
+                           group.failed() == 1 ? "is" : "are");
       }
       std::map<std::string, int64_t> rows;  // by prompt
       for (const Row* row : group.timed) {

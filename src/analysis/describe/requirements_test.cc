@@ -153,7 +153,7 @@ INSTANTIATE_TEST_SUITE_P(
                [](Stack& s) { s.bundle.raw().parity[s.compiled]["logit_stats"].erase("default"); }},
         Broken{"deterministic", "2 different outputs",
                [](Stack& s) { s.bundle.row(s.baseline, 3).output_hash = "0000000000000000"; }},
-        Broken{"deterministic", "1 of 4 rows are lost",
+        Broken{"deterministic", "1 of 4 rows is lost",
                [](Stack& s) { s.bundle.lose(s.baseline, 1, RowStatus::kCrash, "SIGSEGV"); }},
         Broken{"deterministic", "one row only",
                [](Stack& s) { s.bundle.row(s.baseline, 0).prompt_id = "1"; }}));

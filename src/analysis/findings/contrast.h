@@ -51,8 +51,9 @@ struct Contrast {
   int64_t n_arm = 0;  // rows
   int64_t n_baseline = 0;
   ContrastUnit unit = ContrastUnit::kRows;
-  // Both arms' units were taken together, under interleaved order: the error is that of their
-  // ratio within units. Else the arms know nothing of each other, and tests are Welch's.
+  // Both arms' units were taken together, in whole blocks (blocks.h): the error is that of their
+  // ratio within units. Else the arms know nothing of each other, and tests are Welch's. Combined:
+  // so in every stratum.
   bool paired = false;
   int64_t units_arm = 0;  // combined: the least of its strata
   int64_t units_baseline = 0;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/findings/blocks.h"
 #include "analysis/findings/contrast.h"
 #include "analysis/findings/decision.h"
 #include "analysis/findings/latency.h"
@@ -29,7 +30,7 @@
 
 namespace assay {
 
-inline constexpr int kFindingsSchemaVersion = 11;
+inline constexpr int kFindingsSchemaVersion = 12;
 
 struct Findings {
   AnalysisOptions options;
@@ -46,6 +47,7 @@ struct Findings {
   std::vector<CompileCost> compile_costs;
   std::vector<ReadShare> read_shares;
   std::vector<CellProfile> profiles;
+  std::vector<StratumBlocks> blocks;  // of strata that several arms were measured on
   std::vector<Contrast> contrasts;
   std::vector<Contrast> combined;
   std::vector<NotComparable> not_comparable;

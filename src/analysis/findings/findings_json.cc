@@ -58,6 +58,12 @@ std::string_view contrast_unit_name(ContrastUnit unit) {
   return kNames[static_cast<size_t>(unit)];
 }
 
+std::string_view block_state_name(BlockState state) {
+  constexpr std::array<std::string_view, 4> kNames = {"whole_blocks", "several_repetitions",
+                                                      "not_side_by_side", "order_not_recorded"};
+  return kNames[static_cast<size_t>(state)];
+}
+
 std::string_view verdict_name(Verdict verdict) {
   constexpr std::array<std::string_view, 4> kNames = {"faster", "slower", "equivalent",
                                                       "inconclusive"};

@@ -49,10 +49,13 @@ struct TimelineLane {
   struct Span {
     double begin_ms = 0;
     double end_ms = 0;
-    std::string name;  // of the longest event in it
+    double busy_ms = 0;  // of it, the time in which some event ran; less if it has short waits
+    std::string name;    // of the longest event in it
     int64_t events = 1;
   };
-  std::vector<Span> spans;  // neighbours that can't be told apart are one
+  std::vector<Span> spans;  // ascending and apart
+  double busy_ms = 0;       // in which some event ran: exact, whatever the spans join
+  int64_t events = 0;
 };
 
 // Of one traced repetition of a cell.

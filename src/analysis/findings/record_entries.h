@@ -122,6 +122,16 @@ struct ContrastVerdict {
   }
 };
 
+// `paired` follows from `why`.
+struct PairedWord {
+  static constexpr size_t kCovers = 0;
+
+  void write(const StratumBlocks& of, Json& object, const StrataContext&) const {
+    object["paired"] = of.paired();
+  }
+  Fit read(const Json&, StratumBlocks&, const StrataContext&) const { return std::nullopt; }
+};
+
 // A finding's rows: of each cell the repetitions.
 struct FindingRows {
   static constexpr size_t kCovers = 1;
@@ -198,6 +208,11 @@ struct EnumWords<Execution> {
       Execution::kEager,     Execution::kCompiled,  Execution::kPartly,  Execution::kFellBack,
       Execution::kOtherMode, Execution::kLabelOnly, Execution::kUnproven};
   static std::string_view name(Execution execution) { return execution_name(execution); }
+};
+template <>
+struct EnumWords<BlockState> {
+  static constexpr auto kAll = kBlockStates;
+  static std::string_view name(BlockState state) { return block_state_name(state); }
 };
 template <>
 struct EnumWords<Decision::Kind> {

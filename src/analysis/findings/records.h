@@ -166,8 +166,10 @@ struct Record<CompileCost> {
   using T = CompileCost;
   static constexpr auto kMembers = std::tuple(
       findings_record::Place<T>{}, field("arm", &T::arm), field("compiler_real", &T::compiler_real),
-      field("prepare_s", &T::prepare_s), field("compile_s", &T::compile_s),
-      field("counters", &T::counts), text_or_null("problem", &T::problem));
+      field("prepare_s", &T::prepare_s), field("first_loaded", &T::first_loaded),
+      field("later_prepare_s", &T::later_prepare_s), field("later_processes", &T::later_processes),
+      field("compile_s", &T::compile_s), field("counters", &T::counts),
+      text_or_null("problem", &T::problem));
 };
 template <>
 struct Record<ReadShare> {
@@ -206,6 +208,13 @@ struct Record<TypicalChoice> {
   static constexpr auto kMembers =
       std::tuple(field("arm", &T::arm), field("rival", &T::rival), field("ratio", &T::ratio),
                  text_or_null("slow_arm", &T::slow_arm), field("slow", &T::slow));
+};
+template <>
+struct Record<StratumBlocks> {
+  using T = StratumBlocks;
+  static constexpr auto kMembers = std::tuple(
+      findings_record::Place<T>{}, findings_record::PairedWord{}, field("why", &T::state),
+      field("blocks", &T::blocks), field("whole_blocks", &T::whole));
 };
 template <>
 struct Record<Contrast> {
@@ -324,11 +333,11 @@ struct Record<Findings> {
       findings_record::StrataWithPrompts{}, field("families", &T::families),
       field("outcomes", &T::outcomes), field("latencies", &T::latencies), field("tails", &T::tails),
       field("compile_costs", &T::compile_costs), field("read_shares", &T::read_shares),
-      field("profiles", &T::profiles), field("contrasts", &T::contrasts),
-      field("combined", &T::combined), field("not_comparable", &T::not_comparable),
-      field("findings", &T::named), field("decisions", &T::decisions),
-      field("phase_splits", &T::splits), text_or_null("model_size_unit", &T::size_unit),
-      field("model_sizes", &T::sizes));
+      field("profiles", &T::profiles), field("pairing", &T::blocks),
+      field("contrasts", &T::contrasts), field("combined", &T::combined),
+      field("not_comparable", &T::not_comparable), field("findings", &T::named),
+      field("decisions", &T::decisions), field("phase_splits", &T::splits),
+      text_or_null("model_size_unit", &T::size_unit), field("model_sizes", &T::sizes));
 };
 
 }  // namespace assay

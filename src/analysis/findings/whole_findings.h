@@ -151,11 +151,15 @@ inline Findings whole_findings() {
                       .arm = "static",
                       .compiler_real = CompilerReal::kFallback,
                       .prepare_s = 1.5,
+                      .first_loaded = true,
+                      .later_prepare_s = 0.25,
+                      .later_processes = 4,
                       .compile_s = 0.5,
                       .counts = {{Counter::kUniqueGraphs, 2}, {Counter::kGraphReplays, 0}},
                       .problem = "ran as eager"}};
   f.read_shares = {{1, "static", 5e9, 1e10}};
   f.profiles = {whole::profile()};
+  f.blocks = {{1, BlockState::kWhole, 20, 19}, {0, BlockState::kSeveral, 3, 0}};
   f.contrasts = {whole::contrast(1)};
   f.combined = {whole::contrast(std::nullopt)};
   f.not_comparable = {{0, "static", {"other output"}}};

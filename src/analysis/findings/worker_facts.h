@@ -17,12 +17,20 @@ namespace assay {
 // Absent: not reported.
 struct CompileCost {
   size_t stratum = 0;
-  std::string arm;
+  std::string arm = {};
   CompilerReal compiler_real = CompilerReal::kUnproven;
-  std::optional<double> prepare_s;  // until the first sample could be taken
-  std::optional<double> compile_s;  // in the compiler
-  Counts counts;
-  std::string problem;  // fallback, gate or failure, the first line; empty: none
+  // Until the first sample could be taken: of the cell's first process, which compiles what nobody
+  // has kept, and the median of the later ones, which may load what it compiled. Absent: no such
+  // process was prepared.
+  std::optional<double> prepare_s = {};
+  // The first process compiled no kernel: an earlier run, or the process that gave the tokens of
+  // the parity check, had left them on disk.
+  bool first_loaded = false;
+  std::optional<double> later_prepare_s = {};
+  int64_t later_processes = 0;
+  std::optional<double> compile_s = {};  // in the compiler, of the process whose counts these are
+  Counts counts = {};
+  std::string problem = {};  // fallback, gate or failure, the first line; empty: none
 };
 
 struct ProfiledOperation {

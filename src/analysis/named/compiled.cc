@@ -3,7 +3,7 @@
 #include <map>
 
 #include "analysis/named/named.h"
-#include "base/text.h"
+#include "base/counts.h"
 #include "stats/summary.h"
 
 namespace assay {
@@ -20,7 +20,7 @@ std::string guard_text(const Group& group) {
   if (failed.empty()) return "";
   const auto most =
       std::ranges::max_element(failed, {}, [](const auto& one) { return one.second; });
-  return fmt::format(" (guard {} failed {} times)", most->first, most->second);
+  return fmt::format(" (guard {} failed {})", most->first, counted(most->second, "time"));
 }
 
 bool hit_limit(const Group& group) {

@@ -303,6 +303,27 @@ TEST(CompileCosts, AreAlsoThoseOfAnArmThatCapturesGraphsByHand) {
   EXPECT_EQ(findings.compile_costs[0].prepare_s, 1.25);
 }
 
+TEST(CompileCosts, AreThoseOfTheFirstProcessAndApartThoseOfLaterOnes) {
+  SyntheticBundle bundle(7);
+  bundle.add({.arm = "eager"});
+  const std::string cell = bundle.add_compiled({.arm = "static"}, "false");
+  Json& evidence = bundle.evidence(cell);
+  evidence["worker"]["prepare_seconds"] = 0.25;  // of the last process, which loads kernels
+  evidence["processes"] = Json::array();
+  for (const double seconds : {4.0, 0.5, 0.125, 0.25}) {
+    evidence["processes"].push_back(
+        {{"process", evidence["processes"].size()}, {"prepare_seconds", seconds}});
+  }
+  const CompileCost cost = analyze(bundle.build(), {}, nullptr)->compile_costs.at(0);
+  EXPECT_EQ(cost.prepare_s, 4.0);
+  EXPECT_EQ(cost.later_prepare_s, 0.25) << "the median";
+  EXPECT_EQ(cost.later_processes, 3);
+  EXPECT_FALSE(cost.first_loaded);
+  bundle.evidence(cell)["processes"][0]["counters"] = {{"kernels_compiled", 0},
+                                                       {"kernels_loaded", 11}};
+  EXPECT_TRUE(analyze(bundle.build(), {}, nullptr)->compile_costs.at(0).first_loaded);
+}
+
 TEST(CompileCosts, SayWhatWentWrongAndLeaveTheStackToTheEvidence) {
   SyntheticBundle bundle(5);
   bundle.add({.arm = "eager"});

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "analysis/named/named.h"
-#include "base/text.h"
+#include "base/counts.h"
 #include "stats/dip.h"
 #include "stats/multiple.h"
 #include "stats/summary.h"
@@ -14,6 +14,7 @@ namespace {
 
 constexpr size_t kLeastRows = 10;
 constexpr double kLeastShare = 0.1;  // of the rows, for a mode; fewer are a tail
+constexpr size_t kLeastInMode = 3;   // rows: that share of the usual cell's 30
 constexpr double kExplainedShare = 0.9;
 
 // Equal values spread over the clock's step, the smallest distance between two that differ: what a
@@ -129,7 +130,7 @@ bool has_change(const Group& group, const Samples& samples, const std::vector<Fi
 }
 
 std::string mode_text(size_t rows, size_t of, double ms) {
-  return fmt::format("{} ms in {} rows ({:.0f} %)", format_significant(ms), rows,
+  return fmt::format("{} ms in {} ({:.0f} %)", format_significant(ms), counted(rows, "row"),
                      100 * static_cast<double>(rows) / static_cast<double>(of));
 }
 
@@ -138,8 +139,9 @@ void report(const Samples& samples, const Shape& shape, const AnalysisOptions& o
   const Modes modes = modes_of(shape);
   const size_t n = shape.rows.size();
   const size_t upper = n - modes.lower;
-  const auto least = static_cast<double>(std::min(modes.lower, upper));
-  if (least < kLeastShare * static_cast<double>(n)) return;
+  const size_t least = std::min(modes.lower, upper);
+  if (least < kLeastInMode) return;
+  if (static_cast<double>(least) < kLeastShare * static_cast<double>(n)) return;
   if (modes.upper_ms / modes.lower_ms - 1 < options.notable) return;
   if (prompts_explain(shape, modes)) return;
   if (has_change(*shape.group, samples, findings) && order_explains(shape, modes)) return;

@@ -42,6 +42,17 @@ TEST(Bimodal, AFifthOfTheRowsAndTenOfThemAreEnough) {
   EXPECT_EQ(of_kind(ten, "bimodal").size(), 1u);
 }
 
+TEST(Bimodal, OneOrTwoRowsAreNoMode) {
+  for (const int slow : {1, 2, 3}) {
+    SyntheticBundle bundle(55);
+    const auto cell = bundle.add({.arm = "eager", .noise = 0, .repetitions = 10});
+    for (int64_t i = 0; i < 10; ++i) {
+      *bundle.row(cell, i).latency_ms *= i % 4 == 0 && i / 4 < slow ? 2 : 1;
+    }
+    EXPECT_EQ(of_kind(bundle, "bimodal").size(), slow < 3 ? 0u : 1u) << slow << " of 10 rows";
+  }
+}
+
 TEST(Bimodal, ModesWithoutNoiseAreNamedToo) {
   SyntheticBundle bundle = two_modes(2, 2, 0);
   const auto found = of_kind(bundle, "bimodal");

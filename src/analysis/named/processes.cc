@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "analysis/named/named.h"
-#include "base/text.h"
+#include "base/counts.h"
 #include "stats/summary.h"
 
 namespace assay {
@@ -50,12 +50,11 @@ void find_process_spread(const Samples& samples, const std::vector<Latency>& lat
     Finding finding = of_phase("process_spread", phase);
     finding.size = middle;
     finding.text = fmt::format(
-        "{:.0f} % of the variance of a mean lies between worker processes (median of {} cells, "
-        "{:.0f} "
+        "{:.0f} % of the variance of a mean lies between worker processes (median of {}, {:.0f} "
         "to {:.0f} %): twice the repetitions would make intervals {:.0f} % narrower, twice the "
         "processes {:.0f} %",
-        middle * 100, shares.size(), shares.front() * 100, shares.back() * 100, gain(middle) * 100,
-        gain(0) * 100);
+        middle * 100, counted(shares.size(), "cell"), shares.front() * 100, shares.back() * 100,
+        gain(middle) * 100, gain(0) * 100);
     findings.push_back(std::move(finding));
   }
 }

@@ -4,7 +4,7 @@
 
 #include "analysis/contrast/row_statistics.h"
 #include "analysis/named/named.h"
-#include "base/text.h"
+#include "base/counts.h"
 #include "stats/summary.h"
 
 namespace assay {
@@ -71,12 +71,13 @@ std::string causes_text(const Samples& samples, const Group& slow, const Group& 
                         const Heaviest& heaviest) {
   std::vector<std::string> parts;
   if (const auto rows = heaviest.of_slow(); !rows.empty()) {
-    parts.push_back(fmt::format("its {} largest of {} samples, up to {} ms", rows.size(),
-                                slow.warm.size(), format_significant(*rows[0]->latency_ms)));
+    parts.push_back(fmt::format("its {} largest of {}, up to {} ms", rows.size(),
+                                counted(slow.warm.size(), "sample"),
+                                format_significant(*rows[0]->latency_ms)));
   }
   if (const auto rows = heaviest.of_other(); !rows.empty()) {
-    parts.push_back(fmt::format("{}'s {} smallest of {} samples, down to {} ms",
-                                samples.arms[other.arm], rows.size(), other.warm.size(),
+    parts.push_back(fmt::format("{}'s {} smallest of {}, down to {} ms", samples.arms[other.arm],
+                                rows.size(), counted(other.warm.size(), "sample"),
                                 format_significant(*rows[0]->latency_ms)));
   }
   const bool one = heaviest.of_slow().size() + heaviest.of_other().size() == 1;

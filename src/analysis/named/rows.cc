@@ -2,7 +2,7 @@
 #include <set>
 
 #include "analysis/named/named.h"
-#include "base/text.h"
+#include "base/counts.h"
 #include "stats/summary.h"
 
 namespace assay {
@@ -50,17 +50,17 @@ void find_lost_rows(const Samples& samples, std::vector<Finding>& findings) {
     if (failed == 0) continue;
     Finding crash = about("crash", Severity::kWarning, samples, group);
     crash.size = static_cast<double>(failed) / static_cast<double>(group.rows.size());
-    crash.text = fmt::format("{} of {} rows were lost: {}", failed, group.rows.size(),
-                             counts_text(causes(group.rows)));
+    crash.text = fmt::format("{} of {} {} lost: {}", failed, counted(group.rows.size(), "row"),
+                             failed == 1 ? "was" : "were", counts_text(causes(group.rows)));
     add_lost(group, crash);
     findings.push_back(crash);
     if (!group.timed.empty()) {
       Finding survivors = about("survivorship", Severity::kWarning, samples, group);
       survivors.size = crash.size;
       survivors.text = fmt::format(
-          "the latencies describe only the {} of {} rows that survived, so they are reported but "
-          "never contrasted",
-          group.timed.size(), group.rows.size());
+          "the latencies describe only the {} of {} that survived, so they are reported but never "
+          "contrasted",
+          group.timed.size(), counted(group.rows.size(), "row"));
       survivors.rows = std::move(crash.rows);
       findings.push_back(std::move(survivors));
     }
@@ -79,9 +79,10 @@ void find_false_oks(const Bundle& bundle, const Samples& samples, std::vector<Fi
     Finding finding = about("false_ok", Severity::kWarning, samples, group);
     finding.size = static_cast<double>(rows.size()) / static_cast<double>(group.rows.size());
     finding.text = fmt::format(
-        "{} of {} rows are recorded as ok but cannot have been ({}), so they count as lost; no run "
-        "writes such a bundle (see assay verify)",
-        rows.size(), group.rows.size(), counts_text(causes(rows)));
+        "{} of {} {} recorded as ok but cannot have been ({}), so {} as lost; no run writes such a "
+        "bundle (see assay verify)",
+        rows.size(), counted(group.rows.size(), "row"), rows.size() == 1 ? "is" : "are",
+        counts_text(causes(rows)), rows.size() == 1 ? "it counts" : "they count");
     add_rows(finding, rows);
     findings.push_back(std::move(finding));
   }
@@ -101,10 +102,12 @@ void find_lost_strata(const Samples& samples, const std::vector<Contrast>& combi
     const int64_t strata = contrast.strata + contrast.lost_strata;
     finding.size = static_cast<double>(contrast.lost_strata) / static_cast<double>(strata);
     finding.text = fmt::format(
-        "the combined figures cover {} of {} strata, because on the other {} this arm or {} "
-        "lost rows or gave other output; they describe only the surviving rows and have no "
-        "verdict",
-        contrast.strata, strata, contrast.lost_strata, contrast.baseline);
+        "the combined figures cover {} of {}, because on {} this arm or {} lost rows or gave other "
+        "output; they describe only the surviving rows and have no verdict",
+        contrast.strata, counted(strata, "stratum", "strata"),
+        contrast.lost_strata == 1 ? "the other one"
+                                  : fmt::format("the other {}", contrast.lost_strata),
+        contrast.baseline);
     for (size_t stratum = 0; stratum < samples.strata.size(); ++stratum) {
       if (samples.strata[stratum].phase != contrast.phase) continue;
       if (!is_lost(samples, stratum, arm)) continue;
@@ -157,9 +160,9 @@ void find_varying_outputs(const Samples& samples, std::vector<Finding>& findings
     }
     finding.size = static_cast<double>(outputs->rows.size());
     finding.text = fmt::format(
-        "one prompt got {} different outputs in {} repetitions, the most frequent one {} times: "
-        "the arm is not deterministic, and its parity check covers one answer only",
-        outputs->rows.size(), attempts, usual->second.size());
+        "one prompt got {} different outputs in {} repetitions, the most frequent one {}: the arm "
+        "is not deterministic, and its parity check covers one answer only",
+        outputs->rows.size(), attempts, counted(usual->second.size(), "time"));
     findings.push_back(std::move(finding));
   }
 }

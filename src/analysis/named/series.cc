@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "analysis/named/named.h"
-#include "base/text.h"
+#include "base/counts.h"
 #include "stats/multiple.h"
 #include "stats/series.h"
 #include "stats/summary.h"
@@ -220,9 +220,11 @@ void report_trend(const Samples& samples, const InOrder& one, const AnalysisOpti
   Finding finding = about("drift", Severity::kWarning, samples, group);
   finding.size = std::abs(share);
   finding.text = fmt::format(
-      "latency drifts by {:+.1f} % of the median in the course of the {} warm rows{} (Theil-Sen; "
-      "Mann-Kendall p = {}, Holm-adjusted)",
-      share * 100, rows, of_processes(one), format_significant(one.trend_p, 2));
+      "latency drifts by {:+.1f} % of the median in the course of the {}{} (Theil-Sen; "
+      "Mann-Kendall "
+      "p = {}, Holm-adjusted)",
+      share * 100, counted(rows, "warm row"), of_processes(one),
+      format_significant(one.trend_p, 2));
   for (const Series& part : one.parts) add_rows(finding, part.rows);
   findings.push_back(std::move(finding));
 }

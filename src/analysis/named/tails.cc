@@ -5,7 +5,7 @@
 #include "analysis/contrast/row_statistics.h"
 #include "analysis/describe/tails.h"
 #include "analysis/named/named.h"
-#include "base/text.h"
+#include "base/counts.h"
 #include "stats/intervals.h"
 
 namespace assay {
@@ -53,10 +53,12 @@ void report_tail(const Samples& samples, const Tail& tail, std::vector<Finding>&
   Finding finding = about("recompile_tail", Severity::kWarning, samples, group);
   finding.size = tail.high / tail.p50;
   finding.text = fmt::format(
-      "p50 is {}, {} is {} ({} times p50): {} of the {} samples slower than {:.0f} times the "
-      "median carry a recompile; {} would be {} without them",
+      "p50 is {}, {} is {} ({} times p50): {} of the {} slower than {:.0f} times the median {} a "
+      "recompile; {} would be {} without {}",
       ms(tail.p50), high_name(tail), ms(tail.high), format_significant(finding.size, 3),
-      tail.slow_recompiled, tail.slow, kSlowFactor, high_name(tail), ms(*tail.high_without));
+      tail.slow_recompiled, counted(tail.slow, "sample"), kSlowFactor,
+      tail.slow_recompiled == 1 ? "carries" : "carry", high_name(tail), ms(*tail.high_without),
+      tail.slow_recompiled == 1 ? "it" : "them");
   std::vector<std::string> worst;
   for (size_t i = 0; i < std::min(rows.size(), kWorstShown); ++i) {
     worst.push_back(fmt::format("{} at {} tokens{}", ms(*rows[i]->latency_ms),
@@ -79,10 +81,11 @@ void report_attribution(const Samples& samples, const Tail& tail, const Analysis
       stats::wilson_interval(tail.beyond_fence_recompiled, tail.beyond_fence, options.confidence);
   finding.size = share;
   finding.text = fmt::format(
-      "{} of the {} samples beyond Tukey's upper fence ({}) carry a recompile: {:.0f} % [{:.0f}, "
-      "{:.0f}], against {} of the {} others",
-      tail.beyond_fence_recompiled, tail.beyond_fence, ms(*tail.fence), share * 100,
-      interval->low * 100, interval->high * 100, tail.recompiled - tail.beyond_fence_recompiled,
+      "{} of the {} beyond Tukey's upper fence ({}) {} a recompile: {:.0f} % [{:.0f}, {:.0f}], "
+      "against {} of the {} others",
+      tail.beyond_fence_recompiled, counted(tail.beyond_fence, "sample"), ms(*tail.fence),
+      tail.beyond_fence_recompiled == 1 ? "carries" : "carry", share * 100, interval->low * 100,
+      interval->high * 100, tail.recompiled - tail.beyond_fence_recompiled,
       tail.n - tail.beyond_fence);
   for (const Row* row : group.warm) {
     if (carries_compilation(*row) && *row->latency_ms > *tail.fence) add_row(finding, *row);
@@ -141,10 +144,10 @@ void report_no_tail(const Samples& samples, const Tail& tail, std::vector<Findin
   if (range.shortest == range.longest) return;
   Finding finding = about("no_recompile_tail", Severity::kNote, samples, group);
   finding.text = fmt::format(
-      "the prompts have {} to {} tokens{}, and {} of {} samples carry a recompile: {} {} is {} "
-      "times p50 {}",
-      range.shortest, range.longest, remedy_text(group), tail.recompiled, tail.n, high_name(tail),
-      ms(tail.high), format_significant(tail.high / tail.p50, 3), ms(tail.p50));
+      "the prompts have {} to {} tokens{}, and {} of {} {} a recompile: {} {} is {} times p50 {}",
+      range.shortest, range.longest, remedy_text(group), tail.recompiled, counted(tail.n, "sample"),
+      tail.recompiled == 1 ? "carries" : "carry", high_name(tail), ms(tail.high),
+      format_significant(tail.high / tail.p50, 3), ms(tail.p50));
   findings.push_back(std::move(finding));
 }
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
+#include <span>
 #include <tuple>
 
 #include "base/gzip.h"
@@ -13,8 +15,10 @@ namespace {
 
 constexpr size_t kMostStrata = 4;  // of a phase
 constexpr uint64_t kMostBytes = uint64_t{128} << 20;
-// Events nearer to one another than this share of the whole are one bar.
-constexpr double kResolution = 1.0 / 250;
+// A page draws a trace at most so many pixels wide.
+constexpr double kPixels = 400;
+// A bar is drawn so many pixels high: shares of busy time nearer than that are one.
+constexpr double kLevels = 8;
 // workers/torch/assay_torch/profiling.py names the region so.
 constexpr const char* kRegion = "assay: timed region";
 
@@ -78,30 +82,134 @@ void part_operators(std::vector<Event>& operators, std::vector<Event>& graphs) {
   operators = std::move(leaves);
 }
 
-TimelineLane lane(const char* name, std::vector<Event> events, const Event& region) {
-  std::ranges::sort(events, {}, &Event::begin_us);
-  const double apart = (region.end_us - region.begin_us) * kResolution;
-  const auto ms = [&](double us) { return (us - region.begin_us) / 1e3; };
-  TimelineLane out{name, {}};
-  double end_us = 0;
-  double longest = 0;  // of the last bar's events
-  for (const Event& event : events) {
-    const double length = event.end_us - event.begin_us;
-    if (out.spans.empty() || event.begin_us > end_us + apart) {
-      out.spans.push_back({ms(event.begin_us), ms(event.end_us), event.name, 1});
-      end_us = event.end_us;
-      longest = length;
-      continue;
-    }
-    TimelineLane::Span& last = out.spans.back();
-    end_us = std::max(end_us, event.end_us);
-    last.end_ms = ms(end_us);
-    ++last.events;
-    if (length > longest) {
-      longest = length;
-      last.name = event.name;
+// Time in which at least one event ran, all of it or, where waits were joined before, a part.
+struct Busy {
+  double begin_ms = 0;
+  double end_ms = 0;
+  double busy_ms = 0;
+};
+
+// Events that a span may be named by.
+struct Named {
+  double begin_ms = 0;
+  double longest_ms = 0;
+  std::string_view name;
+  int64_t events = 1;
+};
+
+// Of ascending events.
+std::vector<Busy> busy_times(const std::vector<Named>& events) {
+  std::vector<Busy> times;
+  for (const Named& event : events) {
+    const double end_ms = event.begin_ms + event.longest_ms;
+    if (times.empty() || event.begin_ms > times.back().end_ms) {
+      times.push_back({event.begin_ms, end_ms});
+    } else {
+      times.back().end_ms = std::max(times.back().end_ms, end_ms);
     }
   }
+  for (Busy& time : times) time.busy_ms = time.end_ms - time.begin_ms;
+  return times;
+}
+
+// Busy times whose waits are too short to be seen, in columns of a pixel's width.
+class Chain {
+ public:
+  Chain(std::span<const Busy> times, double pixel_ms)
+      : times_(times), begin_ms_(times.front().begin_ms) {
+    const double length = times.back().end_ms - begin_ms_;
+    columns_.resize(static_cast<size_t>(std::max(1.0, std::floor(length / pixel_ms))));
+    width_ms_ = length / static_cast<double>(columns_.size());
+    for (const Busy& time : times) add(time);
+  }
+
+  // Neighbouring columns that would be drawn alike are one span.
+  void append_spans(std::vector<TimelineLane::Span>& spans) const {
+    for (size_t first = 0; first < columns_.size();) {
+      size_t last = first;
+      double busy = columns_[first];
+      while (last + 1 < columns_.size() && level(last + 1) == level(first))
+        busy += columns_[++last];
+      const bool ends = last + 1 == columns_.size();
+      spans.push_back({at(first), ends ? times_.back().end_ms : at(last + 1), busy, "", 0});
+      first = last + 1;
+    }
+  }
+
+ private:
+  double at(size_t column) const { return begin_ms_ + width_ms_ * static_cast<double>(column); }
+
+  int level(size_t column) const {
+    constexpr double kSlack = 1e-6;  // of a level
+    if (width_ms_ <= 0) return 0;
+    return static_cast<int>(std::ceil(columns_[column] / width_ms_ * kLevels - kSlack));
+  }
+
+  void add(const Busy& time) {
+    if (width_ms_ <= 0 || time.end_ms <= time.begin_ms) return;
+    const double share = time.busy_ms / (time.end_ms - time.begin_ms);
+    auto column = static_cast<size_t>((time.begin_ms - begin_ms_) / width_ms_);
+    for (; column < columns_.size() && at(column) < time.end_ms; ++column) {
+      const double end = column + 1 == columns_.size() ? time.end_ms : at(column + 1);
+      columns_[column] +=
+          share * std::max(0.0, std::min(time.end_ms, end) - std::max(time.begin_ms, at(column)));
+    }
+  }
+
+  std::span<const Busy> times_;
+  double begin_ms_;
+  double width_ms_ = 0;
+  std::vector<double> columns_;  // busy time
+};
+
+// Events count where they begin.
+void name_spans(const std::vector<Named>& events, std::vector<TimelineLane::Span>& spans) {
+  size_t at = 0;
+  double longest = -1;
+  for (const Named& event : events) {
+    while (at + 1 < spans.size() && spans[at + 1].begin_ms <= event.begin_ms) {
+      ++at;
+      longest = -1;
+    }
+    spans[at].events += event.events;
+    if (event.longest_ms <= longest) continue;
+    longest = event.longest_ms;
+    spans[at].name = event.name;
+  }
+  // One that no event begins in goes on with the event of the span before it.
+  for (size_t i = 1; i < spans.size(); ++i) {
+    if (spans[i].events == 0) spans[i].name = spans[i - 1].name;
+  }
+}
+
+// Where waits shorter than a pixel don't show.
+std::vector<TimelineLane::Span> spans_of(std::span<const Busy> times,
+                                         const std::vector<Named>& events, double pixel_ms) {
+  std::vector<TimelineLane::Span> spans;
+  for (size_t first = 0; first < times.size();) {
+    size_t end = first + 1;
+    while (end < times.size() && times[end].begin_ms - times[end - 1].end_ms < pixel_ms) ++end;
+    Chain(times.subspan(first, end - first), pixel_ms).append_spans(spans);
+    first = end;
+  }
+  name_spans(events, spans);
+  return spans;
+}
+
+TimelineLane lane(const char* name, std::vector<Event> events, const Event& region) {
+  std::ranges::sort(events, {}, &Event::begin_us);
+  std::vector<Named> named;
+  for (const Event& event : events) {
+    const double end_us = std::min(event.end_us, region.end_us);
+    named.push_back(
+        {(event.begin_us - region.begin_us) / 1e3, (end_us - event.begin_us) / 1e3, event.name, 1});
+  }
+  const std::vector<Busy> times = busy_times(named);
+  TimelineLane out;
+  out.name = name;
+  out.events = std::ssize(events);
+  out.spans = spans_of(times, named, (region.end_us - region.begin_us) / 1e3 / kPixels);
+  for (const Busy& time : times) out.busy_ms += time.busy_ms;
   return out;
 }
 
@@ -158,6 +266,19 @@ std::optional<Timeline> timeline_of(const Json& trace) {
   return timeline;
 }
 
+void coarsen(Timeline& timeline, double pixel_ms) {
+  for (TimelineLane& lane : timeline.lanes) {
+    const std::vector<TimelineLane::Span> fine = std::move(lane.spans);
+    std::vector<Busy> times;
+    std::vector<Named> named;
+    for (const TimelineLane::Span& span : fine) {
+      times.push_back({span.begin_ms, span.end_ms, span.busy_ms});
+      named.push_back({span.begin_ms, span.busy_ms, span.name, span.events});
+    }
+    lane.spans = spans_of(times, named, pixel_ms);
+  }
+}
+
 std::vector<Timeline> plotted_timelines(const Bundle& bundle, const Samples& samples) {
   std::vector<Timeline> timelines;
   std::map<Phase, size_t> strata;
@@ -174,6 +295,16 @@ std::vector<Timeline> plotted_timelines(const Bundle& bundle, const Samples& sam
     timeline->arm = samples.arms[group.arm];
     timeline->cell = group.rows.front()->cell_id;
     timelines.push_back(*std::move(timeline));
+  }
+  // Those of a stratum are drawn on one scale.
+  std::map<size_t, double> longest_ms;
+  for (const Timeline& one : timelines) {
+    double& longest = longest_ms[one.stratum];
+    longest = std::max(longest, one.length_ms);
+  }
+  for (Timeline& one : timelines) {
+    const double longest = longest_ms[one.stratum];
+    if (one.length_ms < longest) coarsen(one, longest / kPixels);
   }
   return timelines;
 }

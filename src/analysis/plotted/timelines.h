@@ -13,7 +13,12 @@ namespace assay {
 std::vector<Timeline> plotted_timelines(const Bundle& bundle, const Samples& samples);
 
 // Of a Chrome trace: what ran within the timed region, or in all of the trace where it marks none.
-// Absent where nothing did.
+// Absent where nothing did. A wait of at least 1/400 of it, which a page draws as a pixel, stands
+// between two spans. Shorter ones are within a span, which is cut into pieces of that length by the
+// share of them that is busy; it is to be drawn as high as that share.
 std::optional<Timeline> timeline_of(const Json& trace);
+
+// The same for a page on which a pixel is so long, longer than before: beside a longer trace.
+void coarsen(Timeline& timeline, double pixel_ms);
 
 }  // namespace assay

@@ -1,8 +1,13 @@
 // What of the evidence becomes findings.
 #include "analysis/rows/worker_facts.h"
 
+#include <algorithm>
+#include <map>
+#include <ranges>
+
 #include "base/lenient_json.h"
 #include "base/text.h"
+#include "stats/summary.h"
 
 namespace assay {
 namespace {
@@ -20,10 +25,34 @@ std::string problem(const Evidence& evidence) {
   return evidence.gate ? evidence.gate->reason : "";
 }
 
+// Evidence of before schema version 3 knows of one process.
+void read_preparing(const Evidence& evidence, CompileCost& cost) {
+  std::map<int64_t, double> seconds;
+  std::map<int64_t, bool> loaded;
+  for (const EvidenceProcess& process : evidence.processes) {
+    if (!process.prepare_seconds) continue;
+    seconds[process.process] = *process.prepare_seconds;
+    const Counts counts = process.counters.value_or(Counts());
+    loaded[process.process] = count_of(counts, Counter::kKernelsCompiled) == 0 &&
+                              count_of(counts, Counter::kKernelsLoaded).value_or(0) > 0;
+  }
+  if (seconds.empty()) {
+    if (evidence.worker) cost.prepare_s = evidence.worker->prepare_seconds;
+    return;
+  }
+  cost.prepare_s = seconds.begin()->second;
+  cost.first_loaded = loaded.begin()->second;
+  std::vector<double> later;
+  for (const double one : seconds | std::views::values | std::views::drop(1)) later.push_back(one);
+  std::ranges::sort(later);
+  cost.later_processes = std::ssize(later);
+  cost.later_prepare_s = stats::median(later);
+}
+
 CompileCost read_cost(const Evidence& evidence) {
   CompileCost cost;
   cost.compiler_real = evidence.compiler_real;
-  if (evidence.worker) cost.prepare_s = evidence.worker->prepare_seconds;
+  read_preparing(evidence, cost);
   if (evidence.reported) {
     cost.compile_s = evidence.reported->compile_seconds;
     cost.counts = evidence.reported->counts;

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "backend/native/gpu_energy.h"
+#include "backend/native/held_memory.h"
 #include "backend/native/native_evidence.h"
 #include "backend/native/native_facts.h"
 #include "backend/native/native_options.h"
@@ -90,23 +91,25 @@ class NativeWorker final : public Worker {
         !status) {
       return failed(status.error());
     }
-    if (!compiled()) return PreparedReply{seconds_since(start_ns), Json::object()};
     // The first length alone: lengths met later are shape churn, and belong to the samples that
     // meet them.
-    if (!request.padded_lens.empty()) {
+    if (compiled() && !request.padded_lens.empty()) {
       const auto status =
           session_->make_ready(request.padded_lens.front(), decodes(request.shape.phase));
       if (!status) return failed(status.error());
     }
-    return PreparedReply{seconds_since(start_ns), compile_summary(*session_)};
+    hold_memory_of(request.shape);
+    return PreparedReply{seconds_since(start_ns),
+                         compiled() ? compile_summary(*session_) : Json::object()};
   }
 
   WorkerResult<SampleReply> measure(const WireShape& shape, const WirePrompt& prompt,
-                                    int64_t) override {
+                                    int64_t repetition) override {
     device_->forget_fault();
     if (const auto status = session_->prepare(shape.batch, shape.capacity); !status) {
       return failed(status.error());
     }
+    hold_memory_of(shape);
     const engine::PromptBatch batch = to_batch(prompt);
     TimedPhase<Session> timed(*session_, shape, batch);
     if (const auto status = timed.feed(); !status) return failed(status.error());
@@ -114,7 +117,10 @@ class NativeWorker final : public Worker {
     const engine::FrameRuns runs_before = timed_runs(*session_, shape.phase);
     const int64_t started_at_ns = system_clock().wall_ns();
     SampleReply sample;
-    if (const auto status = run_timed(timed, sample); !status) return failed(status.error());
+    memory_[shape.phase].begin();
+    const Status ran = run_timed(timed, sample);
+    memory_[shape.phase].end();
+    if (!ran) return failed(ran.error());
     if (!on_gpu()) sample.yardstick = run_yardstick();
     sample.latency_ns = timed.latency_ns();
     sample.ttft_ns = timed.ttft_ns();
@@ -122,6 +128,7 @@ class NativeWorker final : public Worker {
     sample.output_hash = token_hash(timed.output());
     sample.non_finite = !session_->logits_finite();
     sample.cold = seen_.insert({shape.phase, shape.batch, shape.new_tokens, shape.capacity}).second;
+    memory_[shape.phase].count(sample.cold || repetition < 0);
     sample.started_at_ns = started_at_ns;
     sample.read_bytes =
         static_cast<int64_t>(phase_read_bytes(*session_, shape, prompt.padded_len()));
@@ -166,12 +173,19 @@ class NativeWorker final : public Worker {
   }
 
   WorkerResult<EvidenceReply> evidence(const EvidenceRequest& request) override {
-    return EvidenceReply{native_evidence(*session_, load_, request.phase, runs_[request.phase])};
+    Json said = native_evidence(*session_, load_, request.phase, runs_[request.phase]);
+    said["memory"] = memory_[request.phase].to_json();
+    return EvidenceReply{std::move(said)};
   }
 
  private:
   bool compiled() const { return load_.mode != "eager"; }
   bool on_gpu() const { return device_->launches().has_value(); }
+
+  // After the session has made room for the shape.
+  void hold_memory_of(const WireShape& shape) {
+    if (!on_gpu()) memory_[shape.phase].hold(shape.batch, shape.capacity);
+  }
 
   // What an error means is the device's to say.
   std::unexpected<ErrorReply> failed(const Error& error) const {
@@ -263,6 +277,7 @@ class NativeWorker final : public Worker {
   std::unique_ptr<Session> session_;
   std::unique_ptr<GpuEnergy> energy_;                            // absent: nobody counts it
   std::map<Phase, engine::FrameRuns> runs_;                      // of the timed regions
+  std::map<Phase, TimedMemory> memory_;                          // likewise
   std::set<std::tuple<Phase, int64_t, int64_t, int64_t>> seen_;  // shapes that were measured
 };
 

@@ -6,6 +6,7 @@
 #include "base/fit_text.h"
 #include "base/shown_text.h"
 #include "base/text.h"
+#include "report/answers.h"
 #include "report/bench/bench_data.h"
 #include "report/fitting.h"
 #include "report/sections.h"
@@ -67,6 +68,10 @@ TableCell share_cell(const BenchRow& row) {
 TableCell ratio_cell(const BenchRow& row) {
   if (row.verdict.empty()) return TableCell::of("1 (baseline)");
   if (!row.ratio) return TableCell::of(row.verdict);
+  if (row.ratio_interval && shows_nothing(*row.ratio_interval)) {
+    return TableCell::of(
+        fmt::format("{} {} {}", format_significant(*row.ratio, 4), kTooFew, row.verdict));
+  }
   return TableCell::of(with_interval(*row.ratio, row.ratio_interval) + " " + row.verdict);
 }
 

@@ -1,4 +1,4 @@
-// What compiling cost, and how near decoding comes to the memory's limit: bars.
+// What compiling cost, and how near decoding comes to the memory's limit.
 #include <algorithm>
 
 #include "base/text.h"
@@ -27,43 +27,59 @@ plot::RowLine cost_line(const Findings& findings, const CompileCost& cost) {
   plot::RowLine line;
   line.style = arm_style(findings, cost.arm);
   const std::string where = fmt::format("{}, {}", stratum_label(findings, cost.stratum), cost.arm);
+  line.value = cost.prepare_s;
   if (cost.prepare_s) {
-    line.bars.push_back(
-        {{0, *cost.prepare_s},
-         true,
-         fmt::format("{}: {} until the first sample", where, seconds(*cost.prepare_s))});
     line.text = seconds(*cost.prepare_s);
+    line.tip = fmt::format("{}: {} until the first process' first sample{}", where, line.text,
+                           cost.first_loaded ? ", with kernels from disk" : "");
   }
-  if (cost.compile_s) {
-    line.bars.push_back({{0, *cost.compile_s},
-                         false,
-                         fmt::format("{}: {} in the compiler", where, seconds(*cost.compile_s))});
-    line.text += fmt::format("{}{} comp.", line.text.empty() ? "" : ", ", seconds(*cost.compile_s));
+  if (cost.later_prepare_s && cost.prepare_s) {
+    const double later = *cost.later_prepare_s;
+    line.bars.push_back(
+        {{std::min(later, *cost.prepare_s), std::max(later, *cost.prepare_s)}, true, ""});
+    line.extras.push_back({later, plot::Around::kRing,
+                           fmt::format("{}: {} in a later process (median of {})", where,
+                                       seconds(later), cost.later_processes)});
+    line.text += ", then " + seconds(later);
   }
-  if (line.text.empty()) line.text = "not reported";
+  if (line.text.empty()) {
+    line.text = "not reported";
+    line.tip = cost.problem;
+  }
   line.text = line_text(line.text);
-  line.tip = cost.problem;
   return line;
 }
 
+// Of costs of which one is known.
 std::string cost_finding(const Findings& findings) {
   const CompileCost* longest = nullptr;
   std::vector<std::string> not_real;
   for (const CompileCost& cost : findings.compile_costs) {
-    if (cost.prepare_s && (longest == nullptr || *cost.prepare_s > *longest->prepare_s)) {
-      longest = &cost;
-    }
+    // One that compiled tells more than one that loaded, however long that took.
+    const auto rank = [](const CompileCost& one) {
+      return std::pair(!one.first_loaded, *one.prepare_s);
+    };
+    if (cost.prepare_s && (longest == nullptr || rank(cost) > rank(*longest))) longest = &cost;
     const bool real = cost.compiler_real == CompilerReal::kYes ||
                       cost.compiler_real == CompilerReal::kNotApplicable;
     if (!real && std::ranges::find(not_real, cost.arm) == not_real.end()) {
       not_real.push_back(cost.arm);
     }
   }
-  std::string text = "No worker reported the cost of compilation";
-  if (longest != nullptr) {
-    text = fmt::format("Compiled arms take up to {} until their first sample ({} on {})",
-                       seconds(*longest->prepare_s), longest->arm,
-                       stratum_label(findings, longest->stratum));
+  const std::string where =
+      fmt::format("{} on {}", longest->arm, stratum_label(findings, longest->stratum));
+  const std::string later =
+      longest->later_prepare_s
+          ? fmt::format("; its later ones {}", seconds(*longest->later_prepare_s))
+          : "";
+  std::string text = fmt::format(
+      "The first process of a compiled arm takes up to {} until its first sample ({}{})",
+      seconds(*longest->prepare_s), where, later);
+  if (longest->first_loaded) {
+    text = fmt::format(
+        "What compiling cost isn't known, because no process of a cell compiled: with kernels from "
+        "disk the first takes up to {} until its first sample ({}{})",
+        seconds(*longest->prepare_s), where, later);
   }
   if (not_real.empty()) return text;
   return fmt::format("{}; {} did not run compiled everywhere", text, listed(not_real));
@@ -77,8 +93,8 @@ std::string share_finding(const Findings& findings) {
       if (share.arm == arm) extent.add(share.share() * 100);
     }
     if (!extent.any()) continue;
-    const std::string low = fmt::format("{:.0f}", extent.low());
-    const std::string high = fmt::format("{:.0f}", extent.high());
+    const std::string low = percent_text(extent.low() / 100);
+    const std::string high = percent_text(extent.high() / 100);
     parts.push_back(fmt::format("{} at {}{} %", arm, low, low == high ? "" : " to " + high));
   }
   return fmt::format("Of the memory's read bandwidth, decoding runs {}", listed(parts, 5));
@@ -87,10 +103,13 @@ std::string share_finding(const Findings& findings) {
 }  // namespace
 
 std::optional<Figure> compile_cost_figure(const Findings& findings) {
-  if (!has_compile_costs(findings)) return std::nullopt;
+  // Nobody knows what compiling cost: the section of report.md has the counts.
+  if (std::ranges::none_of(findings.compile_costs,
+                           [](const CompileCost& cost) { return cost.prepare_s.has_value(); })) {
+    return std::nullopt;
+  }
   RowsFigure rows;
   rows.x_label = "seconds";
-  rows.start = plot::Scale::Start::kZero;
   std::vector<std::string> arms;
   for (const CompileCost& cost : findings.compile_costs) {
     row_of(findings, cost.stratum, rows).lines.push_back(cost_line(findings, cost));
@@ -101,10 +120,13 @@ std::optional<Figure> compile_cost_figure(const Findings& findings) {
   figure.id = "compiling";
   figure.finding = cost_finding(findings);
   figure.caption =
-      "The light bar is the time until a process' first sample could be taken, the dark "
-      "one the compiler's part of it, as far as the worker reports it. A process spends "
-      "both once, and they are part of no latency above. Counts of graphs, kernels and "
-      "recompiles are in the table.";
+      "Each mark is the time until the cell's first process could take its first sample, the ring "
+      "the median of its later processes, which find on disk what an earlier one compiled unless "
+      "their caches are emptied. So does a first process if an earlier run left its kernels, or "
+      "the "
+      "process that gave the tokens of the parity check before it. "
+      "Every process spends this time once, and it is part of no latency above. The compiler's "
+      "own time and counts of graphs, kernels and recompiles are in the table.";
   figure.legend = arm_legend(findings, arms, false);
   figure.panels = rows_panels(findings, rows, "Time until the first sample");
   figure.tables = section.tables;
@@ -116,7 +138,6 @@ std::optional<Figure> read_share_figure(const Findings& findings) {
   RowsFigure rows;
   rows.x_label = "% of the measured read bandwidth";
   rows.rule = plot::RuleAt{100, "the limit, as measured"};
-  rows.start = plot::Scale::Start::kZero;
   std::vector<std::string> arms;
   for (const ReadShare& share : findings.read_shares) {
     plot::RowLine line;
@@ -124,8 +145,8 @@ std::optional<Figure> read_share_figure(const Findings& findings) {
     line.tip = fmt::format("{}, {}: {} of {} GB/s", stratum_label(findings, share.stratum),
                            share.arm, format_significant(share.bytes_per_s / 1e9, 3),
                            format_significant(share.limit_bytes_per_s / 1e9, 3));
-    line.bars.push_back({{0, share.share() * 100}, false, line.tip});
-    line.text = line_text(fmt::format("{:.0f} %, {} GB/s", share.share() * 100,
+    line.value = share.share() * 100;
+    line.text = line_text(fmt::format("{} %, {} GB/s", percent_text(share.share()),
                                       format_significant(share.bytes_per_s / 1e9, 3)));
     row_of(findings, share.stratum, rows).lines.push_back(std::move(line));
     arms.push_back(share.arm);
@@ -134,10 +155,10 @@ std::optional<Figure> read_share_figure(const Findings& findings) {
   figure.id = "bandwidth";
   figure.finding = share_finding(findings);
   figure.caption =
-      "Each bar is the rate at which an arm's decode steps read weights and cache. The "
+      "Each mark is the rate at which an arm's decode steps read weights and cache. The "
       "dashed line is the rate of summing a buffer larger than any cache on this machine. "
-      "The nearer a bar is to the line, the less can be gained. The probe is a lower "
-      "bound, so a bar can pass it.";
+      "The nearer a mark is to the line, the less can be gained. The probe is a lower "
+      "bound, so a mark can pass it.";
   figure.legend = arm_legend(findings, arms, false);
   figure.panels = rows_panels(findings, rows, "Shares of the read bandwidth");
   figure.tables = read_section(findings).tables;

@@ -15,8 +15,15 @@ std::span<const Latency> latencies_of(const Findings& findings, size_t stratum) 
   return {found.begin(), found.end()};
 }
 
-// On how many strata of the phase an arm has the lowest such figure; the arm that has it most
-// often.
+// What is left of an arm that lost rows is no figure of its speed.
+bool lost_rows(const Findings& findings, const Latency& latency) {
+  return std::ranges::any_of(findings.outcomes, [&](const OutcomeCounts& outcome) {
+    return outcome.stratum == latency.stratum && outcome.arm == latency.arm && outcome.failed > 0;
+  });
+}
+
+// On how many strata of the phase an arm that lost no rows has the lowest such figure; the arm that
+// has it most often.
 struct Leader {
   std::string arm;
   size_t strata = 0;
@@ -29,7 +36,7 @@ Leader leader_by(const Findings& findings, Phase phase, std::optional<double> La
     if (findings.strata[stratum].phase != phase) continue;
     const Latency* lowest = nullptr;
     for (const Latency& latency : latencies_of(findings, stratum)) {
-      if (latency.parity_failed || !(latency.*figure)) continue;
+      if (latency.parity_failed || !(latency.*figure) || lost_rows(findings, latency)) continue;
       if (lowest == nullptr || *(latency.*figure) < *(lowest->*figure)) lowest = &latency;
     }
     if (lowest == nullptr) continue;
@@ -43,7 +50,9 @@ Leader leader_by(const Findings& findings, Phase phase, std::optional<double> La
 std::string finding(const Findings& findings, Phase phase) {
   const Leader typical = leader_by(findings, phase, &Latency::median);
   const Leader tail = leader_by(findings, phase, &Latency::p95);
-  if (typical.all == 0) return fmt::format("{}: no warm row", phase_name(phase));
+  if (typical.all == 0) {
+    return fmt::format("{}: no arm has warm rows and lost none", phase_name(phase));
+  }
   std::string text = fmt::format("{}: {} has the lowest median on {}", phase_name(phase),
                                  typical.arm, of_strata(typical.strata, typical.all));
   if (tail.all > 0) {

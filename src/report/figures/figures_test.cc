@@ -37,6 +37,8 @@ Contrast contrast(size_t stratum, double ratio) {
 TEST(RatioFigure, ManyStrataAreSmallPanelsOfOneScale) {
   Findings findings = findings_of(Phase::kKvDecode, 45);
   for (size_t i = 0; i < 45; ++i) findings.contrasts.push_back(contrast(i, 0.5 + 0.01 * i));
+  // The last panel has short texts, and would have more room for its axis.
+  for (size_t i = 36; i < 45; ++i) findings.contrasts[i].ratio_interval.reset();
   const auto figure = ratio_figure(findings, Phase::kKvDecode);
   ASSERT_TRUE(figure);
   EXPECT_EQ(figure->panels.size(), 5u);
@@ -61,6 +63,57 @@ TEST(RatioFigure, ArmsThatCannotBeComparedAreThere) {
   EXPECT_THAT(figure->panels[0].body, HasSubstr("lost 5 of 30 rows"));
   EXPECT_THAT(figure->panels[0].alt, HasSubstr("s000 compiled: not comparable"));
   EXPECT_FALSE(ratio_figure(findings, Phase::kPrefill));
+}
+
+TEST(RatioFigure, IntervalsOfTooFewProcessesAreWordsAndStretchNoAxis) {
+  Findings findings = findings_of(Phase::kKvDecode, 2);
+  findings.contrasts = {contrast(0, 0.5), contrast(1, 0.6)};
+  findings.contrasts[1].ratio_interval = {0.0001, 5160};
+  findings.contrasts[1].verdict = Verdict::kInconclusive;
+  const auto figure = ratio_figure(findings, Phase::kKvDecode);
+  ASSERT_TRUE(figure);
+  EXPECT_EQ(figure->finding,
+            "kv_decode: compiled takes 0.500 [0.450, 0.550] of eager's time (faster) and compiled "
+            "0.600 [too few to tell] (inconclusive)");
+  EXPECT_THAT(figure->panels[0].body, HasSubstr(">0.600 [too few to tell]<"));
+  EXPECT_THAT(figure->panels[0].body, Not(HasSubstr("log scale")));
+  EXPECT_THAT(figure->caption, HasSubstr("too few to tell"));
+  findings.contrasts[1].ratio_interval = {0.001, 0.5};
+  EXPECT_THAT(ratio_figure(findings, Phase::kKvDecode)->panels[0].body,
+              HasSubstr("0.600 [0.00100, 0.500]"))
+      << "wide, and decided";
+}
+
+TEST(DistributionFigure, AnArmThatLostRowsDoesNotLead) {
+  Findings findings = findings_of(Phase::kKvDecode, 1);
+  PlottedRows plotted;
+  for (const auto& [arm, ms] : {std::pair{"eager", 3.0}, {"compiled", 0.5}}) {
+    Latency latency;
+    latency.arm = arm;
+    latency.n = 20;
+    latency.median = latency.p95 = ms;
+    findings.latencies.push_back(latency);
+    OutcomeCounts outcome;
+    outcome.phase = Phase::kKvDecode;
+    outcome.stratum = 0;
+    outcome.arm = arm;
+    outcome.attempted = 22;
+    findings.outcomes.push_back(outcome);
+    PlottedGroup& group = plotted.groups.emplace_back();
+    group.arm = arm;
+    group.cells = {"c000"};
+    group.rows = group.warm = 20;
+    group.ecdf = {{ms, 0.5}, {ms, 1}};
+    group.slowest.emplace().latency_ms = ms;
+  }
+  const auto title = [&] {
+    return distribution_figure(findings, plotted, Phase::kKvDecode)->finding;
+  };
+  EXPECT_THAT(title(), HasSubstr("compiled has the lowest median"));
+  findings.outcomes[1].failed = 2;
+  EXPECT_THAT(title(), HasSubstr("eager has the lowest median on 1 of 1 stratum"));
+  findings.outcomes[0].failed = 1;
+  EXPECT_EQ(title(), "kv_decode: no arm has warm rows and lost none");
 }
 
 TEST(OrderFigure, OfLostRowsAloneThereIsNone) {
@@ -139,33 +192,64 @@ TEST(TimelineFigure, PutsArmsOnOneScale) {
   CellProfile compiled = eager;
   compiled.arm = "compiled";
   compiled.launch_calls = 3;
+  eager.wall_ns = 8'000'000;
+  eager.gpu_busy_ns = 800'000;
+  compiled.wall_ns = 2'000'000;
+  compiled.gpu_busy_ns = 1'500'000;
   findings.profiles = {eager, compiled};
   PlottedRows plotted;
   plotted.timelines = {
-      {0, "eager", "c000-eager", 8, {{"kernels", {{0, 8, "gemm", 900}}}}},
-      {0, "compiled", "c001-compiled", 2, {{"kernels", {{0.5, 2, "fused", 900}}}}}};
+      {0, "eager", "c000-eager", 8, {{"kernels", {{0, 8, 0.8, "gemm", 900}}, 0.8, 900}}},
+      {0, "compiled", "c001-compiled", 2, {{"kernels", {{0.5, 2, 1.5, "fused", 900}}, 1.5, 900}}}};
   const auto figure = timeline_figure(findings, plotted);
   ASSERT_TRUE(figure);
   ASSERT_EQ(figure->panels.size(), 1u);
   EXPECT_EQ(figure->finding,
-            "On prefill s000, eager runs 900 kernels in 900 launches and compiled runs 900 kernels "
-            "in 3 launches");
-  EXPECT_THAT(figure->panels[0].alt, HasSubstr("compiled: 900 kernels"));
+            "On prefill s000, eager runs 900 kernels in 900 launches (busy 10 % of the traced "
+            "time) and compiled runs 900 kernels in 3 launches (busy 75 %)");
+  EXPECT_THAT(figure->panels[0].alt, HasSubstr("compiled: 900 kernels, busy 75 %"));
   EXPECT_THAT(figure->panels[0].body, HasSubstr("c000-eager kernels: gemm at 0"));
+  EXPECT_THAT(figure->panels[0].body, HasSubstr("busy 10 % of that time"));
+  EXPECT_THAT(figure->panels[0].body, HasSubstr(">900 kernels, 10 %<"));
+  const Table& lanes = figure->tables.back();
+  EXPECT_EQ(cell_text(lanes.rows[0][5]), "0.8000");
+  EXPECT_EQ(cell_text(lanes.rows[0][7]), "10.0");
   for (CellProfile& profile : findings.profiles) {
     profile.launch_calls.reset();
+    profile.gpu_busy_ns.reset();
     profile.counts = "leaf operators, and runs of compiled graphs";
   }
-  plotted.timelines[1].lanes = {{"compiled graphs", {{0, 2, "f", 1}}},
-                                {"copies", {{0, 1, "c", 1}}}};
+  plotted.timelines[0].lanes[0].name = "operators";
+  plotted.timelines[1].lanes = {{"compiled graphs", {{0, 2, 2, "f", 1}}, 2, 1},
+                                {"copies", {{0, 1, 1, "c", 1}}, 1, 1}};
   const auto on_cpu = timeline_figure(findings, plotted);
   ASSERT_TRUE(on_cpu);
   EXPECT_EQ(on_cpu->finding,
             "On prefill s000, eager runs 900 and compiled runs 900 (leaf operators, and runs of "
             "compiled graphs)");
-  EXPECT_THAT(on_cpu->panels[0].alt, HasSubstr("compiled: 1 compiled graph; compiled: 1 copy"));
+  EXPECT_THAT(on_cpu->panels[0].alt,
+              HasSubstr("compiled: 1 compiled graph, busy 100 %; compiled: 1 copy, busy 50 %"));
   plotted.timelines.clear();
-  EXPECT_FALSE(timeline_figure(findings, plotted));
+  EXPECT_FALSE(timeline_figure(findings, plotted)) << "neither traces nor a GPU";
+  findings.profiles = {eager, compiled};
+  const auto busy = timeline_figure(findings, plotted);
+  ASSERT_TRUE(busy) << "how long, where there are no traces that show when";
+  EXPECT_THAT(busy->finding, HasSubstr("900 launches (busy 10 % of the traced time)"));
+  EXPECT_THAT(busy->panels[0].body, HasSubstr(">10 % of 8.000 ms<"));
+}
+
+TEST(TimelineFigure, BarsAreAsHighAsTheShareThatIsBusy) {
+  Findings findings = findings_of(Phase::kPrefill, 1);
+  PlottedRows plotted;
+  TimelineLane lane{"kernels", {}, 0, 0};
+  for (int i = 0; i < 100; ++i) {
+    lane.spans.push_back({i * 10.0, i * 10.0 + 5, i < 50 ? 5.0 : 1.25, "k", 2});
+  }
+  plotted.timelines = {{0, "eager", "c000-eager", 1000, {lane}}};
+  const std::string body = timeline_figure(findings, plotted)->panels[0].body;
+  EXPECT_THAT(body, HasSubstr("v8h-")) << "busy throughout";
+  EXPECT_THAT(body, HasSubstr("v2h-")) << "a quarter of it";
+  EXPECT_THAT(body, Not(HasSubstr("at 0 ms"))) << "bars without room for tips are one element";
 }
 
 TEST(CompileCostFigure, SaysWhoDidNotRunCompiled) {
@@ -174,17 +258,31 @@ TEST(CompileCostFigure, SaysWhoDidNotRunCompiled) {
   cost.arm = "compiled";
   cost.compiler_real = CompilerReal::kYes;
   cost.prepare_s = 3.25;
-  cost.compile_s = 2.5;
+  cost.later_prepare_s = 0.25;
+  cost.later_processes = 4;
   findings.compile_costs = {cost, cost};
   findings.compile_costs[1].stratum = 1;
   auto figure = compile_cost_figure(findings);
   ASSERT_TRUE(figure);
   EXPECT_EQ(figure->finding,
-            "Compiled arms take up to 3.25 s until their first sample (compiled on s000)");
-  EXPECT_THAT(figure->panels[0].body, HasSubstr(">3.25 s, 2.50 s comp.<"));
+            "The first process of a compiled arm takes up to 3.25 s until its first sample "
+            "(compiled on s000; its later ones 250 ms)");
+  EXPECT_THAT(figure->panels[0].body, HasSubstr(">3.25 s, then 250 ms<"));
+  EXPECT_THAT(figure->panels[0].body, HasSubstr("250 ms in a later process (median of 4)"));
+  EXPECT_THAT(figure->panels[0].body, HasSubstr("seconds, log scale"));
   findings.compile_costs[1].compiler_real = CompilerReal::kFallback;
   EXPECT_THAT(compile_cost_figure(findings)->finding,
               HasSubstr("compiled did not run compiled everywhere"));
+  findings.compile_costs[0].first_loaded = true;
+  findings.compile_costs[1].prepare_s = 1;
+  EXPECT_THAT(compile_cost_figure(findings)->finding, HasSubstr("takes up to 1.00 s until its"))
+      << "the one that compiled";
+  findings.compile_costs[1].first_loaded = true;
+  EXPECT_THAT(compile_cost_figure(findings)->finding,
+              HasSubstr("What compiling cost isn't known, because no process of a cell compiled: "
+                        "with kernels from disk the first takes up to 3.25 s"));
+  for (CompileCost& one : findings.compile_costs) one.prepare_s.reset();
+  EXPECT_FALSE(compile_cost_figure(findings)) << "a figure that says nothing is left out";
 }
 
 TEST(LossFigure, OfNoLossSaysSo) {

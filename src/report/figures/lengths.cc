@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "base/text.h"
+#include "base/counts.h"
 #include "report/figures/parts.h"
 #include "report/plot/xy_plot.h"
 #include "report/sections.h"
@@ -51,7 +51,7 @@ plot::Series split_series(const Findings& findings, const PhaseSplit& split) {
                                 ratio_text(at.ratio, at.ratio_interval),
                                 at.extrapolated ? ", extrapolated" : "")};
     if (at.extrapolated) mark.around = plot::Around::kRing;
-    if (at.ratio_interval) mark.y_interval = span_of(*at.ratio_interval);
+    mark.y_interval = ratio_span(at.ratio_interval);
     series.marks.push_back(std::move(mark));
   }
   return series;
@@ -75,17 +75,6 @@ std::string size_place(const SizeAnalysis& size) {
   return text;
 }
 
-// "27.8M": sizes of models have many digits, of which few matter.
-std::string size_text(double size) {
-  const char* suffix = "";
-  for (const char* next : {"k", "M", "G", "T"}) {
-    if (size < 1000) break;
-    size /= 1000;
-    suffix = next;
-  }
-  return format_significant(size, 3) + suffix;
-}
-
 std::string size_finding(const Findings& findings) {
   std::map<std::string, plot::Extent> crossings;
   size_t conditions = 0;
@@ -101,8 +90,8 @@ std::string size_finding(const Findings& findings) {
   }
   std::vector<std::string> parts;
   for (const auto& [arm, extent] : crossings) {
-    const std::string low = size_text(extent.low());
-    const std::string high = size_text(extent.high());
+    const std::string low = format_count(extent.low());
+    const std::string high = format_count(extent.high());
     parts.push_back(fmt::format("{} at {}", arm, low == high ? low : low + " to " + high));
   }
   return fmt::format("Along model size ({}), these arms and {} change places: {}",
@@ -117,7 +106,7 @@ plot::Series size_series(const Findings& findings, const SizeCrossover& crossove
     plot::Mark mark{ratio.size, ratio.ratio, plot::Around::kNothing,
                     fmt::format("{}, {}: {}", crossover.arm, ratio.model,
                                 ratio_text(ratio.ratio, ratio.interval))};
-    if (ratio.interval) mark.y_interval = span_of(*ratio.interval);
+    mark.y_interval = ratio_span(ratio.interval);
     series.marks.push_back(std::move(mark));
   }
   return series;
@@ -170,7 +159,7 @@ std::optional<Figure> size_figure(const Findings& findings) {
       panel.series.push_back(size_series(findings, crossover));
       texts.push_back(fmt::format("{} {}", crossover.arm,
                                   crossover.crossover
-                                      ? "crosses at " + size_text(*crossover.crossover)
+                                      ? "crosses at " + format_count(*crossover.crossover)
                                       : "does not cross"));
       arms.push_back(crossover.arm);
     }

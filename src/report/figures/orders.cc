@@ -142,7 +142,8 @@ std::string caption(const Gathered& gathered, bool with_tips) {
       "Each mark is one row, from left to right in the order of the run. Rings are cold "
       "rows (warm-ups and first calls), diamonds rows that recompiled, triangles throttled "
       "ones; a cross on the upper edge is a lost row, which has no latency. A slope or a "
-      "step that all arms share comes from the machine.";
+      "step that all arms share comes from the machine. The table below has the marked rows "
+      "alone; metrics.csv of the phase has every row.";
   if (gathered.thinned) {
     text +=
         " Of arms with more than 300 rows, the fastest and the slowest of each of 150 stretches "
@@ -150,8 +151,9 @@ std::string caption(const Gathered& gathered, bool with_tips) {
   }
   if (!with_tips) {
     text +=
-        " There are too many rows to name each: only rows that recompiled, were throttled or "
-        "lost have a tooltip.";
+        " There are too many rows to name each: rows that recompiled, were throttled or lost have "
+        "a "
+        "tooltip of their own, others that of their arm.";
   }
   return text;
 }

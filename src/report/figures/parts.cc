@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "report/answers.h"
 #include "report/fitting.h"
 #include "report/sections.h"
 
@@ -94,6 +95,11 @@ plot::Span span_of(const stats::Interval& interval) {
   return {interval.low, interval.high};
 }
 
+std::optional<plot::Span> ratio_span(const std::optional<stats::Interval>& interval) {
+  if (!interval || shows_nothing(*interval)) return std::nullopt;
+  return span_of(*interval);
+}
+
 std::vector<plot::Panel> rows_panels(const Findings& findings, const RowsFigure& figure,
                                      const std::string& what) {
   const std::vector<size_t> starts = panel_starts(findings, figure);
@@ -115,15 +121,25 @@ std::vector<plot::Panel> rows_panels(const Findings& findings, const RowsFigure&
     panels.push_back(std::move(panel));
   }
   if (panels.empty() && !figure.head.empty()) {
-    panels.push_back({panel_title(figure.phase), "", figure.x_label, figure.rule, figure.head});
+    panels.push_back({panel_title(figure.phase), "", figure.x_label, figure.rule, figure.head, 0});
     panels.back().alt = alternative(findings, panels.back(), what);
   }
   plot::Extent extent;
-  for (const plot::RowsPanel& panel : panels) add_extent(panel, extent);
+  size_t columns = 0;
+  for (const plot::RowsPanel& panel : panels) {
+    add_extent(panel, extent);
+    columns = std::max(columns, value_columns(panel));
+  }
+  for (plot::RowsPanel& panel : panels) panel.value_columns = columns;
   const plot::Scale scale = plot::Scale::of(extent, figure.start);
   std::vector<plot::Panel> drawn;
   for (const plot::RowsPanel& panel : panels) drawn.push_back(draw(panel, scale));
   return drawn;
+}
+
+std::string percent_text(double share) {
+  const double percent = 100 * share;
+  return percent < 10 ? format_significant(percent, 2) : fmt::format("{:.0f}", percent);
 }
 
 std::string of_strata(size_t count, size_t all) {
@@ -147,6 +163,7 @@ std::string listed(const std::vector<std::string>& parts, size_t most) {
 std::string ratio_text(double ratio, const std::optional<stats::Interval>& interval) {
   const std::string text = format_significant(ratio, 3);
   if (!interval) return text;
+  if (shows_nothing(*interval)) return fmt::format("{} {}", text, kTooFew);
   return fmt::format("{} [{}, {}]", text, format_significant(interval->low, 3),
                      format_significant(interval->high, 3));
 }

@@ -23,6 +23,7 @@ std::optional<Figure> compile_cost_figure(const Findings& findings);
 std::optional<Figure> read_share_figure(const Findings& findings);
 std::optional<Figure> split_figure(const Findings& findings);
 std::optional<Figure> size_figure(const Findings& findings);
+// Without timelines: how long the GPU was busy, by the profiles.
 std::optional<Figure> timeline_figure(const Findings& findings, const PlottedRows& plotted);
 
 // Of a whole report: an arm looks alike in every figure.
@@ -37,6 +38,8 @@ std::string row_label(const std::string& text);
 std::string line_text(const std::string& text);
 
 plot::Span span_of(const stats::Interval& interval);
+// Absent where it shows nothing (report/answers.h).
+std::optional<plot::Span> ratio_span(const std::optional<stats::Interval>& interval);
 
 // The groups of each stratum of the phase.
 struct StratumGroups {
@@ -60,15 +63,18 @@ struct RowsFigure {
   std::optional<plot::RuleAt> rule;
   plot::Scale::Start start = plot::Scale::Start::kFree;
 };
-// All to one scale. `what` opens their alternative text; what a line says is in its text.
+// All to one scale and with one axis. `what` opens their alternative text; what a line says is in
+// its text.
 std::vector<plot::Panel> rows_panels(const Findings& findings, const RowsFigure& figure,
                                      const std::string& what);
 
+// A share in percent, without the sign: "12", "0.35".
+std::string percent_text(double share);
 // "4 of 5 strata".
 std::string of_strata(size_t count, size_t all);
 // "A", "A and B", "A, B and 3 more".
 std::string listed(const std::vector<std::string>& parts, size_t most = 3);
-// "0.86 [0.84, 0.90]".
+// "0.86 [0.84, 0.90]", "0.86 [too few to tell]".
 std::string ratio_text(double ratio, const std::optional<stats::Interval>& interval);
 
 }  // namespace assay

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "report/answers.h"
 #include "report/figures/parts.h"
 #include "report/fitting.h"
 #include "report/sections.h"
@@ -44,7 +45,7 @@ plot::RowLine line_of(const Findings& findings, const Contrast& contrast,
   plot::RowLine line;
   line.style = arm_style(findings, contrast.arm);
   line.value = contrast.ratio;
-  if (contrast.ratio_interval) line.interval = span_of(*contrast.ratio_interval);
+  line.interval = ratio_span(contrast.ratio_interval);
   line.text = line_text(ratio_text(contrast.ratio, contrast.ratio_interval));
   line.tip = fmt::format("{}, {}: {}, {} and {} rows", where, contrast.arm, verdict_of(contrast),
                          contrast.n_arm, contrast.n_baseline);
@@ -57,6 +58,13 @@ plot::RowLine left_out_line(const Findings& findings, const NotComparable& entry
   line.text = kNotComparable;
   line.tip = join(entry.reasons, "; ");
   return line;
+}
+
+bool too_few(const Findings& findings, Phase phase) {
+  return std::ranges::any_of(findings.contrasts, [&](const Contrast& contrast) {
+    return contrast.phase == phase && contrast.ratio_interval &&
+           shows_nothing(*contrast.ratio_interval);
+  });
 }
 
 void in_order_of_arms(plot::PlotRow& row) {
@@ -115,8 +123,12 @@ std::optional<Figure> ratio_figure(const Findings& findings, Phase phase) {
       "Each mark is an arm's mean time over the baseline's on one stratum, the bar its "
       "{:.0f} % interval. Left of the dashed line the arm is faster than {}. A bar that "
       "crosses the line is no evidence of a difference; \"{}\" means that rows were lost "
-      "or the outputs differ. All panels have the same scale.",
-      findings.options.confidence * 100, findings.study.baseline, kNotComparable);
+      "or the outputs differ.{} All panels have the same scale.",
+      findings.options.confidence * 100, findings.study.baseline, kNotComparable,
+      too_few(findings, phase) ? " \"too few to tell\": the interval, wider than tenfold, is that "
+                                 "of so few processes or "
+                                 "rows that it shows nothing and isn't drawn; the table has it."
+                               : "");
   figure.legend = arm_legend(findings, arms, false);
   figure.panels = rows_panels(findings, rows,
                               fmt::format("Ratios to {} with intervals", findings.study.baseline));

@@ -62,13 +62,14 @@ std::string element(std::string_view tag, std::string_view text, std::string_vie
                      text_of(text));
 }
 
-std::string table_html(const Table& table) {
+std::string table_html(const Table& table, std::string_view name) {
+  const bool titled = !table.title.empty();
+  const std::string label = text_of(titled ? table.title : name);
   std::string out = fmt::format(
       "<div class=scroll tabindex=0 role=region aria-label=\"{0}\"><table "
-      "class=\"{3}\">{1}{2}<tbody>",
-      table.title.empty() ? "table" : text_of(table.title),
-      table.title.empty() ? "" : fmt::format("<caption>{}</caption>", text_of(table.title)),
-      head_html(table, ""), left_columns(table));
+      "class=\"{3}\"{4}>{1}{2}<tbody>",
+      label, titled ? fmt::format("<caption>{}</caption>", label) : "", head_html(table, ""),
+      left_columns(table), titled ? "" : fmt::format(" aria-label=\"{}\"", label));
   for (const auto& row : table.rows) {
     out += "<tr>";
     for (const TableCell& cell : row) out += "<td>" + cell_html(cell);
@@ -79,8 +80,10 @@ std::string table_html(const Table& table) {
 
 // Roles, because what is laid out as cards is no table to a browser.
 std::string choice_html(const Table& table) {
-  std::string out = fmt::format("<table class=\"choices{}\" role=table>{}<tbody role=rowgroup>",
-                                left_columns(table), head_html(table, " role=columnheader"));
+  std::string out = fmt::format(
+      "<table class=\"choices{}\" role=table aria-label=\"which arm to take\">{}"
+      "<tbody role=rowgroup>",
+      left_columns(table), head_html(table, " role=columnheader"));
   for (const auto& row : table.rows) {
     out += "<tr role=row>";
     for (size_t i = 0; i < row.size(); ++i) {
@@ -106,7 +109,9 @@ std::string figure_html(const Figure& figure) {
   out += element("figcaption", figure.caption);
   if (!figure.tables.empty()) {
     out += "<details><summary>The numbers behind this figure</summary>\n";
-    for (const Table& table : figure.tables) out += table_html(table);
+    for (const Table& table : figure.tables) {
+      out += table_html(table, "numbers behind: " + figure.finding);
+    }
     out += "</details>\n";
   }
   return out + "</figure>\n";

@@ -14,8 +14,9 @@ namespace assay {
 // <TAG ATTRIBUTES>text</TAG>; the text is escaped, the attributes are the caller's own.
 std::string element(std::string_view tag, std::string_view text, std::string_view attributes = "");
 
-// A table of numbers, in a box that scrolls where the page is too narrow for it.
-std::string table_html(const Table& table);
+// A table of numbers, in a box that scrolls where the page is too narrow for it. `name` is its name
+// for those who can't see where it stands; its title, if it has one, comes first.
+std::string table_html(const Table& table, std::string_view name);
 
 // The table of choices: on a narrow page each row is a card.
 std::string choice_html(const Table& table);

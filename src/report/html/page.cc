@@ -43,7 +43,7 @@ std::string requirements_html(const Findings& findings) {
   }
   const ReportSection section = requirement_section(findings);
   return section_html("requirements", section.title,
-                      element("p", section.lines.front()) + table_html(table));
+                      element("p", section.lines.front()) + table_html(table, section.title));
 }
 
 // Lines of a section, which Markdown lists with a dash, as a list.
@@ -70,7 +70,7 @@ std::string gates_html(const Judgement* judgement) {
   const ReportSection section = gate_section(*judgement);
   std::string content;
   for (const std::string& line : section.lines) content += element("p", line);
-  for (const Table& table : section.tables) content += table_html(table);
+  for (const Table& table : section.tables) content += table_html(table, section.title);
   return section_html("gates", section.title, content);
 }
 
@@ -81,7 +81,9 @@ std::string identity_html(const Findings& findings) {
       "data-copy=\"{0}\">copy</button></p>\n",
       hash);
   content += "<details><summary>Who was measured, and how</summary>\n<div class=identity>\n";
-  for (const Table& table : identity_section(findings).tables) content += table_html(table);
+  for (const Table& table : identity_section(findings).tables) {
+    content += table_html(table, "identity");
+  }
   content += "</div></details>\n";
   return section_html("identity", "Identity", content);
 }

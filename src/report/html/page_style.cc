@@ -29,7 +29,8 @@ th{font-weight:600;color:var(--mute)}
 .l15>*>*>:nth-child(15),.l16>*>*>:nth-child(16),.l17>*>*>:nth-child(17),.l18>*>*>:nth-child(18),
 .l19>*>*>:nth-child(19),.l20>*>*>:nth-child(20){text-align:left}
 .scroll{overflow-x:auto;max-width:100%;max-height:34rem;overflow-y:auto;margin:.3rem 0 .8rem}
-.choices{font-size:.95rem;margin:.7rem 0}.choices td{white-space:normal;overflow-wrap:break-word;max-width:18rem}
+.choices{font-size:.95rem;margin:.7rem 0}.choices td{white-space:normal;overflow-wrap:anywhere;max-width:18rem}
+.choices td:first-child{white-space:nowrap}
 .word{padding:.05rem .45rem;border-radius:.7rem;border:1px solid var(--rule);font-weight:600;white-space:nowrap}
 .faster,.ahead{border-color:var(--c3);color:var(--c3)}.void,.no-arm{border-color:var(--c2);color:var(--c2)}
 .identity td{white-space:normal;overflow-wrap:anywhere}.identity td:first-child{min-width:9rem}
@@ -47,6 +48,7 @@ button{font:inherit;font-size:.8rem;margin-left:.6rem}
 body{max-width:none;padding:0;font-size:10pt}nav,button{display:none}
 details::details-content{content-visibility:visible;display:block}
 .long .panels{content-visibility:visible}.panels svg,tr,li{break-inside:avoid}h2,h3{break-after:avoid}
+.choices{font-size:8.5pt}.choices th,.choices td{padding:.15rem .3rem}
 .scroll{overflow:visible;max-height:none}.scroll table{font-size:6.5pt}
 .scroll th,.scroll td{padding:.1rem .25rem;white-space:normal}
 .panels{grid-template-columns:repeat(2,1fr)}}

@@ -12,7 +12,7 @@ std::string portability_page(const Portability& of) {
   for (const ReportSection& section : portability_sections(of)) {
     content += element("h2", section.title);
     for (const std::string& line : section.lines) content += element("p", line);
-    for (const Table& table : section.tables) content += table_html(table);
+    for (const Table& table : section.tables) content += table_html(table, section.title);
   }
   return page_html(title, content);
 }

@@ -66,7 +66,7 @@ std::optional<plot::RowLine> ratio_line(const Findings& findings, size_t stratum
     if (contrast.stratum != stratum || contrast.arm != arm) continue;
     plot::RowLine line;
     line.value = contrast.ratio;
-    if (contrast.ratio_interval) line.interval = span_of(*contrast.ratio_interval);
+    line.interval = ratio_span(contrast.ratio_interval);
     line.text = line_text(ratio_text(contrast.ratio, contrast.ratio_interval));
     line.tip = std::string(verdict_name(contrast.verdict));
     return line;
@@ -128,28 +128,62 @@ Beside beside(const std::vector<NamedFindings>& bundles, const Findings& all, Ph
   return out;
 }
 
-// Rows whose intervals have nothing in common between two of the bundles.
-size_t apart(const Beside& beside) {
-  return static_cast<size_t>(std::ranges::count_if(beside.rows.rows, [](const StratumRow& row) {
-    const auto& lines = row.row.lines;
-    for (const plot::RowLine& a : lines) {
-      for (const plot::RowLine& b : lines) {
-        if (a.interval && b.interval && a.interval->high < b.interval->low) return true;
-      }
+// Two bundles whose intervals have nothing in common on a row: those that are furthest apart.
+struct Difference {
+  const StratumRow* row = nullptr;
+  const plot::RowLine* low = nullptr;
+  const plot::RowLine* high = nullptr;
+  double times() const {
+    constexpr double kLeast = 1e-9;  // in place of 0, of which nothing is a multiple
+    return std::max(*high->value, kLeast) / std::max(*low->value, kLeast);
+  }
+};
+
+std::optional<Difference> difference_on(const StratumRow& row) {
+  std::optional<Difference> widest;
+  for (const plot::RowLine& low : row.row.lines) {
+    for (const plot::RowLine& high : row.row.lines) {
+      if (!low.interval || !high.interval || low.interval->high >= high.interval->low) continue;
+      const Difference found{&row, &low, &high};
+      if (!widest || found.times() > widest->times()) widest = found;
     }
-    return false;
-  }));
+  }
+  return widest;
+}
+
+// "prefill: mean times differ most for s000 compiled, 1.20 [1.10, 1.30] in A and 2.40 [...] in B".
+std::string finding_of(const Findings& all, const Beside& beside, const std::string& what) {
+  std::optional<Difference> widest;
+  size_t apart = 0;
+  size_t comparable = 0;
+  for (const StratumRow& row : beside.rows.rows) {
+    comparable += row.row.lines.size() > 1 ? 1 : 0;
+    const auto found = difference_on(row);
+    if (!found) continue;
+    ++apart;
+    if (!widest || found->times() > widest->times()) widest = found;
+  }
+  const std::string& phase = beside.rows.phase;
+  if (comparable == 0) return fmt::format("{}: no two bundles have an arm on one stratum", phase);
+  if (!widest) {
+    return fmt::format("{}: {} are not shown to differ: intervals overlap on all {} rows", phase,
+                       what, comparable);
+  }
+  const auto in_bundle = [&](const plot::RowLine& line) {
+    return fmt::format("{} in {}", line.text, all.study.arms[line.style.number]);
+  };
+  return fmt::format("{}: {} differ most for {}, {} and {}; intervals are apart on {} of {} rows",
+                     phase, what, widest->row->row.label, in_bundle(*widest->low),
+                     in_bundle(*widest->high), apart, comparable);
 }
 
 Figure figure_of(const Findings& all, Beside beside, const std::string& id, const std::string& what,
                  const std::string& caption) {
   Figure figure;
   figure.id = fmt::format("{}-{}", beside.rows.phase, id);
-  figure.finding = fmt::format(
-      "{}: {}; on {} of {} rows two bundles' intervals don't overlap, {} are in every "
-      "bundle",
-      beside.rows.phase, what, apart(beside), beside.rows.rows.size(), beside.in_all);
-  figure.caption = caption;
+  figure.finding = finding_of(all, beside, what);
+  figure.caption = fmt::format("{} Every bundle has {} of the {} rows.", caption, beside.in_all,
+                               beside.rows.rows.size());
   figure.legend = arm_legend(all, all.study.arms, false);
   figure.panels = rows_panels(all, beside.rows, what);
   figure.tables.push_back(std::move(beside.table));
@@ -176,7 +210,7 @@ std::string phase_html(const std::vector<NamedFindings>& bundles, const Findings
   means.rows.x_label = "ms, mean of warm rows";
   if (means.rows.rows.empty()) return "";
   out += figure_html(figure_of(
-      all, std::move(means), "means", "mean latencies with their intervals",
+      all, std::move(means), "means", "mean times in ms",
       "Each mark is a bundle's mean of an arm on a stratum. Intervals that don't overlap "
       "show a difference between the runs. Its cause may be the machine, the build or the "
       "model: the identities below show which of them differ, and assay compare tests the "
@@ -198,7 +232,7 @@ std::string phase_html(const std::vector<NamedFindings>& bundles, const Findings
   losses.rows.x_label = "% of the attempted rows";
   losses.rows.start = plot::Scale::Start::kZero;
   out += figure_html(
-      figure_of(all, std::move(losses), "losses", "rows lost",
+      figure_of(all, std::move(losses), "losses", "lost rows",
                 "Shares of the attempted rows that were lost, with Wilson's intervals."));
   return section_of(phase, out);
 }
@@ -231,7 +265,7 @@ std::string identity_table_html(const std::vector<NamedFindings>& bundles) {
     table.rows.push_back(std::move(row));
   }
   return "<section id=identity>" + element("h2", "Identity") + "<div class=identity>" +
-         table_html(table) + "</div></section>\n";
+         table_html(table, "identity") + "</div></section>\n";
 }
 
 }  // namespace

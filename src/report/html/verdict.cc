@@ -1,6 +1,7 @@
 // The one-screen verdict as HTML.
 #include <algorithm>
 
+#include "base/counts.h"
 #include "base/hash.h"
 #include "report/html/elements.h"
 #include "report/html/page_parts.h"
@@ -21,7 +22,8 @@ std::string choices_html(const Findings& findings) {
   if (rows.size() > kMostChoices) {
     all = fmt::format(
         "<details><summary>Each of the {} answers by prompt length</summary>{}</details>\n",
-        rows.size(), table_html(choice_table(findings, rows, same, kNoLimit)));
+        rows.size(),
+        table_html(choice_table(findings, rows, same, kNoLimit), "answers by prompt length"));
     same = SameAnswer::kLeaderOfPhase;
     rows = answers(findings, same);
   }
@@ -68,8 +70,9 @@ std::string short_verdict_html(const Findings& findings) {
          choices_html(findings) +
          (warnings.empty()
               ? ""
-              : fmt::format("<details><summary>{} kinds of warnings</summary>{}</details>\n",
-                            warnings.size(), list_html("What voids or weakens this", warnings)));
+              : fmt::format("<details><summary>{}</summary>{}</details>\n",
+                            counted(warnings.size(), "kind of warning", "kinds of warnings"),
+                            list_html("What voids or weakens this", warnings)));
 }
 
 std::string identity_hash(const Findings& findings) {

@@ -97,6 +97,11 @@ std::string dot_path(double x, double y, Style style) {
   }
 }
 
+std::string rect_path(double x, double y, double width, double height) {
+  return fmt::format("M{} {}h{}v{}h-{}z", coordinate(x), coordinate(y), coordinate(width),
+                     coordinate(height), coordinate(width));
+}
+
 std::string around_path(double x, double y, double size, Around around) {
   switch (around) {
     case Around::kRing:
@@ -158,9 +163,7 @@ void Canvas::path(std::string_view d, std::string_view classes, std::string_view
 
 void Canvas::rect(double x, double y, double width, double height, std::string_view classes,
                   std::string_view tip) {
-  path(fmt::format("M{} {}h{}v{}h-{}z", coordinate(x), coordinate(y), coordinate(width),
-                   coordinate(height), coordinate(width)),
-       classes, tip);
+  path(rect_path(x, y, width, height), classes, tip);
 }
 
 void Canvas::mark(double x, double y, Style style, double size, Around around,
@@ -169,7 +172,14 @@ void Canvas::mark(double x, double y, Style style, double size, Around around,
   const std::string colour = style_class(style);
   if (around == Around::kNothing) return path(shape, "f " + colour, tip);
   if (around == Around::kCross) {
-    return path(around_path(x, y, size * 1.4, around), "x " + colour, tip);
+    const std::string cross = around_path(x, y, size * 1.4, around);
+    if (tip.empty()) return path(cross, "x " + colour);
+    // Thin strokes are hard to hit: a pointer over the square about them counts.
+    const double half = size * 1.4 + 1;
+    open_group(colour, tip);
+    path(rect_path(x - half, y - half, 2 * half, 2 * half), "p");
+    path(cross, "x");
+    return close_group();
   }
   open_group(colour, tip);
   path(shape, "f");

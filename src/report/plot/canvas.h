@@ -69,6 +69,7 @@ std::string coordinate(double value);
 std::string shape_path(double x, double y, Style style, double size);
 // The same for one of thousands of small marks: in few characters, to be stroked (class s).
 std::string dot_path(double x, double y, Style style);
+std::string rect_path(double x, double y, double width, double height);
 // What surrounds a mark, to be stroked (class o).
 std::string around_path(double x, double y, double size, Around around);
 std::string style_class(Style style);

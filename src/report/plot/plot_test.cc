@@ -155,6 +155,34 @@ TEST(Plot, ArmsDifferByShapeAndDashWhereColoursComeAgain) {
   }
 }
 
+TEST(Plot, RingsAndCrossesHaveATip) {
+  XyPanel panel = xy_panel();
+  panel.series[1].marks.push_back({7, 0.5, Around::kRing, ""});  // one of many, without its own
+  const std::string body = draw(panel).body;
+  static const std::regex kRings(R"re(class="o"><title>static</title>)re");
+  EXPECT_TRUE(std::regex_search(body, kRings)) << "that of its arm";
+  // The square about a cross is what a pointer hits.
+  static const std::regex kCross(
+      R"re(<title>c002 repetition 9: SIGSEGV</title><path d="[^"]+z" class="p"/>)re");
+  EXPECT_TRUE(std::regex_search(body, kCross));
+}
+
+TEST(Plot, PanelsWithOneRoomForTextsHaveOneAxis) {
+  const auto rule_at = [](const RowsPanel& panel) {
+    const std::string body = drawn(panel).body;
+    const size_t at = body.rfind("d=\"M", body.find("class=\"r\""));
+    return body.substr(at, body.find(' ', at + 4) - at);
+  };
+  RowsPanel wide = rows_panel();
+  RowsPanel narrow = rows_panel();
+  for (PlotRow& row : narrow.rows) {
+    for (RowLine& line : row.lines) line.text = "1";
+  }
+  EXPECT_NE(rule_at(wide), rule_at(narrow));
+  narrow.value_columns = value_columns(wide);
+  EXPECT_EQ(rule_at(wide), rule_at(narrow));
+}
+
 TEST(Plot, OfNothingIsAnEmptyFrame) {
   EXPECT_THAT(draw(XyPanel{}).body, HasSubstr("<text"));
   EXPECT_THAT(drawn(RowsPanel{}).body, HasSubstr("<text"));

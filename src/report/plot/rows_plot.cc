@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace assay::plot {
 namespace {
@@ -12,6 +13,7 @@ constexpr double kTop = 24;
 constexpr double kLabelHeight = 15;
 constexpr double kLineHeight = 14;
 constexpr double kRowGap = 4;
+constexpr double kHalfBar = 4;
 constexpr double kAxisHeight = 34;
 constexpr double kValueCharacter = 6;  // of the widest common font
 constexpr size_t kTicks = 7;
@@ -28,12 +30,8 @@ double row_height(const PlotRow& row) {
 
 // Where values may be drawn: what is right of it is for the lines' texts.
 double right_end(const RowsPanel& panel) {
-  size_t longest = 0;
-  for (const PlotRow& row : panel.rows) {
-    for (const RowLine& line : row.lines) longest = std::max(longest, characters(line.text));
-  }
-  longest = std::min(longest, kValueColumns);
-  return kPanelWidth - 14 - static_cast<double>(longest) * kValueCharacter;
+  const size_t columns = std::max(panel.value_columns, value_columns(panel));
+  return kPanelWidth - 14 - static_cast<double>(columns) * kValueCharacter;
 }
 
 class RowsDrawing {
@@ -93,13 +91,26 @@ class RowsDrawing {
     }
   }
 
-  void draw_line(const RowLine& line, double y) {
-    canvas_.open_group(style_class(line.style), line.tip);
+  // Those without a tip are one element a kind.
+  void draw_bars(const RowLine& line, double y) {
+    std::array<std::string, 2> rest;
     for (const Bar& bar : line.bars) {
       const double x = x_of(bar.span.low);
-      canvas_.rect(x, y - 4, std::max(0.5, x_of(bar.span.high) - x), 8, bar.light ? "b2" : "b",
-                   bar.tip);
+      const double width = std::max(0.5, x_of(bar.span.high) - x);
+      const double height = std::max(1.0, 2 * kHalfBar * bar.height);
+      if (bar.tip.empty()) {
+        rest[bar.light ? 1 : 0] += rect_path(x, y + kHalfBar - height, width, height);
+      } else {
+        canvas_.rect(x, y + kHalfBar - height, width, height, bar.light ? "b2" : "b", bar.tip);
+      }
     }
+    if (!rest[0].empty()) canvas_.path(rest[0], "b");
+    if (!rest[1].empty()) canvas_.path(rest[1], "b2");
+  }
+
+  void draw_line(const RowLine& line, double y) {
+    canvas_.open_group(style_class(line.style), line.tip);
+    draw_bars(line, y);
     if (line.interval) {
       canvas_.path(fmt::format("M{} {}v6m0 -3H{}m0 -3v6", coordinate(x_of(line.interval->low)),
                                coordinate(y - 3), coordinate(x_of(line.interval->high))),
@@ -127,6 +138,14 @@ class RowsDrawing {
 };
 
 }  // namespace
+
+size_t value_columns(const RowsPanel& panel) {
+  size_t longest = 0;
+  for (const PlotRow& row : panel.rows) {
+    for (const RowLine& line : row.lines) longest = std::max(longest, characters(line.text));
+  }
+  return std::min(longest, kValueColumns);
+}
 
 void add_extent(const RowsPanel& panel, Extent& extent) {
   const auto add = [&](const Span& span) {

@@ -18,7 +18,8 @@ struct Span {
 struct Bar {
   Span span;
   bool light = false;  // a second kind of bar
-  std::string tip;
+  std::string tip;     // empty: the line's
+  double height = 1;   // as a share of the line's: less stands on the same ground
 };
 
 struct ExtraMark {
@@ -55,8 +56,13 @@ struct RowsPanel {
   std::string x_label;  // with its unit
   std::optional<RuleAt> rule;
   std::vector<PlotRow> rows;
+  // Room for the lines' texts; else that of the longest. Panels that are to be compared have the
+  // same, so that a value stands in one place in all of them.
+  size_t value_columns = 0;
 };
 
+// Columns of the longest text behind a line, up to kValueColumns.
+size_t value_columns(const RowsPanel& panel);
 // Of all values, intervals, bars, extra marks and the rule: panels that are to be compared share
 // their scale.
 void add_extent(const RowsPanel& panel, Extent& extent);

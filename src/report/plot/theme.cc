@@ -3,8 +3,8 @@
 namespace assay::plot {
 
 // b: bars and what is under other marks; f: filled; l: lines; o: around a mark; x: a cross; r:
-// rules that values are held against; g: grid; i: intervals; s and q: small marks, stroked and
-// filled; c and e: text about its middle, and up to its end.
+// rules that values are held against; p: only for pointers; g: grid; i: intervals; s and q: small
+// marks, stroked and filled; c and e: text about its middle, and up to its end.
 std::string_view theme_css() {
   return R"(:root{--paper:#fff;--ink:#1b1b1b;--mute:#5a5a5a;--grid:#e3e3e3;--rule:#8a8a8a;
 --c0:#3c3c3c;--c1:#0072b2;--c2:#d55e00;--c3:#007a58;--c4:#b05a8a;--c5:#2b94d1;--c6:#b97900}
@@ -26,6 +26,7 @@ std::string_view theme_css() {
 .b2{fill:currentColor;stroke:none;opacity:.28}
 .o{fill:none;stroke:var(--ink);stroke-width:1;pointer-events:all}
 .x{fill:none;stroke:currentColor;stroke-width:1.6}
+.p{fill:none;stroke:none;pointer-events:all}
 .g{fill:none;stroke:var(--grid);stroke-width:1}
 .r{fill:none;stroke:var(--rule);stroke-width:1;stroke-dasharray:4 3}
 .s{fill:none;stroke:currentColor;stroke-width:2.2;stroke-linecap:round;opacity:.75}

@@ -201,7 +201,7 @@ class XyDrawing {
     const std::string& name = series.join == Join::kNone ? series.name : kNone;
     if (!shapes.empty()) canvas_.path(shapes, "f " + style_class(series.style), name);
     if (!dots.empty()) canvas_.path(dots, "s " + style_class(series.style), name);
-    if (!outlines.empty()) canvas_.path(outlines, "o");
+    if (!outlines.empty()) canvas_.path(outlines, "o", name);
   }
 
   const XyPanel& panel_;

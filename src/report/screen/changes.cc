@@ -3,7 +3,7 @@
 #include <map>
 #include <tuple>
 
-#include "base/text.h"
+#include "base/counts.h"
 #include "report/screen/parts.h"
 #include "report/sections.h"
 
@@ -21,13 +21,20 @@ std::string range_text(const stats::Interval& range) {
   return low == high ? low : fmt::format("{} to {}", low, high);
 }
 
+// "25M to 100M".
+std::string size_range(const stats::Interval& range) {
+  const std::string low = format_count(range.low);
+  const std::string high = format_count(range.high);
+  return low == high ? low : fmt::format("{} to {}", low, high);
+}
+
 void widen(std::optional<stats::Interval>& range, double value) {
   if (!range) range = {value, value};
   *range = {std::min(range->low, value), std::max(range->high, value)};
 }
 
 std::string strata_count(size_t count) {
-  return counted(static_cast<int64_t>(count), "stratum", "strata");
+  return counted(count, "stratum", "strata");
 }
 
 // One line a reason why strata have no decision.
@@ -37,8 +44,9 @@ void add_void(const Findings& findings, std::vector<std::string>& lines) {
     if (decision.kind == Decision::Kind::kVoid) ++reasons[decision.void_because];
   }
   for (const auto& [reason, count] : reasons) {
-    lines.push_back(fmt::format("{} of {} strata have no decision, because {}.", count,
-                                findings.decisions.size(), reason));
+    lines.push_back(fmt::format("{} of {} {} no decision, because {}.", count,
+                                strata_count(findings.decisions.size()),
+                                count == 1 ? "has" : "have", reason));
   }
 }
 
@@ -88,9 +96,10 @@ void add_left_out(const Findings& findings, std::vector<std::string>& lines) {
   for (const auto& [arm, of_arm] : reasons) {
     const auto same = std::ranges::count(of_arm, of_arm.front());
     const size_t others = of_arm.size() - static_cast<size_t>(same);
-    lines.push_back(fmt::format(
-        "{} is left out on {} of {} strata: {}{}.", arm, of_arm.size(), findings.decisions.size(),
-        of_arm.front(), others > 0 ? fmt::format(", and other reasons on {}", others) : ""));
+    lines.push_back(
+        fmt::format("{} is left out on {} of {}: {}{}.", arm, of_arm.size(),
+                    strata_count(findings.decisions.size()), of_arm.front(),
+                    others > 0 ? fmt::format(", and other reasons on {}", others) : ""));
   }
 }
 
@@ -106,22 +115,36 @@ void add_undecided(const Findings& findings, std::vector<std::string>& lines) {
   for (const Phase phase : kPhases) {
     size_t undecided = 0;
     size_t all = 0;
+    size_t too_few = 0;
     std::optional<stats::Interval> detectable;
     for (const Decision& decision : findings.decisions) {
       if (stratum_of(findings, decision).phase != phase) continue;
       ++all;
       if (decision.kind != Decision::Kind::kUndecided) continue;
       ++undecided;
+      if (std::ranges::any_of(decision.tied, [](const Rival& rival) {
+            return rival.ratio_interval && shows_nothing(*rival.ratio_interval);
+          })) {
+        ++too_few;
+        continue;
+      }
       double largest = 0;
       for (const Rival& rival : decision.tied) {
         largest = std::max(largest, rival.minimum_detectable.value_or(0));
       }
       if (largest > 0) widen(detectable, largest);
     }
+    if (too_few > 0) {
+      lines.push_back(fmt::format(
+          "{}: on {} of {} strata too few processes or rows ran to show anything; the study's key "
+          "processes sets how many do.",
+          phase_name(phase), too_few, all));
+    }
     if (!detectable) continue;
+    undecided -= too_few;
     lines.push_back(
-        fmt::format("{}: {} of {} strata {} undecided. {} rows can show differences of {} or more.",
-                    phase_name(phase), undecided, all, undecided == 1 ? "is" : "are",
+        fmt::format("{}: {} of {} {} undecided. {} rows can show differences of {} or more.",
+                    phase_name(phase), undecided, strata_count(all), undecided == 1 ? "is" : "are",
                     undecided == 1 ? "Its" : "Their", detectable_text(*detectable)));
   }
 }
@@ -149,7 +172,7 @@ void add_crossovers(const Findings& findings, std::vector<std::string>& lines) {
   }
   for (const auto& [arm, range] : sizes) {
     lines.push_back(fmt::format("{} and {} change places at a model size of {} {}.", arm,
-                                findings.study.baseline, range_text(*range), findings.size_unit));
+                                findings.study.baseline, size_range(*range), findings.size_unit));
   }
 }
 

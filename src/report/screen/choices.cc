@@ -29,6 +29,7 @@ std::string ratio_number(double ratio) {
 std::string ratio_text(const RatioRange& range) {
   std::string text = ratio_number(range.values->low);
   if (const std::string high = ratio_number(range.values->high); high != text) text += "-" + high;
+  if (range.too_few) return fmt::format("{} {}", text, kTooFew);
   return fmt::format("{} [{}, {}]", text, ratio_number(range.intervals->low),
                      ratio_number(range.intervals->high));
 }
@@ -70,6 +71,7 @@ struct Choice {
   std::string ratio;
   std::string rival;
   std::string rival_mark;
+  std::string lead;
   int64_t lost = 0;
   std::string verdict;
 };
@@ -97,8 +99,33 @@ std::string baseline_ratio(const Findings& findings, const Answer& answer) {
   return other ? ratio_text(range) : "1 (baseline)";
 }
 
-// The leader that most parts have, and the arm beside it: the first that isn't told apart from it,
-// else the next by its mean.
+// The arm beside the leader: the first that isn't told apart from it, else the next by its mean.
+// Null: there is none.
+const Rival* rival_beside(const Decision& part) {
+  if (!part.tied.empty()) return &part.tied.front();
+  return part.runner_up ? &*part.runner_up : nullptr;
+}
+
+// By how much longer a rival takes: "0.4 %", "12 %", "25x".
+std::string lead_number(double share) {
+  constexpr double kTimes = 9;  // from ten times as long on
+  if (share >= kTimes) return fmt::format("{}x", format_significant(1 + share, 2));
+  const bool decimal = std::abs(share) < 0.0995;
+  return fmt::format("{:.{}f} %", 100 * share, decimal ? 1 : 0);
+}
+
+// The least and the most of several; one unit where both have the same.
+std::string lead_text(const std::optional<stats::Interval>& leads) {
+  if (!leads) return "";
+  std::string low = lead_number(leads->low);
+  const std::string high = lead_number(leads->high);
+  if (low == high) return high;
+  if (low.ends_with(" %") && high.ends_with(" %")) low.resize(low.size() - 2);
+  return fmt::format("{}-{}", low, high);
+}
+
+// The leader that most parts have, the arm that most of these have beside it, and its lead over
+// that one.
 void name_arms(const Answer& answer, Choice& choice) {
   std::map<std::string, size_t> leaders;
   std::map<std::string, size_t> rivals;
@@ -108,15 +135,19 @@ void name_arms(const Answer& answer, Choice& choice) {
     tied = std::max(tied, part->tied.size());
   }
   choice.arm = most_frequent(leaders);
+  std::map<std::string, std::optional<stats::Interval>> leads;
   for (const Decision* part : answer.parts) {
-    if (part->arm != choice.arm) continue;
-    if (!part->tied.empty()) {
-      ++rivals[part->tied.front().arm];
-    } else if (part->runner_up) {
-      ++rivals[part->runner_up->arm];
-    }
+    const Rival* rival = part->arm == choice.arm ? rival_beside(*part) : nullptr;
+    if (rival == nullptr) continue;
+    ++rivals[rival->arm];
+    if (!(rival->ratio > 0)) continue;
+    std::optional<stats::Interval>& lead = leads[rival->arm];
+    const double share = 1 / rival->ratio - 1;
+    lead = lead ? stats::Interval{std::min(lead->low, share), std::max(lead->high, share)}
+                : stats::Interval{share, share};
   }
   choice.rival = most_frequent(rivals);
+  choice.lead = lead_text(leads[choice.rival]);
   if (tied > 1) choice.rival_mark = fmt::format(" +{}", tied - 1);
   if (answer.parts.front()->kind == Decision::Kind::kUndecided) choice.arm_mark = "?";
 }
@@ -162,21 +193,52 @@ void tell_apart(const Findings& findings, const std::vector<Answer>& answers,
   }
 }
 
-// A column of names and what stands behind each of them, as narrow as it is told to be.
+// A name in lines of at most so many columns, broken behind a separator; nothing where a part
+// between two of them is longer than a line.
+std::optional<std::vector<std::string>> broken_name(const std::string& name, size_t width,
+                                                    size_t most_lines) {
+  std::vector<std::string> lines = {""};
+  std::string part;
+  for (size_t i = 0; i < name.size(); ++i) {
+    part += name[i];
+    const bool end = i + 1 == name.size() || std::string_view("-_/.: ,").contains(name[i]);
+    if (!end) continue;
+    if (display_width(part) > width) return std::nullopt;
+    if (display_width(lines.back()) + display_width(part) > width) lines.emplace_back();
+    lines.back() += part;
+    part.clear();
+  }
+  return lines.size() <= most_lines ? std::optional(lines) : std::nullopt;
+}
+
+// A column of names, as narrow as it is told to be: a name that is wider goes on in further lines,
+// or where it would take too many of them, is shortened.
 struct NameColumn {
+  explicit NameColumn(size_t lines) : most_lines(lines) {}
+
+  size_t most_lines;
   std::vector<std::string> names;  // different ones, whole
-  std::vector<std::string> shown;
+  std::vector<std::vector<std::string>> shown;
   size_t width = 0;  // of the names
 
   void add(const std::string& name) {
     if (std::ranges::find(names, name) != names.end()) return;
     names.push_back(name);
-    shown.push_back(name);
+    shown.push_back({name});
     width = std::max(width, display_width(name));
   }
-  void narrow() { shown = shortened_apart(names, --width); }
-  const std::string& of(const std::string& name) const {
-    return shown[static_cast<size_t>(std::ranges::find(names, name) - names.begin())];
+  void narrow() {
+    const std::vector<std::string> shortened = shortened_apart(names, --width);
+    for (size_t i = 0; i < names.size(); ++i) {
+      shown[i] =
+          broken_name(names[i], width, most_lines).value_or(std::vector<std::string>{shortened[i]});
+    }
+  }
+  // The name's lines, the last one with its mark.
+  std::vector<std::string> of(const std::string& name, const std::string& mark = "") const {
+    auto lines = shown[static_cast<size_t>(std::ranges::find(names, name) - names.begin())];
+    lines.back() += mark;
+    return lines;
   }
 };
 
@@ -184,31 +246,48 @@ TableCell cell(const std::string& text) {
   return text.empty() ? TableCell::absent() : TableCell::of(text);
 }
 
-Table table_of(const std::vector<Choice>& choices, const NameColumn& arms,
-               const NameColumn& conditions, const std::string& of_conditions) {
-  const bool with_condition = conditions.width > 0;
-  Table table{"", {{"phase", Align::kLeft}}, {}};
-  if (with_condition) table.columns.push_back({of_conditions, Align::kLeft});
+// The cells of a choice, each the lines that it takes.
+std::vector<std::vector<std::string>> cells_of(const Choice& choice, const NameColumn& arms,
+                                               const NameColumn& conditions) {
+  std::vector<std::vector<std::string>> cells = {{choice.phase}};
+  if (conditions.width > 0) cells.push_back(conditions.of(choice.condition));
+  cells.push_back({choice.tokens});
+  cells.push_back(arms.of(choice.arm, choice.arm_mark));
+  cells.push_back({choice.ratio});
+  cells.push_back(arms.of(choice.rival, choice.rival_mark));
+  cells.push_back({choice.lead});
+  cells.push_back({std::to_string(choice.lost)});
+  cells.push_back({choice.verdict});
+  return cells;
+}
+
+ChoiceTable table_of(const std::vector<Choice>& choices, const NameColumn& arms,
+                     const NameColumn& conditions, const std::string& of_conditions) {
+  ChoiceTable made{{"", {{"phase", Align::kLeft}}, {}}, {}};
+  if (conditions.width > 0) made.table.columns.push_back({of_conditions, Align::kLeft});
   for (const Column& column : {Column{"tokens"},
                                {"take", Align::kLeft},
                                {"ratio", Align::kLeft},
                                {"runner-up", Align::kLeft},
+                               {"lead"},
                                {"lost"},
                                {"verdict", Align::kLeft}}) {
-    table.columns.push_back(column);
+    made.table.columns.push_back(column);
   }
   for (const Choice& choice : choices) {
-    std::vector<TableCell> row = {cell(choice.phase)};
-    if (with_condition) row.push_back(cell(conditions.of(choice.condition)));
-    row.push_back(cell(choice.tokens));
-    row.push_back(cell(arms.of(choice.arm) + choice.arm_mark));
-    row.push_back(cell(choice.ratio));
-    row.push_back(cell(arms.of(choice.rival) + choice.rival_mark));
-    row.push_back(TableCell::of(choice.lost));
-    row.push_back(cell(choice.verdict));
-    table.rows.push_back(std::move(row));
+    const auto cells = cells_of(choice, arms, conditions);
+    const size_t lines = std::ranges::max(cells, {}, &std::vector<std::string>::size).size();
+    made.lines.push_back(lines);
+    for (size_t line = 0; line < lines; ++line) {
+      std::vector<TableCell> row;
+      for (const auto& of : cells) {
+        // Below a name's first line its neighbours are blank, and aren't absent.
+        row.push_back(line == 0 ? cell(of[0]) : TableCell::of(line < of.size() ? of[line] : " "));
+      }
+      made.table.rows.push_back(std::move(row));
+    }
   }
-  return table;
+  return made;
 }
 
 size_t width_of(const Table& table) {
@@ -223,14 +302,19 @@ size_t width_of(const Table& table) {
 
 Table choice_table(const Findings& findings, const std::vector<Answer>& answers, SameAnswer same,
                    size_t width) {
+  return wrapped_choices(findings, answers, same, width, 1).table;
+}
+
+ChoiceTable wrapped_choices(const Findings& findings, const std::vector<Answer>& answers,
+                            SameAnswer same, size_t width, size_t most_lines) {
   constexpr size_t kLeastName = 6;
   std::vector<Choice> choices;
   for (const Answer& answer : answers) choices.push_back(choice_of(findings, answer, same));
   const bool of_phases = same == SameAnswer::kLeaderOfPhase;
   if (!of_phases) tell_apart(findings, answers, choices);
   const std::string of_conditions = of_phases ? "strata" : "condition";
-  NameColumn arms;
-  NameColumn conditions;
+  NameColumn arms(most_lines);
+  NameColumn conditions(most_lines);
   for (Choice& choice : choices) {
     for (std::string* name : {&choice.arm, &choice.rival, &choice.condition}) {
       *name = shown_line(*name);
@@ -239,21 +323,34 @@ Table choice_table(const Findings& findings, const std::vector<Answer>& answers,
     arms.add(choice.rival);
     conditions.add(choice.condition);
   }
-  Table table = table_of(choices, arms, conditions, of_conditions);
-  while (width_of(table) > width && std::max(arms.width, conditions.width) > kLeastName) {
+  ChoiceTable made = table_of(choices, arms, conditions, of_conditions);
+  while (width_of(made.table) > width && std::max(arms.width, conditions.width) > kLeastName) {
     (arms.width >= conditions.width ? arms : conditions).narrow();
-    table = table_of(choices, arms, conditions, of_conditions);
+    made = table_of(choices, arms, conditions, of_conditions);
   }
-  return table;
+  return made;
 }
 
 std::string choice_legend(const Findings& findings) {
   constexpr size_t kLongestName = 40;
-  return fmt::format(
+  std::set<Decision::Kind> kinds;
+  for (const Decision& decision : findings.decisions) kinds.insert(decision.kind);
+  std::string text = fmt::format(
       "ratio: mean time of that arm over {}'s (the baseline), {:.0f} % interval; of several prompt "
-      "lengths, the range. lost: rows of all arms. ahead: faster than the baseline, but undecided "
-      "against the runner-up (\"+2\": and two more). \"?\": lowest mean, and undecided.",
+      "lengths, the range. lead: the runner-up's mean is so much longer (\"+2\": two more arms are "
+      "as near). lost: rows of all arms.",
       shortened(findings.study.baseline, kLongestName), findings.options.confidence * 100);
+  const auto explain = [&](Decision::Kind kind, const std::string& meaning) {
+    if (kinds.contains(kind)) text += fmt::format(" {}: {}.", verdict_text(kind), meaning);
+  };
+  explain(Decision::Kind::kBest, "than every other arm");
+  explain(Decision::Kind::kAhead, "faster than the baseline, open against the runner-up");
+  explain(Decision::Kind::kNoDifference,
+          fmt::format("to the runner-up, within {} %",
+                      format_significant(findings.options.margin * 100, 2)));
+  explain(Decision::Kind::kUndecided, "\"?\" has the lowest mean, which proves nothing");
+  explain(Decision::Kind::kOnlyOne, "no other arm is comparable");
+  return text;
 }
 
 }  // namespace assay

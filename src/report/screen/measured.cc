@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <set>
 
+#include "base/counts.h"
 #include "base/shown_text.h"
-#include "base/text.h"
 #include "report/finding_groups.h"
 #include "report/fitting.h"
 
@@ -112,7 +112,8 @@ std::string requirement_line(const Findings& findings) {
     return names;
   };
   if (findings.requirements->verdict == Requirements::Verdict::kPassed) {
-    return fmt::format("Requirements PASSED: all {} hold.", all.size());
+    return all.size() == 1 ? "Requirements PASSED: the only one holds."
+                           : fmt::format("Requirements PASSED: all {} hold.", all.size());
   }
   if (findings.requirements->verdict == Requirements::Verdict::kNotDecided) {
     return fmt::format("Requirements NOT DECIDED: none failed, but this run cannot show {}.",
@@ -122,8 +123,10 @@ std::string requirement_line(const Findings& findings) {
   }
   const auto failed = names_of(Criterion::Status::kNotMet);
   const auto first = std::ranges::find(all, Criterion::Status::kNotMet, &Criterion::status);
-  const std::string others =
-      failed.size() > 1 ? fmt::format(" {} more are not met.", failed.size() - 1) : "";
+  const std::string others = failed.size() > 1
+                                 ? fmt::format(" {} more {} not met.", failed.size() - 1,
+                                               failed.size() == 2 ? "is" : "are")
+                                 : "";
   return fmt::format("Requirements FAILED: {} is not met: {}.{}", failed.front(), first->reason,
                      others);
 }

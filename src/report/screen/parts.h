@@ -24,6 +24,15 @@ std::vector<std::string> warning_lines(const Findings& findings);
 Table choice_table(const Findings& findings, const std::vector<Answer>& answers, SameAnswer same,
                    size_t width);
 
+// The same where the widest names go on in further lines; those that would take more than
+// `most_lines` are shortened.
+struct ChoiceTable {
+  Table table;
+  std::vector<size_t> lines;  // how many rows of the table each answer takes
+};
+ChoiceTable wrapped_choices(const Findings& findings, const std::vector<Answer>& answers,
+                            SameAnswer same, size_t width, size_t most_lines);
+
 // What the columns of that table say.
 std::string choice_legend(const Findings& findings);
 

@@ -15,7 +15,8 @@ namespace {
 constexpr size_t kIndent = 2;
 // Of a line that says one thing; what is longer is in the full tables.
 constexpr size_t kMostLinesAThing = 3;
-constexpr size_t kMostLegendLines = 3;
+constexpr size_t kMostLegendLines = 4;
+constexpr size_t kMostNameLines = 3;
 // What each part may take before the others have theirs.
 constexpr size_t kWarningLines = 6;
 constexpr size_t kChoiceLines = 9;
@@ -41,7 +42,8 @@ size_t line_count(const Items& items) {
 }
 
 // The first of them that have room, and how many more there are.
-void add_items(const Items& items, size_t room, std::string_view what, Lines& out) {
+void add_items(const Items& items, size_t room, std::string_view one, std::string_view many,
+               Lines& out) {
   if (items.empty()) return;
   const bool all = line_count(items) <= room;
   size_t shown = 0;
@@ -51,18 +53,29 @@ void add_items(const Items& items, size_t room, std::string_view what, Lines& ou
     out.insert(out.end(), items[shown].begin(), items[shown].end());
   }
   if (shown < items.size()) {
-    out.push_back(fmt::format("  and {} more {}: --full", items.size() - shown, what));
+    const size_t more = items.size() - shown;
+    out.push_back(fmt::format("  and {} more {}: --full", more, more == 1 ? one : many));
   }
 }
 
-// An empty line, the table's heading and rule, and the rows that have room.
-void add_table(const Table& table, size_t room, Lines& out) {
-  const Lines lines = split(table.render(OutputFormat::kTable), '\n');
-  out.insert(out.end(), {"", lines[0], lines[1]});
+// A table's heading and rule, and its choices, each in its lines.
+struct ChoiceLines {
+  Lines head;
   Items rows;
-  // The last is what stands behind the last line's end: nothing.
-  for (size_t i = 2; i + 1 < lines.size(); ++i) rows.push_back({lines[i]});
-  add_items(rows, room, "rows", out);
+};
+
+ChoiceLines choice_lines(const Findings& findings, const std::vector<Answer>& answers,
+                         SameAnswer same, size_t most_lines) {
+  const ChoiceTable made = wrapped_choices(findings, answers, same, kScreenColumns, most_lines);
+  const Lines lines = split(made.table.render(OutputFormat::kTable), '\n');
+  ChoiceLines choices{{lines[0], lines[1]}, {}};
+  size_t at = 2;
+  for (const size_t count : made.lines) {
+    const auto first = lines.begin() + static_cast<std::ptrdiff_t>(at);
+    choices.rows.emplace_back(first, first + static_cast<std::ptrdiff_t>(count));
+    at += count;
+  }
+  return choices;
 }
 
 struct Room {
@@ -145,27 +158,33 @@ Frame frame_of(const Findings& findings, Lines closing) {
 
 // The three parts, as long as they would like to be.
 struct Content {
-  SameAnswer same = SameAnswer::kArms;
-  std::vector<Answer> rows;
+  ChoiceLines choices;
   Items warnings;
   Items changes;
-  Room wanted() const { return {line_count(warnings), rows.size(), line_count(changes)}; }
+  Room wanted() const {
+    return {line_count(warnings), line_count(choices.rows), line_count(changes)};
+  }
   size_t lines() const { return wanted().warnings + wanted().choices + wanted().changes; }
 };
 
-// Rows of whole phases where those of prompt lengths don't fit, and as many lines a thing as fit:
-// nothing is left out for the sake of another thing's length.
+// Rows of whole phases where those of prompt lengths don't fit; then whole names, where they fit
+// beside one line a thing; then as many lines a thing as fit: nothing is left out for the sake of
+// another thing's length.
 Content content_for(const Findings& findings, const Lines& warnings, const Lines& changes,
                     size_t room) {
-  Content content{SameAnswer::kArms, answers(findings, SameAnswer::kArms),
-                  wrapped_items(warnings, 1), wrapped_items(changes, 1)};
-  if (content.rows.size() > kChoiceLines && content.lines() > room) {
-    content.same = SameAnswer::kLeaderOfPhase;
-    content.rows = answers(findings, content.same);
+  SameAnswer same = SameAnswer::kArms;
+  std::vector<Answer> rows = answers(findings, same);
+  Content content{{}, wrapped_items(warnings, 1), wrapped_items(changes, 1)};
+  if (rows.size() > kChoiceLines && rows.size() + content.lines() > room) {
+    same = SameAnswer::kLeaderOfPhase;
+    rows = answers(findings, same);
+  }
+  for (size_t most = kMostNameLines; most > 0; --most) {
+    content.choices = choice_lines(findings, rows, same, most);
+    if (content.lines() <= room) break;
   }
   for (size_t most = kMostLinesAThing; most > 1; --most) {
-    Content longer{content.same, content.rows, wrapped_items(warnings, most),
-                   wrapped_items(changes, most)};
+    Content longer{content.choices, wrapped_items(warnings, most), wrapped_items(changes, most)};
     if (longer.lines() <= room) return longer;
   }
   return content;
@@ -184,16 +203,17 @@ std::string render_screen(const Findings& findings, const std::string& path, Scr
   Lines lines = frame.measured;
   if (!warnings.empty()) {
     lines.insert(lines.end(), {"", "What voids or weakens this:"});
-    add_items(content.warnings, room.warnings, "kinds of warnings", lines);
+    add_items(content.warnings, room.warnings, "kind of warning", "kinds of warnings", lines);
   }
-  if (!content.rows.empty()) {
-    add_table(choice_table(findings, content.rows, content.same, kScreenColumns), room.choices,
-              lines);
+  if (!content.choices.rows.empty()) {
+    lines.emplace_back();
+    lines.insert(lines.end(), content.choices.head.begin(), content.choices.head.end());
+    add_items(content.choices.rows, room.choices, "row", "rows", lines);
     lines.insert(lines.end(), frame.legend.begin(), frame.legend.end());
   }
   if (!changes.empty()) {
     lines.insert(lines.end(), {"", "What changes the choice:"});
-    add_items(content.changes, room.changes, "remarks", lines);
+    add_items(content.changes, room.changes, "remark", "remarks", lines);
   }
   lines.emplace_back();
   lines.insert(lines.end(), frame.closing.begin(), frame.closing.end());

@@ -6,6 +6,7 @@ import gc
 import math
 import os
 import time
+from collections import defaultdict
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Iterator
@@ -17,6 +18,7 @@ from assay_torch.arms import PARTS, Arm
 from assay_torch.cachedirs import CacheFolders
 from assay_torch.caches import Caches
 from assay_torch.errors import NonFinite, ProtocolError, Unsupported, WrongCacheLength
+from assay_torch.faults import TimedFaults
 from assay_torch.manual_graph import DecodeGraph
 from assay_torch.options import CUDAGRAPH_MODES, MANUAL, Options
 from assay_torch.phases import Inputs, Region, Timing, all_finite, output_hash
@@ -50,6 +52,7 @@ class Engine:
         self._graphs_per_call = {part: 1 for part in PARTS}
         self._masked = options.attention_mask == "always"
         self._seen: set[Shape] = set()
+        self.faults: defaultdict[str, TimedFaults] = defaultdict(TimedFaults)  # by phase
         self._used = False  # the model has run since the unit began
         self.resets = 0
         self._manual: dict[tuple[int, int, bool], DecodeGraph] = {}
@@ -85,16 +88,25 @@ class Engine:
     @torch.no_grad()
     def measure(self, shape: Shape, repetition: int, prompt: Prompt) -> dict[str, Any]:
         marks: dict[str, Counts] = {}
+        faults = self.faults[shape.phase]
+
+        def at_start() -> None:
+            marks["before"] = self._counts()
+            faults.begin()
+
+        def at_end() -> None:
+            faults.end()
+            marks["after"] = self._counts()
+
         inputs, cache, graph = self._set_up(shape, prompt)
         with self._during("measure", shape, repetition):
-            timing = self._region(self.options.step_times).run(
-                shape, inputs, cache, graph, at_start=lambda: marks.update(before=self._counts()),
-                at_end=lambda: marks.update(after=self._counts()))
+            timing = self._region(self.options.step_times).run(shape, inputs, cache, graph, at_start, at_end)
         self._check_filled(shape, prompt, cache)
         added = marks["after"].minus(marks["before"])
         fallbacks = self._count_region(shape, timing, added)
         cold = shape not in self._seen
         self._seen.add(shape)
+        faults.count(cold or repetition < 0)
         if timing.step_ns and self.unit:
             self.unit.step_times.append({"phase": shape.phase, "repetition": repetition, "step_ns": timing.step_ns})
         produced = sum(len(row) for row in timing.tokens)

@@ -24,6 +24,7 @@ def collect(engine: Engine, phase: str) -> dict[str, Any]:
     runs = unit.runs
     found: dict[str, Any] = {"phase": phase, "requested": _requested(engine), "actual": _actual(engine, runs),
                              "fallback": False, "unit": unit.number, "regions": runs.regions}
+    found["memory"] = engine.faults[phase].evidence()
     if unit.step_times:
         found["step_times"] = unit.step_times
     if engine.read_bandwidth:

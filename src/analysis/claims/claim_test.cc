@@ -1,5 +1,5 @@
 // A claim's words, and what is said of those that make none.
-#include "gates/claim.h"
+#include "analysis/claims/claim.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // A claim's words.
-#include "gates/claim.h"
+#include "analysis/claims/claim.h"
 
 #include <algorithm>
 #include <charconv>

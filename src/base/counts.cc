@@ -1,0 +1,16 @@
+// Large numbers by their first digits.
+#include "base/counts.h"
+
+namespace assay {
+
+std::string format_count(double count) {
+  const char* suffix = "";
+  for (const char* next : {"k", "M", "G", "T"}) {
+    if (count < 1000) break;
+    count /= 1000;
+    suffix = next;
+  }
+  return format_significant(count, 3) + suffix;
+}
+
+}  // namespace assay

@@ -1,0 +1,21 @@
+// Numbers as people read them.
+#include "base/counts.h"
+
+#include <gtest/gtest.h>
+
+namespace assay {
+namespace {
+
+TEST(Counts, OfOneAreSingular) {
+  EXPECT_EQ(counted(size_t{1}, "kind of warning", "kinds of warnings"), "1 kind of warning");
+  EXPECT_EQ(counted(size_t{2}, "kind of warning", "kinds of warnings"), "2 kinds of warnings");
+}
+
+TEST(Counts, HaveThreeDigits) {
+  EXPECT_EQ(format_count(512), "512");
+  EXPECT_EQ(format_count(25'019'904), "25.0M");
+  EXPECT_EQ(format_count(1.24e9), "1.24G");
+}
+
+}  // namespace
+}  // namespace assay

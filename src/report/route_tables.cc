@@ -1,0 +1,368 @@
+// Tables and sentences of a routing policy.
+#include "report/route_tables.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "analysis/compare/compare.h"
+#include "base/text.h"
+
+namespace assay {
+namespace {
+
+TableCell arm_cell(const std::string& arm) {
+  return arm.empty() ? TableCell::absent() : TableCell::of(arm);
+}
+
+std::string lengths_text(int64_t from, int64_t to) {
+  return from == to ? fmt::format("{}", from) : fmt::format("{}-{}", from, to);
+}
+
+// "best", "ahead, undecided": each verdict of the rule's strata once.
+std::string verdicts_text(const PolicyRule& rule) {
+  std::vector<std::string> words;
+  for (const RuleEvidence& evidence : rule.evidence) {
+    if (std::ranges::find(words, evidence.verdict) == words.end())
+      words.push_back(evidence.verdict);
+  }
+  return join(words, ", ");
+}
+
+// "0.86 [0.84, 0.88]"; of several strata the lowest and the highest, and the widest interval.
+std::string ratio_text(const PolicyRule& rule, int digits) {
+  std::optional<double> low;
+  double high = 0;
+  std::optional<stats::Interval> interval;
+  for (const RuleEvidence& evidence : rule.evidence) {
+    if (!evidence.ratio) continue;
+    low = std::min(low.value_or(*evidence.ratio), *evidence.ratio);
+    high = std::max(high, *evidence.ratio);
+    if (!evidence.interval) continue;
+    if (!interval) interval = evidence.interval;
+    interval->low = std::min(interval->low, evidence.interval->low);
+    interval->high = std::max(interval->high, evidence.interval->high);
+  }
+  if (!low) return "";
+  std::string text = format_significant(*low, digits);
+  const std::string most = format_significant(high, digits);
+  if (most != text) text += "-" + most;
+  if (interval) {
+    text += fmt::format(" [{}, {}]", format_significant(interval->low, digits),
+                        format_significant(interval->high, digits));
+  }
+  return text;
+}
+
+std::string rule_place(const PolicyRule& rule) {
+  std::string text = fmt::format("{} of {}, {} prompt tokens", phase_name(rule.phase), rule.model,
+                                 lengths_text(rule.shortest, rule.longest));
+  if (rule.new_tokens > 0) text += fmt::format(", {} new tokens", rule.new_tokens);
+  if (rule.batch != 1) text += fmt::format(", batch {}", rule.batch);
+  return text;
+}
+
+// Whether every rule that gives way does so to the policy's own fallback.
+bool falls_back_alike(const Policy& policy) {
+  return std::ranges::all_of(policy.rules, [&](const PolicyRule& rule) {
+    return rule.fallback.empty() || rule.fallback == policy.fallback;
+  });
+}
+
+// Items with one text beside them: "TEXT (FIRST and 3 more)".
+std::vector<std::string> grouped(const std::vector<std::pair<std::string, std::string>>& items) {
+  std::vector<std::string> order;
+  std::map<std::string, std::vector<std::string>> places;
+  for (const auto& [text, place] : items) {
+    auto& of = places[text];
+    if (of.empty()) order.push_back(text);
+    of.push_back(place);
+  }
+  std::vector<std::string> lines;
+  for (const std::string& text : order) {
+    const auto& of = places[text];
+    lines.push_back(of.size() == 1
+                        ? fmt::format("{} ({})", text, of.front())
+                        : fmt::format("{} ({} and {} more)", text, of.front(), of.size() - 1));
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string route_headline(const Route& route) {
+  const auto& rules = route.policy.rules;
+  const auto abstains = std::ranges::count_if(rules, &PolicyRule::abstains);
+  const auto failures = std::ssize(route.failures());
+  const std::string policy = fmt::format(
+      "{}{}, {} of them {}", route.policy_given ? "a given policy of " : "",
+      counted(std::ssize(rules), "rule"), abstains, abstains == 1 ? "abstains" : "abstain");
+  const std::string safety =
+      failures == 0 ? "every measured stratum has a safe arm"
+                    : fmt::format("FAILS: {} no safe arm", counted(failures, "measured stratum has",
+                                                                   "measured strata have"));
+  return fmt::format("route: {}: {}; {}", route.study, policy, safety);
+}
+
+std::string fallback_sentence(const Route& route) {
+  const std::string& arm = route.policy.fallback;
+  if (arm.empty()) {
+    return "A request that no rule covers has to be refused: no arm is safe on every stratum.";
+  }
+  return fmt::format(
+      "{} is safe on every stratum: a request that no rule covers goes there{}.", arm,
+      falls_back_alike(route.policy) ? ", and so does one whose rule gives way" : "");
+}
+
+Table rule_table(const Route& route) {
+  Table table{"",
+              {{"phase", Align::kLeft},
+               {"model", Align::kLeft},
+               {"batch"},
+               {"new_tokens"},
+               {"from_tokens"},
+               {"to_tokens"},
+               {"take", Align::kLeft},
+               {"fallback", Align::kLeft},
+               {"ratio", Align::kLeft},
+               {"verdict", Align::kLeft},
+               {"strata"},
+               {"rows"},
+               {"abstains_because", Align::kLeft}},
+              {}};
+  for (const PolicyRule& rule : route.policy.rules) {
+    int64_t rows = 0;
+    for (const RuleEvidence& evidence : rule.evidence) rows += evidence.rows;
+    const std::string ratio = ratio_text(rule, 3);
+    table.rows.push_back(
+        {TableCell::of(std::string(phase_name(rule.phase))), TableCell::of(rule.model),
+         TableCell::of(rule.batch),
+         rule.new_tokens > 0 ? TableCell::of(rule.new_tokens) : TableCell::absent(),
+         TableCell::of(rule.shortest), TableCell::of(rule.longest), arm_cell(rule.arm),
+         arm_cell(rule.fallback), arm_cell(ratio), arm_cell(verdicts_text(rule)),
+         TableCell::of(std::ssize(rule.evidence)), TableCell::of(rows), arm_cell(rule.because)});
+  }
+  return table;
+}
+
+Table rule_screen_table(const Route& route) {
+  std::set<std::string> models;
+  std::set<int64_t> batches;
+  std::map<Phase, std::set<int64_t>> new_tokens;
+  for (const PolicyRule& rule : route.policy.rules) {
+    models.insert(rule.model);
+    batches.insert(rule.batch);
+    new_tokens[rule.phase].insert(rule.new_tokens);
+  }
+  const bool several_new =
+      std::ranges::any_of(new_tokens, [](const auto& of) { return of.second.size() > 1; });
+  Table table;
+  table.columns.push_back({"phase", Align::kLeft});
+  if (models.size() > 1) table.columns.push_back({"model", Align::kLeft});
+  if (batches.size() > 1) table.columns.push_back({"batch"});
+  if (several_new) table.columns.push_back({"new"});
+  table.columns.push_back({"tokens"});
+  table.columns.push_back({"take", Align::kLeft});
+  const bool several_fallbacks = !falls_back_alike(route.policy);
+  if (several_fallbacks) table.columns.push_back({"fallback", Align::kLeft});
+  for (const char* name : {"ratio", "verdict"}) table.columns.push_back({name, Align::kLeft});
+  for (const PolicyRule& rule : route.policy.rules) {
+    auto& row = table.rows.emplace_back();
+    row.push_back(TableCell::of(std::string(phase_name(rule.phase))));
+    if (models.size() > 1) row.push_back(TableCell::of(rule.model));
+    if (batches.size() > 1) row.push_back(TableCell::of(rule.batch));
+    if (several_new) {
+      row.push_back(rule.new_tokens > 0 ? TableCell::of(rule.new_tokens) : TableCell::absent());
+    }
+    row.push_back(TableCell::of(lengths_text(rule.shortest, rule.longest)));
+    row.push_back(rule.arm.empty() ? TableCell::of(std::string("NONE")) : TableCell::of(rule.arm));
+    if (several_fallbacks) row.push_back(arm_cell(rule.fallback));
+    row.push_back(arm_cell(ratio_text(rule, 2)));
+    const std::string verdicts = verdicts_text(rule);
+    const std::string between = verdicts.empty() ? "not measured" : verdicts;
+    row.push_back(TableCell::of(rule.abstains ? "abstains: " + between : between));
+  }
+  return table;
+}
+
+Table trigger_table(const Route& route) {
+  Table table{"",
+              {{"rule", Align::kLeft},
+               {"arm", Align::kLeft},
+               {"trigger", Align::kLeft},
+               {"allowed"},
+               {"window"},
+               {"limit_ms"},
+               {"source", Align::kLeft}},
+              {}};
+  for (const PolicyRule& rule : route.policy.rules) {
+    for (const PolicyTrigger& trigger : rule.triggers) {
+      table.rows.push_back(
+          {TableCell::of(rule_place(rule)), TableCell::of(rule.arm),
+           TableCell::of(std::string(trigger_name(trigger.kind))), TableCell::of(trigger.allowed),
+           trigger.window > 0 ? TableCell::of(trigger.window) : TableCell::absent(),
+           TableCell::of(trigger.limit_ms), TableCell::of(trigger.source)});
+    }
+  }
+  return table;
+}
+
+Table identity_table(const Route& route) {
+  Table table{"", {{"axis", Align::kLeft}, {"value", Align::kLeft}}, {}};
+  for (const auto& [axis, value] : route.policy.identity) {
+    table.rows.push_back({TableCell::of(axis), TableCell::of(value)});
+  }
+  return table;
+}
+
+Table strategy_table(const Simulation& simulation, bool for_screen) {
+  Table table{"", {{"strategy", Align::kLeft}}, {}};
+  if (!for_screen) table.columns.push_back({"takes", Align::kLeft});
+  for (const char* name :
+       {"p50_ms", "p95_ms", "p99_ms", "requests_per_s", "lost", "compiles", "regret"}) {
+    if (for_screen && (std::string_view(name) == "p95_ms")) continue;
+    table.columns.push_back({name});
+  }
+  const auto cell = [](const std::optional<SimulatedFigure>& figure, bool with_interval) {
+    if (!figure) return TableCell::absent();
+    const auto text = [](double value) { return format_significant(value, 3); };
+    std::string shown = text(figure->mean);
+    if (figure->interval && with_interval) {
+      shown += fmt::format(" [{}, {}]", text(figure->interval->low), text(figure->interval->high));
+    }
+    return TableCell::of(std::move(shown));
+  };
+  const auto percent = [](const std::optional<SimulatedFigure>& figure) {
+    if (!figure) return TableCell::absent();
+    // Without a minus before 0.0.
+    const auto text = [](double share) {
+      return fmt::format("{:.1f}", std::round(share * 1000) / 10 + 0.0);
+    };
+    std::string shown = text(figure->mean) + " %";
+    if (figure->interval) {
+      shown += fmt::format(" [{}, {}]", text(figure->interval->low), text(figure->interval->high));
+    }
+    return TableCell::of(std::move(shown));
+  };
+  for (const SimulatedStrategy& strategy : simulation.strategies) {
+    auto& row = table.rows.emplace_back();
+    row.push_back(TableCell::of(strategy.name));
+    if (!for_screen) row.push_back(TableCell::of(strategy.takes));
+    row.push_back(cell(strategy.p50_ms, !for_screen));
+    if (!for_screen) row.push_back(cell(strategy.p95_ms, true));
+    row.push_back(cell(strategy.p99_ms, true));
+    row.push_back(cell(strategy.per_s, !for_screen));
+    const bool there = strategy.unavailable.empty();
+    row.push_back(there ? TableCell::of(strategy.lost) : TableCell::absent());
+    row.push_back(there ? TableCell::of(strategy.compilations, 3) : TableCell::absent());
+    row.push_back(percent(strategy.regret));
+  }
+  return table;
+}
+
+std::string replay_sentence(const Simulation& simulation) {
+  std::vector<std::string> phases;
+  for (const Phase phase : simulation.phases) phases.emplace_back(phase_name(phase));
+  return fmt::format(
+      "{} of {} (sha256 {}), {}, one server, first come first served; {} on {}, seed {}.",
+      counted(simulation.replayed, "request"), simulation.trace, simulation.hash,
+      join(phases, " and "), counted(simulation.options.replays, "replay"),
+      counted(static_cast<int64_t>(simulation.units), "resampled process", "resampled processes"),
+      simulation.options.seed);
+}
+
+std::vector<std::string> replay_lines(const Route& route) {
+  const Simulation& simulation = *route.simulation;
+  std::vector<std::string> lines;
+  for (const auto& [why, count] : simulation.outside) {
+    lines.push_back(
+        fmt::format("{} left out: {}", counted(count, "request is", "requests are"), why));
+  }
+  for (const SimulatedStrategy& strategy : simulation.strategies) {
+    if (strategy.unavailable.empty()) continue;
+    lines.push_back(fmt::format("{} can't be had: {}", strategy.name, strategy.unavailable));
+  }
+  for (const SimulatedTrigger& trigger : simulation.triggers) {
+    lines.push_back(fmt::format(
+        "{} of {} fired in {} of {} replays and sent {:.0f} requests on average to {}",
+        trigger_name(trigger.kind), rule_place(route.policy.rules[trigger.rule]), trigger.fired,
+        simulation.options.replays, trigger.diverted, route.policy.rules[trigger.rule].fallback));
+  }
+  return lines;
+}
+
+std::vector<std::string> abstention_lines(const Route& route) {
+  std::vector<std::pair<std::string, std::string>> items;
+  for (const PolicyRule& rule : route.policy.rules) {
+    if (!rule.abstains) continue;
+    items.emplace_back(rule.because.empty() ? "no reason is given" : rule.because,
+                       rule_place(rule));
+  }
+  return grouped(items);
+}
+
+std::vector<std::string> barred_lines(const Route& route) {
+  std::vector<std::pair<std::string, std::string>> items;
+  for (const BarredArm& barred : route.barred) {
+    items.emplace_back(fmt::format("{}: {}", barred.arm, barred.reason),
+                       stratum_text(route.strata[barred.stratum]));
+  }
+  return grouped(items);
+}
+
+std::vector<std::string> break_glass_lines(const Route& route) {
+  constexpr size_t kMostArms = 6;
+  const std::string& safe = route.policy.fallback;
+  std::vector<std::string> lines;
+  lines.push_back(
+      safe.empty()
+          ? std::string("1. In doubt refuse the request: no arm is safe on every stratum.")
+          : fmt::format("1. In doubt take {}. It lost no row and its output is right on every "
+                        "measured stratum.",
+                        safe));
+  lines.emplace_back(
+      "2. Check the identity first (device, code generator, framework build, commit). If it "
+      "differs "
+      "from the policy's, rule 1 holds.");
+  // By arm and phase, where it is taken.
+  std::vector<std::pair<std::string, Phase>> order;
+  std::map<std::pair<std::string, Phase>, std::vector<std::string>> taken;
+  for (const PolicyRule& rule : route.policy.rules) {
+    if (rule.arm.empty() || rule.arm == safe) continue;
+    const std::pair key(rule.arm, rule.phase);
+    auto& places = taken[key];
+    if (places.empty()) order.push_back(key);
+    std::string place = fmt::format("{} tokens", lengths_text(rule.shortest, rule.longest));
+    if (rule.batch != 1) place += fmt::format(" (batch {})", rule.batch);
+    if (std::ranges::find(places, place) == places.end()) places.push_back(std::move(place));
+  }
+  for (size_t i = 0; i < std::min(order.size(), kMostArms); ++i) {
+    constexpr size_t kMostPlaces = 4;
+    std::vector<std::string> places = taken[order[i]];
+    const size_t more = places.size() > kMostPlaces ? places.size() - kMostPlaces : 0;
+    places.resize(places.size() - more);
+    lines.push_back(
+        fmt::format("{}. In {} take {} for prompts of {}{}.", lines.size() + 1,
+                    phase_name(order[i].second), order[i].first, join(places, ", "),
+                    more > 0 ? fmt::format(" and {} more ranges (see the policy)", more) : ""));
+  }
+  if (order.size() > kMostArms) {
+    lines.push_back(fmt::format("{}. {} more arms are taken: see the policy.", lines.size() + 1,
+                                order.size() - kMostArms));
+  }
+  if (order.empty()) {
+    lines.push_back(fmt::format("{}. No other arm is proven to be faster.", lines.size() + 1));
+  } else {
+    lines.push_back(fmt::format(
+        "{}. Go back to rule 1 for good, arm by arm, at a lost request, a fall-back to eager, a "
+        "recompile limit, or when the policy's limits of recompiles, graphs or p99 are passed.",
+        lines.size() + 1));
+  }
+  lines.push_back(fmt::format(
+      "{}. Lengths, batches and new tokens that the policy doesn't name weren't measured: rule 1.",
+      lines.size() + 1));
+  return lines;
+}
+
+}  // namespace assay

@@ -1,0 +1,39 @@
+// Tables and sentences of a routing policy.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/table.h"
+#include "routing/route.h"
+#include "routing/simulate.h"
+
+namespace assay {
+
+// "route: demo: 6 rules, 2 of them abstain; every stratum has a safe arm".
+std::string route_headline(const Route& route);
+// Where a request goes that no rule covers.
+std::string fallback_sentence(const Route& route);
+
+// One row a rule: what it covers, the arm, the fallback, verdicts and ratios of its strata.
+Table rule_table(const Route& route);
+// The same for a screen: columns that all rules share are left out.
+Table rule_screen_table(const Route& route);
+// One row a rule and trigger.
+Table trigger_table(const Route& route);
+Table identity_table(const Route& route);
+
+// One row a strategy. The screen's has p50, p99, throughput and regret.
+Table strategy_table(const Simulation& simulation, bool for_screen);
+// What was replayed, requests outside, strategies that can't be had, triggers that fired.
+std::string replay_sentence(const Simulation& simulation);
+std::vector<std::string> replay_lines(const Route& route);
+
+// One sentence each, those alike taken together.
+std::vector<std::string> abstention_lines(const Route& route);
+std::vector<std::string> barred_lines(const Route& route);
+
+// The decision rule in about ten lines.
+std::vector<std::string> break_glass_lines(const Route& route);
+
+}  // namespace assay

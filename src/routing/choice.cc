@@ -1,0 +1,171 @@
+// Decisions to choices.
+#include "routing/choice.h"
+
+#include <algorithm>
+
+#include "analysis/contrast/contrast.h"
+#include "analysis/named/named.h"
+#include "base/text.h"
+
+namespace assay {
+namespace {
+
+// The place of the stratum's safe arm in Samples::arms.
+std::optional<size_t> safe_arm(const Samples& samples, size_t stratum,
+                               const AnalysisOptions& options) {
+  for (size_t g = samples.first_group[stratum]; g < samples.first_group[stratum + 1]; ++g) {
+    const Group& group = samples.groups[g];  // in the order of the arms, the baseline first
+    if (group.execution() == Execution::kEager && reason_barred(group, options).empty()) {
+      return group.arm;
+    }
+  }
+  return std::nullopt;
+}
+
+// Why the stratum has no safe arm, eager arm by eager arm.
+std::string why_none_is_safe(const Samples& samples, size_t stratum,
+                             const AnalysisOptions& options) {
+  std::vector<std::string> reasons;
+  for (size_t g = samples.first_group[stratum]; g < samples.first_group[stratum + 1]; ++g) {
+    const Group& group = samples.groups[g];
+    if (group.execution() != Execution::kEager) continue;
+    reasons.push_back(
+        fmt::format("{}: {}", samples.arms[group.arm], reason_barred(group, options)));
+  }
+  if (reasons.empty()) return "no arm is safe: no eager arm was measured";
+  return "no arm is safe: " + join(reasons, "; ");
+}
+
+std::string tied_text(const Decision& decision) {
+  std::vector<std::string> names;
+  for (const Rival& rival : decision.tied) names.push_back(rival.arm);
+  return join(names, ", ");
+}
+
+bool left_out(const Decision& decision, const std::string& arm) {
+  return std::ranges::find(decision.left_out, arm, &LeftOut::arm) != decision.left_out.end();
+}
+
+void abstain(StratumChoice& choice, std::string because) {
+  choice.arm = choice.safe;
+  choice.abstains = true;
+  choice.because = std::move(because);
+}
+
+void apply_decision(const Decision& decision, const std::string& baseline, StratumChoice& choice) {
+  const std::string& safe = choice.safe;
+  const bool tied_with_safe =
+      std::ranges::find(decision.tied, safe, &Rival::arm) != decision.tied.end();
+  switch (decision.kind) {
+    case Decision::Kind::kBest:
+      choice.arm = decision.arm;
+      break;
+    case Decision::Kind::kNoDifference:
+      choice.arm = tied_with_safe ? safe : decision.arm;
+      break;
+    case Decision::Kind::kAhead:
+      if (safe == baseline) {
+        choice.arm = decision.arm;
+      } else {
+        abstain(choice, fmt::format("{} is faster than {}, and not proven faster than {}",
+                                    decision.arm, baseline, safe));
+      }
+      break;
+    case Decision::Kind::kUndecided:
+      abstain(choice,
+              fmt::format("undecided between {} and {}", decision.arm, tied_text(decision)));
+      break;
+    case Decision::Kind::kOnlyOne:
+      choice.arm = decision.arm;
+      if (decision.arm != safe) abstain(choice, "no other arm can be compared with it");
+      break;
+    case Decision::Kind::kNone:
+      abstain(choice, "no two arms can be compared");
+      break;
+    case Decision::Kind::kVoid:
+      abstain(choice, decision.void_because);
+      break;
+  }
+  if (choice.arm != safe && left_out(decision, safe)) {
+    abstain(choice, fmt::format("{} isn't compared with the safe arm", decision.arm));
+  }
+}
+
+// The ratio to the baseline where that is the safe arm, else the decision's own to its rival.
+void add_ratio(const Findings& findings, const Decision& decision, const std::string& baseline,
+               StratumChoice& choice) {
+  if (choice.arm.empty() || choice.arm == choice.safe) return;
+  if (choice.safe == baseline) {
+    for (const Contrast& contrast : findings.contrasts) {
+      if (contrast.stratum != choice.stratum || contrast.arm != choice.arm) continue;
+      choice.ratio = contrast.ratio;
+      choice.interval = contrast.ratio_interval;
+    }
+    return;
+  }
+  std::vector<Rival> rivals = decision.tied;
+  if (decision.runner_up) rivals.push_back(*decision.runner_up);
+  const auto rival = std::ranges::find(rivals, choice.safe, &Rival::arm);
+  if (rival == rivals.end()) return;
+  choice.ratio = rival->ratio;
+  choice.interval = rival->ratio_interval;
+}
+
+}  // namespace
+
+std::string reason_barred(const Group& group, const AnalysisOptions& options) {
+  std::vector<std::string> reasons = reasons_against(group, options);
+  const Execution execution = group.execution();
+  if (execution != Execution::kEager && execution != Execution::kCompiled) {
+    reasons.push_back(fmt::format("asked for a compiler and is {}", execution_name(execution)));
+  }
+  return join(reasons, ", ");
+}
+
+std::vector<std::string> void_strata(const Bundle& bundle, const StudySummary& study,
+                                     const Samples& samples) {
+  std::vector<std::string> reasons(samples.strata.size());
+  const std::vector<bool> mixed = mixed_sittings(bundle, samples);
+  for (size_t i = 0; i < reasons.size(); ++i) {
+    if (study.order == "sequential" && samples.arms.size() > 1) {
+      reasons[i] =
+          "the arms ran one after the other, so a drift of the machine looks like a difference "
+          "between them";
+    } else if (mixed[i]) {
+      reasons[i] = "the arms were measured in sittings whose environments differ";
+    }
+  }
+  return reasons;
+}
+
+std::vector<StratumChoice> choose_arms(const ChoiceInputs& in, ThreadPool* pool) {
+  const Samples& samples = in.samples;
+  const Units units(samples, in.interleaved);
+  const Resampled resampled = resample_groups(samples, units, in.options, pool);
+  Findings findings;
+  findings.options = in.options;
+  findings.strata = samples.strata;
+  const ContrastInputs inputs{samples, units, resampled, findings.options};
+  contrast_with_baseline(inputs, findings, pool);
+  stats::QuantileBootstrap quantiles(ratio_bootstrap(in.options));
+  const std::vector<Decision> decisions =
+      decide(inputs, findings.contrasts, in.void_because, quantiles, pool);
+  const std::string& baseline = samples.arms.front();
+  std::vector<StratumChoice> choices;
+  for (const Decision& decision : decisions) {
+    StratumChoice& choice = choices.emplace_back();
+    choice.stratum = decision.stratum;
+    choice.decision = decision.kind;
+    const auto safe = safe_arm(samples, decision.stratum, in.options);
+    if (!safe) {
+      abstain(choice, why_none_is_safe(samples, decision.stratum, in.options));
+      continue;
+    }
+    choice.safe = samples.arms[*safe];
+    apply_decision(decision, baseline, choice);
+    add_ratio(findings, decision, baseline, choice);
+  }
+  return choices;
+}
+
+}  // namespace assay

@@ -1,0 +1,53 @@
+// Which arm each stratum's findings decide for, which arm is safe there, and which arms may not be
+// chosen whatever their times are.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/findings/findings.h"
+#include "analysis/rows/samples.h"
+#include "base/thread_pool.h"
+
+namespace assay {
+
+// Why no strategy may choose the arm on its stratum; empty: one may. It lost a row there, its
+// output differed from the baseline's, too few warm rows, or it asked for a compiler and there is
+// no proof that every timed row ran compiled.
+std::string reason_barred(const Group& group, const AnalysisOptions& options);
+
+struct StratumChoice {
+  size_t stratum = 0;
+  Decision::Kind decision = Decision::Kind::kNone;
+  std::string arm;   // empty: no arm is safe, so that none may be chosen
+  std::string safe;  // the eager arm to fall back to; empty: none is safe
+  bool abstains = false;
+  std::string because;                      // of an abstention, or why no arm is safe
+  std::optional<double> ratio;              // of `arm` to `safe`, of means; where both are known
+  std::optional<stats::Interval> interval;  // of it
+};
+
+// What the choices are made of: samples of one bundle, or a part of its rows.
+struct ChoiceInputs {
+  const Samples& samples;
+  bool interleaved = false;
+  // Of each stratum why a comparison of its arms decides nothing; empty: it does.
+  const std::vector<std::string>& void_because;
+  const AnalysisOptions& options;
+};
+
+// As void_because: arms that ran one after the other, or in sittings whose environments differ.
+std::vector<std::string> void_strata(const Bundle& bundle, const StudySummary& study,
+                                     const Samples& samples);
+
+// One a stratum, by the decisions that `assay analyze` makes of the same rows. The safe arm is the
+// baseline if it is eager and not barred, else the first such arm of the study. The choice is
+// - the arm that is faster than every other comparable one, or at least faster than the safe arm
+//   where that is the baseline;
+// - of equivalent arms the safe one if it is among them, else the one with the lowest mean;
+// - the safe arm with a reason, where the decision says none of these.
+// Where no arm is safe, none is chosen: a policy without a fallback has nothing to give way to.
+std::vector<StratumChoice> choose_arms(const ChoiceInputs& in, ThreadPool* pool);
+
+}  // namespace assay

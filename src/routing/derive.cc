@@ -1,0 +1,287 @@
+// Points to ranges.
+#include "routing/derive.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "base/text.h"
+#include "routing/triggers.h"
+
+namespace assay {
+namespace {
+
+// What a rule's requests share beside their prompt lengths.
+using RuleKey = std::tuple<Phase, std::string, int64_t, int64_t>;  // model, new tokens, batch
+
+RuleKey key_of(const Stratum& stratum) {
+  return {stratum.phase, stratum.model, stratum.new_tokens, stratum.batch};
+}
+
+// Measured lengths that overlap, and what their strata choose together.
+struct MeasuredSpan {
+  int64_t shortest = 0;
+  int64_t longest = 0;
+  std::vector<const StratumChoice*> choices;
+  std::string arm;
+  std::string safe;
+  bool abstains = false;
+  std::string because;
+};
+
+void settle_span(const Samples& samples, MeasuredSpan& span) {
+  const StratumChoice& first = *span.choices.front();
+  span.arm = first.arm;
+  span.safe = first.safe;
+  for (const StratumChoice* choice : span.choices) {
+    if (choice->abstains && !span.abstains) span.because = choice->because;
+    span.abstains = span.abstains || choice->abstains;
+    if (choice->safe != span.safe) span.safe.clear();
+  }
+  const auto other = std::ranges::find_if(
+      span.choices, [&](const StratumChoice* choice) { return choice->arm != first.arm; });
+  if (other == span.choices.end()) {
+    if (span.safe.empty() && !span.arm.empty()) {
+      span.arm.clear();
+      span.abstains = true;
+      span.because = "no arm is safe on all strata of these lengths";
+    }
+    return;
+  }
+  span.arm = span.safe;
+  span.abstains = true;
+  const auto said = [&](const StratumChoice& choice) {
+    return fmt::format("{} for {}", choice.arm.empty() ? "no arm" : choice.arm,
+                       samples.strata[choice.stratum].scenario);
+  };
+  span.because =
+      fmt::format("strata of the same lengths choose {} and {}", said(first), said(**other));
+}
+
+// Choices of one key, in the order of their lengths.
+std::vector<MeasuredSpan> spans_of(const Samples& samples,
+                                   std::vector<const StratumChoice*> choices) {
+  std::ranges::stable_sort(choices, {}, [&](const StratumChoice* choice) {
+    return samples.prompts[choice->stratum].shortest;
+  });
+  std::vector<MeasuredSpan> spans;
+  for (const StratumChoice* choice : choices) {
+    const PromptRange& prompts = samples.prompts[choice->stratum];
+    if (spans.empty() || prompts.shortest > spans.back().longest) {
+      spans.push_back({.shortest = prompts.shortest,
+                       .longest = prompts.longest,
+                       .choices = {},
+                       .arm = {},
+                       .safe = {},
+                       .because = {}});
+    }
+    spans.back().longest = std::max(spans.back().longest, prompts.longest);
+    spans.back().choices.push_back(choice);
+  }
+  for (MeasuredSpan& span : spans) settle_span(samples, span);
+  return spans;
+}
+
+const Group* group_of(const Samples& samples, size_t stratum, const std::string& arm) {
+  const auto at = std::ranges::find(samples.arms, arm);
+  if (at == samples.arms.end()) return nullptr;
+  return samples.find(stratum, static_cast<size_t>(at - samples.arms.begin()));
+}
+
+void add_evidence(const Samples& samples, const MeasuredSpan& span, PolicyRule& rule) {
+  for (const StratumChoice* choice : span.choices) {
+    RuleEvidence evidence;
+    evidence.scenario = samples.strata[choice->stratum].scenario;
+    evidence.shortest = samples.prompts[choice->stratum].shortest;
+    evidence.longest = samples.prompts[choice->stratum].longest;
+    evidence.verdict = decision_name(choice->decision);
+    if (choice->arm == rule.arm) {
+      evidence.ratio = choice->ratio;
+      evidence.interval = choice->interval;
+    }
+    const Group* group = group_of(samples, choice->stratum, rule.arm);
+    evidence.rows = group == nullptr ? 0 : std::ssize(group->warm);
+    rule.evidence.push_back(std::move(evidence));
+  }
+}
+
+PolicyRule rule_of_span(const Samples& samples, const MeasuredSpan& span) {
+  const Stratum& stratum = samples.strata[span.choices.front()->stratum];
+  PolicyRule rule;
+  rule.model = stratum.model;
+  rule.phase = stratum.phase;
+  rule.batch = stratum.batch;
+  rule.new_tokens = stratum.new_tokens;
+  rule.shortest = span.shortest;
+  rule.longest = span.longest;
+  rule.arm = span.arm;
+  rule.fallback = span.arm == span.safe ? "" : span.safe;
+  rule.abstains = span.abstains;
+  rule.because = span.because;
+  add_evidence(samples, span, rule);
+  return rule;
+}
+
+// Between two measured lengths that don't choose alike.
+void add_boundary(const MeasuredSpan& a, const MeasuredSpan& b, const PolicyRule& like,
+                  std::vector<PolicyRule>& rules) {
+  if (a.longest + 1 == b.shortest || a.safe.empty() || a.safe != b.safe) return;
+  PolicyRule rule = like;
+  rule.shortest = a.longest + 1;
+  rule.longest = b.shortest - 1;
+  rule.arm = a.safe;
+  rule.fallback.clear();
+  rule.abstains = true;
+  rule.because =
+      fmt::format("{} prompt tokens take {} and {} take {}; where that changes wasn't measured",
+                  a.longest, a.arm, b.shortest, b.arm);
+  rule.evidence.clear();
+  rules.push_back(std::move(rule));
+}
+
+void add_rules(const Samples& samples, const std::vector<MeasuredSpan>& spans,
+               std::vector<PolicyRule>& rules) {
+  const size_t first = rules.size();
+  for (size_t i = 0; i < spans.size(); ++i) {
+    const MeasuredSpan& span = spans[i];
+    const MeasuredSpan* before = i > 0 ? &spans[i - 1] : nullptr;
+    const bool alike = before != nullptr && before->arm == span.arm && before->safe == span.safe &&
+                       !span.safe.empty();
+    if (alike && before->abstains == span.abstains) {
+      PolicyRule& rule = rules.back();
+      rule.longest = span.longest;
+      if (!rule.because.contains(span.because)) rule.because += "; " + span.because;
+      add_evidence(samples, span, rule);
+      continue;
+    }
+    PolicyRule rule = rule_of_span(samples, span);
+    if (alike) {  // the gap is the abstention's
+      (span.abstains ? rule.shortest : rules.back().longest) =
+          span.abstains ? before->longest + 1 : span.shortest - 1;
+    } else if (before != nullptr) {
+      add_boundary(*before, span, rule, rules);
+    }
+    rules.push_back(std::move(rule));
+  }
+  for (size_t i = first; i < rules.size(); ++i) {
+    PolicyRule& rule = rules[i];
+    if (rule.fallback.empty()) continue;
+    std::vector<const Group*> groups;
+    for (const MeasuredSpan& span : spans) {
+      if (span.longest < rule.shortest || span.shortest > rule.longest) continue;
+      for (const StratumChoice* choice : span.choices) {
+        const Group* group = group_of(samples, choice->stratum, rule.arm);
+        if (group != nullptr) groups.push_back(group);
+      }
+    }
+    rule.triggers = triggers_of(groups);
+  }
+}
+
+// "1, 2 and 4".
+std::string numbers_text(const std::set<int64_t>& numbers) {
+  std::vector<std::string> texts;
+  for (const int64_t number : numbers) texts.push_back(fmt::format("{}", number));
+  return join(texts, ", ");
+}
+
+// Lengths, batches and new tokens of one model's phase.
+struct MeasuredAxes {
+  std::map<int64_t, int64_t> lengths;  // shortest to longest
+  std::set<int64_t> batches;
+  std::set<int64_t> new_tokens;
+};
+
+void add_axes_text(const std::string& where, const MeasuredAxes& axes, bool with_new_tokens,
+                   std::vector<std::string>& out) {
+  std::vector<std::string> gaps;
+  const int64_t shortest = axes.lengths.begin()->first;
+  int64_t longest = shortest;
+  for (const auto& [from, to] : axes.lengths) {
+    if (from > longest + 1) gaps.push_back(fmt::format("{}-{}", longest + 1, from - 1));
+    longest = std::max(longest, to);
+  }
+  std::string text =
+      fmt::format("{}: prompts below {} and above {} tokens", where, shortest, longest);
+  if (!gaps.empty()) text += fmt::format(", and between measured lengths: {}", join(gaps, ", "));
+  text += fmt::format("; batches other than {}", numbers_text(axes.batches));
+  if (with_new_tokens) {
+    text += fmt::format("; new tokens other than {}", numbers_text(axes.new_tokens));
+  }
+  out.push_back(std::move(text));
+}
+
+}  // namespace
+
+std::vector<PolicyRule> rules_of(const Samples& samples, std::span<const StratumChoice> choices) {
+  std::vector<RuleKey> keys;
+  std::map<RuleKey, std::vector<const StratumChoice*>> by_key;
+  for (const StratumChoice& choice : choices) {
+    const RuleKey key = key_of(samples.strata[choice.stratum]);
+    auto& members = by_key[key];
+    if (members.empty()) keys.push_back(key);
+    members.push_back(&choice);
+  }
+  // Phase by phase and model by model as the samples have them, then by new tokens and batch.
+  std::vector<std::string> models;
+  for (const Stratum& stratum : samples.strata) {
+    if (std::ranges::find(models, stratum.model) == models.end()) models.push_back(stratum.model);
+  }
+  std::ranges::stable_sort(keys, {}, [&](const RuleKey& key) {
+    const auto& [phase, model, new_tokens, batch] = key;
+    return std::tuple(phase, std::ranges::find(models, model) - models.begin(), new_tokens, batch);
+  });
+  std::vector<PolicyRule> rules;
+  for (const RuleKey& key : keys) add_rules(samples, spans_of(samples, by_key[key]), rules);
+  return rules;
+}
+
+std::string common_fallback(std::span<const StratumChoice> choices) {
+  if (choices.empty()) return "";
+  const std::string& first = choices.front().safe;
+  const bool same = std::ranges::all_of(
+      choices, [&](const StratumChoice& choice) { return choice.safe == first; });
+  return same ? first : "";
+}
+
+std::vector<std::string> unmeasured(const Samples& samples) {
+  std::vector<std::pair<Phase, std::string>> order;
+  std::map<std::pair<Phase, std::string>, MeasuredAxes> axes;
+  std::set<Phase> phases;
+  for (size_t i = 0; i < samples.strata.size(); ++i) {
+    const Stratum& stratum = samples.strata[i];
+    const std::pair key(stratum.phase, stratum.model);
+    const auto [at, fresh] = axes.try_emplace(key);
+    if (fresh) order.push_back(key);
+    phases.insert(stratum.phase);
+    int64_t& longest = at->second.lengths[samples.prompts[i].shortest];
+    longest = std::max(longest, samples.prompts[i].longest);
+    at->second.batches.insert(stratum.batch);
+    at->second.new_tokens.insert(stratum.new_tokens);
+  }
+  std::vector<std::string> out;
+  for (const auto& key : order) {
+    const auto& [phase, model] = key;
+    add_axes_text(fmt::format("{} of {}", phase_name(phase), model), axes[key], decodes(phase),
+                  out);
+  }
+  for (const Phase phase : kPhases) {
+    if (!phases.contains(phase)) out.push_back(fmt::format("{}: nothing", phase_name(phase)));
+  }
+  for (size_t arm = 0; arm < samples.arms.size(); ++arm) {
+    std::vector<std::string> missing;
+    for (size_t i = 0; i < samples.strata.size(); ++i) {
+      if (samples.find(i, arm) != nullptr) continue;
+      missing.push_back(
+          fmt::format("{} {}", phase_name(samples.strata[i].phase), samples.strata[i].scenario));
+    }
+    if (missing.empty()) continue;
+    out.push_back(fmt::format("{} on {} ({}{})", samples.arms[arm],
+                              counted(std::ssize(missing), "stratum", "strata"), missing.front(),
+                              missing.size() > 1 ? ", ..." : ""));
+  }
+  return out;
+}
+
+}  // namespace assay

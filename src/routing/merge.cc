@@ -1,0 +1,208 @@
+// Runs of one study, one behind the other.
+#include "routing/merge.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "analysis/compare/identity_axes.h"
+#include "analysis/rows/summary.h"
+#include "artifact/manifest.h"
+#include "base/lenient_json.h"
+#include "base/text.h"
+#include "base/thread_pool.h"
+
+namespace assay {
+namespace {
+
+Status check_same_study(const Bundle& first, const Bundle& other) {
+  const StudySummary a = summarize(first);
+  const StudySummary b = summarize(other);
+  const auto refuse = [&](const char* what, const std::string& expected, const std::string& found) {
+    return bad_input("{}: expected a run of {}'s study, found another {} ({} beside {})",
+                     other.folder.string(), first.folder.string(), what, quoted_excerpt(found),
+                     quoted_excerpt(expected));
+  };
+  if (a.name != b.name) return refuse("study", a.name, b.name);
+  if (a.baseline != b.baseline) return refuse("baseline", a.baseline, b.baseline);
+  if (a.arms != b.arms) return refuse("list of arms", join(a.arms, ", "), join(b.arms, ", "));
+  const std::string plan_a = text_member(first.manifest, "plan_sha256");
+  const std::string plan_b = text_member(other.manifest, "plan_sha256");
+  if (!plan_a.empty() && !plan_b.empty() && plan_a != plan_b) return refuse("plan", plan_a, plan_b);
+  const auto differences = identity_differences(first, other);
+  if (differences.empty()) return {};
+  const AxisDifference& one = differences.front();
+  const auto shown = [](const std::string& value) {
+    return value.empty() ? "nothing" : quoted_excerpt(value);
+  };
+  return bad_input(
+      "{}: expected the identity of {}, found another {}{} (expected {}, found {}); a policy is "
+      "for "
+      "one identity",
+      other.folder.string(), first.folder.string(), one.axis,
+      one.about.empty() ? "" : " of " + one.about, shown(one.base), shown(one.cand));
+}
+
+// What a run's numbers are counted on by.
+struct RunOffsets {
+  int64_t process = 0;
+  int64_t repetition = 0;
+  int64_t block = 0;
+  int64_t order = 0;
+};
+
+RunOffsets behind(const std::vector<Row>& rows, const RunOffsets& before) {
+  RunOffsets next = before;
+  for (const Row& row : rows) {
+    next.process = std::max(next.process, row.process.value_or(before.process) + 1);
+    next.repetition = std::max(next.repetition, row.repetition + 1);
+    next.block = std::max(next.block, row.block + 1);
+    next.order = std::max(next.order, row.order_index + 1);
+  }
+  return next;
+}
+
+void count_on(Row& row, const RunOffsets& by) {
+  row.process = row.process.value_or(0) + by.process;
+  if (row.repetition >= 0) row.repetition += by.repetition;
+  row.block += by.block;
+  row.order_index += by.order;
+}
+
+// How little a verdict proves.
+int weakness(CompilerReal real) {
+  switch (real) {
+    case CompilerReal::kYes:
+      return 0;
+    case CompilerReal::kNotApplicable:
+      return 1;
+    case CompilerReal::kFallback:
+      return 2;
+    case CompilerReal::kUnproven:
+      return 3;
+    case CompilerReal::kLabelOnly:
+      break;
+  }
+  return 4;
+}
+
+void merge_evidence(std::map<std::string, Evidence>& all, std::map<std::string, Evidence> more) {
+  for (auto& [cell, evidence] : more) {
+    const auto [at, fresh] = all.try_emplace(cell, evidence);
+    if (fresh) continue;
+    // The counts of every run's processes are looked at, whichever run's verdict stands.
+    std::vector<EvidenceProcess> processes = at->second.processes;
+    processes.insert(processes.end(), evidence.processes.begin(), evidence.processes.end());
+    if (weakness(evidence.compiler_real) > weakness(at->second.compiler_real)) {
+      at->second = std::move(evidence);
+    }
+    at->second.processes = std::move(processes);
+  }
+}
+
+bool parity_passed(const Json& record) {
+  const Json& passed = member(record, "passed");
+  return passed.is_boolean() && passed.get<bool>();
+}
+
+void merge_parity(std::map<std::string, Json>& all, std::map<std::string, Json> more) {
+  for (auto& [cell, record] : more) {
+    const auto [at, fresh] = all.try_emplace(cell, record);
+    // A record without a verdict is the reader's to refuse, so it isn't hidden either.
+    if (!fresh && parity_passed(at->second) && !parity_passed(record)) at->second = record;
+  }
+}
+
+Result<Bundle> read_one(const std::filesystem::path& folder) {
+  std::error_code unknown;  // whoever reads it says so
+  const bool rows_alone = std::filesystem::exists(folder / kOriginName, unknown) &&
+                          !std::filesystem::exists(folder / kManifestName, unknown);
+  return rows_alone ? read_kept_rows(folder) : read_bundle(folder);
+}
+
+}  // namespace
+
+Result<Bundle> merge_runs(std::vector<Bundle> bundles) {
+  if (bundles.empty()) return bad_input("route: expected a bundle, found none");
+  for (const Bundle& bundle : bundles) {
+    if (bundle.rows.empty()) {
+      return bad_input("{}: expected rows, found none", bundle.folder.string());
+    }
+    ASSAY_CHECK(check_same_study(bundles.front(), bundle));
+  }
+  Bundle merged = std::move(bundles.front());
+  if (bundles.size() == 1) return merged;
+  RunOffsets offsets;
+  for (Row& row : merged.rows) row.process = row.process.value_or(0);
+  offsets = behind(merged.rows, offsets);
+  for (size_t i = 1; i < bundles.size(); ++i) {
+    Bundle& bundle = bundles[i];
+    for (Row& row : bundle.rows) count_on(row, offsets);
+    offsets = behind(bundle.rows, offsets);
+    for (Sitting& sitting : bundle.sittings) {
+      sitting.rows_before += std::ssize(merged.rows);
+      merged.sittings.push_back(std::move(sitting));
+    }
+    merged.rows.insert(merged.rows.end(), std::make_move_iterator(bundle.rows.begin()),
+                       std::make_move_iterator(bundle.rows.end()));
+    merge_evidence(merged.evidence, std::move(bundle.evidence));
+    merge_parity(merged.parity, std::move(bundle.parity));
+    merged.complete = merged.complete && bundle.complete;
+    bundle = Bundle();
+  }
+  return merged;
+}
+
+Result<Bundle> read_runs(const std::vector<std::string>& folders) {
+  std::set<std::string> seen;
+  for (const std::string& folder : folders) {
+    const auto path = std::filesystem::path(folder).lexically_normal();
+    if (!seen.insert((path / "").parent_path().string()).second) {
+      return bad_input("route: expected each bundle once, found {} twice", quoted_excerpt(folder));
+    }
+  }
+  std::vector<std::optional<Result<Bundle>>> read(folders.size());
+  ThreadPool pool(std::min(available_cpus(), std::max<size_t>(1, folders.size())));
+  pool.parallel_for(folders.size(), 1, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) read[i] = read_one(folders[i]);
+  });
+  std::vector<Bundle> bundles;
+  for (auto& each : read) {
+    ASSAY_TRY(Bundle bundle, *std::move(each));
+    bundles.push_back(std::move(bundle));
+  }
+  return merge_runs(std::move(bundles));
+}
+
+std::vector<std::pair<std::string, std::string>> policy_identity(const Bundle& bundle) {
+  std::vector<std::pair<std::string, std::string>> lines;
+  std::set<std::string> names;
+  const auto add = [&](const std::string& name, const std::string& value) {
+    if (!value.empty() && names.insert(name).second) lines.emplace_back(name, value);
+  };
+  for (const auto& [name, value] : identity_lines(bundle.manifest)) {
+    // Another program of the same commit, and more repetitions of the study, change no arm.
+    if (name != "assay_version" && name != "plan_sha256") add(name, value);
+  }
+  std::set<std::string> cells;
+  const std::string* last = nullptr;
+  for (const Row& row : bundle.rows) {
+    const std::string& cell = row.cell_id;
+    if (last != nullptr && *last == cell) continue;
+    last = &cell;
+    if (!cells.insert(cell).second) continue;
+    const std::string prefix = fmt::format("arms.{}.", row.arm);
+    add(prefix + "backend", row.backend);
+    add(prefix + "cache", row.cache);
+    add(prefix + "compile_mode", row.compile_mode);
+    add(prefix + "dynamic", row.dynamic);
+    add(prefix + "quantization", row.quantization);
+    add(prefix + "dtype", row.dtype);
+    const auto evidence = bundle.evidence.find(cell);
+    if (evidence == bundle.evidence.end() || !evidence->second.reported) continue;
+    add(prefix + "code_generator", evidence->second.reported->code_generator);
+  }
+  return lines;
+}
+
+}  // namespace assay

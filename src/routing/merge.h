@@ -1,0 +1,30 @@
+// Several runs of one study as one bundle: each run's worker processes are further processes.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "artifact/bundle.h"
+#include "base/result.h"
+
+namespace assay {
+
+// Rows one run behind the other, with processes, repetitions, blocks and places in the order
+// counted on, so that the runs' processes stand beside one another as those of one run do. Of a
+// cell's evidence the weaker verdict counts, of its parity the failure. One bundle stays as it is.
+// bad_input: no bundle, another study (plan, arms or baseline) or another identity than the
+// first's; the axis is named.
+Result<Bundle> merge_runs(std::vector<Bundle> bundles);
+
+// Bundles, or kept rows, read several at a time and merged. bad_input: also a folder that is named
+// twice.
+Result<Bundle> read_runs(const std::vector<std::string>& folders);
+
+// Axis and value of whoever was measured: the manifest's identity and its models' hashes, and of
+// each arm, below "arms.NAME", backend, cache, mode, dynamic, quantisation, dtype and, where its
+// worker reports it, code generator. In the manifest's order, each axis once.
+std::vector<std::pair<std::string, std::string>> policy_identity(const Bundle& bundle);
+
+}  // namespace assay

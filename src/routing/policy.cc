@@ -1,0 +1,49 @@
+// What a policy answers.
+#include "routing/policy.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace assay {
+
+std::string_view trigger_name(TriggerKind kind) {
+  switch (kind) {
+    case TriggerKind::kRecompileAfterWarmup:
+      return "recompile_after_warmup";
+    case TriggerKind::kUniqueGraphs:
+      return "unique_graphs";
+    case TriggerKind::kRecompileLimit:
+      return "recompile_limit";
+    case TriggerKind::kFallback:
+      return "fallback";
+    case TriggerKind::kLostRow:
+      return "lost_row";
+    case TriggerKind::kSlowRequest:
+      break;
+  }
+  return "p99_ms";
+}
+
+const PolicyRule* rule_of(const Policy& policy, const RoutedShape& shape) {
+  const auto at = std::ranges::find_if(policy.rules, [&](const PolicyRule& rule) {
+    return rule.phase == shape.phase && rule.batch == shape.batch &&
+           rule.new_tokens == shape.new_tokens && rule.shortest <= shape.prompt_tokens &&
+           shape.prompt_tokens <= rule.longest && rule.model == shape.model;
+  });
+  return at == policy.rules.end() ? nullptr : &*at;
+}
+
+std::string identity_mismatch(const Policy& policy,
+                              const std::vector<std::pair<std::string, std::string>>& identity) {
+  for (const auto& [axis, value] : policy.identity) {
+    const auto at = std::ranges::find(identity, axis, &std::pair<std::string, std::string>::first);
+    const std::string found = at == identity.end() ? "nothing" : quoted_excerpt(at->second);
+    if (at == identity.end() || at->second != value) {
+      return fmt::format("{}: expected {}, found {}", excerpt(axis), quoted_excerpt(value), found);
+    }
+  }
+  return "";
+}
+
+}  // namespace assay

@@ -1,0 +1,117 @@
+// A routing policy: which arm serves a request, where the measurements decide it, and what makes it
+// give way to the arm that is safe. docs/judgements.md, "Routing", says what each member rests on.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/phase.h"
+#include "base/result.h"
+#include "stats/intervals.h"
+
+namespace assay {
+
+inline constexpr int64_t kPolicyVersion = 1;
+
+// What sends a rule's later requests to its fallback.
+enum class TriggerKind {
+  kRecompileAfterWarmup,  // a request of a shape that was served before compiled something
+  kUniqueGraphs,          // so many graphs exist of the rule's arm
+  kRecompileLimit,        // the compiler gave up on specialising
+  kFallback,              // a request ran eager
+  kLostRow,               // a request got no answer
+  kSlowRequest,           // p99: a request took longer than `limit_ms`
+};
+inline constexpr std::array kTriggerKinds = {TriggerKind::kRecompileAfterWarmup,
+                                             TriggerKind::kUniqueGraphs,
+                                             TriggerKind::kRecompileLimit,
+                                             TriggerKind::kFallback,
+                                             TriggerKind::kLostRow,
+                                             TriggerKind::kSlowRequest};
+// recompile_after_warmup | unique_graphs | recompile_limit | fallback | lost_row | p99_ms
+std::string_view trigger_name(TriggerKind kind);
+
+// It fires as soon as more than `allowed` of the rule's last `window` requests did so.
+struct PolicyTrigger {
+  TriggerKind kind = TriggerKind::kLostRow;
+  int64_t allowed = 0;
+  int64_t window = 0;              // requests, counted anew after each; 0: all since the start
+  std::optional<double> limit_ms;  // of p99_ms alone
+  std::string source;              // the measurements that the threshold comes from
+
+  friend bool operator==(const PolicyTrigger&, const PolicyTrigger&) = default;
+};
+
+// What a rule rests on: one stratum.
+struct RuleEvidence {
+  std::string scenario;
+  int64_t shortest = 0;  // prompt tokens
+  int64_t longest = 0;
+  std::string verdict;          // the decision's name (analysis/findings/decision.h)
+  std::optional<double> ratio;  // of the rule's arm to the safe arm, of means
+  std::optional<stats::Interval> interval;
+  int64_t rows = 0;  // warm ones of the rule's arm
+
+  friend bool operator==(const RuleEvidence&, const RuleEvidence&) = default;
+};
+
+struct PolicyRule {
+  std::string model;
+  Phase phase = Phase::kPrefill;
+  int64_t batch = 1;
+  int64_t new_tokens = 0;  // 0 in prefill
+  int64_t shortest = 0;    // prompt tokens, both ends included
+  int64_t longest = 0;
+  std::string arm;       // empty: no arm is safe, and the request has to be refused
+  std::string fallback;  // empty: `arm` is the safe one, or none is
+  bool abstains = false;
+  std::string because;  // of an abstention
+  std::vector<PolicyTrigger> triggers;
+  std::vector<RuleEvidence> evidence;
+
+  friend bool operator==(const PolicyRule&, const PolicyRule&) = default;
+};
+
+struct Policy {
+  std::string study;
+  // Axis and value, as identity_lines() names them; the same of each arm below "arms.NAME".
+  std::vector<std::pair<std::string, std::string>> identity;
+  std::string fallback;  // of whatever no rule covers; empty: no arm is safe everywhere
+  std::vector<PolicyRule> rules;
+  std::vector<std::string> not_measured;
+
+  friend bool operator==(const Policy&, const Policy&) = default;
+};
+
+// What is asked of a policy.
+struct RoutedShape {
+  std::string_view model;
+  Phase phase = Phase::kPrefill;
+  int64_t batch = 1;
+  int64_t new_tokens = 0;
+  int64_t prompt_tokens = 0;
+};
+// Null: no rule covers it.
+const PolicyRule* rule_of(const Policy& policy, const RoutedShape& shape);
+
+// Why what was measured isn't what the policy is for: "device: expected ..., found ..."; empty: it
+// is. Axes that the policy doesn't name don't count.
+std::string identity_mismatch(const Policy& policy,
+                              const std::vector<std::pair<std::string, std::string>>& identity);
+
+std::string policy_to_yaml(const Policy& policy);
+// `object` names the text in errors. bad_input: anything that isn't a policy of this version;
+// numbers that aren't ones of a policy, rules that cover one request twice.
+Result<Policy> parse_policy(std::string_view text, std::string_view object);
+Result<Policy> read_policy(const std::filesystem::path& path);
+// bad_input where the file exists and isn't a policy, or where the policy is too large to be read
+// back.
+Status write_policy(const Policy& policy, const std::filesystem::path& path);
+
+}  // namespace assay

@@ -1,0 +1,135 @@
+// policy.yaml: written, read back, refused.
+#include "routing/policy.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "base/files.h"
+#include "routing/triggers.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+Policy whole_policy() {
+  Policy policy;
+  policy.study = "a \"study\": {with} #signs\nand \x1b[31m lines";
+  policy.identity = {{"device", "CPU x 2"}, {"arms.eager.cache", "null"}, {"arms.e: x", ""}};
+  policy.fallback = "eager";
+  PolicyRule rule;
+  rule.model = "gpt2-25m";
+  rule.phase = Phase::kKvDecode;
+  rule.batch = 4;
+  rule.new_tokens = 64;
+  rule.shortest = 10;
+  rule.longest = 80;
+  rule.arm = "fast";
+  rule.fallback = "eager";
+  rule.triggers = {{TriggerKind::kLostRow, 0, 0, {}, "none in 30 rows"},
+                   {TriggerKind::kSlowRequest, 3, 100, 12.5, "the slowest"}};
+  rule.evidence = {{"prompt_10", 10, 10, "best", 0.7, stats::Interval{0.6, 0.8}, 30},
+                   {"prompt_80", 80, 80, "ahead", {}, {}, 30}};
+  policy.rules.push_back(rule);
+  rule.shortest = 81;
+  rule.longest = 100;
+  rule.arm = rule.fallback = "";
+  rule.abstains = true;
+  rule.because = "no arm is safe: \"eager\" crashed";
+  rule.triggers.clear();
+  rule.evidence.clear();
+  policy.rules.push_back(rule);
+  policy.not_measured = {"e2e_kv: nothing", "[odd]"};
+  return policy;
+}
+
+TEST(PolicyFile, ReadsBackWhatItWrote) {
+  const Policy policy = whole_policy();
+  const auto read = parse_policy(policy_to_yaml(policy), "policy.yaml");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->identity, policy.identity);
+  EXPECT_EQ(read->rules, policy.rules);
+  EXPECT_TRUE(*read == policy) << policy_to_yaml(*read);
+}
+
+std::string refusal_of(std::string_view from, std::string_view to) {
+  std::string text = policy_to_yaml(whole_policy());
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  text.replace(at, from.size(), to);
+  const auto read = parse_policy(text, "policy.yaml");
+  EXPECT_FALSE(read) << text;
+  if (read) return "";
+  EXPECT_EQ(read.error().message.find('\n'), std::string::npos);
+  return read.error().message;
+}
+
+TEST(PolicyFile, HostileTextsGiveOneLine) {
+  EXPECT_THAT(refusal_of("policy: 1", "policy: 2"), HasSubstr("expected an integer from 1 to 1"));
+  EXPECT_THAT(refusal_of("policy: 1\n", ""), HasSubstr("expected the key \"policy\""));
+  EXPECT_THAT(refusal_of("policy: 1\n", "policy: 1\nrule: 3\n"), HasSubstr("unknown key \"rule\""));
+  EXPECT_THAT(refusal_of("kv_decode", "decode"), HasSubstr("expected one of prefill"));
+  EXPECT_THAT(refusal_of("[10, 80]", "[80, 10]"), HasSubstr("expected an integer from 80"));
+  EXPECT_THAT(refusal_of("[10, 80]", "[10]"), HasSubstr("two numbers of tokens"));
+  EXPECT_THAT(refusal_of("[81, 100]", "[80, 100]"), HasSubstr("cover each request once"));
+  EXPECT_THAT(refusal_of("batch: 4", "batch: 0"), HasSubstr("expected an integer from 1"));
+  EXPECT_THAT(refusal_of("on: lost_row", "on: lost_rows"), HasSubstr("did you mean \"lost_row\"?"));
+  EXPECT_THAT(refusal_of(", limit_ms: 12.5", ""), HasSubstr("limit_ms"));
+  EXPECT_THAT(refusal_of("limit_ms: 12.5", "limit_ms: .nan"), HasSubstr("limit_ms"));
+  EXPECT_THAT(refusal_of("allowed: 3", "allowed: -3"), HasSubstr("allowed"));
+  EXPECT_THAT(refusal_of("    fallback: \"eager\"", "    fallback: null"),
+              HasSubstr("a fallback beside triggers"));
+  EXPECT_THAT(refusal_of("study: ", "study: &a "), HasSubstr("anchor"));
+  EXPECT_THAT(refusal_of("rules:\n", "rules: 3\nmore:\n"), HasSubstr("policy.yaml line"));
+  for (const char* text : {"", "[", "policy", "{policy: 1, identity: [], rules: []}", "\xff\xfe"}) {
+    EXPECT_FALSE(parse_policy(text, "policy.yaml")) << text;
+  }
+}
+
+TEST(PolicyFile, OnlyAPolicyIsReplaced) {
+  const fs::path folder = fs::path(testing::TempDir()) / "assay-policy-file";
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  const fs::path path = folder / "policy.yaml";
+  ASSERT_TRUE(write_policy(whole_policy(), path));
+  Policy other = whole_policy();
+  other.study = "second";
+  ASSERT_TRUE(write_policy(other, path));
+  EXPECT_EQ(read_policy(path)->study, "second");
+  ASSERT_TRUE(write_file(path, "name: a study\n"));
+  const auto refused = write_policy(other, path);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("expected no file, or a policy to replace"));
+  EXPECT_EQ(*read_file(path), "name: a study\n");
+  fs::remove(path);
+  fs::create_symlink(folder / "nowhere", path);
+  EXPECT_FALSE(write_policy(other, path)) << "a dangling link is no policy";
+  EXPECT_FALSE(write_policy(Policy{}, folder / "empty.yaml")) << "it couldn't be read back";
+  EXPECT_FALSE(fs::exists(folder / "empty.yaml"));
+  fs::remove_all(folder);
+}
+
+TEST(Thresholds, AreThoseOfExceedancesOfExchangeableRows) {
+  // By hand: one row and one request; the request is the larger one in half of the cases.
+  EXPECT_EQ(allowed_events(0, 1, 1), 1);
+  // 999 rows and one request: one chance in 1000 that the request is the largest.
+  EXPECT_EQ(allowed_events(0, 999, 1), 0);
+  EXPECT_EQ(allowed_events(0, 998, 1), 1);
+  // 30 rows, 100 requests: P(K > k) is the product of (100 - i) / (130 - i), i from 0 to k.
+  double above = 1;
+  int64_t k = -1;
+  while (above > kFalseAlarm) {
+    ++k;
+    above *= static_cast<double>(100 - k) / static_cast<double>(130 - k);
+  }
+  EXPECT_EQ(allowed_events(0, 30, 100), k);
+  EXPECT_GT(allowed_events(3, 30, 100), k);
+  EXPECT_LT(allowed_events(0, 600, 100), 5);
+  EXPECT_EQ(allowed_events(30, 30, 100), 100);
+  EXPECT_EQ(allowed_events(0, 0, 100), 100);
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,145 @@
+// A study's rows to a policy.
+#include "routing/route.h"
+
+#include <algorithm>
+
+#include "analysis/compare/compare.h"
+#include "analysis/rows/summary.h"
+#include "base/text.h"
+#include "routing/derive.h"
+#include "routing/merge.h"
+#include "routing/simulate.h"
+
+namespace assay {
+namespace {
+
+std::vector<BarredArm> barred_arms(const Samples& samples, const AnalysisOptions& options) {
+  std::vector<BarredArm> barred;
+  for (const Group& group : samples.groups) {
+    std::string reason = reason_barred(group, options);
+    if (reason.empty()) continue;
+    barred.push_back({group.stratum, samples.arms[group.arm], std::move(reason)});
+  }
+  return barred;
+}
+
+Policy derive_policy(const Bundle& bundle, const Samples& samples,
+                     const std::vector<StratumChoice>& choices) {
+  Policy policy;
+  policy.study = summarize(bundle).name;
+  policy.identity = policy_identity(bundle);
+  policy.fallback = common_fallback(choices);
+  policy.rules = rules_of(samples, choices);
+  policy.not_measured = unmeasured(samples);
+  return policy;
+}
+
+// Whether the rule serves requests of the stratum.
+bool serves(const PolicyRule& rule, const Stratum& stratum, const PromptRange& prompts) {
+  return rule.model == stratum.model && rule.phase == stratum.phase &&
+         rule.batch == stratum.batch && rule.new_tokens == stratum.new_tokens &&
+         rule.shortest <= prompts.longest && prompts.shortest <= rule.longest;
+}
+
+// A policy that somebody else wrote chooses no arm that these rows bar.
+Status check_arms(const Policy& policy, const Samples& samples, const Route& route) {
+  std::vector<std::string> named = {policy.fallback};
+  for (const PolicyRule& rule : policy.rules) {
+    named.push_back(rule.arm);
+    named.push_back(rule.fallback);
+  }
+  for (const std::string& arm : named) {
+    if (arm.empty() || std::ranges::find(samples.arms, arm) != samples.arms.end()) continue;
+    return bad_input("policy: expected one of the arms {}, found {}{}", join(samples.arms, ", "),
+                     quoted_excerpt(arm), nearest_hint(arm, samples.arms));
+  }
+  for (const BarredArm& barred : route.barred) {
+    const Stratum& stratum = samples.strata[barred.stratum];
+    for (const PolicyRule& rule : policy.rules) {
+      const bool names = rule.arm == barred.arm || rule.fallback == barred.arm;
+      if (!names || !serves(rule, stratum, samples.prompts[barred.stratum])) continue;
+      return bad_input("policy: expected arms that may be chosen, found {} for {} ({})",
+                       quoted_excerpt(barred.arm), stratum_text(stratum), barred.reason);
+    }
+  }
+  return {};
+}
+
+// The model that the trace's requests are for.
+Result<std::string> traced_model(const TraceToReplay& trace, const Samples& samples) {
+  std::vector<std::string> models;
+  for (const Stratum& stratum : samples.strata) {
+    if (std::ranges::find(models, stratum.model) == models.end()) models.push_back(stratum.model);
+  }
+  if (trace.model.empty() && models.size() == 1) return models.front();
+  if (trace.model.empty()) {
+    return bad_input("route: expected --model, one of {}, for the trace, found none",
+                     join(models, ", "));
+  }
+  if (std::ranges::find(models, trace.model) != models.end()) return trace.model;
+  return bad_input("--model: expected one of {}, found {}{}", join(models, ", "),
+                   quoted_excerpt(trace.model), nearest_hint(trace.model, models));
+}
+
+Status replay_trace(const TraceToReplay& trace, const Samples& samples, ThreadPool* pool,
+                    Route& route) {
+  ASSAY_TRY(const std::string model, traced_model(trace, samples));
+  const ReplayData data(samples, model, route.options);
+  ASSAY_TRY(const PlannedTrace plan, plan_trace(data, route, model, samples.arms, trace.requests));
+  const SimulationOptions options{trace.replays, route.options.seed, route.options.confidence};
+  auto simulation = std::make_shared<Simulation>(simulate(data, route.policy, plan, options, pool));
+  simulation->model = model;
+  simulation->trace = trace.name;
+  simulation->hash = trace_hash(trace.requests);
+  simulation->requests = std::ssize(trace.requests);
+  route.simulation = std::move(simulation);
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::string> Route::failures() const {
+  std::vector<std::string> all;
+  for (const StratumChoice& choice : choices) {
+    if (!choice.safe.empty()) continue;
+    all.push_back(fmt::format("{}: {}", stratum_text(strata[choice.stratum]), choice.because));
+  }
+  return all;
+}
+
+Result<Route> judge_route(const Bundle& bundle, const RouteRequest& request, ThreadPool* pool) {
+  Route route;
+  const StudySummary study = summarize(bundle);
+  route.options = request.analysis;
+  route.study = study.name;
+  route.baseline = study.baseline;
+  route.rows = study.rows;
+  ASSAY_TRY(const Samples samples, group_rows(bundle, study.arms));
+  route.strata = samples.strata;
+  route.prompts = samples.prompts;
+  const std::vector<std::string> reasons = void_strata(bundle, study, samples);
+  const ChoiceInputs inputs{samples, study.order == "interleaved", reasons, route.options};
+  route.choices = choose_arms(inputs, pool);
+  route.barred = barred_arms(samples, route.options);
+  for (const Group& group : samples.groups) {
+    if (group.execution() == Execution::kCompiled) {
+      route.compiled_arms.insert(samples.arms[group.arm]);
+    }
+  }
+  route.policy_given = request.policy.has_value();
+  if (request.policy) {
+    const std::string mismatch = identity_mismatch(*request.policy, policy_identity(bundle));
+    if (!mismatch.empty()) {
+      return bad_input("policy: expected the identity of {}, found another: {}",
+                       bundle.folder.string(), mismatch);
+    }
+    ASSAY_CHECK(check_arms(*request.policy, samples, route));
+    route.policy = *request.policy;
+  } else {
+    route.policy = derive_policy(bundle, samples, route.choices);
+  }
+  if (request.trace) ASSAY_CHECK(replay_trace(*request.trace, samples, pool, route));
+  return route;
+}
+
+}  // namespace assay

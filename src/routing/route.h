@@ -1,0 +1,74 @@
+// Which arm to ship: a routing policy from the rows of one study, with what it may not choose and
+// what it doesn't know.
+//
+// It reads rows, not findings.json: thresholds need single rows, and the parts of a bundle that a
+// policy is tested on have no findings of their own. The decisions are those of `assay analyze`.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "analysis/findings/findings.h"
+#include "artifact/bundle.h"
+#include "base/json.h"
+#include "base/thread_pool.h"
+#include "routing/choice.h"
+#include "routing/policy.h"
+#include "routing/trace.h"
+
+namespace assay {
+
+struct Simulation;
+
+inline constexpr int kRouteSchemaVersion = 1;
+
+// A trace to replay.
+struct TraceToReplay {
+  std::string name;
+  std::vector<TraceRequest> requests;
+  std::string model;  // of the requests; empty: the only one that was measured
+  int64_t replays = 200;
+};
+
+struct RouteRequest {
+  AnalysisOptions analysis;
+  std::optional<Policy> policy = {};  // in the place of the one that the rows give
+  std::optional<TraceToReplay> trace = {};
+};
+
+// An arm that no strategy may choose on a stratum.
+struct BarredArm {
+  size_t stratum = 0;
+  std::string arm;
+  std::string reason;
+};
+
+struct Route {
+  AnalysisOptions options;
+  std::string study;
+  std::string baseline;
+  int64_t rows = 0;
+  std::vector<Stratum> strata;
+  std::vector<PromptRange> prompts;  // of each stratum
+  std::vector<StratumChoice> choices;
+  std::vector<BarredArm> barred;
+  std::set<std::string> compiled_arms;  // proven to have run compiled on some stratum
+  Policy policy;
+  bool policy_given = false;
+  std::shared_ptr<const Simulation> simulation;  // null: no trace
+
+  // Why the judgement fails, one sentence a stratum on which no arm is safe; empty: it passes.
+  std::vector<std::string> failures() const;
+};
+
+// bad_input: a parity record without a verdict; a given policy of another identity, or one that
+// names an arm that isn't there or that is barred on a stratum which its rule covers; a trace of
+// another model, or without a request inside what was measured.
+Result<Route> judge_route(const Bundle& bundle, const RouteRequest& request, ThreadPool* pool);
+
+Json route_to_json(const Route& route);
+Json simulation_to_json(const Simulation& simulation, const Policy& policy);
+
+}  // namespace assay

@@ -1,0 +1,116 @@
+// The judgement as data.
+#include "routing/route.h"
+
+namespace assay {
+namespace {
+
+Json text_or_null(const std::string& text) {
+  return text.empty() ? Json() : Json(text);
+}
+
+Json ends_json(const std::optional<stats::Interval>& interval) {
+  return interval ? Json::array({interval->low, interval->high}) : Json();
+}
+
+Json place_json(const Route& route, size_t stratum) {
+  const Stratum& of = route.strata[stratum];
+  return {{"phase", phase_name(of.phase)},
+          {"model", of.model},
+          {"scenario", of.scenario},
+          {"new_tokens", of.new_tokens},
+          {"batch", of.batch},
+          {"prompt_tokens", {route.prompts[stratum].shortest, route.prompts[stratum].longest}}};
+}
+
+Json trigger_json(const PolicyTrigger& trigger) {
+  return {{"on", trigger_name(trigger.kind)},
+          {"allowed", trigger.allowed},
+          {"window", trigger.window > 0 ? Json(trigger.window) : Json()},
+          {"limit_ms", trigger.limit_ms ? Json(*trigger.limit_ms) : Json()},
+          {"source", trigger.source}};
+}
+
+Json rule_json(const PolicyRule& rule) {
+  Json json = {{"model", rule.model},
+               {"phase", phase_name(rule.phase)},
+               {"batch", rule.batch},
+               {"new_tokens", rule.new_tokens},
+               {"prompt_tokens", {rule.shortest, rule.longest}},
+               {"arm", text_or_null(rule.arm)},
+               {"fallback", text_or_null(rule.fallback)},
+               {"abstains", rule.abstains},
+               {"because", text_or_null(rule.because)}};
+  json["triggers"] = Json::array();
+  for (const PolicyTrigger& trigger : rule.triggers) {
+    json["triggers"].push_back(trigger_json(trigger));
+  }
+  json["evidence"] = Json::array();
+  for (const RuleEvidence& evidence : rule.evidence) {
+    json["evidence"].push_back({{"scenario", evidence.scenario},
+                                {"prompt_tokens", {evidence.shortest, evidence.longest}},
+                                {"verdict", evidence.verdict},
+                                {"ratio", evidence.ratio ? Json(*evidence.ratio) : Json()},
+                                {"interval", ends_json(evidence.interval)},
+                                {"rows", evidence.rows}});
+  }
+  return json;
+}
+
+Json policy_json(const Policy& policy) {
+  Json json = {{"version", kPolicyVersion}, {"study", policy.study}};
+  json["identity"] = Json::array();
+  for (const auto& [axis, value] : policy.identity) {
+    json["identity"].push_back({{"axis", axis}, {"value", value}});
+  }
+  json["fallback"] = text_or_null(policy.fallback);
+  json["rules"] = Json::array();
+  for (const PolicyRule& rule : policy.rules) json["rules"].push_back(rule_json(rule));
+  json["not_measured"] = policy.not_measured;
+  return json;
+}
+
+Json choice_json(const Route& route, const StratumChoice& choice) {
+  Json json = place_json(route, choice.stratum);
+  json["decision"] = decision_name(choice.decision);
+  json["arm"] = text_or_null(choice.arm);
+  json["safe"] = text_or_null(choice.safe);
+  json["abstains"] = choice.abstains;
+  json["because"] = text_or_null(choice.because);
+  json["ratio"] = choice.ratio ? Json(*choice.ratio) : Json();
+  json["interval"] = ends_json(choice.interval);
+  return json;
+}
+
+}  // namespace
+
+Json route_to_json(const Route& route) {
+  Json json = {{"schema_version", kRouteSchemaVersion},
+               {"study", route.study},
+               {"baseline", route.baseline},
+               {"rows", route.rows},
+               {"options",
+                {{"margin", route.options.margin},
+                 {"alpha", route.options.alpha},
+                 {"confidence", route.options.confidence},
+                 {"resamples", route.options.resamples},
+                 {"seed", route.options.seed}}},
+               {"policy_given", route.policy_given},
+               {"policy", policy_json(route.policy)}};
+  json["strata"] = Json::array();
+  for (const StratumChoice& choice : route.choices) {
+    json["strata"].push_back(choice_json(route, choice));
+  }
+  json["barred"] = Json::array();
+  for (const BarredArm& barred : route.barred) {
+    Json one = place_json(route, barred.stratum);
+    one["arm"] = barred.arm;
+    one["reason"] = barred.reason;
+    json["barred"].push_back(std::move(one));
+  }
+  json["simulation"] =
+      route.simulation == nullptr ? Json() : simulation_to_json(*route.simulation, route.policy);
+  json["failures"] = route.failures();
+  return json;
+}
+
+}  // namespace assay

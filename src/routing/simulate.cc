@@ -1,0 +1,406 @@
+// Replays of a trace.
+#include "routing/simulate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "stats/distributions.h"
+#include "stats/summary.h"
+
+namespace assay {
+namespace {
+
+// A cell's rows in one replay: those of its drawn units, ascending by time.
+struct DrawnCell {
+  std::vector<ReplayRow> warm;
+  std::vector<ReplayRow> first;
+  std::vector<ReplayRow> fell_back;
+  double mean_ms = 0;
+};
+
+// Rows of units as often as they were drawn; where none was, all of them.
+std::vector<ReplayRow> drawn_rows(const std::vector<ReplayRow>& rows,
+                                  const std::vector<int>& times) {
+  std::vector<ReplayRow> drawn;
+  for (const ReplayRow& row : rows) drawn.insert(drawn.end(), times[row.unit], row);
+  if (drawn.empty()) drawn = rows;
+  std::ranges::stable_sort(drawn, {}, &ReplayRow::ms);
+  return drawn;
+}
+
+const ReplayRow& at_quantile(const std::vector<ReplayRow>& rows, double u) {
+  const auto at = static_cast<size_t>(u * static_cast<double>(rows.size()));
+  return rows[std::min(at, rows.size() - 1)];
+}
+
+// Counts of a rule's events.
+struct RuleState {
+  int64_t requests = 0;
+  int64_t graphs = 0;
+  std::array<int64_t, kTriggerKinds.size()> events{};
+  std::optional<TriggerKind> fired;
+  int64_t diverted = 0;
+};
+
+struct CallEvents {
+  double ms = 0;
+  bool met_shape = false;  // compiled for a shape that is new
+  bool recompiled = false;
+  bool limit = false;
+  bool ran_eager = false;
+};
+
+struct ReplayFigures {
+  double p50 = 0;
+  double p95 = 0;
+  double p99 = 0;
+  double per_s = 0;
+  double mean = 0;
+  int64_t lost = 0;
+  int64_t compilations = 0;
+  bool any = false;
+};
+
+class Replay {
+ public:
+  Replay(const ReplayData& data, const Policy& policy, const PlannedTrace& plan, Random random)
+      : data_(data), policy_(policy), plan_(plan), times_(data.units(), 0) {
+    for (size_t i = 0; i < data.units(); ++i) ++times_[random.below(data.units())];
+    quantiles_.resize(plan.own_places.size());
+    for (double& u : quantiles_) u = random.uniform();
+  }
+
+  ReplayFigures serve(const PlannedStrategy& strategy) {
+    met_.assign(plan_.shapes * data_.arms(), false);
+    graphs_.clear();
+    rules_.assign(policy_.rules.size(), {});
+    return queue([&](size_t call, Phase phase, ReplayFigures& figures) -> std::optional<double> {
+      return take(strategy.calls[call], phase, quantiles_[call], figures);
+    });
+  }
+
+  ReplayFigures serve_best() {
+    best_.clear();
+    return queue([&](size_t call, Phase, ReplayFigures&) -> std::optional<double> {
+      const int32_t place = plan_.own_places[call];
+      if (place < 0) return 0.0;
+      const int32_t arm = best_arm(place);
+      if (arm < 0) return std::nullopt;
+      return draw_warm(plan_.places[static_cast<size_t>(place)], arm, quantiles_[call]).ms;
+    });
+  }
+
+  const std::vector<RuleState>& rules() const { return rules_; }
+
+ private:
+  // Requests one after the other; `time` is of one phase of one, and absent where it is lost.
+  template <typename Time>
+  ReplayFigures queue(const Time& time) {
+    ReplayFigures figures;
+    std::vector<double> latencies;
+    latencies.reserve(plan_.requests.size());
+    double free_s = 0;
+    double sum = 0;
+    for (size_t i = 0; i < plan_.requests.size(); ++i) {
+      double ms = 0;
+      bool lost = false;
+      for (size_t p = 0; p < plan_.phases.size() && !lost; ++p) {
+        const auto of_phase = time(i * plan_.phases.size() + p, plan_.phases[p], figures);
+        lost = !of_phase;
+        ms += of_phase.value_or(0);
+      }
+      if (lost) {
+        ++figures.lost;
+        continue;
+      }
+      const double begin = std::max(free_s, plan_.requests[i].arrival_s);
+      free_s = begin + ms / 1000;
+      latencies.push_back((free_s - plan_.requests[i].arrival_s) * 1000);
+      sum += latencies.back();
+    }
+    if (latencies.empty()) return figures;
+    figures.any = true;
+    std::ranges::sort(latencies);
+    figures.p50 = *stats::quantile(latencies, 0.5);
+    figures.p95 = *stats::quantile(latencies, 0.95);
+    figures.p99 = *stats::quantile(latencies, 0.99);
+    const auto served = static_cast<double>(latencies.size());
+    figures.mean = sum / served;
+    figures.per_s = served / std::max(1e-9, free_s - plan_.requests.front().arrival_s);
+    return figures;
+  }
+
+  std::optional<double> take(const PlannedCall& call, Phase phase, double u,
+                             ReplayFigures& figures) {
+    if (call.place < 0) return 0.0;  // a phase that the request lacks
+    RuleState* state = call.rule < 0 ? nullptr : &rules_[static_cast<size_t>(call.rule)];
+    int32_t arm = call.arm;
+    if (state != nullptr && state->fired) {
+      arm = call.fallback;
+      ++state->diverted;
+    }
+    if (arm < 0) return std::nullopt;
+    const CallEvents events = call_arm(call, phase, arm, u);
+    figures.compilations += events.met_shape || events.recompiled ? 1 : 0;
+    if (state != nullptr && !state->fired && call.fallback >= 0) {
+      watch(policy_.rules[static_cast<size_t>(call.rule)], events, *state);
+    }
+    return events.ms;
+  }
+
+  CallEvents call_arm(const PlannedCall& call, Phase phase, int32_t arm, double u) {
+    const ReplayPlace& place = plan_.places[static_cast<size_t>(call.place)];
+    const ReplayArm& about = data_.arm(phase, static_cast<size_t>(arm));
+    CallEvents events;
+    int64_t& graphs = graphs_[{phase, arm}];
+    const size_t key = static_cast<size_t>(call.shape) * data_.arms() + static_cast<size_t>(arm);
+    const bool fresh = !met_[key];
+    const bool specialises = about.specialising == Specialising::kEachShape ||
+                             (about.specialising == Specialising::kOnce && graphs < 1) ||
+                             (about.specialising == Specialising::kTwice && graphs < 2);
+    if (fresh && specialises) {
+      if (about.limit && graphs >= *about.limit) {
+        events.limit = events.ran_eager = true;
+        events.ms = draw(
+                        place, arm, u, [](const DrawnCell& cell) -> const auto& {
+                          return cell.fell_back.empty() ? cell.warm : cell.fell_back;
+                        })
+                        .ms;
+        return events;
+      }
+      met_[key] = true;
+      ++graphs;
+      events.met_shape = true;
+      events.ms = draw(
+                      place, arm, u, [](const DrawnCell& cell) -> const auto& {
+                        return cell.first.empty() ? cell.warm : cell.first;
+                      })
+                      .ms;
+      return events;
+    }
+    const CallEvents drawn = draw_warm(place, arm, u);
+    events.ms = drawn.ms;
+    events.recompiled = drawn.recompiled;
+    return events;
+  }
+
+  CallEvents draw_warm(const ReplayPlace& place, int32_t arm, double u) {
+    return draw(
+        place, arm, u, [](const DrawnCell& cell) -> const auto& { return cell.warm; });
+  }
+
+  // The corners' quantiles, weighted; what the heaviest corner's row did counts as done.
+  template <typename Rows>
+  CallEvents draw(const ReplayPlace& place, int32_t arm, double u, const Rows& rows) {
+    CallEvents events;
+    double heaviest = -1;
+    for (const ReplayCorner& corner : place.corners) {
+      const ReplayRow& row = at_quantile(rows(cell(corner.stratum, arm)), u);
+      events.ms += corner.weight * row.ms;
+      if (corner.weight <= heaviest) continue;
+      heaviest = corner.weight;
+      events.recompiled = row.compiled;
+    }
+    return events;
+  }
+
+  const DrawnCell& cell(size_t stratum, int32_t arm) {
+    const auto [at, fresh] = cells_.try_emplace({stratum, arm});
+    if (!fresh) return at->second;
+    const ReplayCell& from = data_.cell(stratum, static_cast<size_t>(arm));
+    DrawnCell& drawn = at->second;
+    drawn.warm = drawn_rows(from.warm, times_);
+    drawn.first = drawn_rows(from.first, times_);
+    drawn.fell_back = drawn_rows(from.fell_back, times_);
+    for (const ReplayRow& row : drawn.warm) drawn.mean_ms += row.ms;
+    drawn.mean_ms /= static_cast<double>(std::max<size_t>(1, drawn.warm.size()));
+    return drawn;
+  }
+
+  int32_t best_arm(int32_t place_index) {
+    const auto [at, fresh] = best_.try_emplace(place_index, -1);
+    if (!fresh) return at->second;
+    const ReplayPlace& place = plan_.places[static_cast<size_t>(place_index)];
+    double least = 0;
+    for (int32_t arm = 0; arm < static_cast<int32_t>(data_.arms()); ++arm) {
+      if (!data_.allowed(place, static_cast<size_t>(arm))) continue;
+      double mean = 0;
+      for (const ReplayCorner& corner : place.corners) {
+        mean += corner.weight * cell(corner.stratum, arm).mean_ms;
+      }
+      if (at->second >= 0 && mean >= least) continue;
+      at->second = arm;
+      least = mean;
+    }
+    return at->second;
+  }
+
+  static bool happened(const PolicyTrigger& trigger, const CallEvents& events) {
+    switch (trigger.kind) {
+      case TriggerKind::kRecompileAfterWarmup:
+        return events.recompiled;
+      case TriggerKind::kUniqueGraphs:
+        return events.met_shape || events.recompiled;
+      case TriggerKind::kRecompileLimit:
+        return events.limit;
+      case TriggerKind::kFallback:
+        return events.ran_eager;
+      case TriggerKind::kSlowRequest:
+        return trigger.limit_ms && events.ms > *trigger.limit_ms;
+      case TriggerKind::kLostRow:
+        break;
+    }
+    return false;  // no arm that lost a row is taken
+  }
+
+  static void watch(const PolicyRule& rule, const CallEvents& events, RuleState& state) {
+    ++state.requests;
+    for (const PolicyTrigger& trigger : rule.triggers) {
+      int64_t& count = state.events[static_cast<size_t>(trigger.kind)];
+      count += happened(trigger, events) ? 1 : 0;
+      if (count > trigger.allowed && !state.fired) state.fired = trigger.kind;
+      if (trigger.window > 0 && state.requests % trigger.window == 0) count = 0;
+    }
+  }
+
+  const ReplayData& data_;
+  const Policy& policy_;
+  const PlannedTrace& plan_;
+  std::vector<int> times_;         // each unit was drawn
+  std::vector<double> quantiles_;  // by request and phase
+  std::map<std::pair<size_t, int32_t>, DrawnCell> cells_;
+  std::vector<bool> met_;  // by shape, then arm
+  std::map<std::pair<Phase, int32_t>, int64_t> graphs_;
+  std::vector<RuleState> rules_;
+  std::map<int32_t, int32_t> best_;  // by place
+};
+
+struct ReplayResult {
+  std::vector<ReplayFigures> strategies;
+  ReplayFigures best;
+  std::vector<RuleState> rules;  // of the policy
+};
+
+double stretch_of_units(size_t units, double confidence) {
+  const auto n = static_cast<double>(units);
+  const double tail = (1 + confidence) / 2;
+  const auto t = stats::student_t_quantile(tail, n - 1);
+  const auto z = stats::normal_quantile(tail);
+  return t && z ? std::sqrt(n / (n - 1)) * *t / *z : 1;
+}
+
+// Of positive values.
+SimulatedFigure figure_of(const std::vector<double>& values, size_t units, double confidence) {
+  SimulatedFigure figure;
+  figure.mean = *stats::mean(values);
+  if (units < 2 || values.size() < 2 || !(figure.mean > 0)) return figure;
+  std::vector<double> logs;
+  for (const double value : values) logs.push_back(std::log(std::max(value, 1e-12) / figure.mean));
+  std::ranges::sort(logs);
+  const double stretch = stretch_of_units(units, confidence);
+  const double tail = (1 - confidence) / 2;
+  const double low = std::min(0.0, *stats::quantile(logs, tail));
+  const double high = std::max(0.0, *stats::quantile(logs, 1 - tail));
+  figure.interval = stats::Interval{figure.mean * std::exp(stretch * low),
+                                    figure.mean * std::exp(stretch * high)};
+  return figure;
+}
+
+void add_figures(const std::vector<ReplayResult>& results, size_t s, size_t units,
+                 double confidence, SimulatedStrategy& of) {
+  const auto of_replays = [&](auto&& value) {
+    std::vector<double> values;
+    for (const ReplayResult& result : results) values.push_back(value(result));
+    return values;
+  };
+  of.lost = results.front().strategies[s].lost;
+  of.compilations = *stats::mean(of_replays([&](const ReplayResult& result) {
+    return static_cast<double>(result.strategies[s].compilations);
+  }));
+  for (const ReplayResult& result : results) of.lost = std::max(of.lost, result.strategies[s].lost);
+  const bool any = std::ranges::all_of(
+      results, [&](const ReplayResult& result) { return result.strategies[s].any; });
+  if (!any) return;
+  const auto figure = [&](double ReplayFigures::*member) {
+    return figure_of(
+        of_replays([&](const ReplayResult& result) { return result.strategies[s].*member; }), units,
+        confidence);
+  };
+  of.p50_ms = figure(&ReplayFigures::p50);
+  of.p95_ms = figure(&ReplayFigures::p95);
+  of.p99_ms = figure(&ReplayFigures::p99);
+  of.per_s = figure(&ReplayFigures::per_s);
+  if (of.lost > 0) return;
+  SimulatedFigure ratio = figure_of(of_replays([&](const ReplayResult& result) {
+                                      return result.strategies[s].mean / result.best.mean;
+                                    }),
+                                    units, confidence);
+  ratio.mean -= 1;
+  if (ratio.interval)
+    ratio.interval = stats::Interval{ratio.interval->low - 1, ratio.interval->high - 1};
+  of.regret = ratio;
+}
+
+std::vector<SimulatedTrigger> fired_triggers(const std::vector<ReplayResult>& results) {
+  std::map<std::pair<size_t, TriggerKind>, SimulatedTrigger> fired;
+  for (const ReplayResult& result : results) {
+    for (size_t rule = 0; rule < result.rules.size(); ++rule) {
+      const RuleState& state = result.rules[rule];
+      if (!state.fired) continue;
+      SimulatedTrigger& trigger = fired[{rule, *state.fired}];
+      trigger.rule = rule;
+      trigger.kind = *state.fired;
+      ++trigger.fired;
+      trigger.diverted += static_cast<double>(state.diverted);
+    }
+  }
+  std::vector<SimulatedTrigger> all;
+  for (auto& [key, trigger] : fired) {
+    trigger.diverted /= static_cast<double>(trigger.fired);
+    all.push_back(trigger);
+  }
+  return all;
+}
+
+}  // namespace
+
+Simulation simulate(const ReplayData& data, const Policy& policy, const PlannedTrace& plan,
+                    const SimulationOptions& options, ThreadPool* pool) {
+  std::vector<ReplayResult> results(static_cast<size_t>(options.replays));
+  const auto replay = [&](size_t r) {
+    Replay one(data, policy, plan, Random(options.seed, r));
+    ReplayResult& result = results[r];
+    for (const PlannedStrategy& strategy : plan.strategies) {
+      result.strategies.push_back(strategy.unavailable.empty() ? one.serve(strategy)
+                                                               : ReplayFigures());
+      if (strategy.name == "policy") result.rules = one.rules();
+    }
+    result.best = one.serve_best();
+  };
+  if (pool == nullptr) {
+    for (size_t r = 0; r < results.size(); ++r) replay(r);
+  } else {
+    pool->parallel_for(results.size(), 1, [&](size_t begin, size_t end) {
+      for (size_t r = begin; r < end; ++r) replay(r);
+    });
+  }
+  Simulation simulation;
+  simulation.options = options;
+  simulation.replayed = std::ssize(plan.requests);
+  simulation.outside = plan.outside;
+  simulation.phases = plan.phases;
+  simulation.units = data.units();
+  for (size_t s = 0; s < plan.strategies.size(); ++s) {
+    const PlannedStrategy& planned = plan.strategies[s];
+    SimulatedStrategy& of = simulation.strategies.emplace_back();
+    of.name = planned.name;
+    of.takes = planned.takes;
+    of.unavailable = planned.unavailable;
+    if (of.unavailable.empty()) add_figures(results, s, data.units(), options.confidence, of);
+  }
+  simulation.triggers = fired_triggers(results);
+  return simulation;
+}
+
+}  // namespace assay

@@ -1,0 +1,56 @@
+// A replay as data.
+#include "routing/route.h"
+#include "routing/simulate.h"
+
+namespace assay {
+namespace {
+
+Json figure_json(const std::optional<SimulatedFigure>& figure) {
+  if (!figure) return nullptr;
+  Json json = {{"mean", figure->mean}, {"interval", nullptr}};
+  if (figure->interval) json["interval"] = {figure->interval->low, figure->interval->high};
+  return json;
+}
+
+}  // namespace
+
+Json simulation_to_json(const Simulation& simulation, const Policy& policy) {
+  Json json = {{"trace", simulation.trace},       {"hash", simulation.hash},
+               {"model", simulation.model},       {"requests", simulation.requests},
+               {"replayed", simulation.replayed}, {"replays", simulation.options.replays},
+               {"seed", simulation.options.seed}, {"units", simulation.units}};
+  json["phases"] = Json::array();
+  for (const Phase phase : simulation.phases) json["phases"].push_back(phase_name(phase));
+  json["outside"] = Json::array();
+  for (const auto& [why, count] : simulation.outside) {
+    json["outside"].push_back({{"because", why}, {"requests", count}});
+  }
+  json["strategies"] = Json::array();
+  for (const SimulatedStrategy& strategy : simulation.strategies) {
+    json["strategies"].push_back(
+        {{"name", strategy.name},
+         {"takes", strategy.takes},
+         {"unavailable", strategy.unavailable.empty() ? Json() : Json(strategy.unavailable)},
+         {"lost", strategy.lost},
+         {"compilations", strategy.compilations},
+         {"p50_ms", figure_json(strategy.p50_ms)},
+         {"p95_ms", figure_json(strategy.p95_ms)},
+         {"p99_ms", figure_json(strategy.p99_ms)},
+         {"requests_per_s", figure_json(strategy.per_s)},
+         {"regret", figure_json(strategy.regret)}});
+  }
+  json["triggers"] = Json::array();
+  for (const SimulatedTrigger& trigger : simulation.triggers) {
+    const PolicyRule& rule = policy.rules[trigger.rule];
+    json["triggers"].push_back({{"rule", trigger.rule},
+                                {"phase", phase_name(rule.phase)},
+                                {"batch", rule.batch},
+                                {"prompt_tokens", {rule.shortest, rule.longest}},
+                                {"on", trigger_name(trigger.kind)},
+                                {"replays", trigger.fired},
+                                {"diverted_requests", trigger.diverted}});
+  }
+  return json;
+}
+
+}  // namespace assay

@@ -1,0 +1,278 @@
+// Strategies over a trace.
+#include "routing/strategies.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <tuple>
+
+#include "base/text.h"
+
+namespace assay {
+namespace {
+
+double warm_mean(const ReplayCell& cell) {
+  double sum = 0;
+  for (const ReplayRow& row : cell.warm) sum += row.ms;
+  return sum / static_cast<double>(cell.warm.size());
+}
+
+// What a strategy says of one phase of a request.
+struct Wish {
+  int32_t arm = -1;
+  int32_t fallback = -1;
+  int32_t rule = -1;
+  std::optional<int64_t> padded;  // prompt tokens to serve it as
+};
+using Wishes = std::function<Wish(Phase, const TraceRequest&)>;
+
+class TracePlanner {
+ public:
+  TracePlanner(const ReplayData& data, const Route& route, const std::string& model,
+               std::span<const std::string> arms)
+      : data_(data), route_(route), model_(model), arms_(arms) {
+    plan_.phases = data.phases();
+    find_arms();
+  }
+
+  void add_requests(std::span<const TraceRequest> trace) {
+    std::map<std::string, int64_t> outside;
+    for (const TraceRequest& request : trace) {
+      std::string why;
+      for (const Phase phase : plan_.phases) {
+        if (skips(phase, request)) continue;
+        const ReplayPlace& place = plan_.places[static_cast<size_t>(place_of(phase, request))];
+        if (place.corners.empty() && why.empty()) why = place.outside;
+      }
+      if (why.empty()) {
+        plan_.requests.push_back(request);
+      } else {
+        ++outside[why];
+      }
+    }
+    plan_.outside.assign(outside.begin(), outside.end());
+    for (const TraceRequest& request : plan_.requests) {
+      for (const Phase phase : plan_.phases) {
+        plan_.own_places.push_back(skips(phase, request) ? -1 : place_of(phase, request));
+      }
+    }
+  }
+
+  PlannedTrace finish() {
+    add("eager", fmt::format("{} throughout", name(safe_)), safe_ < 0 ? "no arm is safe" : "",
+        [&](Phase, const TraceRequest&) {
+          return Wish{safe_, -1, -1, {}};
+        });
+    const std::string none = compiled_ < 0 ? "no arm is proven compiled anywhere" : "";
+    add("compiled", fmt::format("{} throughout", name(compiled_)), none,
+        [&](Phase, const TraceRequest&) {
+          return Wish{compiled_, -1, -1, {}};
+        });
+    add_split(none);
+    add_batch(none);
+    add("padded", fmt::format("{}, prompts padded to measured lengths", name(compiled_)), none,
+        [&](Phase phase, const TraceRequest& request) {
+          return Wish{compiled_, -1, -1, data_.bucket(phase, request)};
+        });
+    add("policy", "by shape", "",
+        [&](Phase phase, const TraceRequest& request) { return by_policy(phase, request); });
+    plan_.shapes = shapes_.size();
+    return std::move(plan_);
+  }
+
+  bool any_inside() const { return !plan_.requests.empty(); }
+  const PlannedTrace& plan() const { return plan_; }
+
+ private:
+  std::string name(int32_t arm) const {
+    return arm < 0 ? "no arm" : arms_[static_cast<size_t>(arm)];
+  }
+
+  static bool skips(Phase phase, const TraceRequest& request) {
+    return phase == Phase::kKvDecode && request.new_tokens == 0;
+  }
+
+  int32_t arm_index(const std::string& arm) const {
+    const auto at = std::ranges::find(arms_, arm);
+    return at == arms_.end() ? -1 : static_cast<int32_t>(at - arms_.begin());
+  }
+
+  const StratumChoice& choice(size_t stratum) const { return route_.choices[stratum]; }
+
+  // In how many strata of these phases the arm may be taken, and ln of its mean time there beside
+  // the safe arm's.
+  std::pair<int64_t, double> standing(int32_t arm, std::span<const Phase> phases) const {
+    int64_t strata = 0;
+    double sum = 0;
+    for (const Phase phase : phases) {
+      for (const size_t stratum : data_.strata(phase)) {
+        const ReplayCell& cell = data_.cell(stratum, static_cast<size_t>(arm));
+        if (!cell.allowed) continue;
+        ++strata;
+        const int32_t safe = arm_index(choice(stratum).safe);
+        if (safe < 0) continue;
+        const ReplayCell& beside = data_.cell(stratum, static_cast<size_t>(safe));
+        if (beside.allowed) sum += std::log(warm_mean(cell) / warm_mean(beside));
+      }
+    }
+    return {strata, strata > 0 ? sum / static_cast<double>(strata) : 0};
+  }
+
+  // The arm proven compiled on the most strata of these phases; of several the fastest.
+  int32_t compiled_arm(std::span<const Phase> phases) const {
+    int32_t best = -1;
+    std::pair<int64_t, double> standing_of_best{0, 0};
+    for (int32_t arm = 0; arm < static_cast<int32_t>(arms_.size()); ++arm) {
+      if (!route_.compiled_arms.contains(arms_[static_cast<size_t>(arm)])) continue;
+      const auto [strata, log_ratio] = standing(arm, phases);
+      if (strata == 0) continue;
+      if (best < 0 || strata > standing_of_best.first ||
+          (strata == standing_of_best.first && log_ratio < standing_of_best.second)) {
+        best = arm;
+        standing_of_best = {strata, log_ratio};
+      }
+    }
+    return best;
+  }
+
+  void find_arms() {
+    std::map<std::string, int64_t> safe;
+    for (const Phase phase : plan_.phases) {
+      for (const size_t stratum : data_.strata(phase)) {
+        if (!choice(stratum).safe.empty()) ++safe[choice(stratum).safe];
+      }
+    }
+    const auto most = std::ranges::max_element(safe, {}, [](const auto& of) { return of.second; });
+    safe_ = most == safe.end() ? -1 : arm_index(most->first);
+    compiled_ = compiled_arm(plan_.phases);
+  }
+
+  int32_t place_of(Phase phase, const TraceRequest& request) {
+    const auto [at, fresh] = places_.try_emplace(
+        {phase, request.batch, decodes(phase) ? request.new_tokens : 0, request.prompt_tokens},
+        static_cast<int32_t>(plan_.places.size()));
+    if (fresh) plan_.places.push_back(data_.place(phase, request));
+    return at->second;
+  }
+
+  int32_t shape_of(Phase phase, const TraceRequest& request) {
+    return shapes_
+        .try_emplace(
+            {phase, request.batch, decodes(phase) ? request.new_tokens : 0, request.prompt_tokens},
+            static_cast<int32_t>(shapes_.size()))
+        .first->second;
+  }
+
+  PlannedCall call_of(const Wish& wish, Phase phase, TraceRequest request) {
+    if (wish.padded) request.prompt_tokens = *wish.padded;
+    PlannedCall call{wish.arm, wish.fallback, wish.rule, place_of(phase, request),
+                     shape_of(phase, request)};
+    const ReplayPlace& place = plan_.places[static_cast<size_t>(call.place)];
+    const auto usable = [&](int32_t arm) {
+      return arm >= 0 && data_.allowed(place, static_cast<size_t>(arm));
+    };
+    if (!usable(call.fallback)) call.fallback = -1;
+    if (!usable(call.arm)) call.arm = call.fallback;
+    return call;
+  }
+
+  void add(const std::string& strategy, const std::string& takes, const std::string& unavailable,
+           const Wishes& wishes) {
+    PlannedStrategy planned{strategy, takes, unavailable, {}};
+    if (unavailable.empty()) {
+      for (const TraceRequest& request : plan_.requests) {
+        for (const Phase phase : plan_.phases) {
+          planned.calls.push_back(skips(phase, request)
+                                      ? PlannedCall{}
+                                      : call_of(wishes(phase, request), phase, request));
+        }
+      }
+    }
+    plan_.strategies.push_back(std::move(planned));
+  }
+
+  void add_split(const std::string& none) {
+    const bool apart = plan_.phases.size() == 2;
+    const Phase prefill[] = {Phase::kPrefill};
+    const int32_t in_prefill = apart ? compiled_arm(prefill) : -1;
+    std::string why = none;
+    if (!apart) why = "prefill and kv_decode weren't both measured";
+    if (apart && in_prefill < 0) why = "no arm is proven compiled in prefill";
+    if (why.empty() && safe_ < 0) why = "no arm is safe";
+    add("split", fmt::format("{} in prefill, {} in decode", name(in_prefill), name(safe_)), why,
+        [&](Phase phase, const TraceRequest&) {
+          return Wish{phase == Phase::kPrefill ? in_prefill : safe_, -1, -1, {}};
+        });
+  }
+
+  // The smallest batch but one from which on the compiled arm's mean is below the safe arm's on
+  // every stratum.
+  void add_batch(const std::string& none) {
+    std::map<int64_t, bool> faster;
+    for (const Phase phase : plan_.phases) {
+      for (const size_t stratum : data_.strata(phase)) {
+        bool& all = faster.try_emplace(route_.strata[stratum].batch, true).first->second;
+        if (compiled_ < 0 || safe_ < 0) continue;
+        const ReplayCell& cell = data_.cell(stratum, static_cast<size_t>(compiled_));
+        const ReplayCell& safe = data_.cell(stratum, static_cast<size_t>(safe_));
+        all = all && cell.allowed && safe.allowed && warm_mean(cell) < warm_mean(safe);
+      }
+    }
+    std::string why = none;
+    if (faster.size() < 2) why = "one batch was measured";
+    std::optional<int64_t> from;
+    for (auto at = faster.rbegin(); at != faster.rend() && at->second; ++at) {
+      if (std::next(at) != faster.rend()) from = at->first;
+    }
+    if (why.empty() && !from) why = "the compiled arm isn't faster on every stratum of any batch";
+    add("batch",
+        fmt::format("{} from batch {} on, {} below", name(compiled_), from.value_or(0),
+                    name(safe_)),
+        why, [&, from](Phase, const TraceRequest& request) {
+          return Wish{request.batch >= *from ? compiled_ : safe_, -1, -1, {}};
+        });
+  }
+
+  Wish by_policy(Phase phase, const TraceRequest& request) const {
+    const Policy& policy = route_.policy;
+    const PolicyRule* rule =
+        rule_of(policy, {model_, phase, request.batch, decodes(phase) ? request.new_tokens : 0,
+                         request.prompt_tokens});
+    if (rule == nullptr) return {arm_index(policy.fallback), -1, -1, {}};
+    return {arm_index(rule->arm),
+            arm_index(rule->fallback),
+            static_cast<int32_t>(rule - policy.rules.data()),
+            {}};
+  }
+
+  using Key = std::tuple<Phase, int64_t, int64_t, int64_t>;
+
+  const ReplayData& data_;
+  const Route& route_;
+  const std::string& model_;
+  std::span<const std::string> arms_;
+  PlannedTrace plan_;
+  int32_t safe_ = -1;
+  int32_t compiled_ = -1;
+  std::map<Key, int32_t> places_;
+  std::map<Key, int32_t> shapes_;
+};
+
+}  // namespace
+
+Result<PlannedTrace> plan_trace(const ReplayData& data, const Route& route,
+                                const std::string& model, std::span<const std::string> arms,
+                                std::span<const TraceRequest> trace) {
+  TracePlanner planner(data, route, model, arms);
+  planner.add_requests(trace);
+  if (planner.any_inside()) return planner.finish();
+  std::vector<std::string> reasons;
+  for (const auto& [why, count] : planner.plan().outside) {
+    reasons.push_back(fmt::format("{}: {}", why, counted(count, "request")));
+  }
+  return bad_input("trace: expected a request within what was measured of {}, found none ({})",
+                   quoted_excerpt(model), join(reasons, "; "));
+}
+
+}  // namespace assay
