@@ -131,8 +131,8 @@ class BenchCommand(ProgramTest):
     def test_what_is_wrong_is_named(self):
         self.assert_refused(["bench", "modle"], "checkpoint's folder", "modle")
         self.assert_refused(["bench", "tiny-lama"], "did you mean")
-        self.assert_refused(["bench", "model", "./model"], "each once", "./model")
-        self.assert_refused(["bench", "model", "-p", "0", "-n", "0"], "expected a test")
+        self.assert_refused(["bench", "model", "./model"], "each model once", "./model")
+        self.assert_refused(["bench", "model", "-p", "0", "-n", "0"], "at least one length above 0")
         self.assert_refused(["bench", "model", "-p", "5,5"], "each value once")
         self.assert_refused(["bench", "model", "-p", "x"], "an integer from 0")
         self.assert_refused(["bench", "model", "-b", "0"], "an integer from 1")

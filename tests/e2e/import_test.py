@@ -229,7 +229,7 @@ class ImportTest(ProgramTest):
 
     def test_files_of_two_formats_are_refused(self):
         error = self.assert_refused(["import", REAL / "hyperfine.json", REAL / "pytest-benchmark.json", "-o", "b"],
-                                    "pytest-benchmark behind hyperfine")
+                                    "pytest-benchmark after hyperfine")
         self.assertIn("expected files of one format", error)
         self.assertFalse((self.folder / "b").exists())
 
