@@ -61,6 +61,60 @@ TEST_F(GateCommand, AFailureExitsWithOne) {
   EXPECT_EQ(unproven["gates"]["artifact_evidence"], "fail");
 }
 
+TEST_F(GateCommand, AnOpenClaimIsNotDecidedAndFailsNothing) {
+  const fs::path one = write("one", {.compiled_share = 0.99, .noise = 0.3});
+  const Json open = judged({one, "--claim", kClaim}, 0);
+  EXPECT_EQ(open["claim_holds"], "not_decided") << open.dump(1);
+  EXPECT_EQ(open["verdict"], "not_decided");
+  EXPECT_THAT(assay({"gate", one, "--claim", kClaim}).out, HasSubstr("not decided"));
+}
+
+TEST_F(GateCommand, EveryRelationIsJudged) {
+  const fs::path one = write("one");
+  for (const auto& [claim, verdict] :
+       {std::pair{"compiled-static fastest in kv_decode", "pass"},
+        {"eager-dynamic fastest in kv_decode", "fail"},
+        {"eager-dynamic slower than compiled-static in prefill", "pass"},
+        {"compiled-static equivalent to eager-dynamic in prefill", "fail"}}) {
+    const bool fails = std::string_view(verdict) == "fail";
+    EXPECT_EQ(judged({one, "--claim", claim}, fails ? 1 : 0)["claim_holds"], verdict) << claim;
+  }
+}
+
+TEST_F(GateCommand, TwoArmsBesideTheBaselineAreJudgedWithoutTheirFindings) {
+  HonestBundle bundle;
+  bundle.made.add({.arm = "third",
+                   .phase = Phase::kKvDecode,
+                   .mean_ms = 5,
+                   .noise = 0.01,
+                   .warmup = 2,
+                   .processes = 5});
+  bundle.made.raw().manifest["study"]["arms"].push_back("third");
+  const fs::path one = write_with_evidence("three", bundle.made);
+  EXPECT_EQ(assay({"analyze", one, "--resamples", "500"}).end.exit_status, 0);
+  const std::string claim = "third faster than compiled-static in kv_decode at single_micro";
+  const auto verdict_of = [&](const std::string& text) {
+    const CommandOutput output = assay({"gate", one, "--claim", text, "-o", "json"});
+    return (*parse_json(output.out, "stdout"))["claim_holds"];
+  };
+  EXPECT_EQ(verdict_of(claim), "pass");
+  EXPECT_EQ(verdict_of("compiled-static faster than third in kv_decode at single_micro"), "fail");
+}
+
+TEST_F(GateCommand, TheDeclaredAxisHasToBeTheOneThatDiffers) {
+  const fs::path one = write("one");
+  const fs::path two = write("two", {.seed = 2, .code_sha = std::string(40, 'f')});
+  const fs::path both =
+      write("both", {.seed = 3, .device = "Another CPU", .code_sha = std::string(40, 'f')});
+  const auto regimes = [&](const std::vector<std::string>& arguments) {
+    return judged(arguments, 0)["gates"]["cross_regime"];
+  };
+  EXPECT_EQ(regimes({one, two, "--vary", "code_sha"}), "pass");
+  EXPECT_EQ(regimes({one, two, "--vary", "device"}), "not_decided");
+  EXPECT_EQ(regimes({one, both}), "not_decided") << "two axes differ";
+  EXPECT_EQ(regimes({one, two, both}), "pass") << "two of the three differ on one axis";
+}
+
 TEST_F(GateCommand, DamageIsAVerdictAndWhatCannotBeReadIsRefused) {
   const fs::path one = write("one");
   ASSERT_TRUE(write_file(one / "cells" / "added.txt", "what no run wrote\n"));

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "analysis/findings/bounds.h"
 #include "analysis/findings/records.h"
 #include "base/folder.h"
 
@@ -99,7 +100,9 @@ Result<Findings> findings_from_json(const Json& json, std::string_view object) {
   Findings findings;
   const StrataContext context{findings.strata};
   Fit fit = record::read_object(json, findings, context);
+  if (!fit) fit = out_of_bounds(json);
   if (!fit) fit = contradiction(findings);
+  if (!fit) fit = figures_at_odds(findings);
   if (fit) return misfit_error(object, *fit);
   return findings;
 }

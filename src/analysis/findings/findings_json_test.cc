@@ -101,5 +101,55 @@ TEST(FindingsFile, ThatContradictsItselfIsRefusedByName) {
   }
 }
 
+TEST(FindingsFile, WithFiguresThatNothingMeasuredCouldHaveIsRefusedByName) {
+  const Json whole = findings_to_json(whole_findings());
+  const std::pair<std::function<void(Json&)>, const char*> broken[] = {
+      {[](Json& j) { j["contrasts"][0]["ratio"] = -3; },
+       "findings.json: expected a number above 0 at contrasts[0].ratio, found -3"},
+      {[](Json& j) {
+         j["contrasts"][0]["ratio_interval"] = {0.9, 0.8};
+       },
+       "expected a low end and a high one, in this order at contrasts[0].ratio_interval, found "
+       "[0.9,0.8]"},
+      {[](Json& j) {
+         j["contrasts"][0]["difference_interval_ms"] = {1, -1};
+       },
+       "in this order at contrasts[0].difference_interval_ms"},
+      {[](Json& j) { j["contrasts"][0]["test"]["p"] = 1.5; },
+       "expected a share from 0 to 1 at contrasts[0].test.p, found 1.5"},
+      {[](Json& j) { j["contrasts"][0]["equivalence"]["p_holm"] = -0.1; },
+       "at contrasts[0].equivalence.p_holm, found -0.1"},
+      {[](Json& j) { j["contrasts"][0]["n_arm"] = -1; },
+       "expected a number of at least 0 at contrasts[0].n_arm, found -1"},
+      {[](Json& j) { j["outcomes"][0]["failed"] = -3; }, "at outcomes[0].failed, found -3"},
+      {[](Json& j) { j["outcomes"][0]["failed"] = 40; },
+       "expected at most attempted, which is 33 at outcomes[0].failed, found 40"},
+      {[](Json& j) { j["outcomes"][0]["failed"] = 4; },
+       "expected counts that add up to failed, which is 4 at outcomes[0].by_status"},
+      {[](Json& j) { j["outcomes"][0]["by_status"]["oom"] = -3; },
+       "at outcomes[0].by_status.oom, found -3"},
+      {[](Json& j) {
+         j["outcomes"][1]["failed_rate_interval"] = {0.5, 1.5};
+       },
+       "at outcomes[1].failed_rate_interval[1], found 1.5"},
+      {[](Json& j) { j["latencies"][0]["mean_ms"] = -1; }, "at latencies[0].mean_ms, found -1"},
+      {[](Json& j) { j["latencies"][0]["mean_ms"] = 100; },
+       "expected at least mean_ms, which is 100 at latencies[0].max_ms"},
+      {[](Json& j) { j["latencies"][0]["p99_ms"] = 0.5; },
+       "expected at least p95_ms, which is 3 at latencies[0].p99_ms, found 0.5"},
+      {[](Json& j) { j["tails"][0]["slow_recompiled"] = 3; },
+       "expected at most slow, which is 2 at tails[0].slow_recompiled, found 3"},
+      {[](Json& j) { j["options"]["confidence"] = 95; }, "at options.confidence, found 95"},
+      {[](Json& j) {
+         j["strata"][0]["prompt_tokens"] = {12, 10};
+       },
+       "at strata[0].prompt_tokens, found [12,10]"}};
+  for (const auto& [breaks, message] : broken) {
+    Json json = whole;
+    breaks(json);
+    EXPECT_THAT(refusal(json), HasSubstr(message));
+  }
+}
+
 }  // namespace
 }  // namespace assay

@@ -53,7 +53,7 @@ inline Latency latency() {
   l.n = 30;
   l.mean_interval = kInterval;
   double value = 1;
-  for (auto* figure : {&l.mean, &l.median, &l.sd, &l.mad, &l.trimmed_mean, &l.min, &l.p90, &l.p95,
+  for (auto* figure : {&l.min, &l.mean, &l.median, &l.sd, &l.mad, &l.trimmed_mean, &l.p90, &l.p95,
                        &l.p99, &l.max, &l.tokens_per_s, &l.joules_per_token, &l.cold_median,
                        &l.cold_max, &l.mean_with_cold, &l.mean_without_first, &l.n_effective}) {
     *figure = value += 0.25;
@@ -143,7 +143,7 @@ inline Findings whole_findings() {
               .ran_eager = 4,
               .fence = 5,
               .beyond_fence = 6,
-              .beyond_fence_recompiled = 7,
+              .beyond_fence_recompiled = 5,
               .high_without = 8,
               .p50_ratio = 0.5,
               .ratio_interval = whole::kInterval}};

@@ -6,14 +6,17 @@
 
 namespace assay {
 
-void Losses::add(const Losses& other) {
-  lost += other.lost;
-  attempted += other.attempted;
-  died = died || other.died;
-  processes.insert(processes.end(), other.processes.begin(), other.processes.end());
+void Losses::add(const Losses& cell) {
+  lost += cell.lost;
+  attempted += cell.attempted;
+  died = died || cell.died;
+  processes.insert(processes.end(), cell.processes.begin(), cell.processes.end());
+  weighted_effects =
+      weighted_effects.value_or(0) + static_cast<double>(cell.lost) * cell.design_effect();
 }
 
 double Losses::design_effect() const {
+  if (weighted_effects) return lost > 0 ? *weighted_effects / static_cast<double>(lost) : 1;
   if (const auto effect = stats::design_effect(processes)) return *effect;
   if (lost == 0 || lost < attempted || !died || processes.size() < 2) return 1;
   return static_cast<double>(attempted) / static_cast<double>(processes.size());

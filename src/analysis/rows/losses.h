@@ -18,7 +18,12 @@ struct Losses {
   // Of each process of each cell. Rows that name none make one together.
   std::vector<stats::ClusterCount> processes;
 
-  void add(const Losses& other);
+  // Of several cells: their effects, each as often as rows were lost there. Absent: it is one cell.
+  std::optional<double> weighted_effects;
+
+  // Another cell's. Cells differ by what they measure, which is no chance of processes, so that the
+  // effect of several is the mean of theirs, weighted by the rows that they lost.
+  void add(const Losses& cell);
   // By which Wilson's interval has to be widened (stats/clustered_share.h). Where every row was
   // lost, rows of processes that died count as one a process, and rows that failed one by one as
   // they are; 1 where nothing shows it.
