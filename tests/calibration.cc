@@ -1,7 +1,7 @@
 // How often the analysis claims what isn't so, finds what is, and covers the truth: by simulation,
 // beside the bars. `calibration TRIALS [SEED [PART]]` prints Markdown tables and fails where a bar
 // is missed by more than two standard errors of the simulation. PART is one of comparisons, pairs,
-// sequential, blocks, runs and robustness.
+// sequential, blocks, runs, robustness and routing.
 #include <algorithm>
 #include <atomic>
 #include <charconv>
@@ -19,6 +19,7 @@
 #include "calibration_lines.h"
 #include "calibration_pairs.h"
 #include "calibration_robustness.h"
+#include "calibration_routing.h"
 #include "calibration_runs.h"
 #include "calibration_sequential.h"
 #include "calibration_worlds.h"
@@ -372,14 +373,15 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "calibration: expected at least 100 TRIALS\n");
     return 2;
   }
-  // Two take a quarter of the trials: each of theirs analyses many runs.
+  // Three take a quarter of the trials: each of theirs analyses many runs.
   const std::pair<std::string_view, std::function<bool()>> parts[] = {
       {"comparisons", [&] { return assay::calibrate_comparisons(trials, seed); }},
       {"pairs", [&] { return assay::calibrate_pairs(trials, seed); }},
       {"sequential", [&] { return assay::calibrate_sequential(trials, seed); }},
       {"blocks", [&] { return assay::calibrate_blocks(trials / 4, seed); }},
       {"runs", [&] { return assay::calibrate_runs(trials / 4, seed); }},
-      {"robustness", [&] { return assay::calibrate_robustness(trials, seed); }}};
+      {"robustness", [&] { return assay::calibrate_robustness(trials, seed); }},
+      {"routing", [&] { return assay::calibrate_routing(trials / 4, seed); }}};
   bool known = false;
   bool met = true;
   for (const auto& [name, calibrate] : parts) {

@@ -184,6 +184,13 @@ TEST_F(RouteCommand, ATraceIsMadeAndReplayed) {
   for (const std::string& line : split(screen, '\n')) EXPECT_LE(line.size(), 100u) << line;
   EXPECT_THAT(assay({"route", one, "--simulate", trace, "-o", "md"}).out,
               HasSubstr("## Replay of a trace"));
+  EXPECT_THAT(screen, Not(HasSubstr("the queue grows")));
+  std::vector<std::string> faster = make;
+  faster.insert(faster.end(), {"--rate", "120"});  // compiled serves 143 a second, eager 100
+  EXPECT_EQ(assay(faster).end.exit_status, 0);
+  EXPECT_THAT(assay({"route", one, "--simulate", trace}).out,
+              HasSubstr("- eager serves less than the "));
+  EXPECT_EQ(assay(make).out, said);
   const std::vector<std::string> bursty = {"route",         "make-trace", "-o",
                                            root_ / "b.csv", "--burst",    "8"};
   EXPECT_EQ(assay(bursty).end.exit_status, 0);

@@ -305,6 +305,19 @@ std::vector<std::string> replay_lines(const Route& route) {
     if (strategy.unavailable.empty()) continue;
     lines.push_back(fmt::format("{} can't be had: {}", strategy.name, strategy.unavailable));
   }
+  std::vector<std::string> overrun;
+  for (const SimulatedStrategy& strategy : simulation.strategies) {
+    constexpr double kKeepsUp = 0.9;
+    if (!strategy.per_s || !simulation.asked_per_s) continue;
+    if (strategy.per_s->mean < kKeepsUp * *simulation.asked_per_s) overrun.push_back(strategy.name);
+  }
+  if (!overrun.empty()) {
+    lines.push_back(fmt::format(
+        "{} {} less than the {} requests a second that arrive: the queue grows to the end, and "
+        "latencies with the length of the trace",
+        join(overrun, ", "), overrun.size() == 1 ? "serves" : "serve",
+        format_significant(*simulation.asked_per_s, 3)));
+  }
   for (const SimulatedTrigger& trigger : simulation.triggers) {
     lines.push_back(fmt::format(
         "{} of {} fired in {} of {} replays and sent {:.0f} requests on average to {}",
@@ -340,8 +353,8 @@ std::vector<std::string> break_glass_lines(const Route& route) {
   lines.push_back(
       safe.empty()
           ? std::string("1. In doubt refuse the request: no arm is safe on every stratum.")
-          : fmt::format("1. In doubt take {}. It lost no row and its output is right on every "
-                        "measured stratum.",
+          : fmt::format("1. In doubt take {}. It lost no row and failed no check of its output "
+                        "on any measured stratum.",
                         safe));
   lines.emplace_back(
       "2. Check the identity first (device, code generator, framework build, commit). If it "

@@ -392,6 +392,10 @@ Simulation simulate(const ReplayData& data, const Policy& policy, const PlannedT
   simulation.outside = plan.outside;
   simulation.phases = plan.phases;
   simulation.units = data.units();
+  const double seconds = plan.requests.back().arrival_s - plan.requests.front().arrival_s;
+  if (seconds > 0) {
+    simulation.asked_per_s = static_cast<double>(plan.requests.size() - 1) / seconds;
+  }
   for (size_t s = 0; s < plan.strategies.size(); ++s) {
     const PlannedStrategy& planned = plan.strategies[s];
     SimulatedStrategy& of = simulation.strategies.emplace_back();

@@ -65,6 +65,7 @@ struct Simulation {
   std::vector<std::pair<std::string, int64_t>> outside;
   std::vector<Phase> phases;
   size_t units = 0;
+  std::optional<double> asked_per_s;  // requests that arrive; absent: all at once
   std::vector<SimulatedStrategy> strategies;
   std::vector<SimulatedTrigger> triggers;  // those that fired in some replay
 };

@@ -15,10 +15,15 @@ Json figure_json(const std::optional<SimulatedFigure>& figure) {
 }  // namespace
 
 Json simulation_to_json(const Simulation& simulation, const Policy& policy) {
-  Json json = {{"trace", simulation.trace},       {"hash", simulation.hash},
-               {"model", simulation.model},       {"requests", simulation.requests},
-               {"replayed", simulation.replayed}, {"replays", simulation.options.replays},
-               {"seed", simulation.options.seed}, {"units", simulation.units}};
+  Json json = {{"trace", simulation.trace},
+               {"hash", simulation.hash},
+               {"model", simulation.model},
+               {"requests", simulation.requests},
+               {"replayed", simulation.replayed},
+               {"replays", simulation.options.replays},
+               {"seed", simulation.options.seed},
+               {"units", simulation.units},
+               {"asked_per_s", simulation.asked_per_s ? Json(*simulation.asked_per_s) : Json()}};
   json["phases"] = Json::array();
   for (const Phase phase : simulation.phases) json["phases"].push_back(phase_name(phase));
   json["outside"] = Json::array();
