@@ -50,6 +50,26 @@ bool same_answer(const Findings& findings, const Decision& a, const Decision& b,
 
 }  // namespace
 
+std::string_view decision_word(Decision::Kind kind) {
+  switch (kind) {
+    case Decision::Kind::kBest:
+      return "faster";
+    case Decision::Kind::kNoDifference:
+      return "equivalent";
+    case Decision::Kind::kAhead:
+      return "ahead";
+    case Decision::Kind::kUndecided:
+      return "undecided";
+    case Decision::Kind::kOnlyOne:
+      return "no rival";
+    case Decision::Kind::kVoid:
+      return "void";
+    case Decision::Kind::kNone:
+      break;
+  }
+  return "no arm";
+}
+
 bool shows_nothing(const stats::Interval& of_ratio) {
   constexpr double kWidest = 10;
   return of_ratio.contains(1) && of_ratio.high > kWidest * of_ratio.low;

@@ -29,6 +29,10 @@ struct RatioRange {
   std::string text() const;
 };
 
+// A decision's kind in the word of tables that people read: faster | equivalent | ahead |
+// undecided | no rival | void | no arm.
+std::string_view decision_word(Decision::Kind kind);
+
 // Strata of one phase with one decision.
 struct Answer {
   std::vector<const Decision*> parts;  // not empty, by prompt length

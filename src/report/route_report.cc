@@ -65,6 +65,10 @@ std::string route_screen(const Route& route) {
   const bool replayed = route.simulation != nullptr;
   add_route_table(rule_screen_table(route), replayed ? kFewerScreenRules : kScreenRules, "rules",
                   lines);
+  add_route_text(
+      "ratio: mean time of that arm over the safe arm's, and its interval; of several lengths, the "
+      "range.",
+      2, 2, lines);
   if (replayed) {
     lines.emplace_back();
     add_route_text(replay_sentence(*route.simulation), 2, 2, lines);

@@ -7,7 +7,9 @@
 #include <set>
 
 #include "analysis/compare/compare.h"
+#include "analysis/findings/record_entries.h"
 #include "base/text.h"
+#include "report/answers.h"
 
 namespace assay {
 namespace {
@@ -28,6 +30,20 @@ std::string verdicts_text(const PolicyRule& rule) {
       words.push_back(evidence.verdict);
   }
   return join(words, ", ");
+}
+
+// "faster, ahead" in the words of the other screens; why a rule abstains stands below the table.
+std::string screen_verdict(const PolicyRule& rule) {
+  if (rule.abstains) return "abstains";
+  std::vector<std::string_view> words;
+  for (const RuleEvidence& evidence : rule.evidence) {
+    for (const Decision::Kind kind : EnumWords<Decision::Kind>::kAll) {
+      if (decision_name(kind) != evidence.verdict) continue;
+      const std::string_view word = decision_word(kind);
+      if (std::ranges::find(words, word) == words.end()) words.push_back(word);
+    }
+  }
+  return words.empty() ? "not measured" : fmt::format("{}", fmt::join(words, ", "));
 }
 
 // "0.86 [0.84, 0.88]"; of several strata the lowest and the highest, and the widest interval.
@@ -179,9 +195,7 @@ Table rule_screen_table(const Route& route) {
     row.push_back(rule.arm.empty() ? TableCell::of(std::string("NONE")) : TableCell::of(rule.arm));
     if (several_fallbacks) row.push_back(arm_cell(rule.fallback));
     row.push_back(arm_cell(ratio_text(rule, 2)));
-    const std::string verdicts = verdicts_text(rule);
-    const std::string between = verdicts.empty() ? "not measured" : verdicts;
-    row.push_back(TableCell::of(rule.abstains ? "abstains: " + between : between));
+    row.push_back(TableCell::of(screen_verdict(rule)));
   }
   return table;
 }

@@ -42,26 +42,6 @@ std::string most_frequent(const std::map<std::string, size_t>& counts) {
   return most == counts.end() ? "" : most->first;
 }
 
-std::string verdict_text(Decision::Kind kind) {
-  switch (kind) {
-    case Decision::Kind::kBest:
-      return "faster";
-    case Decision::Kind::kNoDifference:
-      return "equivalent";
-    case Decision::Kind::kAhead:
-      return "ahead";
-    case Decision::Kind::kUndecided:
-      return "undecided";
-    case Decision::Kind::kOnlyOne:
-      return "no rival";
-    case Decision::Kind::kVoid:
-      return "void";
-    case Decision::Kind::kNone:
-      break;
-  }
-  return "no arm";
-}
-
 // One row, with whole names.
 struct Choice {
   std::string phase;
@@ -173,12 +153,12 @@ bool of_phases(SameAnswer same) {
 std::vector<std::string> verdicts_of(const Answer& answer) {
   std::map<Decision::Kind, size_t> counts;
   for (const Decision* part : answer.parts) ++counts[part->kind];
-  if (counts.size() == 1) return {verdict_text(counts.begin()->first)};
+  if (counts.size() == 1) return {std::string(decision_word(counts.begin()->first))};
   std::vector<std::pair<Decision::Kind, size_t>> kinds(counts.begin(), counts.end());
   std::ranges::stable_sort(kinds, std::greater(), [](const auto& kind) { return kind.second; });
   std::vector<std::string> texts;
   for (const auto& [kind, count] : kinds) {
-    texts.push_back(fmt::format("{} {}", count, verdict_text(kind)));
+    texts.push_back(fmt::format("{} {}", count, decision_word(kind)));
   }
   return texts;
 }
@@ -383,7 +363,7 @@ std::string choice_legend(const Findings& findings) {
       "as near). lost: rows of all arms.",
       shortened(findings.study.baseline, kLongestName), findings.options.confidence * 100);
   const auto explain = [&](Decision::Kind kind, const std::string& meaning) {
-    if (kinds.contains(kind)) text += fmt::format(" {}: {}.", verdict_text(kind), meaning);
+    if (kinds.contains(kind)) text += fmt::format(" {}: {}.", decision_word(kind), meaning);
   };
   explain(Decision::Kind::kBest, "than every other arm");
   explain(Decision::Kind::kAhead, "faster than the baseline, open against the runner-up");
