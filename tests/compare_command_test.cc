@@ -48,6 +48,7 @@ TEST_F(CompareCommand, OnlyARegressionFailsAndOnlyWhenAsked) {
       assay({"compare", base, slower, "--fail-on-regression", "--margin", "10%"}).end.exit_status,
       0);
   EXPECT_EQ(assay({"compare", slower, base, "--fail-on-regression"}).end.exit_status, 0);
+  EXPECT_THAT(refused({"compare", base, base}), HasSubstr("expected each bundle once"));
 }
 
 TEST_F(CompareCommand, OneProcessASideIsNotDecidedUnlessAllowed) {

@@ -87,7 +87,7 @@ TEST_F(PortabilityCommand, BadInputIsOneLine) {
   EXPECT_THAT(refused({"portability", a, b, "--vary", "stak"}), HasSubstr("--vary"));
   EXPECT_EQ(assay({"portability", a, b, "--vary", "stack"}).end.exit_status, 0);
   EXPECT_THAT(refused({"portability", a, b, "--claim", "fast wins"}),
-              HasSubstr("expected ARM faster|slower than ARM in PHASE"));
+              HasSubstr("expected ARM faster than ARM in PHASE"));
   EXPECT_THAT(refused({"portability", a, b, "--claim", "fats faster than eager in prefill"}),
               HasSubstr("did you mean \"fast\"?"));
 }

@@ -8,6 +8,7 @@
 #include "analysis/compare/false_alarms.h"
 #include "analysis/compare/runs.h"
 #include "analysis/compare/sides.h"
+#include "artifact/each_once.h"
 #include "base/clock.h"
 #include "base/shown_text.h"
 #include "base/text.h"
@@ -178,6 +179,9 @@ Result<int> compare_sets(Request request, OutputFormat format) {
   }
   ASSAY_TRY(const std::vector<Bundle> base, read_bundles(request.bundles));
   ASSAY_TRY(const std::vector<Bundle> cand, read_bundles(request.candidates));
+  std::vector<std::string> both_sides = request.bundles;
+  both_sides.insert(both_sides.end(), request.candidates.begin(), request.candidates.end());
+  ASSAY_CHECK(check_each_once("compare", both_sides));
   ASSAY_TRY(const Comparison comparison, compare_bundles(request, base, cand));
   return print_comparison(request, comparison, format);
 }

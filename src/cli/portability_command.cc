@@ -1,8 +1,7 @@
 // assay portability: whether what one bundle shows holds in others too.
-#include <filesystem>
 #include <set>
 
-#include "base/text.h"
+#include "artifact/each_once.h"
 #include "base/thread_pool.h"
 #include "cli/command.h"
 #include "cli/option_types.h"
@@ -62,13 +61,7 @@ Status check_arguments(const PortabilityArguments& arguments) {
     return bad_input("portability: expected two bundles or more, found {}",
                      arguments.bundles.size());
   }
-  std::set<std::string> seen;
-  for (const std::string& bundle : arguments.bundles) {
-    const auto path = std::filesystem::path(bundle).lexically_normal();
-    if (seen.insert((path / "").parent_path().string()).second) continue;
-    return bad_input("portability: expected each bundle once, found {} twice",
-                     quoted_excerpt(bundle));
-  }
+  ASSAY_CHECK(check_each_once("portability", arguments.bundles));
   if (!arguments.heat_map.empty()) {
     ASSAY_CHECK(check_output_file(arguments.heat_map, picture_output()));
   }

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "analysis/findings/plotted_json.h"
+#include "artifact/each_once.h"
 #include "base/folder.h"
 #include "base/phase.h"
 #include "base/text.h"
@@ -91,11 +92,7 @@ Status check_several(const ReportArguments& arguments) {
     return bad_input("report of {}: expected -o FILE.html for the page, found none",
                      counted(std::ssize(arguments.bundles), "bundle"));
   }
-  if (std::set<std::string>(arguments.bundles.begin(), arguments.bundles.end()).size() !=
-      arguments.bundles.size()) {
-    return bad_input("report: expected each bundle once, found one twice");
-  }
-  return {};
+  return check_each_once("report", arguments.bundles);
 }
 
 // What of the folder's files an index leads to, by their paths from the index.

@@ -3,9 +3,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <set>
 
-#include "base/text.h"
+#include "artifact/each_once.h"
 #include "base/thread_pool.h"
 
 namespace assay {
@@ -98,16 +97,6 @@ JudgedBundle judge_bundle(const BundleFacts& facts, const std::optional<SpeedCla
   return judged;
 }
 
-Status check_bundle_names(const std::vector<std::string>& names) {
-  std::set<std::string> seen;
-  for (const std::string& name : names) {
-    if (!seen.insert(std::filesystem::path(name).lexically_normal().string()).second) {
-      return bad_input("gate: expected each bundle once, found {} twice", quoted_excerpt(name));
-    }
-  }
-  return {};
-}
-
 }  // namespace
 
 GateVerdict Judgement::gate_verdict(GateKind kind) const {
@@ -148,7 +137,7 @@ Judgement judge_facts(const std::vector<BundleFacts>& bundles,
 }
 
 Result<Judgement> judge_bundles(const JudgeRequest& request) {
-  ASSAY_CHECK(check_bundle_names(request.bundles));
+  ASSAY_CHECK(check_each_once("gate", request.bundles));
   std::optional<SpeedClaim> claim;
   if (request.claim) {
     ASSAY_TRY(claim, parse_claim(*request.claim));

@@ -7,6 +7,7 @@
 
 #include "analysis/compare/identity_axes.h"
 #include "analysis/rows/summary.h"
+#include "artifact/each_once.h"
 #include "artifact/manifest.h"
 #include "base/lenient_json.h"
 #include "base/text.h"
@@ -154,13 +155,7 @@ Result<Bundle> merge_runs(std::vector<Bundle> bundles) {
 }
 
 Result<Bundle> read_runs(const std::vector<std::string>& folders) {
-  std::set<std::string> seen;
-  for (const std::string& folder : folders) {
-    const auto path = std::filesystem::path(folder).lexically_normal();
-    if (!seen.insert((path / "").parent_path().string()).second) {
-      return bad_input("route: expected each bundle once, found {} twice", quoted_excerpt(folder));
-    }
-  }
+  ASSAY_CHECK(check_each_once("route", folders));
   std::vector<std::optional<Result<Bundle>>> read(folders.size());
   ThreadPool pool(std::min(available_cpus(), std::max<size_t>(1, folders.size())));
   pool.parallel_for(folders.size(), 1, [&](size_t begin, size_t end) {
