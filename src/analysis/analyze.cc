@@ -12,6 +12,7 @@
 #include "analysis/describe/requirements.h"
 #include "analysis/describe/tails.h"
 #include "analysis/named/named.h"
+#include "analysis/named/void_comparisons.h"
 #include "analysis/rows/sittings.h"
 #include "analysis/rows/summary.h"
 #include "analysis/rows/worker_facts.h"
@@ -42,27 +43,6 @@ void declare_families(Findings& findings) {
     });
     add(fmt::format("model size of {}: interaction", phase_name(phase)), interactions);
   }
-}
-
-// Of each stratum why a comparison of its arms decides nothing; empty: it does.
-std::vector<std::string> void_comparisons(const Bundle& bundle, const StudySummary& study,
-                                          const Samples& samples) {
-  std::vector<std::string> reasons(samples.strata.size());
-  if (study.order == "sequential" && samples.arms.size() > 1) {
-    std::ranges::fill(reasons,
-                      "the arms ran one after the other (order_confounded), so a drift of the "
-                      "machine looks like a difference between them");
-    return reasons;
-  }
-  const std::vector<bool> mixed = mixed_sittings(bundle, samples);
-  for (size_t i = 0; i < reasons.size(); ++i) {
-    if (mixed[i]) {
-      reasons[i] =
-          "the arms were measured in sittings whose environments differ (several_sittings), and "
-          "that difference looks like one between the arms";
-    }
-  }
-  return reasons;
 }
 
 void find_all(const Bundle& bundle, const ContrastInputs& in, stats::QuantileBootstrap& quantiles,

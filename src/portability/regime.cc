@@ -7,6 +7,7 @@
 #include "analysis/contrast/any_look.h"
 #include "analysis/contrast/units.h"
 #include "analysis/named/named.h"
+#include "analysis/named/void_comparisons.h"
 #include "analysis/rows/processes.h"
 #include "analysis/rows/summary.h"
 #include "base/text.h"
@@ -17,23 +18,6 @@ namespace {
 
 ArmConfig config_of(const Row& row) {
   return {row.cache.str(), row.compile_mode.str(), row.dynamic.str(), row.quantization.str(), ""};
-}
-
-// Of each stratum why its arms can't be held against one another; empty: they can.
-std::vector<std::string> void_strata(const Bundle& bundle, const StudySummary& study,
-                                     const Samples& samples) {
-  std::vector<std::string> reasons(samples.strata.size());
-  const std::vector<bool> mixed = mixed_sittings(bundle, samples);
-  for (size_t i = 0; i < reasons.size(); ++i) {
-    if (study.order == "sequential") {
-      reasons[i] =
-          "its arms ran one after the other, so a drift of the machine looks like a "
-          "difference between them";
-    } else if (mixed[i]) {
-      reasons[i] = "its arms were measured in sittings whose environments differ";
-    }
-  }
-  return reasons;
 }
 
 std::vector<MeasuredRow> measured_rows(const Group& group, const UnitSeries& units,
@@ -107,7 +91,7 @@ Result<Regime> condense(const Bundle& bundle, const RegimeOptions& options) {
   ASSAY_TRY(const Samples samples, group_rows(bundle, study.arms));
   if (regime.baseline.empty() && !samples.arms.empty()) regime.baseline = samples.arms.front();
   const Units units(samples, !study.order.empty());
-  const std::vector<std::string> reasons = void_strata(bundle, study, samples);
+  const std::vector<std::string> reasons = void_comparisons(bundle, study, samples);
   for (size_t g = 0; g < samples.groups.size(); ++g) {
     const Group& group = samples.groups[g];
     RegimeCell cell;

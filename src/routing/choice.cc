@@ -122,25 +122,9 @@ std::string reason_barred(const Group& group, const AnalysisOptions& options) {
   return join(reasons, ", ");
 }
 
-std::vector<std::string> void_strata(const Bundle& bundle, const StudySummary& study,
-                                     const Samples& samples) {
-  std::vector<std::string> reasons(samples.strata.size());
-  const std::vector<bool> mixed = mixed_sittings(bundle, samples);
-  for (size_t i = 0; i < reasons.size(); ++i) {
-    if (study.order == "sequential" && samples.arms.size() > 1) {
-      reasons[i] =
-          "the arms ran one after the other, so a drift of the machine looks like a difference "
-          "between them";
-    } else if (mixed[i]) {
-      reasons[i] = "the arms were measured in sittings whose environments differ";
-    }
-  }
-  return reasons;
-}
-
 std::vector<StratumChoice> choose_arms(const ChoiceInputs& in, ThreadPool* pool) {
   const Samples& samples = in.samples;
-  const Units units(samples, in.interleaved);
+  const Units units(samples, in.order_recorded);
   const Resampled resampled = resample_groups(samples, units, in.options, pool);
   Findings findings;
   findings.options = in.options;

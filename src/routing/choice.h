@@ -31,15 +31,11 @@ struct StratumChoice {
 // What the choices are made of: samples of one bundle, or a part of its rows.
 struct ChoiceInputs {
   const Samples& samples;
-  bool interleaved = false;
+  bool order_recorded = false;  // of the study; blocks.h
   // Of each stratum why a comparison of its arms decides nothing; empty: it does.
   const std::vector<std::string>& void_because;
   const AnalysisOptions& options;
 };
-
-// As void_because: arms that ran one after the other, or in sittings whose environments differ.
-std::vector<std::string> void_strata(const Bundle& bundle, const StudySummary& study,
-                                     const Samples& samples);
 
 // One a stratum, by the decisions that `assay analyze` makes of the same rows. The safe arm is the
 // baseline if it is eager and not barred, else the first such arm of the study. The choice is

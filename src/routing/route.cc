@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/compare/compare.h"
+#include "analysis/named/void_comparisons.h"
 #include "analysis/rows/summary.h"
 #include "base/text.h"
 #include "routing/derive.h"
@@ -117,8 +118,8 @@ Result<Route> judge_route(const Bundle& bundle, const RouteRequest& request, Thr
   ASSAY_TRY(const Samples samples, group_rows(bundle, study.arms));
   route.strata = samples.strata;
   route.prompts = samples.prompts;
-  const std::vector<std::string> reasons = void_strata(bundle, study, samples);
-  const ChoiceInputs inputs{samples, study.order == "interleaved", reasons, route.options};
+  const std::vector<std::string> reasons = void_comparisons(bundle, study, samples);
+  const ChoiceInputs inputs{samples, !study.order.empty(), reasons, route.options};
   route.choices = choose_arms(inputs, pool);
   route.barred = barred_arms(samples, route.options);
   for (const Group& group : samples.groups) {

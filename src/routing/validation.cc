@@ -200,7 +200,7 @@ Optimism judge_out_of_sample(const ChoiceInputs& in, const std::vector<StratumCh
       result.absent = fmt::format("a {} has every row of some cell", result.unit);
       return result;
     }
-    const ChoiceInputs part{halves[half].samples, in.interleaved, in.void_because, in.options};
+    const ChoiceInputs part{halves[half].samples, in.order_recorded, in.void_because, in.options};
     halves[half].choices = choose_arms(part, pool);
   }
   const auto strata = judged_strata(halves, choices, in.options, unit, result);

@@ -1,0 +1,30 @@
+// Why comparisons of a stratum's arms are void.
+#include "analysis/named/void_comparisons.h"
+
+#include <algorithm>
+
+#include "analysis/named/named.h"
+
+namespace assay {
+
+std::vector<std::string> void_comparisons(const Bundle& bundle, const StudySummary& study,
+                                          const Samples& samples) {
+  std::vector<std::string> reasons(samples.strata.size());
+  if (study.order == "sequential" && samples.arms.size() > 1) {
+    std::ranges::fill(reasons,
+                      "the arms ran one after the other (order_confounded), so a drift of the "
+                      "machine looks like a difference between them");
+    return reasons;
+  }
+  const std::vector<bool> mixed = mixed_sittings(bundle, samples);
+  for (size_t i = 0; i < reasons.size(); ++i) {
+    if (mixed[i]) {
+      reasons[i] =
+          "the arms were measured in sittings whose environments differ (several_sittings), and "
+          "that difference looks like one between the arms";
+    }
+  }
+  return reasons;
+}
+
+}  // namespace assay

@@ -1,0 +1,19 @@
+// Strata whose arms can't be held against one another, whatever their rows are.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/rows/samples.h"
+#include "analysis/rows/summary.h"
+#include "artifact/bundle.h"
+
+namespace assay {
+
+// Of each stratum why a comparison of its arms decides nothing: they ran one after the other, or in
+// sittings whose environments differ. Empty: it does. Contrasts, decisions, portability and routing
+// all go by it.
+std::vector<std::string> void_comparisons(const Bundle& bundle, const StudySummary& study,
+                                          const Samples& samples);
+
+}  // namespace assay
