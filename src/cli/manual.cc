@@ -43,8 +43,10 @@ std::string synopsis(const TreeCommand& command) {
     text += option.required ? option_names(option) : "[" + option_names(option) + "]";
     text += "\n";
   }
-  if (!command.commands.empty()) return text + "\\fICOMMAND\\fR ...\n";
-  return text + "[\\fIOPTIONS\\fR]\n";
+  if (command.commands.empty()) return text + "[\\fIOPTIONS\\fR]\n";
+  const bool runs_itself = std::ranges::any_of(command.options, &TreeOption::positional);
+  if (runs_itself) text += fmt::format("[\\fIOPTIONS\\fR]\n.br\n.B {}\n", roff(command.path));
+  return text + "\\fICOMMAND\\fR ...\n";
 }
 
 std::string options_text(const TreeCommand& command) {

@@ -104,7 +104,7 @@ std::vector<ReportSection> route_sections(const Route& route) {
   add_list("Where it abstains", abstention_lines(route));
   sections.push_back({"Triggers",
                       {"A rule gives way to its fallback as soon as more than `allowed` of its "
-                       "last `window` requests did what is named."},
+                       "`window` requests did what is named; counting starts anew after each."},
                       {trigger_table(route)}});
   if (route.simulation != nullptr) {
     sections.push_back(

@@ -37,7 +37,8 @@ inline constexpr std::array kTriggerKinds = {TriggerKind::kRecompileAfterWarmup,
 // recompile_after_warmup | unique_graphs | recompile_limit | fallback | lost_row | p99_ms
 std::string_view trigger_name(TriggerKind kind);
 
-// It fires as soon as more than `allowed` of the rule's last `window` requests did so.
+// It fires as soon as more than `allowed` of the rule's `window` requests did so; counting starts
+// anew after each window.
 struct PolicyTrigger {
   TriggerKind kind = TriggerKind::kLostRow;
   int64_t allowed = 0;

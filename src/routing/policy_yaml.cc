@@ -15,8 +15,10 @@ constexpr std::string_view kHead =
     "model,\n"
     "# phase, batch, new tokens and prompt tokens, else `fallback`. As soon as more than "
     "`allowed`\n"
-    "# of a rule's last `window` requests did what a trigger names, its later requests go to the\n"
-    "# rule's own fallback. The policy holds only where the identity below holds.\n";
+    "# of a rule's `window` requests did what a trigger names, its later requests go to the "
+    "rule's\n"
+    "# own fallback; counting starts anew after each `window`. The policy holds only where the\n"
+    "# identity below holds.\n";
 
 std::string yaml_text(const std::string& text) {
   return to_json_line(Json(text));

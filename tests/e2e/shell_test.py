@@ -135,7 +135,7 @@ class Shells(ProgramTest):
             for option in options:
                 self.assertIn("\\fB" + option.replace("-", "\\-") + "\\fR", page, command)
             for word in below:
-                self.assertIn(word, page, command)
+                self.assertIn(word.replace("-", "\\-"), page, command)
         self.assert_refused(["man", "rnu"], "did you mean")
         if not shutil.which("groff"):
             self.skipTest("no groff")
