@@ -53,7 +53,8 @@ GateCheck rows_are_there(const GateScope& scope) {
                                      "");
   }
   check.verdict = GateVerdict::kPass;
-  check.found = fmt::format("{} of {} have a time", timed, counted(rows, "row"));
+  check.found =
+      fmt::format("{} of {} {} a time", timed, counted(rows, "row"), timed == 1 ? "has" : "have");
   if (without.any()) {
     check.found +=
         fmt::format("; {} lost every row, and nothing is claimed of {}",

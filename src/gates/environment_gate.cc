@@ -107,8 +107,9 @@ GateCheck worker_spoke(const GateScope& scope) {
   }
   return std::move(silent).decide(
       std::move(check), GateVerdict::kFail,
-      fmt::format("{} of {} have no report of a worker that ran them.", short_of,
-                  counted(cells, "cell")),
+      fmt::format("{} of {} {} no report of a worker that ran {}.", short_of,
+                  counted(cells, "cell"), short_of == 1 ? "has" : "have",
+                  short_of == 1 ? "it" : "them"),
       fmt::format("Each of {} has the identity of the worker that ran it.",
                   counted(cells, "cell")));
 }
@@ -248,8 +249,8 @@ GateCheck toolchain_is_hashed(const BundleFacts& facts, const GateScope& scope) 
   const int64_t short_of = missing.count();
   return std::move(missing).decide(
       std::move(check), GateVerdict::kFail,
-      fmt::format("{} of {} lack the hash of their program or code generator; the first lacks {}.",
-                  short_of, counted(cells, "cell"), first),
+      fmt::format("{} of {} {} the hash of the program or code generator; the first lacks {}.",
+                  short_of, counted(cells, "cell"), short_of == 1 ? "lacks" : "lack", first),
       fmt::format("The program and the code generator of {} are named with their hashes.",
                   counted(cells, "cell")));
 }

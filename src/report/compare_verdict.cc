@@ -72,10 +72,10 @@ void add_basis(const Comparison& c, std::vector<std::string>& lines) {
       c.cells, [](const ComparedCell& cell) { return cell.verdict && !cell.by_processes; });
   if (by_rows > 0) {
     lines.push_back(fmt::format(
-        "{} of {} cells are judged by the rows of one process a side (--allow-single-process). "
+        "{} of {} cells {} judged by the rows of one process a side (--allow-single-process). "
         "Two processes of one program may differ by more than their rows show, so a difference "
         "may come from the process and not from the program.",
-        by_rows, c.cells.size()));
+        by_rows, c.cells.size(), by_rows == 1 ? "is" : "are"));
   }
 }
 
@@ -138,9 +138,10 @@ void add_machine(const Comparison& c, std::vector<std::string>& lines) {
   if (adjusted == 0) return;
   lines.push_back(fmt::format(
       "Fixed work timed beside each call shows that the machine changed the candidate's times by "
-      "{} to {} %. The ratios of {} of {} cells are corrected for this (--unadjusted leaves them "
+      "{} to {} %. The {} of {} of {} cells {} corrected for this (--unadjusted leaves them "
       "as measured).",
-      signed_percent_text(least), signed_percent_text(most), adjusted, c.cells.size()));
+      signed_percent_text(least), signed_percent_text(most), adjusted == 1 ? "ratio" : "ratios",
+      adjusted, c.cells.size(), adjusted == 1 ? "is" : "are"));
 }
 
 void add_unseen(const Comparison& c, std::vector<std::string>& lines) {

@@ -76,7 +76,7 @@ TEST(CompareVerdict, CellsJudgedByRowsAreSaidToBe) {
   Comparison by_rows = comparison_of({figure(1.01, Verdict::kInconclusive)});
   by_rows.cells[0].by_processes = false;
   EXPECT_THAT(text_of(by_rows),
-              HasSubstr("1 of 1 cells are judged by the rows of one process a side"));
+              HasSubstr("1 of 1 cells is judged by the rows of one process a side"));
 }
 
 TEST(CompareVerdict, AMachineThatWasBusierIsNamed) {

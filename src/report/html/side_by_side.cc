@@ -166,8 +166,8 @@ std::string finding_of(const Findings& all, const Beside& beside, const std::str
   const std::string& phase = beside.rows.phase;
   if (comparable == 0) return fmt::format("{}: no two bundles have an arm on one stratum", phase);
   if (!widest) {
-    return fmt::format("{}: {} are not shown to differ: intervals overlap on all {} rows", phase,
-                       what, comparable);
+    return fmt::format("{}: {} are not shown to differ: intervals overlap on {}{}", phase, what,
+                       comparable == 1 ? "" : "all ", counted(comparable, "row"));
   }
   const auto in_bundle = [&](const plot::RowLine& line) {
     return fmt::format("{} in {}", line.text, all.study.arms[line.style.number]);
