@@ -223,7 +223,7 @@ TEST_F(AnalyzeCommand, ReportPutsBundlesSideBySide) {
   EXPECT_THAT(*read_file(page), HasSubstr("<h2>bundle</h2>"));
   EXPECT_THAT(*read_file(page), HasSubstr("<h2>other</h2>"));
   EXPECT_THAT(refused({"report", one, other}), HasSubstr("expected -o FILE.html"));
-  EXPECT_THAT(refused({"report", one, one, "-o", page}), HasSubstr("found one twice"));
+  EXPECT_THAT(refused({"report", one, one, "-o", page}), HasSubstr("expected each bundle once"));
   EXPECT_FALSE(fs::exists(one / "report.html"));
 }
 

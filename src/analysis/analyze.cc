@@ -74,9 +74,11 @@ void find_all(const Bundle& bundle, const ContrastInputs& in, stats::QuantileBoo
   std::ranges::stable_sort(named, {}, &Finding::severity);
 }
 
-}  // namespace
+// How much is asked for.
+enum class AnalysisExtent { kEverything, kContrasts };
 
-Result<Findings> analyze(const Bundle& bundle, const AnalysisOptions& options, ThreadPool* pool) {
+Result<Findings> analyze_to(AnalysisExtent extent, const Bundle& bundle,
+                            const AnalysisOptions& options, ThreadPool* pool) {
   Findings findings;
   findings.options = options;
   findings.study = summarize(bundle);
@@ -94,13 +96,14 @@ Result<Findings> analyze(const Bundle& bundle, const AnalysisOptions& options, T
   const ContrastInputs inputs{samples, units, resampled, findings.options};
   findings.latencies = describe_latencies(inputs, pool);
   stats::QuantileBootstrap quantiles(ratio_bootstrap(options));
+  contrast_with_baseline(inputs, findings, pool);
+  findings.decisions = decide(inputs, findings.contrasts,
+                              void_comparisons(bundle, findings.study, samples), quantiles, pool);
+  if (extent == AnalysisExtent::kContrasts) return findings;
   findings.tails = describe_tails(inputs, quantiles, pool);
   findings.compile_costs = compile_costs(samples);
   findings.read_shares = read_shares(samples);
   findings.profiles = cell_profiles(samples);
-  contrast_with_baseline(inputs, findings, pool);
-  findings.decisions = decide(inputs, findings.contrasts,
-                              void_comparisons(bundle, findings.study, samples), quantiles, pool);
   findings.splits = split_phases(samples, resampled, findings.contrasts, options, pool);
   const ModelSizes sizes = model_sizes(bundle, findings.strata);
   findings.size_unit = sizes.unit;
@@ -109,6 +112,17 @@ Result<Findings> analyze(const Bundle& bundle, const AnalysisOptions& options, T
   declare_families(findings);
   find_all(bundle, inputs, quantiles, findings);
   return findings;
+}
+
+}  // namespace
+
+Result<Findings> analyze(const Bundle& bundle, const AnalysisOptions& options, ThreadPool* pool) {
+  return analyze_to(AnalysisExtent::kEverything, bundle, options, pool);
+}
+
+Result<Findings> analyze_contrasts(const Bundle& bundle, const AnalysisOptions& options,
+                                   ThreadPool* pool) {
+  return analyze_to(AnalysisExtent::kContrasts, bundle, options, pool);
 }
 
 }  // namespace assay

@@ -12,4 +12,9 @@ namespace assay {
 // bundle, options: same findings, whatever the pool, which may be null.
 Result<Findings> analyze(const Bundle& bundle, const AnalysisOptions& options, ThreadPool* pool);
 
+// The part of analyze() that tells arms apart: strata, outcomes, latencies, contrasts and decisions
+// are the same; tails, costs, splits, sizes and named findings are absent.
+Result<Findings> analyze_contrasts(const Bundle& bundle, const AnalysisOptions& options,
+                                   ThreadPool* pool);
+
 }  // namespace assay

@@ -93,7 +93,7 @@ Result<Findings> findings_against(const Bundle& bundle, const std::string& arm,
   Bundle part = bundle;
   if (phase) std::erase_if(part.rows, [&](const Row& row) { return row.phase != *phase; });
   part.manifest["study"]["baseline"] = arm;
-  return analyze(part, AnalysisOptions{}, pool);
+  return analyze_contrasts(part, AnalysisOptions{}, pool);
 }
 
 }  // namespace assay
