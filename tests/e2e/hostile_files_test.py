@@ -74,7 +74,7 @@ class HostileFiles(ProgramTest):
 
     def test_output_that_cannot_be_written_is_an_error_of_every_command(self):
         printing = ["--help", "--version", "run --help", "stats welch --a 11,9,16 --b 7,6,16", "plan study.yaml",
-                    "verify made", "analyze bundle", "report bundle", "compare made made", "gate made", "route made", "portability made bundle",
+                    "verify made", "analyze bundle", "report bundle", "compare made bundle", "gate made", "route made", "portability made bundle",
                     "doctor", "cache list",
                     "model info model", "generate model hello -n 2", "run study.yaml -o out"]
         for command in printing:
