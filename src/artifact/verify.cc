@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <vector>
 
 #include "artifact/bundle.h"
 #include "artifact/commit_log.h"
@@ -28,6 +29,24 @@ std::optional<std::string> status_problem(const Row& row) {
   }
   return std::nullopt;
 }
+
+// Numbers that mostly come in ascending order, of which there may be millions: 8 bytes each.
+class SeenNumbers {
+ public:
+  // False: it was there.
+  bool add(int64_t number) {
+    if (ascending_.empty() || number > ascending_.back()) {
+      ascending_.push_back(number);
+      return true;
+    }
+    if (std::ranges::binary_search(ascending_, number)) return false;
+    return others_.insert(number).second;
+  }
+
+ private:
+  std::vector<int64_t> ascending_;
+  std::set<int64_t> others_;  // each below the last of the ascending ones
+};
 
 class Verifier {
  public:
@@ -70,9 +89,9 @@ class Verifier {
   std::set<std::string> present_;
   std::vector<VerifyProblem> problems_;
   int64_t rows_ = 0;
-  std::set<std::pair<std::string, int64_t>> repetitions_;  // cell_id, repetition
-  std::map<std::string, int64_t> processes_;               // by cell_id: how many so far
-  std::map<std::string, Evidence> evidence_;               // by cell_id
+  std::map<std::string, SeenNumbers> repetitions_;  // by cell_id
+  std::map<std::string, int64_t> processes_;        // by cell_id: how many so far
+  std::map<std::string, Evidence> evidence_;        // by cell_id
 };
 
 // Empty where there is none that can be read: what is wrong with its text is said elsewhere.
@@ -197,7 +216,7 @@ void Verifier::check_rows(std::string_view text, Phase phase) {
     if (const auto problem = process_problem(*row)) {
       report({ErrorKind::kBadInput, object + ": " + *problem});
     }
-    if (!repetitions_.emplace(row->cell_id, row->repetition).second) {
+    if (!repetitions_[row->cell_id].add(row->repetition)) {
       report({ErrorKind::kBadInput,
               fmt::format("{}: expected each repetition of a cell once, found {} of {} again",
                           object, row->repetition, row->cell_id)});

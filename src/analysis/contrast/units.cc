@@ -114,6 +114,12 @@ UnitSeries collect(const Group& group, const RowPlaces& rows, const KeyOf& key_o
   for (size_t u = 0; u < series.keys.size(); ++u) {
     series.mean_ms[u] = group.warm_ms[0] + series.mean_ms[u] / static_cast<double>(series.rows[u]);
   }
+  // They live as long as the analysis, and units may be as many as rows.
+  series.keys.shrink_to_fit();
+  series.rows.shrink_to_fit();
+  series.mean_ms.shrink_to_fit();
+  series.of_row.shrink_to_fit();
+  series.spans.shrink_to_fit();
   return series;
 }
 

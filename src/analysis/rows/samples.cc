@@ -83,6 +83,7 @@ void read_compilation(const Bundle& bundle, Group& group) {
 }
 
 void finish(Group& group) {
+  for (auto* rows : {&group.rows, &group.timed, &group.warm}) rows->shrink_to_fit();
   std::ranges::stable_sort(group.rows, {}, &Row::order_index);
   std::ranges::stable_sort(group.timed, {}, &Row::order_index);
   std::ranges::stable_sort(group.warm, {}, &Row::order_index);
