@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/compare/arm_facts.h"
 #include "analysis/compare/identity_axes.h"
 #include "analysis/rows/summary.h"
 #include "artifact/each_once.h"
@@ -179,23 +180,17 @@ std::vector<std::pair<std::string, std::string>> policy_identity(const Bundle& b
     // Another program of the same commit, and more repetitions of the study, change no arm.
     if (name != "assay_version" && name != "plan_sha256") add(name, value);
   }
-  std::set<std::string> cells;
-  const std::string* last = nullptr;
-  for (const Row& row : bundle.rows) {
-    const std::string& cell = row.cell_id;
-    if (last != nullptr && *last == cell) continue;
-    last = &cell;
-    if (!cells.insert(cell).second) continue;
-    const std::string prefix = fmt::format("arms.{}.", row.arm);
-    add(prefix + "backend", row.backend);
-    add(prefix + "cache", row.cache);
-    add(prefix + "compile_mode", row.compile_mode);
-    add(prefix + "dynamic", row.dynamic);
-    add(prefix + "quantization", row.quantization);
-    add(prefix + "dtype", row.dtype);
-    const auto evidence = bundle.evidence.find(cell);
-    if (evidence == bundle.evidence.end() || !evidence->second.reported) continue;
-    add(prefix + "code_generator", evidence->second.reported->code_generator);
+  const auto joined = [](const std::set<std::string>& values) {
+    return join(std::vector<std::string>(values.begin(), values.end()), ", ");
+  };
+  for (const auto& [arm, facts] : arm_facts(bundle)) {
+    const std::string prefix = fmt::format("arms.{}.", arm);
+    for (const auto& [axis, values] : facts.axes) add(prefix + axis, joined(values));
+    for (const auto& [axis, members] : facts.parts) {
+      for (const auto& [name, values] : members) {
+        add(fmt::format("{}{}.{}", prefix, axis, name), joined(values));
+      }
+    }
   }
   return lines;
 }

@@ -23,8 +23,8 @@ Result<Bundle> merge_runs(std::vector<Bundle> bundles);
 Result<Bundle> read_runs(const std::vector<std::string>& folders);
 
 // Axis and value of whoever was measured: the manifest's identity and its models' hashes, and of
-// each arm, below "arms.NAME", backend, cache, mode, dynamic, quantisation, dtype and, where its
-// worker reports it, code generator. In the manifest's order, each axis once.
+// each arm, below "arms.NAME", what arm_facts() finds: its axes, and the parts of them that its
+// worker or the environment state ("framework_build.torch"). In the manifest's order, then by arm.
 std::vector<std::pair<std::string, std::string>> policy_identity(const Bundle& bundle);
 
 }  // namespace assay

@@ -269,6 +269,21 @@ TEST(Routing, AGivenPolicyIsHeldAgainstTheIdentityAndTheArms) {
               HasSubstr("expected arms that may be chosen, found \"fast\""));
 }
 
+TEST(Routing, AnotherVersionOfTheFrameworkIsAnotherIdentity) {
+  const auto under = [](const char* version) {
+    Bundle made = RoutedBundle(two_routed_arms(0.7)).made.build();
+    for (Row& row : made.rows) row.backend = "torch";
+    for (auto& [cell, evidence] : made.evidence) {
+      evidence.reported.emplace().whole["toolchain"] = {{"name", "torch"}, {"version", version}};
+    }
+    return made;
+  };
+  const RouteRequest request{.analysis = {}, .policy = judge_route(under("2.8.0"), {}, {})->policy};
+  EXPECT_TRUE(judge_route(under("2.8.0"), request, nullptr));
+  EXPECT_THAT(judge_route(under("2.9.1"), request, nullptr).error().message,
+              HasSubstr("framework_build.torch: expected \"2.8.0\", found \"2.9.1\""));
+}
+
 TEST(MergedRuns, ProcessesOfEachRunCountOn) {
   std::vector<Bundle> runs;
   for (const uint64_t seed : {1, 2, 3}) {
