@@ -139,10 +139,14 @@ TEST_F(RouteCommand, NoOtherFileIsReplaced) {
   EXPECT_THAT(*read_file(text), StartsWith("# Break glass: which arm serves a request\n"));
   ASSERT_TRUE(write_file(policy, "name: my-study\n"));
   ASSERT_TRUE(write_file(text, "# Notes\n"));
-  EXPECT_THAT(refused({"route", one, "-o", policy}), HasSubstr("or a policy to replace"));
+  EXPECT_THAT(refused({"route", one, "-o", policy}), HasSubstr("expected a new file or a policy"));
   EXPECT_THAT(refused({"route", one, "--break-glass", text}), HasSubstr("break-glass text"));
   EXPECT_EQ(*read_file(policy), "name: my-study\n");
   EXPECT_EQ(*read_file(text), "# Notes\n");
+  EXPECT_THAT(refused({"route", one, "-o", one / "policy.yaml"}), HasSubstr("outside of bundles"));
+  fs::remove(policy);
+  fs::create_symlink(root_ / "nowhere", policy);
+  EXPECT_THAT(refused({"route", one, "-o", policy}), HasSubstr("found a link"));
 }
 
 TEST_F(RouteCommand, HostileNamesAreShownAndNotObeyed) {
@@ -209,7 +213,8 @@ TEST_F(RouteCommand, HostileTracesGiveOneLineAndExitTwo) {
   EXPECT_THAT(refused({"route", "make-trace"}), HasSubstr("--output"));
   EXPECT_THAT(refused({"route", "make-trace", "-o", trace, "--rate", "0"}), HasSubstr("--rate"));
   ASSERT_TRUE(write_file(trace, "notes\n"));
-  EXPECT_THAT(refused({"route", "make-trace", "-o", trace}), HasSubstr("or a trace to replace"));
+  EXPECT_THAT(refused({"route", "make-trace", "-o", trace}),
+              HasSubstr("expected a new file or a trace"));
   EXPECT_EQ(*read_file(trace), "notes\n");
 }
 

@@ -151,6 +151,8 @@ Result<Bundle> read_bundle(const std::filesystem::path& folder);
 // another.
 inline constexpr const char* kOriginName = "origin.json";
 Result<Bundle> read_kept_rows(const std::filesystem::path& folder);
+// read_kept_rows() where the folder has an origin.json and no manifest, else read_bundle().
+Result<Bundle> read_bundle_or_rows(const std::filesystem::path& folder);
 
 // The cell's cells/CELL/trace.json.gz as it lies there, packed, and checked as read_bundle() does.
 // bad_input where there is none.

@@ -3,6 +3,7 @@
 
 #include "artifact/bundle.h"
 #include "artifact/commit_log.h"
+#include "artifact/manifest.h"
 #include "artifact/metrics_file.h"
 #include "artifact/row_rule.h"
 #include "base/csv.h"
@@ -118,6 +119,13 @@ Result<Bundle> read_kept_rows(const fs::path& path) {
     }
   }
   return bundle;
+}
+
+Result<Bundle> read_bundle_or_rows(const fs::path& folder) {
+  std::error_code unknown;  // whoever reads it says so
+  const bool rows_alone =
+      fs::exists(folder / kOriginName, unknown) && !fs::exists(folder / kManifestName, unknown);
+  return rows_alone ? read_kept_rows(folder) : read_bundle(folder);
 }
 
 }  // namespace assay

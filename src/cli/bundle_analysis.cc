@@ -9,23 +9,11 @@
 #include "analysis/findings/plotted_json.h"
 #include "analysis/plot_rows.h"
 #include "artifact/bundle.h"
-#include "artifact/manifest.h"
 #include "base/terminal.h"
 #include "cli/option_types.h"
 #include "report/screen/colours.h"
 
 namespace assay::cli {
-namespace {
-
-// Whether only rows are kept there, and what they are of.
-bool is_rows_alone(const std::filesystem::path& folder) {
-  std::error_code unknown;  // whoever reads it says so
-  return std::filesystem::exists(folder / kOriginName, unknown) &&
-         !std::filesystem::exists(folder / kManifestName, unknown);
-}
-
-}  // namespace
-
 std::shared_ptr<AnalysisOptions> add_analysis_options(CLI::App& command) {
   auto options = std::make_shared<AnalysisOptions>();
   command
@@ -61,8 +49,7 @@ std::shared_ptr<bool> add_from_findings(CLI::App& command) {
 
 Result<AnalyzedBundle> analyze_folder(const std::filesystem::path& folder,
                                       const AnalysisOptions& options) {
-  ASSAY_TRY(const Bundle bundle,
-            is_rows_alone(folder) ? read_kept_rows(folder) : read_bundle(folder));
+  ASSAY_TRY(const Bundle bundle, read_bundle_or_rows(folder));
   ThreadPool pool(available_cpus());
   Result<std::vector<VerifyProblem>> problems;
   std::jthread verifier([&] {

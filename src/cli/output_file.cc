@@ -9,6 +9,9 @@
 #include "artifact/manifest.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "report/route_report.h"
+#include "routing/policy.h"
+#include "routing/trace.h"
 
 namespace assay::cli {
 namespace {
@@ -91,6 +94,21 @@ const OutputKind& picture_output() {
 
 const OutputKind& manual_output() {
   static const OutputKind kind{"manual page", ".TH assay", {}, ""};
+  return kind;
+}
+
+const OutputKind& policy_output() {
+  static const OutputKind kind{"policy", kPolicyHeading, {}, ""};
+  return kind;
+}
+
+const OutputKind& break_glass_output() {
+  static const OutputKind kind{"break-glass text", kBreakGlassHeading, {}, ""};
+  return kind;
+}
+
+const OutputKind& trace_output() {
+  static const OutputKind kind{"trace", kTraceHeader, {}, ""};
   return kind;
 }
 

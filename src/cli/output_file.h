@@ -23,6 +23,9 @@ struct OutputKind {
 const OutputKind& page_output();     // HTML
 const OutputKind& picture_output();  // SVG
 const OutputKind& manual_output();   // man(7)
+const OutputKind& policy_output();
+const OutputKind& break_glass_output();
+const OutputKind& trace_output();
 
 // bad_input that says what is there: a file of another kind, a folder, a link, a device, a pipe; or
 // that the file would lie inside a bundle, where only the program's own files belong. Commands call

@@ -1,11 +1,9 @@
 // assay route: which arm serves which request, as a policy with evidence, triggers and abstentions.
 // Exit status 1: on some measured stratum no arm is safe.
-#include <filesystem>
-
-#include "base/files.h"
 #include "base/shown_text.h"
 #include "cli/command.h"
 #include "cli/option_types.h"
+#include "cli/output_file.h"
 #include "report/route_report.h"
 #include "routing/merge.h"
 
@@ -55,24 +53,15 @@ Result<RouteOutput> route_output(const std::vector<std::string>& words) {
   return output;
 }
 
-// Only what this command wrote is replaced.
-Status write_break_glass(const Route& route, const std::string& path) {
-  std::error_code unknown;  // then writing says what is wrong
-  if (std::filesystem::exists(std::filesystem::symlink_status(path, unknown))) {
-    ASSAY_TRY(const std::string there, read_file(path));
-    if (!there.starts_with(kBreakGlassHeading)) {
-      return bad_input("{}: expected no file, or a break-glass text to replace, found another one",
-                       path);
-    }
-  }
-  return write_file(path, break_glass_text(route));
-}
-
 Result<int> run_route(const RouteArguments& arguments) {
   if (arguments.bundles.empty()) {
     return bad_input("route: expected a bundle, or make-trace, found nothing");
   }
   ASSAY_TRY(const RouteOutput output, route_output(arguments.outputs));
+  if (!output.file.empty()) ASSAY_CHECK(check_output_file(output.file, policy_output()));
+  if (!arguments.break_glass.empty()) {
+    ASSAY_CHECK(check_output_file(arguments.break_glass, break_glass_output()));
+  }
   RouteRequest request{.analysis = arguments.options, .policy = {}, .trace = {}};
   if (!arguments.trace.empty()) {
     ASSAY_TRY(std::vector<TraceRequest> requests, read_request_trace(arguments.trace));
@@ -85,9 +74,13 @@ Result<int> run_route(const RouteArguments& arguments) {
   ASSAY_TRY(const Bundle bundle, read_runs(arguments.bundles));
   ThreadPool pool(available_cpus());
   ASSAY_TRY(const Route route, judge_route(bundle, request, &pool));
-  if (!output.file.empty()) ASSAY_CHECK(write_policy(route.policy, output.file));
+  if (!output.file.empty()) {
+    ASSAY_TRY(const std::string text, checked_policy_text(route.policy));
+    ASSAY_CHECK(write_output_file(output.file, policy_output(), text));
+  }
   if (!arguments.break_glass.empty()) {
-    ASSAY_CHECK(write_break_glass(route, arguments.break_glass));
+    ASSAY_CHECK(
+        write_output_file(arguments.break_glass, break_glass_output(), break_glass_text(route)));
   }
   fmt::print("{}", render_route(route, output.format));
   return route.failures().empty() ? 0 : 1;
@@ -143,22 +136,14 @@ struct MakeTraceArguments {
   std::string file;
 };
 
-// Only a trace is replaced.
 Result<int> run_make_trace(const MakeTraceArguments& arguments) {
   const TraceRecipe& recipe = arguments.recipe;
   if (recipe.shortest > recipe.longest) {
     return bad_input("--prompt-least: expected at most {}, found {}", recipe.longest,
                      recipe.shortest);
   }
-  std::error_code unknown;  // then writing says what is wrong
-  if (std::filesystem::exists(std::filesystem::symlink_status(arguments.file, unknown))) {
-    if (const auto there = read_request_trace(arguments.file); !there) {
-      return bad_input("{}: expected no file, or a trace to replace, found another one ({})",
-                       arguments.file, there.error().message);
-    }
-  }
   const std::vector<TraceRequest> trace = make_trace(recipe);
-  ASSAY_CHECK(write_file(arguments.file, trace_to_csv(trace)));
+  ASSAY_CHECK(write_output_file(arguments.file, trace_output(), trace_to_csv(trace)));
   fmt::print("{}: {} requests in {:.1f} s, seed {}, sha256 {}\n", shown_line(arguments.file),
              trace.size(), trace.back().arrival_s, recipe.seed, trace_hash(trace));
   return 0;

@@ -114,13 +114,6 @@ bool has_arm(const StudySummary& study, const std::string& arm) {
   return std::ranges::find(study.arms, arm) != study.arms.end();
 }
 
-// Whether only rows are kept there, and what they are of.
-bool is_kept_rows(const fs::path& folder) {
-  std::error_code unknown;  // whoever reads it says so
-  return fs::exists(folder / kOriginName, unknown) &&
-         !fs::exists(folder / "manifest.json", unknown);
-}
-
 }  // namespace
 
 const Findings& BundleFacts::findings_for(const SpeedClaim& claim) const {
@@ -150,10 +143,9 @@ Result<BundleFacts> facts_of(const Bundle& bundle, BundleFindings findings,
 
 Result<BundleFacts> read_facts(const std::string& name, const std::optional<SpeedClaim>& claim,
                                ThreadPool* pool) {
-  const bool kept = is_kept_rows(name);
-  ASSAY_TRY(const Bundle bundle, kept ? read_kept_rows(name) : read_bundle(name));
+  ASSAY_TRY(const Bundle bundle, read_bundle_or_rows(name));
   std::vector<VerifyProblem> problems;
-  if (!kept) {
+  if (!bundle.rows_alone) {
     ASSAY_TRY(problems, verify_bundle(name));
   }
   BundleFindings findings;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "artifact/manifest.h"
 #include "base/text.h"
 
 namespace assay {
@@ -77,10 +76,7 @@ std::vector<std::string> Portability::failures() const {
 }
 
 Result<Regime> read_regime(const std::filesystem::path& folder, const RegimeOptions& options) {
-  std::error_code unknown;  // whoever reads it says so
-  const bool rows_alone = std::filesystem::exists(folder / kOriginName, unknown) &&
-                          !std::filesystem::exists(folder / kManifestName, unknown);
-  ASSAY_TRY(const Bundle bundle, rows_alone ? read_kept_rows(folder) : read_bundle(folder));
+  ASSAY_TRY(const Bundle bundle, read_bundle_or_rows(folder));
   return condense(bundle, options);
 }
 

@@ -115,13 +115,6 @@ void merge_parity(std::map<std::string, Json>& all, std::map<std::string, Json> 
   }
 }
 
-Result<Bundle> read_one(const std::filesystem::path& folder) {
-  std::error_code unknown;  // whoever reads it says so
-  const bool rows_alone = std::filesystem::exists(folder / kOriginName, unknown) &&
-                          !std::filesystem::exists(folder / kManifestName, unknown);
-  return rows_alone ? read_kept_rows(folder) : read_bundle(folder);
-}
-
 }  // namespace
 
 Result<Bundle> merge_runs(std::vector<Bundle> bundles) {
@@ -160,7 +153,7 @@ Result<Bundle> read_runs(const std::vector<std::string>& folders) {
   std::vector<std::optional<Result<Bundle>>> read(folders.size());
   ThreadPool pool(std::min(available_cpus(), std::max<size_t>(1, folders.size())));
   pool.parallel_for(folders.size(), 1, [&](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) read[i] = read_one(folders[i]);
+    for (size_t i = begin; i < end; ++i) read[i] = read_bundle_or_rows(folders[i]);
   });
   std::vector<Bundle> bundles;
   for (auto& each : read) {

@@ -106,13 +106,14 @@ const PolicyRule* rule_of(const Policy& policy, const RoutedShape& shape);
 std::string identity_mismatch(const Policy& policy,
                               const std::vector<std::pair<std::string, std::string>>& identity);
 
+// How every policy begins that policy_to_yaml() wrote.
+inline constexpr std::string_view kPolicyHeading = "# A routing policy, written by `assay route`.";
 std::string policy_to_yaml(const Policy& policy);
 // `object` names the text in errors. bad_input: anything that isn't a policy of this version;
 // numbers that aren't ones of a policy, rules that cover one request twice.
 Result<Policy> parse_policy(std::string_view text, std::string_view object);
 Result<Policy> read_policy(const std::filesystem::path& path);
-// bad_input where the file exists and isn't a policy, or where the policy is too large to be read
-// back.
-Status write_policy(const Policy& policy, const std::filesystem::path& path);
+// policy_to_yaml(); bad_input where the policy is too large to be read back.
+Result<std::string> checked_policy_text(const Policy& policy);
 
 }  // namespace assay

@@ -3,15 +3,11 @@
 
 #include <gmock/gmock.h>
 
-#include <filesystem>
-
-#include "base/files.h"
 #include "routing/triggers.h"
 
 namespace assay {
 namespace {
 
-namespace fs = std::filesystem;
 using testing::HasSubstr;
 
 Policy whole_policy() {
@@ -88,27 +84,12 @@ TEST(PolicyFile, HostileTextsGiveOneLine) {
   }
 }
 
-TEST(PolicyFile, OnlyAPolicyIsReplaced) {
-  const fs::path folder = fs::path(testing::TempDir()) / "assay-policy-file";
-  fs::remove_all(folder);
-  fs::create_directories(folder);
-  const fs::path path = folder / "policy.yaml";
-  ASSERT_TRUE(write_policy(whole_policy(), path));
-  Policy other = whole_policy();
-  other.study = "second";
-  ASSERT_TRUE(write_policy(other, path));
-  EXPECT_EQ(read_policy(path)->study, "second");
-  ASSERT_TRUE(write_file(path, "name: a study\n"));
-  const auto refused = write_policy(other, path);
-  ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("expected no file, or a policy to replace"));
-  EXPECT_EQ(*read_file(path), "name: a study\n");
-  fs::remove(path);
-  fs::create_symlink(folder / "nowhere", path);
-  EXPECT_FALSE(write_policy(other, path)) << "a dangling link is no policy";
-  EXPECT_FALSE(write_policy(Policy{}, folder / "empty.yaml")) << "it couldn't be read back";
-  EXPECT_FALSE(fs::exists(folder / "empty.yaml"));
-  fs::remove_all(folder);
+TEST(PolicyFile, OnlyWhatCanBeReadBackIsWritten) {
+  const auto text = checked_policy_text(whole_policy());
+  ASSERT_TRUE(text) << text.error().message;
+  EXPECT_TRUE(text->starts_with(kPolicyHeading));
+  EXPECT_EQ(parse_policy(*text, "policy")->study, whole_policy().study);
+  EXPECT_THAT(checked_policy_text(Policy{}).error().message, HasSubstr("can't be read back"));
 }
 
 TEST(Thresholds, AreThoseOfExceedancesOfExchangeableRows) {

@@ -1,7 +1,4 @@
 // A policy as YAML: texts in JSON's quotes, which YAML reads, and one line a trigger and a stratum.
-#include <filesystem>
-
-#include "base/files.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "routing/policy.h"
@@ -10,9 +7,8 @@
 namespace assay {
 namespace {
 
-constexpr std::string_view kHead =
-    "# A routing policy, written by `assay route`. A request takes the rule that covers its "
-    "model,\n"
+constexpr std::string_view kAboutPolicy =
+    " A request takes the rule that covers its model,\n"
     "# phase, batch, new tokens and prompt tokens, else `fallback`. As soon as more than "
     "`allowed`\n"
     "# of a rule's `window` requests did what a trigger names, its later requests go to the "
@@ -71,7 +67,7 @@ std::string rule_text(const PolicyRule& rule) {
 }  // namespace
 
 std::string policy_to_yaml(const Policy& policy) {
-  std::string out(kHead);
+  std::string out = fmt::format("{}{}", kPolicyHeading, kAboutPolicy);
   out += fmt::format("policy: {}\nstudy: {}\n", kPolicyVersion, yaml_text(policy.study));
   out += policy.identity.empty() ? "identity: []\n" : "identity:\n";
   for (const auto& [axis, value] : policy.identity) {
@@ -86,19 +82,12 @@ std::string policy_to_yaml(const Policy& policy) {
   return out;
 }
 
-Status write_policy(const Policy& policy, const std::filesystem::path& path) {
-  std::error_code unknown;  // then writing says what is wrong
-  if (std::filesystem::exists(std::filesystem::symlink_status(path, unknown))) {
-    if (const auto there = read_policy(path); !there) {
-      return bad_input("{}: expected no file, or a policy to replace, found another one ({})",
-                       path.string(), there.error().message);
-    }
-  }
-  const std::string text = policy_to_yaml(policy);
-  if (const auto again = parse_policy(text, path.string()); !again) {
+Result<std::string> checked_policy_text(const Policy& policy) {
+  std::string text = policy_to_yaml(policy);
+  if (const auto again = parse_policy(text, "policy"); !again) {
     return with_context("a policy that can't be read back isn't written", again.error());
   }
-  return write_file(path, text);
+  return text;
 }
 
 }  // namespace assay

@@ -117,7 +117,7 @@ Result<std::vector<TraceRequest>> read_request_trace(const std::filesystem::path
 }
 
 std::string trace_to_csv(const std::vector<TraceRequest>& trace) {
-  std::string out = "arrival_s,prompt_tokens,new_tokens,batch\n";
+  std::string out = fmt::format("{}\n", kTraceHeader);
   for (const TraceRequest& request : trace) {
     out += fmt::format("{:.6f},{},{},{}\n", request.arrival_s, request.prompt_tokens,
                        request.new_tokens, request.batch);

@@ -27,6 +27,8 @@ inline constexpr size_t kMostRequests = 1'000'000;
 // before the one above it, none at all or more than kMostRequests.
 Result<std::vector<TraceRequest>> parse_trace(std::string_view text, std::string_view object);
 Result<std::vector<TraceRequest>> read_request_trace(const std::filesystem::path& path);
+// The line with which trace_to_csv() begins.
+inline constexpr std::string_view kTraceHeader = "arrival_s,prompt_tokens,new_tokens,batch";
 std::string trace_to_csv(const std::vector<TraceRequest>& trace);
 
 // First 16 hex digits of the SHA-256 of trace_to_csv().
