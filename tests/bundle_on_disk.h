@@ -7,6 +7,7 @@
 
 #include "analysis/rows/synthetic_bundle.h"
 #include "base/gzip.h"
+#include "base/json.h"
 #include "base/subprocess.h"
 
 namespace assay {
@@ -36,6 +37,16 @@ class BundleCommandTest : public testing::Test {
     EXPECT_TRUE(output.out.empty());
     EXPECT_EQ(std::ranges::count(output.err, '\n'), 1) << output.err;
     return output.err;
+  }
+
+  // What the command prints with `-o json`, and its exit status.
+  Json printed_json(std::vector<std::string> arguments, int status) {
+    arguments.insert(arguments.end(), {"-o", "json"});
+    const CommandOutput output = assay(std::move(arguments));
+    EXPECT_EQ(output.end.exit_status, status) << output.out << output.err;
+    auto json = parse_json(output.out, "stdout");
+    EXPECT_TRUE(json);
+    return json ? *std::move(json) : Json();
   }
 
   // As write_bundle(), with the cells' evidence.

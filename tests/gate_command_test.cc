@@ -26,12 +26,7 @@ class GateCommand : public BundleCommandTest {
   }
   Json judged(std::vector<std::string> arguments, int status) {
     arguments.insert(arguments.begin(), "gate");
-    arguments.insert(arguments.end(), {"-o", "json"});
-    const CommandOutput output = assay(std::move(arguments));
-    EXPECT_EQ(output.end.exit_status, status) << output.out << output.err;
-    auto json = parse_json(output.out, "stdout");
-    EXPECT_TRUE(json);
-    return json ? *std::move(json) : Json();
+    return printed_json(std::move(arguments), status);
   }
 };
 
