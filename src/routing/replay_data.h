@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/findings/options.h"
 #include "analysis/rows/samples.h"
 #include "base/random.h"
 #include "routing/trace.h"

@@ -147,8 +147,8 @@ void add_alternatives(const ContrastInputs& in, stats::QuantileBootstrap& quanti
   // Typical calls that decide are told by themselves.
   if (!race.decision.typical) add_alternative(in, "p50", 0.5, quantiles, race);
   for (const auto& [figure, p] : {std::pair{"p99", 0.99}, std::pair{"p95", 0.95}}) {
-    const bool all = std::ranges::all_of(race.groups, [&, p = p](size_t g) {
-      return stats::percentile(in.samples.groups[g].sorted_ms, p).has_value();
+    const bool all = std::ranges::all_of(race.groups, [&, share = p](size_t g) {
+      return stats::percentile(in.samples.groups[g].sorted_ms, share).has_value();
     });
     if (all) return add_alternative(in, figure, p, quantiles, race);
   }

@@ -58,7 +58,7 @@ struct Condition {
   std::string scenario;
   int64_t new_tokens = 0;
   int64_t batch = 1;
-  friend auto operator<=>(const Condition&, const Condition&) = default;
+  friend bool operator==(const Condition&, const Condition&) = default;
 };
 
 // The groups of one condition that can be contrasted, by model and arm.

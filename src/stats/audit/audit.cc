@@ -130,7 +130,6 @@ struct Score {
   size_t met = 0;
   size_t printed_alike = 0;  // recomputed values that would be printed like the claims
 
-  friend bool operator==(const Score&, const Score&) = default;
   bool is_better_than(const Score& other) const {
     if (contradictions != other.contradictions) return contradictions < other.contradictions;
     if (met != other.met) return met > other.met;
