@@ -2,6 +2,8 @@
 #include "analysis/analyze.h"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 
 #include "analysis/contrast/contrast.h"
 #include "analysis/contrast/resampling.h"
@@ -13,6 +15,7 @@
 #include "analysis/describe/tails.h"
 #include "analysis/named/named.h"
 #include "analysis/named/void_comparisons.h"
+#include "analysis/rows/each.h"
 #include "analysis/rows/sittings.h"
 #include "analysis/rows/summary.h"
 #include "analysis/rows/worker_facts.h"
@@ -45,33 +48,39 @@ void declare_families(Findings& findings) {
   }
 }
 
+// Each on its own; in this order whichever thread is done first.
 void find_all(const Bundle& bundle, const ContrastInputs& in, stats::QuantileBootstrap& quantiles,
-              Findings& findings) {
+              Findings& findings, ThreadPool* pool) {
   const Samples& samples = in.samples;
-  std::vector<Finding>& named = findings.named;
-  find_context(bundle, findings.study, samples, named);
-  find_sittings(bundle, samples, named);
-  find_lost_rows(samples, named);
-  find_false_oks(bundle, samples, named);
-  find_lost_strata(samples, findings.combined, named);
-  find_parity(samples, named);
-  find_varying_outputs(samples, named);
-  find_confounds(bundle, samples, named);
-  find_unpaired_models(samples, named);
-  find_reversals(samples, findings.combined, findings.options, named);
-  find_compilation(samples, named);
-  find_recompile_tails(in, findings.tails, quantiles, named);
-  find_too_few(samples, findings.options, named);
-  find_throttled(samples, named);
-  find_rank_disagreements(in, quantiles, named);
-  find_sensitive_rankings(in, named);
-  find_changes_in_order(samples, findings.options, named);
-  find_modes(samples, findings.latencies, findings.options, named);
-  find_constants(samples, named);
-  find_dependence(samples, findings.latencies, named);
-  find_process_spread(samples, findings.latencies, named);
-  find_cold_starts(samples, findings.options, named);
-  std::ranges::stable_sort(named, {}, &Finding::severity);
+  const AnalysisOptions& options = findings.options;
+  using Named = std::vector<Finding>;
+  const std::function<void(Named&)> finders[] = {
+      [&](Named& named) { find_context(bundle, findings.study, samples, named); },
+      [&](Named& named) { find_sittings(bundle, samples, named); },
+      [&](Named& named) { find_lost_rows(samples, named); },
+      [&](Named& named) { find_false_oks(bundle, samples, named); },
+      [&](Named& named) { find_lost_strata(samples, findings.combined, named); },
+      [&](Named& named) { find_parity(samples, named); },
+      [&](Named& named) { find_varying_outputs(samples, named); },
+      [&](Named& named) { find_confounds(bundle, samples, named); },
+      [&](Named& named) { find_unpaired_models(samples, named); },
+      [&](Named& named) { find_reversals(samples, findings.combined, options, named); },
+      [&](Named& named) { find_compilation(samples, named); },
+      [&](Named& named) { find_recompile_tails(in, findings.tails, quantiles, named); },
+      [&](Named& named) { find_too_few(samples, options, named); },
+      [&](Named& named) { find_throttled(samples, named); },
+      [&](Named& named) { find_rank_disagreements(in, quantiles, named); },
+      [&](Named& named) { find_sensitive_rankings(in, named); },
+      [&](Named& named) { find_changes_in_order(samples, options, named); },
+      [&](Named& named) { find_modes(samples, findings.latencies, options, named); },
+      [&](Named& named) { find_constants(samples, named); },
+      [&](Named& named) { find_dependence(samples, findings.latencies, named); },
+      [&](Named& named) { find_process_spread(samples, findings.latencies, named); },
+      [&](Named& named) { find_cold_starts(samples, options, named); }};
+  std::vector<Named> found(std::size(finders));
+  for_each_index(found.size(), pool, [&](size_t i) { finders[i](found[i]); });
+  for (Named& named : found) std::ranges::move(named, std::back_inserter(findings.named));
+  std::ranges::stable_sort(findings.named, {}, &Finding::severity);
 }
 
 // How much is asked for.
@@ -110,7 +119,7 @@ Result<Findings> analyze_to(AnalysisExtent extent, const Bundle& bundle,
   findings.sizes =
       analyze_sizes(samples, units, resampled, findings.contrasts, sizes, options, pool);
   declare_families(findings);
-  find_all(bundle, inputs, quantiles, findings);
+  find_all(bundle, inputs, quantiles, findings, pool);
   return findings;
 }
 

@@ -81,8 +81,15 @@ void print_screen(const Findings& findings, const std::string& path, ScreenOf of
 
 Result<WrittenReport> write_analysis(const AnalyzedBundle& analyzed,
                                      const std::filesystem::path& folder) {
-  ASSAY_CHECK(write_findings_with_rows(analyzed.findings, analyzed.plotted, folder));
-  return write_report(analyzed.findings, &analyzed.plotted, &analyzed.judgement, folder);
+  Status findings;
+  Result<WrittenReport> report;
+  {
+    const std::jthread writer(
+        [&] { findings = write_findings_with_rows(analyzed.findings, analyzed.plotted, folder); });
+    report = write_report(analyzed.findings, &analyzed.plotted, &analyzed.judgement, folder);
+  }
+  ASSAY_CHECK(std::move(findings));
+  return report;
 }
 
 }  // namespace assay::cli

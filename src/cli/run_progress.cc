@@ -26,11 +26,11 @@ double RunProgress::cost(const Cell& cell) const {
 
 void RunProgress::on_start(int64_t rows_done, int64_t rows_planned,
                            const std::vector<const Unit*>& units_left) {
-  started_ns_ = clock_.monotonic_ns();
+  last_ns_ = clock_.monotonic_ns();
   const bool parity_first = study_.parity == ParityTime::kBefore;
   state_ = {rows_done, rows_planned, parity_first ? "checking parity" : "starting workers", {}};
   for (const Unit* unit : units_left) {
-    cost_left_ += static_cast<double>(unit->rows()) * cost(plan_.cells[unit->cell]);
+    left_.plan(unit->cell, unit->warmups > 0, unit->rows(), cost(plan_.cells[unit->cell]));
   }
   progress_.update(state_);
 }
@@ -38,6 +38,7 @@ void RunProgress::on_start(int64_t rows_done, int64_t rows_planned,
 void RunProgress::on_unit(const Cell& cell, const Unit& unit) {
   cell_ = &cell;
   unit_ = &unit;
+  starting_ = unit.warmups > 0;
   show(unit.warmups > 0 ? unit.first_warmup : unit.first_repetition);
 }
 
@@ -53,14 +54,16 @@ void RunProgress::on_row(const Row& row) {
     ++mean.rows;
   }
   state_.total = std::max(state_.total, state_.done);  // optional stopping adds rows
-  cost_done_ += cost(*cell_);
-  cost_left_ = std::max(cost_left_ - cost(*cell_), 0.0);
+  const int64_t now_ns = clock_.monotonic_ns();
+  left_.row(unit_->cell, starting_, cost(*cell_), static_cast<double>(now_ns - last_ns_) * 1e-9);
+  last_ns_ = now_ns;
+  starting_ = false;
   show(row.repetition);
 }
 
 void RunProgress::on_dropped(const Cell& cell, const Unit& unit) {
   state_.total = std::max(state_.total - unit.rows(), state_.done);
-  cost_left_ = std::max(cost_left_ - static_cast<double>(unit.rows()) * cost(cell), 0.0);
+  left_.drop(unit.cell, unit.warmups > 0, unit.rows(), cost(cell));
 }
 
 std::string RunProgress::leader(const Cell& cell) const {
@@ -90,10 +93,7 @@ void RunProgress::show(int64_t repetition) {
   const std::string leading = leader(*cell_);
   state_.what = fmt::format("{}{}unit {}/{}  {}  {}", leading, leading.empty() ? "" : "  ",
                             unit_->index + 1, plan_.units.size(), which, cell_->id);
-  if (cost_done_ > 0) {
-    const double elapsed_s = static_cast<double>(clock_.monotonic_ns() - started_ns_) * 1e-9;
-    state_.left_s = elapsed_s * cost_left_ / cost_done_;
-  }
+  state_.left_s = left_.seconds();
   progress_.update(state_);
 }
 

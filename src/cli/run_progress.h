@@ -1,5 +1,4 @@
-// The progress line of a run: unit, repetition, who leads, rows lost, cell, and the time left as
-// the plan's cells weigh.
+// The progress line of a run: unit, repetition, who leads, rows lost, cell, and the time left.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +11,7 @@
 #include "base/progress.h"
 #include "harness/context.h"
 #include "study/study.h"
+#include "study/time_left.h"
 
 namespace assay::cli {
 
@@ -45,10 +45,10 @@ class RunProgress final : public RunObserver {
   ProgressState state_;
   const Cell* cell_ = nullptr;
   const Unit* unit_ = nullptr;
-  int64_t started_ns_ = 0;
-  double cost_done_ = 0;
-  double cost_left_ = 0;
-  int64_t lost_ = 0;  // rows
+  TimeLeft left_;
+  int64_t last_ns_ = 0;    // of the row before, or of the start
+  bool starting_ = false;  // the row to come is the first of its cell in a process
+  int64_t lost_ = 0;       // rows
   struct Mean {
     double latency_ms = 0;  // sum
     int64_t rows = 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <thread>
 
 #include "base/folder.h"
 #include "base/shown_text.h"
@@ -142,9 +143,15 @@ Result<WrittenReport> write_report(const Findings& findings, const PlottedRows* 
                                    const std::filesystem::path& folder) {
   ASSAY_TRY(Folder bundle, Folder::open(folder));
   const std::vector<FigureGroup> groups = figure_groups(findings, plotted);
-  ASSAY_CHECK(write_plots(groups, bundle));
-  ASSAY_CHECK(bundle.write_atomic("report.md", markdown_report(findings, groups, judgement)));
-  ASSAY_CHECK(bundle.write_atomic("report.html", render_page(findings, groups, judgement)));
+  std::string page;
+  std::string markdown;
+  {
+    const std::jthread other([&] { page = render_page(findings, groups, judgement); });
+    markdown = markdown_report(findings, groups, judgement);
+    ASSAY_CHECK(write_plots(groups, bundle));
+  }
+  ASSAY_CHECK(bundle.write_atomic("report.md", markdown));
+  ASSAY_CHECK(bundle.write_atomic("report.html", page));
   return WrittenReport{bundle.path_of("report.html"), bundle.path_of("report.md")};
 }
 

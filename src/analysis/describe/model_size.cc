@@ -13,6 +13,7 @@
 #include "analysis/rows/each.h"
 #include "stats/few_values.h"
 #include "stats/multiple.h"
+#include "stats/powers.h"
 #include "stats/summary.h"
 
 namespace assay {
@@ -164,19 +165,27 @@ void add_crossover(const Line& line, const AnalysisOptions& options, SizeCrossov
   // Without a crossing a resample puts it beyond the end towards which the estimate's sign goes.
   const bool faster_first = y.front() < 0;
   const std::vector<double> center = y;
-  std::vector<double> sizes(line.arm.front()->replicates.size());
-  for (size_t r = 0; r < sizes.size(); ++r) {
+  std::vector<double> log_sizes(line.arm.front()->replicates.size());
+  std::vector<std::vector<double>> replicates(y.size());
+  for (size_t i = 0; i < y.size(); ++i) {
+    replicates[i].resize(log_sizes.size());
+    stats::log_ratios(line.arm[i]->replicates, line.base[i]->replicates, replicates[i]);
+  }
+  for (size_t r = 0; r < log_sizes.size(); ++r) {
     for (size_t i = 0; i < y.size(); ++i) {
-      const double replicate = std::log(line.arm[i]->replicates[r] / line.base[i]->replicates[r]);
-      y[i] = center[i] + line.widening[i] * (replicate - center[i]);
+      y[i] = center[i] + line.widening[i] * (replicates[i][r] - center[i]);
     }
     const Crossing crossing = crossing_of(line.log_size, y);
     const bool beyond = (y.front() < 0) == faster_first;
-    sizes[r] = crossing.count > 0 ? std::exp(crossing.log_size)
-               : beyond           ? std::numeric_limits<double>::infinity()
-                                  : -std::numeric_limits<double>::infinity();
+    log_sizes[r] = crossing.count > 0 ? crossing.log_size
+                   : beyond           ? std::numeric_limits<double>::infinity()
+                                      : -std::numeric_limits<double>::infinity();
   }
-  out.interval = reach_of(sizes, options.confidence);
+  // The exponential keeps the order, so it is taken of the bounds alone.
+  const Reach reach = reach_of(log_sizes, options.confidence);
+  Reach& interval = out.interval.emplace();
+  if (reach.low) interval.low = std::exp(*reach.low);
+  if (reach.high) interval.high = std::exp(*reach.high);
 }
 
 using ContrastsByPlace = std::map<std::pair<size_t, std::string>, const Contrast*>;

@@ -2,7 +2,6 @@
 #include "analysis/describe/phase_split.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <set>
 
@@ -10,6 +9,7 @@
 #include "analysis/describe/reach.h"
 #include "analysis/rows/each.h"
 #include "stats/few_values.h"
+#include "stats/powers.h"
 #include "stats/summary.h"
 
 namespace assay {
@@ -50,9 +50,10 @@ class Replicates {
       : estimate_{means[0]->mean, means[1]->mean, means[2]->mean / decoded,
                   means[3]->mean / decoded},
         replicates_(means[0]->replicates.size()) {
+    std::vector<double> wide[4];
+    for (size_t of = 0; of < 4; ++of) wide[of] = widened(*means[of], widenings[of]);
     for (size_t i = 0; i < replicates_.size(); ++i) {
-      const auto mean = [&](size_t of) { return widened(*means[of], i, widenings[of]); };
-      replicates_[i] = {mean(0), mean(1), mean(2) / decoded, mean(3) / decoded};
+      replicates_[i] = {wide[0][i], wide[1][i], wide[2][i] / decoded, wide[3][i] / decoded};
     }
   }
   const Times& estimate() const { return estimate_; }
@@ -65,9 +66,10 @@ class Replicates {
 
  private:
   // On the scale of logarithms: times stay positive.
-  static double widened(const stats::ResampledMean& mean, size_t i, double widening) {
-    if (widening <= 1) return mean.replicates[i];
-    return mean.mean * std::pow(mean.replicates[i] / mean.mean, widening);
+  static std::vector<double> widened(const stats::ResampledMean& mean, double widening) {
+    std::vector<double> replicates = mean.replicates;
+    if (widening > 1) stats::spread_on_logs(replicates, mean.mean, widening);
+    return replicates;
   }
 
   Times estimate_;

@@ -1,20 +1,25 @@
 // Independent work on many items, spread over a pool that may be null.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
+
 #include "base/thread_pool.h"
 
 namespace assay {
 
-// Calls body(i) for each i below `count`, each once, on any thread.
+// Calls body(i) for each i below `count`, each once, on any thread. A thread takes the next item
+// when it is done with one: what else runs on the machine holds up one item, not a share of all.
 template <typename Body>
 void for_each_index(size_t count, ThreadPool* pool, const Body& body) {
-  const auto range = [&](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) body(i);
+  std::atomic<size_t> next = 0;
+  const auto work = [&](size_t /*thread*/) {
+    for (size_t i = next++; i < count; i = next++) body(i);
   };
-  if (pool != nullptr) {
-    pool->parallel_for(count, 1, range);
+  if (pool != nullptr && count > 1) {
+    pool->run(work);
   } else {
-    range(0, count);
+    work(0);
   }
 }
 
