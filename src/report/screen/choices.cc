@@ -135,6 +135,10 @@ void name_arms(const Answer& answer, Choice& choice) {
   if (open) choice.arm_mark = "?";
 }
 
+bool any_row_lost(const Findings& findings) {
+  return std::ranges::any_of(findings.outcomes, [](const auto& of) { return of.failed > 0; });
+}
+
 int64_t rows_lost(const Findings& findings, const Answer& answer) {
   std::set<size_t> strata;
   for (const Decision* part : answer.parts) strata.insert(part->stratum);
@@ -237,6 +241,12 @@ struct NameColumn {
     shown.push_back({name});
     width = std::max(width, display_width(name));
   }
+  // Whether no name has to be shortened at this width.
+  bool whole_at(size_t columns) const {
+    return std::ranges::all_of(names, [&](const std::string& name) {
+      return broken_name(name, columns, most_lines).has_value();
+    });
+  }
   void narrow() {
     const std::vector<std::string> shortened = shortened_apart(names, --width);
     for (size_t i = 0; i < names.size(); ++i) {
@@ -256,48 +266,44 @@ TableCell cell(const std::string& text) {
   return text.empty() ? TableCell::absent() : TableCell::of(text);
 }
 
-constexpr const char* kLeadColumn = "lead";
-
-// Where names are as short as they can be.
-void drop_lead(Table& table) {
-  const auto at = std::ranges::find(table.columns, kLeadColumn, &Column::name);
-  const auto place = at - table.columns.begin();
-  table.columns.erase(at);
-  for (auto& row : table.rows) row.erase(row.begin() + place);
-}
+// The columns that may be left out.
+struct ShownColumns {
+  bool tokens = true;
+  bool lead = true;
+  bool lost = true;
+};
 
 // The cells of a choice, each the lines that it takes.
 std::vector<std::vector<std::string>> cells_of(const Choice& choice, const NameColumn& arms,
-                                               const NameColumn& conditions, bool with_tokens) {
+                                               const NameColumn& conditions,
+                                               const ShownColumns& with) {
   std::vector<std::vector<std::string>> cells = {{choice.phase}};
   if (conditions.width > 0) cells.push_back(conditions.of(choice.condition));
-  if (with_tokens) cells.push_back({choice.tokens});
+  if (with.tokens) cells.push_back({choice.tokens});
   cells.push_back(arms.of(choice.arm, choice.arm_mark));
   cells.push_back({choice.ratio});
   cells.push_back(arms.of(choice.rival, choice.rival_mark));
-  cells.push_back({choice.lead});
-  cells.push_back({std::to_string(choice.lost)});
+  if (with.lead) cells.push_back({choice.lead});
+  if (with.lost) cells.push_back({std::to_string(choice.lost)});
   cells.push_back(fitted_verdicts(choice.verdicts, arms.most_lines));
   return cells;
 }
 
 ChoiceTable table_of(const std::vector<Choice>& choices, const NameColumn& arms,
-                     const NameColumn& conditions, const std::string& of_conditions) {
+                     const NameColumn& conditions, const std::string& of_conditions,
+                     const ShownColumns& with) {
   ChoiceTable made{{"", {{"phase", Align::kLeft}}, {}}, {}};
-  const bool with_tokens =
-      std::ranges::any_of(choices, [](const Choice& choice) { return !choice.tokens.empty(); });
-  if (conditions.width > 0) made.table.columns.push_back({of_conditions, Align::kLeft});
-  if (with_tokens) made.table.columns.push_back({"tokens"});
-  for (const Column& column : {Column{"take", Align::kLeft},
-                               {"ratio", Align::kLeft},
-                               {"runner-up", Align::kLeft},
-                               {kLeadColumn},
-                               {"lost"},
-                               {"verdict", Align::kLeft}}) {
-    made.table.columns.push_back(column);
-  }
+  std::vector<Column>& columns = made.table.columns;
+  if (conditions.width > 0) columns.push_back({of_conditions, Align::kLeft});
+  if (with.tokens) columns.push_back({"tokens"});
+  columns.push_back({"take", Align::kLeft});
+  columns.push_back({"ratio", Align::kLeft});
+  columns.push_back({"runner-up", Align::kLeft});
+  if (with.lead) columns.push_back({"lead"});
+  if (with.lost) columns.push_back({"lost"});
+  columns.push_back({"verdict", Align::kLeft});
   for (const Choice& choice : choices) {
-    const auto cells = cells_of(choice, arms, conditions, with_tokens);
+    const auto cells = cells_of(choice, arms, conditions, with);
     const size_t lines = std::ranges::max(cells, {}, &std::vector<std::string>::size).size();
     made.lines.push_back(lines);
     for (size_t line = 0; line < lines; ++line) {
@@ -344,13 +350,25 @@ ChoiceTable wrapped_choices(const Findings& findings, const std::vector<Answer>&
     arms.add(choice.rival);
     conditions.add(choice.condition);
   }
-  ChoiceTable made = table_of(choices, arms, conditions, of_conditions);
-  while (width_of(made.table) > width && std::max(arms.width, conditions.width) > kLeastName) {
-    (arms.width >= conditions.width ? arms : conditions).narrow();
-    made = table_of(choices, arms, conditions, of_conditions);
+  ShownColumns with{std::ranges::any_of(choices, [](auto& of) { return !of.tokens.empty(); })};
+  const auto made = [&] { return table_of(choices, arms, conditions, of_conditions, with); };
+  const auto fits = [&] { return width_of(made().table) <= width; };
+  while (!fits() && std::max(arms.width, conditions.width) > kLeastName) {
+    NameColumn& wider = arms.width >= conditions.width ? arms : conditions;
+    // A name that stays whole says more than the lead, or than a column of zeros; one that would be
+    // shortened in any case doesn't.
+    const bool would_shorten =
+        most_lines > 1 && wider.whole_at(wider.width) && !wider.whole_at(wider.width - 1);
+    if (would_shorten && with.lost && !any_row_lost(findings)) {
+      with.lost = false;
+    } else if (would_shorten && with.lead) {
+      with.lead = false;
+    } else {
+      wider.narrow();
+    }
   }
-  if (width_of(made.table) > width) drop_lead(made.table);
-  return made;
+  with.lead = with.lead && fits();
+  return made();
 }
 
 std::string choice_legend(const Findings& findings) {
@@ -360,8 +378,9 @@ std::string choice_legend(const Findings& findings) {
   std::string text = fmt::format(
       "ratio: mean time of that arm over {}'s (the baseline), {:.0f} % interval; of several prompt "
       "lengths, the range. lead: the runner-up's mean is so much longer (\"+2\": two more arms are "
-      "as near). lost: rows of all arms.",
-      shortened(findings.study.baseline, kLongestName), findings.options.confidence * 100);
+      "as near). {}.",
+      shortened(findings.study.baseline, kLongestName), findings.options.confidence * 100,
+      any_row_lost(findings) ? "lost: rows of all arms" : "No row of any arm was lost");
   const auto explain = [&](Decision::Kind kind, const std::string& meaning) {
     if (kinds.contains(kind)) text += fmt::format(" {}: {}.", decision_word(kind), meaning);
   };

@@ -332,6 +332,40 @@ TEST(Screen, LongNamesGoOnInAFurtherLineAndAreWhole) {
       << screen;
 }
 
+// Six arms of long names on both sides of a long ratio: whole names are worth more than a column of
+// zeros, and than the lead.
+TEST(Screen, ColumnsGiveWayToWholeNames) {
+  Findings findings = made({.arms = 4, .strata = 3}, 12);
+  const std::vector<std::string> names = {"reduceoverhead-dynamic", "reduceoverhead-static",
+                                          "symbolicautotune-dynamic", "symbolicautotune-static"};
+  std::map<std::string, std::string> renamed;
+  for (size_t i = 0; i < 4; ++i) renamed[findings.study.arms[i]] = names[i];
+  findings.study.arms = names;
+  findings.study.baseline = names[0];
+  for (Contrast& contrast : findings.contrasts) {
+    contrast.arm = renamed[contrast.arm];
+    contrast.ratio_interval = stats::Interval{0.123456, 12.3456};
+  }
+  for (OutcomeCounts& outcome : findings.outcomes) outcome.failed = 0;
+  for (Decision& decision : findings.decisions) {
+    decision.kind = Decision::Kind::kUndecided;
+    decision.arm = names[2];
+    decision.tied.assign(2, Rival{names[1], 0.8, stats::Interval{0.7, 0.9}, 0.1});
+    decision.runner_up = Rival{names[1], 0.8, stats::Interval{0.7, 0.9}, 0.1};
+  }
+  const std::string without_losses = render_screen(findings, "b");
+  expect_size(without_losses);
+  EXPECT_THAT(without_losses, Not(HasSubstr("...#")));
+  EXPECT_THAT(without_losses, Not(HasSubstr("  lost  "))) << without_losses;
+  EXPECT_THAT(without_losses, HasSubstr("No row of any arm was lost"));
+
+  findings.outcomes.front().failed = 1;
+  const std::string with_losses = render_screen(findings, "b");
+  expect_size(with_losses);
+  EXPECT_THAT(with_losses, HasSubstr("  lost  ")) << with_losses;
+  EXPECT_THAT(with_losses, HasSubstr("lost: rows of all arms"));
+}
+
 TEST(Screen, KindsThatHaveNoRoomAreNamed) {
   const Findings findings = made({.arms = 7, .strata = 30, .kinds = 12}, 13);
   const std::string screen = render_screen(findings, "b");
