@@ -18,7 +18,7 @@ std::optional<LogRatioEstimate> estimate_of(const PerturbationPoint& point) {
   const auto sd = stats::standard_deviation(point.values);
   const auto n = static_cast<double>(point.values.size());
   if (sd && *sd > 0) {
-    estimate.error = stats::StandardError{*sd / std::sqrt(n) * point.widening, n - 1};
+    estimate.error = stats::StandardError{*sd / std::sqrt(n) * point.widening, point.df()};
   }
   return estimate;
 }

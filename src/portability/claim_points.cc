@@ -86,11 +86,12 @@ PerturbationPoint point_at(const ClaimSite& site, const SiteCells& cells,
     if (ratio) ratios.push_back(*std::move(ratio));
   }
   if (ratios.empty() || ratios.size() < common.size()) {
-    point.gone = "some prompts have no repetition of both arms";
+    point.gone = "some prompts have no repetition of both arms that was measured side by side";
     return point;
   }
   const PairedRatio together[] = {combine_ratios(ratios)};
   point.values = together[0].values;
+  point.freedom = together[0].freedom;
   const auto plain = together[0].error();
   const auto widened = estimates_of(together, by_rounds)[0].error;
   if (plain && widened) point.widening = widened->value / plain->value;
@@ -183,7 +184,8 @@ std::vector<std::pair<std::string, std::vector<ClaimSite>>> sites_by_axis(
       std::set<int64_t> rounds;
       for (const auto& [stratum, condition] : index.of(claim.than)) {
         const RegimeCell* cell = condition->cells[0];
-        if (cell == nullptr || !cell->by_rounds || !claim_covers(claim.words, stratum)) continue;
+        if (cell == nullptr || !cell->by_rounds || !cell->paired) continue;
+        if (!claim_covers(claim.words, stratum)) continue;
         for (const MeasuredRow& row : cell->rows) rounds.insert(row.round);
       }
       for (const int64_t round : rounds) {

@@ -55,8 +55,7 @@ double p_at_any_look(const std::vector<double>& values, const Shown& shown) {
 // Of a stratum that ended when it suited: by confidence sequences (stats/confidence_sequence.h).
 void judge_at_any_look(const RegimeCell& arm, const RegimeCell& base,
                        const PortabilityOptions& options, ArmDirection& of) {
-  const std::vector<double> values =
-      base.by_rounds ? log_ratios_of_rounds(arm, base) : std::vector<double>();
+  const std::vector<double> values = log_ratios_of_rounds(arm, base);
   const auto mean = stats::mean(values);
   if (!mean) {
     of.reason =
@@ -170,7 +169,7 @@ std::vector<std::vector<ArmDirection>> directions(std::span<const PortedConditio
       }
       auto ratio = arms_ratio(*arm, *base);
       if (!ratio || !std::isfinite(ratio->log_ratio())) {
-        all[c][r].reason = "no repetition has both arms";
+        all[c][r].reason = "no repetition of both arms was measured side by side";
         continue;
       }
       auto& [places, ratios] =

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "stats/ratio.h"
@@ -11,43 +12,103 @@
 namespace assay {
 namespace {
 
-// Repetitions that both have a warm row of, by round.
-std::vector<PairedProcess> paired_rows(const RegimeCell& arm, const RegimeCell& base,
-                                       std::optional<int64_t> only) {
-  std::map<int64_t, double> arm_ms;
-  for (const MeasuredRow& row : arm.rows) arm_ms[row.repetition] = row.ms;
-  std::map<int64_t, PairedProcess> by_round;
-  for (const MeasuredRow& row : base.rows) {
-    const int64_t round = base.by_rounds ? row.round : 0;
-    if (only && round != *only) continue;
-    const auto other = arm_ms.find(row.repetition);
-    if (other == arm_ms.end()) continue;
-    PairedProcess& process = by_round[round];
-    process.number = round;
-    process.base_ms.push_back(row.ms);
-    process.cand_ms.push_back(other->second);
+// One arm's rows in the units that repeat: rounds of processes, else rows.
+struct ArmUnits {
+  std::vector<int64_t> numbers;
+  std::vector<double> values_ms;  // unit_values()
+  stats::Interval range_ms{std::numeric_limits<double>::infinity(),
+                           -std::numeric_limits<double>::infinity()};  // of single rows
+};
+
+ArmUnits units_of(const RegimeCell& cell) {
+  UnitSeries series;
+  ArmUnits units;
+  std::map<int64_t, size_t> places;
+  for (size_t i = 0; i < cell.rows.size(); ++i) {
+    const MeasuredRow& row = cell.rows[i];
+    const int64_t number = cell.by_rounds ? row.round : static_cast<int64_t>(i);
+    const auto [at, fresh] = places.try_emplace(number, units.numbers.size());
+    if (fresh) {
+      units.numbers.push_back(number);
+      series.rows.push_back(0);
+      series.mean_ms.push_back(0);
+    }
+    ++series.rows[at->second];
+    series.mean_ms[at->second] += row.ms;
+    units.range_ms = {std::min(units.range_ms.low, row.ms), std::max(units.range_ms.high, row.ms)};
   }
-  std::vector<PairedProcess> processes;
-  for (auto& [round, process] : by_round) processes.push_back(std::move(process));
-  return processes;
+  for (size_t u = 0; u < series.rows.size(); ++u) {
+    series.mean_ms[u] /= static_cast<double>(series.rows[u]);
+  }
+  units.values_ms = unit_values(series);
+  return units;
+}
+
+// Welch's, as values: each unit moves the log ratio by what its distance from its arm's mean is of
+// the arm's scale and count, and all are stretched so that the error of their mean is Welch's.
+std::optional<PairedRatio> ratio_of_apart(const RegimeCell& arm, const RegimeCell& base) {
+  const ArmUnits of_arm = units_of(arm);
+  const ArmUnits of_base = units_of(base);
+  const auto arm_mean = stats::mean(of_arm.values_ms);
+  const auto base_mean = stats::mean(of_base.values_ms);
+  if (!arm_mean || !base_mean) return std::nullopt;
+  const double log_ratio = std::log(*arm_mean / *base_mean);
+  if (!std::isfinite(log_ratio)) return std::nullopt;
+  const auto arm_moments = stats::moments(of_arm.values_ms);
+  const auto base_moments = stats::moments(of_base.values_ms);
+  std::optional<stats::LogRatio> welch;
+  if (arm_moments && base_moments) {
+    stats::StratumMoments moments{.numerator = *arm_moments, .denominator = *base_moments};
+    moments.apart =
+        of_arm.range_ms.high < of_base.range_ms.low || of_base.range_ms.high < of_arm.range_ms.low;
+    welch = stats::combined_log_ratio({&moments, 1});
+  }
+  PairedRatio result;
+  if (!welch) {  // one unit, or units without spread
+    result.numbers = {0};
+    result.values = {log_ratio};
+    return result;
+  }
+  const auto add = [&](const ArmUnits& units, double mean, double sign, int64_t first) {
+    for (size_t u = 0; u < units.numbers.size(); ++u) {
+      result.numbers.push_back(first + units.numbers[u]);
+      result.values.push_back(sign * (units.values_ms[u] - mean) / mean /
+                              static_cast<double>(units.numbers.size()));
+    }
+  };
+  constexpr int64_t kOfBase = int64_t{1} << 40;  // so that a unit of either arm has its own number
+  add(of_arm, *arm_mean, 1, 0);
+  add(of_base, *base_mean, -1, kOfBase);
+  const auto count = static_cast<double>(result.values.size());
+  const double sd = *stats::standard_deviation(result.values);
+  for (double& value : result.values) {
+    value = log_ratio + value / sd * welch->error.value * std::sqrt(count);
+  }
+  result.freedom = welch->error.df / (count - 1);
+  return result;
 }
 
 }  // namespace
 
 std::optional<PairedRatio> arms_ratio(const RegimeCell& arm, const RegimeCell& base) {
-  std::vector<PairedProcess> processes = paired_rows(arm, base, {});
+  if (!base.paired) return ratio_of_apart(arm, base);
+  std::vector<PairedProcess> processes = pair_up(base.rows, arm.rows);
   if (!base.by_rounds) processes = split_pairs(processes);
   return paired_ratio(processes, ProcessFigure::kMean);
 }
 
 std::optional<PairedRatio> arms_ratio_of_round(const RegimeCell& arm, const RegimeCell& base,
                                                int64_t round) {
-  return paired_ratio(split_pairs(paired_rows(arm, base, round)), ProcessFigure::kMean);
+  if (!base.paired) return std::nullopt;
+  std::vector<PairedProcess> rounds = pair_up(base.rows, arm.rows);
+  std::erase_if(rounds, [&](const PairedProcess& one) { return one.number != round; });
+  return paired_ratio(split_pairs(rounds), ProcessFigure::kMean);
 }
 
 std::vector<double> log_ratios_of_rounds(const RegimeCell& arm, const RegimeCell& base) {
   std::vector<double> ratios;
-  for (const PairedProcess& round : paired_rows(arm, base, {})) {
+  if (!base.paired || !base.by_rounds) return ratios;
+  for (const PairedProcess& round : pair_up(base.rows, arm.rows)) {
     const double ratio =
         std::log(*stats::mean(round.cand_ms)) - std::log(*stats::mean(round.base_ms));
     if (std::isfinite(ratio)) ratios.push_back(ratio);

@@ -11,15 +11,20 @@
 
 namespace assay {
 
-// ln(arm / base) of two cells of one stratum of a bundle, one value a round of processes; of cells
-// of one process one a repetition that both have. As compare/pairs.h. Absent: no repetition that
+// ln(arm / base) of two cells of one stratum of a bundle. Arms that ran side by side (blocks.h) are
+// paired as contrasts pair them: one value a round of processes; of cells of one process one a
+// repetition that both have, side by side. As compare/pairs.h. Other arms are held against one
+// another as two independent samples of processes, or of rows, by Welch's error and degrees of
+// freedom (stats/ratio.h); there is a value for each unit of either arm. Absent: no repetition that
 // both have, or means that no logarithm is of.
 std::optional<PairedRatio> arms_ratio(const RegimeCell& arm, const RegimeCell& base);
-// The same of one round alone, one value a repetition; `round` as its rows have it.
+// The same of one round alone, one value a repetition; `round` as its rows have it. Absent too
+// where arms aren't paired.
 std::optional<PairedRatio> arms_ratio_of_round(const RegimeCell& arm, const RegimeCell& base,
                                                int64_t round);
 
-// ln(arm / base) of the means of each round that both served.
+// ln(arm / base) of the means of each round that both served. None: arms aren't paired, or not by
+// rounds.
 std::vector<double> log_ratios_of_rounds(const RegimeCell& arm, const RegimeCell& base);
 
 // ln of a ratio with its standard error.

@@ -20,19 +20,6 @@ ArmConfig config_of(const Row& row) {
   return {row.cache.str(), row.compile_mode.str(), row.dynamic.str(), row.quantization.str(), ""};
 }
 
-std::vector<MeasuredRow> measured_rows(const Group& group, const UnitSeries& units,
-                                       bool by_rounds) {
-  std::vector<MeasuredRow> rows;
-  rows.reserve(group.warm.size());
-  for (size_t i = 0; i < group.warm.size(); ++i) {
-    const Row& row = *group.warm[i];
-    const int64_t process = process_of(row);
-    rows.push_back({row.repetition, process, by_rounds ? units.keys[units.of_row[i]] : process,
-                    group.warm_ms[i]});
-  }
-  return rows;
-}
-
 // What the mean of a cell is taken over: its processes' means, or where that is allowed its rows.
 std::vector<double> mean_series(const Group& group, bool allow_single_process) {
   if (several_processes(group)) return process_figures(group, ProcessFigure::kMean).values_ms;
@@ -105,7 +92,8 @@ Result<Regime> condense(const Bundle& bundle, const RegimeOptions& options) {
     cell.by_rounds = units.of(group.stratum) == ContrastUnit::kProcesses;
     cell.void_because = reasons[group.stratum];
     cell.looked_at = was_looked_at(samples, group.stratum);
-    cell.rows = measured_rows(group, units.series(g), cell.by_rounds);
+    cell.paired = units.paired(group.stratum);
+    cell.rows = measured_rows(samples, units, group);
     regime.cells.push_back(std::move(cell));
   }
   add_means(samples, options, regime.cells);

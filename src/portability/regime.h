@@ -1,5 +1,5 @@
 // One bundle condensed to what judgements across bundles need: its cells' warm rows without their
-// texts, what was lost, and who was measured. Twenty bundles of 52,410 rows fit in 30 MB so.
+// texts, what was lost, and who was measured. Twenty bundles of 52,410 rows fit in 45 MB so.
 #pragma once
 
 #include <compare>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/contrast/serial.h"
+#include "analysis/contrast/units.h"
 #include "analysis/findings/execution.h"
 #include "analysis/findings/strata.h"
 #include "analysis/rows/losses.h"
@@ -28,14 +29,6 @@ struct ArmConfig {
 };
 // "compiled, static cache, dynamic true".
 std::string config_text(const ArmConfig& config);
-
-// A warm ok row.
-struct MeasuredRow {
-  int64_t repetition = 0;
-  int64_t process = 0;
-  int64_t round = 0;  // of processes that served side by side (contrast/units.h)
-  double ms = 0;
-};
 
 // What became of the rows attempted, and how sure that is.
 struct CrashRate {
@@ -66,6 +59,7 @@ struct RegimeCell {
   bool parity_failed = false;
   bool several_processes = false;
   bool by_rounds = false;        // processes are the unit of its stratum
+  bool paired = false;           // its stratum's arms ran side by side (contrast/blocks.h)
   bool looked_at = false;        // its blocks ended as soon as its arms were told apart
   std::string void_because;      // why arms of its stratum can't be held against one another
   std::optional<CellMean> mean;  // absent: no warm rows

@@ -18,10 +18,10 @@ constexpr double kSensitive = 0.5;
 constexpr double kFragile = 0;
 
 // How much wider t of so few values is than what resampling them shows.
-double stretch_of(size_t n, double confidence) {
-  const auto count = static_cast<double>(n);
+double stretch_of(const PerturbationPoint& point, double confidence) {
+  const auto count = static_cast<double>(point.values.size());
   const double tail = (1 + confidence) / 2;
-  const auto t = stats::student_t_quantile(tail, count - 1);
+  const auto t = stats::student_t_quantile(tail, point.df());
   const auto z = stats::normal_quantile(tail);
   return t && z ? std::sqrt(count / (count - 1)) * *t / *z : 1;
 }
@@ -33,7 +33,7 @@ std::vector<double> resampled_means(const PerturbationPoint& point, double mean,
   const std::vector<double>& values = point.values;
   const auto sd = stats::standard_deviation(values);
   if (!sd || !(*sd > 0)) return {};
-  const double stretch = stretch_of(values.size(), confidence) * point.widening;
+  const double stretch = stretch_of(point, confidence) * point.widening;
   std::vector<double> means(resamples);
   for (double& each : means) {
     double sum = 0;
@@ -48,7 +48,7 @@ bool differs_from_zero(const PerturbationPoint& point, double mean, double confi
   const auto sd = stats::standard_deviation(point.values);
   if (!sd || !(*sd > 0)) return false;
   const auto n = static_cast<double>(point.values.size());
-  const stats::StandardError error{*sd / std::sqrt(n) * point.widening, n - 1};
+  const stats::StandardError error{*sd / std::sqrt(n) * point.widening, point.df()};
   const auto interval = stats::t_interval(mean, error, confidence);
   return interval && !interval->contains(0);
 }

@@ -4,6 +4,7 @@
 // wrongly.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <span>
@@ -29,14 +30,17 @@ inline constexpr std::array kRobustnessBands = {
 std::string_view robustness_band_name(RobustnessBand band);
 RobustnessBand band_of_index(double index);
 
-// The claim at one point: one value a round of processes (a repetition, of one process), whose mean
-// is the claim's log ratio there.
+// The claim at one point: one value a round of processes (a repetition, of one process; a unit of
+// either arm, of arms that didn't run side by side), whose mean is the claim's log ratio there.
 struct PerturbationPoint {
   std::string name;
   std::vector<double> values;
   std::string lost;     // rows it lost, in words: the point is there, and the claim isn't
   std::string gone;     // why it doesn't survive; empty: it does
   double widening = 1;  // of the mean's error, where neighbours are alike
+  double freedom = 1;   // share of the degrees of freedom, as PairedRatio's
+
+  double df() const { return std::max(1.0, (static_cast<double>(values.size()) - 1) * freedom); }
 };
 
 struct RetainedShare {
@@ -69,7 +73,7 @@ struct RobustnessOptions {
 // point i, the index is min over i of L_i / L. Points that lost rows count as survivors, and make
 // the band catastrophic; the index is then of the others. Intervals of shares: percentiles of a
 // bootstrap of each point's values, the reference's shared by all, deviations from the mean
-// stretched by sqrt(n / (n - 1)) times the t quantile of n - 1 degrees over the normal one. With K
+// stretched by sqrt(n / (n - 1)) times the t quantile of df() degrees over the normal one. With K
 // points beside the reference, the index's interval is from the lowest lower end to the lowest
 // upper end, the latter of one-sided level (1 - confidence) / 2K, because the lowest of K ends that
 // each hold falls short more often than one of them does. Invalid, with the reason: fewer than two

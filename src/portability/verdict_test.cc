@@ -4,8 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "portability/ratio_of_cells.h"
 #include "portability/regimes_fixture.h"
 #include "stats/multiple.h"
+#include "stats/summary.h"
 
 namespace assay {
 namespace {
@@ -69,6 +75,89 @@ TEST(PortabilityVerdict, OutcomesAreToldByTheirIntervals) {
   EXPECT_EQ(beside(losing("a", 20), losing("b", 40)), PortabilityVerdict::kCrashBoth);
   EXPECT_EQ(beside(losing("a", 1), losing("b", 40)), PortabilityVerdict::kUndecided)
       << "one row of 40 doesn't show that it crashes";
+}
+
+// Both arms of `made` on one prompt length, as a function of rows changes them.
+Regime changed(const MadeRegime& made, const std::function<void(Bundle&)>& change) {
+  Bundle bundle = bundle_of(made, 3);
+  change(bundle);
+  return condense(bundle, {.allow_single_process = true}).value();
+}
+
+const RegimeCell& cell_of(const Regime& regime, const std::string& arm) {
+  return *std::ranges::find(regime.cells, arm, &RegimeCell::arm);
+}
+
+std::vector<double> row_times(const RegimeCell& cell) {
+  std::vector<double> all;
+  for (const MeasuredRow& row : cell.rows) all.push_back(row.ms);
+  return all;
+}
+
+TEST(PortabilityPairs, RepetitionsOfOneNumberAreNoPairUnlessBlocksShowThem) {
+  MadeRegime made = two_arm_regime("a", 10, 10.2);
+  made.processes = 0;
+  // Repetitions of one number are alike in both arms, by chance or by the prompt.
+  const auto alike = [](Bundle& bundle) {
+    for (Row& row : bundle.rows) {
+      const double ms = row.arm == "fast" ? 10.2 : 10.0;
+      row.latency_ms = ms * (1 + 0.1 * static_cast<double>(row.repetition * 7 % 11));
+    }
+  };
+  const Regime side_by_side = changed(made, alike);
+  const Regime not_recorded = changed(made, [&](Bundle& bundle) {
+    alike(bundle);
+    bundle.manifest["study"].erase("order");
+  });
+  const auto ratio = [](const Regime& of) {
+    return *arms_ratio(cell_of(of, "fast"), cell_of(of, "eager"));
+  };
+  EXPECT_NEAR(ratio(side_by_side).log_ratio(), std::log(1.02), 1e-9);
+  EXPECT_LT(ratio(side_by_side).error()->value, 1e-3);
+  // Welch's, by hand: both arms have the same relative error.
+  const auto moments = *stats::moments(row_times(cell_of(not_recorded, "eager")));
+  const double relative = std::sqrt(moments.variance / 40) / moments.mean;
+  EXPECT_NEAR(ratio(not_recorded).log_ratio(), std::log(1.02), 1e-9);
+  EXPECT_NEAR(ratio(not_recorded).error()->value, relative * std::sqrt(2.0), 1e-4);
+  EXPECT_NEAR(ratio(not_recorded).error()->df, 78, 0.1);
+}
+
+TEST(PortabilityPairs, ARepetitionMeasuredAgainLaterIsNoPair) {
+  MadeRegime made = two_arm_regime("a", 10, 8);
+  made.processes = 0;
+  made.noise = 0;
+  const Regime whole = changed(made, [](Bundle&) {});
+  const Regime torn = changed(made, [](Bundle& bundle) {
+    for (Row& row : bundle.rows) {
+      if (row.arm != "fast" || row.repetition >= 4) continue;
+      row.block += 100;
+      row.order_index += 1'000'000;
+      row.latency_ms = 40;
+    }
+  });
+  const auto ratio = [](const Regime& of) {
+    return *arms_ratio(cell_of(of, "fast"), cell_of(of, "eager"));
+  };
+  EXPECT_EQ(ratio(whole).values.size(), 40u);
+  EXPECT_EQ(ratio(torn).values.size(), 36u);
+  EXPECT_NEAR(ratio(torn).log_ratio(), std::log(0.8), 1e-9);
+}
+
+TEST(PortabilityPairs, ProcessesThatServedOneAfterTheOtherAreIndependentSamples) {
+  MadeRegime made = two_arm_regime("a", 10, 8);
+  const auto shuffled = [](Bundle& bundle) {
+    bundle.manifest["study"]["order"] = "shuffled";
+    for (Row& row : bundle.rows) row.block = *row.process;
+  };
+  const Regime regime = changed(made, shuffled);
+  const RegimeCell& arm = cell_of(regime, "fast");
+  ASSERT_TRUE(arm.by_rounds);
+  ASSERT_FALSE(arm.paired);
+  const PairedRatio ratio = *arms_ratio(arm, cell_of(regime, "eager"));
+  EXPECT_EQ(ratio.values.size(), 16u) << "eight processes of either arm";
+  EXPECT_LE(ratio.error()->df, 14.0 + 1e-9);
+  EXPECT_TRUE(log_ratios_of_rounds(arm, cell_of(regime, "eager")).empty());
+  EXPECT_FALSE(arms_ratio_of_round(arm, cell_of(regime, "eager"), 0));
 }
 
 // 40 rows of five processes: `lose` picks the repetitions that the compiled arm loses.

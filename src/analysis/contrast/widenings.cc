@@ -33,19 +33,25 @@ std::vector<Dependence> by_family(std::vector<Member> all) {
   return result;
 }
 
-// x / mean - y / mean', of rows of the same repetition that compiled nothing.
-std::vector<double> differences_of_rows(const Group& arm, const Group& base) {
+// x / mean - y / mean', of rows of the same repetition that compiled nothing; of paired strata
+// those that ran side by side.
+std::vector<double> differences_of_rows(const Units& units, const Group& arm, const Group& base) {
   std::vector<double> series;
   const auto mean = stats::mean(arm.warm_ms);
   const auto base_mean = stats::mean(base.warm_ms);
   if (&arm == &base || !mean || !base_mean || !(*mean > 0) || !(*base_mean > 0)) return series;
+  const auto together = [&](const Row& row, const Row& other) {
+    return !units.paired(arm.stratum) ||
+           (row.block == other.block && units.blocks().beside(arm.stratum, row));
+  };
   size_t i = 0;
   size_t j = 0;
   while (i < arm.warm.size() && j < base.warm.size()) {
     const int64_t left = arm.warm[i]->repetition;
     const int64_t right = base.warm[j]->repetition;
     if (left == right) {
-      if (!carries_compilation(*arm.warm[i]) && !carries_compilation(*base.warm[j])) {
+      if (!carries_compilation(*arm.warm[i]) && !carries_compilation(*base.warm[j]) &&
+          together(*arm.warm[i], *base.warm[j])) {
         series.push_back(arm.warm_ms[i] / *mean - base.warm_ms[j] / *base_mean);
       }
       ++i;
@@ -112,7 +118,7 @@ std::vector<stats::Widening> contrast_widenings(const Samples& samples, const Un
     const Group& base = samples.groups[pair.baseline];
     const bool processes = units.of(arm.stratum) == ContrastUnit::kProcesses && &arm != &base;
     all.push_back(
-        {processes ? differences_of_units(units.pair(pair)) : differences_of_rows(arm, base),
+        {processes ? differences_of_units(units.pair(pair)) : differences_of_rows(units, arm, base),
          samples.strata[arm.stratum].phase, processes});
   }
   return widenings_of(by_family(std::move(all)));
