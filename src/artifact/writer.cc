@@ -7,6 +7,7 @@
 #include "artifact/commit_log.h"
 #include "artifact/committed.h"
 #include "artifact/manifest.h"
+#include "artifact/new_bundle.h"
 #include "artifact/sittings.h"
 #include "base/clock.h"
 #include "base/csv.h"
@@ -282,8 +283,7 @@ static Status check_is_in_no_bundle(const fs::path& folder) {
                    around->string());
 }
 
-Result<BundleWriter> BundleWriter::create(FileSystem& files, const fs::path& folder,
-                                          const BundleHeader& header) {
+Status check_new_bundle(const fs::path& folder) {
   ASSAY_CHECK(check_is_in_no_bundle(folder));
   std::error_code error;
   if (fs::exists(folder, error) && !fs::is_directory(folder, error)) {
@@ -295,6 +295,12 @@ Result<BundleWriter> BundleWriter::create(FileSystem& files, const fs::path& fol
                          ? " (a bundle exists already; --resume continues an unfinished one)"
                          : "");
   }
+  return {};
+}
+
+Result<BundleWriter> BundleWriter::create(FileSystem& files, const fs::path& folder,
+                                          const BundleHeader& header) {
+  ASSAY_CHECK(check_new_bundle(folder));
   auto impl = std::make_unique<Impl>(files, folder);
   ASSAY_CHECK(impl->open_new(header));
   return BundleWriter(std::move(impl));

@@ -60,8 +60,8 @@ BundleHeader make_header(const Study& study, std::string study_yaml, const Prefl
   return header;
 }
 
-// A side that can't run leaves nothing to compare.
-Status check_sides(const Study& study, const Preflight& preflight) {
+// A side that can't run leaves nothing to compare, and a probe that can't nothing to read.
+Status check_arms_run(const Study& study, const Preflight& preflight) {
   for (size_t i = 0; i < study.arms.size(); ++i) {
     const ArmGate& gate = preflight.gates[i];
     if (gate.verdict != ArmGate::Verdict::kImpossible) continue;
@@ -86,7 +86,7 @@ Result<Measured> measure_study(const MeasureOptions& options) {
   const Plan plan = make_plan(study);
   BackendSet backends = make_backends();
   ASSAY_TRY(const Preflight preflight, check_study(study, backends));
-  if (study.sides) ASSAY_CHECK(check_sides(study, preflight));
+  if (study.sides || options.every_arm_runs) ASSAY_CHECK(check_arms_run(study, preflight));
   ASSAY_CHECK(check_room(study));
   const auto nvml = open_nvml();
   GpuSensors* gpus = nvml ? nvml->get() : nullptr;

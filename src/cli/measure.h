@@ -23,6 +23,7 @@ struct MeasureOptions {
   bool profile = false;
   std::vector<std::string> only;
   std::optional<StudySides> sides{};  // measures every arm under both programs (study/sides.h)
+  bool every_arm_runs = false;        // an arm that can't is an error of the environment
 };
 
 // What is committed, earlier sittings' rows included.

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import unittest
 
-from program import ProgramTest
+from program import ProgramTest, rows_of
 
 
 class Probe(ProgramTest):
@@ -72,6 +72,82 @@ class Probe(ProgramTest):
         self.assertEqual(late["invocations"][0]["status"], "timeout")
         few = self.probed("--unit", "ms", "-r", "1", "--skip", "3", "--", "echo", "1 ms", status=1)
         self.assertEqual(few["invocations"][1]["error_class"], "too_few_samples")
+
+    def test_a_match_whose_group_took_nothing_is_no_figure(self):
+        found = self.probed("--pattern", r"a(?<v>\d)?", "-r", "1", "--", "echo", "a1 a", status=1)
+        self.assertEqual(found["invocations"][1]["error_class"], "bad_figure")
+
+    def test_what_is_saved_is_the_bundle_of_a_command_arm(self):
+        command = self.counting("9 tok/s 9 tok/s", "1 tok/s 98 tok/s", "1 tok/s 100 tok/s", "1 tok/s 102 tok/s")
+        found = self.probed("--unit", "tok/s", "-r", "3", "--skip", "1", "--target", "100", "--save", "b", "--model", "gpt",
+                            "--prompt-tokens", "7", "--new-tokens", "50", *command)
+        self.assertEqual(found["bundle"], "b")
+        self.assertEqual((found["n"], found["lost"], found["band"]), (3, 0, "strong_match"))
+        self.assertEqual(found["invocations"][0]["values"], [9], "the warm-up ran, and isn't in the bundle")
+        for one, value in zip(found["invocations"][1:], (98, 100, 102), strict=True):
+            self.assertAlmostEqual(one["values"][0], value, places=5)
+        bundle = self.folder / "b"
+        self.succeed("verify", "b")
+        rows = rows_of(bundle)
+        self.assertEqual([row["process"] for row in rows if row["cold"] == "false"], ["0", "1", "2"])
+        self.assertEqual({(row["backend"], row["model"], row["prompt_tokens"], row["new_tokens"]) for row in rows},
+                         {("command", "gpt", "7", "50")})
+        self.assertAlmostEqual(float(rows[-1]["latency_ms"]), 50 / 102 * 1000, places=3)
+        self.assertTrue((bundle / "report.html").exists() and (bundle / "analysis" / "findings.json").exists())
+        self.succeed("analyze", "b")
+        gates = json.loads(self.assay("gate", "b", "-o", "json").stdout)
+        self.assertTrue(gates["gates"])
+        # The study in the bundle is the study of such an arm: it runs by itself.
+        self.assay("run", bundle / "study.yaml", "-o", "again")
+        self.assertEqual(len(rows_of(self.folder / "again")), len(rows))
+
+    def test_losses_are_rows_of_the_saved_bundle(self):
+        ends = {"fails": (["sh", "-c", "echo 5 ms; exit 4"], "crash", "exit 4"),
+                "hangs": (["sleep", "1000"], "timeout", "timeout"),
+                "mute": (["true"], "false_success", "no_match")}
+        for name, (command, status, error_class) in ends.items():
+            found = self.probed("--unit", "ms", "-r", "2", "--warmup", "0", "--timeout", "0.5", "--save", name, "--", *command,
+                                status=1)
+            self.assertEqual((found["n"], found["lost"], found["mean"]), (0, 2, None), name)
+            self.assertEqual({one["error_class"] for one in found["invocations"]}, {error_class})
+            self.assertEqual([(row["status"], row["error_class"]) for row in rows_of(self.folder / name)],
+                             [(status, error_class)] * 2)
+            self.succeed("verify", name)
+            self.succeed("analyze", name)
+
+    def test_what_cant_be_saved_is_refused_before_the_command_runs(self):
+        (self.folder / "full").mkdir()
+        (self.folder / "full" / "kept").write_text("mine")
+        (self.folder / "file").write_text("mine")
+        touch = ["--", "touch", "ran"]
+        self.assert_refused(["probe", "--unit", "ms", "--save", "full", *touch], "full", "a new or empty folder")
+        self.assert_refused(["probe", "--unit", "ms", "--save", "file", *touch], "file", "a new folder")
+        self.assert_refused(["probe", "--unit", "GB/s", "--save", "b", *touch], "GB/s", "tok/s")
+        self.assert_refused(["probe", "--pattern", r"(?<v>\d)\k<v>", "--unit", "ms", "--save", "b", *touch], "(?<latency_ms>")
+        self.assert_refused(["probe", "--unit", "ms", "--skip", "2", "--samples", "2", "--save", "b", *touch], "--samples")
+        self.assert_refused(["probe", "--unit", "ms", "--timeout", "100000", "--save", "b", *touch], "timeout_s")
+        self.assertFalse((self.folder / "ran").exists())
+        self.assertFalse((self.folder / "b").exists())
+        self.assertEqual((self.folder / "full" / "kept").read_text(), "mine")
+        absent = self.assay("probe", "--unit", "ms", "--warmup", "0", "--save", "b", "--", "no-such-program")
+        self.assertEqual(absent.returncode, 3, absent.stderr)
+        self.assertIn("no-such-program", absent.stderr)
+
+    def test_ctrl_c_leaves_a_bundle_that_resume_continues(self):
+        fifo = self.folder / "fifo"
+        os.mkfifo(fifo)
+        script = f"test -e go || {{ echo > {fifo}; exec sleep 1000; }}; echo 5 ms"
+        running = subprocess.Popen([self.program, "probe", "--unit", "ms", "-r", "2", "--warmup", "0", "--save", "b", "--", "sh",
+                                    "-c", script], cwd=self.folder, stderr=subprocess.PIPE, start_new_session=True)
+        fifo.read_text()  # the command runs
+        running.send_signal(signal.SIGINT)
+        error = running.communicate(timeout=60)[1].decode()
+        self.assertEqual(running.returncode, 130, error)
+        self.assertIn("assay run b/study.yaml -o b --resume", error)
+        (self.folder / "go").touch()
+        self.succeed("run", "b/study.yaml", "-o", "b", "--resume")
+        self.succeed("verify", "b")
+        self.assertEqual([row["latency_ms"] for row in rows_of(self.folder / "b")], ["5", "5"])
 
     def test_formats_and_folder(self):
         (self.folder / "sub").mkdir()
