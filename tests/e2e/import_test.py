@@ -8,6 +8,7 @@ import csv
 import json
 import pathlib
 import shutil
+import struct
 import sys
 import tempfile
 import unittest
@@ -126,6 +127,40 @@ class ImportTest(ProgramTest):
         rows, _ = self.imported("llama-bench/depth.json")
         self.assertEqual({(row["phase"], row["scenario"], row["prompt_tokens"]) for row in rows},
                          {("prefill", "pp32@d64", "32"), ("kv_decode", "tg8@d64", "64")})
+
+    def nvbench_states(self, name):
+        """Of each state that wasn't skipped: benchmark, axis values, and its summaries by tag."""
+        for benchmark in self.document(name)["benchmarks"]:
+            for state in benchmark["states"]:
+                if not state["is_skipped"]:
+                    values = "-".join(f"{axis['name']}={axis['value']}" for axis in state["axis_values"])
+                    yield benchmark["name"], values, {summary["tag"]: summary for summary in state["summaries"]}
+
+    def test_nvbench(self):
+        rows, manifest = self.imported("nvbench/samples.json")
+        states = list(self.nvbench_states("nvbench/samples.json"))
+        self.assertEqual(len(states), 6)
+        for benchmark, values, summaries in states:
+            hint = summaries["nv/json/bin:nv/cold/sample_times"]
+            file, = [datum["value"] for datum in hint["data"] if datum["name"] == "filename"]
+            seconds = [time for time, in struct.iter_unpack("<f", (REAL / "nvbench" / file).read_bytes())]
+            of_state = [row for row in rows if row["arm"] == benchmark and row["scenario"] == values]
+            self.assert_times(of_state, [1e3 * time for time in seconds])
+            self.assertEqual([row["cold"] for row in of_state], ["true"] + ["false"] * (len(seconds) - 1))
+            self.assertEqual({row["device_ms"] for row in of_state}, {row["latency_ms"] for row in of_state})
+        self.assertEqual([(row["status"], row["error_class"]) for row in rows if row["scenario"].startswith("n=3-")],
+                         [("error", "skipped")] * 2)
+        self.assertEqual(manifest["identity"]["device"], "NVIDIA H100 80GB HBM3")
+        self.assertIn("compile_mode", manifest["identity"]["unknown"])
+
+    def test_nvbench_without_samples(self):
+        rows, _ = self.imported("nvbench/means.json")
+        means = []
+        for _, _, summaries in self.nvbench_states("nvbench/means.json"):
+            seconds, = [datum["value"] for datum in summaries["nv/cold/time/gpu/mean"]["data"] if datum["name"] == "value"]
+            means.append(1e3 * float(seconds))
+        self.assert_times([row for row in self.in_order(rows) if row["status"] == "ok"], means)
+        self.assertEqual({row["cold"] for row in rows if row["status"] == "ok"}, {"false"}, "a mean is no first sample")
 
     def test_aiperf(self):
         records = [json.loads(line) for line in (REAL / "aiperf/profile_export.jsonl").read_text().splitlines()]

@@ -164,9 +164,10 @@ class NvbenchFile {
     const auto gpu = seconds_of(state, "nv/cold/time/gpu/mean");
     const auto cpu = seconds_of(state, "nv/cold/time/cpu/mean");
     const auto host_only = seconds_of(state, "nv/cpu_only/time/cpu/mean");
-    const auto latency = cpu ? cpu : gpu ? gpu : host_only;
+    // Samples are GPU times, and so is their mean.
+    const auto latency = gpu ? gpu : cpu ? cpu : host_only;
     if (!latency) {
-      return bad_input("{}: expected the summary nv/cold/time/cpu/mean or its like, found none",
+      return bad_input("{}: expected the summary nv/cold/time/gpu/mean or its like, found none",
                        object);
     }
     ImportedSample& sample = run.samples.emplace_back();
