@@ -16,6 +16,7 @@
 #include "analysis/compare/compare.h"
 #include "analysis/rows/synthetic_bundle.h"
 #include "calibration_blocks.h"
+#include "calibration_commands.h"
 #include "calibration_lines.h"
 #include "calibration_pairs.h"
 #include "calibration_robustness.h"
@@ -373,7 +374,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "calibration: expected at least 100 TRIALS\n");
     return 2;
   }
-  // Three take a quarter of the trials: each of theirs analyses many runs.
+  // Four take a quarter of the trials: each of theirs analyses many runs.
   const std::pair<std::string_view, std::function<bool()>> parts[] = {
       {"comparisons", [&] { return assay::calibrate_comparisons(trials, seed); }},
       {"pairs", [&] { return assay::calibrate_pairs(trials, seed); }},
@@ -381,6 +382,7 @@ int main(int argc, char** argv) {
       {"blocks", [&] { return assay::calibrate_blocks(trials / 4, seed); }},
       {"runs", [&] { return assay::calibrate_runs(trials / 4, seed); }},
       {"robustness", [&] { return assay::calibrate_robustness(trials, seed); }},
+      {"commands", [&] { return assay::calibrate_commands(trials / 4, seed); }},
       {"routing", [&] { return assay::calibrate_routing(trials / 4, seed); }}};
   bool known = false;
   bool met = true;

@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "base/hash.h"
+#include "base/text.h"
 
 namespace assay {
 namespace {
@@ -27,9 +30,12 @@ bool is_metrics(std::string_view name) {
   return std::ranges::any_of(kPhases, [&](Phase phase) { return name == metrics_name(phase); });
 }
 
-// Below cells/, without a step out of it: what is to be read by these names.
+// Below cells/, without a step out of it: what is to be read by these names. A cell's id may hold
+// "..", as a model's name may.
 bool is_of_cell(std::string_view name) {
-  return name.starts_with("cells/") && name.find("..") == std::string_view::npos;
+  if (!name.starts_with("cells/")) return false;
+  const std::vector<std::string> components = split(name, '/');
+  return std::ranges::find(components, "..") == components.end();
 }
 
 Result<CommitRecord> record_from_json(const Json& json, const std::string& object) {

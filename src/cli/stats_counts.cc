@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "cli/stats_input.h"
+#include "stats/clustered_share.h"
 #include "stats/multiple.h"
 
 namespace assay::cli {
@@ -27,6 +28,51 @@ void add_wilson(CLI::App& parent, Selected& selected) {
         .add("", stats::wilson_interval(x.successes, x.n, *confidence));
     Facts facts("Wilson's score interval, no continuity correction");
     return row.print(format, facts.confidence(*confidence).input("a", count_json(x)));
+  });
+}
+
+// "3/40,0/40": a count for each cluster.
+Result<std::vector<stats::ClusterCount>> parse_clusters(const std::string& option,
+                                                        const std::string& text) {
+  std::vector<stats::ClusterCount> clusters;
+  for (const std::string& part : split(text, ',')) {
+    ASSAY_TRY(const Proportion x, parse_proportion(option, part));
+    clusters.push_back({x.successes, x.n});
+  }
+  return clusters;
+}
+
+void add_clusters(CLI::App& parent, Selected& selected) {
+  CLI::App* command = parent.add_subcommand(
+      "clusters", "design effect and score interval of a proportion counted in clusters");
+  const auto a = std::make_shared<std::string>();
+  command->add_option("--a", *a, "a count for each cluster (process)")
+      ->type_name("X/N,X/N,...")
+      ->required();
+  const auto confidence = add_level(*command, "--confidence", 0.95, "confidence of the interval");
+  set_body(*command, selected, [=](OutputFormat format) -> Result<int> {
+    ASSAY_TRY(const std::vector<stats::ClusterCount> clusters, parse_clusters("--a", *a));
+    Proportion all{0, 0};
+    Json counts = Json::array();
+    for (const stats::ClusterCount& cluster : clusters) {
+      all.successes += cluster.successes;
+      all.n += cluster.n;
+      counts.push_back(count_json({cluster.successes, cluster.n}));
+    }
+    // Where the clusters can't show it, there is no interval either: not that of the rows.
+    const auto effect = stats::design_effect(clusters);
+    const auto n = static_cast<double>(all.n);
+    FigureRow row;
+    row.add("share", static_cast<double>(all.successes) / n)
+        .add_count("n", all.n)
+        .add_count("clusters", std::ssize(clusters))
+        .add("design_effect", effect)
+        .add("effective_n", effect.transform([&](double d) { return n / d; }))
+        .add("", effect
+                     ? stats::clustered_wilson_interval(all.successes, all.n, *effect, *confidence)
+                     : std::nullopt);
+    Facts facts("Wilson's score interval at the effective n of the ratio estimator over clusters");
+    return row.print(format, facts.confidence(*confidence).input("a", std::move(counts)));
   });
 }
 
@@ -144,6 +190,7 @@ void add_adjustment(CLI::App& parent, const std::string& name, const std::string
 
 void add_stats_counts(CLI::App& parent, Selected& selected) {
   add_wilson(parent, selected);
+  add_clusters(parent, selected);
   add_fisher(parent, selected);
   add_unconditional(parent, "barnard", "Barnard's unconditional exact test of two proportions",
                     stats::barnard_exact, selected);

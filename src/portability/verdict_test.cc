@@ -10,8 +10,10 @@
 
 #include "portability/ratio_of_cells.h"
 #include "portability/regimes_fixture.h"
+#include "stats/equivalence.h"
 #include "stats/multiple.h"
 #include "stats/summary.h"
+#include "stats/tests.h"
 
 namespace assay {
 namespace {
@@ -60,6 +62,27 @@ TEST(PortabilityVerdict, DirectionsOfAllRegimesAreOneFamily) {
   }
   ASSERT_EQ(p.size(), 4u) << "two prompt lengths in two bundles";
   EXPECT_EQ(adjusted, stats::holm(p));
+}
+
+TEST(PortabilityVerdict, MeansOfAllConditionsAndBundlesAreOneFamily) {
+  const Portability of = judged({two_arm_regime("a", 10, 9.9), two_arm_regime("b", 10, 10.1),
+                                 two_arm_regime("c", 10.2, 9.9)});
+  std::vector<double> adjusted;
+  std::vector<double> p;
+  std::vector<double> tost_adjusted;
+  std::vector<double> tost_p;
+  const double margin = std::log1p(PortabilityOptions().margin);
+  for (const ConditionVerdict& verdict : of.verdicts) {
+    ASSERT_TRUE(verdict.ratio && verdict.ratio->error && verdict.p_holm && verdict.tost_p_holm);
+    adjusted.push_back(*verdict.p_holm);
+    tost_adjusted.push_back(*verdict.tost_p_holm);
+    p.push_back(stats::t_test(verdict.ratio->log_ratio, *verdict.ratio->error)->p);
+    tost_p.push_back(
+        stats::tost(verdict.ratio->log_ratio, *verdict.ratio->error, -margin, margin)->p);
+  }
+  ASSERT_EQ(p.size(), 8u) << "two arms on two prompt lengths, in two bundles beside the first";
+  EXPECT_EQ(adjusted, stats::holm(p));
+  EXPECT_EQ(tost_adjusted, stats::holm(tost_p));
 }
 
 TEST(PortabilityVerdict, OutcomesAreToldByTheirIntervals) {

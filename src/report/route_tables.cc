@@ -243,6 +243,7 @@ std::string validation_sentence(const Optimism& validation) {
     text += fmt::format(" [{:.2f}, {:.2f}]", validation.interval->low * 100 + 0.0,
                         validation.interval->high * 100 + 0.0);
   }
+  if (validation.interval) text += " with both policies held";
   text += fmt::format("; on {} of {} they differ", validation.differ,
                       counted(validation.strata, "stratum", "strata"));
   if (validation.broken > 0) {
@@ -290,7 +291,7 @@ Table strategy_table(const Simulation& simulation, bool for_screen) {
     row.push_back(cell(strategy.p99_ms, true));
     row.push_back(cell(strategy.per_s, !for_screen));
     const bool there = strategy.unavailable.empty();
-    row.push_back(there ? TableCell::of(strategy.lost) : TableCell::absent());
+    row.push_back(there ? TableCell::of(strategy.lost, 3) : TableCell::absent());
     row.push_back(there ? TableCell::of(strategy.compilations, 3) : TableCell::absent());
     row.push_back(percent(strategy.regret));
   }
@@ -333,10 +334,11 @@ std::vector<std::string> replay_lines(const Route& route) {
         format_significant(*simulation.asked_per_s, 3)));
   }
   for (const SimulatedTrigger& trigger : simulation.triggers) {
-    lines.push_back(fmt::format(
-        "{} of {} fired in {} of {} replays and sent {:.0f} requests on average to {}",
-        trigger_name(trigger.kind), rule_place(route.policy.rules[trigger.rule]), trigger.fired,
-        simulation.options.replays, trigger.diverted, route.policy.rules[trigger.rule].fallback));
+    lines.push_back(
+        fmt::format("{} of {} fired in {} of {} replays and sent {:.0f} requests on average to {}",
+                    trigger_name(trigger.kind),
+                    trigger.rule ? rule_place(route.policy.rules[*trigger.rule]) : trigger.strategy,
+                    trigger.fired, simulation.options.replays, trigger.diverted, trigger.fallback));
   }
   return lines;
 }

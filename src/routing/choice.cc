@@ -122,6 +122,13 @@ std::string reason_barred(const Group& group, const AnalysisOptions& options) {
   return join(reasons, ", ");
 }
 
+bool barred_by_losses_alone(const Group& group, const AnalysisOptions& options) {
+  if (group.failed() == 0 || group.parity_failed) return false;
+  const Execution execution = group.execution();
+  return std::ssize(group.warm) >= options.minimum_rows &&
+         (execution == Execution::kEager || execution == Execution::kCompiled);
+}
+
 std::vector<StratumChoice> choose_arms(const ChoiceInputs& in, ThreadPool* pool) {
   const Samples& samples = in.samples;
   const Units units(samples, in.order_recorded);

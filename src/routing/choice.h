@@ -17,6 +17,10 @@ namespace assay {
 // no proof that every timed row ran compiled.
 std::string reason_barred(const Group& group, const AnalysisOptions& options);
 
+// Whether lost rows are all that bars the arm there, so that a strategy that looks at no rows would
+// take it.
+bool barred_by_losses_alone(const Group& group, const AnalysisOptions& options);
+
 struct StratumChoice {
   size_t stratum = 0;
   Decision::Kind decision = Decision::Kind::kNone;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "analysis/compare/arm_facts.h"
+#include "analysis/compare/environment_facts.h"
 #include "analysis/compare/identity_axes.h"
 #include "analysis/rows/summary.h"
 #include "artifact/each_once.h"
@@ -172,6 +173,11 @@ std::vector<std::pair<std::string, std::string>> policy_identity(const Bundle& b
   for (const auto& [name, value] : identity_lines(bundle.manifest)) {
     // Another program of the same commit, and more repetitions of the study, change no arm.
     if (name != "assay_version" && name != "plan_sha256") add(name, value);
+  }
+  for (const auto& [axis, members] : environment_facts(bundle.environment)) {
+    for (const auto& [name, value] : members) {
+      add(name.empty() ? axis : fmt::format("{}.{}", axis, name), value);
+    }
   }
   const auto joined = [](const std::set<std::string>& values) {
     return join(std::vector<std::string>(values.begin(), values.end()), ", ");

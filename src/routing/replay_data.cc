@@ -97,13 +97,21 @@ void ReplayData::add_cell(const Group& group, bool by_processes, bool by_blocks,
                           const AnalysisOptions& options) {
   ReplayCell& cell = cells_[group.stratum * arms_ + group.arm];
   cell.allowed = reason_barred(group, options).empty();
+  cell.serves = cell.allowed || barred_by_losses_alone(group, options);
+  const auto unit_of = [=](const Row& row) {
+    const int64_t unit = by_processes ? process_of(row) : by_blocks ? row.block : row.repetition;
+    return static_cast<size_t>(std::max<int64_t>(0, unit));
+  };
+  for (const Row* row : group.rows) {
+    if (row->status == RowStatus::kOk) continue;
+    (row->cold ? cell.lost_cold : cell.lost_warm).push_back(unit_of(*row));
+    units_ = std::max(units_, unit_of(*row) + 1);
+  }
   const bool several = several_lengths(group);
   std::set<std::pair<int64_t, int64_t>> met;
   std::vector<ReplayRow> cold;
   for (const Row* row : group.timed) {
-    const int64_t unit = by_processes ? process_of(*row) : by_blocks ? row->block : row->repetition;
-    ReplayRow replayed{*row->latency_ms, static_cast<size_t>(std::max<int64_t>(0, unit)),
-                       carries_compilation(*row)};
+    ReplayRow replayed{*row->latency_ms, unit_of(*row), carries_compilation(*row)};
     units_ = std::max(units_, replayed.unit + 1);
     const bool meets = meets_shape(*row, met);
     if (ran_eager(*row)) cell.fell_back.push_back(replayed);
@@ -116,7 +124,7 @@ void ReplayData::add_cell(const Group& group, bool by_processes, bool by_blocks,
     }
   }
   if (cell.first.empty()) cell.first = std::move(cold);
-  if (cell.warm.empty()) cell.allowed = false;
+  if (cell.warm.empty()) cell.allowed = cell.serves = false;
 }
 
 void ReplayData::describe_arms(const Samples& samples) {
@@ -138,6 +146,13 @@ bool ReplayData::allowed(const ReplayPlace& place, size_t arm) const {
   return !place.corners.empty() &&
          std::ranges::all_of(place.corners, [&](const ReplayCorner& corner) {
            return cell(corner.stratum, arm).allowed;
+         });
+}
+
+bool ReplayData::serves(const ReplayPlace& place, size_t arm) const {
+  return !place.corners.empty() &&
+         std::ranges::all_of(place.corners, [&](const ReplayCorner& corner) {
+           return cell(corner.stratum, arm).serves;
          });
 }
 

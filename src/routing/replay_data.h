@@ -24,10 +24,14 @@ struct ReplayRow {
 
 // One arm on one stratum.
 struct ReplayCell {
-  bool allowed = false;              // no strategy may take it otherwise
+  bool allowed = false;              // the policy, and the best possible choice, may take it
+  bool serves = false;               // a simpler strategy may: lost rows at most bar it
   std::vector<ReplayRow> warm;       // of shapes that were met before
   std::vector<ReplayRow> first;      // calls that met a shape, compilation included
   std::vector<ReplayRow> fell_back;  // that ran eager
+  // Units of the rows that were lost, a unit as often as it lost one.
+  std::vector<size_t> lost_warm;
+  std::vector<size_t> lost_cold;
 };
 
 // How often an arm compiles in a phase, by what its rows show.
@@ -54,7 +58,7 @@ class ReplayData {
  public:
   // Of the strata of `model`. Units, which are resampled whole, are worker processes where some
   // cell has several, else blocks where there are several, else repetitions. A cell is allowed
-  // where reason_barred() says nothing.
+  // where reason_barred() says nothing, and serves also where barred_by_losses_alone().
   ReplayData(const Samples& samples, const std::string& model, const AnalysisOptions& options);
 
   // prefill and kv_decode where both were measured, else e2e_kv, else the one that was.
@@ -64,6 +68,7 @@ class ReplayData {
   const ReplayCell& cell(size_t stratum, size_t arm) const { return cells_[stratum * arms_ + arm]; }
   const ReplayArm& arm(Phase phase, size_t arm) const { return about_.at({phase, arm}); }
   bool allowed(const ReplayPlace& place, size_t arm) const;
+  bool serves(const ReplayPlace& place, size_t arm) const;
   // Strata of the model in that phase.
   const std::vector<size_t>& strata(Phase phase) const { return of_phase_.at(phase); }
 

@@ -10,6 +10,7 @@
 #include "routing/derive.h"
 #include "routing/merge.h"
 #include "routing/simulate.h"
+#include "routing/triggers.h"
 
 namespace assay {
 namespace {
@@ -24,6 +25,29 @@ std::vector<BarredArm> barred_arms(const Samples& samples, const AnalysisOptions
   return barred;
 }
 
+// Whether the rule serves requests of the stratum.
+bool serves(const PolicyRule& rule, const Stratum& stratum, const PromptRange& prompts) {
+  return rule.model == stratum.model && rule.phase == stratum.phase &&
+         rule.batch == stratum.batch && rule.new_tokens == stratum.new_tokens &&
+         rule.shortest <= prompts.longest && prompts.shortest <= rule.longest;
+}
+
+// Why the rule has no trigger of p99, in a line for the policy; empty: it has one, or needs none.
+std::string p99_of_rule(const PolicyRule& rule, const Samples& samples) {
+  if (rule.fallback.empty()) return "";
+  std::vector<const Group*> groups;
+  for (const Group& group : samples.groups) {
+    const bool ours = samples.arms[group.arm] == rule.arm &&
+                      serves(rule, samples.strata[group.stratum], samples.prompts[group.stratum]);
+    if (ours) groups.push_back(&group);
+  }
+  const std::string undecided = p99_undecided(groups);
+  if (undecided.empty()) return "";
+  return fmt::format("p99 of {} in {} of {}, {}-{} prompt tokens, batch {}: {}", rule.arm,
+                     phase_name(rule.phase), rule.model, rule.shortest, rule.longest, rule.batch,
+                     undecided);
+}
+
 Policy derive_policy(const Bundle& bundle, const Samples& samples,
                      const std::vector<StratumChoice>& choices) {
   Policy policy;
@@ -32,14 +56,11 @@ Policy derive_policy(const Bundle& bundle, const Samples& samples,
   policy.fallback = common_fallback(choices);
   policy.rules = rules_of(samples, choices);
   policy.not_measured = unmeasured(samples);
+  for (const PolicyRule& rule : policy.rules) {
+    std::string undecided = p99_of_rule(rule, samples);
+    if (!undecided.empty()) policy.not_measured.push_back(std::move(undecided));
+  }
   return policy;
-}
-
-// Whether the rule serves requests of the stratum.
-bool serves(const PolicyRule& rule, const Stratum& stratum, const PromptRange& prompts) {
-  return rule.model == stratum.model && rule.phase == stratum.phase &&
-         rule.batch == stratum.batch && rule.new_tokens == stratum.new_tokens &&
-         rule.shortest <= prompts.longest && prompts.shortest <= rule.longest;
 }
 
 // A policy that somebody else wrote chooses no arm that these rows bar.

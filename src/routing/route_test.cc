@@ -198,26 +198,50 @@ TEST(Routing, AStudyWithoutAnEagerArmHasNoSafeOne) {
 }
 
 TEST(Routing, TriggersComeFromTheRowsOfTheRule) {
-  RoutedBundle bundle(two_routed_arms(0.7));
+  RoutedStudy study = two_routed_arms(0.7);
+  study.repetitions = 104;
+  RoutedBundle bundle(study);
   for (const int64_t length : {10, 30, 80}) {
     for (const int64_t repetition : {-1, 20}) {
       bundle.made.compile(bundle.cell("fast", length), repetition, 0);
     }
   }
-  bundle.made.row(bundle.cell("fast", 30), 3).latency_ms = 8.5;
+  for (const int64_t repetition : {3, 4}) {
+    bundle.made.row(bundle.cell("fast", 30), repetition).latency_ms = 8.5 + 0.1 * repetition - 0.3;
+  }
   const PolicyRule rule = rule_at(bundle.route(), 30);
   EXPECT_THAT(trigger_words(rule),
               ElementsAre("recompile_after_warmup", "unique_graphs", "recompile_limit", "fallback",
                           "lost_row", "p99_ms"));
   ASSERT_EQ(rule.triggers.size(), 6u);
-  EXPECT_EQ(rule.triggers[0].source, "3 of 120 warm rows compiled");
+  EXPECT_EQ(rule.triggers[0].source, "3 of 312 warm rows compiled");
   EXPECT_EQ(rule.triggers[0].window, 100);
   EXPECT_GT(rule.triggers[0].allowed, 3);
   EXPECT_EQ(rule.triggers[1].allowed, 6);  // two graphs a length
   EXPECT_EQ(rule.triggers[4].allowed, 0);
-  EXPECT_THAT(rule.triggers[4].source, HasSubstr("none in 123 rows"));
+  EXPECT_THAT(rule.triggers[4].source, HasSubstr("none in 315 rows"));
   EXPECT_EQ(*rule.triggers[5].limit_ms, 8.5);
-  EXPECT_EQ(rule.triggers[5].source, "the slowest of 40 warm rows");
+  EXPECT_EQ(rule.triggers[5].source, "1 of 104 warm rows took longer");
+}
+
+TEST(Routing, FewRowsCantBoundP99) {
+  RoutedStudy study = two_routed_arms(0.7);
+  const auto undecided = [](const Route& route) {
+    return std::ranges::count_if(route.policy.not_measured, [](const std::string& text) {
+      return text.ends_with("can't bound p99 (it takes 100)");
+    });
+  };
+  study.repetitions = 96;
+  const Route few = RoutedBundle(study).route();
+  EXPECT_THAT(trigger_words(rule_at(few, 30)), testing::Not(testing::Contains("p99_ms")));
+  EXPECT_EQ(undecided(few), 1);
+  EXPECT_THAT(few.policy.not_measured.back(),
+              HasSubstr("p99 of fast in prefill of gpt2-25m, 10-80 prompt tokens, batch 1: not "
+                        "decided: 96 warm rows"));
+  study.repetitions = 104;
+  const Route enough = RoutedBundle(study).route();
+  EXPECT_THAT(trigger_words(rule_at(enough, 30)), testing::Contains("p99_ms"));
+  EXPECT_EQ(undecided(enough), 0);
 }
 
 TEST(Routing, WithoutAMeasuredRecompileTheFirstOneFires) {
@@ -244,7 +268,7 @@ TEST(Routing, WhatIsNotMeasuredIsSaid) {
   RoutedStudy study = two_routed_arms(0.7);
   study.batches = {1, 4};
   const Policy policy = RoutedBundle(study).route().policy;
-  ASSERT_EQ(policy.not_measured.size(), 3u);
+  ASSERT_EQ(policy.not_measured.size(), 5u) << "two of them of p99, a batch each";
   EXPECT_EQ(policy.not_measured[0],
             "prefill of gpt2-25m: prompts below 10 and above 80 tokens, and between measured "
             "lengths: 11-29, 31-79; batches other than 1, 4");
@@ -282,6 +306,28 @@ TEST(Routing, AnotherVersionOfTheFrameworkIsAnotherIdentity) {
   EXPECT_TRUE(judge_route(under("2.8.0"), request, nullptr));
   EXPECT_THAT(judge_route(under("2.9.1"), request, nullptr).error().message,
               HasSubstr("framework_build.torch: expected \"2.8.0\", found \"2.9.1\""));
+}
+
+TEST(Routing, OtherThreadsLibrariesVariablesAndHostsAreOtherIdentities) {
+  const auto under = [](const char* pointer, const Json& value) {
+    Bundle made = RoutedBundle(two_routed_arms(0.7)).made.build();
+    made.environment = Json::parse(R"({"threads": 2, "environment_variables": {"OMP": "2"},
+      "libraries": [{"name": "libm.so.6", "version": "2.36", "sha256": "ab"}],
+      "host": {"cpu": {"governor": "performance"}}})");
+    if (pointer != nullptr) made.environment[Json::json_pointer(pointer)] = value;
+    return made;
+  };
+  const RouteRequest request{.analysis = {},
+                             .policy = judge_route(under(nullptr, {}), {}, {})->policy};
+  EXPECT_TRUE(judge_route(under(nullptr, {}), request, nullptr));
+  for (const auto& [pointer, value, told] :
+       {std::tuple<const char*, Json, const char*>{"/threads", 4, "threads: expected \"2\""},
+        {"/environment_variables/OMP", "3", "environment_variables.OMP: expected \"2\""},
+        {"/libraries/0/version", "2.37", "libraries.libm.so.6: expected \"2.36 ab\""},
+        {"/host/cpu/governor", "powersave", "host.cpu governor: expected \"performance\""}}) {
+    EXPECT_THAT(judge_route(under(pointer, value), request, nullptr).error().message,
+                HasSubstr(told));
+  }
 }
 
 TEST(MergedRuns, ProcessesOfEachRunCountOn) {

@@ -11,21 +11,32 @@
 namespace assay {
 namespace {
 
-// A cell's rows in one replay: those of its drawn units, ascending by time.
+// Rows of one kind, ascending by time, and the share of such rows that was lost beside them.
+struct DrawnRows {
+  std::vector<ReplayRow> rows;
+  double lost = 0;
+};
+
+// A cell's rows in one replay: those of its drawn units.
 struct DrawnCell {
-  std::vector<ReplayRow> warm;
-  std::vector<ReplayRow> first;
-  std::vector<ReplayRow> fell_back;
+  DrawnRows warm;
+  DrawnRows first;
+  DrawnRows fell_back;
   double mean_ms = 0;
 };
 
 // Rows of units as often as they were drawn; where none was, all of them.
-std::vector<ReplayRow> drawn_rows(const std::vector<ReplayRow>& rows,
-                                  const std::vector<int>& times) {
-  std::vector<ReplayRow> drawn;
-  for (const ReplayRow& row : rows) drawn.insert(drawn.end(), times[row.unit], row);
-  if (drawn.empty()) drawn = rows;
-  std::ranges::stable_sort(drawn, {}, &ReplayRow::ms);
+DrawnRows drawn_rows(const std::vector<ReplayRow>& rows, const std::vector<size_t>& lost,
+                     const std::vector<int>& times) {
+  DrawnRows drawn;
+  int64_t lost_rows = 0;
+  for (const ReplayRow& row : rows) drawn.rows.insert(drawn.rows.end(), times[row.unit], row);
+  for (const size_t unit : lost) lost_rows += times[unit];
+  if (drawn.rows.empty() && lost_rows == 0) lost_rows = std::ssize(lost);
+  if (drawn.rows.empty()) drawn.rows = rows;
+  const int64_t all = lost_rows + std::ssize(drawn.rows);
+  if (all > 0) drawn.lost = static_cast<double>(lost_rows) / static_cast<double>(all);
+  std::ranges::stable_sort(drawn.rows, {}, &ReplayRow::ms);
   return drawn;
 }
 
@@ -49,6 +60,8 @@ struct CallEvents {
   bool recompiled = false;
   bool limit = false;
   bool ran_eager = false;
+  double chance_of_loss = 0;
+  bool lost = false;
 };
 
 struct ReplayFigures {
@@ -69,14 +82,17 @@ class Replay {
     for (size_t i = 0; i < data.units(); ++i) ++times_[random.below(data.units())];
     quantiles_.resize(plan.own_places.size());
     for (double& u : quantiles_) u = random.uniform();
+    luck_.resize(plan.own_places.size());
+    for (double& u : luck_) u = random.uniform();
   }
 
   ReplayFigures serve(const PlannedStrategy& strategy) {
     met_.assign(plan_.shapes * data_.arms(), false);
     graphs_.clear();
     rules_.assign(policy_.rules.size(), {});
+    guard_ = {};
     return queue([&](size_t call, Phase phase, ReplayFigures& figures) -> std::optional<double> {
-      return take(strategy.calls[call], phase, quantiles_[call], figures);
+      return take(strategy, call, phase, figures);
     });
   }
 
@@ -92,6 +108,7 @@ class Replay {
   }
 
   const std::vector<RuleState>& rules() const { return rules_; }
+  const RuleState& guard() const { return guard_; }
 
  private:
   // Requests one after the other; `time` is of one phase of one, and absent where it is lost.
@@ -131,21 +148,31 @@ class Replay {
     return figures;
   }
 
-  std::optional<double> take(const PlannedCall& call, Phase phase, double u,
+  std::optional<double> take(const PlannedStrategy& strategy, size_t index, Phase phase,
                              ReplayFigures& figures) {
+    const PlannedCall& call = strategy.calls[index];
     if (call.place < 0) return 0.0;  // a phase that the request lacks
-    RuleState* state = call.rule < 0 ? nullptr : &rules_[static_cast<size_t>(call.rule)];
+    RuleState* state = nullptr;
+    const std::vector<PolicyTrigger>* triggers = &strategy.triggers;
+    if (call.rule >= 0) {
+      state = &rules_[static_cast<size_t>(call.rule)];
+      triggers = &policy_.rules[static_cast<size_t>(call.rule)].triggers;
+    } else if (!strategy.triggers.empty()) {
+      state = &guard_;
+    }
     int32_t arm = call.arm;
     if (state != nullptr && state->fired) {
       arm = call.fallback;
       ++state->diverted;
     }
     if (arm < 0) return std::nullopt;
-    const CallEvents events = call_arm(call, phase, arm, u);
+    CallEvents events = call_arm(call, phase, arm, quantiles_[index]);
+    events.lost = luck_[index] < events.chance_of_loss;
     figures.compilations += events.met_shape || events.recompiled ? 1 : 0;
     if (state != nullptr && !state->fired && call.fallback >= 0) {
-      watch(policy_.rules[static_cast<size_t>(call.rule)], events, *state);
+      watch(*triggers, events, *state);
     }
+    if (events.lost) return std::nullopt;
     return events.ms;
   }
 
@@ -161,28 +188,25 @@ class Replay {
                              (about.specialising == Specialising::kTwice && graphs < 2);
     if (fresh && specialises) {
       if (about.limit && graphs >= *about.limit) {
+        events = draw(
+            place, arm, u, [](const DrawnCell& cell) -> const auto& {
+              return cell.fell_back.rows.empty() ? cell.warm : cell.fell_back;
+            });
+        events.recompiled = false;
         events.limit = events.ran_eager = true;
-        events.ms = draw(
-                        place, arm, u, [](const DrawnCell& cell) -> const auto& {
-                          return cell.fell_back.empty() ? cell.warm : cell.fell_back;
-                        })
-                        .ms;
         return events;
       }
       met_[key] = true;
       ++graphs;
+      events = draw(
+          place, arm, u, [](const DrawnCell& cell) -> const auto& {
+            return cell.first.rows.empty() ? cell.warm : cell.first;
+          });
+      events.recompiled = false;
       events.met_shape = true;
-      events.ms = draw(
-                      place, arm, u, [](const DrawnCell& cell) -> const auto& {
-                        return cell.first.empty() ? cell.warm : cell.first;
-                      })
-                      .ms;
       return events;
     }
-    const CallEvents drawn = draw_warm(place, arm, u);
-    events.ms = drawn.ms;
-    events.recompiled = drawn.recompiled;
-    return events;
+    return draw_warm(place, arm, u);
   }
 
   CallEvents draw_warm(const ReplayPlace& place, int32_t arm, double u) {
@@ -196,8 +220,10 @@ class Replay {
     CallEvents events;
     double heaviest = -1;
     for (const ReplayCorner& corner : place.corners) {
-      const ReplayRow& row = at_quantile(rows(cell(corner.stratum, arm)), u);
+      const DrawnRows& drawn = rows(cell(corner.stratum, arm));
+      const ReplayRow& row = at_quantile(drawn.rows, u);
       events.ms += corner.weight * row.ms;
+      events.chance_of_loss += corner.weight * drawn.lost;
       if (corner.weight <= heaviest) continue;
       heaviest = corner.weight;
       events.recompiled = row.compiled;
@@ -210,11 +236,11 @@ class Replay {
     if (!fresh) return at->second;
     const ReplayCell& from = data_.cell(stratum, static_cast<size_t>(arm));
     DrawnCell& drawn = at->second;
-    drawn.warm = drawn_rows(from.warm, times_);
-    drawn.first = drawn_rows(from.first, times_);
-    drawn.fell_back = drawn_rows(from.fell_back, times_);
-    for (const ReplayRow& row : drawn.warm) drawn.mean_ms += row.ms;
-    drawn.mean_ms /= static_cast<double>(std::max<size_t>(1, drawn.warm.size()));
+    drawn.warm = drawn_rows(from.warm, from.lost_warm, times_);
+    drawn.first = drawn_rows(from.first, from.lost_cold, times_);
+    drawn.fell_back = drawn_rows(from.fell_back, {}, times_);
+    for (const ReplayRow& row : drawn.warm.rows) drawn.mean_ms += row.ms;
+    drawn.mean_ms /= static_cast<double>(std::max<size_t>(1, drawn.warm.rows.size()));
     return drawn;
   }
 
@@ -249,14 +275,15 @@ class Replay {
       case TriggerKind::kSlowRequest:
         return trigger.limit_ms && events.ms > *trigger.limit_ms;
       case TriggerKind::kLostRow:
-        break;
+        return events.lost;
     }
-    return false;  // no arm that lost a row is taken
+    return false;
   }
 
-  static void watch(const PolicyRule& rule, const CallEvents& events, RuleState& state) {
+  static void watch(const std::vector<PolicyTrigger>& triggers, const CallEvents& events,
+                    RuleState& state) {
     ++state.requests;
-    for (const PolicyTrigger& trigger : rule.triggers) {
+    for (const PolicyTrigger& trigger : triggers) {
       int64_t& count = state.events[static_cast<size_t>(trigger.kind)];
       count += happened(trigger, events) ? 1 : 0;
       if (count > trigger.allowed && !state.fired) state.fired = trigger.kind;
@@ -269,17 +296,20 @@ class Replay {
   const PlannedTrace& plan_;
   std::vector<int> times_;         // each unit was drawn
   std::vector<double> quantiles_;  // by request and phase
+  std::vector<double> luck_;       // likewise: a request is lost where it is below the chance of it
   std::map<std::pair<size_t, int32_t>, DrawnCell> cells_;
   std::vector<bool> met_;  // by shape, then arm
   std::map<std::pair<Phase, int32_t>, int64_t> graphs_;
   std::vector<RuleState> rules_;
+  RuleState guard_;                  // of a strategy with triggers of its own
   std::map<int32_t, int32_t> best_;  // by place
 };
 
 struct ReplayResult {
   std::vector<ReplayFigures> strategies;
   ReplayFigures best;
-  std::vector<RuleState> rules;  // of the policy
+  std::vector<RuleState> rules;   // of the policy
+  std::vector<RuleState> guards;  // by strategy
 };
 
 // Of positive values.
@@ -306,11 +336,11 @@ void add_figures(const std::vector<ReplayResult>& results, size_t s, size_t unit
     for (const ReplayResult& result : results) values.push_back(value(result));
     return values;
   };
-  of.lost = results.front().strategies[s].lost;
+  of.lost = *stats::mean(of_replays(
+      [&](const ReplayResult& result) { return static_cast<double>(result.strategies[s].lost); }));
   of.compilations = *stats::mean(of_replays([&](const ReplayResult& result) {
     return static_cast<double>(result.strategies[s].compilations);
   }));
-  for (const ReplayResult& result : results) of.lost = std::max(of.lost, result.strategies[s].lost);
   const bool any = std::ranges::all_of(
       results, [&](const ReplayResult& result) { return result.strategies[s].any; });
   if (!any) return;
@@ -334,17 +364,27 @@ void add_figures(const std::vector<ReplayResult>& results, size_t s, size_t unit
   of.regret = ratio;
 }
 
-std::vector<SimulatedTrigger> fired_triggers(const std::vector<ReplayResult>& results) {
+// Those of the policy's rules, in their order, then those of other strategies.
+std::vector<SimulatedTrigger> fired_triggers(const std::vector<ReplayResult>& results,
+                                             const Policy& policy, const PlannedTrace& plan) {
   std::map<std::pair<size_t, TriggerKind>, SimulatedTrigger> fired;
+  const auto count = [&](size_t key, const RuleState& state, const SimulatedTrigger& about) {
+    if (!state.fired) return;
+    SimulatedTrigger& trigger = fired.try_emplace({key, *state.fired}, about).first->second;
+    trigger.kind = *state.fired;
+    ++trigger.fired;
+    trigger.diverted += static_cast<double>(state.diverted);
+  };
   for (const ReplayResult& result : results) {
     for (size_t rule = 0; rule < result.rules.size(); ++rule) {
-      const RuleState& state = result.rules[rule];
-      if (!state.fired) continue;
-      SimulatedTrigger& trigger = fired[{rule, *state.fired}];
-      trigger.rule = rule;
-      trigger.kind = *state.fired;
-      ++trigger.fired;
-      trigger.diverted += static_cast<double>(state.diverted);
+      count(rule, result.rules[rule],
+            {.strategy = "policy", .rule = rule, .fallback = policy.rules[rule].fallback});
+    }
+    for (size_t s = 0; s < result.guards.size(); ++s) {
+      count(policy.rules.size() + s, result.guards[s],
+            {.strategy = plan.strategies[s].name,
+             .rule = {},
+             .fallback = plan.strategies[s].fallback});
     }
   }
   std::vector<SimulatedTrigger> all;
@@ -376,6 +416,7 @@ Simulation simulate(const ReplayData& data, const Policy& policy, const PlannedT
       result.strategies.push_back(strategy.unavailable.empty() ? one.serve(strategy)
                                                                : ReplayFigures());
       if (strategy.name == "policy") result.rules = one.rules();
+      result.guards.push_back(strategy.triggers.empty() ? RuleState() : one.guard());
     }
     result.best = one.serve_best();
   };
@@ -404,7 +445,7 @@ Simulation simulate(const ReplayData& data, const Policy& policy, const PlannedT
     of.unavailable = planned.unavailable;
     if (of.unavailable.empty()) add_figures(results, s, data.units(), options.confidence, of);
   }
-  simulation.triggers = fired_triggers(results);
+  simulation.triggers = fired_triggers(results, policy, plan);
   return simulation;
 }
 

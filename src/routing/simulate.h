@@ -31,9 +31,11 @@ struct SimulatedFigure {
   std::optional<stats::Interval> interval;  // absent: one unit
 };
 
-// The trigger of a rule in the replays.
+// A trigger in the replays, of a rule of the policy or of another strategy.
 struct SimulatedTrigger {
-  size_t rule = 0;  // of the policy
+  std::string strategy;
+  std::optional<size_t> rule;  // of the policy
+  std::string fallback;        // arm
   TriggerKind kind = TriggerKind::kLostRow;
   int64_t fired = 0;    // replays
   double diverted = 0;  // mean number of requests a replay that went to the fallback after it
@@ -43,7 +45,8 @@ struct SimulatedStrategy {
   std::string name;
   std::string takes;
   std::string unavailable;
-  int64_t lost = 0;                       // requests that no arm may serve
+  // Mean number a replay of requests that no arm may serve, or whose arm lost them as it lost rows.
+  double lost = 0;
   double compilations = 0;                // mean number a replay
   std::optional<SimulatedFigure> p50_ms;  // absent: every request was lost
   std::optional<SimulatedFigure> p95_ms;

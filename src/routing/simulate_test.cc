@@ -146,12 +146,59 @@ TEST(Simulation, OneServerMakesRequestsWait) {
 
 TEST(Simulation, RequestsThatNoArmMayServeAreLost) {
   RoutedBundle bundle(two_routed_arms(0.7));
-  bundle.made.lose(bundle.cell("fast", 30), 7, RowStatus::kCrash, "SIGSEGV");
+  bundle.made.raw().parity[bundle.cell("fast", 30)]["passed"] = false;
   const Route route = replayed(bundle, calm_trace({10, 30, 80}, 20));
   EXPECT_EQ(strategy_of(route, "compiled").lost, 20);
   EXPECT_FALSE(strategy_of(route, "compiled").regret);
   EXPECT_EQ(strategy_of(route, "policy").lost, 0);
   EXPECT_EQ(strategy_of(route, "eager").lost, 0);
+}
+
+// The compiled arm loses every eighth row of 30 tokens.
+RoutedBundle losing_bundle() {
+  RoutedBundle bundle(two_routed_arms(0.7));
+  for (int64_t repetition = 0; repetition < 40; repetition += 8) {
+    bundle.made.lose(bundle.cell("fast", 30), repetition, RowStatus::kCrash, "SIGSEGV");
+  }
+  return bundle;
+}
+
+TEST(Simulation, AnArmThatLostRowsLosesAsManyRequestsAndThePolicyLeavesItAlone) {
+  RoutedBundle bundle = losing_bundle();
+  const Route route = replayed(bundle, calm_trace({10, 30, 80}, 200));
+  EXPECT_NEAR(strategy_of(route, "compiled").lost, 200 / 8.0, 3);
+  EXPECT_FALSE(strategy_of(route, "compiled").regret);
+  EXPECT_NEAR(strategy_of(route, "compiled").p50_ms->mean, 7, 0.2);
+  for (const char* name : {"policy", "eager"}) EXPECT_EQ(strategy_of(route, name).lost, 0) << name;
+}
+
+TEST(Simulation, ALostRequestSendsTheRestToTheFallback) {
+  RoutedBundle bundle = losing_bundle();
+  const Route route = replayed(bundle, calm_trace({10, 30, 80}, 200));
+  const SimulatedStrategy& guarded = strategy_of(route, "guarded");
+  EXPECT_EQ(guarded.lost, 1) << "the one that fires the trigger";
+  EXPECT_NEAR(guarded.p50_ms->mean, 10, 0.3);
+  ASSERT_EQ(route.simulation->triggers.size(), 1u);
+  const SimulatedTrigger& fired = route.simulation->triggers[0];
+  EXPECT_EQ(fired.kind, TriggerKind::kLostRow);
+  EXPECT_EQ(fired.strategy, "guarded");
+  EXPECT_FALSE(fired.rule);
+  EXPECT_EQ(fired.fallback, "eager");
+  EXPECT_EQ(fired.fired, 40);
+  EXPECT_GT(fired.diverted, 500);
+}
+
+TEST(Simulation, WhereNoRequestIsLostTheTriggerStaysQuiet) {
+  RoutedBundle bundle = losing_bundle();
+  const Route elsewhere = replayed(bundle, calm_trace({80}, 200));
+  EXPECT_EQ(strategy_of(elsewhere, "guarded").lost, 0);
+  EXPECT_NEAR(strategy_of(elsewhere, "guarded").p50_ms->mean, 7, 0.2);
+  EXPECT_TRUE(elsewhere.simulation->triggers.empty());
+  RoutedBundle sound(two_routed_arms(0.7));
+  const Route route = replayed(sound, calm_trace({10, 30, 80}, 20));
+  EXPECT_TRUE(std::ranges::none_of(route.simulation->strategies, [](const auto& strategy) {
+    return strategy.name == "guarded";
+  })) << "it would be the compiled arm throughout";
 }
 
 TEST(Simulation, TheSplitTakesTheCompiledArmForThePromptAlone) {
@@ -217,7 +264,9 @@ TEST(Simulation, MoreGraphsThanWereMeasuredSendTheRestToTheFallback) {
 }
 
 TEST(Simulation, SlowRequestsSendTheRestToTheFallback) {
-  RoutedBundle bundle(two_routed_arms(0.7));
+  RoutedStudy study = two_routed_arms(0.7);
+  study.repetitions = 104;
+  RoutedBundle bundle(study);
   Policy policy = bundle.route().policy;
   const auto trace = calm_trace({10, 30, 80}, 100);
   EXPECT_TRUE(replayed(bundle, trace, policy).simulation->triggers.empty());

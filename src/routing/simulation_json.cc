@@ -46,14 +46,16 @@ Json simulation_to_json(const Simulation& simulation, const Policy& policy) {
   }
   json["triggers"] = Json::array();
   for (const SimulatedTrigger& trigger : simulation.triggers) {
-    const PolicyRule& rule = policy.rules[trigger.rule];
-    json["triggers"].push_back({{"rule", trigger.rule},
-                                {"phase", phase_name(rule.phase)},
-                                {"batch", rule.batch},
-                                {"prompt_tokens", {rule.shortest, rule.longest}},
-                                {"on", trigger_name(trigger.kind)},
-                                {"replays", trigger.fired},
-                                {"diverted_requests", trigger.diverted}});
+    Json& of = json["triggers"].emplace_back();
+    of = {{"strategy", trigger.strategy},     {"rule", nullptr},
+          {"on", trigger_name(trigger.kind)}, {"fallback", trigger.fallback},
+          {"replays", trigger.fired},         {"diverted_requests", trigger.diverted}};
+    if (!trigger.rule) continue;
+    const PolicyRule& rule = policy.rules[*trigger.rule];
+    of["rule"] = *trigger.rule;
+    of["phase"] = phase_name(rule.phase);
+    of["batch"] = rule.batch;
+    of["prompt_tokens"] = {rule.shortest, rule.longest};
   }
   return json;
 }

@@ -69,6 +69,7 @@ class TracePlanner {
         [&](Phase, const TraceRequest&) {
           return Wish{compiled_, -1, -1, {}};
         });
+    add_guarded();
     add_split(none);
     add_batch(none);
     add("padded", fmt::format("{}, prompts padded to measured lengths", name(compiled_)), none,
@@ -100,38 +101,50 @@ class TracePlanner {
 
   const StratumChoice& choice(size_t stratum) const { return route_.choices[stratum]; }
 
-  // In how many strata of these phases the arm may be taken, and ln of its mean time there beside
-  // the safe arm's.
-  std::pair<int64_t, double> standing(int32_t arm, std::span<const Phase> phases) const {
-    int64_t strata = 0;
+  // How an arm stands on the strata of some phases.
+  struct Standing {
+    int64_t allowed = 0;   // strata on which the policy may take it
+    int64_t serves = 0;    // and any strategy
+    double log_ratio = 0;  // ln of its mean time beside the safe arm's, over the latter
+
+    bool before(const Standing& other) const {
+      if (allowed != other.allowed) return allowed > other.allowed;
+      if (serves != other.serves) return serves > other.serves;
+      return log_ratio < other.log_ratio;
+    }
+  };
+
+  Standing standing(int32_t arm, std::span<const Phase> phases) const {
+    Standing found;
     double sum = 0;
     for (const Phase phase : phases) {
       for (const size_t stratum : data_.strata(phase)) {
         const ReplayCell& cell = data_.cell(stratum, static_cast<size_t>(arm));
-        if (!cell.allowed) continue;
-        ++strata;
+        if (!cell.serves) continue;
+        ++found.serves;
+        if (cell.allowed) ++found.allowed;
         const int32_t safe = arm_index(choice(stratum).safe);
         if (safe < 0) continue;
         const ReplayCell& beside = data_.cell(stratum, static_cast<size_t>(safe));
         if (beside.allowed) sum += std::log(warm_mean(cell) / warm_mean(beside));
       }
     }
-    return {strata, strata > 0 ? sum / static_cast<double>(strata) : 0};
+    if (found.serves > 0) found.log_ratio = sum / static_cast<double>(found.serves);
+    return found;
   }
 
-  // The arm proven compiled on the most strata of these phases; of several the fastest.
+  // The arm that may be chosen, proven compiled, on the most strata of these phases; of several the
+  // one that serves on the most, then the fastest.
   int32_t compiled_arm(std::span<const Phase> phases) const {
     int32_t best = -1;
-    std::pair<int64_t, double> standing_of_best{0, 0};
+    Standing standing_of_best;
     for (int32_t arm = 0; arm < static_cast<int32_t>(arms_.size()); ++arm) {
       if (!route_.compiled_arms.contains(arms_[static_cast<size_t>(arm)])) continue;
-      const auto [strata, log_ratio] = standing(arm, phases);
-      if (strata == 0) continue;
-      if (best < 0 || strata > standing_of_best.first ||
-          (strata == standing_of_best.first && log_ratio < standing_of_best.second)) {
-        best = arm;
-        standing_of_best = {strata, log_ratio};
-      }
+      const Standing found = standing(arm, phases);
+      if (found.serves == 0) continue;
+      if (best >= 0 && !found.before(standing_of_best)) continue;
+      best = arm;
+      standing_of_best = found;
     }
     return best;
   }
@@ -164,13 +177,16 @@ class TracePlanner {
         .first->second;
   }
 
-  PlannedCall call_of(const Wish& wish, Phase phase, TraceRequest request) {
+  // `may_lose`: arms that lost rows serve too.
+  PlannedCall call_of(const Wish& wish, Phase phase, TraceRequest request, bool may_lose) {
     if (wish.padded) request.prompt_tokens = *wish.padded;
     PlannedCall call{wish.arm, wish.fallback, wish.rule, place_of(phase, request),
                      shape_of(phase, request)};
     const ReplayPlace& place = plan_.places[static_cast<size_t>(call.place)];
     const auto usable = [&](int32_t arm) {
-      return arm >= 0 && data_.allowed(place, static_cast<size_t>(arm));
+      if (arm < 0) return false;
+      const auto index = static_cast<size_t>(arm);
+      return may_lose ? data_.serves(place, index) : data_.allowed(place, index);
     };
     if (!usable(call.fallback)) call.fallback = -1;
     if (!usable(call.arm)) call.arm = call.fallback;
@@ -179,17 +195,42 @@ class TracePlanner {
 
   void add(const std::string& strategy, const std::string& takes, const std::string& unavailable,
            const Wishes& wishes) {
-    PlannedStrategy planned{strategy, takes, unavailable, {}};
+    PlannedStrategy planned{strategy, takes, unavailable, {}, {}, ""};
+    const bool may_lose = strategy != "policy";
     if (unavailable.empty()) {
       for (const TraceRequest& request : plan_.requests) {
         for (const Phase phase : plan_.phases) {
           planned.calls.push_back(skips(phase, request)
                                       ? PlannedCall{}
-                                      : call_of(wishes(phase, request), phase, request));
+                                      : call_of(wishes(phase, request), phase, request, may_lose));
         }
       }
     }
     plan_.strategies.push_back(std::move(planned));
+  }
+
+  // The compiled arm under the policy's trigger for lost rows, where it lost any: what the trigger
+  // is worth.
+  void add_guarded() {
+    if (compiled_ < 0 || safe_ < 0 || compiled_ == safe_) return;
+    bool lost = false;
+    for (const Phase phase : plan_.phases) {
+      for (const size_t stratum : data_.strata(phase)) {
+        const ReplayCell& cell = data_.cell(stratum, static_cast<size_t>(compiled_));
+        lost = lost || (cell.serves && !cell.allowed);
+      }
+    }
+    if (!lost) return;
+    add("guarded", fmt::format("{} until it loses a row, then {}", name(compiled_), name(safe_)),
+        "", [&](Phase, const TraceRequest&) {
+          return Wish{compiled_, safe_, -1, {}};
+        });
+    plan_.strategies.back().fallback = name(safe_);
+    plan_.strategies.back().triggers = {{.kind = TriggerKind::kLostRow,
+                                         .allowed = 0,
+                                         .window = 0,
+                                         .limit_ms = {},
+                                         .source = "the policy's own"}};
   }
 
   void add_split(const std::string& none) {

@@ -15,7 +15,7 @@ namespace assay {
 // requests of a shape share it.
 struct PlannedCall {
   int32_t arm = -1;       // -1: none may serve it, and the request is lost
-  int32_t fallback = -1;  // of the policy's rule
+  int32_t fallback = -1;  // of the policy's rule, or of a guarded strategy
   int32_t rule = -1;      // of the policy; -1: none
   int32_t place = -1;     // among PlannedTrace::places
   int32_t shape = -1;     // that a compiler may specialise for, among all shapes
@@ -27,6 +27,9 @@ struct PlannedStrategy {
   std::string unavailable;  // why it can't be had; empty: it can
   std::vector<PlannedCall>
       calls;  // by request, then phase; a phase that a request lacks has no place
+  std::vector<PolicyTrigger> triggers;  // over all requests, to `fallback`; the policy's are its
+                                        // rules'
+  std::string fallback;                 // of these triggers
 };
 
 struct PlannedTrace {
@@ -40,7 +43,9 @@ struct PlannedTrace {
   std::vector<std::pair<std::string, int64_t>> outside;  // why, and how many requests
 };
 
-// eager, compiled, split, batch, padded, policy: docs/judgements.md says what each of them takes.
+// eager, compiled, guarded (where the compiled arm lost rows), split, batch, padded, policy:
+// docs/judgements.md says what each of them takes. All but the policy also take an arm that lost
+// rows.
 // bad_input: no request of the trace is inside what was measured of the model.
 Result<PlannedTrace> plan_trace(const ReplayData& data, const Route& route,
                                 const std::string& model, std::span<const std::string> arms,

@@ -65,8 +65,7 @@ PolicyTrigger none_allowed(TriggerKind kind, const std::string& source) {
   return {.kind = kind, .allowed = 0, .window = 0, .limit_ms = {}, .source = source};
 }
 
-// The stratum whose slow calls are the slowest: of it the latency that one row in a hundred passed,
-// or the largest row of fewer than that.
+// The stratum whose slow calls are the slowest: of it the latency that one row in a hundred passed.
 PolicyTrigger slow_trigger(const std::vector<const Group*>& groups) {
   PolicyTrigger trigger;
   trigger.kind = TriggerKind::kSlowRequest;
@@ -74,15 +73,12 @@ PolicyTrigger slow_trigger(const std::vector<const Group*>& groups) {
   trigger.limit_ms = 0;
   for (const Group* group : groups) {
     const auto rows = std::ssize(group->sorted_ms);
-    if (rows == 0) continue;
-    const int64_t above = rows / 100;
+    const int64_t above = rows / kLeastRowsOfP99;
     const double limit = group->sorted_ms[static_cast<size_t>(rows - 1 - above)];
     if (limit <= *trigger.limit_ms) continue;
     trigger.limit_ms = limit;
     trigger.allowed = allowed_events(above, rows, kTriggerWindow);
-    trigger.source = above > 0
-                         ? fmt::format("{} of {} took longer", above, counted(rows, "warm row"))
-                         : fmt::format("the slowest of {}", counted(rows, "warm row"));
+    trigger.source = fmt::format("{} of {} took longer", above, counted(rows, "warm row"));
   }
   return trigger;
 }
@@ -119,8 +115,16 @@ std::vector<PolicyTrigger> triggers_of(const std::vector<const Group*>& groups) 
   triggers.push_back(none_allowed(
       TriggerKind::kLostRow,
       fmt::format("{}; the rate is below {:.2g} % (Wilson)", none, lost ? lost->high * 100 : 100)));
-  triggers.push_back(slow_trigger(groups));
+  if (p99_undecided(groups).empty()) triggers.push_back(slow_trigger(groups));
   return triggers;
+}
+
+std::string p99_undecided(const std::vector<const Group*>& groups) {
+  int64_t fewest = kLeastRowsOfP99;
+  for (const Group* group : groups) fewest = std::min(fewest, std::ssize(group->sorted_ms));
+  if (fewest >= kLeastRowsOfP99) return "";
+  return fmt::format("not decided: {} can't bound p99 (it takes {})", counted(fewest, "warm row"),
+                     kLeastRowsOfP99);
 }
 
 }  // namespace assay

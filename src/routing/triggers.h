@@ -15,6 +15,9 @@ inline constexpr int64_t kTriggerWindow = 100;
 // Chance at most that a window of requests that are like the measured rows fires a trigger.
 inline constexpr double kFalseAlarm = 0.001;
 
+// A stratum of fewer rows has no row above its p99, so that no threshold of it means p99.
+inline constexpr int64_t kLeastRowsOfP99 = 100;
+
 // The smallest k so that more than k of `window` further requests do something with probability
 // kFalseAlarm at most, if `events` of `rows` measured ones did so: the number of further values
 // above the (events + 1)-th largest of `rows` exchangeable ones is beta-binomial with a = events +
@@ -26,5 +29,7 @@ int64_t allowed_events(int64_t events, int64_t rows, int64_t window);
 // docs/judgements.md says where each threshold comes from, and each one's `source` says it with its
 // figures.
 std::vector<PolicyTrigger> triggers_of(const std::vector<const Group*>& groups);
+// Why there is no trigger of p99 among them; empty: there is.
+std::string p99_undecided(const std::vector<const Group*>& groups);
 
 }  // namespace assay

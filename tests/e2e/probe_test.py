@@ -101,6 +101,12 @@ class Probe(ProgramTest):
         self.assay("run", bundle / "study.yaml", "-o", "again")
         self.assertEqual(len(rows_of(self.folder / "again")), len(rows))
 
+    def test_a_models_name_may_hold_dots(self):
+        for folder, name in (("b1", "gpt..2"), ("b2", ".."), ("b3", "{model}")):
+            self.succeed("probe", "--unit", "ms", "-r", "1", "--save", folder, "--model", name, "--", "echo", "5 ms")
+            self.succeed("verify", folder)
+            self.assertEqual({row["model"] for row in rows_of(self.folder / folder)}, {name})
+
     def test_losses_are_rows_of_the_saved_bundle(self):
         ends = {"fails": (["sh", "-c", "echo 5 ms; exit 4"], "crash", "exit 4"),
                 "hangs": (["sleep", "1000"], "timeout", "timeout"),
@@ -122,6 +128,7 @@ class Probe(ProgramTest):
         touch = ["--", "touch", "ran"]
         self.assert_refused(["probe", "--unit", "ms", "--save", "full", *touch], "full", "a new or empty folder")
         self.assert_refused(["probe", "--unit", "ms", "--save", "file", *touch], "file", "a new folder")
+        self.assert_refused(["probe", "--unit", "ms", "--save", "", *touch], "--save")
         self.assert_refused(["probe", "--unit", "GB/s", "--save", "b", *touch], "GB/s", "tok/s")
         self.assert_refused(["probe", "--pattern", r"(?<v>\d)\k<v>", "--unit", "ms", "--save", "b", *touch], "(?<latency_ms>")
         self.assert_refused(["probe", "--unit", "ms", "--skip", "2", "--samples", "2", "--save", "b", *touch], "--samples")

@@ -97,6 +97,8 @@ class Stats(ProgramTest):
             ({"S": 12, "slope": 0.75}, ["trend", "--a", "1,2,3,2,4,5"]),
             ({"mean": 1.025, "least_n": 4, "low": 0.57113, "high": 1.7122}, ["anytime", "--a", "1,1.2,0.9,1"]),
             ({"share": 1 / 6, "low": 0.073365}, ["wilson", "--a", "5/30"]),
+            ({"design_effect": 8, "effective_n": 5, "low": 0.0362241, "n": 40}, ["clusters", "--a", "8/8,0/8,0/8,0/8,0/8"]),
+            ({"design_effect": 1, "low": 0.0545950, "clusters": 5}, ["clusters", "--a", "1/8,1/8,1/8,1/8,1/8"]),
             ({"p": 0.052186}, ["fisher", "--a", "5/30", "--b", "0/30"]),
             ({"p": 0.0260928}, ["fisher", "--a", "5/30", "--b", "0/30", "--alternative", "greater"]),
             ({"p": 0.0137042}, ["boschloo", "--a", "5/30", "--b", "0/30", "--alternative", "greater"]),
@@ -106,6 +108,8 @@ class Stats(ProgramTest):
             row = self.figure(*arguments)
             for name, value in expected.items():
                 self.near(row[name], value, 3)
+        none = self.figure("clusters", "--a", "0/8,0/8")
+        self.assertEqual((none["share"], none["design_effect"], none["low"]), (0, None, None), "nothing shows it")
         for name, expected in (("holm", [.03, .06, .06]), ("bonferroni", [.03, .12, .09]), ("bh", [.03, .04, .04])):
             rows = self.figures(name, "--p", "0.01,0.04,0.03")
             for row, value in zip(rows, expected, strict=True):
@@ -145,7 +149,7 @@ class Stats(ProgramTest):
         self.assertEqual(row["inputs"]["a"], {"mean": 11.87, "sd": 9.19, "n": 1620})
         self.assertEqual(self.figure("welch", "--a", "1,1,9", "--b", "2,1,9")["confidence"], 0.95)
         for arguments in (["student", "--a-values", "1,2,4", "--b", "2,1,9"], ["effect", "--a", "1,1,9", "--b", "2,1,9"],
-                          ["mannwhitney", "--a", "1,2,3", "--b", "2,4"], ["wilson", "--a", "1/3"],
+                          ["mannwhitney", "--a", "1,2,3", "--b", "2,4"], ["wilson", "--a", "1/3"], ["clusters", "--a", "1/3,2/3"],
                           ["fisher", "--a", "1/3", "--b", "2/3"], ["newcombe", "--a", "1/3", "--b", "2/3"],
                           ["power", "--n", "9", "--difference", "1"], ["describe", "--a", "1,2"],
                           ["oneway", "--group", "1,1,3", "--group-values", "1,2,4"],
@@ -230,6 +234,8 @@ class Stats(ProgramTest):
         self.assertIn("at least 2 values", self.refuse("welch", "--a", "1,0,5", "--b", "1,0,5"))
         self.assertIn("at least 2 values", self.refuse("effect", "--a", "1,2,1", "--b", "1,2,3"))
         self.assertIn("value 2: expected a number", self.refuse("describe", "--a", "1,x"))
+        self.assertIn("expected a count of a total", self.refuse("clusters", "--a", "5/3,1/2"))
+        self.assertIn("expected a count of a total", self.refuse("clusters", "--a", "1/2,"))
         self.assertIn("expected a count of a total", self.refuse("fisher", "--a", "5/3", "--b", "1/2"))
         self.assertIn("expected totals", self.refuse("barnard", "--a", "0/3", "--b", "0/2"))
         self.assertIn("between 0 and 1", self.refuse("wilson", "--a", "1/3", "--confidence", "95"))

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "stats/anova.h"
 #include "stats/audit/published_table.h"
+#include "stats/clustered_share.h"
 #include "stats/confidence_sequence.h"
 #include "stats/ecdf.h"
 #include "stats/effect.h"
@@ -165,6 +166,21 @@ Json table(const Json& request) {
   return reply;
 }
 
+Json clusters(const Json& request) {
+  std::vector<stats::ClusterCount> counts;
+  int64_t successes = 0;
+  int64_t n = 0;
+  for (const Json& cluster : request.at("clusters")) {
+    counts.push_back({cluster.at(0), cluster.at(1)});
+    successes += counts.back().successes;
+    n += counts.back().n;
+  }
+  const auto effect = stats::design_effect(counts);
+  Json reply = {{"design_effect", value(effect)}, {"interval", nullptr}};
+  if (effect) reply["interval"] = value(stats::clustered_wilson_interval(successes, n, *effect));
+  return reply;
+}
+
 Json anova_term(const stats::AnovaTerm& term) {
   return {{"ss", term.sum_of_squares},
           {"df", term.df},
@@ -248,6 +264,7 @@ Json answer(const Json& request) {
   if (op == "paired") return paired(request);
   if (op == "series") return series(request);
   if (op == "table") return table(request);
+  if (op == "clusters") return clusters(request);
   if (op == "anova") return anova(request);
   if (op == "adjust") return adjust(request);
   if (op == "power") return power(request);

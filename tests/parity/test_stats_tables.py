@@ -35,6 +35,34 @@ def test_tables():
         same(found["newcombe"][1], newcombe[1], request, absolute=1e-9)
 
 
+def test_design_effects_are_the_cluster_robust_variance_of_a_regression_on_a_constant():
+    """By statsmodels: the variance of the mean of 0s and 1s with errors clustered by process, over that of independent ones."""
+    rng = np.random.default_rng(61)
+    requests = []
+    for _ in range(60 * TIMES):
+        sizes = rng.choice([1, 3, 8, 40], int(rng.integers(1, 8)))
+        shares = rng.beta(*rng.choice([[0.2, 0.8], [2, 5], [50, 50]]), len(sizes))
+        requests.append({"op": "clusters", "clusters": [[int(rng.binomial(n, p)), int(n)] for n, p in zip(sizes, shares)]})
+    decided = 0
+    for request, found in ask(requests):
+        clusters = request["clusters"]
+        lost, n = sum(x for x, _ in clusters), sum(m for _, m in clusters)
+        if len(clusters) < 2 or lost in (0, n):
+            assert found == {"design_effect": None, "interval": None}, request
+            continue
+        decided += 1
+        outcomes = [y for x, m in clusters for y in [1.0] * x + [0.0] * (m - x)]
+        groups = [i for i, (_, m) in enumerate(clusters) for _ in range(m)]
+        fit = sm.OLS(outcomes, np.ones(n)).fit(cov_type="cluster", cov_kwds={"groups": np.array(groups)})
+        p = lost / n
+        effect = min(max(fit.cov_params()[0][0] / (p * (1 - p) / n), 1), n / len(clusters))
+        same(found["design_effect"], effect, request, absolute=1e-9)
+        low, high = proportion_confint(lost / effect, n / effect, method="wilson")
+        same(found["interval"][0], low, request, absolute=1e-9)
+        same(found["interval"][1], high, request, absolute=1e-9)
+    assert decided > 20 * TIMES
+
+
 def is_barnard_extreme(x, y, request, side):
     """By the pooled z statistic, in whole numbers: a tie is a tie."""
     (x_a, n_a), (x_b, n_b) = request["a"], request["b"]

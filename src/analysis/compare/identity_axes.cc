@@ -5,6 +5,7 @@
 #include <set>
 
 #include "analysis/compare/arm_facts.h"
+#include "analysis/compare/environment_facts.h"
 #include "base/lenient_json.h"
 #include "base/text.h"
 
@@ -168,15 +169,22 @@ std::vector<AxisDifference> identity_differences(const Bundle& base, const Bundl
     return object_facts(member(member(bundle.manifest, "completion"), "model_sha256"));
   };
   out.add_members("model", models(base), models(cand), false);
-  out.add("threads", "", text(member(base.environment, "threads")),
-          text(member(cand.environment, "threads")));
-  out.add_members("environment_variables",
-                  object_facts(member(base.environment, "environment_variables")),
-                  object_facts(member(cand.environment, "environment_variables")), true);
-  out.add_members("libraries", library_facts(base.environment), library_facts(cand.environment),
-                  true);
-  out.add_members("host", host_facts(base.environment), host_facts(cand.environment), true);
+  EnvironmentFacts left = environment_facts(base.environment);
+  EnvironmentFacts right = environment_facts(cand.environment);
+  out.add("threads", "", left["threads"][""], right["threads"][""]);
+  for (const char* axis : {"environment_variables", "libraries", "host"}) {
+    out.add_members(axis, left[axis], right[axis], true);
+  }
   return out.sorted();
+}
+
+EnvironmentFacts environment_facts(const Json& environment) {
+  EnvironmentFacts facts;
+  facts["threads"][""] = text(member(environment, "threads"));
+  facts["environment_variables"] = object_facts(member(environment, "environment_variables"));
+  facts["libraries"] = library_facts(environment);
+  facts["host"] = host_facts(environment);
+  return facts;
 }
 
 Bundle identity_part(const Bundle& bundle) {
