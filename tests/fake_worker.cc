@@ -173,6 +173,7 @@ class FakeWorker final : public Worker {
   }
   WorkerResult<ParityReply> parity(const ParityRequest& request) override {
     note("parity");
+    ++answered_;
     const bool off = struck("parity", fault_.repetition);
     const bool struck_now = off || struck_generating(request.shape.new_tokens - 1);
     if (struck_now && fault_.kind == "throw") return std::unexpected(error());
@@ -207,7 +208,9 @@ class FakeWorker final : public Worker {
     const bool struck_now = struck("evidence", "");
     if (poisoned_) return std::unexpected(error());
     const bool label = struck_now && fault_.kind == "label";
-    return EvidenceReply{Json{{"compiler_real", label ? "label_only" : "not_applicable"}}};
+    Json said = {{"compiler_real", label ? "label_only" : "not_applicable"}};
+    said["kernels"]["compile_seconds"] = 0.25 * answered_;
+    return EvidenceReply{std::move(said)};
   }
 
  public:
@@ -243,6 +246,7 @@ class FakeWorker final : public Worker {
 
   Fault fault_;
   bool poisoned_ = false;
+  int answered_ = 0;  // parity requests, each of which compiled for a quarter of a second
   std::set<std::pair<std::string_view, int64_t>> measured_;  // phases and new tokens
 };
 

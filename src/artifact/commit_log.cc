@@ -90,7 +90,8 @@ Result<CommitRecord> parse_record(std::string_view line, std::string& chain,
 
 Status check_follows(const CommitLog& log, const CommitRecord& record, const std::string& object) {
   if (record.rows < log.rows()) {
-    return bad_input("{}: expected at least {} rows, found {}", object, log.rows(), record.rows);
+    return bad_input("{}: expected at least {}, found {}", object, counted(log.rows(), "row"),
+                     record.rows);
   }
   for (const auto& [name, added] : record.added) {
     if (added.end < log.committed_bytes(name)) {

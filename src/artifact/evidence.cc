@@ -129,6 +129,8 @@ struct Record<EvidenceMemory> {
   using T = EvidenceMemory;
   static constexpr auto kMembers =
       std::tuple(field_may_lack("held_bytes", &T::held_bytes),
+                 field_if_known("held_file_bytes", &T::held_file_bytes),
+                 field_if_known("locked_file_bytes", &T::locked_file_bytes),
                  field_may_lack("cold_faults", &T::cold), field_may_lack("warm_faults", &T::warm));
 };
 
@@ -265,6 +267,10 @@ WorkerReport worker_report(Json whole) {
   }
   report.triton_version = text_member(member(toolchain, "triton"), "version");
   report.compile_seconds = number_member(member(whole, "kernels"), "compile_seconds");
+  const auto in_all_ns =
+      count_of(counts_from_json(member(whole, "counters_of_process")), Counter::kCompileNs);
+  report.process_compile_seconds =
+      in_all_ns ? std::optional(static_cast<double>(*in_all_ns) / 1e9) : report.compile_seconds;
   report.read_bytes_per_s = number_member(member(whole, "read_bandwidth"), "bytes_per_s");
   report.whole = std::move(whole);
   return report;
@@ -301,7 +307,9 @@ std::optional<EvidenceMemory> memory_from_json(const Json& json) {
     if (!rows || !minor || !major) return std::nullopt;
     return TimedFaults{*rows, *minor, *major};
   };
-  return EvidenceMemory{count(json, "held_bytes"), faults("cold_faults"), faults("warm_faults")};
+  return EvidenceMemory{count(json, "held_bytes"), count(json, "held_file_bytes"),
+                        count(json, "locked_file_bytes"), faults("cold_faults"),
+                        faults("warm_faults")};
 }
 
 Json evidence_to_json(const Evidence& evidence) {

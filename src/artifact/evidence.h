@@ -56,7 +56,8 @@ struct WorkerReport {
   std::string code_generator;     // name and version; empty: not known
   std::string triton_version;
   std::optional<double> compile_seconds;
-  std::optional<double> read_bytes_per_s;  // of memory, measured by the worker
+  std::optional<double> process_compile_seconds;  // of the whole process so far
+  std::optional<double> read_bytes_per_s;         // of memory, measured by the worker
 
   // It fell back to less than its mode promises, but not to eager.
   bool ran_as_other_mode() const { return !fallback.empty() && fallback != "eager"; }
@@ -98,7 +99,9 @@ struct TimedFaults {
 
 // What a worker did and saw of its memory, as it last said.
 struct EvidenceMemory {
-  std::optional<int64_t> held_bytes;  // whose pages it took before it timed anything
+  std::optional<int64_t> held_bytes;         // whose pages it took before it timed anything
+  std::optional<int64_t> held_file_bytes;    // the same of mapped weights
+  std::optional<int64_t> locked_file_bytes;  // of these
   std::optional<TimedFaults> cold;
   std::optional<TimedFaults> warm;
 };

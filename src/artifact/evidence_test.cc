@@ -29,7 +29,7 @@ constexpr const char* kWhole =
     R"("addresses_random":true,"address_randomisation":2,"locked_bytes":8192,)"
     R"("offsets":{"program":0,"heap":4096,"stack":16,"largest_file":null,)"
     R"("largest_memory":1048576}},)"
-    R"("memory":{"held_bytes":65536,"cold_faults":{"rows":1,"minor":20,"major":3},)"
+    R"("memory":{"held_bytes":65536,"held_file_bytes":8192,"locked_file_bytes":0,"cold_faults":{"rows":1,"minor":20,"major":3},)"
     R"("warm_faults":{"rows":10,"minor":0,"major":0}},"lost":false}],)"
     R"("read_limit":{"bytes_per_s":2e+10,"cache_bytes":33554432,"tolerance":0.25},)"
     R"("failures":[{"unit":3,"repetition":-1,"status":"oom","class":"OOM","message":"a\nb"}],)"
@@ -67,6 +67,8 @@ TEST(EvidenceFile, CountersAndPlacementOfAProcessAreTyped) {
                                          AddressOffsets{0, 4096, 16, std::nullopt, 1048576}}));
   ASSERT_TRUE(second.memory);
   EXPECT_EQ(second.memory->held_bytes, 65536);
+  EXPECT_EQ(second.memory->held_file_bytes, 8192);
+  EXPECT_EQ(second.memory->locked_file_bytes, 0);
   EXPECT_EQ(second.memory->cold->minor, 20);
 }
 
@@ -171,6 +173,10 @@ TEST(WorkerReports, OfACompiledCell) {
   EXPECT_EQ(report.code_generator, "triton 3");
   EXPECT_EQ(report.triton_version, "3.6.0");
   EXPECT_EQ(report.compile_seconds, 1.5);
+  EXPECT_EQ(report.process_compile_seconds, 1.5) << "of a worker that counts by process";
+  Json of_units = report.whole;
+  of_units["counters_of_process"] = {{"compile_ns", 2'250'000'000}};
+  EXPECT_EQ(worker_report(of_units).process_compile_seconds, 2.25);
   EXPECT_EQ(report.read_bytes_per_s, 4e12);
 }
 

@@ -11,6 +11,7 @@
 #include "artifact/metrics_file.h"
 #include "artifact/row_rule.h"
 #include "artifact/sittings.h"
+#include "base/text.h"
 
 namespace assay {
 namespace {
@@ -208,8 +209,8 @@ Result<Bundle> read_bundle(const fs::path& path) {
   std::jthread of_cells([&] { cells = read_cells(folder, checked, bundle); });
   for (Phase phase : kPhases) ASSAY_CHECK(read_rows(folder, log, phase, version, bundle));
   if (static_cast<int64_t>(bundle.rows.size()) != log.rows()) {
-    return bad_input("{}: expected {} rows as committed, found {}", path.string(), log.rows(),
-                     bundle.rows.size());
+    return bad_input("{}: expected {} as committed, found {}", path.string(),
+                     counted(log.rows(), "row"), bundle.rows.size());
   }
   if (!std::ranges::is_sorted(bundle.rows, {}, &Row::order_index)) {
     std::ranges::stable_sort(bundle.rows, {}, &Row::order_index);

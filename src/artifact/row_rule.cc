@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/text.h"
+
 namespace assay {
 namespace {
 
@@ -59,10 +61,10 @@ std::optional<RowFault> fault_of(const Row& row, const ReadDemand& demand) {
   if (!row.tokens) return RowFault{"no_tokens", "expected tokens on an ok row, found none"};
   const int64_t due = tokens_due(row);
   if (*row.tokens != due) {
-    return RowFault{*row.tokens < due ? "too_few_tokens" : "too_many_tokens",
-                    fmt::format("expected {} tokens on an ok row of batch {} and {} new tokens, "
-                                "found {}",
-                                due, row.batch, row.new_tokens, *row.tokens)};
+    return RowFault{
+        *row.tokens < due ? "too_few_tokens" : "too_many_tokens",
+        fmt::format("expected {} on an ok row of batch {} and {}, found {}", counted(due, "token"),
+                    row.batch, counted(row.new_tokens, "new token"), *row.tokens)};
   }
   const double ms = *row.latency_ms;
   if (ms == 0) return RowFault{"zero_latency", "expected a latency on an ok row, found 0 ms"};

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/clock.h"
+#include "base/text.h"
 
 namespace assay {
 namespace {
@@ -53,7 +54,7 @@ Status check_place(const Sitting& sitting, const Sitting& before, const CommitLo
           ? 0
           : log.records[log.units[static_cast<size_t>(sitting.units_before - 1)]].rows;
   if (sitting.rows_before != rows) {
-    return bad_input("{}: expected {} committed rows before it, found {}", object, rows,
+    return bad_input("{}: expected {} before it, found {}", object, counted(rows, "committed row"),
                      sitting.rows_before);
   }
   return {};

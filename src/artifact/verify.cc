@@ -11,6 +11,7 @@
 #include "artifact/metrics_file.h"
 #include "artifact/row_rule.h"
 #include "artifact/sittings.h"
+#include "base/text.h"
 
 namespace assay {
 namespace {
@@ -224,7 +225,8 @@ void Verifier::check_rows(std::string_view text, Phase phase) {
   });
   if (!parsed) add(parsed.error());
   if (found > kMaxProblemsPerFile) {
-    add(name, fmt::format("{} more rows with problems", found - kMaxProblemsPerFile));
+    add(name, fmt::format("{} with problems",
+                          counted(static_cast<int64_t>(found - kMaxProblemsPerFile), "more row")));
   }
 }
 
@@ -280,7 +282,8 @@ void Verifier::check_commits() {
   for (Phase phase : kPhases) check_metrics(*log, phase);
   check_cells(*log);
   if (rows_ != log->rows()) {
-    add(kCommitsName, fmt::format("expected {} rows as committed, found {}", log->rows(), rows_));
+    add(kCommitsName,
+        fmt::format("expected {} as committed, found {}", counted(log->rows(), "row"), rows_));
   }
 }
 

@@ -1,6 +1,7 @@
 // Replies, formatted and parsed.
 #include "backend/protocol.h"
 #include "backend/protocol_envelope.h"
+#include "base/text.h"
 
 namespace assay {
 namespace {
@@ -177,8 +178,8 @@ Result<ParityReply> parse_tokens(const Members& members, const Json& object) {
   if (stats == object.end() || stats->is_null()) return parity;
   ASSAY_TRY(parity.logit_stats, members.objects("logit_stats", kMaxBatch));
   if (parity.logit_stats.size() != parity.tokens.size()) {
-    return bad_input("parity: expected logit_stats of {} rows, found {}", parity.tokens.size(),
-                     parity.logit_stats.size());
+    return bad_input("parity: expected logit_stats of {}, found {}",
+                     counted(std::ssize(parity.tokens), "row"), parity.logit_stats.size());
   }
   return parity;
 }

@@ -3,6 +3,7 @@
 
 #include "backend/protocol.h"
 #include "backend/protocol_envelope.h"
+#include "base/text.h"
 
 namespace assay {
 namespace {
@@ -85,8 +86,8 @@ Result<WirePrompt> parse_prompt(const Json& object, const std::string& name, con
   ASSAY_TRY(prompt.pad, members.ids("pad", kMaxBatch));
   const size_t batch = static_cast<size_t>(shape.batch);
   if (prompt.ids.size() != batch || prompt.pad.size() != batch) {
-    return bad_input("{}: expected {} rows of ids and pads, found {} and {}", name, batch,
-                     prompt.ids.size(), prompt.pad.size());
+    return bad_input("{}: expected {} of ids and pads, found {} and {}", name,
+                     counted(shape.batch, "row"), prompt.ids.size(), prompt.pad.size());
   }
   for (const int32_t pad : prompt.pad) {
     if (pad >= prompt.padded_len()) {

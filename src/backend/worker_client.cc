@@ -8,6 +8,7 @@
 
 #include "backend/protocol.h"
 #include "base/clock.h"
+#include "base/text.h"
 
 namespace assay {
 namespace {
@@ -223,8 +224,9 @@ ClientResult<void> WorkerClient::measure(const MeasureRequest& request, double t
   if (!reply) return std::unexpected(reply.error());
   const auto* done = std::get_if<DoneReply>(&reply->body);
   if (!done || done->samples != static_cast<int64_t>(request.repetitions.size())) {
-    return impl_->killed(FailureKind::kError, "protocol_error",
-                         fmt::format("expected done with {} samples", request.repetitions.size()));
+    return impl_->killed(
+        FailureKind::kError, "protocol_error",
+        fmt::format("expected done with {}", counted(std::ssize(request.repetitions), "sample")));
   }
   return {};
 }
@@ -235,8 +237,8 @@ ClientResult<ParityReply> WorkerClient::parity(const ParityRequest& request, dou
   const bool shaped = reply->tokens.size() == static_cast<size_t>(request.shape.batch);
   if (!shaped) {
     return impl_->killed(FailureKind::kError, "protocol_error",
-                         fmt::format("parity: expected {} rows of tokens, found {}",
-                                     request.shape.batch, reply->tokens.size()));
+                         fmt::format("parity: expected {} of tokens, found {}",
+                                     counted(request.shape.batch, "row"), reply->tokens.size()));
   }
   return reply;
 }

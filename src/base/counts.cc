@@ -13,4 +13,9 @@ std::string format_count(double count) {
   return format_significant(count, 3) + suffix;
 }
 
+std::string counted_about(double count, std::string_view one) {
+  const std::string number = fmt::format("{:.3g}", count);
+  return fmt::format("{} {}{}", number, one, number == "1" ? "" : "s");
+}
+
 }  // namespace assay

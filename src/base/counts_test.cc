@@ -11,6 +11,12 @@ TEST(Counts, OfOneAreSingular) {
   EXPECT_EQ(counted(size_t{2}, "kind of warning", "kinds of warnings"), "2 kinds of warnings");
 }
 
+TEST(Counts, NeedNotBeWhole) {
+  EXPECT_EQ(counted_about(1, "CPU"), "1 CPU");
+  EXPECT_EQ(counted_about(1.5, "CPU"), "1.5 CPUs");
+  EXPECT_EQ(counted_about(16, "CPU"), "16 CPUs");
+}
+
 TEST(Counts, HaveThreeDigits) {
   EXPECT_EQ(format_count(512), "512");
   EXPECT_EQ(format_count(25'019'904), "25.0M");

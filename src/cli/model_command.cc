@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/counts.h"
 #include "base/device_name.h"
 #include "base/shown_text.h"
 #include "base/text.h"
@@ -35,10 +36,10 @@ Result<int> make_model(const MakeArguments& arguments) {
   }
   ASSAY_TRY(const engine::MadeCheckpoint made,
             engine::make_checkpoint(arguments.architecture, arguments.folder, options));
-  fmt::print("{}: {}, {} parameters in {}, {} in {} weight {}, seed {}\n",
-             shown_line(arguments.folder), arguments.architecture, made.parameters,
+  fmt::print("{}: {}, {} parameters in {}, {} in {}, seed {}\n", shown_line(arguments.folder),
+             arguments.architecture, format_count(static_cast<double>(made.parameters)),
              engine::dtype_name(made.dtype), format_bytes(static_cast<double>(made.weight_bytes)),
-             made.weight_files, made.weight_files == 1 ? "file" : "files", arguments.seed);
+             counted(made.weight_files, "weight file"), arguments.seed);
   return 0;
 }
 

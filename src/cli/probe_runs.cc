@@ -42,7 +42,7 @@ void take_values(const ProbeOptions& options, const std::vector<Figures>& figure
   if (!probed.values.empty()) return;
   fail(probed,
        {"too_few_samples",
-        fmt::format("expected more than the {} samples to skip, found {}", options.skip,
+        fmt::format("expected more than {} to skip, found {}", counted(options.skip, "sample"),
                     figures.size()),
         ""},
        false);

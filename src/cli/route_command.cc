@@ -1,6 +1,7 @@
 // assay route: which arm serves which request, as a policy with evidence, triggers and abstentions.
 // Exit status 1: on some measured stratum no arm is safe.
 #include "base/shown_text.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/option_types.h"
 #include "cli/output_file.h"
@@ -144,8 +145,9 @@ Result<int> run_make_trace(const MakeTraceArguments& arguments) {
   }
   const std::vector<TraceRequest> trace = make_trace(recipe);
   ASSAY_CHECK(write_output_file(arguments.file, trace_output(), trace_to_csv(trace)));
-  fmt::print("{}: {} requests in {:.1f} s, seed {}, sha256 {}\n", shown_line(arguments.file),
-             trace.size(), trace.back().arrival_s, recipe.seed, trace_hash(trace));
+  fmt::print("{}: {} in {:.1f} s, seed {}, sha256 {}\n", shown_line(arguments.file),
+             counted(std::ssize(trace), "request"), trace.back().arrival_s, recipe.seed,
+             trace_hash(trace));
   return 0;
 }
 

@@ -47,7 +47,7 @@ Verdict claimed(ClaimRelation relation) {
 std::string place_text(const Stratum& stratum) {
   std::string text =
       fmt::format("{} of {} at {}", phase_name(stratum.phase), stratum.model, stratum.scenario);
-  if (decodes(stratum.phase)) text += fmt::format(", {} new tokens", stratum.new_tokens);
+  if (decodes(stratum.phase)) text += ", " + counted(stratum.new_tokens, "new token");
   if (stratum.batch > 1) text += fmt::format(", batch {}", stratum.batch);
   return text;
 }
@@ -104,8 +104,8 @@ class ClaimJudge {
       const OutcomeCounts* outcome = findings_.outcome(stratum, *arm);
       if (outcome == nullptr) return StratumAnswer{Says::kOpen, *arm + " wasn't measured there"};
       if (outcome->failed > 0) {
-        return StratumAnswer{
-            says, fmt::format("{} lost {} of {} rows", *arm, outcome->failed, outcome->attempted)};
+        return StratumAnswer{says, fmt::format("{} lost {} of {}", *arm, outcome->failed,
+                                               counted(outcome->attempted, "row"))};
       }
       if (findings_.parity_failed(stratum, *arm)) {
         return StratumAnswer{says, *arm + " gave other output than the baseline"};

@@ -121,7 +121,14 @@ Result<bool> AfterTiming::ask_parity(size_t arm, const ParityKey& key, const Mod
   ParityAnswer answer = std::unexpected(ParityCheck::not_asked());
   if (worker) {
     (*worker)->prepared_cell.reset();  // parity may have used the cache for its own shape
-    answer = parity_.ask(*(*worker)->client, *setup.prompts, key, new_tokens);
+    WorkerClient& client = *(*worker)->client;
+    const auto before = parity_.compiler_seconds(client);
+    answer = parity_.ask(client, *setup.prompts, key, new_tokens);
+    const auto behind = answer ? parity_.compiler_seconds(client) : before;
+    if (answer && before && behind && *before && *behind) {
+      answer->cost->compile_seconds = std::max(0.0, **behind - **before);
+    }
+    if (!behind) workers_.discard(arm);
   } else {
     answer = std::unexpected(worker.error());
   }

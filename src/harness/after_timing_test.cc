@@ -1,4 +1,7 @@
 // What is asked once the timing is over, what is not asked of arms that can't run, and GPU sensors.
+#include <map>
+
+#include "artifact/parity_cost.h"
 #include "harness/run_fixture.h"
 
 namespace assay {
@@ -261,6 +264,48 @@ TEST_F(RunTest, ArmsOnAGpuCarryItsSensorsAndNoOthers) {
   }
   const auto commits = read_file(folder() / "commits.jsonl");
   EXPECT_TRUE(commits->contains("\"throttle_reasons\":[\"hw_slowdown\"]"));
+}
+
+// By scenario: two prompts of one and one of the other, each compiled for.
+std::map<std::string, ParityCost> costs_of(const fs::path& folder, const std::string& arm) {
+  std::map<std::string, ParityCost> costs;
+  const auto bundle = read_bundle(folder);
+  EXPECT_TRUE(bundle) << bundle.error().message;
+  for (const Row& row : bundle->rows) {
+    const auto cost = parity_cost_of(bundle->parity.at(row.cell_id.str()));
+    EXPECT_TRUE(cost) << row.cell_id.str();
+    if (row.arm == arm && cost) costs[row.scenario.str()] = *cost;
+  }
+  return costs;
+}
+
+TEST_F(RunTest, ParityRecordsWhatItsProcessCompiled) {
+  expect_whole(run());
+  for (const char* arm_name : {"base", "other"}) {
+    const auto costs = costs_of(folder(), arm_name);
+    EXPECT_EQ(costs.at("short").compile_seconds, 0.5);
+    EXPECT_EQ(costs.at("text").compile_seconds, 0.25) << "one process, and its own share";
+    EXPECT_TRUE(costs.at("text").own_process);
+    EXPECT_GT(costs.at("text").seconds, 0);
+  }
+}
+
+TEST_F(RunTest, ParityAfterTimingRecordsWhatItAddedToTheMeasuredProcess) {
+  study_.parity = ParityTime::kAfter;
+  expect_whole(run());
+  const auto costs = costs_of(folder(), "other");
+  EXPECT_EQ(costs.at("short").compile_seconds, 0.5);
+  EXPECT_EQ(costs.at("text").compile_seconds, 0.25);
+  EXPECT_FALSE(costs.at("text").own_process);
+}
+
+TEST_F(RunTest, AnswersOfAProcessThatDiesWhenAskedForItsCostCount) {
+  faults_["other"] = {"segv:evidence", "--once", (scratch_ / "once").string()};
+  expect_whole(run());
+  EXPECT_EQ(parity_of("other")["passed"], true);
+  const auto costs = costs_of(folder(), "other");
+  EXPECT_FALSE(costs.at("short").compile_seconds) << "which nobody could say any more";
+  EXPECT_EQ(costs.at("text").compile_seconds, 0.25) << "of the process that came next";
 }
 
 }  // namespace

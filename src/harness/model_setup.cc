@@ -120,12 +120,14 @@ class Setup {
   Status ask_arm(size_t arm) {
     std::optional<WorkerClient> client;
     int lost_in_a_row = 0;
+    double compiled_s = 0;  // by the process so far
     WorkerFailure last = ParityCheck::not_asked();
     for (const ParityKey& key : wanted_of(arm)) {
       if (!client && lost_in_a_row < Workers::kLoadAttempts) {
         auto started = start_with_own_log(arm);
         if (started) {
           client = std::move(started).value();
+          compiled_s = 0;
         } else if (note(arm, last = started.error())) {
           ++lost_in_a_row;
         }
@@ -146,11 +148,26 @@ class Setup {
         ++lost_in_a_row;
         client.reset();
       }
+      if (answer && !add_compiler_seconds(arm, *client, compiled_s, *answer->cost)) client.reset();
       if (interrupted_) break;
       ASSAY_CHECK(parity_.set(arm, key, parity_.longest(key), std::move(answer)));
     }
     if (client) client->shutdown(kGrace_s);
     return {};
+  }
+
+  // The compiler's part of the answer's cost. False: the process isn't to be asked on.
+  bool add_compiler_seconds(size_t arm, WorkerClient& client, double& compiled_s,
+                            ParityCost& cost) {
+    const auto in_all = parity_.compiler_seconds(client);
+    if (!in_all) {
+      note(arm, in_all.error());
+      return false;
+    }
+    if (!*in_all) return true;
+    cost.compile_seconds = std::max(0.0, **in_all - compiled_s);
+    compiled_s = **in_all;
+    return true;
   }
 
   // Every process prints to a file of its own; what the one before printed is kept first.

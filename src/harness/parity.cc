@@ -127,6 +127,7 @@ Json compare_parity(const std::string& arm, const ParityAnswer& answer,
     result["error"] = error_of(arm, answer.error());
     return result;
   }
+  if (answer->cost) result[kParityCost] = parity_cost_to_json(*answer->cost);
   if (!baseline) {
     result["error"] = error_of(baseline_arm, baseline.error());
     return result;

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "artifact/parity_cost.h"
 #include "backend/worker_client.h"
 #include "base/json.h"
 
@@ -14,6 +16,7 @@ namespace assay {
 struct ParityTokens {
   std::vector<std::vector<int32_t>> rows;  // greedy tokens, [new_tokens] each
   std::vector<Json> logit_stats;           // as the worker reports them; empty: it doesn't
+  std::optional<ParityCost> cost = {};
 };
 using ParityAnswer = ClientResult<ParityTokens>;
 
@@ -40,6 +43,7 @@ inline int64_t generated_tokens(int64_t new_tokens) {
 //   first_difference  null, or {sequence, position, expected, found}: found is null where the arm's
 //                     sequence ended too early
 //   error             null, or {arm, class, message} of the answer that is missing, and why
+//   cost              only where the arm answered: artifact/parity_cost.h
 //   ties              only where there are any: [{sequence, position, found, margin, tolerance}]
 //   logit_stats       only where workers report them: {NAME: [...]} of the arm and of the baseline;
 //                     lists of `steps` no longer than generated_tokens

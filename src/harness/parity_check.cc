@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <ranges>
 
+#include "artifact/evidence.h"
+#include "base/clock.h"
+
 namespace assay {
 
 ParityCheck::ParityCheck(const Study& study, const Plan& plan, size_t model, BundleWriter& bundle,
@@ -39,6 +42,7 @@ bool ParityCheck::wanted(size_t arm, const ParityKey& key, const ParityReach& re
 ParityAnswer ParityCheck::ask(WorkerClient& client, const ModelPrompts& prompts,
                               const ParityKey& key, int64_t new_tokens) const {
   ParityTokens found;
+  const int64_t start_ns = monotonic_now_ns();
   const auto& lengths = prompts.lengths(key.scenario);
   for (size_t prompt = 0; prompt < lengths.size(); ++prompt) {
     ParityRequest request;
@@ -53,7 +57,15 @@ ParityAnswer ParityCheck::ask(WorkerClient& client, const ModelPrompts& prompts,
     for (auto& row : reply->tokens) found.rows.push_back(std::move(row));
     for (Json& stats : reply->logit_stats) found.logit_stats.push_back(std::move(stats));
   }
+  found.cost = ParityCost{.seconds = static_cast<double>(monotonic_now_ns() - start_ns) * 1e-9,
+                          .own_process = study_.parity == ParityTime::kBefore};
   return found;
+}
+
+ClientResult<std::optional<double>> ParityCheck::compiler_seconds(WorkerClient& client) const {
+  auto reply = client.evidence({Phase::kKvDecode}, study_.timeout_s);
+  if (!reply) return std::unexpected(std::move(reply).error());
+  return worker_report(std::move(reply->evidence)).process_compile_seconds;
 }
 
 Status ParityCheck::set(size_t arm, const ParityKey& key, int64_t new_tokens, ParityAnswer answer) {

@@ -45,9 +45,12 @@ class ParityCheck {
   // the baseline's has no record. The baseline itself also where only another arm needs its answer:
   // answers aren't kept in the bundle.
   bool wanted(size_t arm, const ParityKey& key, const ParityReach& reach) const;
-  // For what a cell of so many new tokens generates.
+  // For what a cell of so many new tokens generates. The answer has its cost, but for the
+  // compiler's part: that is what compiler_seconds() of the process grew by meanwhile.
   ParityAnswer ask(WorkerClient& client, const ModelPrompts& prompts, const ParityKey& key,
                    int64_t new_tokens) const;
+  // That the process has spent in the compiler so far; absent: its worker doesn't say.
+  ClientResult<std::optional<double>> compiler_seconds(WorkerClient& client) const;
   // Keeps the answer of a cell of so many new tokens and records what it decides: of the arm's
   // cells up to there, and, where it is the baseline's, of those that waited for it. A null verdict
   // for want of the baseline's answer is not recorded. The observer is told once of an arm that

@@ -145,6 +145,7 @@ TEST_F(ProcessesTest, EachHasItsEntryInTheEvidence) {
 TEST_F(ProcessesTest, WhatOneProcessDidNotProveTheCellDidNot) {
   study_.phases = {Phase::kPrefill};
   study_.order = RunOrder::kSequential;  // one report a process
+  study_.parity = ParityTime::kAfter;    // so that no process before is asked for evidence
   faults_["other"] = {"label:evidence", "--once", (scratch_ / "struck").string()};
   expect_whole(run());
   const auto bundle = read_bundle(folder());

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/counts.h"
 #include "base/text.h"
 #include "identity/identity.h"
 
@@ -16,7 +17,7 @@ Check threads_check(const Host& host) {
     return {"threads", CheckStatus::kLimited, "the kernel does not report which CPUs are usable",
             "mount /proc"};
   }
-  std::string finding = fmt::format("{:.3g} usable CPUs", *cpus);
+  std::string finding = counted_about(*cpus, "usable CPU");
   if (!host.cpus_online.empty()) finding += fmt::format(" of {} online", host.cpus_online.size());
   if (host.smt_active.value_or(false)) {
     return {"threads", CheckStatus::kLimited,

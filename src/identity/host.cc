@@ -8,6 +8,7 @@
 #include <charconv>
 #include <set>
 
+#include "base/counts.h"
 #include "base/text.h"
 
 namespace assay {
@@ -209,9 +210,8 @@ std::vector<std::string> host_warnings(const Host& host, int64_t threads) {
   std::vector<std::string> warnings;
   const auto cpus = host.usable_cpus();
   if (cpus && host.load_1min && *host.load_1min > kHighLoad * *cpus) {
-    warnings.push_back(
-        fmt::format("loaded machine: the load average was {:.2f} on {:.3g} usable CPUs",
-                    *host.load_1min, *cpus));
+    warnings.push_back(fmt::format("loaded machine: the load average was {:.2f} on {}",
+                                   *host.load_1min, counted_about(*cpus, "usable CPU")));
   }
   if (host.steal_share && *host.steal_share > kHighSteal) {
     warnings.push_back(fmt::format(
@@ -219,8 +219,9 @@ std::vector<std::string> host_warnings(const Host& host, int64_t threads) {
         *host.steal_share * 100));
   }
   if (cpus && static_cast<double>(threads) > *cpus) {
-    warnings.push_back(fmt::format(
-        "{} threads on {:.3g} usable CPUs: they will wait for one another", threads, *cpus));
+    warnings.push_back(fmt::format("{} on {}: they will wait for one another",
+                                   counted(static_cast<int64_t>(threads), "thread"),
+                                   counted_about(*cpus, "usable CPU")));
   }
   if (cpus && host.cpu_quota && !host.cpus_allowed.empty() &&
       *host.cpu_quota < static_cast<double>(host.cpus_allowed.size())) {

@@ -41,7 +41,9 @@ std::string lost_text(const SiteCells& site) {
       attempted += cell.crashes.attempted;
       name = cell.arm;
     }
-    if (lost > 0) parts.push_back(fmt::format("lost {} of {} rows of {}", lost, attempted, name));
+    if (lost > 0) {
+      parts.push_back(fmt::format("lost {} of {} of {}", lost, counted(attempted, "row"), name));
+    }
   }
   return join(parts, " and ");
 }

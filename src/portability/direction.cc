@@ -96,11 +96,12 @@ void judge_directions(std::vector<ArmDirection*>& family, const PortabilityOptio
 
 std::string reason_against(const RegimeCell& cell, const PortabilityOptions& options) {
   if (cell.crashes.lost > 0) {
-    return fmt::format("lost {} of {} rows", cell.crashes.lost, cell.crashes.attempted);
+    return fmt::format("lost {} of {}", cell.crashes.lost, counted(cell.crashes.attempted, "row"));
   }
   if (cell.parity_failed) return "failed parity";
   if (std::ssize(cell.rows) < options.minimum_rows) {
-    return fmt::format("has {} warm ok rows, needs {}", cell.rows.size(), options.minimum_rows);
+    return fmt::format("has {}, needs {}", counted(std::ssize(cell.rows), "warm ok row"),
+                       options.minimum_rows);
   }
   return "";
 }

@@ -103,7 +103,7 @@ std::optional<OutcomeVerdict> outcome_verdict(const CrashRate& a, const CrashRat
                                               const RegimeNames& names) {
   if (a.lost == 0 && b.lost == 0) return std::nullopt;
   const auto lost_text = [](const CrashRate& of) {
-    return fmt::format("{} of {} rows", of.lost, of.attempted);
+    return fmt::format("{} of {}", of.lost, counted(of.attempted, "row"));
   };
   const std::string both =
       fmt::format("lost {} in {}, {} in {}", lost_text(a), names.a, lost_text(b), names.b);

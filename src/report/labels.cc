@@ -81,7 +81,7 @@ std::string shared_label(const Findings& findings, Phase phase) {
   std::vector<std::string> parts;
   if (is_shared(findings.strata, *any, &Stratum::model)) parts.push_back("model " + any->model);
   if (is_shared(findings.strata, *any, &Stratum::new_tokens) && any->new_tokens > 0) {
-    parts.push_back(fmt::format("{} new tokens", any->new_tokens));
+    parts.push_back(counted(any->new_tokens, "new token"));
   }
   if (is_shared(findings.strata, *any, &Stratum::batch)) {
     parts.push_back(fmt::format("batch {}", any->batch));

@@ -74,7 +74,7 @@ std::string ratio_text(const PolicyRule& rule, int digits) {
 std::string rule_place(const PolicyRule& rule) {
   std::string text = fmt::format("{} of {}, {} prompt tokens", phase_name(rule.phase), rule.model,
                                  lengths_text(rule.shortest, rule.longest));
-  if (rule.new_tokens > 0) text += fmt::format(", {} new tokens", rule.new_tokens);
+  if (rule.new_tokens > 0) text += ", " + counted(rule.new_tokens, "new token");
   if (rule.batch != 1) text += fmt::format(", batch {}", rule.batch);
   return text;
 }

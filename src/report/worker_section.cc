@@ -128,6 +128,16 @@ ReportSection compile_cost_section(const Findings& findings) {
                {"later_prepare_s"},
                {"compile_s"}},
               {}};
+  const bool parity = std::ranges::any_of(findings.compile_costs, [](const CompileCost& cost) {
+    return cost.parity_compile_s.has_value();
+  });
+  if (parity) {
+    table.columns.push_back({"parity_s"});
+    section.lines.emplace_back(
+        "parity: the compiler's time while the arm gave the tokens of the parity check, for the "
+        "scenario and batch of the cell. By default that is a process before the timed ones, which "
+        "may then load the kernels that it compiled.");
+  }
   const std::vector<CountColumn> counts = counts_reported(findings);
   for (const CountColumn& count : counts) table.columns.push_back({count.name});
   for (const CompileCost& cost : findings.compile_costs) {
@@ -139,6 +149,7 @@ ReportSection compile_cost_section(const Findings& findings) {
         TableCell::of(cost.prepare_s, 3),
         TableCell::of(cost.later_prepare_s, 3),
         TableCell::of(cost.compile_s, 3)};
+    if (parity) row.push_back(TableCell::of(cost.parity_compile_s, 3));
     for (const CountColumn& count : counts)
       row.push_back(count_cell(count_of(cost.counts, count.counter)));
     table.rows.push_back(std::move(row));

@@ -24,7 +24,7 @@ std::string interval_text(const std::optional<stats::Interval>& interval) {
 std::string stratum_text(const Stratum& stratum) {
   std::string text =
       fmt::format("{}, {}, {}", phase_name(stratum.phase), stratum.model, stratum.scenario);
-  if (stratum.new_tokens > 0) text += fmt::format(", {} new tokens", stratum.new_tokens);
+  if (stratum.new_tokens > 0) text += ", " + counted(stratum.new_tokens, "new token");
   if (stratum.batch != 1) text += fmt::format(", batch {}", stratum.batch);
   return text;
 }
@@ -38,9 +38,9 @@ std::vector<std::string> Comparison::failures(bool on_regression) const {
   if (!on_regression) return all;
   for (const ComparedCrashes& c : crashes) {
     if (!c.rise) continue;
-    all.push_back(fmt::format("crash rate: {}: {} of {} rows lost, {} of {} in the base",
+    all.push_back(fmt::format("crash rate: {}: {} of {} lost, {} of {} in the base",
                               cell_name(*this, c.stratum, c.phase, c.arm), c.cand_lost,
-                              c.cand_attempted, c.base_lost, c.base_attempted));
+                              counted(c.cand_attempted, "row"), c.base_lost, c.base_attempted));
   }
   for (const CellReason& cell : broken) {
     all.push_back(

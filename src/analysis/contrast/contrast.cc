@@ -113,8 +113,8 @@ std::vector<std::string> reasons_against(const Group& group, const AnalysisOptio
   }
   if (group.parity_failed) reasons.emplace_back("parity failed");
   if (static_cast<int64_t>(group.warm.size()) < options.minimum_rows) {
-    reasons.push_back(
-        fmt::format("{} warm ok rows, needs {}", group.warm.size(), options.minimum_rows));
+    reasons.push_back(fmt::format("{}, needs {}", counted(std::ssize(group.warm), "warm ok row"),
+                                  options.minimum_rows));
   }
   return reasons;
 }

@@ -84,6 +84,7 @@ const Bound* bound_of(std::string_view name) {
                               "joules_per_token",
                               "prepare_s",
                               "compile_s",
+                              "parity_compile_s",
                               "margin",
                               "cold_factor",
                               "minimum_detectable_share",

@@ -30,7 +30,7 @@
 
 namespace assay {
 
-inline constexpr int kFindingsSchemaVersion = 12;
+inline constexpr int kFindingsSchemaVersion = 13;
 
 struct Findings {
   AnalysisOptions options;

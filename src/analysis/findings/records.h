@@ -168,8 +168,8 @@ struct Record<CompileCost> {
       findings_record::Place<T>{}, field("arm", &T::arm), field("compiler_real", &T::compiler_real),
       field("prepare_s", &T::prepare_s), field("first_loaded", &T::first_loaded),
       field("later_prepare_s", &T::later_prepare_s), field("later_processes", &T::later_processes),
-      field("compile_s", &T::compile_s), field("counters", &T::counts),
-      text_or_null("problem", &T::problem));
+      field("compile_s", &T::compile_s), field("parity_compile_s", &T::parity_compile_s),
+      field("counters", &T::counts), text_or_null("problem", &T::problem));
 };
 template <>
 struct Record<ReadShare> {

@@ -155,6 +155,7 @@ inline Findings whole_findings() {
                       .later_prepare_s = 0.25,
                       .later_processes = 4,
                       .compile_s = 0.5,
+                      .parity_compile_s = 1.25,
                       .counts = {{Counter::kUniqueGraphs, 2}, {Counter::kGraphReplays, 0}},
                       .problem = "ran as eager"}};
   f.read_shares = {{1, "static", 5e9, 1e10}};

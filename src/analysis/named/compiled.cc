@@ -101,7 +101,7 @@ void find_fallback(const Samples& samples, const Group& group, std::vector<Findi
   const auto count =
       std::ranges::count_if(group.warm, [](const Row* row) { return ran_eager(*row); });
   const std::string rows =
-      count > 0 ? fmt::format("{} of {} timed rows", count, group.warm.size())
+      count > 0 ? fmt::format("{} of {}", count, counted(std::ssize(group.warm), "timed row"))
                 : std::string(execution == Execution::kFellBack ? "its rows" : "some of its runs");
   finding.text = fmt::format("the arm requested compilation, but {} ran eager: {}", rows,
                              fallback_reason(group));
@@ -136,8 +136,8 @@ void find_stable(const Samples& samples, const Group& group, std::vector<Finding
   const std::string made = before == 0   ? "the arm was compiled beforehand"
                            : before == 1 ? "the arm was compiled once, in the warm-ups"
                                          : fmt::format("the warm-ups compiled {} graphs", before);
-  finding.text =
-      fmt::format("{}, and it did not recompile in the {} timed rows", made, group.warm.size());
+  finding.text = fmt::format("{}, and it did not recompile in the {}", made,
+                             counted(std::ssize(group.warm), "timed row"));
   findings.push_back(std::move(finding));
 }
 

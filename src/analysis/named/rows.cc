@@ -174,8 +174,8 @@ void find_too_few(const Samples& samples, const AnalysisOptions& options,
     if (n >= options.minimum_rows || group.timed.empty()) continue;
     Finding finding = about("too_few_samples", Severity::kWarning, samples, group);
     finding.size = static_cast<double>(options.minimum_rows - n);
-    finding.text = fmt::format("the cell has {} warm ok rows, but a contrast needs {}", n,
-                               options.minimum_rows);
+    finding.text = fmt::format("the cell has {}, but a contrast needs {}",
+                               counted(n, "warm ok row"), options.minimum_rows);
     add_rows(finding, group.warm);
     findings.push_back(std::move(finding));
   }
@@ -196,7 +196,8 @@ void find_throttled(const Samples& samples, std::vector<Finding>& findings) {
     }
     if (count == 0) continue;
     finding.size = static_cast<double>(count) / static_cast<double>(group.warm.size());
-    finding.text = fmt::format("{} of {} warm rows ran throttled", count, group.warm.size());
+    finding.text =
+        fmt::format("{} of {} ran throttled", count, counted(std::ssize(group.warm), "warm row"));
     if (const auto mean = stats::mean(rest)) {
       finding.text +=
           fmt::format("; mean {} ms without them, {} ms with", format_significant(*mean),

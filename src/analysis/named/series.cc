@@ -78,9 +78,10 @@ void find_cold_shift(const Samples& samples, const Group& group, const AnalysisO
   if (std::abs(shift) <= options.margin) return;
   Finding finding = about("cold_start_skew", Severity::kNote, samples, group);
   finding.size = 1 + std::abs(shift);
-  finding.text =
-      fmt::format("{} cold rows were left out; they would move the mean by {:+.1f} %: {}",
-                  group.timed.size() - group.warm.size(), shift * 100, means_text(without, with));
+  const size_t cold = group.timed.size() - group.warm.size();
+  finding.text = fmt::format("{} left out; {} would move the mean by {:+.1f} %: {}",
+                             cold == 1 ? "1 cold row was" : fmt::format("{} cold rows were", cold),
+                             cold == 1 ? "it" : "they", shift * 100, means_text(without, with));
   for (const Row* row : group.timed) {
     if (row->cold) add_row(finding, *row);
   }

@@ -61,8 +61,9 @@ void report_tail(const Samples& samples, const Tail& tail, std::vector<Finding>&
       tail.slow_recompiled == 1 ? "it" : "them");
   std::vector<std::string> worst;
   for (size_t i = 0; i < std::min(rows.size(), kWorstShown); ++i) {
-    worst.push_back(fmt::format("{} at {} tokens{}", ms(*rows[i]->latency_ms),
-                                rows[i]->padded_tokens, guard_text(group, *rows[i])));
+    worst.push_back(fmt::format("{} at {}{}", ms(*rows[i]->latency_ms),
+                                counted(rows[i]->padded_tokens, "token"),
+                                guard_text(group, *rows[i])));
   }
   finding.text += fmt::format("; worst: {}", join(worst, ", "));
   add_rows(finding, rows);
@@ -82,11 +83,11 @@ void report_attribution(const Samples& samples, const Tail& tail, const Analysis
   finding.size = share;
   finding.text = fmt::format(
       "{} of the {} beyond Tukey's upper fence ({}) {} a recompile: {:.0f} % [{:.0f}, {:.0f}], "
-      "against {} of the {} others",
+      "against {} of the {}",
       tail.beyond_fence_recompiled, counted(tail.beyond_fence, "sample"), ms(*tail.fence),
       tail.beyond_fence_recompiled == 1 ? "carries" : "carry", share * 100, interval->low * 100,
       interval->high * 100, tail.recompiled - tail.beyond_fence_recompiled,
-      tail.n - tail.beyond_fence);
+      counted(tail.n - tail.beyond_fence, "other"));
   for (const Row* row : group.warm) {
     if (carries_compilation(*row) && *row->latency_ms > *tail.fence) add_row(finding, *row);
   }

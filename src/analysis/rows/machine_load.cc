@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "analysis/findings/json_parts.h"
+#include "base/counts.h"
 #include "base/lenient_json.h"
 #include "base/text.h"
 
@@ -103,7 +104,7 @@ std::string load_text(const MachineLoad& load) {
                                                load.mean_steal, load.worst_steal, share_text)}) {
     if (!part.empty()) parts.push_back(part);
   }
-  if (!parts.empty() && load.cpus) parts.push_back(fmt::format("{:.3g} usable CPUs", *load.cpus));
+  if (!parts.empty() && load.cpus) parts.push_back(counted_about(*load.cpus, "usable CPU"));
   return join(parts, "; ");
 }
 

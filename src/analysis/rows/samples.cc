@@ -54,6 +54,7 @@ Status read_parity(const Bundle& bundle, Group& group) {
     last = &row->cell_id;
     const auto record = bundle.parity.find(row->cell_id);
     if (record == bundle.parity.end()) continue;
+    if (!group.parity_cost) group.parity_cost = parity_cost_of(record->second);
     const auto passed_at = record->second.find("passed");
     if (passed_at != record->second.end() && passed_at->is_null()) {  // nothing to compare
       group.parity_unchecked_why =

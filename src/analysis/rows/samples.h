@@ -10,6 +10,7 @@
 #include "analysis/findings/named.h"
 #include "analysis/findings/strata.h"
 #include "artifact/bundle.h"
+#include "artifact/parity_cost.h"
 
 namespace assay {
 
@@ -24,10 +25,11 @@ struct Group {
   std::vector<double> sorted_ms;  // the same, ascending
   bool parity_failed = false;
   bool parity_checked = false;
-  std::string parity_error;            // why a failed one has no tokens to compare; empty: it has
-  std::string parity_unchecked_why;    // as the run recorded it; empty: it recorded nothing
-  bool wants_compiler = false;         // its mode asks for one, and so do its phase's frames
-  const Evidence* evidence = nullptr;  // of its cell, in the bundle; null: there is none
+  std::string parity_error;          // why a failed one has no tokens to compare; empty: it has
+  std::string parity_unchecked_why;  // as the run recorded it; empty: it recorded nothing
+  std::optional<ParityCost> parity_cost;  // of the first cell that has one
+  bool wants_compiler = false;            // its mode asks for one, and so do its phase's frames
+  const Evidence* evidence = nullptr;     // of its cell, in the bundle; null: there is none
   int64_t failed() const;
   Execution execution() const;
   // Of its evidence; one that says nothing where there is none.

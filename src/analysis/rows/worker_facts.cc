@@ -101,6 +101,7 @@ std::vector<CompileCost> compile_costs(const Samples& samples) {
     if (!group.wants_compiler && captures == 0) continue;
     cost.stratum = group.stratum;
     cost.arm = samples.arms[group.arm];
+    if (group.parity_cost) cost.parity_compile_s = group.parity_cost->compile_seconds;
     costs.push_back(std::move(cost));
   }
   return costs;

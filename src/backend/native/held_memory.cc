@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/device/cpu/bandwidth.h"
+
 namespace assay {
 namespace {
 
@@ -66,6 +68,17 @@ void touch(const Range& range, size_t page_bytes) {
   }
 }
 
+// Of a mapping that may only be read.
+void take_pages(std::span<const std::byte> file, size_t page_bytes) {
+#ifdef MADV_POPULATE_READ
+  void* address = const_cast<std::byte*>(file.data());
+  if (madvise(address, file.size(), MADV_POPULATE_READ) == 0) return;
+#endif
+  for (size_t at = 0; at < file.size(); at += page_bytes) {
+    [[maybe_unused]] const volatile std::byte read = file[at];
+  }
+}
+
 }  // namespace
 
 int64_t hold_memory() {
@@ -79,6 +92,22 @@ int64_t hold_memory() {
     if (madvise(address, range.bytes(), MADV_POPULATE_WRITE) == 0) continue;
 #endif
     touch(range, page_bytes);
+  }
+  return held;
+}
+
+HeldFiles hold_files(std::span<const std::span<const std::byte>> files) {
+  const auto page_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  HeldFiles held;
+  for (const auto& file : files) held.bytes += static_cast<int64_t>(file.size());
+  const auto available = engine::available_memory_bytes();
+  const bool roomy = available && *available / 2 >= static_cast<uint64_t>(held.bytes);
+  for (const auto& file : files) {
+    if (roomy && mlock(file.data(), file.size()) == 0) {
+      held.locked_bytes += static_cast<int64_t>(file.size());
+    } else {
+      take_pages(file, page_bytes);
+    }
   }
   return held;
 }

@@ -6,7 +6,9 @@
 // depends on the process.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "base/json.h"
 
@@ -17,6 +19,17 @@ namespace assay {
 // before is left as it is. Returns the bytes of these mappings. Nobody else may unmap memory
 // meanwhile.
 int64_t hold_memory();
+
+// Files that are mapped to be read, such as weights.
+struct HeldFiles {
+  int64_t bytes = 0;         // of the files: all their pages were taken
+  int64_t locked_bytes = 0;  // of these, those that the kernel may not drop
+};
+
+// Takes every page of these mappings, so that no timed region reads it from the disk or meets it
+// for the first time. Locks them, as far as the limit on locked memory allows and only if twice as
+// much memory is available: what is locked can't be given to anybody else.
+HeldFiles hold_files(std::span<const std::span<const std::byte>> files);
 
 // Faults of this process within timed regions.
 class TimedMemory {

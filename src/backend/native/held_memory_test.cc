@@ -3,10 +3,18 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <fstream>
+#include <string>
 #include <thread>
 #include <vector>
+
+#include "base/files.h"
+#include "base/mapped_file.h"
+#include "base/temporary_folder.h"
 
 namespace assay {
 namespace {
@@ -79,6 +87,61 @@ TEST(HeldMemory, IsHeldOncePerShape) {
   memory.hold(2, 64);
   EXPECT_GT(later.resident_pages(), 0u);
 }
+
+// What the kernel says is locked of this process.
+int64_t locked_now() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmLck:")) return std::stoll(line.substr(6)) * 1024;
+  }
+  return -1;
+}
+
+// A file of 1 MiB, mapped as weights are, with the limit on locked memory as given until the end.
+class HeldFile : public testing::TestWithParam<rlim_t> {
+ protected:
+  void SetUp() override {
+    getrlimit(RLIMIT_MEMLOCK, &before_);
+    const rlimit lower{std::min(GetParam(), before_.rlim_max), before_.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_MEMLOCK, &lower), 0);
+    ASSERT_TRUE(write_file(folder_.path() / "weights", std::string(kFileBytes, 'w')));
+    auto opened = MappedFile::open(folder_.path() / "weights");
+    ASSERT_TRUE(opened) << opened.error().message;
+    file_ = *std::move(opened);
+  }
+  void TearDown() override { setrlimit(RLIMIT_MEMLOCK, &before_); }
+
+  int64_t faults_of_reading() {
+    TimedMemory memory;
+    memory.begin();
+    for (size_t at = 0; at < kFileBytes; at += 4096) read_ += static_cast<int>(file_.bytes()[at]);
+    memory.end();
+    memory.count(false);
+    return memory.to_json()["warm_faults"]["minor"].get<int64_t>();
+  }
+
+  static constexpr size_t kFileBytes = size_t{1} << 20;
+  TemporaryFolder folder_ = TemporaryFolder::make("held").value();
+  rlimit before_{};
+  MappedFile file_;
+  int read_ = 0;
+};
+
+TEST_P(HeldFile, IsReadWithoutAFaultAndWhatIsLockedIsRecorded) {
+  const int64_t locked_before = locked_now();
+  const std::span<const std::byte> files[] = {file_.bytes()};
+  const HeldFiles held = hold_files(files);
+  EXPECT_EQ(held.bytes, static_cast<int64_t>(kFileBytes));
+  EXPECT_EQ(held.locked_bytes, locked_now() - locked_before) << "as the kernel counts it";
+  EXPECT_LT(faults_of_reading(), 3);
+}
+
+TEST_P(HeldFile, WouldCostFaultsOtherwise) {
+  EXPECT_GT(faults_of_reading(), 3);
+}
+
+INSTANTIATE_TEST_SUITE_P(Limits, HeldFile, testing::Values(rlim_t{0}, RLIM_INFINITY),
+                         [](const auto& of) { return of.param == 0 ? "none" : "as_it_was"; });
 
 }  // namespace
 }  // namespace assay

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -174,7 +175,11 @@ class NativeWorker final : public Worker {
 
   WorkerResult<EvidenceReply> evidence(const EvidenceRequest& request) override {
     Json said = native_evidence(*session_, load_, request.phase, runs_[request.phase]);
-    said["memory"] = memory_[request.phase].to_json();
+    Json& memory = said["memory"] = memory_[request.phase].to_json();
+    if (held_files_) {
+      memory["held_file_bytes"] = held_files_->bytes;
+      memory["locked_file_bytes"] = held_files_->locked_bytes;
+    }
     return EvidenceReply{std::move(said)};
   }
 
@@ -184,7 +189,10 @@ class NativeWorker final : public Worker {
 
   // After the session has made room for the shape.
   void hold_memory_of(const WireShape& shape) {
-    if (!on_gpu()) memory_[shape.phase].hold(shape.batch, shape.capacity);
+    if (on_gpu()) return;
+    memory_[shape.phase].hold(shape.batch, shape.capacity);
+    // Last, so that memory of the worker's own is locked first where not all may be.
+    if (!held_files_) held_files_ = hold_files(session_->mapped_weights());
   }
 
   // What an error means is the device's to say.
@@ -278,6 +286,7 @@ class NativeWorker final : public Worker {
   std::unique_ptr<GpuEnergy> energy_;                            // absent: nobody counts it
   std::map<Phase, engine::FrameRuns> runs_;                      // of the timed regions
   std::map<Phase, TimedMemory> memory_;                          // likewise
+  std::optional<HeldFiles> held_files_;                          // absent: nothing was prepared yet
   std::set<std::tuple<Phase, int64_t, int64_t, int64_t>> seen_;  // shapes that were measured
 };
 

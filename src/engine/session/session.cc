@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/text.h"
 #include "engine/compiled/frame.h"
 #include "engine/compiled/graph_compiler.h"
 #include "engine/device/device.h"
@@ -138,6 +139,10 @@ const Device& Session::device() const {
 Device& Session::device() {
   return *impl_->device;
 }
+std::vector<std::span<const std::byte>> Session::mapped_weights() const {
+  return impl_->weights->mapped_files();
+}
+
 uint64_t Session::weight_bytes() const {
   return impl_->weights->bytes();
 }
@@ -234,8 +239,8 @@ Status Session::Impl::check_prompts(const PromptBatch& prompts) const {
   }
   if (prompts.padded_len < 1) return bad_input("prompts: expected at least 1 token, found none");
   if (prompts.padded_len > capacity) {
-    return bad_input("prompts: expected at most {} tokens (the prepared capacity), found {}",
-                     capacity, prompts.padded_len);
+    return bad_input("prompts: expected at most {} (the prepared capacity), found {}",
+                     counted(capacity, "token"), prompts.padded_len);
   }
   const auto rows = static_cast<size_t>(prompts.batch);
   if (prompts.ids.size() != rows * static_cast<size_t>(prompts.padded_len) ||
@@ -402,7 +407,8 @@ Status Session::decode(std::span<const int32_t> tokens) {
   if (kv_len() == 0) return bad_input("decode: expected a prefill before it, found an empty cache");
   const CacheShape& shape = impl_->cache->shape();
   if (static_cast<int64_t>(tokens.size()) != shape.batch) {
-    return bad_input("decode: expected {} tokens, one a row, found {}", shape.batch, tokens.size());
+    return bad_input("decode: expected {}, one a row, found {}", counted(shape.batch, "token"),
+                     tokens.size());
   }
   if (kv_len() == impl_->capacity) {
     return bad_input("decode: expected a position below the capacity of {}, found the cache full",

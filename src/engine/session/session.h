@@ -64,6 +64,8 @@ class Session {
   const Device& device() const;
   Device& device();
   uint64_t weight_bytes() const;  // in memory, all tensors
+  // Weights::mapped_files()
+  std::vector<std::span<const std::byte>> mapped_weights() const;
   // Bytes that one decode step at this batch must at least read: every weight once, of the
   // embedding table only the rows looked up (unless it is also the head), and the cache at kv_len.
   uint64_t step_bytes(int64_t batch, int64_t kv_len) const;

@@ -22,8 +22,8 @@ std::string finding(const Findings& findings) {
     if (outcome.stratum) continue;
     attempted += outcome.attempted;
     if (outcome.failed == 0) continue;
-    parts.push_back(fmt::format("{} lost {} of {} rows of {} ({:.1f} %)", outcome.arm,
-                                outcome.failed, outcome.attempted, phase_name(outcome.phase),
+    parts.push_back(fmt::format("{} lost {} of {} of {} ({:.1f} %)", outcome.arm, outcome.failed,
+                                counted(outcome.attempted, "row"), phase_name(outcome.phase),
                                 share_of(outcome) * 100));
   }
   if (parts.empty()) return fmt::format("No row was lost: all {} attempts are ok", attempted);

@@ -21,13 +21,13 @@ std::string finding(const std::vector<const Tail*>& tails, Phase phase) {
   }
   const std::string name(phase_name(phase));
   if (slow == 0) {
-    return fmt::format("{}: none of {} rows takes over {:.0f} times its arm's median", name, rows,
-                       kSlowFactor);
+    return fmt::format("{}: none of {} takes over {:.0f} times its arm's median", name,
+                       counted(rows, "row"), kSlowFactor);
   }
   return fmt::format(
-      "{}: {} of {} rows {} over {:.0f} times their arm's median, {} of them with a recompile; the "
+      "{}: {} of {} {} over {:.0f} times their arm's median, {} of them with a recompile; the "
       "longest tail is {}'s, {} times its median",
-      name, slow, rows, slow == 1 ? "takes" : "take", kSlowFactor,
+      name, slow, counted(rows, "row"), slow == 1 ? "takes" : "take", kSlowFactor,
       recompiled == slow ? "all"
       : recompiled == 0  ? "none"
                          : std::to_string(recompiled),
@@ -39,8 +39,8 @@ plot::RowLine line_of(const Findings& findings, const Tail& tail) {
   plot::RowLine line;
   line.style = arm_style(findings, tail.arm);
   line.value = tail.p50;
-  line.tip = fmt::format("{}: median {} ms of {} rows, {} {} ms", tail.arm,
-                         format_significant(tail.p50), tail.n, high, format_significant(tail.high));
+  line.tip = fmt::format("{}: median {} ms of {}, {} {} ms", tail.arm, format_significant(tail.p50),
+                         counted(tail.n, "row"), high, format_significant(tail.high));
   line.bars.push_back({{tail.p50, tail.high}, true, ""});
   line.extras.push_back({tail.high, plot::Around::kRing, ""});
   if (tail.high_without) {

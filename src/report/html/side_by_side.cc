@@ -172,9 +172,9 @@ std::string finding_of(const Findings& all, const Beside& beside, const std::str
   const auto in_bundle = [&](const plot::RowLine& line) {
     return fmt::format("{} in {}", line.text, all.study.arms[line.style.number]);
   };
-  return fmt::format("{}: {} differ most for {}, {} and {}; intervals are apart on {} of {} rows",
-                     phase, what, widest->row->row.label, in_bundle(*widest->low),
-                     in_bundle(*widest->high), apart, comparable);
+  return fmt::format("{}: {} differ most for {}, {} and {}; intervals are apart on {} of {}", phase,
+                     what, widest->row->row.label, in_bundle(*widest->low),
+                     in_bundle(*widest->high), apart, counted(comparable, "row"));
 }
 
 Figure figure_of(const Findings& all, Beside beside, const std::string& id, const std::string& what,
@@ -182,8 +182,8 @@ Figure figure_of(const Findings& all, Beside beside, const std::string& id, cons
   Figure figure;
   figure.id = fmt::format("{}-{}", beside.rows.phase, id);
   figure.finding = finding_of(all, beside, what);
-  figure.caption = fmt::format("{} Every bundle has {} of the {} rows.", caption, beside.in_all,
-                               beside.rows.rows.size());
+  figure.caption = fmt::format("{} Every bundle has {} of the {}.", caption, beside.in_all,
+                               counted(beside.rows.rows.size(), "row"));
   figure.legend = arm_legend(all, all.study.arms, false);
   figure.panels = rows_panels(all, beside.rows, what);
   figure.tables.push_back(std::move(beside.table));
