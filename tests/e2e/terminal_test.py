@@ -91,7 +91,8 @@ class OnATerminal(ProgramTest):
         self.assertGreater(max(map(len, self.succeed("plan", study, "--cells").splitlines())), 150, "in a pipe all of it")
 
     def test_what_plan_says_fits(self):
-        stops = self.write_study(name="stops.yaml", stopping={"decide": True}, repetitions=40, processes=8)
+        stops = self.write_study(name="stops.yaml", stopping={"decide": True, "max_repetitions": 80}, repetitions=40, processes=8,
+                                 order="interleaved")
         for columns in (60, 80):
             for study in (self.study, stops):
                 text = self.on_a_terminal("plan", study, columns=columns)
