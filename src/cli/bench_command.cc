@@ -137,10 +137,10 @@ void add_counts(CLI::App& command, const std::string& flags, const std::string& 
   });
 }
 
-void add_words(CLI::App& command, const std::string& flags, const std::string& type,
-               const std::string& help, std::vector<std::string>& values) {
+CLI::Option* add_words(CLI::App& command, const std::string& flags, const std::string& type,
+                       const std::string& help, std::vector<std::string>& values) {
   const auto given = std::make_shared<bool>(false);
-  add_list(command, flags, type, help, [&values, given, flags](const std::string& text) {
+  return add_list(command, flags, type, help, [&values, given, flags](const std::string& text) {
     take_value(values, *given, flags, text);
   });
 }
@@ -167,9 +167,11 @@ void add_tests(CLI::App& command, BenchTests& tests) {
   add_words(command, "--arms", "MODE,...",
             "arms to compare, the baseline first: modes of the native engine, or torch:MODE "
             "(default eager,compiled)",
-            tests.arms);
+            tests.arms)
+      ->check(known_words({"eager", "compiled"}));
   add_words(command, "--cache", "KIND,...", "kind of cache: static (default) or dynamic",
-            tests.caches);
+            tests.caches)
+      ->check(known_words({"static", "dynamic"}));
   command
       .add_option("--device", tests.device, "device that computes: cpu (default), cuda or cuda:N")
       ->check(device_word())

@@ -21,6 +21,7 @@ TreeOption tree_option(CLI::Option& option) {
   }
   found.flag = option.get_items_expected_max() == 0;
   found.required = option.get_required();
+  found.several = found.positional && option.get_items_expected_max() > 1;
   if (!found.flag) found.type = option.get_type_name();
   found.words = words_taken(option);
   found.description = option.get_description();

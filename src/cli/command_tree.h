@@ -13,6 +13,7 @@ struct TreeOption {
   bool positional = false;
   bool flag = false;  // takes no value
   bool required = false;
+  bool several = false;            // of a positional: it takes more than one value
   std::string type;                // "BUNDLE", "N,..."
   std::vector<std::string> words;  // all that it takes; empty: any text
   std::string description;

@@ -41,6 +41,7 @@ std::string synopsis(const TreeCommand& command) {
   for (const TreeOption& option : command.options) {
     if (!option.positional && !option.required) continue;
     text += option.required ? option_names(option) : "[" + option_names(option) + "]";
+    if (option.several) text += " ...";
     text += "\n";
   }
   if (command.commands.empty()) return text + "[\\fIOPTIONS\\fR]\n";

@@ -18,6 +18,7 @@
 #include "cli/fitted_table.h"
 #include "cli/option_types.h"
 #include "harness/decisions.h"
+#include "report/fitting.h"
 #include "study/arm_options.h"
 #include "study/command_arm.h"
 #include "study/default_processes.h"
@@ -140,9 +141,9 @@ Table unit_table(const Plan& plan) {
 std::string processor_rules(const PlanOptions& options) {
   return fmt::format(
       "  Assumptions on the processor: a decode step reads all weights once, and a prompt reads "
-      "them once\n  for every 16 tokens, but the vocabulary's once. The read bandwidth is {} GB/s "
-      "(--read-gb-per-s;\n  `assay doctor` measures it). The harness takes {} ms a row. Attention "
-      "takes no time. Compilation\n  counts only for native arms that keep no kernels on disk.\n",
+      "them once for every 16 tokens, but the vocabulary's once. The read bandwidth is {} GB/s "
+      "(--read-gb-per-s; `assay doctor` measures it). The harness takes {} ms a row. Attention "
+      "takes no time. Compilation counts only for native arms that keep no kernels on disk.\n",
       format_significant(options.read_gb_per_s, 3), format_significant(kRowSeconds * 1e3, 1));
 }
 
@@ -151,10 +152,10 @@ std::string gpu_rules(const PlanOptions& options) {
   const auto number = [](double value) { return format_significant(value, 2); };
   return fmt::format(
       "  Assumptions on a GPU, from one host with an H200 (another host took up to {} times as "
-      "long): a\n  pass takes {} ms a layer in an eager arm, {} ms in a compiled arm and {} ms "
-      "with CUDA graphs, but\n  at least the time to read the weights at {} GB/s "
-      "(--gpu-read-gb-per-s). Compiling a graph takes\n  {} s a layer, for each cell and for "
-      "parity before timing. A worker takes {} s to start, and {} s a\n  layer to explain a "
+      "long): a pass takes {} ms a layer in an eager arm, {} ms in a compiled arm and {} ms "
+      "with CUDA graphs, but at least the time to read the weights at {} GB/s "
+      "(--gpu-read-gb-per-s). Compiling a graph takes {} s a layer, for each cell and for "
+      "parity before timing. A worker takes {} s to start, and {} s a layer to explain a "
       "call.\n",
       number(kSlowerHost), number(kEagerLayerSeconds * 1e3), number(kCompiledLayerSeconds * 1e3),
       number(kGraphedLayerSeconds * 1e3), format_significant(options.gpu_read_gb_per_s, 3),
@@ -195,8 +196,8 @@ std::string stopping_lines(const Estimated& estimated) {
   const StoppingRange range = stopping_range(estimated);
   std::string text = fmt::format(
       "stopping: a stratum ends after {} to {} rounds of processes ({} to {} repetitions a cell), "
-      "as soon as\n  its fastest arm is shown to be faster than each other arm or within {} % of "
-      "it. Without stopping,\n  a cell has {} repetitions.\n",
+      "as soon as its fastest arm is shown to be faster than each other arm or within {} % of "
+      "it. Without stopping, a cell has {} repetitions.\n",
       range.least_rounds, range.most_rounds, round_begin(study, range.least_rounds),
       round_begin(study, range.most_rounds), format_significant(study.stopping->margin * 100, 2),
       study.repetitions);
@@ -278,6 +279,24 @@ std::string summary(const Estimated& estimated, const PlanOptions& options) {
   if (gpus < std::ssize(basis.on_gpu)) text += processor_rules(options);
   if (gpus > 0) text += gpu_rules(options);
   return text;
+}
+
+// Its lines as wide as the terminal, up to what is easily read; what goes on is indented.
+std::string fitted_lines(std::string_view text) {
+  constexpr size_t kWidest = 120;
+  constexpr size_t kNarrowest = 20;
+  const size_t width = std::clamp(stdout_columns().value_or(kWidest), kNarrowest, kWidest);
+  std::string out;
+  for (std::string_view line : split(text, '\n')) {
+    if (line.empty()) continue;
+    const bool indented = line.starts_with("  ");
+    if (indented) line.remove_prefix(2);
+    const std::vector<std::string> lines = wrapped_lines(line, width - 2, 0);
+    for (size_t i = 0; i < lines.size(); ++i) {
+      out += (indented || i > 0 ? "  " : "") + lines[i] + "\n";
+    }
+  }
+  return out;
 }
 
 Table gate_table(const Study& study, const std::vector<ArmHere>& here) {
@@ -402,7 +421,7 @@ Result<int> run_plan(const PlanOptions& options, OutputFormat format) {
     print_table(options.units ? unit_table(plan) : cell_table(estimated), format);
     return 0;
   }
-  fmt::print("{}\n", summary(estimated, options));
+  fmt::print("{}\n", fitted_lines(summary(estimated, options)));
   print_table(gates, format);
   const size_t columns = stdout_columns().value_or(std::numeric_limits<size_t>::max());
   if (options.cells) fmt::print("\n");

@@ -4,13 +4,42 @@ import base64
 import json
 import re
 import shutil
+import struct
 import subprocess
 import urllib.request
+import zlib
 
 
 def missing():
     """The programs that aren't there."""
     return [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
+
+
+def pixels(path):
+    """Red, green and blue of each pixel of a PNG file of 8 bits a channel, one after the other."""
+    data = path.read_bytes()
+    width, height, depth, kind = struct.unpack(">IIBB", data[16:26])
+    size = {2: 3, 6: 4}[kind]  # bytes a pixel
+    if depth != 8:
+        raise ValueError(f"{path}: expected 8 bits a channel, found {depth}")
+    at, packed = 8, b""
+    while at < len(data):
+        length = int.from_bytes(data[at:at + 4], "big")
+        if data[at + 4:at + 8] == b"IDAT":
+            packed += data[at + 8:at + 8 + length]
+        at += 12 + length
+    raw, line = zlib.decompress(packed), width * size
+    above, found = bytes(line), bytearray()
+    for y in range(height):
+        how, row = raw[y * (line + 1)], bytearray(raw[y * (line + 1) + 1:(y + 1) * (line + 1)])
+        for i in range(line):
+            left, up, corner = row[i - size] if i >= size else 0, above[i], above[i - size] if i >= size else 0
+            guess = left + up - corner
+            nearest = min((left, up, corner), key=lambda value: abs(guess - value))
+            row[i] = (row[i] + (0, left, up, (left + up) // 2, nearest)[how]) & 255
+        above = bytes(row)
+        found += bytes(value for i, value in enumerate(row) if i % size < 3)
+    return found
 
 
 class Browser:

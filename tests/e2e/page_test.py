@@ -196,6 +196,39 @@ class Page(ProgramTest):
         self.assertEqual([node for node in nodes if node[0] in ("table", "region") and node[1] in ("", "table")], [], "each has a name")
         self.assertGreater(len(nodes) - [name for _, name in nodes].index("Identity"), 5, "identity comes last")
 
+    def test_marks_that_share_a_colour_or_a_shape_look_unlike(self):
+        """Twelve arms as the legend draws them, by eyes of every kind: their pixels."""
+        made = self.write_study(name="twelve.yaml", baseline="arm-0", repetitions=2, warmup=0, phases=["prefill"], arms=[
+            {"name": f"arm-{i}", "backend": "native", "mode": "eager", "cache": "static", "threads": 1} for i in range(12)])
+        self.succeed("run", made, "-o", "twelve")
+        for dark in (False, True):
+            self.open_page("twelve/report.html", width=1280, dark=dark)
+            boxes = self.browser.script(
+                "return [...document.querySelectorAll('#prefill-distributions .legend svg')].map(s => {"
+                "const b = s.getBoundingClientRect(); return {x: b.left + 5, y: b.top + scrollY, width: 12, height: 12}})")
+            self.assertEqual(len(boxes), 12)
+            for eyes in ("none", "protanopia", "deuteranopia", "tritanopia"):
+                self.browser.cdp("Emulation.setEmulatedVisionDeficiency", type=eyes)
+                self.addCleanup(self.browser.cdp, "Emulation.setEmulatedVisionDeficiency", type="none")
+                looks = []
+                for i, box in enumerate(boxes):
+                    path = self.screenshots / "mark.png"
+                    self.browser.screenshot(path, clip=box)
+                    looks.append(chromium.pixels(path))
+                for i, one in enumerate(looks):
+                    for j, other in enumerate(looks[:i]):
+                        differs = sum(abs(a - b) for a, b in zip(one, other)) / len(one)
+                        self.assertGreater(differs, 3, f"arm-{j} and arm-{i}, dark: {dark}, eyes: {eyes}")
+
+    def test_every_mark_over_order_is_in_the_table_behind_it(self):
+        self.open_page("bundle/report.html", width=1280)
+        rows = len((self.folder / "bundle/prefill/metrics.csv").read_text().splitlines()) - 1
+        points = self.browser.script("return [...document.querySelectorAll('#prefill-order .points td')]"
+                                     ".filter(cell => /^[0-9]+: /.test(cell.textContent)).length")
+        self.assertEqual(points, rows)
+        self.browser.view(800, media="print")
+        self.assertFalse(self.browser.script("return document.querySelector('#prefill-order .points').checkVisibility()"))
+
     def test_a_large_study_has_a_page_of_six_megabytes_at_most(self):
         """400 strata and 52,410 rows, each of them drawn."""
         made = self.program.parent / "synthetic_study"
@@ -210,6 +243,9 @@ class Page(ProgramTest):
         panels = self.browser.script("return [...document.querySelectorAll('figure[id$=-order]')]"
                                      ".map(figure => figure.querySelectorAll('.panels svg').length)")
         self.assertEqual(sum(panels), 400)
+        points = self.browser.script("return [...document.querySelectorAll('.points td')]"
+                                     ".filter(cell => /^[0-9]+: /.test(cell.textContent)).length")
+        self.assertEqual(points, 52410)
         # Panels out of sight aren't laid out yet; what they show is told all the same.
         figures = [name for role, name in self.browser.accessibility_tree() if role == "figure"]
         self.assertGreaterEqual(len(figures), 5)

@@ -78,6 +78,8 @@ class Shells(ProgramTest):
         self.assertEqual(self.bash("run", "x", "--output-format", "=", "j"), ["json"])
         self.assertEqual(self.bash("bench", "-o", "js"), ["json", "jsonl"])
         self.assertEqual(self.bash("generate", "x", "--mode", "c"), ["compiled"])
+        self.assertEqual(self.bash("bench", "x", "--cache", ""), ["static", "dynamic"])
+        self.assertEqual(self.bash("bench", "x", "--arms", "c"), ["compiled"])
         self.assertEqual(self.bash("plan", "a s"), ["a study.yaml"])
         self.assertEqual(self.bash("run", "x", "-o", "b"), ["bundle"])
         self.assertEqual(self.bash("bench", "tiny-l"), ["tiny-llama"])
@@ -136,6 +138,8 @@ class Shells(ProgramTest):
                 self.assertIn("\\fB" + option.replace("-", "\\-") + "\\fR", page, command)
             for word in below:
                 self.assertIn(word.replace("-", "\\-"), page, command)
+        self.assertIn("\\fIMODEL\\fR ...\n", pages["assay-bench"], "several of them")
+        self.assertIn("\\fISTUDY\\fR\n", pages["assay-run"], "one of them")
         self.assert_refused(["man", "rnu"], "did you mean")
         if not shutil.which("groff"):
             self.skipTest("no groff")

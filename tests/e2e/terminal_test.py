@@ -90,6 +90,17 @@ class OnATerminal(ProgramTest):
             self.assertLessEqual(max(map(len, table)), columns)
         self.assertGreater(max(map(len, self.succeed("plan", study, "--cells").splitlines())), 150, "in a pipe all of it")
 
+    def test_what_plan_says_fits(self):
+        stops = self.write_study(name="stops.yaml", stopping={"decide": True, "max_repetitions": 80}, repetitions=40, processes=8,
+                                 order="interleaved")
+        for columns in (60, 80):
+            for study in (self.study, stops):
+                text = self.on_a_terminal("plan", study, columns=columns)
+                self.assertLessEqual(max(map(len, text.splitlines())), columns, text)
+                self.assertIn("vocabulary", text)
+        words = " ".join(self.on_a_terminal("plan", self.study, columns=60).split())
+        self.assertIn("once for every 16 tokens, but the vocabulary's once.", words)
+
     def test_what_doctor_says_fits(self):
         text = COLOUR.sub("", self.on_a_terminal("doctor", columns=80))
         self.assertLessEqual(max(map(len, text.splitlines())), 80)

@@ -67,7 +67,6 @@ std::string figures_text(const Latency& latency) {
   std::string text = fmt::format("{}: {}", latency.arm, counted(latency.n, "row"));
   if (latency.median) text += fmt::format(", median {} ms", format_significant(*latency.median));
   if (latency.p95) text += fmt::format(", p95 {} ms", format_significant(*latency.p95));
-  if (latency.max) text += fmt::format(", slowest {} ms", format_significant(*latency.max));
   return text;
 }
 
@@ -100,9 +99,10 @@ std::optional<plot::Panel> panel_of(const Findings& findings, const StratumGroup
   for (const PlottedGroup& group : of.groups) {
     if (group.warm == 0) continue;
     panel.series.push_back(series_of(findings, group));
-    const auto half =
-        std::ranges::find_if(group.ecdf, [](const EcdfStep& step) { return step.share >= 0.5; });
-    texts.push_back(fmt::format("{} {}", group.arm, format_significant(half->ms)));
+    for (const Latency& latency : latencies_of(findings, group.stratum)) {
+      if (latency.arm != group.arm || !latency.median) continue;
+      texts.push_back(fmt::format("{} {}", group.arm, format_significant(*latency.median)));
+    }
   }
   if (panel.series.empty()) return std::nullopt;
   const std::string label = stratum_label(findings, of.stratum);
@@ -137,7 +137,8 @@ std::optional<Figure> distribution_figure(const Findings& findings, const Plotte
   figure.caption = fmt::format(
       "Each line is one arm: at a time on the x axis, the share of its warm rows that took no "
       "longer (ECDF). The line furthest to the left is the fastest; its mark stands at the median, "
-      "a ring at the slowest row. A long flat end is a tail.{}",
+      "a ring at the slowest row. A long flat end is a tail. The rows' own times are in the table "
+      "of the next figure.{}",
       thinned ? " Lines of more than 300 rows are drawn with 300 steps." : "");
   figure.legend = arm_legend(findings, arms, true);
   figure.tables = latency_section(findings, phase, Detail::kFull).tables;

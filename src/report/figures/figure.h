@@ -2,6 +2,7 @@
 // and the numbers behind it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,18 @@
 
 namespace assay {
 
+// Every mark of a figure of single rows, which are too many for a Table: one line a repetition, one
+// column an arm.
+struct PointGroup {
+  std::string title;                           // its stratum
+  std::vector<std::vector<std::string>> rows;  // each as long as columns
+};
+struct PointTable {
+  std::string title;
+  std::vector<std::string> columns;
+  std::vector<PointGroup> groups;
+};
+
 struct Figure {
   std::string id;       // "prefill-ratios": its anchor, and the name of its file in plots/
   std::string finding;  // its title: what it shows, as a sentence
@@ -20,6 +33,7 @@ struct Figure {
   std::vector<plot::LegendEntry> legend;
   std::vector<plot::Panel> panels;
   std::vector<Table> tables;  // its numbers
+  std::optional<PointTable> points = {};
 };
 
 // A part of the report: figures of one phase, or of the whole study.

@@ -110,10 +110,75 @@ TEST(DistributionFigure, AnArmThatLostRowsDoesNotLead) {
     return distribution_figure(findings, plotted, Phase::kKvDecode)->finding;
   };
   EXPECT_THAT(title(), HasSubstr("compiled has the lowest median"));
+  // Of an even number of rows it lies between two steps.
+  findings.latencies[0].median = 2.875;
+  EXPECT_THAT(distribution_figure(findings, plotted, Phase::kKvDecode)->panels[0].alt,
+              HasSubstr("Medians in ms: eager 2.875, compiled 0.5000."));
   findings.outcomes[1].failed = 2;
   EXPECT_THAT(title(), HasSubstr("eager has the lowest median on 1 of 1 stratum"));
   findings.outcomes[0].failed = 1;
   EXPECT_EQ(title(), "kv_decode: no arm has warm rows and lost none");
+}
+
+PlottedRow plotted_row(int64_t rank, int64_t repetition, std::optional<double> ms,
+                       RowMark mark = RowMark::kWarm) {
+  PlottedRow row;
+  row.rank = rank;
+  row.place = 100 + rank;
+  row.repetition = repetition;
+  row.latency_ms = ms;
+  row.mark = mark;
+  return row;
+}
+
+TEST(OrderFigure, ItsTableHasEveryMark) {
+  const Findings findings = findings_of(Phase::kKvDecode, 2);
+  PlottedRows plotted;
+  for (size_t stratum = 0; stratum < 2; ++stratum) {
+    for (const char* arm : {"eager", "compiled"}) {
+      PlottedGroup& group = plotted.groups.emplace_back();
+      group.stratum = stratum;
+      group.arm = arm;
+      group.cells = {"c000"};
+    }
+  }
+  plotted.groups[0].order = {plotted_row(1, -1, 9.87654, RowMark::kCold), plotted_row(2, 0, 3)};
+  plotted.groups[1].order = {plotted_row(0, -1, 4, RowMark::kRecompiled),
+                             plotted_row(3, 0, std::nullopt, RowMark::kLost),
+                             plotted_row(4, 1, 0.25)};
+  plotted.groups[1].order[1].error_class = "OutOfMemoryError";
+  plotted.groups[3].order = {plotted_row(0, 0, 1)};
+  plotted.groups[3].cells = {"c003", "c007"};  // of bundles that somebody merged
+  plotted.groups[3].order.push_back(plotted_row(1, 0, 2));
+  plotted.groups[3].order.back().cell = 1;
+  const auto figure = order_figure(findings, plotted, Phase::kKvDecode);
+  ASSERT_TRUE(figure && figure->points);
+  EXPECT_THAT(figure->points->columns, testing::ElementsAre("repetition", "eager", "compiled"));
+  ASSERT_EQ(figure->points->groups.size(), 2u);
+  using testing::ElementsAre;
+  EXPECT_EQ(figure->points->groups[0].title, "s000");
+  EXPECT_THAT(figure->points->groups[0].rows,
+              ElementsAre(ElementsAre("-1", "1: 9.877 cold", "0: 4.000 recompiled"),
+                          ElementsAre("0", "2: 3.000", "3: lost (OutOfMemoryError)"),
+                          ElementsAre("1", "", "4: 0.2500")));
+  EXPECT_THAT(figure->points->groups[1].rows,
+              ElementsAre(ElementsAre("0", "", "0: 1.000"), ElementsAre("0 (2)", "", "1: 2.000")));
+}
+
+TEST(OrderFigure, SaysHowManyRowsAreMarkedInASentence) {
+  const Findings findings = findings_of(Phase::kKvDecode, 1);
+  PlottedRows plotted;
+  PlottedGroup& group = plotted.groups.emplace_back();
+  group.arm = "eager";
+  group.cells = {"c000"};
+  group.rows = 9;
+  group.order = {plotted_row(0, 0, 1)};
+  const auto title = [&] { return order_figure(findings, plotted, Phase::kKvDecode)->finding; };
+  EXPECT_THAT(title(), HasSubstr("; of 9 rows, none is marked"));
+  group.marked = {{RowMark::kCold, 1}, {RowMark::kLost, 2}};
+  EXPECT_THAT(title(), HasSubstr("; of 9 rows, 1 is cold and 2 lost"));
+  group.marked = {{RowMark::kCold, 3}};
+  EXPECT_THAT(title(), HasSubstr("; of 9 rows, 3 are cold"));
 }
 
 TEST(OrderFigure, OfLostRowsAloneThereIsNone) {
@@ -158,11 +223,30 @@ TEST(SplitFigure, NamesTheLengthAtWhichAnArmBreaksEven) {
   findings.splits = {split};
   const auto figure = split_figure(findings);
   ASSERT_TRUE(figure);
-  EXPECT_EQ(figure->finding, "compiled is ahead up to 40 new tokens");
+  EXPECT_EQ(figure->finding, "compiled is ahead up to a length of 40 new tokens");
   EXPECT_THAT(figure->panels[0].alt, HasSubstr("compiled breaks even at 40 tokens"));
   EXPECT_THAT(figure->panels[0].body, HasSubstr("512 new tokens: 1.40, extrapolated"));
+  EXPECT_THAT(figure->panels[0].body, HasSubstr("compiled, 1 new token: 0.600 [0.500, 0.700]"));
   findings.splits[0].breaks_even.reset();
   EXPECT_THAT(split_figure(findings)->finding, HasSubstr("No break-even length"));
+  findings.splits[0].stops_mattering = 0.2;
+  EXPECT_THAT(split_figure(findings)->finding, HasSubstr("No break-even length")) << "none to lose";
+  findings.splits[0].stops_mattering = 30;
+  EXPECT_EQ(split_figure(findings)->finding,
+            "The gain in prefill stops mattering after 30 new tokens for compiled");
+  PhaseSplit other = findings.splits[0];
+  other.arm = "static";
+  other.stops_mattering = 8;
+  findings.study.arms.push_back("static");
+  findings.splits.push_back(other);
+  EXPECT_EQ(
+      split_figure(findings)->finding,
+      "The gain in prefill stops mattering after 30 new tokens for compiled and 8 for static");
+  findings.splits[0].breaks_even = 20;
+  EXPECT_EQ(
+      split_figure(findings)->finding,
+      "compiled is ahead up to a length of 20 new tokens; the gain in prefill stops mattering "
+      "after 8 new tokens for static");
 }
 
 TEST(SizeFigure, NamesTheSizeAtWhichArmsChangePlaces) {

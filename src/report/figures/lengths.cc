@@ -14,7 +14,8 @@ std::string tokens(double count) {
   return fmt::format("{:.0f}", count);
 }
 
-// "static gains in prefill and loses it after 40 tokens".
+// "static is ahead up to a length of 40 new tokens; the gain in prefill stops mattering after 9 to
+// 20 new tokens for dynamic".
 std::string split_finding(const Findings& findings) {
   std::map<std::string, plot::Extent> even;
   std::map<std::string, plot::Extent> stops;
@@ -27,18 +28,28 @@ std::string split_finding(const Findings& findings) {
     const std::string high = tokens(extent.high());
     return low == high ? low : fmt::format("{} to {}", low, high);
   };
-  std::vector<std::string> parts;
+  const auto new_tokens = [](const plot::Extent& extent) {
+    return tokens(extent.high()) == "1" ? "new token" : "new tokens";
+  };
+  std::vector<std::string> ahead;
   for (const auto& [arm, extent] : even) {
-    parts.push_back(fmt::format("{} is ahead up to {} new tokens", arm, range(extent)));
+    ahead.push_back(
+        fmt::format("{} is ahead up to a length of {} {}", arm, range(extent), new_tokens(extent)));
   }
+  std::vector<std::string> gains;
   for (const auto& [arm, extent] : stops) {
-    if (even.contains(arm)) continue;
-    parts.push_back(
-        fmt::format("{}'s faster prefill stops mattering after {} new tokens", arm, range(extent)));
+    // Below one token the gain matters nowhere.
+    if (even.contains(arm) || tokens(extent.high()) == "0") continue;
+    gains.push_back(gains.empty()
+                        ? fmt::format("{} {} for {}", range(extent), new_tokens(extent), arm)
+                        : fmt::format("{} for {}", range(extent), arm));
   }
-  if (parts.empty())
+  if (ahead.empty() && gains.empty())
     return "No break-even length: no arm is shown to gain in prefill and lose in decoding";
-  return listed(parts);
+  std::string text = listed(ahead);
+  if (gains.empty()) return text;
+  text += ahead.empty() ? "The" : "; the";
+  return text + " gain in prefill stops mattering after " + listed(gains);
 }
 
 plot::Series split_series(const Findings& findings, const PhaseSplit& split) {
@@ -47,7 +58,7 @@ plot::Series split_series(const Findings& findings, const PhaseSplit& split) {
     const auto x = static_cast<double>(at.new_tokens);
     series.points.push_back({x, at.ratio});
     plot::Mark mark{x, at.ratio, plot::Around::kNothing,
-                    fmt::format("{}, {} new tokens: {}{}", split.arm, at.new_tokens,
+                    fmt::format("{}, {}: {}{}", split.arm, counted(at.new_tokens, "new token"),
                                 ratio_text(at.ratio, at.ratio_interval),
                                 at.extrapolated ? ", extrapolated" : "")};
     if (at.extrapolated) mark.around = plot::Around::kRing;

@@ -12,27 +12,21 @@ namespace {
 
 // Up to so many rows of the report each has a tip; beyond, the marked ones alone, cold ones apart.
 constexpr size_t kMostTips = 12'000;
-constexpr size_t kMostTableRows = 400;
 
-struct MarkWords {
-  const char* name;
-  plot::Around around;
-};
-
-MarkWords words_of(RowMark mark) {
+plot::Around around_of(RowMark mark) {
   switch (mark) {
     case RowMark::kCold:
-      return {"cold", plot::Around::kRing};
+      return plot::Around::kRing;
     case RowMark::kThrottled:
-      return {"throttled", plot::Around::kTriangle};
+      return plot::Around::kTriangle;
     case RowMark::kRecompiled:
-      return {"recompiled", plot::Around::kDiamond};
+      return plot::Around::kDiamond;
     case RowMark::kLost:
-      return {"lost", plot::Around::kCross};
+      return plot::Around::kCross;
     case RowMark::kWarm:
       break;
   }
-  return {"warm", plot::Around::kNothing};
+  return plot::Around::kNothing;
 }
 
 constexpr RowMark kMarked[] = {RowMark::kCold, RowMark::kRecompiled, RowMark::kThrottled,
@@ -41,7 +35,7 @@ constexpr RowMark kMarked[] = {RowMark::kCold, RowMark::kRecompiled, RowMark::kT
 std::string row_text(const PlottedGroup& group, const PlottedRow& row) {
   std::string text = fmt::format("{} repetition {}", group.cells[row.cell], row.repetition);
   if (row.latency_ms) text += fmt::format(": {} ms", format_significant(*row.latency_ms));
-  if (row.mark != RowMark::kWarm) text += fmt::format(", {}", words_of(row.mark).name);
+  if (row.mark != RowMark::kWarm) text += fmt::format(", {}", row_mark_name(row.mark));
   if (!row.error_class.empty()) text += fmt::format(" ({})", row.error_class);
   return text;
 }
@@ -57,8 +51,8 @@ plot::Series series_of(const Findings& findings, const PlottedGroup& group, bool
       series.points.push_back({place, ms, with_tips ? row_text(group, row) : ""});
     } else {
       const bool has_tip = with_tips || row.mark != RowMark::kCold;
-      series.marks.push_back({place, ms, words_of(row.mark).around,
-                              has_tip ? row_text(group, row) : "", !row.latency_ms.has_value()});
+      series.marks.push_back({place, ms, around_of(row.mark), has_tip ? row_text(group, row) : "",
+                              !row.latency_ms.has_value()});
     }
   }
   return series;
@@ -66,13 +60,14 @@ plot::Series series_of(const Findings& findings, const PlottedGroup& group, bool
 
 using MarkCounts = std::map<RowMark, int64_t>;
 
+// "3 are cold and 1 recompiled".
 std::string counts_text(const MarkCounts& counts) {
   std::vector<std::string> parts;
   for (const RowMark mark : kMarked) {
     const auto count = counts.find(mark);
-    if (count != counts.end() && count->second > 0) {
-      parts.push_back(fmt::format("{} {}", count->second, words_of(mark).name));
-    }
+    if (count == counts.end() || count->second == 0) continue;
+    const char* verb = !parts.empty() ? "" : count->second == 1 ? "is " : "are ";
+    parts.push_back(fmt::format("{} {}{}", count->second, verb, row_mark_name(mark)));
   }
   return parts.empty() ? "none is marked" : listed(parts, parts.size());
 }
@@ -90,46 +85,24 @@ size_t changing_cells(const Findings& findings, Phase phase) {
   return cells.size() - rest.size();
 }
 
-// What the rows of a phase come to, and a table of those that are marked.
+// What the rows of a phase come to.
 struct Gathered {
   MarkCounts counts;
   int64_t rows = 0;
   size_t groups = 0;
   bool thinned = false;
-  Table table{"Rows that are marked",
-              {{"row", Align::kLeft},
-               {"stratum", Align::kLeft},
-               {"arm", Align::kLeft},
-               {"place"},
-               {"ms"},
-               {"mark", Align::kLeft}},
-              {}};
-  size_t left_out = 0;
 
-  void add(const Findings& findings, const PlottedGroup& group) {
+  void add(const PlottedGroup& group) {
     ++groups;
     rows += group.rows;
     thinned = thinned || group.rows > static_cast<int64_t>(group.order.size());
     for (const auto& [mark, count] : group.marked) counts[mark] += count;
-    for (const PlottedRow& row : group.order) {
-      if (row.mark == RowMark::kWarm) continue;
-      if (table.rows.size() == kMostTableRows) {
-        ++left_out;
-        continue;
-      }
-      table.rows.push_back(
-          {TableCell::of(fmt::format("{} {}", group.cells[row.cell], row.repetition)),
-           TableCell::of(stratum_label(findings, group.stratum)), TableCell::of(group.arm),
-           TableCell::of(row.place), TableCell::of(row.latency_ms),
-           TableCell::of(words_of(row.mark).name +
-                         (row.error_class.empty() ? "" : " (" + row.error_class + ")"))});
-    }
   }
 };
 
 std::string finding(const Findings& findings, Phase phase, const Gathered& gathered) {
   const size_t changing = changing_cells(findings, phase);
-  return fmt::format("{}: {} in the course of the run; of {} rows {}", phase_name(phase),
+  return fmt::format("{}: {} in the course of the run; of {} rows, {}", phase_name(phase),
                      changing == 0
                          ? "no drift or change of level is found"
                          : fmt::format("latency drifts or changes its level in {} of {} cells",
@@ -142,8 +115,8 @@ std::string caption(const Gathered& gathered, bool with_tips) {
       "Each mark is one row, from left to right in the order of the run. Rings are cold "
       "rows (warm-ups and first calls), diamonds rows that recompiled, triangles throttled "
       "ones; a cross on the upper edge is a lost row, which has no latency. A slope or a "
-      "step that all arms share comes from the machine. The table below has the marked rows "
-      "alone; metrics.csv of the phase has every row.";
+      "step that all arms share comes from the machine. The table has the place and the time of "
+      "each mark; it isn't printed. metrics.csv of the phase has every row.";
   if (gathered.thinned) {
     text +=
         " Of arms with more than 300 rows, the fastest and the slowest of each of 150 stretches "
@@ -174,7 +147,7 @@ plot::Panel panel_of(const Findings& findings, const StratumGroups& of, bool wit
   }
   const std::string label = stratum_label(findings, of.stratum);
   panel.title = panel_title(label);
-  panel.alt = fmt::format("Latencies on {} in the order of the run; of its rows {}.", label,
+  panel.alt = fmt::format("Latencies on {} in the order of the run; of its rows, {}.", label,
                           counts_text(counts));
   panel.x_label = "rows of the stratum, in the order of the run";
   panel.x_start = plot::Scale::Start::kLinear;
@@ -186,7 +159,7 @@ std::vector<plot::LegendEntry> mark_legend(const MarkCounts& counts) {
   std::vector<plot::LegendEntry> legend;
   for (const RowMark mark : kMarked) {
     if (!counts.contains(mark)) continue;
-    legend.push_back({words_of(mark).name, {}, false, words_of(mark).around});
+    legend.push_back({row_mark_name(mark), {}, false, around_of(mark)});
   }
   return legend;
 }
@@ -201,11 +174,13 @@ std::optional<Figure> order_figure(const Findings& findings, const PlottedRows& 
   Figure figure;
   Gathered gathered;
   std::vector<std::string> arms;
-  for (const StratumGroups& of : groups_by_stratum(findings, plotted, phase)) {
-    if (!has_latencies(of)) continue;  // the figure of lost rows has them
+  std::vector<StratumGroups> drawn_strata = groups_by_stratum(findings, plotted, phase);
+  // Where all rows were lost, the figure of lost rows has them.
+  std::erase_if(drawn_strata, [](const StratumGroups& of) { return !has_latencies(of); });
+  for (const StratumGroups& of : drawn_strata) {
     figure.panels.push_back(panel_of(findings, of, with_tips));
     for (const PlottedGroup& group : of.groups) {
-      gathered.add(findings, group);
+      gathered.add(group);
       arms.push_back(group.arm);
     }
   }
@@ -217,11 +192,7 @@ std::optional<Figure> order_figure(const Findings& findings, const PlottedRows& 
   for (plot::LegendEntry& entry : mark_legend(gathered.counts)) {
     figure.legend.push_back(std::move(entry));
   }
-  if (gathered.left_out > 0) {
-    gathered.table.title +=
-        fmt::format(" ({} more are in {}/metrics.csv)", gathered.left_out, phase_name(phase));
-  }
-  figure.tables.push_back(std::move(gathered.table));
+  figure.points = order_table(findings, drawn_strata);
   return figure;
 }
 

@@ -32,6 +32,19 @@ plot::Style arm_style(const Findings& findings, const std::string& arm);
 std::vector<plot::LegendEntry> arm_legend(const Findings& findings,
                                           const std::vector<std::string>& arms, bool lines);
 
+// The groups of each stratum of the phase.
+struct StratumGroups {
+  size_t stratum = 0;
+  std::span<const PlottedGroup> groups;
+};
+std::vector<StratumGroups> groups_by_stratum(const Findings& findings, const PlottedRows& plotted,
+                                             Phase phase);
+
+// "warm", "cold", "recompiled".
+const char* row_mark_name(RowMark mark);
+// Place and time of every mark of the phase's order_figure().
+PointTable order_table(const Findings& findings, std::span<const StratumGroups> strata);
+
 // Text that fits its place in a panel; what is longer gives way in the middle.
 std::string panel_title(const std::string& text);
 std::string row_label(const std::string& text);
@@ -40,14 +53,6 @@ std::string line_text(const std::string& text);
 plot::Span span_of(const stats::Interval& interval);
 // Absent where it shows nothing (report/answers.h).
 std::optional<plot::Span> ratio_span(const std::optional<stats::Interval>& interval);
-
-// The groups of each stratum of the phase.
-struct StratumGroups {
-  size_t stratum = 0;
-  std::span<const PlottedGroup> groups;
-};
-std::vector<StratumGroups> groups_by_stratum(const Findings& findings, const PlottedRows& plotted,
-                                             Phase phase);
 
 // Rows of strata as panels of a readable height: split where the model changes, and where there are
 // many of one.

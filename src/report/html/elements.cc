@@ -99,6 +99,45 @@ std::string choice_html(const Table& table) {
   return out + "</tbody></table>\n";
 }
 
+namespace {
+
+// Tags in few characters: there may be fifty thousand cells.
+std::string points_html(const PointTable& table) {
+  const std::string label = text_of(table.title);
+  std::string out = fmt::format(
+      "<div class=scroll tabindex=0 role=region aria-label=\"{0}\"><table><caption>{0}</caption>"
+      "<thead><tr>",
+      label);
+  for (const std::string& column : table.columns) {
+    out += fmt::format("<th scope=col>{}", text_of(column));
+  }
+  for (const PointGroup& group : table.groups) {
+    out += fmt::format("\n<tbody><tr><th scope=rowgroup colspan={}>{}", table.columns.size(),
+                       text_of(group.title));
+    for (const auto& row : group.rows) {
+      for (size_t i = 0; i < row.size(); ++i) {
+        out += i == 0 ? "\n<tr><th>" : "<td>";
+        out += html_text(row[i], kLongestCell);
+      }
+    }
+  }
+  return out + "</table></div>\n";
+}
+
+std::string numbers_html(const Figure& figure) {
+  if (figure.tables.empty() && !figure.points) return "";
+  // Points alone aren't printed: they would fill a hundred sheets.
+  std::string out = fmt::format("<details{}><summary>The numbers behind this figure</summary>\n",
+                                figure.tables.empty() ? " class=points" : "");
+  for (const Table& table : figure.tables) {
+    out += table_html(table, "numbers behind: " + figure.finding);
+  }
+  if (figure.points) out += points_html(*figure.points);
+  return out + "</details>\n";
+}
+
+}  // namespace
+
 std::string figure_html(const Figure& figure) {
   std::string out = fmt::format("<figure id=\"{0}\" aria-labelledby=\"{0}-t\">\n", figure.id);
   out += element("h3", figure.finding, fmt::format("id=\"{}-t\"", figure.id));
@@ -107,14 +146,7 @@ std::string figure_html(const Figure& figure) {
   for (const plot::Panel& panel : figure.panels) out += plot::panel_svg(panel) + "\n";
   out += "</div>\n";
   out += element("figcaption", figure.caption);
-  if (!figure.tables.empty()) {
-    out += "<details><summary>The numbers behind this figure</summary>\n";
-    for (const Table& table : figure.tables) {
-      out += table_html(table, "numbers behind: " + figure.finding);
-    }
-    out += "</details>\n";
-  }
-  return out + "</figure>\n";
+  return out + numbers_html(figure) + "</figure>\n";
 }
 
 std::string list_html(std::string_view heading, const std::vector<std::string>& lines) {

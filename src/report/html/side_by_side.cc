@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "report/answers.h"
 #include "report/figures/parts.h"
 #include "report/html/elements.h"
 #include "report/html/page.h"
@@ -42,6 +43,8 @@ std::optional<size_t> place_of(const Findings& findings, const Stratum& stratum)
   return static_cast<size_t>(at - findings.strata.begin());
 }
 
+constexpr double kWidestMean = 10;  // times its lower end, of a mean's interval
+
 // A bundle's figure of one arm on one stratum; absent: it has none.
 using LineOf = std::optional<plot::RowLine> (*)(const Findings& findings, size_t stratum,
                                                 const std::string& arm);
@@ -52,8 +55,16 @@ std::optional<plot::RowLine> mean_line(const Findings& findings, size_t stratum,
     if (latency.stratum != stratum || latency.arm != arm || !latency.mean) continue;
     plot::RowLine line;
     line.value = latency.mean;
-    if (latency.mean_interval) line.interval = span_of(*latency.mean_interval);
-    line.text = line_text(ratio_text(*latency.mean, latency.mean_interval));
+    line.text = format_significant(*latency.mean, 3);
+    if (const auto& interval = latency.mean_interval) {
+      // Of so few processes that it would only stretch the axis.
+      const bool too_few = interval->high > kWidestMean * interval->low;
+      if (!too_few) line.interval = span_of(*interval);
+      line.text += " " + (too_few ? std::string(kTooFew)
+                                  : fmt::format("[{}, {}]", format_significant(interval->low, 3),
+                                                format_significant(interval->high, 3)));
+    }
+    line.text = line_text(line.text);
     line.tip = counted(latency.n, "row");
     return line;
   }
@@ -155,16 +166,23 @@ std::optional<Difference> difference_on(const StratumRow& row) {
 std::string finding_of(const Findings& all, const Beside& beside, const std::string& what) {
   std::optional<Difference> widest;
   size_t apart = 0;
+  size_t in_two = 0;
   size_t comparable = 0;
   for (const StratumRow& row : beside.rows.rows) {
-    comparable += row.row.lines.size() > 1 ? 1 : 0;
+    in_two += row.row.lines.size() > 1 ? 1 : 0;
+    const auto told = std::ranges::count_if(
+        row.row.lines, [](const plot::RowLine& line) { return line.interval.has_value(); });
+    comparable += told > 1 ? 1 : 0;
     const auto found = difference_on(row);
     if (!found) continue;
     ++apart;
     if (!widest || found->times() > widest->times()) widest = found;
   }
   const std::string& phase = beside.rows.phase;
-  if (comparable == 0) return fmt::format("{}: no two bundles have an arm on one stratum", phase);
+  if (in_two == 0) return fmt::format("{}: no two bundles have an arm on one stratum", phase);
+  if (comparable == 0) {
+    return fmt::format("{}: too few processes or rows ran to compare {}", phase, what);
+  }
   if (!widest) {
     return fmt::format("{}: {} are not shown to differ: intervals overlap on {}{}", phase, what,
                        comparable == 1 ? "" : "all ", counted(comparable, "row"));
@@ -182,8 +200,17 @@ Figure figure_of(const Findings& all, Beside beside, const std::string& id, cons
   Figure figure;
   figure.id = fmt::format("{}-{}", beside.rows.phase, id);
   figure.finding = finding_of(all, beside, what);
-  figure.caption = fmt::format("{} Every bundle has {} of the {}.", caption, beside.in_all,
-                               counted(beside.rows.rows.size(), "row"));
+  const bool too_few = std::ranges::any_of(beside.rows.rows, [](const StratumRow& row) {
+    return std::ranges::any_of(row.row.lines, [](const plot::RowLine& line) {
+      return std::string_view(line.text).ends_with(kTooFew);
+    });
+  });
+  figure.caption = fmt::format(
+      "{} Every bundle has {} of the {}.{}", caption, beside.in_all,
+      counted(beside.rows.rows.size(), "row"),
+      too_few ? " \"too few to tell\": the interval, wider than tenfold, is that of so few "
+                "processes or rows that it shows nothing and isn't drawn."
+              : "");
   figure.legend = arm_legend(all, all.study.arms, false);
   figure.panels = rows_panels(all, beside.rows, what);
   figure.tables.push_back(std::move(beside.table));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 
 #include "base/shown_text.h"
@@ -26,10 +27,9 @@ std::string_view anchor_class(Anchor anchor) {
 }
 
 std::string circle_path(double x, double y, double radius) {
+  // One arc from its top to a tenth of a pixel beside it.
   const std::string r = coordinate(radius);
-  const std::string across = coordinate(2 * radius);
-  return fmt::format("M{} {}a{} {} 0 1 1 {} 0a{} {} 0 1 1 -{} 0", coordinate(x - radius),
-                     coordinate(y), r, r, across, r, r, across);
+  return fmt::format("M{} {}a{} {} 0 1 0 .1 0z", coordinate(x), coordinate(y - radius), r, r);
 }
 
 std::string triangle_path(double x, double y, double size, bool up) {
@@ -50,8 +50,9 @@ std::string coordinate(double value) {
   const auto tenths = static_cast<long long>(std::llround(value * 10));
   const char* sign = tenths < 0 ? "-" : "";
   const long long size = std::abs(tenths);
-  return size % 10 == 0 ? fmt::format("{}{}", sign, size / 10)
-                        : fmt::format("{}{}.{}", sign, size / 10, size % 10);
+  if (size % 10 == 0) return fmt::format("{}{}", sign, size / 10);
+  const std::string whole = size < 10 ? "" : std::to_string(size / 10);
+  return fmt::format("{}{}.{}", sign, whole, size % 10);
 }
 
 std::string shape_path(double x, double y, Style style, double size) {
@@ -77,24 +78,33 @@ std::string shape_path(double x, double y, Style style, double size) {
   }
 }
 
-std::string dot_path(double x, double y, Style style) {
-  const auto from = [&](double dx, double dy, const char* stroke) {
-    return fmt::format("M{} {}{}", std::llround(x + dx), coordinate(y + dy), stroke);
+void DotsPath::add(double x, double y) {
+  struct Stroke {
+    double from_x = 0;
+    double from_y = 0;
+    double to_x = 0;
+    double to_y = 0;
+    std::string_view d;
   };
-  switch (style.number % kShapes) {
-    case 0:
-      return from(0, 0, "h0");
-    case 1:
-      return from(0, -1, "v2");
-    case 2:
-      return from(-1, 0, "h2");
-    case 3:
-      return from(-1, -1, "l2 2");
-    case 4:
-      return from(-1, 1, "l2-2");
-    default:
-      return from(0, -1.5, "v3");
-  }
+  static constexpr std::array<Stroke, kShapes> kStrokes = {{{0, 0, 0, 0, "h0"},
+                                                            {0, -1, 0, 1, "v2"},
+                                                            {-1, 0, 1, 0, "h2"},
+                                                            {-1, -1, 1, 1, "l2 2"},
+                                                            {-1, 1, 1, -1, "l2-2"},
+                                                            {0, -1.5, 0, 1.5, "v3"}}};
+  const Stroke& stroke = kStrokes[style_.number % kShapes];
+  // What was written, so that rounding doesn't add up.
+  const double at_x = std::round(x) + stroke.from_x;
+  const double at_y = std::round(y + stroke.from_y);
+  const std::string across = coordinate(at_x - end_x_);
+  const std::string down = coordinate(at_y - end_y_);
+  d_ += d_.empty() ? 'M' : 'm';
+  d_ += across;
+  if (!down.starts_with('-')) d_ += ' ';
+  d_ += down;
+  d_ += stroke.d;
+  end_x_ = at_x + stroke.to_x - stroke.from_x;
+  end_y_ = at_y + stroke.to_y - stroke.from_y;
 }
 
 std::string rect_path(double x, double y, double width, double height) {
@@ -125,6 +135,14 @@ std::string style_class(Style style) {
   return fmt::format("a{}", style.number % kColours);
 }
 
+bool is_hollow(Style style) {
+  return style.number / kColours % 2 == 1;
+}
+
+std::string_view shape_class(Style style) {
+  return is_hollow(style) ? "h" : "f";
+}
+
 std::string line_class(Style style) {
   return fmt::format("a{} d{}", style.number % kColours, style.number % kDashes);
 }
@@ -143,8 +161,10 @@ void Canvas::text(double x, double y, Anchor anchor, std::string_view classes,
   all += about;
   out_ += "<text";
   if (!all.empty()) fmt::format_to(std::back_inserter(out_), " class=\"{}\"", all);
-  fmt::format_to(std::back_inserter(out_), " x=\"{}\" y=\"{}\">{}</text>", std::llround(x),
-                 std::llround(y), html_text(text));
+  if (const auto place = std::llround(x); place != 0) {
+    fmt::format_to(std::back_inserter(out_), " x=\"{}\"", place);
+  }
+  fmt::format_to(std::back_inserter(out_), " y=\"{}\">{}</text>", std::llround(y), html_text(text));
 }
 
 void Canvas::close_with_tip(std::string_view tip) {
@@ -170,7 +190,8 @@ void Canvas::mark(double x, double y, Style style, double size, Around around,
                   std::string_view tip) {
   const std::string shape = shape_path(x, y, style, size);
   const std::string colour = style_class(style);
-  if (around == Around::kNothing) return path(shape, "f " + colour, tip);
+  const std::string filled(shape_class(style));
+  if (around == Around::kNothing) return path(shape, filled + " " + colour, tip);
   if (around == Around::kCross) {
     const std::string cross = around_path(x, y, size * 1.4, around);
     if (tip.empty()) return path(cross, "x " + colour);
@@ -182,7 +203,7 @@ void Canvas::mark(double x, double y, Style style, double size, Around around,
     return close_group();
   }
   open_group(colour, tip);
-  path(shape, "f");
+  path(shape, filled);
   path(around_path(x, y, size + 2, around), "o");
   close_group();
 }

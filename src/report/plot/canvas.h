@@ -19,7 +19,8 @@ inline constexpr size_t kTitleColumns = 46;
 inline constexpr size_t kLabelColumns = 50;
 inline constexpr size_t kValueColumns = 24;
 
-// Of a report's arms, by number: each has a colour, a shape and a dash, which together differ.
+// Of a report's arms, by number: each has a colour, a shape and a dash. Where colours come again,
+// marks are hollow.
 struct Style {
   size_t number = 0;
 };
@@ -65,15 +66,29 @@ class Canvas {
 
 // One decimal: a tenth of a pixel.
 std::string coordinate(double value);
-// Path data of a mark's shape, centred, to be filled (class f), and the classes of its style: "a2".
+// Path data of a mark's shape, centred, and the classes of its style: "a2", and "f" or "h".
 std::string shape_path(double x, double y, Style style, double size);
-// The same for one of thousands of small marks: in few characters, to be stroked (class s).
-std::string dot_path(double x, double y, Style style);
 std::string rect_path(double x, double y, double width, double height);
 // What surrounds a mark, to be stroked (class o).
 std::string around_path(double x, double y, double size, Around around);
 std::string style_class(Style style);
+std::string_view shape_class(Style style);
+bool is_hollow(Style style);
 // "a2 d1": of a line, which has a dash as well.
 std::string line_class(Style style);
+
+// Thousands of small marks of one style, each in few characters: to whole pixels.
+class DotsPath {
+ public:
+  explicit DotsPath(Style style) : style_(style) {}
+  void add(double x, double y);
+  const std::string& d() const { return d_; }  // to be stroked (class s)
+
+ private:
+  Style style_;
+  std::string d_;
+  double end_x_ = 0;
+  double end_y_ = 0;
+};
 
 }  // namespace assay::plot

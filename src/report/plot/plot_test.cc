@@ -1,13 +1,16 @@
 // The plots against their approved files, and what every plot must hold to.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <regex>
 
 #include "base/files.h"
 #include "base/folder.h"
 #include "report/plot/rows_plot.h"
 #include "report/plot/sheet.h"
+#include "report/plot/theme.h"
 #include "report/plot/xy_plot.h"
 
 namespace assay::plot {
@@ -145,13 +148,47 @@ TEST(Plot, FurtherValuesDrawFurtherRight) {
   EXPECT_LT(mark_of(0.7), mark_of(1.1));
 }
 
-TEST(Plot, ArmsDifferByShapeAndDashWhereColoursComeAgain) {
+TEST(Plot, ArmsDifferByShapeAndFillWhereColoursComeAgain) {
   for (size_t a = 0; a < 40; ++a) {
     for (size_t b = a + 1; b < 40; ++b) {
-      EXPECT_NE(style_class(Style{a}) + shape_path(0, 0, Style{a}, 4),
-                style_class(Style{b}) + shape_path(0, 0, Style{b}, 4))
-          << a << " and " << b;
+      const auto looks = [](size_t arm) {
+        return fmt::format("{} {} {}", style_class(Style{arm}), shape_class(Style{arm}),
+                           shape_path(0, 0, Style{arm}, 4));
+      };
+      EXPECT_NE(looks(a), looks(b)) << a << " and " << b;
+      const bool colour_again = style_class(Style{a}) == style_class(Style{b});
+      if (b < 2 * kColours && colour_again) {
+        EXPECT_NE(is_hollow(Style{a}), is_hollow(Style{b})) << a << " and " << b;
+      }
     }
+  }
+}
+
+// Small marks are relative to the one before: their places as a browser adds them up.
+TEST(Plot, AThousandSmallMarksStandWhereTheyAre) {
+  for (size_t shape = 0; shape < 6; ++shape) {
+    DotsPath dots(Style{shape});
+    for (int i = 0; i < 1000; ++i) dots.add(0.37 * i, 100 + 90 * std::sin(i));
+    static const std::regex kMove("[Mm](-?[0-9.]+) ?(-?[0-9.]+)(?:h([0-9]+)|v([0-9]+)|l2 ?(-?2))");
+    double x = 0;
+    double y = 0;
+    int i = 0;
+    const std::string& d = dots.d();
+    for (auto at = std::sregex_iterator(d.begin(), d.end(), kMove); at != std::sregex_iterator();
+         ++at, ++i) {
+      const auto number = [&](size_t group) {
+        return (*at)[group].matched ? std::stod((*at)[group]) : 0.0;
+      };
+      x += number(1);
+      y += number(2);
+      const double across = (*at)[5].matched ? 2 : number(3);
+      const double down = number(4) + number(5);
+      EXPECT_NEAR(x + across / 2, 0.37 * i, 0.51);
+      EXPECT_NEAR(y + down / 2, 100 + 90 * std::sin(i), 0.51);
+      x += across;
+      y += down;
+    }
+    EXPECT_EQ(i, 1000) << d.substr(0, 60);
   }
 }
 
@@ -159,7 +196,8 @@ TEST(Plot, RingsAndCrossesHaveATip) {
   XyPanel panel = xy_panel();
   panel.series[1].marks.push_back({7, 0.5, Around::kRing, ""});  // one of many, without its own
   const std::string body = draw(panel).body;
-  static const std::regex kRings(R"re(class="o"><title>static</title>)re");
+  static const std::regex kRings(
+      R"re(<g class="a3"><title>static</title><path d="[^"]+" class="s"/><path d="[^"]+" class="o"/>)re");
   EXPECT_TRUE(std::regex_search(body, kRings)) << "that of its arm";
   // The square about a cross is what a pointer hits.
   static const std::regex kCross(
@@ -191,7 +229,8 @@ TEST(Plot, OfNothingIsAnEmptyFrame) {
 TEST(Coordinate, IsATenthOfAPixelInFewCharacters) {
   EXPECT_EQ(coordinate(12), "12");
   EXPECT_EQ(coordinate(12.345), "12.3");
-  EXPECT_EQ(coordinate(-0.06), "-0.1");
+  EXPECT_EQ(coordinate(0.34), ".3");
+  EXPECT_EQ(coordinate(-0.06), "-.1");
   EXPECT_EQ(coordinate(-0.04), "0");
 }
 

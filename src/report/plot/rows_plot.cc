@@ -119,11 +119,13 @@ class RowsDrawing {
     for (const ExtraMark& extra : line.extras) {
       canvas_.path(around_path(x_of(extra.value), y, 4, extra.around), "o", extra.tip);
     }
-    if (line.value) canvas_.path(shape_path(x_of(*line.value), y, line.style, 4), "f");
+    if (line.value)
+      canvas_.path(shape_path(x_of(*line.value), y, line.style, 4), shape_class(line.style));
     if (!line.value && line.bars.empty()) {
       // Whose line it is, where nothing is drawn.
       const double text_width = static_cast<double>(characters(line.text)) * kValueCharacter;
-      canvas_.path(shape_path(kPanelWidth - text_width - 8, y, line.style, 3), "f");
+      canvas_.path(shape_path(kPanelWidth - text_width - 8, y, line.style, 3),
+                   shape_class(line.style));
     }
     canvas_.close_group();
     if (!line.text.empty()) texts_.text(kPanelWidth, y + 3.5, Anchor::kStart, "", line.text);

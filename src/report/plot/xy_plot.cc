@@ -158,24 +158,45 @@ class XyDrawing {
 
   // Those without a tip are one element.
   void draw_dots(const Series& series) {
-    std::string rest;
+    DotsPath rest(series.style);
     for (const Point& point : series.points) {
       const double x = x_of(point.x);
       const double y = y_of(point.y);
       if (point.tip.empty()) {
-        rest += dot_path(x, y, series.style);
+        rest.add(x, y);
       } else {
-        canvas_.path(shape_path(x, y, series.style, kDot), "q " + style_class(series.style),
+        canvas_.path(shape_path(x, y, series.style, kDot),
+                     fmt::format("q {} {}", shape_class(series.style), style_class(series.style)),
                      point.tip);
       }
     }
-    if (!rest.empty()) canvas_.path(rest, "s " + style_class(series.style), series.name);
+    draw_together(series, {}, rest, {});
+  }
+
+  // Of one style and with one tip: shapes, small marks, and what is around some of them.
+  void draw_together(const Series& series, const std::string& shapes, const DotsPath& dots,
+                     const std::string& outlines) {
+    std::vector<std::pair<const std::string*, std::string>> paths;
+    if (!shapes.empty()) paths.emplace_back(&shapes, shape_class(series.style));
+    if (!dots.d().empty()) paths.emplace_back(&dots.d(), "s");
+    if (!dots.d().empty() && is_hollow(series.style)) paths.emplace_back(&dots.d(), "u");
+    if (!outlines.empty()) paths.emplace_back(&outlines, "o");
+    // A line has the name already.
+    static const std::string kNone;
+    const std::string& name = series.join == Join::kNone ? series.name : kNone;
+    const std::string colour = style_class(series.style);
+    if (paths.size() == 1)
+      return canvas_.path(*paths[0].first, paths[0].second + " " + colour, name);
+    if (paths.empty()) return;
+    canvas_.open_group(colour, name);
+    for (const auto& [d, classes] : paths) canvas_.path(*d, classes);
+    canvas_.close_group();
   }
 
   // Marks without a tip are one element a kind.
   void draw_marks(const Series& series) {
     std::string shapes;
-    std::string dots;
+    DotsPath dots(series.style);
     std::string outlines;
     for (const Mark& mark : series.marks) {
       const double x = x_of(mark.x);
@@ -192,16 +213,11 @@ class XyDrawing {
       if (mark.around == Around::kNothing) {
         shapes += shape_path(x, y, series.style, kMark);
       } else {
-        dots += dot_path(x, y, series.style);
+        dots.add(x, y);
       }
       outlines += around_path(std::round(x), y, kMark + 1, mark.around);
     }
-    // A line has the name already.
-    static const std::string kNone;
-    const std::string& name = series.join == Join::kNone ? series.name : kNone;
-    if (!shapes.empty()) canvas_.path(shapes, "f " + style_class(series.style), name);
-    if (!dots.empty()) canvas_.path(dots, "s " + style_class(series.style), name);
-    if (!outlines.empty()) canvas_.path(outlines, "o", name);
+    draw_together(series, shapes, dots, outlines);
   }
 
   const XyPanel& panel_;
