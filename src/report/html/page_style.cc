@@ -32,7 +32,11 @@ th{font-weight:600;color:var(--mute)}
 .choices{font-size:.95rem;margin:.7rem 0}.choices td{white-space:normal;overflow-wrap:anywhere;max-width:18rem}
 .choices td:first-child{white-space:nowrap}
 .word{padding:.05rem .45rem;border-radius:.7rem;border:1px solid var(--rule);font-weight:600;white-space:nowrap}
-.faster,.ahead{border-color:var(--c3);color:var(--c3)}.void,.no-arm{border-color:var(--c2);color:var(--c2)}
+.faster,.ahead,.pass,.portable{border-color:var(--c3);color:var(--c3)}
+.void,.no-arm,.FAIL,.not-portable{border-color:var(--c2);color:var(--c2)}
+.judged .choices td:first-child{white-space:normal}
+section>.prose>.scroll{max-height:none}
+.prose td{white-space:normal;overflow-wrap:break-word;max-width:34rem}
 .identity td{white-space:normal;overflow-wrap:anywhere}.identity td:first-child{min-width:9rem}
 .differs td{font-weight:600}
 button{font:inherit;font-size:.8rem;margin-left:.6rem}
@@ -50,7 +54,7 @@ details::details-content{content-visibility:visible;display:block}
 .long .panels{content-visibility:visible}.panels svg,tr,li{break-inside:avoid}h2,h3{break-after:avoid}
 .choices{font-size:8.5pt}.choices th,.choices td{padding:.15rem .3rem}
 .scroll{overflow:visible;max-height:none}.scroll table{font-size:6.5pt}
-.scroll th,.scroll td{padding:.1rem .25rem;white-space:normal}
+.scroll th,.scroll td,.prose td{padding:.1rem .25rem;white-space:normal;overflow-wrap:anywhere}
 .panels{grid-template-columns:repeat(2,1fr)}}
 )";
 }
