@@ -95,9 +95,9 @@ plot::RowLine line_in_regime(const Portability& of, const ClaimInRegime& in) {
   return line;
 }
 
-// "0.62 [0.55, 0.70] of its effect".
+// "0.62 [0.55, 0.70]"; without a minus before 0.
 std::string index_text(const RobustnessIndex& index) {
-  std::string text = format_significant(*index.index, 2);
+  std::string text = format_significant(*index.index + 0.0, 2);
   if (index.interval) {
     text += fmt::format(" [{}, {}]", format_significant(index.interval->low, 2),
                         format_significant(index.interval->high, 2));
@@ -159,7 +159,7 @@ plot::RowLine line_of_index(const Findings& axes, const RobustnessIndex& index) 
   }
   line.value = index.index;
   if (index.interval) line.interval = span_of(*index.interval);
-  line.text = line_text(fmt::format("{} {}", format_significant(*index.index, 2), band));
+  line.text = line_text(fmt::format("{} {}", format_significant(*index.index + 0.0, 2), band));
   line.tip = fmt::format("{}: {}", index.axis, index_text(index));
   for (const RetainedShare& point : index.points) {
     if (!point.share || &point == &index.points.front()) continue;
