@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "base/csv.h"
+#include "base/files.h"
 #include "base/json.h"
 #include "bundle_on_disk.h"
 
@@ -49,6 +50,25 @@ TEST_F(CompareCommand, OnlyARegressionFailsAndOnlyWhenAsked) {
       0);
   EXPECT_EQ(assay({"compare", slower, base, "--fail-on-regression"}).end.exit_status, 0);
   EXPECT_THAT(refused({"compare", base, base}), HasSubstr("expected each bundle once"));
+}
+
+TEST_F(CompareCommand, ThePageHasTheVerdictAndAFigureOfEachPhase) {
+  const fs::path base = write("base", 1);
+  const fs::path slower = write("slower", 3, 1.06);
+  const fs::path page = root_ / "page.html";
+  const std::vector<std::string> compare = {"compare", base, slower, "--html", page};
+  EXPECT_EQ(assay(compare).end.exit_status, 0);
+  std::string html = *read_file(page);
+  EXPECT_THAT(html, HasSubstr("<h1>Comparison: "));
+  EXPECT_THAT(html, testing::ContainsRegex(
+                        "prefill: of 2 cells [^;]*1 is slower[^;]*; 1 alarm. The largest "
+                        "ratio: eager takes 1\\.0[5-7][0-9]* \\[.*\\] of the base&#39;s time at "
+                        "single_long"));
+  EXPECT_THAT(html, HasSubstr("<p>passes: "));
+  EXPECT_EQ(
+      assay({"compare", base, slower, "--html", page, "--fail-on-regression"}).end.exit_status, 1);
+  EXPECT_THAT(*read_file(page), HasSubstr("<p class=alert>FAILS: "));
+  EXPECT_THAT(refused({"compare", base, "--self-test", "--html", page}), HasSubstr("--html"));
 }
 
 TEST_F(CompareCommand, OneProcessASideIsNotDecidedUnlessAllowed) {

@@ -42,6 +42,27 @@ TEST_F(GateCommand, TwoRegimesPassAndOneIsNotDecided) {
   EXPECT_EQ(judged({one, two}, 0)["verdict"], "pass");
 }
 
+TEST_F(GateCommand, ThePageHasGatesDemandsAndClaims) {
+  const fs::path one = write("one");
+  const fs::path two = write("two", {.seed = 2, .code_sha = std::string(40, 'f')});
+  const fs::path page = root_ / "gates.html";
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(assay({"gate", one, two, "--html", page}).end.exit_status, 0);
+  }
+  const std::string html = *read_file(page);
+  EXPECT_THAT(html, HasSubstr("<h1>Gates: the claims of 2 bundles</h1>"));
+  EXPECT_THAT(html, HasSubstr("<p>pass: all five gates pass.</p>"));
+  EXPECT_THAT(html, testing::ContainsRegex("<h2>Demands of [^<]*/two</h2>"));
+  EXPECT_THAT(html, Not(HasSubstr("class=alert")));
+  const std::vector<std::string> wrong = {
+      "gate",   one, "--claim", "eager-dynamic faster than compiled-static in prefill",
+      "--html", page};
+  EXPECT_EQ(assay(wrong).end.exit_status, 1);
+  EXPECT_THAT(*read_file(page),
+              testing::ContainsRegex("<p class=alert>FAIL: [^<]*the claim doesn&#39;t hold"));
+  EXPECT_THAT(refused({"gate", one, "--html", one / "page.html"}), HasSubstr("outside of bundles"));
+}
+
 TEST_F(GateCommand, AFailureExitsWithOne) {
   const fs::path one = write("one");
   const Json wrong =

@@ -62,6 +62,23 @@ TEST_F(RouteCommand, AStratumWithoutASafeArmExitsWithOne) {
               HasSubstr("1. In doubt refuse the request"));
 }
 
+TEST_F(RouteCommand, ThePageIsWrittenBesideWhatIsPrinted) {
+  const fs::path one = write("one");
+  const fs::path page = root_ / "route.html";
+  const std::string screen = assay({"route", one}).out;
+  for (int i = 0; i < 2; ++i) {
+    const CommandOutput output = assay({"route", one, "--html", page});
+    EXPECT_EQ(output.end.exit_status, 0) << output.err;
+    EXPECT_EQ(output.out, screen);
+  }
+  EXPECT_THAT(*read_file(page), HasSubstr("<h2>What forces the fallback</h2>"));
+  EXPECT_EQ(assay({"route", write_unsafe("two"), "--html", page}).end.exit_status, 1);
+  EXPECT_THAT(*read_file(page), HasSubstr("<h2>Why it fails</h2>"));
+  ASSERT_TRUE(write_file(page, "<html>mine"));
+  EXPECT_THAT(refused({"route", one, "--html", page}), HasSubstr("expected a new file or a page"));
+  EXPECT_EQ(*read_file(page), "<html>mine");
+}
+
 TEST_F(RouteCommand, SeveralRunsCountAsOne) {
   const fs::path one = write("one");
   RoutedStudy study = two_routed_arms(0.7);

@@ -4,6 +4,7 @@
 #include "base/shown_text.h"
 #include "base/terminal.h"
 #include "cli/option_types.h"
+#include "cli/output_file.h"
 #include "cli/process.h"
 
 namespace assay::cli {
@@ -34,6 +35,17 @@ std::shared_ptr<OutputFormat> add_output_format(CLI::App& command, const std::st
       ->check(known_words({"table", "json", "csv", "md"}))
       ->type_name("FORMAT");
   return format;
+}
+
+CLI::Option* add_page_option(CLI::App& command, std::string& page) {
+  return command
+      .add_option("--html", page,
+                  "also write everything as one HTML page, with figures and the tables behind them")
+      ->type_name("FILE.html");
+}
+
+Status check_page_option(const std::string& page) {
+  return page.empty() ? Status{} : check_output_file(page, page_output());
 }
 
 void add_only_option(CLI::App& command, std::vector<std::string>& only) {

@@ -35,6 +35,11 @@ void print_table(const Table& table, OutputFormat format);
 std::shared_ptr<OutputFormat> add_output_format(CLI::App& command,
                                                 const std::string& flags = "-o,--output-format");
 
+// Declares --html, of commands that judge: everything as one page, besides what they print.
+CLI::Option* add_page_option(CLI::App& command, std::string& page);
+// Whether that page can be written (cli/output_file.h); none is asked for where it is empty.
+Status check_page_option(const std::string& page);
+
 // Declares --only: AXIS=NAME, a part of the study (study/filter.h).
 void add_only_option(CLI::App& command, std::vector<std::string>& only);
 

@@ -17,8 +17,10 @@
 #include "cli/history_folder.h"
 #include "cli/measure.h"
 #include "cli/option_types.h"
+#include "cli/output_file.h"
 #include "cli/process.h"
 #include "report/compare_report.h"
+#include "report/html/judgement_page.h"
 
 namespace assay::cli {
 namespace {
@@ -35,6 +37,7 @@ struct Request {
   bool run = false;
   std::string bundle;  // of run: where it goes
   bool resume = false;
+  std::string page;
   int64_t splits = 1000;
   uint64_t seed = 42;
   std::vector<const CLI::Option*> of_self_test;   // that mean nothing without it
@@ -74,7 +77,12 @@ Result<int> run_self_test(const Request& request, OutputFormat format) {
   return test.alarm_interval && test.alarm_interval->low > request.options.alpha ? 1 : 0;
 }
 
-int print_comparison(const Request& request, const Comparison& comparison, OutputFormat format) {
+Result<int> print_comparison(const Request& request, const Comparison& comparison,
+                             OutputFormat format) {
+  if (!request.page.empty()) {
+    ASSAY_CHECK(write_output_file(request.page, page_output(),
+                                  comparison_page(comparison, request.fail_on_regression)));
+  }
   fmt::print("{}", render_comparison(comparison, format, request.fail_on_regression));
   return comparison.failures(request.fail_on_regression).empty() ? 0 : 1;
 }
@@ -198,6 +206,7 @@ Status check_options(const Request& request) {
 
 Result<int> run_compare(Request request, OutputFormat format) {
   ASSAY_CHECK(check_options(request));
+  ASSAY_CHECK(check_page_option(request.page));
   const bool of_sides = request.run || (request.bundles.size() == 1 && request.candidates.empty());
   if (!request.margin.empty()) {
     ASSAY_TRY(request.options.margin, parse_margin(request.margin));
@@ -278,8 +287,9 @@ void add_compare_command(CLI::App& app, Selected& selected) {
       command->add_option("--seed", request->seed, "seed of --self-test (default 42)")
           ->check(seed_number())
           ->type_name("N");
+  const CLI::Option* page = add_page_option(*command, request->page);
   request->of_self_test = {splits, seed};
-  request->of_comparison = {run, history, vary, fail, single};
+  request->of_comparison = {run, history, vary, fail, single, page};
   const auto format = add_output_format(*command);
   command->callback(
       [=, &selected] { selected.body = [=] { return run_compare(*request, *format); }; });

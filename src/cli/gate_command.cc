@@ -5,14 +5,18 @@
 #include "analysis/compare/identity_axes.h"
 #include "cli/command.h"
 #include "cli/option_types.h"
+#include "cli/output_file.h"
 #include "gates/judge.h"
 #include "report/gate_report.h"
+#include "report/html/judgement_page.h"
 
 namespace assay::cli {
 namespace {
 
-Result<int> judge_gates(const JudgeRequest& request, OutputFormat format) {
+Result<int> judge_gates(const JudgeRequest& request, const std::string& page, OutputFormat format) {
+  ASSAY_CHECK(check_page_option(page));
   ASSAY_TRY(const Judgement judgement, judge_bundles(request));
+  if (!page.empty()) ASSAY_CHECK(write_output_file(page, page_output(), gate_page(judgement)));
   fmt::print("{}", render_judgement(judgement, format));
   return judgement.verdict() == GateVerdict::kFail ? 1 : 0;
 }
@@ -42,9 +46,11 @@ void add_gate_command(CLI::App& app, Selected& selected) {
                    "only axis on which they do)")
       ->check(known_words(identity_axes()))
       ->type_name("AXIS");
+  const auto page = std::make_shared<std::string>();
+  add_page_option(*command, *page);
   const auto format = add_output_format(*command);
   command->callback(
-      [=, &selected] { selected.body = [=] { return judge_gates(*request, *format); }; });
+      [=, &selected] { selected.body = [=] { return judge_gates(*request, *page, *format); }; });
 }
 
 }  // namespace assay::cli

@@ -7,6 +7,7 @@
 #include "cli/option_types.h"
 #include "cli/output_file.h"
 #include "portability/portability.h"
+#include "report/html/judgement_page.h"
 #include "report/portability_report.h"
 
 namespace assay::cli {
@@ -65,9 +66,7 @@ Status check_arguments(const PortabilityArguments& arguments) {
   if (!arguments.heat_map.empty()) {
     ASSAY_CHECK(check_output_file(arguments.heat_map, picture_output()));
   }
-  if (!arguments.page.empty()) {
-    ASSAY_CHECK(check_output_file(arguments.page, page_output()));
-  }
+  ASSAY_CHECK(check_page_option(arguments.page));
   return {};
 }
 
@@ -136,8 +135,7 @@ void add_portability_command(CLI::App& app, Selected& selected) {
       ->add_option("--heat-map", arguments->heat_map,
                    "write the headline matrix (prefill gain, rows lost in decode) as an SVG file")
       ->type_name("FILE.svg");
-  command->add_option("--html", arguments->page, "write everything as one HTML page")
-      ->type_name("FILE.html");
+  add_page_option(*command, arguments->page);
   const auto format = add_output_format(*command);
   command->footer(
       "Example: assay portability runs/torch-2.6 runs/torch-2.8 --vary stack --claim \"compiled "

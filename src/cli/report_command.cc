@@ -13,7 +13,10 @@
 #include "base/text.h"
 #include "cli/bundle_analysis.h"
 #include "cli/output_file.h"
+#include "portability/portability.h"
+#include "report/html/judgement_page.h"
 #include "report/html/page.h"
+#include "report/portability_tables.h"
 
 namespace assay::cli {
 namespace {
@@ -130,6 +133,32 @@ Result<int> report_index(const ReportArguments& arguments, const AnalysisOptions
   return write_page(arguments.page, render_index(results));
 }
 
+// Whether what the first bundle shows holds in the others. Findings alone don't tell; bundles that
+// can't be matched are side by side all the same, with the reason.
+std::vector<JudgementPart> judged_parts(const ReportArguments& arguments) {
+  if (arguments.from_findings) return {};
+  JudgementPart outcome{.id = "portability", .title = "Portability"};
+  const auto judge = [&]() -> Result<Portability> {
+    std::vector<Regime> regimes;
+    for (const std::string& folder : arguments.bundles) {
+      ASSAY_TRY(Regime regime, read_regime(folder, {}));
+      regimes.push_back(std::move(regime));
+    }
+    return judge_portability(std::move(regimes), {});
+  };
+  const Result<Portability> judged = judge();
+  if (!judged) {
+    outcome.lines.push_back(fmt::format("Not judged: {}.", judged.error().message));
+    return {std::move(outcome)};
+  }
+  outcome.lines = {portability_outcome(*judged),
+                   "Every other bundle is held against the first; `assay portability` prints the "
+                   "same and exits 1 where it fails."};
+  std::vector<JudgementPart> parts = portability_parts(*judged);
+  parts.insert(parts.begin(), std::move(outcome));
+  return parts;
+}
+
 Result<int> report_several(const ReportArguments& arguments, const AnalysisOptions& options) {
   ASSAY_CHECK(check_several(arguments));
   const std::vector<std::string> names = names_of(arguments.bundles);
@@ -138,7 +167,7 @@ Result<int> report_several(const ReportArguments& arguments, const AnalysisOptio
     ASSAY_TRY(Read of, read(arguments.bundles[i], arguments, options));
     bundles.push_back({names[i], std::move(of.bundle.findings)});
   }
-  return write_page(arguments.page, render_side_by_side(bundles));
+  return write_page(arguments.page, render_side_by_side(bundles, judged_parts(arguments)));
 }
 
 }  // namespace

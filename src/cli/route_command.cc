@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/option_types.h"
 #include "cli/output_file.h"
+#include "report/html/judgement_page.h"
 #include "report/route_report.h"
 #include "routing/merge.h"
 
@@ -16,6 +17,7 @@ struct RouteArguments {
   std::vector<std::string> outputs;  // a format and a policy's file, in any order
   std::string policy;                // to read
   std::string break_glass;
+  std::string page;
   std::string trace;
   std::string model;
   int64_t replays = 200;
@@ -63,6 +65,7 @@ Result<int> run_route(const RouteArguments& arguments) {
   if (!arguments.break_glass.empty()) {
     ASSAY_CHECK(check_output_file(arguments.break_glass, break_glass_output()));
   }
+  ASSAY_CHECK(check_page_option(arguments.page));
   RouteRequest request{.analysis = arguments.options, .policy = {}, .trace = {}};
   if (!arguments.trace.empty()) {
     ASSAY_TRY(std::vector<TraceRequest> requests, read_request_trace(arguments.trace));
@@ -82,6 +85,9 @@ Result<int> run_route(const RouteArguments& arguments) {
   if (!arguments.break_glass.empty()) {
     ASSAY_CHECK(
         write_output_file(arguments.break_glass, break_glass_output(), break_glass_text(route)));
+  }
+  if (!arguments.page.empty()) {
+    ASSAY_CHECK(write_output_file(arguments.page, page_output(), route_page(route)));
   }
   fmt::print("{}", render_route(route, output.format));
   return route.failures().empty() ? 0 : 1;
@@ -110,6 +116,7 @@ void add_route_options(CLI::App& command, RouteArguments& arguments) {
       .add_option("--break-glass", arguments.break_glass,
                   "write the decision rule for a person, as Markdown")
       ->type_name("FILE.md");
+  add_page_option(command, arguments.page);
   command
       .add_option("--simulate", arguments.trace,
                   "replay this trace (arrival_s, prompt_tokens, new_tokens, batch) over the "

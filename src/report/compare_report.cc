@@ -329,6 +329,10 @@ Table flat_cells(const Comparison& c) {
 
 }  // namespace
 
+std::vector<ReportSection> comparison_sections(const Comparison& c, bool on_regression) {
+  return verdict_first(sections_of(c, on_regression));
+}
+
 std::string render_comparison(const Comparison& c, OutputFormat format, bool on_regression) {
   switch (format) {
     case OutputFormat::kJson:
@@ -337,7 +341,7 @@ std::string render_comparison(const Comparison& c, OutputFormat format, bool on_
       return flat_cells(c).render(OutputFormat::kCsv);
     case OutputFormat::kMarkdown: {
       return render_markdown("assay compare: " + verdict_word(c, on_regression),
-                             verdict_first(sections_of(c, on_regression)));
+                             comparison_sections(c, on_regression));
     }
     case OutputFormat::kTable:
       break;

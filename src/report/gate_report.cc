@@ -249,27 +249,14 @@ Table claim_table(const std::map<std::string, GateVerdict>& reproduced,
 }
 
 std::vector<ReportSection> gate_sections(const Judgement& judgement) {
-  std::vector<ReportSection> sections;
   ReportSection gates{"Gates", {}, {gate_table(judgement)}};
   if (judgement.claim) {
     gates.lines.push_back(fmt::format("Claim: {}.", claim_text(*judgement.claim)));
   }
   gates.lines.push_back(fmt::format("Of the findings: {}.", gate_options_text(judgement)));
   if (judgement.bundles.size() > 1) gates.tables.push_back(bundle_table(judgement));
-  sections.push_back(std::move(gates));
-  const auto reproduced = reproduced_verdicts(judgement);
-  for (const JudgedBundle& bundle : judgement.bundles) {
-    const bool alone = judgement.bundles.size() == 1;
-    ReportSection section{"Demands of " + bundle.name,
-                          {},
-                          {check_table(&bundle, alone ? &judgement.regimes.gate : nullptr)}};
-    if (!bundle.claims.empty()) section.tables.push_back(claim_table(reproduced, bundle));
-    sections.push_back(std::move(section));
-  }
-  if (judgement.bundles.size() > 1) {
-    sections.push_back(
-        {"Demands of all bundles together", {}, {check_table(nullptr, &judgement.regimes.gate)}});
-  }
+  std::vector<ReportSection> sections = gate_demands(judgement);
+  sections.insert(sections.begin(), std::move(gates));
   return sections;
 }
 
@@ -311,6 +298,37 @@ std::string render_judgement(const Judgement& judgement, OutputFormat format) {
       break;
   }
   return gate_screen(judgement);
+}
+
+std::vector<ReportSection> gate_demands(const Judgement& judgement) {
+  std::vector<ReportSection> sections;
+  const auto reproduced = reproduced_verdicts(judgement);
+  for (const JudgedBundle& bundle : judgement.bundles) {
+    const bool alone = judgement.bundles.size() == 1;
+    ReportSection section{"Demands of " + bundle.name,
+                          {},
+                          {check_table(&bundle, alone ? &judgement.regimes.gate : nullptr)}};
+    if (!bundle.claims.empty()) section.tables.push_back(claim_table(reproduced, bundle));
+    sections.push_back(std::move(section));
+  }
+  if (judgement.bundles.size() > 1) {
+    sections.push_back(
+        {"Demands of all bundles together", {}, {check_table(nullptr, &judgement.regimes.gate)}});
+  }
+  return sections;
+}
+
+std::vector<std::string> gate_outcome(const Judgement& judgement) {
+  std::vector<std::string> lines = {gates_headline(judgement) + "."};
+  if (!judgement.claim) {
+    lines.push_back(claims_text(judgement) + ".");
+  } else {
+    for (const JudgedBundle& bundle : judgement.bundles) {
+      lines.push_back(fmt::format("{}: {}", bundle.name, bundle.claims.front().answer.because));
+    }
+  }
+  lines.push_back(fmt::format("Of the findings: {}.", gate_options_text(judgement)));
+  return lines;
 }
 
 ReportSection gate_section(const Judgement& judgement) {

@@ -14,6 +14,11 @@ namespace assay {
 // decides it, as tables. kCsv: one line a check. kJson: everything.
 std::string render_judgement(const Judgement& judgement, OutputFormat format);
 
+// What follows from all gates, in sentences, the first of which says it all.
+std::vector<std::string> gate_outcome(const Judgement& judgement);
+// Each bundle's demands with what decides them, and its claims; then those of all together.
+std::vector<ReportSection> gate_demands(const Judgement& judgement);
+
 // The gates of one bundle as a reviewer's checklist, for its report.
 ReportSection gate_section(const Judgement& judgement);
 

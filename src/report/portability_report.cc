@@ -32,45 +32,6 @@ void add_table(const CappedTable& table, const char* what, std::vector<std::stri
   lines.push_back(fmt::format("({}: -o md)", counted(static_cast<int64_t>(table.left_out), what)));
 }
 
-// The columns by these names alone.
-Table with_columns(const Table& table, const std::vector<std::string>& names) {
-  Table part{table.title, {}, std::vector<std::vector<TableCell>>(table.rows.size())};
-  for (const std::string& name : names) {
-    const auto at = std::ranges::find(table.columns, name, &Column::name);
-    const auto place = static_cast<size_t>(at - table.columns.begin());
-    part.columns.push_back(*at);
-    for (size_t i = 0; i < table.rows.size(); ++i) part.rows[i].push_back(table.rows[i][place]);
-  }
-  return part;
-}
-
-std::string measured_text(const Portability& of) {
-  return fmt::format("portability: {} beside {}; {} (baseline {})",
-                     counted(std::ssize(of.regimes) - 1, "bundle"), of.regimes[0].name,
-                     counted(std::ssize(of.conditions), "condition"), of.baseline_arm);
-}
-
-// How often the control moved, bundle by bundle.
-std::vector<std::string> control_lines(const Portability& of) {
-  std::vector<std::string> lines;
-  for (size_t r = 1; r < of.regimes.size(); ++r) {
-    int64_t moved = 0;
-    int64_t changed = 0;
-    for (size_t i = 0; i < of.verdicts.size(); ++i) {
-      if (of.verdicts[i].b != r || !is_change(of.verdicts[i].verdict)) continue;
-      if (of.attributions[i].control == ControlState::kNone) continue;
-      ++changed;
-      moved += of.attributions[i].control == ControlState::kMoved;
-    }
-    if (moved == 0) continue;
-    lines.push_back(fmt::format(
-        "- {}: beside {} of {} of compiled arms the eager arm moved too: they are no evidence "
-        "about the compiler.",
-        of.regimes[r].name, moved, counted(changed, "change")));
-  }
-  return lines;
-}
-
 // Changes that differ by their prompt lengths and models alone.
 struct AlikeChanges {
   size_t first = 0;  // of the verdicts
@@ -110,23 +71,6 @@ std::string ratios_text(const std::vector<double>& ratios) {
   return least == most ? fmt::format(" ({}x)", least) : fmt::format(" ({}-{}x)", least, most);
 }
 
-// Flips first, then shifts, each with what is responsible.
-std::vector<std::string> change_sentences(const Portability& of) {
-  std::vector<std::string> lines;
-  for (const AlikeChanges& alike : alike_changes(of)) {
-    const ConditionVerdict& verdict = of.verdicts[alike.first];
-    const auto more = std::ssize(alike.strata) - 1;
-    lines.push_back(fmt::format(
-        "- {}{}: {} on {}{}, {} beside {}{} {}", portability_verdict_name(verdict.verdict),
-        ratios_text(alike.ratios), of.conditions[verdict.condition].arm(), alike.strata.front(),
-        more > 0 ? fmt::format(" and {}", counted(more, "more stratum", "more strata")) : "",
-        of.regimes[verdict.b].name, of.regimes[verdict.a].name,
-        verdict.reason.empty() ? "." : fmt::format(": {}.", verdict.reason),
-        of.attributions[alike.first].text));
-  }
-  return lines;
-}
-
 // As many of the sentences as fit that many lines, with a count of the others.
 void add_sentences(const std::vector<std::string>& sentences, size_t room,
                    std::vector<std::string>& lines) {
@@ -159,6 +103,61 @@ ReportSection claims_part(const Portability& of) {
 
 }  // namespace
 
+std::string measured_text(const Portability& of) {
+  return fmt::format("portability: {} beside {}; {} (baseline {})",
+                     counted(std::ssize(of.regimes) - 1, "bundle"), of.regimes[0].name,
+                     counted(std::ssize(of.conditions), "condition"), of.baseline_arm);
+}
+
+std::vector<std::string> control_lines(const Portability& of) {
+  std::vector<std::string> lines;
+  for (size_t r = 1; r < of.regimes.size(); ++r) {
+    int64_t moved = 0;
+    int64_t changed = 0;
+    for (size_t i = 0; i < of.verdicts.size(); ++i) {
+      if (of.verdicts[i].b != r || !is_change(of.verdicts[i].verdict)) continue;
+      if (of.attributions[i].control == ControlState::kNone) continue;
+      ++changed;
+      moved += of.attributions[i].control == ControlState::kMoved;
+    }
+    if (moved == 0) continue;
+    lines.push_back(fmt::format(
+        "- {}: beside {} of {} of compiled arms the eager arm moved too: they are no evidence "
+        "about the compiler.",
+        of.regimes[r].name, moved, counted(changed, "change")));
+  }
+  return lines;
+}
+
+std::vector<std::string> change_sentences(const Portability& of) {
+  std::vector<std::string> lines;
+  for (const AlikeChanges& alike : alike_changes(of)) {
+    const ConditionVerdict& verdict = of.verdicts[alike.first];
+    const auto more = std::ssize(alike.strata) - 1;
+    lines.push_back(fmt::format(
+        "- {}{}: {} on {}{}, {} beside {}{} {}", portability_verdict_name(verdict.verdict),
+        ratios_text(alike.ratios), of.conditions[verdict.condition].arm(), alike.strata.front(),
+        more > 0 ? fmt::format(" and {}", counted(more, "more stratum", "more strata")) : "",
+        of.regimes[verdict.b].name, of.regimes[verdict.a].name,
+        verdict.reason.empty() ? "." : fmt::format(": {}.", verdict.reason),
+        of.attributions[alike.first].text));
+  }
+  return lines;
+}
+
+std::vector<std::string> difference_lines(const Portability& of) {
+  std::vector<std::string> lines;
+  for (size_t r = 1; r < of.regimes.size(); ++r) {
+    for (const AxisDifference& d : pair_of(of.pairs, 0, r).differences) {
+      lines.push_back(fmt::format("- {}: {}{}: {} -> {}", of.regimes[r].name, d.axis,
+                                  d.about.empty() ? "" : " of " + d.about,
+                                  d.base.empty() ? "nothing" : d.base,
+                                  d.cand.empty() ? "nothing" : d.cand));
+    }
+  }
+  return lines;
+}
+
 std::string portability_outcome(const Portability& of) {
   int64_t portable = 0;
   int64_t failed = 0;
@@ -186,14 +185,7 @@ std::vector<ReportSection> portability_sections(const Portability& of) {
   std::vector<ReportSection> sections;
   sections.push_back({"Verdict", {portability_outcome(of)}, {}});
   ReportSection bundles{"Bundles", {measured_text(of) + "."}, {regime_table(of, kEveryRow).table}};
-  for (size_t r = 1; r < of.regimes.size(); ++r) {
-    for (const AxisDifference& d : pair_of(of.pairs, 0, r).differences) {
-      bundles.lines.push_back(fmt::format("- {}: {}{}: {} -> {}", of.regimes[r].name, d.axis,
-                                          d.about.empty() ? "" : " of " + d.about,
-                                          d.base.empty() ? "nothing" : d.base,
-                                          d.cand.empty() ? "nothing" : d.cand));
-    }
-  }
+  std::ranges::move(difference_lines(of), std::back_inserter(bundles.lines));
   sections.push_back(std::move(bundles));
   sections.push_back(claims_part(of));
   ReportSection headline{

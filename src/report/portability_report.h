@@ -15,9 +15,6 @@ inline constexpr size_t kPortabilityScreenColumns = 100;
 // kMarkdown: every table. kCsv: one line a condition and regime. kJson: portability_to_json().
 std::string render_portability(const Portability& portability, OutputFormat format);
 
-// The same as a page that can be opened anywhere: nothing is fetched.
-std::string portability_page(const Portability& portability);
-
 // The headline matrix as an .svg file.
 std::string portability_heat_map(const Portability& portability);
 

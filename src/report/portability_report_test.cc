@@ -8,6 +8,7 @@
 #include "base/fit_text.h"
 #include "base/text.h"
 #include "portability/regimes_fixture.h"
+#include "report/html/judgement_page.h"
 
 namespace assay {
 namespace {

@@ -204,6 +204,53 @@ CappedTable headline_table(const Portability& of, size_t most) {
   return capped(std::move(table), most);
 }
 
+Table moves_table(const Portability& of, size_t regime) {
+  Table table{"",
+              {{"phase", Align::kLeft},
+               {"model", Align::kLeft},
+               {"scenario", Align::kLeft},
+               {"new_tokens"},
+               {"batch"},
+               {"arm", Align::kLeft},
+               {"verdict", Align::kLeft},
+               {"ratio"},
+               {"interval"},
+               {"lost_a"},
+               {"lost_b"},
+               {"reason", Align::kLeft}},
+              {}};
+  for (const ConditionVerdict& verdict : of.verdicts) {
+    if (verdict.b != regime) continue;
+    const PortedCondition& condition = of.conditions[verdict.condition];
+    const Stratum& s = condition.stratum;
+    const auto lost = [&](size_t at) {
+      const RegimeCell* cell = condition.cells[at];
+      return cell == nullptr ? TableCell::absent() : TableCell::of(lost_of_text(cell->crashes));
+    };
+    table.rows.push_back(
+        {TableCell::of(std::string(phase_name(s.phase))), TableCell::of(s.model),
+         TableCell::of(s.scenario), TableCell::of(s.new_tokens), TableCell::of(s.batch),
+         TableCell::of(condition.arm()),
+         TableCell::of(std::string(portability_verdict_name(verdict.verdict))),
+         ratio_cell(verdict.ratio),
+         verdict.ratio ? interval_cell(ratio_interval_of(*verdict.ratio, of.options.confidence))
+                       : TableCell::absent(),
+         lost(verdict.a), lost(verdict.b), optional_text(verdict.reason)});
+  }
+  return table;
+}
+
+Table with_columns(const Table& table, const std::vector<std::string>& names) {
+  Table part{table.title, {}, std::vector<std::vector<TableCell>>(table.rows.size())};
+  for (const std::string& name : names) {
+    const auto at = std::ranges::find(table.columns, name, &Column::name);
+    const auto place = static_cast<size_t>(at - table.columns.begin());
+    part.columns.push_back(*at);
+    for (size_t i = 0; i < table.rows.size(); ++i) part.rows[i].push_back(table.rows[i][place]);
+  }
+  return part;
+}
+
 CappedTable verdict_table(const Portability& of, bool changes_alone, size_t most) {
   Table table;
   for (const char* name : {"phase", "model", "scenario", "new_tokens", "batch", "arm", "cache",

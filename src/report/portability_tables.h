@@ -8,7 +8,6 @@
 
 #include "base/table.h"
 #include "portability/portability.h"
-#include "report/figures/figure.h"
 #include "report/report.h"
 
 namespace assay {
@@ -34,12 +33,23 @@ CappedTable headline_matrix_table(const Portability& of, size_t most);
 CappedTable headline_table(const Portability& of, size_t most);
 // Every verdict, or those that are a change or a crash.
 CappedTable verdict_table(const Portability& of, bool changes_alone, size_t most);
+// Verdicts beside one regime, with the interval of each ratio.
+Table moves_table(const Portability& of, size_t regime);
+// The columns by these names alone.
+Table with_columns(const Table& table, const std::vector<std::string>& names);
 
 // "FAILS: ...": what follows from all of it, in one sentence.
 std::string portability_outcome(const Portability& of);
 // All of it, the outcome first.
 std::vector<ReportSection> portability_sections(const Portability& of);
-Figure portability_figure(const Portability& of);
+// "portability: 2 bundles beside a; 4 conditions (baseline eager)".
+std::string measured_text(const Portability& of);
+// Axes on which each bundle differs from the first, with both values.
+std::vector<std::string> difference_lines(const Portability& of);
+// How often the control moved, bundle by bundle.
+std::vector<std::string> control_lines(const Portability& of);
+// Flips first, then shifts, each with what is responsible.
+std::vector<std::string> change_sentences(const Portability& of);
 
 // "24.1 %" of 0.241.
 std::string gain_text(double share);

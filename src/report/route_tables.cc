@@ -108,6 +108,10 @@ std::vector<std::string> grouped(const std::vector<std::pair<std::string, std::s
 }  // namespace
 
 std::string route_headline(const Route& route) {
+  return fmt::format("route: {}: {}", route.study, route_outcome(route));
+}
+
+std::string route_outcome(const Route& route) {
   const auto& rules = route.policy.rules;
   const auto abstains = std::ranges::count_if(rules, &PolicyRule::abstains);
   const auto failures = std::ssize(route.failures());
@@ -118,7 +122,7 @@ std::string route_headline(const Route& route) {
       failures == 0 ? "every measured stratum has a safe arm"
                     : fmt::format("FAILS: {} no safe arm", counted(failures, "measured stratum has",
                                                                    "measured strata have"));
-  return fmt::format("route: {}: {}; {}", route.study, policy, safety);
+  return fmt::format("{}; {}", policy, safety);
 }
 
 std::string fallback_sentence(const Route& route) {

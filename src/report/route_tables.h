@@ -12,6 +12,8 @@ namespace assay {
 
 // "route: demo: 6 rules, 2 of them abstain; every stratum has a safe arm".
 std::string route_headline(const Route& route);
+// The same without the study: "6 rules, ...".
+std::string route_outcome(const Route& route);
 // Where a request goes that no rule covers.
 std::string fallback_sentence(const Route& route);
 

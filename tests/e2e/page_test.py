@@ -24,6 +24,7 @@ LONG = "compiled_with_everything_that_there_is_and_a_little_more"
 VIEWS = {"380": {"width": 380}, "1280": {"width": 1280}, "dark": {"width": 1280, "dark": True},
          "800": {"width": 800}, "1600": {"width": 1600}, "print": {"width": 800, "media": "print"}}
 
+JUDGED = {"portability.html": 4, "route.html": 2, "compare.html": 3, "gates.html": 0}  # and the least number of figures of each
 POOR = ["index.html", "few/report.html", "lost/report.html"]  # one stratum and two arms; no row that isn't lost
 
 # Every line of text that is seen: its box, and the box that cuts it.
@@ -102,10 +103,19 @@ class Page(ProgramTest):
         made.succeed("run", "study.yaml", "-o", "again")
         made.succeed("report", "bundle", "again", "-o", "both.html")
         made.succeed("report", "--index", "bundle", "again", "-o", "index.html")
+        made.judge("portability", "bundle", "again", "--html", "portability.html")
+        made.judge("compare", "bundle", "again", "--html", "compare.html")
+        made.judge("gate", "bundle", "again", "--html", "gates.html")
+        made.succeed("route", "make-trace", "-o", "trace.csv", "-n", 100, "--prompt-least", 4, "--prompt-most", 12, "--new-median", 4)
+        made.judge("route", "bundle", "--simulate", "trace.csv", "--replays", 40, "--html", "route.html")
         made.write_study(arms=arms[:1], phases=["prefill"], name="one.yaml", **{"repetitions": 6})
         made.succeed("run", "one.yaml", "-o", "few")
         made.write_study(arms=arms[:1], timeout_s=1e-3, name="lost.yaml")
         made.succeed("run", "lost.yaml", "-o", "lost")
+
+    def judge(self, *arguments):
+        """A judgement of rows of this minute, which may fail."""
+        self.assertIn(self.assay(*arguments).returncode, (0, 1), arguments)
 
     def open_page(self, name, **view):
         self.browser.view(**view)
@@ -121,7 +131,7 @@ class Page(ProgramTest):
                 yield page, name
 
     def test_no_console_message_and_no_request_but_the_page(self):
-        for page, name in self.pages(*POOR):
+        for page, name in self.pages(*POOR, *JUDGED):
             with self.subTest(page=page, view=name):
                 self.browser.screenshot(self.screenshots / f"{page.replace('/', '-')}-{name}.png")
                 self.assertEqual(self.browser.logs("browser"), [])
@@ -132,7 +142,7 @@ class Page(ProgramTest):
                                  {(self.folder / page).as_uri()})
 
     def test_no_text_is_cut_or_lies_on_another(self):
-        for page, name in self.pages(*POOR):
+        for page, name in self.pages(*POOR, *JUDGED):
             with self.subTest(page=page, view=name):
                 for opened in (False, True):
                     if opened:
@@ -154,7 +164,7 @@ class Page(ProgramTest):
         self.assertNotEqual(cut(self.browser.script(TEXTS)), [])
 
     def test_every_figure_has_its_alternative_text(self):
-        for page in self.names:
+        for page in (*self.names, *(() if self.given else JUDGED)):
             self.open_page(page, width=1280)
             figures = self.browser.script(
                 "return [...document.querySelectorAll('figure')].map(f => ({id: f.id, "
@@ -162,7 +172,7 @@ class Page(ProgramTest):
                 "tables: f.querySelectorAll('details table').length, "
                 "panels: [...f.querySelectorAll('.panels svg')].map(s => [s.getAttribute('role'), "
                 "s.getAttribute('aria-label')])}))")
-            self.assertGreaterEqual(len(figures), 5)
+            self.assertGreaterEqual(len(figures), JUDGED.get(page, 5), page)
             for figure in figures:
                 self.assertGreater(len(figure["finding"]), 20, figure)
                 self.assertGreater(len(figure["caption"]), 40, figure)
@@ -171,8 +181,26 @@ class Page(ProgramTest):
                 for role, alternative in figure["panels"]:
                     self.assertEqual(role, "img")
                     self.assertGreater(len(alternative), 20, figure)
-        ids = [figure["id"] for figure in figures]
-        self.assertEqual(len(ids), len(set(ids)))
+            ids = [figure["id"] for figure in figures]
+            self.assertEqual(len(ids), len(set(ids)), page)
+
+    def test_a_judgements_verdict_comes_first_and_its_figures_have_names(self):
+        for page, figures in JUDGED.items():
+            self.open_page(page, width=1280)
+            self.browser.script("for (const d of document.querySelectorAll('details')) d.open = true;")
+            nodes = self.browser.accessibility_tree()
+            self.assertIn(("region", "Verdict"), nodes, page)
+            self.assertIn(("navigation", "Parts of this page"), nodes, page)
+            if page != "compare.html":
+                first = [role for role, _ in nodes].index("figure") if figures else len(nodes)
+                self.assertLess(nodes.index(("columnheader", "verdict")), first, page)
+            self.assertEqual([node for node in nodes if node[0] in ("figure", "image", "table", "region") and not node[1]], [], page)
+
+    def test_bundles_side_by_side_are_judged(self):
+        self.open_page("both.html", width=1280)
+        titles = self.browser.script("return [...document.querySelectorAll('h2')].map(h => h.textContent)")
+        for title in ("Portability", "Headline matrix", "What changed, and what is responsible", "Identity"):
+            self.assertIn(title, titles)
 
     def test_a_screen_reader_reaches_verdict_figures_and_tables_in_order(self):
         self.open_page(self.names[0], width=1280)

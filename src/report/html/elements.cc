@@ -79,20 +79,19 @@ std::string table_html(const Table& table, std::string_view name) {
 }
 
 // Roles, because what is laid out as cards is no table to a browser.
-std::string choice_html(const Table& table) {
-  std::string out = fmt::format(
-      "<table class=\"choices{}\" role=table aria-label=\"which arm to take\">{}"
-      "<tbody role=rowgroup>",
-      left_columns(table), head_html(table, " role=columnheader"));
+std::string choice_html(const Table& table, std::string_view name) {
+  std::string out =
+      fmt::format("<table class=\"choices{}\" role=table aria-label=\"{}\">{}<tbody role=rowgroup>",
+                  left_columns(table), text_of(name), head_html(table, " role=columnheader"));
   for (const auto& row : table.rows) {
     out += "<tr role=row>";
     for (size_t i = 0; i < row.size(); ++i) {
       const std::string text = cell_html(row[i]);
-      const std::string& name = table.columns[i].name;
-      out += fmt::format("<td role=cell data-label=\"{}\">", text_of(name));
-      out += name == "verdict" ? fmt::format("<b class=\"word {}\">{}</b></td>",
-                                             verdict_class(cell_text(row[i])), text)
-                               : fmt::format("{}</td>", text);
+      const std::string& column = table.columns[i].name;
+      out += fmt::format("<td role=cell data-label=\"{}\">", text_of(column));
+      out += column == "verdict" ? fmt::format("<b class=\"word {}\">{}</b></td>",
+                                               verdict_class(cell_text(row[i])), text)
+                                 : fmt::format("{}</td>", text);
     }
     out += "</tr>\n";
   }

@@ -18,8 +18,8 @@ std::string element(std::string_view tag, std::string_view text, std::string_vie
 // for those who can't see where it stands; its title, if it has one, comes first.
 std::string table_html(const Table& table, std::string_view name);
 
-// The table of choices: on a narrow page each row is a card.
-std::string choice_html(const Table& table);
+// The table of choices or verdicts: on a narrow page each row is a card. `name` as table_html()'s.
+std::string choice_html(const Table& table, std::string_view name = "which arm to take");
 
 // Title, legend, panels, caption, and the numbers folded behind it.
 std::string figure_html(const Figure& figure);

@@ -7,6 +7,7 @@
 #include "analysis/findings/findings.h"
 #include "analysis/findings/plotted.h"
 #include "report/figures/figure.h"
+#include "report/html/judgement_page.h"
 
 namespace assay {
 
@@ -25,8 +26,10 @@ struct NamedFindings {
 };
 
 // Verdicts, means, ratios and losses of two bundles or more beside one another, and what differs in
-// their identities. It tests nothing between bundles: `assay compare` does.
-std::string render_side_by_side(const std::vector<NamedFindings>& bundles);
+// their identities. `judged` are portability_parts() of the same bundles (judgement_page.h), which
+// tests what differs between them; empty: nothing is tested.
+std::string render_side_by_side(const std::vector<NamedFindings>& bundles,
+                                const std::vector<JudgementPart>& judged = {});
 
 // A file beside the index, by its path from there.
 struct ResultLink {

@@ -38,7 +38,11 @@ th{font-weight:600;color:var(--mute)}
 .choices{font-size:.95rem;margin:.7rem 0}.choices td{white-space:normal;overflow-wrap:anywhere;max-width:18rem}
 .choices td:first-child,.choices td[data-label=lead]{white-space:nowrap}
 .word{padding:.05rem .45rem;border-radius:.7rem;border:1px solid var(--rule);font-weight:600;white-space:nowrap}
-.faster,.ahead{border-color:var(--good);color:var(--good)}.void,.no-arm{border-color:var(--bad);color:var(--bad)}
+.faster,.ahead,.pass,.portable{border-color:var(--good);color:var(--good)}
+.void,.no-arm,.FAIL,.not-portable{border-color:var(--bad);color:var(--bad)}
+.judged .choices td:first-child{white-space:normal}
+section>.prose>.scroll{max-height:none}
+.prose td{white-space:normal;overflow-wrap:break-word;max-width:34rem}
 .identity td{white-space:normal;overflow-wrap:anywhere}.identity td:first-child{min-width:9rem}
 .scroll thead th{position:sticky;top:0;background:var(--paper)}
 .points th:first-child,.points td,.points thead th{text-align:left}
@@ -59,7 +63,7 @@ details::details-content{content-visibility:visible;display:block}
 .long .panels{content-visibility:visible}.panels svg,tr,li{break-inside:avoid}h2,h3{break-after:avoid}
 .choices{font-size:8.5pt}.choices th,.choices td{padding:.15rem .3rem}
 .scroll{overflow:visible;max-height:none}.scroll thead th{position:static}.scroll table{font-size:6.5pt}
-.scroll th,.scroll td{padding:.1rem .25rem;white-space:normal}
+.scroll th,.scroll td,.prose td{padding:.1rem .25rem;white-space:normal;overflow-wrap:anywhere}
 .panels{grid-template-columns:repeat(2,1fr)}}
 )";
 

@@ -297,7 +297,8 @@ std::string identity_table_html(const std::vector<NamedFindings>& bundles) {
 
 }  // namespace
 
-std::string render_side_by_side(const std::vector<NamedFindings>& bundles) {
+std::string render_side_by_side(const std::vector<NamedFindings>& bundles,
+                                const std::vector<JudgementPart>& judged) {
   const std::string title = fmt::format("{} bundles side by side", bundles.size());
   const Findings all = joined(bundles);
   std::string content = "<header>" + element("h1", title) + "</header>\n<main>\n";
@@ -307,7 +308,7 @@ std::string render_side_by_side(const std::vector<NamedFindings>& bundles) {
   }
   content += "</section>\n";
   for (const Phase phase : kPhases) content += phase_html(bundles, all, phase);
-  content += identity_table_html(bundles) + "</main>\n";
+  content += judgement_parts_html(judged) + identity_table_html(bundles) + "</main>\n";
   return page_html(title, content);
 }
 

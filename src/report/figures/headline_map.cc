@@ -5,6 +5,8 @@
 
 #include "base/fit_text.h"
 #include "base/text.h"
+#include "report/figures/judgement_figures.h"
+#include "report/figures/parts.h"
 #include "report/fitting.h"
 #include "report/plot/heat_plot.h"
 #include "report/plot/sheet.h"
@@ -104,15 +106,68 @@ void add_panels(const Portability& of, const HeadlineGrid& grid, bool gains,
   }
 }
 
+// "+20 %", "-3.2 %".
+std::string signed_percent(double share) {
+  return fmt::format("{}{} %", share < 0 ? "-" : "+", percent_text(std::abs(share)));
+}
+
+// The arm and class of models whose gain differs most from bundle to bundle.
+std::string gains_finding(const Portability& of) {
+  struct GainSpan {
+    const HeadlineCell* low = nullptr;
+    const HeadlineCell* high = nullptr;
+    double width() const { return *high->prefill_gain - *low->prefill_gain; }
+  };
+  std::map<std::pair<std::string, std::string>, GainSpan> spans;  // by arm and class
+  for (const HeadlineCell& cell : of.matrix) {
+    if (!cell.prefill_gain) continue;
+    GainSpan& span = spans[{config_text(cell.config), cell.model_class}];
+    if (!span.low || *cell.prefill_gain < *span.low->prefill_gain) span.low = &cell;
+    if (!span.high || *cell.prefill_gain > *span.high->prefill_gain) span.high = &cell;
+  }
+  if (spans.empty()) return "No prefill gain can be compared";
+  const GainSpan& widest = std::ranges::max_element(spans, {}, [](const auto& one) {
+                             return one.second.width();
+                           })->second;
+  const auto in = [&](const HeadlineCell& cell) {
+    return fmt::format("{} in {}", signed_percent(*cell.prefill_gain),
+                       of.regimes[cell.regime].name);
+  };
+  std::string text = fmt::format("{}'s gain in the prefill of {} is {}", widest.high->arm,
+                                 widest.high->model_class, in(*widest.high));
+  if (widest.low == widest.high) return text;
+  return fmt::format("{} and {}{}", text, in(*widest.low),
+                     spans.size() > 1 ? ", the widest range of an arm" : "");
+}
+
+std::string losses_finding(const Portability& of) {
+  const HeadlineCell* most = nullptr;
+  bool attempted = false;
+  const auto rate = [](const HeadlineCell& cell) {
+    return static_cast<double>(cell.decode_crashes->lost) /
+           static_cast<double>(cell.decode_crashes->attempted);
+  };
+  for (const HeadlineCell& cell : of.matrix) {
+    if (!cell.decode_crashes || cell.decode_crashes->attempted == 0) continue;
+    attempted = true;
+    if (cell.decode_crashes->lost == 0) continue;
+    if (most == nullptr || rate(cell) > rate(*most)) most = &cell;
+  }
+  if (!attempted) return "decode was not measured";
+  if (most == nullptr) return "no row was lost in decode";
+  return fmt::format("in decode {} lost {} rows of {} in {}, the largest share", most->arm,
+                     lost_of_text(*most->decode_crashes), most->model_class,
+                     of.regimes[most->regime].name);
+}
+
 }  // namespace
 
-Figure portability_figure(const Portability& of) {
+Figure headline_figure(const Portability& of) {
   Figure figure;
   figure.id = "headline";
-  figure.finding =
-      fmt::format("What compilation gains in prefill and loses in decode: {} beside {}",
-                  counted(std::ssize(of.regimes) - 1, "bundle"), of.regimes[0].name);
+  figure.finding = fmt::format("{}; {}", gains_finding(of), losses_finding(of));
   figure.caption =
+      "One field for each bundle, arm and class of models. "
       "Green: faster than the baseline; orange: slower, or rows lost. The tint is stronger from "
       "2, 10 and 30 % of gain on, and from the first, 5 and 50 % of lost rows on. A dash: not "
       "measured, or not comparable.";
@@ -124,7 +179,7 @@ Figure portability_figure(const Portability& of) {
 }
 
 std::string portability_heat_map(const Portability& of) {
-  const Figure figure = portability_figure(of);
+  const Figure figure = headline_figure(of);
   return plot::sheet(figure.finding, figure.caption, figure.legend, figure.panels);
 }
 

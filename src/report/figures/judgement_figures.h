@@ -1,0 +1,32 @@
+// Figures of judgements: made of what was judged, not of findings.
+#pragma once
+
+#include <optional>
+
+#include "analysis/compare/compare.h"
+#include "portability/portability.h"
+#include "report/figures/figure.h"
+#include "routing/route.h"
+
+namespace assay {
+
+// What compilation gains in prefill and what it loses in decode, as heat maps.
+Figure headline_figure(const Portability& of);
+// How far each condition moved from the first regime to that one; absent: none has times in both.
+std::optional<Figure> moves_figure(const Portability& of, size_t regime);
+// Each claim's ratio in every regime; absent: no claim has one.
+std::optional<Figure> claims_figure(const Portability& of);
+// The robustness index of each claim, axis by axis; absent: no claim has one.
+std::optional<Figure> robustness_figure(const Portability& of);
+
+// How long the candidate's cells take in the base's time; absent: the phase has no cell.
+std::optional<Figure> comparison_figure(const Comparison& of, Phase phase);
+
+// Which arm serves which prompt lengths; absent: the policy has no rules.
+std::optional<Figure> policy_figure(const Route& route);
+// The ratios to the safe arm that the rules rest on; absent: every rule takes the safe arm.
+std::optional<Figure> evidence_figure(const Route& route);
+// Strategies beside each other; absent: no trace was replayed.
+std::optional<Figure> strategies_figure(const Route& route);
+
+}  // namespace assay
