@@ -35,6 +35,8 @@ TEST_F(PortabilityCommand, FailsWhereAConditionFlips) {
   const CommandOutput fine = assay({"portability", a, same});
   EXPECT_EQ(fine.end.exit_status, 0) << fine.out << fine.err;
   EXPECT_THAT(fine.out, HasSubstr("passes: 1 of 1 claim portable"));
+  EXPECT_THAT(fine.out, HasSubstr("claim (than eager)"));
+  EXPECT_THAT(fine.out, HasSubstr("fast faster in prefill")) << "the head names the baseline";
   const CommandOutput failed = assay({"portability", a, same, flipped});
   EXPECT_EQ(failed.end.exit_status, 1) << failed.out << failed.err;
   EXPECT_THAT(failed.out, HasSubstr("direction_flip"));

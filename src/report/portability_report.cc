@@ -213,6 +213,18 @@ std::vector<ReportSection> portability_sections(const Portability& of) {
 
 namespace {
 
+// Claims of arms against the baseline name it in the head, so that the arms' names are whole.
+void leave_out_baseline(const Portability& of, Table& table) {
+  const std::string than = fmt::format(" than {}", of.baseline_arm);
+  table.columns[0].name = fmt::format("claim ({})", than.substr(1));
+  for (auto& row : table.rows) {
+    std::string claim = cell_text(row[0]);
+    if (const size_t at = claim.find(than + " in "); at != std::string::npos) {
+      row[0] = TableCell::of(claim.erase(at, than.size()));
+    }
+  }
+}
+
 std::string screen(const Portability& of) {
   std::vector<std::string> lines;
   for (const std::string& text : {measured_text(of), portability_outcome(of)}) {
@@ -221,8 +233,13 @@ std::string screen(const Portability& of) {
   }
   add_table(regime_table(of, kScreenRegimes), "more bundle", lines);
   CappedTable claims = claim_table(of, of.claim_named, kScreenClaims);
-  claims.table = with_columns(claims.table, {of.claim_named ? "axis" : "claim", "verdict", "points",
-                                             "index", "95% interval", "band"});
+  if (of.claim_named) {
+    claims.table = with_columns(claims.table,
+                                {"axis", "verdict", "points", "index", "95% interval", "band"});
+  } else {
+    claims.table = with_columns(claims.table, {"claim", "verdict", "index", "95% interval", "band"});
+    leave_out_baseline(of, claims.table);
+  }
   add_table(claims, "more claim", lines);
   if (of.claim_named) {
     CappedTable regimes = claim_regime_table(of, kScreenClaims);
