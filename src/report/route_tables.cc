@@ -33,7 +33,8 @@ std::string screen_verdict(const PolicyRule& rule) {
   if (rule.abstains) return "abstains";
   std::vector<std::string_view> words;
   for (const RuleEvidence& evidence : rule.evidence) {
-    if (evidence.verdict == kFasterThanSafe) words.emplace_back("faster than safe");
+    // Of the rule as a whole, whatever the other strata say.
+    if (evidence.verdict == kFasterThanSafe) return "faster than safe";
     for (const Decision::Kind kind : EnumWords<Decision::Kind>::kAll) {
       if (decision_name(kind) != evidence.verdict) continue;
       const std::string_view word = decision_word(kind);
