@@ -119,6 +119,26 @@ TEST_F(RouteCommand, EveryFormatSaysTheSame) {
   EXPECT_EQ(rules, 3);
 }
 
+TEST_F(RouteCommand, AnArmThatServesBetweenTwoChoicesIsSaidAndReadBack) {
+  RoutedStudy study;
+  study.arms = {{"eager", false},
+                {"static", true, [](int64_t tokens) { return tokens < 50 ? 6.0 : 9.0; }},
+                {"dynamic", true, [](int64_t tokens) { return tokens < 50 ? 8.0 : 6.0; }}};
+  study.lengths = {10, 80};
+  const fs::path one = write("one", study);
+  const fs::path file = root_ / "policy.yaml";
+  const CommandOutput output = assay({"route", one, "-o", "table", "-o", file});
+  EXPECT_EQ(output.end.exit_status, 0) << output.err;
+  EXPECT_THAT(output.out, HasSubstr("3 rules, 0 of them abstain"));
+  EXPECT_THAT(output.out, HasSubstr("faster than safe\n"));
+  EXPECT_THAT(output.out, HasSubstr("Taken as faster than the safe arm:\n- dynamic: 10 prompt"));
+  EXPECT_THAT(output.out, Not(HasSubstr("Where it abstains")));
+  EXPECT_THAT(assay({"route", one, "-o", "md"}).out,
+              HasSubstr("In prefill take dynamic for prompts of 11-80 tokens."));
+  EXPECT_THAT(*read_file(file), HasSubstr("    because: \"10 prompt tokens take static and 80"));
+  EXPECT_EQ(routed({one, "--policy", file}, 0)["policy"], routed({one}, 0)["policy"]);
+}
+
 TEST_F(RouteCommand, TheScreenKeepsToItsSizeWhateverIsThere) {
   RoutedStudy study;
   study.arms = {{"a-rather-long-name-of-an-eager-arm", false},

@@ -80,6 +80,8 @@ std::string route_screen(const Route& route) {
     add_route_list("Of the replay:", replay_lines(route), std::min<size_t>(room(), 7), lines);
   }
   add_route_list("Where it abstains:", abstention_lines(route), std::min<size_t>(room(), 9), lines);
+  add_route_list("Taken as faster than the safe arm:", taken_lines(route),
+                 std::min<size_t>(room(), 7), lines);
   add_route_list("Never chosen:", barred_lines(route), std::min<size_t>(room(), 7), lines);
   add_route_list("Not measured:", route.policy.not_measured, room(), lines);
   return join(lines, "\n") + "\n";
@@ -102,6 +104,7 @@ std::vector<ReportSection> route_sections(const Route& route) {
   };
   add_list("Why it fails", route.failures());
   add_list("Where it abstains", abstention_lines(route));
+  add_list("Taken as faster than the safe arm", taken_lines(route));
   sections.push_back({"Triggers",
                       {"A rule gives way to its fallback as soon as more than `allowed` of its "
                        "`window` requests did what is named; counting starts anew after each."},

@@ -18,10 +18,6 @@ TableCell arm_cell(const std::string& arm) {
   return arm.empty() ? TableCell::absent() : TableCell::of(arm);
 }
 
-std::string lengths_text(int64_t from, int64_t to) {
-  return from == to ? fmt::format("{}", from) : fmt::format("{}-{}", from, to);
-}
-
 // "best", "ahead, undecided": each verdict of the rule's strata once.
 std::string verdicts_text(const PolicyRule& rule) {
   std::vector<std::string> words;
@@ -37,6 +33,8 @@ std::string screen_verdict(const PolicyRule& rule) {
   if (rule.abstains) return "abstains";
   std::vector<std::string_view> words;
   for (const RuleEvidence& evidence : rule.evidence) {
+    // Of the rule as a whole, whatever the other strata say.
+    if (evidence.verdict == kFasterThanSafe) return "faster than safe";
     for (const Decision::Kind kind : EnumWords<Decision::Kind>::kAll) {
       if (decision_name(kind) != evidence.verdict) continue;
       const std::string_view word = decision_word(kind);
@@ -107,6 +105,10 @@ std::vector<std::string> grouped(const std::vector<std::pair<std::string, std::s
 
 }  // namespace
 
+std::string lengths_text(int64_t from, int64_t to) {
+  return from == to ? fmt::format("{}", from) : fmt::format("{}-{}", from, to);
+}
+
 std::string route_headline(const Route& route) {
   return fmt::format("route: {}: {}", route.study, route_outcome(route));
 }
@@ -149,7 +151,8 @@ Table rule_table(const Route& route) {
                {"verdict", Align::kLeft},
                {"strata"},
                {"rows"},
-               {"abstains_because", Align::kLeft}},
+               {"abstains_because", Align::kLeft},
+               {"taken_because", Align::kLeft}},
               {}};
   for (const PolicyRule& rule : route.policy.rules) {
     int64_t rows = 0;
@@ -161,7 +164,8 @@ Table rule_table(const Route& route) {
          rule.new_tokens > 0 ? TableCell::of(rule.new_tokens) : TableCell::absent(),
          TableCell::of(rule.shortest), TableCell::of(rule.longest), arm_cell(rule.arm),
          arm_cell(rule.fallback), arm_cell(ratio), arm_cell(verdicts_text(rule)),
-         TableCell::of(std::ssize(rule.evidence)), TableCell::of(rows), arm_cell(rule.because)});
+         TableCell::of(std::ssize(rule.evidence)), TableCell::of(rows),
+         arm_cell(rule.abstains ? rule.because : ""), arm_cell(rule.abstains ? "" : rule.because)});
   }
   return table;
 }
@@ -357,6 +361,15 @@ std::vector<std::string> abstention_lines(const Route& route) {
   return grouped(items);
 }
 
+std::vector<std::string> taken_lines(const Route& route) {
+  std::vector<std::pair<std::string, std::string>> items;
+  for (const PolicyRule& rule : route.policy.rules) {
+    if (rule.abstains || rule.because.empty()) continue;
+    items.emplace_back(fmt::format("{}: {}", rule.arm, rule.because), rule_place(rule));
+  }
+  return grouped(items);
+}
+
 std::vector<std::string> barred_lines(const Route& route) {
   std::vector<std::pair<std::string, std::string>> items;
   for (const BarredArm& barred : route.barred) {
@@ -364,60 +377,6 @@ std::vector<std::string> barred_lines(const Route& route) {
                        stratum_text(route.strata[barred.stratum]));
   }
   return grouped(items);
-}
-
-std::vector<std::string> break_glass_lines(const Route& route) {
-  constexpr size_t kMostArms = 6;
-  const std::string& safe = route.policy.fallback;
-  std::vector<std::string> lines;
-  lines.push_back(
-      safe.empty()
-          ? std::string("1. In doubt refuse the request: no arm is safe on every stratum.")
-          : fmt::format("1. In doubt take {}. It lost no row and failed no check of its output "
-                        "on any measured stratum.",
-                        safe));
-  lines.emplace_back(
-      "2. Check the identity first (device, code generator, framework build, commit). If it "
-      "differs "
-      "from the policy's, rule 1 holds.");
-  // By arm and phase, where it is taken.
-  std::vector<std::pair<std::string, Phase>> order;
-  std::map<std::pair<std::string, Phase>, std::vector<std::string>> taken;
-  for (const PolicyRule& rule : route.policy.rules) {
-    if (rule.arm.empty() || rule.arm == safe) continue;
-    const std::pair key(rule.arm, rule.phase);
-    auto& places = taken[key];
-    if (places.empty()) order.push_back(key);
-    std::string place = fmt::format("{} tokens", lengths_text(rule.shortest, rule.longest));
-    if (rule.batch != 1) place += fmt::format(" (batch {})", rule.batch);
-    if (std::ranges::find(places, place) == places.end()) places.push_back(std::move(place));
-  }
-  for (size_t i = 0; i < std::min(order.size(), kMostArms); ++i) {
-    constexpr size_t kMostPlaces = 4;
-    std::vector<std::string> places = taken[order[i]];
-    const size_t more = places.size() > kMostPlaces ? places.size() - kMostPlaces : 0;
-    places.resize(places.size() - more);
-    lines.push_back(
-        fmt::format("{}. In {} take {} for prompts of {}{}.", lines.size() + 1,
-                    phase_name(order[i].second), order[i].first, join(places, ", "),
-                    more > 0 ? fmt::format(" and {} more ranges (see the policy)", more) : ""));
-  }
-  if (order.size() > kMostArms) {
-    lines.push_back(fmt::format("{}. {} more arms are taken: see the policy.", lines.size() + 1,
-                                order.size() - kMostArms));
-  }
-  if (order.empty()) {
-    lines.push_back(fmt::format("{}. No other arm is proven to be faster.", lines.size() + 1));
-  } else {
-    lines.push_back(fmt::format(
-        "{}. Go back to rule 1 for good, arm by arm, at a lost request, a fall-back to eager, a "
-        "recompile limit, or when the policy's limits of recompiles, graphs or p99 are passed.",
-        lines.size() + 1));
-  }
-  lines.push_back(fmt::format(
-      "{}. Lengths, batches and new tokens that the policy doesn't name weren't measured: rule 1.",
-      lines.size() + 1));
-  return lines;
 }
 
 }  // namespace assay

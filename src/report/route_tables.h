@@ -1,6 +1,7 @@
 // Tables and sentences of a routing policy.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,8 @@ namespace assay {
 std::string route_headline(const Route& route);
 // The same without the study: "6 rules, ...".
 std::string route_outcome(const Route& route);
+// Prompt tokens of a rule: "10-80", or "10" alone.
+std::string lengths_text(int64_t from, int64_t to);
 // Where a request goes that no rule covers.
 std::string fallback_sentence(const Route& route);
 
@@ -36,6 +39,9 @@ std::vector<std::string> replay_lines(const Route& route);
 
 // One sentence each, those alike taken together.
 std::vector<std::string> abstention_lines(const Route& route);
+// Rules whose arm isn't the choice of each stratum that they rest on, and is proven faster than the
+// safe one on all of them.
+std::vector<std::string> taken_lines(const Route& route);
 std::vector<std::string> barred_lines(const Route& route);
 
 // The decision rule in about ten lines.

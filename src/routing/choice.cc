@@ -2,6 +2,7 @@
 #include "routing/choice.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "analysis/contrast/contrast.h"
 #include "analysis/named/named.h"
@@ -111,6 +112,21 @@ void add_ratio(const Findings& findings, const Decision& decision, const std::st
   choice.interval = rival->ratio_interval;
 }
 
+// By the contrasts with the baseline, where that is the safe arm.
+void add_proven(const ChoiceInputs& in, const Findings& findings, StratumChoice& choice) {
+  const Samples& samples = in.samples;
+  const bool is_void =
+      choice.decision == Decision::Kind::kVoid || !in.void_because[choice.stratum].empty();
+  if (choice.safe != samples.arms.front() || is_void) return;
+  for (const Contrast& contrast : findings.contrasts) {
+    if (contrast.stratum != choice.stratum || contrast.verdict != Verdict::kFaster) continue;
+    const auto arm =
+        static_cast<size_t>(std::ranges::find(samples.arms, contrast.arm) - samples.arms.begin());
+    if (!reason_barred(*samples.find(choice.stratum, arm), in.options).empty()) continue;
+    choice.proven.push_back({contrast.arm, contrast.ratio, contrast.ratio_interval});
+  }
+}
+
 }  // namespace
 
 std::string reason_barred(const Group& group, const AnalysisOptions& options) {
@@ -155,8 +171,35 @@ std::vector<StratumChoice> choose_arms(const ChoiceInputs& in, ThreadPool* pool)
     choice.safe = samples.arms[*safe];
     apply_decision(decision, baseline, choice);
     add_ratio(findings, decision, baseline, choice);
+    add_proven(in, findings, choice);
   }
   return choices;
+}
+
+const ProvenArm* proof_of(const StratumChoice& choice, const std::string& arm) {
+  const auto at = std::ranges::find(choice.proven, arm, &ProvenArm::arm);
+  return at == choice.proven.end() ? nullptr : &*at;
+}
+
+const ProvenArm* proven_on_all(std::span<const StratumChoice* const> choices) {
+  const bool all_gain = std::ranges::all_of(choices, [](const StratumChoice* choice) {
+    return !choice->abstains && choice->arm != choice->safe;
+  });
+  if (!all_gain || choices.empty()) return nullptr;
+  const ProvenArm* best = nullptr;
+  double least = 0;
+  for (const ProvenArm& candidate : choices.front()->proven) {
+    double log_ratios = 0;
+    const bool everywhere = std::ranges::all_of(choices, [&](const StratumChoice* choice) {
+      const ProvenArm* proof = proof_of(*choice, candidate.arm);
+      if (proof != nullptr) log_ratios += std::log(proof->ratio);
+      return proof != nullptr;
+    });
+    if (!everywhere || (best != nullptr && log_ratios >= least)) continue;
+    best = &candidate;
+    least = log_ratios;
+  }
+  return best;
 }
 
 }  // namespace assay

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,13 @@ std::string reason_barred(const Group& group, const AnalysisOptions& options);
 // take it.
 bool barred_by_losses_alone(const Group& group, const AnalysisOptions& options);
 
+// An arm that is proven faster than the safe one on a stratum, whether or not it is chosen there.
+struct ProvenArm {
+  std::string arm;
+  double ratio = 1;  // to the safe arm, of means
+  std::optional<stats::Interval> interval;
+};
+
 struct StratumChoice {
   size_t stratum = 0;
   Decision::Kind decision = Decision::Kind::kNone;
@@ -30,6 +38,10 @@ struct StratumChoice {
   std::string because;                      // of an abstention, or why no arm is safe
   std::optional<double> ratio;              // of `arm` to `safe`, of means; where both are known
   std::optional<stats::Interval> interval;  // of it
+  // In the order of the study's arms: those whose contrast with the safe arm says that they are
+  // faster, which is the proof that `ahead` takes, and that nothing bars. Empty where the safe arm
+  // isn't the baseline, and where the comparison is void.
+  std::vector<ProvenArm> proven;
 };
 
 // What the choices are made of: samples of one bundle, or a part of its rows.
@@ -49,5 +61,12 @@ struct ChoiceInputs {
 // - the safe arm with a reason, where the decision says none of these.
 // Where no arm is safe, none is chosen: a policy without a fallback has nothing to give way to.
 std::vector<StratumChoice> choose_arms(const ChoiceInputs& in, ThreadPool* pool);
+
+// The arm that serves what lies between or over all of these strata though they choose different
+// arms: of those that are proven on each the one with the smallest geometric mean of its ratios.
+// Null: there is none, or some stratum abstains or takes the safe arm itself.
+const ProvenArm* proven_on_all(std::span<const StratumChoice* const> choices);
+// The stratum's proof of the arm; null: there is none.
+const ProvenArm* proof_of(const StratumChoice& choice, const std::string& arm);
 
 }  // namespace assay

@@ -49,14 +49,19 @@ void settle_span(const Samples& samples, MeasuredSpan& span) {
     }
     return;
   }
-  span.arm = span.safe;
-  span.abstains = true;
+  const ProvenArm* proven = proven_on_all(span.choices);
+  span.arm = proven == nullptr ? span.safe : proven->arm;
+  span.abstains = proven == nullptr;
   const auto said = [&](const StratumChoice& choice) {
     return fmt::format("{} for {}", choice.arm.empty() ? "no arm" : choice.arm,
                        samples.strata[choice.stratum].scenario);
   };
   span.because =
-      fmt::format("strata of the same lengths choose {} and {}", said(first), said(**other));
+      fmt::format("strata of the same lengths choose {} and {}{}", said(first), said(**other),
+                  proven == nullptr ? ""
+                                    : fmt::format("; {} is proven faster than {} on "
+                                                  "each of them",
+                                                  span.arm, span.safe));
 }
 
 // Choices of one key, in the order of their lengths.
@@ -99,6 +104,10 @@ void add_evidence(const Samples& samples, const MeasuredSpan& span, PolicyRule& 
     if (choice->arm == rule.arm) {
       evidence.ratio = choice->ratio;
       evidence.interval = choice->interval;
+    } else if (const ProvenArm* proven = proof_of(*choice, rule.arm); proven != nullptr) {
+      evidence.verdict = kFasterThanSafe;
+      evidence.ratio = proven->ratio;
+      evidence.interval = proven->interval;
     }
     const Group* group = group_of(samples, choice->stratum, rule.arm);
     evidence.rows = group == nullptr ? 0 : std::ssize(group->warm);
@@ -124,19 +133,27 @@ PolicyRule rule_of_span(const Samples& samples, const MeasuredSpan& span) {
 }
 
 // Between two measured lengths that don't choose alike.
-void add_boundary(const MeasuredSpan& a, const MeasuredSpan& b, const PolicyRule& like,
-                  std::vector<PolicyRule>& rules) {
+void add_boundary(const Samples& samples, const MeasuredSpan& a, const MeasuredSpan& b,
+                  const PolicyRule& like, std::vector<PolicyRule>& rules) {
   if (a.longest + 1 == b.shortest || a.safe.empty() || a.safe != b.safe) return;
   PolicyRule rule = like;
   rule.shortest = a.longest + 1;
   rule.longest = b.shortest - 1;
-  rule.arm = a.safe;
-  rule.fallback.clear();
-  rule.abstains = true;
   rule.because =
       fmt::format("{} prompt tokens take {} and {} take {}; where that changes wasn't measured",
                   a.longest, a.arm, b.shortest, b.arm);
   rule.evidence.clear();
+  std::vector<const StratumChoice*> both = a.choices;
+  both.insert(both.end(), b.choices.begin(), b.choices.end());
+  const ProvenArm* proven = proven_on_all(both);
+  rule.abstains = proven == nullptr;
+  rule.arm = proven == nullptr ? a.safe : proven->arm;
+  rule.fallback = proven == nullptr ? "" : a.safe;
+  if (proven != nullptr) {
+    rule.because += fmt::format(". Both ends show that {} is faster than {}", rule.arm, a.safe);
+    add_evidence(samples, a, rule);
+    add_evidence(samples, b, rule);
+  }
   rules.push_back(std::move(rule));
 }
 
@@ -151,7 +168,9 @@ void add_rules(const Samples& samples, const std::vector<MeasuredSpan>& spans,
     if (alike && before->abstains == span.abstains) {
       PolicyRule& rule = rules.back();
       rule.longest = span.longest;
-      if (!rule.because.contains(span.because)) rule.because += "; " + span.because;
+      if (!rule.because.contains(span.because)) {
+        rule.because += (rule.because.empty() ? "" : "; ") + span.because;
+      }
       add_evidence(samples, span, rule);
       continue;
     }
@@ -160,22 +179,13 @@ void add_rules(const Samples& samples, const std::vector<MeasuredSpan>& spans,
       (span.abstains ? rule.shortest : rules.back().longest) =
           span.abstains ? before->longest + 1 : span.shortest - 1;
     } else if (before != nullptr) {
-      add_boundary(*before, span, rule, rules);
+      add_boundary(samples, *before, span, rule, rules);
     }
     rules.push_back(std::move(rule));
   }
   for (size_t i = first; i < rules.size(); ++i) {
     PolicyRule& rule = rules[i];
-    if (rule.fallback.empty()) continue;
-    std::vector<const Group*> groups;
-    for (const MeasuredSpan& span : spans) {
-      if (span.longest < rule.shortest || span.shortest > rule.longest) continue;
-      for (const StratumChoice* choice : span.choices) {
-        const Group* group = group_of(samples, choice->stratum, rule.arm);
-        if (group != nullptr) groups.push_back(group);
-      }
-    }
-    rule.triggers = triggers_of(groups);
+    if (!rule.fallback.empty()) rule.triggers = triggers_of(groups_of_rule(samples, rule));
   }
 }
 
@@ -212,17 +222,53 @@ void add_axes_text(const std::string& where, const MeasuredAxes& axes, bool with
   out.push_back(std::move(text));
 }
 
-}  // namespace
-
-std::vector<PolicyRule> rules_of(const Samples& samples, std::span<const StratumChoice> choices) {
-  std::vector<RuleKey> keys;
+// Choices of what one request can be served by, whatever its prompt length.
+std::map<RuleKey, std::vector<const StratumChoice*>> choices_by_key(
+    const Samples& samples, std::span<const StratumChoice> choices) {
   std::map<RuleKey, std::vector<const StratumChoice*>> by_key;
   for (const StratumChoice& choice : choices) {
-    const RuleKey key = key_of(samples.strata[choice.stratum]);
-    auto& members = by_key[key];
-    if (members.empty()) keys.push_back(key);
-    members.push_back(&choice);
+    by_key[key_of(samples.strata[choice.stratum])].push_back(&choice);
   }
+  return by_key;
+}
+
+}  // namespace
+
+std::vector<std::string> served_arms(const Samples& samples,
+                                     std::span<const StratumChoice> choices) {
+  std::vector<std::string> arms(choices.size());
+  for (auto& [key, of_key] : choices_by_key(samples, choices)) {
+    for (const MeasuredSpan& span : spans_of(samples, of_key)) {
+      for (const StratumChoice* choice : span.choices) {
+        arms[static_cast<size_t>(choice - choices.data())] = span.arm;
+      }
+    }
+  }
+  return arms;
+}
+
+bool rests_on(const PolicyRule& rule, const Stratum& stratum, const PromptRange& prompts) {
+  if (key_of(stratum) != RuleKey{rule.phase, rule.model, rule.new_tokens, rule.batch}) return false;
+  return std::ranges::any_of(rule.evidence, [&](const RuleEvidence& evidence) {
+    return evidence.scenario == stratum.scenario && evidence.shortest == prompts.shortest &&
+           evidence.longest == prompts.longest;
+  });
+}
+
+std::vector<const Group*> groups_of_rule(const Samples& samples, const PolicyRule& rule) {
+  std::vector<const Group*> groups;
+  for (size_t i = 0; i < samples.strata.size(); ++i) {
+    if (!rests_on(rule, samples.strata[i], samples.prompts[i])) continue;
+    const Group* group = group_of(samples, i, rule.arm);
+    if (group != nullptr) groups.push_back(group);
+  }
+  return groups;
+}
+
+std::vector<PolicyRule> rules_of(const Samples& samples, std::span<const StratumChoice> choices) {
+  std::map<RuleKey, std::vector<const StratumChoice*>> by_key = choices_by_key(samples, choices);
+  std::vector<RuleKey> keys;
+  for (const auto& [key, of_key] : by_key) keys.push_back(key);
   // Phase by phase and model by model as the samples have them, then by new tokens and batch.
   std::vector<std::string> models;
   for (const Stratum& stratum : samples.strata) {

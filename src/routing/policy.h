@@ -49,12 +49,18 @@ struct PolicyTrigger {
   friend bool operator==(const PolicyTrigger&, const PolicyTrigger&) = default;
 };
 
+// The verdict of a stratum that takes another arm, and that proves the rule's arm faster than the
+// safe one.
+inline constexpr std::string_view kFasterThanSafe = "faster_than_safe";
+
 // What a rule rests on: one stratum.
 struct RuleEvidence {
   std::string scenario;
   int64_t shortest = 0;  // prompt tokens
   int64_t longest = 0;
-  std::string verdict;          // the decision's name (analysis/findings/decision.h)
+  // The decision's name (analysis/findings/decision.h), or kFasterThanSafe where the stratum itself
+  // takes another arm than the rule.
+  std::string verdict;
   std::optional<double> ratio;  // of the rule's arm to the safe arm, of means
   std::optional<stats::Interval> interval;
   int64_t rows = 0;  // warm ones of the rule's arm
@@ -72,7 +78,9 @@ struct PolicyRule {
   std::string arm;       // empty: no arm is safe, and the request has to be refused
   std::string fallback;  // empty: `arm` is the safe one, or none is
   bool abstains = false;
-  std::string because;  // of an abstention
+  // Of an abstention; or of an arm that isn't the choice of each stratum below, and is proven
+  // faster than the safe one on all of them.
+  std::string because;
   std::vector<PolicyTrigger> triggers;
   std::vector<RuleEvidence> evidence;
 

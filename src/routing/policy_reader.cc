@@ -119,8 +119,9 @@ Status read_lists(const YamlMap& map, PolicyRule& rule) {
 }
 
 Result<PolicyRule> read_rule(const YamlValue& value) {
-  static const PolicyKeys kKeys = {"model", "phase",    "batch",    "new_tokens", "prompt_tokens",
-                                   "arm",   "fallback", "abstains", "triggers",   "evidence"};
+  static const PolicyKeys kKeys = {"model",         "phase",    "batch",    "new_tokens",
+                                   "prompt_tokens", "arm",      "fallback", "abstains",
+                                   "because",       "triggers", "evidence"};
   ASSAY_TRY(const YamlMap map, value.map(kKeys));
   PolicyRule rule;
   ASSAY_TRY(const YamlValue model, map.require("model"));
@@ -137,7 +138,11 @@ Result<PolicyRule> read_rule(const YamlValue& value) {
   ASSAY_TRY(rule.fallback, text_or_none(map.find("fallback")));
   const auto abstains = map.find("abstains");
   rule.abstains = abstains.has_value();
-  ASSAY_TRY(rule.because, text_or_none(abstains));
+  const auto because = map.find("because");
+  if (abstains && because) {
+    return because->error("a reason or an abstention, which has its own", "both");
+  }
+  ASSAY_TRY(rule.because, text_or_none(abstains ? abstains : because));
   ASSAY_CHECK(read_lists(map, rule));
   if (!rule.triggers.empty() && rule.fallback.empty()) {
     return value.error("a fallback beside triggers", "none");

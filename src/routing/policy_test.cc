@@ -30,6 +30,10 @@ Policy whole_policy() {
                    {"prompt_80", 80, 80, "ahead", {}, {}, 30}};
   policy.rules.push_back(rule);
   rule.shortest = 81;
+  rule.longest = 90;
+  rule.because = "80 take fast and 91 take static";
+  policy.rules.push_back(rule);
+  rule.shortest = 91;
   rule.longest = 100;
   rule.arm = rule.fallback = "";
   rule.abstains = true;
@@ -69,7 +73,9 @@ TEST(PolicyFile, HostileTextsGiveOneLine) {
   EXPECT_THAT(refusal_of("kv_decode", "decode"), HasSubstr("expected one of prefill"));
   EXPECT_THAT(refusal_of("[10, 80]", "[80, 10]"), HasSubstr("expected an integer from 80"));
   EXPECT_THAT(refusal_of("[10, 80]", "[10]"), HasSubstr("two numbers of tokens"));
-  EXPECT_THAT(refusal_of("[81, 100]", "[80, 100]"), HasSubstr("cover each request once"));
+  EXPECT_THAT(refusal_of("[91, 100]", "[90, 100]"), HasSubstr("cover each request once"));
+  EXPECT_THAT(refusal_of("    because:", "    abstains: \"too\"\n    because:"),
+              HasSubstr("a reason or an abstention"));
   EXPECT_THAT(refusal_of("batch: 4", "batch: 0"), HasSubstr("expected an integer from 1"));
   EXPECT_THAT(refusal_of("on: lost_row", "on: lost_rows"), HasSubstr("did you mean \"lost_row\"?"));
   EXPECT_THAT(refusal_of(", limit_ms: 12.5", ""), HasSubstr("limit_ms"));

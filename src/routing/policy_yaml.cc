@@ -56,7 +56,10 @@ std::string rule_text(const PolicyRule& rule) {
   out += fmt::format("    prompt_tokens: {}\n    arm: {}\n    fallback: {}\n",
                      yaml_range(rule.shortest, rule.longest), yaml_arm(rule.arm),
                      yaml_arm(rule.fallback));
-  if (rule.abstains) out += fmt::format("    abstains: {}\n", yaml_text(rule.because));
+  if (rule.abstains || !rule.because.empty()) {
+    out += fmt::format("    {}: {}\n", rule.abstains ? "abstains" : "because",
+                       yaml_text(rule.because));
+  }
   if (!rule.triggers.empty()) out += "    triggers:\n";
   for (const PolicyTrigger& trigger : rule.triggers) out += trigger_line(trigger);
   if (!rule.evidence.empty()) out += "    evidence:\n";

@@ -35,13 +35,7 @@ bool serves(const PolicyRule& rule, const Stratum& stratum, const PromptRange& p
 // Why the rule has no trigger of p99, in a line for the policy; empty: it has one, or needs none.
 std::string p99_of_rule(const PolicyRule& rule, const Samples& samples) {
   if (rule.fallback.empty()) return "";
-  std::vector<const Group*> groups;
-  for (const Group& group : samples.groups) {
-    const bool ours = samples.arms[group.arm] == rule.arm &&
-                      serves(rule, samples.strata[group.stratum], samples.prompts[group.stratum]);
-    if (ours) groups.push_back(&group);
-  }
-  const std::string undecided = p99_undecided(groups);
+  const std::string undecided = p99_undecided(groups_of_rule(samples, rule));
   if (undecided.empty()) return "";
   return fmt::format("p99 of {} in {} of {}, {}-{} prompt tokens, batch {}: {}", rule.arm,
                      phase_name(rule.phase), rule.model, rule.shortest, rule.longest, rule.batch,
@@ -79,7 +73,9 @@ Status check_arms(const Policy& policy, const Samples& samples, const Route& rou
     const Stratum& stratum = samples.strata[barred.stratum];
     for (const PolicyRule& rule : policy.rules) {
       const bool names = rule.arm == barred.arm || rule.fallback == barred.arm;
-      if (!names || !serves(rule, stratum, samples.prompts[barred.stratum])) continue;
+      const PromptRange& prompts = samples.prompts[barred.stratum];
+      // A rule between two measured lengths rests on them, and serves neither.
+      if (!names || !(serves(rule, stratum, prompts) || rests_on(rule, stratum, prompts))) continue;
       return bad_input("policy: expected arms that may be chosen, found {} for {} ({})",
                        quoted_excerpt(barred.arm), stratum_text(stratum), barred.reason);
     }

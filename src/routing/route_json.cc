@@ -78,6 +78,11 @@ Json choice_json(const Route& route, const StratumChoice& choice) {
   json["because"] = text_or_null(choice.because);
   json["ratio"] = choice.ratio ? Json(*choice.ratio) : Json();
   json["interval"] = ends_json(choice.interval);
+  json["proven"] = Json::array();
+  for (const ProvenArm& proven : choice.proven) {
+    json["proven"].push_back(
+        {{"arm", proven.arm}, {"ratio", proven.ratio}, {"interval", ends_json(proven.interval)}});
+  }
   return json;
 }
 

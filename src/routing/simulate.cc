@@ -5,64 +5,13 @@
 #include <cmath>
 #include <map>
 
+#include "routing/drawn_rows.h"
+#include "routing/trigger_watch.h"
 #include "stats/distributions.h"
 #include "stats/summary.h"
 
 namespace assay {
 namespace {
-
-// Rows of one kind, ascending by time, and the share of such rows that was lost beside them.
-struct DrawnRows {
-  std::vector<ReplayRow> rows;
-  double lost = 0;
-};
-
-// A cell's rows in one replay: those of its drawn units.
-struct DrawnCell {
-  DrawnRows warm;
-  DrawnRows first;
-  DrawnRows fell_back;
-  double mean_ms = 0;
-};
-
-// Rows of units as often as they were drawn; where none was, all of them.
-DrawnRows drawn_rows(const std::vector<ReplayRow>& rows, const std::vector<size_t>& lost,
-                     const std::vector<int>& times) {
-  DrawnRows drawn;
-  int64_t lost_rows = 0;
-  for (const ReplayRow& row : rows) drawn.rows.insert(drawn.rows.end(), times[row.unit], row);
-  for (const size_t unit : lost) lost_rows += times[unit];
-  if (drawn.rows.empty() && lost_rows == 0) lost_rows = std::ssize(lost);
-  if (drawn.rows.empty()) drawn.rows = rows;
-  const int64_t all = lost_rows + std::ssize(drawn.rows);
-  if (all > 0) drawn.lost = static_cast<double>(lost_rows) / static_cast<double>(all);
-  std::ranges::stable_sort(drawn.rows, {}, &ReplayRow::ms);
-  return drawn;
-}
-
-const ReplayRow& at_quantile(const std::vector<ReplayRow>& rows, double u) {
-  const auto at = static_cast<size_t>(u * static_cast<double>(rows.size()));
-  return rows[std::min(at, rows.size() - 1)];
-}
-
-// Counts of a rule's events.
-struct RuleState {
-  int64_t requests = 0;
-  int64_t graphs = 0;
-  std::array<int64_t, kTriggerKinds.size()> events{};
-  std::optional<TriggerKind> fired;
-  int64_t diverted = 0;
-};
-
-struct CallEvents {
-  double ms = 0;
-  bool met_shape = false;  // compiled for a shape that is new
-  bool recompiled = false;
-  bool limit = false;
-  bool ran_eager = false;
-  double chance_of_loss = 0;
-  bool lost = false;
-};
 
 struct ReplayFigures {
   double p50 = 0;
@@ -170,7 +119,7 @@ class Replay {
     events.lost = luck_[index] < events.chance_of_loss;
     figures.compilations += events.met_shape || events.recompiled ? 1 : 0;
     if (state != nullptr && !state->fired && call.fallback >= 0) {
-      watch(*triggers, events, *state);
+      watch_triggers(*triggers, events, *state);
     }
     if (events.lost) return std::nullopt;
     return events.ms;
@@ -234,14 +183,8 @@ class Replay {
   const DrawnCell& cell(size_t stratum, int32_t arm) {
     const auto [at, fresh] = cells_.try_emplace({stratum, arm});
     if (!fresh) return at->second;
-    const ReplayCell& from = data_.cell(stratum, static_cast<size_t>(arm));
-    DrawnCell& drawn = at->second;
-    drawn.warm = drawn_rows(from.warm, from.lost_warm, times_);
-    drawn.first = drawn_rows(from.first, from.lost_cold, times_);
-    drawn.fell_back = drawn_rows(from.fell_back, {}, times_);
-    for (const ReplayRow& row : drawn.warm.rows) drawn.mean_ms += row.ms;
-    drawn.mean_ms /= static_cast<double>(std::max<size_t>(1, drawn.warm.rows.size()));
-    return drawn;
+    at->second = drawn_cell(data_.cell(stratum, static_cast<size_t>(arm)), times_);
+    return at->second;
   }
 
   int32_t best_arm(int32_t place_index) {
@@ -260,35 +203,6 @@ class Replay {
       least = mean;
     }
     return at->second;
-  }
-
-  static bool happened(const PolicyTrigger& trigger, const CallEvents& events) {
-    switch (trigger.kind) {
-      case TriggerKind::kRecompileAfterWarmup:
-        return events.recompiled;
-      case TriggerKind::kUniqueGraphs:
-        return events.met_shape || events.recompiled;
-      case TriggerKind::kRecompileLimit:
-        return events.limit;
-      case TriggerKind::kFallback:
-        return events.ran_eager;
-      case TriggerKind::kSlowRequest:
-        return trigger.limit_ms && events.ms > *trigger.limit_ms;
-      case TriggerKind::kLostRow:
-        return events.lost;
-    }
-    return false;
-  }
-
-  static void watch(const std::vector<PolicyTrigger>& triggers, const CallEvents& events,
-                    RuleState& state) {
-    ++state.requests;
-    for (const PolicyTrigger& trigger : triggers) {
-      int64_t& count = state.events[static_cast<size_t>(trigger.kind)];
-      count += happened(trigger, events) ? 1 : 0;
-      if (count > trigger.allowed && !state.fired) state.fired = trigger.kind;
-      if (trigger.window > 0 && state.requests % trigger.window == 0) count = 0;
-    }
   }
 
   const ReplayData& data_;

@@ -10,6 +10,7 @@
 
 #include "analysis/rows/processes.h"
 #include "base/random.h"
+#include "routing/derive.h"
 #include "routing/simulate.h"
 #include "stats/summary.h"
 
@@ -52,7 +53,7 @@ struct UnitSums {
 struct HalfSample {
   Samples samples;
   std::map<int64_t, size_t> units;  // by their number: their place
-  std::vector<StratumChoice> choices;
+  std::vector<std::string> arms;    // by stratum: what its policy takes there; empty: none
 };
 
 // Of one stratum that can be judged both ways: by half that judges, the chosen arms (by the half
@@ -140,9 +141,9 @@ std::vector<JudgedStratum> judged_strata(const std::array<HalfSample, 2>& halves
                                          Optimism& result) {
   std::vector<JudgedStratum> strata;
   for (const StratumChoice& whole : choices) {
-    const std::array<const StratumChoice*, 2> chosen = {&halves[0].choices[whole.stratum],
-                                                        &halves[1].choices[whole.stratum]};
-    if (whole.safe.empty() || chosen[0]->arm.empty() || chosen[1]->arm.empty()) continue;
+    const std::array<const std::string*, 2> chosen = {&halves[0].arms[whole.stratum],
+                                                      &halves[1].arms[whole.stratum]};
+    if (whole.safe.empty() || chosen[0]->empty() || chosen[1]->empty()) continue;
     JudgedStratum stratum;
     bool usable = true;
     for (size_t judge = 0; judge < 2; ++judge) {
@@ -151,7 +152,7 @@ std::vector<JudgedStratum> judged_strata(const std::array<HalfSample, 2>& halves
         return samples.find(whole.stratum, arm_place(samples, arm));
       };
       for (size_t chooser = 0; chooser < 2; ++chooser) {
-        const Group& of = *group(chosen[chooser]->arm);
+        const Group& of = *group(*chosen[chooser]);
         const bool broken = !reason_barred(of, options).empty();
         result.broken += broken && chooser != judge ? 1 : 0;
         usable = usable && !broken;
@@ -162,7 +163,7 @@ std::vector<JudgedStratum> judged_strata(const std::array<HalfSample, 2>& halves
       stratum.safe[judge] = unit_sums(halves[judge], safe, unit);
     }
     if (!usable) continue;
-    result.differ += chosen[0]->arm != chosen[1]->arm ? 1 : 0;
+    result.differ += *chosen[0] != *chosen[1] ? 1 : 0;
     strata.push_back(std::move(stratum));
   }
   return strata;
@@ -201,7 +202,7 @@ Optimism judge_out_of_sample(const ChoiceInputs& in, const std::vector<StratumCh
       return result;
     }
     const ChoiceInputs part{halves[half].samples, in.order_recorded, in.void_because, in.options};
-    halves[half].choices = choose_arms(part, pool);
+    halves[half].arms = served_arms(halves[half].samples, choose_arms(part, pool));
   }
   const auto strata = judged_strata(halves, choices, in.options, unit, result);
   result.strata = std::ssize(strata);

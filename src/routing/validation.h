@@ -13,11 +13,11 @@ namespace assay {
 
 // Every second unit, in their order, is one half: a drift of the machine is in both. Units are
 // worker processes where some cell has several, else blocks. With g(h, e) the mean over strata of
-// ln(mean time of the arm that half h chooses / that of the safe arm) over the rows of half e, the
-// time in sample is exp of the mean of g(1, 1) and g(2, 2), that out of sample exp of the mean of
-// g(1, 2) and g(2, 1), and the optimism is the second over the first, less 1. Strata on which both
-// halves choose alike add nothing to it. Its interval: percentiles of a bootstrap of units within
-// halves with both choices held, stretched as SimulatedFigure's are.
+// ln(mean time of the arm that half h's policy takes / that of the safe arm) over the rows of half
+// e, the time in sample is exp of the mean of g(1, 1) and g(2, 2), that out of sample exp of the
+// mean of g(1, 2) and g(2, 1), and the optimism is the second over the first, less 1. Strata on
+// which both halves choose alike add nothing to it. Its interval: percentiles of a bootstrap of
+// units within halves with both choices held, stretched as SimulatedFigure's are.
 struct Optimism {
   std::string absent;  // why it can't be told; empty: it can
   std::string unit;    // process | block

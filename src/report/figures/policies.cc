@@ -111,10 +111,17 @@ struct RuledStratum {
 
 std::vector<RuledStratum> evidence_of(const Policy& policy) {
   std::vector<RuledStratum> all;
+  // Once a stratum and arm: a rule between two lengths may rest on what its neighbour rests on.
+  const auto is_there = [&](const PolicyRule& rule, const RuleEvidence& evidence) {
+    return std::ranges::any_of(all, [&](const RuledStratum& one) {
+      return one.rule->arm == rule.arm && condition_of(*one.rule) == condition_of(rule) &&
+             *one.evidence == evidence;
+    });
+  };
   for (const PolicyRule& rule : policy.rules) {
     if (!takes_another(rule, policy)) continue;
     for (const RuleEvidence& evidence : rule.evidence) {
-      if (evidence.ratio) all.push_back({&rule, &evidence});
+      if (evidence.ratio && !is_there(rule, evidence)) all.push_back({&rule, &evidence});
     }
   }
   return all;
@@ -143,8 +150,10 @@ plot::RowLine line_of_evidence(const Findings& all, const RuledStratum& one) {
   line.value = evidence.ratio;
   line.interval = ratio_span(evidence.interval);
   line.text = line_text(ratio_text(*evidence.ratio, evidence.interval));
+  const bool beside = evidence.verdict == kFasterThanSafe;
   line.tip = fmt::format("{}, {}: {} on {}, {}", condition_of(*one.rule), evidence.scenario,
-                         one.rule->arm, counted(evidence.rows, "warm row"), evidence.verdict);
+                         one.rule->arm, counted(evidence.rows, "warm row"),
+                         beside ? "faster than the safe arm" : evidence.verdict);
   return line;
 }
 
@@ -194,8 +203,9 @@ std::optional<Figure> policy_figure(const Route& route) {
   figure.caption =
       "Each bar is a rule: the prompt lengths that it covers, in the colour of the arm that serves "
       "them; a mark is a rule of one length. A light bar is a rule that abstains: the rows decide "
-      "nothing there, or nobody measured where the choice changes, and the safe arm serves. No "
-      "rule covers lengths without a bar: the policy's own fallback serves them.";
+      "nothing there, or nobody measured where the choice changes and no arm is proven faster at "
+      "both ends, and the safe arm serves. No rule covers lengths without a bar: the policy's own "
+      "fallback serves them.";
   figure.legend = arm_legend(all, all.study.arms, false);
   figure.panels = rows_panels(all, rows, "Rules by prompt tokens");
   figure.tables.push_back(rule_table(route));

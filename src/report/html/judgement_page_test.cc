@@ -158,6 +158,22 @@ TEST(RouteFigures, StateTheChoiceItsEvidenceAndItsAbstentions) {
   EXPECT_THAT(policy_figure(safe)->finding, HasSubstr("No arm is chosen over the safe one"));
 }
 
+TEST(RouteFigures, HaveTheArmThatServesBetweenTwoChoices) {
+  RoutedStudy study;
+  study.arms = {{"eager", false},
+                {"static", true, [](int64_t tokens) { return tokens < 50 ? 6.0 : 9.0; }},
+                {"dynamic", true, [](int64_t tokens) { return tokens < 50 ? 8.0 : 6.0; }}};
+  study.lengths = {10, 80};
+  const Route route = RoutedBundle(study).route();
+  EXPECT_THAT(policy_figure(route)->finding, HasSubstr("no rule abstains"));
+  // Static at 10 tokens, dynamic at 10 and at 80: what two rules rest on is there once.
+  EXPECT_EQ(evidence_figure(route)->tables.front().rows.size(), 3u);
+  const std::string html = route_page(route);
+  EXPECT_THAT(html, HasSubstr("<section id=\"taken\">"));
+  EXPECT_THAT(html, HasSubstr("Both ends show that dynamic is faster than eager"));
+  EXPECT_THAT(html, HasSubstr("In prefill take dynamic for prompts of 11-80 tokens."));
+}
+
 TEST(RouteFigures, StateThePolicysRegretBesideTheOthers) {
   const Route route = routed(true);
   const Figure figure = *strategies_figure(route);

@@ -91,6 +91,9 @@ std::string route_page(const Route& route) {
   page.parts.push_back(trigger_part(route));
   page.parts.push_back(listed_part("abstentions", "Where it abstains, and why",
                                    abstention_lines(route), "No rule abstains."));
+  if (const auto taken = taken_lines(route); !taken.empty()) {
+    page.parts.push_back(listed_part("taken", "Taken as faster than the safe arm", taken, ""));
+  }
   page.parts.push_back(listed_part("never-chosen", "Never chosen", barred_lines(route),
                                    "No arm is barred on any stratum."));
   page.parts.push_back(replay_part(route));
