@@ -200,7 +200,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "\"recompiles\""},
         Refused{R"({"id":1,"type":"parity","tokens":[]})", "at least one row"},
         Refused{R"({"id":1,"type":"parity","tokens":[[1]],"logit_stats":[{},{}]})",
-                "logit_stats of 1 rows"},
+                "logit_stats of 1 row,"},
         Refused{R"({"id":1,"type":"profile","summary":[]})", "an object"},
         Refused{R"({"id":1,"type":"evidence","evidence":[]})", "\"evidence\""},
         Refused{R"({"id":1,"type":"error","class":"x","outcome":"ok"})", "\"outcome\""},

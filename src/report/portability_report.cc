@@ -234,10 +234,11 @@ std::string screen(const Portability& of) {
   add_table(regime_table(of, kScreenRegimes), "more bundle", lines);
   CappedTable claims = claim_table(of, of.claim_named, kScreenClaims);
   if (of.claim_named) {
-    claims.table = with_columns(claims.table,
-                                {"axis", "verdict", "points", "index", "95% interval", "band"});
+    claims.table =
+        with_columns(claims.table, {"axis", "verdict", "points", "index", "95% interval", "band"});
   } else {
-    claims.table = with_columns(claims.table, {"claim", "verdict", "index", "95% interval", "band"});
+    claims.table =
+        with_columns(claims.table, {"claim", "verdict", "index", "95% interval", "band"});
     leave_out_baseline(of, claims.table);
   }
   add_table(claims, "more claim", lines);
