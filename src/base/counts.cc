@@ -1,6 +1,8 @@
 // Large numbers by their first digits.
 #include "base/counts.h"
 
+#include <fmt/format.h>
+
 namespace assay {
 
 std::string format_count(double count) {

@@ -236,9 +236,8 @@ std::string screen(const Portability& of) {
   if (of.claim_named) {
     claims.table =
         with_columns(claims.table, {"axis", "verdict", "points", "index", "95% interval", "band"});
-  } else {
-    claims.table =
-        with_columns(claims.table, {"claim", "verdict", "index", "95% interval", "band"});
+  } else {  // the bands in brackets are the interval's
+    claims.table = with_columns(claims.table, {"claim", "verdict", "index", "band"});
     leave_out_baseline(of, claims.table);
   }
   add_table(claims, "more claim", lines);
