@@ -203,6 +203,7 @@ void add_bench_command(CLI::App& app, Selected& selected) {
       ->type_name("MODEL");
   add_tests(*command, options->tests);
   command->add_option("--save", options->save, "keep the bundle in this folder")
+      ->check(folder_path())
       ->type_name("BUNDLE");
   command->add_flag("--print-study", options->print_study,
                     "print the study file that would be measured, and stop");

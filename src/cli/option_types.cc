@@ -84,6 +84,14 @@ std::vector<std::string> words_taken(CLI::Option& option) {
   }
 }
 
+CLI::Validator folder_path() {
+  return CLI::Validator(
+      [](std::string& text) {
+        return text.empty() ? std::string("expected a folder, found \"\"") : std::string();
+      },
+      "");
+}
+
 CLI::Validator device_word() {
   return {[](std::string& text) {
             return answer(parse_device_name(text, "").has_value(), "cpu, cuda or cuda:N", text);

@@ -31,6 +31,8 @@ std::vector<std::string> words_taken(CLI::Option& option);
 
 // cpu, cuda or cuda:N.
 CLI::Validator device_word();
+// The path of a folder to write: any text but an empty one, which would read as an option left out.
+CLI::Validator folder_path();
 
 // "--name: expected --mode compiled with it, found eager", of the first of these options that was
 // given.

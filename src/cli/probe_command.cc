@@ -70,11 +70,7 @@ void add_bands(CLI::App& command, ProbeOptions& options, CLI::Option* target) {
 void add_save(CLI::App& command, ProbeSave& save) {
   CLI::Option* bundle =
       command.add_option("--save", save.bundle, "keep what is measured as a bundle in this folder")
-          ->check(CLI::Validator(
-              [](std::string& text) {
-                return text.empty() ? std::string("expected a folder, found \"\"") : std::string();
-              },
-              ""))
+          ->check(folder_path())
           ->excludes("--verbose")
           ->type_name("BUNDLE");
   const auto add_count = [&](const char* name, std::optional<int64_t>& count, const char* help) {

@@ -143,6 +143,7 @@ class BenchCommand(ProgramTest):
         (self.folder / "full").mkdir()
         (self.folder / "full" / "file").write_text("x")
         self.assert_refused(["bench", "model", *QUICK, "--save", "full"], "full")
+        self.assert_refused(["bench", "model", *QUICK, "--save", ""], "--save", "expected a folder")
 
 
 if __name__ == "__main__":
