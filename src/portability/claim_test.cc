@@ -121,7 +121,7 @@ TEST(PortableClaim, AnArmThatDidNotEarnItsNameIsGone) {
   const auto of = judge_portability(std::move(regimes), request);
   ASSERT_TRUE(of);
   EXPECT_EQ(of->claims[0].regimes[1].state, ClaimState::kGone);
-  EXPECT_THAT(of->claims[0].regimes[1].reason, HasSubstr("label-only"));
+  EXPECT_THAT(of->claims[0].regimes[1].reason, HasSubstr("label alone"));
   EXPECT_EQ(index_of(of->claims[0], "stack").band, RobustnessBand::kInvalid);
   EXPECT_EQ(of->failures().size(), 1u);
 }

@@ -133,7 +133,7 @@ std::string reason_barred(const Group& group, const AnalysisOptions& options) {
   std::vector<std::string> reasons = reasons_against(group, options);
   const Execution execution = group.execution();
   if (execution != Execution::kEager && execution != Execution::kCompiled) {
-    reasons.push_back(fmt::format("asked for a compiler and is {}", execution_name(execution)));
+    reasons.emplace_back(unearned_text(execution));
   }
   return join(reasons, ", ");
 }

@@ -148,11 +148,11 @@ TEST(Routing, ALabelIsNoCompiler) {
         [&](RoutedBundle& bundle, const std::string& cell) {
           bundle.made.evidence(cell)["compiler_real"] = verdict;
         },
-        "asked for a compiler and is");
+        "requested a compiler, but");
   }
   expect_barred(
       [](RoutedBundle& bundle, const std::string& cell) { bundle.made.drop_evidence(cell); },
-      "unproven");
+      "nothing proves");
 }
 
 TEST(Routing, AnArmThatRanEagerInARowIsNeverChosen) {
@@ -160,7 +160,7 @@ TEST(Routing, AnArmThatRanEagerInARowIsNeverChosen) {
       [](RoutedBundle& bundle, const std::string& cell) {
         bundle.made.row(cell, 5).counts[Counter::kFallbacks] = 1;
       },
-      "partly");
+      "some of its timed rows ran eager");
 }
 
 TEST(Routing, WithoutASafeArmNothingIsChosenAndItFails) {

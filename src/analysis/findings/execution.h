@@ -16,5 +16,7 @@ enum class Execution {
   kUnproven,   // nobody proved anything
 };
 std::string_view execution_name(Execution execution);
+// "requested a compiler, but fell back": of an arm that neither ran eager by its mode nor compiled.
+std::string_view unearned_text(Execution execution);
 
 }  // namespace assay
