@@ -64,18 +64,18 @@ std::string counts_line(const Comparison& c) {
 void add_basis(const Comparison& c, std::vector<std::string>& lines) {
   if (c.undecided() > 0) {
     lines.push_back(
-        fmt::format("{} of {} cells {} (the study's key `processes` gives them several; "
+        fmt::format("{} of {} {} (the study's key `processes` gives them several; "
                     "--allow-single-process judges them by their rows).",
-                    c.undecided(), c.cells.size(), kNotDecidedReason));
+                    c.undecided(), counted(std::ssize(c.cells), "cell"), kNotDecidedReason));
   }
   const auto by_rows = std::ranges::count_if(
       c.cells, [](const ComparedCell& cell) { return cell.verdict && !cell.by_processes; });
   if (by_rows > 0) {
     lines.push_back(fmt::format(
-        "{} of {} cells {} judged by the rows of one process a side (--allow-single-process). "
+        "{} of {} {} judged by the rows of one process a side (--allow-single-process). "
         "Two processes of one program may differ by more than their rows show, so a difference "
         "may come from the process and not from the program.",
-        by_rows, c.cells.size(), by_rows == 1 ? "is" : "are"));
+        by_rows, counted(std::ssize(c.cells), "cell"), by_rows == 1 ? "is" : "are"));
   }
 }
 
@@ -138,10 +138,10 @@ void add_machine(const Comparison& c, std::vector<std::string>& lines) {
   if (adjusted == 0) return;
   lines.push_back(fmt::format(
       "Fixed work timed beside each call shows that the machine changed the candidate's times by "
-      "{} to {} %. The {} of {} of {} cells {} corrected for this (--unadjusted leaves them "
+      "{} to {} %. The {} of {} of {} {} corrected for this (--unadjusted leaves them "
       "as measured).",
       signed_percent_text(least), signed_percent_text(most), adjusted == 1 ? "ratio" : "ratios",
-      adjusted, c.cells.size(), adjusted == 1 ? "is" : "are"));
+      adjusted, counted(std::ssize(c.cells), "cell"), adjusted == 1 ? "is" : "are"));
 }
 
 void add_unseen(const Comparison& c, std::vector<std::string>& lines) {

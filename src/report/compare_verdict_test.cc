@@ -62,7 +62,7 @@ TEST(CompareVerdict, OfOneProcessNothingIsSaidOfSpeed) {
   const Comparison none = comparison_of({figure(1.4, {})});
   EXPECT_THAT(
       text_of(none),
-      AllOf(HasSubstr("1 of 1 cells not decided: one process a side can't show what differs "
+      AllOf(HasSubstr("1 of 1 cell not decided: one process a side can't show what differs "
                       "between processes"),
             HasSubstr("Speed was not judged."), Not(HasSubstr("slower"))));
   EXPECT_EQ(verdict_word(none, true), "not decided");
@@ -76,7 +76,7 @@ TEST(CompareVerdict, CellsJudgedByRowsAreSaidToBe) {
   Comparison by_rows = comparison_of({figure(1.01, Verdict::kInconclusive)});
   by_rows.cells[0].by_processes = false;
   EXPECT_THAT(text_of(by_rows),
-              HasSubstr("1 of 1 cells is judged by the rows of one process a side"));
+              HasSubstr("1 of 1 cell is judged by the rows of one process a side"));
 }
 
 TEST(CompareVerdict, AMachineThatWasBusierIsNamed) {

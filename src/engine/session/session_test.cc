@@ -167,8 +167,7 @@ TEST_F(SessionErrors, MalformedBatches) {
 TEST_F(SessionErrors, DecodingPastTheCapacityLeavesTheSessionUsable) {
   ASSERT_TRUE(session_.prepare(1, 4));
   ASSERT_TRUE(session_.prefill(PromptBatch::of({kShort})));
-  expect_error(session_.decode(std::vector<int32_t>{1, 2}),
-               "expected 1 token, one a row, found 2");
+  expect_error(session_.decode(std::vector<int32_t>{1, 2}), "expected 1 token, one a row, found 2");
   expect_error(session_.decode(std::vector<int32_t>{37}), "expected ids from 0 to 36, found 37");
   ASSERT_TRUE(session_.decode(session_.next_tokens()));
   expect_error(session_.decode(session_.next_tokens()), "below the capacity of 4");
