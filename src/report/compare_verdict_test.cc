@@ -60,11 +60,10 @@ TEST(CompareVerdict, SlowerWithinTheMarginIsNothingBeyondIt) {
 
 TEST(CompareVerdict, OfOneProcessNothingIsSaidOfSpeed) {
   const Comparison none = comparison_of({figure(1.4, {})});
-  EXPECT_THAT(
-      text_of(none),
-      AllOf(HasSubstr("1 of 1 cell not decided: one process a side can't show what differs "
-                      "between processes"),
-            HasSubstr("Speed was not judged."), Not(HasSubstr("slower"))));
+  EXPECT_THAT(text_of(none),
+              AllOf(HasSubstr("1 of 1 cell not decided: one process a side can't show what differs "
+                              "between processes"),
+                    HasSubstr("Speed was not judged."), Not(HasSubstr("slower"))));
   EXPECT_EQ(verdict_word(none, true), "not decided");
   Comparison regressed = comparison_of({figure(1.4, Verdict::kSlower)});
   regressed.cells[0].regression = true;
