@@ -8,6 +8,7 @@
 #include "analysis/named/named.h"
 #include "analysis/of_kind.h"
 #include "analysis/rows/synthetic_bundle.h"
+#include "artifact/parity_cost.h"
 
 namespace assay {
 namespace {
@@ -322,6 +323,16 @@ TEST(CompileCosts, AreThoseOfTheFirstProcessAndApartThoseOfLaterOnes) {
   bundle.evidence(cell)["processes"][0]["counters"] = {{"kernels_compiled", 0},
                                                        {"kernels_loaded", 11}};
   EXPECT_TRUE(analyze(bundle.build(), {}, nullptr)->compile_costs.at(0).first_loaded);
+}
+
+TEST(CompileCosts, HaveWhatTheCompilerTookForTheParityCheck) {
+  SyntheticBundle bundle(8);
+  bundle.add({.arm = "eager"});
+  const std::string cell = bundle.add_compiled({.arm = "static"}, "false");
+  EXPECT_FALSE(analyze(bundle.build(), {}, nullptr)->compile_costs.at(0).parity_compile_s);
+  bundle.raw().parity[cell][kParityCost] =
+      parity_cost_to_json({.seconds = 9, .compile_seconds = 4.5, .own_process = true});
+  EXPECT_EQ(analyze(bundle.build(), {}, nullptr)->compile_costs.at(0).parity_compile_s, 4.5);
 }
 
 TEST(CompileCosts, SayWhatWentWrongAndLeaveTheStackToTheEvidence) {
