@@ -47,8 +47,8 @@ Route routed(bool replayed) {
 }
 
 TEST(JudgementPages, AreAsApproved) {
-  expect_approved("portability.html", portability_page(flipped()));
-  expect_approved("route.html", route_page(routed(true)));
+  expect_page_approved("portability.html", portability_page(flipped()));
+  expect_page_approved("route.html", route_page(routed(true)));
 }
 
 TEST(JudgementPages, AskForNothing) {
