@@ -37,10 +37,17 @@ std::string why_none_is_safe(const Samples& samples, size_t stratum,
   return "no arm is safe: " + join(reasons, "; ");
 }
 
-std::string tied_text(const Decision& decision) {
-  std::vector<std::string> names;
+// "dynamic, eager and static": the arms between which the decision leaves it. In alphabetical
+// order, so that lengths that leave it between the same arms give one reason.
+std::string in_question_text(const Decision& decision) {
+  std::vector<std::string> names = {decision.arm};
   for (const Rival& rival : decision.tied) names.push_back(rival.arm);
-  return join(names, ", ");
+  std::ranges::sort(names);
+  std::string text = names.front();
+  for (size_t i = 1; i < names.size(); ++i) {
+    text += (i + 1 < names.size() ? ", " : " and ") + names[i];
+  }
+  return text;
 }
 
 bool left_out(const Decision& decision, const std::string& arm) {
@@ -73,8 +80,7 @@ void apply_decision(const Decision& decision, const std::string& baseline, Strat
       }
       break;
     case Decision::Kind::kUndecided:
-      abstain(choice,
-              fmt::format("undecided between {} and {}", decision.arm, tied_text(decision)));
+      abstain(choice, "undecided between " + in_question_text(decision));
       break;
     case Decision::Kind::kOnlyOne:
       choice.arm = decision.arm;
