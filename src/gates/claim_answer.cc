@@ -226,8 +226,9 @@ class ClaimJudge {
                                               whole->verdict == claimed(claim_.relation)) {
       answer_.verdict = GateVerdict::kPass;
       answer_.because = fmt::format(
-          "It holds in the geometric mean over {}: {}. Taken alone, {} of them are inconclusive.",
-          strata, ratio_text(*whole, claim_.other), count(Says::kOpen));
+          "It holds in the geometric mean over {}: {}. Taken alone, {} of them {} inconclusive.",
+          strata, ratio_text(*whole, claim_.other), count(Says::kOpen),
+          count(Says::kOpen) == 1 ? "is" : "are");
     } else {
       answer_.because = fmt::format("It is open in {} of {}: {}.", count(Says::kOpen), strata,
                                     first(Says::kOpen));

@@ -395,6 +395,32 @@ TEST(Gates, ANamedClaimIsJudgedByItsOwnCells) {
             GateVerdict::kPass);
 }
 
+TEST(EnvironmentGate, ThePlaceThatManyCellsLackIsNamedOnce) {
+  HonestBundle bundle;
+  bundle.made.raw().environment.erase("program_sha256");
+  const GateCheck check = check_of(judged(judge_environment, bundle), "toolchain");
+  const auto cells = std::ssize(bundle.facts().cells);
+  ASSERT_GT(cells, 1);
+  EXPECT_THAT(check.decided_by,
+              ElementsAre(fmt::format("environment.json: program_sha256 ({} cells)", cells)));
+  EXPECT_EQ(check.decided_by_more, 0);
+  EXPECT_THAT(check.found, HasSubstr(fmt::format("{0} of {0} cells lack", cells)));
+}
+
+TEST(ArtifactGate, AFileOfSeveralProblemsIsNamedOnce) {
+  HonestBundle bundle;
+  const JudgedGate gate = judged(judge_artifacts, bundle, {},
+                                 {{"prefill/metrics.csv", "expected sha256 a, found b"},
+                                  {"study.yaml", "missing"},
+                                  {"prefill/metrics.csv", "12 bytes behind the last row"},
+                                  {"prefill/metrics.csv", "no commit record"}});
+  EXPECT_THAT(check_of(gate, "files").decided_by,
+              ElementsAre("prefill/metrics.csv: expected sha256 a, found b (and 2 problems more "
+                          "there)",
+                          "study.yaml: missing"));
+  EXPECT_THAT(check_of(gate, "files").found, HasSubstr("finds 4 problems"));
+}
+
 TEST(Gates, ManyDecidersAreCounted) {
   Deciders deciders;
   for (int i = 0; i < 25; ++i) deciders.add(std::to_string(i));

@@ -6,6 +6,7 @@
 
 #include "analysis/contrast/contrast.h"
 #include "analysis/named/named.h"
+#include "analysis/rows/eager_rows.h"
 #include "base/text.h"
 
 namespace assay {
@@ -139,7 +140,7 @@ std::string reason_barred(const Group& group, const AnalysisOptions& options) {
   std::vector<std::string> reasons = reasons_against(group, options);
   const Execution execution = group.execution();
   if (execution != Execution::kEager && execution != Execution::kCompiled) {
-    reasons.emplace_back(unearned_text(execution));
+    reasons.push_back(unearned_text(execution, eager_rows(group)));
   }
   return join(reasons, ", ");
 }
