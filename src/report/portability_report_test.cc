@@ -90,13 +90,13 @@ TEST(PortabilityReport, ADifferenceOfSeveralArmsIsOneLine) {
   EXPECT_THAT(markdown, HasSubstr("- b: host of governor: nothing -> performance\n"));
 }
 
-TEST(PortabilityReport, ThatNothingIsDecidedIsInTheVerdict) {
+TEST(PortabilityReport, ThatNoClaimIsDecidedIsInTheVerdict) {
   Portability of = judged({two_arm_regime("a", 10, 8), two_arm_regime("b", 10, 8)});
   of.claim_named = false;
   for (ConditionVerdict& verdict : of.verdicts) verdict.verdict = PortabilityVerdict::kUndecided;
   for (JudgedClaim& claim : of.claims) claim.verdict = ClaimVerdict::kNotDecided;
   EXPECT_THAT(render_portability(of, OutputFormat::kTable),
-              HasSubstr("passes, with nothing decided: 0 of 1 claim portable"));
+              HasSubstr("passes, with no claim decided: 0 of 1 claim portable"));
   of.claims[0].verdict = ClaimVerdict::kPortable;
   EXPECT_THAT(render_portability(of, OutputFormat::kTable), HasSubstr("passes: 1 of 1 claim"));
 }
