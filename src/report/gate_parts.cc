@@ -54,8 +54,9 @@ std::string gates_headline(const Judgement& judgement) {
 
 std::string gate_options_text(const Judgement& judgement) {
   const AnalysisOptions& options = judgement.bundles.front().options;
-  return fmt::format("equivalent: means within {:.3g} %; alpha {:.3g} a family, by Holm",
-                     options.margin * 100, options.alpha);
+  return fmt::format(
+      "Findings: means within {:.3g} % are equivalent; alpha is {:.3g} a family, after Holm.",
+      options.margin * 100, options.alpha);
 }
 
 std::vector<SharedCheck> shared_checks(const Judgement& judgement) {

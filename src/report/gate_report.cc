@@ -253,7 +253,7 @@ std::vector<ReportSection> gate_sections(const Judgement& judgement) {
   if (judgement.claim) {
     gates.lines.push_back(fmt::format("Claim: {}.", claim_text(*judgement.claim)));
   }
-  gates.lines.push_back(fmt::format("Of the findings: {}.", gate_options_text(judgement)));
+  gates.lines.push_back(gate_options_text(judgement));
   if (judgement.bundles.size() > 1) gates.tables.push_back(bundle_table(judgement));
   std::vector<ReportSection> sections = gate_demands(judgement);
   sections.insert(sections.begin(), std::move(gates));
@@ -327,7 +327,7 @@ std::vector<std::string> gate_outcome(const Judgement& judgement) {
       lines.push_back(fmt::format("{}: {}", bundle.name, bundle.claims.front().answer.because));
     }
   }
-  lines.push_back(fmt::format("Of the findings: {}.", gate_options_text(judgement)));
+  lines.push_back(gate_options_text(judgement));
   return lines;
 }
 
