@@ -155,7 +155,7 @@ void add_claim(const Judgement& judgement, GateLines& lines) {
 
 std::string findings_text(const JudgedBundle& bundle) {
   if (bundle.findings_from_file) return "findings: its analysis/findings.json";
-  return fmt::format("findings: made anew ({})", excerpt(bundle.why_anew));
+  return fmt::format("findings: made anew ({})", bundle.why_anew);
 }
 
 void add_bundles(const Judgement& judgement, GateLines& lines) {
@@ -167,7 +167,7 @@ void add_bundles(const Judgement& judgement, GateLines& lines) {
   add_wrapped_to(fmt::format("bundle: {} ({}, {})", bundle.name, bundle.study.name,
                              counted(bundle.study.rows, "row")),
                  kGateIndent, 2, lines);
-  add_wrapped_to(findings_text(bundle), kGateIndent, 1, lines);
+  add_wrapped_to(findings_text(bundle), kGateIndent, 2, lines);
 }
 
 std::string gate_screen(const Judgement& judgement) {
