@@ -49,18 +49,23 @@ class Results(ProgramTest):
                 self.expect_made((self.folder / "page.html").read_text(), (result / "report.html").read_text(),
                                  f"assay report {result.name} -o {result.name}/report.html")
 
-    def test_the_page_of_four_stacks_is_what_the_program_makes(self):
-        stacks = [f"stack-torch-{version}" for version in ("2.11", "2.9", "2.8", "2.6")]
-        self.succeed("portability", *stacks, "--vary", "stack", "--html", "stacks.html")
-        self.expect_made((self.folder / "stacks.html").read_text(), (self.kept / "stacks.html").read_text(),
-                         f"assay portability {' '.join(stacks)} --vary stack --html stacks.html")
+    def test_each_page_of_several_results_is_what_the_program_makes(self):
+        judged = {
+            "stacks.html": "stack-torch-2.11 stack-torch-2.9 stack-torch-2.8 stack-torch-2.6 --vary stack",
+            "processors.html": "stack-torch-2.11 stack-torch-2.11-xeon --vary device",
+        }
+        for page, arguments in judged.items():
+            with self.subTest(page=page):
+                how = f"portability {arguments} --html {page}"
+                self.succeed(*how.split())
+                self.expect_made((self.folder / page).read_text(), (self.kept / page).read_text(), f"assay {how}")
 
     def test_the_index_lists_every_result_and_its_links_lead_somewhere(self):
         headings = re.findall(r'<h2><a href="\./([^"]+)/report\.html">([^<]+)</a></h2>\n<p>([^<]+)</p>\n<p class=mute>([^<]+)</p>', self.index)
         self.assertEqual(sorted(unquote(path) for path, *_ in headings), [result.name for result in self.results])
         for _, name, finding, measured in headings:
             self.assertRegex(html.unescape(finding), r"\A(prefill|kv_decode): .{20,}\.\Z", name)
-            self.assertRegex(measured, r"(NVIDIA H200|AMD EPYC).*; 2026-\d\d-\d\d\Z", name)
+            self.assertRegex(measured, r"(NVIDIA H200|AMD EPYC|Intel Xeon).*; 2026-\d\d-\d\d\Z", name)
         for link in re.findall(r'href="\./([^"]+)"', self.index):
             self.assertTrue((self.kept / unquote(link)).is_file(), link)
 
