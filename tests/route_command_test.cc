@@ -251,6 +251,37 @@ TEST_F(RouteCommand, HostileTracesGiveOneLineAndExitTwo) {
   EXPECT_EQ(*read_file(trace), "notes\n");
 }
 
+TEST_F(RouteCommand, AGivenPolicyThatTheRowsRefuteExitsWithOne) {
+  const fs::path file = root_ / "policy.yaml";
+  EXPECT_EQ(routed({write("one"), "-o", file}, 0)["differs"], Json::array());
+  const fs::path slow = write("slow", two_routed_arms(1.3));
+  EXPECT_EQ(routed({slow, "--policy", file}, 1)["failures"].size(), 3u);
+  const std::string screen = assay({"route", slow, "--policy", file}).out;
+  EXPECT_THAT(screen, HasSubstr("FAILS: the rows prove 3 choices\n  slower than the safe arm"));
+  EXPECT_THAT(screen, HasSubstr("not chosen by the rows"));
+  const fs::path equal = write("equal", two_routed_arms(1));
+  EXPECT_EQ(routed({equal, "--policy", file}, 0)["differs"].size(), 1u);
+  for (const char* format : {"table", "md"}) {
+    EXPECT_THAT(assay({"route", equal, "--policy", file, "-o", format}).out,
+                HasSubstr("Where these rows choose otherwise"));
+  }
+}
+
+TEST_F(RouteCommand, OptionsWithoutEffectAndFilesNamedTwiceAreRefused) {
+  const fs::path one = write("one");
+  EXPECT_THAT(refused({"route", one, "--model", "gpt2-25m"}), HasSubstr("--simulate"));
+  EXPECT_THAT(refused({"route", one, "--replays", "50"}), HasSubstr("--simulate"));
+  const fs::path both = root_ / "both.yaml";
+  EXPECT_THAT(refused({"route", one, "-o", both, "--break-glass", root_ / "." / "both.yaml"}),
+              HasSubstr("found it named twice"));
+  EXPECT_FALSE(fs::exists(both));
+  const fs::path trace = root_ / "trace.csv";
+  EXPECT_THAT(refused({"route", "make-trace", "-o", trace, "--rate", "0.001", "-n", "1000000",
+                       "--seed", "2"}),
+              HasSubstr("arrive within 1e+09 s"));
+  EXPECT_FALSE(fs::exists(trace)) << "a trace that can't be read back";
+}
+
 TEST_F(RouteCommand, BadInputsGiveOneLineAndExitTwo) {
   const fs::path one = write("one");
   EXPECT_THAT(refused({"route"}), HasSubstr("expected a bundle"));

@@ -141,7 +141,9 @@ std::vector<std::string> break_glass_lines(const Route& route) {
     lines.push_back(fmt::format("{}. {}", lines.size() + 1, text));
   };
   add(policy.fallback.empty()
-          ? std::string("In doubt refuse the request: no arm is safe on every stratum.")
+          ? fmt::format("In doubt refuse the request: {}.", route.policy_given
+                                                                ? "the policy names no fallback"
+                                                                : "no arm is safe on every stratum")
           : fmt::format("In doubt take {}. It lost no row and failed no check of its output on any "
                         "measured stratum.",
                         policy.fallback));

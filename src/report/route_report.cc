@@ -76,6 +76,8 @@ std::string route_screen(const Route& route) {
   }
   const auto room = [&] { return kRouteScreenLines - std::min(kRouteScreenLines, lines.size()); };
   add_route_list("Why it fails:", route.failures(), std::min<size_t>(room(), 7), lines);
+  add_route_list("Where these rows choose otherwise:", route.differs, std::min<size_t>(room(), 9),
+                 lines);
   if (replayed) {
     add_route_list("Of the replay:", replay_lines(route), std::min<size_t>(room(), 7), lines);
   }
@@ -103,6 +105,7 @@ std::vector<ReportSection> route_sections(const Route& route) {
     sections.push_back(std::move(section));
   };
   add_list("Why it fails", route.failures());
+  add_list("Where these rows choose otherwise", route.differs);
   add_list("Where it abstains", abstention_lines(route));
   add_list("Taken as faster than the safe arm", taken_lines(route));
   sections.push_back({"Triggers",

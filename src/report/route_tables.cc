@@ -34,6 +34,7 @@ std::string screen_verdict(const PolicyRule& rule) {
   std::vector<std::string_view> words;
   for (const RuleEvidence& evidence : rule.evidence) {
     // Of the rule as a whole, whatever the other strata say.
+    if (evidence.verdict == kNotChosen) return "not chosen by the rows";
     if (evidence.verdict == kFasterThanSafe) return "faster than safe";
     for (const Decision::Kind kind : EnumWords<Decision::Kind>::kAll) {
       if (decision_name(kind) != evidence.verdict) continue;
@@ -117,20 +118,28 @@ std::string route_outcome(const Route& route) {
   const auto& rules = route.policy.rules;
   const auto abstains = std::ranges::count_if(rules, &PolicyRule::abstains);
   const auto failures = std::ssize(route.failures());
+  const auto refuted = std::ssize(route.refuted);
   const std::string policy = fmt::format(
       "{}{}, {} of them {}", route.policy_given ? "a given policy of " : "",
       counted(std::ssize(rules), "rule"), abstains, abstains == 1 ? "abstains" : "abstain");
-  const std::string safety =
-      failures == 0 ? "every measured stratum has a safe arm"
-                    : fmt::format("FAILS: {} no safe arm", counted(failures, "measured stratum has",
-                                                                   "measured strata have"));
+  std::string safety = failures == 0 ? "every measured stratum has a safe arm" : "FAILS: ";
+  if (failures > refuted) {
+    safety += fmt::format("{} no safe arm", counted(failures - refuted, "measured stratum has",
+                                                    "measured strata have"));
+  }
+  if (refuted > 0) {
+    safety += fmt::format("{}the rows prove {} slower than the safe arm",
+                          failures > refuted ? ", and " : "", counted(refuted, "choice"));
+  }
   return fmt::format("{}; {}", policy, safety);
 }
 
 std::string fallback_sentence(const Route& route) {
   const std::string& arm = route.policy.fallback;
   if (arm.empty()) {
-    return "A request that no rule covers has to be refused: no arm is safe on every stratum.";
+    return fmt::format(
+        "A request that no rule covers has to be refused: {}.",
+        route.policy_given ? "the policy names no fallback" : "no arm is safe on every stratum");
   }
   return fmt::format(
       "{} is safe on every stratum: a request that no rule covers goes there{}.", arm,

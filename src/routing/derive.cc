@@ -95,22 +95,7 @@ const Group* group_of(const Samples& samples, size_t stratum, const std::string&
 }
 
 void add_evidence(const Samples& samples, const MeasuredSpan& span, PolicyRule& rule) {
-  for (const StratumChoice* choice : span.choices) {
-    RuleEvidence evidence;
-    evidence.scenario = samples.strata[choice->stratum].scenario;
-    evidence.shortest = samples.prompts[choice->stratum].shortest;
-    evidence.longest = samples.prompts[choice->stratum].longest;
-    evidence.verdict = decision_name(choice->decision);
-    if (choice->arm == rule.arm) {
-      evidence.ratio = choice->ratio;
-      evidence.interval = choice->interval;
-    } else if (const ProvenArm* proven = proof_of(*choice, rule.arm); proven != nullptr) {
-      evidence.verdict = kFasterThanSafe;
-      evidence.ratio = proven->ratio;
-      evidence.interval = proven->interval;
-    }
-    const Group* group = group_of(samples, choice->stratum, rule.arm);
-    evidence.rows = group == nullptr ? 0 : std::ssize(group->warm);
+  for (RuleEvidence& evidence : evidence_of(samples, span.choices, rule)) {
     rule.evidence.push_back(std::move(evidence));
   }
 }
@@ -245,6 +230,32 @@ std::vector<std::string> served_arms(const Samples& samples,
     }
   }
   return arms;
+}
+
+std::vector<RuleEvidence> evidence_of(const Samples& samples,
+                                      std::span<const StratumChoice* const> choices,
+                                      const PolicyRule& rule) {
+  std::vector<RuleEvidence> all;
+  for (const StratumChoice* choice : choices) {
+    RuleEvidence& evidence = all.emplace_back();
+    evidence.scenario = samples.strata[choice->stratum].scenario;
+    evidence.shortest = samples.prompts[choice->stratum].shortest;
+    evidence.longest = samples.prompts[choice->stratum].longest;
+    evidence.verdict = decision_name(choice->decision);
+    if (choice->arm == rule.arm) {
+      evidence.ratio = choice->ratio;
+      evidence.interval = choice->interval;
+    } else if (const ProvenArm* proven = proof_of(*choice, rule.arm); proven != nullptr) {
+      evidence.verdict = kFasterThanSafe;
+      evidence.ratio = proven->ratio;
+      evidence.interval = proven->interval;
+    } else if (!rule.abstains && !rule.arm.empty()) {
+      evidence.verdict = kNotChosen;
+    }
+    const Group* group = group_of(samples, choice->stratum, rule.arm);
+    evidence.rows = group == nullptr ? 0 : std::ssize(group->warm);
+  }
+  return all;
 }
 
 bool rests_on(const PolicyRule& rule, const Stratum& stratum, const PromptRange& prompts) {

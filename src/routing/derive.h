@@ -31,6 +31,11 @@ bool rests_on(const PolicyRule& rule, const Stratum& stratum, const PromptRange&
 // The rows of the rule's arm on each stratum of its evidence.
 std::vector<const Group*> groups_of_rule(const Samples& samples, const PolicyRule& rule);
 
+// What the choices' rows say of the rule's arm, one stratum each.
+std::vector<RuleEvidence> evidence_of(const Samples& samples,
+                                      std::span<const StratumChoice* const> choices,
+                                      const PolicyRule& rule);
+
 // The arm that is the safe one of every stratum; empty: none is.
 std::string common_fallback(std::span<const StratumChoice> choices);
 

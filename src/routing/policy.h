@@ -52,14 +52,17 @@ struct PolicyTrigger {
 // The verdict of a stratum that takes another arm, and that proves the rule's arm faster than the
 // safe one.
 inline constexpr std::string_view kFasterThanSafe = "faster_than_safe";
+// The verdict of a stratum whose rows choose another arm than the rule, which only a policy that
+// was given has, and don't prove the rule's arm faster than the safe one.
+inline constexpr std::string_view kNotChosen = "not_chosen";
 
 // What a rule rests on: one stratum.
 struct RuleEvidence {
   std::string scenario;
   int64_t shortest = 0;  // prompt tokens
   int64_t longest = 0;
-  // The decision's name (analysis/findings/decision.h), or kFasterThanSafe where the stratum itself
-  // takes another arm than the rule.
+  // The decision's name (analysis/findings/decision.h), or kFasterThanSafe or kNotChosen where the
+  // stratum itself takes another arm than the rule.
   std::string verdict;
   std::optional<double> ratio;  // of the rule's arm to the safe arm, of means
   std::optional<stats::Interval> interval;

@@ -1,6 +1,8 @@
 // policy.yaml to a policy, whoever wrote it.
 #include <tuple>
 
+#include "analysis/findings/decision.h"
+#include "analysis/findings/record_entries.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "routing/policy.h"
@@ -83,7 +85,17 @@ Result<RuleEvidence> read_evidence(const YamlValue& value) {
   ASSAY_TRY(const auto range, token_range(tokens));
   std::tie(evidence.shortest, evidence.longest) = range;
   ASSAY_TRY(const YamlValue verdict, map.require("verdict"));
-  ASSAY_TRY(evidence.verdict, verdict.text());
+  static const PolicyKeys kVerdicts = [] {
+    PolicyKeys names;
+    for (const Decision::Kind kind : EnumWords<Decision::Kind>::kAll) {
+      names.emplace_back(decision_name(kind));
+    }
+    names.emplace_back(kFasterThanSafe);
+    names.emplace_back(kNotChosen);
+    return names;
+  }();
+  ASSAY_TRY(const size_t word, verdict.one_of(kVerdicts));
+  evidence.verdict = kVerdicts[word];
   ASSAY_TRY(evidence.rows, count_or(map, "rows", 0, 0));
   if (const auto ratio = map.find("ratio")) {
     ASSAY_TRY(evidence.ratio, ratio->positive_number(kMostFigure));
@@ -95,6 +107,7 @@ Result<RuleEvidence> read_evidence(const YamlValue& value) {
     }
     ASSAY_TRY(const double low, ends[0].positive_number(kMostFigure));
     ASSAY_TRY(const double high, ends[1].positive_number(kMostFigure));
+    if (low > high) return interval->error("its lower end first", "the upper one");
     evidence.interval = stats::Interval{low, high};
   }
   return evidence;

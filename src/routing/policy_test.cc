@@ -83,6 +83,10 @@ TEST(PolicyFile, HostileTextsGiveOneLine) {
   EXPECT_THAT(refusal_of("allowed: 3", "allowed: -3"), HasSubstr("allowed"));
   EXPECT_THAT(refusal_of("    fallback: \"eager\"", "    fallback: null"),
               HasSubstr("a fallback beside triggers"));
+  EXPECT_THAT(refusal_of("verdict: best", "verdict: better"),
+              HasSubstr("expected one of best, no_difference"));
+  EXPECT_THAT(refusal_of("interval: [0.6, 0.8]", "interval: [0.9, 0.8]"),
+              HasSubstr("its lower end first"));
   EXPECT_THAT(refusal_of("study: ", "study: &a "), HasSubstr("anchor"));
   EXPECT_THAT(refusal_of("rules:\n", "rules: 3\nmore:\n"), HasSubstr("policy.yaml line"));
   for (const char* text : {"", "[", "policy", "{policy: 1, identity: [], rules: []}", "\xff\xfe"}) {

@@ -129,6 +129,7 @@ Json route_to_json(const Route& route) {
   json["validation"] = validation_json(route.validation);
   json["simulation"] =
       route.simulation == nullptr ? Json() : simulation_to_json(*route.simulation, route.policy);
+  json["differs"] = route.differs;
   json["failures"] = route.failures();
   return json;
 }

@@ -87,6 +87,10 @@ std::string route_page(const Route& route) {
   page.parts.push_back(
       listed_part("why-it-fails", "Why it fails", route.failures(), "Nothing fails."));
   if (!page.failed) page.parts.pop_back();
+  if (!route.differs.empty()) {
+    page.parts.push_back(
+        listed_part("differs", "Where these rows choose otherwise", route.differs, ""));
+  }
   page.parts.push_back(policy_part(route));
   page.parts.push_back(trigger_part(route));
   page.parts.push_back(listed_part("abstentions", "Where it abstains, and why",
