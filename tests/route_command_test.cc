@@ -37,7 +37,7 @@ TEST_F(RouteCommand, APolicyIsWrittenReadAndHeldAgainstItsIdentity) {
   const fs::path one = write("one");
   const fs::path file = root_ / "policy.yaml";
   const Json json = routed({one, "-o", file}, 0);
-  EXPECT_EQ(json["schema_version"], 1);
+  EXPECT_EQ(json["schema_version"], 2);
   ASSERT_EQ(json["policy"]["rules"].size(), 1u) << json.dump(1);
   EXPECT_EQ(json["policy"]["rules"][0]["arm"], "fast");
   EXPECT_EQ(json["policy"]["rules"][0]["prompt_tokens"], Json({10, 80}));

@@ -217,6 +217,39 @@ Table rule_screen_table(const Route& route) {
   return table;
 }
 
+Table evidence_table(const Route& route) {
+  Table table{"",
+              {{"rule", Align::kLeft},
+               {"arm", Align::kLeft},
+               {"scenario", Align::kLeft},
+               {"verdict", Align::kLeft},
+               {"ratio", Align::kLeft},
+               {"rows"},
+               {"mean_ms"},
+               {"p99_ms"},
+               {"fallback", Align::kLeft},
+               {"fallback_mean_ms"},
+               {"fallback_p99_ms"},
+               {"compile_ms"}},
+              {}};
+  for (const PolicyRule& rule : route.policy.rules) {
+    for (const RuleEvidence& evidence : rule.evidence) {
+      const auto ms = [](const std::optional<double>& value) {
+        return value ? TableCell::of(format_significant(*value, 4)) : TableCell::absent();
+      };
+      PolicyRule alone = rule;
+      alone.evidence = {evidence};
+      table.rows.push_back({TableCell::of(rule_place(rule)), arm_cell(rule.arm),
+                            TableCell::of(evidence.scenario), TableCell::of(evidence.verdict),
+                            arm_cell(ratio_text(alone, 3)), TableCell::of(evidence.rows),
+                            ms(evidence.mean_ms), ms(evidence.p99_ms), arm_cell(rule.fallback),
+                            ms(evidence.fallback_mean_ms), ms(evidence.fallback_p99_ms),
+                            ms(evidence.compile_ms)});
+    }
+  }
+  return table;
+}
+
 Table trigger_table(const Route& route) {
   Table table{"",
               {{"rule", Align::kLeft},
@@ -377,6 +410,21 @@ std::vector<std::string> taken_lines(const Route& route) {
     items.emplace_back(fmt::format("{}: {}", rule.arm, rule.because), rule_place(rule));
   }
   return grouped(items);
+}
+
+std::vector<std::string> tail_lines(const Route& route) {
+  std::vector<std::string> lines;
+  for (const PolicyRule& rule : route.policy.rules) {
+    for (const RuleEvidence& evidence : rule.evidence) {
+      if (!evidence.p99_ms || !evidence.fallback_p99_ms) continue;
+      if (*evidence.p99_ms <= *evidence.fallback_p99_ms) continue;
+      lines.push_back(fmt::format("{} ({}): p99 of {} is {} ms, and {}'s is {}", rule_place(rule),
+                                  evidence.scenario, rule.arm,
+                                  format_significant(*evidence.p99_ms, 3), rule.fallback,
+                                  format_significant(*evidence.fallback_p99_ms, 3)));
+    }
+  }
+  return lines;
 }
 
 std::vector<std::string> barred_lines(const Route& route) {

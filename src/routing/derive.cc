@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "routing/triggers.h"
+#include "stats/summary.h"
 
 namespace assay {
 namespace {
@@ -92,6 +93,23 @@ const Group* group_of(const Samples& samples, size_t stratum, const std::string&
   const auto at = std::ranges::find(samples.arms, arm);
   if (at == samples.arms.end()) return nullptr;
   return samples.find(stratum, static_cast<size_t>(at - samples.arms.begin()));
+}
+
+// Either may be null.
+void add_times(const Group* arm, const Group* fallback, RuleEvidence& evidence) {
+  if (arm != nullptr && !arm->warm.empty()) {
+    evidence.rows = std::ssize(arm->warm);
+    evidence.mean_ms = stats::mean(arm->warm_ms);
+    evidence.p99_ms = measured_p99(*arm);
+    for (const Row* row : arm->timed) {
+      if (!carries_compilation(*row)) continue;
+      evidence.compile_ms = std::max(evidence.compile_ms.value_or(0), *row->latency_ms);
+    }
+  }
+  if (fallback != nullptr && !fallback->warm.empty()) {
+    evidence.fallback_mean_ms = stats::mean(fallback->warm_ms);
+    evidence.fallback_p99_ms = measured_p99(*fallback);
+  }
 }
 
 void add_evidence(const Samples& samples, const MeasuredSpan& span, PolicyRule& rule) {
@@ -252,8 +270,8 @@ std::vector<RuleEvidence> evidence_of(const Samples& samples,
     } else if (!rule.abstains && !rule.arm.empty()) {
       evidence.verdict = kNotChosen;
     }
-    const Group* group = group_of(samples, choice->stratum, rule.arm);
-    evidence.rows = group == nullptr ? 0 : std::ssize(group->warm);
+    add_times(group_of(samples, choice->stratum, rule.arm),
+              group_of(samples, choice->stratum, rule.fallback), evidence);
   }
   return all;
 }

@@ -17,7 +17,9 @@
 
 namespace assay {
 
-inline constexpr int64_t kPolicyVersion = 1;
+inline constexpr int64_t kPolicyVersion = 2;
+// Version 1 lacks the times of evidence, and is read too.
+inline constexpr int64_t kOldestPolicyVersion = 1;
 
 // What sends a rule's later requests to its fallback.
 enum class TriggerKind {
@@ -67,6 +69,14 @@ struct RuleEvidence {
   std::optional<double> ratio;  // of the rule's arm to the safe arm, of means
   std::optional<stats::Interval> interval;
   int64_t rows = 0;  // warm ones of the rule's arm
+  // Of warm rows of the rule's arm, and of the arm that it gives way to. p99 is absent below
+  // kLeastRowsOfP99 rows (triggers.h).
+  std::optional<double> mean_ms = {};
+  std::optional<double> p99_ms = {};
+  std::optional<double> fallback_mean_ms = {};
+  std::optional<double> fallback_p99_ms = {};
+  // The slowest row of the rule's arm that carries a compilation; absent: none does.
+  std::optional<double> compile_ms = {};
 
   friend bool operator==(const RuleEvidence&, const RuleEvidence&) = default;
 };

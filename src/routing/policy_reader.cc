@@ -76,8 +76,17 @@ Result<PolicyTrigger> read_trigger(const YamlValue& value) {
 }
 
 Result<RuleEvidence> read_evidence(const YamlValue& value) {
-  static const PolicyKeys kKeys = {"scenario", "prompt_tokens", "verdict",
-                                   "rows",     "ratio",         "interval"};
+  static const PolicyKeys kKeys = {"scenario",
+                                   "prompt_tokens",
+                                   "verdict",
+                                   "rows",
+                                   "ratio",
+                                   "interval",
+                                   "mean_ms",
+                                   "p99_ms",
+                                   "fallback_mean_ms",
+                                   "fallback_p99_ms",
+                                   "compile_ms"};
   ASSAY_TRY(const YamlMap map, value.map(kKeys));
   RuleEvidence evidence;
   ASSAY_TRY(evidence.scenario, text_or_none(map.find("scenario")));
@@ -99,6 +108,15 @@ Result<RuleEvidence> read_evidence(const YamlValue& value) {
   ASSAY_TRY(evidence.rows, count_or(map, "rows", 0, 0));
   if (const auto ratio = map.find("ratio")) {
     ASSAY_TRY(evidence.ratio, ratio->positive_number(kMostFigure));
+  }
+  for (const auto& [key, ms] : {std::pair{"mean_ms", &evidence.mean_ms},
+                                {"p99_ms", &evidence.p99_ms},
+                                {"fallback_mean_ms", &evidence.fallback_mean_ms},
+                                {"fallback_p99_ms", &evidence.fallback_p99_ms},
+                                {"compile_ms", &evidence.compile_ms}}) {
+    if (const auto said = map.find(key)) {
+      ASSAY_TRY(*ms, said->positive_number(kMostFigure));
+    }
   }
   if (const auto interval = map.find("interval")) {
     ASSAY_TRY(const std::vector<YamlValue> ends, interval->items());
@@ -208,7 +226,7 @@ Result<Policy> parse_policy(std::string_view text, std::string_view object) {
   const YamlValue whole(tree, object, "");
   ASSAY_TRY(const YamlMap map, whole.map(kKeys));
   ASSAY_TRY(const YamlValue version, map.require("policy"));
-  ASSAY_CHECK(version.integer(kPolicyVersion, kPolicyVersion));
+  ASSAY_CHECK(version.integer(kOldestPolicyVersion, kPolicyVersion));
   Policy policy;
   ASSAY_TRY(policy.study, text_or_none(map.find("study")));
   ASSAY_TRY(const YamlValue identity, map.require("identity"));

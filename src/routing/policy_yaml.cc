@@ -46,6 +46,14 @@ std::string evidence_line(const RuleEvidence& evidence) {
   if (evidence.interval) {
     line += fmt::format(", interval: [{}, {}]", evidence.interval->low, evidence.interval->high);
   }
+  const auto add = [&](std::string_view key, const std::optional<double>& ms) {
+    if (ms) line += fmt::format(", {}: {}", key, *ms);
+  };
+  add("mean_ms", evidence.mean_ms);
+  add("p99_ms", evidence.p99_ms);
+  add("fallback_mean_ms", evidence.fallback_mean_ms);
+  add("fallback_p99_ms", evidence.fallback_p99_ms);
+  add("compile_ms", evidence.compile_ms);
   return line + "}\n";
 }
 

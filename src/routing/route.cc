@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "routing/derive.h"
 #include "routing/given_policy.h"
+#include "routing/handover.h"
 #include "routing/merge.h"
 #include "routing/simulate.h"
 #include "routing/triggers.h"
@@ -44,6 +45,15 @@ Policy derive_policy(const Bundle& bundle, const Samples& samples,
   policy.fallback = common_fallback(choices);
   policy.rules = rules_of(samples, choices);
   policy.not_measured = unmeasured(samples);
+  if (!bundle.complete) {
+    policy.not_measured.insert(
+        policy.not_measured.begin(),
+        fmt::format("the rest of the study: the run is unfinished, {} were measured",
+                    counted(std::ssize(bundle.rows), "row")));
+  }
+  for (std::string& one : unmeasured_handovers(samples, policy.rules)) {
+    policy.not_measured.push_back(std::move(one));
+  }
   for (const PolicyRule& rule : policy.rules) {
     std::string undecided = p99_of_rule(rule, samples);
     if (!undecided.empty()) policy.not_measured.push_back(std::move(undecided));

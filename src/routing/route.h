@@ -23,7 +23,7 @@ namespace assay {
 
 struct Simulation;
 
-inline constexpr int kRouteSchemaVersion = 1;
+inline constexpr int kRouteSchemaVersion = 2;
 
 // A trace to replay.
 struct TraceToReplay {

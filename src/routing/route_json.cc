@@ -8,6 +8,10 @@ Json text_or_null(const std::string& text) {
   return text.empty() ? Json() : Json(text);
 }
 
+Json number_or_null(const std::optional<double>& number) {
+  return number ? Json(*number) : Json();
+}
+
 Json ends_json(const std::optional<stats::Interval>& interval) {
   return interval ? Json::array({interval->low, interval->high}) : Json();
 }
@@ -51,7 +55,12 @@ Json rule_json(const PolicyRule& rule) {
                                 {"verdict", evidence.verdict},
                                 {"ratio", evidence.ratio ? Json(*evidence.ratio) : Json()},
                                 {"interval", ends_json(evidence.interval)},
-                                {"rows", evidence.rows}});
+                                {"rows", evidence.rows},
+                                {"mean_ms", number_or_null(evidence.mean_ms)},
+                                {"p99_ms", number_or_null(evidence.p99_ms)},
+                                {"fallback_mean_ms", number_or_null(evidence.fallback_mean_ms)},
+                                {"fallback_p99_ms", number_or_null(evidence.fallback_p99_ms)},
+                                {"compile_ms", number_or_null(evidence.compile_ms)}});
   }
   return json;
 }
