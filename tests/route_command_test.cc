@@ -139,6 +139,27 @@ TEST_F(RouteCommand, AnArmThatServesBetweenTwoChoicesIsSaidAndReadBack) {
   EXPECT_EQ(routed({one, "--policy", file}, 0)["policy"], routed({one}, 0)["policy"]);
 }
 
+TEST_F(RouteCommand, NumbersOfNewTokensAreRangesAndOneRowOfTheScreen) {
+  RoutedStudy study = two_routed_arms(0.7);
+  study.phases = {Phase::kKvDecode};
+  study.batches = {1, 2};
+  RoutedBundle bundle(study);
+  for (Row& row : bundle.made.raw().rows) {
+    if (row.batch != 2) continue;
+    row.batch = 1;
+    row.new_tokens = 128;
+    row.tokens = 128;
+  }
+  const fs::path one = write_with_evidence("one", bundle.made);
+  const fs::path file = root_ / "policy.yaml";
+  EXPECT_THAT(assay({"route", one}).out, testing::ContainsRegex("kv_decode +64-128 +10-80 +fast"));
+  const Json json = routed({one, "-o", file}, 0);
+  ASSERT_EQ(json["policy"]["rules"].size(), 3u) << json.dump(1);
+  EXPECT_EQ(json["policy"]["rules"][1]["new_tokens"], Json({65, 127}));
+  EXPECT_THAT(*read_file(file), HasSubstr("    new_tokens: [65, 127]\n"));
+  EXPECT_EQ(routed({one, "--policy", file}, 0)["policy"], json["policy"]);
+}
+
 TEST_F(RouteCommand, TheScreenKeepsToItsSizeWhateverIsThere) {
   RoutedStudy study;
   study.arms = {{"a-rather-long-name-of-an-eager-arm", false},

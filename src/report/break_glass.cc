@@ -18,17 +18,26 @@ constexpr size_t kMostPlacesALine = 4;
 struct MeasuredKeys {
   std::vector<std::string> models;
   std::set<int64_t> batches;
-  std::set<int64_t> new_tokens;  // of the phases that decode
+  // From the fewest to the most of the rules that decode; those that go on are one.
+  std::vector<std::pair<int64_t, int64_t>> new_tokens;
 };
 
 MeasuredKeys measured_keys(const Policy& policy) {
   MeasuredKeys keys;
+  std::set<std::pair<int64_t, int64_t>> decoded;
   for (const PolicyRule& rule : policy.rules) {
     if (std::ranges::find(keys.models, rule.model) == keys.models.end()) {
       keys.models.push_back(rule.model);
     }
     keys.batches.insert(rule.batch);
-    if (decodes(rule.phase)) keys.new_tokens.insert(rule.new_tokens);
+    if (decodes(rule.phase)) decoded.emplace(rule.new_tokens, rule.most_new_tokens());
+  }
+  for (const auto& [from, to] : decoded) {
+    if (!keys.new_tokens.empty() && from <= keys.new_tokens.back().second + 1) {
+      keys.new_tokens.back().second = std::max(keys.new_tokens.back().second, to);
+    } else {
+      keys.new_tokens.emplace_back(from, to);
+    }
   }
   return keys;
 }
@@ -39,14 +48,23 @@ std::string choices_text(const std::set<int64_t>& numbers) {
   return join(texts, " or ");
 }
 
-// Prompt lengths for which an arm is taken: of a rule, and of those that go on from it.
+// Prompt lengths and numbers of new tokens for which an arm is taken: of a rule, and of those that
+// go on from it in one of the two.
 struct TakenRange {
-  PolicyRule first;
-  int64_t longest = 0;
+  PolicyRule all;
 
-  bool goes_on_with(const PolicyRule& rule) const {
-    return longest + 1 == rule.shortest && first.batch == rule.batch &&
-           first.new_tokens == rule.new_tokens;
+  bool takes_in(const PolicyRule& rule) {
+    if (all.batch != rule.batch) return false;
+    const bool same_new =
+        all.new_tokens == rule.new_tokens && all.new_tokens_span == rule.new_tokens_span;
+    if (same_new && all.longest + 1 == rule.shortest) {
+      all.longest = rule.longest;
+      return true;
+    }
+    const bool same_lengths = all.shortest == rule.shortest && all.longest == rule.longest;
+    if (!same_lengths || all.most_new_tokens() + 1 != rule.new_tokens) return false;
+    all.new_tokens_span = rule.most_new_tokens() - all.new_tokens;
+    return true;
   }
 };
 
@@ -55,13 +73,14 @@ std::vector<std::string> range_texts(const std::vector<TakenRange>& ranges,
                                      const MeasuredKeys& keys) {
   std::vector<std::string> texts;
   for (const TakenRange& range : ranges) {
-    const PolicyRule& rule = range.first;
+    const PolicyRule& rule = range.all;
     std::vector<std::string> only;
     if (keys.batches.size() > 1) only.push_back(fmt::format("batch {}", rule.batch));
-    if (keys.new_tokens.size() > 1 && decodes(rule.phase)) {
-      only.push_back(counted(rule.new_tokens, "new token"));
+    const std::pair own(rule.new_tokens, rule.most_new_tokens());
+    if (decodes(rule.phase) && (keys.new_tokens != std::vector{own} || own.first < own.second)) {
+      only.push_back(new_tokens_text(rule) + " new tokens");
     }
-    texts.push_back(fmt::format("{} tokens{}", lengths_text(rule.shortest, range.longest),
+    texts.push_back(fmt::format("{} tokens{}", lengths_text(rule.shortest, rule.longest),
                                 only.empty() ? "" : fmt::format(" ({})", join(only, ", "))));
   }
   return texts;
@@ -86,11 +105,9 @@ std::vector<TakenArm> taken_arms(const Policy& policy) {
       taken.push_back({rule.model, rule.arm, rule.phase, {}});
       at = taken.end() - 1;
     }
-    if (!at->ranges.empty() && at->ranges.back().goes_on_with(rule)) {
-      at->ranges.back().longest = rule.longest;
-    } else {
-      at->ranges.push_back({rule, rule.longest});
-    }
+    const bool goes_on =
+        std::ranges::any_of(at->ranges, [&](TakenRange& range) { return range.takes_in(rule); });
+    if (!goes_on) at->ranges.push_back({rule});
   }
   return taken;
 }
@@ -126,7 +143,9 @@ std::string measured_text(const MeasuredKeys& keys) {
   if (keys.models.size() == 1) parts.push_back(keys.models.front());
   if (!keys.batches.empty()) parts.push_back("batch " + choices_text(keys.batches));
   if (!keys.new_tokens.empty()) {
-    parts.push_back(choices_text(keys.new_tokens) + " new tokens where tokens are decoded");
+    std::vector<std::string> texts;
+    for (const auto& [from, to] : keys.new_tokens) texts.push_back(lengths_text(from, to));
+    parts.push_back(join(texts, " or ") + " new tokens where tokens are decoded");
   }
   return parts.empty() ? "nothing" : join(parts, ", ");
 }

@@ -79,6 +79,22 @@ TEST(BreakGlass, NumbersOfNewTokensAreNamed) {
               Contains("3. In kv_decode take fast for prompts of 10-80 tokens (64 new tokens)."));
 }
 
+TEST(BreakGlass, RangesOfNewTokensThatGoOnAreOne) {
+  std::vector<PolicyRule> rules;
+  for (const auto& [from, span] : {std::pair{8, 0}, {9, 54}, {64, 0}}) {
+    rules.push_back(taken_rule("fast", 10, 80));
+    rules.back().phase = Phase::kKvDecode;
+    rules.back().new_tokens = from;
+    rules.back().new_tokens_span = span;
+  }
+  EXPECT_THAT(glass_of(rules), Contains("3. In kv_decode take fast for prompts of 10-80 tokens "
+                                        "(8-64 new tokens)."));
+  EXPECT_THAT(glass_of(rules).back(), HasSubstr("batch 1, 8-64 new tokens where"));
+  rules.erase(rules.begin() + 1);
+  EXPECT_THAT(glass_of(rules), Contains("3. In kv_decode take fast for prompts of 10-80 tokens "
+                                        "(8 new tokens), 10-80 tokens (64 new tokens)."));
+}
+
 TEST(BreakGlass, HasTenLinesAtMost) {
   std::vector<PolicyRule> rules;
   for (int i = 0; i < 6; ++i) rules.push_back(taken_rule(fmt::format("fast-{}", i), 10, 80));

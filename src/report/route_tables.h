@@ -22,7 +22,8 @@ std::string fallback_sentence(const Route& route);
 
 // One row a rule: what it covers, the arm, the fallback, verdicts and ratios of its strata.
 Table rule_table(const Route& route);
-// The same for a screen: columns that all rules share are left out.
+// The same for a screen: columns that all rules share are left out, and rules that differ in their
+// numbers of new tokens alone are one row.
 Table rule_screen_table(const Route& route);
 // One row a rule and stratum of its evidence: ratio, and the times of both arms.
 Table evidence_table(const Route& route);

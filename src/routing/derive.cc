@@ -192,6 +192,31 @@ void add_rules(const Samples& samples, const std::vector<MeasuredSpan>& spans,
   }
 }
 
+// Between two measured numbers of new tokens: where both take one arm and have one safe arm, for
+// the lengths that they share. Elsewhere the policy's own fallback serves.
+void add_between_new_tokens(const Samples& samples, const std::vector<PolicyRule>& fewer,
+                            const std::vector<PolicyRule>& more, std::vector<PolicyRule>& rules) {
+  for (const PolicyRule& a : fewer) {
+    for (const PolicyRule& b : more) {
+      const bool alike = a.arm == b.arm && a.fallback == b.fallback && !a.abstains && !b.abstains;
+      const bool overlap = a.shortest <= b.longest && b.shortest <= a.longest;
+      if (!alike || !overlap || a.arm.empty() || a.new_tokens + 1 == b.new_tokens) continue;
+      PolicyRule rule = a;
+      rule.new_tokens = a.new_tokens + 1;
+      rule.new_tokens_span = b.new_tokens - 1 - rule.new_tokens;
+      rule.shortest = std::max(a.shortest, b.shortest);
+      rule.longest = std::min(a.longest, b.longest);
+      if (!rule.because.contains(b.because)) {
+        rule.because += (rule.because.empty() ? "" : "; ") + b.because;
+      }
+      rule.evidence.insert(rule.evidence.end(), b.evidence.begin(), b.evidence.end());
+      rule.triggers.clear();
+      if (!rule.fallback.empty()) rule.triggers = triggers_of(groups_of_rule(samples, rule));
+      rules.push_back(std::move(rule));
+    }
+  }
+}
+
 // "1, 2 and 4".
 std::string numbers_text(const std::set<int64_t>& numbers) {
   std::vector<std::string> texts;
@@ -257,6 +282,7 @@ std::vector<RuleEvidence> evidence_of(const Samples& samples,
   for (const StratumChoice* choice : choices) {
     RuleEvidence& evidence = all.emplace_back();
     evidence.scenario = samples.strata[choice->stratum].scenario;
+    evidence.new_tokens = samples.strata[choice->stratum].new_tokens;
     evidence.shortest = samples.prompts[choice->stratum].shortest;
     evidence.longest = samples.prompts[choice->stratum].longest;
     evidence.verdict = decision_name(choice->decision);
@@ -277,10 +303,12 @@ std::vector<RuleEvidence> evidence_of(const Samples& samples,
 }
 
 bool rests_on(const PolicyRule& rule, const Stratum& stratum, const PromptRange& prompts) {
-  if (key_of(stratum) != RuleKey{rule.phase, rule.model, rule.new_tokens, rule.batch}) return false;
+  if (stratum.phase != rule.phase || stratum.model != rule.model || stratum.batch != rule.batch) {
+    return false;
+  }
   return std::ranges::any_of(rule.evidence, [&](const RuleEvidence& evidence) {
-    return evidence.scenario == stratum.scenario && evidence.shortest == prompts.shortest &&
-           evidence.longest == prompts.longest;
+    return evidence.scenario == stratum.scenario && evidence.new_tokens == stratum.new_tokens &&
+           evidence.shortest == prompts.shortest && evidence.longest == prompts.longest;
   });
 }
 
@@ -307,8 +335,18 @@ std::vector<PolicyRule> rules_of(const Samples& samples, std::span<const Stratum
     const auto& [phase, model, new_tokens, batch] = key;
     return std::tuple(phase, std::ranges::find(models, model) - models.begin(), new_tokens, batch);
   });
+  std::map<RuleKey, std::vector<PolicyRule>> of_keys;
+  for (const RuleKey& key : keys) add_rules(samples, spans_of(samples, by_key[key]), of_keys[key]);
   std::vector<PolicyRule> rules;
-  for (const RuleKey& key : keys) add_rules(samples, spans_of(samples, by_key[key]), rules);
+  for (const RuleKey& key : keys) {
+    const std::vector<PolicyRule>& own = of_keys[key];
+    rules.insert(rules.end(), own.begin(), own.end());
+    const auto more = std::ranges::find_if(keys, [&](const RuleKey& other) {
+      return std::get<0>(other) == std::get<0>(key) && std::get<1>(other) == std::get<1>(key) &&
+             std::get<3>(other) == std::get<3>(key) && std::get<2>(other) > std::get<2>(key);
+    });
+    if (more != keys.end()) add_between_new_tokens(samples, own, of_keys[*more], rules);
+  }
   return rules;
 }
 

@@ -11,34 +11,59 @@ namespace assay {
 namespace {
 
 bool shares_key(const PolicyRule& rule, const Stratum& stratum) {
-  return rule.model == stratum.model && rule.phase == stratum.phase &&
-         rule.batch == stratum.batch && rule.new_tokens == stratum.new_tokens;
+  return rule.model == stratum.model && rule.phase == stratum.phase && rule.batch == stratum.batch;
+}
+
+// Of the strata of which `at` gives a range, the nearest below and above [from, to].
+template <typename Range>
+std::vector<size_t> ends_around(const std::vector<size_t>& strata, int64_t from, int64_t to,
+                                const Range& at) {
+  std::optional<size_t> below;
+  std::optional<size_t> above;
+  for (const size_t i : strata) {
+    const auto [least, most] = at(i);
+    if (most < from && (!below || at(*below).second < most)) below = i;
+    if (least > to && (!above || least < at(*above).first)) above = i;
+  }
+  std::vector<size_t> ends;
+  for (const auto& end : {below, above}) {
+    if (end) ends.push_back(*end);
+  }
+  return ends;
 }
 
 // Strata whose requests the rule serves, or that it names as its evidence; of a rule between two
-// measured lengths those at both ends. By length.
+// measured lengths or numbers of new tokens those at both ends. By new tokens, then length.
 std::vector<size_t> strata_of_rule(const PolicyRule& rule, const Samples& samples) {
   std::vector<size_t> strata;
-  std::optional<size_t> below;
-  std::optional<size_t> above;
+  std::vector<size_t> of_lengths;     // but of other numbers of new tokens
+  std::vector<size_t> of_new_tokens;  // but of other lengths
   for (size_t i = 0; i < samples.strata.size(); ++i) {
     if (!shares_key(rule, samples.strata[i])) continue;
     const PromptRange& prompts = samples.prompts[i];
-    const bool serves = rule.shortest <= prompts.longest && prompts.shortest <= rule.longest;
-    if (serves || rests_on(rule, samples.strata[i], prompts)) {
+    const int64_t tokens = samples.strata[i].new_tokens;
+    const bool lengths = rule.shortest <= prompts.longest && prompts.shortest <= rule.longest;
+    const bool new_tokens = rule.new_tokens <= tokens && tokens <= rule.most_new_tokens();
+    if ((lengths && new_tokens) || rests_on(rule, samples.strata[i], prompts)) {
       strata.push_back(i);
-    } else if (prompts.longest < rule.shortest) {
-      if (!below || samples.prompts[*below].longest < prompts.longest) below = i;
-    } else if (!above || prompts.shortest < samples.prompts[*above].shortest) {
-      above = i;
+    } else if (lengths || new_tokens) {
+      (lengths ? of_lengths : of_new_tokens).push_back(i);
     }
   }
   if (strata.empty() && !rule.fallback.empty()) {
-    for (const auto& end : {below, above}) {
-      if (end) strata.push_back(*end);
+    strata = ends_around(of_new_tokens, rule.shortest, rule.longest, [&](size_t i) {
+      return std::pair(samples.prompts[i].shortest, samples.prompts[i].longest);
+    });
+    for (const size_t end :
+         ends_around(of_lengths, rule.new_tokens, rule.most_new_tokens(), [&](size_t i) {
+           return std::pair(samples.strata[i].new_tokens, samples.strata[i].new_tokens);
+         })) {
+      strata.push_back(end);
     }
   }
-  std::ranges::stable_sort(strata, {}, [&](size_t i) { return samples.prompts[i].shortest; });
+  std::ranges::stable_sort(strata, {}, [&](size_t i) {
+    return std::pair(samples.strata[i].new_tokens, samples.prompts[i].shortest);
+  });
   return strata;
 }
 
@@ -105,10 +130,13 @@ Status check_rule(const PolicyRule& rule, const Samples& samples, const Analysis
   return {};
 }
 
-// "prefill of gpt2-25m, 10-80 prompt tokens, batch 1"
+// "kv_decode of gpt2-25m, 10-80 prompt tokens, 64 new tokens, batch 1"
 std::string covered_text(const PolicyRule& rule) {
-  return fmt::format("{} of {}, {}-{} prompt tokens, batch {}", phase_name(rule.phase), rule.model,
-                     rule.shortest, rule.longest, rule.batch);
+  const std::string new_tokens = new_tokens_text(rule);
+  return fmt::format("{} of {}, {}-{} prompt tokens{}, batch {}", phase_name(rule.phase),
+                     rule.model, rule.shortest, rule.longest,
+                     new_tokens.empty() ? "" : fmt::format(", {} new tokens", new_tokens),
+                     rule.batch);
 }
 
 std::string ratio_to_safe(const ProvenArm& arm) {

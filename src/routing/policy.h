@@ -61,6 +61,7 @@ inline constexpr std::string_view kNotChosen = "not_chosen";
 // What a rule rests on: one stratum.
 struct RuleEvidence {
   std::string scenario;
+  int64_t new_tokens = 0;
   int64_t shortest = 0;  // prompt tokens
   int64_t longest = 0;
   // The decision's name (analysis/findings/decision.h), or kFasterThanSafe or kNotChosen where the
@@ -85,8 +86,9 @@ struct PolicyRule {
   std::string model;
   Phase phase = Phase::kPrefill;
   int64_t batch = 1;
-  int64_t new_tokens = 0;  // 0 in prefill
-  int64_t shortest = 0;    // prompt tokens, both ends included
+  int64_t new_tokens = 0;       // the fewest; 0 in prefill
+  int64_t new_tokens_span = 0;  // so many more, at most
+  int64_t shortest = 0;         // prompt tokens, both ends included
   int64_t longest = 0;
   std::string arm;       // empty: no arm is safe, and the request has to be refused
   std::string fallback;  // empty: `arm` is the safe one, or none is
@@ -96,6 +98,8 @@ struct PolicyRule {
   std::string because;
   std::vector<PolicyTrigger> triggers;
   std::vector<RuleEvidence> evidence;
+
+  int64_t most_new_tokens() const { return new_tokens + new_tokens_span; }
 
   friend bool operator==(const PolicyRule&, const PolicyRule&) = default;
 };
@@ -110,6 +114,9 @@ struct Policy {
 
   friend bool operator==(const Policy&, const Policy&) = default;
 };
+
+// "64" or "65-127"; empty: the rule is about prompts.
+std::string new_tokens_text(const PolicyRule& rule);
 
 // What is asked of a policy.
 struct RoutedShape {

@@ -75,18 +75,11 @@ Result<PolicyTrigger> read_trigger(const YamlValue& value) {
   return trigger;
 }
 
-Result<RuleEvidence> read_evidence(const YamlValue& value) {
-  static const PolicyKeys kKeys = {"scenario",
-                                   "prompt_tokens",
-                                   "verdict",
-                                   "rows",
-                                   "ratio",
-                                   "interval",
-                                   "mean_ms",
-                                   "p99_ms",
-                                   "fallback_mean_ms",
-                                   "fallback_p99_ms",
-                                   "compile_ms"};
+// `new_tokens`: of its rule, which version 1 has there alone.
+Result<RuleEvidence> read_evidence(const YamlValue& value, int64_t new_tokens) {
+  static const PolicyKeys kKeys = {"scenario", "prompt_tokens",    "verdict",         "rows",
+                                   "ratio",    "interval",         "new_tokens",      "mean_ms",
+                                   "p99_ms",   "fallback_mean_ms", "fallback_p99_ms", "compile_ms"};
   ASSAY_TRY(const YamlMap map, value.map(kKeys));
   RuleEvidence evidence;
   ASSAY_TRY(evidence.scenario, text_or_none(map.find("scenario")));
@@ -106,6 +99,7 @@ Result<RuleEvidence> read_evidence(const YamlValue& value) {
   ASSAY_TRY(const size_t word, verdict.one_of(kVerdicts));
   evidence.verdict = kVerdicts[word];
   ASSAY_TRY(evidence.rows, count_or(map, "rows", 0, 0));
+  ASSAY_TRY(evidence.new_tokens, count_or(map, "new_tokens", new_tokens, 0));
   if (const auto ratio = map.find("ratio")) {
     ASSAY_TRY(evidence.ratio, ratio->positive_number(kMostFigure));
   }
@@ -142,7 +136,7 @@ Status read_lists(const YamlMap& map, PolicyRule& rule) {
   if (const auto evidence = map.find("evidence")) {
     ASSAY_TRY(const std::vector<YamlValue> items, evidence->items());
     for (const YamlValue& item : items) {
-      ASSAY_TRY(RuleEvidence one, read_evidence(item));
+      ASSAY_TRY(RuleEvidence one, read_evidence(item, rule.new_tokens));
       rule.evidence.push_back(std::move(one));
     }
   }
@@ -160,7 +154,15 @@ Result<PolicyRule> read_rule(const YamlValue& value) {
   ASSAY_TRY(const YamlValue phase, map.require("phase"));
   ASSAY_TRY(rule.phase, phase_of(phase));
   ASSAY_TRY(rule.batch, count_or(map, "batch", 1, 1));
-  ASSAY_TRY(rule.new_tokens, count_or(map, "new_tokens", 0, 0));
+  if (const auto new_tokens = map.find("new_tokens")) {
+    if (new_tokens->is_list()) {
+      ASSAY_TRY(const auto from_to, token_range(*new_tokens));
+      rule.new_tokens = from_to.first;
+      rule.new_tokens_span = from_to.second - from_to.first;
+    } else {
+      ASSAY_TRY(rule.new_tokens, new_tokens->integer(0, kMostTokens));
+    }
+  }
   ASSAY_TRY(const YamlValue tokens, map.require("prompt_tokens"));
   ASSAY_TRY(const auto range, token_range(tokens));
   std::tie(rule.shortest, rule.longest) = range;
@@ -183,7 +185,8 @@ Result<PolicyRule> read_rule(const YamlValue& value) {
 
 bool covers_the_same(const PolicyRule& a, const PolicyRule& b) {
   return a.model == b.model && a.phase == b.phase && a.batch == b.batch &&
-         a.new_tokens == b.new_tokens && a.shortest <= b.longest && b.shortest <= a.longest;
+         a.new_tokens <= b.most_new_tokens() && b.new_tokens <= a.most_new_tokens() &&
+         a.shortest <= b.longest && b.shortest <= a.longest;
 }
 
 Status read_rules(const YamlValue& value, Policy& policy) {

@@ -27,6 +27,7 @@ Policy whole_policy() {
   rule.triggers = {{TriggerKind::kLostRow, 0, 0, {}, "none in 30 rows"},
                    {TriggerKind::kSlowRequest, 3, 100, 12.5, "the slowest"}};
   rule.evidence = {{.scenario = "prompt_10",
+                    .new_tokens = 64,
                     .shortest = 10,
                     .longest = 10,
                     .verdict = "best",
@@ -38,7 +39,10 @@ Policy whole_policy() {
                     .fallback_mean_ms = 10,
                     .fallback_p99_ms = 11.0 / 3,
                     .compile_ms = 812},
-                   {"prompt_80", 80, 80, "ahead", {}, {}, 30}};
+                   {"prompt_80", 128, 80, 80, "ahead", {}, {}, 30}};
+  policy.rules.push_back(rule);
+  rule.new_tokens = 65;
+  rule.new_tokens_span = 62;
   policy.rules.push_back(rule);
   rule.shortest = 81;
   rule.longest = 90;
@@ -87,6 +91,10 @@ TEST(PolicyFile, HostileTextsGiveOneLine) {
   EXPECT_THAT(refusal_of("[91, 100]", "[90, 100]"), HasSubstr("cover each request once"));
   EXPECT_THAT(refusal_of("    because:", "    abstains: \"too\"\n    because:"),
               HasSubstr("a reason or an abstention"));
+  EXPECT_THAT(refusal_of("new_tokens: [65, 127]", "new_tokens: [127, 65]"),
+              HasSubstr("expected an integer from 127"));
+  EXPECT_THAT(refusal_of("new_tokens: [65, 127]", "new_tokens: [64, 127]"),
+              HasSubstr("cover each request once"));
   EXPECT_THAT(refusal_of("batch: 4", "batch: 0"), HasSubstr("expected an integer from 1"));
   EXPECT_THAT(refusal_of("on: lost_row", "on: lost_rows"), HasSubstr("did you mean \"lost_row\"?"));
   EXPECT_THAT(refusal_of(", limit_ms: 12.5", ""), HasSubstr("limit_ms"));

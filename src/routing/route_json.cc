@@ -38,7 +38,7 @@ Json rule_json(const PolicyRule& rule) {
   Json json = {{"model", rule.model},
                {"phase", phase_name(rule.phase)},
                {"batch", rule.batch},
-               {"new_tokens", rule.new_tokens},
+               {"new_tokens", {rule.new_tokens, rule.most_new_tokens()}},
                {"prompt_tokens", {rule.shortest, rule.longest}},
                {"arm", text_or_null(rule.arm)},
                {"fallback", text_or_null(rule.fallback)},
@@ -51,6 +51,7 @@ Json rule_json(const PolicyRule& rule) {
   json["evidence"] = Json::array();
   for (const RuleEvidence& evidence : rule.evidence) {
     json["evidence"].push_back({{"scenario", evidence.scenario},
+                                {"new_tokens", evidence.new_tokens},
                                 {"prompt_tokens", {evidence.shortest, evidence.longest}},
                                 {"verdict", evidence.verdict},
                                 {"ratio", evidence.ratio ? Json(*evidence.ratio) : Json()},
