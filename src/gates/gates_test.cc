@@ -416,6 +416,8 @@ TEST(EnvironmentGate, WhereNoWorkerSpokeNothingConfirmsTheIdentity) {
   const JudgedGate gate = judged(judge_environment, bundle);
   EXPECT_EQ(check_of(gate, "agreement").verdict, GateVerdict::kFail);
   EXPECT_EQ(check_of(gate, "agreement").found, "No worker confirms the identity.");
+  EXPECT_EQ(check_of(gate, "agreement").decided_by.size(), 8u) << "a cell each";
+  EXPECT_THAT(check_of(gate, "agreement").decided_by, Contains(HasSubstr("json: reported")));
 }
 
 TEST(EnvironmentGate, ACommandsProgramAndATorchsCompilerAreHashed) {
