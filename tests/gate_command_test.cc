@@ -149,6 +149,7 @@ TEST_F(GateCommand, FindingsOfTheBundleAreReadAndForeignOnesAreNot) {
   const fs::path one = write("one");
   const auto findings_of = [&] { return judged({one}, 0)["bundles"][0]["findings"]; };
   EXPECT_EQ(findings_of()["from"], "rows");
+  EXPECT_EQ(findings_of()["why"], "there is no analysis/findings.json");
   EXPECT_FALSE(fs::exists(one / "analysis")) << "a gate writes nothing";
   EXPECT_EQ(assay({"analyze", one, "--resamples", "500"}).end.exit_status, 0);
   EXPECT_EQ(findings_of()["from"], "analysis/findings.json");

@@ -107,7 +107,7 @@ TEST_F(RouteCommand, EveryFormatSaysTheSame) {
   EXPECT_THAT(markdown, HasSubstr("3. In prefill take fast for prompts of 10-30 tokens."));
   EXPECT_THAT(markdown, HasSubstr("| lost_row "));
   EXPECT_THAT(markdown, HasSubstr("40 warm rows can't bound p99"));
-  EXPECT_THAT(markdown, HasSubstr("Out of sample: policies from half of the processes take "));
+  EXPECT_THAT(markdown, HasSubstr("Out of sample: a policy made of half of the processes takes "));
   const std::string csv = assay({"route", one, "-o", "csv"}).out;
   CsvReader reader(csv, "stdout");
   const size_t columns = reader.next()->size();

@@ -60,6 +60,15 @@ TEST_F(KeptRows, AreReadInEverySchemaVersion) {
   }
 }
 
+TEST_F(KeptRows, AreNamedByWhoeverNeedsTheWholeBundle) {
+  keep(rows(3), kBundleSchemaVersion);
+  const auto whole = read_bundle(folder_);
+  ASSERT_FALSE(whole);
+  EXPECT_NE(whole.error().message.find("found rows kept without theirs (origin.json)"),
+            std::string::npos)
+      << whole.error().message;
+}
+
 TEST_F(KeptRows, KeepTheirSittingsParityAndEvidence) {
   Json origin = kOrigin;
   origin["sittings"] = {{{"started_at", "a"}, {"rows_before", 0}, {"environment", {{"gpu", 1}}}},

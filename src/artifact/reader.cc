@@ -169,6 +169,13 @@ Result<Bundle> read_bundle(const fs::path& path) {
   bundle.folder = path;
   ASSAY_TRY(const Folder folder, Folder::open(path));
   const std::string manifest_name = folder.path_of(kManifestName).string();
+  if (!folder.has(kManifestName) && folder.has(kOriginName)) {
+    return bad_input(
+        "{}: expected a whole bundle ({} and its files), found rows kept without theirs ({}), "
+        "which "
+        "`assay analyze`, `report`, `gate`, `portability` and `route` read",
+        path.string(), kManifestName, kOriginName);
+  }
   if (!folder.has(kManifestName) && folder.has("analysis/findings.json")) {
     return bad_input(
         "{}: expected a bundle with its rows ({} and PHASE/metrics.csv), found findings alone, "

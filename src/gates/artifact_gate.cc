@@ -17,11 +17,8 @@ GateCheck files_are_whole(const BundleFacts& facts) {
     check.decided_by = {std::string(kOriginName)};
     return check;
   }
-  Deciders wrong;
-  for (const VerifyProblem& problem : facts.problems) {
-    wrong.add(problem.object.empty() ? problem.problem
-                                     : fmt::format("{}: {}", problem.object, problem.problem));
-  }
+  Deciders wrong("problem");
+  for (const VerifyProblem& problem : facts.problems) wrong.add(problem.object, problem.problem);
   const std::string first = facts.problems.empty() ? "" : facts.problems.front().object;
   return std::move(wrong).decide(
       std::move(check), GateVerdict::kFail,

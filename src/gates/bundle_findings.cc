@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <numeric>
 
@@ -82,7 +83,9 @@ Result<BundleFindings> findings_of_bundle(const Bundle& bundle, const Samples& s
       return result;
     }
   } else {
-    result.why_anew = read.error().message;
+    std::error_code unknown;  // whoever read it has said so
+    const bool there = std::filesystem::exists(bundle.folder / "analysis/findings.json", unknown);
+    result.why_anew = there ? read.error().message : "there is no analysis/findings.json";
   }
   ASSAY_TRY(result.findings, analyze(bundle, AnalysisOptions{}, pool));
   return result;

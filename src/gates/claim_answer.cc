@@ -122,8 +122,12 @@ class ClaimJudge {
     }
     if (claim_.relation == ClaimRelation::kFastest) return of_decision(decision);
     if (const auto pair = findings_.pair(stratum, claim_.arm, claim_.other)) {
-      inconclusive_ += pair->verdict == Verdict::kInconclusive ? 1 : 0;
-      return of_verdict(pair->verdict, ratio_text(*pair, claim_.other));
+      const bool open = pair->verdict == Verdict::kInconclusive;
+      inconclusive_ += open ? 1 : 0;
+      const bool apart = pair->interval && (pair->interval->high < 1 || pair->interval->low > 1);
+      return of_verdict(pair->verdict,
+                        ratio_text(*pair, claim_.other) +
+                            (open && apart ? " (not significant after Holm's correction)" : ""));
     }
     if (auto decided = of_rivals(decision)) return *decided;
     for (const std::string* arm : {&claim_.arm, &claim_.other}) {
@@ -214,10 +218,13 @@ class ClaimJudge {
       return;
     }
     const std::string strata = counted(all, "stratum", "strata");
+    const auto in_strata = [&](Says says) {
+      return all == 1 ? std::string() : fmt::format(" in {} of {}", count(says), strata);
+    };
     if (count(Says::kContradicts) > 0) {
       answer_.verdict = GateVerdict::kFail;
-      answer_.because = fmt::format("The findings say otherwise in {} of {}: {}.",
-                                    count(Says::kContradicts), strata, first(Says::kContradicts));
+      answer_.because = fmt::format("The findings say otherwise{}: {}.",
+                                    in_strata(Says::kContradicts), first(Says::kContradicts));
     } else if (count(Says::kSupports) == all) {
       answer_.verdict = GateVerdict::kPass;
       answer_.because = all == 1 ? fmt::format("It holds: {}.", first(Says::kSupports))
@@ -226,11 +233,12 @@ class ClaimJudge {
                                               whole->verdict == claimed(claim_.relation)) {
       answer_.verdict = GateVerdict::kPass;
       answer_.because = fmt::format(
-          "It holds in the geometric mean over {}: {}. Taken alone, {} of them are inconclusive.",
-          strata, ratio_text(*whole, claim_.other), count(Says::kOpen));
+          "It holds in the geometric mean over {}: {}. Taken alone, {} of them {} inconclusive.",
+          strata, ratio_text(*whole, claim_.other), count(Says::kOpen),
+          count(Says::kOpen) == 1 ? "is" : "are");
     } else {
-      answer_.because = fmt::format("It is open in {} of {}: {}.", count(Says::kOpen), strata,
-                                    first(Says::kOpen));
+      answer_.because =
+          fmt::format("It is open{}: {}.", in_strata(Says::kOpen), first(Says::kOpen));
     }
   }
 

@@ -99,6 +99,17 @@ TEST(ClaimAnswer, FailsWhereOneStratumSaysOtherwise) {
       << "the claim is about the other one";
 }
 
+TEST(ClaimAnswer, WhyItIsOpenIsSaidOfOneStratumAsOfSeveral) {
+  const ClaimAnswer one =
+      answer("b faster than a in kv_decode at short", findings_with({kOpen, kSame}));
+  EXPECT_EQ(one.verdict, GateVerdict::kNotDecided);
+  EXPECT_EQ(one.because,
+            "It is open: kv_decode of m at short, 8 new tokens: inconclusive, 0.800 [0.784, "
+            "0.816] of a's time (not significant after Holm's correction).");
+  const ClaimAnswer several = answer("b faster than a in kv_decode", findings_with({kOpen, kOpen}));
+  EXPECT_THAT(several.because, HasSubstr("It is open in 2 of 2 strata: "));
+}
+
 TEST(ClaimAnswer, EquivalenceIsAClaimOfItsOwn) {
   EXPECT_EQ(answer("b equivalent to a in kv_decode", findings_with({kSame, kSame})).verdict,
             GateVerdict::kPass);

@@ -178,7 +178,7 @@ GateCheck worker_agrees(const BundleFacts& facts, const GateScope& scope) {
     }
     if (problem.empty()) continue;
     if (first.empty()) first = problem;
-    against.add(std::move(problem));
+    against.add(problem);
   }
   GateCheck check{.name = "agreement",
                   .looked_at =
@@ -233,16 +233,16 @@ std::string missing_hash(const BundleFacts& facts, const GatedCell& cell) {
 }
 
 GateCheck toolchain_is_hashed(const BundleFacts& facts, const GateScope& scope) {
-  Deciders missing;
+  Deciders missing("cell");
   std::string first;
   int64_t cells = 0;
   for (const GatedCell* cell : scope.cells) {
     if (cell->timed == 0) continue;
     ++cells;
-    std::string lacking = missing_hash(facts, *cell);
+    const std::string lacking = missing_hash(facts, *cell);
     if (lacking.empty()) continue;
     if (first.empty()) first = lacking;
-    missing.add(std::move(lacking));
+    missing.add(lacking);
   }
   GateCheck check{.name = "toolchain",
                   .looked_at =

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace assay {
 namespace {
 
@@ -48,16 +50,29 @@ const GateCheck* JudgedGate::deciding() const {
   return at == checks.end() ? nullptr : &*at;
 }
 
-void Deciders::add(std::string field_or_row) {
-  if (++count_ <= static_cast<int64_t>(kMostDeciding)) named_.push_back(std::move(field_or_row));
+void Deciders::add(const std::string& place, std::string detail) {
+  const auto [at, fresh] = place_of_.try_emplace(place, places_.size());
+  if (fresh) places_.push_back({place, std::move(detail), 0});
+  ++places_[at->second].count;
+  ++count_;
 }
 
 GateCheck Deciders::decide(GateCheck check, GateVerdict verdict, std::string problem,
                            std::string fine) && {
   check.verdict = any() ? verdict : GateVerdict::kPass;
   check.found = any() ? std::move(problem) : std::move(fine);
-  check.decided_by_more = count_ - static_cast<int64_t>(named_.size());
-  check.decided_by = std::move(named_);
+  for (const Place& place : places_) {
+    if (check.decided_by.size() == kMostDeciding) break;
+    std::string text = place.name;
+    if (!place.detail.empty()) text += (text.empty() ? "" : ": ") + place.detail;
+    if (place.count > 1 && place.detail.empty()) {
+      text += fmt::format(" ({})", counted(place.count, unit_));
+    } else if (place.count > 1) {
+      text += fmt::format(" (and {} more there)", counted(place.count - 1, unit_));
+    }
+    check.decided_by.push_back(std::move(text));
+  }
+  check.decided_by_more = std::ssize(places_) - std::ssize(check.decided_by);
   return check;
 }
 

@@ -4,9 +4,11 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace assay {
@@ -43,7 +45,7 @@ struct GateCheck {
   std::string looked_at = {};  // files and members: "manifest.json: identity"
   std::string found = {};      // a sentence: what was demanded of what, and what was found
   // Files and fields, or rows, that decide: "cells/c001/evidence.json: reported.toolchain.sha256",
-  // "kv_decode/metrics.csv: cell c001, repetitions 3, 4". At most kMostDeciding of them.
+  // "kv_decode/metrics.csv: cell c001, repetitions 3, 4". Each once, at most kMostDeciding of them.
   std::vector<std::string> decided_by = {};
   int64_t decided_by_more = 0;
 };
@@ -59,17 +61,27 @@ struct JudgedGate {
   const GateCheck* deciding() const;
 };
 
-// Collects what decides against a check, and counts what is beyond kMostDeciding.
+// Collects what decides against a check: each place once, with how many of `unit` decide there, and
+// counts what is beyond kMostDeciding.
 class Deciders {
  public:
-  void add(std::string field_or_row);
+  explicit Deciders(std::string unit = "case") : unit_(std::move(unit)) {}
+  // `place` is a file, and a field or rows of it; `detail` is what is wrong there.
+  void add(const std::string& place, std::string detail = "");
   bool any() const { return count_ > 0; }
-  int64_t count() const { return count_; }
+  int64_t count() const { return count_; }  // of all that was added
   // `check` with `verdict` and `problem` where something was added, else with pass and `fine`.
   GateCheck decide(GateCheck check, GateVerdict verdict, std::string problem, std::string fine) &&;
 
  private:
-  std::vector<std::string> named_;
+  struct Place {
+    std::string name;
+    std::string detail;  // of the first
+    int64_t count = 0;
+  };
+  std::string unit_;
+  std::vector<Place> places_;
+  std::map<std::string, size_t> place_of_;
   int64_t count_ = 0;
 };
 

@@ -430,7 +430,7 @@ TEST(EnvironmentGate, ACommandsProgramAndATorchsCompilerAreHashed) {
   EXPECT_EQ(check_of(judged(judge_environment, command), "toolchain").verdict, GateVerdict::kPass);
   arms["eager-dynamic"].erase("program");
   EXPECT_THAT(check_of(judged(judge_environment, command), "toolchain").decided_by,
-              Contains("environment.json: arms.eager-dynamic.program.sha256"));
+              Contains("environment.json: arms.eager-dynamic.program.sha256 (4 cells)"));
   HonestBundle torch;
   make_torch(torch, "3.6.0");
   Json& toolchain =
@@ -440,6 +440,32 @@ TEST(EnvironmentGate, ACommandsProgramAndATorchsCompilerAreHashed) {
   toolchain["cpp_compiler"].erase("sha256");
   EXPECT_THAT(check_of(judged(judge_environment, torch), "toolchain").decided_by,
               Contains(HasSubstr("toolchain.cpp_compiler.sha256")));
+}
+
+TEST(EnvironmentGate, ThePlaceThatManyCellsLackIsNamedOnce) {
+  HonestBundle bundle;
+  bundle.made.raw().environment.erase("program_sha256");
+  const GateCheck check = check_of(judged(judge_environment, bundle), "toolchain");
+  const auto cells = std::ssize(bundle.facts().cells);
+  ASSERT_GT(cells, 1);
+  EXPECT_THAT(check.decided_by,
+              ElementsAre(fmt::format("environment.json: program_sha256 ({} cells)", cells)));
+  EXPECT_EQ(check.decided_by_more, 0);
+  EXPECT_THAT(check.found, HasSubstr(fmt::format("{0} of {0} cells lack", cells)));
+}
+
+TEST(ArtifactGate, AFileOfSeveralProblemsIsNamedOnce) {
+  HonestBundle bundle;
+  const JudgedGate gate = judged(judge_artifacts, bundle, {},
+                                 {{"prefill/metrics.csv", "expected sha256 a, found b"},
+                                  {"study.yaml", "missing"},
+                                  {"prefill/metrics.csv", "12 bytes behind the last row"},
+                                  {"prefill/metrics.csv", "no commit record"}});
+  EXPECT_THAT(check_of(gate, "files").decided_by,
+              ElementsAre("prefill/metrics.csv: expected sha256 a, found b (and 2 problems more "
+                          "there)",
+                          "study.yaml: missing"));
+  EXPECT_THAT(check_of(gate, "files").found, HasSubstr("finds 4 problems"));
 }
 
 TEST(Gates, ManyDecidersAreCounted) {

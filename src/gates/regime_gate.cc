@@ -133,7 +133,7 @@ ReproducedClaim reproduce(const SpeedClaim& claim, const std::vector<BundleFacts
       if (result.holds[side] != GateVerdict::kFail) continue;
       result.verdict = GateVerdict::kFail;
       result.because =
-          fmt::format("It doesn't hold in {}: {}", bundles[side].name, answers[side].because);
+          fmt::format("It doesn't hold in {}. {}", bundles[side].name, answers[side].because);
       return result;
     }
     const bool both = result.holds[pair.first] == GateVerdict::kPass &&
@@ -148,7 +148,7 @@ ReproducedClaim reproduce(const SpeedClaim& claim, const std::vector<BundleFacts
     const size_t side =
         result.holds[open->first] == GateVerdict::kPass ? open->second : open->first;
     result.because =
-        fmt::format("It is undecided in {}: {}", bundles[side].name, answers[side].because);
+        fmt::format("It is undecided in {}. {}", bundles[side].name, answers[side].because);
   } else {
     result.because = "No two bundles differ on one axis alone.";
   }

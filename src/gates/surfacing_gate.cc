@@ -24,23 +24,44 @@ StatedSet collect(const GatedArm& arm, const StatedSet GatedCell::*axis) {
   return all;
 }
 
+// Arms that fail to state an axis in one way.
+struct UnstatedAxis {
+  std::string problem;
+  std::vector<std::string> arms;
+};
+
+// Places are joined by "; " where they are shown.
+std::string one_place(std::string column) {
+  const size_t at = column.find("; ");
+  return at == std::string::npos ? column : column.replace(at, 2, " and ");
+}
+
 // An arm with the axis explicit in every cell: `problem` is empty for it.
 GateCheck axis_check(std::string name, std::string column, const std::vector<GatedArm>& arms,
                      const std::function<std::string(const GatedArm&)>& problem_of,
                      const std::string& fine) {
-  Deciders missing;
+  std::vector<UnstatedAxis> places;
   std::string first;
   for (const GatedArm& arm : arms) {
     const std::string problem = problem_of(arm);
     if (problem.empty()) continue;
-    if (first.empty()) first = fmt::format("arm {}: {}", arm.name, problem);
-    missing.add(fmt::format("arm {}: {}: {}", arm.name, column, problem));
+    if (first.empty()) first = fmt::format("{}: {}", arm.name, problem);
+    auto place = std::ranges::find(places, problem, &UnstatedAxis::problem);
+    if (place == places.end()) place = places.insert(places.end(), {problem, {}});
+    place->arms.push_back(arm.name);
   }
-  const int64_t short_of = missing.count();
+  Deciders missing;
+  int64_t short_of = 0;
+  for (const UnstatedAxis& place : places) {
+    short_of += std::ssize(place.arms);
+    missing.add(fmt::format("{}: {} ({} {})", one_place(column), place.problem,
+                            place.arms.size() == 1 ? "arm" : "arms", join(place.arms, ", ")));
+  }
   return std::move(missing).decide(
       {.name = std::move(name), .looked_at = column}, GateVerdict::kFail,
-      fmt::format("{} of {}: {}{}.", short_of, counted(std::ssize(arms), "arm"), first,
-                  short_of > 1 ? ", and others" : ""),
+      fmt::format("{} of {} {} it open{} {}.", short_of, counted(std::ssize(arms), "arm"),
+                  short_of == 1 ? "leaves" : "leave", short_of == 1 ? ":" : "; the first is",
+                  first),
       fine);
 }
 

@@ -65,7 +65,7 @@ std::string gone_text(const SiteCells& site, const PortabilityOptions& options) 
     for (const RegimeCell* cell : {pair.first, pair.second}) {
       std::string reason = reason_against(*cell, options);
       if (reason.empty() && !earned(cell->execution)) {
-        reason = unearned_text(cell->execution);
+        reason = unearned_text(cell->execution, cell->eager);
       }
       if (!reason.empty()) return fmt::format("{} {}", cell->arm, reason);
     }

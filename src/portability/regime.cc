@@ -87,6 +87,7 @@ Result<Regime> condense(const Bundle& bundle, const RegimeOptions& options) {
     cell.config = config_of(*group.rows.front());
     cell.crashes = crash_rate(losses_of(group));
     cell.execution = group.execution();
+    cell.eager = eager_rows(group);
     cell.parity_failed = group.parity_failed;
     cell.several_processes = several_processes(group);
     cell.by_rounds = units.of(group.stratum) == ContrastUnit::kProcesses;

@@ -12,6 +12,7 @@
 #include "analysis/contrast/units.h"
 #include "analysis/findings/execution.h"
 #include "analysis/findings/strata.h"
+#include "analysis/rows/eager_rows.h"
 #include "analysis/rows/losses.h"
 #include "artifact/bundle.h"
 #include "stats/intervals.h"
@@ -56,6 +57,7 @@ struct RegimeCell {
   CrashRate crashes;
   std::vector<MeasuredRow> rows;  // in the order of the run
   Execution execution = Execution::kEager;
+  EagerRows eager;  // of a compiled arm
   bool parity_failed = false;
   bool several_processes = false;
   bool by_rounds = false;        // processes are the unit of its stratum

@@ -208,9 +208,11 @@ ReportSection combined_part(const Comparison& c) {
   return section;
 }
 
-ReportSection cells_part(const Comparison& c, Phase phase) {
+// `explained`: what its columns mean stands above an earlier table.
+ReportSection cells_part(const Comparison& c, Phase phase, bool explained) {
   ReportSection section{
       fmt::format("{}, cell by cell", phase_name(phase)), {}, {cell_table(c, phase)}};
+  if (explained) return section;
   section.lines.emplace_back(
       "base ms, cand. ms: mean time of warm ok rows. noise: their sd / mean. proc.: worker "
       "processes of both; proc. noise: the larger sd / mean of their means. %diff above 0: the "
@@ -244,10 +246,13 @@ std::vector<ReportSection> sections_of(const Comparison& c, bool on_regression) 
   if (c.in_one_run) return sections_of_sides(c, on_regression);
   std::vector<ReportSection> sections = {identity_part(c), crash_part(c)};
   if (!c.combined.empty()) sections.push_back(combined_part(c));
+  bool explained = false;
   for (const Phase phase : kPhases) {
     const bool any =
         std::ranges::any_of(c.cells, [&](const auto& cell) { return cell.phase == phase; });
-    if (any) sections.push_back(cells_part(c, phase));
+    if (!any) continue;
+    sections.push_back(cells_part(c, phase, explained));
+    explained = true;
   }
   Table reasons = reason_table(c);
   if (!reasons.rows.empty()) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
+#include "report/compare_report.h"
 
 namespace assay {
 namespace {
@@ -51,6 +52,25 @@ TEST(CompareVerdict, WhatTheIntervalsAllowIsSaid) {
                       "to +3.74 % (eager on prefill, tiny, single_micro).")));
   EXPECT_THAT(text_of(comparison_of({figure(0.98, Verdict::kEquivalent)})),
               Not(HasSubstr("allow for up to")));
+}
+
+TEST(CompareReport, TheColumnsOfTheCellsAreExplainedOnce) {
+  Comparison comparison =
+      comparison_of({figure(1.01, Verdict::kInconclusive), figure(1.02, Verdict::kInconclusive)});
+  comparison.strata.push_back({Phase::kKvDecode, "tiny", "single_micro", 16, 1});
+  comparison.cells[1].phase = Phase::kKvDecode;
+  comparison.cells[1].stratum = 1;
+  for (ComparedCell& cell : comparison.cells) {
+    cell.base = cell.cand = ComparedSide();
+    cell.machine = MachineShare();
+  }
+  const std::string markdown = render_comparison(comparison, OutputFormat::kMarkdown, false);
+  EXPECT_THAT(markdown, HasSubstr("## kv_decode, cell by cell"));
+  for (const char* once : {"mean time of warm ok rows", "machine: how much slower"}) {
+    const size_t at = markdown.find(once);
+    ASSERT_NE(at, std::string::npos) << once;
+    EXPECT_EQ(markdown.find(once, at + 1), std::string::npos) << once;
+  }
 }
 
 TEST(CompareVerdict, SlowerWithinTheMarginIsNothingBeyondIt) {

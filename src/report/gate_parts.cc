@@ -18,14 +18,6 @@ const JudgedGate& first_of(const Judgement& judgement, GateKind kind) {
   return judgement.bundles.front().gates[static_cast<size_t>(kind)];
 }
 
-std::string looked_at_text(const Judgement& judgement, GateKind kind) {
-  const bool several = judgement.bundles.size() > 1 && kind != GateKind::kRegimes;
-  return first_of(judgement, kind).looked_at +
-         (several
-              ? fmt::format(" of the first of {}", counted(std::ssize(judgement.bundles), "bundle"))
-              : "");
-}
-
 }  // namespace
 
 std::string gate_verdict_text(GateVerdict verdict) {
@@ -62,8 +54,9 @@ std::string gates_headline(const Judgement& judgement) {
 
 std::string gate_options_text(const Judgement& judgement) {
   const AnalysisOptions& options = judgement.bundles.front().options;
-  return fmt::format("equivalent: means within {:.3g} %; alpha {:.3g} a family, by Holm",
-                     options.margin * 100, options.alpha);
+  return fmt::format(
+      "Findings: means within {:.3g} % are equivalent; alpha is {:.3g} a family, after Holm.",
+      options.margin * 100, options.alpha);
 }
 
 std::vector<SharedCheck> shared_checks(const Judgement& judgement) {
@@ -93,12 +86,14 @@ std::vector<SharedCheck> shared_checks(const Judgement& judgement) {
 }
 
 Table gate_table(const Judgement& judgement) {
+  const char* looked_at =
+      judgement.bundles.size() == 1 ? "looked at" : "looked at (1 to 4: in the first bundle)";
   Table table{
-      "", {{"gate", Align::kLeft}, {"verdict", Align::kLeft}, {"looked at", Align::kLeft}}, {}};
+      "", {{"gate", Align::kLeft}, {"verdict", Align::kLeft}, {looked_at, Align::kLeft}}, {}};
   for (const GateKind kind : kGateKinds) {
     table.rows.push_back({TableCell::of(gate_label(kind)),
                           TableCell::of(gate_verdict_text(judgement.gate_verdict(kind))),
-                          TableCell::of(looked_at_text(judgement, kind))});
+                          TableCell::of(first_of(judgement, kind).looked_at)});
   }
   return table;
 }

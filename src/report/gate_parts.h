@@ -15,7 +15,7 @@ std::string gate_verdict_text(GateVerdict verdict);
 // "FAIL: 1 of 5 gates fails, 1 is not decided".
 std::string gates_headline(const Judgement& judgement);
 
-// "equivalent: means within 3 %; alpha 0.05 a family": what the findings were told.
+// A sentence: by which margin and alpha the findings decide.
 std::string gate_options_text(const Judgement& judgement);
 
 // A check as all bundles have it.

@@ -155,7 +155,7 @@ void add_claim(const Judgement& judgement, GateLines& lines) {
 
 std::string findings_text(const JudgedBundle& bundle) {
   if (bundle.findings_from_file) return "findings: its analysis/findings.json";
-  return fmt::format("findings: made anew ({})", excerpt(bundle.why_anew));
+  return fmt::format("findings: made anew ({})", bundle.why_anew);
 }
 
 void add_bundles(const Judgement& judgement, GateLines& lines) {
@@ -167,7 +167,7 @@ void add_bundles(const Judgement& judgement, GateLines& lines) {
   add_wrapped_to(fmt::format("bundle: {} ({}, {})", bundle.name, bundle.study.name,
                              counted(bundle.study.rows, "row")),
                  kGateIndent, 2, lines);
-  add_wrapped_to(findings_text(bundle), kGateIndent, 1, lines);
+  add_wrapped_to(findings_text(bundle), kGateIndent, 2, lines);
 }
 
 std::string gate_screen(const Judgement& judgement) {
@@ -255,7 +255,7 @@ std::vector<ReportSection> gate_sections(const Judgement& judgement) {
   if (judgement.claim) {
     gates.lines.push_back(fmt::format("Claim: {}.", claim_text(*judgement.claim)));
   }
-  gates.lines.push_back(fmt::format("Of the findings: {}.", gate_options_text(judgement)));
+  gates.lines.push_back(gate_options_text(judgement));
   if (judgement.bundles.size() > 1) gates.tables.push_back(bundle_table(judgement));
   std::vector<ReportSection> sections = gate_demands(judgement);
   sections.insert(sections.begin(), std::move(gates));
@@ -329,7 +329,7 @@ std::vector<std::string> gate_outcome(const Judgement& judgement) {
       lines.push_back(fmt::format("{}: {}", bundle.name, bundle.claims.front().answer.because));
     }
   }
-  lines.push_back(fmt::format("Of the findings: {}.", gate_options_text(judgement)));
+  lines.push_back(gate_options_text(judgement));
   return lines;
 }
 

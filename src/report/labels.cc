@@ -1,5 +1,6 @@
 // How the report writes strata, intervals, p-values and shares.
 #include <algorithm>
+#include <cmath>
 #include <numbers>
 
 #include "base/text.h"
@@ -28,6 +29,17 @@ bool as_labelled(Execution execution) {
 }
 
 }  // namespace
+
+std::string whole_tokens(double tokens) {
+  return fmt::format("{:.0f}", std::ceil(tokens));
+}
+
+std::string new_tokens_text(double from, double to) {
+  const std::string least = whole_tokens(from);
+  const std::string most = whole_tokens(to);
+  const std::string range = least == most ? least : fmt::format("{} to {}", least, most);
+  return range + (most == "1" ? " new token" : " new tokens");
+}
 
 std::string stratum_label(std::span<const Stratum> strata, size_t stratum) {
   const Stratum& of = strata[stratum];

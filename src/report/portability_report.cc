@@ -146,16 +146,31 @@ std::vector<std::string> change_sentences(const Portability& of) {
 }
 
 std::vector<std::string> difference_lines(const Portability& of) {
-  std::vector<std::string> lines;
+  struct Line {
+    std::string axis;
+    std::string change;
+    std::vector<std::string> about;
+  };
+  std::vector<std::string> texts;
   for (size_t r = 1; r < of.regimes.size(); ++r) {
+    std::vector<Line> lines;
     for (const AxisDifference& d : pair_of(of.pairs, 0, r).differences) {
-      lines.push_back(fmt::format("- {}: {}{}: {} -> {}", of.regimes[r].name, d.axis,
-                                  d.about.empty() ? "" : " of " + d.about,
-                                  d.base.empty() ? "nothing" : d.base,
-                                  d.cand.empty() ? "nothing" : d.cand));
+      const std::string change = fmt::format("{} -> {}", d.base.empty() ? "nothing" : d.base,
+                                             d.cand.empty() ? "nothing" : d.cand);
+      auto line = std::ranges::find_if(lines, [&](const Line& one) {
+        return one.axis == d.axis && one.change == change && d.about.empty() == one.about.empty();
+      });
+      if (line == lines.end()) line = lines.insert(lines.end(), {d.axis, change, {}});
+      if (!d.about.empty()) line->about.push_back(d.about);
+    }
+    for (const Line& line : lines) {
+      const std::string about =
+          line.about.empty() ? std::string() : " of " + join(line.about, "; ");
+      texts.push_back(
+          fmt::format("- {}: {}{}: {}", of.regimes[r].name, line.axis, about, line.change));
     }
   }
-  return lines;
+  return texts;
 }
 
 std::string portability_outcome(const Portability& of) {
@@ -176,9 +191,12 @@ std::string portability_outcome(const Portability& of) {
   }
   int64_t flips = 0;
   for (const ConditionVerdict& verdict : of.verdicts) flips += is_flip(verdict.verdict);
-  return fmt::format("{}: {} of {} portable, {} not portable, {} not decided; {}.",
-                     failed + flips > 0 ? "FAILS" : "passes", portable, counted(all, "claim"),
-                     failed, all - portable - failed, counted(flips, "flip"));
+  const auto open = all - portable - failed;
+  const char* word = failed + flips > 0        ? "FAILS"
+                     : open == all && open > 0 ? "passes, with no claim decided"
+                                               : "passes";
+  return fmt::format("{}: {} of {} portable, {} not portable, {} not decided; {}.", word, portable,
+                     counted(all, "claim"), failed, open, counted(flips, "flip"));
 }
 
 std::vector<ReportSection> portability_sections(const Portability& of) {

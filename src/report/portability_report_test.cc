@@ -77,6 +77,30 @@ TEST(PortabilityScreen, ShowsNamesAndDoesNotObeyThem) {
   EXPECT_THAT(map, Not(HasSubstr("\x1b")));
 }
 
+TEST(PortabilityReport, ADifferenceOfSeveralArmsIsOneLine) {
+  Portability of = judged({two_arm_regime("a", 10, 8), two_arm_regime("b", 10, 8)});
+  of.pairs[0].differences = {{"framework_build", "eager", "torch 2.11", "torch 2.6"},
+                             {"framework_build", "compiled", "torch 2.11", "torch 2.6"},
+                             {"framework_build", "", "assay 1", "assay 2"},
+                             {"host", "governor", "", "performance"}};
+  const std::string markdown = render_portability(of, OutputFormat::kMarkdown);
+  EXPECT_THAT(markdown,
+              HasSubstr("- b: framework_build of eager; compiled: torch 2.11 -> torch 2.6\n"));
+  EXPECT_THAT(markdown, HasSubstr("- b: framework_build: assay 1 -> assay 2\n"));
+  EXPECT_THAT(markdown, HasSubstr("- b: host of governor: nothing -> performance\n"));
+}
+
+TEST(PortabilityReport, ThatNoClaimIsDecidedIsInTheVerdict) {
+  Portability of = judged({two_arm_regime("a", 10, 8), two_arm_regime("b", 10, 8)});
+  of.claim_named = false;
+  for (ConditionVerdict& verdict : of.verdicts) verdict.verdict = PortabilityVerdict::kUndecided;
+  for (JudgedClaim& claim : of.claims) claim.verdict = ClaimVerdict::kNotDecided;
+  EXPECT_THAT(render_portability(of, OutputFormat::kTable),
+              HasSubstr("passes, with no claim decided: 0 of 1 claim portable"));
+  of.claims[0].verdict = ClaimVerdict::kPortable;
+  EXPECT_THAT(render_portability(of, OutputFormat::kTable), HasSubstr("passes: 1 of 1 claim"));
+}
+
 TEST(PortabilityHeatMap, HasAFieldForEachBundleArmAndClass) {
   const Portability of = judged(many_regimes(4));
   const std::string map = portability_heat_map(of);

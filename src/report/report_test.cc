@@ -11,6 +11,7 @@
 #include "base/csv.h"
 #include "base/text.h"
 #include "report/screen/screen.h"
+#include "report/sections.h"
 #include "report/small_bundle.h"
 
 namespace assay {
@@ -29,6 +30,29 @@ TEST(Report, TheTerminalSummaryIsAsApproved) {
 
 TEST(Report, TheMarkdownReportIsAsApproved) {
   expect_approved("report.md", render_report(small_findings(), OutputFormat::kMarkdown));
+}
+
+TEST(Report, TheParityChecksCompilingIsAColumnWhereSomeWorkerTellsIt) {
+  Findings findings = small_findings();
+  ASSERT_GE(findings.compile_costs.size(), 2u);
+  const auto column = [&](size_t row) -> std::string {
+    const ReportSection section = compile_cost_section(findings);
+    const Table& table = section.tables.at(0);
+    const auto at = std::ranges::find(table.columns, "parity_s", &Column::name);
+    if (at == table.columns.end()) return "no column";
+    return table.rows.at(row).at(static_cast<size_t>(at - table.columns.begin())).text;
+  };
+  const auto explained = [&] {
+    return std::ranges::any_of(compile_cost_section(findings).lines, [](const std::string& line) {
+      return line.starts_with("parity: ");
+    });
+  };
+  EXPECT_EQ(column(0), "no column");
+  EXPECT_FALSE(explained());
+  findings.compile_costs[1].parity_compile_s = 4.56;
+  EXPECT_EQ(column(0), "") << "absent, not 0";
+  EXPECT_EQ(column(1), "4.56");
+  EXPECT_TRUE(explained());
 }
 
 TEST(Report, CsvHasOneLineAStratumAndArm) {

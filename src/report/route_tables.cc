@@ -106,8 +106,9 @@ std::vector<PolicyRule> joined_over_new_tokens(const Policy& policy) {
   return joined;
 }
 
-// Items with one text beside them: "TEXT (FIRST and 3 more)".
-std::vector<std::string> grouped(const std::vector<std::pair<std::string, std::string>>& items) {
+// Items with one text beside them: "TEXT (FIRST; and 3 more strata)".
+std::vector<std::string> grouped(const std::vector<std::pair<std::string, std::string>>& items,
+                                 std::string_view one, std::string_view many) {
   std::vector<std::string> order;
   std::map<std::string, std::vector<std::string>> places;
   for (const auto& [text, place] : items) {
@@ -118,9 +119,9 @@ std::vector<std::string> grouped(const std::vector<std::pair<std::string, std::s
   std::vector<std::string> lines;
   for (const std::string& text : order) {
     const auto& of = places[text];
-    lines.push_back(of.size() == 1
-                        ? fmt::format("{} ({})", text, of.front())
-                        : fmt::format("{} ({} and {} more)", text, of.front(), of.size() - 1));
+    lines.push_back(of.size() == 1 ? fmt::format("{} ({})", text, of.front())
+                                   : fmt::format("{} ({}; and {} more {})", text, of.front(),
+                                                 of.size() - 1, of.size() == 2 ? one : many));
   }
   return lines;
 }
@@ -309,16 +310,16 @@ std::string validation_sentence(const Optimism& validation) {
     return fmt::format("Out of sample: not known, because {}.", validation.absent);
   }
   std::string text = fmt::format(
-      "Out of sample: policies from half of the {} take {:.3f} of the safe arm's time there and "
-      "{:.3f} on the other half, optimism {:.2f} %",
+      "Out of sample: a policy made of half of the {} takes {:.3f} of the safe arm's time on that "
+      "half and {:.3f} on the other, which is an optimism of {:.2f} %",
       validation.unit == "process" ? "processes" : "blocks", validation.in_sample,
       validation.out_of_sample, validation.optimism * 100 + 0.0);
   if (validation.interval) {
     text += fmt::format(" [{:.2f}, {:.2f}]", validation.interval->low * 100 + 0.0,
                         validation.interval->high * 100 + 0.0);
   }
-  if (validation.interval) text += " with both policies held";
-  text += fmt::format("; on {} of {} they differ", validation.differ,
+  if (validation.interval) text += " (the choices held fixed)";
+  text += fmt::format("; the halves choose different arms on {} of {}", validation.differ,
                       counted(validation.strata, "stratum", "strata"));
   if (validation.broken > 0) {
     text += fmt::format("; {} an arm that the other half bars",
@@ -424,7 +425,7 @@ std::vector<std::string> abstention_lines(const Route& route) {
     items.emplace_back(rule.because.empty() ? "no reason is given" : rule.because,
                        rule_place(rule));
   }
-  return grouped(items);
+  return grouped(items, "rule", "rules");
 }
 
 std::vector<std::string> taken_lines(const Route& route) {
@@ -433,7 +434,7 @@ std::vector<std::string> taken_lines(const Route& route) {
     if (rule.abstains || rule.because.empty()) continue;
     items.emplace_back(fmt::format("{}: {}", rule.arm, rule.because), rule_place(rule));
   }
-  return grouped(items);
+  return grouped(items, "rule", "rules");
 }
 
 std::vector<std::string> tail_lines(const Route& route) {
@@ -457,7 +458,7 @@ std::vector<std::string> barred_lines(const Route& route) {
     items.emplace_back(fmt::format("{}: {}", barred.arm, barred.reason),
                        stratum_text(route.strata[barred.stratum]));
   }
-  return grouped(items);
+  return grouped(items, "stratum", "strata");
 }
 
 }  // namespace assay

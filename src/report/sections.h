@@ -46,6 +46,11 @@ std::string arm_label(const Findings& findings, const std::string& arm, Phase ph
 std::string shared_label(const Findings& findings, Phase phase);
 bool has_phase(const Findings& findings, Phase phase);
 
+// Lengths of decoding are whole: the first one at which `tokens` is reached, "10" of 9.2.
+std::string whole_tokens(double tokens);
+// "10 new tokens"; of a range "2 to 31 new tokens".
+std::string new_tokens_text(double from, double to);
+
 // "[1.02, 1.08]".
 TableCell interval_cell(const std::optional<stats::Interval>& interval, int digits = 4);
 // p below the smallest double by its logarithm: "1e-4211".

@@ -9,6 +9,8 @@
 #include "analysis/rows/synthetic_bundle.h"
 #include "base/files.h"
 #include "base/folder.h"
+#include "report/html/page_style.h"
+#include "report/plot/theme.h"
 
 namespace assay {
 
@@ -77,6 +79,17 @@ inline void expect_approved(const std::string& name, const std::string& received
   const auto approved = read_file(std::filesystem::path(ASSAY_GOLDEN_DIR) / name);
   ASSERT_TRUE(approved) << approved.error().message;
   EXPECT_EQ(received, *approved) << "scripts/approve-golden shows the difference";
+}
+
+// A page, but for its style sheet, which is that of every page and has an approved file of its own.
+inline void expect_page_approved(const std::string& name, const std::string& html) {
+  const std::string sheet = plot::theme_css() + page_css();
+  const size_t at = html.find(sheet);
+  ASSERT_NE(at, std::string::npos) << "the page lacks the style sheet";
+  std::string without = html;
+  without.replace(at, sheet.size(), "/* page.css */\n");
+  EXPECT_EQ(without.find(sheet), std::string::npos) << "the style sheet is there twice";
+  expect_approved(name, without);
 }
 
 }  // namespace assay

@@ -10,9 +10,9 @@ constexpr int64_t kShown[] = {1, 32, 512};
 std::string tokens_text(const std::optional<double>& tokens, const std::optional<Reach>& reach) {
   if (!tokens) return "";
   const auto bound = [](const std::optional<double>& end, const char* none) {
-    return end ? fmt::format("{:.0f}", *end) : std::string(none);
+    return end ? whole_tokens(*end) : std::string(none);
   };
-  std::string text = fmt::format("{:.0f}", *tokens);
+  std::string text = whole_tokens(*tokens);
   if (reach) text += fmt::format(" [{}, {}]", bound(reach->low, "0"), bound(reach->high, "never"));
   return text;
 }
@@ -39,8 +39,8 @@ ReportSection split_section(const Findings& findings) {
   section.lines.push_back(
       fmt::format("The time that an arm's prefill saves, as a share of {}'s time for prefill and n "
                   "decoded tokens (*: longer than the longest decode measured). stops: from this n "
-                  "on, the share is below {:.3g} %. even: at this n, slower decoding has used up "
-                  "the gain. [95 % bootstrap interval].",
+                  "on, the share is below {:.3g} %. even: from this n on, slower decoding has used "
+                  "up the gain. [95 % bootstrap interval].",
                   findings.study.baseline, findings.options.margin * 100));
   Table table{
       "", {{"stratum", Align::kLeft}, {"arm", Align::kLeft}, {"gain_ms"}, {"95% interval"}}, {}};

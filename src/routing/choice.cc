@@ -6,6 +6,7 @@
 
 #include "analysis/contrast/contrast.h"
 #include "analysis/named/named.h"
+#include "analysis/rows/eager_rows.h"
 #include "base/text.h"
 
 namespace assay {
@@ -37,10 +38,17 @@ std::string why_none_is_safe(const Samples& samples, size_t stratum,
   return "no arm is safe: " + join(reasons, "; ");
 }
 
-std::string tied_text(const Decision& decision) {
-  std::vector<std::string> names;
+// "dynamic, eager and static": the arms between which the decision leaves it. In alphabetical
+// order, so that lengths that leave it between the same arms give one reason.
+std::string in_question_text(const Decision& decision) {
+  std::vector<std::string> names = {decision.arm};
   for (const Rival& rival : decision.tied) names.push_back(rival.arm);
-  return join(names, ", ");
+  std::ranges::sort(names);
+  std::string text = names.front();
+  for (size_t i = 1; i < names.size(); ++i) {
+    text += (i + 1 < names.size() ? ", " : " and ") + names[i];
+  }
+  return text;
 }
 
 bool left_out(const Decision& decision, const std::string& arm) {
@@ -73,8 +81,7 @@ void apply_decision(const Decision& decision, const std::string& baseline, Strat
       }
       break;
     case Decision::Kind::kUndecided:
-      abstain(choice,
-              fmt::format("undecided between {} and {}", decision.arm, tied_text(decision)));
+      abstain(choice, "undecided between " + in_question_text(decision));
       break;
     case Decision::Kind::kOnlyOne:
       choice.arm = decision.arm;
@@ -136,7 +143,7 @@ std::string reason_barred(const Group& group, const AnalysisOptions& options) {
   std::vector<std::string> reasons = reasons_against(group, options);
   const Execution execution = group.execution();
   if (execution != Execution::kEager && execution != Execution::kCompiled) {
-    reasons.emplace_back(unearned_text(execution));
+    reasons.push_back(unearned_text(execution, eager_rows(group)));
   }
   return join(reasons, ", ");
 }

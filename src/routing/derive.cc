@@ -231,8 +231,7 @@ struct MeasuredAxes {
   std::set<int64_t> new_tokens;
 };
 
-void add_axes_text(const std::string& where, const MeasuredAxes& axes, bool with_new_tokens,
-                   std::vector<std::string>& out) {
+std::string outside_text(const MeasuredAxes& axes, bool with_new_tokens) {
   std::vector<std::string> gaps;
   const int64_t shortest = axes.lengths.begin()->first;
   int64_t longest = shortest;
@@ -240,15 +239,23 @@ void add_axes_text(const std::string& where, const MeasuredAxes& axes, bool with
     if (from > longest + 1) gaps.push_back(fmt::format("{}-{}", longest + 1, from - 1));
     longest = std::max(longest, to);
   }
-  std::string text =
-      fmt::format("{}: prompts below {} and above {} tokens", where, shortest, longest);
+  std::string text = shortest == longest
+                         ? fmt::format("prompts of other lengths than {} tokens", shortest)
+                         : fmt::format("prompts below {} and above {} tokens", shortest, longest);
   if (!gaps.empty()) text += fmt::format(", and between measured lengths: {}", join(gaps, ", "));
   text += fmt::format("; batches other than {}", numbers_text(axes.batches));
   if (with_new_tokens) {
     text += fmt::format("; new tokens other than {}", numbers_text(axes.new_tokens));
   }
-  out.push_back(std::move(text));
+  return text;
 }
+
+// A sentence for models of a phase that were measured alike.
+struct OutsideOfModels {
+  Phase phase;
+  std::string text;
+  std::vector<std::string> models;
+};
 
 // Choices of what one request can be served by, whatever its prompt length.
 std::map<RuleKey, std::vector<const StratumChoice*>> choices_by_key(
@@ -374,13 +381,22 @@ std::vector<std::string> unmeasured(const Samples& samples) {
     at->second.new_tokens.insert(stratum.new_tokens);
   }
   std::vector<std::string> out;
+  std::vector<OutsideOfModels> outside;
   for (const auto& key : order) {
     const auto& [phase, model] = key;
-    add_axes_text(fmt::format("{} of {}", phase_name(phase), model), axes[key], decodes(phase),
-                  out);
+    const std::string text = outside_text(axes[key], decodes(phase));
+    auto alike = std::ranges::find_if(outside, [&](const OutsideOfModels& one) {
+      return one.phase == phase && one.text == text;
+    });
+    if (alike == outside.end()) alike = outside.insert(outside.end(), {phase, text, {}});
+    alike->models.push_back(model);
+  }
+  for (const OutsideOfModels& one : outside) {
+    out.push_back(
+        fmt::format("{} of {}: {}", phase_name(one.phase), join(one.models, ", "), one.text));
   }
   for (const Phase phase : kPhases) {
-    if (!phases.contains(phase)) out.push_back(fmt::format("{}: nothing", phase_name(phase)));
+    if (!phases.contains(phase)) out.push_back(fmt::format("all of {}", phase_name(phase)));
   }
   for (size_t arm = 0; arm < samples.arms.size(); ++arm) {
     std::vector<std::string> missing;

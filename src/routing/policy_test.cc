@@ -56,7 +56,7 @@ Policy whole_policy() {
   rule.triggers.clear();
   rule.evidence.clear();
   policy.rules.push_back(rule);
-  policy.not_measured = {"e2e_kv: nothing", "[odd]"};
+  policy.not_measured = {"all of e2e_kv", "[odd]"};
   return policy;
 }
 

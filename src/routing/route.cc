@@ -30,11 +30,38 @@ std::vector<BarredArm> barred_arms(const Samples& samples, const AnalysisOptions
 // Why the rule has no trigger of p99, in a line for the policy; empty: it has one, or needs none.
 std::string p99_of_rule(const PolicyRule& rule, const Samples& samples) {
   if (rule.fallback.empty()) return "";
-  const std::string undecided = p99_undecided(groups_of_rule(samples, rule));
-  if (undecided.empty()) return "";
-  return fmt::format("p99 of {} in {} of {}, {}-{} prompt tokens, batch {}: {}", rule.arm,
-                     phase_name(rule.phase), rule.model, rule.shortest, rule.longest, rule.batch,
-                     undecided);
+  return p99_undecided(groups_of_rule(samples, rule));
+}
+
+// Rules that differ in new tokens alone, and lack p99 for one reason, share a line.
+std::vector<std::string> undecided_p99(const Policy& policy, const Samples& samples) {
+  struct Line {
+    std::string place;
+    std::string why;
+    std::vector<std::string> new_tokens;
+  };
+  std::vector<Line> lines;
+  for (const PolicyRule& rule : policy.rules) {
+    const std::string why = p99_of_rule(rule, samples);
+    if (why.empty()) continue;
+    const std::string lengths = rule.shortest == rule.longest
+                                    ? std::to_string(rule.shortest)
+                                    : fmt::format("{}-{}", rule.shortest, rule.longest);
+    const std::string place = fmt::format("{} in {} of {}, {} prompt tokens, batch {}", rule.arm,
+                                          phase_name(rule.phase), rule.model, lengths, rule.batch);
+    auto line = std::ranges::find_if(
+        lines, [&](const Line& one) { return one.place == place && one.why == why; });
+    if (line == lines.end()) line = lines.insert(lines.end(), {place, why, {}});
+    if (rule.new_tokens > 0) line->new_tokens.push_back(new_tokens_text(rule));
+  }
+  std::vector<std::string> texts;
+  for (const Line& line : lines) {
+    const std::string tokens = line.new_tokens.empty()
+                                   ? std::string()
+                                   : fmt::format(", new tokens {}", join(line.new_tokens, ", "));
+    texts.push_back(fmt::format("p99 of {}{}: {}", line.place, tokens, line.why));
+  }
+  return texts;
 }
 
 Policy derive_policy(const Bundle& bundle, const Samples& samples,
@@ -54,9 +81,8 @@ Policy derive_policy(const Bundle& bundle, const Samples& samples,
   for (std::string& one : unmeasured_handovers(samples, policy.rules)) {
     policy.not_measured.push_back(std::move(one));
   }
-  for (const PolicyRule& rule : policy.rules) {
-    std::string undecided = p99_of_rule(rule, samples);
-    if (!undecided.empty()) policy.not_measured.push_back(std::move(undecided));
+  for (std::string& line : undecided_p99(policy, samples)) {
+    policy.not_measured.push_back(std::move(line));
   }
   return policy;
 }

@@ -56,13 +56,14 @@ TEST(Routing, EquivalentArmsTakeTheSafeOne) {
 
 TEST(Routing, WhereTheRowsDontTellItAbstains) {
   RoutedStudy study = two_routed_arms(0.97);
+  study.arms.push_back({"other", true, [](int64_t) { return 9.8; }});
   study.noise = 0.4;
   study.repetitions = 16;
   const Route route = RoutedBundle(study).route();
   const PolicyRule& rule = rule_at(route, 30);
   EXPECT_EQ(rule.arm, "eager");
   EXPECT_TRUE(rule.abstains);
-  EXPECT_THAT(rule.because, HasSubstr("undecided between"));
+  EXPECT_EQ(rule.because, "undecided between eager, fast and other");
 }
 
 TEST(Routing, AVoidComparisonAbstains) {
@@ -160,7 +161,7 @@ TEST(Routing, AnArmThatRanEagerInARowIsNeverChosen) {
       [](RoutedBundle& bundle, const std::string& cell) {
         bundle.made.row(cell, 5).counts[Counter::kFallbacks] = 1;
       },
-      "some of its timed rows ran eager");
+      "calls ran eager in 1 of 40 timed rows");
 }
 
 TEST(Routing, WithoutASafeArmNothingIsChosenAndItFails) {
@@ -272,6 +273,25 @@ TEST(Routing, FewRowsCantBoundP99) {
   EXPECT_EQ(undecided(enough), 0);
 }
 
+TEST(Routing, RulesThatDifferInNewTokensAloneShareTheirLineAboutP99) {
+  RoutedStudy study = two_routed_arms(0.7);
+  study.phases = {Phase::kKvDecode};
+  study.batches = {1, 4};
+  RoutedBundle bundle(study);
+  for (Row& row : bundle.made.raw().rows) {
+    if (row.batch == 4) row.new_tokens = 128;
+    row.batch = 1;
+  }
+  std::vector<std::string> lines;
+  for (const std::string& line : bundle.route().policy.not_measured) {
+    if (line.starts_with("p99")) lines.push_back(line);
+  }
+  EXPECT_THAT(
+      lines, ElementsAre("p99 of fast in kv_decode of gpt2-25m, 10-80 prompt tokens, batch "
+                         "1, new tokens 64, 65-127, 128: not decided: 40 warm rows can't bound p99 "
+                         "(it takes 100)"));
+}
+
 TEST(Routing, WithoutAMeasuredRecompileTheFirstOneFires) {
   const PolicyRule rule = rule_at(RoutedBundle(two_routed_arms(0.7)).route(), 30);
   ASSERT_FALSE(rule.triggers.empty());
@@ -300,7 +320,7 @@ TEST(Routing, WhatIsNotMeasuredIsSaid) {
   EXPECT_EQ(policy.not_measured[0],
             "prefill of gpt2-25m: prompts below 10 and above 80 tokens, and between measured "
             "lengths: 11-29, 31-79; batches other than 1, 4");
-  EXPECT_EQ(policy.not_measured[1], "kv_decode: nothing");
+  EXPECT_EQ(policy.not_measured[1], "all of kv_decode");
 }
 
 TEST(Routing, AGivenPolicyIsHeldAgainstTheIdentityAndTheArms) {

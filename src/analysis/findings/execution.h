@@ -8,15 +8,13 @@ namespace assay {
 // Whether an arm earned the word "compiled" on one stratum, by its rows and its worker's evidence.
 enum class Execution {
   kEager,      // it never asked for a compiler in this phase
-  kCompiled,   // evidence that it ran compiled, and no timed row ran eager
-  kPartly,     // some timed rows ran eager
-  kFellBack,   // all of them did
+  kCompiled,   // evidence that it ran compiled, and no call of a timed row ran eager
+  kPartly,     // some timed rows had calls that ran eager
+  kFellBack,   // all of them had, be it one call a row
   kOtherMode,  // compiled, and not as its mode promises: without CUDA graphs, say
   kLabelOnly,  // its worker says that no compiler was called
   kUnproven,   // nobody proved anything
 };
 std::string_view execution_name(Execution execution);
-// "requested a compiler, but fell back": of an arm that neither ran eager by its mode nor compiled.
-std::string_view unearned_text(Execution execution);
 
 }  // namespace assay

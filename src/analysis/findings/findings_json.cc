@@ -83,18 +83,6 @@ std::string_view execution_name(Execution execution) {
   return kNames[static_cast<size_t>(execution)];
 }
 
-std::string_view unearned_text(Execution execution) {
-  constexpr std::array<std::string_view, 7> kTexts = {
-      "",
-      "",
-      "requested a compiler, but some of its timed rows ran eager",
-      "requested a compiler, but fell back",
-      "requested a compiler, but ran in another mode",
-      "requested a compiler, but is compiled by its label alone",
-      "requested a compiler, but nothing proves that it ran compiled"};
-  return kTexts[static_cast<size_t>(execution)];
-}
-
 Json findings_to_json(const Findings& findings) {
   Json json = {{"schema_version", kFindingsSchemaVersion}};
   json.update(record::write_object(findings, StrataContext{findings.strata}));

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "analysis/named/named.h"
+#include "analysis/rows/eager_rows.h"
 #include "base/counts.h"
 #include "stats/summary.h"
 
@@ -27,7 +28,7 @@ bool hit_limit(const Group& group) {
   return count_of(group.report().counts, Counter::kRecompileLimitHits).value_or(0) > 0;
 }
 
-// The first of the rows from which on all ran eager; the end if there is none.
+// The first of the rows from which on all had calls that ran eager; the end if there is none.
 auto eager_for_good(const Group& group) {
   auto first = group.timed.end();
   while (first != group.timed.begin() && ran_eager(**(first - 1))) --first;
@@ -52,14 +53,14 @@ void find_limit(const Samples& samples, const Group& group, std::vector<Finding>
   const std::string guard = guard_text(group);
   if (!before.empty() && !after.empty()) {
     finding.text = fmt::format(
-        "the recompile limit was hit{}: the arm ran eager from repetition {} on; p50 was {} before "
+        "the recompile limit was hit{}: calls ran eager from repetition {} on; p50 was {} before "
         "and {} after",
         guard, (*first)->repetition, ms(*median_ms(before)), ms(*median_ms(after)));
     finding.size = *median_ms(after) / *median_ms(before);
   } else {
     const bool at_once = first == group.timed.begin() && !carries_compilation(**first);
     finding.text =
-        fmt::format("the recompile limit was hit{}: the arm ran eager {}", guard,
+        fmt::format("the recompile limit was hit{}: calls ran eager {}", guard,
                     at_once ? "from the first row on, because the limit was used up before"
                             : "in every timed row, because the warm-ups hit the limit");
     if (const auto p50 = median_ms(after)) finding.text += fmt::format("; p50 {}", ms(*p50));
@@ -71,7 +72,7 @@ void find_limit(const Samples& samples, const Group& group, std::vector<Finding>
 std::string fallback_reason(const Group& group) {
   const WorkerReport& report = group.report();
   if (!report.fallback_error.empty()) {
-    return fmt::format("{} (whole in cells/{}/evidence.json)", first_line(report.fallback_error),
+    return fmt::format("{} (see cells/{}/evidence.json)", first_line(report.fallback_error),
                        group.rows.front()->cell_id);
   }
   if (hit_limit(group)) return "the recompile limit";
@@ -98,13 +99,12 @@ void find_fallback(const Samples& samples, const Group& group, std::vector<Findi
     finding.size += 1 / static_cast<double>(group.warm.size());
     add_row(finding, *row);
   }
-  const auto count =
-      std::ranges::count_if(group.warm, [](const Row* row) { return ran_eager(*row); });
-  const std::string rows =
-      count > 0 ? fmt::format("{} of {}", count, counted(std::ssize(group.warm), "timed row"))
-                : std::string(execution == Execution::kFellBack ? "its rows" : "some of its runs");
-  finding.text = fmt::format("the arm requested compilation, but {} ran eager: {}", rows,
-                             fallback_reason(group));
+  const EagerRows eager = eager_rows(group);
+  const std::string what =
+      eager.rows > 0 ? fmt::format("calls to be compiled ran eager in {} of {} ({})", eager.rows,
+                                   counted(eager.timed, "timed row"), eager_calls_text(eager))
+                     : "the arm requested compilation, but " + shortfall_text(execution, eager);
+  finding.text = fmt::format("{}: {}", what, fallback_reason(group));
   findings.push_back(std::move(finding));
 }
 

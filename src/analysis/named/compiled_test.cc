@@ -8,6 +8,7 @@
 #include "analysis/named/named.h"
 #include "analysis/of_kind.h"
 #include "analysis/rows/synthetic_bundle.h"
+#include "artifact/parity_cost.h"
 
 namespace assay {
 namespace {
@@ -158,14 +159,14 @@ TEST(NamedCompiled, TheLimitSplitsTheRowsBeforeFromThoseAfter) {
   const auto limit = of_kind(findings, "recompile_limit");
   ASSERT_EQ(limit.size(), 1u);
   EXPECT_THAT(limit[0].text,
-              HasSubstr("(guard q_len failed 7 times): the arm ran eager from repetition 20 on"));
+              HasSubstr("(guard q_len failed 7 times): calls ran eager from repetition 20 on"));
   EXPECT_NEAR(limit[0].size, 10.0 / 6, 0.05);
   EXPECT_EQ(limit[0].rows.at(churn.each).size(), 100u);
   const auto fallback = of_kind(findings, "fallback");
   ASSERT_EQ(fallback.size(), 1u);
   EXPECT_EQ(
       fallback[0].text,
-      "the arm requested compilation, but 100 of 120 timed rows ran eager: the recompile limit");
+      "calls to be compiled ran eager in 100 of 120 timed rows (1 a row): the recompile limit");
   EXPECT_EQ(findings.tails.at(1).execution, Execution::kPartly);
 }
 
@@ -193,10 +194,44 @@ TEST(NamedCompiled, AFallbackNamesTheFirstLineOfItsErrorAndWhereTheRestIs) {
   bundle.evidence(cell)["compiler_real"] = "fallback";
   const Findings findings = analyzed(bundle);
   EXPECT_THAT(kinds_of(findings, "static"), ElementsAre("fallback"));
-  EXPECT_EQ(of_kind(findings, "fallback")[0].text,
-            "the arm requested compilation, but 30 of 30 timed rows ran eager: c++: exit 1 (whole "
-            "in cells/" +
-                cell + "/evidence.json)");
+  EXPECT_EQ(
+      of_kind(findings, "fallback")[0].text,
+      "calls to be compiled ran eager in 30 of 30 timed rows (1 a row): c++: exit 1 (see cells/" +
+          cell + "/evidence.json)");
+}
+
+TEST(NamedCompiled, AFallbackOfOneOfARowsStepsIsNotToldAsTheWholeRows) {
+  for (const auto& [phase, most, told] :
+       {std::tuple{Phase::kKvDecode, 1, "(1 a row, of 8 steps)"},
+        {Phase::kKvDecode, 3, "(1 to 3 a row, of 8 steps)"},
+        {Phase::kE2eKv, 1, "(1 a row, of a prefill and 8 steps)"}}) {
+    SyntheticBundle bundle(20);
+    bundle.add({.arm = "eager", .phase = phase, .new_tokens = 8});
+    const auto cell =
+        bundle.add_compiled({.arm = "static", .phase = phase, .new_tokens = 8}, "auto");
+    for (int i = 0; i < 30; ++i) {
+      bundle.row(cell, i).counts[Counter::kFallbacks] = i % 2 == 0 ? 1 : most;
+    }
+    bundle.evidence(cell)["compiler_real"] = "fallback";
+    const auto found = of_kind(analyzed(bundle), "fallback");
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_THAT(found[0].text, HasSubstr("calls to be compiled ran eager in 30 of 30 timed rows"));
+    EXPECT_THAT(found[0].text, HasSubstr(told));
+  }
+}
+
+TEST(NamedCompiled, AFallbackThatNoRowCountsIsToldByTheEvidence) {
+  SyntheticBundle bundle(20);
+  bundle.add({.arm = "eager"});
+  const auto cell = bundle.add_compiled({.arm = "static"}, "auto");
+  bundle.evidence(cell)["compiler_real"] = "fallback";
+  bundle.reported(cell)["reasons"] = {"a warm-up fell back"};
+  EXPECT_EQ(of_kind(analyzed(bundle), "fallback").at(0).text,
+            "the arm requested compilation, but some of its calls ran eager: a warm-up fell back");
+  for (int i = 0; i < 30; ++i) bundle.row(cell, i).counts[Counter::kFallbacks] = std::nullopt;
+  EXPECT_EQ(of_kind(analyzed(bundle), "fallback").at(0).text,
+            "the arm requested compilation, but its worker says that it ran eager: a warm-up fell "
+            "back");
 }
 
 TEST(NamedCompiled, AModeThatRanAsALesserOneIsNamedAndCantWin) {
@@ -322,6 +357,16 @@ TEST(CompileCosts, AreThoseOfTheFirstProcessAndApartThoseOfLaterOnes) {
   bundle.evidence(cell)["processes"][0]["counters"] = {{"kernels_compiled", 0},
                                                        {"kernels_loaded", 11}};
   EXPECT_TRUE(analyze(bundle.build(), {}, nullptr)->compile_costs.at(0).first_loaded);
+}
+
+TEST(CompileCosts, HaveWhatTheCompilerTookForTheParityCheck) {
+  SyntheticBundle bundle(8);
+  bundle.add({.arm = "eager"});
+  const std::string cell = bundle.add_compiled({.arm = "static"}, "false");
+  EXPECT_FALSE(analyze(bundle.build(), {}, nullptr)->compile_costs.at(0).parity_compile_s);
+  bundle.raw().parity[cell][kParityCost] =
+      parity_cost_to_json({.seconds = 9, .compile_seconds = 4.5, .own_process = true});
+  EXPECT_EQ(analyze(bundle.build(), {}, nullptr)->compile_costs.at(0).parity_compile_s, 4.5);
 }
 
 TEST(CompileCosts, SayWhatWentWrongAndLeaveTheStackToTheEvidence) {

@@ -109,10 +109,10 @@ void find_sittings(const Bundle& bundle, const Samples& samples, std::vector<Fin
 // differ.
 std::vector<bool> mixed_sittings(const Bundle& bundle, const Samples& samples);
 
-// "recompile_limit": from which row on an arm ran eager because its specialisations were used up.
-// "fallback": rows of a compiled arm that ran eager, and why. "label_only", "unproven_compiler": an
-// arm that says it is compiled and has nothing to show for it. "stable_compile": compiled before
-// the timed rows and never again.
+// "recompile_limit": from which row on calls ran eager because an arm's specialisations were used
+// up. "fallback": rows of a compiled arm with calls that ran eager, how many calls, and why.
+// "label_only", "unproven_compiler": an arm that says it is compiled and has nothing to show for
+// it. "stable_compile": compiled before the timed rows and never again.
 void find_compilation(const Samples& samples, std::vector<Finding>& findings);
 
 // "tail_attribution": a compiled arm with samples beyond Tukey's upper fence, and which share of

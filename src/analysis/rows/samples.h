@@ -42,7 +42,7 @@ bool apart(const Group& a, const Group& b);
 // Whether it has several warm rows, of exactly one latency.
 bool is_constant(const Group& group);
 
-// Whether something was compiled during the repetition, or fell back to eager.
+// Whether something was compiled during the repetition, or a call of it fell back to eager.
 bool carries_compilation(const Row& row);
 bool ran_eager(const Row& row);
 

@@ -223,8 +223,9 @@ TEST(SplitFigure, NamesTheLengthAtWhichAnArmBreaksEven) {
   findings.splits = {split};
   const auto figure = split_figure(findings);
   ASSERT_TRUE(figure);
-  EXPECT_EQ(figure->finding, "compiled is ahead up to a length of 40 new tokens");
-  EXPECT_THAT(figure->panels[0].alt, HasSubstr("compiled breaks even at 40 tokens"));
+  EXPECT_EQ(figure->finding, "By the means, compiled is slower in total from 41 new tokens on")
+      << "at 40 it is still ahead";
+  EXPECT_THAT(figure->panels[0].alt, HasSubstr("compiled breaks even at 41 tokens"));
   EXPECT_THAT(figure->panels[0].body, HasSubstr("512 new tokens: 1.40, extrapolated"));
   EXPECT_THAT(figure->panels[0].body, HasSubstr("compiled, 1 new token: 0.600 [0.500, 0.700]"));
   findings.splits[0].breaks_even.reset();
@@ -233,20 +234,21 @@ TEST(SplitFigure, NamesTheLengthAtWhichAnArmBreaksEven) {
   EXPECT_THAT(split_figure(findings)->finding, HasSubstr("No break-even length")) << "none to lose";
   findings.splits[0].stops_mattering = 30;
   EXPECT_EQ(split_figure(findings)->finding,
-            "The gain in prefill stops mattering after 30 new tokens for compiled");
+            "The gain in prefill stops mattering at 30 new tokens for compiled");
   PhaseSplit other = findings.splits[0];
   other.arm = "static";
-  other.stops_mattering = 8;
+  other.stops_mattering = 7.2;
   findings.study.arms.push_back("static");
   findings.splits.push_back(other);
   EXPECT_EQ(
       split_figure(findings)->finding,
-      "The gain in prefill stops mattering after 30 new tokens for compiled and 8 for static");
+      "The gain in prefill stops mattering at 30 new tokens for compiled and 8 new tokens for "
+      "static");
   findings.splits[0].breaks_even = 20;
   EXPECT_EQ(
       split_figure(findings)->finding,
-      "compiled is ahead up to a length of 20 new tokens; the gain in prefill stops mattering "
-      "after 8 new tokens for static");
+      "By the means, compiled is slower in total from 20 new tokens on; the gain in prefill stops "
+      "mattering at 8 new tokens for static");
 }
 
 TEST(SizeFigure, NamesTheSizeAtWhichArmsChangePlaces) {

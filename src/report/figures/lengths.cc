@@ -10,12 +10,8 @@
 namespace assay {
 namespace {
 
-std::string tokens(double count) {
-  return fmt::format("{:.0f}", count);
-}
-
-// "static is ahead up to a length of 40 new tokens; the gain in prefill stops mattering after 9 to
-// 20 new tokens for dynamic".
+// "By the means, static is slower in total from 40 new tokens on; the gain in prefill stops
+// mattering at 9 to 20 new tokens for dynamic".
 std::string split_finding(const Findings& findings) {
   std::map<std::string, plot::Extent> even;
   std::map<std::string, plot::Extent> stops;
@@ -23,33 +19,25 @@ std::string split_finding(const Findings& findings) {
     if (split.breaks_even) even[split.arm].add(*split.breaks_even);
     if (split.stops_mattering) stops[split.arm].add(*split.stops_mattering);
   }
-  const auto range = [](const plot::Extent& extent) {
-    const std::string low = tokens(extent.low());
-    const std::string high = tokens(extent.high());
-    return low == high ? low : fmt::format("{} to {}", low, high);
+  const auto length = [](const plot::Extent& extent) {
+    return new_tokens_text(extent.low(), extent.high());
   };
-  const auto new_tokens = [](const plot::Extent& extent) {
-    return tokens(extent.high()) == "1" ? "new token" : "new tokens";
-  };
-  std::vector<std::string> ahead;
+  std::vector<std::string> slower;
   for (const auto& [arm, extent] : even) {
-    ahead.push_back(
-        fmt::format("{} is ahead up to a length of {} {}", arm, range(extent), new_tokens(extent)));
+    slower.push_back(fmt::format("{} is slower in total from {} on", arm, length(extent)));
   }
   std::vector<std::string> gains;
   for (const auto& [arm, extent] : stops) {
-    // Below one token the gain matters nowhere.
-    if (even.contains(arm) || tokens(extent.high()) == "0") continue;
-    gains.push_back(gains.empty()
-                        ? fmt::format("{} {} for {}", range(extent), new_tokens(extent), arm)
-                        : fmt::format("{} for {}", range(extent), arm));
+    // From the first token on the gain matters nowhere.
+    if (even.contains(arm) || extent.high() <= 1) continue;
+    gains.push_back(fmt::format("{} for {}", length(extent), arm));
   }
-  if (ahead.empty() && gains.empty())
+  if (slower.empty() && gains.empty())
     return "No break-even length: no arm is shown to gain in prefill and lose in decoding";
-  std::string text = listed(ahead);
+  std::string text = slower.empty() ? "" : "By the means, " + listed(slower);
   if (gains.empty()) return text;
-  text += ahead.empty() ? "The" : "; the";
-  return text + " gain in prefill stops mattering after " + listed(gains);
+  text += slower.empty() ? "The" : "; the";
+  return text + " gain in prefill stops mattering at " + listed(gains);
 }
 
 plot::Series split_series(const Findings& findings, const PhaseSplit& split) {
@@ -71,10 +59,10 @@ plot::Series split_series(const Findings& findings, const PhaseSplit& split) {
 std::string split_text(const PhaseSplit& split) {
   std::string text = split.arm;
   if (split.breaks_even)
-    text += fmt::format(" breaks even at {} tokens", tokens(*split.breaks_even));
+    text += fmt::format(" breaks even at {} tokens", whole_tokens(*split.breaks_even));
   if (split.stops_mattering) {
     text += fmt::format("{} stops mattering at {} tokens", split.breaks_even ? "," : "",
-                        tokens(*split.stops_mattering));
+                        whole_tokens(*split.stops_mattering));
   }
   return text;
 }

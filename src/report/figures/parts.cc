@@ -20,10 +20,12 @@ std::string alternative(const Findings& findings, const plot::RowsPanel& panel,
   constexpr size_t kMostLines = 12;
   std::vector<std::string> parts;
   for (const plot::PlotRow& row : panel.rows) {
+    std::string label = row.label;
+    std::ranges::replace(label, '\n', ' ');
     for (const plot::RowLine& line : row.lines) {
       const size_t arm = line.style.number;
       const std::string name = arm < findings.study.arms.size() ? findings.study.arms[arm] : "";
-      parts.push_back(fmt::format("{} {}: {}", row.label, name, line.text));
+      parts.push_back(fmt::format("{} {}: {}", label, name, line.text));
     }
   }
   const size_t shown = std::min(kMostLines, parts.size());
@@ -85,6 +87,10 @@ std::string panel_title(const std::string& text) {
 
 std::string row_label(const std::string& text) {
   return shortened(text, plot::kLabelColumns);
+}
+
+std::string whole_label(const std::string& text) {
+  return join(wrapped_lines(text, plot::kLabelColumns, 0), "\n");
 }
 
 std::string line_text(const std::string& text) {

@@ -48,6 +48,8 @@ PointTable order_table(const Findings& findings, std::span<const StratumGroups> 
 // Text that fits its place in a panel; what is longer gives way in the middle.
 std::string panel_title(const std::string& text);
 std::string row_label(const std::string& text);
+// A row's label of any length: it takes the lines that it needs.
+std::string whole_label(const std::string& text);
 std::string line_text(const std::string& text);
 
 plot::Span span_of(const stats::Interval& interval);

@@ -57,14 +57,14 @@ std::string elsewhere_text(const Portability& of, const JudgedClaim& claim) {
     }
     if (!names.empty()) parts.push_back(fmt::format("{} in {}", state_text(state), listed(names)));
   }
-  return parts.empty() ? "" : fmt::format("; it {}", join(parts, ", "));
+  return parts.empty() ? "" : fmt::format("; it {}", listed(parts, 4));
 }
 
 std::string claims_finding(const Portability& of) {
   const JudgedClaim& weakest = *std::ranges::min_element(of.claims, {}, times_held);
-  const std::string words =
-      fmt::format("{} holds in {} of {}{}", claim_text(weakest.claim.words), times_held(weakest),
-                  counted(std::ssize(weakest.regimes), "bundle"), elsewhere_text(of, weakest));
+  const std::string words = fmt::format(
+      "\"{}\" holds in {} of {}{}", claim_text(weakest.claim.words), times_held(weakest),
+      counted(std::ssize(weakest.regimes), "bundle"), elsewhere_text(of, weakest));
   if (of.claims.size() == 1) return words;
   const auto everywhere = std::ranges::count_if(of.claims, [](const JudgedClaim& claim) {
     return times_held(claim) == std::ssize(claim.regimes);
@@ -140,7 +140,7 @@ std::string robustness_finding(const std::vector<IndexOfClaim>& indexes) {
   }
   const RetainedShare* point = weakest_point(*worst->index);
   const std::string least = fmt::format(
-      "{} keeps {} of its effect{} ({} on the axis {})", claim_text(worst->claim->claim.words),
+      "\"{}\" keeps {} of its effect{} ({} on the axis {})", claim_text(worst->claim->claim.words),
       index_text(*worst->index), point == nullptr ? "" : fmt::format(" in {}", point->name),
       robustness_band_name(worst->index->band), worst->index->axis);
   if (indexes.size() == 1) return least;
@@ -183,7 +183,7 @@ std::optional<Figure> claims_figure(const Portability& of) {
   rows.rule = plot::RuleAt{1, "as long as the other arm"};
   bool turned = false;
   for (size_t c = 0; c < of.claims.size(); ++c) {
-    StratumRow row{c, {row_label(claim_text(of.claims[c].claim.words)), {}}};
+    StratumRow row{c, {whole_label(claim_text(of.claims[c].claim.words)), {}}};
     for (const ClaimInRegime& in : of.claims[c].regimes) {
       row.row.lines.push_back(line_in_regime(of, in));
       turned = turned || (in.log_ratio && in.state == ClaimState::kTurned);
@@ -220,7 +220,7 @@ std::optional<Figure> robustness_figure(const Portability& of) {
   rows.x_label = "share of the claim's log ratio that is left";
   rows.rule = plot::RuleAt{kRobust, "robust from here on"};
   for (size_t c = 0; c < of.claims.size(); ++c) {
-    StratumRow row{c, {row_label(claim_text(of.claims[c].claim.words)), {}}};
+    StratumRow row{c, {whole_label(claim_text(of.claims[c].claim.words)), {}}};
     for (const IndexOfClaim& one : indexes) {
       if (one.claim == &of.claims[c]) row.row.lines.push_back(line_of_index(all, *one.index));
     }

@@ -47,8 +47,8 @@ Route routed(bool replayed) {
 }
 
 TEST(JudgementPages, AreAsApproved) {
-  expect_approved("portability.html", portability_page(flipped()));
-  expect_approved("route.html", route_page(routed(true)));
+  expect_page_approved("portability.html", portability_page(flipped()));
+  expect_page_approved("route.html", route_page(routed(true)));
 }
 
 TEST(JudgementPages, AskForNothing) {
@@ -119,7 +119,7 @@ TEST(PortabilityFigures, StateWhatMovedAndWhetherTheControlDid) {
 TEST(PortabilityFigures, StateWhereClaimsHoldAndWhatIsLeftOfThem) {
   const Portability of = flipped();
   EXPECT_EQ(claims_figure(of)->finding,
-            "fast faster than eager in prefill holds in 2 of 3 bundles; it is turned round in "
+            "\"fast faster than eager in prefill\" holds in 2 of 3 bundles; it is turned round in "
             "flipped");
   EXPECT_THAT(
       robustness_figure(of)->finding,
@@ -127,6 +127,31 @@ TEST(PortabilityFigures, StateWhereClaimsHoldAndWhatIsLeftOfThem) {
                     "the axis stack\\)"));
   const Portability fine = judged({two_arm_regime("a", 10, 8), two_arm_regime("b", 10, 8)});
   EXPECT_THAT(claims_figure(fine)->finding, HasSubstr("holds in 2 of 2 bundles"));
+}
+
+// Claims that differ only where a shortened label has its gap.
+TEST(PortabilityFigures, NameEachClaimWhole) {
+  MadeRegime a = two_arm_regime("a", 10, 8);
+  MadeRegime b = two_arm_regime("b", 10, 8);
+  for (MadeRegime* made : {&a, &b}) {
+    made->arms.push_back(made->arms[1]);
+    made->arms[1].name = "an-arm-of-a-long-name-with-a-static-cache";
+    made->arms[2].name = "an-arm-of-a-long-name-with-a-dynamic-cache";
+    made->arms[1].cache = "static";
+  }
+  const Portability of = judged({a, b});
+  ASSERT_EQ(of.claims.size(), 2u);
+  for (const auto& figure : {claims_figure(of), robustness_figure(of)}) {
+    ASSERT_TRUE(figure);
+    std::string shown;
+    for (const plot::Panel& panel : figure->panels) shown += panel.body;
+    EXPECT_THAT(shown, HasSubstr(">an-arm-of-a-long-name-with-a-static-cache faster<"));
+    EXPECT_THAT(shown, HasSubstr(">an-arm-of-a-long-name-with-a-dynamic-cache faster<"));
+    EXPECT_THAT(shown, HasSubstr(">than eager in prefill<"));
+    EXPECT_THAT(
+        figure->panels[0].alt,
+        HasSubstr("an-arm-of-a-long-name-with-a-static-cache faster than eager in prefill"));
+  }
 }
 
 TEST(PortabilityFigures, TheHeatMapStatesTheWidestRangeAndTheLosses) {

@@ -36,7 +36,11 @@ const Figure& figure_of(const SmallPage& page, const std::string& id) {
 }
 
 TEST(Page, IsAsApproved) {
-  expect_approved("report.html", SmallPage().html());
+  expect_page_approved("report.html", SmallPage().html());
+}
+
+TEST(Page, TheStyleSheetOfEveryPageIsAsApproved) {
+  expect_approved("page.css", plot::theme_css() + page_css());
 }
 
 TEST(Page, AsksForNothing) {

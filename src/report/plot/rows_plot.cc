@@ -23,9 +23,13 @@ size_t characters(const std::string& text) {
       std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
+double label_height(const PlotRow& row) {
+  if (row.label.empty()) return 0;
+  return kLabelHeight * static_cast<double>(1 + std::ranges::count(row.label, '\n'));
+}
+
 double row_height(const PlotRow& row) {
-  return (row.label.empty() ? 0 : kLabelHeight) +
-         kLineHeight * static_cast<double>(row.lines.size()) + kRowGap;
+  return label_height(row) + kLineHeight * static_cast<double>(row.lines.size()) + kRowGap;
 }
 
 // Where values may be drawn: what is right of it is for the lines' texts.
@@ -81,9 +85,11 @@ class RowsDrawing {
   }
 
   void draw_row(const PlotRow& row, double y) {
-    if (!row.label.empty()) {
-      canvas_.text(0, y + 10, Anchor::kStart, "m", row.label);
+    for (size_t from = 0; from < row.label.size();) {
+      const size_t end = std::min(row.label.find('\n', from), row.label.size());
+      canvas_.text(0, y + 10, Anchor::kStart, "m", row.label.substr(from, end - from));
       y += kLabelHeight;
+      from = end + 1;
     }
     for (const RowLine& line : row.lines) {
       draw_line(line, y + kLineHeight / 2);

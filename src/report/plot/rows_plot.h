@@ -40,7 +40,8 @@ struct RowLine {
 };
 
 struct PlotRow {
-  std::string label;  // at most kLabelColumns; empty: the row has none
+  // At most kLabelColumns, or several lines of as many; empty: the row has none.
+  std::string label;
   std::vector<RowLine> lines;
 };
 

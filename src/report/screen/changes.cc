@@ -14,13 +14,6 @@ const Stratum& stratum_of(const Findings& findings, const Decision& decision) {
   return findings.strata[decision.stratum];
 }
 
-// "12 to 80": one number where both read alike.
-std::string range_text(const stats::Interval& range) {
-  const std::string low = format_significant(range.low, 3);
-  const std::string high = format_significant(range.high, 3);
-  return low == high ? low : fmt::format("{} to {}", low, high);
-}
-
 // "25M to 100M".
 std::string size_range(const stats::Interval& range) {
   const std::string low = format_count(range.low);
@@ -156,9 +149,11 @@ void add_break_even(const Findings& findings, std::vector<std::string>& lines) {
     if (split.breaks_even) widen(lengths[split.arm], *split.breaks_even);
   }
   for (const auto& [arm, range] : lengths) {
-    lines.push_back(
-        fmt::format("{} gains in prefill and loses in decoding: it is ahead up to {} new tokens.",
-                    arm, range_text(*range)));
+    const bool one = whole_tokens(range->low) == whole_tokens(range->high);
+    lines.push_back(fmt::format(
+        "By the means, {} gains in prefill and loses in decoding: it is slower in total from {} "
+        "on{}.",
+        arm, new_tokens_text(range->low, range->high), one ? "" : ", depending on the condition"));
   }
 }
 

@@ -13,6 +13,7 @@
 #include "report/finding_groups.h"
 #include "report/fitting.h"
 #include "report/screen/parts.h"
+#include "report/small_bundle.h"
 
 namespace assay {
 namespace {
@@ -285,6 +286,22 @@ TEST(Screen, RequirementsAreBesideWhatWasMeasured) {
 }
 
 // Five prompt lengths: static is faster on the first three, the same on the others.
+TEST(Screen, BreakEvenLengthsAreWholeTokens) {
+  Findings findings = small_findings();
+  findings.splits.resize(2);
+  for (PhaseSplit& split : findings.splits) split.arm = "static";
+  findings.splits[0].breaks_even = 9.77;
+  findings.splits[1].breaks_even.reset();
+  EXPECT_THAT(
+      change_lines(findings),
+      testing::Contains("By the means, static gains in prefill and loses in decoding: it is "
+                        "slower in total from 10 new tokens on."));
+  findings.splits[1].breaks_even = 30;
+  EXPECT_THAT(change_lines(findings),
+              testing::Contains(HasSubstr("from 10 to 30 new tokens on, depending on the "
+                                          "condition.")));
+}
+
 TEST(Screen, PromptLengthsWithOneDecisionAreOneRow) {
   SyntheticBundle bundle(31);
   for (const auto& [tokens, share] :
