@@ -37,7 +37,7 @@ TEST_F(RouteCommand, APolicyIsWrittenReadAndHeldAgainstItsIdentity) {
   const fs::path one = write("one");
   const fs::path file = root_ / "policy.yaml";
   const Json json = routed({one, "-o", file}, 0);
-  EXPECT_EQ(json["schema_version"], 1);
+  EXPECT_EQ(json["schema_version"], 2);
   ASSERT_EQ(json["policy"]["rules"].size(), 1u) << json.dump(1);
   EXPECT_EQ(json["policy"]["rules"][0]["arm"], "fast");
   EXPECT_EQ(json["policy"]["rules"][0]["prompt_tokens"], Json({10, 80}));
@@ -137,6 +137,27 @@ TEST_F(RouteCommand, AnArmThatServesBetweenTwoChoicesIsSaidAndReadBack) {
               HasSubstr("In prefill take dynamic for prompts of 11-80 tokens."));
   EXPECT_THAT(*read_file(file), HasSubstr("    because: \"10 prompt tokens take static and 80"));
   EXPECT_EQ(routed({one, "--policy", file}, 0)["policy"], routed({one}, 0)["policy"]);
+}
+
+TEST_F(RouteCommand, NumbersOfNewTokensAreRangesAndOneRowOfTheScreen) {
+  RoutedStudy study = two_routed_arms(0.7);
+  study.phases = {Phase::kKvDecode};
+  study.batches = {1, 2};
+  RoutedBundle bundle(study);
+  for (Row& row : bundle.made.raw().rows) {
+    if (row.batch != 2) continue;
+    row.batch = 1;
+    row.new_tokens = 128;
+    row.tokens = 128;
+  }
+  const fs::path one = write_with_evidence("one", bundle.made);
+  const fs::path file = root_ / "policy.yaml";
+  EXPECT_THAT(assay({"route", one}).out, testing::ContainsRegex("kv_decode +64-128 +10-80 +fast"));
+  const Json json = routed({one, "-o", file}, 0);
+  ASSERT_EQ(json["policy"]["rules"].size(), 3u) << json.dump(1);
+  EXPECT_EQ(json["policy"]["rules"][1]["new_tokens"], Json({65, 127}));
+  EXPECT_THAT(*read_file(file), HasSubstr("    new_tokens: [65, 127]\n"));
+  EXPECT_EQ(routed({one, "--policy", file}, 0)["policy"], json["policy"]);
 }
 
 TEST_F(RouteCommand, TheScreenKeepsToItsSizeWhateverIsThere) {
@@ -249,6 +270,37 @@ TEST_F(RouteCommand, HostileTracesGiveOneLineAndExitTwo) {
   EXPECT_THAT(refused({"route", "make-trace", "-o", trace}),
               HasSubstr("expected a new file or a trace"));
   EXPECT_EQ(*read_file(trace), "notes\n");
+}
+
+TEST_F(RouteCommand, AGivenPolicyThatTheRowsRefuteExitsWithOne) {
+  const fs::path file = root_ / "policy.yaml";
+  EXPECT_EQ(routed({write("one"), "-o", file}, 0)["differs"], Json::array());
+  const fs::path slow = write("slow", two_routed_arms(1.3));
+  EXPECT_EQ(routed({slow, "--policy", file}, 1)["failures"].size(), 3u);
+  const std::string screen = assay({"route", slow, "--policy", file}).out;
+  EXPECT_THAT(screen, HasSubstr("FAILS: the rows prove 3 choices\n  slower than the safe arm"));
+  EXPECT_THAT(screen, HasSubstr("not chosen by the rows"));
+  const fs::path equal = write("equal", two_routed_arms(1));
+  EXPECT_EQ(routed({equal, "--policy", file}, 0)["differs"].size(), 1u);
+  for (const char* format : {"table", "md"}) {
+    EXPECT_THAT(assay({"route", equal, "--policy", file, "-o", format}).out,
+                HasSubstr("Where these rows choose otherwise"));
+  }
+}
+
+TEST_F(RouteCommand, OptionsWithoutEffectAndFilesNamedTwiceAreRefused) {
+  const fs::path one = write("one");
+  EXPECT_THAT(refused({"route", one, "--model", "gpt2-25m"}), HasSubstr("--simulate"));
+  EXPECT_THAT(refused({"route", one, "--replays", "50"}), HasSubstr("--simulate"));
+  const fs::path both = root_ / "both.yaml";
+  EXPECT_THAT(refused({"route", one, "-o", both, "--break-glass", root_ / "." / "both.yaml"}),
+              HasSubstr("found it named twice"));
+  EXPECT_FALSE(fs::exists(both));
+  const fs::path trace = root_ / "trace.csv";
+  EXPECT_THAT(refused({"route", "make-trace", "-o", trace, "--rate", "0.001", "-n", "1000000",
+                       "--seed", "2"}),
+              HasSubstr("arrive within 1e+09 s"));
+  EXPECT_FALSE(fs::exists(trace)) << "a trace that can't be read back";
 }
 
 TEST_F(RouteCommand, BadInputsGiveOneLineAndExitTwo) {

@@ -1,5 +1,8 @@
 // assay route: which arm serves which request, as a policy with evidence, triggers and abstentions.
-// Exit status 1: on some measured stratum no arm is safe.
+// Exit status 1: on some measured stratum no arm is safe, or the rows refute a given policy.
+#include <filesystem>
+#include <set>
+
 #include "base/shown_text.h"
 #include "base/text.h"
 #include "cli/command.h"
@@ -56,16 +59,32 @@ Result<RouteOutput> route_output(const std::vector<std::string>& words) {
   return output;
 }
 
-Result<int> run_route(const RouteArguments& arguments) {
-  if (arguments.bundles.empty()) {
-    return bad_input("route: expected a bundle, or make-trace, found nothing");
-  }
-  ASSAY_TRY(const RouteOutput output, route_output(arguments.outputs));
+// Before the bundles are read: nobody waits for a refusal, and nothing is half written.
+Status check_outputs(const RouteArguments& arguments, const RouteOutput& output) {
   if (!output.file.empty()) ASSAY_CHECK(check_output_file(output.file, policy_output()));
   if (!arguments.break_glass.empty()) {
     ASSAY_CHECK(check_output_file(arguments.break_glass, break_glass_output()));
   }
   ASSAY_CHECK(check_page_option(arguments.page));
+  std::set<std::filesystem::path> named;
+  for (const std::string& file : {output.file, arguments.break_glass, arguments.page}) {
+    std::error_code unknown;
+    if (file.empty()) continue;
+    if (named.insert(std::filesystem::weakly_canonical(std::filesystem::absolute(file), unknown))
+            .second) {
+      continue;
+    }
+    return bad_input("{}: expected a file of its own for each output, found it named twice", file);
+  }
+  return {};
+}
+
+Result<int> run_route(const RouteArguments& arguments) {
+  if (arguments.bundles.empty()) {
+    return bad_input("route: expected a bundle, or make-trace, found nothing");
+  }
+  ASSAY_TRY(const RouteOutput output, route_output(arguments.outputs));
+  ASSAY_CHECK(check_outputs(arguments, output));
   RouteRequest request{.analysis = arguments.options, .policy = {}, .trace = {}};
   if (!arguments.trace.empty()) {
     ASSAY_TRY(std::vector<TraceRequest> requests, read_request_trace(arguments.trace));
@@ -117,16 +136,19 @@ void add_route_options(CLI::App& command, RouteArguments& arguments) {
                   "write the decision rule for a person, as Markdown")
       ->type_name("FILE.md");
   add_page_option(command, arguments.page);
-  command
-      .add_option("--simulate", arguments.trace,
-                  "replay this trace (arrival_s, prompt_tokens, new_tokens, batch) over the "
-                  "measured rows, under the policy and beside other strategies")
-      ->type_name("FILE.csv");
+  CLI::Option* simulate =
+      command
+          .add_option("--simulate", arguments.trace,
+                      "replay this trace (arrival_s, prompt_tokens, new_tokens, batch) over the "
+                      "measured rows, under the policy and beside other strategies")
+          ->type_name("FILE.csv");
   command
       .add_option("--model", arguments.model,
                   "the model that serves the trace (default: the only one)")
+      ->needs(simulate)
       ->type_name("NAME");
   command.add_option("--replays", arguments.replays, "replays of the trace (default 200)")
+      ->needs(simulate)
       ->check(count_between(20, 100'000))
       ->type_name("N");
   command
@@ -151,6 +173,10 @@ Result<int> run_make_trace(const MakeTraceArguments& arguments) {
                      recipe.shortest);
   }
   const std::vector<TraceRequest> trace = make_trace(recipe);
+  if (trace.back().arrival_s > kMostArrivalSeconds) {
+    return bad_input("--rate: expected one at which {} arrive within {:.0e} s, found {}",
+                     counted(recipe.requests, "request"), kMostArrivalSeconds, recipe.rate_per_s);
+  }
   ASSAY_CHECK(write_output_file(arguments.file, trace_output(), trace_to_csv(trace)));
   fmt::print("{}: {} in {:.1f} s, seed {}, sha256 {}\n", shown_line(arguments.file),
              counted(std::ssize(trace), "request"), trace.back().arrival_s, recipe.seed,
@@ -225,7 +251,7 @@ void add_route_command(CLI::App& app, Selected& selected) {
   add_route_options(*command, *arguments);
   command->footer(
       "Example: assay route bundles/demo -o policy.yaml\nExit status: 1 if some measured stratum "
-      "has no safe arm.");
+      "has no safe arm, or the rows refute the policy that was given.");
   const CLI::App* make_trace = add_make_trace(*command, selected);
   command->callback([=, &selected] {
     if (make_trace->parsed()) return;

@@ -161,10 +161,15 @@ std::string contradiction(const BundleFacts& facts, const GatedCell& cell, bool&
 
 GateCheck worker_agrees(const BundleFacts& facts, const GateScope& scope) {
   Deciders against;
+  Deciders silent;  // decides where no cell's worker spoke
   std::string first;
   int64_t cells = 0;
   for (const GatedCell* cell : scope.cells) {
-    if (cell->timed == 0 || !cell->reported) continue;  // the check of workers says so
+    if (cell->timed == 0) continue;
+    if (!cell->reported) {  // the check of workers says so
+      silent.add(evidence_member(*cell, cell->has_evidence ? "reported" : "missing"));
+      continue;
+    }
     ++cells;
     bool spoke = false;
     std::string problem = contradiction(facts, *cell, spoke);
@@ -180,6 +185,7 @@ GateCheck worker_agrees(const BundleFacts& facts, const GateScope& scope) {
                       "cells/CELL/evidence.json: reported.toolchain, reported.actual; "
                       "manifest.json: identity"};
   if (cells == 0) {
+    check = std::move(silent).decide(std::move(check), GateVerdict::kFail, "", "");
     check.verdict = GateVerdict::kFail;
     check.found = "No worker confirms the identity.";
     return check;

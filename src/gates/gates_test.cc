@@ -395,6 +395,53 @@ TEST(Gates, ANamedClaimIsJudgedByItsOwnCells) {
             GateVerdict::kPass);
 }
 
+// A claim about a phase that the bundle hasn't: every gate has nothing to look at.
+TEST(Gates, WithoutARowOfTheClaimNoneIsDecided) {
+  HonestBundle bundle({.phases = {Phase::kKvDecode}});
+  for (const GateFunction gate :
+       {judge_phases, judge_environment, judge_artifacts, judge_surfacing}) {
+    EXPECT_EQ(judged(gate, bundle, faster_in(Phase::kKvDecode)).verdict(), GateVerdict::kPass);
+    const JudgedGate none = judged(gate, bundle, faster_in(Phase::kPrefill));
+    EXPECT_EQ(none.verdict(), GateVerdict::kNotDecided) << gate_name(none.kind);
+    ASSERT_NE(none.deciding(), nullptr);
+    EXPECT_FALSE(none.deciding()->found.empty());
+  }
+}
+
+TEST(EnvironmentGate, WhereNoWorkerSpokeNothingConfirmsTheIdentity) {
+  HonestBundle bundle;
+  for (const Row& row : bundle.made.raw().rows) {
+    bundle.made.evidence(row.cell_id.str()).erase("reported");
+  }
+  const JudgedGate gate = judged(judge_environment, bundle);
+  EXPECT_EQ(check_of(gate, "agreement").verdict, GateVerdict::kFail);
+  EXPECT_EQ(check_of(gate, "agreement").found, "No worker confirms the identity.");
+  EXPECT_EQ(check_of(gate, "agreement").decided_by.size(), 8u) << "a cell each";
+  EXPECT_THAT(check_of(gate, "agreement").decided_by, Contains(HasSubstr("json: reported")));
+}
+
+TEST(EnvironmentGate, ACommandsProgramAndATorchsCompilerAreHashed) {
+  HonestBundle command;
+  for (Row& row : command.made.raw().rows) row.backend = "command";
+  Json& arms = command.made.raw().environment["arms"];
+  for (const char* arm : {"eager-dynamic", "compiled-static"}) {
+    arms[arm]["program"]["sha256"] = hash_of('e');
+  }
+  EXPECT_EQ(check_of(judged(judge_environment, command), "toolchain").verdict, GateVerdict::kPass);
+  arms["eager-dynamic"].erase("program");
+  EXPECT_THAT(check_of(judged(judge_environment, command), "toolchain").decided_by,
+              Contains("environment.json: arms.eager-dynamic.program.sha256 (4 cells)"));
+  HonestBundle torch;
+  make_torch(torch, "3.6.0");
+  Json& toolchain =
+      torch.made.reported(torch.cell("compiled-static", Phase::kKvDecode))["toolchain"];
+  toolchain["cpp_compiler"] = {{"version", "g++ 12.2.0"}, {"sha256", hash_of('f')}};
+  EXPECT_EQ(check_of(judged(judge_environment, torch), "toolchain").verdict, GateVerdict::kPass);
+  toolchain["cpp_compiler"].erase("sha256");
+  EXPECT_THAT(check_of(judged(judge_environment, torch), "toolchain").decided_by,
+              Contains(HasSubstr("toolchain.cpp_compiler.sha256")));
+}
+
 TEST(EnvironmentGate, ThePlaceThatManyCellsLackIsNamedOnce) {
   HonestBundle bundle;
   bundle.made.raw().environment.erase("program_sha256");

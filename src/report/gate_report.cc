@@ -191,10 +191,11 @@ TableCell decided_cell(const GateCheck& check) {
 
 void add_check_rows(const JudgedGate& gate, Table& table) {
   for (const GateCheck& check : gate.checks) {
-    table.rows.push_back({TableCell::of(std::string(gate_title(gate.kind))),
-                          TableCell::of(check.name),
-                          TableCell::of(gate_verdict_text(check.verdict)),
-                          TableCell::of(check.found), decided_cell(check)});
+    table.rows.push_back(
+        {TableCell::of(std::string(gate_title(gate.kind))), TableCell::of(check.name),
+         TableCell::of(gate_verdict_text(check.verdict)),
+         check.looked_at.empty() ? TableCell::absent() : TableCell::of(check.looked_at),
+         TableCell::of(check.found), decided_cell(check)});
   }
 }
 
@@ -203,6 +204,7 @@ Table check_table(const JudgedBundle* bundle, const JudgedGate* regimes) {
               {{"gate", Align::kLeft},
                {"demand", Align::kLeft},
                {"verdict", Align::kLeft},
+               {"looked at", Align::kLeft},
                {"found", Align::kLeft},
                {"decided by", Align::kLeft}},
               {}};

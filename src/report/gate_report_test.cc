@@ -72,6 +72,8 @@ TEST(GateReport, MarkdownHasATableOfGatesDemandsAndClaims) {
   EXPECT_THAT(text, HasSubstr("| 5 Cross-regime reproducibility | pass"));
   EXPECT_THAT(text, HasSubstr("## Demands of one"));
   EXPECT_THAT(text, HasSubstr("## Demands of all bundles together"));
+  EXPECT_THAT(text, testing::ContainsRegex("demand +. verdict +. looked at +. found"));
+  EXPECT_THAT(text, HasSubstr("cells/CELL/evidence.json: compiler_real; fallbacks_delta of every"));
   EXPECT_THAT(text, HasSubstr("differ on code_sha alone"));
 }
 

@@ -76,12 +76,16 @@ std::string route_screen(const Route& route) {
   }
   const auto room = [&] { return kRouteScreenLines - std::min(kRouteScreenLines, lines.size()); };
   add_route_list("Why it fails:", route.failures(), std::min<size_t>(room(), 7), lines);
+  add_route_list("Where these rows choose otherwise:", route.differs, std::min<size_t>(room(), 9),
+                 lines);
   if (replayed) {
     add_route_list("Of the replay:", replay_lines(route), std::min<size_t>(room(), 7), lines);
   }
   add_route_list("Where it abstains:", abstention_lines(route), std::min<size_t>(room(), 9), lines);
   add_route_list("Taken as faster than the safe arm:", taken_lines(route),
                  std::min<size_t>(room(), 7), lines);
+  add_route_list("Faster on average, slower in the tail:", tail_lines(route),
+                 std::min<size_t>(room(), 6), lines);
   add_route_list("Never chosen:", barred_lines(route), std::min<size_t>(room(), 7), lines);
   add_route_list("Not measured:", route.policy.not_measured, room(), lines);
   return join(lines, "\n") + "\n";
@@ -103,8 +107,15 @@ std::vector<ReportSection> route_sections(const Route& route) {
     sections.push_back(std::move(section));
   };
   add_list("Why it fails", route.failures());
+  add_list("Where these rows choose otherwise", route.differs);
   add_list("Where it abstains", abstention_lines(route));
   add_list("Taken as faster than the safe arm", taken_lines(route));
+  add_list("Faster on average, slower in the tail", tail_lines(route));
+  sections.push_back(
+      {"Evidence",
+       {"Times of warm rows, of the arm and of the one that it gives way to; p99 from 100 rows on. "
+        "compile_ms: the slowest row of the arm that carries a compilation."},
+       {evidence_table(route)}});
   sections.push_back({"Triggers",
                       {"A rule gives way to its fallback as soon as more than `allowed` of its "
                        "`window` requests did what is named; counting starts anew after each."},

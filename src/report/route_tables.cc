@@ -34,6 +34,7 @@ std::string screen_verdict(const PolicyRule& rule) {
   std::vector<std::string_view> words;
   for (const RuleEvidence& evidence : rule.evidence) {
     // Of the rule as a whole, whatever the other strata say.
+    if (evidence.verdict == kNotChosen) return "not chosen by the rows";
     if (evidence.verdict == kFasterThanSafe) return "faster than safe";
     for (const Decision::Kind kind : EnumWords<Decision::Kind>::kAll) {
       if (decision_name(kind) != evidence.verdict) continue;
@@ -72,7 +73,8 @@ std::string ratio_text(const PolicyRule& rule, int digits) {
 std::string rule_place(const PolicyRule& rule) {
   std::string text = fmt::format("{} of {}, {} prompt tokens", phase_name(rule.phase), rule.model,
                                  lengths_text(rule.shortest, rule.longest));
-  if (rule.new_tokens > 0) text += ", " + counted(rule.new_tokens, "new token");
+  if (rule.most_new_tokens() == 1) text += ", 1 new token";
+  if (rule.most_new_tokens() > 1) text += fmt::format(", {} new tokens", new_tokens_text(rule));
   if (rule.batch != 1) text += fmt::format(", batch {}", rule.batch);
   return text;
 }
@@ -82,6 +84,26 @@ bool falls_back_alike(const Policy& policy) {
   return std::ranges::all_of(policy.rules, [&](const PolicyRule& rule) {
     return rule.fallback.empty() || rule.fallback == policy.fallback;
   });
+}
+
+// Rules that differ in their numbers of new tokens alone, and go on from one another, as one.
+std::vector<PolicyRule> joined_over_new_tokens(const Policy& policy) {
+  std::vector<PolicyRule> joined;
+  for (const PolicyRule& rule : policy.rules) {
+    const auto at = std::ranges::find_if(joined, [&](const PolicyRule& one) {
+      return one.phase == rule.phase && one.model == rule.model && one.batch == rule.batch &&
+             one.shortest == rule.shortest && one.longest == rule.longest && one.arm == rule.arm &&
+             one.fallback == rule.fallback && one.abstains == rule.abstains &&
+             one.because == rule.because && one.most_new_tokens() + 1 == rule.new_tokens;
+    });
+    if (at == joined.end()) {
+      joined.push_back(rule);
+      continue;
+    }
+    at->new_tokens_span = rule.most_new_tokens() - at->new_tokens;
+    at->evidence.insert(at->evidence.end(), rule.evidence.begin(), rule.evidence.end());
+  }
+  return joined;
 }
 
 // Items with one text beside them: "TEXT (FIRST; and 3 more strata)".
@@ -118,20 +140,28 @@ std::string route_outcome(const Route& route) {
   const auto& rules = route.policy.rules;
   const auto abstains = std::ranges::count_if(rules, &PolicyRule::abstains);
   const auto failures = std::ssize(route.failures());
+  const auto refuted = std::ssize(route.refuted);
   const std::string policy = fmt::format(
       "{}{}, {} of them {}", route.policy_given ? "a given policy of " : "",
       counted(std::ssize(rules), "rule"), abstains, abstains == 1 ? "abstains" : "abstain");
-  const std::string safety =
-      failures == 0 ? "every measured stratum has a safe arm"
-                    : fmt::format("FAILS: {} no safe arm", counted(failures, "measured stratum has",
-                                                                   "measured strata have"));
+  std::string safety = failures == 0 ? "every measured stratum has a safe arm" : "FAILS: ";
+  if (failures > refuted) {
+    safety += fmt::format("{} no safe arm", counted(failures - refuted, "measured stratum has",
+                                                    "measured strata have"));
+  }
+  if (refuted > 0) {
+    safety += fmt::format("{}the rows prove {} slower than the safe arm",
+                          failures > refuted ? ", and " : "", counted(refuted, "choice"));
+  }
   return fmt::format("{}; {}", policy, safety);
 }
 
 std::string fallback_sentence(const Route& route) {
   const std::string& arm = route.policy.fallback;
   if (arm.empty()) {
-    return "A request that no rule covers has to be refused: no arm is safe on every stratum.";
+    return fmt::format(
+        "A request that no rule covers has to be refused: {}.",
+        route.policy_given ? "the policy names no fallback" : "no arm is safe on every stratum");
   }
   return fmt::format(
       "{} is safe on every stratum: a request that no rule covers goes there{}.", arm,
@@ -161,27 +191,28 @@ Table rule_table(const Route& route) {
     const std::string ratio = ratio_text(rule, 3);
     table.rows.push_back(
         {TableCell::of(std::string(phase_name(rule.phase))), TableCell::of(rule.model),
-         TableCell::of(rule.batch),
-         rule.new_tokens > 0 ? TableCell::of(rule.new_tokens) : TableCell::absent(),
-         TableCell::of(rule.shortest), TableCell::of(rule.longest), arm_cell(rule.arm),
-         arm_cell(rule.fallback), arm_cell(ratio), arm_cell(verdicts_text(rule)),
-         TableCell::of(std::ssize(rule.evidence)), TableCell::of(rows),
-         arm_cell(rule.abstains ? rule.because : ""), arm_cell(rule.abstains ? "" : rule.because)});
+         TableCell::of(rule.batch), arm_cell(new_tokens_text(rule)), TableCell::of(rule.shortest),
+         TableCell::of(rule.longest), arm_cell(rule.arm), arm_cell(rule.fallback), arm_cell(ratio),
+         arm_cell(verdicts_text(rule)), TableCell::of(std::ssize(rule.evidence)),
+         TableCell::of(rows), arm_cell(rule.abstains ? rule.because : ""),
+         arm_cell(rule.abstains ? "" : rule.because)});
   }
   return table;
 }
 
 Table rule_screen_table(const Route& route) {
+  const std::vector<PolicyRule> rules = joined_over_new_tokens(route.policy);
   std::set<std::string> models;
   std::set<int64_t> batches;
   std::map<Phase, std::set<int64_t>> new_tokens;
-  for (const PolicyRule& rule : route.policy.rules) {
+  for (const PolicyRule& rule : rules) {
     models.insert(rule.model);
     batches.insert(rule.batch);
     new_tokens[rule.phase].insert(rule.new_tokens);
   }
   const bool several_new =
-      std::ranges::any_of(new_tokens, [](const auto& of) { return of.second.size() > 1; });
+      std::ranges::any_of(new_tokens, [](const auto& of) { return of.second.size() > 1; }) ||
+      std::ranges::any_of(rules, [](const auto& rule) { return rule.new_tokens_span > 0; });
   Table table;
   table.columns.push_back({"phase", Align::kLeft});
   if (models.size() > 1) table.columns.push_back({"model", Align::kLeft});
@@ -192,19 +223,54 @@ Table rule_screen_table(const Route& route) {
   const bool several_fallbacks = !falls_back_alike(route.policy);
   if (several_fallbacks) table.columns.push_back({"fallback", Align::kLeft});
   for (const char* name : {"ratio", "verdict"}) table.columns.push_back({name, Align::kLeft});
-  for (const PolicyRule& rule : route.policy.rules) {
+  for (const PolicyRule& rule : rules) {
     auto& row = table.rows.emplace_back();
     row.push_back(TableCell::of(std::string(phase_name(rule.phase))));
     if (models.size() > 1) row.push_back(TableCell::of(rule.model));
     if (batches.size() > 1) row.push_back(TableCell::of(rule.batch));
     if (several_new) {
-      row.push_back(rule.new_tokens > 0 ? TableCell::of(rule.new_tokens) : TableCell::absent());
+      row.push_back(arm_cell(new_tokens_text(rule)));
     }
     row.push_back(TableCell::of(lengths_text(rule.shortest, rule.longest)));
     row.push_back(rule.arm.empty() ? TableCell::of(std::string("NONE")) : TableCell::of(rule.arm));
     if (several_fallbacks) row.push_back(arm_cell(rule.fallback));
     row.push_back(arm_cell(ratio_text(rule, 2)));
     row.push_back(TableCell::of(screen_verdict(rule)));
+  }
+  return table;
+}
+
+Table evidence_table(const Route& route) {
+  Table table{"",
+              {{"rule", Align::kLeft},
+               {"arm", Align::kLeft},
+               {"scenario", Align::kLeft},
+               {"new_tokens"},
+               {"verdict", Align::kLeft},
+               {"ratio", Align::kLeft},
+               {"rows"},
+               {"mean_ms"},
+               {"p99_ms"},
+               {"fallback", Align::kLeft},
+               {"fallback_mean_ms"},
+               {"fallback_p99_ms"},
+               {"compile_ms"}},
+              {}};
+  for (const PolicyRule& rule : route.policy.rules) {
+    for (const RuleEvidence& evidence : rule.evidence) {
+      const auto ms = [](const std::optional<double>& value) {
+        return value ? TableCell::of(format_significant(*value, 4)) : TableCell::absent();
+      };
+      PolicyRule alone = rule;
+      alone.evidence = {evidence};
+      table.rows.push_back(
+          {TableCell::of(rule_place(rule)), arm_cell(rule.arm), TableCell::of(evidence.scenario),
+           evidence.new_tokens > 0 ? TableCell::of(evidence.new_tokens) : TableCell::absent(),
+           TableCell::of(evidence.verdict), arm_cell(ratio_text(alone, 3)),
+           TableCell::of(evidence.rows), ms(evidence.mean_ms), ms(evidence.p99_ms),
+           arm_cell(rule.fallback), ms(evidence.fallback_mean_ms), ms(evidence.fallback_p99_ms),
+           ms(evidence.compile_ms)});
+    }
   }
   return table;
 }
@@ -369,6 +435,21 @@ std::vector<std::string> taken_lines(const Route& route) {
     items.emplace_back(fmt::format("{}: {}", rule.arm, rule.because), rule_place(rule));
   }
   return grouped(items, "rule", "rules");
+}
+
+std::vector<std::string> tail_lines(const Route& route) {
+  std::vector<std::string> lines;
+  for (const PolicyRule& rule : route.policy.rules) {
+    for (const RuleEvidence& evidence : rule.evidence) {
+      if (!evidence.p99_ms || !evidence.fallback_p99_ms) continue;
+      if (*evidence.p99_ms <= *evidence.fallback_p99_ms) continue;
+      lines.push_back(fmt::format("{} ({}): p99 of {} is {} ms, and {}'s is {}", rule_place(rule),
+                                  evidence.scenario, rule.arm,
+                                  format_significant(*evidence.p99_ms, 3), rule.fallback,
+                                  format_significant(*evidence.fallback_p99_ms, 3)));
+    }
+  }
+  return lines;
 }
 
 std::vector<std::string> barred_lines(const Route& route) {

@@ -22,8 +22,11 @@ std::string fallback_sentence(const Route& route);
 
 // One row a rule: what it covers, the arm, the fallback, verdicts and ratios of its strata.
 Table rule_table(const Route& route);
-// The same for a screen: columns that all rules share are left out.
+// The same for a screen: columns that all rules share are left out, and rules that differ in their
+// numbers of new tokens alone are one row.
 Table rule_screen_table(const Route& route);
+// One row a rule and stratum of its evidence: ratio, and the times of both arms.
+Table evidence_table(const Route& route);
 // One row a rule and trigger.
 Table trigger_table(const Route& route);
 Table identity_table(const Route& route);
@@ -42,6 +45,8 @@ std::vector<std::string> abstention_lines(const Route& route);
 // Rules whose arm isn't the choice of each stratum that they rest on, and is proven faster than the
 // safe one on all of them.
 std::vector<std::string> taken_lines(const Route& route);
+// Strata on which a rule's arm has the longer p99 than the arm that it gives way to.
+std::vector<std::string> tail_lines(const Route& route);
 std::vector<std::string> barred_lines(const Route& route);
 
 // The decision rule in about ten lines.

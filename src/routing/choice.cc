@@ -126,11 +126,14 @@ void add_proven(const ChoiceInputs& in, const Findings& findings, StratumChoice&
       choice.decision == Decision::Kind::kVoid || !in.void_because[choice.stratum].empty();
   if (choice.safe != samples.arms.front() || is_void) return;
   for (const Contrast& contrast : findings.contrasts) {
-    if (contrast.stratum != choice.stratum || contrast.verdict != Verdict::kFaster) continue;
+    const bool faster = contrast.verdict == Verdict::kFaster;
+    const bool decided = faster || contrast.verdict == Verdict::kSlower;
+    if (contrast.stratum != choice.stratum || !decided) continue;
     const auto arm =
         static_cast<size_t>(std::ranges::find(samples.arms, contrast.arm) - samples.arms.begin());
     if (!reason_barred(*samples.find(choice.stratum, arm), in.options).empty()) continue;
-    choice.proven.push_back({contrast.arm, contrast.ratio, contrast.ratio_interval});
+    (faster ? choice.proven : choice.slower)
+        .push_back({contrast.arm, contrast.ratio, contrast.ratio_interval});
   }
 }
 

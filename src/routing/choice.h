@@ -22,7 +22,8 @@ std::string reason_barred(const Group& group, const AnalysisOptions& options);
 // take it.
 bool barred_by_losses_alone(const Group& group, const AnalysisOptions& options);
 
-// An arm that is proven faster than the safe one on a stratum, whether or not it is chosen there.
+// An arm that is proven faster (or slower) than the safe one on a stratum, whether or not it is
+// chosen there.
 struct ProvenArm {
   std::string arm;
   double ratio = 1;  // to the safe arm, of means
@@ -42,6 +43,8 @@ struct StratumChoice {
   // faster, which is the proof that `ahead` takes, and that nothing bars. Empty where the safe arm
   // isn't the baseline, and where the comparison is void.
   std::vector<ProvenArm> proven;
+  // Likewise those whose contrast says that they are slower.
+  std::vector<ProvenArm> slower;
 };
 
 // What the choices are made of: samples of one bundle, or a part of its rows.

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "routing/triggers.h"
+#include "stats/summary.h"
 
 namespace assay {
 namespace {
@@ -94,23 +95,25 @@ const Group* group_of(const Samples& samples, size_t stratum, const std::string&
   return samples.find(stratum, static_cast<size_t>(at - samples.arms.begin()));
 }
 
-void add_evidence(const Samples& samples, const MeasuredSpan& span, PolicyRule& rule) {
-  for (const StratumChoice* choice : span.choices) {
-    RuleEvidence evidence;
-    evidence.scenario = samples.strata[choice->stratum].scenario;
-    evidence.shortest = samples.prompts[choice->stratum].shortest;
-    evidence.longest = samples.prompts[choice->stratum].longest;
-    evidence.verdict = decision_name(choice->decision);
-    if (choice->arm == rule.arm) {
-      evidence.ratio = choice->ratio;
-      evidence.interval = choice->interval;
-    } else if (const ProvenArm* proven = proof_of(*choice, rule.arm); proven != nullptr) {
-      evidence.verdict = kFasterThanSafe;
-      evidence.ratio = proven->ratio;
-      evidence.interval = proven->interval;
+// Either may be null.
+void add_times(const Group* arm, const Group* fallback, RuleEvidence& evidence) {
+  if (arm != nullptr && !arm->warm.empty()) {
+    evidence.rows = std::ssize(arm->warm);
+    evidence.mean_ms = stats::mean(arm->warm_ms);
+    evidence.p99_ms = measured_p99(*arm);
+    for (const Row* row : arm->timed) {
+      if (!carries_compilation(*row)) continue;
+      evidence.compile_ms = std::max(evidence.compile_ms.value_or(0), *row->latency_ms);
     }
-    const Group* group = group_of(samples, choice->stratum, rule.arm);
-    evidence.rows = group == nullptr ? 0 : std::ssize(group->warm);
+  }
+  if (fallback != nullptr && !fallback->warm.empty()) {
+    evidence.fallback_mean_ms = stats::mean(fallback->warm_ms);
+    evidence.fallback_p99_ms = measured_p99(*fallback);
+  }
+}
+
+void add_evidence(const Samples& samples, const MeasuredSpan& span, PolicyRule& rule) {
+  for (RuleEvidence& evidence : evidence_of(samples, span.choices, rule)) {
     rule.evidence.push_back(std::move(evidence));
   }
 }
@@ -189,6 +192,31 @@ void add_rules(const Samples& samples, const std::vector<MeasuredSpan>& spans,
   }
 }
 
+// Between two measured numbers of new tokens: where both take one arm and have one safe arm, for
+// the lengths that they share. Elsewhere the policy's own fallback serves.
+void add_between_new_tokens(const Samples& samples, const std::vector<PolicyRule>& fewer,
+                            const std::vector<PolicyRule>& more, std::vector<PolicyRule>& rules) {
+  for (const PolicyRule& a : fewer) {
+    for (const PolicyRule& b : more) {
+      const bool alike = a.arm == b.arm && a.fallback == b.fallback && !a.abstains && !b.abstains;
+      const bool overlap = a.shortest <= b.longest && b.shortest <= a.longest;
+      if (!alike || !overlap || a.arm.empty() || a.new_tokens + 1 == b.new_tokens) continue;
+      PolicyRule rule = a;
+      rule.new_tokens = a.new_tokens + 1;
+      rule.new_tokens_span = b.new_tokens - 1 - rule.new_tokens;
+      rule.shortest = std::max(a.shortest, b.shortest);
+      rule.longest = std::min(a.longest, b.longest);
+      if (!rule.because.contains(b.because)) {
+        rule.because += (rule.because.empty() ? "" : "; ") + b.because;
+      }
+      rule.evidence.insert(rule.evidence.end(), b.evidence.begin(), b.evidence.end());
+      rule.triggers.clear();
+      if (!rule.fallback.empty()) rule.triggers = triggers_of(groups_of_rule(samples, rule));
+      rules.push_back(std::move(rule));
+    }
+  }
+}
+
 // "1, 2 and 4".
 std::string numbers_text(const std::set<int64_t>& numbers) {
   std::vector<std::string> texts;
@@ -254,11 +282,40 @@ std::vector<std::string> served_arms(const Samples& samples,
   return arms;
 }
 
+std::vector<RuleEvidence> evidence_of(const Samples& samples,
+                                      std::span<const StratumChoice* const> choices,
+                                      const PolicyRule& rule) {
+  std::vector<RuleEvidence> all;
+  for (const StratumChoice* choice : choices) {
+    RuleEvidence& evidence = all.emplace_back();
+    evidence.scenario = samples.strata[choice->stratum].scenario;
+    evidence.new_tokens = samples.strata[choice->stratum].new_tokens;
+    evidence.shortest = samples.prompts[choice->stratum].shortest;
+    evidence.longest = samples.prompts[choice->stratum].longest;
+    evidence.verdict = decision_name(choice->decision);
+    if (choice->arm == rule.arm) {
+      evidence.ratio = choice->ratio;
+      evidence.interval = choice->interval;
+    } else if (const ProvenArm* proven = proof_of(*choice, rule.arm); proven != nullptr) {
+      evidence.verdict = kFasterThanSafe;
+      evidence.ratio = proven->ratio;
+      evidence.interval = proven->interval;
+    } else if (!rule.abstains && !rule.arm.empty()) {
+      evidence.verdict = kNotChosen;
+    }
+    add_times(group_of(samples, choice->stratum, rule.arm),
+              group_of(samples, choice->stratum, rule.fallback), evidence);
+  }
+  return all;
+}
+
 bool rests_on(const PolicyRule& rule, const Stratum& stratum, const PromptRange& prompts) {
-  if (key_of(stratum) != RuleKey{rule.phase, rule.model, rule.new_tokens, rule.batch}) return false;
+  if (stratum.phase != rule.phase || stratum.model != rule.model || stratum.batch != rule.batch) {
+    return false;
+  }
   return std::ranges::any_of(rule.evidence, [&](const RuleEvidence& evidence) {
-    return evidence.scenario == stratum.scenario && evidence.shortest == prompts.shortest &&
-           evidence.longest == prompts.longest;
+    return evidence.scenario == stratum.scenario && evidence.new_tokens == stratum.new_tokens &&
+           evidence.shortest == prompts.shortest && evidence.longest == prompts.longest;
   });
 }
 
@@ -285,8 +342,18 @@ std::vector<PolicyRule> rules_of(const Samples& samples, std::span<const Stratum
     const auto& [phase, model, new_tokens, batch] = key;
     return std::tuple(phase, std::ranges::find(models, model) - models.begin(), new_tokens, batch);
   });
+  std::map<RuleKey, std::vector<PolicyRule>> of_keys;
+  for (const RuleKey& key : keys) add_rules(samples, spans_of(samples, by_key[key]), of_keys[key]);
   std::vector<PolicyRule> rules;
-  for (const RuleKey& key : keys) add_rules(samples, spans_of(samples, by_key[key]), rules);
+  for (const RuleKey& key : keys) {
+    const std::vector<PolicyRule>& own = of_keys[key];
+    rules.insert(rules.end(), own.begin(), own.end());
+    const auto more = std::ranges::find_if(keys, [&](const RuleKey& other) {
+      return std::get<0>(other) == std::get<0>(key) && std::get<1>(other) == std::get<1>(key) &&
+             std::get<3>(other) == std::get<3>(key) && std::get<2>(other) > std::get<2>(key);
+    });
+    if (more != keys.end()) add_between_new_tokens(samples, own, of_keys[*more], rules);
+  }
   return rules;
 }
 

@@ -18,7 +18,9 @@ namespace assay {
 // overlapping lengths choose different arms, the arm serves that is proven on all of them
 // (proven_on_all()); its rule rests on these strata. Where there is no such arm, the rule abstains:
 // the safe arm serves if it is the same one at both ends, and lengths between have no rule if not.
-// Nothing is said beyond the shortest and the longest measured length, between batches or new
+// Between two measured numbers of new tokens a rule serves the lengths at which both take the same
+// arm and have the same safe one; it rests on the strata of both. Nothing is said beyond the
+// shortest and the longest measured length, between batches or beyond the measured numbers of new
 // tokens: there the policy's fallback counts, which is the arm that is safe on every stratum.
 std::vector<PolicyRule> rules_of(const Samples& samples, std::span<const StratumChoice> choices);
 
@@ -30,6 +32,11 @@ std::vector<std::string> served_arms(const Samples& samples,
 bool rests_on(const PolicyRule& rule, const Stratum& stratum, const PromptRange& prompts);
 // The rows of the rule's arm on each stratum of its evidence.
 std::vector<const Group*> groups_of_rule(const Samples& samples, const PolicyRule& rule);
+
+// What the choices' rows say of the rule's arm, one stratum each.
+std::vector<RuleEvidence> evidence_of(const Samples& samples,
+                                      std::span<const StratumChoice* const> choices,
+                                      const PolicyRule& rule);
 
 // The arm that is the safe one of every stratum; empty: none is.
 std::string common_fallback(std::span<const StratumChoice> choices);

@@ -25,11 +25,18 @@ std::string_view trigger_name(TriggerKind kind) {
   return "p99_ms";
 }
 
+std::string new_tokens_text(const PolicyRule& rule) {
+  if (rule.most_new_tokens() == 0) return "";
+  if (rule.new_tokens_span == 0) return fmt::format("{}", rule.new_tokens);
+  return fmt::format("{}-{}", rule.new_tokens, rule.most_new_tokens());
+}
+
 const PolicyRule* rule_of(const Policy& policy, const RoutedShape& shape) {
   const auto at = std::ranges::find_if(policy.rules, [&](const PolicyRule& rule) {
     return rule.phase == shape.phase && rule.batch == shape.batch &&
-           rule.new_tokens == shape.new_tokens && rule.shortest <= shape.prompt_tokens &&
-           shape.prompt_tokens <= rule.longest && rule.model == shape.model;
+           rule.new_tokens <= shape.new_tokens && shape.new_tokens <= rule.most_new_tokens() &&
+           rule.shortest <= shape.prompt_tokens && shape.prompt_tokens <= rule.longest &&
+           rule.model == shape.model;
   });
   return at == policy.rules.end() ? nullptr : &*at;
 }

@@ -17,7 +17,9 @@
 
 namespace assay {
 
-inline constexpr int64_t kPolicyVersion = 1;
+inline constexpr int64_t kPolicyVersion = 2;
+// Version 1 lacks the times of evidence, and is read too.
+inline constexpr int64_t kOldestPolicyVersion = 1;
 
 // What sends a rule's later requests to its fallback.
 enum class TriggerKind {
@@ -52,18 +54,30 @@ struct PolicyTrigger {
 // The verdict of a stratum that takes another arm, and that proves the rule's arm faster than the
 // safe one.
 inline constexpr std::string_view kFasterThanSafe = "faster_than_safe";
+// The verdict of a stratum whose rows choose another arm than the rule, which only a policy that
+// was given has, and don't prove the rule's arm faster than the safe one.
+inline constexpr std::string_view kNotChosen = "not_chosen";
 
 // What a rule rests on: one stratum.
 struct RuleEvidence {
   std::string scenario;
+  int64_t new_tokens = 0;
   int64_t shortest = 0;  // prompt tokens
   int64_t longest = 0;
-  // The decision's name (analysis/findings/decision.h), or kFasterThanSafe where the stratum itself
-  // takes another arm than the rule.
+  // The decision's name (analysis/findings/decision.h), or kFasterThanSafe or kNotChosen where the
+  // stratum itself takes another arm than the rule.
   std::string verdict;
   std::optional<double> ratio;  // of the rule's arm to the safe arm, of means
   std::optional<stats::Interval> interval;
   int64_t rows = 0;  // warm ones of the rule's arm
+  // Of warm rows of the rule's arm, and of the arm that it gives way to. p99 is absent below
+  // kLeastRowsOfP99 rows (triggers.h).
+  std::optional<double> mean_ms = {};
+  std::optional<double> p99_ms = {};
+  std::optional<double> fallback_mean_ms = {};
+  std::optional<double> fallback_p99_ms = {};
+  // The slowest row of the rule's arm that carries a compilation; absent: none does.
+  std::optional<double> compile_ms = {};
 
   friend bool operator==(const RuleEvidence&, const RuleEvidence&) = default;
 };
@@ -72,8 +86,9 @@ struct PolicyRule {
   std::string model;
   Phase phase = Phase::kPrefill;
   int64_t batch = 1;
-  int64_t new_tokens = 0;  // 0 in prefill
-  int64_t shortest = 0;    // prompt tokens, both ends included
+  int64_t new_tokens = 0;       // the fewest; 0 in prefill
+  int64_t new_tokens_span = 0;  // so many more, at most
+  int64_t shortest = 0;         // prompt tokens, both ends included
   int64_t longest = 0;
   std::string arm;       // empty: no arm is safe, and the request has to be refused
   std::string fallback;  // empty: `arm` is the safe one, or none is
@@ -83,6 +98,8 @@ struct PolicyRule {
   std::string because;
   std::vector<PolicyTrigger> triggers;
   std::vector<RuleEvidence> evidence;
+
+  int64_t most_new_tokens() const { return new_tokens + new_tokens_span; }
 
   friend bool operator==(const PolicyRule&, const PolicyRule&) = default;
 };
@@ -97,6 +114,9 @@ struct Policy {
 
   friend bool operator==(const Policy&, const Policy&) = default;
 };
+
+// "64" or "65-127"; empty: the rule is about prompts.
+std::string new_tokens_text(const PolicyRule& rule);
 
 // What is asked of a policy.
 struct RoutedShape {

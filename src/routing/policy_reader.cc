@@ -1,6 +1,8 @@
 // policy.yaml to a policy, whoever wrote it.
 #include <tuple>
 
+#include "analysis/findings/decision.h"
+#include "analysis/findings/record_entries.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "routing/policy.h"
@@ -73,9 +75,11 @@ Result<PolicyTrigger> read_trigger(const YamlValue& value) {
   return trigger;
 }
 
-Result<RuleEvidence> read_evidence(const YamlValue& value) {
-  static const PolicyKeys kKeys = {"scenario", "prompt_tokens", "verdict",
-                                   "rows",     "ratio",         "interval"};
+// `new_tokens`: of its rule, which version 1 has there alone.
+Result<RuleEvidence> read_evidence(const YamlValue& value, int64_t new_tokens) {
+  static const PolicyKeys kKeys = {"scenario", "prompt_tokens",    "verdict",         "rows",
+                                   "ratio",    "interval",         "new_tokens",      "mean_ms",
+                                   "p99_ms",   "fallback_mean_ms", "fallback_p99_ms", "compile_ms"};
   ASSAY_TRY(const YamlMap map, value.map(kKeys));
   RuleEvidence evidence;
   ASSAY_TRY(evidence.scenario, text_or_none(map.find("scenario")));
@@ -83,10 +87,30 @@ Result<RuleEvidence> read_evidence(const YamlValue& value) {
   ASSAY_TRY(const auto range, token_range(tokens));
   std::tie(evidence.shortest, evidence.longest) = range;
   ASSAY_TRY(const YamlValue verdict, map.require("verdict"));
-  ASSAY_TRY(evidence.verdict, verdict.text());
+  static const PolicyKeys kVerdicts = [] {
+    PolicyKeys names;
+    for (const Decision::Kind kind : EnumWords<Decision::Kind>::kAll) {
+      names.emplace_back(decision_name(kind));
+    }
+    names.emplace_back(kFasterThanSafe);
+    names.emplace_back(kNotChosen);
+    return names;
+  }();
+  ASSAY_TRY(const size_t word, verdict.one_of(kVerdicts));
+  evidence.verdict = kVerdicts[word];
   ASSAY_TRY(evidence.rows, count_or(map, "rows", 0, 0));
+  ASSAY_TRY(evidence.new_tokens, count_or(map, "new_tokens", new_tokens, 0));
   if (const auto ratio = map.find("ratio")) {
     ASSAY_TRY(evidence.ratio, ratio->positive_number(kMostFigure));
+  }
+  for (const auto& [key, ms] : {std::pair{"mean_ms", &evidence.mean_ms},
+                                {"p99_ms", &evidence.p99_ms},
+                                {"fallback_mean_ms", &evidence.fallback_mean_ms},
+                                {"fallback_p99_ms", &evidence.fallback_p99_ms},
+                                {"compile_ms", &evidence.compile_ms}}) {
+    if (const auto said = map.find(key)) {
+      ASSAY_TRY(*ms, said->positive_number(kMostFigure));
+    }
   }
   if (const auto interval = map.find("interval")) {
     ASSAY_TRY(const std::vector<YamlValue> ends, interval->items());
@@ -95,6 +119,7 @@ Result<RuleEvidence> read_evidence(const YamlValue& value) {
     }
     ASSAY_TRY(const double low, ends[0].positive_number(kMostFigure));
     ASSAY_TRY(const double high, ends[1].positive_number(kMostFigure));
+    if (low > high) return interval->error("its lower end first", "the upper one");
     evidence.interval = stats::Interval{low, high};
   }
   return evidence;
@@ -111,7 +136,7 @@ Status read_lists(const YamlMap& map, PolicyRule& rule) {
   if (const auto evidence = map.find("evidence")) {
     ASSAY_TRY(const std::vector<YamlValue> items, evidence->items());
     for (const YamlValue& item : items) {
-      ASSAY_TRY(RuleEvidence one, read_evidence(item));
+      ASSAY_TRY(RuleEvidence one, read_evidence(item, rule.new_tokens));
       rule.evidence.push_back(std::move(one));
     }
   }
@@ -129,7 +154,15 @@ Result<PolicyRule> read_rule(const YamlValue& value) {
   ASSAY_TRY(const YamlValue phase, map.require("phase"));
   ASSAY_TRY(rule.phase, phase_of(phase));
   ASSAY_TRY(rule.batch, count_or(map, "batch", 1, 1));
-  ASSAY_TRY(rule.new_tokens, count_or(map, "new_tokens", 0, 0));
+  if (const auto new_tokens = map.find("new_tokens")) {
+    if (new_tokens->is_list()) {
+      ASSAY_TRY(const auto from_to, token_range(*new_tokens));
+      rule.new_tokens = from_to.first;
+      rule.new_tokens_span = from_to.second - from_to.first;
+    } else {
+      ASSAY_TRY(rule.new_tokens, new_tokens->integer(0, kMostTokens));
+    }
+  }
   ASSAY_TRY(const YamlValue tokens, map.require("prompt_tokens"));
   ASSAY_TRY(const auto range, token_range(tokens));
   std::tie(rule.shortest, rule.longest) = range;
@@ -152,7 +185,8 @@ Result<PolicyRule> read_rule(const YamlValue& value) {
 
 bool covers_the_same(const PolicyRule& a, const PolicyRule& b) {
   return a.model == b.model && a.phase == b.phase && a.batch == b.batch &&
-         a.new_tokens == b.new_tokens && a.shortest <= b.longest && b.shortest <= a.longest;
+         a.new_tokens <= b.most_new_tokens() && b.new_tokens <= a.most_new_tokens() &&
+         a.shortest <= b.longest && b.shortest <= a.longest;
 }
 
 Status read_rules(const YamlValue& value, Policy& policy) {
@@ -195,7 +229,7 @@ Result<Policy> parse_policy(std::string_view text, std::string_view object) {
   const YamlValue whole(tree, object, "");
   ASSAY_TRY(const YamlMap map, whole.map(kKeys));
   ASSAY_TRY(const YamlValue version, map.require("policy"));
-  ASSAY_CHECK(version.integer(kPolicyVersion, kPolicyVersion));
+  ASSAY_CHECK(version.integer(kOldestPolicyVersion, kPolicyVersion));
   Policy policy;
   ASSAY_TRY(policy.study, text_or_none(map.find("study")));
   ASSAY_TRY(const YamlValue identity, map.require("identity"));

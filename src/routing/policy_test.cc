@@ -26,8 +26,23 @@ Policy whole_policy() {
   rule.fallback = "eager";
   rule.triggers = {{TriggerKind::kLostRow, 0, 0, {}, "none in 30 rows"},
                    {TriggerKind::kSlowRequest, 3, 100, 12.5, "the slowest"}};
-  rule.evidence = {{"prompt_10", 10, 10, "best", 0.7, stats::Interval{0.6, 0.8}, 30},
-                   {"prompt_80", 80, 80, "ahead", {}, {}, 30}};
+  rule.evidence = {{.scenario = "prompt_10",
+                    .new_tokens = 64,
+                    .shortest = 10,
+                    .longest = 10,
+                    .verdict = "best",
+                    .ratio = 0.7,
+                    .interval = stats::Interval{0.6, 0.8},
+                    .rows = 30,
+                    .mean_ms = 7.125,
+                    .p99_ms = 9.5,
+                    .fallback_mean_ms = 10,
+                    .fallback_p99_ms = 11.0 / 3,
+                    .compile_ms = 812},
+                   {"prompt_80", 128, 80, 80, "ahead", {}, {}, 30}};
+  policy.rules.push_back(rule);
+  rule.new_tokens = 65;
+  rule.new_tokens_span = 62;
   policy.rules.push_back(rule);
   rule.shortest = 81;
   rule.longest = 90;
@@ -67,15 +82,19 @@ std::string refusal_of(std::string_view from, std::string_view to) {
 }
 
 TEST(PolicyFile, HostileTextsGiveOneLine) {
-  EXPECT_THAT(refusal_of("policy: 1", "policy: 2"), HasSubstr("expected an integer from 1 to 1"));
-  EXPECT_THAT(refusal_of("policy: 1\n", ""), HasSubstr("expected the key \"policy\""));
-  EXPECT_THAT(refusal_of("policy: 1\n", "policy: 1\nrule: 3\n"), HasSubstr("unknown key \"rule\""));
+  EXPECT_THAT(refusal_of("policy: 2", "policy: 3"), HasSubstr("expected an integer from 1 to 2"));
+  EXPECT_THAT(refusal_of("policy: 2\n", ""), HasSubstr("expected the key \"policy\""));
+  EXPECT_THAT(refusal_of("policy: 2\n", "policy: 2\nrule: 3\n"), HasSubstr("unknown key \"rule\""));
   EXPECT_THAT(refusal_of("kv_decode", "decode"), HasSubstr("expected one of prefill"));
   EXPECT_THAT(refusal_of("[10, 80]", "[80, 10]"), HasSubstr("expected an integer from 80"));
   EXPECT_THAT(refusal_of("[10, 80]", "[10]"), HasSubstr("two numbers of tokens"));
   EXPECT_THAT(refusal_of("[91, 100]", "[90, 100]"), HasSubstr("cover each request once"));
   EXPECT_THAT(refusal_of("    because:", "    abstains: \"too\"\n    because:"),
               HasSubstr("a reason or an abstention"));
+  EXPECT_THAT(refusal_of("new_tokens: [65, 127]", "new_tokens: [127, 65]"),
+              HasSubstr("expected an integer from 127"));
+  EXPECT_THAT(refusal_of("new_tokens: [65, 127]", "new_tokens: [64, 127]"),
+              HasSubstr("cover each request once"));
   EXPECT_THAT(refusal_of("batch: 4", "batch: 0"), HasSubstr("expected an integer from 1"));
   EXPECT_THAT(refusal_of("on: lost_row", "on: lost_rows"), HasSubstr("did you mean \"lost_row\"?"));
   EXPECT_THAT(refusal_of(", limit_ms: 12.5", ""), HasSubstr("limit_ms"));
@@ -83,11 +102,24 @@ TEST(PolicyFile, HostileTextsGiveOneLine) {
   EXPECT_THAT(refusal_of("allowed: 3", "allowed: -3"), HasSubstr("allowed"));
   EXPECT_THAT(refusal_of("    fallback: \"eager\"", "    fallback: null"),
               HasSubstr("a fallback beside triggers"));
+  EXPECT_THAT(refusal_of(", p99_ms: 9.5", ", p99_ms: -1"), HasSubstr("p99_ms"));
+  EXPECT_THAT(refusal_of("verdict: best", "verdict: better"),
+              HasSubstr("expected one of best, no_difference"));
+  EXPECT_THAT(refusal_of("interval: [0.6, 0.8]", "interval: [0.9, 0.8]"),
+              HasSubstr("its lower end first"));
   EXPECT_THAT(refusal_of("study: ", "study: &a "), HasSubstr("anchor"));
   EXPECT_THAT(refusal_of("rules:\n", "rules: 3\nmore:\n"), HasSubstr("policy.yaml line"));
   for (const char* text : {"", "[", "policy", "{policy: 1, identity: [], rules: []}", "\xff\xfe"}) {
     EXPECT_FALSE(parse_policy(text, "policy.yaml")) << text;
   }
+}
+
+TEST(PolicyFile, TheVersionBeforeIsReadToo) {
+  EXPECT_TRUE(
+      parse_policy("policy: 1\nidentity: []\nrules:\n- {model: m, phase: prefill, "
+                   "prompt_tokens: [1, 2], arm: eager, evidence: [{scenario: s, "
+                   "prompt_tokens: [1, 2], verdict: best, rows: 30}]}\n",
+                   "policy.yaml"));
 }
 
 TEST(PolicyFile, OnlyWhatCanBeReadBackIsWritten) {

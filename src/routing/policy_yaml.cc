@@ -42,17 +42,30 @@ std::string evidence_line(const RuleEvidence& evidence) {
       fmt::format("      - {{scenario: {}, prompt_tokens: {}, verdict: {}, rows: {}",
                   yaml_text(evidence.scenario), yaml_range(evidence.shortest, evidence.longest),
                   evidence.verdict, evidence.rows);
+  if (evidence.new_tokens > 0) line += fmt::format(", new_tokens: {}", evidence.new_tokens);
   if (evidence.ratio) line += fmt::format(", ratio: {}", *evidence.ratio);
   if (evidence.interval) {
     line += fmt::format(", interval: [{}, {}]", evidence.interval->low, evidence.interval->high);
   }
+  const auto add = [&](std::string_view key, const std::optional<double>& ms) {
+    if (ms) line += fmt::format(", {}: {}", key, *ms);
+  };
+  add("mean_ms", evidence.mean_ms);
+  add("p99_ms", evidence.p99_ms);
+  add("fallback_mean_ms", evidence.fallback_mean_ms);
+  add("fallback_p99_ms", evidence.fallback_p99_ms);
+  add("compile_ms", evidence.compile_ms);
   return line + "}\n";
 }
 
 std::string rule_text(const PolicyRule& rule) {
   std::string out = fmt::format("  - model: {}\n    phase: {}\n    batch: {}\n",
                                 yaml_text(rule.model), phase_name(rule.phase), rule.batch);
-  if (rule.new_tokens > 0) out += fmt::format("    new_tokens: {}\n", rule.new_tokens);
+  if (rule.new_tokens_span > 0) {
+    out += fmt::format("    new_tokens: {}\n", yaml_range(rule.new_tokens, rule.most_new_tokens()));
+  } else if (rule.new_tokens > 0) {
+    out += fmt::format("    new_tokens: {}\n", rule.new_tokens);
+  }
   out += fmt::format("    prompt_tokens: {}\n    arm: {}\n    fallback: {}\n",
                      yaml_range(rule.shortest, rule.longest), yaml_arm(rule.arm),
                      yaml_arm(rule.fallback));

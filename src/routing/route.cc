@@ -8,6 +8,8 @@
 #include "analysis/rows/summary.h"
 #include "base/text.h"
 #include "routing/derive.h"
+#include "routing/given_policy.h"
+#include "routing/handover.h"
 #include "routing/merge.h"
 #include "routing/simulate.h"
 #include "routing/triggers.h"
@@ -23,13 +25,6 @@ std::vector<BarredArm> barred_arms(const Samples& samples, const AnalysisOptions
     barred.push_back({group.stratum, samples.arms[group.arm], std::move(reason)});
   }
   return barred;
-}
-
-// Whether the rule serves requests of the stratum.
-bool serves(const PolicyRule& rule, const Stratum& stratum, const PromptRange& prompts) {
-  return rule.model == stratum.model && rule.phase == stratum.phase &&
-         rule.batch == stratum.batch && rule.new_tokens == stratum.new_tokens &&
-         rule.shortest <= prompts.longest && prompts.shortest <= rule.longest;
 }
 
 // Why the rule has no trigger of p99, in a line for the policy; empty: it has one, or needs none.
@@ -57,7 +52,7 @@ std::vector<std::string> undecided_p99(const Policy& policy, const Samples& samp
     auto line = std::ranges::find_if(
         lines, [&](const Line& one) { return one.place == place && one.why == why; });
     if (line == lines.end()) line = lines.insert(lines.end(), {place, why, {}});
-    if (rule.new_tokens > 0) line->new_tokens.push_back(std::to_string(rule.new_tokens));
+    if (rule.new_tokens > 0) line->new_tokens.push_back(new_tokens_text(rule));
   }
   std::vector<std::string> texts;
   for (const Line& line : lines) {
@@ -77,36 +72,19 @@ Policy derive_policy(const Bundle& bundle, const Samples& samples,
   policy.fallback = common_fallback(choices);
   policy.rules = rules_of(samples, choices);
   policy.not_measured = unmeasured(samples);
+  if (!bundle.complete) {
+    policy.not_measured.insert(
+        policy.not_measured.begin(),
+        fmt::format("the rest of the study: the run is unfinished, {} were measured",
+                    counted(std::ssize(bundle.rows), "row")));
+  }
+  for (std::string& one : unmeasured_handovers(samples, policy.rules)) {
+    policy.not_measured.push_back(std::move(one));
+  }
   for (std::string& line : undecided_p99(policy, samples)) {
     policy.not_measured.push_back(std::move(line));
   }
   return policy;
-}
-
-// A policy that somebody else wrote chooses no arm that these rows bar.
-Status check_arms(const Policy& policy, const Samples& samples, const Route& route) {
-  std::vector<std::string> named = {policy.fallback};
-  for (const PolicyRule& rule : policy.rules) {
-    named.push_back(rule.arm);
-    named.push_back(rule.fallback);
-  }
-  for (const std::string& arm : named) {
-    if (arm.empty() || std::ranges::find(samples.arms, arm) != samples.arms.end()) continue;
-    return bad_input("policy: expected one of the arms {}, found {}{}", join(samples.arms, ", "),
-                     quoted_excerpt(arm), nearest_hint(arm, samples.arms));
-  }
-  for (const BarredArm& barred : route.barred) {
-    const Stratum& stratum = samples.strata[barred.stratum];
-    for (const PolicyRule& rule : policy.rules) {
-      const bool names = rule.arm == barred.arm || rule.fallback == barred.arm;
-      const PromptRange& prompts = samples.prompts[barred.stratum];
-      // A rule between two measured lengths rests on them, and serves neither.
-      if (!names || !(serves(rule, stratum, prompts) || rests_on(rule, stratum, prompts))) continue;
-      return bad_input("policy: expected arms that may be chosen, found {} for {} ({})",
-                       quoted_excerpt(barred.arm), stratum_text(stratum), barred.reason);
-    }
-  }
-  return {};
 }
 
 // The model that the trace's requests are for.
@@ -148,6 +126,7 @@ std::vector<std::string> Route::failures() const {
     if (!choice.safe.empty()) continue;
     all.push_back(fmt::format("{}: {}", stratum_text(strata[choice.stratum]), choice.because));
   }
+  all.insert(all.end(), refuted.begin(), refuted.end());
   return all;
 }
 
@@ -172,13 +151,15 @@ Result<Route> judge_route(const Bundle& bundle, const RouteRequest& request, Thr
   }
   route.policy_given = request.policy.has_value();
   if (request.policy) {
-    const std::string mismatch = identity_mismatch(*request.policy, policy_identity(bundle));
+    const auto identity = policy_identity(bundle);
+    const std::string mismatch = identity_mismatch(*request.policy, identity);
     if (!mismatch.empty()) {
       return bad_input("policy: expected the identity of {}, found another: {}",
                        bundle.folder.string(), mismatch);
     }
-    ASSAY_CHECK(check_arms(*request.policy, samples, route));
+    ASSAY_CHECK(check_given_policy(*request.policy, samples, route));
     route.policy = *request.policy;
+    hold_against_rows(samples, identity, route);
   } else {
     route.policy = derive_policy(bundle, samples, route.choices);
     route.validation = judge_out_of_sample(inputs, route.choices, pool);

@@ -23,7 +23,7 @@ namespace assay {
 
 struct Simulation;
 
-inline constexpr int kRouteSchemaVersion = 1;
+inline constexpr int kRouteSchemaVersion = 2;
 
 // A trace to replay.
 struct TraceToReplay {
@@ -58,16 +58,20 @@ struct Route {
   std::set<std::string> compiled_arms;  // proven to have run compiled on some stratum
   Policy policy;
   bool policy_given = false;
+  // Of a given policy, a sentence each: what the rows prove wrong, and what they choose otherwise.
+  std::vector<std::string> refuted;
+  std::vector<std::string> differs;
   std::optional<Optimism> validation;            // absent: the policy was given
   std::shared_ptr<const Simulation> simulation;  // null: no trace
 
-  // Why the judgement fails, one sentence a stratum on which no arm is safe; empty: it passes.
+  // Why the judgement fails, one sentence a stratum on which no arm is safe, then `refuted`; empty:
+  // it passes.
   std::vector<std::string> failures() const;
 };
 
-// bad_input: a parity record without a verdict; a given policy of another identity, or one that
-// names an arm that isn't there or that is barred on a stratum which its rule covers; a trace of
-// another model, or without a request inside what was measured.
+// bad_input: a parity record without a verdict; a given policy of another identity, or one that the
+// rows rule out (given_policy.h); a trace of another model, or without a request inside what was
+// measured.
 Result<Route> judge_route(const Bundle& bundle, const RouteRequest& request, ThreadPool* pool);
 
 Json route_to_json(const Route& route);

@@ -8,6 +8,10 @@ Json text_or_null(const std::string& text) {
   return text.empty() ? Json() : Json(text);
 }
 
+Json number_or_null(const std::optional<double>& number) {
+  return number ? Json(*number) : Json();
+}
+
 Json ends_json(const std::optional<stats::Interval>& interval) {
   return interval ? Json::array({interval->low, interval->high}) : Json();
 }
@@ -34,7 +38,7 @@ Json rule_json(const PolicyRule& rule) {
   Json json = {{"model", rule.model},
                {"phase", phase_name(rule.phase)},
                {"batch", rule.batch},
-               {"new_tokens", rule.new_tokens},
+               {"new_tokens", {rule.new_tokens, rule.most_new_tokens()}},
                {"prompt_tokens", {rule.shortest, rule.longest}},
                {"arm", text_or_null(rule.arm)},
                {"fallback", text_or_null(rule.fallback)},
@@ -47,11 +51,17 @@ Json rule_json(const PolicyRule& rule) {
   json["evidence"] = Json::array();
   for (const RuleEvidence& evidence : rule.evidence) {
     json["evidence"].push_back({{"scenario", evidence.scenario},
+                                {"new_tokens", evidence.new_tokens},
                                 {"prompt_tokens", {evidence.shortest, evidence.longest}},
                                 {"verdict", evidence.verdict},
                                 {"ratio", evidence.ratio ? Json(*evidence.ratio) : Json()},
                                 {"interval", ends_json(evidence.interval)},
-                                {"rows", evidence.rows}});
+                                {"rows", evidence.rows},
+                                {"mean_ms", number_or_null(evidence.mean_ms)},
+                                {"p99_ms", number_or_null(evidence.p99_ms)},
+                                {"fallback_mean_ms", number_or_null(evidence.fallback_mean_ms)},
+                                {"fallback_p99_ms", number_or_null(evidence.fallback_p99_ms)},
+                                {"compile_ms", number_or_null(evidence.compile_ms)}});
   }
   return json;
 }
@@ -129,6 +139,7 @@ Json route_to_json(const Route& route) {
   json["validation"] = validation_json(route.validation);
   json["simulation"] =
       route.simulation == nullptr ? Json() : simulation_to_json(*route.simulation, route.policy);
+  json["differs"] = route.differs;
   json["failures"] = route.failures();
   return json;
 }

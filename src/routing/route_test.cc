@@ -225,6 +225,34 @@ TEST(Routing, TriggersComeFromTheRowsOfTheRule) {
   EXPECT_EQ(rule.triggers[5].source, "1 of 104 warm rows took longer");
 }
 
+TEST(Routing, UniqueGraphsHaveATriggerWhereSomebodyCountedThem) {
+  RoutedBundle bundle(two_routed_arms(0.7));
+  EXPECT_THAT(trigger_words(rule_at(bundle.route(), 30)),
+              testing::Not(testing::Contains("unique_graphs")));
+  for (const int64_t length : {10, 30}) bundle.made.compile(bundle.cell("fast", length), -1, 0);
+  EXPECT_THAT(trigger_words(rule_at(bundle.route(), 30)),
+              testing::Not(testing::Contains("unique_graphs")))
+      << "on 80 tokens nobody did";
+  bundle.made.compile(bundle.cell("fast", 80), -1, 0);
+  EXPECT_THAT(trigger_words(rule_at(bundle.route(), 30)), testing::Contains("unique_graphs"));
+}
+
+TEST(Routing, EvidenceHasTheTimesOfBothArms) {
+  RoutedStudy study = two_routed_arms(0.7);
+  study.repetitions = 104;
+  RoutedBundle bundle(study);
+  bundle.made.compile(bundle.cell("fast", 30), -1, 900);
+  const RuleEvidence evidence = rule_at(bundle.route(), 30).evidence[1];
+  EXPECT_NEAR(*evidence.mean_ms, 7, 0.1);
+  EXPECT_NEAR(*evidence.fallback_mean_ms, 10, 0.1);
+  EXPECT_GT(*evidence.p99_ms, *evidence.mean_ms);
+  EXPECT_GT(*evidence.fallback_p99_ms, *evidence.fallback_mean_ms);
+  EXPECT_EQ(*evidence.compile_ms, 900);
+  const Route few = RoutedBundle(two_routed_arms(0.7)).route();
+  EXPECT_FALSE(rule_at(few, 30).evidence[1].p99_ms) << "40 rows";
+  EXPECT_FALSE(rule_at(few, 30).evidence[1].compile_ms) << "nothing compiled";
+}
+
 TEST(Routing, FewRowsCantBoundP99) {
   RoutedStudy study = two_routed_arms(0.7);
   const auto undecided = [](const Route& route) {
@@ -258,9 +286,10 @@ TEST(Routing, RulesThatDifferInNewTokensAloneShareTheirLineAboutP99) {
   for (const std::string& line : bundle.route().policy.not_measured) {
     if (line.starts_with("p99")) lines.push_back(line);
   }
-  EXPECT_THAT(lines, ElementsAre("p99 of fast in kv_decode of gpt2-25m, 10-80 prompt tokens, batch "
-                                 "1, new tokens 64, 128: not decided: 40 warm rows can't bound p99 "
-                                 "(it takes 100)"));
+  EXPECT_THAT(
+      lines, ElementsAre("p99 of fast in kv_decode of gpt2-25m, 10-80 prompt tokens, batch "
+                         "1, new tokens 64, 65-127, 128: not decided: 40 warm rows can't bound p99 "
+                         "(it takes 100)"));
 }
 
 TEST(Routing, WithoutAMeasuredRecompileTheFirstOneFires) {

@@ -244,6 +244,38 @@ TEST(Simulation, WithoutAProvenCompilerTheCompiledStrategiesCantBeHad) {
   EXPECT_NEAR(strategy_of(route, "policy").p50_ms->mean, 10, 0.1);
 }
 
+TEST(Simulation, WithoutASafeArmEagerAndTheSplitCantBeHad) {
+  RoutedStudy study = two_routed_arms(0.7);
+  study.phases = {Phase::kPrefill, Phase::kKvDecode};
+  RoutedBundle bundle(study);
+  const auto trace = calm_trace({10, 30}, 5, 64);
+  for (const char* name : {"eager", "split"}) {
+    EXPECT_EQ(strategy_of(replayed(bundle, trace), name).unavailable, "") << name;
+  }
+  for (const Phase phase : study.phases) {
+    for (const int64_t length : study.lengths) {
+      bundle.made.lose(bundle.cell("eager", length, phase), 7, RowStatus::kOom, "");
+    }
+  }
+  const Route route = replayed(bundle, trace);
+  for (const char* name : {"eager", "split"}) {
+    EXPECT_EQ(strategy_of(route, name).unavailable, "no arm is safe") << name;
+  }
+  EXPECT_EQ(strategy_of(route, "compiled").lost, 0);
+  EXPECT_EQ(strategy_of(route, "policy").lost, 10) << "a policy that can't fall back isn't safe";
+}
+
+TEST(Simulation, TheSplitNeedsAProvenCompilerForThePrompt) {
+  RoutedStudy study = two_routed_arms(0.7);
+  study.phases = {Phase::kPrefill, Phase::kKvDecode};
+  RoutedBundle bundle(study);
+  for (const int64_t length : study.lengths) {
+    bundle.made.evidence(bundle.cell("fast", length))["compiler_real"] = "label_only";
+  }
+  const Route route = replayed(bundle, calm_trace({10, 30}, 5, 64));
+  EXPECT_EQ(strategy_of(route, "split").unavailable, "no arm is proven compiled in prefill");
+}
+
 // The one trigger that fires in the replays of this policy; none: kLostRow.
 TriggerKind fired_trigger(const Route& route) {
   if (route.simulation->triggers.empty()) return TriggerKind::kLostRow;

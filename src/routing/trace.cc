@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kTraceColumns = {"arrival_s", "prompt_tokens",
                                                            "new_tokens", "batch"};
-constexpr double kMostSeconds = 1e9;
 constexpr int64_t kMostTraceTokens = 100'000'000;
 
 using ColumnPlaces = std::array<size_t, kTraceColumns.size()>;
@@ -56,9 +55,9 @@ Result<TraceRequest> request_of(const std::vector<std::string>& fields, const Co
   TraceRequest request;
   const std::string& arrival = fields[places[0]];
   const auto seconds = whole_number<double>(arrival);
-  if (!seconds || !(*seconds >= 0 && *seconds <= kMostSeconds)) {
-    return bad_input("{}: arrival_s: expected seconds from 0 on, found {}", where,
-                     quoted_excerpt(arrival));
+  if (!seconds || !(*seconds >= 0 && *seconds <= kMostArrivalSeconds)) {
+    return bad_input("{}: arrival_s: expected seconds from 0 to {:.0e}, found {}", where,
+                     kMostArrivalSeconds, quoted_excerpt(arrival));
   }
   request.arrival_s = *seconds;
   for (const auto& [column, least, value] :

@@ -21,6 +21,7 @@ struct TraceRequest {
 };
 
 inline constexpr size_t kMostRequests = 1'000'000;
+inline constexpr double kMostArrivalSeconds = 1e9;
 
 // CSV with the columns arrival_s, prompt_tokens, new_tokens and batch, in any order. bad_input,
 // with the line: another header, a number that isn't one or is out of range, a request that arrives

@@ -74,7 +74,7 @@ PolicyTrigger slow_trigger(const std::vector<const Group*>& groups) {
   for (const Group* group : groups) {
     const auto rows = std::ssize(group->sorted_ms);
     const int64_t above = rows / kLeastRowsOfP99;
-    const double limit = group->sorted_ms[static_cast<size_t>(rows - 1 - above)];
+    const double limit = measured_p99(*group).value_or(0);
     if (limit <= *trigger.limit_ms) continue;
     trigger.limit_ms = limit;
     trigger.allowed = allowed_events(above, rows, kTriggerWindow);
@@ -117,6 +117,12 @@ std::vector<PolicyTrigger> triggers_of(const std::vector<const Group*>& groups) 
       fmt::format("{}; the rate is below {:.2g} % (Wilson)", none, lost ? lost->high * 100 : 100)));
   if (p99_undecided(groups).empty()) triggers.push_back(slow_trigger(groups));
   return triggers;
+}
+
+std::optional<double> measured_p99(const Group& group) {
+  const auto rows = std::ssize(group.sorted_ms);
+  if (rows < kLeastRowsOfP99) return std::nullopt;
+  return group.sorted_ms[static_cast<size_t>(rows - 1 - rows / kLeastRowsOfP99)];
 }
 
 std::string p99_undecided(const std::vector<const Group*>& groups) {

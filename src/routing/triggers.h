@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,8 @@ int64_t allowed_events(int64_t events, int64_t rows, int64_t window);
 // docs/judgements.md says where each threshold comes from, and each one's `source` says it with its
 // figures.
 std::vector<PolicyTrigger> triggers_of(const std::vector<const Group*>& groups);
+// The latency that one warm row in a hundred passed; absent: fewer than kLeastRowsOfP99.
+std::optional<double> measured_p99(const Group& group);
 // Why there is no trigger of p99 among them; empty: there is.
 std::string p99_undecided(const std::vector<const Group*>& groups);
 

@@ -35,7 +35,7 @@ std::string tokens_text(int64_t from, int64_t to) {
 // What a rule covers but for its prompt lengths: "prefill of gpt2, batch 1".
 std::string condition_of(const PolicyRule& rule) {
   std::string text = fmt::format("{} of {}", phase_name(rule.phase), rule.model);
-  if (rule.new_tokens > 0) text += fmt::format(", {} new tokens", rule.new_tokens);
+  if (rule.new_tokens > 0) text += fmt::format(", {} new tokens", new_tokens_text(rule));
   return text + fmt::format(", batch {}", rule.batch);
 }
 
@@ -43,7 +43,7 @@ std::string condition_of(const PolicyRule& rule) {
 std::string rule_label(const PolicyRule& rule) {
   std::string text = fmt::format("{}, {} tokens", phase_name(rule.phase),
                                  tokens_text(rule.shortest, rule.longest));
-  if (rule.new_tokens > 0) text += fmt::format(", {} new", rule.new_tokens);
+  if (rule.new_tokens > 0) text += fmt::format(", {} new", new_tokens_text(rule));
   if (rule.batch != 1) text += fmt::format(", batch {}", rule.batch);
   return row_label(text);
 }
@@ -114,7 +114,8 @@ std::vector<RuledStratum> evidence_of(const Policy& policy) {
   // Once a stratum and arm: a rule between two lengths may rest on what its neighbour rests on.
   const auto is_there = [&](const PolicyRule& rule, const RuleEvidence& evidence) {
     return std::ranges::any_of(all, [&](const RuledStratum& one) {
-      return one.rule->arm == rule.arm && condition_of(*one.rule) == condition_of(rule) &&
+      return one.rule->arm == rule.arm && one.rule->model == rule.model &&
+             one.rule->phase == rule.phase && one.rule->batch == rule.batch &&
              *one.evidence == evidence;
     });
   };
@@ -225,7 +226,7 @@ std::optional<Figure> evidence_figure(const Route& route) {
     Stratum& stratum = all.strata.emplace_back();
     stratum.model = one.rule->model;
     std::string label = fmt::format("{} {}", phase_name(one.rule->phase), one.evidence->scenario);
-    if (one.rule->new_tokens > 0) label += fmt::format(", {} new", one.rule->new_tokens);
+    if (one.evidence->new_tokens > 0) label += fmt::format(", {} new", one.evidence->new_tokens);
     if (one.rule->batch != 1) label += fmt::format(", batch {}", one.rule->batch);
     rows.rows.push_back({all.strata.size() - 1, {row_label(label), {line_of_evidence(all, one)}}});
     arms.push_back(one.rule->arm);

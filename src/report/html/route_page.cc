@@ -21,6 +21,7 @@ JudgementPart policy_part(const Route& route) {
   JudgementPart part{.id = "policy", .title = "Policy"};
   put(policy_figure(route), part);
   put(evidence_figure(route), part);
+  part.tables.push_back(evidence_table(route));
   return part;
 }
 
@@ -87,12 +88,19 @@ std::string route_page(const Route& route) {
   page.parts.push_back(
       listed_part("why-it-fails", "Why it fails", route.failures(), "Nothing fails."));
   if (!page.failed) page.parts.pop_back();
+  if (!route.differs.empty()) {
+    page.parts.push_back(
+        listed_part("differs", "Where these rows choose otherwise", route.differs, ""));
+  }
   page.parts.push_back(policy_part(route));
   page.parts.push_back(trigger_part(route));
   page.parts.push_back(listed_part("abstentions", "Where it abstains, and why",
                                    abstention_lines(route), "No rule abstains."));
   if (const auto taken = taken_lines(route); !taken.empty()) {
     page.parts.push_back(listed_part("taken", "Taken as faster than the safe arm", taken, ""));
+  }
+  if (const auto tails = tail_lines(route); !tails.empty()) {
+    page.parts.push_back(listed_part("tails", "Faster on average, slower in the tail", tails, ""));
   }
   page.parts.push_back(listed_part("never-chosen", "Never chosen", barred_lines(route),
                                    "No arm is barred on any stratum."));

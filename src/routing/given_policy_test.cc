@@ -1,0 +1,147 @@
+// Policies that somebody else wrote: what the rows rule out, refute, and choose otherwise.
+#include "routing/given_policy.h"
+
+#include <gmock/gmock.h>
+
+#include "routing/routed_bundle.h"
+
+namespace assay {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// A policy of `study`'s rows after `change`, judged on the rows of `rows`.
+Result<Route> judged_policy(RoutedBundle& study, RoutedBundle& rows,
+                            const std::function<void(Policy&)>& change) {
+  RouteRequest request{.analysis = {}, .policy = study.route().policy};
+  change(*request.policy);
+  return judge_route(rows.made.build(), request, nullptr);
+}
+
+std::string policy_refusal(const std::function<void(Policy&)>& change,
+                           const std::function<void(RoutedBundle&)>& spoil = {}) {
+  RoutedBundle study(two_routed_arms(0.7));
+  RoutedBundle rows(two_routed_arms(0.7));
+  if (spoil) spoil(rows);
+  const auto route = judged_policy(study, rows, change);
+  EXPECT_FALSE(route);
+  return route ? "" : route.error().message;
+}
+
+Route kept_policy(
+    double share, const std::function<void(Policy&)>& change = [](Policy&) {}) {
+  RoutedBundle study(two_routed_arms(0.7));
+  RoutedBundle rows(two_routed_arms(share));
+  auto route = judged_policy(study, rows, change);
+  EXPECT_TRUE(route) << route.error().message;
+  return route ? *std::move(route) : Route();
+}
+
+TEST(GivenPolicy, ThatTheRowsGiveDiffersInNothing) {
+  const Route route = kept_policy(0.7);
+  EXPECT_THAT(route.differs, IsEmpty());
+  EXPECT_THAT(route.failures(), IsEmpty());
+  EXPECT_TRUE(route.policy == RoutedBundle(two_routed_arms(0.7)).route().policy);
+}
+
+TEST(GivenPolicy, AFallbackHasToBeSafe) {
+  EXPECT_THAT(policy_refusal([](Policy& policy) { policy.fallback = "fast"; }),
+              HasSubstr("expected a fallback that is safe, found \"fast\" for prefill"));
+  EXPECT_THAT(policy_refusal([](Policy& policy) {
+                policy.rules[0].arm = "eager";
+                policy.rules[0].fallback = "fast";
+              }),
+              HasSubstr("(it ran compiled)"));
+  EXPECT_THAT(policy_refusal([](Policy&) {},
+                             [](RoutedBundle& rows) {
+                               rows.made.lose(rows.cell("eager", 30), 3, RowStatus::kOom, "");
+                             }),
+              HasSubstr("expected a fallback that is safe, found \"eager\""));
+  EXPECT_THAT(policy_refusal([](Policy& policy) {
+                policy.rules[0].fallback.clear();
+                policy.rules[0].triggers.clear();
+              }),
+              HasSubstr("expected a fallback beside \"fast\""));
+}
+
+TEST(GivenPolicy, ModelsAreThoseThatWereMeasured) {
+  EXPECT_THAT(policy_refusal([](Policy& policy) { policy.rules[0].model = "gpt2-25x"; }),
+              HasSubstr("expected one of the models gpt2-25m, found \"gpt2-25x\" (did you mean"));
+}
+
+TEST(GivenPolicy, ARuleBetweenMeasuredLengthsIsHeldAgainstBothEnds) {
+  const auto between = [](Policy& policy) {
+    policy.rules[0].shortest = 11;
+    policy.rules[0].longest = 29;
+    policy.rules[0].evidence.clear();
+  };
+  EXPECT_EQ(kept_policy(0.7, between).policy.rules[0].evidence.size(), 2u);
+  EXPECT_THAT(policy_refusal(between,
+                             [](RoutedBundle& rows) {
+                               rows.made.lose(rows.cell("fast", 30), 3, RowStatus::kCrash, "");
+                             }),
+              HasSubstr("expected arms that may be chosen, found \"fast\""));
+}
+
+TEST(GivenPolicy, AnArmThatIsProvenSlowerFails) {
+  const Route route = kept_policy(1.3);
+  ASSERT_EQ(route.failures().size(), 3u) << "a stratum each";
+  EXPECT_THAT(route.failures()[0],
+              HasSubstr("prefill of gpt2-25m, 10-80 prompt tokens, batch 1: the policy takes fast, "
+                        "and the rows of prompt_10 prove it slower than eager: 1.3"));
+  EXPECT_EQ(route.policy.rules[0].evidence[0].verdict, kNotChosen);
+}
+
+TEST(GivenPolicy, AnArmThatIsNotChosenIsSaidAndDoesNotFail) {
+  const Route equal = kept_policy(1);
+  EXPECT_THAT(equal.failures(), IsEmpty());
+  EXPECT_THAT(equal.differs,
+              ElementsAre("prefill of gpt2-25m, 10-80 prompt tokens, batch 1: the policy takes "
+                          "fast, and the rows of prompt_10 take eager"));
+  const Route cautious = kept_policy(0.7, [](Policy& policy) {
+    policy.rules[0].arm = "eager";
+    policy.rules[0].fallback.clear();
+    policy.rules[0].triggers.clear();
+  });
+  EXPECT_THAT(cautious.failures(), IsEmpty());
+  EXPECT_THAT(cautious.differs, Contains(HasSubstr("the policy takes eager, and the rows of "
+                                                   "prompt_10 take fast (0.7")));
+}
+
+TEST(GivenPolicy, ItsEvidenceIsThatOfTheRows) {
+  const Route route = kept_policy(0.8, [](Policy& policy) {
+    policy.rules[0].evidence[0].ratio = 0.1;
+    policy.rules[0].evidence[1].verdict = "ahead";
+  });
+  ASSERT_EQ(route.policy.rules[0].evidence.size(), 3u);
+  EXPECT_NEAR(*route.policy.rules[0].evidence[0].ratio, 0.8, 0.02);
+  EXPECT_EQ(route.policy.rules[0].evidence[1].verdict, "best");
+}
+
+TEST(GivenPolicy, AxesItDoesNotNameAreSaid) {
+  const Route route = kept_policy(0.7, [](Policy& policy) { policy.identity.clear(); });
+  ASSERT_EQ(route.differs.size(), 1u);
+  EXPECT_THAT(route.differs[0], HasSubstr("of the identity ("));
+  EXPECT_THAT(route.differs[0], HasSubstr("so it isn't held to"));
+}
+
+TEST(GivenPolicy, LengthsThatWereNotMeasuredAreSaid) {
+  const Route route = kept_policy(0.7, [](Policy& policy) {
+    PolicyRule rule = policy.rules[0];
+    rule.shortest = 500;
+    rule.longest = 600;
+    rule.arm = "eager";
+    rule.fallback.clear();
+    rule.triggers.clear();
+    rule.evidence.clear();
+    policy.rules.push_back(rule);
+  });
+  EXPECT_THAT(route.differs, Contains(HasSubstr("500-600 prompt tokens, batch 1: the rows say "
+                                                "nothing of these lengths")));
+}
+
+}  // namespace
+}  // namespace assay

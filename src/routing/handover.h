@@ -1,0 +1,20 @@
+// Whether the arm that decodes can take over what the arm of the prompt left behind.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analysis/rows/samples.h"
+#include "routing/policy.h"
+
+namespace assay {
+
+// One sentence for each pair of arms that the rules let serve the prompt and the decoding of one
+// request, and whose rows state another backend, cache, type or quantisation: every row decodes
+// what its own arm prefilled, so nothing says what the cache's hand-over costs, or that there is
+// one.
+std::vector<std::string> unmeasured_handovers(const Samples& samples,
+                                              std::span<const PolicyRule> rules);
+
+}  // namespace assay
