@@ -144,6 +144,8 @@ Status add_samples(const Json& test, const std::string& object, ImportedRun& run
     times_ns = {static_cast<double>(mean)};
   } else {
     ASSAY_TRY(times_ns, json_numbers(samples, object, "samples_ns"));
+    ASSAY_CHECK(check_entries(member(test, "samples_ts"), "samples_ts", times_ns.size(),
+                              "samples_ns", object));
   }
   for (size_t i = 0; i < times_ns.size(); ++i) {
     ImportedSample& sample = run.samples.emplace_back();

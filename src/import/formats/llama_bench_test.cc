@@ -98,6 +98,13 @@ TEST(LlamaBench, CsvAndSqlHaveOneMeanATest) {
   EXPECT_EQ(rows_of_text(sql)->rows[0].model, "a's");
 }
 
+TEST(LlamaBench, TimesAndRatesAreOfTheSameSamples) {
+  Json test = bench_test(0, 128);
+  test["samples_ts"].push_back(1.0);
+  EXPECT_THAT(import_refusal(json_of({test})),
+              HasSubstr("expected 2 entries at \"samples_ts\" as at \"samples_ns\", found 3"));
+}
+
 TEST(LlamaBench, SamplesWhoseRateSaysOtherTokensAreFalseSuccesses) {
   Json test = bench_test(0, 128);
   test["samples_ts"][1] = 1.0;
