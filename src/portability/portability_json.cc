@@ -27,7 +27,8 @@ Json stratum_json(const Stratum& stratum) {
 }
 
 Json config_json(const ArmConfig& config) {
-  return {{"mode", text_json(config.mode)},
+  return {{"name", text_json(config.arm)},
+          {"mode", text_json(config.mode)},
           {"cache", text_json(config.cache)},
           {"dynamic", text_json(config.dynamic)},
           {"quantization", text_json(config.quantization)}};

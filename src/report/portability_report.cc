@@ -194,6 +194,10 @@ std::vector<ReportSection> portability_sections(const Portability& of) {
        "the baseline's. decode_lost: rows lost in kv_decode out of attempted "
        "ones, with Wilson's interval of the rate."},
       {headline_matrix_table(of, kEveryRow).table, headline_table(of, kEveryRow).table}};
+  if (of.matrix.empty()) {
+    headline.lines = {"No arm beside the baseline was measured in prefill or kv_decode."};
+    headline.tables.clear();
+  }
   sections.push_back(std::move(headline));
   ReportSection changes{"What changed, and what is responsible", control_lines(of), {}};
   for (std::string& line : change_sentences(of)) changes.lines.push_back(std::move(line));
