@@ -79,6 +79,14 @@ class Probe(ProgramTest):
             found = self.probed("--unit", "tok/s", "-r", "1", "--warmup", "0", "--", "echo", text, status=int(value is None))
             self.assertEqual(found["mean"], value, text)
 
+    def test_figures_whose_mean_is_no_number_are_lost(self):
+        for text in ("1e308 ms", "1e308 ms 1e308 ms", "inf ms", "1e999 ms"):
+            arguments = ("--pattern", r"(?<v>\S+) ms", "-r", "2", "--warmup", "0", "--target", "5", "--", "echo", text)
+            found = self.probed(*arguments, status=1)
+            self.assertEqual((found["band"], found["n"], found["lost"]), ("null", 0, 2))
+            self.assertEqual(found["invocations"][0]["error_class"], "bad_figure")
+            self.assertIn("lost: 2 of 2; the first: expected a positive number", self.assay("probe", *arguments).stdout)
+
     def test_equal_figures_have_no_interval(self):
         found = self.probed("--unit", "ms", "-r", "3", "--target", "5", "--", "echo", "5 ms")
         self.assertEqual((found["n"], found["mean"], found["interval"], found["ratio_interval"]), (3, 5, None, None))
@@ -195,6 +203,7 @@ class Probe(ProgramTest):
         self.assert_refused(["probe", "--pattern", "x", "--", "true"], "one named group")
         self.assert_refused(["probe", "--pattern", "(?<v>x", "--", "true"], "a regular expression")
         self.assert_refused(["probe", "--unit", "ms", "--", "no-such-program"], "no-such-program")
+        self.assert_refused(["probe", "--unit", "ms", "--", ""], "an empty word")
         self.assert_refused(["probe", "--unit", "ms", "--target", "1", "--bands", "0.3,0.2,0.5", "--", "true"], "ascending")
 
     def test_ctrl_c_ends_the_command(self):
