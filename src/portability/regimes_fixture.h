@@ -30,6 +30,7 @@ struct MadeRegime {
   int64_t processes = 8;
   double noise = 0.02;
   int64_t repetitions = 40;
+  std::vector<std::string> unstated = {};  // axes that the identity names as unknown
 };
 
 // `made` as a bundle. Compiled arms have evidence that they are.
@@ -60,6 +61,9 @@ inline Bundle bundle_of(const MadeRegime& made, uint64_t seed) {
   Json& manifest = bundle.raw().manifest;
   for (const auto& [key, value] : made.identity) manifest["identity"][key] = value;
   manifest["study"]["baseline"] = made.arms.front().name;
+  for (const MadeArm& arm : made.arms) {
+    if (!made.unstated.empty()) manifest["identity"]["arms"][arm.name]["unknown"] = made.unstated;
+  }
   manifest["study"]["arms"] = Json::array();
   for (const MadeArm& arm : made.arms) manifest["study"]["arms"].push_back(arm.name);
   bundle.raw().folder = made.folder;

@@ -154,6 +154,13 @@ std::vector<std::string> difference_lines(const Portability& of) {
                                   d.base.empty() ? "nothing" : d.base,
                                   d.cand.empty() ? "nothing" : d.cand));
     }
+    std::vector<std::string> unstated;
+    for (const UnstatedAxis& each : pair_of(of.pairs, 0, r).unstated) {
+      if (std::ranges::find(unstated, each.axis) == unstated.end()) unstated.push_back(each.axis);
+    }
+    if (unstated.empty()) continue;
+    lines.push_back(fmt::format("- {}: not stated here, or not in {}: {}", of.regimes[r].name,
+                                of.regimes[0].name, join(unstated, ", ")));
   }
   return lines;
 }

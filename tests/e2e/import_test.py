@@ -295,6 +295,26 @@ class ImportTest(ProgramTest):
                 found = {(row["status"], row["error_class"]) for row in rows if row["arm"] == "fast"}
                 self.assertEqual(found, {("false_success", error) if error else ("ok", "")})
 
+    def test_axes_that_no_file_states_stay_open(self):
+        tables = {"a": [("eager", 10), ("quick", 8)], "b": [("eager", 10), ("quick", 13)]}
+        for bundle, arms in tables.items():
+            lines = ["arm,mode,n,t_ms"]
+            for process in range(6):
+                lines += [self.arm(name, "eager" if name == "eager" else "", base * (1 + process / 1000)) for name, base in arms]
+            self.table(lines, bundle=bundle)
+        judged = self.assay("portability", "a", "b", "-o", "json")
+        self.assertEqual(judged.returncode, 1, judged.stderr)
+        flip, = [one for one in json.loads(judged.stdout)["verdicts"] if one["verdict"] == "direction_flip"]
+        self.assertEqual((flip["attribution"]["basis"], flip["attribution"]["responsible"]), ("unstated", None))
+        for axis in ("device", "code_generator", "framework_build", "code_sha"):
+            self.assertIn(axis, flip["attribution"]["unstated"])
+        self.assertIn("nothing stated", self.assay("portability", "a", "b").stdout)
+        self.assertIn("agree on every axis that both state", self.succeed("compare", "a", "b"))
+        # A device that one of them states: an axis, and not a difference of what is known.
+        self.succeed("import", "table.csv", "--mapping", "table.yaml", "--set", "device=X", "-o", "c")
+        self.assertIn("\"X\"", self.assert_refused(["compare", "b", "c"], "device"))
+        self.assertNotIn("unknown", self.succeed("compare", "b", "c", "--vary", "device").split("== Crash")[0])
+
     # Options
 
     def test_facts_that_the_user_states_are_recorded_as_asserted(self):
