@@ -39,7 +39,7 @@ std::optional<std::string> nearest_word(std::string_view word,
   std::optional<std::string> best;
   size_t best_distance = limit + 1;
   for (const std::string& candidate : candidates) {
-    if (candidate.size() > kLongestWord) continue;
+    if (candidate.empty() || candidate.size() > kLongestWord) continue;
     const size_t distance = edit_distance(word, candidate);
     if (distance < best_distance) {
       best_distance = distance;

@@ -20,6 +20,9 @@ Status check_bands(const stats::BandLimits& bands) {
 }
 
 Result<int> run_probe(const ProbeOptions& options, OutputFormat format) {
+  if (options.command.front().empty()) {
+    return bad_input("probe: expected a command behind \"--\", found an empty word");
+  }
   ASSAY_CHECK(check_bands(options.bands));
   ASSAY_TRY(const TextPattern pattern, probe_pattern(options));
   const bool saves = !options.save.bundle.empty();

@@ -15,10 +15,13 @@
 namespace assay::cli {
 namespace {
 
-// A number in front of the unit, where no pattern is given.
+// A number in front of the unit, where no pattern is given: whole, with its sign and its commas, so
+// that "1,234.5" and "-5" are no figures rather than 234.5 and 5.
 std::string pattern_text(const ProbeOptions& options) {
   if (!options.pattern.empty()) return options.pattern;
-  return fmt::format(R"((?<value>\d[\d.]*(?:[eE][-+]?\d+)?)\s*\Q{}\E(?!\w))", options.unit);
+  return fmt::format(
+      R"((?<value>(?:(?<![\w.])[-+])?(?<!\d|\d[.,])\d[\d.,]*(?:[eE][-+]?\d+)?)\s*\Q{}\E(?!\w))",
+      options.unit);
 }
 
 void fail(Probed& probed, const NoFigures& why, bool out_of_memory) {
@@ -120,7 +123,9 @@ ProbeResult probe_result(const ProbeOptions& options, std::vector<Probed> invoca
     if (mean) result.means.push_back(*mean);
     if (!mean) ++result.lost;
   }
-  if (const auto spread = stats::moments(result.means)) {
+  // Figures that are all alike, as rounded ones may be, show no error.
+  const auto spread = stats::moments(result.means);
+  if (spread && spread->variance > 0) {
     const auto n = static_cast<double>(spread->n);
     result.interval = stats::t_interval(
         spread->mean, {.value = std::sqrt(spread->variance / n), .df = n - 1}, kProbeConfidence);

@@ -198,7 +198,6 @@ class RowMaker {
     }
     row.cell_id = share(cell.id);
     row.compile_mode = share(cell.compile_mode);
-    if (run.compiler) cell.compiler = *run.compiler;
     return at->second;
   }
 
@@ -217,28 +216,36 @@ class RowMaker {
     cell.compile_mode = row.compile_mode;
     cell.dynamic = row.dynamic;
     cell.means = run.means;
-    judge_compiler(cell);
+    judge_compiler(run.compiler, cell);
     return cell;
   }
 
-  // No file that is imported proves a compiler.
-  static void judge_compiler(ImportedCell& cell) {
-    if (cell.compile_mode == "eager") {
+  // No file that is imported proves a compiler. A name or a rule of the mapping that speaks of one
+  // is a claim, whatever the file says of the mode.
+  static void judge_compiler(const std::optional<CompilerWord>& rule, ImportedCell& cell) {
+    const std::string stated = cell.compile_mode;
+    const bool named = names_a_compiler(cell.names.arm) || names_a_compiler(cell.backend);
+    const bool unstated = stated.empty() || stated == "eager";
+    if (unstated && (named || rule)) cell.compile_mode = "compiled";
+    cell.named_compiled = stated.empty() && named;
+    if (rule) {
+      cell.compiler = *rule;
+    } else if (stated == "eager" && named) {
+      cell.compiler = {CompilerReal::kLabelOnly,
+                       fmt::format("the name \"{}\" claims one, and the file says that the mode is "
+                                   "eager",
+                                   cell.names.arm)};
+    } else if (stated == "eager") {
       cell.compiler = {CompilerReal::kNotApplicable, "the file says that the mode is eager"};
-      return;
-    }
-    cell.named_compiled = cell.compile_mode.empty() &&
-                          (names_a_compiler(cell.names.arm) || names_a_compiler(cell.backend));
-    if (cell.named_compiled) {
-      cell.compile_mode = "compiled";
+    } else if (named && stated.empty()) {
       cell.compiler.reason =
           fmt::format("only the name \"{}\" says so, and the file has no evidence of a compiler",
                       cell.names.arm);
-    } else if (cell.compile_mode.empty()) {
+    } else if (stated.empty()) {
       cell.compiler.reason = "the file doesn't say whether a compiler was asked for";
     } else {
-      cell.compiler.reason = fmt::format(
-          "the file names the mode {} and has no evidence of a compiler", cell.compile_mode);
+      cell.compiler.reason =
+          fmt::format("the file names the mode {} and has no evidence of a compiler", stated);
     }
   }
 

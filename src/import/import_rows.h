@@ -32,7 +32,7 @@ struct ImportedCell {
   std::string dtype;
   std::string quantization;
   std::string cache;
-  std::string compile_mode;  // with "compiled" where only the name claims a compiler
+  std::string compile_mode;  // "compiled" where only a name or the mapping claims a compiler
   std::string dynamic;
   bool named_compiled = false;  // only the name claims one
   bool means = false;

@@ -69,15 +69,18 @@ std::set<std::string> mixed_models(const Imported& imported, const std::vector<R
   return mixed;
 }
 
+// Runs of letters, in small ones; a capital behind a small letter begins another word.
 std::vector<std::string> words_in(std::string_view name) {
   std::vector<std::string> words(1);
+  bool after_small = false;
   for (const char c : name) {
     const bool upper = c >= 'A' && c <= 'Z';
-    if (upper || (c >= 'a' && c <= 'z')) {
-      words.back() += upper ? static_cast<char>(c - 'A' + 'a') : c;
-    } else if (!words.back().empty()) {
+    const bool small = c >= 'a' && c <= 'z';
+    if (!words.back().empty() && (!(upper || small) || (upper && after_small))) {
       words.emplace_back();
     }
+    if (upper || small) words.back() += upper ? static_cast<char>(c - 'A' + 'a') : c;
+    after_small = small;
   }
   return words;
 }
@@ -115,12 +118,18 @@ std::vector<RunNames> name_runs(const Imported& imported) {
 }
 
 bool names_a_compiler(std::string_view name) {
-  static const std::set<std::string> kClaims = {"compile",  "compiled",     "compiler",
-                                                "inductor", "torchcompile", "torchinductor"};
+  static const std::set<std::string> kClaims = {
+      "compile", "compiled",     "compiler",    "compiling",     "inductor",
+      "dynamo",  "torchcompile", "torchdynamo", "torchinductor", "autotune"};
   static const std::set<std::string> kDenials = {"no", "not", "non", "without", "un", "never"};
+  static const std::set<std::string> kNegations = {"off", "false", "disabled", "none"};
   const std::vector<std::string> words = words_in(name);
   for (size_t i = 0; i < words.size(); ++i) {
-    if (kClaims.contains(words[i]) && (i == 0 || !kDenials.contains(words[i - 1]))) return true;
+    const std::string before = i == 0 ? "" : words[i - 1];
+    const std::string behind = i + 1 == words.size() ? "" : words[i + 1];
+    const bool mode = words[i] == "reduce" && behind == "overhead";
+    if (!mode && !kClaims.contains(words[i])) continue;
+    if (!kDenials.contains(before) && !kNegations.contains(behind)) return true;
   }
   return false;
 }

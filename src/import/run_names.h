@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "import/imported.h"
@@ -20,7 +21,8 @@ struct RunNames {
 std::vector<RunNames> name_runs(const Imported& imported);
 
 // Whether a name says that a compiler was at work: one of its words is compile, compiled, inductor
-// or the like, and the word before doesn't deny it (no-compile).
+// or the like, or they are a mode of torch.compile (reduce-overhead, max-autotune), and the word
+// before or behind doesn't deny it (no-compile, compile=false). CamelCase is of several words.
 bool names_a_compiler(std::string_view name);
 
 }  // namespace assay

@@ -75,12 +75,14 @@ TEST(RunNames, AModelThatEachArmHasInOneTypeKeepsItsName) {
 }
 
 TEST(RunNames, NamesThatClaimACompilerAndNamesThatDont) {
-  for (const char* name :
-       {"transformers-gpu-compile", "Compiled", "torch_inductor", "a.compile2"}) {
+  for (const char* name : {"transformers-gpu-compile", "Compiled", "torch_inductor", "a.compile2",
+                           "transformersCompiled", "torch.compile", "reduce-overhead",
+                           "max-autotune", "TorchDynamo", "GPU_COMPILED"}) {
     EXPECT_TRUE(names_a_compiler(name)) << name;
   }
-  for (const char* name : {"transformers-gpu", "no-compile", "not compiled", "uncompiled",
-                           "precompile", "", "llama.cpp"}) {
+  for (const char* name :
+       {"transformers-gpu", "no-compile", "not compiled", "uncompiled", "precompile", "",
+        "llama.cpp", "compile=False", "noCompile", "torch.compile off", "overhead", "reduce"}) {
     EXPECT_FALSE(names_a_compiler(name)) << name;
   }
 }

@@ -82,6 +82,11 @@ Result<SourceText> parse_source(std::string text, std::string path) {
                     .text = std::move(text),
                     .documents = {}};
   if (source.text.starts_with("\xEF\xBB\xBF")) source.text.erase(0, 3);  // a byte order mark
+  for (const char* mark : {"\xFF\xFE", "\xFE\xFF"}) {
+    if (!source.text.starts_with(mark)) continue;
+    return bad_input("{}: expected UTF-8, found UTF-16 (a spreadsheet's \"Unicode text\")",
+                     source.path);
+  }
   const size_t first = source.text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) {
     return bad_input("{}: expected results, found an empty file", source.path);

@@ -51,6 +51,13 @@ TEST(SourceText, DamageIsOneLineThatNamesFileAndLine) {
   EXPECT_THAT(refusal(std::string("{\"a\0b\": 1}", 10)), HasSubstr("file: expected JSON"));
 }
 
+TEST(SourceText, AnotherEncodingIsNamed) {
+  for (const std::string& text :
+       {std::string("\xFF\xFE{\0}\0", 6), std::string("\xFE\xFF\0a", 4)}) {
+    EXPECT_THAT(refusal(text), HasSubstr("expected UTF-8, found UTF-16"));
+  }
+}
+
 TEST(SourceText, DeepNestingIsRefused) {
   EXPECT_THAT(refusal(std::string(100'000, '[')), HasSubstr("nested at most 64 levels"));
 }

@@ -82,6 +82,7 @@ const RegimePair* clean_pair(std::span<const RegimePair> pairs, const PortedCond
                              const std::vector<std::string>& kinds,
                              const PortabilityOptions& options) {
   for (const RegimePair& pair : pairs) {
+    if (!unstated_about(pair, arms).empty()) continue;
     const auto flip = flip_between(condition, directions, pair.a, pair.b, options);
     if (flip != verdict.verdict) continue;
     const auto own = perturbations_of(axes_about(pair, arms, condition.stratum.model));
@@ -121,6 +122,11 @@ std::string basis_text(const Attribution& of, std::span<const Regime> regimes) {
           "{} differ, and {} is responsible: {} and {} differ on it alone and show the same "
           "change.",
           joined_axes(of.axes), of.responsible, regimes[of.clean_a].name, regimes[of.clean_b].name);
+    case AttributionBasis::kUnstated:
+      return fmt::format("{}, but the bundles don't both state {}: what is responsible stays open.",
+                         of.axes.empty() ? "The identities agree in what they state"
+                                         : joined_axes(of.axes) + " differ",
+                         join(of.unstated, ", "));
     case AttributionBasis::kConfounded:
       break;
   }
@@ -147,7 +153,10 @@ std::vector<RegimePair> regime_pairs(std::span<const Regime> regimes) {
   std::vector<RegimePair> pairs;
   for (size_t a = 0; a < regimes.size(); ++a) {
     for (size_t b = a + 1; b < regimes.size(); ++b) {
-      pairs.push_back({a, b, identity_differences(regimes[a].who, regimes[b].who)});
+      std::vector<UnstatedAxis> unstated = unstated_axes(regimes[a].who);
+      std::ranges::move(unstated_axes(regimes[b].who), std::back_inserter(unstated));
+      pairs.push_back(
+          {a, b, identity_differences(regimes[a].who, regimes[b].who), std::move(unstated)});
     }
   }
   return pairs;
@@ -167,6 +176,15 @@ std::vector<std::string> axes_about(const RegimePair& pair, const std::vector<st
                           (about == About::kModel ? d.about == model
                                                   : std::ranges::find(arms, d.about) != arms.end());
     if (concerns) add_once(d.axis, axes);
+  }
+  return axes;
+}
+
+std::vector<std::string> unstated_about(const RegimePair& pair,
+                                        const std::vector<std::string>& arms) {
+  std::vector<std::string> axes;
+  for (const UnstatedAxis& each : pair.unstated) {
+    if (std::ranges::find(arms, each.arm) != arms.end()) add_once(each.axis, axes);
   }
   return axes;
 }
@@ -193,6 +211,8 @@ std::string_view attribution_basis_name(AttributionBasis basis) {
       return "one_kind";
     case AttributionBasis::kCleanPair:
       return "clean_pair";
+    case AttributionBasis::kUnstated:
+      return "unstated";
     case AttributionBasis::kConfounded:
       break;
   }
@@ -240,8 +260,10 @@ std::vector<Attribution> attribute(std::span<const Regime> regimes,
       arms.push_back(config_text(baseline));
     }
     of.axes = axes_about(pair_of(pairs, verdict.a, verdict.b), arms, condition.stratum.model);
+    of.unstated = unstated_about(pair_of(pairs, verdict.a, verdict.b), arms);
     const std::vector<std::string> kinds = perturbations_of(of.axes);
-    of.basis = of.axes.empty()       ? AttributionBasis::kNoAxis
+    of.basis = !of.unstated.empty()  ? AttributionBasis::kUnstated
+               : of.axes.empty()     ? AttributionBasis::kNoAxis
                : of.axes.size() == 1 ? AttributionBasis::kOneAxis
                : kinds.size() == 1   ? AttributionBasis::kOneKind
                                      : AttributionBasis::kConfounded;

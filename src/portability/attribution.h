@@ -23,6 +23,7 @@ struct RegimePair {
   size_t a = 0;
   size_t b = 0;
   std::vector<AxisDifference> differences;
+  std::vector<UnstatedAxis> unstated;  // of either
 };
 
 // Every pair of regimes, a before b.
@@ -33,6 +34,9 @@ const RegimePair& pair_of(std::span<const RegimePair> pairs, size_t a, size_t b)
 // that model, each once.
 std::vector<std::string> axes_about(const RegimePair& pair, const std::vector<std::string>& arms,
                                     const std::string& model);
+// Axes on which these arms may differ, since one of the regimes doesn't state them, each once.
+std::vector<std::string> unstated_about(const RegimePair& pair,
+                                        const std::vector<std::string>& arms);
 // The same for anything in them.
 std::vector<std::string> axes_of(const RegimePair& pair);
 // "stack", or every perturbation that they belong to, each once; empty: no axis differs.
@@ -44,6 +48,7 @@ enum class AttributionBasis {
   kOneKind,  // several axes of one perturbation differ together: "stack"; which of them isn't told
   kCleanPair,   // several differ, but two other regimes that differ on one show the same flip
   kConfounded,  // several differ, and nothing tells them apart
+  kUnstated,    // some axes aren't stated, so others may differ than those that do
 };
 std::string_view attribution_basis_name(AttributionBasis basis);
 
@@ -58,9 +63,10 @@ std::string_view control_state_name(ControlState state);
 
 struct Attribution {
   AttributionBasis basis = AttributionBasis::kConfounded;
-  std::vector<std::string> axes;  // of the identity, that differ
-  std::string responsible;        // one axis or perturbation; empty: none is
-  size_t clean_a = 0;             // of kCleanPair
+  std::vector<std::string> axes;      // of the identity, that differ
+  std::vector<std::string> unstated;  // that may
+  std::string responsible;            // one axis or perturbation; empty: none is
+  size_t clean_a = 0;                 // of kCleanPair
   size_t clean_b = 0;
   ControlState control = ControlState::kNone;
   std::string control_arm;  // empty: none

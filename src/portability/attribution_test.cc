@@ -90,6 +90,56 @@ TEST(PortabilityAttribution, TheControlIsTheEagerArmOverTheSameCache) {
   EXPECT_EQ(attribution_of(of, "fast-static").control, ControlState::kMoved);
 }
 
+// As imported bundles, whose files don't state an axis of these arms.
+MadeRegime with_unstated(MadeRegime made, std::vector<std::string> axes) {
+  made.unstated = std::move(axes);
+  return made;
+}
+
+TEST(PortabilityAttribution, AnAxisThatNobodyStatesMayBeResponsible) {
+  const MadeRegime a = two_arm_regime("a", 10, 8);
+  const MadeRegime b =
+      with_identity(two_arm_regime("b", 10, 13), {{"code_generator", "triton 3.4.0"}});
+  EXPECT_EQ(attribution_of(judged({a, b}), "fast").basis, AttributionBasis::kOneAxis);
+  for (const bool first : {true, false}) {
+    const Portability of = judged({first ? with_unstated(a, {"device", "code_sha"}) : a,
+                                   first ? b : with_unstated(b, {"device", "code_sha"})});
+    const Attribution& found = attribution_of(of, "fast");
+    EXPECT_EQ(found.basis, AttributionBasis::kUnstated);
+    EXPECT_EQ(found.responsible, "");
+    EXPECT_FALSE(found.about_compiler);
+    EXPECT_THAT(found.axes, ElementsAre("code_generator"));
+    EXPECT_THAT(found.unstated, ElementsAre("device", "code_sha"));
+    EXPECT_THAT(found.text, HasSubstr("don't both state device, code_sha"));
+  }
+  // Two that state the same aren't known to be runs of one regime either.
+  const Portability alike = judged({with_unstated(a, {"device"}), two_arm_regime("b", 10, 13)});
+  EXPECT_EQ(attribution_of(alike, "fast").basis, AttributionBasis::kUnstated);
+  EXPECT_THAT(attribution_of(alike, "fast").text, HasSubstr("agree in what they state"));
+  // Nor does such a bundle tell axes apart.
+  const MadeRegime both = with_identity(two_arm_regime("both", 10, 13),
+                                        {{"code_generator", "triton 3.4.0"}, {"device", "H100"}});
+  const MadeRegime device = with_identity(two_arm_regime("device", 10, 8), {{"device", "H100"}});
+  const Portability told = judged({a, both, with_unstated(device, {"code_sha"})});
+  EXPECT_EQ(attribution_of(told, "fast").basis, AttributionBasis::kConfounded);
+}
+
+TEST(PortabilityAttribution, AClaimIsPortableOnlyOverRegimesThatStateTheirAxes) {
+  const MadeRegime a = two_arm_regime("a", 10, 8);
+  const MadeRegime b = with_identity(two_arm_regime("b", 10, 8), {{"code_generator", "another"}});
+  EXPECT_EQ(claimed_in({a, b}).verdict, ClaimVerdict::kPortable);
+  EXPECT_EQ(index_of(claimed_in({a, b}), "stack").band, RobustnessBand::kRobust);
+  const JudgedClaim open = claimed_in({a, with_unstated(b, {"device"})});
+  EXPECT_EQ(open.verdict, ClaimVerdict::kNotDecided);
+  EXPECT_THAT(open.reason, HasSubstr("(or are known to: device isn't stated)"));
+  EXPECT_THAT(open.regimes[1].unstated, ElementsAre("device"));
+  EXPECT_EQ(index_of(open, "stack").band, RobustnessBand::kInvalid) << "another axis may differ";
+  EXPECT_EQ(index_of(open, "all").band, RobustnessBand::kRobust);
+  // An axis of the same kind doesn't matter to the index.
+  EXPECT_EQ(index_of(claimed_in({a, with_unstated(b, {"framework_build"})}), "stack").band,
+            RobustnessBand::kRobust);
+}
+
 TEST(PortabilityAttribution, AnotherArmsFrameworkIsNotThisOnes) {
   Bundle a = bundle_of(two_arm_regime("a", 10, 8), 1);
   Bundle b = bundle_of(two_arm_regime("b", 10, 13), 2);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/text.h"
 #include "portability/claim_points.h"
 #include "stats/summary.h"
 
@@ -23,21 +24,33 @@ std::optional<LogRatioEstimate> estimate_of(const PerturbationPoint& point) {
   return estimate;
 }
 
-// Perturbations between the first regime and each one, as far as these arms are concerned.
-std::vector<std::vector<std::string>> axes_beside_first(const ConfiguredClaim& claim,
-                                                        std::span<const Regime> regimes,
-                                                        std::span<const RegimePair> pairs,
-                                                        const std::set<std::string>& models) {
-  const std::vector<std::string> arms = {config_text(claim.arm), config_text(claim.than)};
-  std::vector<std::vector<std::string>> axes(regimes.size());
-  for (size_t r = 1; r < regimes.size(); ++r) {
-    for (const std::string& model : models) {
-      for (const std::string& axis : axes_about(pair_of(pairs, 0, r), arms, model)) {
-        if (std::ranges::find(axes[r], axis) == axes[r].end()) axes[r].push_back(axis);
-      }
-    }
+std::vector<std::string> arms_of_claim(const ConfiguredClaim& claim) {
+  return {config_text(claim.arm), config_text(claim.than)};
+}
+
+void add_new(const std::vector<std::string>& more, std::vector<std::string>& words) {
+  for (const std::string& word : more) {
+    if (std::ranges::find(words, word) == words.end()) words.push_back(word);
   }
-  return axes;
+}
+
+// Axes between the first regime and each one, as far as the claim's arms are concerned.
+void add_axes(std::span<const RegimePair> pairs, const std::set<std::string>& models,
+              JudgedClaim& claim) {
+  const std::vector<std::string> arms = arms_of_claim(claim.claim);
+  for (ClaimInRegime& in : claim.regimes) {
+    if (in.regime == 0) continue;
+    const RegimePair& pair = pair_of(pairs, 0, in.regime);
+    for (const std::string& model : models) add_new(axes_about(pair, arms, model), in.axes);
+    in.unstated = unstated_about(pair, arms);
+  }
+}
+
+// Those on which it isn't known to agree with the first regime.
+std::vector<std::string> kinds_beside_first(const ClaimInRegime& in) {
+  std::vector<std::string> axes = in.axes;
+  add_new(in.unstated, axes);
+  return perturbations_of(axes);
 }
 
 void judge_states(const PortabilityOptions& options, std::vector<JudgedClaim>& claims,
@@ -73,18 +86,15 @@ void judge_state(bool faster, double alpha, ClaimInRegime& in) {
 // Whether some two regimes that the claim holds in differ on one kind of axis alone.
 bool clean_pair_holds(const JudgedClaim& claim, std::span<const RegimePair> pairs,
                       const std::set<std::string>& models) {
-  const std::vector<std::string> arms = {config_text(claim.claim.arm),
-                                         config_text(claim.claim.than)};
+  const std::vector<std::string> arms = arms_of_claim(claim.claim);
   return std::ranges::any_of(pairs, [&](const RegimePair& pair) {
     if (claim.regimes[pair.a].state != ClaimState::kHolds ||
         claim.regimes[pair.b].state != ClaimState::kHolds) {
       return false;
     }
     std::vector<std::string> axes;
-    for (const std::string& model : models) {
-      for (std::string& axis : axes_about(pair, arms, model)) axes.push_back(std::move(axis));
-    }
-    return perturbations_of(axes).size() == 1;
+    for (const std::string& model : models) add_new(axes_about(pair, arms, model), axes);
+    return unstated_about(pair, arms).empty() && perturbations_of(axes).size() == 1;
   });
 }
 
@@ -115,6 +125,12 @@ void judge_claim(std::span<const Regime> regimes, std::span<const RegimePair> pa
   }
   if (!clean_pair_holds(claim, pairs, models)) {
     claim.reason = "the claim holds in every bundle, but no two bundles differ on one axis alone";
+    std::vector<std::string> unstated;
+    for (const ClaimInRegime& in : claim.regimes) add_new(in.unstated, unstated);
+    if (!unstated.empty()) {
+      claim.reason += fmt::format(" (or are known to: {} {} stated)", join(unstated, ", "),
+                                  unstated.size() == 1 ? "isn't" : "aren't");
+    }
     return;
   }
   claim.verdict = ClaimVerdict::kPortable;
@@ -176,12 +192,8 @@ std::vector<JudgedClaim> judge_claims(std::span<const ConfiguredClaim> claims,
     for (const auto& [stratum, condition] : index.of(claim.arm)) {
       if (claim_covers(claim.words, stratum)) of_claim.insert(stratum.model);
     }
-    const auto axes = axes_beside_first(claim, regimes, pairs, of_claim);
-    for (size_t r = 0; r < regimes.size(); ++r) {
-      ClaimInRegime& in = of.regimes.emplace_back();
-      in.regime = r;
-      in.axes = axes[r];
-    }
+    for (size_t r = 0; r < regimes.size(); ++r) of.regimes.emplace_back().regime = r;
+    add_axes(pairs, of_claim, of);
     points.push_back(std::move(found.points));
   }
   judge_states(options, judged, points);
@@ -195,7 +207,7 @@ std::vector<JudgedClaim> judge_claims(std::span<const ConfiguredClaim> claims,
     for (ClaimInRegime& in : of.regimes) judge_state(of.claim.faster(), options.alpha, in);
     judge_claim(regimes, pairs, models[c], of);
     std::vector<std::vector<std::string>> kinds;
-    for (const ClaimInRegime& in : of.regimes) kinds.push_back(perturbations_of(in.axes));
+    for (const ClaimInRegime& in : of.regimes) kinds.push_back(kinds_beside_first(in));
     for (auto& [axis, sites] : sites_by_axis(index, of.claim, regimes, kinds)) {
       const ClaimPoints at = claim_points(index, of.claim.words, sites, options);
       RobustnessIndex found = robustness_index(axis, at.points, robustness);

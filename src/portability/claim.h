@@ -54,7 +54,8 @@ struct ClaimInRegime {
   std::optional<stats::Interval> ratio_interval;
   std::optional<double> p_holm;  // over all claims and regimes
   std::string reason;
-  std::vector<std::string> axes;  // on which it differs from the first
+  std::vector<std::string> axes;      // on which it differs from the first
+  std::vector<std::string> unstated;  // on which it may, as one of the two doesn't state them
 };
 
 enum class ClaimVerdict { kPortable, kNotPortable, kNotDecided };

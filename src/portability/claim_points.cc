@@ -175,7 +175,9 @@ std::vector<std::pair<std::string, std::vector<ClaimSite>>> sites_by_axis(
         site.arm.cache = site.than.cache = cache;
         site.arm.arm.clear();
         site.than.arm.clear();
-        const bool same = site.arm == claim.arm && site.than == claim.than;
+        // Where the claim is about the caches themselves, both would be one arm.
+        const bool same =
+            site.arm == site.than || (site.arm == claim.arm && site.than == claim.than);
         if (!same && !index.of(site.arm).empty() && !index.of(site.than).empty()) {
           sites.push_back(std::move(site));
         }

@@ -27,7 +27,8 @@ Json stratum_json(const Stratum& stratum) {
 }
 
 Json config_json(const ArmConfig& config) {
-  return {{"mode", text_json(config.mode)},
+  return {{"name", text_json(config.arm)},
+          {"mode", text_json(config.mode)},
           {"cache", text_json(config.cache)},
           {"dynamic", text_json(config.dynamic)},
           {"quantization", text_json(config.quantization)}};
@@ -73,6 +74,7 @@ Json direction_json(const ArmDirection& of) {
 Json attribution_json(const Portability& of, const Attribution& attribution) {
   Json json = {{"basis", attribution_basis_name(attribution.basis)},
                {"axes", attribution.axes},
+               {"unstated", attribution.unstated},
                {"responsible", text_json(attribution.responsible)},
                {"control", control_state_name(attribution.control)},
                {"control_arm", text_json(attribution.control_arm)},
@@ -142,6 +144,7 @@ Json claim_json(const Portability& of, const JudgedClaim& claim) {
                        {"ratio_interval", bounds_json(in.ratio_interval)},
                        {"p_holm", optional_json(in.p_holm)},
                        {"differs_on", in.axes},
+                       {"unstated", in.unstated},
                        {"reason", text_json(in.reason)}});
   }
   Json indexes = Json::array();

@@ -30,6 +30,7 @@ struct MadeRegime {
   int64_t processes = 8;
   double noise = 0.02;
   int64_t repetitions = 40;
+  std::vector<std::string> unstated = {};  // axes that the identity names as unknown
 };
 
 // `made` as a bundle. Compiled arms have evidence that they are.
@@ -60,6 +61,9 @@ inline Bundle bundle_of(const MadeRegime& made, uint64_t seed) {
   Json& manifest = bundle.raw().manifest;
   for (const auto& [key, value] : made.identity) manifest["identity"][key] = value;
   manifest["study"]["baseline"] = made.arms.front().name;
+  for (const MadeArm& arm : made.arms) {
+    if (!made.unstated.empty()) manifest["identity"]["arms"][arm.name]["unknown"] = made.unstated;
+  }
   manifest["study"]["arms"] = Json::array();
   for (const MadeArm& arm : made.arms) manifest["study"]["arms"].push_back(arm.name);
   bundle.raw().folder = made.folder;
@@ -85,6 +89,37 @@ inline Portability judged(const std::vector<MadeRegime>& made, PortabilityReques
 inline MadeRegime two_arm_regime(const std::string& folder, double eager_ms, double compiled_ms) {
   return {folder,
           {{"eager", "eager", "dynamic", eager_ms}, {"fast", "compiled", "dynamic", compiled_ms}}};
+}
+
+// Two regimes of eager and compiled, of which the first has 10 and 8 ms. Times and noise are the
+// second one's.
+struct MadePair {
+  double eager_ms = 10;
+  double fast_ms = 8;
+  int64_t lose_a = 0;
+  int64_t lose_b = 0;
+  double noise = 0.02;
+  std::string lacks = {};  // the bundle without the arm
+};
+
+inline std::vector<MadeRegime> regimes_of(const MadePair& pair, const std::string& axis = "") {
+  std::vector<MadeRegime> both = {two_arm_regime("a", 10, 8),
+                                  two_arm_regime("b", pair.eager_ms, pair.fast_ms)};
+  both[0].arms[1].lose = pair.lose_a;
+  both[1].arms[1].lose = pair.lose_b;
+  both[1].noise = pair.noise;
+  for (MadeRegime& made : both) {
+    if (made.folder == pair.lacks) made.arms.pop_back();
+    if (!axis.empty()) made.identity = {{axis, "of " + made.folder}};
+  }
+  return both;
+}
+
+inline constexpr const char* kClaimed = "fast faster than eager in prefill";
+inline JudgedClaim claimed_in(const std::vector<MadeRegime>& made) {
+  PortabilityRequest request;
+  request.claim = parse_claim(kClaimed).value();
+  return judged(made, request).claims.at(0);
 }
 
 // Of the arm's conditions beside the first regime, all alike.

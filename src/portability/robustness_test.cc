@@ -34,9 +34,13 @@ TEST(Robustness, BandsAreOfTheSmallestShare) {
   EXPECT_EQ(index_at(0.7).band, RobustnessBand::kSensitive);
   EXPECT_EQ(index_at(0.3).band, RobustnessBand::kFragile);
   EXPECT_EQ(index_at(-0.3).band, RobustnessBand::kCatastrophic);
+  // Each at its limit, and the next one beside it.
   EXPECT_EQ(band_of_index(0.8), RobustnessBand::kRobust);
+  EXPECT_EQ(band_of_index(0.8 - 1e-9), RobustnessBand::kSensitive);
   EXPECT_EQ(band_of_index(0.5), RobustnessBand::kSensitive);
+  EXPECT_EQ(band_of_index(0.5 - 1e-9), RobustnessBand::kFragile);
   EXPECT_EQ(band_of_index(0), RobustnessBand::kFragile);
+  EXPECT_EQ(band_of_index(-1e-9), RobustnessBand::kCatastrophic);
   EXPECT_NEAR(*index_at(0.7).index, 0.7, 0.03);
 }
 
@@ -60,6 +64,13 @@ TEST(Robustness, LostRowsAreCatastrophic) {
   EXPECT_EQ(index.band, RobustnessBand::kCatastrophic);
   EXPECT_EQ(index.reason, "other lost 3 of 40 rows of fast");
   EXPECT_FALSE(index.index);
+  // Also beside a point that retains all of it, whose share is told.
+  const PerturbationPoint with_same[] = {point("first", -0.3, 1), point("same", -0.3, 2), lost};
+  const RobustnessIndex of_same = robustness_index("stack", with_same, {});
+  EXPECT_EQ(of_same.band, RobustnessBand::kCatastrophic);
+  EXPECT_NEAR(*of_same.index, 1, 0.05);
+  EXPECT_EQ(robustness_index("stack", std::span(with_same).first(2), {}).band,
+            RobustnessBand::kRobust);
 }
 
 TEST(Robustness, FewerThanTwoSurvivorsAreInvalid) {

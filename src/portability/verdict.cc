@@ -120,8 +120,14 @@ std::optional<OutcomeVerdict> outcome_verdict(const CrashRate& a, const CrashRat
     return OutcomeVerdict{PortabilityVerdict::kCrashBoth,
                           both + (apart ? "; the rates differ" : "")};
   }
-  return OutcomeVerdict{PortabilityVerdict::kUndecided,
-                        both + ", which the intervals of the rates don't decide"};
+  if (!apart) {
+    return OutcomeVerdict{PortabilityVerdict::kUndecided,
+                          both + ", which the intervals of the rates don't decide"};
+  }
+  return OutcomeVerdict{
+      PortabilityVerdict::kUndecided,
+      both + fmt::format("; the rates differ, but neither lost none, nor do both exceed {:.3g} %",
+                         options.crash_share * 100)};
 }
 
 std::optional<PortabilityVerdict> flip_between(const PortedCondition& condition,

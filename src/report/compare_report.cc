@@ -179,7 +179,14 @@ ReportSection identity_part(const Comparison& c) {
         fmt::format("varied: {}{}: {} -> {}", d.axis, d.about.empty() ? "" : " of " + d.about,
                     d.base.empty() ? "nothing" : d.base, d.cand.empty() ? "nothing" : d.cand));
   }
-  if (c.varied.empty()) section.lines.emplace_back("The bundles' identities agree on every axis.");
+  if (!c.unstated.empty()) {
+    section.lines.push_back(fmt::format(
+        "Not stated by both bundles, so that they may differ there: {}.", join(c.unstated, ", ")));
+  }
+  if (c.varied.empty()) {
+    section.lines.push_back(fmt::format("The bundles' identities agree on every axis{}.",
+                                        c.unstated.empty() ? "" : " that both state"));
+  }
   for (const auto& [name, load] : {std::pair{"base", &c.base_load}, {"candidate", &c.cand_load}}) {
     const std::string text = load_text(*load);
     section.lines.push_back(

@@ -169,6 +169,13 @@ std::vector<std::string> difference_lines(const Portability& of) {
       texts.push_back(
           fmt::format("- {}: {}{}: {}", of.regimes[r].name, line.axis, about, line.change));
     }
+    std::vector<std::string> unstated;
+    for (const UnstatedAxis& each : pair_of(of.pairs, 0, r).unstated) {
+      if (std::ranges::find(unstated, each.axis) == unstated.end()) unstated.push_back(each.axis);
+    }
+    if (unstated.empty()) continue;
+    lines.push_back(fmt::format("- {}: not stated here, or not in {}: {}", of.regimes[r].name,
+                                of.regimes[0].name, join(unstated, ", ")));
   }
   return texts;
 }
@@ -212,6 +219,10 @@ std::vector<ReportSection> portability_sections(const Portability& of) {
        "the baseline's. decode_lost: rows lost in kv_decode out of attempted "
        "ones, with Wilson's interval of the rate."},
       {headline_matrix_table(of, kEveryRow).table, headline_table(of, kEveryRow).table}};
+  if (of.matrix.empty()) {
+    headline.lines = {"No arm beside the baseline was measured in prefill or kv_decode."};
+    headline.tables.clear();
+  }
   sections.push_back(std::move(headline));
   ReportSection changes{"What changed, and what is responsible", control_lines(of), {}};
   for (std::string& line : change_sentences(of)) changes.lines.push_back(std::move(line));

@@ -59,6 +59,21 @@ TEST(PortabilityScreen, KeepsToItsLinesAndCountsTheRest) {
   }
 }
 
+TEST(PortabilityScreen, AMatrixOfNothingIsASentence) {
+  MadeRegime a = two_arm_regime("a", 10, 8);
+  const Portability prefill = judged({a, two_arm_regime("b", 10, 8)});
+  EXPECT_THAT(render_portability(prefill, OutputFormat::kMarkdown),
+              HasSubstr("| gain, decode lost |"));
+  a.phase = Phase::kE2eKv;
+  MadeRegime b = a;
+  b.folder = "b";
+  const Portability of = judged({a, b});
+  const std::string markdown = render_portability(of, OutputFormat::kMarkdown);
+  EXPECT_THAT(markdown,
+              HasSubstr("No arm beside the baseline was measured in prefill or kv_decode."));
+  EXPECT_THAT(markdown, Not(HasSubstr("| gain, decode lost |")));
+}
+
 TEST(PortabilityScreen, ShowsNamesAndDoesNotObeyThem) {
   MadeRegime a = two_arm_regime("a", 10, 8);
   MadeRegime b = two_arm_regime("\x1b[2J|<b>", 10, 12);

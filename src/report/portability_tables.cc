@@ -21,8 +21,11 @@ CappedTable capped(Table table, size_t most) {
 }
 
 std::string kinds_text(const Portability& of, size_t regime) {
-  const auto kinds = perturbations_of(axes_of(pair_of(of.pairs, 0, regime)));
-  return kinds.empty() ? "nothing" : join(kinds, ", ");
+  const RegimePair& pair = pair_of(of.pairs, 0, regime);
+  const auto kinds = perturbations_of(axes_of(pair));
+  const std::string text = kinds.empty() ? "nothing" : join(kinds, ", ");
+  if (pair.unstated.empty()) return text;
+  return kinds.empty() ? "nothing stated" : text + ", or more";
 }
 
 // "sensitive", and in brackets what the interval allows besides.

@@ -10,7 +10,11 @@
 namespace assay::stats {
 namespace {
 
+// 102 of 100 is 2 % away, and 102.0 / 100 - 1 is a little more than 0.02.
+constexpr double kRounding = 1e-12;
+
 ReproductionBand band_of(double distance, const BandLimits& limits) {
+  distance -= kRounding;
   if (distance <= limits.strong) return ReproductionBand::kStrongMatch;
   if (distance <= limits.match) return ReproductionBand::kMatch;
   return distance <= limits.weak ? ReproductionBand::kWeak : ReproductionBand::kNone;
@@ -42,7 +46,7 @@ Reproduction reproduction(std::span<const double> means, double published, const
   found.ratio = *center / published;
   found.band = found.best = found.worst = band_of(std::abs(*found.ratio - 1), limits);
   const auto spread = moments(means);
-  if (!spread) return found;
+  if (!spread || !(spread->variance > 0)) return found;
   const auto n = static_cast<double>(spread->n);
   const StandardError error{.value = std::sqrt(spread->variance / n) / published, .df = n - 1};
   found.interval = t_interval(*found.ratio, error, confidence);

@@ -23,7 +23,8 @@ struct BandLimits {
 struct Reproduction {
   ReproductionBand band = ReproductionBand::kNull;  // of the ratio
   std::optional<double> ratio;                      // mean / published
-  std::optional<Interval> interval;  // of the ratio, by t; absent for fewer than two values
+  std::optional<Interval>
+      interval;  // of the ratio, by t; absent: fewer than two values, or all alike
   // Of the interval's points, the nearest and the farthest band; `band` where there is none.
   ReproductionBand best = ReproductionBand::kNull;
   ReproductionBand worst = ReproductionBand::kNull;

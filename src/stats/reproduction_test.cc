@@ -41,10 +41,34 @@ TEST(Reproduction, TheIntervalSaysWhichBandsStayOpen) {
   EXPECT_EQ(four.worst, ReproductionBand::kWeak);
 }
 
-TEST(Reproduction, EqualValuesHaveAnIntervalOfNoWidthOrNone) {
-  const Reproduction equal = reproduction(std::vector{100.0, 100.0, 100.0}, 100, {});
-  EXPECT_EQ(equal.band, ReproductionBand::kStrongMatch);
-  EXPECT_EQ(equal.worst, ReproductionBand::kStrongMatch);
+TEST(Reproduction, EqualValuesShowNoError) {
+  const Reproduction equal = reproduction(std::vector{104.0, 104.0, 104.0}, 100, {});
+  EXPECT_EQ(equal.band, ReproductionBand::kMatch);
+  EXPECT_FALSE(equal.interval) << "they may be rounded";
+  EXPECT_EQ(equal.worst, ReproductionBand::kMatch);
+  EXPECT_TRUE(reproduction(std::vector{104.0, 104.0, 104.1}, 100, {}).interval);
+}
+
+TEST(Reproduction, AFigureOnALimitHasTheBand) {
+  for (const double on_limit : {98.0, 102.0}) EXPECT_EQ(band({on_limit}, 100), "strong_match");
+  for (const double on_limit : {95.0, 105.0}) EXPECT_EQ(band({on_limit}, 100), "match");
+  for (const double on_limit : {85.0, 115.0}) EXPECT_EQ(band({on_limit}, 100), "weak");
+}
+
+// Each band by a figure that just has it, and by one beside it that doesn't.
+TEST(Reproduction, EachBandEndsWhereTheNextBegins) {
+  const BandLimits limits{.strong = 0.01, .match = 0.1, .weak = 0.5};
+  const auto of = [&](double mean) {
+    return band_name(reproduction(std::vector{mean}, 64, limits).band);
+  };
+  for (const double sign : {-1.0, 1.0}) {
+    EXPECT_EQ(of(64 * (1 + sign * 0.0099)), "strong_match");
+    EXPECT_EQ(of(64 * (1 + sign * 0.0101)), "match");
+    EXPECT_EQ(of(64 * (1 + sign * 0.0999)), "match");
+    EXPECT_EQ(of(64 * (1 + sign * 0.1001)), "weak");
+    EXPECT_EQ(of(64 * (1 + sign * 0.5)), "weak") << "the limit itself";
+    EXPECT_EQ(of(64 * (1 + sign * 0.5001)), "none");
+  }
 }
 
 }  // namespace

@@ -267,7 +267,7 @@ class Command(ProgramTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertAlmostEqual(json.loads(done.stdout)["cells"][0]["typical_call"]["ratio"], 0.5, delta=0.01)
         arms = json.loads((self.folder / "b/manifest.json").read_text())["identity"]["arms"]
-        self.assertEqual(arms["gpt@cand"]["code_sha"], self.git("rev-parse", "HEAD") + "-dirty")
+        self.assertRegex(arms["gpt@cand"]["code_sha"], rf"\A{self.git('rev-parse', 'HEAD')}-[0-9a-f]{{12}}-dirty\Z")
 
     def test_two_commands_side_by_side(self):
         for name, rate in {"old": 100, "new": 125}.items():

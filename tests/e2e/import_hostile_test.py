@@ -118,7 +118,10 @@ class ImportHostile(ProgramTest):
             with self.subTest(name):
                 self.assertFalse(self.assert_import_or_line(self.write(content)))
         for name, content in {
-            "many columns": ",".join(f"c{i}" for i in range(200_000)) + "\n",
+            "many columns": ",".join(f"c{i}" for i in range(1_000_000)) + "\n",
+            "UTF-16": "a,t_ms,n\nx,1,4\n".encode("utf-16"),
+            "old Mac's line ends": "a,t_ms,n\rx,1,4\r",
+            "decimal commas": 'a,t_ms,n\nx,"0,19;0,21",4\n',
             "commas": "a,t_ms,n\n" + "," * (32 << 20) + "\n",
             "quotes": 'a,t_ms,n\n"' + '""' * (16 << 20) + "\n",
             "many conditions": "a,t_ms,n\n" + "".join(f"arm{i},1,4\n" for i in range(20_000)),

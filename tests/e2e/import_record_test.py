@@ -124,14 +124,22 @@ class RecordTest(ProgramTest):
         self.assertEqual(len(left_out), self.strata())
         self.assertFalse(self.kinds(self.audited, "cold_start_skew", severity="warning"))
         self.assertFalse(self.kinds(self.published, "cold_start_skew", arm=COMPILE), "it had no cold calls")
+        rows = rows_of(self.folder / "audited")
+        cold = [row for row in rows if row["cold"] == "true"]
+        self.assertEqual(len(cold), RUNS * (3 * self.strata() + 1), "the first of each array of each file")
+        self.assertEqual({int(row["repetition"]) % SAMPLES for row in cold}, {0})
+        self.assertFalse([row for row in rows_of(self.folder / "published") if row["cold"] == "true"])
 
     def test_mean_and_median_disagree_until_the_first_samples_are_left_out(self):
         disagreements = [one for one in self.kinds(self.published, "mean_median_disagreement") if one["arm"] == EAGER]
         self.assertEqual(len(disagreements), self.strata())
         for one in disagreements:
             decisive = {repetition for rows in one["rows"] for repetition in rows["repetitions"]}
-            self.assertTrue(decisive)
-            self.assertTrue(all(repetition % SAMPLES == 0 for repetition in decisive), "first samples decide the mean")
+            self.assertEqual(decisive, {run * SAMPLES for run in range(RUNS)}, "the first samples decide the mean")
+            self.assertRegex(one["text"], rf"slower than {COMPILE} by the mean .*, faster by the median")
+        for one in self.contrasts(self.published, COMPILE):
+            self.assertLess(one["ratio"], 1)
+            self.assertGreater(one["median_ratio"], 1)
         self.assertFalse(self.kinds(self.audited, "mean_median_disagreement"))
 
     def test_the_means_advantage_is_gone_without_the_first_samples(self):
@@ -141,15 +149,37 @@ class RecordTest(ProgramTest):
         self.assertEqual(len(after), self.strata())
         for one in before:
             self.assertLess(one["ratio"], 0.8, "by all samples the arm that is called compiled is ahead")
+            self.assertEqual(one["verdict"], "faster", "and that is significant")
         for one in after:
             self.assertGreater(one["ratio"], 1, "by warm samples it is behind")
-            self.assertNotEqual(one["verdict"], "faster")
+            self.assertEqual(one["verdict"], "equivalent", "by a hundredth, within the margin")
+        combined = [next(one for one in findings["combined"] if one["arm"] == COMPILE)
+                    for findings in (self.published, self.audited)]
+        self.assertEqual([one["verdict"] for one in combined], ["faster", "equivalent"])
 
     def test_mixed_quantisation_is_a_confound_and_zero_tokens_are_no_success(self):
         self.assertTrue(self.kinds(self.audited, "confound", arm=OLLAMA))
         empty = rows_of(self.folder / "audited", model="empty-answers")
         self.assertEqual(len(empty), RUNS * 2)
         self.assertEqual({(row["status"], row["error_class"]) for row in empty}, {("false_success", "too_few_tokens")})
+
+    def test_the_screen_has_each_part_of_the_finding(self):
+        published, audited = (self.succeed("analyze", bundle) for bundle in ("published", "audited"))
+        for kind in ("unproven_compiler", "mean_median_disagreement", "cold_start_skew", "confound"):
+            self.assertRegex(published, rf"(?m)^- {kind} \(21 of 64 cells")
+        self.assertRegex(audited, r"(?m)^- label_only \(21 of 64 cells")
+        self.assertNotIn("mean_median_disagreement", audited)
+        self.assertIn(f"{COMPILE} is left out on 21 of 22 strata: label-only", audited)
+
+    def test_gates_fail_by_name(self):
+        done = self.assay("gate", "audited", "-o", "json")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        failed = {check["name"]: check for gate in json.loads(done.stdout)["bundles"][0]["gates"]
+                  for check in gate["checks"] if check["verdict"] == "fail"}
+        named = {text.rsplit(".", 1)[1] for text in failed["identity"]["decided_by"]}
+        self.assertEqual(named, {"cache", "code_generator", "code_sha", "compile_mode", "framework_build"},
+                         "the mapping states the device")
+        self.assertIn("label-only", failed["compiled_cells"]["found"])
 
     def test_the_identity_says_what_the_table_does_not(self):
         identity = json.loads((self.folder / "audited" / "manifest.json").read_text())["identity"]

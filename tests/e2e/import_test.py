@@ -239,6 +239,82 @@ class ImportTest(ProgramTest):
         rows, _ = self.imported("vllm-serve/means.json", bundle="sum")
         self.assert_times(rows, [self.document("vllm-serve/means.json")["mean_e2el_ms"]])
 
+    # Statuses, each on a table that gives it and on one beside it that doesn't
+
+    def table(self, lines, mapping="", bundle="bundle", **options):
+        """Findings and rows of a table of eager and one other arm."""
+        shutil.rmtree(self.folder / bundle, ignore_errors=True)
+        (self.folder / "table.csv").write_text("".join(line + "\n" for line in lines))
+        (self.folder / "table.yaml").write_text(
+            "columns: {arm: arm, compile_mode: mode, tokens: n, latencies: t_ms}\n"
+            "constants: {phase: kv_decode, new_tokens: 4, model: m, prompt_tokens: 80}\n" + mapping)
+        arguments = [text for key, value in options.items() for text in (f"--{key.replace('_', '-')}", value)]
+        self.succeed("import", "table.csv", "--mapping", "table.yaml", "-o", bundle, *arguments)
+        return json.loads(self.succeed("analyze", bundle, "-o", "json")), rows_of(self.folder / bundle)
+
+    def arm(self, name, mode, base, tokens=4, cold=1):
+        times = [base * (1 + i / 1000) for i in range(8)]
+        return f'{name},{mode},{tokens},"[{", ".join(map(str, [times[0] * cold, *times[1:]]))}]"'
+
+    def test_compilers_that_are_named_and_not_proven(self):
+        rule = "compiler: [{arm: fast, verdict: VERDICT, reason: as its author says}]\n"
+        for name, mode, mapping, kind in (
+                ("fast", "", "", None), ("fast", "eager", "", None), ("no-compile", "eager", "", None),
+                ("fast", "reduce-overhead", "", "unproven_compiler"), ("gpu-compile", "", "", "unproven_compiler"),
+                ("gpuCompiled", "", "", "unproven_compiler"), ("fast", "", rule.replace("VERDICT", "unproven"), "unproven_compiler"),
+                ("gpu-compile", "eager", "", "label_only"), ("fast", "", rule.replace("VERDICT", "label_only"), "label_only"),
+                ("fast", "eager", rule.replace("VERDICT", "label_only"), "label_only"),
+                ("fast", "", rule.replace("VERDICT", "fallback"), "fallback")):
+            with self.subTest(name=name, mode=mode, mapping=mapping):
+                lines = ["arm,mode,n,t_ms", self.arm("eager", "eager", 10), self.arm(name, mode, 8)]
+                found, _ = self.table(lines, mapping)
+                kinds = {one["kind"] for one in found["findings"] if one.get("arm") == name}
+                self.assertEqual(kinds & {"unproven_compiler", "label_only", "fallback"}, {kind} if kind else set())
+                taken = [one for one in found["decisions"] if one.get("arm") == name]
+                self.assertEqual(bool(taken), kind is None, "no decision takes an arm whose name isn't earned")
+
+    def test_first_samples_that_are_cold_and_those_that_are_not(self):
+        lines = ["arm,mode,n,t_ms", self.arm("eager", "eager", 10, cold=6), self.arm("fast", "", 8)]
+        for mapping, options, cold, severity in (("", {}, 2, "note"), ("", {"first_samples": "cold"}, 2, "note"),
+                                                 ("", {"first_samples": "warm"}, 0, "warning"),
+                                                 ("warmed_up: true\n", {}, 0, "warning"),
+                                                 ("warmed_up: true\n", {"first_samples": "cold"}, 2, "note")):
+            with self.subTest(mapping=mapping, options=options):
+                found, rows = self.table(lines, mapping, **options)
+                self.assertEqual([int(row["order_index"]) for row in rows if row["cold"] == "true"], [0, 8][:cold])
+                skew = [(one["arm"], one["severity"]) for one in found["findings"] if one["kind"] == "cold_start_skew"]
+                self.assertEqual(skew, [("eager", severity)])
+
+    def test_successes_that_cant_be(self):
+        for line, error in (('fast,,4,"[8, 8.1]"', None), ('fast,,0,"[8, 8.1]"', "too_few_tokens"),
+                            ('fast,,3,"[8, 8.1]"', "too_few_tokens"), ('fast,,5,"[8, 8.1]"', "too_many_tokens"),
+                            ('fast,,4,"[0, 0]"', "zero_latency"), ('fast,,4,"[-8, nan]"', "impossible_latency"),
+                            ("fast,,4,[]", "no_latency"), ('fast,,-4,"[8, 8]"', "impossible_tokens")):
+            with self.subTest(line=line):
+                _, rows = self.table(["arm,mode,n,t_ms", self.arm("eager", "eager", 10), line])
+                found = {(row["status"], row["error_class"]) for row in rows if row["arm"] == "fast"}
+                self.assertEqual(found, {("false_success", error) if error else ("ok", "")})
+
+    def test_axes_that_no_file_states_stay_open(self):
+        tables = {"a": [("eager", 10), ("quick", 8)], "b": [("eager", 10), ("quick", 13)]}
+        for bundle, arms in tables.items():
+            lines = ["arm,mode,n,t_ms"]
+            for process in range(6):
+                lines += [self.arm(name, "eager" if name == "eager" else "", base * (1 + process / 1000)) for name, base in arms]
+            self.table(lines, bundle=bundle)
+        judged = self.assay("portability", "a", "b", "-o", "json")
+        self.assertEqual(judged.returncode, 1, judged.stderr)
+        flip, = [one for one in json.loads(judged.stdout)["verdicts"] if one["verdict"] == "direction_flip"]
+        self.assertEqual((flip["attribution"]["basis"], flip["attribution"]["responsible"]), ("unstated", None))
+        for axis in ("device", "code_generator", "framework_build", "code_sha"):
+            self.assertIn(axis, flip["attribution"]["unstated"])
+        self.assertIn("nothing stated", self.assay("portability", "a", "b").stdout)
+        self.assertIn("agree on every axis that both state", self.succeed("compare", "a", "b"))
+        # A device that one of them states: an axis, and not a difference of what is known.
+        self.succeed("import", "table.csv", "--mapping", "table.yaml", "--set", "device=X", "-o", "c")
+        self.assertIn("\"X\"", self.assert_refused(["compare", "b", "c"], "device"))
+        self.assertNotIn("unknown", self.succeed("compare", "b", "c", "--vary", "device").split("== Crash")[0])
+
     # Options
 
     def test_facts_that_the_user_states_are_recorded_as_asserted(self):

@@ -59,6 +59,39 @@ class Probe(ProgramTest):
         self.assertIn("reproduction: match", shown)
         self.assertIn("strong_match within 2 % of the target, match 5 %, weak 15 %", shown)
 
+    def test_each_band_and_the_figure_beside_it(self):
+        for figures, band in ((("102", "102.1"), ("strong_match", "match")), (("105", "105.1"), ("match", "weak")),
+                              (("115", "115.1"), ("weak", "none")), (("85", "84.9"), ("weak", "none"))):
+            for figure, expected in zip(figures, band):
+                found = self.probed("--unit", "tok/s", "-r", "1", "--warmup", "0", "--target", "100", "--", "echo",
+                                    f"{figure} tok/s", status=int(expected == "none"))
+                self.assertEqual(found["band"], expected, figure)
+        # null: nothing survived; one survivor of two is enough for a band.
+        for figures, band in ((("", ""), "null"), (("", "100 tok/s"), "strong_match")):
+            found = self.probed("--unit", "tok/s", "-r", "2", "--warmup", "0", "--target", "100", *self.counting(*figures),
+                                status=int(band == "null"))
+            self.assertEqual(found["band"], band)
+
+    def test_a_number_is_taken_whole_or_not_at_all(self):
+        for text, value in (("104.9 tok/s", 104.9), ("x=3,104.9tok/s", None), ("x=3, 104.9tok/s", 104.9), ("1e3 tok/s", 1000),
+                            ("1,234.5 tok/s", None), ("104,9 tok/s", None), ("-5 tok/s", None), ("rate-5 tok/s", 5),
+                            ("1.2.3 tok/s", None), ("5 tok/second", None), ("[5 tok/s]", 5), ("+5 tok/s", 5)):
+            found = self.probed("--unit", "tok/s", "-r", "1", "--warmup", "0", "--", "echo", text, status=int(value is None))
+            self.assertEqual(found["mean"], value, text)
+
+    def test_figures_whose_mean_is_no_number_are_lost(self):
+        for text in ("1e308 ms", "1e308 ms 1e308 ms", "inf ms", "1e999 ms"):
+            arguments = ("--pattern", r"(?<v>\S+) ms", "-r", "2", "--warmup", "0", "--target", "5", "--", "echo", text)
+            found = self.probed(*arguments, status=1)
+            self.assertEqual((found["band"], found["n"], found["lost"]), ("null", 0, 2))
+            self.assertEqual(found["invocations"][0]["error_class"], "bad_figure")
+            self.assertIn("lost: 2 of 2; the first: expected a positive number", self.assay("probe", *arguments).stdout)
+
+    def test_equal_figures_have_no_interval(self):
+        found = self.probed("--unit", "ms", "-r", "3", "--target", "5", "--", "echo", "5 ms")
+        self.assertEqual((found["n"], found["mean"], found["interval"], found["ratio_interval"]), (3, 5, None, None))
+        self.assertIn("it needs two invocations that differ", self.succeed("probe", "--unit", "ms", "-r", "3", "--", "echo", "5 ms"))
+
     def test_losses_are_counted_and_told(self):
         command = self.counting("5 ms", "", "5 ms", "nan ms")
         found = self.probed("--pattern", r"(?<v>\S+) ms", "--warmup", "0", "-r", "4", *command)
@@ -170,6 +203,7 @@ class Probe(ProgramTest):
         self.assert_refused(["probe", "--pattern", "x", "--", "true"], "one named group")
         self.assert_refused(["probe", "--pattern", "(?<v>x", "--", "true"], "a regular expression")
         self.assert_refused(["probe", "--unit", "ms", "--", "no-such-program"], "no-such-program")
+        self.assert_refused(["probe", "--unit", "ms", "--", ""], "an empty word")
         self.assert_refused(["probe", "--unit", "ms", "--target", "1", "--bands", "0.3,0.2,0.5", "--", "true"], "ascending")
 
     def test_ctrl_c_ends_the_command(self):

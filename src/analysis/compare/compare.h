@@ -128,6 +128,7 @@ struct Comparison {
   std::string base_name;
   std::string cand_name;
   std::vector<AxisDifference> varied;  // identities differ here, as --vary said they may
+  std::vector<std::string> unstated;   // axes that one of the two names as unknown, each once
   std::vector<Stratum> strata;         // the base's, then those that only the candidate has
   std::vector<ComparedCrashes> crashes;
   std::vector<ComparedCell> combined;

@@ -104,7 +104,8 @@ void add_identity(const Json& base, const Json& cand, Differences& out) {
     for (const auto& [key, value] : identity->items()) keys.insert(key);
   }
   for (const std::string& key : keys) {
-    if (key == "arms" || key == "framework_build") continue;
+    // What isn't known is no property of what was measured (unstated_axes()).
+    if (key == "arms" || key == "framework_build" || key == "unknown") continue;
     out.add(key, "", text(member(base, key)), text(member(cand, key)));
   }
   out.add("framework_build", "", build_text(base), build_text(cand));
@@ -187,6 +188,20 @@ EnvironmentFacts environment_facts(const Json& environment) {
   return facts;
 }
 
+std::vector<UnstatedAxis> unstated_axes(const Bundle& bundle) {
+  std::vector<UnstatedAxis> unstated;
+  const Json& arms = member(member(bundle.manifest, "identity"), "arms");
+  if (!arms.is_object()) return unstated;
+  for (const std::string& axis : identity_axes()) {
+    for (const auto& [arm, about] : arms.items()) {
+      const Json& unknown = member(about, "unknown");
+      if (!unknown.is_array()) continue;
+      if (std::ranges::find(unknown, Json(axis)) != unknown.end()) unstated.push_back({axis, arm});
+    }
+  }
+  return unstated;
+}
+
 Bundle identity_part(const Bundle& bundle) {
   Bundle part;
   part.folder = bundle.folder;
@@ -226,7 +241,8 @@ Result<std::string> parse_axis(const std::string& word, const Bundle& base, cons
     const Json& identity = member(bundle->manifest, "identity");
     if (!identity.is_object()) continue;
     for (const auto& [key, value] : identity.items()) {
-      if (key != "arms" && std::ranges::find(known, key) == known.end()) known.push_back(key);
+      if (key == "arms" || key == "unknown") continue;
+      if (std::ranges::find(known, key) == known.end()) known.push_back(key);
     }
   }
   if (std::ranges::find(known, word) != known.end()) return word;

@@ -30,6 +30,14 @@ const std::vector<std::string>& identity_axes();
 // the comparison of their strata. The commit inside framework_build is code_sha's matter.
 std::vector<AxisDifference> identity_differences(const Bundle& base, const Bundle& cand);
 
+// An axis of an arm that the bundle names as unknown (identity.arms.ARM.unknown, as `assay import`
+// writes it). Two bundles that don't state an axis are not known to agree on it.
+struct UnstatedAxis {
+  std::string axis;
+  std::string arm;
+};
+std::vector<UnstatedAxis> unstated_axes(const Bundle& bundle);
+
 // What identity_differences() reads of a bundle: its environment, its manifest without the hashes
 // of its files, the first row of each cell, and of the evidence the workers' names and toolchains.
 Bundle identity_part(const Bundle& bundle);

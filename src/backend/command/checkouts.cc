@@ -1,17 +1,28 @@
 // git worktree add and remove.
 #include "backend/command/checkouts.h"
 
+#include "backend/command/git.h"
+#include "base/hash.h"
 #include "base/text.h"
 
 namespace assay {
 namespace {
 
-constexpr double kGitSeconds = 300;  // of one call: a large tree takes its time to write
+constexpr size_t kChangeDigits = 12;
 
-// The first line of what git had to say.
-std::string first_words(const std::string& err) {
-  const std::string line = err.substr(0, err.find('\n'));
-  return line.empty() ? "no reason given" : line;
+// What of the folder isn't as the commit has it: "-dirty", and before it the hash of the changes of
+// tracked files, so that two states of one commit aren't taken for one. New files may be results,
+// so they count as a change and not in the hash.
+Result<std::string> dirtiness(Spawner& spawner, const std::filesystem::path& folder) {
+  ASSAY_TRY(const std::string changes,
+            run_git(spawner, folder, {"status", "--porcelain", "--untracked-files=normal"}));
+  if (changes.empty()) return std::string();
+  ASSAY_TRY(const std::string patch,
+            run_git(spawner, folder,
+                    {"diff", "--no-ext-diff", "--no-textconv", "--no-color", "--full-index",
+                     "--submodule=short", "HEAD"}));
+  if (patch.empty()) return std::string("-dirty");
+  return fmt::format("-{}-dirty", sha256_hex(patch).substr(0, kChangeDigits));
 }
 
 }  // namespace
@@ -19,36 +30,10 @@ std::string first_words(const std::string& err) {
 Checkouts::~Checkouts() {
   for (const Made& made : made_) {
     // Where git can't, the folder goes all the same, and `git worktree prune` forgets it.
-    const auto removed = git(made.repo, {"worktree", "remove", "--force", made.folder.string()});
+    const auto removed =
+        run_git(spawner_, made.repo, {"worktree", "remove", "--force", made.folder.string()});
     if (!removed) continue;
   }
-}
-
-Result<std::string> Checkouts::git(const std::filesystem::path& repo,
-                                   std::vector<std::string> arguments) {
-  // Without the variables by which a hook of git, say, would point it at another repository.
-  std::vector<std::string> argv = {"env",
-                                   "-u",
-                                   "GIT_DIR",
-                                   "-u",
-                                   "GIT_WORK_TREE",
-                                   "-u",
-                                   "GIT_INDEX_FILE",
-                                   "-u",
-                                   "GIT_COMMON_DIR",
-                                   "git",
-                                   "-C",
-                                   repo.string(),
-                                   "-c",
-                                   "core.hooksPath=/dev/null"};
-  argv.insert(argv.end(), arguments.begin(), arguments.end());
-  ASSAY_TRY(const CommandOutput output, run_command(spawner_, std::move(argv), kGitSeconds));
-  if (!output.end.ok()) {
-    return bad_input("git {}: {}", arguments.front(), first_words(output.err));
-  }
-  std::string text = output.out;
-  while (text.ends_with('\n')) text.pop_back();
-  return text;
 }
 
 Result<Checkout> Checkouts::make(const std::string& repo, const std::string& revision) {
@@ -58,9 +43,10 @@ Result<Checkout> Checkouts::make(const std::string& repo, const std::string& rev
     return bad_input("checkout: expected a repository in {}, found: {}", repo, error.message());
   const bool as_it_is = revision == kAsItIs;
   const std::string commit = (as_it_is ? "HEAD" : revision) + std::string("^{commit}");
-  auto sha = git(folder, {"rev-parse", "--verify", "--quiet", "--end-of-options", commit});
+  auto sha =
+      run_git(spawner_, folder, {"rev-parse", "--verify", "--quiet", "--end-of-options", commit});
   if (!sha) {
-    const auto is_repository = git(folder, {"rev-parse", "--git-dir"});
+    const auto is_repository = run_git(spawner_, folder, {"rev-parse", "--git-dir"});
     if (!is_repository) {
       return bad_input("checkout: expected a git repository in {}, found: {}", repo,
                        is_repository.error().message);
@@ -71,16 +57,18 @@ Result<Checkout> Checkouts::make(const std::string& repo, const std::string& rev
   // Older versions of git repeat the option.
   Checkout checkout{{}, sha->substr(sha->rfind('\n') + 1)};
   if (as_it_is) {
-    ASSAY_TRY(const std::string changes, git(folder, {"status", "--porcelain"}));
-    if (!changes.empty()) checkout.sha += "-dirty";
+    ASSAY_TRY(const std::string dirty, dirtiness(spawner_, folder));
+    checkout.sha += dirty;
     checkout.folder = folder;
     return checkout;
   }
+  ASSAY_TRY(const std::string inside, run_git(spawner_, folder, {"rev-parse", "--show-prefix"}));
   ASSAY_TRY(TemporaryFolder parent, TemporaryFolder::make("assay-checkout-"));
-  checkout.folder = parent.path() / folder.filename();
-  ASSAY_CHECK(git(
-      folder, {"worktree", "add", "--detach", "--quiet", checkout.folder.string(), checkout.sha}));
-  made_.push_back({std::move(parent), folder, checkout.folder});
+  const std::filesystem::path root = parent.path() / folder.filename();
+  checkout.folder = inside.empty() ? root : (root / inside).parent_path();
+  ASSAY_CHECK(run_git(spawner_, folder,
+                      {"worktree", "add", "--detach", "--quiet", root.string(), checkout.sha}));
+  made_.push_back({std::move(parent), folder, root});
   return checkout;
 }
 

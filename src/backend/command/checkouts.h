@@ -18,12 +18,14 @@ inline constexpr const char* kAsItIs = ".";
 
 struct Checkout {
   std::filesystem::path folder;
-  std::string sha;  // of the commit; "-dirty" behind it for kAsItIs with changed or new files
+  // Of the commit. For kAsItIs with changed or new files "-dirty" stands behind it, and between
+  // them the hash of the changes of tracked files: "374fbe1c...-5b2f0c9d1e7a-dirty".
+  std::string sha;
 };
 
 // Worktrees lie below the system's folder for temporary files, never inside the repository, and are
-// removed by the destructor, with what git noted about them. No hook of the repository runs.
-// Submodules are not checked out.
+// removed by the destructor, with what git noted about them. git starts no program that the
+// repository names (git.h), and submodules are not checked out.
 class Checkouts {
  public:
   explicit Checkouts(Spawner& spawner) : spawner_(spawner) {}
@@ -31,19 +33,18 @@ class Checkouts {
   Checkouts& operator=(const Checkouts&) = delete;
   ~Checkouts();
 
-  // Of a branch, tag or commit of the repository in this folder; made when first asked for, and the
-  // same from then on. bad_input that names repository and revision: either isn't there.
+  // Of a branch, tag or commit of the repository in this folder, which may be a folder inside one
+  // and then is that folder of the revision; made when first asked for, and the same from then on.
+  // bad_input that names repository and revision: either isn't there.
   const Result<Checkout>& get(const std::string& repo, const std::string& revision);
 
  private:
   struct Made {
     TemporaryFolder parent;
     std::filesystem::path repo;
-    std::filesystem::path folder;
+    std::filesystem::path folder;  // of the worktree
   };
   Result<Checkout> make(const std::string& repo, const std::string& revision);
-  // What git says on stdout, without its last line end.
-  Result<std::string> git(const std::filesystem::path& repo, std::vector<std::string> arguments);
 
   Spawner& spawner_;
   std::map<std::pair<std::string, std::string>, Result<Checkout>> known_;

@@ -8,6 +8,7 @@
 
 #include "backend/command/command_options.h"
 #include "backend/command/figures.h"
+#include "backend/command/git.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
@@ -15,8 +16,6 @@
 
 namespace assay {
 namespace {
-
-constexpr double kStatusSeconds = 30;
 
 // To the log of this process; what can't be written is lost, as it is of any program.
 void write_log(std::string_view bytes) {
@@ -205,10 +204,9 @@ class CommandWorker final : public Worker {
   Json checkout_json() const {
     const CheckedOut& checkout = options_->checkout;
     Json json = {{"folder", checkout.folder}, {"sha", checkout.sha}};
-    const auto status = run_command(
-        spawner_, {"git", "-C", checkout.folder, "status", "--porcelain", "--untracked-files=no"},
-        kStatusSeconds);
-    if (status && status->end.ok()) json["files_changed"] = !status->out.empty();
+    const auto status =
+        run_git(spawner_, checkout.folder, {"status", "--porcelain", "--untracked-files=no"});
+    if (status) json["files_changed"] = !status->empty();
     return json;
   }
 

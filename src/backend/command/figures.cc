@@ -16,6 +16,7 @@ constexpr size_t kMostMatches = 1'000'000;
 constexpr double kSearchSeconds = 10;  // of one pattern
 constexpr size_t kShownTail = 4096;
 constexpr double kLongestNs = 9e18;
+constexpr double kLargestFigure = 1e100;  // so that sums and squares of figures stay numbers
 
 std::unexpected<NoFigures> none(std::string error_class, std::string message,
                                 std::string outcome = "false_success") {
@@ -43,7 +44,7 @@ std::optional<double> positive_number(std::string_view text) {
   double value = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end || !std::isfinite(value) || value <= 0) {
+  if (error != std::errc() || stop != end || !(value > 0 && value < kLargestFigure)) {
     return std::nullopt;
   }
   return value;

@@ -66,6 +66,7 @@ TEST(Figures, WhatLacksAFigureIsNamed) {
   EXPECT_EQ(class_of({"(?<latency_ms>\\S+) ms"}, printed("nan ms\n")), "bad_figure/false_success");
   EXPECT_EQ(class_of({"(?<latency_ms>\\S+) ms"}, printed("0.00 ms")), "bad_figure/false_success");
   EXPECT_EQ(class_of({"(?<latency_ms>\\S+) ms"}, printed("-1 ms")), "bad_figure/false_success");
+  EXPECT_EQ(class_of({"(?<latency_ms>\\S+) ms"}, printed("1e308 ms")), "bad_figure/false_success");
   EXPECT_EQ(class_of({"(?<latency_ms>\\d+) ms", "(?<tokens>\\d+) tok"}, printed("1 ms 2 ms 3 tok")),
             "unequal_matches/false_success");
 }

@@ -9,7 +9,7 @@ namespace {
 
 // A run that ended with another status than 0 is a crash; without one, a signal ended it.
 void judge_exit(const Json& codes, size_t i, ImportedSample& sample) {
-  if (!codes.is_array() || i >= codes.size()) return;
+  if (!codes.is_array()) return;
   const Json& code = codes[i];
   if (code.is_number_integer() && code == 0) return;
   fail_sample(sample, RowStatus::kCrash,
@@ -32,9 +32,11 @@ Result<ImportedRun> read_result(const Json& result, const std::string& object,
   } else {
     ASSAY_TRY(seconds, json_numbers(times, object, "times"));
   }
+  const Json& codes = member(result, "exit_codes");
+  if (!run.means) ASSAY_CHECK(check_entries(codes, "exit_codes", seconds.size(), "times", object));
   for (size_t i = 0; i < seconds.size(); ++i) {
     ImportedSample& sample = run.samples.emplace_back();
-    if (!run.means) judge_exit(member(result, "exit_codes"), i, sample);
+    if (!run.means) judge_exit(codes, i, sample);
     put_latency(sample, seconds[i] * 1e3);
   }
   return run;

@@ -42,9 +42,9 @@ constexpr std::array<std::pair<const char*, const char*>, 24> kSettings = {{
 // A member of an object or of a row, in which numbers are texts.
 Result<int64_t> whole(const Json& test, const char* key, const std::string& object) {
   const std::string text = plain_text(test, key);
+  if (text.empty()) return bad_input("{}: expected a number at \"{}\", found nothing", object, key);
   RunFacts check;  // the same bounds as for any count
-  ASSAY_CHECK(check.state(ImportField::kNewTokens, text.empty() ? "nothing" : text,
-                          fmt::format("{}: {}", object, key)));
+  ASSAY_CHECK(check.state(ImportField::kNewTokens, text, fmt::format("{}: {}", object, key)));
   return *check.count(ImportField::kNewTokens);
 }
 
@@ -144,6 +144,8 @@ Status add_samples(const Json& test, const std::string& object, ImportedRun& run
     times_ns = {static_cast<double>(mean)};
   } else {
     ASSAY_TRY(times_ns, json_numbers(samples, object, "samples_ns"));
+    ASSAY_CHECK(check_entries(member(test, "samples_ts"), "samples_ts", times_ns.size(),
+                              "samples_ns", object));
   }
   for (size_t i = 0; i < times_ns.size(); ++i) {
     ImportedSample& sample = run.samples.emplace_back();

@@ -45,33 +45,50 @@ class SqlReader {
     return {};
   }
 
+  // Behind a row of values: whether another one follows. Anything but the statement's end is
+  // refused, since what isn't read would be missing without a word.
+  Result<bool> another_row() {
+    skip_space();
+    if (rest_.starts_with(',')) {
+      rest_.remove_prefix(1);
+      return true;
+    }
+    if (!rest_.empty()) ASSAY_CHECK(expect(";"));
+    return false;
+  }
+
  private:
   void skip_space() {
     const size_t first = rest_.find_first_not_of(" \t\r\n");
     rest_.remove_prefix(first == std::string_view::npos ? rest_.size() : first);
   }
 
-  // A quoted text, in which '' is a quote, or a bare word.
+  // A text in quotes, in which a doubled quote is one, or a bare word; NULL is nothing. Names may
+  // be in double quotes or backticks, as other programs write them.
   Result<std::string> item() {
     skip_space();
     std::string value;
-    if (!rest_.starts_with('\'')) {
-      const size_t end = rest_.find_first_of(",) \t\r\n");
-      value = rest_.substr(0, end);
+    const char quote = rest_.empty() ? ' ' : rest_[0];
+    if (quote != '\'' && quote != '"' && quote != '`') {
+      value = rest_.substr(0, rest_.find_first_of(",) \t\r\n"));
       rest_.remove_prefix(value.size());
-      return value;
+      if (value.find('\'') != std::string::npos) {
+        return bad_input("{}: expected a text in quotes or a number, found {}", object_,
+                         quoted_excerpt(value));
+      }
+      return value == "NULL" ? "" : value;
     }
     rest_.remove_prefix(1);
     while (true) {
-      const size_t quote = rest_.find('\'');
-      if (quote == std::string_view::npos) {
+      const size_t end = rest_.find(quote);
+      if (end == std::string_view::npos) {
         return bad_input("{}: expected the end of a text in quotes, found the end of the file",
                          object_);
       }
-      value += rest_.substr(0, quote);
-      rest_.remove_prefix(quote + 1);
-      if (!rest_.starts_with('\'')) return value;
-      value += '\'';
+      value += rest_.substr(0, end);
+      rest_.remove_prefix(end + 1);
+      if (!rest_.starts_with(quote)) return value;
+      value += quote;
       rest_.remove_prefix(1);
     }
   }
@@ -88,16 +105,20 @@ Result<std::vector<Json>> llama_bench_sql_rows(const SourceText& source) {
   while (reader.next_insert()) {
     ASSAY_TRY(const std::vector<std::string> columns, reader.list());
     ASSAY_CHECK(reader.expect("VALUES"));
-    ASSAY_TRY(const std::vector<std::string> values, reader.list());
-    if (columns.size() != values.size()) {
-      return bad_input("{}: INSERT {}: expected {} values, found {}", source.path, rows.size() + 1,
-                       columns.size(), values.size());
+    for (bool more = true; more;) {
+      ASSAY_TRY(const std::vector<std::string> values, reader.list());
+      if (columns.size() != values.size()) {
+        return bad_input("{}: row {}: expected {} values, found {}", source.path, rows.size() + 1,
+                         columns.size(), values.size());
+      }
+      if (static_cast<int64_t>(rows.size() * columns.size()) > kMostJsonValues) {
+        return bad_input("{}: expected at most {} values, found more", source.path,
+                         kMostJsonValues);
+      }
+      Json& row = rows.emplace_back(Json::object());
+      for (size_t i = 0; i < columns.size(); ++i) row[columns[i]] = values[i];
+      ASSAY_TRY(more, reader.another_row());
     }
-    if (static_cast<int64_t>(rows.size() * columns.size()) > kMostJsonValues) {
-      return bad_input("{}: expected at most {} values, found more", source.path, kMostJsonValues);
-    }
-    Json& row = rows.emplace_back(Json::object());
-    for (size_t i = 0; i < columns.size(); ++i) row[columns[i]] = values[i];
   }
   return rows;
 }

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "import/import_fixture.h"
 
 namespace assay {
@@ -96,6 +98,40 @@ TEST(LlamaBench, CsvAndSqlHaveOneMeanATest) {
   }
   EXPECT_EQ(rows_of_text(csv)->rows[0].model, "a, b");
   EXPECT_EQ(rows_of_text(sql)->rows[0].model, "a's");
+}
+
+TEST(LlamaBench, SqlOfOtherProgramsIsReadWholeOrNotAtAll) {
+  const std::string columns =
+      "build_commit, build_number, backends, model_filename, model_type, n_prompt, n_gen, avg_ns";
+  const std::string row = "('a', '1', 'CPU', 'm.gguf', 'llama 1B F16', '8', '0', '5')";
+  const auto rows = [&](const std::string& text) {
+    const auto made = rows_of_text("INSERT INTO llama_bench " + text);
+    return made ? std::to_string(made->rows.size()) : made.error().message;
+  };
+  EXPECT_EQ(rows("(" + columns + ") VALUES " + row + ";\n"), "1");
+  EXPECT_EQ(rows("(" + columns + ") VALUES " + row), "1");
+  EXPECT_EQ(rows("(" + columns + ") VALUES " + row + ",\n" + row + ";\n"), "2")
+      << "of one statement";
+  std::string quoted = "(\"" + columns + "\")";
+  for (size_t at = 0; (at = quoted.find(", ", at)) != std::string::npos;) {
+    quoted.replace(at, 2, "\",\"");
+  }
+  EXPECT_EQ(rows(quoted + " VALUES " + row + ";"), "1");
+  std::ranges::replace(quoted, '"', '`');
+  EXPECT_EQ(rows(quoted + " VALUES " + row + ";"), "1");
+  EXPECT_THAT(rows("(" + columns + ") VALUES " + row + " ON CONFLICT DO NOTHING;"),
+              HasSubstr("expected \";\" in an INSERT statement, found \"ON CONFLICT"));
+  EXPECT_THAT(rows("(" + columns + ") VALUES (X'61', '1', 'CPU', 'm', 'n', '8', '0', '5');"),
+              HasSubstr("expected a text in quotes or a number, found \"X'61'\""));
+  EXPECT_THAT(rows("(" + columns + ") VALUES ('a', '1', 'CPU', 'm', 'n', NULL, '0', '5');"),
+              HasSubstr("expected a number at \"n_prompt\", found nothing"));
+}
+
+TEST(LlamaBench, TimesAndRatesAreOfTheSameSamples) {
+  Json test = bench_test(0, 128);
+  test["samples_ts"].push_back(1.0);
+  EXPECT_THAT(import_refusal(json_of({test})),
+              HasSubstr("expected 2 entries at \"samples_ts\" as at \"samples_ns\", found 3"));
 }
 
 TEST(LlamaBench, SamplesWhoseRateSaysOtherTokensAreFalseSuccesses) {

@@ -62,24 +62,43 @@ Result<double> csv_number(std::string_view text, const std::string& object) {
   return value;
 }
 
+// What stands between the numbers of a list: one mark throughout. A comma is one in brackets alone,
+// since "0,19" is a number in half of the world. Absent: there are several, or such a comma.
+std::optional<std::string_view> list_mark(std::string_view inner, bool in_brackets) {
+  std::optional<std::string_view> mark;
+  for (const std::string_view each : {",", ";", "|"}) {
+    if (inner.find(each) == std::string_view::npos) continue;
+    if (mark || (each == "," && !in_brackets)) return std::nullopt;
+    mark = each;
+  }
+  return mark ? mark : " \t";
+}
+
 // "[1.5, 2]", "1.5;2" or "1.5 2".
 Result<std::vector<double>> csv_array(std::string_view text, const std::string& object) {
-  constexpr std::string_view kBetween = ", ;|\t";
   text = trimmed(text);
-  if (text.starts_with('[') != text.ends_with(']')) {
-    return bad_input("{}: expected a list of numbers, found {}", object, quoted_excerpt(text));
+  const bool in_brackets = text.starts_with('[');
+  const std::string_view inner =
+      in_brackets && text.size() > 1 ? trimmed(text.substr(1, text.size() - 2)) : text;
+  const auto mark = list_mark(inner, in_brackets);
+  if (in_brackets != text.ends_with(']') || !mark) {
+    return bad_input(
+        "{}: expected a list of numbers ([1.5, 2], 1.5;2 or 1.5 2, with one mark between them), "
+        "found {}",
+        object, quoted_excerpt(text));
   }
-  if (text.starts_with('[')) text = text.substr(1, text.size() - 2);
   std::vector<double> values;
-  while (true) {
-    const size_t first = text.find_first_not_of(kBetween);
-    if (first == std::string_view::npos) return values;
-    text.remove_prefix(first);
-    const size_t end = std::min(text.size(), text.find_first_of(kBetween));
-    ASSAY_TRY(const double value, csv_number(text.substr(0, end), object));
+  std::string_view rest = inner;
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.size(), rest.find_first_of(*mark));
+    const std::string_view number = trimmed(rest.substr(0, end));
+    rest.remove_prefix(std::min(rest.size(), end + 1));
+    if (number.empty() && (*mark == " \t" || rest.empty()))
+      continue;  // a run of spaces, a last mark
+    ASSAY_TRY(const double value, csv_number(number, object));
     values.push_back(value);
-    text.remove_prefix(end);
   }
+  return values;
 }
 
 class CsvImport {
@@ -88,8 +107,21 @@ class CsvImport {
       : source_(source), mapping_(mapping), imported_(imported) {}
 
   Status read() {
-    CsvReader reader(source_.text, source_.path, mapping_.delimiter, kMostCsvColumns);
-    ASSAY_TRY(const std::vector<std::string> header, reader.next());
+    // RFC 4180 leaves the last line end out where a program likes; so does a file that was cut off.
+    std::string ended;
+    if (!source_.text.ends_with('\n')) {
+      ended = source_.text + '\n';
+      imported_.notes.push_back(
+          fmt::format("{}: the last line has no line end: if the file was cut off, the last value "
+                      "may be another",
+                      source_.path));
+    }
+    const std::string_view text = ended.empty() ? source_.text : ended;
+    CsvReader reader(text, source_.path, mapping_.delimiter, kMostCsvColumns);
+    std::vector<std::string> header;
+    while (header.size() < 2 && (header.empty() || header[0].empty()) && !reader.done()) {
+      ASSAY_TRY(header, reader.next());  // behind empty lines
+    }
     ASSAY_TRY(places_, find_columns(header, mapping_, source_.path));
     std::vector<std::string_view> fields;
     while (!reader.done()) {

@@ -153,8 +153,78 @@ TEST(MappedCsv, WhatTheMappingSaysOfACompilerIsKept) {
               HasSubstr("did you mean \"gpu-compil\"?"));
 }
 
+TEST(MappedCsv, AListHasOneMarkAndNoDecimalCommas) {
+  const auto read = [](const std::string& list) {
+    const auto made =
+        rows_of_text(fmt::format("t_ms\n\"{}\"\n", list), "columns: {latencies: t_ms}\n");
+    if (!made) return made.error().message;
+    std::string values;
+    for (const Row& row : made->rows) values += fmt::format("{} ", row.latency_ms.value_or(-1));
+    return values;
+  };
+  for (const char* list : {"[1.5, 2]", "[1.5,2]", "1.5;2", "1.5; 2", "1.5 2", "1.5\t2", "1.5|2",
+                           "[1.5 2]", "[1.5, 2,]", " [ 1.5;2 ] "}) {
+    EXPECT_EQ(read(list), "1.5 2 ") << list;
+  }
+  // Of these, a reader that takes commas for marks made four times of two.
+  for (const char* list : {"0,19;0,21", "[0,19; 0,21]", "0,19 0,21", "0,19", "1.5,2", "1.5;2|3"}) {
+    EXPECT_THAT(read(list), HasSubstr("with one mark between them), found \"" + std::string(list)));
+  }
+  EXPECT_THAT(read("[1,,2]"), HasSubstr("expected a number, found \"\""));
+  EXPECT_THAT(read("["), HasSubstr("expected a list"));
+  EXPECT_THAT(read("[1"), HasSubstr("expected a list"));
+}
+
+TEST(MappedCsv, TheLastLineEndMayBeMissingAndThatIsSaid) {
+  const std::string mapping = "columns: {latency: t_ms, arm: arm}\n";
+  const auto whole = import_text("arm,t_ms\na,5\nb,6\n", mapping);
+  const auto without = import_text("arm,t_ms\r\na,5\r\nb,6", mapping);
+  ASSERT_TRUE(whole && without);
+  EXPECT_THAT(whole->notes, testing::IsEmpty());
+  ASSERT_EQ(without->notes.size(), 1U);
+  EXPECT_THAT(without->notes[0], HasSubstr("the last value may be another"));
+  ASSERT_EQ(without->runs.size(), 2U);
+  EXPECT_EQ(without->runs[1].samples[0].latency_ms, 6);
+  EXPECT_THAT(import_refusal("arm,t_ms\na,5\nb", mapping), HasSubstr("expected 2 fields, found 1"));
+}
+
+TEST(MappedCsv, EmptyLinesMayComeBeforeTheHeader) {
+  EXPECT_EQ(import_refusal("\n\r\nt_ms\n5\n", "columns: {latency: t_ms}\n"), "read");
+  EXPECT_THAT(import_refusal(",t\n0,5\n", "columns: {latency: t_ms, arm: a}\n"),
+              testing::Not(HasSubstr("\"\"?")));
+}
+
+TEST(MappedCsv, ALabelThatTheFileItselfContradictsIsALabelAlone) {
+  const std::string mapping = "columns: {latency: t_ms, arm: arm, compile_mode: mode}\n";
+  const auto made =
+      rows_of_text("t_ms,arm,mode\n5,gpu,eager\n5,gpu-compile,eager\n5,fast,\n", mapping);
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ(made->cells[0].compiler.verdict, CompilerReal::kNotApplicable);
+  EXPECT_EQ(made->cells[0].compile_mode, "eager");
+  EXPECT_EQ(made->cells[1].compiler.verdict, CompilerReal::kLabelOnly);
+  EXPECT_EQ(made->rows[1].compile_mode, "compiled") << "so that the label is judged";
+  EXPECT_THAT(made->cells[1].compiler.reason, HasSubstr("the file says that the mode is eager"));
+  EXPECT_EQ(made->cells[2].compile_mode, "");
+}
+
+TEST(MappedCsv, AVerdictOfTheMappingIsAClaimWhateverTheArmIsCalled) {
+  const std::string mapping = "columns: {latency: t_ms, arm: arm, compile_mode: mode}\ncompiler: ";
+  for (const char* mode : {"", "eager", "default"}) {
+    for (const char* verdict : {"label_only", "fallback", "unproven"}) {
+      const auto made =
+          rows_of_text(fmt::format("t_ms,arm,mode\n5,fast,{}\n", mode),
+                       mapping + fmt::format("[{{arm: fast, verdict: {}, reason: r}}]\n", verdict));
+      ASSERT_TRUE(made) << made.error().message;
+      EXPECT_EQ(compiler_real_name(made->cells[0].compiler.verdict), verdict);
+      EXPECT_EQ(made->rows[0].compile_mode,
+                std::string(mode) == "default" ? "default" : "compiled");
+    }
+  }
+}
+
 TEST(MappedCsv, ForeignAndCutTablesAreOneLine) {
-  EXPECT_THAT(import_refusal("t_ms\n5", "columns: {latency: t_ms}\n"), HasSubstr("a line end"));
+  EXPECT_THAT(import_refusal("t_ms\n\"5", "columns: {latency: t_ms}\n"),
+              HasSubstr("a closing quote"));
   EXPECT_THAT(import_refusal("t_ms,b\n5\n", "columns: {latency: t_ms}\n"),
               HasSubstr("file line 2: expected 2 fields, found 1"));
   EXPECT_THAT(import_refusal("t_m\n5\n", "columns: {latency: t_ms}\n"),

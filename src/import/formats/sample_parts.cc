@@ -108,6 +108,14 @@ Result<std::vector<double>> json_numbers(const Json& list, std::string_view obje
   return numbers;
 }
 
+Status check_entries(const Json& list, std::string_view key, size_t expected,
+                     std::string_view beside, std::string_view object) {
+  if (!list.is_array() || list.size() == expected) return {};
+  return bad_input("{}: expected {} at \"{}\" as at \"{}\", found {}", object,
+                   counted(static_cast<int64_t>(expected), "entry", "entries"), key, beside,
+                   list.size());
+}
+
 Result<std::span<const Json>> documents_of(const SourceText& source) {
   if (!source.documents.empty()) return std::span(source.documents);
   return bad_input("{}: expected JSON, found {}", source.path,

@@ -32,6 +32,11 @@ void fail_sample(ImportedSample& sample, RowStatus status, std::string_view erro
 Result<std::vector<double>> json_numbers(const Json& list, std::string_view object,
                                          std::string_view key);
 
+// A list beside another one has as many entries, one for each. bad_input that names both; what is
+// no list is none, and passes.
+Status check_entries(const Json& list, std::string_view key, size_t expected,
+                     std::string_view beside, std::string_view object);
+
 // The documents of a source that has to be JSON.
 Result<std::span<const Json>> documents_of(const SourceText& source);
 

@@ -26,6 +26,19 @@ TEST(Hyperfine, ExitCodesAreOutcomesAndParametersAreFields) {
   EXPECT_THAT(made->unknown.at("run it"), testing::IsSupersetOf({"phase", "model", "device"}));
 }
 
+TEST(Hyperfine, EachTimeHasItsExitCodeOrNoneHas) {
+  const auto refusal = [](const std::string& codes) {
+    return import_refusal(
+        fmt::format(R"({{"results": [{{"command": "x", "mean": 1, "times": [1, 2]{}}}]}})", codes));
+  };
+  EXPECT_EQ(refusal(""), "read");
+  EXPECT_EQ(refusal(R"(, "exit_codes": [0, 0])"), "read");
+  for (const char* codes : {"[0]", "[]", "[0, 0, 0]"}) {
+    EXPECT_THAT(refusal(fmt::format(R"(, "exit_codes": {})", codes)),
+                HasSubstr("expected 2 entries at \"exit_codes\" as at \"times\", found"));
+  }
+}
+
 TEST(Hyperfine, ACommandOfSeveralLinesIsEscaped) {
   const auto made =
       rows_of_text("{\"results\": [{\"command\": \"a\\nb\\u001b[31m\", \"mean\": 1}]}");

@@ -1,0 +1,26 @@
+// git in a repository that a study names: it reads what it is asked for, and starts no program that
+// the repository's configuration names.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/subprocess.h"
+
+namespace assay {
+
+// The command line of git in this folder. Hooks and the file system monitor of the repository don't
+// run, git writes nothing beside what the arguments ask for (no refreshed index), and variables
+// that point it at another repository, as git itself sets them for its hooks, don't count. Filters
+// that the configuration names, such as Git LFS, run as in any checkout.
+std::vector<std::string> git_command(const std::filesystem::path& folder,
+                                     std::vector<std::string> arguments);
+
+// What git says on stdout, without its last line ends. bad_input: it failed; its first line of
+// stderr says why.
+Result<std::string> run_git(Spawner& spawner, const std::filesystem::path& folder,
+                            std::vector<std::string> arguments);
+
+}  // namespace assay
