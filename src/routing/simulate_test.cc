@@ -73,7 +73,7 @@ TEST(Simulation, UnitsAreCountedAndTheirNumbersArent) {
   const auto renumbered = [](int64_t step) {
     RoutedBundle bundle(two_routed_arms(0.7));
     for (Row& row : bundle.made.raw().rows) {
-      if (row.process) *row.process *= step;
+      if (row.process) row.process = *row.process * step;
     }
     return route_to_json(replayed(bundle, calm_trace({10, 30, 80}, 10)))["simulation"].dump();
   };
