@@ -21,6 +21,10 @@ endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # libstdc++ 12's own algorithms call what it has deprecated.
   target_compile_options(assay_options INTERFACE -Wno-deprecated-declarations)
+  if(ASSAY_SANITIZE)
+    # An empty std::optional that is read, or an index past a std::span, which no sanitizer sees.
+    target_compile_definitions(assay_options INTERFACE _GLIBCXX_ASSERTIONS)
+  endif()
 endif()
 
 # compile_together(TARGET): its sources are compiled a dozen at a time. Apart stay those that include themselves once for

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <type_traits>
 
+#include "base/count_limits.h"
+
 namespace assay {
 namespace {
 
@@ -149,7 +151,9 @@ Expected from_field(std::string_view text, OptionalCount& value) {
   value.reset();
   if (text.empty()) return std::nullopt;
   int64_t count = 0;
-  if (from_field(text, count) || count < 0) return "a count";
+  if (from_field(text, count) || count < 0 || count > kMostCounted) {
+    return "a count of at most 1e15";
+  }
   value = count;
   return std::nullopt;
 }
@@ -172,16 +176,21 @@ Status check_row(const Row& row, std::string_view object) {
     if (text.empty())
       return bad_input("{} column {}: expected a name, found nothing", object, name);
   }
-  for (const auto& [name, value, least] :
-       {std::tuple<const char*, int64_t, int64_t>{"batch", row.batch, 1},
-        {"prompt_tokens", row.prompt_tokens, 0},
-        {"padded_tokens", row.padded_tokens, 0},
-        {"new_tokens", row.new_tokens, 0},
-        {"block", row.block, 0},
-        {"order_index", row.order_index, 0},
-        {"tokens", row.tokens.value_or(0), 0}}) {
+  for (const auto& [name, value, least, most] :
+       {std::tuple<const char*, int64_t, int64_t, int64_t>{"batch", row.batch, 1,
+                                                           kMostTokensOfACall},
+        {"prompt_tokens", row.prompt_tokens, 0, kMostTokensOfACall},
+        {"padded_tokens", row.padded_tokens, 0, kMostTokensOfACall},
+        {"new_tokens", row.new_tokens, 0, kMostTokensOfACall},
+        {"repetition", row.repetition, -kMostCounted, kMostCounted},
+        {"block", row.block, 0, kMostCounted},
+        {"order_index", row.order_index, 0, kMostCounted},
+        {"tokens", row.tokens.value_or(0), 0, INT64_MAX}}) {
     if (value < least) {
       return bad_input("{} column {}: expected at least {}, found {}", object, name, least, value);
+    }
+    if (value > most) {
+      return bad_input("{} column {}: expected at most {}, found {}", object, name, most, value);
     }
   }
   for (const auto& [name, value] :

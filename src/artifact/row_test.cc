@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/count_limits.h"
 #include "base/csv.h"
 #include "base/random.h"
 
@@ -59,7 +60,7 @@ Row full_row() {
   row.counts[Counter::kRecompileLimitHits] = 0;
   row.counts[Counter::kCudagraphCaptures] = 8;
   row.counts[Counter::kCudagraphSkips] = 9;
-  row.counts[Counter::kFxCacheHits] = std::numeric_limits<int64_t>::max();
+  row.counts[Counter::kFxCacheHits] = kMostCounted;
   row.compile_ms_delta = 1234.5;
   row.fresh_cache = true;
   row.process = 2;
@@ -248,6 +249,17 @@ TEST(Row, WhatDoesNotFitNamesItsColumn) {
       {"fresh_cache", "1"},
       {"process", "-1"},
       {"process", "first"},
+      // What sums and products of a bundle's rows couldn't hold.
+      {"batch", "1000000001"},
+      {"prompt_tokens", "9223372036854775807"},
+      {"padded_tokens", "9223372036854775807"},
+      {"new_tokens", "9223372036854775807"},
+      {"repetition", "9223372036854775807"},
+      {"repetition", "-9223372036854775808"},
+      {"block", "9223372036854775807"},
+      {"order_index", "9223372036854775807"},
+      {"process", "1000000000000001"},
+      {"unique_graphs_delta", "9223372036854775807"},
   };
   for (const auto& [column, text] : cases) {
     const auto row = row_from_fields(with(column, text), "prefill/metrics.csv line 7");

@@ -1,6 +1,7 @@
 // Replies, formatted and parsed.
 #include "backend/protocol.h"
 #include "backend/protocol_envelope.h"
+#include "base/count_limits.h"
 #include "base/text.h"
 
 namespace assay {
@@ -144,7 +145,7 @@ Result<SampleReply> parse_sample(const Members& members) {
   ASSAY_TRY(const Json counters, members.object_or_empty("counters"));
   const Members counter_members(counters, "sample counters");
   for (const auto& [name, value] : counters.items()) {
-    ASSAY_CHECK(counter_members.integer(name.c_str(), 0, INT64_MAX));
+    ASSAY_CHECK(counter_members.integer(name.c_str(), 0, kMostCounted));
   }
   sample.counters = counts_from_json(counters);
   return sample;

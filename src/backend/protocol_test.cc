@@ -198,6 +198,10 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{R"({"id":1,"type":"sample","repetition":0,"latency_ns":1,"tokens":1,)"
                 R"("output_hash":"","started_at_ns":0,"counters":{"recompiles":-1}})",
                 "\"recompiles\""},
+        Refused{
+            R"({"id":1,"type":"sample","repetition":0,"latency_ns":1,"tokens":1,)"
+            R"("output_hash":"","started_at_ns":0,"counters":{"recompiles":9223372036854775807}})",
+            "\"recompiles\""},
         Refused{R"({"id":1,"type":"parity","tokens":[]})", "at least one row"},
         Refused{R"({"id":1,"type":"parity","tokens":[[1]],"logit_stats":[{},{}]})",
                 "logit_stats of 1 row,"},

@@ -344,12 +344,15 @@ Status Folder::write_atomic(const std::string& name, std::string_view content) {
   Status written = write_new(temporary, content);
   if (written) written = rename(temporary, name);
   if (written) return written;
-  static_cast<void>(remove(temporary));
+  Error error = std::move(written).error();
+  // If it can't be removed either, the first error is the one to tell.
+  static_cast<void>(remove(temporary));  // NOLINT(bugprone-unused-return-value)
   // The temporary's name means nothing to the caller.
-  std::string message = std::move(written).error().message;
   const std::string unknown = path_of(temporary).string();
-  if (message.starts_with(unknown)) message.replace(0, unknown.size(), path_of(name).string());
-  return std::unexpected(Error{written.error().kind, std::move(message)});
+  if (error.message.starts_with(unknown)) {
+    error.message.replace(0, unknown.size(), path_of(name).string());
+  }
+  return std::unexpected(std::move(error));
 }
 
 std::string temporary_name(const std::string& name) {

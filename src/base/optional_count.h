@@ -12,11 +12,14 @@ namespace assay {
 class OptionalCount {
  public:
   constexpr OptionalCount() = default;
+  // Implicit, as those of the std::optional that it reads like.
+  // NOLINTBEGIN(google-explicit-constructor)
   constexpr OptionalCount(std::nullopt_t) {}
   constexpr OptionalCount(int64_t count) : count_(count) { assert(count >= 0); }
   constexpr OptionalCount(std::optional<int64_t> count) : OptionalCount() {
     if (count) *this = *count;
   }
+  // NOLINTEND(google-explicit-constructor)
 
   constexpr bool has_value() const { return count_ != kAbsent; }
   constexpr explicit operator bool() const { return has_value(); }

@@ -75,7 +75,7 @@ inline constexpr bool kIs<Of<A...>, Of> = true;
 
 struct AnyMember {
   template <typename T>
-  operator T() const;
+  operator T() const;  // NOLINT(google-explicit-constructor): a member is initialised by it
 };
 template <typename T, size_t... I>
 constexpr bool takes(std::index_sequence<I...>) {

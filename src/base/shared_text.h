@@ -21,11 +21,13 @@ namespace assay {
 class SharedText {
  public:
   SharedText() = default;
+  // Implicit, as a std::string's, which it stands for. NOLINTBEGIN(google-explicit-constructor)
   SharedText(std::string text) {
     if (!text.empty()) body_ = new Body{std::move(text)};
   }
   SharedText(std::string_view text) : SharedText(std::string(text)) {}
   SharedText(const char* text) : SharedText(std::string(text)) {}
+  // NOLINTEND(google-explicit-constructor)
   SharedText(const SharedText& other) : body_(other.body_) {
     if (body_ != nullptr) body_->users.fetch_add(1, std::memory_order_relaxed);
   }
@@ -42,6 +44,7 @@ class SharedText {
     static const std::string kEmpty;
     return body_ != nullptr ? body_->text : kEmpty;
   }
+  // Likewise. NOLINTNEXTLINE(google-explicit-constructor)
   operator const std::string&() const { return str(); }
   bool empty() const { return body_ == nullptr; }
   size_t size() const { return str().size(); }

@@ -170,7 +170,7 @@ struct Fault {
   RowStatus status;
   const char* error_class;
 
-  friend void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.fault; }
+  friend void PrintTo(const Fault& one, std::ostream* out) { *out << one.fault; }
 };
 
 class FaultTest : public RunTest, public ::testing::WithParamInterface<Fault> {};

@@ -393,7 +393,9 @@ void UnitRunner::add_last_words(Job& job) {
   const FailureKind kind = job.failure->kind;
   // A crash may be its device's alone, or, as a time-out, a program's that it ran.
   if (kind == FailureKind::kInterrupted || !job.worker->client->running()) return;
-  ask_evidence(job, std::min(study_.timeout_s, kLastWords_s), true);
+  // Whatever went wrong with that, the failure stays the one that is told.
+  // NOLINTNEXTLINE(bugprone-unused-return-value)
+  static_cast<void>(ask_evidence(job, std::min(study_.timeout_s, kLastWords_s), true));
 }
 
 Status UnitRunner::close(Job& job) {

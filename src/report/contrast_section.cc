@@ -255,7 +255,8 @@ Table effect_table(const Findings& findings, Phase phase) {
     row.push_back(TableCell::of(c.hedges_g, 3));
     const auto absent = TableCell::absent();
     row.push_back(c.rank ? TableCell::of(c.rank->u) : absent);
-    row.push_back(c.rank && c.rank->p ? p_cell(*c.rank->p, *c.rank->log_p) : absent);
+    const bool tested = c.rank && c.rank->p && c.rank->log_p;
+    row.push_back(tested ? p_cell(*c.rank->p, *c.rank->log_p) : absent);
     row.push_back(c.rank ? TableCell::of(c.rank->a, 3) : absent);
     row.push_back(interval_cell(c.rank ? c.rank->a_interval : std::nullopt, 3));
     table.rows.push_back(std::move(row));

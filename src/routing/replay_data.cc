@@ -2,7 +2,9 @@
 #include "routing/replay_data.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
+#include <span>
 
 #include "analysis/rows/processes.h"
 #include "base/text.h"
@@ -62,6 +64,20 @@ Specialising specialising_of(const CompileCounts& counts) {
   return counts.dynamic == "auto" ? Specialising::kTwice : Specialising::kEachShape;
 }
 
+// The numbers that lost and timed rows have, ascending. A unit is a number's place among them: a
+// file may name any number, and one that no row has isn't there to be drawn.
+std::vector<int64_t> replayed_numbers(std::span<const Group* const> groups,
+                                      const std::function<int64_t(const Row&)>& number_of) {
+  std::set<int64_t> numbers;
+  for (const Group* group : groups) {
+    for (const Row* row : group->rows) {
+      if (row->status != RowStatus::kOk) numbers.insert(number_of(*row));
+    }
+    for (const Row* row : group->timed) numbers.insert(number_of(*row));
+  }
+  return {numbers.begin(), numbers.end()};
+}
+
 }  // namespace
 
 ReplayData::ReplayData(const Samples& samples, const std::string& model,
@@ -85,34 +101,39 @@ ReplayData::ReplayData(const Samples& samples, const std::string& model,
   const bool by_blocks = std::ranges::any_of(samples.groups, [](const Group& group) {
     return !group.warm.empty() && group.warm.front()->block != group.warm.back()->block;
   });
+  const auto number_of = [=](const Row& row) {
+    const int64_t number = by_processes ? process_of(row) : by_blocks ? row.block : row.repetition;
+    return std::max<int64_t>(0, number);  // a cold row goes with the first repetition
+  };
+  std::vector<const Group*> groups;
   for (const Group& group : samples.groups) {
-    if (samples.strata[group.stratum].model == model) {
-      add_cell(group, by_processes, by_blocks, options);
-    }
+    if (samples.strata[group.stratum].model == model) groups.push_back(&group);
+  }
+  const std::vector<int64_t> numbers = replayed_numbers(groups, number_of);
+  units_ = numbers.size();
+  for (const Group* group : groups) {
+    add_cell(*group, options, [&](const Row& row) {
+      return static_cast<size_t>(std::ranges::lower_bound(numbers, number_of(row)) -
+                                 numbers.begin());
+    });
   }
   describe_arms(samples);
 }
 
-void ReplayData::add_cell(const Group& group, bool by_processes, bool by_blocks,
-                          const AnalysisOptions& options) {
+void ReplayData::add_cell(const Group& group, const AnalysisOptions& options,
+                          const std::function<size_t(const Row&)>& unit_of) {
   ReplayCell& cell = cells_[group.stratum * arms_ + group.arm];
   cell.allowed = reason_barred(group, options).empty();
   cell.serves = cell.allowed || barred_by_losses_alone(group, options);
-  const auto unit_of = [=](const Row& row) {
-    const int64_t unit = by_processes ? process_of(row) : by_blocks ? row.block : row.repetition;
-    return static_cast<size_t>(std::max<int64_t>(0, unit));
-  };
   for (const Row* row : group.rows) {
     if (row->status == RowStatus::kOk) continue;
     (row->cold ? cell.lost_cold : cell.lost_warm).push_back(unit_of(*row));
-    units_ = std::max(units_, unit_of(*row) + 1);
   }
   const bool several = several_lengths(group);
   std::set<std::pair<int64_t, int64_t>> met;
   std::vector<ReplayRow> cold;
   for (const Row* row : group.timed) {
     ReplayRow replayed{*row->latency_ms, unit_of(*row), carries_compilation(*row)};
-    units_ = std::max(units_, replayed.unit + 1);
     const bool meets = meets_shape(*row, met);
     if (ran_eager(*row)) cell.fell_back.push_back(replayed);
     if (replayed.compiled && (row->cold || (several && meets))) {

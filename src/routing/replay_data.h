@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -57,8 +58,9 @@ struct ReplayPlace {
 class ReplayData {
  public:
   // Of the strata of `model`. Units, which are resampled whole, are worker processes where some
-  // cell has several, else blocks where there are several, else repetitions. A cell is allowed
-  // where reason_barred() says nothing, and serves also where barred_by_losses_alone().
+  // cell has several, else blocks where there are several, else repetitions; only those with a lost
+  // or timed row count. A cell is allowed where reason_barred() says nothing, and serves also where
+  // barred_by_losses_alone().
   ReplayData(const Samples& samples, const std::string& model, const AnalysisOptions& options);
 
   // prefill and kv_decode where both were measured, else e2e_kv, else the one that was.
@@ -87,8 +89,8 @@ class ReplayData {
   // By new tokens; lengths ascending.
   using Grid = std::map<int64_t, std::vector<Length>>;
 
-  void add_cell(const Group& group, bool by_processes, bool by_blocks,
-                const AnalysisOptions& options);
+  void add_cell(const Group& group, const AnalysisOptions& options,
+                const std::function<size_t(const Row&)>& unit_of);
   void describe_arms(const Samples& samples);
   static ReplayPlace between(const std::vector<Length>& lengths, int64_t tokens);
 

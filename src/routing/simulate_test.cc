@@ -68,6 +68,18 @@ TEST(Simulation, LatenciesAreThoseOfTheMeasuredRows) {
   EXPECT_EQ(route.simulation->units, 8u);
 }
 
+// A file may name any number; only what has rows is there to be drawn.
+TEST(Simulation, UnitsAreCountedAndTheirNumbersArent) {
+  const auto renumbered = [](int64_t step) {
+    RoutedBundle bundle(two_routed_arms(0.7));
+    for (Row& row : bundle.made.raw().rows) {
+      if (row.process) row.process = *row.process * step;
+    }
+    return route_to_json(replayed(bundle, calm_trace({10, 30, 80}, 10)))["simulation"].dump();
+  };
+  EXPECT_EQ(renumbered(1), renumbered(1'000'000'000'000'000'000));
+}
+
 TEST(Simulation, BetweenMeasuredLengthsQuantilesAreInterpolated) {
   RoutedStudy study = two_routed_arms(0.7);
   study.arms[0].ms = [](int64_t tokens) { return static_cast<double>(tokens); };

@@ -19,6 +19,7 @@ namespace {
 struct Sample {
   std::vector<double> values;
   std::vector<size_t> cluster;
+  // Handed on as it is. NOLINTNEXTLINE(google-explicit-constructor)
   operator ClusteredSample() const { return {values, cluster}; }
 };
 

@@ -11,7 +11,8 @@ using testing::HasSubstr;
 
 // The JSON's members that say nothing, by their paths.
 void find_empty(const Json& json, const std::string& path, std::vector<std::string>& empty) {
-  if (json.is_null() || (json.is_structured() && json.empty()) || json == "") empty.push_back(path);
+  const bool no_text = json.is_string() && json.get_ref<const std::string&>().empty();
+  if (json.is_null() || (json.is_structured() && json.empty()) || no_text) empty.push_back(path);
   for (const auto& [key, value] : json.items()) {
     if (json.is_structured()) find_empty(value, path + "/" + key, empty);
   }

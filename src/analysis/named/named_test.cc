@@ -167,8 +167,10 @@ TEST(Named, DriftWithinEachProcessIsFoundUnderTheirLevels) {
 
 TEST(Named, DriftFromProcessToProcessIsFound) {
   Clean clean;
-  for (int i = 0; i < 30; ++i)
-    *clean.bundle.row(clean.eager, i).latency_ms *= 1 + 0.1 * (i / 3) / 9;
+  for (int i = 0; i < 30; ++i) {
+    const int process = i / 3;
+    *clean.bundle.row(clean.eager, i).latency_ms *= 1 + 0.1 * process / 9;
+  }
   share_among(clean.bundle, clean.eager, 10);
   const auto found = of_kind(clean.bundle, "drift");
   ASSERT_EQ(found.size(), 1u);

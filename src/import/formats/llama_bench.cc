@@ -213,14 +213,16 @@ Result<std::vector<Json>> tests_of(const SourceText& source) {
   return std::vector<Json>(source.documents[0].begin(), source.documents[0].end());
 }
 
-// Files of one name in different folders are different models.
-void tell_models_apart(const std::map<std::string, std::set<std::string>>& paths,
-                       const std::vector<std::string>& path_of_run, Imported& imported) {
+// Files of one name in different folders are different models; a path that can't be a name is an
+// error, since their samples would be taken for those of one model.
+Status tell_models_apart(const std::map<std::string, std::set<std::string>>& paths,
+                         const std::vector<std::string>& path_of_run, Imported& imported) {
   for (size_t i = 0; i < imported.runs.size(); ++i) {
     if (paths.at(base_name(path_of_run[i])).size() < 2) continue;
-    RunFacts& facts = imported.runs[i].facts;
-    (void)facts.state(ImportField::kModel, path_of_run[i], imported.runs[i].source);
+    ImportedRun& run = imported.runs[i];
+    ASSAY_CHECK(run.facts.state(ImportField::kModel, path_of_run[i], run.source));
   }
+  return {};
 }
 
 }  // namespace
@@ -241,7 +243,7 @@ Result<Imported> read_llama_bench(std::span<const SourceText> sources) {
       imported.runs.push_back(std::move(run));
     }
   }
-  tell_models_apart(paths, path_of_run, imported);
+  ASSAY_CHECK(tell_models_apart(paths, path_of_run, imported));
   return imported;
 }
 

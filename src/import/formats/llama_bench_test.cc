@@ -151,6 +151,15 @@ TEST(LlamaBench, ModelsOfOneNameInTwoFoldersAreTwo) {
   EXPECT_EQ(made->rows[2].model, "elsewhere/tiny-q4.gguf");
 }
 
+// They would else be pooled as one model.
+TEST(LlamaBench, OfModelsInTwoFoldersAPathThatIsNoNameIsRefused) {
+  Json other = bench_test(8, 0);
+  other["model_filename"] = std::string(300, 'x') + "/tiny-q4.gguf";
+  const auto made = rows_of_text(json_of({bench_test(8, 0), other}));
+  ASSERT_FALSE(made);
+  EXPECT_THAT(made.error().message, HasSubstr("\"model\" of one line of at most 200 bytes"));
+}
+
 TEST(LlamaBench, ForeignValuesAreOneLine) {
   const auto with = [](const char* key, Json value) {
     Json test = bench_test(8, 0);

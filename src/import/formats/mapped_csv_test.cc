@@ -68,6 +68,7 @@ TEST(MappedCsv, RowsThatCannotHaveBeenAreFalseSuccesses) {
       "a,m,0.3,0,success\n"
       "a,m,5,3,success\n"
       "a,m,5,-4,success\n"
+      "a,m,5,1e15,success\n"
       "a,m,-1,4,success\n"
       "a,m,nan,4,success\n"
       "a,m,0,4,success\n"
@@ -78,9 +79,10 @@ TEST(MappedCsv, RowsThatCannotHaveBeenAreFalseSuccesses) {
   ASSERT_TRUE(made) << made.error().message;
   EXPECT_THAT(statuses_of(*made),
               ElementsAre("false_success too_few_tokens", "false_success too_few_tokens",
-                          "false_success impossible_tokens", "false_success impossible_latency",
-                          "false_success impossible_latency", "false_success zero_latency",
-                          "false_success impossible_latency", "false_success no_latency", "ok"));
+                          "false_success impossible_tokens", "false_success impossible_tokens",
+                          "false_success impossible_latency", "false_success impossible_latency",
+                          "false_success zero_latency", "false_success impossible_latency",
+                          "false_success no_latency", "ok"));
 }
 
 TEST(MappedCsv, ZeroTokensAreTooFewWhereNobodySaysHowManyWereAskedFor) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/count_limits.h"
 #include "base/lenient_json.h"
 #include "base/shown_text.h"
 #include "base/text.h"
@@ -75,7 +76,7 @@ void put_ttft(ImportedSample& sample, double ms) {
 }
 
 void put_tokens(ImportedSample& sample, int64_t tokens) {
-  if (tokens >= 0) {
+  if (tokens >= 0 && tokens <= kMostTokensOfACall) {
     sample.tokens = tokens;
   } else {
     doubt(sample, kImpossibleTokens);

@@ -20,7 +20,7 @@ inline constexpr const char* kImpossibleTokens = "impossible_tokens";
 // success.
 void put_latency(ImportedSample& sample, double ms);
 void put_ttft(ImportedSample& sample, double ms);
-// Tokens; a negative number likewise.
+// Tokens; a negative number, or more than any call produces, likewise.
 void put_tokens(ImportedSample& sample, int64_t tokens);
 
 // The sample didn't succeed; the message is kept whole.

@@ -129,7 +129,8 @@ Status add_mean(const Json& document, const std::string& object, ImportedRun& ru
   const auto prompts = whole_member(document, "total_input_tokens");
   if (completed.value_or(0) > 0 && produced) put_tokens(sample, *produced / *completed);
   if (completed.value_or(0) > 0 && prompts) {
-    sample.prompt_tokens = token_count(static_cast<double>(*prompts / *completed));
+    const int64_t each = *prompts / *completed;
+    sample.prompt_tokens = token_count(static_cast<double>(each));
   }
   return {};
 }

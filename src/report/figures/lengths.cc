@@ -76,9 +76,7 @@ std::string size_place(const SizeAnalysis& size) {
 
 std::string size_finding(const Findings& findings) {
   std::map<std::string, plot::Extent> crossings;
-  size_t conditions = 0;
   for (const SizeAnalysis& size : findings.sizes) {
-    ++conditions;
     for (const SizeCrossover& crossover : size.crossovers) {
       if (crossover.crossover) crossings[crossover.arm].add(*crossover.crossover);
     }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <regex>
 
 #include "base/files.h"
@@ -219,6 +220,34 @@ TEST(Plot, PanelsWithOneRoomForTextsHaveOneAxis) {
   EXPECT_NE(rule_at(wide), rule_at(narrow));
   narrow.value_columns = value_columns(wide);
   EXPECT_EQ(rule_at(wide), rule_at(narrow));
+}
+
+// A figure that couldn't be computed: null in findings.json.
+TEST(Plot, WhatIsNoNumberIsNotDrawn) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  RowsPanel rows = rows_panel();
+  rows.rows[0].lines.push_back({Style{4}, {}, {}, {}, {}, "no figure", "arm"});
+  const std::string without = drawn(rows).body;
+  rows.rows[0].lines.back() = {Style{4},
+                               kNone,
+                               Span{kNone, kNone},
+                               {{{kNone, kNone}, false, ""}},
+                               {{kNone, Around::kRing, "mark"}},
+                               "no figure",
+                               "arm"};
+  EXPECT_EQ(drawn(rows).body, without);
+  for (const Join join : {Join::kNone, Join::kStraight, Join::kSteps}) {
+    XyPanel lines = xy_panel();
+    lines.series[0].join = join;
+    const std::string only_numbers = draw(lines).body;
+    auto& points = lines.series[0].points;
+    points.insert(points.begin(), {kNone, 0.1});
+    points.insert(points.begin() + 2, {1.5, kNone});
+    lines.series[0].marks.push_back({kNone, 1, Around::kRing, "mark"});
+    lines.series[0].marks.push_back({2, kNone, Around::kRing, "mark"});
+    lines.x_rule = RuleAt{kNone, "rule"};
+    EXPECT_EQ(draw(lines).body, only_numbers);
+  }
 }
 
 TEST(Plot, OfNothingIsAnEmptyFrame) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace assay::plot {
 namespace {
@@ -145,6 +146,23 @@ class RowsDrawing {
   Canvas texts_;  // of the lines, in a group of their own
 };
 
+// Without what has no place: a figure that couldn't be computed is no number, and isn't drawn.
+RowsPanel placed(RowsPanel panel) {
+  const auto lacks_place = [](const Span& span) {
+    return std::isnan(span.low) || std::isnan(span.high);
+  };
+  if (panel.rule && std::isnan(panel.rule->value)) panel.rule.reset();
+  for (PlotRow& row : panel.rows) {
+    for (RowLine& line : row.lines) {
+      if (line.value && std::isnan(*line.value)) line.value.reset();
+      if (line.interval && lacks_place(*line.interval)) line.interval.reset();
+      std::erase_if(line.bars, [&](const Bar& bar) { return lacks_place(bar.span); });
+      std::erase_if(line.extras, [](const ExtraMark& extra) { return std::isnan(extra.value); });
+    }
+  }
+  return panel;
+}
+
 }  // namespace
 
 size_t value_columns(const RowsPanel& panel) {
@@ -172,7 +190,8 @@ void add_extent(const RowsPanel& panel, Extent& extent) {
 }
 
 Panel draw(const RowsPanel& panel, const Scale& scale) {
-  return RowsDrawing(panel, scale).draw();
+  const RowsPanel drawn = placed(panel);
+  return RowsDrawing(drawn, scale).draw();
 }
 
 }  // namespace assay::plot

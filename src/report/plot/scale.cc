@@ -59,7 +59,8 @@ Scale Scale::of(const Extent& extent, Start start) {
 
 double Scale::at(double value) const {
   if (logarithmic_) value = value > 0 ? std::log10(value) : low_;
-  return std::clamp((value - low_) / (high_ - low_), 0.0, 1.0);
+  const double share = (value - low_) / (high_ - low_);
+  return share > 0 ? std::min(share, 1.0) : 0;  // 0 also where the axis is longer than a double
 }
 
 // 1, 2 and 5 of each decade; the decades alone, or some of them, where those are too many.

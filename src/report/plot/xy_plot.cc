@@ -66,7 +66,9 @@ class XyDrawing {
   double y_of(double value) const { return bottom() - y_.at(value) * kPlotHeight; }
 
   void draw_axes() {
-    canvas_.path(draw_y_ticks() + draw_x_ticks(), "g");
+    // Not in one expression: compilers differ in which of two operands draws its labels first.
+    const std::string upright = draw_x_ticks();
+    canvas_.path(draw_y_ticks() + upright, "g");
     draw_rules();
     const auto with_scale = [](const std::string& label, const Scale& scale) {
       return label + (scale.logarithmic() ? ", log scale" : "");
@@ -228,10 +230,29 @@ class XyDrawing {
   Canvas canvas_;
 };
 
+// Without what has no place, as in rows_plot.cc.
+XyPanel placed(XyPanel panel) {
+  if (panel.x_rule && std::isnan(panel.x_rule->value)) panel.x_rule.reset();
+  if (panel.y_rule && std::isnan(panel.y_rule->value)) panel.y_rule.reset();
+  for (Series& series : panel.series) {
+    std::erase_if(series.points,
+                  [](const Point& point) { return std::isnan(point.x) || std::isnan(point.y); });
+    std::erase_if(series.marks, [](const Mark& mark) {
+      return std::isnan(mark.x) || (!mark.on_top_edge && std::isnan(mark.y));
+    });
+    for (Mark& mark : series.marks) {
+      const auto& y = mark.y_interval;
+      if (y && (std::isnan(y->low) || std::isnan(y->high))) mark.y_interval.reset();
+    }
+  }
+  return panel;
+}
+
 }  // namespace
 
 Panel draw(const XyPanel& panel) {
-  return XyDrawing(panel).draw();
+  const XyPanel drawn = placed(panel);
+  return XyDrawing(drawn).draw();
 }
 
 }  // namespace assay::plot

@@ -24,7 +24,7 @@ int64_t packed_columns(const ProductKernel& product) {
 // Which values may be narrow, and of which type.
 class Narrowing {
  public:
-  explicit Narrowing(const StepPlan& plan) : plan_(plan) {
+  explicit Narrowing(const StepPlan& plan) {
     for (const ValueId output : plan.graph->outputs) kept_.insert(plan.bases[output]);
     for (const PlannedKernel& planned : plan.kernels) {
       for (size_t i = 0; i < planned.bindings.size(); ++i) {
@@ -77,7 +77,6 @@ class Narrowing {
     return false;
   }
 
-  const StepPlan& plan_;
   std::set<ValueId> kept_;  // as they are
   std::map<ValueId, DType> types_;
 };
