@@ -25,7 +25,7 @@ StatedSet collect(const GatedArm& arm, const StatedSet GatedCell::*axis) {
 }
 
 // Arms that fail to state an axis in one way.
-struct UnstatedAxis {
+struct OpenAxis {
   std::string problem;
   std::vector<std::string> arms;
 };
@@ -40,19 +40,19 @@ std::string one_place(std::string column) {
 GateCheck axis_check(std::string name, std::string column, const std::vector<GatedArm>& arms,
                      const std::function<std::string(const GatedArm&)>& problem_of,
                      const std::string& fine) {
-  std::vector<UnstatedAxis> places;
+  std::vector<OpenAxis> places;
   std::string first;
   for (const GatedArm& arm : arms) {
     const std::string problem = problem_of(arm);
     if (problem.empty()) continue;
     if (first.empty()) first = fmt::format("{}: {}", arm.name, problem);
-    auto place = std::ranges::find(places, problem, &UnstatedAxis::problem);
+    auto place = std::ranges::find(places, problem, &OpenAxis::problem);
     if (place == places.end()) place = places.insert(places.end(), {problem, {}});
     place->arms.push_back(arm.name);
   }
   Deciders missing;
   int64_t short_of = 0;
-  for (const UnstatedAxis& place : places) {
+  for (const OpenAxis& place : places) {
     short_of += std::ssize(place.arms);
     missing.add(fmt::format("{}: {} ({} {})", one_place(column), place.problem,
                             place.arms.size() == 1 ? "arm" : "arms", join(place.arms, ", ")));

@@ -174,7 +174,7 @@ std::vector<std::string> difference_lines(const Portability& of) {
       if (std::ranges::find(unstated, each.axis) == unstated.end()) unstated.push_back(each.axis);
     }
     if (unstated.empty()) continue;
-    lines.push_back(fmt::format("- {}: not stated here, or not in {}: {}", of.regimes[r].name,
+    texts.push_back(fmt::format("- {}: not stated here, or not in {}: {}", of.regimes[r].name,
                                 of.regimes[0].name, join(unstated, ", ")));
   }
   return texts;

@@ -53,6 +53,7 @@ class Results(ProgramTest):
         judged = {
             "stacks.html": "stack-torch-2.11 stack-torch-2.9 stack-torch-2.8 stack-torch-2.6 --vary stack",
             "processors.html": "stack-torch-2.11 stack-torch-2.11-xeon --vary device",
+            "devices.html": "stack-torch-2.11 stack-torch-2.11-xeon stack-torch-2.11-h100 --vary device --vary stack --vary model",
         }
         for page, arguments in judged.items():
             with self.subTest(page=page):
@@ -65,7 +66,7 @@ class Results(ProgramTest):
         self.assertEqual(sorted(unquote(path) for path, *_ in headings), [result.name for result in self.results])
         for _, name, finding, measured in headings:
             self.assertRegex(html.unescape(finding), r"\A(prefill|kv_decode): .{20,}\.\Z", name)
-            self.assertRegex(measured, r"(NVIDIA H200|AMD EPYC|Intel Xeon).*; 2026-\d\d-\d\d\Z", name)
+            self.assertRegex(measured, r"(NVIDIA H[12]00|AMD EPYC|Intel Xeon).*; 2026-\d\d-\d\d\Z", name)
         for link in re.findall(r'href="\./([^"]+)"', self.index):
             self.assertTrue((self.kept / unquote(link)).is_file(), link)
 
