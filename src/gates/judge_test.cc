@@ -88,6 +88,20 @@ TEST(RegimeGate, NoAxisOrSeveralAxesAreNotDecided) {
               HasSubstr("2 axes differ (device, code_sha)"));
 }
 
+TEST(RegimeGate, AnAxisThatNobodyStatedMayDifferAsWell) {
+  HonestBundle stated(kOtherCommit);
+  HonestBundle silent(kOtherCommit);
+  silent.made.raw().manifest["identity"]["arms"]["compiled-static"]["unknown"] = {"device"};
+  const std::vector<BundleFacts> facts = {facts_named("one", {}), stated.facts(), silent.facts()};
+  EXPECT_EQ(regime_pair(facts, 0, 1, "").axis, "code_sha");
+  for (const std::string axis : {"", "code_sha"}) {
+    const AxisPair pair = regime_pair(facts, 0, 2, axis);
+    EXPECT_EQ(pair.axis, "");
+    EXPECT_EQ(pair.why_not,
+              "code_sha differs, and not both state device, which may differ as well");
+  }
+}
+
 TEST(RegimeGate, TheDeclaredAxisHasToBeTheOne) {
   EXPECT_EQ(two(kOtherCommit, "code_sha").verdict(), GateVerdict::kPass);
   const Judgement other = two(kOtherCommit, "device");

@@ -37,7 +37,8 @@ struct JudgedRegimes {
 
 // Axes on which the bundles differ. Of a device the parts of its host (caches, sockets, memory),
 // and of a framework or code generator the variable that chooses its interpreter, are no axes of
-// their own. Weights are no regime: a pair that differs in a model shows nothing.
+// their own. Weights are no regime: a pair that differs in a model shows nothing,
+// and neither does one of which an axis isn't stated (UnstatedAxis), since it may differ as well.
 AxisPair regime_pair(const std::vector<BundleFacts>& bundles, size_t first, size_t second,
                      const std::string& axis);
 
