@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "portability/regimes_fixture.h"
 #include "report/html/judgement_page.h"
+#include "report/portability_tables.h"
 
 namespace assay {
 namespace {
@@ -131,6 +132,11 @@ TEST(PortabilityHeatMap, HasAFieldForEachBundleArmAndClass) {
   for (const HeadlineCell& cell : of.matrix) gains += cell.prefill_gain.has_value();
   EXPECT_EQ(tips, gains);
   EXPECT_GT(gains, 20u);
+}
+
+TEST(PortabilityReport, ALossTooSmallToShowHasNoSign) {
+  EXPECT_EQ(gain_text(-0.0004), "0.0 %");
+  EXPECT_EQ(gain_text(-0.0006), "-0.1 %");
 }
 
 }  // namespace

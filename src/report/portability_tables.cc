@@ -60,7 +60,8 @@ TableCell ratio_cell(const std::optional<LogRatioEstimate>& ratio) {
 }  // namespace
 
 std::string gain_text(double share) {
-  return fmt::format("{:.1f} %", share * 100);
+  // A sum with 0 is never -0, which would be shown as "-0.0 %".
+  return fmt::format("{:.1f} %", std::round(share * 1000) / 10 + 0.0);
 }
 
 std::string lost_of_text(const CrashRate& rate) {

@@ -55,8 +55,8 @@ plot::HeatField gain_field(const HeadlineCell& cell) {
     tip += fmt::format(" [{}, {}]", gain_text(cell.gain_interval->low),
                        gain_text(cell.gain_interval->high));
   }
-  return {fmt::format("{:+.0f} %", gain * 100), tip, heat_of(std::abs(gain), 0.02, 0.1, 0.3),
-          gain > 0};
+  return {fmt::format("{:+.0f} %", std::round(gain * 100) + 0.0), tip,
+          heat_of(std::abs(gain), 0.02, 0.1, 0.3), gain > 0};
 }
 
 plot::HeatField crash_field(const HeadlineCell& cell) {
