@@ -41,6 +41,10 @@ TEST_F(RouteCommand, APolicyIsWrittenReadAndHeldAgainstItsIdentity) {
   ASSERT_EQ(json["policy"]["rules"].size(), 1u) << json.dump(1);
   EXPECT_EQ(json["policy"]["rules"][0]["arm"], "fast");
   EXPECT_EQ(json["policy"]["rules"][0]["prompt_tokens"], Json({10, 80}));
+  const Json manifest = *parse_json(*read_file(one / "manifest.json"), "manifest.json");
+  EXPECT_EQ(json["policy"]["measured_at"], manifest["started_at"]);
+  EXPECT_EQ(json["policy"]["plan_sha256"], manifest["plan_sha256"]);
+  EXPECT_EQ(read_policy(file)->measured_at, manifest["started_at"]);
   EXPECT_EQ(json["policy_given"], false);
   EXPECT_EQ(json["validation"]["strata"], 3);
   EXPECT_THAT(*read_file(file), HasSubstr("arm: \"fast\"\n    fallback: \"eager\"\n"));
@@ -265,6 +269,9 @@ TEST_F(RouteCommand, HostileTracesGiveOneLineAndExitTwo) {
   EXPECT_THAT(refused({"route", one, "--simulate", trace}), HasSubstr("shorter or longer"));
   EXPECT_THAT(refused({"route", one, "--simulate", root_ / "none.csv"}), HasSubstr("none.csv"));
   EXPECT_THAT(refused({"route", "make-trace"}), HasSubstr("--output"));
+  EXPECT_THAT(refused({"route", "somewhere", "make-trace", "-o", root_ / "none.csv"}),
+              HasSubstr("expected its own options alone, found bundles of route"));
+  EXPECT_FALSE(fs::exists(root_ / "none.csv"));
   EXPECT_THAT(refused({"route", "make-trace", "-o", trace, "--rate", "0"}), HasSubstr("--rate"));
   ASSERT_TRUE(write_file(trace, "notes\n"));
   EXPECT_THAT(refused({"route", "make-trace", "-o", trace}),

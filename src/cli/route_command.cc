@@ -254,8 +254,18 @@ void add_route_command(CLI::App& app, Selected& selected) {
       "has no safe arm, or the rows refute the policy that was given.");
   const CLI::App* make_trace = add_make_trace(*command, selected);
   command->callback([=, &selected] {
-    if (make_trace->parsed()) return;
-    selected.body = [=] { return run_route(*arguments); };
+    if (!make_trace->parsed()) {
+      selected.body = [=] { return run_route(*arguments); };
+      return;
+    }
+    for (const CLI::Option* option : command->get_options()) {
+      if (option->count() == 0) continue;
+      selected.body = [name = option->get_name()]() -> Result<int> {
+        return bad_input("route make-trace: expected its own options alone, found {} of route",
+                         name);
+      };
+      return;
+    }
   });
 }
 

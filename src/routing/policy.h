@@ -18,7 +18,7 @@
 namespace assay {
 
 inline constexpr int64_t kPolicyVersion = 2;
-// Version 1 lacks the times of evidence, and is read too.
+// Version 1 lacks the run that was measured and the times of evidence, and is read too.
 inline constexpr int64_t kOldestPolicyVersion = 1;
 
 // What sends a rule's later requests to its fallback.
@@ -106,6 +106,10 @@ struct PolicyRule {
 
 struct Policy {
   std::string study;
+  // Of the run that was measured (the first, if there were several): when it began, UTC, and the
+  // hash of its plan. Empty: unknown.
+  std::string measured_at;
+  std::string plan_sha256;
   // Axis and value, as identity_lines() names them; the same of each arm below "arms.NAME".
   std::vector<std::pair<std::string, std::string>> identity;
   std::string fallback;  // of whatever no rule covers; empty: no arm is safe everywhere

@@ -223,8 +223,8 @@ Status read_identity(const YamlValue& value, Policy& policy) {
 }  // namespace
 
 Result<Policy> parse_policy(std::string_view text, std::string_view object) {
-  static const PolicyKeys kKeys = {"policy",   "study", "identity",
-                                   "fallback", "rules", "not_measured"};
+  static const PolicyKeys kKeys = {"policy",   "study",    "measured_at", "plan_sha256",
+                                   "identity", "fallback", "rules",       "not_measured"};
   ASSAY_TRY(const YamlNode tree, parse_yaml(text, object));
   const YamlValue whole(tree, object, "");
   ASSAY_TRY(const YamlMap map, whole.map(kKeys));
@@ -232,6 +232,8 @@ Result<Policy> parse_policy(std::string_view text, std::string_view object) {
   ASSAY_CHECK(version.integer(kOldestPolicyVersion, kPolicyVersion));
   Policy policy;
   ASSAY_TRY(policy.study, text_or_none(map.find("study")));
+  ASSAY_TRY(policy.measured_at, text_or_none(map.find("measured_at")));
+  ASSAY_TRY(policy.plan_sha256, text_or_none(map.find("plan_sha256")));
   ASSAY_TRY(const YamlValue identity, map.require("identity"));
   ASSAY_CHECK(read_identity(identity, policy));
   ASSAY_TRY(policy.fallback, text_or_none(map.find("fallback")));

@@ -13,6 +13,8 @@ using testing::HasSubstr;
 Policy whole_policy() {
   Policy policy;
   policy.study = "a \"study\": {with} #signs\nand \x1b[31m lines";
+  policy.measured_at = "2026-11-26T00:29:42Z";
+  policy.plan_sha256 = std::string(64, 'a');
   policy.identity = {{"device", "CPU x 2"}, {"arms.eager.cache", "null"}, {"arms.e: x", ""}};
   policy.fallback = "eager";
   PolicyRule rule;

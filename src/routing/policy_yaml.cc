@@ -85,6 +85,12 @@ std::string rule_text(const PolicyRule& rule) {
 std::string policy_to_yaml(const Policy& policy) {
   std::string out = fmt::format("{}{}", kPolicyHeading, kAboutPolicy);
   out += fmt::format("policy: {}\nstudy: {}\n", kPolicyVersion, yaml_text(policy.study));
+  if (!policy.measured_at.empty()) {
+    out += fmt::format("measured_at: {}\n", yaml_text(policy.measured_at));
+  }
+  if (!policy.plan_sha256.empty()) {
+    out += fmt::format("plan_sha256: {}\n", yaml_text(policy.plan_sha256));
+  }
   out += policy.identity.empty() ? "identity: []\n" : "identity:\n";
   for (const auto& [axis, value] : policy.identity) {
     out += fmt::format("  - {{axis: {}, value: {}}}\n", yaml_text(axis), yaml_text(value));

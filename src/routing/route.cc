@@ -6,6 +6,7 @@
 #include "analysis/compare/compare.h"
 #include "analysis/named/void_comparisons.h"
 #include "analysis/rows/summary.h"
+#include "base/lenient_json.h"
 #include "base/text.h"
 #include "routing/derive.h"
 #include "routing/given_policy.h"
@@ -68,6 +69,8 @@ Policy derive_policy(const Bundle& bundle, const Samples& samples,
                      const std::vector<StratumChoice>& choices) {
   Policy policy;
   policy.study = summarize(bundle).name;
+  policy.measured_at = text_member(bundle.manifest, "started_at");
+  policy.plan_sha256 = text_member(bundle.manifest, "plan_sha256");
   policy.identity = policy_identity(bundle);
   policy.fallback = common_fallback(choices);
   policy.rules = rules_of(samples, choices);

@@ -67,7 +67,10 @@ Json rule_json(const PolicyRule& rule) {
 }
 
 Json policy_json(const Policy& policy) {
-  Json json = {{"version", kPolicyVersion}, {"study", policy.study}};
+  Json json = {{"version", kPolicyVersion},
+               {"study", policy.study},
+               {"measured_at", text_or_null(policy.measured_at)},
+               {"plan_sha256", text_or_null(policy.plan_sha256)}};
   json["identity"] = Json::array();
   for (const auto& [axis, value] : policy.identity) {
     json["identity"].push_back({{"axis", axis}, {"value", value}});
