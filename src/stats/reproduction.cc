@@ -11,10 +11,10 @@ namespace assay::stats {
 namespace {
 
 // 102 of 100 is 2 % away, and 102.0 / 100 - 1 is a little more than 0.02.
-constexpr double kRounding = 1e-12;
+constexpr double kRoundingOfRatio = 1e-12;
 
 ReproductionBand band_of(double distance, const BandLimits& limits) {
-  distance -= kRounding;
+  distance -= kRoundingOfRatio;
   if (distance <= limits.strong) return ReproductionBand::kStrongMatch;
   if (distance <= limits.match) return ReproductionBand::kMatch;
   return distance <= limits.weak ? ReproductionBand::kWeak : ReproductionBand::kNone;
