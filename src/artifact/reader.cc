@@ -172,8 +172,7 @@ Result<Bundle> read_bundle(const fs::path& path) {
   if (!folder.has(kManifestName) && folder.has(kOriginName)) {
     return bad_input(
         "{}: expected a whole bundle ({} and its files), found rows kept without theirs ({}), "
-        "which "
-        "`assay analyze`, `report`, `gate`, `portability` and `route` read",
+        "which `assay analyze`, `report`, `gate`, `portability` and `route` read",
         path.string(), kManifestName, kOriginName);
   }
   if (!folder.has(kManifestName) && folder.has("analysis/findings.json")) {

@@ -37,17 +37,6 @@ std::vector<std::string> own_axes(const std::vector<AxisDifference>& differences
   return axes;
 }
 
-// Axes that one of the two, or both, don't state of some arm.
-std::vector<std::string> unstated_in(const Bundle& one, const Bundle& other) {
-  std::vector<std::string> axes;
-  for (const Bundle* bundle : {&one, &other}) {
-    for (const UnstatedAxis& each : unstated_axes(*bundle)) {
-      if (std::ranges::find(axes, each.axis) == axes.end()) axes.push_back(each.axis);
-    }
-  }
-  return axes;
-}
-
 std::string pair_name(const std::vector<BundleFacts>& bundles, const AxisPair& pair) {
   return fmt::format("{} and {}", bundles[pair.first].name, bundles[pair.second].name);
 }
@@ -222,7 +211,7 @@ AxisPair regime_pair(const std::vector<BundleFacts>& bundles, size_t first, size
   } else if (!axis.empty() && pair.axes.front() != axis) {
     pair.why_not = fmt::format("the declared axis is {}, and {} differs", axis, pair.axes.front());
   } else if (const std::vector<std::string> unstated =
-                 unstated_in(bundles[first].bundle, bundles[second].bundle);
+                 unstated_between(bundles[first].bundle, bundles[second].bundle);
              !unstated.empty()) {
     pair.why_not = fmt::format("{} differs, and not both state {}, which may differ as well",
                                pair.axes.front(), join(unstated, ", "));

@@ -109,12 +109,7 @@ Result<Comparison> compare(const Bundle& base, const Bundle& cand, const Compare
   out.base_name = base.folder.string();
   out.cand_name = cand.folder.string();
   out.varied = std::move(varied);
-  for (const Bundle* bundle : {&base, &cand}) {
-    for (UnstatedAxis& each : unstated_axes(*bundle)) {
-      if (std::ranges::find(out.unstated, each.axis) != out.unstated.end()) continue;
-      out.unstated.push_back(std::move(each.axis));
-    }
-  }
+  out.unstated = unstated_between(base, cand);
   out.base_load = machine_load(base);
   out.cand_load = machine_load(cand);
   out.load_differences = load_differences(out.base_load, out.cand_load);

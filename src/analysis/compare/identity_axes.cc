@@ -202,6 +202,16 @@ std::vector<UnstatedAxis> unstated_axes(const Bundle& bundle) {
   return unstated;
 }
 
+std::vector<std::string> unstated_between(const Bundle& base, const Bundle& cand) {
+  std::vector<std::string> axes;
+  for (const Bundle* bundle : {&base, &cand}) {
+    for (UnstatedAxis& each : unstated_axes(*bundle)) {
+      if (std::ranges::find(axes, each.axis) == axes.end()) axes.push_back(std::move(each.axis));
+    }
+  }
+  return axes;
+}
+
 Bundle identity_part(const Bundle& bundle) {
   Bundle part;
   part.folder = bundle.folder;

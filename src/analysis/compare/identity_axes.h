@@ -37,6 +37,8 @@ struct UnstatedAxis {
   std::string arm;
 };
 std::vector<UnstatedAxis> unstated_axes(const Bundle& bundle);
+// Those that one of the two, or both, don't state of some arm, each once.
+std::vector<std::string> unstated_between(const Bundle& base, const Bundle& cand);
 
 // What identity_differences() reads of a bundle: its environment, its manifest without the hashes
 // of its files, the first row of each cell, and of the evidence the workers' names and toolchains.
