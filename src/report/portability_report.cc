@@ -68,7 +68,7 @@ std::string ratios_text(const std::vector<double>& ratios) {
   const auto [low, high] = std::ranges::minmax(ratios);
   const std::string least = format_significant(low, 3);
   const std::string most = format_significant(high, 3);
-  return least == most ? fmt::format(" ({}x)", least) : fmt::format(" ({}-{}x)", least, most);
+  return fmt::format(" ({}x the time)", least == most ? least : fmt::format("{}-{}", least, most));
 }
 
 // As many of the sentences as fit that many lines, with a count of the others.
@@ -215,7 +215,7 @@ std::vector<ReportSection> portability_sections(const Portability& of) {
   sections.push_back(claims_part(of));
   ReportSection headline{
       "Prefill gain and rows lost in decode",
-      {"prefill_gain: 1 less the geometric mean over strata of the arm's time in "
+      {"prefill_gain: 1 less the geometric mean over strata of the arm's time over "
        "the baseline's. decode_lost: rows lost in kv_decode out of attempted "
        "ones, with Wilson's interval of the rate."},
       {headline_matrix_table(of, kEveryRow).table, headline_table(of, kEveryRow).table}};
@@ -230,7 +230,7 @@ std::vector<ReportSection> portability_sections(const Portability& of) {
   sections.push_back(std::move(changes));
   ReportSection verdicts{
       "Verdicts by condition",
-      {fmt::format("ratio: b's mean time in a's. Holm's adjustment goes over all "
+      {fmt::format("ratio: b's mean time over a's. Holm's adjustment goes over all "
                    "rows of the table. Similar: within {:.3g} %.",
                    of.options.margin * 100)},
       {with_columns(verdict_table(of, false, kEveryRow).table,
@@ -254,6 +254,25 @@ void leave_out_baseline(const Portability& of, Table& table) {
   }
 }
 
+// Claims that are decided first, then those that have an index.
+void told_first(Table& claims) {
+  const auto rank = [](const std::vector<TableCell>& row) {
+    const std::string verdict = cell_text(row[1]);
+    if (verdict != claim_verdict_name(ClaimVerdict::kNotDecided)) return 0;
+    return cell_text(row.back()) == robustness_band_name(RobustnessBand::kInvalid) ? 2 : 1;
+  };
+  std::ranges::stable_sort(claims.rows, {}, rank);
+}
+
+void add_index_legend(const Portability& of, std::vector<std::string>& lines) {
+  const std::string text = fmt::format(
+      "index: the smallest share of the claim's log ratio that remains {}. band: of the index; in "
+      "brackets what the index's interval allows.",
+      of.claim_named ? "at any point of the axis" : "in any bundle (by axis: -o md)");
+  std::ranges::move(wrapped_lines(text, kPortabilityScreenColumns, 0, 2),
+                    std::back_inserter(lines));
+}
+
 std::string screen(const Portability& of) {
   std::vector<std::string> lines;
   for (const std::string& text : {measured_text(of), portability_outcome(of)}) {
@@ -261,15 +280,16 @@ std::string screen(const Portability& of) {
                       std::back_inserter(lines));
   }
   add_table(regime_table(of, kScreenRegimes), "more bundle", lines);
-  CappedTable claims = claim_table(of, of.claim_named, kScreenClaims);
+  Table claims = claim_table(of, of.claim_named, kEveryRow).table;
   if (of.claim_named) {
-    claims.table =
-        with_columns(claims.table, {"axis", "verdict", "points", "index", "95% interval", "band"});
-  } else {  // the bands in brackets are the interval's
-    claims.table = with_columns(claims.table, {"claim", "verdict", "index", "band"});
-    leave_out_baseline(of, claims.table);
+    claims = with_columns(claims, {"axis", "verdict", "points", "index", "95% interval", "band"});
+  } else {
+    claims = with_columns(claims, {"claim", "verdict", "index", "band"});
+    leave_out_baseline(of, claims);
+    told_first(claims);
   }
-  add_table(claims, "more claim", lines);
+  add_table(capped(std::move(claims), kScreenClaims), "more claim", lines);
+  add_index_legend(of, lines);
   if (of.claim_named) {
     CappedTable regimes = claim_regime_table(of, kScreenClaims);
     regimes.table =

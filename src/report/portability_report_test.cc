@@ -49,6 +49,7 @@ TEST(PortabilityScreen, KeepsToItsLinesAndCountsTheRest) {
     const std::string screen = render_portability(of, OutputFormat::kTable);
     expect_fits(screen);
     EXPECT_THAT(screen, HasSubstr("FAILS"));
+    EXPECT_THAT(screen, HasSubstr("x the time): "));
     if (count > 6) {
       EXPECT_THAT(screen, HasSubstr("(3 more bundles: -o md)"));
       EXPECT_THAT(screen, HasSubstr(" more changes: -o md"));
@@ -64,7 +65,7 @@ TEST(PortabilityScreen, AMatrixOfNothingIsASentence) {
   MadeRegime a = two_arm_regime("a", 10, 8);
   const Portability prefill = judged({a, two_arm_regime("b", 10, 8)});
   EXPECT_THAT(render_portability(prefill, OutputFormat::kMarkdown),
-              HasSubstr("| gain, decode lost |"));
+              HasSubstr("| prefill gain, decode lost |"));
   a.phase = Phase::kE2eKv;
   MadeRegime b = a;
   b.folder = "b";
@@ -72,7 +73,31 @@ TEST(PortabilityScreen, AMatrixOfNothingIsASentence) {
   const std::string markdown = render_portability(of, OutputFormat::kMarkdown);
   EXPECT_THAT(markdown,
               HasSubstr("No arm beside the baseline was measured in prefill or kv_decode."));
-  EXPECT_THAT(markdown, Not(HasSubstr("| gain, decode lost |")));
+  EXPECT_THAT(markdown, Not(HasSubstr("| prefill gain, decode lost |")));
+}
+
+TEST(PortabilityScreen, OneAxisOfAKindIsNamedAndSeveralGoByTheirKind) {
+  MadeRegime a = two_arm_regime("a", 10, 8);
+  MadeRegime b = two_arm_regime("b", 10, 8);
+  Portability of = judged({a, b});
+  of.pairs[0].differences = {{"threads", "", "1", "2"}};
+  EXPECT_EQ(cell_text(regime_table(of, kEveryRow).table.rows.at(0).at(1)), "threads");
+  of.pairs[0].differences = {{"code_generator", "", "triton 3.6", "triton 3.7"},
+                             {"framework_build", "", "torch 2.11", "torch 2.12"},
+                             {"threads", "", "1", "2"}};
+  EXPECT_EQ(cell_text(regime_table(of, kEveryRow).table.rows.at(0).at(1)), "stack, threads");
+  of.pairs[0].differences.clear();
+  EXPECT_EQ(cell_text(regime_table(of, kEveryRow).table.rows.at(0).at(1)), "nothing");
+}
+
+TEST(PortabilityScreen, DecidedClaimsComeFirstAndTheIndexSaysOfWhat) {
+  Portability of = judged(many_regimes(2));
+  ASSERT_GT(of.claims.size(), 1u);
+  for (JudgedClaim& claim : of.claims) claim.verdict = ClaimVerdict::kNotDecided;
+  of.claims.back().verdict = ClaimVerdict::kPortable;
+  const std::string screen = render_portability(of, OutputFormat::kTable);
+  EXPECT_LT(screen.find(" portable "), screen.find(" not_decided ")) << screen;
+  EXPECT_THAT(screen, HasSubstr("log ratio that remains in any bundle (by axis: -o md)"));
 }
 
 TEST(PortabilityScreen, ShowsNamesAndDoesNotObeyThem) {

@@ -12,20 +12,20 @@
 namespace assay {
 namespace {
 
-CappedTable capped(Table table, size_t most) {
-  CappedTable result{std::move(table), 0};
-  if (result.table.rows.size() <= most) return result;
-  result.left_out = result.table.rows.size() - most;
-  result.table.rows.resize(most);
-  return result;
-}
-
-std::string kinds_text(const Portability& of, size_t regime) {
+// "threads, stack": a kind of which one axis differs goes by that axis.
+std::string differences_text(const Portability& of, size_t regime) {
   const RegimePair& pair = pair_of(of.pairs, 0, regime);
-  const auto kinds = perturbations_of(axes_of(pair));
-  const std::string text = kinds.empty() ? "nothing" : join(kinds, ", ");
+  const std::vector<std::string> axes = axes_of(pair);
+  std::vector<std::string> names = perturbations_of(axes);
+  const bool alike = names.empty();
+  for (std::string& name : names) {
+    const auto of_kind = [&](const std::string& axis) { return perturbation_of(axis) == name; };
+    const auto only = std::ranges::find_if(axes, of_kind);
+    if (std::ranges::count_if(axes, of_kind) == 1) name = *only;
+  }
+  const std::string text = alike ? "nothing" : join(names, ", ");
   if (pair.unstated.empty()) return text;
-  return kinds.empty() ? "nothing stated" : text + ", or more";
+  return alike ? "nothing stated" : text + ", or more";
 }
 
 // "sensitive", and in brackets what the interval allows besides.
@@ -59,6 +59,14 @@ TableCell ratio_cell(const std::optional<LogRatioEstimate>& ratio) {
 
 }  // namespace
 
+CappedTable capped(Table table, size_t most) {
+  CappedTable result{std::move(table), 0};
+  if (result.table.rows.size() <= most) return result;
+  result.left_out = result.table.rows.size() - most;
+  result.table.rows.resize(most);
+  return result;
+}
+
 std::string gain_text(double share) {
   // A sum with 0 is never -0, which would be shown as "-0.0 %".
   return fmt::format("{:.1f} %", std::round(share * 1000) / 10 + 0.0);
@@ -83,7 +91,7 @@ CappedTable regime_table(const Portability& of, size_t most) {
   for (size_t r = 1; r < of.regimes.size(); ++r) {
     auto counts = of.counts(r);
     std::vector<TableCell> row = {TableCell::of(of.regimes[r].name),
-                                  TableCell::of(kinds_text(of, r))};
+                                  TableCell::of(differences_text(of, r))};
     for (const PortabilityVerdict verdict :
          {PortabilityVerdict::kSimilar, PortabilityVerdict::kShift,
           PortabilityVerdict::kDirectionFlip, PortabilityVerdict::kOutcomeFlip,
@@ -162,7 +170,7 @@ CappedTable headline_matrix_table(const Portability& of, size_t most) {
   std::ranges::stable_sort(rows, {}, [&](const auto& row) {
     return std::pair(std::ranges::find(arms, row.first) - arms.begin(), row.second);
   });
-  Table table{"", {{"gain, decode lost", Align::kLeft}, {"bundle", Align::kLeft}}, {}};
+  Table table{"", {{"prefill gain, decode lost", Align::kLeft}, {"bundle", Align::kLeft}}, {}};
   for (const std::string& name : classes) table.columns.push_back({name});
   for (const auto& [arm, regime] : rows) {
     auto& row = table.rows.emplace_back();

@@ -19,6 +19,7 @@ struct CappedTable {
   Table table;
   size_t left_out = 0;
 };
+CappedTable capped(Table table, size_t most);
 
 // One row a bundle beside the first: how it differs, and how often each verdict is given.
 CappedTable regime_table(const Portability& of, size_t most);
