@@ -32,6 +32,13 @@ void add_table(const CappedTable& table, const char* what, std::vector<std::stri
   lines.push_back(fmt::format("({}: -o md)", counted(static_cast<int64_t>(table.left_out), what)));
 }
 
+// Whether the means differ and yet no verdict is proven, since the direction isn't the same in
+// both.
+bool is_open_difference(const ConditionVerdict& verdict, const PortabilityOptions& options) {
+  return verdict.verdict == PortabilityVerdict::kUndecided && verdict.p_holm &&
+         *verdict.p_holm < options.alpha;
+}
+
 // Changes that differ by their prompt lengths and models alone.
 struct AlikeChanges {
   size_t first = 0;  // of the verdicts
@@ -44,7 +51,7 @@ std::vector<AlikeChanges> alike_changes(const Portability& of) {
   std::map<std::vector<std::string>, size_t> places;
   for (size_t i = 0; i < of.verdicts.size(); ++i) {
     const ConditionVerdict& verdict = of.verdicts[i];
-    if (!is_change(verdict.verdict)) continue;
+    if (!is_change(verdict.verdict) && !is_open_difference(verdict, of.options)) continue;
     const PortedCondition& condition = of.conditions[verdict.condition];
     const bool lost = verdict.verdict == PortabilityVerdict::kOutcomeFlip;
     const auto [at, fresh] = places.try_emplace(
@@ -58,7 +65,8 @@ std::vector<AlikeChanges> alike_changes(const Portability& of) {
     if (verdict.ratio) alike.ratios.push_back(std::exp(verdict.ratio->log_ratio));
   }
   std::ranges::stable_sort(all, {}, [&](const AlikeChanges& alike) {
-    return !is_flip(of.verdicts[alike.first].verdict);
+    const PortabilityVerdict verdict = of.verdicts[alike.first].verdict;
+    return is_flip(verdict) ? 0 : is_change(verdict) ? 1 : 2;
   });
   return all;
 }
@@ -134,13 +142,14 @@ std::vector<std::string> change_sentences(const Portability& of) {
   for (const AlikeChanges& alike : alike_changes(of)) {
     const ConditionVerdict& verdict = of.verdicts[alike.first];
     const auto more = std::ssize(alike.strata) - 1;
+    const std::string& cause = of.attributions[alike.first].text;
     lines.push_back(fmt::format(
-        "- {}{}: {} on {}{}, {} beside {}{} {}", portability_verdict_name(verdict.verdict),
+        "- {}{}: {} on {}{}, {} beside {}{}{}", portability_verdict_name(verdict.verdict),
         ratios_text(alike.ratios), of.conditions[verdict.condition].arm(), alike.strata.front(),
         more > 0 ? fmt::format(" and {}", counted(more, "more stratum", "more strata")) : "",
         of.regimes[verdict.b].name, of.regimes[verdict.a].name,
         verdict.reason.empty() ? "." : fmt::format(": {}.", verdict.reason),
-        of.attributions[alike.first].text));
+        cause.empty() ? "" : " " + cause));
   }
   return lines;
 }

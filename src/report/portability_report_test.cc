@@ -142,6 +142,20 @@ TEST(PortabilityReport, ThatNoClaimIsDecidedIsInTheVerdict) {
   EXPECT_THAT(render_portability(of, OutputFormat::kTable), HasSubstr("passes: 1 of 1 claim"));
 }
 
+TEST(PortabilityReport, MeansThatDifferWithoutAVerdictAreToldLast) {
+  // The compiled arm takes four times as long, and isn't faster any more than eager, which takes
+  // twice as long: the larger change has no proven verdict.
+  const Portability of = judged({two_arm_regime("a", 10, 5), two_arm_regime("b", 20, 20)});
+  const std::string screen = render_portability(of, OutputFormat::kTable);
+  const size_t shift = screen.find("- portable_latency_shift (");
+  const size_t open = screen.find("- undecided (");
+  ASSERT_NE(shift, std::string::npos) << screen;
+  ASSERT_NE(open, std::string::npos) << screen;
+  EXPECT_LT(shift, open);
+  EXPECT_THAT(screen, HasSubstr("the means differ"));
+  EXPECT_THAT(render_portability(of, OutputFormat::kMarkdown), HasSubstr("- undecided ("));
+}
+
 TEST(PortabilityHeatMap, HasAFieldForEachBundleArmAndClass) {
   const Portability of = judged(many_regimes(4));
   const std::string map = portability_heat_map(of);

@@ -49,7 +49,8 @@ std::string measured_text(const Portability& of);
 std::vector<std::string> difference_lines(const Portability& of);
 // How often the control moved, bundle by bundle.
 std::vector<std::string> control_lines(const Portability& of);
-// Flips first, then shifts, each with what is responsible.
+// Flips first, then shifts, each with what is responsible; then means that differ without a
+// verdict.
 std::vector<std::string> change_sentences(const Portability& of);
 
 // "24.1 %" of 0.241.

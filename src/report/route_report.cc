@@ -66,7 +66,7 @@ std::string route_screen(const Route& route) {
   add_route_table(rule_screen_table(route), replayed ? kFewerScreenRules : kScreenRules, "rules",
                   lines);
   add_route_text(
-      "ratio: mean time of that arm over the safe arm's, and its interval; of several lengths, the "
+      "ratio: mean time of that arm over the safe arm's, 95 % interval; of several lengths, the "
       "range.",
       2, 2, lines);
   if (replayed) {
@@ -96,7 +96,8 @@ std::vector<ReportSection> route_sections(const Route& route) {
   ReportSection policy{"Policy", {route_headline(route) + "."}, {rule_table(route)}};
   policy.lines.push_back(fallback_sentence(route));
   policy.lines.emplace_back(
-      "ratio: mean time of the arm over the safe arm's, with its interval, of each stratum of the "
+      "ratio: mean time of the arm over the safe arm's, with its 95 % interval, of each stratum of "
+      "the "
       "rule.");
   if (route.validation) policy.lines.push_back(validation_sentence(*route.validation));
   sections.push_back(std::move(policy));

@@ -157,7 +157,7 @@ Result<Route> judge_route(const Bundle& bundle, const RouteRequest& request, Thr
     const auto identity = policy_identity(bundle);
     const std::string mismatch = identity_mismatch(*request.policy, identity);
     if (!mismatch.empty()) {
-      return bad_input("policy: expected the identity of {}, found another: {}",
+      return bad_input("{}: expected the identity that the policy states, found another: {}",
                        bundle.folder.string(), mismatch);
     }
     ASSAY_CHECK(check_given_policy(*request.policy, samples, route));

@@ -331,7 +331,8 @@ TEST(Routing, AGivenPolicyIsHeldAgainstTheIdentityAndTheArms) {
   RouteRequest other = request;
   other.policy->identity[0].second = "Another CPU";
   EXPECT_THAT(judge_route(made, other, nullptr).error().message,
-              HasSubstr("cpu: expected \"Another CPU\", found \"Example CPU 2.0\""));
+              HasSubstr(": expected the identity that the policy states, found another: cpu: "
+                        "expected \"Another CPU\", found \"Example CPU 2.0\""));
   other = request;
   other.policy->rules[0].arm = "fasd";
   EXPECT_THAT(judge_route(made, other, nullptr).error().message,
