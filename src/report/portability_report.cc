@@ -32,13 +32,6 @@ void add_table(const CappedTable& table, const char* what, std::vector<std::stri
   lines.push_back(fmt::format("({}: -o md)", counted(static_cast<int64_t>(table.left_out), what)));
 }
 
-// Whether the means differ and yet no verdict is proven, since the direction isn't the same in
-// both.
-bool is_open_difference(const ConditionVerdict& verdict, const PortabilityOptions& options) {
-  return verdict.verdict == PortabilityVerdict::kUndecided && verdict.p_holm &&
-         *verdict.p_holm < options.alpha;
-}
-
 // Changes that differ by their prompt lengths and models alone.
 struct AlikeChanges {
   size_t first = 0;  // of the verdicts
