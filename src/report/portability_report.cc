@@ -32,7 +32,7 @@ void add_table(const CappedTable& table, const char* what, std::vector<std::stri
   lines.push_back(fmt::format("({}: -o md)", counted(static_cast<int64_t>(table.left_out), what)));
 }
 
-// Changes that differ by their prompt lengths and models alone.
+// Changes that differ by their prompt lengths and models alone; of undecided ones also by the arm.
 struct AlikeChanges {
   size_t first = 0;  // of the verdicts
   std::vector<std::string> strata;
@@ -47,9 +47,11 @@ std::vector<AlikeChanges> alike_changes(const Portability& of) {
     if (!is_change(verdict.verdict) && !is_open_difference(verdict, of.options)) continue;
     const PortedCondition& condition = of.conditions[verdict.condition];
     const bool lost = verdict.verdict == PortabilityVerdict::kOutcomeFlip;
+    const bool open =
+        verdict.verdict == PortabilityVerdict::kUndecided;  // of any arm, in any phase
     const auto [at, fresh] = places.try_emplace(
-        {std::string(portability_verdict_name(verdict.verdict)), condition.arm(),
-         std::string(phase_name(condition.stratum.phase)), of.regimes[verdict.b].name,
+        {std::string(portability_verdict_name(verdict.verdict)), open ? "" : condition.arm(),
+         open ? "" : std::string(phase_name(condition.stratum.phase)), of.regimes[verdict.b].name,
          of.attributions[i].text, lost ? "" : verdict.reason},
         all.size());
     if (fresh) all.push_back({i, {}, {}});
@@ -62,6 +64,11 @@ std::vector<AlikeChanges> alike_changes(const Portability& of) {
     return is_flip(verdict) ? 0 : is_change(verdict) ? 1 : 2;
   });
   return all;
+}
+
+std::string more_text(int64_t more, PortabilityVerdict verdict) {
+  if (verdict == PortabilityVerdict::kUndecided) return counted(more, "more condition");
+  return counted(more, "more stratum", "more strata");
 }
 
 std::string ratios_text(const std::vector<double>& ratios) {
@@ -139,8 +146,8 @@ std::vector<std::string> change_sentences(const Portability& of) {
     lines.push_back(fmt::format(
         "- {}{}: {} on {}{}, {} beside {}{}{}", portability_verdict_name(verdict.verdict),
         ratios_text(alike.ratios), of.conditions[verdict.condition].arm(), alike.strata.front(),
-        more > 0 ? fmt::format(" and {}", counted(more, "more stratum", "more strata")) : "",
-        of.regimes[verdict.b].name, of.regimes[verdict.a].name,
+        more > 0 ? " and " + more_text(more, verdict.verdict) : "", of.regimes[verdict.b].name,
+        of.regimes[verdict.a].name,
         verdict.reason.empty() ? "." : fmt::format(": {}.", verdict.reason),
         cause.empty() ? "" : " " + cause));
   }

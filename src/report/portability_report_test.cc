@@ -154,9 +154,10 @@ TEST(PortabilityReport, MeansThatDifferWithoutAVerdictAreToldLast) {
   EXPECT_LT(shift, open);
   EXPECT_THAT(screen, HasSubstr("the means differ"));
   EXPECT_THAT(render_portability(of, OutputFormat::kMarkdown), HasSubstr("- undecided ("));
-  EXPECT_THAT(portability_page(of), testing::ContainsRegex("b: fast takes 4.[0-9. ,]* *.* of its "
-                                                           "time in a .*, the largest change, "
-                                                           "though its direction is undecided"));
+  EXPECT_THAT(portability_page(of),
+              testing::ContainsRegex("b: fast takes 4.[0-9. ,]* *.* of its "
+                                     "time in a .*, the largest change, "
+                                     "though its direction against the baseline is undecided"));
 }
 
 TEST(PortabilityHeatMap, HasAFieldForEachBundleArmAndClass) {

@@ -122,8 +122,9 @@ std::string moves_finding(const Portability& of, const Findings& all, const Move
       "{}: {} takes {} of its time in {} at {}{}; {}", name, condition.arm(), moved_text(of, *most),
       of.regimes[most->a].name, where,
       most->verdict == PortabilityVerdict::kDirectionFlip ? ", which turns its direction round"
-      : is_change(most->verdict)                          ? ", the largest change"
-                                 : ", the largest change, though its direction is undecided",
+      : is_change(most->verdict)
+          ? ", the largest change"
+          : ", the largest change, though its direction against the baseline is undecided",
       eager_text(of, moves));
 }
 
