@@ -90,6 +90,19 @@ TEST(PortabilityScreen, OneAxisOfAKindIsNamedAndSeveralGoByTheirKind) {
   EXPECT_EQ(cell_text(regime_table(of, kEveryRow).table.rows.at(0).at(1)), "nothing");
 }
 
+TEST(PortabilityScreen, AnIndexNamesTheOneAxisBehindItsKind) {
+  MadeRegime a = two_arm_regime("a", 10, 8);
+  MadeRegime b = two_arm_regime("b", 10, 8);
+  b.identity = {{"code_generator", "triton 3.7"}};
+  a.identity = {{"code_generator", "triton 3.6"}};
+  PortabilityRequest request;
+  request.claim = parse_claim("fast faster than eager in prefill").value();
+  Portability of = judged({a, b}, request);
+  EXPECT_THAT(render_portability(of, OutputFormat::kTable), HasSubstr("stack (code_generator)"));
+  of.pairs[0].differences.push_back({"framework_build", "", "torch 2.11", "torch 2.12"});
+  EXPECT_THAT(render_portability(of, OutputFormat::kTable), Not(HasSubstr("stack (")));
+}
+
 TEST(PortabilityScreen, DecidedClaimsComeFirstAndTheIndexSaysOfWhat) {
   Portability of = judged(many_regimes(2));
   ASSERT_GT(of.claims.size(), 1u);

@@ -45,10 +45,17 @@ TableCell optional_text(const std::string& text) {
   return text.empty() ? TableCell::absent() : TableCell::of(text);
 }
 
-void add_claim_row(const JudgedClaim& claim, const RobustnessIndex& index, Table& table) {
+// "device (threads)".
+std::string axis_text(const Portability& of, const RobustnessIndex& index) {
+  const std::string behind = axis_behind(of, index);
+  return behind == index.axis ? behind : fmt::format("{} ({})", index.axis, behind);
+}
+
+void add_claim_row(const Portability& of, const JudgedClaim& claim, const RobustnessIndex& index,
+                   Table& table) {
   table.rows.push_back({TableCell::of(claim_text(claim.claim.words)),
                         TableCell::of(std::string(claim_verdict_name(claim.verdict))),
-                        TableCell::of(index.axis), TableCell::of(surviving_points(index)),
+                        TableCell::of(axis_text(of, index)), TableCell::of(surviving_points(index)),
                         TableCell::of(index.index, 3), interval_cell(index.interval, 3),
                         TableCell::of(band_text(index)), optional_text(index.reason)});
 }
@@ -74,6 +81,21 @@ std::string gain_text(double share) {
 
 std::string lost_of_text(const CrashRate& rate) {
   return fmt::format("{}/{}", rate.lost, rate.attempted);
+}
+
+std::string axis_behind(const Portability& of, const RobustnessIndex& index) {
+  if (index.axis == "all") return index.axis;
+  std::vector<std::string> axes;
+  for (size_t r = 1; r < of.regimes.size(); ++r) {
+    if (std::ranges::find(index.points, of.regimes[r].name, &RetainedShare::name) ==
+        index.points.end()) {
+      continue;
+    }
+    for (std::string& axis : axes_of(pair_of(of.pairs, 0, r))) {
+      if (std::ranges::find(axes, axis) == axes.end()) axes.push_back(std::move(axis));
+    }
+  }
+  return axes.size() == 1 ? axes[0] : index.axis;
 }
 
 CappedTable regime_table(const Portability& of, size_t most) {
@@ -120,7 +142,7 @@ CappedTable claim_table(const Portability& of, bool by_axis, size_t most) {
   for (const JudgedClaim& claim : of.claims) {
     for (const RobustnessIndex& index : claim.indexes) {
       const bool whole = index.axis == "all";
-      if (whole || (by_axis && index.points.size() > 1)) add_claim_row(claim, index, table);
+      if (whole || (by_axis && index.points.size() > 1)) add_claim_row(of, claim, index, table);
     }
   }
   return capped(std::move(table), most);

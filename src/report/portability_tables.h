@@ -39,6 +39,9 @@ Table moves_table(const Portability& of, size_t regime);
 // The columns by these names alone.
 Table with_columns(const Table& table, const std::vector<std::string>& names);
 
+// The one axis of the identity on which the index's bundles differ: "threads"; else the index's
+// own: "device".
+std::string axis_behind(const Portability& of, const RobustnessIndex& index);
 // "FAILS: ...": what follows from all of it, in one sentence.
 std::string portability_outcome(const Portability& of);
 // All of it, the outcome first.

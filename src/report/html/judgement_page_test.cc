@@ -126,7 +126,7 @@ TEST(PortabilityFigures, StateWhereClaimsHoldAndWhatIsLeftOfThem) {
   EXPECT_THAT(
       robustness_figure(of)->finding,
       ContainsRegex("keeps -0\\.8[0-9]* \\[.*\\] of its effect in flipped \\(catastrophic on "
-                    "the axis stack\\)"));
+                    "the axis code_generator\\)"));
   const Portability fine = judged({two_arm_regime("a", 10, 8), two_arm_regime("b", 10, 8)});
   EXPECT_THAT(claims_figure(fine)->finding, HasSubstr("holds in 2 of 2 bundles"));
 }
