@@ -1,30 +1,18 @@
-// What a command's arm is here, its revisions' worktrees, and its worker.
+// What a command's arm is here, and its worker.
 #include "backend/command/command_backend.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <cstdlib>
-#include <fstream>
-
-#include "backend/command/checkouts.h"
 #include "backend/command/command_options.h"
 #include "backend/command/command_worker.h"
-#include "base/temporary_folder.h"
+#include "backend/command/repository_fixture.h"
 
 namespace assay {
 namespace {
 
-namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-std::string shell(const std::string& command) {
-  const auto done = run_command(system_spawner(), {"/bin/sh", "-c", command}, 60);
-  EXPECT_TRUE(done && done->end.ok()) << command << (done ? done->err : "");
-  return done ? done->out : "";
-}
 
 LoadRequest load_of(const Json& options, const std::string& mode = "") {
   LoadRequest request;
@@ -34,21 +22,8 @@ LoadRequest load_of(const Json& options, const std::string& mode = "") {
   return request;
 }
 
-// A repository of two commits, of which the second prints another figure.
-class CommandBackendTest : public testing::Test {
+class CommandBackendTest : public RepositoryTest {
  protected:
-  void SetUp() override {
-    auto folder = TemporaryFolder::make("assay-command-test-");
-    ASSERT_TRUE(folder);
-    folder_.emplace(std::move(folder).value());
-    repo_ = folder_->path() / "repo";
-    shell(fmt::format(
-        "git init -q {0} && cd {0} && git config user.email a@b && git config user.name n && "
-        "echo 'echo 10 ms' > bench.sh && git add . && git commit -qm one && git tag one && "
-        "echo 'echo 20 ms' > bench.sh && git commit -qam two && git tag two",
-        repo_.string()));
-  }
-
   StudyArm arm(const std::string& revision) const {
     StudyArm made;
     made.name = "x";
@@ -59,136 +34,7 @@ class CommandBackendTest : public testing::Test {
                     {"checkout", {{"repo", repo_.string()}, {"revision", revision}}}};
     return made;
   }
-
-  std::optional<TemporaryFolder> folder_;
-  fs::path repo_;
 };
-
-TEST_F(CommandBackendTest, RevisionsAreWorktreesThatGoWithTheRun) {
-  fs::path one, two;
-  {
-    Checkouts checkouts(system_spawner());
-    const auto first = checkouts.get(repo_.string(), "one");
-    ASSERT_TRUE(first) << first.error().message;
-    const auto second = checkouts.get(repo_.string(), "two");
-    ASSERT_TRUE(second) << second.error().message;
-    one = first->folder;
-    two = second->folder;
-    EXPECT_EQ(shell("cat " + one.string() + "/bench.sh"), "echo 10 ms\n");
-    EXPECT_EQ(shell("cat " + two.string() + "/bench.sh"), "echo 20 ms\n");
-    EXPECT_EQ(first->sha + "\n", shell("git -C " + repo_.string() + " rev-parse one"));
-    EXPECT_EQ(one.string().find(repo_.string()), std::string::npos) << "outside of the repository";
-    EXPECT_EQ(checkouts.get(repo_.string(), "one")->folder, one);
-  }
-  EXPECT_FALSE(fs::exists(one));
-  EXPECT_FALSE(fs::exists(two.parent_path()));
-  EXPECT_EQ(shell("git -C " + repo_.string() + " worktree list | wc -l"), "1\n");
-}
-
-TEST_F(CommandBackendTest, TheFolderAsItIsIsDirtyWhereItWasChanged) {
-  Checkouts clean(system_spawner());
-  EXPECT_EQ(clean.get(repo_.string(), kAsItIs)->folder, fs::canonical(repo_));
-  EXPECT_FALSE(clean.get(repo_.string(), kAsItIs)->sha.ends_with("-dirty"));
-  std::ofstream(repo_ / "new") << "x";
-  Checkouts changed(system_spawner());
-  EXPECT_TRUE(changed.get(repo_.string(), kAsItIs)->sha.ends_with("-dirty"));
-}
-
-TEST_F(CommandBackendTest, TwoStatesOfOneCommitAreNotTakenForOne) {
-  const auto sha = [&] {
-    Checkouts checkouts(system_spawner());
-    return checkouts.get(repo_.string(), kAsItIs)->sha;
-  };
-  std::ofstream(repo_ / "bench.sh") << "echo 30 ms";
-  const std::string thirty = sha();
-  EXPECT_EQ(sha(), thirty);
-  std::ofstream(repo_ / "result.json") << "{}";
-  EXPECT_EQ(sha(), thirty) << "a new file may be a result of the first run";
-  std::ofstream(repo_ / "bench.sh") << "echo 40 ms";
-  EXPECT_NE(sha(), thirty);
-  shell("git -C " + repo_.string() + " add bench.sh");
-  const std::string staged = sha();
-  EXPECT_TRUE(staged.ends_with("-dirty")) << staged;
-  EXPECT_NE(staged, thirty);
-}
-
-TEST_F(CommandBackendTest, AFolderInsideARepositoryIsThatFolderOfTheRevision) {
-  shell(
-      fmt::format("cd {} && mkdir -p a/b && echo 'echo 50 ms' > a/b/inner.sh && git add . && "
-                  "git commit -qm inner && git tag inner",
-                  repo_.string()));
-  Checkouts checkouts(system_spawner());
-  const auto inner = checkouts.get((repo_ / "a/b").string(), "inner");
-  ASSERT_TRUE(inner) << inner.error().message;
-  EXPECT_EQ(shell("cat " + inner->folder.string() + "/inner.sh"), "echo 50 ms\n");
-}
-
-// A repository whose configuration and hooks name programs, all of which leave a mark.
-TEST_F(CommandBackendTest, NothingThatTheRepositoryNamesRunsAndItsIndexStays) {
-  const fs::path mark = folder_->path() / "ran";
-  const fs::path program = folder_->path() / "program";
-  std::ofstream(program) << "#!/bin/sh\necho $0 >> " << mark.string() << "\nprintf '/\\0'\n";
-  fs::permissions(program, fs::perms::owner_all);
-  for (const char* hook : {"post-checkout", "post-index-change", "reference-transaction"}) {
-    fs::create_directories(repo_ / ".git/hooks");
-    fs::copy(program, repo_ / ".git/hooks" / hook);
-  }
-  const std::string config = "git -C " + repo_.string() + " config ";
-  shell(config + "core.fsmonitor " + program.string() + " && " + config + "diff.external " +
-        program.string() + " && " + config + "status.showUntrackedFiles no");
-  // Touched, so that git would refresh its index.
-  std::ofstream(repo_ / "bench.sh") << "echo 20 ms\n";
-  fs::last_write_time(repo_ / "bench.sh", fs::file_time_type::clock::now() + std::chrono::hours(1));
-  const auto index = [&] { return shell("sha256sum " + (repo_ / ".git/index").string()); };
-  fs::remove(mark);
-  const std::string before = index();
-  {
-    Checkouts checkouts(system_spawner());
-    ASSERT_TRUE(checkouts.get(repo_.string(), "one"));
-    const auto clean = checkouts.get(repo_.string(), kAsItIs);
-    ASSERT_TRUE(clean) << clean.error().message;
-    EXPECT_EQ(clean->sha.size(), 40u) << clean->sha;
-    const auto worker = make_command_worker("1", system_spawner());
-    ASSERT_TRUE(worker->load(
-        load_of({{"command", {"sh", "bench.sh"}},
-                 {"patterns", {"(?<latency_ms>\\d+) ms"}},
-                 {"checked_out", {{"folder", clean->folder.string()}, {"sha", clean->sha}}}})));
-    const Json evidence = worker->evidence({Phase::kE2eKv})->evidence;
-    EXPECT_EQ(evidence["actual"]["checkout"]["files_changed"], false);
-  }
-  EXPECT_FALSE(fs::exists(mark)) << shell("cat " + mark.string());
-  EXPECT_EQ(index(), before);
-  std::ofstream(repo_ / "new") << "x";
-  Checkouts changed(system_spawner());
-  EXPECT_TRUE(changed.get(repo_.string(), kAsItIs)->sha.ends_with("-dirty"))
-      << "whatever the configuration shows of new files";
-}
-
-// As where assay runs in a hook of git, or under `git bisect run`.
-TEST_F(CommandBackendTest, VariablesOfAnotherRepositoryDontCount) {
-  const fs::path other = folder_->path() / "other";
-  shell("git init -q " + other.string());
-  ::setenv("GIT_DIR", (other / ".git").c_str(), 1);
-  ::setenv("GIT_INDEX_FILE", (other / ".git/index").c_str(), 1);
-  {
-    Checkouts checkouts(system_spawner());
-    const auto one = checkouts.get(repo_.string(), "one");
-    EXPECT_TRUE(one) << one.error().message;
-    const auto clean = checkouts.get(repo_.string(), kAsItIs);
-    EXPECT_EQ(clean->sha.size(), 40u) << clean->sha;
-  }
-  ::unsetenv("GIT_DIR");
-  ::unsetenv("GIT_INDEX_FILE");
-}
-
-TEST_F(CommandBackendTest, WhatIsntThereIsNamed) {
-  Checkouts checkouts(system_spawner());
-  EXPECT_THAT(checkouts.get(repo_.string(), "three").error().message,
-              HasSubstr("expected a revision of"));
-  EXPECT_THAT(checkouts.get(folder_->path().string(), "one").error().message,
-              HasSubstr("expected a git repository"));
-  EXPECT_THAT(checkouts.get("/no/such/place", "one").error().message, HasSubstr("/no/such/place"));
-}
 
 TEST_F(CommandBackendTest, TheGateKnowsCommitProgramAndFiles) {
   const auto backend = make_command_backend("assay", system_spawner());
