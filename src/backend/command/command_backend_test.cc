@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "backend/command/command_options.h"
 #include "backend/command/command_worker.h"
 #include "backend/command/repository_fixture.h"
@@ -11,6 +13,7 @@
 namespace assay {
 namespace {
 
+namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -57,6 +60,56 @@ TEST_F(CommandBackendTest, TheGateKnowsCommitProgramAndFiles) {
   EXPECT_EQ(backend->gate(missing).error_class, "no_program");
 }
 
+// The hash that stands for a command: what changes it, alone.
+TEST_F(CommandBackendTest, ACommandIsItsTextItsProgramAndItsFiles) {
+  const fs::path folder = folder_->path();
+  const auto write = [&](const char* name, const std::string& text) {
+    std::ofstream(folder / name) << text;
+    fs::permissions(folder / name, fs::perms::owner_all);
+  };
+  write("program", "#!/bin/sh\n");
+  write("script", "echo 10 ms\n");
+  const auto build = [&](const Json& change = Json::object()) {
+    StudyArm made = arm("one");
+    made.options.erase("checkout");
+    made.options["command"] = {(folder / "program").string(), (folder / "script").string()};
+    made.options.update(change);
+    const ArmGate gate = make_command_backend("assay", system_spawner())->gate(made);
+    EXPECT_EQ(gate.verdict, ArmGate::Verdict::kReady) << gate.reason;
+    return gate.framework_build;
+  };
+  const std::string first = build();
+  EXPECT_EQ(build(), first);
+  EXPECT_NE(build({{"env", {{"A", "1"}}}}), first);
+  EXPECT_NE(build({{"env", {{"A", "1"}}}}), build({{"env", {{"A", "2"}}}}));
+  EXPECT_NE(build({{"workdir", folder.string()}}), first);
+  EXPECT_NE(build({{"command", {(folder / "program").string(), "-x"}}}), first);
+  write("script", "echo 11 ms\n");
+  const std::string other_script = build();
+  EXPECT_NE(other_script, first);
+  write("program", "#!/bin/bash\n");
+  EXPECT_NE(build(), other_script);
+}
+
+TEST_F(CommandBackendTest, ACheckoutThatTheCommandChangedIsSaidToBe) {
+  const auto changed = [&](const std::string& command) {
+    const auto backend = make_command_backend("assay", system_spawner());
+    StudyArm made = arm("one");
+    made.options["command"] = {"sh", "-c", command};
+    EXPECT_EQ(backend->gate(made).verdict, ArmGate::Verdict::kReady);
+    const auto worker = make_command_worker("1", system_spawner());
+    LoadRequest request;
+    request.options = backend->load_options(made, {}, 1);
+    EXPECT_TRUE(worker->load(request));
+    EXPECT_TRUE(worker->measure({Phase::kE2eKv, 1, 4, 12}, {{{0}}, {0}}, 0));
+    const Json checkout = worker->evidence({Phase::kE2eKv})->evidence["actual"]["checkout"];
+    EXPECT_EQ(checkout["sha"].get<std::string>() + "\n", git("rev-parse one"));
+    return checkout["files_changed"].get<bool>();
+  };
+  EXPECT_FALSE(changed("sh bench.sh; echo 1 > result.json"));
+  EXPECT_TRUE(changed("sh bench.sh; echo 'echo 1 ms' > bench.sh"));
+}
+
 TEST_F(CommandBackendTest, ACommandThatNeedsSidesIsRefusedWithoutThem) {
   const auto backend = make_command_backend("assay", system_spawner());
   StudyArm open = arm("one");
@@ -86,6 +139,8 @@ TEST(CommandWorker, GivesOutWhatOneInvocationPrinted) {
   EXPECT_THAT((std::vector{first->latency_ns, second->latency_ns}),
               ElementsAre(8'000'000, 4'000'000));
   EXPECT_FALSE(first->recalled);
+  EXPECT_GT(first->peak_rss_bytes.value_or(0), 0);
+  EXPECT_FALSE(second->peak_rss_bytes) << "the invocation's, once";
   EXPECT_TRUE(second->recalled) << "the machine's state now isn't its own";
   EXPECT_EQ(first->started_at_ns, second->started_at_ns);
   EXPECT_EQ(worker->measure(kDecode, kPrompt, 2).error().error_class, "too_few_samples");
@@ -125,6 +180,59 @@ TEST(CommandWorker, OutcomesAreRepliesWithTheirClass) {
   EXPECT_EQ(
       outcome("printf 'Traceback (most recent call last):\\n  x\\nMemoryError\\n' >&2; exit 1", 1),
       "MemoryError//oom");
+  EXPECT_EQ(outcome("echo \"terminate called after throwing an instance of 'std::bad_alloc'\" >&2; "
+                    "kill -ABRT $$",
+                    1),
+            "std::bad_alloc//oom")
+      << "no crash beside";
+}
+
+TEST(CommandWorker, EveryPlaceholderHasTheCellsValue) {
+  LoadRequest request = load_of({{"command",
+                                  {"echo", "1 ms",
+                                   "{model}|{dtype}|{mode}|{cache}|{dynamic}|"
+                                   "{threads}|{phase}|{batch}|{prompt_tokens}|"
+                                   "{new_tokens}|{seed}|{samples}|{checkout}"}},
+                                 {"patterns", {"(?<latency_ms>\\d+) ms"}},
+                                 {"seed", 42},
+                                 {"checked_out", {{"folder", "/"}, {"sha", "abc"}}}},
+                                "eager");
+  request.model = "m";
+  request.dtype = "fp16";
+  request.cache = "static";
+  request.dynamic = "auto";
+  request.threads = 3;
+  const auto worker = make_command_worker("1", system_spawner());
+  ASSERT_TRUE(worker->load(request));
+  // Eight ids, of which three are padding.
+  const auto sample =
+      worker->measure({Phase::kKvDecode, 1, 4, 12}, {{{0, 0, 0, 0, 0, 0, 0, 0}}, {3}}, 0);
+  ASSERT_TRUE(sample) << sample.error().message;
+  const Json evidence = worker->evidence({Phase::kKvDecode})->evidence;
+  EXPECT_EQ(evidence["actual"]["invocation"]["argv"][2],
+            "m|fp16|eager|static|auto|3|kv_decode|1|5|4|42|1|/");
+}
+
+TEST(CommandOptions, AnInvocationEndsBeforeTheHarnessLosesPatience) {
+  const auto limit = [](double timeout_s) {
+    const auto options = command_options(
+        {{"command", {"x"}}, {"patterns", {"(?<latency_ms>x)"}}, {kTimeoutOption, timeout_s}});
+    return fill_command(*options, {}).timeout_s;
+  };
+  EXPECT_EQ(limit(100), 99) << "a second";
+  EXPECT_DOUBLE_EQ(limit(10), 9.5) << "or a twentieth";
+  EXPECT_EQ(limit(0), 0) << "none";
+}
+
+TEST(CommandOptions, AShellIsUsedOnlyWhereItIsAskedFor) {
+  const auto argv = [](const Json& more) {
+    Json options = {{"command", {"echo", "$HOME; ls"}}, {"patterns", {"(?<latency_ms>x)"}}};
+    options.update(more);
+    return fill_command(*command_options(options), {}).argv;
+  };
+  EXPECT_THAT(argv(Json::object()), ElementsAre("echo", "$HOME; ls"));
+  EXPECT_THAT(argv({{"shell", false}}), ElementsAre("echo", "$HOME; ls"));
+  EXPECT_THAT(argv({{"command", "ls"}, {"shell", true}}), ElementsAre("/bin/sh", "-c", "ls"));
 }
 
 TEST(CommandOptions, PlaceholdersInAShellAreQuoted) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 
 #include "base/clock.h"
@@ -48,6 +49,20 @@ TEST(Invocation, MuchOutputPassesAndAFloodIsStopped) {
   const Invocation flood = ran("exec yes");
   EXPECT_EQ(flood.stopped, Stopped::kFlood);
   EXPECT_LT(flood.out.size(), kMostOutputBytes + (size_t{1} << 20));
+}
+
+TEST(Invocation, AllOfBothOutputsIsEchoed) {
+  InvocationSpec spec{.argv = {"/bin/sh", "-c",
+                               "head -c 300000 /dev/zero | tr '\\0' e >&2; "
+                               "head -c 200000 /dev/zero | tr '\\0' o"}};
+  std::string echoed;
+  spec.echo = [&](std::string_view bytes) { echoed += bytes; };
+  const auto invocation = invoke(system_spawner(), spec);
+  ASSERT_TRUE(invocation) << invocation.error().message;
+  EXPECT_EQ(invocation->err, std::string(300'000, 'e'));
+  EXPECT_EQ(invocation->out, std::string(200'000, 'o'));
+  EXPECT_EQ(std::ranges::count(echoed, 'e'), 300'000);
+  EXPECT_EQ(std::ranges::count(echoed, 'o'), 200'000);
 }
 
 TEST(Invocation, WhatIsLeftBehindIsKilledAndNotWaitedFor) {
