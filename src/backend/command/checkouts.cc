@@ -89,9 +89,20 @@ Checkouts::~Checkouts() {
   }
 }
 
+void Checkouts::remove_left(const fs::path& repo, const std::string& commit) {
+  const auto top = run_git(spawner_, repo, {"rev-parse", "--show-toplevel"});
+  const auto submodules =
+      top ? submodules_of(spawner_, *top, commit) : Result<std::vector<CommitSubmodule>>();
+  if (submodules) {
+    for (const CommitSubmodule& submodule : *submodules) {
+      remove_left(submodule.clone, submodule.commit);
+    }
+  }
+  remove_left_worktrees(spawner_, repo);
+}
+
 Status Checkouts::check_out(const fs::path& repo, const fs::path& folder,
                             const std::string& commit) {
-  remove_left_worktrees(spawner_, repo);
   ASSAY_CHECK(add_worktree(spawner_, repo, folder, commit));
   made_.push_back({repo, folder});
   return check_out_submodules(repo, folder, commit);
@@ -140,6 +151,7 @@ Result<Checkout> Checkouts::make(const std::string& repo, const std::string& rev
   ASSAY_TRY(WorktreeHome home, WorktreeHome::make());
   const fs::path root = home.folder.path() / folder.filename();
   homes_.push_back(std::move(home));
+  remove_left(folder, checkout.sha);
   ASSAY_CHECK(check_out(folder, root, checkout.sha));
   checkout.folder = inside.empty() ? root : (root / inside).parent_path();
   return checkout;

@@ -47,6 +47,8 @@ class Checkouts {
     std::filesystem::path folder;
   };
   Result<Checkout> make(const std::string& repo, const std::string& revision);
+  // Of runs that were killed, in this repository and its submodules, innermost first.
+  void remove_left(const std::filesystem::path& repo, const std::string& commit);
   Status check_out(const std::filesystem::path& repo, const std::filesystem::path& folder,
                    const std::string& commit);
   Status check_out_submodules(const std::filesystem::path& repo,

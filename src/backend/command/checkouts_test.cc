@@ -330,18 +330,20 @@ TEST_F(CheckoutsTest, TwoStatesOfASubmoduleAreNotTakenForOne) {
   EXPECT_NE(other_commit, thirty);
 }
 
+// A home as a killed run leaves it: nobody holds its lock.
+fs::path left_home(const std::string& name = "assay-checkout-XXXXXX") {
+  return shell(
+      fmt::format("printf %s $(mktemp -d {}/{})", fs::temp_directory_path().string(), name));
+}
+
 TEST_F(CheckoutsTest, WorktreesOfAKilledRunGoWithTheNextAndNoOthers) {
-  const std::string temporary = fs::temp_directory_path().string();
-  const auto home = [&](const std::string& name) {
-    return fs::path(shell(fmt::format("printf %s $(mktemp -d {}/{})", temporary, name)));
-  };
-  const fs::path left = home("assay-checkout-XXXXXX");
-  const fs::path gone = home("assay-checkout-XXXXXX");
-  const fs::path own = home("mine-XXXXXX");
-  for (const fs::path& each : {left, gone, own}) {
+  const fs::path left = left_home();
+  const fs::path elsewhere = left_home();
+  const fs::path own = left_home("mine-XXXXXX");
+  for (const fs::path& each : {left, elsewhere, own}) {
     git(fmt::format("worktree add --detach --quiet {}/repo one", each.string()));
   }
-  fs::remove_all(gone);
+  fs::remove_all(elsewhere);
   {
     Checkouts running(system_spawner());
     const auto in_use = running.get(repo_.string(), "one");
@@ -349,13 +351,32 @@ TEST_F(CheckoutsTest, WorktreesOfAKilledRunGoWithTheNextAndNoOthers) {
     EXPECT_FALSE(fs::exists(left));
     Checkouts another(system_spawner());
     ASSERT_TRUE(another.get(repo_.string(), "two"));
-    EXPECT_TRUE(fs::exists(in_use->folder)) << "its process lives";
-    EXPECT_TRUE(fs::exists(own / "repo")) << "not one of assay's";
-    EXPECT_EQ(worktrees_of(repo_), "4\n");
+    EXPECT_TRUE(fs::exists(in_use->folder / ".git")) << "its process lives";
+    EXPECT_TRUE(fs::exists(own / "repo/.git")) << "not one of assay's";
+    const std::string all = git("worktree list");
+    EXPECT_THAT(all, HasSubstr(in_use->folder.string()));
+    EXPECT_THAT(all, HasSubstr(own.string()));
+    EXPECT_THAT(all, HasSubstr(elsewhere.string())) << "another container may see its folder";
+    EXPECT_EQ(all.find(left.string()), std::string::npos);
   }
-  EXPECT_EQ(worktrees_of(repo_), "2\n");
+  EXPECT_EQ(worktrees_of(repo_), "3\n");
   git(fmt::format("worktree remove {}/repo", own.string()));
   fs::remove_all(own);
+}
+
+TEST_F(CheckoutsTest, WorktreesOfSubmodulesOfAKilledRunGoToo) {
+  const fs::path super = make_superproject();
+  const fs::path left = left_home();
+  const std::string add = "worktree add --detach --quiet " + left.string();
+  shell("cd " + super.string() + " && git " + add + "/super one && git -C lib " + add +
+        "/super/lib one");
+  {
+    Checkouts checkouts(system_spawner());
+    EXPECT_EQ(printed(checkouts.get(super.string(), "one")), "10 ms\n");
+  }
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_EQ(worktrees_of(super), "1\n");
+  EXPECT_EQ(worktrees_of(super / "lib"), "1\n");
 }
 
 }  // namespace

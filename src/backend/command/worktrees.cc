@@ -33,7 +33,8 @@ std::optional<fs::path> home_around(const fs::path& path) {
   return std::nullopt;
 }
 
-// Of a home that no process holds; none: one does, or it is another user's.
+// Of a home that no process holds; none: one does, it is another user's, or it isn't there, which
+// may mean that it lies in another container.
 Descriptor lock_home(const fs::path& home) {
   Descriptor folder(::open(home.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat about {};
@@ -78,11 +79,11 @@ void remove_left_worktrees(Spawner& spawner, const fs::path& repo) {
   for (const fs::path& worktree : listed_worktrees(spawner, repo)) {
     const auto home = home_around(worktree);
     if (!home) continue;
-    std::error_code error;
     const Descriptor lock = lock_home(*home);
-    if (!lock.ok() && fs::exists(fs::symlink_status(*home, error))) continue;
-    // git removes only what is a worktree of this repository, or its note of one that is gone.
-    if (remove_worktree(spawner, repo, worktree) && lock.ok()) fs::remove_all(*home, error);
+    // git removes only what is a worktree of this repository.
+    if (!lock.ok() || !remove_worktree(spawner, repo, worktree)) continue;
+    std::error_code error;
+    if (worktree.parent_path() == *home) fs::remove_all(*home, error);
   }
 }
 

@@ -28,8 +28,9 @@ Status add_worktree(Spawner& spawner, const std::filesystem::path& repo,
 bool remove_worktree(Spawner& spawner, const std::filesystem::path& repo,
                      const std::filesystem::path& folder);
 
-// Removes those worktrees of the repository whose home's process was killed, with their homes.
-// Whatever lies elsewhere, belongs to another user or is in use stays as it is.
+// Removes those worktrees of the repository whose home's process was killed, and the home with the
+// worktree that lies in it, rather than in another worktree as a submodule's does. Whatever lies
+// elsewhere, belongs to another user, is in use or isn't to be seen stays as it is.
 void remove_left_worktrees(Spawner& spawner, const std::filesystem::path& repo);
 
 }  // namespace assay
