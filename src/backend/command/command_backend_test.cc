@@ -189,12 +189,13 @@ TEST(CommandWorker, OutcomesAreRepliesWithTheirClass) {
 
 TEST(CommandWorker, EveryPlaceholderHasTheCellsValue) {
   LoadRequest request = load_of({{"command",
-                                  {"echo", "1 ms",
+                                  {"echo", "1 ms 2 ms",
                                    "{model}|{dtype}|{mode}|{cache}|{dynamic}|"
                                    "{threads}|{phase}|{batch}|{prompt_tokens}|"
                                    "{new_tokens}|{seed}|{samples}|{checkout}"}},
                                  {"patterns", {"(?<latency_ms>\\d+) ms"}},
                                  {"seed", 42},
+                                 {"samples", 2},
                                  {"checked_out", {{"folder", "/"}, {"sha", "abc"}}}},
                                 "eager");
   request.model = "m";
@@ -210,7 +211,7 @@ TEST(CommandWorker, EveryPlaceholderHasTheCellsValue) {
   ASSERT_TRUE(sample) << sample.error().message;
   const Json evidence = worker->evidence({Phase::kKvDecode})->evidence;
   EXPECT_EQ(evidence["actual"]["invocation"]["argv"][2],
-            "m|fp16|eager|static|auto|3|kv_decode|1|5|4|42|1|/");
+            "m|fp16|eager|static|auto|3|kv_decode|1|5|4|42|2|/");
 }
 
 TEST(CommandOptions, AnInvocationEndsBeforeTheHarnessLosesPatience) {
