@@ -125,6 +125,10 @@ std::vector<std::string> warnings_of(const Imported& imported, const ImportedRow
                     "within a run is unknown",
                     made.means == 1 ? "1 row is" : fmt::format("{} rows are each", made.means)));
   }
+  for (const auto& [arm, runs] : made.empty_runs) {
+    warnings.push_back(fmt::format("the files have {} of {} without a sample, and so without rows",
+                                   counted(runs, "run"), quoted_excerpt(arm)));
+  }
   if (!dated) {
     warnings.emplace_back(
         "the imported files have no date, so the bundle has the day of the import");

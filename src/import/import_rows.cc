@@ -66,6 +66,10 @@ class RowMaker {
   using CellKey = std::tuple<std::string, std::string, Phase, std::string, int64_t, int64_t>;
 
   Status add_run(const ImportedRun& run, const RunNames& names) {
+    if (run.samples.empty()) {
+      ++made_.empty_runs[names.arm];
+      return {};
+    }
     note_unknown(run, names.arm);
     std::set<size_t> cells;  // that the run has rows of
     for (size_t i = 0; i < run.samples.size(); ++i) {
