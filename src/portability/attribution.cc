@@ -5,6 +5,8 @@
 #include <array>
 #include <map>
 
+#include "base/add_once.h"
+#include "base/listed.h"
 #include "base/text.h"
 
 namespace assay {
@@ -17,10 +19,6 @@ About about_of(const std::string& axis) {
     if (axis == of_members) return About::kMember;
   }
   return axis == "model" ? About::kModel : About::kArm;
-}
-
-void add_once(const std::string& word, std::vector<std::string>& words) {
-  if (std::ranges::find(words, word) == words.end()) words.push_back(word);
 }
 
 // Where a verdict stands among all.
@@ -71,10 +69,6 @@ ControlState control_state(const ConditionVerdict* control, const PortabilityOpt
   return differs || is_flip(control->verdict) ? ControlState::kMoved : ControlState::kUnknown;
 }
 
-std::string joined_axes(const std::vector<std::string>& axes) {
-  return join(axes, " and ");
-}
-
 // Another pair that differs on one of the kinds alone and shows the same flip.
 const RegimePair* clean_pair(std::span<const RegimePair> pairs, const PortedCondition& condition,
                              std::span<const ArmDirection> directions,
@@ -115,23 +109,23 @@ std::string basis_text(const Attribution& of, std::span<const Regime> regimes) {
     case AttributionBasis::kOneAxis:
       return fmt::format("{} alone differs, and is responsible.", of.responsible);
     case AttributionBasis::kOneKind:
-      return fmt::format("{} changed together, and are responsible together ({}).",
-                         joined_axes(of.axes), of.responsible);
+      return fmt::format("{} changed together, and are responsible together ({}).", listed(of.axes),
+                         of.responsible);
     case AttributionBasis::kCleanPair:
       return fmt::format(
           "{} differ, and {} is responsible: {} and {} differ on it alone and show the same "
           "change.",
-          joined_axes(of.axes), of.responsible, regimes[of.clean_a].name, regimes[of.clean_b].name);
+          listed(of.axes), of.responsible, regimes[of.clean_a].name, regimes[of.clean_b].name);
     case AttributionBasis::kUnstated:
-      return fmt::format("{}, but the bundles don't both state {}: what is responsible stays open.",
-                         of.axes.empty() ? "The identities agree in what they state"
-                                         : joined_axes(of.axes) + " differ",
-                         join(of.unstated, ", "));
+      return fmt::format(
+          "{}, but the bundles don't both state {}: what is responsible stays open.",
+          of.axes.empty() ? "The identities agree in what they state" : listed(of.axes) + " differ",
+          join(of.unstated, ", "));
     case AttributionBasis::kConfounded:
       break;
   }
   return fmt::format("Confounded: {} differ, and no two bundles separate their effects.",
-                     joined_axes(of.axes));
+                     listed(of.axes));
 }
 
 }  // namespace
@@ -175,7 +169,7 @@ std::vector<std::string> axes_about(const RegimePair& pair, const std::vector<st
     const bool concerns = d.about.empty() || about == About::kMember ||
                           (about == About::kModel ? d.about == model
                                                   : std::ranges::find(arms, d.about) != arms.end());
-    if (concerns) add_once(d.axis, axes);
+    if (concerns) add_once(axes, d.axis);
   }
   return axes;
 }
@@ -184,20 +178,20 @@ std::vector<std::string> unstated_about(const RegimePair& pair,
                                         const std::vector<std::string>& arms) {
   std::vector<std::string> axes;
   for (const UnstatedAxis& each : pair.unstated) {
-    if (std::ranges::find(arms, each.arm) != arms.end()) add_once(each.axis, axes);
+    if (std::ranges::find(arms, each.arm) != arms.end()) add_once(axes, each.axis);
   }
   return axes;
 }
 
 std::vector<std::string> axes_of(const RegimePair& pair) {
   std::vector<std::string> axes;
-  for (const AxisDifference& d : pair.differences) add_once(d.axis, axes);
+  for (const AxisDifference& d : pair.differences) add_once(axes, d.axis);
   return axes;
 }
 
 std::vector<std::string> perturbations_of(const std::vector<std::string>& axes) {
   std::vector<std::string> kinds;
-  for (const std::string& axis : axes) add_once(perturbation_of(axis), kinds);
+  for (const std::string& axis : axes) add_once(kinds, perturbation_of(axis));
   return kinds;
 }
 
