@@ -36,30 +36,37 @@ class VerdictPlaces {
   std::map<std::pair<size_t, size_t>, const ConditionVerdict*> places_;
 };
 
-// The eager condition beside each one: of the same stratum and quantisation, best of the same cache
-// and, where arms go by name, best the baseline.
-std::vector<std::optional<size_t>> controls_of(std::span<const PortedCondition> conditions,
-                                               const ArmConfig& baseline) {
-  std::map<Stratum, std::vector<size_t>> eager;
+// Eager conditions by their strata.
+using EagerConditions = std::map<Stratum, std::vector<size_t>>;
+EagerConditions eager_conditions(std::span<const PortedCondition> conditions) {
+  EagerConditions eager;
   for (size_t c = 0; c < conditions.size(); ++c) {
     if (conditions[c].config.mode == "eager") eager[conditions[c].stratum].push_back(c);
   }
-  std::vector<std::optional<size_t>> controls(conditions.size());
-  for (size_t c = 0; c < conditions.size(); ++c) {
-    const ArmConfig& config = conditions[c].config;
-    if (config.mode == "eager") continue;
-    int best = -1;
-    for (const size_t candidate : eager[conditions[c].stratum]) {
-      const ArmConfig& other = conditions[candidate].config;
-      if (other.quantization != config.quantization) continue;
-      const int score = 2 * (other.cache == config.cache) + (other == baseline);
-      if (score > best) {
-        best = score;
-        controls[c] = candidate;
-      }
-    }
+  return eager;
+}
+
+// The eager condition beside the verdict's, of the same stratum and quantisation: best one that
+// both regimes measured, then one of the same cache and, where arms go by name, the baseline.
+std::optional<size_t> control_of(const ConditionVerdict& verdict, const EagerConditions& eager,
+                                 std::span<const PortedCondition> conditions,
+                                 const ArmConfig& baseline) {
+  const auto& [stratum, config, cells] = conditions[verdict.condition];
+  const auto candidates = eager.find(stratum);
+  if (config.mode == "eager" || candidates == eager.end()) return std::nullopt;
+  std::optional<size_t> control;
+  int best = -1;
+  for (const size_t candidate : candidates->second) {
+    const PortedCondition& other = conditions[candidate];
+    if (other.config.quantization != config.quantization) continue;
+    const bool in_both = other.cells[verdict.a] != nullptr && other.cells[verdict.b] != nullptr;
+    const int score =
+        4 * in_both + 2 * (other.config.cache == config.cache) + (other.config == baseline);
+    if (score <= best) continue;
+    best = score;
+    control = candidate;
   }
-  return controls;
+  return control;
 }
 
 ControlState control_state(const ConditionVerdict* control, const PortabilityOptions& options) {
@@ -238,13 +245,13 @@ std::vector<Attribution> attribute(std::span<const Regime> regimes,
                                    std::span<const ConditionVerdict> verdicts,
                                    const ArmConfig& baseline, const PortabilityOptions& options) {
   const VerdictPlaces places(verdicts);
-  const auto controls = controls_of(conditions, baseline);
+  const EagerConditions eager = eager_conditions(conditions);
   std::vector<Attribution> all;
   all.reserve(verdicts.size());
   for (const ConditionVerdict& verdict : verdicts) {
     Attribution& of = all.emplace_back();
     const PortedCondition& condition = conditions[verdict.condition];
-    if (const auto control = controls[verdict.condition]) {
+    if (const auto control = control_of(verdict, eager, conditions, baseline)) {
       of.control = control_state(places.find(*control, verdict.b), options);
       if (of.control != ControlState::kNone) of.control_arm = conditions[*control].arm();
     }
