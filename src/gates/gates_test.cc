@@ -100,6 +100,22 @@ TEST(PhaseGate, FiguresOfBothPhasesNeedThePhasesByThemselves) {
   EXPECT_THAT(check_of(gate, "parts").decided_by, Contains(HasSubstr("no rows in kv_decode")));
   EXPECT_EQ(judged(judge_phases, lacking, faster_in(Phase::kPrefill)).verdict(),
             GateVerdict::kPass);
+  // Nor do a decode of other lengths, or one that lost every row, stand for the one within.
+  const auto parts = [](const std::function<void(Row&)>& change) {
+    HonestBundle bundle({.phases = {Phase::kPrefill, Phase::kKvDecode, Phase::kE2eKv}});
+    for (Row& row : bundle.made.raw().rows) {
+      if (row.phase == Phase::kKvDecode) change(row);
+    }
+    return check_of(judged(judge_phases, bundle), "parts").verdict;
+  };
+  EXPECT_EQ(parts([](Row&) {}), GateVerdict::kPass);
+  EXPECT_EQ(parts([](Row& row) { row.new_tokens = 7; }), GateVerdict::kFail);
+  EXPECT_EQ(parts([](Row& row) {
+              row.status = RowStatus::kCrash;
+              row.error_class = "SIGSEGV";
+              row.latency_ms.reset();
+            }),
+            GateVerdict::kFail);
 }
 
 TEST(PhaseGate, ABundleThatClaimsNothingIsNotDecided) {

@@ -78,15 +78,12 @@ void judge_state(bool faster, double alpha, ClaimInRegime& in) {
   in.state = (*in.log_ratio < 0) == faster ? ClaimState::kHolds : ClaimState::kTurned;
 }
 
-// Whether some two regimes that the claim holds in differ on one kind of axis alone.
-bool clean_pair_holds(const JudgedClaim& claim, std::span<const RegimePair> pairs,
-                      const std::set<std::string>& models) {
+// Whether some two regimes differ on one kind of axis alone, as far as the claim's arms are
+// concerned.
+bool has_clean_pair(const JudgedClaim& claim, std::span<const RegimePair> pairs,
+                    const std::set<std::string>& models) {
   const std::vector<std::string> arms = arms_of_claim(claim.claim);
   return std::ranges::any_of(pairs, [&](const RegimePair& pair) {
-    if (claim.regimes[pair.a].state != ClaimState::kHolds ||
-        claim.regimes[pair.b].state != ClaimState::kHolds) {
-      return false;
-    }
     std::vector<std::string> axes;
     for (const std::string& model : models) add_each_once(axes, axes_about(pair, arms, model));
     return unstated_about(pair, arms).empty() && perturbations_of(axes).size() == 1;
@@ -118,7 +115,7 @@ void judge_claim(std::span<const Regime> regimes, std::span<const RegimePair> pa
                                in.reason.empty() ? "" : ": " + in.reason);
     return;
   }
-  if (!clean_pair_holds(claim, pairs, models)) {
+  if (!has_clean_pair(claim, pairs, models)) {
     claim.reason = "the claim holds in every bundle, but no two bundles differ on one axis alone";
     std::vector<std::string> unstated;
     for (const ClaimInRegime& in : claim.regimes) add_each_once(unstated, in.unstated);
