@@ -265,13 +265,12 @@ TEST(PortabilityVerdict, WhatOneBundleLacksIsMissing) {
 }
 
 TEST(PortabilityVerdict, AMeanIsAsSureAsItsProcessesAre) {
-  // 40 rows of eight processes that differ by more than their rows do.
-  MadeRegime made = two_arm_regime("a", 10, 8);
-  made.noise = 0.001;
-  const RegimeCell& cell = regime_of(made, 1).cells.front();
-  ASSERT_TRUE(cell.mean && cell.mean->error);
-  EXPECT_LE(cell.mean->error->df, 7 + 1e-9);
-  EXPECT_GT(std::sqrt(cell.mean->error->square), 10 * 0.001 / std::sqrt(8.0));
+  // 40 rows of eight processes, whose rows alone don't tell that they share a process.
+  const Regime regime = regime_of(two_arm_regime("a", 10, 8), 1);
+  for (const RegimeCell& cell : regime.cells) {
+    ASSERT_TRUE(cell.mean && cell.mean->error);
+    EXPECT_LE(cell.mean->error->df, 7 + 1e-9);
+  }
 }
 
 TEST(PortabilityVerdict, DegreesOfFreedomAreThoseOfTheMeanThatVaries) {
