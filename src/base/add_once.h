@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <ranges>
 #include <utility>
 #include <vector>
@@ -17,7 +18,16 @@ bool add_once(std::vector<T>& list, Value&& value) {
   return true;
 }
 
-// The same for each value in turn.
+// The value's place in the list, which has it afterwards.
+template <typename T>
+size_t place_once(std::vector<T>& list, const T& value) {
+  const auto at = std::ranges::find(list, value);
+  if (at != list.end()) return static_cast<size_t>(at - list.begin());
+  list.push_back(value);
+  return list.size() - 1;
+}
+
+// add_once() for each value in turn.
 template <typename T, std::ranges::input_range Values>
 void add_each_once(std::vector<T>& list, const Values& values) {
   for (const auto& value : values) add_once(list, value);

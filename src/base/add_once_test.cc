@@ -29,6 +29,14 @@ TEST(AddOnce, TakesAValueThatIsMovedOnlyWhereItIsNew) {
   EXPECT_EQ(names.size(), 2U);
 }
 
+TEST(AddOnce, SaysWhereAValueStands) {
+  Names names = {"b"};
+  EXPECT_EQ(place_once(names, std::string("c")), 1U);
+  EXPECT_EQ(place_once(names, std::string("b")), 0U);
+  EXPECT_EQ(place_once(names, std::string("c")), 1U);
+  EXPECT_EQ(names, (Names{"b", "c"}));
+}
+
 TEST(AddOnce, AddsEachOfSeveralOnce) {
   Names names = {"b"};
   add_each_once(names, Names{"c", "b", "c", "a"});
