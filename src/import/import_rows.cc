@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "artifact/row_rule.h"
+#include "base/add_once.h"
 #include "base/text.h"
 #include "import/source_text.h"
 
@@ -116,7 +117,7 @@ class RowMaker {
   }
 
   void note_unknown(const ImportedRun& run, const std::string& arm) {
-    if (std::ranges::find(made_.arms, arm) == made_.arms.end()) made_.arms.push_back(arm);
+    add_once(made_.arms, arm);
     std::set<std::string>& unknown = made_.unknown[arm];
     for (const Field field : kWantedFields) {
       if (is_wanted(run.facts, field) && !run.facts.knows(field) && !states_itself(run, field)) {
