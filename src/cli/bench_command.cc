@@ -1,6 +1,5 @@
 // assay bench MODEL...: no study file, one row a test and arm. It writes the study itself, measures
 // it as `assay run` would, and shows the findings as a benchmark's rows.
-#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <memory>
@@ -9,6 +8,7 @@
 #include "analysis/analyze.h"
 #include "analysis/describe/speeds.h"
 #include "analysis/plot_rows.h"
+#include "base/add_once.h"
 #include "base/shown_text.h"
 #include "base/temporary_folder.h"
 #include "base/terminal.h"
@@ -112,10 +112,7 @@ CLI::Option* add_list(CLI::App& command, const std::string& flags, const std::st
 template <typename T>
 void take_value(std::vector<T>& values, bool& given, const std::string& flags, T value) {
   if (!std::exchange(given, true)) values.clear();
-  if (std::ranges::find(values, value) == values.end()) {
-    values.push_back(std::move(value));
-    return;
-  }
+  if (add_once(values, std::move(value))) return;
   throw CLI::ValidationError(
       fmt::format("{}: expected each value once, found {} again", flags, value));
 }

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "base/listed.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/option_types.h"
@@ -28,12 +29,7 @@ FirstSamples first_samples_of(const std::string& word) {
   return word == "warm" ? FirstSamples::kWarm : FirstSamples::kByFile;
 }
 
-std::string listed(const std::vector<std::string>& names) {
-  constexpr size_t kMostShown = 12;
-  if (names.size() <= kMostShown) return join(names, ", ");
-  return fmt::format("{}, and {} more", join(std::span(names).first(kMostShown), ", "),
-                     names.size() - kMostShown);
-}
+constexpr size_t kMostShown = 12;  // names in one line
 
 Table summary_table(const ImportSummary& summary, const Imported& imported,
                     const std::string& bundle) {
@@ -45,12 +41,12 @@ Table summary_table(const ImportSummary& summary, const Imported& imported,
   add("bundle", bundle);
   add("format", imported.format);
   add("rows", fmt::format("{} of {}", summary.rows, counted(summary.cells, "cell")));
-  add("arms", listed(summary.arms));
+  add("arms", first_listed(summary.arms, kMostShown));
   std::vector<std::string> lost;
   for (const auto& [cause, rows] : summary.lost_by_class) {
     lost.push_back(fmt::format("{} {}", rows, cause));
   }
-  add("lost", lost.empty() ? "none" : listed(lost));
+  add("lost", lost.empty() ? "none" : first_listed(lost, kMostShown));
   add("cold", counted(summary.cold, "first or warm-up sample"));
   add("means", summary.means == 0 ? "none" : counted(summary.means, "row"));
   add("unknown",

@@ -106,6 +106,14 @@ TEST(ClaimAnswer, WhyItIsOpenIsSaidOfOneStratumAsOfSeveral) {
   EXPECT_EQ(one.because,
             "It is open: kv_decode of m at short, 8 new tokens: inconclusive, 0.800 [0.784, "
             "0.816] of a's time (not significant after Holm's correction).");
+  // The same from the other side, whose interval lies above 1; one that holds 1 needs no Holm.
+  EXPECT_THAT(
+      answer("a faster than b in kv_decode at short", findings_with({kOpen, kSame})).because,
+      HasSubstr("1.25 [1.23, 1.28] of b's time (not significant after Holm's correction)."));
+  Findings wide = findings_with({kOpen, kSame});
+  wide.contrasts[0].ratio_interval = stats::Interval{0.7, 1.1};
+  EXPECT_THAT(answer("b faster than a in kv_decode at short", wide).because,
+              HasSubstr("0.800 [0.700, 1.10] of a's time."));
   const ClaimAnswer several = answer("b faster than a in kv_decode", findings_with({kOpen, kOpen}));
   EXPECT_THAT(several.because, HasSubstr("It is open in 2 of 2 strata: "));
 }

@@ -6,6 +6,7 @@
 #include "analysis/compare/identity_axes.h"
 #include "analysis/rows/summary.h"
 #include "base/lenient_json.h"
+#include "base/listed.h"
 #include "base/text.h"
 
 namespace assay {
@@ -162,15 +163,9 @@ Result<BundleFacts> read_facts(const std::string& name, const std::optional<Spee
 std::string rows_text(const GatedCell& cell, const std::vector<int64_t>& repetitions) {
   constexpr size_t kMostRows = 8;
   std::vector<std::string> numbers;
-  for (size_t i = 0; i < std::min(kMostRows, repetitions.size()); ++i) {
-    numbers.push_back(std::to_string(repetitions[i]));
-  }
-  std::string text = fmt::format("{}/metrics.csv: cell {}, repetition{} {}", phase_name(cell.phase),
-                                 cell.id, repetitions.size() == 1 ? "" : "s", join(numbers, ", "));
-  if (repetitions.size() > kMostRows) {
-    text += fmt::format(" and {} more", repetitions.size() - kMostRows);
-  }
-  return text;
+  for (const int64_t repetition : repetitions) numbers.push_back(std::to_string(repetition));
+  return fmt::format("{}/metrics.csv: cell {}, repetition{} {}", phase_name(cell.phase), cell.id,
+                     repetitions.size() == 1 ? "" : "s", first_listed(numbers, kMostRows));
 }
 
 std::string evidence_member(const GatedCell& cell, std::string_view member_name) {

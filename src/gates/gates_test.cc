@@ -100,6 +100,22 @@ TEST(PhaseGate, FiguresOfBothPhasesNeedThePhasesByThemselves) {
   EXPECT_THAT(check_of(gate, "parts").decided_by, Contains(HasSubstr("no rows in kv_decode")));
   EXPECT_EQ(judged(judge_phases, lacking, faster_in(Phase::kPrefill)).verdict(),
             GateVerdict::kPass);
+  // Nor do a decode of other lengths, or one that lost every row, stand for the one within.
+  const auto parts = [](const std::function<void(Row&)>& change) {
+    HonestBundle bundle({.phases = {Phase::kPrefill, Phase::kKvDecode, Phase::kE2eKv}});
+    for (Row& row : bundle.made.raw().rows) {
+      if (row.phase == Phase::kKvDecode) change(row);
+    }
+    return check_of(judged(judge_phases, bundle), "parts").verdict;
+  };
+  EXPECT_EQ(parts([](Row&) {}), GateVerdict::kPass);
+  EXPECT_EQ(parts([](Row& row) { row.new_tokens = 7; }), GateVerdict::kFail);
+  EXPECT_EQ(parts([](Row& row) {
+              row.status = RowStatus::kCrash;
+              row.error_class = "SIGSEGV";
+              row.latency_ms.reset();
+            }),
+            GateVerdict::kFail);
 }
 
 TEST(PhaseGate, ABundleThatClaimsNothingIsNotDecided) {
@@ -329,6 +345,13 @@ TEST(SurfacingGate, EachAxisHasToBeStatedOfEveryArm) {
                  blank(&Row::compile_mode, "eager-dynamic"), "arm eager-dynamic");
   expect_decided(judge_surfacing, "dynamic", GateVerdict::kFail,
                  blank(&Row::dynamic, "compiled-static"), "arm compiled-static");
+  // A graph captured by hand has no symbolic shapes to state.
+  HonestBundle by_hand;
+  blank(&Row::dynamic, "compiled-static")(by_hand);
+  for (Row& row : by_hand.made.raw().rows) {
+    if (row.arm == "compiled-static") row.compile_mode = "manual-cudagraph";
+  }
+  EXPECT_EQ(check_of(judged(judge_surfacing, by_hand), "dynamic").verdict, GateVerdict::kPass);
 }
 
 TEST(SurfacingGate, OneArmWithTwoCachesFails) {

@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "artifact/each_once.h"
+#include "base/add_once.h"
 #include "base/thread_pool.h"
 
 namespace assay {
@@ -36,17 +37,13 @@ Result<std::vector<BundleFacts>> read_all_facts(const std::vector<std::string>& 
   return facts;
 }
 
-void add_name(std::vector<std::string>& names, const std::string& name) {
-  if (std::ranges::find(names, name) == names.end()) names.push_back(name);
-}
-
 ClaimNames names_of(const std::vector<BundleFacts>& bundles) {
   ClaimNames names;
   for (const BundleFacts& bundle : bundles) {
-    for (const std::string& arm : bundle.findings.study.arms) add_name(names.arms, arm);
+    add_each_once(names.arms, bundle.findings.study.arms);
     for (const Stratum& stratum : bundle.findings.strata) {
-      add_name(names.models, stratum.model);
-      add_name(names.scenarios, stratum.scenario);
+      add_once(names.models, stratum.model);
+      add_once(names.scenarios, stratum.scenario);
     }
   }
   return names;

@@ -90,6 +90,47 @@ TEST(RegimeGate, NoAxisOrSeveralAxesAreNotDecided) {
               HasSubstr("2 axes differ (device, code_sha)"));
 }
 
+TEST(RegimeGate, OfPairsThatShowNothingTheOneOfFewestAxesIsNamed) {
+  HonestStudy elsewhere = kOtherCommit;
+  elsewhere.device = "Other CPU (family 6 model 2 stepping 1) x 2";
+  HonestBundle third(elsewhere);
+  third.made.raw().manifest["identity"]["code_generator"] = "another 1.0";
+  BundleFacts other_stack = third.facts();
+  other_stack.name = "other stack";
+  const BundleFacts one = facts_named("one", {});
+  const BundleFacts both = facts_named("both", elsewhere);
+  const auto nearest = [](std::vector<BundleFacts> facts) {
+    return judge_facts(facts, claim_in(kClaim), "cache").regimes.gate.checks.at(0).found;
+  };
+  // Two axes and three beside the first one; the other two differ on one, which isn't declared.
+  EXPECT_THAT(nearest({one, both, other_stack}),
+              HasSubstr("both and other stack: the declared axis is cache, and code_generator"));
+  EXPECT_THAT(nearest({one, other_stack, both}),
+              HasSubstr("other stack and both: the declared axis is cache, and code_generator"));
+  EXPECT_THAT(nearest({one, other_stack}), HasSubstr("one and other stack: 3 axes differ"));
+  // Two runs of one regime are no nearer than what differs.
+  BundleFacts again = one;
+  again.name = "again";
+  EXPECT_THAT(nearest({one, again, both}), HasSubstr("one and both: 2 axes differ"));
+}
+
+TEST(RegimeGate, OtherWeightsAreNoRegime) {
+  HonestBundle first;
+  HonestBundle second({.seed = 2});
+  const auto weights = [](HonestBundle& bundle) -> Json& {
+    return bundle.made.raw().manifest["completion"]["model_sha256"];
+  };
+  weights(first) = {{"gpt2-25m", "aa"}};
+  weights(second) = {{"gpt2-25m", "bb"}};
+  const std::vector<BundleFacts> facts = {first.facts(), second.facts()};
+  for (const std::string axis : {"", "model"}) {
+    const AxisPair pair = regime_pair(facts, 0, 1, axis);
+    EXPECT_THAT(pair.axes, ElementsAre("model"));
+    EXPECT_EQ(pair.axis, "");
+    EXPECT_EQ(pair.why_not, "they measured other weights");
+  }
+}
+
 TEST(RegimeGate, AnAxisThatNobodyStatedMayDifferAsWell) {
   HonestBundle stated(kOtherCommit);
   HonestBundle silent(kOtherCommit);

@@ -1,6 +1,7 @@
 // Gate 1: every claim names its phase, and no figure mixes phases.
 #include <algorithm>
 
+#include "base/add_once.h"
 #include "base/text.h"
 #include "gates/gates.h"
 
@@ -27,7 +28,7 @@ GateCheck claims_name_phases(const GateScope& scope) {
       continue;
     }
     const std::string name(phase_name(*claim.phase));
-    if (std::ranges::find(phases, name) == phases.end()) phases.push_back(name);
+    add_once(phases, name);
   }
   const bool one = scope.claims.size() == 1;
   return std::move(without).decide(

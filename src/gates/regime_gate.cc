@@ -6,6 +6,7 @@
 #include <iterator>
 #include <set>
 
+#include "base/add_once.h"
 #include "base/text.h"
 
 namespace assay {
@@ -33,7 +34,7 @@ std::vector<std::string> own_axes(const std::vector<AxisDifference>& differences
   for (const AxisDifference& difference : differences) {
     if (device && is_part_of_device(difference)) continue;
     if (stack && chooses_interpreter(difference)) continue;
-    if (std::ranges::find(axes, difference.axis) == axes.end()) axes.push_back(difference.axis);
+    add_once(axes, difference.axis);
   }
   return axes;
 }

@@ -138,7 +138,7 @@ void Run::measure_read_limits() {
     }
     if (known->second) limits.emplace(arm, *known->second);
   }
-  units_.set_read_limits(std::move(limits));
+  units_.row_judge().set_read_limits(std::move(limits));
 }
 
 Status Run::check_model_hash(size_t model, const std::string& hash) {

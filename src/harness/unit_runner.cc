@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
-#include "artifact/row_rule.h"
 #include "harness/stopping.h"
 
 namespace assay {
@@ -20,8 +20,6 @@ std::optional<std::string> gpu_of(const ArmGate& gate) {
   if (gate.gpu_uuid.empty() && gate.device.empty()) return std::nullopt;
   return gate.gpu_uuid;
 }
-
-constexpr int kLimitChecks = 3;
 
 // How long a worker that failed may take to tell what it did.
 constexpr double kLastWords_s = 30;
@@ -74,7 +72,8 @@ UnitRunner::UnitRunner(const Study& study, const Plan& plan, BundleWriter& bundl
       bundle_(bundle),
       context_(context),
       state_(state),
-      workers_(study, context, study.order == RunOrder::kSequential) {}
+      workers_(study, context, study.order == RunOrder::kSequential),
+      row_judge_(study, context) {}
 
 Result<UnitEnd> UnitRunner::run(const Unit& unit, const ModelSetup& setup,
                                 const std::vector<std::vector<PromptLength>>& planned_lengths) {
@@ -102,7 +101,7 @@ Result<UnitEnd> UnitRunner::run(const Unit& unit, const ModelSetup& setup,
   const StudyArm& arm = study_.arms[cell.arm];
   job.gpu = gpu_of(context_.backends.at(arm.backend)->gate(arm));
   context_.observer.on_unit(cell, unit);
-  limit_checks_left_ = kLimitChecks;
+  row_judge_.begin_unit();
   if (const auto& failed = state_.failed_in_a_row[{unit.cell, unit.round}];
       failed.repetitions >= kTriesInARow) {
     ASSAY_CHECK(skip_all(job, failed));
@@ -206,43 +205,6 @@ Row UnitRunner::blank_row(const Job& job, int64_t repetition) const {
   return row;
 }
 
-// A sample that seems too fast may only show that the limit was measured while others used the
-// memory: it is measured again, a few times a unit, before a row is condemned, and for all arms
-// that it was measured for.
-void UnitRunner::judge(const Job& job, const SampleReply& sample, Row& row) {
-  if (sample.non_finite && !fault_of(row, {})) {  // tokens of nothing
-    row.status = RowStatus::kFalseSuccess;
-    row.error_class = kNonFinite;
-    return;
-  }
-  const auto limit = read_limits_.find(job.cell.arm);
-  if (limit == read_limits_.end()) {
-    mark_false_success(row, {});
-    return;
-  }
-  const auto demand = [&]() -> ReadDemand {
-    return {.read_bytes = static_cast<double>(sample.read_bytes.value_or(0)),
-            .bytes_per_s = limit->second.bytes_per_s,
-            .cache_bytes = static_cast<double>(limit->second.cache_bytes)};
-  };
-  const auto too_fast = [&] {
-    const auto fault = fault_of(row, demand());
-    return fault && fault->error_class == kFasterThanMemory;
-  };
-  while (limit_checks_left_ > 0 && too_fast()) {
-    --limit_checks_left_;
-    const StudyArm& arm = study_.arms[job.cell.arm];
-    const auto weights = static_cast<uint64_t>(job.worker->loaded.weight_bytes.value_or(INT64_MAX));
-    const auto again = context_.backends.at(arm.backend)->read_limit(arm, weights);
-    for (auto& [other, known] : read_limits_) {
-      const StudyArm& sharing = study_.arms[other];
-      if (!again || !share_processor(sharing, arm)) continue;
-      known.bytes_per_s = std::max(known.bytes_per_s, again->bytes_per_s);
-    }
-  }
-  mark_false_success(row, demand());
-}
-
 Row UnitRunner::sample_row(const Job& job, int64_t repetition, const SampleReply& sample) {
   Row row = blank_row(job, repetition);
   row.cold = row.cold || sample.cold;
@@ -263,7 +225,7 @@ Row UnitRunner::sample_row(const Job& job, int64_t repetition, const SampleReply
   }
   row.output_hash = sample.output_hash;
   row.started_at_ns = sample.started_at_ns;
-  judge(job, sample, row);
+  row_judge_.judge(job.cell.arm, job.worker->loaded, sample, row);
   return row;
 }
 
@@ -365,21 +327,6 @@ void UnitRunner::note_read_bytes(const Job& job, const Row& row, const SampleRep
   least = std::min(least, *sample.read_bytes);
 }
 
-// The limit by which the cell's rows were judged; the highest one, where it was measured again or
-// by a later sitting, as no row that was judged ok by it is false by a lower one. Whether it is
-// another than the evidence had.
-bool UnitRunner::add_read_limit(const Job& job, Evidence& evidence) const {
-  const auto limit = read_limits_.find(job.cell.arm);
-  if (limit == read_limits_.end()) return false;
-  const auto before = evidence.read_limit;
-  evidence.read_limit = {limit->second.bytes_per_s, limit->second.cache_bytes, kReadTolerance};
-  if (before) {
-    evidence.read_limit->bytes_per_s = std::max(before->bytes_per_s, limit->second.bytes_per_s);
-    evidence.read_limit->cache_bytes = std::max(before->cache_bytes, limit->second.cache_bytes);
-  }
-  return evidence.read_limit != before;
-}
-
 ClientResult<Json> UnitRunner::ask_evidence(Job& job, double timeout_s, bool last_words) {
   auto said = state_.evidence.add_report(job.unit.cell, *job.process, *job.worker->client,
                                          job.shape.phase, timeout_s, last_words);
@@ -402,7 +349,7 @@ Status UnitRunner::close(Job& job) {
   const bool report = job.unit.first_of_round || job.unit.last_of_round || job.failure;
   Evidence& evidence = state_.evidence.of(job.unit.cell);
   // Rows that are committed and a lower limit beside them would be found false by whoever reads.
-  const bool raised = add_read_limit(job, evidence);
+  const bool raised = row_judge_.add_read_limit(job.cell.arm, evidence);
   if (report || raised || job.given_up) {
     evidence.model_hash = job.setup.model_hash;
     if (job.worker && job.process && job.worker->client->running()) {

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "artifact/bundle.h"
 #include "harness/context.h"
 #include "harness/model_setup.h"
+#include "harness/row_judge.h"
 #include "harness/run_state.h"
 #include "harness/workers.h"
 #include "study/plan.h"
@@ -29,8 +29,7 @@ class UnitRunner {
   Result<UnitEnd> run(const Unit& unit, const ModelSetup& setup,
                       const std::vector<std::vector<PromptLength>>& planned_lengths);
   Workers& workers() { return workers_; }
-  // Arms without one aren't judged by it.
-  void set_read_limits(std::map<size_t, ReadLimit> by_arm) { read_limits_ = std::move(by_arm); }
+  RowJudge& row_judge() { return row_judge_; }
 
  private:
   struct Job;
@@ -38,7 +37,6 @@ class UnitRunner {
   ClientResult<void> warm_up_again(Job& job);
   ClientResult<SampleReply> measure(Job& job, int64_t repetition);
   Row blank_row(const Job& job, int64_t repetition) const;
-  void judge(const Job& job, const SampleReply& sample, Row& row);
   Row sample_row(const Job& job, int64_t repetition, const SampleReply& sample);
   Status append(Job& job, Row row);
   void note_conditions(Job& job, Row& row);
@@ -50,7 +48,6 @@ class UnitRunner {
   Status close(Job& job);
   void add_last_words(Job& job);
   ClientResult<Json> ask_evidence(Job& job, double timeout_s, bool last_words);
-  bool add_read_limit(const Job& job, Evidence& evidence) const;
 
   const Study& study_;
   const Plan& plan_;
@@ -58,8 +55,7 @@ class UnitRunner {
   RunContext& context_;
   RunState& state_;
   Workers workers_;
-  std::map<size_t, ReadLimit> read_limits_;  // by arm
-  int limit_checks_left_ = 0;                // of this unit
+  RowJudge row_judge_;
 };
 
 }  // namespace assay

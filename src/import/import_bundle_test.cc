@@ -132,5 +132,95 @@ TEST_F(ImportBundle, SamplesAndMeansOfOneConditionAreRefused) {
               HasSubstr("expected samples or means of one condition, found both"));
 }
 
+// Two arms, of which each states some axes, and the header of their bundle.
+BundleHeader header_of_arms(const std::string& table) {
+  auto imported =
+      import_text(table,
+                  "columns: {latency: t_ms, arm: a, device: d, code_sha: s, dynamic: dy, "
+                  "compile_mode: cm, started_at: at}\n");
+  EXPECT_TRUE(imported) << imported.error().message;
+  imported->notes = {"a note of the reader"};
+  imported->machine = {{"cpu_count", 4}};
+  imported->asserted = {{"cache", "static"}};
+  const auto made = make_rows(*imported, FirstSamples::kByFile);
+  EXPECT_TRUE(made) << made.error().message;
+  return import_header(*imported, *made, {});
+}
+
+TEST(ImportIdentity, WhatOneArmStatesIsNotSaidOfAll) {
+  const Json identity =
+      header_of_arms("t_ms,a,d,s,dy,cm,at\n5,x,GPU,abc,true,default,\n5,y,,abc,,eager,\n").identity;
+  EXPECT_EQ(identity["code_sha"], "abc") << "both state it";
+  EXPECT_FALSE(identity.contains("device"));
+  EXPECT_EQ(identity["arms"]["x"]["device"], "GPU");
+  EXPECT_FALSE(identity["arms"]["y"].contains("device"));
+  EXPECT_EQ(identity["arms"]["x"]["dynamic"], "true");
+  EXPECT_EQ(identity["arms"]["x"]["compile_mode"], "default");
+  const std::vector<std::string> unknown = identity["arms"]["y"]["unknown"];
+  EXPECT_THAT(unknown, Contains("device"));
+}
+
+TEST(ImportIdentity, TwoDevicesStayTwo) {
+  const Json two =
+      header_of_arms("t_ms,a,d,s,dy,cm,at\n5,x,GPU,a,,eager,\n5,y,CPU,a,,eager,\n").identity;
+  EXPECT_FALSE(two.contains("device"));
+  EXPECT_EQ(two["arms"]["x"]["device"], "GPU");
+  EXPECT_EQ(two["arms"]["y"]["device"], "CPU");
+  // Of one name they are two arms.
+  const Json one_name =
+      header_of_arms("t_ms,a,d,s,dy,cm,at\n5,x,GPU,a,,eager,\n5,x,CPU,a,,eager,\n").identity;
+  EXPECT_TRUE(one_name["arms"].contains("x-GPU") && one_name["arms"].contains("x-CPU"));
+}
+
+TEST(ImportIdentity, TheTimeIsTheEarliestAndWhatFilesAndUserSayIsKept) {
+  const BundleHeader header = header_of_arms(
+      "t_ms,a,d,s,dy,cm,at\n5,x,,,,,2026-11-25T10:00:00Z\n5,x,,,,,2026-11-25T09:55:10Z\n"
+      "5,x,,,,,2026-11-25T11:00:00Z\n");
+  EXPECT_EQ(header.started_at_ns, 1'795'600'510'000'000'000);
+  const Json& about = header.environment["imported"];
+  EXPECT_EQ(about["said"]["cpu_count"], 4);
+  EXPECT_EQ(about["asserted"]["cache"], "static");
+  const std::vector<std::string> warnings = header.environment["warnings"];
+  EXPECT_THAT(warnings, Contains("a note of the reader"));
+  EXPECT_THAT(warnings, testing::Not(Contains(HasSubstr("no date"))));
+}
+
+TEST(ImportIdentity, ARunWithoutSamplesIsAWarning) {
+  auto imported = import_text(
+      R"({"results": [{"command": "a", "mean": 1, "times": [1]}, {"command": "b", "mean": 1, "times": []}]})");
+  ASSERT_TRUE(imported) << imported.error().message;
+  const auto made = make_rows(*imported, FirstSamples::kByFile);
+  ASSERT_TRUE(made) << made.error().message;
+  const std::vector<std::string> warnings =
+      import_header(*imported, *made, {}).environment["warnings"];
+  EXPECT_THAT(warnings, Contains(HasSubstr("1 run of \"b\" without a sample")));
+}
+
+TEST_F(ImportBundle, WeightsThatFilesDisagreeAboutHaveNoSize) {
+  const auto weights = [&](int64_t second) {
+    auto imported = import_text("t_ms,a\n5,x\n5,y\n",
+                                "columns: {latency: t_ms, arm: a}\n"
+                                "constants: {model: m}\n");
+    imported->runs[0].weight_bytes = 1000;
+    imported->runs[1].weight_bytes = second;
+    std::filesystem::remove_all(folder_ / "bundle");
+    EXPECT_TRUE(write_imported(*imported, {}, disk(), folder_ / "bundle"));
+    return bundle().manifest["completion"]["model_weight_bytes"];
+  };
+  EXPECT_EQ(weights(1000), Json({{"m", 1000}}));
+  EXPECT_EQ(weights(2000), Json::object());
+}
+
+TEST_F(ImportBundle, TheBoundOnSamplesIsOfAllFilesTogether) {
+  Imported imported{.format = "f", .tool = {}};
+  for (int run = 0; run < 2; ++run) {
+    imported.runs.push_back({.source = "file", .facts = {}});
+    imported.runs.back().samples.resize(kMostImportSamples / 2 + run);
+  }
+  const auto made = make_rows(imported, FirstSamples::kByFile);
+  ASSERT_FALSE(made);
+  EXPECT_THAT(made.error().message, HasSubstr("at most 2000000 samples"));
+}
+
 }  // namespace
 }  // namespace assay

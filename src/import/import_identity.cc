@@ -95,10 +95,6 @@ std::optional<int64_t> earliest(const Imported& imported) {
   return first;
 }
 
-std::vector<std::string> listed(const std::set<std::string>& names) {
-  return {names.begin(), names.end()};
-}
-
 std::vector<std::string> warnings_of(const Imported& imported, const ImportedRows& made,
                                      const Json& identity, bool dated) {
   std::vector<std::string> warnings;
@@ -107,8 +103,7 @@ std::vector<std::string> warnings_of(const Imported& imported, const ImportedRow
       fmt::format("imported from {} of {}: only the hashes of the files vouch for these rows",
                   counted(std::ssize(imported.files), "file"), imported.format));
   if (!unknown.empty()) {
-    warnings.push_back(
-        fmt::format("the imported files don't state {}", join(listed(unknown), ", ")));
+    warnings.push_back(fmt::format("the imported files don't state {}", fmt::join(unknown, ", ")));
   }
   std::set<std::string> named;
   for (const ImportedCell& cell : made.cells) {
@@ -117,13 +112,17 @@ std::vector<std::string> warnings_of(const Imported& imported, const ImportedRow
   if (!named.empty()) {
     warnings.push_back(
         fmt::format("the compiler of {} is unproven: only the names of the arms claim it",
-                    join(listed(named), ", ")));
+                    fmt::join(named, ", ")));
   }
   if (made.means > 0) {
     warnings.push_back(
         fmt::format("{} the mean of several samples that the files don't have, so the spread "
                     "within a run is unknown",
                     made.means == 1 ? "1 row is" : fmt::format("{} rows are each", made.means)));
+  }
+  for (const auto& [arm, runs] : made.empty_runs) {
+    warnings.push_back(fmt::format("the files have {} of {} without a sample, and so without rows",
+                                   counted(runs, "run"), quoted_excerpt(arm)));
   }
   if (!dated) {
     warnings.emplace_back(

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "artifact/row_rule.h"
+#include "base/add_once.h"
 #include "base/text.h"
 #include "import/source_text.h"
 
@@ -66,6 +67,10 @@ class RowMaker {
   using CellKey = std::tuple<std::string, std::string, Phase, std::string, int64_t, int64_t>;
 
   Status add_run(const ImportedRun& run, const RunNames& names) {
+    if (run.samples.empty()) {
+      ++made_.empty_runs[names.arm];
+      return {};
+    }
     note_unknown(run, names.arm);
     std::set<size_t> cells;  // that the run has rows of
     for (size_t i = 0; i < run.samples.size(); ++i) {
@@ -112,7 +117,7 @@ class RowMaker {
   }
 
   void note_unknown(const ImportedRun& run, const std::string& arm) {
-    if (std::ranges::find(made_.arms, arm) == made_.arms.end()) made_.arms.push_back(arm);
+    add_once(made_.arms, arm);
     std::set<std::string>& unknown = made_.unknown[arm];
     for (const Field field : kWantedFields) {
       if (is_wanted(run.facts, field) && !run.facts.knows(field) && !states_itself(run, field)) {

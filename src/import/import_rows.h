@@ -51,6 +51,8 @@ struct ImportedRows {
   std::map<std::string, std::string> stand_ins;
   int64_t cold = 0;
   int64_t means = 0;  // rows
+  // Runs without a sample, by arm: they have no rows, and an arm of such runs alone is no arm.
+  std::map<std::string, int64_t> empty_runs;
 };
 
 // bad_input: no samples, too many conditions, a cell with samples and means.

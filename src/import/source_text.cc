@@ -1,51 +1,120 @@
 // Reading with bounds.
 #include "import/source_text.h"
 
+#include <algorithm>
+#include <array>
+#include <unordered_set>
+#include <utility>
+
 #include "base/files.h"
 #include "base/text.h"
 
 namespace assay {
 namespace {
 
-// Counts what the parser meets, and drops everything once that is too much.
+// A text that is JSON but for the words that Python's json module writes for numbers that are none,
+// with null in their place; empty where there are none.
+std::string without_python_words(std::string_view text) {
+  static constexpr std::array<std::string_view, 3> kWords = {"NaN", "-Infinity", "Infinity"};
+  std::string plain;
+  if (std::ranges::none_of(kWords, [&](std::string_view each) {
+        return text.find(each) != std::string_view::npos;
+      })) {
+    return plain;
+  }
+  bool found = false;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto word = std::ranges::find_if(
+        kWords, [&](std::string_view each) { return text.substr(i).starts_with(each); });
+    if (!in_string && word != kWords.end()) {
+      plain += "null";
+      found = true;
+      i += word->size() - 1;
+      continue;
+    }
+    plain += text[i];
+    if (text[i] == '"') in_string = !in_string;
+    if (in_string && text[i] == '\\' && i + 1 < text.size()) plain += text[++i];
+  }
+  return found ? plain : "";
+}
+
+// Counts what the parser meets, and drops everything once that is too much, or a member comes
+// twice in one object, of which a reader would see only one.
 class JsonBudget {
  public:
   Result<Json> parse(std::string_view text, std::string_view object) {
-    members_.clear();
-    ASSAY_TRY(Json json,
-              parse_json(text, object, [this](int depth, Json::parse_event_t event, Json&) {
-                return keep(depth, event);
-              }));
-    if (values_ > kMostJsonValues) {
-      return bad_input("{}: expected at most {} JSON values, found more", object, kMostJsonValues);
-    }
-    if (too_many_members_) {
-      return bad_input("{}: expected JSON objects of at most {} members, found more", object,
-                       kMostJsonMembers);
-    }
-    return json;
+    const int64_t before = values_;
+    auto json = parse_plain(text, object);
+    if (json || dropped_) return json;
+    const std::string plain = without_python_words(text);
+    if (plain.empty()) return json;
+    values_ = before;
+    return parse_plain(plain, object);
   }
 
  private:
-  bool keep(int depth, Json::parse_event_t event) {
+  Result<Json> parse_plain(std::string_view text, std::string_view object) {
+    members_.clear();
+    auto json = parse_json(text, object, [this](int depth, Json::parse_event_t event, Json& value) {
+      dropped_ = dropped_ || !keep(depth, event, value);
+      return !dropped_;
+    });
+    if (!dropped_) return json;
+    if (values_ > kMostJsonValues) {
+      return bad_input("{}: expected at most {} JSON values, found more", object, kMostJsonValues);
+    }
+    if (!twice_.empty()) {
+      return bad_input("{}: expected each member of an object once, found {} twice", object,
+                       quoted_excerpt(twice_));
+    }
+    return bad_input("{}: expected JSON objects of at most {} members, found more", object,
+                     kMostJsonMembers);
+  }
+
+  bool keep(int depth, Json::parse_event_t event, const Json& value) {
     using Event = Json::parse_event_t;
     const auto level = static_cast<size_t>(depth);
-    if (event == Event::key) {
-      if (members_.size() <= level) members_.resize(level + 1);
-      if (++members_[level] > kMostJsonMembers) too_many_members_ = true;
-    } else if (event == Event::object_start) {
-      if (members_.size() > level + 1) members_[level + 1] = 0;
+    if (event == Event::key) return keep_member(level, value.get_ref<const std::string&>());
+    if (event == Event::object_start) {
+      if (members_.size() > level + 1) members_[level + 1].clear();
       ++values_;
     } else if (event == Event::array_start || event == Event::value) {
       ++values_;
     }
-    return values_ <= kMostJsonValues && !too_many_members_;
+    return values_ <= kMostJsonValues;
   }
 
-  int64_t values_ = 0;            // of all documents
-  std::vector<int64_t> members_;  // of the open object of each depth
-  bool too_many_members_ = false;
+  bool keep_member(size_t level, const std::string& name) {
+    if (members_.size() <= level) members_.resize(level + 1);
+    if (!members_[level].insert(name).second) {
+      twice_ = name.empty() ? "\"\"" : name;
+      return false;
+    }
+    return std::ssize(members_[level]) <= kMostJsonMembers;
+  }
+
+  int64_t values_ = 0;                                    // of all documents
+  std::vector<std::unordered_set<std::string>> members_;  // of the open object of each depth
+  std::string twice_;
+  bool dropped_ = false;
 };
+
+// The name of a packed file's format, by its first bytes; empty: it isn't one that is known.
+std::string_view packed_format(std::string_view text) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kMarks = {
+      {{"\x1F\x8B", "gzip"},
+       {"PK\x03\x04", "zip"},
+       {"\x28\xB5\x2F\xFD", "zstd"},
+       {"\xFD"
+        "7zXZ",
+        "xz"}}};
+  for (const auto& [mark, name] : kMarks) {
+    if (text.starts_with(mark)) return name;
+  }
+  return "";
+}
 
 bool blank(std::string_view text) {
   return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
@@ -86,6 +155,10 @@ Result<SourceText> parse_source(std::string text, std::string path) {
     if (!source.text.starts_with(mark)) continue;
     return bad_input("{}: expected UTF-8, found UTF-16 (a spreadsheet's \"Unicode text\")",
                      source.path);
+  }
+  if (const std::string_view packed = packed_format(source.text); !packed.empty()) {
+    return bad_input("{}: expected text, found a packed file ({}), which has to be unpacked first",
+                     source.path, packed);
   }
   const size_t first = source.text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) {

@@ -29,8 +29,9 @@ struct SourceText {
 };
 
 // Reads the file. It is taken for JSON if it begins with an object or an array, and for one
-// document a line if its first line is one by itself and more follows. bad_input: not a regular
-// file, too large, damaged JSON, or JSON past the bounds.
+// document a line if its first line is one by itself and more follows. NaN and Infinity, which
+// Python writes and JSON doesn't have, are null. bad_input: not a regular file, too large, packed,
+// another encoding, damaged JSON, a member twice in one object, or JSON past the bounds.
 Result<SourceText> read_source(const std::filesystem::path& path);
 // The same of bytes in memory.
 Result<SourceText> parse_source(std::string text, std::string path);

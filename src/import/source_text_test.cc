@@ -79,5 +79,36 @@ TEST(SourceText, AnObjectOfMoreMembersThanTheBoundIsRefused) {
   EXPECT_THAT(refusal(object(kMostJsonMembers + 1)), HasSubstr("at most 512 members"));
 }
 
+TEST(SourceText, NumbersThatPythonWritesAndJsonDoesntHaveAreNull) {
+  const auto source = parse_source(
+      R"({"NaN": [NaN, -Infinity, 1, Infinity], "text": "\"NaN\\", "other": "Infinity"})", "file");
+  ASSERT_TRUE(source) << source.error().message;
+  const Json& document = source->documents[0];
+  EXPECT_EQ(document["NaN"], Json({nullptr, nullptr, 1, nullptr}));
+  EXPECT_EQ(document["text"], "\"NaN\\");
+  EXPECT_EQ(document["other"], "Infinity");
+  const auto lines = parse_source("{\"a\": 1}\n{\"a\": NaN}\n", "file");
+  ASSERT_TRUE(lines) << lines.error().message;
+  EXPECT_TRUE(lines->documents[1]["a"].is_null());
+  EXPECT_THAT(refusal("{\"a\": NaNN}"), HasSubstr("file: expected JSON"));
+  EXPECT_THAT(refusal("{\"a\": nan}"), HasSubstr("file: expected JSON"));
+}
+
+TEST(SourceText, AMemberThatComesTwiceInOneObjectIsRefused) {
+  EXPECT_EQ(refusal(R"({"a": {"b": 1}, "c": {"b": 1}, "d": [{"b": 1}, {"b": 1}]})"), "read");
+  EXPECT_EQ(refusal("{\"a\": 1}\n{\"a\": 1}\n"), "read");
+  for (const char* text : {R"({"a": 1, "b": 2, "a": 3})", R"([{"x": {"a": [], "b": {}, "a": 1}}])",
+                           "{\"b\": 1}\n{\"a\": 1, \"a\": 1}\n"}) {
+    EXPECT_THAT(refusal(text),
+                HasSubstr("expected each member of an object once, found \"a\" twice"));
+  }
+}
+
+TEST(SourceText, APackedFileIsNamed) {
+  EXPECT_THAT(refusal("\x1F\x8B\x08 results"), HasSubstr("found a packed file (gzip)"));
+  EXPECT_THAT(refusal("PK\x03\x04 results"), HasSubstr("found a packed file (zip)"));
+  EXPECT_THAT(refusal("\x28\xB5\x2F\xFD results"), HasSubstr("found a packed file (zstd)"));
+}
+
 }  // namespace
 }  // namespace assay

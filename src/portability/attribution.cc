@@ -5,6 +5,8 @@
 #include <array>
 #include <map>
 
+#include "base/add_once.h"
+#include "base/listed.h"
 #include "base/text.h"
 
 namespace assay {
@@ -17,10 +19,6 @@ About about_of(const std::string& axis) {
     if (axis == of_members) return About::kMember;
   }
   return axis == "model" ? About::kModel : About::kArm;
-}
-
-void add_once(const std::string& word, std::vector<std::string>& words) {
-  if (std::ranges::find(words, word) == words.end()) words.push_back(word);
 }
 
 // Where a verdict stands among all.
@@ -38,30 +36,37 @@ class VerdictPlaces {
   std::map<std::pair<size_t, size_t>, const ConditionVerdict*> places_;
 };
 
-// The eager condition beside each one: of the same stratum and quantisation, best of the same cache
-// and, where arms go by name, best the baseline.
-std::vector<std::optional<size_t>> controls_of(std::span<const PortedCondition> conditions,
-                                               const ArmConfig& baseline) {
-  std::map<Stratum, std::vector<size_t>> eager;
+// Eager conditions by their strata.
+using EagerConditions = std::map<Stratum, std::vector<size_t>>;
+EagerConditions eager_conditions(std::span<const PortedCondition> conditions) {
+  EagerConditions eager;
   for (size_t c = 0; c < conditions.size(); ++c) {
     if (conditions[c].config.mode == "eager") eager[conditions[c].stratum].push_back(c);
   }
-  std::vector<std::optional<size_t>> controls(conditions.size());
-  for (size_t c = 0; c < conditions.size(); ++c) {
-    const ArmConfig& config = conditions[c].config;
-    if (config.mode == "eager") continue;
-    int best = -1;
-    for (const size_t candidate : eager[conditions[c].stratum]) {
-      const ArmConfig& other = conditions[candidate].config;
-      if (other.quantization != config.quantization) continue;
-      const int score = 2 * (other.cache == config.cache) + (other == baseline);
-      if (score > best) {
-        best = score;
-        controls[c] = candidate;
-      }
-    }
+  return eager;
+}
+
+// The eager condition beside the verdict's, of the same stratum and quantisation: best one that
+// both regimes measured, then one of the same cache and, where arms go by name, the baseline.
+std::optional<size_t> control_of(const ConditionVerdict& verdict, const EagerConditions& eager,
+                                 std::span<const PortedCondition> conditions,
+                                 const ArmConfig& baseline) {
+  const auto& [stratum, config, cells] = conditions[verdict.condition];
+  const auto candidates = eager.find(stratum);
+  if (config.mode == "eager" || candidates == eager.end()) return std::nullopt;
+  std::optional<size_t> control;
+  int best = -1;
+  for (const size_t candidate : candidates->second) {
+    const PortedCondition& other = conditions[candidate];
+    if (other.config.quantization != config.quantization) continue;
+    const bool in_both = other.cells[verdict.a] != nullptr && other.cells[verdict.b] != nullptr;
+    const int score =
+        4 * in_both + 2 * (other.config.cache == config.cache) + (other.config == baseline);
+    if (score <= best) continue;
+    best = score;
+    control = candidate;
   }
-  return controls;
+  return control;
 }
 
 ControlState control_state(const ConditionVerdict* control, const PortabilityOptions& options) {
@@ -69,10 +74,6 @@ ControlState control_state(const ConditionVerdict* control, const PortabilityOpt
   if (control->verdict == PortabilityVerdict::kSimilar) return ControlState::kHeld;
   const bool differs = control->p_holm && *control->p_holm < options.alpha;
   return differs || is_flip(control->verdict) ? ControlState::kMoved : ControlState::kUnknown;
-}
-
-std::string joined_axes(const std::vector<std::string>& axes) {
-  return join(axes, " and ");
 }
 
 // Another pair that differs on one of the kinds alone and shows the same flip.
@@ -115,23 +116,23 @@ std::string basis_text(const Attribution& of, std::span<const Regime> regimes) {
     case AttributionBasis::kOneAxis:
       return fmt::format("{} alone differs, and is responsible.", of.responsible);
     case AttributionBasis::kOneKind:
-      return fmt::format("{} changed together, and are responsible together ({}).",
-                         joined_axes(of.axes), of.responsible);
+      return fmt::format("{} changed together, and are responsible together ({}).", listed(of.axes),
+                         of.responsible);
     case AttributionBasis::kCleanPair:
       return fmt::format(
           "{} differ, and {} is responsible: {} and {} differ on it alone and show the same "
           "change.",
-          joined_axes(of.axes), of.responsible, regimes[of.clean_a].name, regimes[of.clean_b].name);
+          listed(of.axes), of.responsible, regimes[of.clean_a].name, regimes[of.clean_b].name);
     case AttributionBasis::kUnstated:
-      return fmt::format("{}, but the bundles don't both state {}: what is responsible stays open.",
-                         of.axes.empty() ? "The identities agree in what they state"
-                                         : joined_axes(of.axes) + " differ",
-                         join(of.unstated, ", "));
+      return fmt::format(
+          "{}, but the bundles don't both state {}: what is responsible stays open.",
+          of.axes.empty() ? "The identities agree in what they state" : listed(of.axes) + " differ",
+          join(of.unstated, ", "));
     case AttributionBasis::kConfounded:
       break;
   }
   return fmt::format("Confounded: {} differ, and no two bundles separate their effects.",
-                     joined_axes(of.axes));
+                     listed(of.axes));
 }
 
 }  // namespace
@@ -175,7 +176,7 @@ std::vector<std::string> axes_about(const RegimePair& pair, const std::vector<st
     const bool concerns = d.about.empty() || about == About::kMember ||
                           (about == About::kModel ? d.about == model
                                                   : std::ranges::find(arms, d.about) != arms.end());
-    if (concerns) add_once(d.axis, axes);
+    if (concerns) add_once(axes, d.axis);
   }
   return axes;
 }
@@ -184,20 +185,20 @@ std::vector<std::string> unstated_about(const RegimePair& pair,
                                         const std::vector<std::string>& arms) {
   std::vector<std::string> axes;
   for (const UnstatedAxis& each : pair.unstated) {
-    if (std::ranges::find(arms, each.arm) != arms.end()) add_once(each.axis, axes);
+    if (std::ranges::find(arms, each.arm) != arms.end()) add_once(axes, each.axis);
   }
   return axes;
 }
 
 std::vector<std::string> axes_of(const RegimePair& pair) {
   std::vector<std::string> axes;
-  for (const AxisDifference& d : pair.differences) add_once(d.axis, axes);
+  for (const AxisDifference& d : pair.differences) add_once(axes, d.axis);
   return axes;
 }
 
 std::vector<std::string> perturbations_of(const std::vector<std::string>& axes) {
   std::vector<std::string> kinds;
-  for (const std::string& axis : axes) add_once(perturbation_of(axis), kinds);
+  for (const std::string& axis : axes) add_once(kinds, perturbation_of(axis));
   return kinds;
 }
 
@@ -244,13 +245,13 @@ std::vector<Attribution> attribute(std::span<const Regime> regimes,
                                    std::span<const ConditionVerdict> verdicts,
                                    const ArmConfig& baseline, const PortabilityOptions& options) {
   const VerdictPlaces places(verdicts);
-  const auto controls = controls_of(conditions, baseline);
+  const EagerConditions eager = eager_conditions(conditions);
   std::vector<Attribution> all;
   all.reserve(verdicts.size());
   for (const ConditionVerdict& verdict : verdicts) {
     Attribution& of = all.emplace_back();
     const PortedCondition& condition = conditions[verdict.condition];
-    if (const auto control = controls[verdict.condition]) {
+    if (const auto control = control_of(verdict, eager, conditions, baseline)) {
       of.control = control_state(places.find(*control, verdict.b), options);
       if (of.control != ControlState::kNone) of.control_arm = conditions[*control].arm();
     }

@@ -90,6 +90,52 @@ TEST(PortabilityAttribution, TheControlIsTheEagerArmOverTheSameCache) {
   EXPECT_EQ(attribution_of(of, "fast-static").control, ControlState::kMoved);
 }
 
+TEST(PortabilityAttribution, AnEagerArmThatAThirdBundleAloneMeasuredIsNoControl) {
+  const MadeRegime a{"a",
+                     {{"eager-dynamic", "eager", "dynamic", 10}, {"fast", "compiled", "static", 7}},
+                     Phase::kPrefill,
+                     {{"code_generator", "one"}}};
+  MadeRegime b = a;
+  b.folder = "b";
+  b.arms[1].ms = 9;
+  b.identity = {{"code_generator", "two"}};
+  MadeRegime c = b;
+  c.folder = "c";
+  c.arms.push_back({"eager-static", "eager", "static", 10});  // over the cache of the compiled arm
+  const Portability of = judged({a, b, c});
+  for (const size_t regime : {1, 2}) {
+    EXPECT_EQ(attribution_of(of, "fast", regime).control_arm, "eager-dynamic");
+    EXPECT_EQ(attribution_of(of, "fast", regime).control, ControlState::kHeld);
+    EXPECT_TRUE(attribution_of(of, "fast", regime).about_compiler);
+  }
+}
+
+TEST(PortabilityAttribution, WithoutAnEagerArmOfItsQuantisationThereIsNoControl) {
+  // The third bundle has one; the other two say nothing of it.
+  const auto quantised = [](const char* folder, double fast_ms, bool with_eager) {
+    MadeRegime made{folder,
+                    {{"eager", "eager", "dynamic", 10}, {"fast", "compiled", "dynamic", fast_ms}}};
+    if (with_eager) made.arms.push_back({"eager-q8", "eager", "dynamic", 10});
+    Bundle bundle = bundle_of(made, static_cast<uint64_t>(folder[0]));
+    for (Row& row : bundle.rows) {
+      if (row.arm != "eager") row.quantization = "q8";
+    }
+    bundle.manifest["identity"]["code_generator"] = folder;
+    return condense(bundle, {}).value();
+  };
+  std::vector<Regime> regimes = {quantised("a", 8, false), quantised("b", 7, false),
+                                 quantised("c", 7, true)};
+  const Portability of = judge_portability(std::move(regimes), {}).value();
+  const Attribution& beside = attribution_of(of, "fast", 1);
+  EXPECT_EQ(verdict_of(of, "fast", 1), PortabilityVerdict::kShift);
+  EXPECT_EQ(beside.control, ControlState::kNone);
+  EXPECT_EQ(beside.control_arm, "");
+  EXPECT_EQ(beside.text, "code_generator alone differs, and is responsible.");
+  EXPECT_FALSE(beside.about_compiler) << "nothing shows that the machine kept its speed";
+  EXPECT_EQ(attribution_of(of, "fast", 2).control, ControlState::kUnknown) << "one side of it";
+  EXPECT_EQ(attribution_of(of, "fast", 2).control_arm, "eager-q8");
+}
+
 // As imported bundles, whose files don't state an axis of these arms.
 MadeRegime with_unstated(MadeRegime made, std::vector<std::string> axes) {
   made.unstated = std::move(axes);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/add_once.h"
 #include "base/text.h"
 #include "portability/claim_points.h"
 #include "stats/summary.h"
@@ -28,12 +29,6 @@ std::vector<std::string> arms_of_claim(const ConfiguredClaim& claim) {
   return {config_text(claim.arm), config_text(claim.than)};
 }
 
-void add_new(const std::vector<std::string>& more, std::vector<std::string>& words) {
-  for (const std::string& word : more) {
-    if (std::ranges::find(words, word) == words.end()) words.push_back(word);
-  }
-}
-
 // Axes between the first regime and each one, as far as the claim's arms are concerned.
 void add_axes(std::span<const RegimePair> pairs, const std::set<std::string>& models,
               JudgedClaim& claim) {
@@ -41,7 +36,7 @@ void add_axes(std::span<const RegimePair> pairs, const std::set<std::string>& mo
   for (ClaimInRegime& in : claim.regimes) {
     if (in.regime == 0) continue;
     const RegimePair& pair = pair_of(pairs, 0, in.regime);
-    for (const std::string& model : models) add_new(axes_about(pair, arms, model), in.axes);
+    for (const std::string& model : models) add_each_once(in.axes, axes_about(pair, arms, model));
     in.unstated = unstated_about(pair, arms);
   }
 }
@@ -49,7 +44,7 @@ void add_axes(std::span<const RegimePair> pairs, const std::set<std::string>& mo
 // Those on which it isn't known to agree with the first regime.
 std::vector<std::string> kinds_beside_first(const ClaimInRegime& in) {
   std::vector<std::string> axes = in.axes;
-  add_new(in.unstated, axes);
+  add_each_once(axes, in.unstated);
   return perturbations_of(axes);
 }
 
@@ -83,17 +78,14 @@ void judge_state(bool faster, double alpha, ClaimInRegime& in) {
   in.state = (*in.log_ratio < 0) == faster ? ClaimState::kHolds : ClaimState::kTurned;
 }
 
-// Whether some two regimes that the claim holds in differ on one kind of axis alone.
-bool clean_pair_holds(const JudgedClaim& claim, std::span<const RegimePair> pairs,
-                      const std::set<std::string>& models) {
+// Whether some two regimes differ on one kind of axis alone, as far as the claim's arms are
+// concerned.
+bool has_clean_pair(const JudgedClaim& claim, std::span<const RegimePair> pairs,
+                    const std::set<std::string>& models) {
   const std::vector<std::string> arms = arms_of_claim(claim.claim);
   return std::ranges::any_of(pairs, [&](const RegimePair& pair) {
-    if (claim.regimes[pair.a].state != ClaimState::kHolds ||
-        claim.regimes[pair.b].state != ClaimState::kHolds) {
-      return false;
-    }
     std::vector<std::string> axes;
-    for (const std::string& model : models) add_new(axes_about(pair, arms, model), axes);
+    for (const std::string& model : models) add_each_once(axes, axes_about(pair, arms, model));
     return unstated_about(pair, arms).empty() && perturbations_of(axes).size() == 1;
   });
 }
@@ -123,10 +115,10 @@ void judge_claim(std::span<const Regime> regimes, std::span<const RegimePair> pa
                                in.reason.empty() ? "" : ": " + in.reason);
     return;
   }
-  if (!clean_pair_holds(claim, pairs, models)) {
+  if (!has_clean_pair(claim, pairs, models)) {
     claim.reason = "the claim holds in every bundle, but no two bundles differ on one axis alone";
     std::vector<std::string> unstated;
-    for (const ClaimInRegime& in : claim.regimes) add_new(in.unstated, unstated);
+    for (const ClaimInRegime& in : claim.regimes) add_each_once(unstated, in.unstated);
     if (!unstated.empty()) {
       claim.reason += fmt::format(" (or are known to: {} {} stated)", join(unstated, ", "),
                                   unstated.size() == 1 ? "isn't" : "aren't");

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/add_once.h"
+#include "base/listed.h"
 #include "base/text.h"
 
 namespace assay {
@@ -45,7 +47,7 @@ std::string lost_text(const SiteCells& site) {
       parts.push_back(fmt::format("lost {} of {} of {}", lost, counted(attempted, "row"), name));
     }
   }
-  return join(parts, " and ");
+  return listed(parts);
 }
 
 bool earned(Execution execution) {
@@ -155,11 +157,7 @@ std::vector<std::pair<std::string, std::vector<ClaimSite>>> sites_by_axis(
     std::span<const std::vector<std::string>> kinds) {
   const ClaimSite reference{regimes[0].name, 0, claim.arm, claim.than, {}};
   std::vector<std::string> axes = {"stack", "code", "device", "cache", "process"};
-  for (const auto& of_regime : kinds) {
-    for (const std::string& kind : of_regime) {
-      if (std::ranges::find(axes, kind) == axes.end()) axes.push_back(kind);
-    }
-  }
+  for (const auto& of_regime : kinds) add_each_once(axes, of_regime);
   std::vector<std::pair<std::string, std::vector<ClaimSite>>> all;
   for (const std::string& axis : axes) {
     std::vector<ClaimSite> sites = {reference};

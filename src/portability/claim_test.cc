@@ -90,6 +90,29 @@ TEST(PortableClaim, HoldsWhereTwoRegimesDifferOnOneAxis) {
   EXPECT_THAT(reruns.reason, HasSubstr("no two bundles differ on one axis alone"));
 }
 
+TEST(PortableClaim, ABundleThatDiffersInTwoKindsIsAPointOfNeither) {
+  const MadeRegime a = stack_regime("a", 10, 8);
+  MadeRegime both = stack_regime("both", 10, 8);
+  both.identity.emplace_back("device", "H100");
+  const JudgedClaim confounded = judged_claim({a, both}, kFaster);
+  for (const char* axis : {"stack", "device"}) {
+    EXPECT_EQ(index_of(confounded, axis).points.size(), 1u) << axis;
+    EXPECT_EQ(index_of(confounded, axis).band, RobustnessBand::kInvalid) << axis;
+  }
+  EXPECT_EQ(index_of(confounded, "all").band, RobustnessBand::kRobust);
+  // A third one that differs on the device alone is a point of it, whatever the second says.
+  MadeRegime device = a;
+  device.folder = "device";
+  device.identity.emplace_back("device", "H100");
+  both.arms[1].ms = 12;
+  const JudgedClaim told = judged_claim({a, both, device}, kFaster);
+  ASSERT_EQ(index_of(told, "device").points.size(), 2u);
+  EXPECT_EQ(index_of(told, "device").points[1].name, "device");
+  EXPECT_EQ(index_of(told, "device").band, RobustnessBand::kRobust);
+  EXPECT_EQ(index_of(told, "stack").band, RobustnessBand::kInvalid);
+  EXPECT_EQ(index_of(told, "all").band, RobustnessBand::kCatastrophic);
+}
+
 TEST(PortableClaim, AFlipALossAndAnUnshownOneAreTold) {
   const MadeRegime a = stack_regime("a", 10, 8);
   const JudgedClaim flipped = judged_claim({a, stack_regime("b", 10, 12)}, kFaster);
@@ -102,6 +125,13 @@ TEST(PortableClaim, AFlipALossAndAnUnshownOneAreTold) {
   EXPECT_EQ(crashed.verdict, ClaimVerdict::kNotPortable);
   EXPECT_THAT(crashed.reason, HasSubstr("lost 6 of 80 rows of fast"));
   EXPECT_EQ(index_of(crashed, "stack").band, RobustnessBand::kCatastrophic);
+  // So does the other arm of the claim, with it or alone.
+  lost.arms[0].lose = 2;
+  EXPECT_THAT(judged_claim({a, lost}, kFaster).reason,
+              HasSubstr("lost 6 of 80 rows of fast and lost 4 of 80 rows of eager"));
+  lost.arms[1].lose = 0;
+  EXPECT_THAT(judged_claim({a, lost}, kFaster).reason, HasSubstr("b lost 4 of 80 rows of eager"));
+  EXPECT_EQ(judged_claim({a, lost}, kFaster).regimes[1].state, ClaimState::kLost);
   const JudgedClaim equal = judged_claim({a, stack_regime("b", 10, 10)}, kFaster);
   EXPECT_EQ(equal.verdict, ClaimVerdict::kNotDecided);
   EXPECT_EQ(equal.regimes[1].state, ClaimState::kUndecided);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/add_once.h"
 #include "base/text.h"
 #include "portability/claim.h"
 
@@ -42,7 +43,7 @@ Result<ConfiguredClaim> configure(const SpeedClaim& claim,
     for (const PortedCondition& condition : conditions) {
       const RegimeCell* cell = condition.cells.front();
       if (cell == nullptr || !claim_covers(claim, condition.stratum)) continue;
-      if (std::ranges::find(arms, cell->arm) == arms.end()) arms.push_back(cell->arm);
+      add_once(arms, cell->arm);
       if (cell->arm != *name || found) continue;
       *config = condition.config;
       found = true;

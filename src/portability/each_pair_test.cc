@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <set>
@@ -61,6 +62,41 @@ TEST(EachPair, RatesThatDifferAndDecideNothingAreSaidToDiffer) {
   EXPECT_THAT(of.verdicts[1].reason, HasSubstr("the rates differ, but neither lost none"));
   const Portability near = judged(regimes_of({.lose_a = 1, .lose_b = 2}));
   EXPECT_THAT(near.verdicts[1].reason, HasSubstr("which the intervals of the rates don't decide"));
+}
+
+TEST(EachPair, OfFailures) {
+  struct Case {
+    MadePair pair;
+    size_t flips;  // of the arm's two conditions
+    size_t claims;
+  };
+  // Without a named claim each flip is a failure, of outcomes too, and each claim that isn't
+  // portable.
+  for (const Case& of : {Case{{.fast_ms = 8}, 0, 0},
+                         {{.eager_ms = 20, .fast_ms = 16}, 0, 0},  // shifts
+                         {{.fast_ms = 12}, 2, 1},
+                         {{.lose_b = 30}, 2, 1},
+                         {{.lose_a = 30, .lose_b = 30}, 0, 0},  // nothing was claimed
+                         {{.lose_b = 1}, 0, 1}}) {
+    const Portability judgement = judged(regimes_of(of.pair, "code_generator"));
+    const std::vector<std::string> failures = judgement.failures();
+    const auto opening = [&](std::string_view word) {
+      return static_cast<size_t>(std::ranges::count_if(
+          failures, [&](const std::string& line) { return line.starts_with(word); }));
+    };
+    EXPECT_EQ(opening("direction_flip: fast on ") + opening("outcome_flip: fast on "), of.flips);
+    EXPECT_EQ(opening("not_portable: fast faster than eager in prefill: "), of.claims);
+    EXPECT_EQ(failures.size(), of.flips + of.claims);
+  }
+  // A claim that is named fails unless it is portable, and flips of others are none of its.
+  const auto named = [](const MadePair& pair) {
+    PortabilityRequest request;
+    request.claim = parse_claim(kClaimed).value();
+    return judged(regimes_of(pair, "code_generator"), request).failures().size();
+  };
+  EXPECT_EQ(named({.fast_ms = 8}), 0u);
+  EXPECT_EQ(named({.fast_ms = 10}), 1u) << "it isn't decided";
+  EXPECT_EQ(named({.fast_ms = 12}), 1u);
 }
 
 TEST(EachPair, OfAClaimsStatesAndVerdicts) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/add_once.h"
 #include "base/text.h"
 
 namespace assay {
@@ -70,16 +71,12 @@ std::vector<HeadlineCell> headline_matrix(std::span<const PortedCondition> condi
   std::map<std::tuple<size_t, ArmConfig, std::string>, size_t> places;
   std::vector<std::string> classes;  // as they appear
   std::vector<ArmConfig> arms;
-  const auto order_of = [](auto& all, const auto& one) {
-    const auto at = std::ranges::find(all, one);
-    if (at == all.end()) all.push_back(one);
-  };
   for (size_t c = 0; c < conditions.size(); ++c) {
     const PortedCondition& condition = conditions[c];
     if (condition.config == baseline || condition.stratum.phase == Phase::kE2eKv) continue;
     const std::string of_model = model_class(condition.stratum.model);
-    order_of(classes, of_model);
-    order_of(arms, condition.config);
+    add_once(classes, of_model);
+    add_once(arms, condition.config);
     for (size_t r = 0; r < condition.cells.size(); ++r) {
       const RegimeCell* cell = condition.cells[r];
       if (cell == nullptr) continue;

@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "portability/regimes_fixture.h"
+#include "stats/tests.h"
 
 namespace assay {
 namespace {
@@ -38,6 +41,33 @@ TEST(HeadlineMatrix, GainIsOfPrefillAndCrashesAreOfDecode) {
   EXPECT_EQ(decode.matrix[0].decode_crashes->lost, 0);
   EXPECT_EQ(decode.matrix[1].decode_crashes->lost, 8);
   EXPECT_EQ(decode.matrix[1].decode_crashes->attempted, 80);
+}
+
+TEST(HeadlineMatrix, ThePhasesTogetherAreNeither) {
+  MadeRegime a = two_arm_regime("a", 10, 8);
+  a.phase = Phase::kE2eKv;
+  MadeRegime b = a;
+  b.folder = "b";
+  b.arms[1].lose = 4;
+  EXPECT_TRUE(judged({a, b}).matrix.empty());
+}
+
+TEST(HeadlineMatrix, AGainIsAsSureAsTheMeanOfItsStrata) {
+  const Portability of = judged({two_arm_regime("a", 10, 8), two_arm_regime("b", 10, 8)});
+  double sum = 0;
+  double square = 0;
+  double over_df = 0;
+  for (size_t c = 0; c < of.conditions.size(); ++c) {
+    if (of.conditions[c].arm() != "fast") continue;
+    const LogRatioEstimate& ratio = *of.directions[c][0].ratio;
+    sum += ratio.log_ratio;
+    square += std::pow(ratio.error->value, 2);
+    over_df += std::pow(ratio.error->value, 4) / ratio.error->df;
+  }
+  const stats::StandardError error{std::sqrt(square) / 2, square * square / over_df};
+  const auto interval = stats::t_interval(sum / 2, error, 0.95);
+  EXPECT_NEAR(of.matrix[0].gain_interval->low, 1 - std::exp(interval->high), 1e-12);
+  EXPECT_NEAR(of.matrix[0].gain_interval->high, 1 - std::exp(interval->low), 1e-12);
 }
 
 TEST(PortabilityJson, HasEverythingUnderOneVersion) {

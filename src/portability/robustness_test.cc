@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/random.h"
 #include "stats/standard_normal.h"
 
@@ -54,6 +56,20 @@ TEST(Robustness, TheIntervalSaysWhichBandsAreAllowed) {
                                       point("other", -0.24, 3, 0.05)};
   const RobustnessIndex unsure = robustness_index("stack", points, {});
   EXPECT_LT(unsure.worst == unsure.best, true);
+}
+
+TEST(Robustness, TheUpperEndIsAdjustedForTheSmallestOfSeveralPoints) {
+  const std::vector<PerturbationPoint> points = {
+      point("first", -0.3, 1, 0.02), point("second", -0.3, 2, 0.02), point("third", -0.3, 3, 0.02)};
+  const RobustnessIndex one = robustness_index("stack", std::span(points).first(2), {});
+  EXPECT_EQ(*one.interval, *one.points[1].interval);
+  const RobustnessIndex two = robustness_index("stack", points, {});
+  const auto& a = *two.points[1].interval;
+  const auto& b = *two.points[2].interval;
+  EXPECT_EQ(a, *one.points[1].interval) << "a point's own is of it alone";
+  EXPECT_EQ(two.interval->low, std::min(a.low, b.low));
+  EXPECT_GT(two.interval->high, std::min(a.high, b.high))
+      << "the smallest of two is below either more often than one of them is";
 }
 
 TEST(Robustness, LostRowsAreCatastrophic) {

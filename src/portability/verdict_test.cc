@@ -39,6 +39,28 @@ TEST(PortabilityVerdict, ShiftIsAnotherMagnitudeInTheSameDirection) {
   EXPECT_EQ(beside(a, two_arm_regime("b", 20, 16)), PortabilityVerdict::kShift);
   // Slower by as much, and the direction isn't known there.
   EXPECT_EQ(beside(a, two_arm_regime("b", 20, 20)), PortabilityVerdict::kUndecided);
+  // Nor is it where neither bundle shows one.
+  MadeRegime open_a = two_arm_regime("a", 10, 10);
+  MadeRegime open_b = two_arm_regime("b", 20, 20);
+  open_a.noise = open_b.noise = 0.3;
+  const Portability open = judged({open_a, open_b});
+  EXPECT_EQ(verdict_of(open, "eager"), PortabilityVerdict::kShift) << "the baseline has none";
+  EXPECT_EQ(verdict_of(open, "fast"), PortabilityVerdict::kUndecided);
+  EXPECT_THAT(open.verdicts[1].reason,
+              HasSubstr("the means differ, and against the baseline it is inconclusive in a, "
+                        "inconclusive in b"));
+}
+
+TEST(PortabilityVerdict, TheRatioIsOfTheOtherBundlesMeanToTheFirstOnes) {
+  const Portability of =
+      judged({two_arm_regime("a", 10, 8), two_arm_regime("b", 20, 12), two_arm_regime("c", 10, 4)});
+  for (const ConditionVerdict& verdict : of.verdicts) {
+    const bool eager = of.conditions[verdict.condition].arm() == "eager";
+    const double ratio = verdict.b == 1 ? (eager ? 2 : 1.5) : (eager ? 1 : 0.5);
+    EXPECT_NEAR(std::exp(verdict.ratio->log_ratio), ratio, 0.02 * ratio);
+    EXPECT_EQ(verdict.verdict,
+              ratio == 1 ? PortabilityVerdict::kSimilar : PortabilityVerdict::kShift);
+  }
 }
 
 TEST(PortabilityVerdict, ADirectionFlipNeedsBothDirections) {
@@ -53,15 +75,20 @@ TEST(PortabilityVerdict, DirectionsOfAllRegimesAreOneFamily) {
   const Portability of = judged({two_arm_regime("a", 10, 9.9), two_arm_regime("b", 10, 10.1)});
   std::vector<double> p;
   std::vector<double> adjusted;
+  std::vector<double> tost_p;
+  std::vector<double> tost_adjusted;
   for (const auto& by_regime : of.directions) {
     for (const ArmDirection& direction : by_regime) {
       if (!direction.p_holm) continue;
       p.push_back(direction.test->p);
       adjusted.push_back(*direction.p_holm);
+      tost_p.push_back(direction.tost->p);
+      tost_adjusted.push_back(*direction.tost_p_holm);
     }
   }
   ASSERT_EQ(p.size(), 4u) << "two prompt lengths in two bundles";
   EXPECT_EQ(adjusted, stats::holm(p));
+  EXPECT_EQ(tost_adjusted, stats::holm(tost_p));
 }
 
 TEST(PortabilityVerdict, MeansOfAllConditionsAndBundlesAreOneFamily) {
@@ -96,8 +123,10 @@ TEST(PortabilityVerdict, OutcomesAreToldByTheirIntervals) {
   EXPECT_EQ(beside(losing("a", 0), losing("b", 1)), PortabilityVerdict::kUndecided)
       << "one row of 40 is no difference to none";
   EXPECT_EQ(beside(losing("a", 20), losing("b", 40)), PortabilityVerdict::kCrashBoth);
-  EXPECT_EQ(beside(losing("a", 1), losing("b", 40)), PortabilityVerdict::kUndecided)
-      << "one row of 40 doesn't show that it crashes";
+  for (const auto& [a, b] : {std::pair{1, 40}, {40, 1}}) {
+    EXPECT_EQ(beside(losing("a", a), losing("b", b)), PortabilityVerdict::kUndecided)
+        << "one row of 40 doesn't show that it crashes";
+  }
 }
 
 // Both arms of `made` on one prompt length, as a function of rows changes them.
@@ -207,6 +236,9 @@ TEST(PortabilityVerdict, AProcessThatDiesIsOneCrashAndNotAsManyAsItsRows) {
   };
   EXPECT_EQ(verdict(one_process), PortabilityVerdict::kUndecided)
       << "one process of five is no difference to none";
+  EXPECT_EQ(verdict([](int64_t repetition) { return repetition < 16; }),
+            PortabilityVerdict::kUndecided)
+      << "nor are two: what lost nothing is five processes too, and not 40 rows";
   EXPECT_EQ(verdict(row_by_row), PortabilityVerdict::kOutcomeFlip);
   EXPECT_EQ(verdict([](int64_t) { return true; }), PortabilityVerdict::kOutcomeFlip);
   const auto interval = [&](const auto& lose, RowStatus status = RowStatus::kCrash) {
@@ -230,6 +262,24 @@ TEST(PortabilityVerdict, WhatOneBundleLacksIsMissing) {
   EXPECT_EQ(verdict_of(judged({both, eager}), "fast"), PortabilityVerdict::kMissingB);
   EXPECT_EQ(verdict_of(judged({eager, both}), "fast"), PortabilityVerdict::kMissingA);
   EXPECT_EQ(verdict_of(judged({both, eager}), "eager"), PortabilityVerdict::kSimilar);
+}
+
+TEST(PortabilityVerdict, AMeanIsAsSureAsItsProcessesAre) {
+  // 40 rows of eight processes, whose rows alone don't tell that they share a process.
+  const Regime regime = regime_of(two_arm_regime("a", 10, 8), 1);
+  for (const RegimeCell& cell : regime.cells) {
+    ASSERT_TRUE(cell.mean && cell.mean->error);
+    EXPECT_LE(cell.mean->error->df, 7 + 1e-9);
+  }
+}
+
+TEST(PortabilityVerdict, DegreesOfFreedomAreThoseOfTheMeanThatVaries) {
+  const CellMean sure{10, 5, 15, SeriesError{1e-8, 30}};
+  const CellMean unsure{10, 5, 15, SeriesError{1e-2, 3}};
+  EXPECT_NEAR(regimes_ratio(unsure, sure).error->df, 3, 0.01);
+  EXPECT_NEAR(regimes_ratio(sure, unsure).error->df, 3, 0.01);
+  EXPECT_NEAR(regimes_ratio(unsure, unsure).error->df, 6, 0.01);
+  EXPECT_NEAR(regimes_ratio(unsure, unsure).error->value, std::sqrt(2e-2) / 10, 1e-4);
 }
 
 TEST(PortabilityVerdict, OneProcessDecidesNoMeans) {

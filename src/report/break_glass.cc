@@ -3,6 +3,7 @@
 #include <array>
 #include <set>
 
+#include "base/add_once.h"
 #include "base/text.h"
 #include "report/route_tables.h"
 
@@ -26,9 +27,7 @@ MeasuredKeys measured_keys(const Policy& policy) {
   MeasuredKeys keys;
   std::set<std::pair<int64_t, int64_t>> decoded;
   for (const PolicyRule& rule : policy.rules) {
-    if (std::ranges::find(keys.models, rule.model) == keys.models.end()) {
-      keys.models.push_back(rule.model);
-    }
+    add_once(keys.models, rule.model);
     keys.batches.insert(rule.batch);
     if (decodes(rule.phase)) decoded.emplace(rule.new_tokens, rule.most_new_tokens());
   }

@@ -2,7 +2,9 @@
 // no difference, or that the rows don't decide.
 #include <algorithm>
 
+#include "base/add_once.h"
 #include "base/counts.h"
+#include "base/listed.h"
 #include "report/answers.h"
 #include "report/sections.h"
 
@@ -20,15 +22,6 @@ std::string place(const Findings& findings, const Answer& answer) {
   const std::string tokens =
       shortest == longest ? std::to_string(shortest) : fmt::format("{} to {}", shortest, longest);
   return fmt::format("{}, {} prompt tokens", text, tokens);
-}
-
-// "A", "A and B", "A, B and C".
-std::string enumerated(const std::vector<std::string>& parts) {
-  std::string text = parts.front();
-  for (size_t i = 1; i < parts.size(); ++i) {
-    text += (i + 1 < parts.size() ? ", " : " and ") + parts[i];
-  }
-  return text;
 }
 
 // "0.62 [0.60, 0.65] of eager's time": of the arms that lead; empty where one is the baseline.
@@ -57,7 +50,7 @@ std::string best_text(const Findings& findings, const Answer& answer) {
     if (range.values) ratios.push_back(fmt::format("{} of {}'s time", range.text(), arm));
   }
   std::string text = fmt::format("use {}.", answer.parts.front()->arm);
-  if (!ratios.empty()) text += fmt::format(" It takes {}.", enumerated(ratios));
+  if (!ratios.empty()) text += fmt::format(" It takes {}.", listed(ratios));
   return text;
 }
 
@@ -111,10 +104,10 @@ std::string undecided_text(const Findings& findings, const Answer& answer) {
   }
   std::string text;
   if (first.kind == Decision::Kind::kAhead) {
-    text = fmt::format("{} {} faster than the baseline. The fastest is ", enumerated(first.ahead),
+    text = fmt::format("{} {} faster than the baseline. The fastest is ", listed(first.ahead),
                        first.ahead.size() > 1 ? "are" : "is");
   }
-  text += fmt::format("undecided between {}.", enumerated(arms_in_question(first)));
+  text += fmt::format("undecided between {}.", listed(arms_in_question(first)));
   std::vector<std::string> ratios;
   for (const Rival& rival : first.tied) {
     const RatioRange& range = pairs[rival.arm].range;
@@ -124,7 +117,7 @@ std::string undecided_text(const Findings& findings, const Answer& answer) {
                                      ? ""
                                      : " (not significant after Holm's correction)"));
   }
-  if (!ratios.empty()) text += fmt::format(" {} takes {}.", first.arm, enumerated(ratios));
+  if (!ratios.empty()) text += fmt::format(" {} takes {}.", first.arm, listed(ratios));
   const std::string detectable = detectable_text(first.tied, pairs, one_leader);
   if (!detectable.empty()) {
     text += fmt::format(" These rows can show differences of {} or more.", detectable);
@@ -147,7 +140,7 @@ std::string reading(const Findings& findings, const Answer& answer) {
       return best_text(findings, answer);
     case Decision::Kind::kNoDifference:
       return fmt::format("no difference: {} are equivalent within {:.0f} %.{}",
-                         enumerated(arms_in_question(first)), findings.options.margin * 100,
+                         listed(arms_in_question(first)), findings.options.margin * 100,
                          ahead_text(findings, answer));
     case Decision::Kind::kAhead:
     case Decision::Kind::kUndecided:
@@ -187,7 +180,7 @@ std::string left_out_line(const Findings& findings, Phase phase) {
       continue;
     for (const LeftOut& left : decision.left_out) {
       auto& of_arm = reasons[left.arm];
-      if (std::ranges::find(of_arm, left.reason) == of_arm.end()) of_arm.push_back(left.reason);
+      add_once(of_arm, left.reason);
     }
   }
   std::vector<std::string> parts;

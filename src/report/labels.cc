@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/add_once.h"
 #include "base/text.h"
 #include "report/sections.h"
 
@@ -80,9 +81,9 @@ std::string arm_label(const Findings& findings, const std::string& arm, Phase ph
   std::vector<std::string> remarks;
   for (const Tail& tail : findings.tails) {
     if (findings.strata[tail.stratum].phase != phase || tail.arm != arm) continue;
-    const std::string name(execution_name(tail.execution));
-    if (as_labelled(tail.execution) || std::ranges::find(remarks, name) != remarks.end()) continue;
-    remarks.push_back(name);
+    if (!as_labelled(tail.execution)) {
+      add_once(remarks, std::string(execution_name(tail.execution)));
+    }
   }
   return remarks.empty() ? arm : fmt::format("{} ({})", arm, join(remarks, ", "));
 }

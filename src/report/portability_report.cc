@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/add_once.h"
 #include "base/shown_text.h"
 #include "base/text.h"
 #include "report/fitting.h"
@@ -180,7 +181,7 @@ std::vector<std::string> difference_lines(const Portability& of) {
     }
     std::vector<std::string> unstated;
     for (const UnstatedAxis& each : pair_of(of.pairs, 0, r).unstated) {
-      if (std::ranges::find(unstated, each.axis) == unstated.end()) unstated.push_back(each.axis);
+      add_once(unstated, each.axis);
     }
     if (unstated.empty()) continue;
     texts.push_back(fmt::format("- {}: not stated here, or not in {}: {}", of.regimes[r].name,

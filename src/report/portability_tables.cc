@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/add_once.h"
 #include "base/text.h"
 #include "report/sections.h"
 
@@ -177,9 +178,6 @@ CappedTable headline_matrix_table(const Portability& of, size_t most) {
   std::vector<std::string> arms;
   std::vector<std::pair<std::string, size_t>> rows;  // arm and regime
   std::map<std::tuple<std::string, size_t, std::string>, std::string> fields;
-  const auto add_once = [](auto& all, const auto& one) {
-    if (std::ranges::find(all, one) == all.end()) all.push_back(one);
-  };
   for (const HeadlineCell& cell : of.matrix) {
     add_once(classes, cell.model_class);
     add_once(arms, cell.arm);

@@ -7,6 +7,7 @@
 #include "base/shown_text.h"
 #include "base/text.h"
 #include "report/fitting.h"
+#include "report/replay_tables.h"
 #include "report/report.h"
 #include "report/route_tables.h"
 

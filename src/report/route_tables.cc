@@ -2,12 +2,12 @@
 #include "report/route_tables.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 
 #include "analysis/compare/compare.h"
 #include "analysis/findings/record_entries.h"
+#include "base/add_once.h"
 #include "base/text.h"
 #include "report/answers.h"
 
@@ -22,8 +22,7 @@ TableCell arm_cell(const std::string& arm) {
 std::string verdicts_text(const PolicyRule& rule) {
   std::vector<std::string> words;
   for (const RuleEvidence& evidence : rule.evidence) {
-    if (std::ranges::find(words, evidence.verdict) == words.end())
-      words.push_back(evidence.verdict);
+    add_once(words, evidence.verdict);
   }
   return join(words, ", ");
 }
@@ -39,7 +38,7 @@ std::string screen_verdict(const PolicyRule& rule) {
     for (const Decision::Kind kind : EnumWords<Decision::Kind>::kAll) {
       if (decision_name(kind) != evidence.verdict) continue;
       const std::string_view word = decision_word(kind);
-      if (std::ranges::find(words, word) == words.end()) words.push_back(word);
+      add_once(words, word);
     }
   }
   return words.empty() ? "not measured" : fmt::format("{}", fmt::join(words, ", "));
@@ -67,15 +66,6 @@ std::string ratio_text(const PolicyRule& rule, int digits) {
     text += fmt::format(" [{}, {}]", format_significant(interval->low, digits),
                         format_significant(interval->high, digits));
   }
-  return text;
-}
-
-std::string rule_place(const PolicyRule& rule) {
-  std::string text = fmt::format("{} of {}, {} prompt tokens", phase_name(rule.phase), rule.model,
-                                 lengths_text(rule.shortest, rule.longest));
-  if (rule.most_new_tokens() == 1) text += ", 1 new token";
-  if (rule.most_new_tokens() > 1) text += fmt::format(", {} new tokens", new_tokens_text(rule));
-  if (rule.batch != 1) text += fmt::format(", batch {}", rule.batch);
   return text;
 }
 
@@ -130,6 +120,15 @@ std::vector<std::string> grouped(const std::vector<std::pair<std::string, std::s
 
 std::string lengths_text(int64_t from, int64_t to) {
   return from == to ? fmt::format("{}", from) : fmt::format("{}-{}", from, to);
+}
+
+std::string rule_place(const PolicyRule& rule) {
+  std::string text = fmt::format("{} of {}, {} prompt tokens", phase_name(rule.phase), rule.model,
+                                 lengths_text(rule.shortest, rule.longest));
+  if (rule.most_new_tokens() == 1) text += ", 1 new token";
+  if (rule.most_new_tokens() > 1) text += fmt::format(", {} new tokens", new_tokens_text(rule));
+  if (rule.batch != 1) text += fmt::format(", batch {}", rule.batch);
+  return text;
 }
 
 std::string route_headline(const Route& route) {
@@ -326,96 +325,6 @@ std::string validation_sentence(const Optimism& validation) {
                         counted(validation.broken, "choice is", "choices are"));
   }
   return text + ".";
-}
-
-Table strategy_table(const Simulation& simulation, bool for_screen) {
-  Table table{"", {{"strategy", Align::kLeft}}, {}};
-  if (!for_screen) table.columns.push_back({"takes", Align::kLeft});
-  for (const char* name :
-       {"p50_ms", "p95_ms", "p99_ms", "requests_per_s", "lost", "compiles", "regret"}) {
-    if (for_screen && (std::string_view(name) == "p95_ms")) continue;
-    table.columns.push_back({name});
-  }
-  const auto cell = [](const std::optional<SimulatedFigure>& figure, bool with_interval) {
-    if (!figure) return TableCell::absent();
-    const auto text = [](double value) { return format_significant(value, 3); };
-    std::string shown = text(figure->mean);
-    if (figure->interval && with_interval) {
-      shown += fmt::format(" [{}, {}]", text(figure->interval->low), text(figure->interval->high));
-    }
-    return TableCell::of(std::move(shown));
-  };
-  const auto percent = [](const std::optional<SimulatedFigure>& figure) {
-    if (!figure) return TableCell::absent();
-    // Without a minus before 0.0.
-    const auto text = [](double share) {
-      return fmt::format("{:.1f}", std::round(share * 1000) / 10 + 0.0);
-    };
-    std::string shown = text(figure->mean) + " %";
-    if (figure->interval) {
-      shown += fmt::format(" [{}, {}]", text(figure->interval->low), text(figure->interval->high));
-    }
-    return TableCell::of(std::move(shown));
-  };
-  for (const SimulatedStrategy& strategy : simulation.strategies) {
-    auto& row = table.rows.emplace_back();
-    row.push_back(TableCell::of(strategy.name));
-    if (!for_screen) row.push_back(TableCell::of(strategy.takes));
-    row.push_back(cell(strategy.p50_ms, !for_screen));
-    if (!for_screen) row.push_back(cell(strategy.p95_ms, true));
-    row.push_back(cell(strategy.p99_ms, true));
-    row.push_back(cell(strategy.per_s, !for_screen));
-    const bool there = strategy.unavailable.empty();
-    row.push_back(there ? TableCell::of(strategy.lost, 3) : TableCell::absent());
-    row.push_back(there ? TableCell::of(strategy.compilations, 3) : TableCell::absent());
-    row.push_back(percent(strategy.regret));
-  }
-  return table;
-}
-
-std::string replay_sentence(const Simulation& simulation) {
-  std::vector<std::string> phases;
-  for (const Phase phase : simulation.phases) phases.emplace_back(phase_name(phase));
-  return fmt::format(
-      "{} of {} (sha256 {}), {}, one server, first come first served; {} on {}, seed {}.",
-      counted(simulation.replayed, "request"), simulation.trace, simulation.hash,
-      join(phases, " and "), counted(simulation.options.replays, "replay"),
-      counted(static_cast<int64_t>(simulation.units), "resampled process", "resampled processes"),
-      simulation.options.seed);
-}
-
-std::vector<std::string> replay_lines(const Route& route) {
-  const Simulation& simulation = *route.simulation;
-  std::vector<std::string> lines;
-  for (const auto& [why, count] : simulation.outside) {
-    lines.push_back(
-        fmt::format("{} left out: {}", counted(count, "request is", "requests are"), why));
-  }
-  for (const SimulatedStrategy& strategy : simulation.strategies) {
-    if (strategy.unavailable.empty()) continue;
-    lines.push_back(fmt::format("{} can't be had: {}", strategy.name, strategy.unavailable));
-  }
-  std::vector<std::string> overrun;
-  for (const SimulatedStrategy& strategy : simulation.strategies) {
-    constexpr double kKeepsUp = 0.9;
-    if (!strategy.per_s || !simulation.asked_per_s) continue;
-    if (strategy.per_s->mean < kKeepsUp * *simulation.asked_per_s) overrun.push_back(strategy.name);
-  }
-  if (!overrun.empty()) {
-    lines.push_back(fmt::format(
-        "{} {} less than the {} requests a second that arrive: the queue grows to the end, and "
-        "latencies with the length of the trace",
-        join(overrun, ", "), overrun.size() == 1 ? "serves" : "serve",
-        format_significant(*simulation.asked_per_s, 3)));
-  }
-  for (const SimulatedTrigger& trigger : simulation.triggers) {
-    lines.push_back(
-        fmt::format("{} of {} fired in {} of {} replays and sent {:.0f} requests on average to {}",
-                    trigger_name(trigger.kind),
-                    trigger.rule ? rule_place(route.policy.rules[*trigger.rule]) : trigger.strategy,
-                    trigger.fired, simulation.options.replays, trigger.diverted, trigger.fallback));
-  }
-  return lines;
 }
 
 std::vector<std::string> abstention_lines(const Route& route) {

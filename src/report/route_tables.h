@@ -7,7 +7,6 @@
 
 #include "base/table.h"
 #include "routing/route.h"
-#include "routing/simulate.h"
 
 namespace assay {
 
@@ -17,6 +16,8 @@ std::string route_headline(const Route& route);
 std::string route_outcome(const Route& route);
 // Prompt tokens of a rule: "10-80", or "10" alone.
 std::string lengths_text(int64_t from, int64_t to);
+// What a rule covers: "prefill of gpt2, 10-80 prompt tokens, batch 2".
+std::string rule_place(const PolicyRule& rule);
 // Where a request goes that no rule covers.
 std::string fallback_sentence(const Route& route);
 
@@ -33,12 +34,6 @@ Table identity_table(const Route& route);
 
 // What a policy from half of the rows is worth on the other half.
 std::string validation_sentence(const Optimism& validation);
-
-// One row a strategy. The screen's has p50, p99, throughput and regret.
-Table strategy_table(const Simulation& simulation, bool for_screen);
-// What was replayed, requests outside, strategies that can't be had, triggers that fired.
-std::string replay_sentence(const Simulation& simulation);
-std::vector<std::string> replay_lines(const Route& route);
 
 // One sentence each, those alike taken together.
 std::vector<std::string> abstention_lines(const Route& route);

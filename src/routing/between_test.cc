@@ -27,6 +27,16 @@ RoutedStudy crossing_arms(double static_at_80, double dynamic_at_10) {
   return study;
 }
 
+TEST(BetweenChoices, LengthsThatFollowOneAnotherHaveNothingBetween) {
+  RoutedStudy study = two_routed_arms(1);
+  study.arms[1].ms = [](int64_t length) { return length == 30 ? 13.0 : 7.0; };
+  study.lengths = {30, 31};
+  const Route route = RoutedBundle(study).route();
+  ASSERT_EQ(route.policy.rules.size(), 2u);
+  EXPECT_EQ(rule_at(route, 30).arm, "eager");
+  EXPECT_EQ(rule_at(route, 31).arm, "fast");
+}
+
 TEST(BetweenChoices, TheArmThatIsProvenAtBothEndsServes) {
   RoutedBundle bundle(crossing_arms(9, 8));
   const Route route = bundle.route();

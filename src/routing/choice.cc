@@ -7,6 +7,7 @@
 #include "analysis/contrast/contrast.h"
 #include "analysis/named/named.h"
 #include "analysis/rows/eager_rows.h"
+#include "base/listed.h"
 #include "base/text.h"
 
 namespace assay {
@@ -44,11 +45,7 @@ std::string in_question_text(const Decision& decision) {
   std::vector<std::string> names = {decision.arm};
   for (const Rival& rival : decision.tied) names.push_back(rival.arm);
   std::ranges::sort(names);
-  std::string text = names.front();
-  for (size_t i = 1; i < names.size(); ++i) {
-    text += (i + 1 < names.size() ? ", " : " and ") + names[i];
-  }
-  return text;
+  return listed(names);
 }
 
 bool left_out(const Decision& decision, const std::string& arm) {

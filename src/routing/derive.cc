@@ -6,6 +6,8 @@
 #include <set>
 #include <tuple>
 
+#include "base/add_once.h"
+#include "base/listed.h"
 #include "base/text.h"
 #include "routing/triggers.h"
 #include "stats/summary.h"
@@ -221,7 +223,7 @@ void add_between_new_tokens(const Samples& samples, const std::vector<PolicyRule
 std::string numbers_text(const std::set<int64_t>& numbers) {
   std::vector<std::string> texts;
   for (const int64_t number : numbers) texts.push_back(fmt::format("{}", number));
-  return join(texts, ", ");
+  return listed(texts);
 }
 
 // Lengths, batches and new tokens of one model's phase.
@@ -329,15 +331,18 @@ std::vector<const Group*> groups_of_rule(const Samples& samples, const PolicyRul
   return groups;
 }
 
+std::vector<std::string> models_of(const Samples& samples) {
+  std::vector<std::string> models;
+  for (const Stratum& stratum : samples.strata) add_once(models, stratum.model);
+  return models;
+}
+
 std::vector<PolicyRule> rules_of(const Samples& samples, std::span<const StratumChoice> choices) {
   std::map<RuleKey, std::vector<const StratumChoice*>> by_key = choices_by_key(samples, choices);
   std::vector<RuleKey> keys;
   for (const auto& [key, of_key] : by_key) keys.push_back(key);
   // Phase by phase and model by model as the samples have them, then by new tokens and batch.
-  std::vector<std::string> models;
-  for (const Stratum& stratum : samples.strata) {
-    if (std::ranges::find(models, stratum.model) == models.end()) models.push_back(stratum.model);
-  }
+  const std::vector<std::string> models = models_of(samples);
   std::ranges::stable_sort(keys, {}, [&](const RuleKey& key) {
     const auto& [phase, model, new_tokens, batch] = key;
     return std::tuple(phase, std::ranges::find(models, model) - models.begin(), new_tokens, batch);

@@ -12,6 +12,9 @@
 
 namespace assay {
 
+// In the order of the strata.
+std::vector<std::string> models_of(const Samples& samples);
+
 // Rules by phase, model, new tokens, batch and prompt length. Measured lengths are points (of
 // prompts of varying length: ranges). A rule goes on from one measured length to the next where
 // both take the same arm and have the same safe one. Between two that don't, and where strata of

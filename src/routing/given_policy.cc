@@ -82,10 +82,7 @@ std::string why_not_safe(const Samples& samples, size_t stratum, const std::stri
 }
 
 Status check_names(const Policy& policy, const Samples& samples) {
-  std::vector<std::string> models;
-  for (const Stratum& stratum : samples.strata) {
-    if (std::ranges::find(models, stratum.model) == models.end()) models.push_back(stratum.model);
-  }
+  const std::vector<std::string> models = models_of(samples);
   std::vector<std::string> arms = {policy.fallback};
   for (const PolicyRule& rule : policy.rules) {
     arms.push_back(rule.arm);

@@ -67,6 +67,30 @@ TEST(BetweenNewTokens, BesideAnAbstentionNoRuleServes) {
   EXPECT_EQ(decode_rule(route.policy, 100, 80)->shortest, 80);
 }
 
+TEST(BetweenNewTokens, WhereOneEndAbstainsNoRuleServesAlthoughBothTakeTheSafeArm) {
+  for (const bool fewer : {true, false}) {
+    RoutedStudy study = two_routed_arms(2);
+    study.lengths = {10};
+    study.phases = {Phase::kKvDecode};
+    study.batches = {1, 2};
+    study.noise = 0.1;
+    RoutedBundle bundle(study);
+    for (Row& row : bundle.made.raw().rows) {
+      const bool undecided = (row.batch == 1) == fewer;  // between two arms as fast as one another
+      if (undecided && row.arm == "fast") *row.latency_ms /= 2;
+      if (row.batch == 2) row.new_tokens = 128;
+      row.batch = 1;
+    }
+    const Route route = bundle.route();
+    for (const int64_t count : {64, 128}) {
+      EXPECT_EQ(decode_rule(route.policy, count, 10)->arm, "eager");
+      EXPECT_EQ(decode_rule(route.policy, count, 10)->abstains, (count == 64) == fewer);
+    }
+    EXPECT_EQ(decode_rule(route.policy, 100, 10), nullptr);
+    EXPECT_EQ(route.policy.fallback, "eager");
+  }
+}
+
 TEST(BetweenNewTokens, ThePolicyIsReadBackAndHeldAgainstBothEnds) {
   RoutedBundle bundle = two_counts(14);
   const Policy policy = bundle.route().policy;

@@ -92,10 +92,7 @@ Policy derive_policy(const Bundle& bundle, const Samples& samples,
 
 // The model that the trace's requests are for.
 Result<std::string> traced_model(const TraceToReplay& trace, const Samples& samples) {
-  std::vector<std::string> models;
-  for (const Stratum& stratum : samples.strata) {
-    if (std::ranges::find(models, stratum.model) == models.end()) models.push_back(stratum.model);
-  }
+  const std::vector<std::string> models = models_of(samples);
   if (trace.model.empty() && models.size() == 1) return models.front();
   if (trace.model.empty()) {
     return bad_input("route: expected --model, one of {}, for the trace, found none",

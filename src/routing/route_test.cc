@@ -320,7 +320,7 @@ TEST(Routing, WhatIsNotMeasuredIsSaid) {
   ASSERT_EQ(policy.not_measured.size(), 5u) << "two of them of p99, a batch each";
   EXPECT_EQ(policy.not_measured[0],
             "prefill of gpt2-25m: prompts below 10 and above 80 tokens, and between measured "
-            "lengths: 11-29, 31-79; batches other than 1, 4");
+            "lengths: 11-29, 31-79; batches other than 1 and 4");
   EXPECT_EQ(policy.not_measured[1], "all of kv_decode");
 }
 

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "routing/routed_bundle.h"
 
 namespace assay {
@@ -134,6 +136,27 @@ TEST(Simulation, ShapesCompileOnceEachInTheTracesOrder) {
   EXPECT_NEAR(strategy_of(many, "padded").compilations, 2, 1e-9);
 }
 
+TEST(Simulation, BetweenLengthsARequestCompilesAsTheNearerOnesRowsDo) {
+  RoutedBundle bundle = compiling_bundle(two_routed_arms(0.7), 20);
+  for (int64_t repetition = 1; repetition < 40; ++repetition) {
+    bundle.made.compile(bundle.cell("fast", 80), repetition, 8);
+  }
+  const auto compilations = [&](int64_t length) {
+    return strategy_of(replayed(bundle, calm_trace({length}, 50)), "compiled").compilations;
+  };
+  EXPECT_GT(compilations(70), 40);
+  EXPECT_NEAR(compilations(40), 1, 1e-9) << "the first of its shape";
+}
+
+TEST(Simulation, IntervalsAreStretchedForFewProcesses) {
+  EXPECT_EQ(stretch_of_units(1, 0.95), 1) << "it has no interval";
+  // sqrt(n / (n - 1)) t / z: t of 1, 4 and 7 degrees of freedom is 12.706, 2.7764 and 2.3646.
+  EXPECT_NEAR(stretch_of_units(2, 0.95), std::sqrt(2.0) * 12.706 / 1.95996, 1e-3);
+  EXPECT_NEAR(stretch_of_units(5, 0.95), std::sqrt(1.25) * 2.7764 / 1.95996, 1e-4);
+  EXPECT_NEAR(stretch_of_units(8, 0.95), std::sqrt(8.0 / 7) * 2.3646 / 1.95996, 1e-4);
+  EXPECT_NEAR(stretch_of_units(100'000, 0.95), 1, 1e-4);
+}
+
 TEST(Simulation, SymbolicShapesCompileOnce) {
   RoutedStudy study = two_routed_arms(0.7);
   study.dynamic = "true";
@@ -182,6 +205,14 @@ TEST(Simulation, AnArmThatLostRowsLosesAsManyRequestsAndThePolicyLeavesItAlone) 
   EXPECT_FALSE(strategy_of(route, "compiled").regret);
   EXPECT_NEAR(strategy_of(route, "compiled").p50_ms->mean, 7, 0.2);
   for (const char* name : {"policy", "eager"}) EXPECT_EQ(strategy_of(route, name).lost, 0) << name;
+}
+
+TEST(Simulation, AnArmThatIsBarredForMoreThanLostRowsServesNoRequest) {
+  RoutedBundle bundle = losing_bundle();
+  const std::vector<TraceRequest> trace = calm_trace({30}, 40);
+  EXPECT_NEAR(strategy_of(replayed(bundle, trace), "compiled").lost, 40 / 8.0, 1);
+  bundle.made.raw().parity[bundle.cell("fast", 30)]["passed"] = false;
+  EXPECT_EQ(strategy_of(replayed(bundle, trace), "compiled").lost, 40);
 }
 
 TEST(Simulation, ALostRequestSendsTheRestToTheFallback) {

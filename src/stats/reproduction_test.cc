@@ -41,6 +41,14 @@ TEST(Reproduction, TheIntervalSaysWhichBandsStayOpen) {
   EXPECT_EQ(four.worst, ReproductionBand::kWeak);
 }
 
+TEST(Reproduction, AnIntervalAroundTheTargetLeavesTheBestBandOpen) {
+  // Mean 103, t(1) 12.706 * 6 = 76: both ends are farther from 100 than any band.
+  const Reproduction wide = reproduction(std::vector{97.0, 109.0}, 100, {});
+  EXPECT_EQ(wide.band, ReproductionBand::kMatch);
+  EXPECT_EQ(wide.best, ReproductionBand::kStrongMatch);
+  EXPECT_EQ(wide.worst, ReproductionBand::kNone);
+}
+
 TEST(Reproduction, EqualValuesShowNoError) {
   const Reproduction equal = reproduction(std::vector{104.0, 104.0, 104.0}, 100, {});
   EXPECT_EQ(equal.band, ReproductionBand::kMatch);

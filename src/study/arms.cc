@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/add_once.h"
 #include "base/text.h"
 #include "study/arm_options.h"
 #include "study/command_arm.h"
@@ -102,7 +103,7 @@ const std::vector<ArmKey>& arm_keys() {
 Words option_names() {
   Words names;
   for (const ArmOption& option : arm_options()) {
-    if (std::ranges::find(names, option.name) == names.end()) names.push_back(option.name);
+    add_once(names, option.name);
   }
   return names;
 }

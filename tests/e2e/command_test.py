@@ -209,7 +209,9 @@ class Command(ProgramTest):
         contrast = next(one for one in found["contrasts"] if one["arm"] == "old-stack-HEAD")
         self.assertAlmostEqual(contrast["ratio"], 1.2, delta=0.01)
 
-    def test_ctrl_c_ends_the_command_and_the_worktree_and_the_run_goes_on(self):
+    def waiting_run(self):
+        """A study of a revision that waits in its first invocation, its run, and a descriptor of the command's process. Once
+        the file `go` is there, it prints."""
         repo = self.make_repository()
         (repo / "bench.py").write_text("import os, time\nopen(os.environ['DIARY'], 'a').write(f'{os.getpid()}\\n')\n"
                                        "if not os.path.exists(os.environ['DIARY'] + '.go'): time.sleep(1000)\n"
@@ -224,15 +226,30 @@ class Command(ProgramTest):
         with diary.open() as lines:  # opens once the command does
             command = os.pidfd_open(int(lines.readline()))
         self.addCleanup(os.close, command)
+        diary.unlink()
+        pathlib.Path(f"{diary}.go").touch()
+        return study, running, command
+
+    def test_ctrl_c_ends_the_command_and_the_worktree_and_the_run_goes_on(self):
+        study, running, command = self.waiting_run()
         running.send_signal(signal.SIGINT)
         error = running.communicate(timeout=60)[1].decode()
         self.assertEqual(running.returncode, 130, error)
         self.assertTrue(select.select([command], [], [], 60)[0], "the command has ended too")
         self.assert_no_worktree_is_left()
-        diary.unlink()
-        pathlib.Path(f"{diary}.go").touch()
         self.succeed("run", study, "-o", "b", "--resume")
         self.assertEqual([row["status"] for row in rows_of(self.folder / "b")], ["ok"] * 2)
+
+    def test_what_a_killed_run_left_is_removed_when_it_goes_on(self):
+        study, running, command = self.waiting_run()
+        running.kill()
+        running.communicate(timeout=60)
+        self.assertTrue(select.select([command], [], [], 60)[0], "the command has ended too")
+        left, = self.temporary.glob("assay-checkout-*")
+        self.succeed("run", study, "-o", "b", "--resume")
+        self.assertEqual([row["status"] for row in rows_of(self.folder / "b")], ["ok"] * 2)
+        self.assertFalse(left.exists())
+        self.assert_no_worktree_is_left()
 
     def test_two_revisions_side_by_side(self):
         self.make_repository()

@@ -163,6 +163,7 @@ class ImportHostile(ProgramTest):
         for arguments, word in (
             (["import", "pipe", "-o", "out"], "pipe"),
             (["import", "/dev/zero", "-o", "out"], "/dev/zero"),
+            (["import", "full", "-o", "out"], "a folder"),
             (["import", "nowhere", "-o", "out"], "nowhere"),
             (["import", "table.csv", "--mapping", "nowhere", "-o", "out"], "nowhere"),
             (["import", "table.csv", "--mapping", "map.yaml", "-o", "full"], "full"),

@@ -53,6 +53,10 @@ class Probe(ProgramTest):
             self.assertEqual(found["band"], band)
         wide = self.probed("--unit", "tok/s", "-r", "2", "--target", "50", "--bands", "0.1,0.2,2", "--", "echo", "105 tok/s")
         self.assertEqual(wide["band"], "weak")
+        self.assertEqual(wide["bands"], {"strong_match": 0.1, "match": 0.2, "weak": 2}, "the thresholds that were declared")
+        shown = self.succeed("probe", "--unit", "tok/s", "-r", "2", "--target", "50", "--bands", "0.1,0.2,2", "--", "echo",
+                             "105 tok/s")
+        self.assertIn("strong_match within 10 % of the target, match 20 %, weak 200 %, else none", shown)
         null = self.probed("--unit", "tok/s", "-r", "2", "--target", "50", "--", "sh", "-c", "exit 7", status=1)
         self.assertEqual((null["band"], null["mean"], null["lost"]), ("null", None, 2))
         shown = self.succeed("probe", "--unit", "tok/s", "-r", "2", "--target", "104.9", "--", "echo", "100 tok/s")
@@ -109,6 +113,8 @@ class Probe(ProgramTest):
         self.assertIn("division by zero", found["invocations"][0]["message"])
         late = self.probed("--unit", "ms", "-r", "1", "--warmup", "0", "--timeout", "0.2", "--", "sleep", "1000", status=1)
         self.assertEqual(late["invocations"][0]["status"], "timeout")
+        hungry = self.probed("--unit", "ms", "-r", "1", "--warmup", "0", "--", sys.executable, "-c", "raise MemoryError", status=1)
+        self.assertEqual(hungry["invocations"][0]["status"], "oom")
         few = self.probed("--unit", "ms", "-r", "1", "--skip", "3", "--", "echo", "1 ms", status=1)
         self.assertEqual(few["invocations"][1]["error_class"], "too_few_samples")
 
@@ -140,6 +146,26 @@ class Probe(ProgramTest):
         self.assay("run", bundle / "study.yaml", "-o", "again")
         self.assertEqual(len(rows_of(self.folder / "again")), len(rows))
 
+    def test_a_saved_figure_is_read_back_as_it_was_printed(self):
+        for i, (unit, options) in enumerate((("ns", ()), ("us", ()), ("ms", ()), ("s", ()), ("tok/s", ("--new-tokens", "50")),
+                                             ("ms/token", ("--new-tokens", "50")),
+                                             ("tok/s", ("--phase", "prefill", "--prompt-tokens", "80")))):
+            found = self.probed("--unit", unit, "-r", "2", "--save", f"b{i}", *options, "--", "echo", f"25 {unit}")
+            self.assertEqual(found["invocations"][0]["values"], [25], "the warm-up's, as printed")
+            for one in found["invocations"][1:]:
+                self.assertAlmostEqual(one["values"][0], 25, places=5, msg=unit)
+        row = rows_of(self.folder / "b5")[0]
+        self.assertEqual(float(row["latency_ms"]), 25 * 50, "50 tokens of 25 ms")
+
+    def test_a_saved_invocation_that_loses_a_sample_is_lost(self):
+        # The second time is longer than a year, which no row may say.
+        found = self.probed("--unit", "ms", "-r", "2", "--warmup", "0", "--samples", "2", "--save", "b", "--", "echo",
+                            "5 ms 1e15 ms", status=1)
+        self.assertEqual({row["status"] for row in rows_of(self.folder / "b")}, {"ok", "false_success"})
+        for one in found["invocations"]:
+            self.assertEqual((one["values"], one["status"], one["error_class"]), ([], "false_success", "impossible_latency"))
+        self.assertEqual((found["n"], found["lost"]), (0, 2))
+
     def test_a_models_name_may_hold_dots(self):
         for folder, name in (("b1", "gpt..2"), ("b2", ".."), ("b3", "{model}")):
             self.succeed("probe", "--unit", "ms", "-r", "1", "--save", folder, "--model", name, "--", "echo", "5 ms")
@@ -155,6 +181,8 @@ class Probe(ProgramTest):
                                 status=1)
             self.assertEqual((found["n"], found["lost"], found["mean"]), (0, 2, None), name)
             self.assertEqual({one["error_class"] for one in found["invocations"]}, {error_class})
+            if name == "fails":
+                self.assertEqual({one["message"] for one in found["invocations"]}, {"the command ended with exit 4: 5 ms"})
             self.assertEqual([(row["status"], row["error_class"]) for row in rows_of(self.folder / name)],
                              [(status, error_class)] * 2)
             self.succeed("verify", name)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/listed.h"
 #include "base/text.h"
 
 namespace assay {
@@ -145,13 +146,9 @@ class ClaimReader {
 Status known(const char* what, const std::string& name, const std::vector<std::string>& names) {
   if (name.empty() || std::ranges::find(names, name) != names.end()) return {};
   constexpr size_t kMostNamed = 12;
-  std::vector<std::string> shown(
-      names.begin(), names.begin() + std::min<ptrdiff_t>(std::ssize(names), kMostNamed));
-  const std::string more =
-      names.size() > kMostNamed ? fmt::format(" and {} more", names.size() - kMostNamed) : "";
-  return bad_input("--claim: expected {} that was measured ({}{}), found {}{}", what,
-                   names.empty() ? "there is none" : join(shown, ", "), more, quoted_excerpt(name),
-                   nearest_hint(name, names));
+  return bad_input("--claim: expected {} that was measured ({}), found {}{}", what,
+                   names.empty() ? "there is none" : first_listed(names, kMostNamed),
+                   quoted_excerpt(name), nearest_hint(name, names));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "analysis/compare/judge.h"
 #include "analysis/compare/parts.h"
 #include "analysis/rows/summary.h"
+#include "base/add_once.h"
 #include "base/text.h"
 
 namespace assay {
@@ -75,7 +76,7 @@ std::string unlike(const Bundle& base, const Bundle& run, std::set<std::string> 
   std::vector<std::string> axes;
   for (const AxisDifference& difference : identity_differences(base, run)) {
     if (vary.contains(difference.axis)) continue;
-    if (std::ranges::find(axes, difference.axis) == axes.end()) axes.push_back(difference.axis);
+    add_once(axes, difference.axis);
   }
   return axes.empty() ? "" : "another " + join(axes, ", another ");
 }

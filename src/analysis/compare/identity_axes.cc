@@ -6,6 +6,7 @@
 
 #include "analysis/compare/arm_facts.h"
 #include "analysis/compare/environment_facts.h"
+#include "base/add_once.h"
 #include "base/lenient_json.h"
 #include "base/text.h"
 
@@ -206,7 +207,7 @@ std::vector<std::string> unstated_between(const Bundle& base, const Bundle& cand
   std::vector<std::string> axes;
   for (const Bundle* bundle : {&base, &cand}) {
     for (UnstatedAxis& each : unstated_axes(*bundle)) {
-      if (std::ranges::find(axes, each.axis) == axes.end()) axes.push_back(std::move(each.axis));
+      add_once(axes, std::move(each.axis));
     }
   }
   return axes;
@@ -252,7 +253,7 @@ Result<std::string> parse_axis(const std::string& word, const Bundle& base, cons
     if (!identity.is_object()) continue;
     for (const auto& [key, value] : identity.items()) {
       if (key == "arms" || key == "unknown") continue;
-      if (std::ranges::find(known, key) == known.end()) known.push_back(key);
+      add_once(known, key);
     }
   }
   if (std::ranges::find(known, word) != known.end()) return word;

@@ -1,11 +1,11 @@
 // Cells by their place in two sets of samples.
 #include "analysis/compare/pairing.h"
 
-#include <algorithm>
 #include <limits>
 #include <map>
 
 #include "analysis/contrast/contrast.h"
+#include "base/add_once.h"
 #include "base/text.h"
 #include "stats/summary.h"
 
@@ -24,9 +24,7 @@ Places by_place(const Samples& samples) {
 // `all`, then what only `more` has.
 template <typename T>
 std::vector<T> united(std::vector<T> all, const std::vector<T>& more) {
-  for (const T& each : more) {
-    if (std::ranges::find(all, each) == all.end()) all.push_back(each);
-  }
+  add_each_once(all, more);
   return all;
 }
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/listed.h"
 
 namespace assay {
 namespace {
@@ -23,15 +23,12 @@ std::string difference_text(const std::vector<EnvironmentDifference>& difference
                             bool with_values) {
   std::vector<std::string> parts;
   for (const auto& [field, before, now] : differences) {
-    if (parts.size() == most) {
-      return fmt::format("{} and {} more", join(parts, ", "), differences.size() - most);
-    }
     const bool shown = with_values && std::max(before.size(), now.size()) <= kShortValue;
     const auto value = [](const std::string& text) { return text.empty() ? "none" : text; };
     parts.push_back(shown ? fmt::format("{} ({}, then {})", field, value(before), value(now))
                           : field);
   }
-  return join(parts, ", ");
+  return first_listed(parts, most);
 }
 
 }  // namespace assay

@@ -5,6 +5,7 @@
 #include "analysis/contrast/row_statistics.h"
 #include "analysis/named/named.h"
 #include "base/counts.h"
+#include "base/listed.h"
 #include "stats/summary.h"
 
 namespace assay {
@@ -81,7 +82,7 @@ std::string causes_text(const Samples& samples, const Group& slow, const Group& 
                                 format_significant(*rows[0]->latency_ms)));
   }
   const bool one = heaviest.of_slow().size() + heaviest.of_other().size() == 1;
-  return fmt::format("{}, {} the mean", join(parts, " and "), one ? "decides" : "decide");
+  return fmt::format("{}, {} the mean", listed(parts), one ? "decides" : "decide");
 }
 
 // Whether both rankings are more than chance: of arms that are the same, mean and median disagree

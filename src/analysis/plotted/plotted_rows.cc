@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "base/add_once.h"
+
 namespace assay {
 namespace {
 
@@ -41,10 +43,7 @@ class GroupThinner {
 
  private:
   PlottedRow plotted(const Row& row) {
-    const std::string& id = row.cell_id.str();
-    const auto known = std::ranges::find(plotted_.cells, id);
-    const auto cell = static_cast<size_t>(known - plotted_.cells.begin());
-    if (known == plotted_.cells.end()) plotted_.cells.push_back(id);
+    const size_t cell = place_once(plotted_.cells, row.cell_id.str());
     const RowMark mark = mark_of(row);
     PlottedRow out;
     out.cell = cell;

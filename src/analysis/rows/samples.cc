@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/add_once.h"
 #include "base/lenient_json.h"
 #include "stats/summary.h"
 
@@ -25,13 +26,6 @@ Stratum stratum_of(const Row& row) {
 bool same_group(const Row& a, const Row& b) {
   return a.phase == b.phase && a.new_tokens == b.new_tokens && a.batch == b.batch &&
          a.cell_id == b.cell_id && a.arm == b.arm && a.scenario == b.scenario && a.model == b.model;
-}
-
-size_t index_of(std::vector<std::string>& names, const std::string& name) {
-  const auto at = std::ranges::find(names, name);
-  if (at != names.end()) return static_cast<size_t>(at - names.begin());
-  names.push_back(name);
-  return names.size() - 1;
 }
 
 bool timed(const Row& row) {
@@ -178,10 +172,10 @@ Result<Samples> group_rows(const Bundle& bundle, std::vector<std::string> arms) 
       const auto [at, fresh] = found.try_emplace(stratum_of(row));
       StratumOrder& order = at->second;
       if (fresh) {
-        order = {index_of(models, row.model), {row.prompt_tokens, row.prompt_tokens}, {}};
+        order = {place_once(models, row.model.str()), {row.prompt_tokens, row.prompt_tokens}, {}};
       }
       prompts = &order.prompts;
-      group = &order.by_arm[index_of(samples.arms, row.arm)];
+      group = &order.by_arm[place_once(samples.arms, row.arm.str())];
     }
     prompts->shortest = std::min(prompts->shortest, row.prompt_tokens);
     prompts->longest = std::max(prompts->longest, row.prompt_tokens);

@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 
+#include "base/add_once.h"
 #include "base/text.h"
 
 namespace assay {
@@ -51,8 +52,8 @@ struct Values {
   std::vector<std::string> now;
 };
 
-void add_once(std::vector<std::string>& values, const std::string& value) {
-  if (!value.empty() && std::ranges::find(values, value) == values.end()) values.push_back(value);
+void add_value(std::vector<std::string>& values, const std::string& value) {
+  if (!value.empty()) add_once(values, value);
 }
 
 }  // namespace
@@ -65,11 +66,11 @@ std::vector<EnvironmentDifference> environment_differences(const Json& before, c
     const auto other = right.find(path);
     if (other != right.end() && other->second.value == fact.value) continue;
     Values& values = by_field[fact.field];
-    add_once(values.before, fact.value);
-    if (other != right.end()) add_once(values.now, other->second.value);
+    add_value(values.before, fact.value);
+    if (other != right.end()) add_value(values.now, other->second.value);
   }
   for (const auto& [path, fact] : right) {
-    if (!left.contains(path)) add_once(by_field[fact.field].now, fact.value);
+    if (!left.contains(path)) add_value(by_field[fact.field].now, fact.value);
   }
   std::vector<EnvironmentDifference> differences;
   for (const auto& [field, values] : by_field) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/add_once.h"
+
 namespace assay {
 namespace {
 
@@ -35,7 +37,7 @@ std::string optional_string(const Json& object, const char* key) {
 std::vector<std::string> arm_names(const Json& study, const std::vector<Row>& rows) {
   std::vector<std::string> arms;
   const auto add = [&](const std::string& name) {
-    if (!name.empty() && std::ranges::find(arms, name) == arms.end()) arms.push_back(name);
+    if (!name.empty()) add_once(arms, name);
   };
   const auto listed = study.find("arms");
   if (listed != study.end() && listed->is_array()) {

@@ -3,13 +3,13 @@
 
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "backend/command/worktrees.h"
 #include "base/result.h"
 #include "base/subprocess.h"
-#include "base/temporary_folder.h"
 
 namespace assay {
 
@@ -24,8 +24,10 @@ struct Checkout {
 };
 
 // Worktrees lie below the system's folder for temporary files, never inside the repository, and are
-// removed by the destructor, with what git noted about them. git starts no program that the
-// repository names (git.h), and submodules are not checked out.
+// removed by the destructor, with what git noted about them; those of a run that was killed are
+// removed when the next one needs the same repository. git starts no program that the repository
+// names (git.h) and fetches nothing: a submodule that is checked out in the repository's folder is
+// checked out in the revision too, from the clone that is there, and any other is an empty folder.
 class Checkouts {
  public:
   explicit Checkouts(Spawner& spawner) : spawner_(spawner) {}
@@ -35,20 +37,27 @@ class Checkouts {
 
   // Of a branch, tag or commit of the repository in this folder, which may be a folder inside one
   // and then is that folder of the revision; made when first asked for, and the same from then on.
-  // bad_input that names repository and revision: either isn't there.
+  // bad_input that names repository and revision: either isn't there, several commits have names
+  // that begin so, or the clone of a submodule lacks the commit that the revision names.
   const Result<Checkout>& get(const std::string& repo, const std::string& revision);
 
  private:
   struct Made {
-    TemporaryFolder parent;
     std::filesystem::path repo;
-    std::filesystem::path folder;  // of the worktree
+    std::filesystem::path folder;
   };
   Result<Checkout> make(const std::string& repo, const std::string& revision);
+  // Of runs that were killed, in this repository and its submodules, innermost first.
+  void remove_left(const std::filesystem::path& repo, const std::string& commit);
+  Status check_out(const std::filesystem::path& repo, const std::filesystem::path& folder,
+                   const std::string& commit);
+  Status check_out_submodules(const std::filesystem::path& repo,
+                              const std::filesystem::path& folder, const std::string& commit);
 
   Spawner& spawner_;
   std::map<std::pair<std::string, std::string>, Result<Checkout>> known_;
-  std::vector<Made> made_;
+  std::vector<WorktreeHome> homes_;
+  std::vector<Made> made_;  // submodules behind what they are part of
 };
 
 }  // namespace assay

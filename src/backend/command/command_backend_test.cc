@@ -1,17 +1,14 @@
-// What a command's arm is here, its revisions' worktrees, and its worker.
+// What a command's arm is here, and its worker.
 #include "backend/command/command_backend.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <cstdlib>
 #include <fstream>
 
-#include "backend/command/checkouts.h"
 #include "backend/command/command_options.h"
 #include "backend/command/command_worker.h"
-#include "base/temporary_folder.h"
+#include "backend/command/repository_fixture.h"
 
 namespace assay {
 namespace {
@@ -19,12 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-std::string shell(const std::string& command) {
-  const auto done = run_command(system_spawner(), {"/bin/sh", "-c", command}, 60);
-  EXPECT_TRUE(done && done->end.ok()) << command << (done ? done->err : "");
-  return done ? done->out : "";
-}
 
 LoadRequest load_of(const Json& options, const std::string& mode = "") {
   LoadRequest request;
@@ -34,21 +25,8 @@ LoadRequest load_of(const Json& options, const std::string& mode = "") {
   return request;
 }
 
-// A repository of two commits, of which the second prints another figure.
-class CommandBackendTest : public testing::Test {
+class CommandBackendTest : public RepositoryTest {
  protected:
-  void SetUp() override {
-    auto folder = TemporaryFolder::make("assay-command-test-");
-    ASSERT_TRUE(folder);
-    folder_.emplace(std::move(folder).value());
-    repo_ = folder_->path() / "repo";
-    shell(fmt::format(
-        "git init -q {0} && cd {0} && git config user.email a@b && git config user.name n && "
-        "echo 'echo 10 ms' > bench.sh && git add . && git commit -qm one && git tag one && "
-        "echo 'echo 20 ms' > bench.sh && git commit -qam two && git tag two",
-        repo_.string()));
-  }
-
   StudyArm arm(const std::string& revision) const {
     StudyArm made;
     made.name = "x";
@@ -59,136 +37,7 @@ class CommandBackendTest : public testing::Test {
                     {"checkout", {{"repo", repo_.string()}, {"revision", revision}}}};
     return made;
   }
-
-  std::optional<TemporaryFolder> folder_;
-  fs::path repo_;
 };
-
-TEST_F(CommandBackendTest, RevisionsAreWorktreesThatGoWithTheRun) {
-  fs::path one, two;
-  {
-    Checkouts checkouts(system_spawner());
-    const auto first = checkouts.get(repo_.string(), "one");
-    ASSERT_TRUE(first) << first.error().message;
-    const auto second = checkouts.get(repo_.string(), "two");
-    ASSERT_TRUE(second) << second.error().message;
-    one = first->folder;
-    two = second->folder;
-    EXPECT_EQ(shell("cat " + one.string() + "/bench.sh"), "echo 10 ms\n");
-    EXPECT_EQ(shell("cat " + two.string() + "/bench.sh"), "echo 20 ms\n");
-    EXPECT_EQ(first->sha + "\n", shell("git -C " + repo_.string() + " rev-parse one"));
-    EXPECT_EQ(one.string().find(repo_.string()), std::string::npos) << "outside of the repository";
-    EXPECT_EQ(checkouts.get(repo_.string(), "one")->folder, one);
-  }
-  EXPECT_FALSE(fs::exists(one));
-  EXPECT_FALSE(fs::exists(two.parent_path()));
-  EXPECT_EQ(shell("git -C " + repo_.string() + " worktree list | wc -l"), "1\n");
-}
-
-TEST_F(CommandBackendTest, TheFolderAsItIsIsDirtyWhereItWasChanged) {
-  Checkouts clean(system_spawner());
-  EXPECT_EQ(clean.get(repo_.string(), kAsItIs)->folder, fs::canonical(repo_));
-  EXPECT_FALSE(clean.get(repo_.string(), kAsItIs)->sha.ends_with("-dirty"));
-  std::ofstream(repo_ / "new") << "x";
-  Checkouts changed(system_spawner());
-  EXPECT_TRUE(changed.get(repo_.string(), kAsItIs)->sha.ends_with("-dirty"));
-}
-
-TEST_F(CommandBackendTest, TwoStatesOfOneCommitAreNotTakenForOne) {
-  const auto sha = [&] {
-    Checkouts checkouts(system_spawner());
-    return checkouts.get(repo_.string(), kAsItIs)->sha;
-  };
-  std::ofstream(repo_ / "bench.sh") << "echo 30 ms";
-  const std::string thirty = sha();
-  EXPECT_EQ(sha(), thirty);
-  std::ofstream(repo_ / "result.json") << "{}";
-  EXPECT_EQ(sha(), thirty) << "a new file may be a result of the first run";
-  std::ofstream(repo_ / "bench.sh") << "echo 40 ms";
-  EXPECT_NE(sha(), thirty);
-  shell("git -C " + repo_.string() + " add bench.sh");
-  const std::string staged = sha();
-  EXPECT_TRUE(staged.ends_with("-dirty")) << staged;
-  EXPECT_NE(staged, thirty);
-}
-
-TEST_F(CommandBackendTest, AFolderInsideARepositoryIsThatFolderOfTheRevision) {
-  shell(
-      fmt::format("cd {} && mkdir -p a/b && echo 'echo 50 ms' > a/b/inner.sh && git add . && "
-                  "git commit -qm inner && git tag inner",
-                  repo_.string()));
-  Checkouts checkouts(system_spawner());
-  const auto inner = checkouts.get((repo_ / "a/b").string(), "inner");
-  ASSERT_TRUE(inner) << inner.error().message;
-  EXPECT_EQ(shell("cat " + inner->folder.string() + "/inner.sh"), "echo 50 ms\n");
-}
-
-// A repository whose configuration and hooks name programs, all of which leave a mark.
-TEST_F(CommandBackendTest, NothingThatTheRepositoryNamesRunsAndItsIndexStays) {
-  const fs::path mark = folder_->path() / "ran";
-  const fs::path program = folder_->path() / "program";
-  std::ofstream(program) << "#!/bin/sh\necho $0 >> " << mark.string() << "\nprintf '/\\0'\n";
-  fs::permissions(program, fs::perms::owner_all);
-  for (const char* hook : {"post-checkout", "post-index-change", "reference-transaction"}) {
-    fs::create_directories(repo_ / ".git/hooks");
-    fs::copy(program, repo_ / ".git/hooks" / hook);
-  }
-  const std::string config = "git -C " + repo_.string() + " config ";
-  shell(config + "core.fsmonitor " + program.string() + " && " + config + "diff.external " +
-        program.string() + " && " + config + "status.showUntrackedFiles no");
-  // Touched, so that git would refresh its index.
-  std::ofstream(repo_ / "bench.sh") << "echo 20 ms\n";
-  fs::last_write_time(repo_ / "bench.sh", fs::file_time_type::clock::now() + std::chrono::hours(1));
-  const auto index = [&] { return shell("sha256sum " + (repo_ / ".git/index").string()); };
-  fs::remove(mark);
-  const std::string before = index();
-  {
-    Checkouts checkouts(system_spawner());
-    ASSERT_TRUE(checkouts.get(repo_.string(), "one"));
-    const auto clean = checkouts.get(repo_.string(), kAsItIs);
-    ASSERT_TRUE(clean) << clean.error().message;
-    EXPECT_EQ(clean->sha.size(), 40u) << clean->sha;
-    const auto worker = make_command_worker("1", system_spawner());
-    ASSERT_TRUE(worker->load(
-        load_of({{"command", {"sh", "bench.sh"}},
-                 {"patterns", {"(?<latency_ms>\\d+) ms"}},
-                 {"checked_out", {{"folder", clean->folder.string()}, {"sha", clean->sha}}}})));
-    const Json evidence = worker->evidence({Phase::kE2eKv})->evidence;
-    EXPECT_EQ(evidence["actual"]["checkout"]["files_changed"], false);
-  }
-  EXPECT_FALSE(fs::exists(mark)) << shell("cat " + mark.string());
-  EXPECT_EQ(index(), before);
-  std::ofstream(repo_ / "new") << "x";
-  Checkouts changed(system_spawner());
-  EXPECT_TRUE(changed.get(repo_.string(), kAsItIs)->sha.ends_with("-dirty"))
-      << "whatever the configuration shows of new files";
-}
-
-// As where assay runs in a hook of git, or under `git bisect run`.
-TEST_F(CommandBackendTest, VariablesOfAnotherRepositoryDontCount) {
-  const fs::path other = folder_->path() / "other";
-  shell("git init -q " + other.string());
-  ::setenv("GIT_DIR", (other / ".git").c_str(), 1);
-  ::setenv("GIT_INDEX_FILE", (other / ".git/index").c_str(), 1);
-  {
-    Checkouts checkouts(system_spawner());
-    const auto one = checkouts.get(repo_.string(), "one");
-    EXPECT_TRUE(one) << one.error().message;
-    const auto clean = checkouts.get(repo_.string(), kAsItIs);
-    EXPECT_EQ(clean->sha.size(), 40u) << clean->sha;
-  }
-  ::unsetenv("GIT_DIR");
-  ::unsetenv("GIT_INDEX_FILE");
-}
-
-TEST_F(CommandBackendTest, WhatIsntThereIsNamed) {
-  Checkouts checkouts(system_spawner());
-  EXPECT_THAT(checkouts.get(repo_.string(), "three").error().message,
-              HasSubstr("expected a revision of"));
-  EXPECT_THAT(checkouts.get(folder_->path().string(), "one").error().message,
-              HasSubstr("expected a git repository"));
-  EXPECT_THAT(checkouts.get("/no/such/place", "one").error().message, HasSubstr("/no/such/place"));
-}
 
 TEST_F(CommandBackendTest, TheGateKnowsCommitProgramAndFiles) {
   const auto backend = make_command_backend("assay", system_spawner());
@@ -209,6 +58,56 @@ TEST_F(CommandBackendTest, TheGateKnowsCommitProgramAndFiles) {
   missing.options.erase("checkout");
   missing.options["command"] = {"no-such-program-anywhere"};
   EXPECT_EQ(backend->gate(missing).error_class, "no_program");
+}
+
+// The hash that stands for a command: what changes it, alone.
+TEST_F(CommandBackendTest, ACommandIsItsTextItsProgramAndItsFiles) {
+  const fs::path folder = folder_->path();
+  const auto write = [&](const char* name, const std::string& text) {
+    std::ofstream(folder / name) << text;
+    fs::permissions(folder / name, fs::perms::owner_all);
+  };
+  write("program", "#!/bin/sh\n");
+  write("script", "echo 10 ms\n");
+  const auto build = [&](const Json& change = Json::object()) {
+    StudyArm made = arm("one");
+    made.options.erase("checkout");
+    made.options["command"] = {(folder / "program").string(), (folder / "script").string()};
+    made.options.update(change);
+    const ArmGate gate = make_command_backend("assay", system_spawner())->gate(made);
+    EXPECT_EQ(gate.verdict, ArmGate::Verdict::kReady) << gate.reason;
+    return gate.framework_build;
+  };
+  const std::string first = build();
+  EXPECT_EQ(build(), first);
+  EXPECT_NE(build({{"env", {{"A", "1"}}}}), first);
+  EXPECT_NE(build({{"env", {{"A", "1"}}}}), build({{"env", {{"A", "2"}}}}));
+  EXPECT_NE(build({{"workdir", folder.string()}}), first);
+  EXPECT_NE(build({{"command", {(folder / "program").string(), "-x"}}}), first);
+  write("script", "echo 11 ms\n");
+  const std::string other_script = build();
+  EXPECT_NE(other_script, first);
+  write("program", "#!/bin/bash\n");
+  EXPECT_NE(build(), other_script);
+}
+
+TEST_F(CommandBackendTest, ACheckoutThatTheCommandChangedIsSaidToBe) {
+  const auto changed = [&](const std::string& command) {
+    const auto backend = make_command_backend("assay", system_spawner());
+    StudyArm made = arm("one");
+    made.options["command"] = {"sh", "-c", command};
+    EXPECT_EQ(backend->gate(made).verdict, ArmGate::Verdict::kReady);
+    const auto worker = make_command_worker("1", system_spawner());
+    LoadRequest request;
+    request.options = backend->load_options(made, {}, 1);
+    EXPECT_TRUE(worker->load(request));
+    EXPECT_TRUE(worker->measure({Phase::kE2eKv, 1, 4, 12}, {{{0}}, {0}}, 0));
+    const Json checkout = worker->evidence({Phase::kE2eKv})->evidence["actual"]["checkout"];
+    EXPECT_EQ(checkout["sha"].get<std::string>() + "\n", git("rev-parse one"));
+    return checkout["files_changed"].get<bool>();
+  };
+  EXPECT_FALSE(changed("sh bench.sh; echo 1 > result.json"));
+  EXPECT_TRUE(changed("sh bench.sh; echo 'echo 1 ms' > bench.sh"));
 }
 
 TEST_F(CommandBackendTest, ACommandThatNeedsSidesIsRefusedWithoutThem) {
@@ -240,6 +139,8 @@ TEST(CommandWorker, GivesOutWhatOneInvocationPrinted) {
   EXPECT_THAT((std::vector{first->latency_ns, second->latency_ns}),
               ElementsAre(8'000'000, 4'000'000));
   EXPECT_FALSE(first->recalled);
+  EXPECT_GT(first->peak_rss_bytes.value_or(0), 0);
+  EXPECT_FALSE(second->peak_rss_bytes) << "the invocation's, once";
   EXPECT_TRUE(second->recalled) << "the machine's state now isn't its own";
   EXPECT_EQ(first->started_at_ns, second->started_at_ns);
   EXPECT_EQ(worker->measure(kDecode, kPrompt, 2).error().error_class, "too_few_samples");
@@ -279,6 +180,60 @@ TEST(CommandWorker, OutcomesAreRepliesWithTheirClass) {
   EXPECT_EQ(
       outcome("printf 'Traceback (most recent call last):\\n  x\\nMemoryError\\n' >&2; exit 1", 1),
       "MemoryError//oom");
+  EXPECT_EQ(outcome("echo \"terminate called after throwing an instance of 'std::bad_alloc'\" >&2; "
+                    "kill -ABRT $$",
+                    1),
+            "std::bad_alloc//oom")
+      << "no crash beside";
+}
+
+TEST(CommandWorker, EveryPlaceholderHasTheCellsValue) {
+  LoadRequest request = load_of({{"command",
+                                  {"echo", "1 ms 2 ms",
+                                   "{model}|{dtype}|{mode}|{cache}|{dynamic}|"
+                                   "{threads}|{phase}|{batch}|{prompt_tokens}|"
+                                   "{new_tokens}|{seed}|{samples}|{checkout}"}},
+                                 {"patterns", {"(?<latency_ms>\\d+) ms"}},
+                                 {"seed", 42},
+                                 {"samples", 2},
+                                 {"checked_out", {{"folder", "/"}, {"sha", "abc"}}}},
+                                "eager");
+  request.model = "m";
+  request.dtype = "fp16";
+  request.cache = "static";
+  request.dynamic = "auto";
+  request.threads = 3;
+  const auto worker = make_command_worker("1", system_spawner());
+  ASSERT_TRUE(worker->load(request));
+  // Eight ids, of which three are padding.
+  const auto sample =
+      worker->measure({Phase::kKvDecode, 1, 4, 12}, {{{0, 0, 0, 0, 0, 0, 0, 0}}, {3}}, 0);
+  ASSERT_TRUE(sample) << sample.error().message;
+  const Json evidence = worker->evidence({Phase::kKvDecode})->evidence;
+  EXPECT_EQ(evidence["actual"]["invocation"]["argv"][2],
+            "m|fp16|eager|static|auto|3|kv_decode|1|5|4|42|2|/");
+}
+
+TEST(CommandOptions, AnInvocationEndsBeforeTheHarnessLosesPatience) {
+  const auto limit = [](double timeout_s) {
+    const auto options = command_options(
+        {{"command", {"x"}}, {"patterns", {"(?<latency_ms>x)"}}, {kTimeoutOption, timeout_s}});
+    return fill_command(*options, {}).timeout_s;
+  };
+  EXPECT_EQ(limit(100), 99) << "a second";
+  EXPECT_DOUBLE_EQ(limit(10), 9.5) << "or a twentieth";
+  EXPECT_EQ(limit(0), 0) << "none";
+}
+
+TEST(CommandOptions, AShellIsUsedOnlyWhereItIsAskedFor) {
+  const auto argv = [](const Json& more) {
+    Json options = {{"command", {"echo", "$HOME; ls"}}, {"patterns", {"(?<latency_ms>x)"}}};
+    options.update(more);
+    return fill_command(*command_options(options), {}).argv;
+  };
+  EXPECT_THAT(argv(Json::object()), ElementsAre("echo", "$HOME; ls"));
+  EXPECT_THAT(argv({{"shell", false}}), ElementsAre("echo", "$HOME; ls"));
+  EXPECT_THAT(argv({{"command", "ls"}, {"shell", true}}), ElementsAre("/bin/sh", "-c", "ls"));
 }
 
 TEST(CommandOptions, PlaceholdersInAShellAreQuoted) {

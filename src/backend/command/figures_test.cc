@@ -77,7 +77,10 @@ TEST(Figures, ASampleIsATimeWhateverItWasPrintedAs) {
     const auto sample = sample_of(figures, asked);
     return sample ? sample->latency_ns : -1;
   };
+  EXPECT_EQ(ns({{"latency_ns", 3}}, decode), 3);
   EXPECT_EQ(ns({{"latency_us", 3}}, decode), 3'000);
+  EXPECT_EQ(ns({{"latency_ms", 3}}, decode), 3'000'000);
+  EXPECT_EQ(ns({{"latency_s", 3}}, decode), 3'000'000'000);
   EXPECT_EQ(ns({{"tokens_per_s", 200}}, decode), 500'000'000) << "100 tokens, of both sequences";
   EXPECT_EQ(ns({{"tokens_per_s", 200}, {"tokens", 40}}, decode), 200'000'000);
   EXPECT_EQ(ns({{"ms_per_token", 2}}, decode), 100'000'000) << "50 steps";
@@ -113,6 +116,39 @@ TEST(Figures, AnEndThatIsntWellIsAnOutcome) {
   Invocation late;
   late.stopped = Invocation::Stopped::kTimeout;
   EXPECT_EQ(failure_of(late)->outcome, "timeout");
+}
+
+TEST(Figures, AMessageHasTheLastWordsOfStderrElseOfStdout) {
+  Invocation invocation;
+  invocation.end.exit_status = 3;
+  invocation.out = "result so far\n";
+  EXPECT_EQ(failure_of(invocation)->message, "the command ended with exit 3: result so far");
+  invocation.err = "first words\n" + std::string(100'000, 'x') + "\nlast words\n";
+  const std::string message = failure_of(invocation)->message;
+  EXPECT_TRUE(message.ends_with("last words")) << message;
+  EXPECT_EQ(message.find("first words"), std::string::npos) << "the log has it whole";
+  EXPECT_LT(message.size(), 5000U);
+  invocation.out.clear();
+  invocation.err.clear();
+  EXPECT_EQ(failure_of(invocation)->message, "the command ended with exit 3: it printed nothing");
+}
+
+TEST(Figures, ATracebackMayStandOnEitherOutput) {
+  Invocation invocation;
+  invocation.end.exit_status = 1;
+  invocation.out = "Traceback (most recent call last):\n  x\nKeyError: 1\n";
+  invocation.err = "words of a library\n";
+  EXPECT_EQ(failure_of(invocation)->error_class, "KeyError");
+  invocation.err = "Traceback (most recent call last):\n  x\nValueError: 1\n";
+  EXPECT_EQ(failure_of(invocation)->error_class, "ValueError");
+}
+
+TEST(Figures, TheKernelsOutOfMemoryKillerIsNoCrash) {
+  Invocation invocation;
+  invocation.end.signal = "SIGKILL";
+  EXPECT_FALSE(ran_out_of_memory(invocation, *failure_of(invocation)));
+  invocation.end.oom_likely = true;
+  EXPECT_TRUE(ran_out_of_memory(invocation, *failure_of(invocation)));
 }
 
 TEST(ExceptionClass, IsTheLastTracebacks) {

@@ -3,8 +3,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 
 #include "base/clock.h"
@@ -48,6 +50,40 @@ TEST(Invocation, MuchOutputPassesAndAFloodIsStopped) {
   const Invocation flood = ran("exec yes");
   EXPECT_EQ(flood.stopped, Stopped::kFlood);
   EXPECT_LT(flood.out.size(), kMostOutputBytes + (size_t{1} << 20));
+}
+
+TEST(Invocation, AllOfBothOutputsIsEchoed) {
+  InvocationSpec spec{.argv = {"/bin/sh", "-c",
+                               "head -c 300000 /dev/zero | tr '\\0' e >&2; "
+                               "head -c 200000 /dev/zero | tr '\\0' o"}};
+  std::string echoed;
+  spec.echo = [&](std::string_view bytes) { echoed += bytes; };
+  const auto invocation = invoke(system_spawner(), spec);
+  ASSERT_TRUE(invocation) << invocation.error().message;
+  EXPECT_EQ(invocation->err, std::string(300'000, 'e'));
+  EXPECT_EQ(invocation->out, std::string(200'000, 'o'));
+  EXPECT_EQ(std::ranges::count(echoed, 'e'), 300'000);
+  EXPECT_EQ(std::ranges::count(echoed, 'o'), 200'000);
+}
+
+// The last bytes, which are too many, are still in the pipe when the command has ended.
+TEST(Invocation, AFloodIsOneAlsoIfItsEndIsReadAfterTheCommand) {
+  constexpr size_t kRead = kMostOutputBytes - 1000;
+  const std::string text =
+      fmt::format("echo $$; head -c {} /dev/zero; head -c 2000 /dev/zero", kRead);
+  InvocationSpec spec{.argv = {"/bin/sh", "-c", text}};
+  pid_t command = 0;
+  size_t echoed = 0;
+  spec.echo = [&](std::string_view bytes) {
+    if (echoed == 0) command = number_in(std::string(bytes));
+    echoed += bytes.size();
+    siginfo_t end{};
+    if (echoed >= kRead) ::waitid(P_PID, static_cast<id_t>(command), &end, WEXITED | WNOWAIT);
+  };
+  const auto invocation = invoke(system_spawner(), spec);
+  ASSERT_TRUE(invocation) << invocation.error().message;
+  EXPECT_EQ(invocation->end.text(), "exit 0");
+  EXPECT_EQ(invocation->stopped, Stopped::kFlood);
 }
 
 TEST(Invocation, WhatIsLeftBehindIsKilledAndNotWaitedFor) {

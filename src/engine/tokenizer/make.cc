@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/add_once.h"
 #include "base/json.h"
 #include "base/random.h"
 #include "base/text.h"
@@ -99,7 +100,7 @@ class VocabularyMaker {
       for (const char c : kUsefulBytes) bytes.push_back(static_cast<uint8_t>(c));
     }
     for (const uint8_t byte : bytes_in_vocabulary_order()) {
-      if (std::find(bytes.begin(), bytes.end(), byte) == bytes.end()) bytes.push_back(byte);
+      add_once(bytes, byte);
     }
     bytes.resize(std::min(size_, bytes.size()));
     for (const uint8_t byte : bytes) add(byte_symbol(byte));

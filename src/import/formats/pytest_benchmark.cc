@@ -34,7 +34,7 @@ Status state_machine(const Json& document, const std::string& object, RunFacts& 
 Status add_rounds(const Json& benchmark, const std::string& object, ImportedRun& run) {
   const Json& stats = member(benchmark, "stats");
   const Json& data = member(stats, "data");
-  run.means = !data.is_array() || data.empty();
+  run.means = data.is_null() || (data.is_array() && data.empty());
   std::vector<double> seconds;
   if (run.means) {
     ASSAY_TRY(const double mean, json_number(stats, "mean", object));

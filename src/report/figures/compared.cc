@@ -1,6 +1,8 @@
 // A candidate's cells beside the base's.
 #include <algorithm>
 
+#include "base/add_once.h"
+#include "base/listed.h"
 #include "base/text.h"
 #include "report/compare_cells.h"
 #include "report/compare_verdict.h"
@@ -27,9 +29,7 @@ Findings arms_compared(const Comparison& of) {
   Findings all;
   all.strata = of.strata;
   for (const ComparedCell& cell : of.cells) {
-    if (std::ranges::find(all.study.arms, cell.arm) == all.study.arms.end()) {
-      all.study.arms.push_back(cell.arm);
-    }
+    add_once(all.study.arms, cell.arm);
   }
   return all;
 }
@@ -55,7 +55,7 @@ std::string statuses_text(const Cells& cells) {
   for (const auto& [status, count] : counts) {
     parts.push_back(fmt::format("{} {} {}", count, count == 1 ? "is" : "are", status));
   }
-  return listed(parts, parts.size());
+  return listed(parts);
 }
 
 // "prefill: of 4 cells 1 is slower and 3 are equivalent; 1 alarm. The largest ratio: ...".

@@ -1,6 +1,8 @@
 // What compiling cost, and how near decoding comes to the memory's limit.
 #include <algorithm>
 
+#include "base/add_once.h"
+#include "base/listed.h"
 #include "base/text.h"
 #include "report/figures/parts.h"
 #include "report/sections.h"
@@ -62,9 +64,7 @@ std::string cost_finding(const Findings& findings) {
     if (cost.prepare_s && (longest == nullptr || rank(cost) > rank(*longest))) longest = &cost;
     const bool real = cost.compiler_real == CompilerReal::kYes ||
                       cost.compiler_real == CompilerReal::kNotApplicable;
-    if (!real && std::ranges::find(not_real, cost.arm) == not_real.end()) {
-      not_real.push_back(cost.arm);
-    }
+    if (!real) add_once(not_real, cost.arm);
   }
   const std::string where =
       fmt::format("{} on {}", longest->arm, stratum_label(findings, longest->stratum));
@@ -82,7 +82,7 @@ std::string cost_finding(const Findings& findings) {
         seconds(*longest->prepare_s), where, later);
   }
   if (not_real.empty()) return text;
-  return fmt::format("{}; {} did not run compiled everywhere", text, listed(not_real));
+  return fmt::format("{}; {} did not run compiled everywhere", text, listed(not_real, kMostListed));
 }
 
 std::string share_finding(const Findings& findings) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/add_once.h"
 #include "base/fit_text.h"
 #include "base/text.h"
 #include "report/figures/judgement_figures.h"
@@ -23,19 +24,11 @@ struct HeadlineGrid {
   std::map<std::pair<size_t, size_t>, const HeadlineCell*> at;  // row, class
 };
 
-template <typename T>
-size_t place_or_add(std::vector<T>& all, const T& one) {
-  const auto at = std::ranges::find(all, one);
-  if (at != all.end()) return static_cast<size_t>(at - all.begin());
-  all.push_back(one);
-  return all.size() - 1;
-}
-
 HeadlineGrid headline_grid(const Portability& of) {
   HeadlineGrid grid;
   for (const HeadlineCell& cell : of.matrix) {
-    const size_t row = place_or_add(grid.rows, {cell.regime, cell.arm});
-    const size_t column = place_or_add(grid.classes, cell.model_class);
+    const size_t row = place_once(grid.rows, {cell.regime, cell.arm});
+    const size_t column = place_once(grid.classes, cell.model_class);
     grid.at[{row, column}] = &cell;
   }
   return grid;

@@ -1,8 +1,8 @@
 // Along decode length and model size: where an arm stops, or starts, to pay.
-#include <algorithm>
 #include <map>
 
 #include "base/counts.h"
+#include "base/listed.h"
 #include "report/figures/parts.h"
 #include "report/plot/xy_plot.h"
 #include "report/sections.h"
@@ -34,10 +34,10 @@ std::string split_finding(const Findings& findings) {
   }
   if (slower.empty() && gains.empty())
     return "No break-even length: no arm is shown to gain in prefill and lose in decoding";
-  std::string text = slower.empty() ? "" : "By the means, " + listed(slower);
+  std::string text = slower.empty() ? "" : "By the means, " + listed(slower, kMostListed);
   if (gains.empty()) return text;
   text += slower.empty() ? "The" : "; the";
-  return text + " gain in prefill stops mattering at " + listed(gains);
+  return text + " gain in prefill stops mattering at " + listed(gains, kMostListed);
 }
 
 plot::Series split_series(const Findings& findings, const PhaseSplit& split) {
@@ -92,7 +92,7 @@ std::string size_finding(const Findings& findings) {
     parts.push_back(fmt::format("{} at {}", arm, low == high ? low : low + " to " + high));
   }
   return fmt::format("Along model size ({}), these arms and {} change places: {}",
-                     findings.size_unit, findings.study.baseline, listed(parts));
+                     findings.size_unit, findings.study.baseline, listed(parts, kMostListed));
 }
 
 plot::Series size_series(const Findings& findings, const SizeCrossover& crossover) {

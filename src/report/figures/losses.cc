@@ -1,6 +1,7 @@
 // Rows that were lost, as shares with intervals.
 #include <algorithm>
 
+#include "base/listed.h"
 #include "base/text.h"
 #include "report/figures/parts.h"
 #include "report/sections.h"
@@ -27,7 +28,7 @@ std::string finding(const Findings& findings) {
                                 share_of(outcome) * 100));
   }
   if (parts.empty()) return fmt::format("No row was lost: all {} attempts are ok", attempted);
-  return listed(parts);
+  return listed(parts, kMostListed);
 }
 
 plot::RowLine line_of(const Findings& findings, const OutcomeCounts& outcome,

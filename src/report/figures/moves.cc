@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/add_once.h"
 #include "base/text.h"
 #include "report/figures/judgement_figures.h"
 #include "report/figures/parts.h"
@@ -22,12 +23,8 @@ Findings arms_and_strata(const Portability& of) {
   Findings all;
   for (const PortedCondition& condition : of.conditions) {
     const std::string& arm = condition.arm();
-    if (std::ranges::find(all.study.arms, arm) == all.study.arms.end()) {
-      all.study.arms.push_back(arm);
-    }
-    if (std::ranges::find(all.strata, condition.stratum) == all.strata.end()) {
-      all.strata.push_back(condition.stratum);
-    }
+    add_once(all.study.arms, arm);
+    add_once(all.strata, condition.stratum);
   }
   return all;
 }

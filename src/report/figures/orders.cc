@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/listed.h"
 #include "base/text.h"
 #include "report/figures/parts.h"
 #include "report/plot/xy_plot.h"
@@ -69,7 +70,7 @@ std::string counts_text(const MarkCounts& counts) {
     const char* verb = !parts.empty() ? "" : count->second == 1 ? "is " : "are ";
     parts.push_back(fmt::format("{} {}{}", count->second, verb, row_mark_name(mark)));
   }
-  return parts.empty() ? "none is marked" : listed(parts, parts.size());
+  return parts.empty() ? "none is marked" : listed(parts);
 }
 
 // Cells of the phase whose latency changes with the order, by the findings.

@@ -152,20 +152,6 @@ std::string of_strata(size_t count, size_t all) {
   return fmt::format("{} of {} {}", count, all, all == 1 ? "stratum" : "strata");
 }
 
-std::string listed(const std::vector<std::string>& parts, size_t most) {
-  std::vector<std::string> shown = parts;
-  if (parts.size() > most) {
-    shown.resize(most - 1);
-    shown.push_back(fmt::format("{} more", parts.size() - shown.size()));
-  }
-  std::string text;
-  for (size_t i = 0; i < shown.size(); ++i) {
-    if (i > 0) text += i + 1 < shown.size() ? ", " : " and ";
-    text += shown[i];
-  }
-  return text;
-}
-
 std::string ratio_text(double ratio, const std::optional<stats::Interval>& interval) {
   const std::string text = format_significant(ratio, 3);
   if (!interval) return text;

@@ -79,8 +79,8 @@ std::vector<plot::Panel> rows_panels(const Findings& findings, const RowsFigure&
 std::string percent_text(double share);
 // "4 of 5 strata".
 std::string of_strata(size_t count, size_t all);
-// "A", "A and B", "A, B and 3 more".
-std::string listed(const std::vector<std::string>& parts, size_t most = 3);
+// The parts of a list that a title has room for.
+inline constexpr size_t kMostListed = 3;
 // "0.86 [0.84, 0.90]", "0.86 [too few to tell]".
 std::string ratio_text(double ratio, const std::optional<stats::Interval>& interval);
 

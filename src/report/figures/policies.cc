@@ -3,6 +3,8 @@
 #include <map>
 #include <tuple>
 
+#include "base/add_once.h"
+#include "base/listed.h"
 #include "base/text.h"
 #include "report/answers.h"
 #include "report/figures/judgement_figures.h"
@@ -20,8 +22,7 @@ Findings arms_of_policy(const Policy& policy) {
   Findings of;
   const auto add = [&](const std::string& arm) {
     const std::string name = arm.empty() ? kRefused : arm;
-    if (std::ranges::find(of.study.arms, name) == of.study.arms.end())
-      of.study.arms.push_back(name);
+    add_once(of.study.arms, name);
   };
   if (!policy.fallback.empty()) add(policy.fallback);
   for (const PolicyRule& rule : policy.rules) add(rule.arm);
@@ -87,7 +88,7 @@ std::string policy_finding(const Policy& policy) {
                                           one_model ? "" : rule.model);
     auto& lengths = taken[rule.arm][place];
     std::string text = tokens_text(rule.shortest, rule.longest);
-    if (std::ranges::find(lengths, text) == lengths.end()) lengths.push_back(std::move(text));
+    add_once(lengths, std::move(text));
   }
   if (taken.empty()) {
     return fmt::format("No arm is chosen over the safe one; {}", abstentions_text(policy));
@@ -96,9 +97,9 @@ std::string policy_finding(const Policy& policy) {
   for (const auto& [arm, places] : taken) {
     std::vector<std::string> where;
     for (const auto& [place, lengths] : places) {
-      where.push_back(fmt::format("{} at {} tokens", place, listed(lengths)));
+      where.push_back(fmt::format("{} at {} tokens", place, listed(lengths, kMostListed)));
     }
-    parts.push_back(fmt::format("{} takes {}", arm, listed(where)));
+    parts.push_back(fmt::format("{} takes {}", arm, listed(where, kMostListed)));
   }
   return fmt::format("{}; {}", join(parts, "; "), abstentions_text(policy));
 }
@@ -141,7 +142,7 @@ std::string evidence_finding(const std::vector<RuledStratum>& all) {
                                 parts.empty() ? " of the safe arm's time" : "", phase_name(phase)));
   }
   if (parts.empty()) return "The ratios that the rules rest on have no intervals";
-  return listed(parts);
+  return listed(parts, kMostListed);
 }
 
 plot::RowLine line_of_evidence(const Findings& all, const RuledStratum& one) {

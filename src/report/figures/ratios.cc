@@ -1,6 +1,7 @@
 // Ratios to the baseline with their intervals, stratum by stratum.
 #include <algorithm>
 
+#include "base/listed.h"
 #include "base/text.h"
 #include "report/answers.h"
 #include "report/figures/parts.h"
@@ -37,7 +38,7 @@ std::string finding(const Findings& findings, Phase phase) {
   std::ranges::stable_sort(shown, {}, [](const Contrast* c) { return c->ratio; });
   std::vector<std::string> parts;
   for (const Contrast* contrast : shown) parts.push_back(arm_text(*contrast, parts.empty()));
-  return fmt::format("{}: {}", phase_name(phase), listed(parts));
+  return fmt::format("{}: {}", phase_name(phase), listed(parts, kMostListed));
 }
 
 plot::RowLine line_of(const Findings& findings, const Contrast& contrast,

@@ -1,10 +1,11 @@
 // Strategies that served one trace, beside each other.
 #include <algorithm>
 
+#include "base/listed.h"
 #include "base/text.h"
 #include "report/figures/judgement_figures.h"
 #include "report/figures/parts.h"
-#include "report/route_tables.h"
+#include "report/replay_tables.h"
 #include "routing/simulate.h"
 
 namespace assay {
@@ -89,11 +90,9 @@ std::string strategies_finding(const Simulation& simulation) {
   if (others.empty()) return said + "; no other strategy can be had";
   std::ranges::stable_sort(others, {}, regret);
   if (regret(others.front()) == regret(others.back())) {
-    return fmt::format("{}; {} {} {}", said, listed([&] {
-                         std::vector<std::string> names;
-                         for (const auto* other : others) names.push_back(other->name);
-                         return names;
-                       }()),
+    std::vector<std::string> names;
+    for (const auto* other : others) names.push_back(other->name);
+    return fmt::format("{}; {} {} {}", said, listed(names, kMostListed),
                        others.size() == 1 ? "has" : "have", text(*others.front()));
   }
   return fmt::format("{}; of the other strategies {} has the lowest, {}, and {} the highest, {}",

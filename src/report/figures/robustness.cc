@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/add_once.h"
+#include "base/listed.h"
 #include "base/text.h"
 #include "report/figures/judgement_figures.h"
 #include "report/figures/parts.h"
@@ -55,7 +57,8 @@ std::string elsewhere_text(const Portability& of, const JudgedClaim& claim) {
     for (const ClaimInRegime& in : claim.regimes) {
       if (in.state == state) names.push_back(of.regimes[in.regime].name);
     }
-    if (!names.empty()) parts.push_back(fmt::format("{} in {}", state_text(state), listed(names)));
+    if (names.empty()) continue;
+    parts.push_back(fmt::format("{} in {}", state_text(state), listed(names, kMostListed)));
   }
   return parts.empty() ? "" : fmt::format("; it {}", listed(parts, 4));
 }
@@ -213,7 +216,7 @@ std::optional<Figure> robustness_figure(const Portability& of) {
   }
   std::vector<std::string> axes;
   for (const IndexOfClaim& one : indexes) {
-    if (std::ranges::find(axes, one.index->axis) == axes.end()) axes.push_back(one.index->axis);
+    add_once(axes, one.index->axis);
   }
   const Findings all = named_lines(axes, of.claims.size());
   RowsFigure rows;

@@ -1,6 +1,7 @@
 // Traced repetitions beside one another: when kernels, copies and calls ran.
 #include <algorithm>
 
+#include "base/listed.h"
 #include "base/text.h"
 #include "report/figures/parts.h"
 #include "report/sections.h"

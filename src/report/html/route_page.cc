@@ -1,6 +1,7 @@
 // A routing policy as a page.
 #include "report/figures/judgement_figures.h"
 #include "report/html/judgement_page.h"
+#include "report/replay_tables.h"
 #include "report/route_tables.h"
 #include "routing/simulate.h"
 

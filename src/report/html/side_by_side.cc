@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "base/add_once.h"
 #include "base/text.h"
 #include "report/answers.h"
 #include "report/figures/parts.h"
@@ -19,9 +20,7 @@ Findings joined(const std::vector<NamedFindings>& bundles) {
   Findings all;
   for (const NamedFindings& bundle : bundles) {
     all.study.arms.push_back(bundle.name);
-    for (const Stratum& stratum : bundle.findings.strata) {
-      if (std::ranges::find(all.strata, stratum) == all.strata.end()) all.strata.push_back(stratum);
-    }
+    add_each_once(all.strata, bundle.findings.strata);
   }
   std::ranges::stable_sort(all.strata, {}, &Stratum::phase);
   return all;
@@ -29,11 +28,7 @@ Findings joined(const std::vector<NamedFindings>& bundles) {
 
 std::vector<std::string> arms_of(const std::vector<NamedFindings>& bundles) {
   std::vector<std::string> arms;
-  for (const NamedFindings& bundle : bundles) {
-    for (const std::string& arm : bundle.findings.study.arms) {
-      if (std::ranges::find(arms, arm) == arms.end()) arms.push_back(arm);
-    }
-  }
+  for (const NamedFindings& bundle : bundles) add_each_once(arms, bundle.findings.study.arms);
   return arms;
 }
 
@@ -270,9 +265,7 @@ std::string identity_table_html(const std::vector<NamedFindings>& bundles) {
   for (const NamedFindings& bundle : bundles) {
     values.emplace_back(bundle.findings.identity.begin(), bundle.findings.identity.end());
     values.back()["(hash of all below)"] = identity_hash(bundle.findings);
-    for (const auto& [name, value] : bundle.findings.identity) {
-      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
-    }
+    for (const auto& [name, value] : bundle.findings.identity) add_once(names, name);
   }
   names.insert(names.begin(), "(hash of all below)");
   Table table{"", {{"what", Align::kLeft}, {"same", Align::kLeft}}, {}};

@@ -1,4 +1,6 @@
 // What was measured, and the warnings about it.
+#include "base/add_once.h"
+#include "base/listed.h"
 #include "report/screen/parts.h"
 
 #include <algorithm>
@@ -39,11 +41,9 @@ std::string devices(const Findings& findings) {
     std::string device = identity_value(findings, fmt::format("arms.{}.device", arm));
     device = without_brackets(device.empty() ? host : device);
     device.resize(std::min(device.size(), device.find(", compute capability")));
-    if (!device.empty() && std::ranges::find(names, device) == names.end()) {
-      names.push_back(std::move(device));
-    }
+    if (!device.empty()) add_once(names, std::move(device));
   }
-  return join(names, " and ");
+  return listed(names);
 }
 
 std::string models(const Findings& findings) {

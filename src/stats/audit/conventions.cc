@@ -5,6 +5,7 @@
 #include <cctype>
 #include <string>
 
+#include "base/add_once.h"
 #include "base/text.h"
 
 namespace assay::stats {
@@ -170,7 +171,7 @@ Status Declared::declare(const ConventionAxis& axis, std::string_view keyword) {
   for (size_t i = 0; i < axis.options.size(); ++i) {
     if (is_keyword(axis.options[i], wanted)) mask |= uint32_t{1} << i;
     for (std::string& word : split(axis.options[i].keywords, ' ')) {
-      if (std::ranges::find(known, word) == known.end()) known.push_back(std::move(word));
+      add_once(known, std::move(word));
     }
   }
   if (mask == 0) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "base/add_once.h"
 #include "base/text.h"
 #include "stats/audit/published_records.h"
 
@@ -343,7 +344,7 @@ std::string published_table_template() {
     std::vector<std::string> words;
     for (const ConventionOption& option : axis.options) {
       std::string word = split(option.keywords, ' ')[0];
-      if (std::ranges::find(words, word) == words.end()) words.push_back(std::move(word));
+      add_once(words, std::move(word));
     }
     text += fmt::format("# {}: {}\n", axis.name, join(words, ", "));
   }

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "base/add_once.h"
 #include "engine/codegen/cuda/print_cuda.h"
 
 namespace assay::engine::cuda {
@@ -99,7 +100,7 @@ CublasLt* LazyCublasLt::get() {
 
 void LazyCublasLt::note(const Error& error) {
   std::string text = error.message + "; products of many rows run by kernels made for a few";
-  if (std::ranges::find(notes_, text) == notes_.end()) notes_.push_back(std::move(text));
+  add_once(notes_, std::move(text));
 }
 
 ::assay::Status ManyRows::reserve(const StepPlan& plan, const DimValues& most) {
