@@ -66,6 +66,7 @@ Result<AnalyzedBundle> analyze_folder(const std::filesystem::path& folder,
   ASSAY_TRY(const BundleFacts facts, facts_of(bundle, {.findings = analyzed.findings},
                                               *std::move(problems), std::nullopt, &pool));
   analyzed.judgement = judge_facts({facts}, std::nullopt, "");
+  ASSAY_TRY(analyzed.route, route_of_findings(bundle, analyzed.findings));
   return analyzed;
 }
 
@@ -86,7 +87,8 @@ Result<WrittenReport> write_analysis(const AnalyzedBundle& analyzed,
   {
     const std::jthread writer(
         [&] { findings = write_findings_with_rows(analyzed.findings, analyzed.plotted, folder); });
-    report = write_report(analyzed.findings, &analyzed.plotted, &analyzed.judgement, folder);
+    report = write_report(analyzed.findings, &analyzed.plotted, &analyzed.judgement,
+                          &analyzed.route, folder);
   }
   ASSAY_CHECK(std::move(findings));
   return report;

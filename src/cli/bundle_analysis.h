@@ -10,6 +10,7 @@
 #include "gates/judge.h"
 #include "report/report.h"
 #include "report/screen/screen.h"
+#include "routing/route.h"
 
 namespace assay::cli {
 
@@ -23,6 +24,7 @@ struct AnalyzedBundle {
   Findings findings;
   PlottedRows plotted;
   Judgement judgement;  // of every decision
+  Route route;
 };
 // Reads, verifies, analyses and judges the bundle on all of this process's CPUs.
 Result<AnalyzedBundle> analyze_folder(const std::filesystem::path& folder,

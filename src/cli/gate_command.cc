@@ -29,8 +29,7 @@ void add_gate_command(CLI::App& app, Selected& selected) {
   const auto request = std::make_shared<JudgeRequest>();
   command
       ->add_option("bundle", request->bundles,
-                   "folders of bundles that `assay run` wrote; the fifth gate needs two that "
-                   "differ on one axis")
+                   "folders of bundles; the fifth gate needs two that differ on one axis")
       ->required()
       ->type_name("BUNDLE");
   command
@@ -49,6 +48,10 @@ void add_gate_command(CLI::App& app, Selected& selected) {
   const auto page = std::make_shared<std::string>();
   add_page_option(*command, *page);
   const auto format = add_output_format(*command);
+  command->footer(
+      "Example: assay gate bundles/base bundles/cand --claim \"compiled faster than eager in "
+      "kv_decode\"\nExit status: 1 if a gate fails or the named claim doesn't hold. What isn't "
+      "decided is no failure.");
   command->callback(
       [=, &selected] { selected.body = [=] { return judge_gates(*request, *page, *format); }; });
 }

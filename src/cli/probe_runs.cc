@@ -1,7 +1,9 @@
 // Runs of a probed command, and the figures over them.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "backend/command/figures.h"
 #include "base/shown_text.h"
@@ -76,6 +78,11 @@ Result<std::optional<Probed>> probe_once(const ProbeOptions& options, const Text
   return std::optional(std::move(probed));
 }
 
+// A figure is above 0 (bad_figure), and so is its mean: what lies below says nothing.
+void cut_at_zero(std::optional<stats::Interval>& interval) {
+  if (interval) interval->low = std::max(interval->low, 0.0);
+}
+
 }  // namespace
 
 Result<TextPattern> probe_pattern(const ProbeOptions& options) {
@@ -133,7 +140,9 @@ ProbeResult probe_result(const ProbeOptions& options, std::vector<Probed> invoca
   if (options.target) {
     result.reproduction =
         stats::reproduction(result.means, *options.target, options.bands, kProbeConfidence);
+    cut_at_zero(result.reproduction.interval);
   }
+  cut_at_zero(result.interval);
   return result;
 }
 

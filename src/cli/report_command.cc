@@ -69,12 +69,13 @@ Result<int> report_one(const ReportArguments& arguments, const AnalysisOptions& 
   const Findings& findings = of.bundle.findings;
   const PlottedRows* plotted = of.with_plotted ? &of.bundle.plotted : nullptr;
   const Judgement* judgement = of.with_rows ? &of.bundle.judgement : nullptr;
+  const Route* route = of.with_rows ? &of.bundle.route : nullptr;
   if (!arguments.page.empty()) {
     return write_page(arguments.page,
-                      render_page(findings, figure_groups(findings, plotted), judgement));
+                      render_page(findings, figure_groups(findings, plotted), judgement, route));
   }
   if (of.with_rows) ASSAY_CHECK(write_findings_with_rows(findings, *plotted, folder));
-  ASSAY_TRY(const WrittenReport written, write_report(findings, plotted, judgement, folder));
+  ASSAY_TRY(const WrittenReport written, write_report(findings, plotted, judgement, route, folder));
   fmt::print("{}\n{}\n", written.page.string(), written.markdown.string());
   return 0;
 }

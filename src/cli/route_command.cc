@@ -238,6 +238,9 @@ CLI::App* add_make_trace(CLI::App& route, Selected& selected) {
   command->add_option("--seed", recipe.seed, "seed of the trace (default 42)")
       ->check(seed_number())
       ->type_name("N");
+  command->footer(
+      "Example: assay route make-trace -o trace.csv --burst 8\n"
+      "         assay route bundles/demo --simulate trace.csv");
   command->callback([=, &selected] { selected.body = [=] { return run_make_trace(*arguments); }; });
   return command;
 }
@@ -249,10 +252,10 @@ void add_route_command(CLI::App& app, Selected& selected) {
       app.add_subcommand("route", "write a routing policy: which arm serves which request");
   const auto arguments = std::make_shared<RouteArguments>();
   add_route_options(*command, *arguments);
-  command->footer(
+  const CLI::App* make_trace = add_make_trace(*command, selected);
+  command->footer(  // after the subcommand, which would print it too
       "Example: assay route bundles/demo -o policy.yaml\nExit status: 1 if some measured stratum "
       "has no safe arm, or the rows refute the policy that was given.");
-  const CLI::App* make_trace = add_make_trace(*command, selected);
   command->callback([=, &selected] {
     if (!make_trace->parsed()) {
       selected.body = [=] { return run_route(*arguments); };

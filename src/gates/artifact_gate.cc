@@ -87,9 +87,9 @@ GateCheck compiled_cells_have_evidence(const GateScope& scope) {
       {.name = "compiled_cells",
        .looked_at = "cells/CELL/evidence.json: compiler_real; fallbacks_delta of every row"},
       GateVerdict::kFail,
-      fmt::format("{} of {} that asked for a compiler have no proof that they ran compiled; the "
+      fmt::format("{} of {} that asked for a compiler {} no proof of having run compiled; the "
                   "first is {}.",
-                  short_of, counted(cells, "cell"), first),
+                  short_of, counted(cells, "cell"), short_of == 1 ? "has" : "have", first),
       cells == 0 ? "No cell asks for a compiler."
                  : fmt::format("{} that asked for a compiler {} proof that it ran compiled.",
                                counted(cells, "cell"), cells == 1 ? "has" : "have"));

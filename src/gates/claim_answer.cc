@@ -63,13 +63,14 @@ std::string why_left_out(const Decision& decision, const std::string& arm) {
 
 class ClaimJudge {
  public:
-  ClaimJudge(const SpeedClaim& claim, const StratumFindings& findings)
-      : claim_(claim), findings_(findings) {}
+  ClaimJudge(const SpeedClaim& claim, const StratumFindings& findings,
+             const std::set<Stratum>* only)
+      : claim_(claim), findings_(findings), only_(only) {}
 
   ClaimAnswer answer() {
     const std::vector<Stratum>& strata = findings_.findings().strata;
     for (size_t i = 0; i < strata.size(); ++i) {
-      if (!claim_covers(claim_, strata[i]) || !was_measured(i)) continue;
+      if (!covers(strata[i]) || !was_measured(i)) continue;
       answer_.strata.push_back(i);
       add(i, at_stratum(i));
     }
@@ -78,6 +79,10 @@ class ClaimJudge {
   }
 
  private:
+  bool covers(const Stratum& stratum) const {
+    return claim_covers(claim_, stratum) && (only_ == nullptr || only_->contains(stratum));
+  }
+
   bool was_measured(size_t stratum) const {
     return findings_.outcome(stratum, claim_.arm) != nullptr ||
            (!claim_.other.empty() && findings_.outcome(stratum, claim_.other) != nullptr);
@@ -197,7 +202,7 @@ class ClaimJudge {
   std::optional<StratumFindings::ClaimedPair> combined() const {
     if (!claim_.phase || claim_.relation == ClaimRelation::kFastest) return std::nullopt;
     for (const Stratum& stratum : findings_.findings().strata) {
-      if (stratum.phase == *claim_.phase && !claim_covers(claim_, stratum)) return std::nullopt;
+      if (stratum.phase == *claim_.phase && !covers(stratum)) return std::nullopt;
     }
     for (const Contrast& contrast : findings_.findings().combined) {
       if (contrast.phase != *claim_.phase || contrast.lost_strata > 0) continue;
@@ -244,6 +249,7 @@ class ClaimJudge {
 
   const SpeedClaim& claim_;
   const StratumFindings& findings_;
+  const std::set<Stratum>* only_;
   ClaimAnswer answer_;
   std::array<int64_t, 3> count_{};
   std::array<std::string, 3> first_;
@@ -309,8 +315,9 @@ std::string StratumFindings::not_comparable(size_t stratum, const std::string& a
   return "";
 }
 
-ClaimAnswer answer_claim(const SpeedClaim& claim, const StratumFindings& findings) {
-  return ClaimJudge(claim, findings).answer();
+ClaimAnswer answer_claim(const SpeedClaim& claim, const StratumFindings& findings,
+                         const std::set<Stratum>* only) {
+  return ClaimJudge(claim, findings, only).answer();
 }
 
 std::vector<SpeedClaim> claims_of_decisions(const Findings& findings) {

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -55,7 +56,9 @@ struct ClaimAnswer {
   std::vector<size_t> strata;  // that the claim covers, with rows of one of its arms
 };
 
-ClaimAnswer answer_claim(const SpeedClaim& claim, const StratumFindings& findings);
+// `only`: strata outside it aren't looked at; null: every stratum that the claim covers is.
+ClaimAnswer answer_claim(const SpeedClaim& claim, const StratumFindings& findings,
+                         const std::set<Stratum>* only = nullptr);
 
 // What the report's decisions claim, each about one stratum: an arm is the fastest; is faster than
 // the baseline, where the fastest is open; or is equivalent to another. A decision that names no

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "gates/honest_bundle.h"
 
 namespace assay {
@@ -73,7 +75,7 @@ TEST(RegimeGate, AnOpenClaimIsNotDecided) {
   open.noise = 0.5;
   const Judgement judgement = two(open);
   EXPECT_EQ(judgement.gate_verdict(GateKind::kRegimes), GateVerdict::kNotDecided);
-  EXPECT_THAT(judgement.regimes.claims[0].because, HasSubstr("It is undecided in two"));
+  EXPECT_THAT(judgement.regimes.claims[0].because, HasSubstr("two: It is open"));
 }
 
 TEST(RegimeGate, NoAxisOrSeveralAxesAreNotDecided) {
@@ -186,6 +188,91 @@ TEST(RegimeGate, AnArmsOwnFrameworkIsAnAxisAlthoughOnlyItsWorkerReportsIt) {
                                           facts_under("5.0")};
   EXPECT_EQ(regime_pair(facts, 0, 1, "").axis, "framework_build");
   EXPECT_THAT(regime_pair(facts, 1, 2, "").why_not, HasSubstr("no axis differs"));
+}
+
+// Facts of an honest bundle of another commit, whose rows `change` makes others.
+BundleFacts changed(const std::function<void(HonestBundle&)>& change,
+                    const std::optional<SpeedClaim>& claim = claim_in(kClaim)) {
+  HonestBundle bundle(kOtherCommit);
+  change(bundle);
+  BundleFacts facts = bundle.facts(claim);
+  facts.name = "two";
+  return facts;
+}
+
+TEST(RegimeGate, BundlesOfOtherModelsReproduceNothing) {
+  const BundleFacts other = changed([](HonestBundle& bundle) {
+    for (Row& row : bundle.made.raw().rows) row.model = "another";
+  });
+  const Judgement judgement = judge_facts({facts_named("one", {}), other}, claim_in(kClaim), "");
+  EXPECT_EQ(judgement.claim_verdict(), GateVerdict::kPass);
+  EXPECT_EQ(judgement.gate_verdict(GateKind::kRegimes), GateVerdict::kNotDecided);
+  EXPECT_THAT(judgement.regimes.pairs.at(0).why_not,
+              testing::MatchesRegex("they measured other models \\(.*; another\\)"));
+}
+
+TEST(RegimeGate, AClaimIsReproducedOnTheSameStrata) {
+  const auto with_scenario = [](const char* from, const char* to) {
+    return changed([&](HonestBundle& bundle) {
+      for (Row& row : bundle.made.raw().rows) {
+        if (row.scenario == from) row.scenario = to;
+      }
+    });
+  };
+  const auto regimes_beside = [](const BundleFacts& other, const char* claim) {
+    return judge_facts({facts_named("one", {}), other}, claim_in(claim), "").regimes;
+  };
+  const JudgedRegimes partly = regimes_beside(with_scenario("single_long", "single_short"), kClaim);
+  EXPECT_EQ(partly.claims.at(0).verdict, GateVerdict::kPass);
+  EXPECT_THAT(partly.claims[0].because, HasSubstr("on the 1 stratum that both measured"));
+
+  BundleFacts apart = with_scenario("single_long", "single_short");
+  for (Stratum& stratum : apart.findings.strata) {
+    if (stratum.phase == Phase::kKvDecode) stratum.new_tokens += 1;
+  }
+  const JudgedRegimes none = regimes_beside(apart, kClaim);
+  EXPECT_EQ(none.pairs.at(0).axis, "code_sha") << "prefill is measured in both";
+  EXPECT_EQ(none.claims.at(0).verdict, GateVerdict::kNotDecided);
+  EXPECT_THAT(none.claims[0].because, HasSubstr("None of its strata was measured in both"));
+}
+
+TEST(RegimeGate, WhatDiffersHasToBeAboutTheClaimsArms) {
+  // A third arm, which states another cache in the second bundle; the claim's arms are alike.
+  const auto facts_with = [](const std::string& cache, const SpeedClaim& claim) {
+    HonestBundle bundle;
+    SyntheticCell cell{.arm = "third",
+                       .phase = Phase::kKvDecode,
+                       .prompt_tokens = 10,
+                       .mean_ms = 5,
+                       .noise = 0.01,
+                       .warmup = 2,
+                       .processes = 5};
+    const std::string id = bundle.made.add(cell);
+    for (Row& row : bundle.made.raw().rows) {
+      if (row.cell_id == id) row.cache = cache;
+    }
+    bundle.made.raw().manifest["study"]["arms"].push_back("third");
+    return bundle.facts(claim);
+  };
+  const auto judged = [&](const SpeedClaim& claim) {
+    return judge_facts({facts_with("dynamic", claim), facts_with("static", claim)}, claim, "")
+        .regimes;
+  };
+  const JudgedRegimes others = judged(claim_in(kClaim));
+  EXPECT_EQ(others.pairs.at(0).axis, "cache");
+  EXPECT_EQ(others.claims.at(0).verdict, GateVerdict::kNotDecided);
+  EXPECT_THAT(others.claims[0].because, HasSubstr("only other arms differ on cache"));
+  const JudgedRegimes own =
+      judged(claim_in("third faster than eager-dynamic in kv_decode at single_micro"));
+  EXPECT_EQ(own.claims.at(0).verdict, GateVerdict::kPass);
+}
+
+TEST(RegimeGate, OneUndecidedClaimIsCountedInTheSingular) {
+  HonestStudy open = kOtherCommit;
+  open.compiled_share = 1;
+  open.noise = 0.5;
+  const Judgement judgement = two(open);
+  EXPECT_THAT(judgement.regimes.gate.checks.at(1).found, HasSubstr("1 of 1 claim is open"));
 }
 
 TEST(RegimeGate, DecisionsAreReproducedOneByOne) {

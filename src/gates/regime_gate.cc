@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <set>
 
 #include "base/add_once.h"
@@ -116,45 +117,123 @@ struct BundleIndex {
   StratumFindings of_claim;
 };
 
-ReproducedClaim reproduce(const SpeedClaim& claim, const std::vector<BundleFacts>& bundles,
-                          const std::vector<BundleIndex>& index,
-                          const std::vector<AxisPair>& pairs) {
-  ReproducedClaim result{.claim = claim, .because = {}, .holds = {}};
-  std::vector<ClaimAnswer> answers;
-  for (size_t i = 0; i < bundles.size(); ++i) {
-    const bool rebased = &bundles[i].findings_for(claim) != &bundles[i].findings;
-    answers.push_back(answer_claim(claim, rebased ? index[i].of_claim : index[i].findings));
-    result.holds.push_back(answers.back().verdict);
-  }
-  const AxisPair* held = nullptr;
-  const AxisPair* open = nullptr;
-  for (const AxisPair& pair : pairs) {
-    if (pair.axis.empty()) continue;
-    for (const size_t side : {pair.first, pair.second}) {
-      if (result.holds[side] != GateVerdict::kFail) continue;
-      result.verdict = GateVerdict::kFail;
-      result.because =
-          fmt::format("It doesn't hold in {}. {}", bundles[side].name, answers[side].because);
-      return result;
-    }
-    const bool both = result.holds[pair.first] == GateVerdict::kPass &&
-                      result.holds[pair.second] == GateVerdict::kPass;
-    (both ? held : open) = &pair;
-  }
-  if (held != nullptr) {
-    result.verdict = GateVerdict::kPass;
-    result.because = fmt::format("It holds in {}, which differ on {} alone.",
-                                 pair_name(bundles, *held), held->axis);
-  } else if (open != nullptr) {
-    const size_t side =
-        result.holds[open->first] == GateVerdict::kPass ? open->second : open->first;
-    result.because =
-        fmt::format("It is undecided in {}. {}", bundles[side].name, answers[side].because);
-  } else {
-    result.because = "No two bundles differ on one axis alone.";
-  }
-  return result;
+// Whether what differs between the pair is about the claim's arms: "fastest" is about every arm.
+bool concerns(const AxisPair& pair, const SpeedClaim& claim,
+              const std::vector<BundleFacts>& bundles) {
+  if (claim.relation == ClaimRelation::kFastest) return true;
+  const std::vector<std::string>& arms = bundles[pair.first].findings.study.arms;
+  return std::ranges::any_of(pair.differences, [&](const AxisDifference& one) {
+    if (one.axis != pair.axis) return false;
+    const bool of_an_arm = std::ranges::find(arms, one.about) != arms.end();
+    return !of_an_arm || one.about == claim.arm || one.about == claim.other;
+  });
 }
+
+// A claim over several bundles, pair by pair.
+class Reproduction {
+ public:
+  Reproduction(const SpeedClaim& claim, const std::vector<BundleFacts>& bundles,
+               const std::vector<BundleIndex>& index)
+      : claim_(claim), bundles_(bundles) {
+    for (size_t i = 0; i < bundles.size(); ++i) {
+      const bool rebased = &bundles[i].findings_for(claim) != &bundles[i].findings;
+      findings_.push_back(rebased ? &index[i].of_claim : &index[i].findings);
+      answers_.push_back(answer_claim(claim, *findings_[i]));
+    }
+  }
+
+  ReproducedClaim over(const std::vector<AxisPair>& pairs) {
+    ReproducedClaim result{.claim = claim_, .because = {}, .holds = {}};
+    for (const ClaimAnswer& answer : answers_) result.holds.push_back(answer.verdict);
+    std::string open;
+    std::string apart;
+    for (const AxisPair& pair : pairs) {
+      if (pair.axis.empty()) continue;
+      if (std::string why = why_nothing(pair); !why.empty()) {
+        apart = std::move(why);
+        continue;
+      }
+      const Said said = of_pair(pair);
+      if (said.verdict == GateVerdict::kNotDecided) {
+        open = said.because;
+        continue;
+      }
+      result.verdict = said.verdict;
+      result.because = said.because;
+      if (said.verdict == GateVerdict::kFail) return result;
+    }
+    if (result.verdict != GateVerdict::kNotDecided) return result;
+    result.because = !open.empty()    ? open
+                     : !apart.empty() ? apart
+                                      : "No two bundles differ on one axis alone.";
+    return result;
+  }
+
+ private:
+  struct Said {
+    GateVerdict verdict = GateVerdict::kNotDecided;
+    std::string because;
+  };
+
+  std::set<Stratum> strata_of(size_t bundle) const {
+    std::set<Stratum> strata;
+    for (const size_t i : answers_[bundle].strata) {
+      strata.insert(findings_[bundle]->findings().strata[i]);
+    }
+    return strata;
+  }
+
+  // Why the pair, though it differs on one axis, shows nothing of this claim; empty: it does.
+  std::string why_nothing(const AxisPair& pair) const {
+    if (concerns(pair, claim_, bundles_)) return "";
+    return fmt::format("Its arms are alike in {}: only other arms differ on {}.",
+                       pair_name(bundles_, pair), pair.axis);
+  }
+
+  Said of_pair(const AxisPair& pair) const {
+    for (const size_t side : {pair.first, pair.second}) {
+      if (answers_[side].verdict != GateVerdict::kFail) continue;
+      return {GateVerdict::kFail, fmt::format("It doesn't hold in {}. {}", bundles_[side].name,
+                                              answers_[side].because)};
+    }
+    for (const size_t side : {pair.first, pair.second}) {
+      if (answers_[side].verdict == GateVerdict::kPass) continue;
+      return {GateVerdict::kNotDecided,
+              fmt::format("{}: {}", bundles_[side].name, answers_[side].because)};
+    }
+    return on_shared_strata(pair);
+  }
+
+  // What holds in both bundles has to hold on the same strata: on others it is another claim.
+  Said on_shared_strata(const AxisPair& pair) const {
+    const std::set<Stratum> first = strata_of(pair.first);
+    const std::set<Stratum> second = strata_of(pair.second);
+    std::set<Stratum> shared;
+    std::ranges::set_intersection(first, second, std::inserter(shared, shared.end()));
+    if (shared.empty()) {
+      return {GateVerdict::kNotDecided, fmt::format("None of its strata was measured in both {}.",
+                                                    pair_name(bundles_, pair))};
+    }
+    const std::string held = fmt::format("It holds in {}, which differ on {} alone",
+                                         pair_name(bundles_, pair), pair.axis);
+    if (shared == first && shared == second) return {GateVerdict::kPass, held + "."};
+    for (const size_t side : {pair.first, pair.second}) {
+      const ClaimAnswer answer = answer_claim(claim_, *findings_[side], &shared);
+      if (answer.verdict == GateVerdict::kPass) continue;
+      return {GateVerdict::kNotDecided,
+              fmt::format("{}, on the {} that both {} measured: {}", bundles_[side].name,
+                          counted(std::ssize(shared), "stratum", "strata"),
+                          pair_name(bundles_, pair), answer.because)};
+    }
+    return {GateVerdict::kPass, fmt::format("{}, on the {} that both measured.", held,
+                                            counted(std::ssize(shared), "stratum", "strata"))};
+  }
+
+  const SpeedClaim& claim_;
+  const std::vector<BundleFacts>& bundles_;
+  std::vector<const StratumFindings*> findings_;
+  std::vector<ClaimAnswer> answers_;
+};
 
 GateCheck claims_check(const std::vector<ReproducedClaim>& claims) {
   GateCheck check{.name = "claims",
@@ -178,8 +257,8 @@ GateCheck claims_check(const std::vector<ReproducedClaim>& claims) {
   }
   const int64_t short_of = failed.count();
   if (short_of == 0 && passed < all) {
-    check.found =
-        fmt::format("{} of {} are undecided; {}", all - passed, counted(all, "claim"), first_open);
+    check.found = fmt::format("{} of {} {} open; {}", all - passed, counted(all, "claim"),
+                              all - passed == 1 ? "is" : "are", first_open);
     check.decided_by = {first_open};
     check.decided_by_more = all - passed - 1;
     return check;
@@ -192,6 +271,26 @@ GateCheck claims_check(const std::vector<ReproducedClaim>& claims) {
                : fmt::format("{} hold in two regimes.", counted(all, "claim")));
 }
 
+std::string quoted_models(const Findings& findings) {
+  std::set<std::string> models;
+  for (const Stratum& stratum : findings.strata) models.insert(stratum.model);
+  return join(std::vector<std::string>(models.begin(), models.end()), ", ");
+}
+
+// Why two bundles measured nothing that could be reproduced; empty: they have strata in common.
+std::string nothing_in_common(const Findings& first, const Findings& second) {
+  const std::set<Stratum> strata(first.strata.begin(), first.strata.end());
+  const bool any = std::ranges::any_of(
+      second.strata, [&](const Stratum& stratum) { return strata.contains(stratum); });
+  if (any) return "";
+  const bool same_model = std::ranges::any_of(strata, [&](const Stratum& one) {
+    return std::ranges::find(second.strata, one.model, &Stratum::model) != second.strata.end();
+  });
+  if (same_model) return "they have no stratum in common";
+  return fmt::format("they measured other models ({}; {})", quoted_models(first),
+                     quoted_models(second));
+}
+
 }  // namespace
 
 AxisPair regime_pair(const std::vector<BundleFacts>& bundles, size_t first, size_t second,
@@ -200,7 +299,10 @@ AxisPair regime_pair(const std::vector<BundleFacts>& bundles, size_t first, size
       .first = first, .second = second, .axes = {}, .differences = {}, .axis = {}, .why_not = {}};
   pair.differences = identity_differences(bundles[first].bundle, bundles[second].bundle);
   pair.axes = own_axes(pair.differences);
-  if (pair.axes.empty()) {
+  if (std::string apart = nothing_in_common(bundles[first].findings, bundles[second].findings);
+      !apart.empty()) {
+    pair.why_not = std::move(apart);
+  } else if (pair.axes.empty()) {
     pair.why_not = "no axis differs, so they are one regime";
   } else if (pair.axes.size() > 1) {
     pair.why_not = fmt::format(
@@ -239,7 +341,7 @@ JudgedRegimes judge_regimes(const std::vector<BundleFacts>& bundles,
                      StratumFindings(bundle.of_claim ? *bundle.of_claim : bundle.findings)});
   }
   for (const SpeedClaim& one : claims_of(bundles, claim)) {
-    result.claims.push_back(reproduce(one, bundles, index, result.pairs));
+    result.claims.push_back(Reproduction(one, bundles, index).over(result.pairs));
   }
   result.gate.looked_at = fmt::format("{}, {}", counted(std::ssize(bundles), "bundle"),
                                       counted(std::ssize(result.claims), "claim"));

@@ -37,14 +37,16 @@ struct JudgedRegimes {
 
 // Axes on which the bundles differ. Of a device the parts of its host (caches, sockets, memory),
 // and of a framework or code generator the variable that chooses its interpreter, are no axes of
-// their own. Weights are no regime: a pair that differs in a model shows nothing,
-// and neither does one of which an axis isn't stated (UnstatedAxis), since it may differ as well.
+// their own. Weights are no regime: a pair that differs in a model shows nothing. Neither does one
+// without a stratum in common, nor one of which an axis isn't stated (UnstatedAxis), since it may
+// differ as well.
 AxisPair regime_pair(const std::vector<BundleFacts>& bundles, size_t first, size_t second,
                      const std::string& axis);
 
 // `axis`: the one that was declared; empty: whichever axis is the only one that differs. A claim
-// passes if it holds in both bundles of such a pair and in no bundle of any such pair do the
-// findings say otherwise; then it fails. No such pair: nothing is decided.
+// passes if it holds in both bundles of such a pair, also on the strata that both measured alone,
+// and in no bundle of any such pair do the findings say otherwise; then it fails. A pair of which
+// only other arms differ shows nothing of the claim. No such pair: nothing is decided.
 JudgedRegimes judge_regimes(const std::vector<BundleFacts>& bundles,
                             const std::optional<SpeedClaim>& claim, const std::string& axis);
 

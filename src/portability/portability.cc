@@ -2,6 +2,7 @@
 #include "portability/portability.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "base/text.h"
 
@@ -16,14 +17,47 @@ Result<const RegimeCell*> baseline_cell(const Regime& first) {
                    quoted_excerpt(first.baseline));
 }
 
+// Of what makes a condition, the members of which two regimes have no value in common: "cache is
+// dynamic instead of static".
+std::string apart_text(const Regime& first, const Regime& other) {
+  using Value = std::function<std::string(const RegimeCell&)>;
+  const std::vector<std::pair<const char*, Value>> members = {
+      {"model", [](const RegimeCell& cell) { return cell.stratum.model; }},
+      {"phase", [](const RegimeCell& cell) { return std::string(phase_name(cell.stratum.phase)); }},
+      {"scenario", [](const RegimeCell& cell) { return cell.stratum.scenario; }},
+      {"new_tokens",
+       [](const RegimeCell& cell) { return std::to_string(cell.stratum.new_tokens); }},
+      {"batch", [](const RegimeCell& cell) { return std::to_string(cell.stratum.batch); }},
+      {"cache", [](const RegimeCell& cell) { return cell.config.cache; }},
+      {"mode", [](const RegimeCell& cell) { return cell.config.mode; }},
+      {"dynamic", [](const RegimeCell& cell) { return cell.config.dynamic; }},
+      {"quantisation", [](const RegimeCell& cell) { return cell.config.quantization; }}};
+  std::vector<std::string> apart;
+  for (const auto& [name, value] : members) {
+    std::vector<std::string> here;
+    std::vector<std::string> there;
+    for (const auto& [regime, values] : {std::pair(&first, &there), {&other, &here}}) {
+      for (const RegimeCell& cell : regime->cells) {
+        const std::string one = value(cell);
+        const std::string shown = one.empty() ? "not stated" : excerpt(one);
+        if (std::ranges::find(*values, shown) == values->end()) values->push_back(shown);
+      }
+    }
+    if (std::ranges::find_first_of(here, there) != here.end()) continue;
+    apart.push_back(
+        fmt::format("{} is {} instead of {}", name, join(here, ", "), join(there, ", ")));
+  }
+  return apart.empty() ? "" : ": " + join(apart, "; ");
+}
+
 Status check_common(const Portability& of) {
   for (size_t r = 1; r < of.regimes.size(); ++r) {
     const bool any = std::ranges::any_of(of.conditions, [&](const PortedCondition& condition) {
       return condition.cells[0] != nullptr && condition.cells[r] != nullptr;
     });
     if (any) continue;
-    return bad_input("{}: expected a condition that {} has too, found none", of.regimes[r].folder,
-                     of.regimes[0].folder);
+    return bad_input("{}: expected a condition that {} has too, found none{}", of.regimes[r].folder,
+                     of.regimes[0].folder, apart_text(of.regimes[0], of.regimes[r]));
   }
   return {};
 }

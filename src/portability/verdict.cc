@@ -98,6 +98,11 @@ bool is_flip(PortabilityVerdict verdict) {
          verdict == PortabilityVerdict::kOutcomeFlip;
 }
 
+bool is_open_difference(const ConditionVerdict& verdict, const PortabilityOptions& options) {
+  return verdict.verdict == PortabilityVerdict::kUndecided && verdict.p_holm &&
+         *verdict.p_holm < options.alpha;
+}
+
 std::optional<OutcomeVerdict> outcome_verdict(const CrashRate& a, const CrashRate& b,
                                               const PortabilityOptions& options,
                                               const RegimeNames& names) {

@@ -44,6 +44,8 @@ struct ConditionVerdict {
   std::optional<double> p_holm;
   std::optional<double> tost_p_holm;
 };
+// Undecided, although the means differ significantly: the direction isn't shown to be the same.
+bool is_open_difference(const ConditionVerdict& verdict, const PortabilityOptions& options);
 
 // Two regimes by their names, for reasons.
 struct RegimeNames {

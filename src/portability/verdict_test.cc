@@ -346,7 +346,9 @@ TEST(PortabilityVerdict, BundlesWithoutACommonConditionAreRefused) {
   std::vector<Regime> regimes = {regime_of(a, 1), regime_of(b, 2)};
   const auto refused = judge_portability(std::move(regimes), {});
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().message, "b: expected a condition that a has too, found none");
+  EXPECT_EQ(refused.error().message,
+            "b: expected a condition that a has too, found none: phase is kv_decode instead of "
+            "prefill; new_tokens is 64 instead of 0");
 }
 
 }  // namespace

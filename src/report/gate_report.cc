@@ -63,7 +63,8 @@ GateLines check_lines(const Judgement& judgement, const SharedCheck& shared) {
       fmt::format("- {}: {}, {}{}: {}", gate_verdict_text(check.verdict), gate_title(shared.kind),
                   check.name, where_text(judgement, shared), check.found),
       kGateIndent - 2, kMostLinesACheck, lines);
-  if (!check.decided_by.empty()) {
+  const bool told = !check.decided_by.empty() && check.found.contains(check.decided_by.front());
+  if (!check.decided_by.empty() && !told) {
     add_wrapped_to("  decided by " + decided_text(check, 1), kGateIndent, 1, lines);
   }
   return lines;

@@ -60,6 +60,16 @@ TEST(GateReport, SeveralBundlesHaveATableAndNoMoreLines) {
   EXPECT_THAT(screen, HasSubstr("and 4 more bundles: -o md"));
 }
 
+TEST(GateReport, WhatDecidesIsNotSaidTwice) {
+  const std::vector<BundleFacts> one_regime = {gated_facts("one"), gated_facts("two", {.seed = 2})};
+  const std::string screen =
+      render_judgement(judge_facts(one_regime, std::nullopt, ""), OutputFormat::kTable);
+  const std::string why = "no axis differs, so they are one regime";
+  ASSERT_THAT(screen, HasSubstr(why));
+  EXPECT_EQ(screen.find(why), screen.rfind(why)) << screen;
+  EXPECT_THAT(render_judgement(unproven(), OutputFormat::kTable), HasSubstr("decided by cells/"));
+}
+
 TEST(GateReport, MarkdownHasATableOfGatesDemandsAndClaims) {
   const SpeedClaim claim =
       parse_claim("compiled-static faster than eager-dynamic in kv_decode").value();

@@ -33,7 +33,7 @@ void add_table(const CappedTable& table, const char* what, std::vector<std::stri
   lines.push_back(fmt::format("({}: -o md)", counted(static_cast<int64_t>(table.left_out), what)));
 }
 
-// Changes that differ by their prompt lengths and models alone.
+// Changes that differ by their prompt lengths and models alone; of undecided ones also by the arm.
 struct AlikeChanges {
   size_t first = 0;  // of the verdicts
   std::vector<std::string> strata;
@@ -45,12 +45,14 @@ std::vector<AlikeChanges> alike_changes(const Portability& of) {
   std::map<std::vector<std::string>, size_t> places;
   for (size_t i = 0; i < of.verdicts.size(); ++i) {
     const ConditionVerdict& verdict = of.verdicts[i];
-    if (!is_change(verdict.verdict)) continue;
+    if (!is_change(verdict.verdict) && !is_open_difference(verdict, of.options)) continue;
     const PortedCondition& condition = of.conditions[verdict.condition];
     const bool lost = verdict.verdict == PortabilityVerdict::kOutcomeFlip;
+    const bool open =
+        verdict.verdict == PortabilityVerdict::kUndecided;  // of any arm, in any phase
     const auto [at, fresh] = places.try_emplace(
-        {std::string(portability_verdict_name(verdict.verdict)), condition.arm(),
-         std::string(phase_name(condition.stratum.phase)), of.regimes[verdict.b].name,
+        {std::string(portability_verdict_name(verdict.verdict)), open ? "" : condition.arm(),
+         open ? "" : std::string(phase_name(condition.stratum.phase)), of.regimes[verdict.b].name,
          of.attributions[i].text, lost ? "" : verdict.reason},
         all.size());
     if (fresh) all.push_back({i, {}, {}});
@@ -59,9 +61,15 @@ std::vector<AlikeChanges> alike_changes(const Portability& of) {
     if (verdict.ratio) alike.ratios.push_back(std::exp(verdict.ratio->log_ratio));
   }
   std::ranges::stable_sort(all, {}, [&](const AlikeChanges& alike) {
-    return !is_flip(of.verdicts[alike.first].verdict);
+    const PortabilityVerdict verdict = of.verdicts[alike.first].verdict;
+    return is_flip(verdict) ? 0 : is_change(verdict) ? 1 : 2;
   });
   return all;
+}
+
+std::string more_text(int64_t more, PortabilityVerdict verdict) {
+  if (verdict == PortabilityVerdict::kUndecided) return counted(more, "more condition");
+  return counted(more, "more stratum", "more strata");
 }
 
 std::string ratios_text(const std::vector<double>& ratios) {
@@ -69,7 +77,7 @@ std::string ratios_text(const std::vector<double>& ratios) {
   const auto [low, high] = std::ranges::minmax(ratios);
   const std::string least = format_significant(low, 3);
   const std::string most = format_significant(high, 3);
-  return least == most ? fmt::format(" ({}x)", least) : fmt::format(" ({}-{}x)", least, most);
+  return fmt::format(" ({}x the time)", least == most ? least : fmt::format("{}-{}", least, most));
 }
 
 // As many of the sentences as fit that many lines, with a count of the others.
@@ -135,13 +143,14 @@ std::vector<std::string> change_sentences(const Portability& of) {
   for (const AlikeChanges& alike : alike_changes(of)) {
     const ConditionVerdict& verdict = of.verdicts[alike.first];
     const auto more = std::ssize(alike.strata) - 1;
+    const std::string& cause = of.attributions[alike.first].text;
     lines.push_back(fmt::format(
-        "- {}{}: {} on {}{}, {} beside {}{} {}", portability_verdict_name(verdict.verdict),
+        "- {}{}: {} on {}{}, {} beside {}{}{}", portability_verdict_name(verdict.verdict),
         ratios_text(alike.ratios), of.conditions[verdict.condition].arm(), alike.strata.front(),
-        more > 0 ? fmt::format(" and {}", counted(more, "more stratum", "more strata")) : "",
-        of.regimes[verdict.b].name, of.regimes[verdict.a].name,
+        more > 0 ? " and " + more_text(more, verdict.verdict) : "", of.regimes[verdict.b].name,
+        of.regimes[verdict.a].name,
         verdict.reason.empty() ? "." : fmt::format(": {}.", verdict.reason),
-        of.attributions[alike.first].text));
+        cause.empty() ? "" : " " + cause));
   }
   return lines;
 }
@@ -216,7 +225,7 @@ std::vector<ReportSection> portability_sections(const Portability& of) {
   sections.push_back(claims_part(of));
   ReportSection headline{
       "Prefill gain and rows lost in decode",
-      {"prefill_gain: 1 less the geometric mean over strata of the arm's time in "
+      {"prefill_gain: 1 less the geometric mean over strata of the arm's time over "
        "the baseline's. decode_lost: rows lost in kv_decode out of attempted "
        "ones, with Wilson's interval of the rate."},
       {headline_matrix_table(of, kEveryRow).table, headline_table(of, kEveryRow).table}};
@@ -231,7 +240,7 @@ std::vector<ReportSection> portability_sections(const Portability& of) {
   sections.push_back(std::move(changes));
   ReportSection verdicts{
       "Verdicts by condition",
-      {fmt::format("ratio: b's mean time in a's. Holm's adjustment goes over all "
+      {fmt::format("ratio: b's mean time over a's. Holm's adjustment goes over all "
                    "rows of the table. Similar: within {:.3g} %.",
                    of.options.margin * 100)},
       {with_columns(verdict_table(of, false, kEveryRow).table,
@@ -255,6 +264,25 @@ void leave_out_baseline(const Portability& of, Table& table) {
   }
 }
 
+// Claims that are decided first, then those that have an index.
+void told_first(Table& claims) {
+  const auto rank = [](const std::vector<TableCell>& row) {
+    const std::string verdict = cell_text(row[1]);
+    if (verdict != claim_verdict_name(ClaimVerdict::kNotDecided)) return 0;
+    return cell_text(row.back()) == robustness_band_name(RobustnessBand::kInvalid) ? 2 : 1;
+  };
+  std::ranges::stable_sort(claims.rows, {}, rank);
+}
+
+void add_index_legend(const Portability& of, std::vector<std::string>& lines) {
+  const std::string text = fmt::format(
+      "index: the smallest share of the claim's log ratio that remains {}. band: of the index; in "
+      "brackets what the index's interval allows.",
+      of.claim_named ? "at any point of the axis" : "in any bundle (by axis: -o md)");
+  std::ranges::move(wrapped_lines(text, kPortabilityScreenColumns, 0, 2),
+                    std::back_inserter(lines));
+}
+
 std::string screen(const Portability& of) {
   std::vector<std::string> lines;
   for (const std::string& text : {measured_text(of), portability_outcome(of)}) {
@@ -262,15 +290,16 @@ std::string screen(const Portability& of) {
                       std::back_inserter(lines));
   }
   add_table(regime_table(of, kScreenRegimes), "more bundle", lines);
-  CappedTable claims = claim_table(of, of.claim_named, kScreenClaims);
+  Table claims = claim_table(of, of.claim_named, kEveryRow).table;
   if (of.claim_named) {
-    claims.table =
-        with_columns(claims.table, {"axis", "verdict", "points", "index", "95% interval", "band"});
-  } else {  // the bands in brackets are the interval's
-    claims.table = with_columns(claims.table, {"claim", "verdict", "index", "band"});
-    leave_out_baseline(of, claims.table);
+    claims = with_columns(claims, {"axis", "verdict", "points", "index", "95% interval", "band"});
+  } else {
+    claims = with_columns(claims, {"claim", "verdict", "index", "band"});
+    leave_out_baseline(of, claims);
+    told_first(claims);
   }
-  add_table(claims, "more claim", lines);
+  add_table(capped(std::move(claims), kScreenClaims), "more claim", lines);
+  add_index_legend(of, lines);
   if (of.claim_named) {
     CappedTable regimes = claim_regime_table(of, kScreenClaims);
     regimes.table =

@@ -49,6 +49,7 @@ TEST(PortabilityScreen, KeepsToItsLinesAndCountsTheRest) {
     const std::string screen = render_portability(of, OutputFormat::kTable);
     expect_fits(screen);
     EXPECT_THAT(screen, HasSubstr("FAILS"));
+    EXPECT_THAT(screen, HasSubstr("x the time): "));
     if (count > 6) {
       EXPECT_THAT(screen, HasSubstr("(3 more bundles: -o md)"));
       EXPECT_THAT(screen, HasSubstr(" more changes: -o md"));
@@ -64,7 +65,7 @@ TEST(PortabilityScreen, AMatrixOfNothingIsASentence) {
   MadeRegime a = two_arm_regime("a", 10, 8);
   const Portability prefill = judged({a, two_arm_regime("b", 10, 8)});
   EXPECT_THAT(render_portability(prefill, OutputFormat::kMarkdown),
-              HasSubstr("| gain, decode lost |"));
+              HasSubstr("| prefill gain, decode lost |"));
   a.phase = Phase::kE2eKv;
   MadeRegime b = a;
   b.folder = "b";
@@ -72,7 +73,44 @@ TEST(PortabilityScreen, AMatrixOfNothingIsASentence) {
   const std::string markdown = render_portability(of, OutputFormat::kMarkdown);
   EXPECT_THAT(markdown,
               HasSubstr("No arm beside the baseline was measured in prefill or kv_decode."));
-  EXPECT_THAT(markdown, Not(HasSubstr("| gain, decode lost |")));
+  EXPECT_THAT(markdown, Not(HasSubstr("| prefill gain, decode lost |")));
+}
+
+TEST(PortabilityScreen, OneAxisOfAKindIsNamedAndSeveralGoByTheirKind) {
+  MadeRegime a = two_arm_regime("a", 10, 8);
+  MadeRegime b = two_arm_regime("b", 10, 8);
+  Portability of = judged({a, b});
+  of.pairs[0].differences = {{"threads", "", "1", "2"}};
+  EXPECT_EQ(cell_text(regime_table(of, kEveryRow).table.rows.at(0).at(1)), "threads");
+  of.pairs[0].differences = {{"code_generator", "", "triton 3.6", "triton 3.7"},
+                             {"framework_build", "", "torch 2.11", "torch 2.12"},
+                             {"threads", "", "1", "2"}};
+  EXPECT_EQ(cell_text(regime_table(of, kEveryRow).table.rows.at(0).at(1)), "stack, threads");
+  of.pairs[0].differences.clear();
+  EXPECT_EQ(cell_text(regime_table(of, kEveryRow).table.rows.at(0).at(1)), "nothing");
+}
+
+TEST(PortabilityScreen, AnIndexNamesTheOneAxisBehindItsKind) {
+  MadeRegime a = two_arm_regime("a", 10, 8);
+  MadeRegime b = two_arm_regime("b", 10, 8);
+  b.identity = {{"code_generator", "triton 3.7"}};
+  a.identity = {{"code_generator", "triton 3.6"}};
+  PortabilityRequest request;
+  request.claim = parse_claim("fast faster than eager in prefill").value();
+  Portability of = judged({a, b}, request);
+  EXPECT_THAT(render_portability(of, OutputFormat::kTable), HasSubstr("stack (code_generator)"));
+  of.pairs[0].differences.push_back({"framework_build", "", "torch 2.11", "torch 2.12"});
+  EXPECT_THAT(render_portability(of, OutputFormat::kTable), Not(HasSubstr("stack (")));
+}
+
+TEST(PortabilityScreen, DecidedClaimsComeFirstAndTheIndexSaysOfWhat) {
+  Portability of = judged(many_regimes(2));
+  ASSERT_GT(of.claims.size(), 1u);
+  for (JudgedClaim& claim : of.claims) claim.verdict = ClaimVerdict::kNotDecided;
+  of.claims.back().verdict = ClaimVerdict::kPortable;
+  const std::string screen = render_portability(of, OutputFormat::kTable);
+  EXPECT_LT(screen.find(" portable "), screen.find(" not_decided ")) << screen;
+  EXPECT_THAT(screen, HasSubstr("log ratio that remains in any bundle (by axis: -o md)"));
 }
 
 TEST(PortabilityScreen, ShowsNamesAndDoesNotObeyThem) {
@@ -115,6 +153,24 @@ TEST(PortabilityReport, ThatNoClaimIsDecidedIsInTheVerdict) {
               HasSubstr("passes, with no claim decided: 0 of 1 claim portable"));
   of.claims[0].verdict = ClaimVerdict::kPortable;
   EXPECT_THAT(render_portability(of, OutputFormat::kTable), HasSubstr("passes: 1 of 1 claim"));
+}
+
+TEST(PortabilityReport, MeansThatDifferWithoutAVerdictAreToldLast) {
+  // The compiled arm takes four times as long, and isn't faster any more than eager, which takes
+  // twice as long: the larger change has no proven verdict.
+  const Portability of = judged({two_arm_regime("a", 10, 5), two_arm_regime("b", 20, 20)});
+  const std::string screen = render_portability(of, OutputFormat::kTable);
+  const size_t shift = screen.find("- portable_latency_shift (");
+  const size_t open = screen.find("- undecided (");
+  ASSERT_NE(shift, std::string::npos) << screen;
+  ASSERT_NE(open, std::string::npos) << screen;
+  EXPECT_LT(shift, open);
+  EXPECT_THAT(screen, HasSubstr("the means differ"));
+  EXPECT_THAT(render_portability(of, OutputFormat::kMarkdown), HasSubstr("- undecided ("));
+  EXPECT_THAT(portability_page(of),
+              testing::ContainsRegex("b: fast takes 4.[0-9. ,]* *.* of its "
+                                     "time in a .*, the largest change, "
+                                     "though its direction against the baseline is undecided"));
 }
 
 TEST(PortabilityHeatMap, HasAFieldForEachBundleArmAndClass) {

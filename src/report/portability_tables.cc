@@ -13,20 +13,20 @@
 namespace assay {
 namespace {
 
-CappedTable capped(Table table, size_t most) {
-  CappedTable result{std::move(table), 0};
-  if (result.table.rows.size() <= most) return result;
-  result.left_out = result.table.rows.size() - most;
-  result.table.rows.resize(most);
-  return result;
-}
-
-std::string kinds_text(const Portability& of, size_t regime) {
+// "threads, stack": a kind of which one axis differs goes by that axis.
+std::string differences_text(const Portability& of, size_t regime) {
   const RegimePair& pair = pair_of(of.pairs, 0, regime);
-  const auto kinds = perturbations_of(axes_of(pair));
-  const std::string text = kinds.empty() ? "nothing" : join(kinds, ", ");
+  const std::vector<std::string> axes = axes_of(pair);
+  std::vector<std::string> names = perturbations_of(axes);
+  const bool alike = names.empty();
+  for (std::string& name : names) {
+    const auto of_kind = [&](const std::string& axis) { return perturbation_of(axis) == name; };
+    const auto only = std::ranges::find_if(axes, of_kind);
+    if (std::ranges::count_if(axes, of_kind) == 1) name = *only;
+  }
+  const std::string text = alike ? "nothing" : join(names, ", ");
   if (pair.unstated.empty()) return text;
-  return kinds.empty() ? "nothing stated" : text + ", or more";
+  return alike ? "nothing stated" : text + ", or more";
 }
 
 // "sensitive", and in brackets what the interval allows besides.
@@ -46,10 +46,17 @@ TableCell optional_text(const std::string& text) {
   return text.empty() ? TableCell::absent() : TableCell::of(text);
 }
 
-void add_claim_row(const JudgedClaim& claim, const RobustnessIndex& index, Table& table) {
+// "device (threads)".
+std::string axis_text(const Portability& of, const RobustnessIndex& index) {
+  const std::string behind = axis_behind(of, index);
+  return behind == index.axis ? behind : fmt::format("{} ({})", index.axis, behind);
+}
+
+void add_claim_row(const Portability& of, const JudgedClaim& claim, const RobustnessIndex& index,
+                   Table& table) {
   table.rows.push_back({TableCell::of(claim_text(claim.claim.words)),
                         TableCell::of(std::string(claim_verdict_name(claim.verdict))),
-                        TableCell::of(index.axis), TableCell::of(surviving_points(index)),
+                        TableCell::of(axis_text(of, index)), TableCell::of(surviving_points(index)),
                         TableCell::of(index.index, 3), interval_cell(index.interval, 3),
                         TableCell::of(band_text(index)), optional_text(index.reason)});
 }
@@ -60,6 +67,14 @@ TableCell ratio_cell(const std::optional<LogRatioEstimate>& ratio) {
 
 }  // namespace
 
+CappedTable capped(Table table, size_t most) {
+  CappedTable result{std::move(table), 0};
+  if (result.table.rows.size() <= most) return result;
+  result.left_out = result.table.rows.size() - most;
+  result.table.rows.resize(most);
+  return result;
+}
+
 std::string gain_text(double share) {
   // A sum with 0 is never -0, which would be shown as "-0.0 %".
   return fmt::format("{:.1f} %", std::round(share * 1000) / 10 + 0.0);
@@ -67,6 +82,21 @@ std::string gain_text(double share) {
 
 std::string lost_of_text(const CrashRate& rate) {
   return fmt::format("{}/{}", rate.lost, rate.attempted);
+}
+
+std::string axis_behind(const Portability& of, const RobustnessIndex& index) {
+  if (index.axis == "all") return index.axis;
+  std::vector<std::string> axes;
+  for (size_t r = 1; r < of.regimes.size(); ++r) {
+    if (std::ranges::find(index.points, of.regimes[r].name, &RetainedShare::name) ==
+        index.points.end()) {
+      continue;
+    }
+    for (std::string& axis : axes_of(pair_of(of.pairs, 0, r))) {
+      if (std::ranges::find(axes, axis) == axes.end()) axes.push_back(std::move(axis));
+    }
+  }
+  return axes.size() == 1 ? axes[0] : index.axis;
 }
 
 CappedTable regime_table(const Portability& of, size_t most) {
@@ -84,7 +114,7 @@ CappedTable regime_table(const Portability& of, size_t most) {
   for (size_t r = 1; r < of.regimes.size(); ++r) {
     auto counts = of.counts(r);
     std::vector<TableCell> row = {TableCell::of(of.regimes[r].name),
-                                  TableCell::of(kinds_text(of, r))};
+                                  TableCell::of(differences_text(of, r))};
     for (const PortabilityVerdict verdict :
          {PortabilityVerdict::kSimilar, PortabilityVerdict::kShift,
           PortabilityVerdict::kDirectionFlip, PortabilityVerdict::kOutcomeFlip,
@@ -113,7 +143,7 @@ CappedTable claim_table(const Portability& of, bool by_axis, size_t most) {
   for (const JudgedClaim& claim : of.claims) {
     for (const RobustnessIndex& index : claim.indexes) {
       const bool whole = index.axis == "all";
-      if (whole || (by_axis && index.points.size() > 1)) add_claim_row(claim, index, table);
+      if (whole || (by_axis && index.points.size() > 1)) add_claim_row(of, claim, index, table);
     }
   }
   return capped(std::move(table), most);
@@ -160,7 +190,7 @@ CappedTable headline_matrix_table(const Portability& of, size_t most) {
   std::ranges::stable_sort(rows, {}, [&](const auto& row) {
     return std::pair(std::ranges::find(arms, row.first) - arms.begin(), row.second);
   });
-  Table table{"", {{"gain, decode lost", Align::kLeft}, {"bundle", Align::kLeft}}, {}};
+  Table table{"", {{"prefill gain, decode lost", Align::kLeft}, {"bundle", Align::kLeft}}, {}};
   for (const std::string& name : classes) table.columns.push_back({name});
   for (const auto& [arm, regime] : rows) {
     auto& row = table.rows.emplace_back();

@@ -19,6 +19,7 @@ struct CappedTable {
   Table table;
   size_t left_out = 0;
 };
+CappedTable capped(Table table, size_t most);
 
 // One row a bundle beside the first: how it differs, and how often each verdict is given.
 CappedTable regime_table(const Portability& of, size_t most);
@@ -38,6 +39,9 @@ Table moves_table(const Portability& of, size_t regime);
 // The columns by these names alone.
 Table with_columns(const Table& table, const std::vector<std::string>& names);
 
+// The one axis of the identity on which the index's bundles differ: "threads"; else the index's
+// own: "device".
+std::string axis_behind(const Portability& of, const RobustnessIndex& index);
 // "FAILS: ...": what follows from all of it, in one sentence.
 std::string portability_outcome(const Portability& of);
 // All of it, the outcome first.
@@ -48,7 +52,8 @@ std::string measured_text(const Portability& of);
 std::vector<std::string> difference_lines(const Portability& of);
 // How often the control moved, bundle by bundle.
 std::vector<std::string> control_lines(const Portability& of);
-// Flips first, then shifts, each with what is responsible.
+// Flips first, then shifts, each with what is responsible; then means that differ without a
+// verdict.
 std::vector<std::string> change_sentences(const Portability& of);
 
 // "24.1 %" of 0.241.

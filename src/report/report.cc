@@ -12,6 +12,7 @@
 #include "report/flat_table.h"
 #include "report/gate_report.h"
 #include "report/html/page.h"
+#include "report/route_report.h"
 #include "report/sections.h"
 
 namespace assay {
@@ -38,10 +39,11 @@ std::string figure_markdown(const std::string& id, const std::vector<FigureGroup
 }
 
 std::string markdown_report(const Findings& findings, const std::vector<FigureGroup>& figures,
-                            const Judgement* judgement) {
+                            const Judgement* judgement, const Route* route) {
   const std::string& name = findings.study.name;
   std::vector<ReportSection> sections = report_sections(findings, Detail::kFull);
   if (judgement != nullptr) sections.push_back(gate_section(*judgement));
+  if (route != nullptr) sections.push_back(route_section(*route));
   return render_markdown(name.empty() ? "Findings" : "Findings of " + name, sections, figures);
 }
 
@@ -131,7 +133,7 @@ std::string render_report(const Findings& findings, OutputFormat format) {
     case OutputFormat::kCsv:
       return flat_table(findings).render(OutputFormat::kCsv);
     case OutputFormat::kMarkdown:
-      return markdown_report(findings, {}, nullptr);
+      return markdown_report(findings, {}, nullptr, nullptr);
     case OutputFormat::kTable:
       break;
   }
@@ -139,15 +141,15 @@ std::string render_report(const Findings& findings, OutputFormat format) {
 }
 
 Result<WrittenReport> write_report(const Findings& findings, const PlottedRows* plotted,
-                                   const Judgement* judgement,
+                                   const Judgement* judgement, const Route* route,
                                    const std::filesystem::path& folder) {
   ASSAY_TRY(Folder bundle, Folder::open(folder));
   const std::vector<FigureGroup> groups = figure_groups(findings, plotted);
   std::string page;
   std::string markdown;
   {
-    const std::jthread other([&] { page = render_page(findings, groups, judgement); });
-    markdown = markdown_report(findings, groups, judgement);
+    const std::jthread other([&] { page = render_page(findings, groups, judgement, route); });
+    markdown = markdown_report(findings, groups, judgement, route);
     ASSAY_CHECK(write_plots(groups, bundle));
   }
   ASSAY_CHECK(bundle.write_atomic("report.md", markdown));

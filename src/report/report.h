@@ -13,6 +13,7 @@
 namespace assay {
 
 struct Judgement;
+struct Route;
 
 // A titled part of the report: sentences that say unit, n, estimator and interval, then tables.
 struct ReportSection {
@@ -45,9 +46,10 @@ struct WrittenReport {
   std::filesystem::path markdown;
 };
 // FOLDER/report.html, report.md, and the figures of the latter as plots/*.svg; others there are
-// removed. `plotted` and `judgement` are null where only the findings are there: figures of single
-// rows and the gates are left out.
+// removed. `plotted`, `judgement` and `route` are null where only the findings are there: figures
+// of single rows, the gates and the policy are left out.
 Result<WrittenReport> write_report(const Findings& findings, const PlottedRows* plotted,
-                                   const Judgement* judgement, const std::filesystem::path& folder);
+                                   const Judgement* judgement, const Route* route,
+                                   const std::filesystem::path& folder);
 
 }  // namespace assay

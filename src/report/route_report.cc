@@ -67,7 +67,7 @@ std::string route_screen(const Route& route) {
   add_route_table(rule_screen_table(route), replayed ? kFewerScreenRules : kScreenRules, "rules",
                   lines);
   add_route_text(
-      "ratio: mean time of that arm over the safe arm's, and its interval; of several lengths, the "
+      "ratio: mean time of that arm over the safe arm's, 95 % interval; of several lengths, the "
       "range.",
       2, 2, lines);
   if (replayed) {
@@ -97,8 +97,8 @@ std::vector<ReportSection> route_sections(const Route& route) {
   ReportSection policy{"Policy", {route_headline(route) + "."}, {rule_table(route)}};
   policy.lines.push_back(fallback_sentence(route));
   policy.lines.emplace_back(
-      "ratio: mean time of the arm over the safe arm's, with its interval, of each stratum of the "
-      "rule.");
+      "ratio: mean time of the arm over the safe arm's, with its 95 % interval, of each stratum of "
+      "the rule.");
   if (route.validation) policy.lines.push_back(validation_sentence(*route.validation));
   sections.push_back(std::move(policy));
   const auto add_list = [&](const char* title, const std::vector<std::string>& items) {
@@ -142,6 +142,28 @@ std::string break_glass_text(const Route& route) {
   std::string out = fmt::format("{}\n\n", kBreakGlassHeading);
   for (const std::string& line : break_glass_lines(route)) out += markdown_line(line) + "\n";
   return out;
+}
+
+ReportSection route_section(const Route& route) {
+  ReportSection section{"Routing", {}, {rule_screen_table(route)}};
+  section.lines = {
+      route_outcome(route) + ".", fallback_sentence(route),
+      "ratio: mean time of that arm over the safe arm's, 95 % interval; of several lengths, the "
+      "range.",
+      "`assay route` writes this policy with its triggers and its evidence, judges it out of "
+      "sample, "
+      "and replays traces under it."};
+  const auto add_list = [&](std::string_view what, const std::vector<std::string>& items) {
+    for (const std::string& item : items) {
+      section.lines.push_back(fmt::format("- {}: {}", what, item));
+    }
+  };
+  add_list("Why it fails", route.failures());
+  add_list("Abstains", abstention_lines(route));
+  add_list("Taken as faster than the safe arm", taken_lines(route));
+  add_list("Faster on average, slower in the tail", tail_lines(route));
+  add_list("Never chosen", barred_lines(route));
+  return section;
 }
 
 std::string render_route(const Route& route, OutputFormat format) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/table.h"
+#include "report/report.h"
 #include "routing/route.h"
 
 namespace assay {
@@ -14,6 +15,9 @@ inline constexpr size_t kRouteScreenColumns = 100;
 // kTable: one screen. kMarkdown: everything, the break-glass text first. kCsv: one line a rule.
 // kJson: route_to_json().
 std::string render_route(const Route& route, OutputFormat format);
+
+// The policy as a part of a bundle's report.
+ReportSection route_section(const Route& route);
 
 // The decision rule for a person without this program: about ten lines of Markdown below the
 // heading kBreakGlassHeading.

@@ -162,11 +162,15 @@ std::vector<StratumChoice> choose_arms(const ChoiceInputs& in, ThreadPool* pool)
   const ContrastInputs inputs{samples, units, resampled, findings.options};
   contrast_with_baseline(inputs, findings, pool);
   stats::QuantileBootstrap quantiles(ratio_bootstrap(in.options));
-  const std::vector<Decision> decisions =
-      decide(inputs, findings.contrasts, in.void_because, quantiles, pool);
+  findings.decisions = decide(inputs, findings.contrasts, in.void_because, quantiles, pool);
+  return choices_of(in, findings);
+}
+
+std::vector<StratumChoice> choices_of(const ChoiceInputs& in, const Findings& findings) {
+  const Samples& samples = in.samples;
   const std::string& baseline = samples.arms.front();
   std::vector<StratumChoice> choices;
-  for (const Decision& decision : decisions) {
+  for (const Decision& decision : findings.decisions) {
     StratumChoice& choice = choices.emplace_back();
     choice.stratum = decision.stratum;
     choice.decision = decision.kind;

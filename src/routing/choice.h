@@ -64,6 +64,8 @@ struct ChoiceInputs {
 // - the safe arm with a reason, where the decision says none of these.
 // Where no arm is safe, none is chosen: a policy without a fallback has nothing to give way to.
 std::vector<StratumChoice> choose_arms(const ChoiceInputs& in, ThreadPool* pool);
+// The same by findings of these rows under these options, whose contrasts and decisions are there.
+std::vector<StratumChoice> choices_of(const ChoiceInputs& in, const Findings& findings);
 
 // The arm that serves what lies between or over all of these strata though they choose different
 // arms: of those that are proven on each the one with the smallest geometric mean of its ratios.

@@ -118,7 +118,36 @@ Status replay_trace(const TraceToReplay& trace, const Samples& samples, ThreadPo
   return {};
 }
 
+// What a route says of a study's rows before an arm is chosen.
+Route unchosen_route(const StudySummary& study, const Samples& samples,
+                     const AnalysisOptions& options) {
+  Route route;
+  route.options = options;
+  route.study = study.name;
+  route.baseline = study.baseline;
+  route.rows = study.rows;
+  route.strata = samples.strata;
+  route.prompts = samples.prompts;
+  route.barred = barred_arms(samples, options);
+  for (const Group& group : samples.groups) {
+    if (group.execution() == Execution::kCompiled) {
+      route.compiled_arms.insert(samples.arms[group.arm]);
+    }
+  }
+  return route;
+}
+
 }  // namespace
+
+Result<Route> route_of_findings(const Bundle& bundle, const Findings& findings) {
+  const StudySummary study = summarize(bundle);
+  ASSAY_TRY(const Samples samples, group_rows(bundle, study.arms));
+  Route route = unchosen_route(study, samples, findings.options);
+  const std::vector<std::string> reasons = void_comparisons(bundle, study, samples);
+  route.choices = choices_of({samples, !study.order.empty(), reasons, findings.options}, findings);
+  route.policy = derive_policy(bundle, samples, route.choices);
+  return route;
+}
 
 std::vector<std::string> Route::failures() const {
   std::vector<std::string> all;
@@ -131,30 +160,18 @@ std::vector<std::string> Route::failures() const {
 }
 
 Result<Route> judge_route(const Bundle& bundle, const RouteRequest& request, ThreadPool* pool) {
-  Route route;
   const StudySummary study = summarize(bundle);
-  route.options = request.analysis;
-  route.study = study.name;
-  route.baseline = study.baseline;
-  route.rows = study.rows;
   ASSAY_TRY(const Samples samples, group_rows(bundle, study.arms));
-  route.strata = samples.strata;
-  route.prompts = samples.prompts;
+  Route route = unchosen_route(study, samples, request.analysis);
   const std::vector<std::string> reasons = void_comparisons(bundle, study, samples);
   const ChoiceInputs inputs{samples, !study.order.empty(), reasons, route.options};
   route.choices = choose_arms(inputs, pool);
-  route.barred = barred_arms(samples, route.options);
-  for (const Group& group : samples.groups) {
-    if (group.execution() == Execution::kCompiled) {
-      route.compiled_arms.insert(samples.arms[group.arm]);
-    }
-  }
   route.policy_given = request.policy.has_value();
   if (request.policy) {
     const auto identity = policy_identity(bundle);
     const std::string mismatch = identity_mismatch(*request.policy, identity);
     if (!mismatch.empty()) {
-      return bad_input("policy: expected the identity of {}, found another: {}",
+      return bad_input("{}: expected the identity that the policy states, found another: {}",
                        bundle.folder.string(), mismatch);
     }
     ASSAY_CHECK(check_given_policy(*request.policy, samples, route));

@@ -61,7 +61,7 @@ struct Route {
   // Of a given policy, a sentence each: what the rows prove wrong, and what they choose otherwise.
   std::vector<std::string> refuted;
   std::vector<std::string> differs;
-  std::optional<Optimism> validation;            // absent: the policy was given
+  std::optional<Optimism> validation;            // absent: the policy was given, or it isn't judged
   std::shared_ptr<const Simulation> simulation;  // null: no trace
 
   // Why the judgement fails, one sentence a stratum on which no arm is safe, then `refuted`; empty:
@@ -73,6 +73,10 @@ struct Route {
 // rows rule out (given_policy.h); a trace of another model, or without a request inside what was
 // measured.
 Result<Route> judge_route(const Bundle& bundle, const RouteRequest& request, ThreadPool* pool);
+
+// The policy that a bundle's findings give, as judge_route() gives it from the rows: without its
+// judgement out of sample. bad_input: a parity record without a verdict.
+Result<Route> route_of_findings(const Bundle& bundle, const Findings& findings);
 
 Json route_to_json(const Route& route);
 Json simulation_to_json(const Simulation& simulation, const Policy& policy);

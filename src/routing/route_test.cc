@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "analysis/analyze.h"
 #include "routing/merge.h"
 #include "routing/routed_bundle.h"
 
@@ -331,7 +332,8 @@ TEST(Routing, AGivenPolicyIsHeldAgainstTheIdentityAndTheArms) {
   RouteRequest other = request;
   other.policy->identity[0].second = "Another CPU";
   EXPECT_THAT(judge_route(made, other, nullptr).error().message,
-              HasSubstr("cpu: expected \"Another CPU\", found \"Example CPU 2.0\""));
+              HasSubstr(": expected the identity that the policy states, found another: cpu: "
+                        "expected \"Another CPU\", found \"Example CPU 2.0\""));
   other = request;
   other.policy->rules[0].arm = "fasd";
   EXPECT_THAT(judge_route(made, other, nullptr).error().message,
@@ -339,6 +341,23 @@ TEST(Routing, AGivenPolicyIsHeldAgainstTheIdentityAndTheArms) {
   bundle.made.lose(bundle.cell("fast", 80), 3, RowStatus::kCrash, "SIGSEGV");
   EXPECT_THAT(judge_route(bundle.made.build(), request, nullptr).error().message,
               HasSubstr("expected arms that may be chosen, found \"fast\""));
+}
+
+TEST(Routing, FindingsGiveThePolicyThatTheirRowsGive) {
+  for (const double share : {0.7, 1.0, 1.3}) {
+    RoutedBundle bundle(two_routed_arms(share));
+    bundle.made.lose(bundle.cell("fast", 80), 3, RowStatus::kCrash, "SIGSEGV");
+    const Bundle made = bundle.made.build();
+    const auto findings = analyze(made, {}, nullptr);
+    ASSERT_TRUE(findings) << findings.error().message;
+    const auto of_findings = route_of_findings(made, *findings);
+    ASSERT_TRUE(of_findings) << of_findings.error().message;
+    const Route of_rows = bundle.route();
+    EXPECT_TRUE(of_findings->policy == of_rows.policy) << share;
+    EXPECT_EQ(of_findings->barred.size(), of_rows.barred.size());
+    EXPECT_EQ(of_findings->failures(), of_rows.failures());
+    EXPECT_FALSE(of_findings->validation);
+  }
 }
 
 TEST(Routing, AnotherVersionOfTheFrameworkIsAnotherIdentity) {

@@ -267,6 +267,8 @@ TEST(Simulation, TheBatchStrategyCompilesFromTheBatchOnThatPays) {
   RoutedBundle one(two_routed_arms(0.7));
   EXPECT_EQ(strategy_of(replayed(one, calm_trace({10}, 5)), "batch").unavailable,
             "one batch was measured");
+  EXPECT_THAT(strategy_of(replayed(one, calm_trace({10}, 5)), "batch").takes,
+              Not(HasSubstr("batch 0")));
   RoutedStudy slower = study;
   slower.arms[1].ms = [](int64_t) { return 12.0; };
   RoutedBundle never(slower);

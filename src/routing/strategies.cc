@@ -267,10 +267,9 @@ class TracePlanner {
       if (std::next(at) != faster.rend()) from = at->first;
     }
     if (why.empty() && !from) why = "the compiled arm isn't faster on every stratum of any batch";
-    add("batch",
-        fmt::format("{} from batch {} on, {} below", name(compiled_), from.value_or(0),
-                    name(safe_)),
-        why, [&, from](Phase, const TraceRequest& request) {
+    const std::string where = from ? fmt::format("from batch {} on", *from) : "in large batches";
+    add("batch", fmt::format("{} {}, {} below", name(compiled_), where, name(safe_)), why,
+        [&, from](Phase, const TraceRequest& request) {
           return Wish{request.batch >= *from ? compiled_ : safe_, -1, -1, {}};
         });
   }

@@ -96,6 +96,12 @@ class Probe(ProgramTest):
         self.assertEqual((found["n"], found["mean"], found["interval"], found["ratio_interval"]), (3, 5, None, None))
         self.assertIn("it needs two invocations that differ", self.succeed("probe", "--unit", "ms", "-r", "3", "--", "echo", "5 ms"))
 
+    def test_an_interval_of_positive_figures_ends_at_zero(self):
+        found = self.probed("--unit", "tok/s", "-r", "2", "--warmup", "0", "--target", "10", *self.counting("1 tok/s", "19 tok/s"))
+        self.assertEqual(found["interval"]["low"], 0)
+        self.assertEqual(found["ratio_interval"]["low"], 0)
+        self.assertGreater(found["interval"]["high"], 100)
+
     def test_losses_are_counted_and_told(self):
         command = self.counting("5 ms", "", "5 ms", "nan ms")
         found = self.probed("--pattern", r"(?<v>\S+) ms", "--warmup", "0", "-r", "4", *command)

@@ -54,6 +54,13 @@ class Shells(ProgramTest):
         for command in commands:
             yield from self.every_command(*above, command)
 
+    def test_each_command_states_its_own_exit_status(self):
+        for judgement in ("gate", "portability", "route", "probe"):
+            self.assertIn("Exit status: 1 if", self.succeed(judgement, "--help"), judgement)
+        trace = self.succeed("route", "make-trace", "--help")
+        self.assertNotIn("Exit status", trace)
+        self.assertIn("--simulate trace.csv", trace)
+
     def script(self, shell):
         path = self.folder / f"assay.{shell}"
         path.write_text(self.succeed("completion", shell))

@@ -48,14 +48,14 @@ std::string moved_text(const Portability& of, const ConditionVerdict& verdict) {
                     ratio_interval_of(*verdict.ratio, of.options.confidence));
 }
 
-// The change that is the largest, flips before shifts; null: nothing changed.
-const ConditionVerdict* largest_change(const Moves& moves) {
+// The difference that is the largest, flips before all others; null: none is shown.
+const ConditionVerdict* largest_change(const Portability& of, const Moves& moves) {
   const ConditionVerdict* largest = nullptr;
   const auto rank = [](const ConditionVerdict& v) {
     return std::pair(is_flip(v.verdict), size_of(v));
   };
   for (const ConditionVerdict* move : moves) {
-    if (!is_change(move->verdict)) continue;
+    if (!is_change(move->verdict) && !is_open_difference(*move, of.options)) continue;
     if (largest == nullptr || rank(*move) > rank(*largest)) largest = move;
   }
   return largest;
@@ -97,7 +97,7 @@ std::string place_text(const Findings& all, const PortedCondition& condition) {
 std::string moves_finding(const Portability& of, const Findings& all, const Moves& moves,
                           size_t regime) {
   const std::string& name = of.regimes[regime].name;
-  const ConditionVerdict* most = largest_change(moves);
+  const ConditionVerdict* most = largest_change(of, moves);
   if (most == nullptr) {
     const auto missing = count_of(moves, PortabilityVerdict::kMissingA) +
                          count_of(moves, PortabilityVerdict::kMissingB);
@@ -115,12 +115,14 @@ std::string moves_finding(const Portability& of, const Findings& all, const Move
                        lost_of_text(condition.cells[most->a]->crashes), of.regimes[most->a].name,
                        eager_text(of, moves));
   }
-  return fmt::format("{}: {} takes {} of its time in {} at {}{}; {}", name, condition.arm(),
-                     moved_text(of, *most), of.regimes[most->a].name, where,
-                     most->verdict == PortabilityVerdict::kDirectionFlip
-                         ? ", which turns its direction round"
-                         : ", the largest change",
-                     eager_text(of, moves));
+  return fmt::format(
+      "{}: {} takes {} of its time in {} at {}{}; {}", name, condition.arm(), moved_text(of, *most),
+      of.regimes[most->a].name, where,
+      most->verdict == PortabilityVerdict::kDirectionFlip ? ", which turns its direction round"
+      : is_change(most->verdict)
+          ? ", the largest change"
+          : ", the largest change, though its direction against the baseline is undecided",
+      eager_text(of, moves));
 }
 
 std::string absent_text(const PortedCondition& condition, const ConditionVerdict& verdict) {

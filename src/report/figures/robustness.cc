@@ -133,7 +133,7 @@ std::vector<IndexOfClaim> indexes_of(const Portability& of) {
   return all;
 }
 
-std::string robustness_finding(const std::vector<IndexOfClaim>& indexes) {
+std::string robustness_finding(const Portability& of, const std::vector<IndexOfClaim>& indexes) {
   const IndexOfClaim* worst = nullptr;
   int64_t robust = 0;
   for (const IndexOfClaim& one : indexes) {
@@ -145,7 +145,7 @@ std::string robustness_finding(const std::vector<IndexOfClaim>& indexes) {
   const std::string least = fmt::format(
       "\"{}\" keeps {} of its effect{} ({} on the axis {})", claim_text(worst->claim->claim.words),
       index_text(*worst->index), point == nullptr ? "" : fmt::format(" in {}", point->name),
-      robustness_band_name(worst->index->band), worst->index->axis);
+      robustness_band_name(worst->index->band), axis_behind(of, *worst->index));
   if (indexes.size() == 1) return least;
   return fmt::format("{} of {} indexes {} robust. The lowest: {}", robust, indexes.size(),
                      robust == 1 ? "is" : "are", least);
@@ -231,7 +231,7 @@ std::optional<Figure> robustness_figure(const Portability& of) {
   }
   Figure figure;
   figure.id = "robustness";
-  figure.finding = robustness_finding(indexes);
+  figure.finding = robustness_finding(of, indexes);
   figure.caption =
       "Each mark is a claim's robustness index on one axis: the smallest share of its log ratio "
       "that is left at any point of the axis, with its interval. Rings are the points. Right of "

@@ -6,8 +6,10 @@
 
 #include <regex>
 
+#include "base/files.h"
 #include "portability/regimes_fixture.h"
 #include "report/figures/judgement_figures.h"
+#include "report/html/page.h"
 #include "report/portability_report.h"
 #include "report/small_bundle.h"
 #include "routing/routed_bundle.h"
@@ -124,7 +126,7 @@ TEST(PortabilityFigures, StateWhereClaimsHoldAndWhatIsLeftOfThem) {
   EXPECT_THAT(
       robustness_figure(of)->finding,
       ContainsRegex("keeps -0\\.8[0-9]* \\[.*\\] of its effect in flipped \\(catastrophic on "
-                    "the axis stack\\)"));
+                    "the axis code_generator\\)"));
   const Portability fine = judged({two_arm_regime("a", 10, 8), two_arm_regime("b", 10, 8)});
   EXPECT_THAT(claims_figure(fine)->finding, HasSubstr("holds in 2 of 2 bundles"));
 }
@@ -181,6 +183,25 @@ TEST(RouteFigures, StateTheChoiceItsEvidenceAndItsAbstentions) {
   const Route safe = RoutedBundle(alike).route();
   EXPECT_FALSE(evidence_figure(safe)) << "every rule takes the safe arm";
   EXPECT_THAT(policy_figure(safe)->finding, HasSubstr("No arm is chosen over the safe one"));
+}
+
+TEST(RoutePart, IsInABundlesReportWhereItsRowsAre) {
+  const Route route = routed(false);
+  const Findings findings = small_findings();
+  const std::string html = render_page(findings, {}, nullptr, &route);
+  EXPECT_THAT(html, HasSubstr("<a href=\"#routing\">Routing</a>"));
+  EXPECT_LT(html.find("<section id=\"routing\">"), html.find("<section id=\"identity\">"));
+  EXPECT_THAT(html, HasSubstr("Abstains: 30 prompt tokens take fast and 80 take eager"));
+  EXPECT_THAT(render_page(findings, {}), Not(HasSubstr("routing")));
+
+  const auto folder = std::filesystem::path(testing::TempDir()) / "assay-route-part";
+  std::filesystem::remove_all(folder);
+  ASSERT_TRUE(disk().make_folder(folder));
+  const auto written = write_report(findings, nullptr, nullptr, &route, folder);
+  ASSERT_TRUE(written) << written.error().message;
+  EXPECT_THAT(*read_file(written->markdown), HasSubstr("## Routing"));
+  EXPECT_THAT(*read_file(written->page), HasSubstr("<section id=\"routing\">"));
+  std::filesystem::remove_all(folder);
 }
 
 TEST(RouteFigures, HaveTheArmThatServesBetweenTwoChoices) {

@@ -4,6 +4,7 @@
 #include "report/gate_report.h"
 #include "report/html/elements.h"
 #include "report/html/page_parts.h"
+#include "report/route_report.h"
 #include "report/sections.h"
 
 namespace assay {
@@ -18,12 +19,13 @@ std::string link_html(std::string_view id, std::string_view title) {
 }
 
 std::string navigation(const Findings& findings, const std::vector<FigureGroup>& groups,
-                       const Judgement* judgement) {
+                       const Judgement* judgement, const Route* route) {
   std::string out = "<nav aria-label=\"Parts of this report\"><ul>";
   for (const FigureGroup& group : groups) out += link_html(group.id, group.title);
   if (findings.requirements) out += link_html("requirements", "Requirements");
   out += link_html("findings", "Findings");
   if (judgement != nullptr) out += link_html("gates", "Gates");
+  if (route != nullptr) out += link_html("routing", "Routing");
   out += link_html("identity", "Identity");
   return out + "</ul></nav>\n";
 }
@@ -74,6 +76,14 @@ std::string gates_html(const Judgement* judgement) {
   return section_html("gates", section.title, content);
 }
 
+std::string routing_html(const Route* route) {
+  if (route == nullptr) return "";
+  const ReportSection section = route_section(*route);
+  std::string content;
+  for (const Table& table : section.tables) content += table_html(table, section.title);
+  return section_html("routing", section.title, content + items_html(section.lines));
+}
+
 std::string identity_html(const Findings& findings) {
   const std::string hash = identity_hash(findings);
   std::string content = fmt::format(
@@ -103,19 +113,19 @@ std::string_view main_tag(const std::vector<FigureGroup>& groups) {
 }  // namespace
 
 std::string render_page(const Findings& findings, const std::vector<FigureGroup>& groups,
-                        const Judgement* judgement) {
+                        const Judgement* judgement, const Route* route) {
   const std::string name = findings.study.name.empty() ? "Report" : findings.study.name;
   std::string content = "<header>" + element("h1", name) + "</header>\n";
   content += main_tag(groups);
   content += "<section id=verdict aria-label=Verdict>\n" + verdict_html(findings) + "</section>\n";
-  content += navigation(findings, groups, judgement);
+  content += navigation(findings, groups, judgement, route);
   for (const FigureGroup& group : groups) {
     std::string figures;
     for (const Figure& figure : group.figures) figures += figure_html(figure);
     content += section_html(group.id, group.title, figures);
   }
   content += requirements_html(findings) + findings_html(findings) + gates_html(judgement) +
-             identity_html(findings);
+             routing_html(route) + identity_html(findings);
   content += "</main>\n";
   return page_html(name + ": report", content);
 }

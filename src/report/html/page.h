@@ -12,12 +12,14 @@
 namespace assay {
 
 struct Judgement;
+struct Route;
 
-// The verdict first, as on the screen, then figures by phase, requirements, gates and identity.
-// `groups` are figure_groups() of the same findings, `judgement` is of the same bundle; null: there
-// is none.
+// The verdict first, as on the screen, then figures by phase, requirements, gates, policy and
+// identity.
+// `groups` are figure_groups() of the same findings, `judgement` and `route` are of the same
+// bundle; null: there is none.
 std::string render_page(const Findings& findings, const std::vector<FigureGroup>& groups,
-                        const Judgement* judgement = nullptr);
+                        const Judgement* judgement = nullptr, const Route* route = nullptr);
 
 // A bundle as one of several.
 struct NamedFindings {

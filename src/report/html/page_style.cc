@@ -36,7 +36,7 @@ th{font-weight:600;color:var(--mute)}
 .l19>*>*>:nth-child(19),.l20>*>*>:nth-child(20){text-align:left}
 .scroll{overflow-x:auto;max-width:100%;max-height:34rem;overflow-y:auto;margin:.3rem 0 .8rem}
 .choices{font-size:.95rem;margin:.7rem 0}.choices td{white-space:normal;overflow-wrap:anywhere;max-width:18rem}
-.choices td:first-child,.choices td[data-label=lead]{white-space:nowrap}
+.choices td:first-child,.choices td[data-label=lead],.choices td[data-label=index]{white-space:nowrap}
 .word{padding:.05rem .45rem;border-radius:.7rem;border:1px solid var(--rule);font-weight:600;white-space:nowrap}
 .faster,.ahead,.pass,.portable{border-color:var(--good);color:var(--good)}
 .void,.no-arm,.FAIL,.not-portable{border-color:var(--bad);color:var(--bad)}

@@ -273,7 +273,7 @@ TEST(WriteReport, LeavesPageMarkdownAndItsFigures) {
   fs::remove_all(folder);
   ASSERT_TRUE(disk().make_folder(folder / "plots"));
   ASSERT_TRUE(write_file(folder / "plots" / "of-before.svg", "x"));
-  const auto written = write_report(page.findings, &page.plotted, nullptr, folder);
+  const auto written = write_report(page.findings, &page.plotted, nullptr, nullptr, folder);
   ASSERT_TRUE(written) << written.error().message;
   EXPECT_EQ(*read_file(written->page), page.html());
   EXPECT_FALSE(fs::exists(folder / "plots" / "of-before.svg"));

@@ -13,10 +13,7 @@ constexpr size_t kMostMoves = 12;  // figures of a bundle beside the first
 Table claim_verdicts(const Portability& of) {
   Table table =
       with_columns(claim_table(of, of.claim_named, kEveryRow).table,
-                   of.claim_named ? std::vector<std::string>{"claim", "verdict", "axis", "points",
-                                                             "index", "95% interval", "band"}
-                                  : std::vector<std::string>{"claim", "verdict", "points", "index",
-                                                             "95% interval", "band"});
+                   {"claim", "verdict", "axis", "points", "index", "95% interval", "band"});
   for (auto& row : table.rows) row[1] = TableCell::of(join(split(cell_text(row[1]), '_'), " "));
   return table;
 }
@@ -73,7 +70,7 @@ JudgementPart responsible_part(const Portability& of) {
 JudgementPart conditions_part(const Portability& of) {
   JudgementPart part{.id = "conditions", .title = "Every condition", .folded = true};
   part.lines.push_back(fmt::format(
-      "ratio: b's mean time in a's. Holm's adjustment goes over all rows of the table. Similar: "
+      "ratio: b's mean time over a's. Holm's adjustment goes over all rows of the table. Similar: "
       "within {:.3g} %. responsible and control are of changes alone.",
       of.options.margin * 100));
   part.tables.push_back(verdict_table(of, false, kEveryRow).table);
