@@ -40,7 +40,8 @@ TEST_F(PortabilityCommand, FailsWhereAConditionFlips) {
   const CommandOutput failed = assay({"portability", a, same, flipped});
   EXPECT_EQ(failed.end.exit_status, 1) << failed.out << failed.err;
   EXPECT_THAT(failed.out, HasSubstr("direction_flip"));
-  EXPECT_THAT(failed.out, HasSubstr("code_generator alone differs, and is responsible."));
+  EXPECT_THAT(failed.out,
+              testing::ContainsRegex("code_generator alone differs, and is\\s+responsible\\."));
   const fs::path lost = write("lost", 4, 8, 30);
   EXPECT_EQ(assay({"portability", a, lost}).end.exit_status, 1);
 }
@@ -88,6 +89,12 @@ TEST_F(PortabilityCommand, BadInputIsOneLine) {
   EXPECT_THAT(refused({"portability", a, b, "--vary", "device"}), HasSubstr("code_generator"));
   EXPECT_THAT(refused({"portability", a, b, "--vary", "stak"}), HasSubstr("--vary"));
   EXPECT_EQ(assay({"portability", a, b, "--vary", "stack"}).end.exit_status, 0);
+  EXPECT_EQ(assay({"portability", a, b, "--margin", "5 %", "-o", "json"}).out,
+            assay({"portability", a, b, "--margin", "0.05", "-o", "json"}).out);
+  for (const char* margin : {"0%", "101%", "5", "%", "nan", "5%%"}) {
+    EXPECT_THAT(refused({"portability", a, b, "--margin", margin}),
+                HasSubstr("expected a share such as 2% or 0.02, from 1e-06 to 1, found"));
+  }
   EXPECT_THAT(refused({"portability", a, b, "--claim", "fast wins"}),
               HasSubstr("expected ARM faster than ARM in PHASE"));
   EXPECT_THAT(refused({"portability", a, b, "--claim", "fats faster than eager in prefill"}),

@@ -23,9 +23,9 @@ std::shared_ptr<AnalysisOptions> add_analysis_options(CLI::App& command) {
             options->margin = margin;
             options->margin_asked = true;
           },
-          "equivalence margin, as a share of the baseline's time (default 0.03, or the margin by "
-          "which the study stopped)")
-      ->check(number_between(1e-6, 1))
+          "equivalence margin, as a share of the baseline's time: 3% or 0.03 (default 3%, or the "
+          "margin by which the study stopped)")
+      ->transform(share_between(1e-6, 1))
       ->type_name("SHARE");
   command.add_option("--resamples", options->resamples, "bootstrap resamples (default 10000)")
       ->check(count_between(100, 1'000'000))

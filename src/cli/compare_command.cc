@@ -1,8 +1,8 @@
 // assay compare: whether a change made anything slower, with the exit status for CI; of two
 // bundles, of several runs a side, or of two programs that it measures side by side itself.
-#include <charconv>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 
 #include "analysis/compare/compare.h"
 #include "analysis/compare/false_alarms.h"
@@ -29,7 +29,7 @@ struct Request {
   std::vector<std::string> bundles;     // or, of run, the programs and the study
   std::vector<std::string> candidates;  // what stands behind "--"
   CompareOptions options;
-  std::string margin;
+  std::optional<double> margin;
   std::vector<std::string> vary;
   std::string history;
   bool fail_on_regression = false;
@@ -43,26 +43,6 @@ struct Request {
   std::vector<const CLI::Option*> of_self_test;   // that mean nothing without it
   std::vector<const CLI::Option*> of_comparison;  // ... and with it
 };
-
-// "2%", "2 %" or "0.02".
-Result<double> parse_margin(const std::string& text) {
-  std::string number = text;
-  double scale = 1;
-  if (number.ends_with('%')) {
-    number.pop_back();
-    while (number.ends_with(' ')) number.pop_back();
-    scale = 0.01;
-  }
-  double value = 0;
-  const char* end = number.data() + number.size();
-  const auto [stop, error] = std::from_chars(number.data(), end, value);
-  const double share = value * scale;
-  if (error != std::errc() || stop != end || !(share >= 1e-6) || share > 1) {
-    return bad_input("--margin: expected a share such as 2% or 0.02, at most 1, found {}",
-                     quoted_excerpt(text));
-  }
-  return share;
-}
 
 Result<int> run_self_test(const Request& request, OutputFormat format) {
   if (request.bundles.size() != 1 || !request.candidates.empty()) {
@@ -208,8 +188,8 @@ Result<int> run_compare(Request request, OutputFormat format) {
   ASSAY_CHECK(check_options(request));
   ASSAY_CHECK(check_page_option(request.page));
   const bool of_sides = request.run || (request.bundles.size() == 1 && request.candidates.empty());
-  if (!request.margin.empty()) {
-    ASSAY_TRY(request.options.margin, parse_margin(request.margin));
+  if (request.margin) {
+    request.options.margin = *request.margin;
   } else if (of_sides && !request.self_test) {
     request.options.margin = kSidesMargin;
   }
@@ -261,6 +241,7 @@ void add_compare_command(CLI::App& app, Selected& selected) {
   command
       ->add_option("--margin", request->margin,
                    "tolerated slowdown, as 2% or 0.02 (default 2%; with --run 0.5%)")
+      ->transform(share_between(1e-6, 1))
       ->type_name("SHARE");
   CLI::Option* vary =
       command

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/listed.h"
 #include "base/text.h"
 #include "cli/command.h"
@@ -29,7 +30,28 @@ FirstSamples first_samples_of(const std::string& word) {
   return word == "warm" ? FirstSamples::kWarm : FirstSamples::kByFile;
 }
 
-constexpr size_t kMostShown = 12;  // names in one line
+constexpr size_t kMostShown = 12;        // names in one line
+constexpr int kImportSchemaVersion = 1;  // of the document that --output-format json prints
+
+Json summary_json(const ImportSummary& summary, const Imported& imported,
+                  const std::string& bundle) {
+  Json by_status = Json::object();
+  for (const auto& [status, rows] : summary.rows_by_status) {
+    by_status[std::string(row_status_name(status))] = rows;
+  }
+  return {{"schema_version", kImportSchemaVersion},
+          {"bundle", bundle},
+          {"format", imported.format},
+          {"rows", summary.rows},
+          {"rows_by_status", std::move(by_status)},
+          {"lost_by_class", summary.lost_by_class},
+          {"cells", summary.cells},
+          {"arms", summary.arms},
+          {"unknown", summary.unknown},
+          {"cold", summary.cold},
+          {"means", summary.means},
+          {"warnings", summary.warnings}};
+}
 
 Table summary_table(const ImportSummary& summary, const Imported& imported,
                     const std::string& bundle) {
@@ -70,7 +92,11 @@ Result<int> import_files(const ImportArguments& arguments, OutputFormat format) 
                               .now_ns = system_clock().wall_ns()};
   ASSAY_TRY(const ImportSummary summary,
             write_imported(imported, options, disk(), arguments.bundle));
-  print_table(summary_table(summary, imported, arguments.bundle), format);
+  if (format == OutputFormat::kJson) {
+    fmt::print("{}", to_json_text(summary_json(summary, imported, arguments.bundle)));
+  } else {
+    print_table(summary_table(summary, imported, arguments.bundle), format);
+  }
   return 0;
 }
 

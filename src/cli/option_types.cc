@@ -50,6 +50,25 @@ CLI::Validator number_between(double least, double most) {
           fmt::format("{}..{}", least, most)};
 }
 
+CLI::Validator share_between(double least, double most) {
+  return {[=](std::string& text) {
+            std::string number = text;
+            const bool percent = number.ends_with('%');
+            if (percent) number.pop_back();
+            while (percent && number.ends_with(' ')) number.pop_back();
+            const auto value = parse_whole<double>(number);
+            const double share = value ? *value * (percent ? 0.01 : 1) : NAN;
+            if (!(share >= least && share <= most)) {
+              return answer(false,
+                            fmt::format("a share such as 2% or 0.02, from {} to {}", least, most),
+                            text);
+            }
+            text = fmt::format("{}", share);
+            return std::string();
+          },
+          ""};
+}
+
 CLI::Validator seed_number() {
   return {[](std::string& text) {
             return answer(parse_whole<uint64_t>(text).has_value(),

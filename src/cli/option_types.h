@@ -20,6 +20,9 @@ inline constexpr int64_t kMostThreads = 1024;
 CLI::Validator count_between(int64_t least, int64_t most = kMostCount);
 // A finite number, least <= value <= most.
 CLI::Validator number_between(double least, double most);
+// A share: "2%", "2 %" or "0.02", least <= share <= most. For transform(): the option's text
+// becomes the share as a number.
+CLI::Validator share_between(double least, double most);
 // A seed of random numbers: any integer from 0 to 2^64 - 1.
 CLI::Validator seed_number();
 // One of these words; a near miss is named.

@@ -117,8 +117,8 @@ void add_portability_command(CLI::App& app, Selected& selected) {
       ->type_name("CLAIM");
   command
       ->add_option("--margin", arguments->options.margin,
-                   "times within this share are similar (default 0.05)")
-      ->check(number_between(1e-6, 1))
+                   "times within this share are similar, as 5% or 0.05 (default 5%)")
+      ->transform(share_between(1e-6, 1))
       ->type_name("SHARE");
   command
       ->add_option("--resamples", arguments->options.resamples,

@@ -332,11 +332,16 @@ class ImportTest(ProgramTest):
     def test_what_is_printed_has_the_four_formats(self):
         arguments = ["import", REAL / "hyperfine.json", "-o"]
         shown = {name: self.succeed(*arguments, name, "--output-format", name) for name in ("table", "json", "csv", "md")}
-        table = {row["what"]: row["value"] for row in json.loads(shown["json"])}
-        self.assertEqual(table["format"], "hyperfine")
-        self.assertEqual(table["rows"], "20 of 2 cells")
-        self.assertIn("phase", table["unknown"])
-        self.assertEqual(next(csv.reader(shown["csv"].splitlines())), ["what", "value"])
+        document = json.loads(shown["json"])
+        manifest = json.loads((self.folder / "json" / "manifest.json").read_text())
+        self.assertEqual((document["schema_version"], document["bundle"], document["format"]), (1, "json", "hyperfine"))
+        self.assertEqual((document["rows"], document["cells"], document["rows_by_status"]), (20, 2, {"ok": 20}))
+        self.assertEqual(document["arms"], [arm["name"] for arm in manifest["study"]["arms"]])
+        self.assertEqual(document["unknown"], sorted(manifest["identity"]["unknown"]))
+        self.assertEqual(document["lost_by_class"], {})
+        self.assertIn("the imported files don't state", " ".join(document["warnings"]))
+        table = dict(csv.reader(shown["csv"].splitlines()))
+        self.assertEqual((table["what"], table["format"], table["rows"]), ("value", "hyperfine", "20 of 2 cells"))
 
     def test_files_of_two_formats_are_refused(self):
         error = self.assert_refused(["import", REAL / "hyperfine.json", REAL / "pytest-benchmark.json", "-o", "b"],
