@@ -156,12 +156,26 @@ TEST_F(RouteCommand, NumbersOfNewTokensAreRangesAndOneRowOfTheScreen) {
   }
   const fs::path one = write_with_evidence("one", bundle.made);
   const fs::path file = root_ / "policy.yaml";
-  EXPECT_THAT(assay({"route", one}).out, testing::ContainsRegex("kv_decode +64-128 +10-80 +fast"));
+  const std::string screen = assay({"route", one}).out;
+  EXPECT_THAT(screen, testing::ContainsRegex("phase +prompt +new +take"));
+  EXPECT_THAT(screen, testing::ContainsRegex("kv_decode +10-80 +64-128 +fast"));
+  EXPECT_THAT(screen, HasSubstr("prompt, new: tokens. faster: than every other arm."));
   const Json json = routed({one, "-o", file}, 0);
   ASSERT_EQ(json["policy"]["rules"].size(), 3u) << json.dump(1);
   EXPECT_EQ(json["policy"]["rules"][1]["new_tokens"], Json({65, 127}));
   EXPECT_THAT(*read_file(file), HasSubstr("    new_tokens: [65, 127]\n"));
   EXPECT_EQ(routed({one, "--policy", file}, 0)["policy"], json["policy"]);
+}
+
+TEST_F(RouteCommand, TheScreenSaysToWhatAnArmIsEquivalent) {
+  RoutedStudy study = two_routed_arms(0.5);
+  study.arms.push_back({"alike", true, [](int64_t) { return 5.0; }});
+  RoutedBundle bundle(study);
+  const fs::path one = write_with_evidence("one", bundle.made);
+  const std::string screen = assay({"route", one}).out;
+  EXPECT_THAT(screen, testing::ContainsRegex("prefill +[0-9-]+ +(fast|alike) +0\\.50.*equivalent"));
+  EXPECT_THAT(screen, HasSubstr("equivalent: to the other fastest arms;"));
+  EXPECT_THAT(screen, testing::Not(HasSubstr("than every other arm")));
 }
 
 TEST_F(RouteCommand, TheScreenKeepsToItsSizeWhateverIsThere) {

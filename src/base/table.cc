@@ -38,7 +38,8 @@ void narrow(const Table& table, const std::vector<std::string>& headings, size_t
     size_t* widest = nullptr;
     for (size_t i = 0; i < widths.size(); ++i) {
       const size_t least = std::max(kNarrowest, display_width(headings[i]));
-      if (table.columns[i].align != Align::kLeft || widths[i] <= least) continue;
+      const Column& column = table.columns[i];
+      if (column.align != Align::kLeft || column.figures || widths[i] <= least) continue;
       if (widest == nullptr || widths[i] > *widest) widest = &widths[i];
     }
     if (widest == nullptr) return;

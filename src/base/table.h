@@ -20,6 +20,9 @@ enum class Align { kLeft, kRight };
 struct Column {
   std::string name;  // snake_case with its unit: the key in JSON and CSV, the heading elsewhere
   Align align = Align::kRight;
+  // Of text that is figures, such as a ratio with its interval: it is never cut, nor is a column
+  // that is aligned to the right.
+  bool figures = false;
 };
 
 // A cell keeps its value for machines and its text for people; an absent cell is empty in CSV, null

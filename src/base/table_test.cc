@@ -81,5 +81,16 @@ TEST(Table, KeepsToATerminalsWidthByShorteningText) {
   EXPECT_EQ(table.render(OutputFormat::kCsv, 5), table.render(OutputFormat::kCsv));
 }
 
+TEST(Table, NoTextOfFiguresIsShortened) {
+  Table table;
+  table.columns = {{"name", Align::kLeft}, {"ratio", Align::kLeft, true}};
+  table.rows = {
+      {TableCell::of("an-arm-with-a-long-name"), TableCell::of("0.045-0.068 [0.028, 0.095]")}};
+  EXPECT_EQ(table.render(OutputFormat::kTable, 40),
+            "name          ratio\n"
+            "------------  --------------------------\n"
+            "an-ar...name  0.045-0.068 [0.028, 0.095]\n");
+}
+
 }  // namespace
 }  // namespace assay

@@ -66,10 +66,7 @@ std::string route_screen(const Route& route) {
   const bool replayed = route.simulation != nullptr;
   add_route_table(rule_screen_table(route), replayed ? kFewerScreenRules : kScreenRules, "rules",
                   lines);
-  add_route_text(
-      "ratio: mean time of that arm over the safe arm's, 95 % interval; of several lengths, the "
-      "range.",
-      2, 2, lines);
+  add_route_text(rule_screen_legend(route), 2, 4, lines);
   if (replayed) {
     lines.emplace_back();
     add_route_text(replay_sentence(*route.simulation), 2, 2, lines);
@@ -147,12 +144,9 @@ std::string break_glass_text(const Route& route) {
 ReportSection route_section(const Route& route) {
   ReportSection section{"Routing", {}, {rule_screen_table(route)}};
   section.lines = {
-      route_outcome(route) + ".", fallback_sentence(route),
-      "ratio: mean time of that arm over the safe arm's, 95 % interval; of several lengths, the "
-      "range.",
+      route_outcome(route) + ".", fallback_sentence(route), rule_screen_legend(route),
       "`assay route` writes this policy with its triggers and its evidence, judges it out of "
-      "sample, "
-      "and replays traces under it."};
+      "sample, and replays traces under it."};
   const auto add_list = [&](std::string_view what, const std::vector<std::string>& items) {
     for (const std::string& item : items) {
       section.lines.push_back(fmt::format("- {}: {}", what, item));

@@ -14,6 +14,8 @@
 namespace assay {
 namespace {
 
+constexpr const char* kPromptColumn = "prompt";  // tokens, beside those that are new
+
 TableCell arm_cell(const std::string& arm) {
   return arm.empty() ? TableCell::absent() : TableCell::of(arm);
 }
@@ -216,27 +218,47 @@ Table rule_screen_table(const Route& route) {
   table.columns.push_back({"phase", Align::kLeft});
   if (models.size() > 1) table.columns.push_back({"model", Align::kLeft});
   if (batches.size() > 1) table.columns.push_back({"batch"});
+  table.columns.push_back({several_new ? kPromptColumn : "tokens"});
   if (several_new) table.columns.push_back({"new"});
-  table.columns.push_back({"tokens"});
   table.columns.push_back({"take", Align::kLeft});
   const bool several_fallbacks = !falls_back_alike(route.policy);
   if (several_fallbacks) table.columns.push_back({"fallback", Align::kLeft});
-  for (const char* name : {"ratio", "verdict"}) table.columns.push_back({name, Align::kLeft});
+  table.columns.push_back({"ratio", Align::kLeft, true});
+  table.columns.push_back({"verdict", Align::kLeft});
   for (const PolicyRule& rule : rules) {
     auto& row = table.rows.emplace_back();
     row.push_back(TableCell::of(std::string(phase_name(rule.phase))));
     if (models.size() > 1) row.push_back(TableCell::of(rule.model));
     if (batches.size() > 1) row.push_back(TableCell::of(rule.batch));
-    if (several_new) {
-      row.push_back(arm_cell(new_tokens_text(rule)));
-    }
     row.push_back(TableCell::of(lengths_text(rule.shortest, rule.longest)));
+    if (several_new) row.push_back(arm_cell(new_tokens_text(rule)));
     row.push_back(rule.arm.empty() ? TableCell::of(std::string("NONE")) : TableCell::of(rule.arm));
     if (several_fallbacks) row.push_back(arm_cell(rule.fallback));
     row.push_back(arm_cell(ratio_text(rule, 2)));
     row.push_back(TableCell::of(screen_verdict(rule)));
   }
   return table;
+}
+
+std::string rule_screen_legend(const Route& route) {
+  const Table table = rule_screen_table(route);
+  std::string verdicts;
+  for (const auto& row : table.rows) verdicts += cell_text(row.back()) + ", ";
+  std::string text =
+      "ratio: mean time of that arm over the safe arm's, 95 % interval; of several lengths, the "
+      "range.";
+  const auto is_prompt = [](const Column& column) { return column.name == kPromptColumn; };
+  if (std::ranges::any_of(table.columns, is_prompt)) text += " prompt, new: tokens.";
+  const auto explain = [&](Decision::Kind kind, std::string_view meaning) {
+    const std::string word(decision_word(kind));
+    if (verdicts.contains(word + ",")) text += fmt::format(" {}: {}.", word, meaning);
+  };
+  explain(Decision::Kind::kBest, "than every other arm");
+  explain(Decision::Kind::kAhead, "faster than the baseline, open against the runner-up");
+  explain(Decision::Kind::kNoDifference,
+          "to the other fastest arms; the safe arm is taken if it is one of them");
+  explain(Decision::Kind::kOnlyOne, "no other arm is comparable");
+  return text;
 }
 
 Table evidence_table(const Route& route) {

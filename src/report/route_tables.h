@@ -26,6 +26,8 @@ Table rule_table(const Route& route);
 // The same for a screen: columns that all rules share are left out, and rules that differ in their
 // numbers of new tokens alone are one row.
 Table rule_screen_table(const Route& route);
+// What that table's figures and verdicts are, of those that it has.
+std::string rule_screen_legend(const Route& route);
 // One row a rule and stratum of its evidence: ratio, and the times of both arms.
 Table evidence_table(const Route& route);
 // One row a rule and trigger.
