@@ -3,11 +3,9 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <tuple>
 
 #include "base/add_once.h"
-#include "base/listed.h"
 #include "base/text.h"
 #include "routing/triggers.h"
 #include "stats/summary.h"
@@ -219,46 +217,6 @@ void add_between_new_tokens(const Samples& samples, const std::vector<PolicyRule
   }
 }
 
-// "1, 2 and 4".
-std::string numbers_text(const std::set<int64_t>& numbers) {
-  std::vector<std::string> texts;
-  for (const int64_t number : numbers) texts.push_back(fmt::format("{}", number));
-  return listed(texts);
-}
-
-// Lengths, batches and new tokens of one model's phase.
-struct MeasuredAxes {
-  std::map<int64_t, int64_t> lengths;  // shortest to longest
-  std::set<int64_t> batches;
-  std::set<int64_t> new_tokens;
-};
-
-std::string outside_text(const MeasuredAxes& axes, bool with_new_tokens) {
-  std::vector<std::string> gaps;
-  const int64_t shortest = axes.lengths.begin()->first;
-  int64_t longest = shortest;
-  for (const auto& [from, to] : axes.lengths) {
-    if (from > longest + 1) gaps.push_back(fmt::format("{}-{}", longest + 1, from - 1));
-    longest = std::max(longest, to);
-  }
-  std::string text = shortest == longest
-                         ? fmt::format("prompts of other lengths than {} tokens", shortest)
-                         : fmt::format("prompts below {} and above {} tokens", shortest, longest);
-  if (!gaps.empty()) text += fmt::format(", and between measured lengths: {}", join(gaps, ", "));
-  text += fmt::format("; batches other than {}", numbers_text(axes.batches));
-  if (with_new_tokens) {
-    text += fmt::format("; new tokens other than {}", numbers_text(axes.new_tokens));
-  }
-  return text;
-}
-
-// A sentence for models of a phase that were measured alike.
-struct OutsideOfModels {
-  Phase phase;
-  std::string text;
-  std::vector<std::string> models;
-};
-
 // Choices of what one request can be served by, whatever its prompt length.
 std::map<RuleKey, std::vector<const StratumChoice*>> choices_by_key(
     const Samples& samples, std::span<const StratumChoice> choices) {
@@ -368,54 +326,6 @@ std::string common_fallback(std::span<const StratumChoice> choices) {
   const bool same = std::ranges::all_of(
       choices, [&](const StratumChoice& choice) { return choice.safe == first; });
   return same ? first : "";
-}
-
-std::vector<std::string> unmeasured(const Samples& samples) {
-  std::vector<std::pair<Phase, std::string>> order;
-  std::map<std::pair<Phase, std::string>, MeasuredAxes> axes;
-  std::set<Phase> phases;
-  for (size_t i = 0; i < samples.strata.size(); ++i) {
-    const Stratum& stratum = samples.strata[i];
-    const std::pair key(stratum.phase, stratum.model);
-    const auto [at, fresh] = axes.try_emplace(key);
-    if (fresh) order.push_back(key);
-    phases.insert(stratum.phase);
-    int64_t& longest = at->second.lengths[samples.prompts[i].shortest];
-    longest = std::max(longest, samples.prompts[i].longest);
-    at->second.batches.insert(stratum.batch);
-    at->second.new_tokens.insert(stratum.new_tokens);
-  }
-  std::vector<std::string> out;
-  std::vector<OutsideOfModels> outside;
-  for (const auto& key : order) {
-    const auto& [phase, model] = key;
-    const std::string text = outside_text(axes[key], decodes(phase));
-    auto alike = std::ranges::find_if(outside, [&](const OutsideOfModels& one) {
-      return one.phase == phase && one.text == text;
-    });
-    if (alike == outside.end()) alike = outside.insert(outside.end(), {phase, text, {}});
-    alike->models.push_back(model);
-  }
-  for (const OutsideOfModels& one : outside) {
-    out.push_back(
-        fmt::format("{} of {}: {}", phase_name(one.phase), join(one.models, ", "), one.text));
-  }
-  for (const Phase phase : kPhases) {
-    if (!phases.contains(phase)) out.push_back(fmt::format("all of {}", phase_name(phase)));
-  }
-  for (size_t arm = 0; arm < samples.arms.size(); ++arm) {
-    std::vector<std::string> missing;
-    for (size_t i = 0; i < samples.strata.size(); ++i) {
-      if (samples.find(i, arm) != nullptr) continue;
-      missing.push_back(
-          fmt::format("{} {}", phase_name(samples.strata[i].phase), samples.strata[i].scenario));
-    }
-    if (missing.empty()) continue;
-    out.push_back(fmt::format("{} on {} ({}{})", samples.arms[arm],
-                              counted(std::ssize(missing), "stratum", "strata"), missing.front(),
-                              missing.size() > 1 ? ", ..." : ""));
-  }
-  return out;
 }
 
 }  // namespace assay

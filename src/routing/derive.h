@@ -1,5 +1,4 @@
-// Choices of measured strata to a policy's rules: ranges of prompt lengths, fallbacks, triggers,
-// and the gaps between what was measured.
+// Choices of measured strata to a policy's rules: ranges of prompt lengths, fallbacks, triggers.
 #pragma once
 
 #include <span>
@@ -43,9 +42,5 @@ std::vector<RuleEvidence> evidence_of(const Samples& samples,
 
 // The arm that is the safe one of every stratum; empty: none is.
 std::string common_fallback(std::span<const StratumChoice> choices);
-
-// One sentence each: lengths outside and gaps in between, batches, new tokens and phases that
-// weren't measured, arms that lack a stratum.
-std::vector<std::string> unmeasured(const Samples& samples);
 
 }  // namespace assay

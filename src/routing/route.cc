@@ -14,6 +14,7 @@
 #include "routing/merge.h"
 #include "routing/simulate.h"
 #include "routing/triggers.h"
+#include "routing/unmeasured.h"
 
 namespace assay {
 namespace {
