@@ -12,7 +12,7 @@ using testing::HasSubstr;
 RoutedBundle bundle_of(const std::vector<std::pair<std::string, double>>& arms, double noise) {
   RoutedStudy study;
   for (const auto& [name, ms] : arms) {
-    study.arms.push_back({name, !name.starts_with("eager"), [ms = ms](int64_t) { return ms; }});
+    study.arms.push_back({name, !name.starts_with("eager"), [each = ms](int64_t) { return each; }});
   }
   study.noise = noise;
   return RoutedBundle(study);
