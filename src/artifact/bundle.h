@@ -44,6 +44,9 @@ struct BundleHeader {
   std::string assay_version;
 };
 
+// Rows by status, as manifests and documents have it: {"ok": 20, "timeout": 1}.
+Json status_counts_to_json(const std::map<RowStatus, int64_t>& rows_by_status);
+
 class BundleWriter {
  public:
   // Makes the folder. One that exists and isn't empty: bad_input that suggests --resume. A place

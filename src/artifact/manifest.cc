@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include "artifact/bundle.h"
 #include "base/clock.h"
 #include "base/hash.h"
 
@@ -25,6 +26,12 @@ std::optional<std::filesystem::path> bundle_around(const std::filesystem::path& 
     }
   }
   return std::nullopt;
+}
+
+Json status_counts_to_json(const std::map<RowStatus, int64_t>& rows_by_status) {
+  Json json = Json::object();
+  for (const auto& [status, rows] : rows_by_status) json[row_status_name(status)] = rows;
+  return json;
 }
 
 FileDigest file_entry(std::string_view content) {

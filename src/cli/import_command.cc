@@ -35,15 +35,11 @@ constexpr int kImportSchemaVersion = 1;  // of the document that --output-format
 
 Json summary_json(const ImportSummary& summary, const Imported& imported,
                   const std::string& bundle) {
-  Json by_status = Json::object();
-  for (const auto& [status, rows] : summary.rows_by_status) {
-    by_status[std::string(row_status_name(status))] = rows;
-  }
   return {{"schema_version", kImportSchemaVersion},
           {"bundle", bundle},
           {"format", imported.format},
           {"rows", summary.rows},
-          {"rows_by_status", std::move(by_status)},
+          {"rows_by_status", status_counts_to_json(summary.rows_by_status)},
           {"lost_by_class", summary.lost_by_class},
           {"cells", summary.cells},
           {"arms", summary.arms},

@@ -57,7 +57,7 @@ CLI::Validator share_between(double least, double most) {
             if (percent) number.pop_back();
             while (percent && number.ends_with(' ')) number.pop_back();
             const auto value = parse_whole<double>(number);
-            const double share = value ? *value * (percent ? 0.01 : 1) : NAN;
+            const double share = value ? *value / (percent ? 100 : 1) : NAN;
             if (!(share >= least && share <= most)) {
               return answer(false,
                             fmt::format("a share such as 2% or 0.02, from {} to {}", least, most),

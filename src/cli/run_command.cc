@@ -20,15 +20,11 @@ constexpr int kRunSchemaVersion = 1;  // of the document that -o json prints
 
 // The run and all it found, as one document.
 Json run_json(const MeasureOptions& options, const Measured& summary, const Findings& findings) {
-  Json by_status = Json::object();
-  for (const auto& [status, rows] : summary.rows_by_status) {
-    by_status[std::string(row_status_name(status))] = rows;
-  }
   const SittingSummary& last = findings.sittings.back();
   return {{"schema_version", kRunSchemaVersion},
           {"bundle", options.bundle},
           {"rows", summary.rows},
-          {"rows_by_status", std::move(by_status)},
+          {"rows_by_status", status_counts_to_json(summary.rows_by_status)},
           {"sitting",
            {{"number", findings.sittings.size()},
             {"started_at", last.started_at},

@@ -236,22 +236,26 @@ TEST(RegimeGate, AClaimIsReproducedOnTheSameStrata) {
   EXPECT_THAT(none.claims[0].because, HasSubstr("None of its strata was measured in both"));
 }
 
+// The fastest one of kv_decode at the short prompt. Returns its cell.
+std::string add_third_arm(HonestBundle& bundle) {
+  bundle.made.raw().manifest["study"]["arms"].push_back("third");
+  return bundle.made.add({.arm = "third",
+                          .phase = Phase::kKvDecode,
+                          .prompt_tokens = 10,
+                          .mean_ms = 5,
+                          .noise = 0.01,
+                          .warmup = 2,
+                          .processes = 5});
+}
+
 TEST(RegimeGate, WhatDiffersHasToBeAboutTheClaimsArms) {
   // A third arm, which states another cache in the second bundle; the claim's arms are alike.
   const auto facts_with = [](const std::string& cache, const SpeedClaim& claim) {
     HonestBundle bundle;
-    SyntheticCell cell{.arm = "third",
-                       .phase = Phase::kKvDecode,
-                       .prompt_tokens = 10,
-                       .mean_ms = 5,
-                       .noise = 0.01,
-                       .warmup = 2,
-                       .processes = 5};
-    const std::string id = bundle.made.add(cell);
+    const std::string id = add_third_arm(bundle);
     for (Row& row : bundle.made.raw().rows) {
       if (row.cell_id == id) row.cache = cache;
     }
-    bundle.made.raw().manifest["study"]["arms"].push_back("third");
     return bundle.facts(claim);
   };
   const auto judged = [&](const SpeedClaim& claim) {
@@ -294,15 +298,7 @@ TEST(RegimeGate, DecisionsAreReproducedOneByOne) {
 
 TEST(Judge, AClaimBetweenTwoArmsBesideTheBaseline) {
   HonestBundle bundle;
-  SyntheticCell cell{.arm = "third",
-                     .phase = Phase::kKvDecode,
-                     .prompt_tokens = 10,
-                     .mean_ms = 5,
-                     .noise = 0.01,
-                     .warmup = 2,
-                     .processes = 5};
-  bundle.made.add(cell);
-  bundle.made.raw().manifest["study"]["arms"].push_back("third");
+  add_third_arm(bundle);
   const SpeedClaim claim =
       claim_in("third faster than compiled-static in kv_decode at single_micro");
   const BundleFacts facts = bundle.facts(claim);

@@ -118,14 +118,11 @@ struct BundleIndex {
 };
 
 // Whether what differs between the pair is about the claim's arms: "fastest" is about every arm.
-bool concerns(const AxisPair& pair, const SpeedClaim& claim,
-              const std::vector<BundleFacts>& bundles) {
+bool is_about(const AxisPair& pair, const SpeedClaim& claim) {
   if (claim.relation == ClaimRelation::kFastest) return true;
-  const std::vector<std::string>& arms = bundles[pair.first].findings.study.arms;
   return std::ranges::any_of(pair.differences, [&](const AxisDifference& one) {
-    if (one.axis != pair.axis) return false;
-    const bool of_an_arm = std::ranges::find(arms, one.about) != arms.end();
-    return !of_an_arm || one.about == claim.arm || one.about == claim.other;
+    // A pair that differs in a model has no axis.
+    return one.axis == pair.axis && concerns(one, {claim.arm, claim.other}, "");
   });
 }
 
@@ -185,7 +182,7 @@ class Reproduction {
 
   // Why the pair, though it differs on one axis, shows nothing of this claim; empty: it does.
   std::string why_nothing(const AxisPair& pair) const {
-    if (concerns(pair, claim_, bundles_)) return "";
+    if (is_about(pair, claim_)) return "";
     return fmt::format("Its arms are alike in {}: only other arms differ on {}.",
                        pair_name(bundles_, pair), pair.axis);
   }
@@ -271,10 +268,10 @@ GateCheck claims_check(const std::vector<ReproducedClaim>& claims) {
                : fmt::format("{} hold in two regimes.", counted(all, "claim")));
 }
 
-std::string quoted_models(const Findings& findings) {
-  std::set<std::string> models;
-  for (const Stratum& stratum : findings.strata) models.insert(stratum.model);
-  return join(std::vector<std::string>(models.begin(), models.end()), ", ");
+std::string models_text(const Findings& findings) {
+  std::vector<std::string> models;
+  for (const Stratum& stratum : findings.strata) add_once(models, stratum.model);
+  return join(models, ", ");
 }
 
 // Why two bundles measured nothing that could be reproduced; empty: they have strata in common.
@@ -287,8 +284,8 @@ std::string nothing_in_common(const Findings& first, const Findings& second) {
     return std::ranges::find(second.strata, one.model, &Stratum::model) != second.strata.end();
   });
   if (same_model) return "they have no stratum in common";
-  return fmt::format("they measured other models ({}; {})", quoted_models(first),
-                     quoted_models(second));
+  return fmt::format("they measured other models ({}; {})", models_text(first),
+                     models_text(second));
 }
 
 }  // namespace

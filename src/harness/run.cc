@@ -307,13 +307,9 @@ Result<RunSummary> Run::finish(bool interrupted) {
   RunSummary summary;
   summary.interrupted = interrupted;
   ASSAY_TRY(const Bundle bundle, read_bundle(request_.folder));
-  Json by_status = Json::object();
   for (const Row& row : bundle.rows) ++summary.rows_by_status[row.status];
   summary.rows = static_cast<int64_t>(bundle.rows.size());
   if (interrupted) return summary;
-  for (const auto& [status, rows] : summary.rows_by_status) {
-    by_status[row_status_name(status)] = rows;
-  }
   Json models = Json::object();
   for (const auto& [model, hash] : model_hashes_) models[study_.models[model].name] = hash;
   Json weights = Json::object();
@@ -327,7 +323,7 @@ Result<RunSummary> Run::finish(bool interrupted) {
                             {"model_sha256", std::move(models)},
                             {"model_weight_bytes", std::move(weights)},
                             {"rows", summary.rows},
-                            {"rows_by_status", std::move(by_status)}}));
+                            {"rows_by_status", status_counts_to_json(summary.rows_by_status)}}));
   return summary;
 }
 

@@ -81,16 +81,12 @@ Result<ImportSummary> write_imported(const Imported& imported, const ImportOptio
   ASSAY_TRY(BundleWriter writer, BundleWriter::create(files, folder, header));
   ASSAY_CHECK(write_rows(made, writer));
   const ImportSummary summary = summarize(made, header);
-  Json by_status = Json::object();
-  for (const auto& [status, rows] : summary.rows_by_status) {
-    by_status[row_status_name(status)] = rows;
-  }
   ASSAY_CHECK(writer.seal({{"finished_at", format_utc(options.now_ns)},
                            {"finished_at_ns", options.now_ns},
                            {"model_sha256", Json::object()},
                            {"model_weight_bytes", weight_bytes_of(imported)},
                            {"rows", summary.rows},
-                           {"rows_by_status", std::move(by_status)}}));
+                           {"rows_by_status", status_counts_to_json(summary.rows_by_status)}}));
   return summary;
 }
 

@@ -2,7 +2,6 @@
 #include "portability/attribution.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 
 #include "base/add_once.h"
@@ -11,15 +10,6 @@
 
 namespace assay {
 namespace {
-
-// What AxisDifference::about names, where it names something.
-enum class About { kMember, kModel, kArm };
-About about_of(const std::string& axis) {
-  for (const char* of_members : {"environment_variables", "libraries", "host"}) {
-    if (axis == of_members) return About::kMember;
-  }
-  return axis == "model" ? About::kModel : About::kArm;
-}
 
 // Where a verdict stands among all.
 class VerdictPlaces {
@@ -172,11 +162,7 @@ std::vector<std::string> axes_about(const RegimePair& pair, const std::vector<st
                                     const std::string& model) {
   std::vector<std::string> axes;
   for (const AxisDifference& d : pair.differences) {
-    const About about = about_of(d.axis);
-    const bool concerns = d.about.empty() || about == About::kMember ||
-                          (about == About::kModel ? d.about == model
-                                                  : std::ranges::find(arms, d.about) != arms.end());
-    if (concerns) add_once(axes, d.axis);
+    if (concerns(d, arms, model)) add_once(axes, d.axis);
   }
   return axes;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/add_once.h"
 #include "base/text.h"
 
 namespace assay {
@@ -40,7 +41,7 @@ std::string apart_text(const Regime& first, const Regime& other) {
       for (const RegimeCell& cell : regime->cells) {
         const std::string one = value(cell);
         const std::string shown = one.empty() ? "not stated" : excerpt(one);
-        if (std::ranges::find(*values, shown) == values->end()) values->push_back(shown);
+        add_once(*values, shown);
       }
     }
     if (std::ranges::find_first_of(here, there) != here.end()) continue;

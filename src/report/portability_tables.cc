@@ -92,9 +92,7 @@ std::string axis_behind(const Portability& of, const RobustnessIndex& index) {
         index.points.end()) {
       continue;
     }
-    for (std::string& axis : axes_of(pair_of(of.pairs, 0, r))) {
-      if (std::ranges::find(axes, axis) == axes.end()) axes.push_back(std::move(axis));
-    }
+    add_each_once(axes, axes_of(pair_of(of.pairs, 0, r)));
   }
   return axes.size() == 1 ? axes[0] : index.axis;
 }

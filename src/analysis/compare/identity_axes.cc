@@ -203,6 +203,16 @@ std::vector<UnstatedAxis> unstated_axes(const Bundle& bundle) {
   return unstated;
 }
 
+bool concerns(const AxisDifference& difference, const std::vector<std::string>& arms,
+              const std::string& model) {
+  if (difference.about.empty()) return true;
+  for (const char* of_members : {"environment_variables", "libraries", "host"}) {
+    if (difference.axis == of_members) return true;
+  }
+  if (difference.axis == "model") return difference.about == model;
+  return std::ranges::find(arms, difference.about) != arms.end();
+}
+
 std::vector<std::string> unstated_between(const Bundle& base, const Bundle& cand) {
   std::vector<std::string> axes;
   for (const Bundle* bundle : {&base, &cand}) {

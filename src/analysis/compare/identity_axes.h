@@ -15,6 +15,11 @@ struct AxisDifference {
   std::string cand;
 };
 
+// Whether it is about one of these arms or the model: whatever is about the whole bundle, or about
+// a member of its machine, is.
+bool concerns(const AxisDifference& difference, const std::vector<std::string>& arms,
+              const std::string& model);
+
 // The axes that bundles in general have. An identity with further members (a third party's worker)
 // has an axis for each of them.
 //

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "base/temporary_folder.h"
 #include "import/import_fixture.h"
 
 namespace assay {
@@ -260,8 +261,8 @@ TEST(Nvbench, AStateHasTheDeviceThatItNames) {
 }
 
 TEST(Nvbench, SamplesAreSecondsAndMissingOnesAreTold) {
-  std::string pattern = testing::TempDir() + "/assay-nvbench-facts-XXXXXX";
-  const std::filesystem::path folder = ::mkdtemp(pattern.data());
+  const TemporaryFolder temporary = TemporaryFolder::make("assay-nvbench-").value();
+  const std::filesystem::path& folder = temporary.path();
   const float times[] = {0.5F, 0.25F};
   ASSERT_TRUE(write_file(folder / "0.bin", {reinterpret_cast<const char*>(times), sizeof(times)}));
   const auto with = [&](const std::string& name) {
@@ -278,7 +279,6 @@ TEST(Nvbench, SamplesAreSecondsAndMissingOnesAreTold) {
   const Imported gone = with("1.bin");
   EXPECT_EQ(*gone.runs[0].samples[0].latency_ms, 2);
   EXPECT_THAT(gone.notes, ElementsAre(HasSubstr("the samples of 1 state are missing beside it")));
-  std::filesystem::remove_all(folder);
 }
 
 std::string llama_file(const std::string& more, const std::string& backends = "CPU") {
