@@ -1,7 +1,7 @@
 // How often the analysis claims what isn't so, finds what is, and covers the truth: by simulation,
 // beside the bars. `calibration TRIALS [SEED [PART]]` prints Markdown tables and fails where a bar
-// is missed by more than two standard errors of the simulation. PART is one of comparisons, pairs,
-// sequential, blocks, runs, robustness and routing.
+// is missed by more than chance explains. PART is one of comparisons, pairs, sequential, blocks,
+// runs, robustness, commands and routing.
 #include <algorithm>
 #include <atomic>
 #include <charconv>

@@ -1,6 +1,9 @@
 """Studies with arms of backend torch, on tiny models and the processor: what they must show, never how long it takes.
 
-usage: torch_test.py ASSAY SOURCE      exit 77 where there is no torch environment
+usage: torch_test.py ASSAY SOURCE [full]      exit 77 where there is no torch environment
+
+Without `full` four of the twelve smoke studies run, one for each thing that the harness does differently: variable lengths,
+padding with caches of its own, requirements, a traced run. `full` runs all of them.
 """
 
 import concurrent.futures
@@ -18,8 +21,10 @@ from pathlib import Path
 from program import ProgramTest, recompile_tail, rows_of, torch_python
 
 ASSAY, SOURCE = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
+FULL = sys.argv[3:] == ["full"]
 del sys.argv[1:]
-SMOKE = sorted((SOURCE / "studies" / "smoke").glob("*.yaml"))
+FEW = {"tr120-variable", "tr120-padded", "tr126-environment", "tr126-padded"}
+SMOKE = [path for path in sorted((SOURCE / "studies" / "smoke").glob("*.yaml")) if FULL or path.stem in FEW]
 PROFILED = "tr126-padded"  # the study whose smoke run is traced too
 FOLDER = Path()  # scratch, made below
 ENVIRONMENT = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
@@ -103,7 +108,7 @@ class Torch(ProgramTest):
         return found, {(finding["kind"], finding["arm"]) for finding in found["findings"]}
 
     def test_every_study_runs_to_its_end(self):
-        self.assertEqual(len(SMOKE), 12)
+        self.assertEqual(len(SMOKE), 12 if FULL else len(FEW))
         for name, run in self.runs.items():
             with self.subTest(name):
                 self.assertEqual(run.returncode, 0, run.stderr)
@@ -116,10 +121,11 @@ class Torch(ProgramTest):
         for name in self.runs:
             lost = {row["arm"]: row["error_class"] for row in self.rows(name) if row["status"] != "ok"}
             self.assertEqual(lost, expected.get(name, {}), name)
-        for arm, error in expected["stack-ablation"].items():
+        for arm, error in expected["stack-ablation"].items() if FULL else ():
             for evidence in self.evidence("stack-ablation", arm):
                 self.assertEqual(evidence["gate"]["error_class"], error)
-        self.assertIn("ASSAY_TORCH_PYTHON_B", self.runs["stack-ablation"].stderr)
+        if FULL:
+            self.assertIn("ASSAY_TORCH_PYTHON_B", self.runs["stack-ablation"].stderr)
 
     def test_arms_agree(self):
         compared = 0
@@ -127,7 +133,7 @@ class Torch(ProgramTest):
             parity = json.loads(path.read_text())
             self.assertIs(parity["passed"], True, f"{path}: {parity}")
             compared += parity["compared_tokens"]
-        self.assertGreater(compared, 500)
+        self.assertGreater(compared, 500 if FULL else 200)
         for model in MAIN["models"]:  # with the engine of this program, on the same checkpoint, in fp32
             for arm in ("eager", "aot"):
                 for row in self.rows("main", arm=arm, model=Path(model["path"]).name, repetition="0"):
@@ -176,7 +182,7 @@ class Torch(ProgramTest):
     def test_padding_leaves_one_graph_and_symbols_at_most_two(self):
         self.assertEqual(self.counters("tr120-padded", "default")["unique_graphs"], 1)
         self.assertEqual(sum(int(row["recompiles_delta"]) for row in self.rows("tr120-padded", arm="default")), 0)
-        for arm in ("default-true", "default-auto"):
+        for arm in ("default-true", "default-auto") if FULL else ():
             self.assertLessEqual(self.counters("tr120-dynamic", arm)["unique_graphs"], 2, arm)
 
     def test_compiled_is_proven_and_a_label_is_not(self):
@@ -188,11 +194,11 @@ class Torch(ProgramTest):
         replays_nothing = {"tr126-baseline": ("compiled",), "tr126-padded": ("compiled",), "tr126-dynamic": ("compiled",),
                            "tr147-static-cache": ("reduce-overhead", "mark-step")}
         expected = [(name, arm, verdict) for verdict, studies in (("yes", real), ("fallback", replays_nothing))
-                    for name, arms in studies.items() for arm in arms]
+                    for name, arms in studies.items() for arm in arms if name in self.runs]
         for name, arm, verdict in (*expected, ("main", "aot", "label_only"), ("tr120-variable", "eager", "not_applicable")):
             for evidence in self.evidence(name, arm):
                 self.assertEqual(evidence["compiler_real"], verdict, f"{name} {arm} {evidence['reported']['reasons']}")
-        for evidence in self.evidence("tr126-baseline", "compiled"):  # reduce-overhead, where no graph can be captured
+        for evidence in self.evidence(PROFILED, "compiled"):  # reduce-overhead, where no graph can be captured
             reported = evidence["reported"]
             self.assertEqual((reported["fallback"], reported["counters"]["fallbacks"]), ("default", 0))
             self.assertIn("no CUDA graph: the device is cpu", reported["fallback_error"])
@@ -212,7 +218,7 @@ class Torch(ProgramTest):
             self.assertGreater(reported["explain_seconds"], 0)
             self.assertEqual(evidence["worker"]["prepare_seconds"], reported["prepared"][-1]["seconds"])
             explained += 1
-        self.assertGreater(explained, 20)
+        self.assertGreater(explained, 20 if FULL else 3)
 
     def test_a_cells_cache_folders_are_its_own_unless_it_keeps_the_users(self):
         for name, arm, fresh in (("tr120-padded", "default", True), ("tr126-environment", "default", False)):

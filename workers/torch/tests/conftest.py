@@ -21,6 +21,7 @@ if BUILD:
     os.environ["TRITON_CACHE_DIR"] = str(BUILD / "torch-worker-tests" / "triton")
 os.environ["HF_HUB_OFFLINE"] = "1"
 FAMILIES = ("gpt2", "llama", "qwen2")
+SOAK = "ASSAY_SOAK" in os.environ
 
 
 def pytest_configure(config: pytest.Config) -> None:

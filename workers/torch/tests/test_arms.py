@@ -10,7 +10,7 @@ from assay_torch.engine import RIVALS
 from assay_torch.errors import NonFinite
 from assay_torch.requests import Prepare, Prompt, Shape
 
-from conftest import FAMILIES, native_tokens
+from conftest import FAMILIES, SOAK, native_tokens
 
 STEPS = 6
 LENGTHS = (5, 9, 3)
@@ -121,10 +121,19 @@ def check_compiled(arm, folder, family, cache, settings, batch=1):
 
 # Symbolic lengths aren't padded over a growing cache: what Inductor of torch 2.11 makes of a mask of symbolic width is no
 # C++ where the processor has AVX-512.
-@pytest.mark.parametrize("settings,batch", [(INDUCTOR, 1), (INDUCTOR, 3), (DYNAMIC, 1), (AUTO, 1), (TUNED, 3), (MODULE, 3),
-                                            (FULLGRAPH, 3)])
-@pytest.mark.parametrize("cache", ["dynamic", "static"])
-@pytest.mark.parametrize("family", FAMILIES)
+SETTINGS = [(INDUCTOR, 1), (INDUCTOR, 3), (DYNAMIC, 1), (AUTO, 1), (TUNED, 3), (MODULE, 3), (FULLGRAPH, 3)]
+CACHES = ("dynamic", "static")
+
+
+def spread_over_models(settings):
+    """Every setting with every family and cache (42 cells, each of which compiles) in the soak; elsewhere every setting once,
+    the families and caches in turn."""
+    if SOAK:
+        return [(family, cache, *setting) for family in FAMILIES for cache in CACHES for setting in settings]
+    return [(FAMILIES[i % 3], CACHES[i % 2], *setting) for i, setting in enumerate(settings)]
+
+
+@pytest.mark.parametrize("family,cache,settings,batch", spread_over_models(SETTINGS))
 def test_inductor_is_real(arm, checkpoints_of, family, cache, settings, batch):
     samples, evidence = check_compiled(arm, checkpoints_of(family), family, cache, settings, batch)
     assert evidence["compiler_real"] == "yes", evidence["reasons"]
@@ -135,8 +144,8 @@ def test_inductor_is_real(arm, checkpoints_of, family, cache, settings, batch):
         assert sample["counters"]["graph_runs"] == STEPS + 1
 
 
-@pytest.mark.parametrize("cache", ["dynamic", "static"])
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family,cache", [(family, cache) for family in FAMILIES for cache in CACHES] if SOAK else
+                         [("gpt2", "static"), ("llama", "dynamic")])
 def test_reduce_overhead_on_a_processor_is_default(arm, checkpoints_of, family, cache):
     _, evidence = check_compiled(arm, checkpoints_of(family), family, cache, {**INDUCTOR, "mode": "reduce-overhead"})
     assert evidence["compiler_real"] == "fallback" and "no CUDA graph: the device is cpu" in evidence["reasons"]
