@@ -257,6 +257,9 @@ WorkerReport worker_report(Json whole) {
   report.fallback_error = shown_text(member(whole, "fallback_error"));
   report.counts = counts_from_json(member(whole, "counters"));
   report.recompiles = recompiles_in(member(whole, "recompiles"));
+  if (const Json& names = member(whole, "became_symbols"); names.is_array()) {
+    for (const Json& name : names) report.became_symbols.push_back(shown_text(name));
+  }
   if (const Json& breaks = member(whole, "graph_breaks"); breaks.is_array() && !breaks.empty()) {
     report.first_graph_break = text_member(breaks[0], "text");
   }

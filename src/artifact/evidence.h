@@ -51,6 +51,8 @@ struct WorkerReport {
   std::string fallback_error;        // whole; empty: none
   Counts counts;
   std::vector<Recompile> recompiles;
+  // Sizes that the graph which ran last takes when it runs, because runs before it had other ones.
+  std::vector<std::string> became_symbols;
   std::string first_graph_break;  // empty: none is described
   std::string device;             // that a torch arm computed on: "cuda:0"
   std::string code_generator;     // name and version; empty: not known

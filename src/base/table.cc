@@ -90,20 +90,21 @@ std::string render_text(const Table& table, std::string_view left, std::string_v
   return out;
 }
 
-// Whole for files and pipes; a terminal gets cells that are cut.
+// Data for files and pipes; a terminal gets what it doesn't obey.
 std::string render_csv(const Table& table) {
+  const bool on_terminal = ::isatty(STDOUT_FILENO) == 1;
   std::vector<std::string> fields;
   for (const Column& column : table.columns) fields.push_back(column.name);
-  const size_t most_bytes = ::isatty(STDOUT_FILENO) == 1 ? kLongestCell : SIZE_MAX;
-  std::string out = shown_csv_line(fields, most_bytes);
+  std::string out = csv_line(fields);
   for (const auto& row : table.rows) {
     fields.clear();
     for (const TableCell& cell : row) {
-      fields.push_back(cell.value.is_null()     ? ""
-                       : cell.value.is_string() ? cell.value.get<std::string>()
-                                                : to_json_line(cell.value));
+      std::string text = cell.value.is_null()     ? ""
+                         : cell.value.is_string() ? cell.value.get<std::string>()
+                                                  : to_json_line(cell.value);
+      fields.push_back(on_terminal ? shown_line(text, kLongestCell) : std::move(text));
     }
-    out += shown_csv_line(fields, most_bytes);
+    out += csv_line(fields);
   }
   return out;
 }

@@ -170,6 +170,14 @@ void add_tests(CLI::App& command, BenchTests& tests) {
             tests.caches)
       ->check(known_words({"static", "dynamic"}));
   command
+      .add_option(
+          "--dynamic", tests.dynamic,
+          "sizes that compiled arms specialise on: false (each cell's own; default with a "
+          "static cache), true (none; default with a dynamic one) or auto (those that never "
+          "changed)")
+      ->check(word_of({"false", "true", "auto"}))
+      ->type_name("WORD");
+  command
       .add_option("--device", tests.device, "device that computes: cpu (default), cuda or cuda:N")
       ->check(device_word())
       ->type_name("DEVICE");

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/phase.h"
 #include "base/text.h"
+#include "study/arm_options.h"
 
 namespace assay {
 namespace {
@@ -19,24 +20,45 @@ std::string numbers(const std::vector<int64_t>& values) {
   return fmt::format("[{}]", fmt::join(values, ", "));
 }
 
+// What a compiled arm may have to specialise on, in one process: a graph for each of them.
+int64_t most_graphs(const BenchTests& tests) {
+  const size_t lengths = tests.prompts.size() + tests.generations.size();
+  return static_cast<int64_t>(tests.batches.size() * lengths);
+}
+
+// ", dynamic: ..." of an arm of this mode over this cache; empty: the study's own choice.
+std::string dynamic_key(const BenchTests& tests, bool native, const std::string& mode,
+                        const std::string& cache) {
+  constexpr int64_t kUsualLimit = 8;
+  if (!mode_compiles(mode) || (!native && tests.dynamic.empty())) return "";
+  const std::string word = !tests.dynamic.empty() ? tests.dynamic
+                           : cache == "static"    ? "false"
+                                                  : "true";
+  std::string key = ", dynamic: " + word;
+  if (native && most_graphs(tests) > kUsualLimit) {
+    key += fmt::format(", recompile_limit: {}", most_graphs(tests));
+  }
+  return key;
+}
+
+// A line a cache, named as a list of caches names its arms.
 // "torch:reduce-overhead" has a backend of its own.
-std::string arm_line(const BenchTests& tests, const std::string& word) {
+std::string arm_lines(const BenchTests& tests, const std::string& word) {
   constexpr std::string_view kTorch = "torch:";
   const bool torch = word.starts_with(kTorch);
   const std::string mode = torch ? word.substr(kTorch.size()) : word;
-  std::string line = fmt::format(
-      "  - {{name: {}, backend: {}, mode: {}, cache: ", quoted(torch ? "torch-" + mode : mode),
-      torch ? "torch" : "native", quoted(mode));
-  if (tests.caches.size() == 1) {
-    line += quoted(tests.caches.front());
-  } else {
-    std::vector<std::string> caches;
-    for (const std::string& cache : tests.caches) caches.push_back(quoted(cache));
-    line += fmt::format("[{}]", join(caches, ", "));
+  std::string lines;
+  for (const std::string& cache : tests.caches) {
+    const std::string name =
+        (torch ? "torch-" + mode : mode) + (tests.caches.size() > 1 ? "-" + cache : "");
+    lines += fmt::format("  - {{name: {}, backend: {}, mode: {}, cache: {}", quoted(name),
+                         torch ? "torch" : "native", quoted(mode), quoted(cache));
+    lines += dynamic_key(tests, !torch, mode, cache);
+    if (!tests.device.empty()) lines += ", device: " + quoted(tests.device);
+    if (tests.threads > 0) lines += fmt::format(", threads: {}", tests.threads);
+    lines += "}\n";
   }
-  if (!tests.device.empty()) line += ", device: " + quoted(tests.device);
-  if (tests.threads > 0) line += fmt::format(", threads: {}", tests.threads);
-  return line + "}\n";
+  return lines;
 }
 
 std::string model_line(const BenchTests& tests, const BenchModel& model) {
@@ -71,7 +93,7 @@ std::string bench_study(const BenchTests& tests) {
   std::string text = "name: bench\nmodels:\n";
   for (const BenchModel& model : tests.models) text += model_line(tests, model);
   text += "arms:\n";
-  for (const std::string& arm : tests.arms) text += arm_line(tests, arm);
+  for (const std::string& arm : tests.arms) text += arm_lines(tests, arm);
   std::vector<std::string> phases;
   if (!tests.prompts.empty()) phases.emplace_back(phase_name(Phase::kPrefill));
   if (!tests.generations.empty()) phases.emplace_back(phase_name(Phase::kKvDecode));

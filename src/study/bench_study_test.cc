@@ -52,7 +52,8 @@ TEST(BenchStudy, IsThePlanOfAStudyFileThatSaysTheSame) {
 name: bench
 models: {path: models/m}
 arms:
-  - {name: compiled, backend: native, mode: compiled, cache: [dynamic, static], threads: 2, device: "cuda:1"}
+  - {name: compiled-dynamic, backend: native, mode: compiled, cache: dynamic, dynamic: true, threads: 2, device: "cuda:1"}
+  - {name: compiled-static, backend: native, mode: compiled, cache: static, dynamic: false, threads: 2, device: "cuda:1"}
 phases: [prefill, kv_decode]
 scenarios: prompt_7
 token_lengths: [4, 8]
@@ -65,6 +66,25 @@ parity: after
   const Study study = parsed(tests);
   EXPECT_EQ(to_json_text(plan_to_json(study, make_plan(study))),
             to_json_text(plan_to_json(*written, make_plan(*written))));
+}
+
+// Of many cells none is the one that finds the recompile limit reached.
+TEST(BenchStudy, CompiledArmsSpecialiseUnlessAskedOtherwise) {
+  BenchTests tests{.models = {{"m", "m"}}, .batches = {1, 2, 4}, .arms = {"compiled", "eager"}};
+  Study study = parsed(tests);
+  EXPECT_EQ(study.arms[0].dynamic, "false");
+  EXPECT_EQ(study.arms[0].options["recompile_limit"], 9);
+  EXPECT_EQ(study.arms[1].dynamic, "");
+  tests.batches = {1};
+  tests.dynamic = "auto";
+  tests.arms = {"compiled", "eager", "torch:default"};
+  study = parsed(tests);
+  EXPECT_EQ(study.arms[0].dynamic, "auto");
+  EXPECT_EQ(study.arms[0].options.count("recompile_limit"), 0u);
+  EXPECT_EQ(study.arms[1].dynamic, "");
+  EXPECT_EQ(study.arms[2].dynamic, "auto");
+  tests.dynamic = "true";
+  EXPECT_EQ(parsed(tests).arms[2].dynamic, "true");
 }
 
 TEST(BenchStudy, LeavesOutWhatThereIsNoTestOf) {

@@ -3,6 +3,8 @@
 // GPU.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include <tuple>
 
 #include "cuda_driver.h"
@@ -118,9 +120,11 @@ struct BatchCase {
 };
 std::vector<BatchCase> batch_cases() {
   std::vector<BatchCase> cases = {{kWide, DType::kBF16, 3, 2}};
+  for (const size_t rows : {12, 16}) cases.push_back({kWide, DType::kBF16, rows, 2});
   for (const Family& family : families()) {
     for (const DType dtype : {DType::kF16, DType::kBF16}) {
       for (const size_t rows : {2, 5, 8}) cases.push_back({family, dtype, rows, 24});
+      for (const size_t rows : {9, 20}) cases.push_back({family, dtype, rows, 3});
     }
   }
   return cases;
@@ -134,7 +138,9 @@ TEST_P(CudaBatches, GiveEachRowWhatItGivesAlone) {
   const auto& [family, dtype, rows, most_steps] = GetParam();
   const int64_t steps = test::on_the_processor() ? std::min<int64_t>(most_steps, 4) : most_steps;
   // A value on the edge of two of the cache's falls to either.
-  const double tolerance = dtype == DType::kF16 ? 4e-4 : 3e-3;
+  // Of more than eight rows x is rounded to the weights' type, as a library has it.
+  const double rounding = rows > kProductRows ? 16 : 1;
+  const double tolerance = rounding * (dtype == DType::kF16 ? 4e-4 : 3e-3);
   const TinyCheckpoint checkpoint(family, kPositions);
   SessionOptions options{.cache = CacheKind::kStatic, .dtype = dtype, .threads = 2};
   options.gpu = 0;
@@ -143,12 +149,16 @@ TEST_P(CudaBatches, GiveEachRowWhatItGivesAlone) {
   options.compile.verify_passes = false;
   Session together = open(checkpoint, options), alone = open(checkpoint, options);
   std::vector<Prompt> prompts;  // of one token: a prompt of more than 8 rows isn't in fp32
-  for (size_t row = 0; row < rows; ++row) prompts.push_back({static_cast<int32_t>(row * 5 + 1)});
+  for (size_t row = 0; row < rows; ++row)
+    prompts.push_back({static_cast<int32_t>((row * 5 + 1) % 40)});
   const Generation found = generate(together, PromptBatch::of(prompts), steps);
   for (size_t row = 0; row < rows; ++row) {
     const Generation expected = generate(alone, PromptBatch::of({prompts[row]}), steps);
-    ASSERT_EQ(found.tokens[row], expected.tokens[0]) << "row " << row;
-    for (size_t i = 0; i < expected.logits.size(); ++i) {
+    // Rounding may turn a choice between equals: logits are alike until then.
+    const auto differ = std::ranges::mismatch(found.tokens[row], expected.tokens[0]);
+    const auto alike = static_cast<size_t>(differ.in1 - found.tokens[row].begin());
+    if (rows <= kProductRows) ASSERT_EQ(found.tokens[row], expected.tokens[0]) << "row " << row;
+    for (size_t i = 0; i < std::min(alike + 1, expected.logits.size()); ++i) {
       const size_t vocab = expected.logits[i].size();
       const std::vector<float>& all = found.logits[i];
       const auto begin = all.begin() + static_cast<std::ptrdiff_t>(row * vocab);

@@ -5,6 +5,7 @@
 #include "analysis/named/named.h"
 #include "analysis/rows/eager_rows.h"
 #include "base/counts.h"
+#include "base/listed.h"
 #include "stats/summary.h"
 
 namespace assay {
@@ -124,6 +125,22 @@ void find_unearned_label(const Samples& samples, const Group& group,
   findings.push_back(std::move(finding));
 }
 
+// The cell's kernels would have other constants if it had been measured first, or alone.
+void find_order_dependence(const Samples& samples, const Group& group,
+                           std::vector<Finding>& findings) {
+  const std::vector<std::string>& symbols = group.report().became_symbols;
+  if (symbols.empty()) return;
+  Finding finding = about("form_depends_on_order", Severity::kWarning, samples, group);
+  finding.size = static_cast<double>(symbols.size());
+  finding.text = fmt::format(
+      "{} became {} because the same process ran other sizes before, so the cell ran on kernels "
+      "for any size; measured first it would have run on kernels for its own. dynamic: false or "
+      "true makes all cells alike",
+      listed(symbols), symbols.size() == 1 ? "a symbol" : "symbols");
+  add_rows(finding, group.warm);
+  findings.push_back(std::move(finding));
+}
+
 void find_stable(const Samples& samples, const Group& group, std::vector<Finding>& findings) {
   if (group.execution() != Execution::kCompiled || group.warm.empty()) return;
   int64_t before = 0;
@@ -150,6 +167,7 @@ void find_compilation(const Samples& samples, std::vector<Finding>& findings) {
     find_limit(samples, group, findings);
     find_fallback(samples, group, findings);
     find_stable(samples, group, findings);
+    find_order_dependence(samples, group, findings);
   }
 }
 

@@ -112,7 +112,8 @@ std::vector<bool> mixed_sittings(const Bundle& bundle, const Samples& samples);
 // "recompile_limit": from which row on calls ran eager because an arm's specialisations were used
 // up. "fallback": rows of a compiled arm with calls that ran eager, how many calls, and why.
 // "label_only", "unproven_compiler": an arm that says it is compiled and has nothing to show for
-// it. "stable_compile": compiled before the timed rows and never again.
+// it. "stable_compile": compiled before the timed rows and never again. "form_depends_on_order":
+// sizes became symbols because the process had run others before.
 void find_compilation(const Samples& samples, std::vector<Finding>& findings);
 
 // "tail_attribution": a compiled arm with samples beyond Tukey's upper fence, and which share of

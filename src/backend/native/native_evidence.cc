@@ -1,6 +1,8 @@
 // Evidence from the session's own records; a verdict is only as good as the runs behind it.
 #include "backend/native/native_evidence.h"
 
+#include <algorithm>
+
 #include "backend/native/native_facts.h"
 #include "backend/native/native_options.h"
 #include "base/text.h"
@@ -42,7 +44,6 @@ Json kernels_json(const engine::CompileStats& kernels) {
                {"compile_seconds", kernels.compile_seconds},
                {"load_seconds", kernels.load_seconds}};
   if (kernels.unsaved > 0) json["unsaved_reason"] = kernels.unsaved_reason;
-  if (kernels.refused > 0) json["refused"] = kernels.refused;
   return json;
 }
 
@@ -96,6 +97,21 @@ std::vector<const FrameEvidence*> timed_frames(const CompileEvidence& evidence, 
     frames.push_back(&evidence.decode);
   }
   return frames;
+}
+
+// What ran last in the phase: its code, and sizes that are symbols in it because other sizes came
+// before, each once.
+void add_code(const CompileEvidence& evidence, Phase phase, Json& json) {
+  Json &names = json["became_symbols"] = Json::array(), &code = json["code"] = Json::object();
+  for (const FrameEvidence* frame : timed_frames(evidence, phase)) {
+    for (const std::string& name : frame->became_symbols) {
+      if (std::ranges::find(names, Json(name)) == names.end()) names.push_back(name);
+    }
+    if (frame->code.sha256.empty()) continue;
+    const char* const of = frame == &evidence.prefill ? "prefill" : "decode";
+    code[of] = {{"sha256", frame->code.sha256}};
+    if (!frame->code.forms.empty()) code[of]["forms"] = frame->code.forms;
+  }
 }
 
 // compiler_real with its reasons, what was fallen back to, and what ran.
@@ -181,7 +197,6 @@ Json compile_summary(const engine::Session& session) {
                {"load_seconds", evidence.kernels.load_seconds},
                {"packed_bytes", evidence.packed_bytes}};
   put(json, kCompilerGaveUp, evidence.kernels.gave_up);
-  put(json, kKernelRefused, evidence.kernels.refused_reason);
   return json;
 }
 
@@ -218,12 +233,12 @@ Json native_evidence(const engine::Session& session, const LoadRequest& load, Ph
   json["recompiles"] = Json::array();
   add_graphs("prefill", evidence.prefill, json["graphs"], json["recompiles"]);
   add_graphs("decode", evidence.decode, json["graphs"], json["recompiles"]);
+  add_code(evidence, phase, json);
   json["toolchain"] = toolchain_json(evidence.toolchain);
   json["kernels"] = kernels_json(evidence.kernels);
   json["passes"] = passes_json(evidence.passes);
   json["packed_bytes"] = evidence.packed_bytes;
   put(json, kCompilerGaveUp, evidence.kernels.gave_up);
-  put(json, kKernelRefused, evidence.kernels.refused_reason);
   json["notes"] = evidence.notes;
   add_verdict(session, evidence, phase, runs, json);
   return json;

@@ -83,6 +83,10 @@ struct AttentionKernel {
 struct Kernel {
   std::string label;  // for people: "linear rope kv_write"
   Specialization dims;
+  // Batch and q_len of the runs that it is printed for, where they aren't constants: a target may
+  // choose a form by them, so that a symbol costs no speed. The text is right for those runs alone.
+  // Absent: runs of any size.
+  Specialization run_sizes = {};
   ir::Arena exprs;
   std::vector<KernelBuffer> buffers;  // local ones (x of a prologue, tile) last: no binding
   size_t bound_buffers = 0;           // how many of them the executor binds

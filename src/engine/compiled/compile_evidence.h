@@ -8,6 +8,7 @@
 
 #include "engine/codegen/compile_stats.h"
 #include "engine/codegen/toolchain.h"
+#include "engine/device/device.h"
 #include "engine/passes/pass.h"
 
 namespace assay::engine {
@@ -32,6 +33,10 @@ struct FrameEvidence {
   bool requested = false;
   std::vector<CompileRecord> graphs;
   FrameRuns runs;
+  // Sizes that are symbols in the graph that ran last because runs before had other ones
+  // (Dynamic::kAuto): its kernels would have constants there if it had run first.
+  std::vector<std::string> became_symbols;
+  LoadedStep::Code code = {};  // of the graph that ran last; empty: none did
   bool limit_hit = false;
   std::string fallback;  // why it runs eager from now on, whole; empty: it doesn't
 };

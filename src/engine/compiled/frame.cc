@@ -112,13 +112,27 @@ void Frame::give_up(std::string reason) {
   evidence_.fallback = std::move(reason);
 }
 
+void Frame::note_run(const LoadedStep* graph) {
+  ++evidence_.runs.compiled;
+  if (std::exchange(ran_, graph) == graph) return;
+  evidence_.became_symbols.clear();
+  if (options_.dynamic != Dynamic::kAuto) return;
+  const auto entry =
+      std::ranges::find(entries_, graph, [](const Entry& e) { return e.graph.get(); });
+  for (size_t i = 0; i < kSizes; ++i) {
+    if (guarded_[i] && !entry->constants[i]) evidence_.became_symbols.emplace_back(kNames[i]);
+  }
+}
+
 Status Frame::give_up_unless_lost(const Error& error) {
   if (compiler_.device().fault().kind != DeviceFault::Kind::kNone) return std::unexpected(error);
   give_up(error.message);
   return {};
 }
 
-Result<LoadedStep*> Frame::compile(const FrameSizes& sizes) {
+// Memory too: a device may compile for a run's sizes, where they are symbols, when it makes room.
+Result<LoadedStep*> Frame::compile(const DimValues& dims, const CacheShape& cache) {
+  const FrameSizes sizes = sizes_of(dims, cache);
   CompileRecord record = record_for(sizes);
   if (static_cast<int64_t>(entries_.size()) >= options_.recompile_limit) {
     evidence_.limit_hit = true;
@@ -133,6 +147,11 @@ Result<LoadedStep*> Frame::compile(const FrameSizes& sizes) {
   auto graph = compiler_.compile(specialization(constants));
   if (!graph) {
     ASSAY_CHECK(give_up_unless_lost(graph.error()));
+    return nullptr;
+  }
+  const Status reserved = (*graph)->reserve({dims.batch, dims.q_len, cache.capacity});
+  if (!reserved) {
+    ASSAY_CHECK(give_up_unless_lost(reserved.error()));
     return nullptr;
   }
   const CompileStats after = compiler_.device().stats();
@@ -150,7 +169,7 @@ Status Frame::make_ready(const DimValues& dims, const CacheShape& cache) {
   const FrameSizes sizes = sizes_of(dims, cache);
   LoadedStep* graph = find(sizes);
   if (graph == nullptr) {
-    ASSAY_TRY(graph, compile(sizes));
+    ASSAY_TRY(graph, compile(dims, cache));
   }
   if (graph == nullptr) return {};
   const Status reserved = graph->reserve({dims.batch, dims.q_len, cache.capacity});
@@ -164,7 +183,7 @@ Result<Executor*> Frame::run_greedy(const RunInputs& inputs, int64_t steps, KvCa
   if (graph == nullptr || !graph->feeds_itself()) return nullptr;
   const Status ran =
       graph->run_greedy(inputs, steps, cache, [&](std::span<const int32_t> tokens, bool finite) {
-        ++evidence_.runs.compiled;
+        note_run(graph);
         sink(tokens, finite);
       });
   if (ran) return graph;
@@ -176,12 +195,12 @@ Result<Executor*> Frame::run(const RunInputs& inputs, KvCache& cache, Executor& 
   const FrameSizes sizes = sizes_of(inputs.dims, cache.shape());
   LoadedStep* graph = eager_for_good_ ? nullptr : find(sizes);
   if (graph == nullptr && !eager_for_good_) {
-    ASSAY_TRY(graph, compile(sizes));
+    ASSAY_TRY(graph, compile(inputs.dims, cache.shape()));
   }
   if (graph != nullptr) {
     const Status ran = graph->run(inputs, cache);
     if (ran) {
-      ++evidence_.runs.compiled;
+      note_run(graph);
       return graph;
     }
     ASSAY_CHECK(give_up_unless_lost(ran.error()));

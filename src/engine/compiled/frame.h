@@ -52,6 +52,8 @@ class Frame {
                                const TokenSink& sink);
 
   const FrameEvidence& evidence() const { return evidence_; }
+  // Of the graph that ran last.
+  LoadedStep::Code code() const { return ran_ != nullptr ? ran_->code() : LoadedStep::Code{}; }
 
  private:
   static constexpr size_t kSizes = 4;
@@ -69,7 +71,7 @@ class Frame {
   FrameSizes sizes_of(const DimValues& dims, const CacheShape& cache) const;
   LoadedStep* find(const FrameSizes& sizes);
   // Null: eager from now on.
-  Result<LoadedStep*> compile(const FrameSizes& sizes);
+  Result<LoadedStep*> compile(const DimValues& dims, const CacheShape& cache);
   // An error that eager runs would meet as well, else gives up with its words.
   Status give_up_unless_lost(const Error& error);
   Constants constants_for(const FrameSizes& sizes);
@@ -77,6 +79,7 @@ class Frame {
   CompileRecord record_for(const FrameSizes& sizes) const;
   std::string describe(const Constants& constants) const;
   void give_up(std::string reason);
+  void note_run(const LoadedStep* graph);
 
   FrameKind kind_;
   CacheKind cache_;
@@ -86,6 +89,7 @@ class Frame {
   std::array<bool, kSizes> symbolic_{};  // kAuto: sizes that have changed
   std::array<std::optional<int64_t>, kSizes> seen_;
   std::vector<Entry> entries_;
+  const LoadedStep* ran_ = nullptr;  // last; null: none
   bool eager_for_good_ = false;
   FrameEvidence evidence_;
 };

@@ -20,13 +20,23 @@
 
 namespace assay::engine {
 
-// A plan on a device: compiled, its weights bound, its values at fixed addresses.
+// A plan on a device: compiled, its weights bound, its values at fixed addresses. Which code runs
+// is decided by the plan and a run's own sizes, never by the runs before it.
 class LoadedStep : public Executor {
  public:
-  // Allocates what runs of these sizes need beyond what earlier ones did, touched; runs with the
+  // Allocates, and compiles, what runs of these sizes need beyond what earlier ones did; memory is
+  // touched. Runs with the
   // same batch and q_len and up to this kv_len then allocate nothing but what a growing cache does.
   // The sizes must be those that the plan is specialised on, where it is: assert, in run() too.
   virtual Status reserve(const DimValues& dims) = 0;
+
+  // What the latest run was, for evidence: equal for equal runs, in any process and after any
+  // others.
+  struct Code {
+    std::string sha256;  // of the kernels' texts, in order, and of how they were launched
+    std::vector<std::string> forms;  // of a GPU: how its kernels were launched, those alike once
+  };
+  virtual Code code() const = 0;
 
   // Whether run_greedy() can go on from here: what has to be prepared for it, and may fail, was by
   // runs before.

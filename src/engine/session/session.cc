@@ -455,6 +455,8 @@ CompileEvidence Session::compile_evidence() const {
   CompileEvidence evidence;
   if (impl_->prefill_frame) evidence.prefill = impl_->prefill_frame->evidence();
   if (impl_->decode_frame) evidence.decode = impl_->decode_frame->evidence();
+  if (impl_->prefill_frame) evidence.prefill.code = impl_->prefill_frame->code();
+  if (impl_->decode_frame) evidence.decode.code = impl_->decode_frame->code();
   if (!impl_->compiler) return evidence;
   const Device& device = *impl_->device;
   evidence.toolchain = device.toolchain();
@@ -462,7 +464,6 @@ CompileEvidence Session::compile_evidence() const {
   evidence.passes = impl_->compiler->passes();
   evidence.packed_bytes = device.packed_bytes();
   evidence.notes = device.notes();
-  if (evidence.kernels.refused > 0) evidence.notes.push_back(evidence.kernels.refused_reason);
   return evidence;
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "engine/codegen/cuda/cuda_attention.h"
+#include "engine/codegen/cuda/cuda_form.h"
 #include "engine/codegen/cuda/print_cuda.h"
 #include "engine/codegen/print_c.h"
 
@@ -27,6 +28,8 @@ enum { GROUP = HEADS / KV_HEADS };
 
 __device__ __forceinline__ float widen_value(float x) { return x; }
 __device__ __forceinline__ float widen_value(unsigned short x) { return FROM_NARROW(x); }
+__device__ __forceinline__ void store_value(float* p, float x) { *p = x; }
+__device__ __forceinline__ void store_value(unsigned short* p, float x) { *p = TO_NARROW(x); }
 
 struct Sizes { long q_len, capacity; };
 __device__ __forceinline__ const cache_t* head_of(const void* cache, long b, long head, long capacity) {
@@ -110,10 +113,10 @@ extern "C" __global__ void __launch_bounds__(DECODE_THREADS, AT_LEAST(TOGETHER))
   fetch(keys, values, begin, begin, stop < newest ? stop : newest, slot, d, k, v);
   wait_for_kernels_ahead();
   fetch(keys, values, begin, newest, stop, slot, d, k, v);
-  float* out = (float*)args.buffers[OUT] + head * HEAD_DIM;
+  result_t* out = (result_t*)args.buffers[OUT] + head * HEAD_DIM;
   if (past <= first) {  // padding sees itself alone
     for (int i = threadIdx.x; split == 0 && i < heads * HEAD_DIM; i += DECODE_THREADS) {
-      out[i] = widen_value(values[(past - 1) * HEAD_DIM + i % HEAD_DIM]);
+      store_value(out + i, widen_value(values[(past - 1) * HEAD_DIM + i % HEAD_DIM]));
     }
     return;
   }
@@ -196,7 +199,7 @@ extern "C" __global__ void __launch_bounds__(DECODE_THREADS, AT_LEAST(TOGETHER))
       value += merged[w][g][at] * scale;
     }
     if (splits == 1) {
-      out[i] = value / total;
+      store_value(out + i, value / total);
       continue;
     }
     float* part = parts + (g * splits + split) * (HEAD_DIM + 2);
@@ -227,7 +230,7 @@ extern "C" __global__ void __launch_bounds__(DECODE_THREADS, AT_LEAST(TOGETHER))
         total += sum_of[s] * scale, value += value_of[s] * scale;
       }
     }
-    out[i] = value / total;
+    store_value(out + i, value / total);
   }
 }
 )";
@@ -278,13 +281,16 @@ std::string print_cuda_attention(const Kernel& kernel, const AttentionKernel& k)
       "{}, PAD = {}, "
       "OUT = {},\n       PIECES = {}, PIECE = {}, PER = {}, LANES = {}, COUNTERS = {}, TOGETHER = "
       "{}, DECODE_THREADS = {}, DECODE_WARPS = DECODE_THREADS / 32, AHEAD = {} "
-      "}};\n#define SCALE {:.9g}f\ntypedef {} cache_t;\n#define FROM_NARROW from_{}\n",
+      "}};\n#define SCALE {:.9g}f\ntypedef {} cache_t;\ntypedef {} result_t;\n"
+      "#define FROM_NARROW from_{}\n#define TO_NARROW to_{}\n",
       k.heads, k.kv_heads, k.head_dim, k.q, k.keys, k.values, k.lengths, k.pad, k.out, pieces,
       (group + pieces - 1) / pieces, kElements,
       std::bit_ceil(static_cast<uint64_t>((k.head_dim + kElements - 1) / kElements)), kCudaCounters,
-      kernel.dims.batch.value_or(1) > 1 && !wide(k) ? 2 : 1, cuda_decode_threads(k),
+      cuda_form_sizes(kernel).batch.value_or(1) > 1 && !wide(k) ? 2 : 1, cuda_decode_threads(k),
       wide(k) ? 1 : 2, 1.0 / std::sqrt(static_cast<double>(k.head_dim)),
-      element_type(kernel.buffers[k.keys].dtype, "unsigned short"), cuda_narrow_name(kernel, k));
+      element_type(kernel.buffers[k.keys].dtype, "unsigned short"),
+      element_type(kernel.buffers[k.out].dtype, "unsigned short"), cuda_narrow_name(kernel, k),
+      cuda_narrow_name(kernel, k));
   text += kShared;
   text += sizes_text(kernel);
   text += kDecode;

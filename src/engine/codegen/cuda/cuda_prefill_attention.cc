@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/codegen/cuda/cuda_attention.h"
+#include "engine/codegen/cuda/cuda_form.h"
 #include "engine/codegen/cuda/print_cuda.h"
 #include "engine/codegen/print_c.h"
 
@@ -178,9 +179,6 @@ constexpr std::string_view kPlain = R"(
 enum { OWN = QUERIES / 16, POSITIONS_AT_ONCE = 32, SCORES = POSITIONS_AT_ONCE / 16, PADDED = (HEAD_DIM + 15) / 16 * 16,
        PITCH = PADDED + 4, ELEMENTS = PADDED / 16 };
 
-__device__ __forceinline__ void store_value(float* p, float x) { *p = x; }
-__device__ __forceinline__ void store_value(unsigned short* p, float x) { *p = TO_NARROW(x); }
-
 template <typename T>
 __device__ __forceinline__ void load_rows(float* to, int rows, const T* from, long pitch, long count) {
   for (int i = threadIdx.x; i < rows * PADDED; i += THREADS) {
@@ -289,7 +287,7 @@ bool uses_tensor_cores(const Kernel& kernel, const AttentionKernel& k) {
 
 // Half as many where there would be fewer blocks than multiprocessors.
 int64_t cuda_prefill_threads(const Kernel& kernel, const AttentionKernel& k) {
-  const Specialization& dims = kernel.dims;
+  const Specialization dims = cuda_form_sizes(kernel);
   if (!uses_tensor_cores(kernel, k) || !dims.q_len) return kCudaThreads;
   const int64_t queries = 16 * kCudaThreads / 32;
   const int64_t tiles = (*dims.q_len + queries - 1) / queries;
@@ -314,10 +312,9 @@ std::string cuda_prefill_text(const Kernel& kernel, const AttentionKernel& k) {
     return element_type(kernel.buffers[buffer].dtype, "unsigned short");
   };
   const std::string_view narrow = cuda_narrow_name(kernel, k);
-  std::string text = fmt::format(
-      "\nnamespace of_prompts {{\ntypedef {} query_t;\ntypedef {} out_t;\n"
-      "#define TO_NARROW to_{}\n",
-      type_of(k.q), type_of(k.out), narrow);
+  std::string text =
+      fmt::format("\nnamespace of_prompts {{\ntypedef {} query_t;\ntypedef {} out_t;\n",
+                  type_of(k.q), type_of(k.out));
   if (!uses_tensor_cores(kernel, k)) {
     text += fmt::format("enum {{ QUERIES = {} }};\n", cuda_prefill_queries(kernel, k));
     return text + std::string(kPlain) + "}\n";

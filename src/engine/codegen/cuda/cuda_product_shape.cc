@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "engine/codegen/cuda/cuda_form.h"
 #include "engine/codegen/cuda/print_cuda.h"
 
 namespace assay::engine {
@@ -21,16 +22,6 @@ constexpr int64_t kMostStaticShared = 48 * 1024;
 
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
-}
-
-// What a run has of rows, where the kernel is specialised on it.
-std::optional<int64_t> known_rows(const Kernel& kernel, const Dim& rows) {
-  const Specialization& dims = kernel.dims;
-  if ((rows.power(0) > 0 && !dims.batch) || (rows.power(1) > 0 && !dims.q_len) ||
-      (rows.power(2) > 0 && !dims.kv_len)) {
-    return std::nullopt;
-  }
-  return rows.value({dims.batch.value_or(1), dims.q_len.value_or(1), dims.kv_len.value_or(1)});
 }
 
 struct Sizes {
@@ -57,22 +48,23 @@ bool share_out(int64_t units, int64_t lanes, int64_t most_pieces, std::span<cons
   return least.has_value();
 }
 
-// A warp keeps its inputs of x, twice 8 registers a piece; a block of 16 warps reads x once for a
-// multiprocessor. What the ring has room for is as much as is worth asking for before the kernels
-// ahead have ended: twice that made a step slower.
+// A warp keeps its inputs of x, 8 registers a piece and 8 rows, and of up to 8 rows twice as many;
+// a block reads x once for a multiprocessor. What the ring has room for is as much as is worth
+// asking for before the kernels ahead have ended: twice that made a step slower.
 bool on_tensor_cores(const ProductKernel& product, const Sizes& sizes, CudaProductShape& shape) {
-  constexpr int64_t kMostPieces = 2, kMostUnits = 32, kColumns = 16, kPartsBytes = 19 * 1024;
+  constexpr int64_t kMostUnits = 32, kColumns = 16;
   constexpr int64_t kPieceBytesOfColumns = kColumns * kCudaTensorRun * 2;
   constexpr std::array kWarps = {16, 15, 14, 13, 12, 11, 10, 9, 8};
-  const int64_t inputs_bytes = shared_inputs_bytes(product, sizes.rows);
-  if (inputs_bytes + kPartsBytes > kMostStaticShared) return false;
   shape = {.form = CudaProductForm::kTensor, .rows = sizes.rows, .columns = kColumns};
+  const int64_t inputs_bytes = shared_inputs_bytes(product, shape.rows);
   const int64_t units = ceil_div(sizes.pitch, kCudaTensorRun);
   shape.splits = ceil_div(units, kMostUnits);
   if (shape.splits > kCudaMultiprocessors) return false;
-  share_out(ceil_div(units, shape.splits), 1, kMostPieces, kWarps, shape);
+  share_out(ceil_div(units, shape.splits), 1, 2, kWarps, shape);
+  const int64_t parts_bytes = cuda_tensor_parts_bytes(shape.threads / 32, shape.rows);
+  if (inputs_bytes + parts_bytes > kMostStaticShared) return false;
   const int64_t lap_bytes = shape.threads / 32 * shape.pieces * kPieceBytesOfColumns;
-  shape.laps = (kMostShared - kPartsBytes - inputs_bytes) / lap_bytes;
+  shape.laps = (kMostShared - parts_bytes - inputs_bytes) / lap_bytes;
   if (shape.laps == 0) return false;
   shape.blocks = std::min(kCudaMultiprocessors / shape.splits, sizes.columns / kColumns);
   shape.shared_bytes = shape.laps * lap_bytes;
@@ -131,20 +123,25 @@ bool cuda_inputs_in_place(const ProductKernel& product) {
 
 CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& product) {
   const DType dtype = kernel.buffers[product.weight].dtype;
-  const std::optional<int64_t> known = known_rows(kernel, product.rows);
+  const std::optional<int64_t> known = cuda_form_rows(kernel, product.rows);
   const auto rows =
       static_cast<uint64_t>(std::clamp<int64_t>(known.value_or(kProductRows), 1, kProductRows));
   const Sizes sizes{.element = static_cast<int64_t>(dtype_size_bytes(dtype)),
                     .pitch = Packing::padded_inputs(product.inputs),
                     .columns = tile_count(product.packing) * product.packing.tile,
                     .rows = static_cast<int64_t>(std::bit_ceil(rows))};
-  const bool few = known && *known <= kProductRows;
   const CudaProductShape registers = held(product, sizes);
-  CudaProductShape ring;
   // A norm's factor comes behind the product: what goes in may be beyond fp16's largest.
   const bool fits = dtype == DType::kBF16 || (dtype == DType::kF16 && !product.norm);
-  if (few && *known > 1 && fits && on_tensor_cores(product, sizes, ring)) return ring;
-  return registers;
+  // A prompt's products of more rows are the library's.
+  const bool decodes = product.rows.power(1) == 0 || kernel.dims.q_len == 1;
+  if (!fits || !known || *known < 2 || *known > (decodes ? kCudaTensorRows : kProductRows)) {
+    return registers;
+  }
+  CudaProductShape ring;
+  Sizes ring_sizes = sizes;
+  if (*known > kProductRows) ring_sizes.rows = ceil_div(*known, kProductRows) * kProductRows;
+  return on_tensor_cores(product, ring_sizes, ring) ? ring : registers;
 }
 
 int64_t cuda_product_workspace(const CudaProductShape& shape, const ProductKernel& product) {

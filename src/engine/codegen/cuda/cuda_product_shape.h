@@ -1,6 +1,7 @@
 // How a product's work is cut on a GPU: which form its kernel has, and of what size.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 
 #include "engine/codegen/kernel.h"
@@ -13,17 +14,19 @@ enum class CudaProductForm {
   // A block takes a few columns over all inputs, each thread a share of the inputs, held in
   // registers. Of any number of rows.
   kHeld,
-  // 2 to kProductRows rows of a weight of 16 bits (of fp16 without a norm), on tensor cores, 16
+  // 2 to kCudaTensorRows rows of a weight of 16 bits (of fp16 without a norm), on tensor cores, 16
   // columns at a time, from a ring in shared memory that each warp fills for itself. A block takes
   // at most 2048 inputs, so that the ring has room for them and a warp's x stays in registers:
   // blocks that share columns put their sums together in the workspace.
   kTensor,
 };
+constexpr int64_t kCudaTensorRows = 16;  // of a step of decoding, at most
 
 struct CudaProductShape {
   CudaProductForm form = CudaProductForm::kHeld;
   int64_t threads = 128;
-  int64_t rows = 1;  // at a time; a power of two; 0: the inputs of one don't fit
+  int64_t rows = 1;  // at a time: a power of two, or, tensor, above 8 a multiple of 8; 0: the
+                     // inputs of one don't fit
   int64_t columns =
       1;  // at a time; held: a block's, a power of two that divides the packing's tiles
   int64_t pieces = 1;        // of 16 bytes that a thread has of a column; tensor: of kCudaTensorRun
@@ -33,10 +36,18 @@ struct CudaProductShape {
   int64_t splits = 1;        // tensor: of the inputs
   int64_t blocks = 1;        // that share the columns
   int64_t shared_bytes = 0;  // of the ring, which asks for more than a kernel has by itself
+  friend auto operator<=>(const CudaProductShape&, const CudaProductShape&) = default;
 };
 constexpr int64_t kCudaTensorRun = 64;  // inputs: 128 bytes of a column
-constexpr int64_t kCudaTensorRound =
-    32;  // columns at most whose sums are kept until the block meets
+// Columns at most whose sums are kept until the block meets.
+constexpr int64_t cuda_tensor_round(int64_t rows) {
+  return rows <= kProductRows ? 32 : 16;
+}
+// Bytes of shared memory for a round's sums, and for squares, of all warps.
+constexpr int64_t cuda_tensor_parts_bytes(int64_t warps, int64_t rows) {
+  const int64_t padding = rows <= kProductRows ? 4 : 0;
+  return warps * rows * (cuda_tensor_round(rows) + padding + 1) * 4;
+}
 CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& product);
 
 // Floats of the workspace, behind the counters, where blocks that share columns meet.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "engine/codegen/cuda/cuda_form.h"
 #include "engine/codegen/lower/lower.h"
 #include "engine/graph/graph_builder.h"
 
@@ -38,7 +39,12 @@ TEST(CudaProductShapes, FormsGoByRowsAndTypes) {
     for (const int64_t rows : {2, 3, 8}) {
       EXPECT_EQ(shape_of(2048, dtype, rows).form, CudaProductForm::kTensor) << rows;
     }
-    EXPECT_EQ(shape_of(2048, dtype, 9).form, CudaProductForm::kHeld);
+    for (const int64_t rows : {9, 16}) {
+      const CudaProductShape shape = shape_of(2048, dtype, rows);
+      EXPECT_EQ(shape.form, CudaProductForm::kTensor) << rows;
+      EXPECT_EQ(shape.rows, (rows + 7) / 8 * 8);
+    }
+    EXPECT_EQ(shape_of(2048, dtype, 17).form, CudaProductForm::kHeld) << "the library's";
     EXPECT_EQ(shape_of(2048, dtype, std::nullopt).form, CudaProductForm::kHeld);
   }
   EXPECT_EQ(shape_of(4864, DType::kF32, 1).form, CudaProductForm::kHeld);
@@ -56,6 +62,28 @@ TEST(CudaProductShapes, NoNormBeforeHalfPrecisionOnTensorCores) {
   }
 }
 
+// A size that became a symbol chooses as if it were a constant.
+TEST(CudaProductShapes, ARunsSizesChooseWhereTheyArentConstants) {
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    for (const int64_t rows : {1, 2, 3, 8, 9, 16, 17, 100}) {
+      Kernel symbolic = product_kernel(2048, dtype, std::nullopt);
+      symbolic.run_sizes = {.batch = rows, .q_len = 1, .kv_len = {}, .capacity = {}};
+      symbolic.dims.q_len = 1;
+      EXPECT_EQ(cuda_form(symbolic), cuda_form(product_kernel(2048, dtype, rows))) << rows;
+    }
+  }
+}
+
+// A prompt's products of more than eight rows are the library's, but for those of its last rows.
+TEST(CudaProductShapes, PromptsOfManyRowsAreTheLibrarys) {
+  Kernel prompt = product_kernel(2048, DType::kBF16, std::nullopt);
+  prompt.dims = {.batch = 2, .q_len = 6, .kv_len = 6, .capacity = {}};
+  EXPECT_TRUE(cuda_form(prompt).library);
+  EXPECT_FALSE(cuda_form(product_kernel(2048, DType::kBF16, 12)).library);
+  EXPECT_TRUE(cuda_form(product_kernel(2048, DType::kBF16, 17)).library);
+  EXPECT_TRUE(cuda_form(product_kernel(2048, DType::kF32, 12)).library);
+}
+
 TEST(CudaProductShapes, ThreadsCoverTheInputsWithFewIdle) {
   for (const int64_t inputs :
        {16, 768, 896, 1536, 2048, 3072, 4096, 4864, 8192, 8960, 11008, 14336, 18944}) {
@@ -68,10 +96,15 @@ TEST(CudaProductShapes, ThreadsCoverTheInputsWithFewIdle) {
     EXPECT_LE(one.together * one.threads, 512) << inputs;
     const CudaProductShape few = shape_of(inputs, DType::kBF16, 8);
     // As cuda_tensor_product.cc has it: sums of a round and squares, by warp and row.
-    EXPECT_LE(few.threads / 32 * 8 * (kCudaTensorRound + 4 + 1) * 4 + few.shared_bytes,
-              99 * 1024 - 1024)
+    EXPECT_LE(cuda_tensor_parts_bytes(few.threads / 32, 8) + few.shared_bytes, 99 * 1024 - 1024)
         << inputs;
     EXPECT_GE(few.laps, 1) << inputs;
+    for (const int64_t rows : {16}) {
+      const CudaProductShape more = shape_of(inputs, DType::kBF16, rows);
+      EXPECT_LE(cuda_tensor_parts_bytes(more.threads / 32, rows) + more.shared_bytes, 98 * 1024);
+      EXPECT_GE(more.splits * (more.threads / 32) * more.pieces * kCudaTensorRun, inputs);
+      EXPECT_GE(more.laps, 1);
+    }
     const int64_t units = few.threads / 32 * few.pieces;
     EXPECT_EQ(few.shared_bytes, few.laps * units * 16 * kCudaTensorRun * 2) << inputs;
     EXPECT_GE(few.splits * units * kCudaTensorRun, inputs);

@@ -26,7 +26,7 @@ std::string block_loop(const std::string& var, const std::string& extent, bool i
 
 std::string warp_loop(const std::string& var, const std::string& extent, bool innermost,
                       int indent) {
-  return innermost ? strided(var, "0", extent, "lane_of_thread()", "32", indent)
+  return innermost ? strided(var, "0", extent, "epilogue_lane()", "EPILOGUE_LANES", indent)
                    : strided(var, "0", extent, "0", "1", indent);
 }
 

@@ -24,14 +24,22 @@ __device__ __forceinline__ void wait_for_oldest_slot() {
   asm volatile("cp.async.wait_group %0;" :: "n"(DEPTH - 1) : "memory");
 }
 // Where a block's columns begin.
-__device__ __forceinline__ long share_of(unsigned block) {
-  return (long)((unsigned)(COLUMNS / GRAIN) * block / BLOCKS) * GRAIN;
+__device__ __forceinline__ int share_of(unsigned block) {
+  return (int)((unsigned)(COLUMNS / GRAIN) * block / BLOCKS) * GRAIN;
 }
 
 // Sums by row and column of up to ROUND columns, before they are summed over warps and splits.
 struct Parts {
-  float sums[WARPS][ROWS][ROUND + 4], squares[WARPS][ROWS];
+  float sums[WARPS][ROWS * ROW_PITCH], squares[WARPS][ROWS];
 };
+// Of more than 8 rows a warp's stores meet all banks: a row's eight columns that are stored at once go
+// beside those of the three rows that are stored with them.
+__device__ __forceinline__ int place_of_row(int row) {
+  return PRECISE ? row * ROW_PITCH : ((row & ~7) | (row & 7) >> 1 | (row & 1) << 2) * ROW_PITCH;
+}
+__device__ __forceinline__ int place_of_sum(int row, int at) {
+  return place_of_row(row) + (PRECISE ? at : at ^ (row & 4) * 2);
+}
 // Of the workspace: each split's sums [ROWS, COLUMNS], and behind all of them its squares.
 __device__ __forceinline__ float* split_sums(const Args& args, int split, int row) {
   return args.workspace + COUNTERS + (long)(split * ROWS + row) * COLUMNS;
@@ -52,21 +60,25 @@ __device__ __forceinline__ float scale_of(const Args& args, const Parts& parts, 
   }
   return 1.0f / sqrtf(total * (1.0f / INPUTS) + EPSILON);
 }
+)";
+
+// Up to 8 rows, inputs not split.
+constexpr std::string_view kFinishFew = R"(
 // Columns [first, last) of the rows, a round at most, to the end: a warp takes columns of a row that
 // are of one segment, because segments begin at multiples of a round.
-__device__ __forceinline__ void finish(const Args& args, Parts& parts, long first, long last, int rows) {
+__device__ __forceinline__ void finish(const Args& args, Parts& parts, int first, int last, int rows) {
   for (int task = warp_of_thread();; task += WARPS) {
     const int row = task % rows;
-    const long aligned = (first / ROUND + task / rows) * ROUND;
+    const int aligned = (first / ROUND + task / rows) * ROUND;
     if (aligned >= last) break;
-    const long begin = aligned < first ? first : aligned, end = aligned + ROUND < last ? aligned + ROUND : last;
-    float* tile = parts.sums[0][row] + (begin - first);
+    const int begin = aligned < first ? first : aligned, end = aligned + ROUND < last ? aligned + ROUND : last;
+    float* tile = parts.sums[0] + place_of_sum(row, begin - first);
     const float scale = scale_of(args, parts, row);
     for (int at = lane_of_thread(); at < end - begin; at += 32) {
       float total = 0.0f;
       if (SPLITS == 1) {
         #pragma unroll
-        for (int w = 0; w < WARPS; ++w) total += parts.sums[w][row][begin - first + at];
+        for (int w = 0; w < WARPS; ++w) total += parts.sums[w][place_of_sum(row, begin - first + at)];
       } else {
         #pragma unroll
         for (int s = 0; s < SPLITS; ++s) total += __ldcg(split_sums(args, s, row) + begin + at);
@@ -79,23 +91,80 @@ __device__ __forceinline__ void finish(const Args& args, Parts& parts, long firs
 }
 )";
 
+// More rows, or splits: 8 lanes take ROUND columns of a row, so that a warp's epilogues wait for
+// memory together, four at a time.
+constexpr std::string_view kFinishMany = R"(
+enum { TASKS = THREADS / EPILOGUE_LANES };
+// Columns [first, last) of the rows to the end: one round, or, of splits, any number of them.
+__device__ __forceinline__ void finish(const Args& args, Parts& parts, int first, int last, int rows) {
+  const int lane = epilogue_lane();
+  for (int ahead = 0;; ahead += TASKS) {
+    const int of_warp = ahead + warp_of_thread() * (32 / EPILOGUE_LANES), task = ahead + threadIdx.x / EPILOGUE_LANES;
+    if ((first / ROUND + of_warp / rows) * ROUND >= last) break;
+    const int row = task % rows;
+    const int aligned = (first / ROUND + task / rows) * ROUND;  // segments begin at such columns
+    const int begin = aligned < first ? first : aligned, end = aligned + ROUND < last ? aligned + ROUND : last;
+    const bool there = begin < end;
+    float total[ROUND / EPILOGUE_LANES] = {};
+    #pragma unroll
+    for (int c = 0; c < ROUND / EPILOGUE_LANES; ++c) {
+      const int at = c * EPILOGUE_LANES + lane;
+      if (begin + at >= end) continue;
+      if (SPLITS == 1) {
+        #pragma unroll 4
+        for (int w = 0; w < WARPS; ++w) total[c] += parts.sums[w][place_of_sum(row, at)];
+      } else {
+        #pragma unroll
+        for (int s = 0; s < SPLITS; ++s) total[c] += __ldcg(split_sums(args, s, row) + begin + at);
+      }
+    }
+    const float scale = scale_of(args, parts, row);
+    __syncwarp();  // all lanes have read, also what the epilogue before had
+    float* tile = parts.sums[0] + (SPLITS == 1 ? place_of_row(row) : threadIdx.x / EPILOGUE_LANES * ROUND);
+    #pragma unroll
+    for (int c = 0; c < ROUND / EPILOGUE_LANES; ++c) {
+      if (there) tile[c * EPILOGUE_LANES + lane] = total[c] * scale;
+    }
+    __syncwarp();
+    if (there) epilogue_row(args, row, begin, end - begin, tile);
+  }
+}
+)";
+
 // Weights are the left operand of mma.m16n8k16, 16 columns of them, and up to 8 rows of x the right
 // one. Which of 32 inputs stands where in k is free as long as both sides agree: a thread's place
 // in the fragments, k = 2q, 2q + 1, 2q + 8, 2q + 9 of two of them, has the inputs 8q to 8q + 7,
 // which lie side by side. x is the sum of two values of the weight's type, so that 16 bits of bf16
-// or 22 of fp16 are left of an input. In fp16 an input beyond 65504 makes its row's products NaN.
-// A copy of a warp reads four columns' RUN inputs, 128 bytes each: whole lines, without which an
-// H200 reads a quarter slower.
+// or 22 of fp16 are left of an input; of more than 8 rows it is one, as a library has it. In fp16
+// an input beyond 65504 makes its row's products NaN. A copy of a warp reads four columns' RUN
+// inputs, 128 bytes each: whole lines, without which an H200 reads a quarter slower.
 constexpr std::string_view kTensor = R"(
 // Of a warp's piece of RUN inputs: parts that are multiplied at a time, chunks of 16 bytes of a
 // column, copies that fill a slot.
-enum { PARTS = RUN / 32, CHUNKS = RUN / 8, SLOT = GRAIN * CHUNKS, COPIES = SLOT / 32, COLUMNS_A_COPY = 32 / CHUNKS };
+// AT_ONCE: parts of x in fp32 that a thread has registers for before it packs them.
+enum { PARTS = RUN / 32, CHUNKS = RUN / 8, SLOT = GRAIN * CHUNKS, COPIES = SLOT / 32, COLUMNS_A_COPY = 32 / CHUNKS,
+       AT_ONCE = PIECES * PARTS };
+// x stands in GROUPS of 8 rows. READY: it lies in memory as it is multiplied.
 struct Fragment { unsigned high[4], low[4]; };
 // 16 columns' weights of 32 inputs.
 __device__ __forceinline__ void multiply_part(float (&sum)[4], const uint4& a, const uint4& b, const unsigned (&x)[4]) {
   const unsigned first[4] = {a.x, b.x, a.y, b.y}, second[4] = {a.z, b.z, a.w, b.w};
   multiply(sum, first, x[0], x[1]);
   multiply(sum, second, x[2], x[3]);
+}
+// x times the norm's weight in the weight's type, and the sum of its squares.
+__device__ __forceinline__ void pack_part(float (&x)[VECTOR], const float (&scale)[VECTOR], float& square, Fragment& to) {
+  #pragma unroll
+  for (int v = 0; v < VECTOR; ++v) {
+    if (NORMED) square += x[v] * x[v], x[v] *= scale[v];
+  }
+  #pragma unroll
+  for (int w = 0; w < 4; ++w) {
+    const unsigned high = to.high[w] = pack(x[2 * w], x[2 * w + 1]);
+    if (!PRECISE) continue;
+    to.low[w] = pack(x[2 * w] - from_half_word((unsigned short)(high & 0xffffu)),
+                     x[2 * w + 1] - from_half_word((unsigned short)(high >> 16)));
+  }
 }
 // A warp's pieces are RUN inputs each, one behind the other.
 __device__ __forceinline__ int first_of(int piece) {
@@ -111,6 +180,13 @@ __device__ __forceinline__ bool is_there(int piece, int input) {
 // Where 16 bytes of a column lie in a slot: eight lanes that read two columns meet all banks.
 __device__ __forceinline__ int place_of(int column, int chunk) {
   return column * CHUNKS + (chunk ^ column % 2 * 4);
+}
+// What a thread has of 16 columns of a piece's part.
+__device__ __forceinline__ void read_part(const uint4* slot, int piece, int part, uint4& a, uint4& b) {
+  const int chunk = part * 4 + lane_of_thread() % 4;
+  const bool there = is_there(piece, input_of(piece, part));
+  a = there ? slot[place_of(lane_of_thread() / 4, chunk)] : make_uint4(0, 0, 0, 0);
+  b = there ? slot[place_of(lane_of_thread() / 4 + 8, chunk)] : make_uint4(0, 0, 0, 0);
 }
 // A slot's 16 columns from `from`, unless they are behind the block's last.
 __device__ __forceinline__ void ask_slot(uint4* slot, const weight_t* from, int piece, bool more) {
@@ -129,10 +205,10 @@ __device__ __forceinline__ void ask_slot(uint4* slot, const weight_t* from, int 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args args) {
   __shared__ Inputs in;
   __shared__ Parts parts;
-  const long begin = share_of(blockIdx.x), end = share_of(blockIdx.x + 1);
+  const int begin = share_of(blockIdx.x), end = share_of(blockIdx.x + 1);
   const int lane = lane_of_thread(), warp = warp_of_thread(), split = blockIdx.y;
   const weight_t* upcoming =
-      (const weight_t*)args.buffers[WEIGHT] + (begin + lane / CHUNKS) * PITCH + first_of(0) + lane % CHUNKS * 8;
+      (const weight_t*)args.buffers[WEIGHT] + (long)(begin + lane / CHUNKS) * PITCH + first_of(0) + lane % CHUNKS * 8;
   uint4* const own_slots = ring + warp * SLOT;
   let_next_begin();
   #pragma unroll
@@ -143,42 +219,46 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args ar
     }
   }
   wait_for_kernels_ahead();
-  const int rows = (int)rows_of(args), row = lane / 4;
+  const int rows = (int)rows_of(args);
   prepare_inputs(args, in, 0, rows);
-  float own[PIECES * PARTS][VECTOR];  // all of them are asked for before any is used
+  Fragment x[GROUPS][PIECES * PARTS];
+  float square[GROUPS] = {};
   #pragma unroll
-  for (int p = 0; p < PIECES * PARTS; ++p) {
-    const int at = input_of(p / PARTS, p % PARTS);
-    load_inputs(row_of(args, in, 0, row < rows ? row : 0), is_there(p / PARTS, at) ? at : PITCH, own[p]);
+  for (int q = 0; q < PIECES * PARTS; q += AT_ONCE) {
+    float own[AT_ONCE][GROUPS][VECTOR];  // all of them are asked for before any is used
+    #pragma unroll
+    for (int i = 0; i < AT_ONCE * GROUPS; ++i) {
+      const int p = q + i / GROUPS, g = i % GROUPS, row = g * 8 + lane / 4, at = input_of(p / PARTS, p % PARTS);
+      const auto* from = row_of(args, in, 0, row < rows ? row : 0);  // nobody asks for the sums of another
+      if (!READY) {
+        load_inputs(from, is_there(p / PARTS, at) ? at : PITCH, own[i / GROUPS][g]);
+        continue;
+      }
+      const uint4 v = is_there(p / PARTS, at) && at < INPUTS ? *(const uint4*)(from + at) : make_uint4(0, 0, 0, 0);
+      x[g][p].high[0] = v.x, x[g][p].high[1] = v.y, x[g][p].high[2] = v.z, x[g][p].high[3] = v.w;
+    }
+    if (READY) continue;
+    #pragma unroll
+    for (int i = 0; i < AT_ONCE; ++i) {
+      float scale[VECTOR];
+      if (NORMED) load_scales(args, input_of((q + i) / PARTS, (q + i) % PARTS), scale);
+      #pragma unroll
+      for (int g = 0; g < GROUPS; ++g) pack_part(own[i][g], scale, square[g], x[g][q + i]);
+    }
   }
-  Fragment x[PIECES * PARTS];
-  float square = 0.0f;
   #pragma unroll
-  for (int p = 0; p < PIECES * PARTS; ++p) {
-    float scale[VECTOR];
-    if (NORMED) load_scales(args, input_of(p / PARTS, p % PARTS), scale);
-    #pragma unroll
-    for (int v = 0; v < VECTOR; ++v) {
-      if (row >= rows) own[p][v] = 0.0f;
-      if (NORMED) square += own[p][v] * own[p][v], own[p][v] *= scale[v];
-    }
-    #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const unsigned high = x[p].high[i] = pack(own[p][2 * i], own[p][2 * i + 1]);
-      x[p].low[i] = pack(own[p][2 * i] - from_half_word((unsigned short)(high & 0xffffu)),
-                         own[p][2 * i + 1] - from_half_word((unsigned short)(high >> 16)));
-    }
-  }
-  if (NORMED) {
-    square += __shfl_xor_sync(~0u, square, 1);
-    square += __shfl_xor_sync(~0u, square, 2);
-    if (lane % 4 == 0 && row < ROWS) parts.squares[warp][row] = square;
+  for (int g = 0; g < GROUPS; ++g) {
+    if (!NORMED) continue;
+    square[g] += __shfl_xor_sync(~0u, square[g], 1);
+    square[g] += __shfl_xor_sync(~0u, square[g], 2);
+    const int row = g * 8 + lane / 4;
+    if (lane % 4 == 0 && row < ROWS) parts.squares[warp][row] = square[g];
   }
   int lap = 0;
-  for (long first = begin; first < end; first += ROUND) {
-    const long last = end - first < ROUND ? end : first + ROUND;
-    for (long column = first; column < last; column += GRAIN, upcoming += GRAIN * PITCH) {
-      float high[4] = {}, low[4] = {};
+  for (int first = begin; first < end; first += ROUND) {
+    const int last = end - first < ROUND ? end : first + ROUND;
+    for (int column = first; column < last; column += GRAIN, upcoming += GRAIN * PITCH) {
+      float high[GROUPS][4] = {}, low[4] = {};
       const bool more = column + LAPS * GRAIN < end;
       uint4* const slots = own_slots + lap * PIECES * WARPS * SLOT;
       #pragma unroll
@@ -188,26 +268,23 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args ar
         __syncwarp();  // what other lanes have copied
         uint4 a[PARTS], b[PARTS];
         #pragma unroll
-        for (int i = 0; i < PARTS; ++i) {
-          const bool there = is_there(p, input_of(p, i));
-          const uint4 nothing = make_uint4(0, 0, 0, 0);
-          a[i] = there ? slot[place_of(lane / 4, i * 4 + lane % 4)] : nothing;
-          b[i] = there ? slot[place_of(lane / 4 + 8, i * 4 + lane % 4)] : nothing;
-        }
+        for (int i = 0; i < PARTS; ++i) read_part(slot, p, i, a[i], b[i]);
         __syncwarp();  // all lanes have read
         ask_slot(slot, upcoming, p, more);
         #pragma unroll
         for (int i = 0; i < PARTS; ++i) {
-          multiply_part(high, a[i], b[i], x[p * PARTS + i].high);
-          multiply_part(low, a[i], b[i], x[p * PARTS + i].low);
+          #pragma unroll
+          for (int g = 0; g < GROUPS; ++g) multiply_part(high[g], a[i], b[i], x[g][p * PARTS + i].high);
+          if (PRECISE) multiply_part(low, a[i], b[i], x[0][p * PARTS + i].low);
         }
       }
       lap = lap + 1 == LAPS ? 0 : lap + 1;
-      const int at = (int)(column - first) + lane / 4;
+      const int at = column - first + lane / 4;
       #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int of = lane % 4 * 2 + i % 2;
-        if (of < ROWS) parts.sums[warp][of][at + i / 2 * 8] = high[i] + low[i];
+      for (int i = 0; i < GROUPS * 4; ++i) {
+        const int of = i / 4 * 8 + lane % 4 * 2 + i % 2;
+        const float sum = high[i / 4][i % 4] + (PRECISE ? low[i % 4] : 0.0f);
+        if (of < ROWS) parts.sums[warp][place_of_sum(of, at + i % 4 / 2 * 8)] = sum;
       }
     }
     __syncthreads();
@@ -219,7 +296,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args ar
         if (of >= rows || first + at >= last) continue;
         float total = 0.0f;
         #pragma unroll
-        for (int w = 0; w < WARPS; ++w) total += parts.sums[w][of][at];
+        for (int w = 0; w < WARPS; ++w) total += parts.sums[w][place_of_sum(of, at)];
         split_sums(args, split, of)[first + at] = total;
       }
     }
@@ -233,36 +310,45 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_run(const Args ar
     split_squares(args, split)[threadIdx.x] = total;
   }
   if (!is_last((int*)args.workspace + blockIdx.x, SPLITS)) return;
-  for (long first = begin; first < end; first += ROUND) {
-    finish(args, parts, first, end - first < ROUND ? end : first + ROUND, rows);
-    __syncthreads();
-  }
+  finish(args, parts, begin, end, rows);
 }
 )";
 
 }  // namespace
 
-std::string cuda_tensor_constants(const CudaProductShape& shape, const ProductKernel& product,
-                                  DType weight) {
+std::string cuda_tensor_constants(const CudaProductShape& shape, const Kernel& kernel,
+                                  const ProductKernel& product) {
+  const DType weight = kernel.buffers[product.weight].dtype;
   const int64_t columns = tile_count(product.packing) * product.packing.tile;
   const int64_t pitch = Packing::padded_inputs(product.inputs),
                 runs = (pitch + kCudaTensorRun - 1) / kCudaTensorRun;
   const int64_t split_pieces = (runs + shape.splits - 1) / shape.splits;
   const bool whole = shape.threads / 32 * shape.pieces == split_pieces &&
                      split_pieces * shape.splits * kCudaTensorRun == pitch;
+  const bool precise = shape.rows <= kProductRows;
+  const bool ready = !precise && !product.has_prologue && product.inputs % 8 == 0 &&
+                     kernel.buffers[product.x].dtype == weight;
   return fmt::format(
              "\nenum {{ COLUMNS = {}, GRAIN = {}, BLOCKS = {}, PIECES = {}, LAPS = {}, DEPTH = "
              "LAPS "
              "* PIECES,\n"
              "       SPLITS = {}, SPLIT_PIECES = {}, ROUND = {}, WHOLE = {}, COUNTERS = {}, RUN = "
-             "{} }};\n",
+             "{},\n       GROUPS = (ROWS + 7) / 8, PRECISE = {}, READY = {}, "
+             "ROW_PITCH = ROUND + {} }};\n",
              columns, shape.columns, shape.blocks, shape.pieces, shape.laps, shape.splits,
-             split_pieces, kCudaTensorRound, whole ? 1 : 0, kCudaCounters, kCudaTensorRun) +
+             split_pieces, cuda_tensor_round(shape.rows), whole ? 1 : 0, kCudaCounters,
+             kCudaTensorRun, precise ? 1 : 0, ready ? 1 : 0, precise ? 4 : 0) +
          cuda_tensor_text(weight == DType::kF16 ? "f16" : "bf16");
 }
 
-std::string cuda_tensor_run() {
-  return std::string(kRing) + std::string(kTensor);
+int64_t cuda_tensor_epilogue_lanes(const CudaProductShape& shape) {
+  return shape.rows <= kProductRows && shape.splits == 1 ? 32 : 8;
+}
+
+std::string cuda_tensor_run(const CudaProductShape& shape) {
+  return std::string(kRing) +
+         std::string(cuda_tensor_epilogue_lanes(shape) == 32 ? kFinishFew : kFinishMany) +
+         std::string(kTensor);
 }
 
 }  // namespace assay::engine

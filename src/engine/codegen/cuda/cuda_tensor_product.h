@@ -9,8 +9,10 @@ namespace assay::engine {
 
 // Of a shape of the form kTensor: constants, which come before what every form has, and the entry
 // assay_run, which comes behind it.
-std::string cuda_tensor_constants(const CudaProductShape& shape, const ProductKernel& product,
-                                  DType weight);
-std::string cuda_tensor_run();
+std::string cuda_tensor_constants(const CudaProductShape& shape, const Kernel& kernel,
+                                  const ProductKernel& product);
+std::string cuda_tensor_run(const CudaProductShape& shape);
+// Lanes of a warp that take a row's columns in its epilogue.
+int64_t cuda_tensor_epilogue_lanes(const CudaProductShape& shape);
 
 }  // namespace assay::engine

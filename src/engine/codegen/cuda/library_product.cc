@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "engine/codegen/cuda/cuda_form.h"
 #include "engine/codegen/cuda/cuda_product_shape.h"
 #include "engine/codegen/cuda/cuda_target.h"
 #include "engine/codegen/cuda/print_cuda.h"
@@ -241,14 +242,10 @@ int64_t library_epilogue_columns(const Packing& packing) {
 }
 
 bool may_have_many_rows(const Kernel& kernel, const ProductKernel& product) {
-  const Specialization& dims = kernel.dims;
-  const Dim& rows = product.rows;
-  if ((rows.power(0) > 0 && !dims.batch) || (rows.power(1) > 0 && !dims.q_len) ||
-      (rows.power(2) > 0 && !dims.kv_len)) {
-    return true;
-  }
-  return rows.value({dims.batch.value_or(1), dims.q_len.value_or(1), dims.kv_len.value_or(1)}) >
-         kProductRows;
+  const std::optional<int64_t> rows = cuda_form_rows(kernel, product.rows);
+  if (!rows) return true;
+  return *rows > kProductRows &&
+         cuda_product_shape(kernel, product).form != CudaProductForm::kTensor;
 }
 
 LibraryProduct library_product(const Kernel& kernel, const ProductKernel& product) {

@@ -197,7 +197,7 @@ std::string sizes_text(const Kernel& kernel, const ProductKernel& product,
       shape.rows, product.weight, product.norm ? 1 : 0, product.norm ? product.norm->eps : 0.0,
       dtype == DType::kF16 ? "from_f16" : "from_bf16");
   if (shape.form != CudaProductForm::kHeld) {
-    return sizes + cuda_tensor_constants(shape, product, dtype);
+    return sizes + cuda_tensor_constants(shape, kernel, product);
   }
   return sizes +
          fmt::format("enum {{ COLUMNS = {}, HELD = {}, TOGETHER = {} }};", shape.columns,
@@ -306,8 +306,13 @@ std::string print_cuda_product(const Kernel& kernel, const ProductKernel& produc
                    : "\n__device__ __forceinline__ void load_scales(const Args&, int, "
                      "float (&)[VECTOR]) {}\n";
   text += in_place ? kInputsInPlace : kInputsShared;
+  const bool held = shape.form == CudaProductForm::kHeld;
+  text += fmt::format(
+      "\nenum {{ EPILOGUE_LANES = {} }};\n"
+      "__device__ __forceinline__ int epilogue_lane() {{ return threadIdx.x % EPILOGUE_LANES; }}\n",
+      held ? 32 : cuda_tensor_epilogue_lanes(shape));
   text += cuda_epilogue_row(kernel, product);
-  text += shape.form == CudaProductForm::kHeld ? std::string(kHeldRun) : cuda_tensor_run();
+  text += held ? std::string(kHeldRun) : cuda_tensor_run(shape);
   if (may_have_many_rows(kernel, product)) text += print_library_entries(kernel, product);
   return text;
 }

@@ -34,8 +34,11 @@ std::vector<Step> steps(DType dtype) {
     return specialization;
   };
   std::vector<Step> steps = {{"decode", decode, fixed(decode, false)}, {"symbolic", prefill, {}}};
-  const DimValues batch{8, 1, 513};
-  if (dtype != DType::kF32) steps.push_back({"batch", batch, fixed(batch, false)});
+  for (const int64_t rows : {8, 12}) {
+    const DimValues batch{rows, 1, 513};
+    if (dtype == DType::kF32 || (dtype == DType::kF16 && rows > 8)) continue;
+    steps.push_back({fmt::format("batch of {}", rows), batch, fixed(batch, false)});
+  }
   if (dtype == DType::kBF16) steps.push_back({"prefill", prefill, fixed(prefill, true)});
   return steps;
 }
@@ -178,6 +181,11 @@ class CudaKernels : public testing::Test {
                                  TileLayout::kRows);
       ASSERT_TRUE(plan) << plan.error().message;
       cuda::narrow_values(*plan);
+      if (step.specialization.q_len == 1 && step.dims.batch > kProductRows) {
+        for (const cuda::NarrowBuffer& narrow : cuda::narrow_buffers(*plan)) {
+          plan->kernels[narrow.kernel].kernel.buffers[narrow.buffer].dtype = narrow.dtype;
+        }
+      }
       for (const PlannedKernel& planned : plan->kernels) {
         const auto source = print_cuda(planned.kernel);
         ASSERT_TRUE(source) << source.error().message;

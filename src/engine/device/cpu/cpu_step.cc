@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "base/hash.h"
 #include "engine/codegen/cpu/print_cpu.h"
 
 namespace assay::engine {
@@ -54,11 +55,17 @@ Result<std::unique_ptr<CpuStep>> CpuStep::load(std::shared_ptr<const StepPlan> p
     ASSAY_TRY(Stage stage, make_stage(*plan, plan->kernels[i], functions[i], weights));
     stages.push_back(std::move(stage));
   }
-  return std::unique_ptr<CpuStep>(new CpuStep(std::move(plan), std::move(stages), pool));
+  std::string hashes;
+  for (const std::string& source : sources) hashes += sha256_hex(source) + "\n";
+  return std::unique_ptr<CpuStep>(
+      new CpuStep(std::move(plan), sha256_hex(hashes), std::move(stages), pool));
 }
 
-CpuStep::CpuStep(std::shared_ptr<const StepPlan> plan, std::vector<Stage> stages, ThreadPool& pool)
-    : plan_(std::move(plan)), schedule_(std::move(stages), pool) {
+CpuStep::CpuStep(std::shared_ptr<const StepPlan> plan, std::string code_sha256,
+                 std::vector<Stage> stages, ThreadPool& pool)
+    : plan_(std::move(plan)),
+      code_sha256_(std::move(code_sha256)),
+      schedule_(std::move(stages), pool) {
   views_.resize(static_cast<size_t>(plan_->layers) * 2);
   find_slots();
 }

@@ -26,6 +26,7 @@ class CpuStep final : public LoadedStep {
                                                ThreadPool& pool);
 
   Status reserve(const DimValues& dims) override;
+  Code code() const override { return {.sha256 = code_sha256_, .forms = {}}; }
   Status run(const RunInputs& inputs, KvCache& cache) override;
   std::span<const float> output_f32(size_t index) const override;
   std::span<const int32_t> output_i32(size_t index) const override;
@@ -43,13 +44,15 @@ class CpuStep final : public LoadedStep {
     ConstantKind kind;
   };
 
-  CpuStep(std::shared_ptr<const StepPlan> plan, std::vector<Stage> stages, ThreadPool& pool);
+  CpuStep(std::shared_ptr<const StepPlan> plan, std::string code_sha256, std::vector<Stage> stages,
+          ThreadPool& pool);
   void find_slots();
   Status place_values(const DimValues& dims);
   Status bind_inputs(const RunInputs& inputs, KvCache& cache);
   std::byte* address(ValueId id) const;
 
   std::shared_ptr<const StepPlan> plan_;
+  std::string code_sha256_;
   Schedule schedule_;
   std::vector<CacheSlot> cache_slots_;
   std::vector<ConstantSlot> constant_slots_;

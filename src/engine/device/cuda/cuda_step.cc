@@ -9,10 +9,8 @@
 #include <cassert>
 #include <cstddef>
 #include <iterator>
-#include <limits>
 #include <utility>
 
-#include "engine/codegen/cuda/cuda_product_shape.h"
 namespace assay::engine::cuda {
 namespace {
 
@@ -27,34 +25,28 @@ Result<std::unique_ptr<CudaStep>> CudaStep::load(StepPlan plan, KernelStore& ker
                                                  GpuWeights& weights, LazyCublasLt& library,
                                                  Driver& driver, LaunchCounts& counts,
                                                  BufferPool* outputs) {
-  narrow_values(plan);
-  std::vector<std::string> sources;
-  for (const PlannedKernel& planned : plan.kernels) {
-    ASSAY_TRY(std::string source, print_cuda(planned.kernel));
-    sources.push_back(std::move(source));
-  }
-  ASSAY_TRY(std::vector<Module> modules, kernels.load(sources));
+  narrow_values(plan, outputs != nullptr);
   std::unique_ptr<CudaStep> step(
-      new CudaStep(std::move(plan), std::move(modules), library, driver, counts, outputs));
+      new CudaStep(std::move(plan), kernels, library, driver, counts, outputs));
   ASSAY_CHECK(step->bind_weights(weights));
   if (outputs == nullptr && step->plan_.graph->outputs.size() == 2) {
-    ASSAY_TRY(step->feed_, StepFeed::create(driver, kernels, step->streams_));
+    ASSAY_TRY(step->feed_, StepFeed::create(driver, kernels));
   }
+  if (outputs != nullptr) ASSAY_CHECK(step->forms_.choose({}));  // else by sizes, in reserve()
   return step;
 }
 
-CudaStep::CudaStep(StepPlan plan, std::vector<Module> modules, LazyCublasLt& library,
-                   Driver& driver, LaunchCounts& counts, BufferPool* outputs)
+CudaStep::CudaStep(StepPlan plan, KernelStore& kernels, LazyCublasLt& library, Driver& driver,
+                   LaunchCounts& counts, BufferPool* outputs)
     : plan_(std::move(plan)),
-      modules_(std::move(modules)),
       driver_(driver),
+      // An eager step has one text of each operator for all runs.
+      forms_(plan_, kernels, driver, outputs != nullptr),
       many_rows_(driver, library),
       counts_(counts) {
   if (outputs != nullptr) made_.emplace(plan_, *outputs);
   for (const PlannedKernel& planned : plan_.kernels) {
     arguments_.emplace_back(planned.bindings.size() + 2);  // and dims, workspace
-    const auto* product = std::get_if<ProductKernel>(&planned.kernel.body);
-    streams_ |= product != nullptr && cuda_product_shape(planned.kernel, *product).shared_bytes > 0;
   }
 }
 
@@ -88,34 +80,13 @@ Address CudaStep::address(ValueId id) const {
 }
 
 ::assay::Status CudaStep::reserve(const DimValues& dims) {
-  return place_values(dims, dims.kv_len);
-}
-
-::assay::Status CudaStep::place_values(const DimValues& dims, int64_t capacity) {
-  const DimValues most{std::max(dims.batch, placed_.batch), std::max(dims.q_len, placed_.q_len),
-                       std::max(dims.kv_len, placed_.kv_len)};
-  capacity = std::max(capacity, placed_capacity_);
-  if (arena_.address() != 0 && most == placed_ && capacity == placed_capacity_) return {};
-  drop_graph();
-  placed_ = {};
-  places_ = made_ ? plan_inputs(plan_, most) : plan_arena(plan_, most);
-  if (feed_) ASSAY_CHECK(feed_->reserve(most.batch));
-  arena_ = GpuBlock();  // before the new one: the two need not fit side by side
-  workspace_ = GpuBlock();
-  const size_t arena_bytes = places_.bytes + StepFeed::kStateValues * sizeof(int64_t);
-  ASSAY_TRY(arena_, GpuBlock::allocate(driver_, arena_bytes));
-  ASSAY_CHECK(driver_.fill(arena_.address(), 0, arena_bytes));
-  int64_t floats = kCudaCounters;
-  for (const PlannedKernel& planned : plan_.kernels) {
-    floats = std::max(floats, cuda_workspace_floats(planned.kernel, most, capacity));
-    // A few rows are split over positions that a longer prompt isn't.
-    const DimValues few{most.batch, std::min(most.q_len, kCudaFewQueries), most.kv_len};
-    floats = std::max(floats, cuda_workspace_floats(planned.kernel, few, capacity));
-  }
-  const auto bytes = static_cast<size_t>(floats) * sizeof(float);
-  ASSAY_TRY(workspace_, GpuBlock::allocate(driver_, bytes));
-  ASSAY_CHECK(driver_.fill(workspace_.address(), 0, bytes));
-  ASSAY_CHECK(many_rows_.reserve(plan_, most));
+  if (roomed_ == dims) return {};
+  roomed_.reset();
+  ASSAY_CHECK(forms_.choose(dims));
+  ASSAY_CHECK(place_values(dims));
+  ASSAY_CHECK(reserve_workspace(dims));
+  ASSAY_TRY(const bool moved, many_rows_.reserve(plan_, dims));
+  if (moved) drop_graph();
   for (size_t i = 0; i < plan_.kernels.size(); ++i) {
     const std::vector<Binding>& bindings = plan_.kernels[i].bindings;
     for (size_t b = 0; b < bindings.size(); ++b) {
@@ -125,8 +96,40 @@ Address CudaStep::address(ValueId id) const {
     arguments_[i][bindings.size()] = state_address();
     arguments_[i][bindings.size() + 1] = workspace_.address();
   }
+  roomed_ = dims;
+  return {};
+}
+
+::assay::Status CudaStep::place_values(const DimValues& dims) {
+  const DimValues most{std::max(dims.batch, placed_.batch), std::max(dims.q_len, placed_.q_len),
+                       std::max(dims.kv_len, placed_.kv_len)};
+  if (arena_.address() != 0 && most == placed_) return {};
+  drop_graph();
+  placed_ = {};
+  places_ = made_ ? plan_inputs(plan_, most) : plan_arena(plan_, most);
+  if (feed_) ASSAY_CHECK(feed_->reserve(most.batch));
+  arena_ = GpuBlock();  // before the new one: the two need not fit side by side
+  const size_t arena_bytes = places_.bytes + StepFeed::kStateValues * sizeof(int64_t);
+  ASSAY_TRY(arena_, GpuBlock::allocate(driver_, arena_bytes));
+  ASSAY_CHECK(driver_.fill(arena_.address(), 0, arena_bytes));
   placed_ = most;
-  placed_capacity_ = capacity;
+  return {};
+}
+
+// For the forms that were chosen: another batch's may need more, and so may a prompt's few rows.
+::assay::Status CudaStep::reserve_workspace(const DimValues& dims) {
+  int64_t floats = kCudaCounters;
+  for (const PlannedKernel& planned : plan_.kernels) {
+    floats = std::max(floats, cuda_workspace_floats(planned.kernel, dims, dims.kv_len));
+  }
+  if (floats <= workspace_floats_) return {};
+  drop_graph();
+  workspace_floats_ = 0;
+  workspace_ = GpuBlock();
+  const auto bytes = static_cast<size_t>(floats) * sizeof(float);
+  ASSAY_TRY(workspace_, GpuBlock::allocate(driver_, bytes));
+  ASSAY_CHECK(driver_.fill(workspace_.address(), 0, bytes));
+  workspace_floats_ = floats;
   return {};
 }
 
@@ -190,14 +193,7 @@ Address CudaStep::address(ValueId id) const {
 }
 
 ::assay::Status CudaStep::add_launch(size_t kernel, const CudaLaunch& launch, Address workspace) {
-  Function& function = functions_[{kernel, launch.entry}];
-  if (function == nullptr) {
-    ASSAY_TRY(const Function found, driver_.function(modules_[kernel], launch.entry));
-    if (streams_) {
-      ASSAY_CHECK(driver_.share_memory(found, static_cast<size_t>(launch.shared_bytes)));
-    }
-    function = found;
-  }
+  ASSAY_TRY(const Function function, forms_.function(kernel, launch));
   const Blocks blocks{static_cast<unsigned>(launch.blocks_x),
                       static_cast<unsigned>(launch.blocks_y),
                       static_cast<unsigned>(launch.blocks_z)};
@@ -207,7 +203,8 @@ Address CudaStep::address(ValueId id) const {
                        static_cast<size_t>(launch.shared_bytes),
                        kernel,
                        workspace,
-                       {}});
+                       {},
+                       forms_.text_sha256(kernel)});
   return {};
 }
 
@@ -223,7 +220,7 @@ Address CudaStep::address(ValueId id) const {
       continue;
     }
     if (launches.prologue) ASSAY_CHECK(add_launch(i, *launches.prologue, many_rows_.inputs()));
-    launches_.push_back({nullptr, {}, 0, 0, i, 0, product});
+    launches_.push_back({nullptr, {}, 0, 0, i, 0, product, {}});
     if (launches.epilogue) ASSAY_CHECK(add_launch(i, *launches.epilogue, many_rows_.products()));
   }
   return {};
@@ -239,7 +236,8 @@ Address CudaStep::address(ValueId id) const {
     ASSAY_CHECK(launch_one(launches_[i], early));
     if (made_ && last) made_->release(kernel);
   }
-  if (feed_ && bound_->q_len == 1) return feed_->launch(feed_places(bound_->batch), early);
+  if (feed_ && bound_->q_len == 1)
+    return feed_->launch(feed_places(bound_->batch), early, forms_.streams());
   return {};
 }
 
@@ -322,7 +320,7 @@ StepFeed::Places CudaStep::feed_places(int64_t batch) const {
   outputs_.clear();
   DimValues most = inputs.dims;
   most.kv_len = std::max(most.kv_len, cache.shape().capacity);
-  ASSAY_CHECK(place_values(most, most.kv_len));
+  ASSAY_CHECK(reserve(most));
   ASSAY_CHECK(upload_tables(*inputs.rope));
   Bound bound;
   ASSAY_CHECK(bind(inputs, cache, bound));
@@ -345,7 +343,7 @@ StepFeed::Places CudaStep::feed_places(int64_t batch) const {
   outputs_.clear();
   DimValues most = inputs.dims;
   most.kv_len = cache.shape().capacity;
-  ASSAY_CHECK(place_values(most, most.kv_len));
+  ASSAY_CHECK(reserve(most));
   ASSAY_CHECK(upload_tables(*inputs.rope));
   Bound bound;
   ASSAY_CHECK(bind(inputs, cache, bound));
@@ -370,35 +368,6 @@ StepFeed::Places CudaStep::feed_places(int64_t batch) const {
   last_dims_ = inputs.dims;
   last_dims_.kv_len += steps - 1;
   return download(1);
-}
-
-::assay::Status CudaStep::download(size_t index) const {
-  std::vector<std::byte>& bytes = outputs_[index];
-  if (!bytes.empty()) return {};
-  const ValueId id = plan_.graph->outputs[index];
-  bytes.resize(static_cast<size_t>(output_elements(plan_, index, last_dims_)) *
-               dtype_size_bytes(plan_.graph->values[id].type.dtype));
-  auto downloaded = driver_.download(bytes, address(id));
-  if (!downloaded) outputs_.erase(index);
-  return downloaded;
-}
-
-std::span<const float> CudaStep::output_f32(size_t index) const {
-  if (!download(index)) return {};
-  const std::vector<std::byte>& bytes = outputs_[index];
-  return {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)};
-}
-
-float CudaStep::element_f32(size_t index, size_t element) const {
-  float value = 0;
-  const Address at = address(plan_.graph->outputs[index]) + element * sizeof(float);
-  const auto read = driver_.download(std::as_writable_bytes(std::span(&value, 1)), at);
-  return read ? value : std::numeric_limits<float>::quiet_NaN();
-}
-
-std::span<const int32_t> CudaStep::output_i32(size_t index) const {
-  const std::vector<std::byte>& bytes = outputs_[index];  // by run()
-  return {reinterpret_cast<const int32_t*>(bytes.data()), bytes.size() / sizeof(int32_t)};
 }
 
 }  // namespace assay::engine::cuda

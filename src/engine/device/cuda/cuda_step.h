@@ -1,6 +1,7 @@
-// A plan on a GPU: modules loaded, weights uploaded. Values are at fixed addresses, and its kernels
-// launched one behind the other, or replayed as one CUDA graph while nothing but lengths changes;
-// of an eager plan they are from a pool, and always launched.
+// A plan on a GPU: weights uploaded, and modules loaded for the forms that its kernels have in runs
+// of some sizes: a size that is a symbol chooses them when it is first met. Values are at fixed
+// addresses, and its kernels launched one behind the other, or replayed as one CUDA graph while
+// nothing but lengths changes; of an eager plan they are from a pool, and always launched.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +19,7 @@
 #include "engine/device/cuda/kernel_store.h"
 #include "engine/device/cuda/many_rows.h"
 #include "engine/device/cuda/step_feed.h"
+#include "engine/device/cuda/step_forms.h"
 #include "engine/device/device.h"
 
 namespace assay::engine::cuda {
@@ -35,6 +37,7 @@ class CudaStep final : public LoadedStep {
 
   ::assay::Status reserve(const DimValues& dims) override;
   ::assay::Status run(const RunInputs& inputs, KvCache& cache) override;
+  Code code() const override;
   bool feeds_itself() const override { return feed_ != nullptr && graph_ != nullptr; }
   ::assay::Status run_greedy(const RunInputs& inputs, int64_t steps, KvCache& cache,
                              const TokenSink& sink) override;
@@ -53,6 +56,7 @@ class CudaStep final : public LoadedStep {
     size_t kernel = 0;
     Address workspace = 0;           // 0: the step's
     std::optional<LtShape> product;  // by the library, in place of a kernel
+    std::string text_sha256 = {};
   };
   // What a captured graph has taken as constants.
   struct Bound {
@@ -62,10 +66,11 @@ class CudaStep final : public LoadedStep {
     friend bool operator==(const Bound&, const Bound&) = default;
   };
 
-  CudaStep(StepPlan plan, std::vector<Module> modules, LazyCublasLt& library, Driver& driver,
+  CudaStep(StepPlan plan, KernelStore& kernels, LazyCublasLt& library, Driver& driver,
            LaunchCounts& counts, BufferPool* outputs);
   ::assay::Status bind_weights(GpuWeights& weights);
-  ::assay::Status place_values(const DimValues& dims, int64_t capacity);
+  ::assay::Status place_values(const DimValues& dims);
+  ::assay::Status reserve_workspace(const DimValues& dims);
   ::assay::Status bind(const RunInputs& inputs, KvCache& cache, Bound& bound);
   ::assay::Status upload_state(const RunInputs& inputs, int64_t capacity);
   ::assay::Status upload_tables(const RopeTables& rope);
@@ -84,8 +89,8 @@ class CudaStep final : public LoadedStep {
   ::assay::Status download(size_t index) const;
 
   StepPlan plan_;
-  std::vector<Module> modules_;  // by kernel
   Driver& driver_;
+  StepForms forms_;
   ManyRows many_rows_;
   LaunchCounts& counts_;
   std::optional<EagerOutputs> made_;  // of an eager step
@@ -93,16 +98,15 @@ class CudaStep final : public LoadedStep {
   ArenaPlan places_;  // of an eager step: of its inputs alone
   GpuBlock arena_;    // of places_, and behind them the step's sizes, as StepFeed has them
   GpuBlock workspace_;
+  int64_t workspace_floats_ = 0;
   std::vector<std::byte> state_;    // what is uploaded before a run
   std::unique_ptr<StepFeed> feed_;  // of a step that feeds itself
   GpuBlock cos_, sin_;
-  size_t table_floats_ = 0;  // of each
-  DimValues placed_;         // the largest sizes that there is room for
-  int64_t placed_capacity_ = 0;
+  size_t table_floats_ = 0;                      // of each
+  DimValues placed_;                             // the largest sizes that values have places for
+  std::optional<DimValues> roomed_;              // the sizes of the last run that there is room for
   std::vector<std::vector<Address>> arguments_;  // by kernel: struct Args of the printed source
   std::vector<Launch> launches_;                 // for `bound_`
-  bool streams_ = false;                         // some of them fill shared memory
-  std::map<std::pair<size_t, std::string>, Function> functions_;
   std::optional<Bound> bound_;
   GraphExec graph_ = nullptr;
   DimValues last_dims_;

@@ -6,14 +6,12 @@
 namespace assay::engine::cuda {
 
 KernelStore::~KernelStore() {
-  for (const auto& [source, module] : modules_) driver_.unload(module);
+  for (const auto& [key, module] : modules_) driver_.unload(module);
 }
 
 Result<std::string> KernelStore::machine_code(const KernelKey& key) {
   if (cache_) {
-    auto kept = cache_->read(key);
-    stats_.note_refusal(cache_->take_refusal());
-    if (kept) {
+    if (auto kept = cache_->read(key)) {
       ++stats_.loaded;
       return *std::move(kept);
     }
@@ -32,31 +30,26 @@ Result<std::string> KernelStore::machine_code(const KernelKey& key) {
   return std::move(cubin.bytes);
 }
 
-Result<std::vector<Module>> KernelStore::load(std::span<const std::string> sources) {
-  std::vector<Module> modules;
-  for (const std::string& source : sources) {
-    const auto known = modules_.find(source);
-    if (known != modules_.end()) {
-      ++stats_.reused;
-      modules.push_back(known->second);
-      continue;
-    }
-    const KernelKey key{.source = source,
-                        .target = driver_.info().target,
-                        .compiler = nvrtc_.identity(),
-                        .flags = Nvrtc::flags()};
-    ASSAY_TRY(const std::string code, machine_code(key));
-    const int64_t start_ns = monotonic_now_ns();
-    auto loaded = driver_.load(code);
-    if (!loaded) {
-      if (cache_) cache_->remove(key);
-      return std::unexpected(loaded.error());
-    }
-    stats_.load_seconds += static_cast<double>(monotonic_now_ns() - start_ns) * 1e-9;
-    modules_.emplace(source, *loaded);
-    modules.push_back(*loaded);
+Result<Module> KernelStore::load(const std::string& source, bool streams) {
+  const auto known = modules_.find({source, streams});
+  if (known != modules_.end()) {
+    ++stats_.reused;
+    return known->second;
   }
-  return modules;
+  const KernelKey key{.source = source,
+                      .target = driver_.info().target,
+                      .compiler = nvrtc_.identity(),
+                      .flags = Nvrtc::flags()};
+  ASSAY_TRY(const std::string code, machine_code(key));
+  const int64_t start_ns = monotonic_now_ns();
+  auto loaded = driver_.load(code);
+  if (!loaded) {
+    if (cache_) cache_->remove(key);
+    return std::unexpected(loaded.error());
+  }
+  stats_.load_seconds += static_cast<double>(monotonic_now_ns() - start_ns) * 1e-9;
+  modules_.emplace(std::pair(source, streams), *loaded);
+  return *loaded;
 }
 
 }  // namespace assay::engine::cuda

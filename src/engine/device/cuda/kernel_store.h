@@ -3,9 +3,8 @@
 
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "base/result.h"
 #include "engine/codegen/compile_stats.h"
@@ -25,10 +24,12 @@ class KernelStore {
   KernelStore(const KernelStore&) = delete;
   KernelStore& operator=(const KernelStore&) = delete;
 
-  // The module of each source, as print_cuda() writes them, in order; equal sources share one. An
+  // The module of a source as print_cuda() writes it; equal sources share one, but for those of
+  // steps that share memory (`streams`, Driver::share_memory) and of others: that is a property of
+  // the loaded function, and a step must not change another's. An
   // environment_error holds NVRTC's whole log. A cache that can't be written is no error: see
   // CompileStats::unsaved.
-  Result<std::vector<Module>> load(std::span<const std::string> sources);
+  Result<Module> load(const std::string& source, bool streams);
 
   const CompileStats& stats() const { return stats_; }  // since the start
   const Nvrtc& nvrtc() const { return nvrtc_; }
@@ -40,7 +41,7 @@ class KernelStore {
   Nvrtc nvrtc_;
   std::optional<KernelCache> cache_;
   CompileStats stats_;
-  std::map<std::string, Module> modules_;  // by source
+  std::map<std::pair<std::string, bool>, Module> modules_;  // by source and `streams`
 };
 
 }  // namespace assay::engine::cuda

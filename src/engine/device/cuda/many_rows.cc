@@ -25,7 +25,7 @@ int64_t packed_columns(const ProductKernel& product) {
 // Which values may be narrow, and of which type.
 class Narrowing {
  public:
-  explicit Narrowing(const StepPlan& plan) {
+  Narrowing(const StepPlan& plan, bool eager) : eager_(eager) {
     for (const ValueId output : plan.graph->outputs) kept_.insert(plan.bases[output]);
     for (const PlannedKernel& planned : plan.kernels) {
       for (size_t i = 0; i < planned.bindings.size(); ++i) {
@@ -64,10 +64,9 @@ class Narrowing {
     if (type == DType::kF32 || type != known) kept_.insert(value);
   }
 
-  // Attention of a few queries stores fp32 alone.
-  static bool may_be_stored_narrow(const Kernel& kernel) {
-    return !std::holds_alternative<AttentionKernel>(kernel.body) ||
-           kernel.dims.q_len.value_or(1) > kCudaFewQueries;
+  // Attention of an eager step may be one of decoding, which keeps fp32.
+  bool may_be_stored_narrow(const Kernel& kernel) const {
+    return !eager_ || !std::holds_alternative<AttentionKernel>(kernel.body);
   }
 
   // By the epilogue, as what is added to the product.
@@ -78,6 +77,7 @@ class Narrowing {
     return false;
   }
 
+  bool eager_;
   std::set<ValueId> kept_;  // as they are
   std::map<ValueId, DType> types_;
 };
@@ -103,16 +103,16 @@ void LazyCublasLt::note(const Error& error) {
   add_once(notes_, std::move(text));
 }
 
-::assay::Status ManyRows::reserve(const StepPlan& plan, const DimValues& most) {
+Result<bool> ManyRows::reserve(const StepPlan& plan, const DimValues& dims) {
   int64_t x_bytes = 0, product_bytes = 0;
   for (const PlannedKernel& planned : plan.kernels) {
     const ProductKernel* product = product_in(planned.kernel);
-    if (product == nullptr || product->rows.value(most) <= kProductRows) continue;
-    if (library_.get() == nullptr) return {};
+    if (product == nullptr || product->rows.value(dims) <= kProductRows) continue;
+    if (library_.get() == nullptr) return false;
     const LibraryProduct parts = library_product(planned.kernel, *product);
     const auto element =
         static_cast<int64_t>(dtype_size_bytes(planned.kernel.buffers[product->weight].dtype));
-    const int64_t row_elements = product->rows.value(most) * element;
+    const int64_t row_elements = product->rows.value(dims) * element;
     if (parts.prologue) {
       x_bytes = std::max(x_bytes, row_elements * Packing::padded_inputs(product->inputs));
     }
@@ -120,11 +120,20 @@ void LazyCublasLt::note(const Error& error) {
       product_bytes = std::max(product_bytes, row_elements * packed_columns(*product));
     }
   }
-  products_at_ = (static_cast<size_t>(x_bytes) + kAlignment - 1) / kAlignment * kAlignment;
+  const size_t x_room = (static_cast<size_t>(x_bytes) + kAlignment - 1) / kAlignment * kAlignment;
+  const auto products_room = static_cast<size_t>(product_bytes);
+  if (x_room <= products_at_ && products_room <= products_bytes_) return false;
+  products_at_ = std::max(products_at_, x_room);
+  products_bytes_ = std::max(products_bytes_, products_room);
+  const size_t bytes = products_at_ + products_bytes_;
   memory_ = GpuBlock();  // before the new one: the two need not fit side by side
-  ASSAY_TRY(memory_,
-            GpuBlock::allocate(driver_, products_at_ + static_cast<size_t>(product_bytes)));
-  return {};
+  auto allocated = GpuBlock::allocate(driver_, bytes);
+  if (!allocated) {
+    products_at_ = products_bytes_ = 0;
+    return std::unexpected(allocated.error());
+  }
+  memory_ = std::move(allocated).value();
+  return true;
 }
 
 std::optional<LtShape> ManyRows::shape(const Kernel& kernel, const DimValues& dims) {
@@ -170,15 +179,22 @@ std::optional<LtShape> ManyRows::shape(const Kernel& kernel, const DimValues& di
   return library_.get()->multiply(shape, operands);
 }
 
-void narrow_values(StepPlan& plan) {
-  if (plan.dims.q_len.value_or(kProductRows + 1) <= kProductRows) return;  // a step of decoding
-  const Narrowing narrowing(plan);
-  for (PlannedKernel& planned : plan.kernels) {
-    std::vector<std::pair<size_t, DType>> changes;
+std::vector<NarrowBuffer> narrow_buffers(const StepPlan& plan, bool eager) {
+  const Narrowing narrowing(plan, eager);
+  std::vector<NarrowBuffer> buffers;
+  for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel) {
+    const PlannedKernel& planned = plan.kernels[kernel];
     for (size_t i = 0; i < planned.bindings.size(); ++i) {
-      if (const auto type = narrowing.type_of(planned, i)) changes.emplace_back(i, *type);
+      if (const auto type = narrowing.type_of(planned, i)) buffers.push_back({kernel, i, *type});
     }
-    for (const auto& [buffer, type] : changes) planned.kernel.buffers[buffer].dtype = type;
+  }
+  return buffers;
+}
+
+void narrow_values(StepPlan& plan, bool eager) {
+  if (plan.dims.q_len == 1) return;  // a step of decoding
+  for (const NarrowBuffer& narrow : narrow_buffers(plan, eager)) {
+    plan.kernels[narrow.kernel].kernel.buffers[narrow.buffer].dtype = narrow.dtype;
   }
 }
 

@@ -40,8 +40,9 @@ class ManyRows {
  public:
   ManyRows(Driver& driver, LazyCublasLt& library) : driver_(driver), library_(library) {}
 
-  // Memory between library and kernels for runs up to these sizes. Addresses from before are void.
-  ::assay::Status reserve(const StepPlan& plan, const DimValues& most);
+  // Memory between library and kernels for runs of these sizes, by whose forms the plan's kernels
+  // go, and for those of earlier calls. True: addresses from before are void.
+  Result<bool> reserve(const StepPlan& plan, const DimValues& dims);
 
   // The product as the library computes it in a run of these sizes; absent where the kernel does it
   // by itself.
@@ -57,12 +58,22 @@ class ManyRows {
   Driver& driver_;
   LazyCublasLt& library_;
   GpuBlock memory_;
-  size_t products_at_ = 0;
+  size_t products_at_ = 0, products_bytes_ = 0;
+};
+
+// A buffer of a plan's kernel, and the narrower type that it may have.
+struct NarrowBuffer {
+  size_t kernel = 0, buffer = 0;
+  DType dtype = DType::kBF16;
 };
 
 // Computed values that only products without a prologue read, and those of 16-bit weights, are kept
 // in the weights' type: it is what a library multiplies. Kernels widen and round as they load and
-// store. Only where runs may have many rows.
-void narrow_values(StepPlan& plan);
+// store. In prompts alone, of any length, so that one whose length has become a symbol is computed
+// as if it were a constant; and in eager steps, which are of prompts and of decoding.
+void narrow_values(StepPlan& plan, bool eager = false);
+// The buffers of the same values in a step of decoding, for whoever knows its rows: of a few,
+// products take fp32.
+std::vector<NarrowBuffer> narrow_buffers(const StepPlan& plan, bool eager = false);
 
 }  // namespace assay::engine::cuda

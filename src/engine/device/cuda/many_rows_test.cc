@@ -20,7 +20,7 @@ StepPlan plan_of(const std::string& architecture, DType weights, bool fused,
   auto plan = make_step_plan(std::make_shared<const engine::Graph>(std::move(graph)), dims, true,
                              TileLayout::kRows);
   EXPECT_TRUE(plan) << plan.error().message;
-  narrow_values(*plan);
+  narrow_values(*plan, !fused);
   return *std::move(plan);
 }
 

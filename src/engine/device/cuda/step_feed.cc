@@ -42,18 +42,24 @@ extern "C" __global__ void __launch_bounds__(THREADS) assay_feed(const Args args
 
 }  // namespace
 
-Result<std::unique_ptr<StepFeed>> StepFeed::create(Driver& driver, KernelStore& kernels,
-                                                   bool streams) {
-  std::unique_ptr<StepFeed> feed(new StepFeed(driver));
-  const std::string source =
-      cuda_prelude() + fmt::format("enum {{ AHEAD = {} }};\n", kAhead) + std::string(kSource);
-  ASSAY_TRY(const std::vector<Module> modules, kernels.load(std::span(&source, 1)));
-  ASSAY_TRY(feed->function_, driver.function(modules[0], "assay_feed"));
-  if (streams) ASSAY_CHECK(driver.share_memory(feed->function_, 0));
+Result<std::unique_ptr<StepFeed>> StepFeed::create(Driver& driver, KernelStore& kernels) {
+  std::unique_ptr<StepFeed> feed(new StepFeed(driver, kernels));
   for (Event& event : feed->events_) {
     ASSAY_TRY(event, driver.make_event());
   }
   return feed;
+}
+
+Result<Function> StepFeed::function(bool streams) {
+  Function& function = functions_[streams ? 1 : 0];
+  if (function != nullptr) return function;
+  const std::string source =
+      cuda_prelude() + fmt::format("enum {{ AHEAD = {} }};\n", kAhead) + std::string(kSource);
+  ASSAY_TRY(const Module module, kernels_.load(source, streams));
+  ASSAY_TRY(const Function found, driver_.function(module, "assay_feed"));
+  if (streams) ASSAY_CHECK(driver_.share_memory(found, 0));
+  function = found;
+  return function;
 }
 
 StepFeed::~StepFeed() {
@@ -73,14 +79,15 @@ StepFeed::~StepFeed() {
   return {};
 }
 
-::assay::Status StepFeed::launch(const Places& places, bool early) {
+::assay::Status StepFeed::launch(const Places& places, bool early, bool streams) {
+  ASSAY_TRY(const Function loaded, function(streams));
   struct {
     Address logits, tokens, ids, lengths, state;
     const int32_t* arrivals;
     int64_t batch, vocab, room;
   } arguments{places.logits, places.tokens, places.ids,   places.lengths, places.state,
               arrivals_,     places.batch,  places.vocab, room_};
-  return driver_.launch(function_, {}, kCudaThreads, &arguments, early);
+  return driver_.launch(loaded, {}, kCudaThreads, &arguments, early);
 }
 
 ::assay::Status StepFeed::mark(int64_t step) {

@@ -33,26 +33,27 @@ class StepFeed {
     bool finite = true;               // each was chosen by a finite logit
   };
 
-  // References must outlive the object. `streams`: the step's kernels share memory as
-  // Driver::share_memory() has it, and so does this one.
-  static Result<std::unique_ptr<StepFeed>> create(Driver& driver, KernelStore& kernels,
-                                                  bool streams);
+  // References must outlive the object.
+  static Result<std::unique_ptr<StepFeed>> create(Driver& driver, KernelStore& kernels);
   ~StepFeed();
 
   // Room for batches up to this one; what was recorded before is void where there was less.
   ::assay::Status reserve(int64_t batch);
-  // Behind a step's kernels; `early` as Driver::launch() has it.
-  ::assay::Status launch(const Places& places, bool early);
+  // Behind a step's kernels; `early` as Driver::launch() has it. `streams`: they share memory as
+  // Driver::share_memory() has it, and so does this one.
+  ::assay::Status launch(const Places& places, bool early, bool streams);
   // After step `step`, counted from the upload of its state, was launched.
   ::assay::Status mark(int64_t step);
   // For a marked one, before mark(step + kAhead).
   Result<Arrival> wait(int64_t step, int64_t batch);
 
  private:
-  explicit StepFeed(Driver& driver) : driver_(driver) {}
+  StepFeed(Driver& driver, KernelStore& kernels) : driver_(driver), kernels_(kernels) {}
+  Result<Function> function(bool streams);
 
   Driver& driver_;
-  Function function_ = nullptr;
+  KernelStore& kernels_;
+  std::array<Function, 2> functions_{};  // by `streams`; null: not loaded yet
   std::array<Event, kAhead> events_{};
   int32_t* arrivals_ =
       nullptr;  // [kAhead, 2, room_]: tokens, then 1 where their logit isn't finite

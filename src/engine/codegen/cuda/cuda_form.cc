@@ -1,0 +1,37 @@
+// A product's form goes by its rows, attention's by its blocks.
+#include "engine/codegen/cuda/cuda_form.h"
+
+#include "engine/codegen/cuda/cuda_attention.h"
+#include "engine/codegen/cuda/library_product.h"
+
+namespace assay::engine {
+
+Specialization cuda_form_sizes(const Kernel& kernel) {
+  Specialization sizes = kernel.dims;
+  if (!sizes.batch) sizes.batch = kernel.run_sizes.batch;
+  if (!sizes.q_len) sizes.q_len = kernel.run_sizes.q_len;
+  return sizes;
+}
+
+std::optional<int64_t> cuda_form_rows(const Kernel& kernel, const Dim& rows) {
+  const Specialization sizes = cuda_form_sizes(kernel);
+  if ((rows.power(0) > 0 && !sizes.batch) || (rows.power(1) > 0 && !sizes.q_len) ||
+      (rows.power(2) > 0 && !sizes.kv_len)) {
+    return std::nullopt;
+  }
+  return rows.value({sizes.batch.value_or(1), sizes.q_len.value_or(1), sizes.kv_len.value_or(1)});
+}
+
+CudaForm cuda_form(const Kernel& kernel) {
+  CudaForm form;
+  if (const auto* product = std::get_if<ProductKernel>(&kernel.body)) {
+    form.product = cuda_product_shape(kernel, *product);
+    form.library = may_have_many_rows(kernel, *product);
+  } else if (const auto* attention = std::get_if<AttentionKernel>(&kernel.body)) {
+    form.threads = cuda_prefill_threads(kernel, *attention);
+    form.several_rows = cuda_form_sizes(kernel).batch.value_or(1) > 1;
+  }
+  return form;
+}
+
+}  // namespace assay::engine

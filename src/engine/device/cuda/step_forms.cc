@@ -1,0 +1,57 @@
+// Kernels are printed again only where another size means another form.
+#include "engine/device/cuda/step_forms.h"
+
+#include "base/hash.h"
+
+namespace assay::engine::cuda {
+
+StepForms::StepForms(StepPlan& plan, KernelStore& kernels, Driver& driver, bool any_sizes)
+    : plan_(plan),
+      kernels_(kernels),
+      driver_(driver),
+      any_sizes_(any_sizes),
+      loaded_(plan.kernels.size()) {
+  if (!any_sizes && plan.dims.q_len == 1) narrow_ = narrow_buffers(plan);
+}
+
+::assay::Status StepForms::choose(const DimValues& dims) {
+  const std::pair sizes{any_sizes_ ? 0 : dims.batch, any_sizes_ ? 0 : dims.q_len};
+  if (chosen_for_ == sizes) return {};
+  chosen_for_.reset();
+  streams_ = false;
+  const bool narrow = !narrow_.empty() && dims.batch > kProductRows;
+  for (const NarrowBuffer& buffer : narrow_) {
+    plan_.kernels[buffer.kernel].kernel.buffers[buffer.buffer].dtype =
+        narrow ? buffer.dtype : DType::kF32;
+  }
+  std::vector<CudaForm> forms;
+  for (PlannedKernel& planned : plan_.kernels) {
+    if (!any_sizes_) planned.kernel.run_sizes = {.batch = dims.batch, .q_len = dims.q_len};
+    forms.push_back(cuda_form(planned.kernel));
+    streams_ |= forms.back().product.shared_bytes > 0;
+  }
+  chosen_.assign(forms.size(), {});
+  for (size_t i = 0; i < forms.size(); ++i) {
+    Loaded& loaded = loaded_[i][{forms[i], narrow, streams_}];
+    if (loaded.module == nullptr) {
+      ASSAY_TRY(const std::string source, print_cuda(plan_.kernels[i].kernel));
+      ASSAY_TRY(loaded.module, kernels_.load(source, streams_));
+      loaded.sha256 = sha256_hex(source);
+    }
+    chosen_[i] = loaded;
+  }
+  chosen_for_ = sizes;
+  return {};
+}
+
+Result<Function> StepForms::function(size_t kernel, const CudaLaunch& launch) {
+  Function& function = functions_[{chosen_[kernel].module, launch.entry}];
+  if (function != nullptr) return function;
+  ASSAY_TRY(const Function found, driver_.function(chosen_[kernel].module, launch.entry));
+  if (streams_) {
+    ASSAY_CHECK(driver_.share_memory(found, static_cast<size_t>(launch.shared_bytes)));
+  }
+  return function = found;
+}
+
+}  // namespace assay::engine::cuda
