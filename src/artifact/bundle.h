@@ -18,8 +18,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -47,6 +49,14 @@ struct BundleHeader {
 // Rows by status, as manifests and documents have it: {"ok": 20, "timeout": 1}.
 Json status_counts_to_json(const std::map<RowStatus, int64_t>& rows_by_status);
 
+// Why what was measured since the last commit isn't to be trusted, and what the manifest keeps of
+// it.
+struct CommitRefusal {
+  std::string message;  // one line
+  Json record;          // an object
+};
+using CommitCheck = std::function<std::optional<CommitRefusal>()>;
+
 class BundleWriter {
  public:
   // Makes the folder. One that exists and isn't empty: bad_input that suggests --resume. A place
@@ -73,6 +83,10 @@ class BundleWriter {
   // sitting, with what is committed so far. Further calls do nothing, nor does one after create().
   // For work whose outcome isn't rows (parity); append() calls it too.
   Status begin_sitting();
+  // Asked before every commit and before the seal. Where it refuses, the call is an
+  // environment_error with the refusal's message, and nothing of it is committed; the manifest's
+  // list "refusals" gets the record with that message.
+  void check_commits(CommitCheck check);
   // Appends to the metrics file of the row's phase. Once this, begin_sitting() or commit_unit() has
   // failed, every later call of them, and seal(), fails with the same error: what was committed
   // stays valid.

@@ -34,6 +34,14 @@ Json status_counts_to_json(const std::map<RowStatus, int64_t>& rows_by_status) {
   return json;
 }
 
+std::string last_refusal(const Json& manifest) {
+  const auto refusals = manifest.find(kRefusals);
+  if (refusals == manifest.end() || !refusals->is_array() || refusals->empty()) return "";
+  const auto message = refusals->back().find("message");
+  return message == refusals->back().end() || !message->is_string() ? ""
+                                                                    : message->get<std::string>();
+}
+
 FileDigest file_entry(std::string_view content) {
   return {content.size(), sha256_hex(content)};
 }

@@ -21,6 +21,11 @@ inline constexpr const char* kStudyName = "study.yaml";
 inline constexpr const char* kEnvironmentName = "environment.json";
 inline constexpr const char* kCommitsName = "commits.jsonl";
 
+// Member of the manifest: what CommitCheck has refused. Absent: nothing.
+inline constexpr const char* kRefusals = "refusals";
+// The last refusal's message; empty: there is none.
+std::string last_refusal(const Json& manifest);
+
 // The bundle that a path lies in, at any depth below its folder; absent: in none. A bundle's files
 // are all its own: another one in it makes it fail its verification.
 std::optional<std::filesystem::path> bundle_around(const std::filesystem::path& path);

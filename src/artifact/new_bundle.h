@@ -10,5 +10,7 @@ namespace assay {
 // As BundleWriter::create() asks before it makes anything: bad_input of a folder that isn't empty,
 // of a file, and of a place inside a bundle.
 Status check_new_bundle(const std::filesystem::path& folder);
+// bad_input of a place inside a bundle.
+Status check_is_in_no_bundle(const std::filesystem::path& folder);
 
 }  // namespace assay

@@ -150,8 +150,11 @@ bool Verifier::check_manifest() {
   const auto complete = json_bool(manifest_, "complete", kManifestName);
   if (!complete) add(complete.error());
   complete_ = complete.value_or(false);
-  if (complete && !complete_)
-    add(kManifestName, "expected a complete bundle, found an unfinished run");
+  if (complete && !complete_) {
+    const std::string refusal = last_refusal(manifest_);
+    add(kManifestName, "expected a complete bundle, found an unfinished run" +
+                           (refusal.empty() ? "" : ", which ended because " + refusal));
+  }
   return true;
 }
 

@@ -52,6 +52,7 @@ struct BundleWriter::Impl {
   Status append(const std::string& name, std::string_view bytes);
   Status append_row(const Row& row);
   bool cells_changed() const;
+  Status ask_check();
   Status commit(std::optional<int64_t> unit_index, const Json& note);
   Status commit_cells();
   Result<FileEntries> committed_entries() const;
@@ -74,6 +75,7 @@ struct BundleWriter::Impl {
   std::map<int64_t, Json> committed;
   int64_t sittings = 1;                 // that the manifest knows of
   std::optional<Sitting> next_sitting;  // of this resume, as long as it has not begun to measure
+  CommitCheck check;
   std::optional<Error> failure;
 };
 
@@ -226,8 +228,18 @@ Status BundleWriter::Impl::append_row(const Row& row) {
   return {};
 }
 
+Status BundleWriter::Impl::ask_check() {
+  auto refusal = check ? check() : std::nullopt;
+  if (!refusal) return {};
+  refusal->record["message"] = refusal->message;
+  manifest[kRefusals].push_back(refusal->record);
+  ASSAY_CHECK(folder->write_atomic(kManifestName, manifest_text(manifest)));
+  return environment_error("{}", refusal->message);
+}
+
 // The record says what the files of cells are from here on, and then they are made so.
 Status BundleWriter::Impl::commit(std::optional<int64_t> unit_index, const Json& note) {
+  ASSAY_CHECK(ask_check());
   if (unit_index) committed_rows = rows;
   CommitRecord record{.unit = unit_index, .rows = committed_rows, .added = {}, .note = note};
   for (auto& [name, part] : grown) {
@@ -276,28 +288,6 @@ Result<FileEntries> BundleWriter::Impl::committed_entries() const {
   return entries;
 }
 
-static Status check_is_in_no_bundle(const fs::path& folder) {
-  const auto around = bundle_around(folder);
-  if (!around) return {};
-  return bad_input("{}: expected a folder outside of any bundle, found it in {}", folder.string(),
-                   around->string());
-}
-
-Status check_new_bundle(const fs::path& folder) {
-  ASSAY_CHECK(check_is_in_no_bundle(folder));
-  std::error_code error;
-  if (fs::exists(folder, error) && !fs::is_directory(folder, error)) {
-    return bad_input("{}: expected a new folder, found a file", folder.string());
-  }
-  if (fs::is_directory(folder, error) && !fs::is_empty(folder, error)) {
-    return bad_input("{}: expected a new or empty folder, found files in it{}", folder.string(),
-                     fs::exists(fs::symlink_status(folder / kManifestName, error))
-                         ? " (a bundle exists already; --resume continues an unfinished one)"
-                         : "");
-  }
-  return {};
-}
-
 Result<BundleWriter> BundleWriter::create(FileSystem& files, const fs::path& folder,
                                           const BundleHeader& header) {
   ASSAY_CHECK(check_new_bundle(folder));
@@ -343,6 +333,10 @@ Status BundleWriter::begin_sitting() {
   return impl_->guarded([&] { return impl_->keep_sitting(); });
 }
 
+void BundleWriter::check_commits(CommitCheck check) {
+  impl_->check = std::move(check);
+}
+
 Status BundleWriter::append(const Row& row) {
   return impl_->guarded([&] { return impl_->append_row(row); });
 }
@@ -384,6 +378,7 @@ Status BundleWriter::seal(const Json& completion) {
   ASSAY_CHECK(commit_cells());
   for ([[maybe_unused]] const auto& [name, part] : impl_->grown) assert(!part.touched);
   return impl_->guarded([&]() -> Status {
+    ASSAY_CHECK(impl_->ask_check());
     ASSAY_TRY(const FileEntries entries, impl_->committed_entries());
     Json sealed = impl_->manifest;
     sealed["complete"] = true;

@@ -240,6 +240,39 @@ TEST_F(CommittedCells, AChangeWhileTheRunGoesOnIsNotSealed) {
   EXPECT_THAT(sealed.error().message, HasSubstr("cells/cprefill/parity.json: expected "));
 }
 
+// Whoever knows that what was measured can't be trusted says so, and the manifest remembers.
+TEST_F(CommittedCells, WhatIsRefusedIsNeitherCommittedNorSealed) {
+  const size_t rows = read_bundle(folder_)->rows.size();
+  {
+    auto writer = BundleWriter::resume(disk(), folder_, test_header());
+    ASSERT_TRUE(writer);
+    bool refuse = false;
+    writer->check_commits([&]() -> std::optional<CommitRefusal> {
+      if (!refuse) return std::nullopt;
+      return CommitRefusal{"weights changed", {{"before", 1}, {"now", 2}}};
+    });
+    ASSERT_TRUE(write_unit(*writer, 2));
+    refuse = true;
+    for (const Status& status : {write_unit(*writer, 3), writer->seal({})}) {
+      ASSERT_FALSE(status);
+      EXPECT_EQ(status.error(), (Error{ErrorKind::kEnvironment, "weights changed"}));
+    }
+  }
+  const auto bundle = read_bundle(folder_);
+  ASSERT_TRUE(bundle) << bundle.error().message;
+  EXPECT_EQ(bundle->rows.size(), rows + 2) << "those of the unit before it stay";
+  EXPECT_FALSE(bundle->complete);
+  ASSERT_EQ(bundle->manifest["refusals"].size(), 1u);
+  EXPECT_EQ(bundle->manifest["refusals"][0],
+            Json({{"before", 1}, {"now", 2}, {"message", "weights changed"}}));
+  EXPECT_THAT(verify_bundle(folder_)->front().problem, HasSubstr("because weights changed"));
+  auto again = BundleWriter::resume(disk(), folder_, test_header());
+  ASSERT_TRUE(again) << again.error().message;
+  ASSERT_TRUE(finish_run(*again));
+  EXPECT_TRUE(verify_bundle(folder_)->empty());
+  EXPECT_EQ(read_bundle(folder_)->manifest["refusals"].size(), 1u) << "it isn't forgotten";
+}
+
 TEST_F(CommittedCells, WhatWasNotCommittedIsDropped) {
   const std::string log = *read_file(folder_ / "cells/cprefill/stderr.log");
   change("cells/cprefill/stderr.log", log + "of a unit that will be run again\n");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -56,6 +57,14 @@ std::string_view gate_verdict_name(ArmGate::Verdict verdict);  // ready | fallba
 // {"verdict", "reason", "fix", "fallback", "error_class"}, those that aren't empty.
 Json gate_to_json(const ArmGate& gate);
 
+// A file that an arm's worker is or runs, or a folder of such.
+struct ArmInput {
+  std::string of;    // what it belongs to: "torch worker"; empty: the arm
+  std::string name;  // of a file; of a folder what its files' names begin with
+  std::filesystem::path path;
+  std::string sha256 = {};  // as the gate has stated it; empty: it hasn't
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -68,6 +77,9 @@ class Backend {
   // May start a program to look, once for each interpreter or compiler: takes seconds the first
   // time, and may be asked as often as one likes.
   virtual ArmGate gate(const StudyArm&) { return {}; }
+  // Files that must stay as they are while the arm is measured, other than the program itself, its
+  // libraries and the model. Asked once the gate has been.
+  virtual std::vector<ArmInput> inputs(const StudyArm&) { return {}; }
   // Whether a worker answers `parity` and `tokenize`.
   virtual bool shows_tokens() const { return true; }
   // What only the worker understands; travels in `load`. `seed` is the study's.

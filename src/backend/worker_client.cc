@@ -163,6 +163,7 @@ ClientResult<WorkerClient> WorkerClient::start(Spawner& spawner, const WorkerCom
                                                double timeout_s) {
   ChildSpec spec;
   spec.argv = command.argv;
+  spec.image = command.image;
   spec.environment = command.environment;
   spec.cpus = command.cpus;
   spec.output_file = output_file;

@@ -39,7 +39,8 @@ using ClientResult = std::expected<T, WorkerFailure>;
 struct WorkerCommand {
   std::vector<std::string> argv;
   std::vector<std::pair<std::string, std::string>> environment;  // added to this process's own
-  std::vector<int> cpus = {};  // that it may run on; empty: this process's
+  std::vector<int> cpus = {};        // that it may run on; empty: this process's
+  std::filesystem::path image = {};  // that is executed under the name argv[0]; empty: that file
 };
 
 // After any failure but an error reply the process is killed; after an error reply the caller

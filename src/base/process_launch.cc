@@ -116,7 +116,8 @@ bool place_descriptors(Launch& launch) {
 }  // namespace
 
 Result<pid_t> launch_process(const ChildSpec& spec, const ChildDescriptors& descriptors) {
-  ASSAY_TRY(const std::string program, find_program(spec.argv[0]));
+  ASSAY_TRY(const std::string program,
+            find_program(spec.image.empty() ? spec.argv[0] : spec.image.string()));
   std::error_code ignored;
   if (!spec.working_folder.empty() &&
       !std::filesystem::is_directory(spec.working_folder, ignored)) {

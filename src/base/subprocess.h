@@ -21,6 +21,9 @@ int64_t deadline_after(double seconds);
 
 struct ChildSpec {
   std::vector<std::string> argv;  // argv[0]: a path, or a name that is looked up in PATH
+  // The file that is executed, where it isn't the one that argv[0] names: "/proc/self/exe" is the
+  // very program that runs here, whatever lies at its path by now.
+  std::filesystem::path image = {};
   std::vector<std::pair<std::string, std::string>> environment = {};  // added to this process's own
   // stdout and stderr are appended here, in the order of the writes; the file is made if missing.
   // Empty: they are kept apart in memory, see Child::captured_stdout().

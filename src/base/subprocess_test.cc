@@ -49,6 +49,18 @@ TEST(Subprocess, TalksInLines) {
   EXPECT_EQ(child->wait(0)->exit_status, 7) << "asking again must not reap twice";
 }
 
+// What is executed and what it is called are two things.
+TEST(Subprocess, TheImageRunsUnderTheNameOfArgv0) {
+  auto child = system_spawner().spawn(
+      {.argv = {"/no/such/program", "-c", "echo \"$0\""}, .image = "/bin/sh"});
+  ASSERT_TRUE(child) << child.error().message;
+  EXPECT_TRUE((*child)->wait(kNoDeadline)->ok());
+  EXPECT_EQ((*child)->captured_stdout(), "/no/such/program\n");
+  const auto missing = system_spawner().spawn({.argv = {"sh"}, .image = "/no/such/image"});
+  ASSERT_FALSE(missing);
+  EXPECT_THAT(missing.error().message, testing::HasSubstr("/no/such/image"));
+}
+
 TEST(Subprocess, ChildRunsOnTheCpusItIsGiven) {
   const std::vector<int> allowed = allowed_cpus();
   ASSERT_FALSE(allowed.empty());

@@ -34,8 +34,10 @@ BackendSet make_backends() {
   std::error_code error;
   auto program = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) program = "assay";
-  backends["command"] = make_command_backend(program, system_spawner());
-  backends["native"] = make_native_backend(program);
+  // Workers are the very program that runs here, also where another one has come to its path since.
+  const char* const image = "/proc/self/exe";
+  backends["command"] = make_command_backend(program, system_spawner(), image);
+  backends["native"] = make_native_backend(program, image);
   backends["torch"] =
       make_torch_backend(program, architecture, system_spawner(), process_environment_reader());
   return backends;

@@ -10,6 +10,7 @@
 #include "cli/process.h"
 #include "cli/run_progress.h"
 #include "harness/run.h"
+#include "harness/run_inputs.h"
 #include "identity/gpu_sensors.h"
 #include "identity/identity.h"
 #include "identity/monitor.h"
@@ -93,14 +94,18 @@ Result<Measured> measure_study(const MeasureOptions& options) {
   RunRequest request{study,          plan,
                      preflight,      make_header(study, study_yaml, preflight, gpus),
                      options.bundle, options.resume};
+  Json& environment = request.header.environment;
+  ASSAY_TRY(BoundFiles inputs, bind_inputs(study, preflight, backends, environment));
+  environment["inputs"] = inputs.to_json();
 
   Progress progress(stderr_style(), system_clock(), tell);
-  if (!options.only.empty()) request.header.environment["only"] = options.only;
+  if (!options.only.empty()) environment["only"] = options.only;
   RunProgress observer(study, plan, preflight.weight_bytes, system_clock(), progress);
   Monitor monitor;
-  RunContext context{disk(),   system_spawner(), system_clock(),         backends,
-                     observer, &monitor,         interrupt.descriptor(), "assay " ASSAY_VERSION,
-                     gpus,     options.profile};
+  RunContext context{
+      disk(),   system_spawner(),       system_clock(),         backends, observer,
+      &monitor, interrupt.descriptor(), "assay " ASSAY_VERSION, gpus,     options.profile,
+      &inputs};
   auto summary = run_study(std::move(request), context);
   progress.clear();
   if (!summary) return std::unexpected(std::move(summary).error());

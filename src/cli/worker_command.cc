@@ -1,5 +1,6 @@
 // assay worker: serves a backend to a harness over inherited descriptors.
 #include <fcntl.h>
+#include <sys/prctl.h>
 
 #include <memory>
 #include <string>
@@ -19,6 +20,8 @@ Result<int> run_worker(Worker& worker) {
         "workers, docs/worker-protocol.md says how",
         fd);
   }
+  ::prctl(PR_SET_NAME,
+          "assay");  // the kernel's name for what was started as /proc/self/exe is "exe"
   ASSAY_CHECK(serve_worker(worker, kRequestDescriptor, kReplyDescriptor));
   return 0;
 }

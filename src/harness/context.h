@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/folder.h"
 #include "base/subprocess.h"
+#include "identity/bound_files.h"
 #include "identity/gpu_sensors.h"
 #include "identity/monitor.h"
 #include "study/arm_options.h"
@@ -46,6 +47,7 @@ struct RunContext {
   std::string harness;         // name and version, told to workers
   GpuSensors* gpus = nullptr;  // read for arms that compute on a GPU; null: nothing is known of it
   bool profile = false;        // trace one repetition a cell, once its timing is over
+  BoundFiles* inputs = nullptr;  // that must stay as they are; null: nobody looks
 };
 
 // Whether two arms compute on the same processor with the same threads, or on the same GPU.

@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "harness/after_timing.h"
+#include "harness/run_inputs.h"
 #include "harness/unit_runner.h"
 
 namespace assay {
@@ -53,6 +54,7 @@ class Run {
   bool drop_if_decided(const Unit& unit);
   void drop_decided(std::vector<const Unit*>& units);
   Status record_decisions(size_t model);
+  Status check_inputs(const Json& first_environment) const;
   Status check_model_hash(size_t model, const std::string& hash);
   bool interrupted() const;
 
@@ -89,6 +91,7 @@ Status Run::restore() {
   }
   if (!request_.resume) return {};
   ASSAY_TRY(const Bundle so_far, read_bundle(request_.folder));
+  ASSAY_CHECK(check_inputs(so_far.environment));
   for (const Row& row : so_far.rows) {
     const auto at = cell_by_id.find(row.cell_id);
     if (at == cell_by_id.end()) continue;
@@ -139,6 +142,15 @@ void Run::measure_read_limits() {
     if (known->second) limits.emplace(arm, *known->second);
   }
   units_.row_judge().set_read_limits(std::move(limits));
+}
+
+// A model whose rows are committed is known by the hash that its workers tell, too.
+Status Run::check_inputs(const Json& first_environment) const {
+  std::vector<std::string> known;
+  for (const auto& [model, hash] : model_hashes_) {
+    known.push_back(model_owner(study_.models[model]));
+  }
+  return check_same_inputs(first_environment, request_.header.environment, known);
 }
 
 Status Run::check_model_hash(size_t model, const std::string& hash) {
@@ -365,6 +377,16 @@ Result<RunSummary> run_study(RunRequest request, RunContext& context) {
                     : BundleWriter::create(context.files, request.folder, request.header);
   if (!bundle) return std::unexpected(std::move(bundle).error());
   show_warnings(request.header.environment, context.observer);
+  if (context.inputs) {
+    bundle->check_commits([&]() -> std::optional<CommitRefusal> {
+      auto change = context.inputs->changed();
+      if (!change) return std::nullopt;
+      const int64_t now_ns = context.clock.wall_ns();
+      change->record["at"] = format_utc(now_ns);
+      change->record["at_ns"] = now_ns;
+      return CommitRefusal{std::move(change->message), std::move(change->record)};
+    });
+  }
   Run run(request, context, std::move(bundle).value());
   ASSAY_CHECK(run.restore());
   ASSAY_TRY(const bool finished, run.run_units());

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "harness/run.h"
@@ -80,6 +82,7 @@ class CountingObserver final : public RunObserver {
   void on_start(int64_t, int64_t, const std::vector<const Unit*>&) override {}
   void on_unit(const Cell&, const Unit&) override {}
   void on_row(const Row&) override {
+    if (rows + 1 == act_after) act();
     if (++rows == interrupt_after && write(interrupt_fd, "x", 1) != 1) ADD_FAILURE();
   }
   void on_dropped(const Cell&, const Unit&) override { ++dropped; }
@@ -92,6 +95,8 @@ class CountingObserver final : public RunObserver {
   int64_t rows = 0;
   int64_t dropped = 0;
   int64_t interrupt_after = -1;
+  int64_t act_after = -1;
+  std::function<void()> act;
   bool interrupt_on_note = false;
   int interrupt_fd = -1;
   std::vector<std::string> notes;
@@ -145,8 +150,17 @@ class RunTest : public ::testing::Test {
     header.environment = {{"warnings", {"a debug build"}}};
     header.identity = {{"cpu", "fake"}};
     header.started_at_ns = 1;
-    RunContext context{disk(),         system_spawner(), system_clock(), backends,    observer_,
-                       monitor_.get(), interrupt_[0],    "test",         gpus_.get(), profile_};
+    RunContext context{disk(),
+                       system_spawner(),
+                       system_clock(),
+                       backends,
+                       observer_,
+                       monitor_.get(),
+                       interrupt_[0],
+                       "test",
+                       gpus_.get(),
+                       profile_,
+                       inputs_ ? &*inputs_ : nullptr};
     return run_study({study_, plan, preflight, header, folder(), resume}, context);
   }
 
@@ -212,6 +226,7 @@ class RunTest : public ::testing::Test {
   std::map<std::string, ArmGate> gates_;
   FakeMemory memory_;
   bool profile_ = false;
+  std::optional<BoundFiles> inputs_;
   std::unique_ptr<GpuSensors> gpus_;
   std::unique_ptr<Monitor> monitor_;
   CountingObserver observer_;

@@ -18,6 +18,9 @@ ClientResult<WorkerClient> start_worker(const Study& study, size_t arm, size_t m
   if (const ArmGate gate = backend.gate(study_arm); gate.verdict == ArmGate::Verdict::kImpossible) {
     return std::unexpected(WorkerFailure{FailureKind::kError, gate.error_class, gate.reason});
   }
+  if (const auto change = context.inputs ? context.inputs->changed() : std::nullopt) {
+    return std::unexpected(WorkerFailure{FailureKind::kError, "changed_input", change->message});
+  }
   WorkerCommand command = backend.worker_command(study_arm);
   command.cpus = cpus;
   auto client = WorkerClient::start(context.spawner, command, log.path(), context.interrupt_fd,

@@ -32,7 +32,8 @@ struct LiveWorker {
   std::set<size_t> warmed_cells;
 };
 
-// Starts the arm's worker and loads the model; `log` gets what it prints.
+// Starts the arm's worker and loads the model; `log` gets what it prints. A run's input that isn't
+// what it was is a failure before anything is started, and no later commit takes its rows.
 ClientResult<WorkerClient> start_worker(const Study& study, size_t arm, size_t model,
                                         bool want_model_hash, WorkerLog& log, RunContext& context,
                                         LoadedReply& loaded, const std::vector<int>& cpus = {});

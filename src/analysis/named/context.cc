@@ -3,6 +3,7 @@
 #include <set>
 
 #include "analysis/named/named.h"
+#include "artifact/manifest.h"
 #include "base/lenient_json.h"
 #include "base/text.h"
 
@@ -93,9 +94,12 @@ void find_confounds(const Bundle& bundle, const Samples& samples, std::vector<Fi
 void find_context(const Bundle& bundle, const StudySummary& study, const Samples& samples,
                   std::vector<Finding>& findings) {
   if (!bundle.complete) {
-    findings.push_back(whole("incomplete",
-                             "the run did not finish: these figures cover the rows committed so "
-                             "far and will change when it is resumed"));
+    const std::string refusal = last_refusal(bundle.manifest);
+    findings.push_back(
+        whole("incomplete",
+              "the run did not finish: these figures cover the rows committed so far and "
+              "will change when it is resumed" +
+                  (refusal.empty() ? "" : "; it ended because " + refusal)));
   }
   if (bundle.rows_alone) {
     findings.push_back(whole("rows_alone",

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <set>
@@ -53,10 +54,29 @@ Json hashed(const std::filesystem::path& path) {
   return json;
 }
 
+std::string hash_of(const Json& file) {
+  return file["sha256"].is_string() ? file["sha256"].get<std::string>() : "";
+}
+
+// Behind the program; of a shell's text what stands between blanks and quotes.
+std::vector<std::string> words_of(const InvocationSpec& spec, bool shell) {
+  if (!shell) return {spec.argv.begin() + 1, spec.argv.end()};
+  std::vector<std::string> words(1);
+  for (const char c : spec.argv.back()) {
+    if (std::string_view(" \t\n\"';|&()<>").find(c) == std::string_view::npos) {
+      words.back() += c;
+    } else if (!words.back().empty()) {
+      words.emplace_back();
+    }
+  }
+  if (words.back().empty()) words.pop_back();
+  return words;
+}
+
 class CommandBackend final : public Backend {
  public:
-  CommandBackend(std::filesystem::path program, Spawner& spawner)
-      : program_(std::move(program)), checkouts_(spawner) {}
+  CommandBackend(std::filesystem::path program, Spawner& spawner, std::filesystem::path image)
+      : program_(std::move(program)), image_(std::move(image)), checkouts_(spawner) {}
 
   Status check_arm(const StudyArm& arm) const override {
     const auto checkout = arm.options.find("checkout");
@@ -76,7 +96,7 @@ class CommandBackend final : public Backend {
   }
 
   WorkerCommand worker_command(const StudyArm&) const override {
-    return {{program_.string(), "worker", "command"}, {}};
+    return {{program_.string(), "worker", "command"}, {}, {}, image_};
   }
 
   // A plan makes no worktree.
@@ -90,6 +110,11 @@ class CommandBackend final : public Backend {
     const auto known = gates_.find(key);
     if (known != gates_.end()) return known->second;
     return gates_.emplace(key, find_out(arm)).first->second;
+  }
+
+  std::vector<ArmInput> inputs(const StudyArm& arm) override {
+    const auto found = inputs_.find(to_json_line(arm.options));
+    return found == inputs_.end() ? std::vector<ArmInput>() : found->second;
   }
 
   bool shows_tokens() const override { return false; }
@@ -144,6 +169,7 @@ class CommandBackend final : public Backend {
       gate.program = hashed(*program);
     }
     add_files(spec, gate.facts);
+    inputs_[to_json_line(arm.options)] = inputs_of(*options, spec, gate);
     gate.framework_build =
         "command " +
         sha256_hex(identity_text(arm, gate, options->checkout.folder)).substr(0, kShownDigits);
@@ -160,6 +186,32 @@ class CommandBackend final : public Backend {
       if (std::filesystem::file_size(path, error) > kMostHashedBytes || error) continue;
       facts["files"].push_back(hashed(path));
     }
+  }
+
+  // The program, and whatever words of the command are files.
+  static std::vector<ArmInput> inputs_of(const CommandOptions& options, const InvocationSpec& spec,
+                                         const ArmGate& gate) {
+    const std::string& checkout = options.checkout.folder;
+    std::vector<ArmInput> inputs;
+    const auto add = [&](const std::string& word, const std::filesystem::path& path,
+                         const std::string& sha256) {
+      const bool inside = !checkout.empty() && word.starts_with(checkout);  // another one each time
+      const std::string name = inside ? "{checkout}" + word.substr(checkout.size()) : word;
+      inputs.push_back({"", name, std::filesystem::absolute(path), sha256});
+    };
+    if (!gate.program.is_null()) {
+      add(spec.argv.front(), gate.program["path"].get<std::string>(), hash_of(gate.program));
+    }
+    for (const std::string& word : words_of(spec, options.shell)) {
+      const std::filesystem::path path = spec.folder / word;
+      std::error_code error;
+      if (!std::filesystem::is_regular_file(path, error)) continue;
+      const Json& files = gate.facts["files"];
+      const auto stated = std::ranges::find_if(
+          files, [&](const Json& file) { return file["path"] == path.string(); });
+      add(word, path, stated == files.end() ? "" : hash_of(*stated));
+    }
+    return inputs;
   }
 
   // What makes two arms the same command: its text and the bytes of its files, but for those of a
@@ -181,15 +233,18 @@ class CommandBackend final : public Backend {
   }
 
   std::filesystem::path program_;
+  std::filesystem::path image_;
   Checkouts checkouts_;
-  std::map<std::string, Checkout> checked_out_;  // by an arm's options
-  std::map<std::string, ArmGate> gates_;         // likewise, as first found
+  std::map<std::string, Checkout> checked_out_;          // by an arm's options
+  std::map<std::string, ArmGate> gates_;                 // likewise, as first found
+  std::map<std::string, std::vector<ArmInput>> inputs_;  // likewise
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_command_backend(std::filesystem::path program, Spawner& spawner) {
-  return std::make_unique<CommandBackend>(std::move(program), spawner);
+std::unique_ptr<Backend> make_command_backend(std::filesystem::path program, Spawner& spawner,
+                                              std::filesystem::path image) {
+  return std::make_unique<CommandBackend>(std::move(program), spawner, std::move(image));
 }
 
 }  // namespace assay

@@ -9,6 +9,7 @@
 #include "backend/command/command_options.h"
 #include "backend/command/command_worker.h"
 #include "backend/command/repository_fixture.h"
+#include "base/hash.h"
 
 namespace assay {
 namespace {
@@ -58,6 +59,30 @@ TEST_F(CommandBackendTest, TheGateKnowsCommitProgramAndFiles) {
   missing.options.erase("checkout");
   missing.options["command"] = {"no-such-program-anywhere"};
   EXPECT_EQ(backend->gate(missing).error_class, "no_program");
+}
+
+// Files that must stay as they are, by names that are the same in every sitting.
+TEST_F(CommandBackendTest, ItsInputsAreItsProgramAndWordsThatAreFiles) {
+  const auto backend = make_command_backend("assay", system_spawner());
+  const auto inputs = [&](const StudyArm& of) {
+    EXPECT_EQ(backend->gate(of).verdict, ArmGate::Verdict::kReady);
+    std::vector<std::string> names;
+    for (const ArmInput& input : backend->inputs(of)) {
+      names.push_back(input.name);
+      EXPECT_TRUE(input.path.is_absolute()) << input.path;
+      if (input.sha256.empty()) continue;  // what the gate didn't read
+      EXPECT_EQ(input.sha256, sha256_file_hex(input.path).value_or("none")) << input.path;
+    }
+    return names;
+  };
+  EXPECT_THAT(inputs(arm("one")), ElementsAre("sh", "bench.sh"));
+  StudyArm placed = arm("one");
+  placed.options["command"] = {"sh", "{checkout}/bench.sh", "no-file", "{batch}"};
+  EXPECT_THAT(inputs(placed), ElementsAre("sh", "{checkout}/bench.sh"));
+  StudyArm shell_text = arm("two");
+  shell_text.options["shell"] = true;
+  shell_text.options["command"] = {"cd .;cat 'bench.sh'|sh"};
+  EXPECT_THAT(inputs(shell_text), ElementsAre("/bin/sh", "bench.sh"));
 }
 
 // The hash that stands for a command: what changes it, alone.

@@ -84,7 +84,8 @@ std::optional<std::filesystem::path> program_option(const StudyArm& arm) {
 
 class NativeBackend final : public Backend {
  public:
-  explicit NativeBackend(std::filesystem::path program) : program_(std::move(program)) {}
+  NativeBackend(std::filesystem::path program, std::filesystem::path image)
+      : program_(std::move(program)), image_(std::move(image)) {}
 
   Status check_arm(const StudyArm& arm) const override {
     LoadRequest request;
@@ -104,7 +105,10 @@ class NativeBackend final : public Backend {
   }
 
   WorkerCommand worker_command(const StudyArm& arm) const override {
-    return {{program_option(arm).value_or(program_).string(), "worker", "native"}, {}};
+    if (const auto program = program_option(arm)) {
+      return {{program->string(), "worker", "native"}, {}};
+    }
+    return {{program_.string(), "worker", "native"}, {}, {}, image_};
   }
 
   ArmGate gate(const StudyArm& arm) override {
@@ -119,6 +123,13 @@ class NativeBackend final : public Backend {
     gate.framework_build = "program " + hash->substr(0, kShownHashDigits);
     gate.program = {{"path", program->string()}, {"sha256", *hash}};
     return gate;
+  }
+
+  std::vector<ArmInput> inputs(const StudyArm& arm) override {
+    const auto program = program_option(arm);
+    if (!program) return {};
+    const Result<std::string>& hash = hash_of(*program);
+    return {{"", "program", *program, hash ? *hash : ""}};
   }
 
   Json load_options(const StudyArm& arm, const StudyModel&, uint64_t) const override {
@@ -196,6 +207,7 @@ class NativeBackend final : public Backend {
   }
 
   std::filesystem::path program_;
+  std::filesystem::path image_;
   std::map<std::filesystem::path, Result<std::string>> hashes_;  // of programs, as first found
   // As first found: the gate is asked before every unit. An error since a worker's compiler hung.
   std::optional<Result<engine::CpuCompiler>> compiler_;
@@ -204,8 +216,9 @@ class NativeBackend final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_native_backend(std::filesystem::path program) {
-  return std::make_unique<NativeBackend>(std::move(program));
+std::unique_ptr<Backend> make_native_backend(std::filesystem::path program,
+                                             std::filesystem::path image) {
+  return std::make_unique<NativeBackend>(std::move(program), std::move(image));
 }
 
 }  // namespace assay

@@ -86,6 +86,21 @@ class TorchBackend final : public Backend {
     return judge_torch_arm(arm, *probe->second);
   }
 
+  // The interpreter as a file where its name is a path; libraries of its own, PyTorch among them,
+  // are known by their versions alone.
+  std::vector<ArmInput> inputs(const StudyArm& arm) override {
+    std::vector<ArmInput> inputs;
+    if (const auto workers = find_workers(program_, environment_)) {
+      inputs.push_back({"torch worker", "worker.py", *workers / "torch" / "worker.py"});
+      inputs.push_back({"torch worker", "assay_torch/", *workers / "torch" / "assay_torch"});
+    }
+    const auto python = find_python(arm, environment_);
+    if (python && python->find('/') != std::string::npos) {
+      inputs.push_back({"", "python", *python});
+    }
+    return inputs;
+  }
+
   Json load_options(const StudyArm& arm, const StudyModel& model, uint64_t seed) const override {
     Json options = arm.options;
     options.erase("python");
