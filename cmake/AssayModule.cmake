@@ -41,7 +41,8 @@ function(compile_together target)
 endfunction()
 
 # compile_apart(FILE...): sources of this folder that are compiled by themselves all the same, as each has a name in
-# common with another one of its target, or a class with a member of a type that it alone knows.
+# common with another one of its target, a class with a member of a type that it alone knows, or macros that the others
+# shouldn't see.
 function(compile_apart)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()

@@ -120,9 +120,10 @@ TEST_F(PortabilityCommand, HostileFilesAreOneLine) {
   const fs::path kept = root_ / "kept";
   fs::create_directories(kept / "prefill");
   fs::copy(b / "prefill/metrics.csv", kept / "prefill/metrics.csv");
-  EXPECT_TRUE(write_file(kept / "origin.json",
-                         "{\"complete\": true, \"started_at\": \"now\", \"identity\": [7], "
-                         "\"study\": 3}"));
+  EXPECT_TRUE(write_file(
+      kept / "origin.json",
+      "{\"complete\": true, \"started_at\": \"2026-11-22T07:52:33Z\", \"identity\": [7], "
+      "\"study\": 3}"));
   const CommandOutput output = assay({"portability", a, kept, "-o", "json"});
   EXPECT_THAT(output.end.exit_status, testing::AnyOf(0, 1, 2)) << output.err;
   EXPECT_LE(std::ranges::count(output.err, '\n'), 1);

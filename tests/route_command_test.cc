@@ -293,6 +293,23 @@ TEST_F(RouteCommand, HostileTracesGiveOneLineAndExitTwo) {
   EXPECT_EQ(*read_file(trace), "notes\n");
 }
 
+TEST_F(RouteCommand, ARangeThatNobodyMeasuredIsNotCalledFaster) {
+  const fs::path one = write("one");
+  const fs::path file = root_ / "policy.yaml";
+  routed({one, "-o", file}, 0);
+  std::string text = *read_file(file);
+  const std::string measured = "    prompt_tokens: [10, 80]\n";
+  ASSERT_TRUE(text.contains(measured)) << text;
+  text.replace(text.find(measured), measured.size(), "    prompt_tokens: [1, 1000000]\n");
+  ASSERT_TRUE(write_file(file, text));
+  const std::string screen = assay({"route", one, "--policy", file}).out;
+  EXPECT_THAT(screen, testing::ContainsRegex("prefill +1-1000000 +fast .* not measured in part\n"));
+  EXPECT_THAT(screen, testing::Not(HasSubstr("faster")));
+  EXPECT_THAT(screen, HasSubstr("1-9 and 81-1000000"));
+  EXPECT_THAT(assay({"route", one, "--policy", file, "-o", "md"}).out,
+              HasSubstr("take fast for prompts of 10-80 tokens"));
+}
+
 TEST_F(RouteCommand, AGivenPolicyThatTheRowsRefuteExitsWithOne) {
   const fs::path file = root_ / "policy.yaml";
   EXPECT_EQ(routed({write("one"), "-o", file}, 0)["differs"], Json::array());

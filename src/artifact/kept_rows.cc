@@ -6,7 +6,9 @@
 #include "artifact/manifest.h"
 #include "artifact/metrics_file.h"
 #include "artifact/row_rule.h"
+#include "base/clock.h"
 #include "base/csv.h"
+#include "base/text.h"
 
 namespace assay {
 namespace {
@@ -40,12 +42,20 @@ Status read_phase(const Folder& folder, Phase phase, std::vector<Row>& rows) {
   return status;
 }
 
+// The member "started_at", a time as a manifest has it.
+Result<std::string> start_of(const Json& json, const std::string& object) {
+  ASSAY_TRY(std::string text, json_string(json, "started_at", object));
+  if (is_utc(text)) return text;
+  return bad_input("{}: expected a time such as 2026-11-22T07:52:33Z at \"started_at\", found {}",
+                   object, quoted_excerpt(text));
+}
+
 // The member "sittings" of origin.json; without it there was one.
 Status read_origin_sittings(const Json& origin, const std::string& object, Bundle& bundle) {
   const auto listed = origin.find("sittings");
   if (listed == origin.end()) {
     Sitting only;
-    ASSAY_TRY(only.started_at, json_string(origin, "started_at", object));
+    ASSAY_TRY(only.started_at, start_of(origin, object));
     only.environment = Json::object();
     bundle.sittings.push_back(std::move(only));
     return {};
@@ -56,7 +66,7 @@ Status read_origin_sittings(const Json& origin, const std::string& object, Bundl
   const auto rows = static_cast<int64_t>(bundle.rows.size());
   for (const Json& json : *listed) {
     Sitting sitting;
-    ASSAY_TRY(sitting.started_at, json_string(json, "started_at", object));
+    ASSAY_TRY(sitting.started_at, start_of(json, object));
     ASSAY_TRY(sitting.rows_before, json_int(json, "rows_before", object));
     const int64_t least = bundle.sittings.empty() ? 0 : bundle.sittings.back().rows_before;
     const int64_t most = bundle.sittings.empty() ? 0 : rows;

@@ -69,10 +69,24 @@ TEST_F(KeptRows, AreNamedByWhoeverNeedsTheWholeBundle) {
       << whole.error().message;
 }
 
+TEST_F(KeptRows, ATimeThatIsNoneIsNamed) {
+  for (const char* text :
+       {"garbage", "", "2026-11-22", "2026-13-22T07:52:33Z", "2026-11-22T07:52:33Z "}) {
+    Json origin = kOrigin;
+    origin["started_at"] = text;
+    keep(rows(3), kBundleSchemaVersion, origin);
+    const auto bundle = read_kept_rows(folder_);
+    ASSERT_FALSE(bundle) << text;
+    EXPECT_NE(bundle.error().message.find("expected a time such as"), std::string::npos)
+        << bundle.error().message;
+  }
+}
+
 TEST_F(KeptRows, KeepTheirSittingsParityAndEvidence) {
   Json origin = kOrigin;
-  origin["sittings"] = {{{"started_at", "a"}, {"rows_before", 0}, {"environment", {{"gpu", 1}}}},
-                        {{"started_at", "b"}, {"rows_before", 2}, {"environment", {{"gpu", 2}}}}};
+  origin["sittings"] = {
+      {{"started_at", "2026-11-22T07:52:33Z"}, {"rows_before", 0}, {"environment", {{"gpu", 1}}}},
+      {{"started_at", "2026-11-23T07:52:33Z"}, {"rows_before", 2}, {"environment", {{"gpu", 2}}}}};
   origin["parity"] = {{"cprefill", {{"passed", false}}}};
   origin["evidence"] = {{"cprefill", {{"compiler_real", "yes"}}}};
   keep(rows(3), kBundleSchemaVersion, origin);
@@ -103,8 +117,8 @@ TEST_F(KeptRows, WhatDoesNotFitIsRefused) {
   keep(rows(2), kBundleSchemaVersion, {{"complete", true}});
   EXPECT_THAT(error(), HasSubstr("started_at"));
   Json late = kOrigin;
-  late["sittings"] = {{{"started_at", "a"}, {"rows_before", 0}},
-                      {{"started_at", "b"}, {"rows_before", 3}}};
+  late["sittings"] = {{{"started_at", "2026-11-22T07:52:33Z"}, {"rows_before", 0}},
+                      {{"started_at", "2026-11-23T07:52:33Z"}, {"rows_before", 3}}};
   keep(rows(2), kBundleSchemaVersion, late);
   EXPECT_THAT(error(), HasSubstr("expected 0 to 2 rows before a sitting, found 3"));
   late["sittings"] = Json::array();

@@ -13,13 +13,14 @@ constexpr std::string_view kPrefix = "environment-";
 constexpr std::string_view kSuffix = ".json";
 constexpr const char* kKey = "sitting";
 
-Sitting first_sitting(const Json& manifest) {
-  Sitting first;
-  const auto text = manifest.find("started_at");
-  const auto ns = manifest.find("started_at_ns");
-  if (text != manifest.end() && text->is_string()) first.started_at = text->get<std::string>();
-  if (ns != manifest.end() && ns->is_number_integer()) first.started_at_ns = ns->get<int64_t>();
-  return first;
+// The members started_at and started_at_ns, which say the same.
+Status read_start(const Json& json, const std::string& object, Sitting& sitting) {
+  ASSAY_TRY(sitting.started_at, json_string(json, "started_at", object));
+  ASSAY_TRY(sitting.started_at_ns, json_int(json, "started_at_ns", object));
+  const std::string expected = format_utc(sitting.started_at_ns);
+  if (sitting.started_at == expected) return {};
+  return bad_input("{}: expected {} at \"started_at\", as \"started_at_ns\" says, found {}", object,
+                   expected, quoted_excerpt(sitting.started_at));
 }
 
 Result<Sitting> parse_sitting(Json json, int64_t number, const std::string& object) {
@@ -32,8 +33,7 @@ Result<Sitting> parse_sitting(Json json, int64_t number, const std::string& obje
   if (found != number) {
     return bad_input("{}: expected sitting {}, found {}", object, number, found);
   }
-  ASSAY_TRY(sitting.started_at, json_string(member, "started_at", object));
-  ASSAY_TRY(sitting.started_at_ns, json_int(member, "started_at_ns", object));
+  ASSAY_CHECK(read_start(member, object, sitting));
   ASSAY_TRY(sitting.units_before, json_int(member, "units_before", object));
   ASSAY_TRY(sitting.rows_before, json_int(member, "rows_before", object));
   json.erase(kKey);
@@ -95,7 +95,8 @@ Result<std::vector<Sitting>> read_sittings(const Folder& folder, const Json& man
     return parse_json(text, folder.path_of(name).string());
   };
   const std::string name = folder.path_of(kManifestName).string();
-  std::vector<Sitting> sittings = {first_sitting(manifest)};
+  std::vector<Sitting> sittings(1);
+  ASSAY_CHECK(read_start(manifest, name, sittings[0]));
   ASSAY_TRY(sittings[0].environment, read_json(kEnvironmentName));
   ASSAY_TRY(const FileEntries listed, file_entries_from_json(manifest, name));
   int64_t count = 1;

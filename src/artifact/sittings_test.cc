@@ -61,8 +61,11 @@ class SittingsTest : public testing::Test {
 };
 
 Json second_of(int64_t units_before, int64_t rows_before) {
-  return sitting_to_json(
-      2, {"2026-11-21T18:50:11Z", 1, units_before, rows_before, {{"host", "elsewhere"}}});
+  return sitting_to_json(2, {"2026-11-21T18:50:11Z",
+                             1'795'287'011'000'000'000,
+                             units_before,
+                             rows_before,
+                             {{"host", "elsewhere"}}});
 }
 
 TEST_F(SittingsTest, EachResumeThatMeasuresIsKept) {
@@ -103,6 +106,26 @@ TEST_F(SittingsTest, BegunBeforeItsFirstRowItIsKeptOnce) {
   EXPECT_EQ(read_bundle(folder_)->sittings.size(), 2u);
   ASSERT_TRUE(write_unit(*second, 2));
   EXPECT_EQ(read_bundle(folder_)->sittings.size(), 2u);
+}
+
+// A history is put in order by its starts, and reports show them.
+TEST_F(SittingsTest, AStartThatIsNoTimeIsRefused) {
+  const Json sound = *parse_manifest(*read_file(folder_ / kManifestName), "manifest");
+  const auto with = [&](const char* key, const Json& value) {
+    Json manifest = sound;
+    manifest[key] = value;
+    EXPECT_TRUE(write_file(folder_ / kManifestName, manifest_text(manifest)));
+    return refused();
+  };
+  EXPECT_THAT(with("started_at_ns", "garbage"),
+              HasSubstr("manifest.json: expected an integer at \"started_at_ns\", found"));
+  EXPECT_THAT(with("started_at_ns", nullptr), HasSubstr("\"started_at_ns\""));
+  EXPECT_THAT(with("started_at", 5), HasSubstr("expected a string at \"started_at\""));
+  EXPECT_THAT(
+      with("started_at", "garbage"),
+      HasSubstr("expected 2023-11-14T22:13:20Z at \"started_at\", as \"started_at_ns\" says, "
+                "found \"garbage\""));
+  EXPECT_THAT(with("started_at_ns", 0), HasSubstr("expected 1970-01-01T00:00:00Z"));
 }
 
 TEST_F(SittingsTest, AFreshBundleHasOne) {

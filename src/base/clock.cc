@@ -38,4 +38,12 @@ std::string format_utc(int64_t wall_ns) {
   return text;
 }
 
+bool is_utc(const std::string& text) {
+  tm parts{};
+  if (strptime(text.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts) == nullptr) return false;
+  const int64_t seconds = timegm(&parts);
+  constexpr int64_t kMost = INT64_MAX / 1'000'000'000;
+  return seconds >= -kMost && seconds <= kMost && format_utc(seconds * 1'000'000'000) == text;
+}
+
 }  // namespace assay

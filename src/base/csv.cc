@@ -1,7 +1,44 @@
 // CSV as RFC 4180 has it.
 #include "base/csv.h"
 
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "base/shown_text.h"
+
 namespace assay {
+namespace {
+
+bool is_number(std::string_view text) {
+  if (text.starts_with('+')) {
+    text.remove_prefix(1);
+    if (text.starts_with('-')) return false;
+  }
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && stop == end && std::isfinite(value);
+}
+
+bool is_formula(std::string_view text) {
+  constexpr std::array<std::string_view, 8> kStarts = {"=",      "@",      "+",      "-",
+                                                       "\uFF1D", "\uFF20", "\uFF0B", "\uFF0D"};
+  return std::ranges::any_of(kStarts, [&](auto start) { return text.starts_with(start); }) &&
+         !is_number(text);
+}
+
+}  // namespace
+
+std::string shown_csv_line(const std::vector<std::string>& fields, size_t most_bytes) {
+  std::vector<std::string> shown;
+  for (const std::string& field : fields) {
+    const char* const quote = is_formula(field) ? "'" : "";
+    shown.push_back(quote + shown_line(field, most_bytes));
+  }
+  return csv_line(shown);
+}
 
 std::string csv_line(const std::vector<std::string>& fields) {
   std::string line;

@@ -12,8 +12,15 @@
 
 namespace assay {
 
-// One line with its line end; fields with comma, quote, CR or LF are quoted.
+// One line with its line end; fields with comma, quote, CR or LF are quoted. The fields are the
+// bytes given: for files that a program reads back, such as a bundle's metrics.csv.
 std::string csv_line(const std::vector<std::string>& fields);
+
+// The same for people, who open the file in a spreadsheet or look at it: each field as shown_line()
+// has it, cut at `most_bytes`, and with "'" in front where it begins with =, @, + or - (or their
+// full-width forms) and isn't a number, because a spreadsheet would run it as a formula. Numbers
+// stay as they are.
+std::string shown_csv_line(const std::vector<std::string>& fields, size_t most_bytes = SIZE_MAX);
 
 // Reads records out of `text` one after the other. A record whose closing quote or line end is
 // missing is an error for next(): a half-written last row must not pass for a whole one.

@@ -15,6 +15,25 @@ TEST(Csv, WritesAndReadsBack) {
   EXPECT_TRUE(reader.done());
 }
 
+TEST(Csv, PeopleGetNoFormulaAndNoControlCharacter) {
+  const auto shown = [](const std::string& field) {
+    const std::string line = shown_csv_line({field});
+    return line.substr(0, line.size() - 1);
+  };
+  for (const std::string formula : {"=1+1", "=cmd|' /C calc'!A0", "@SUM(A1)", "+1+1", "-2+3", "-",
+                                    "--5", "+-5", "-inf", "+nan", "-0x1f", "-1e999", "\uFF1D1+1"}) {
+    EXPECT_EQ(shown(formula), "'" + formula);
+  }
+  EXPECT_EQ(shown("=HYPERLINK(\"x\",\"y\")"), "\"'=HYPERLINK(\"\"x\"\",\"\"y\"\")\"");
+  for (const std::string plain :
+       {"-1.5", "+2", "-1e-300", "0", "a=b", "eager-dynamic", "'=", "", " =1"}) {
+    EXPECT_EQ(shown(plain), plain);
+  }
+  EXPECT_EQ(shown("a\x1b[2J\u009b2J\u202eb\r\n"), "a\\x1b[2J\\x9b2J\\u202eb\\r\\n");
+  EXPECT_EQ(shown("\t=1"), "\\t=1") << "no blank is left in front of it that a spreadsheet drops";
+  EXPECT_EQ(shown_csv_line({"abcdef", "-1"}, 3), "abc...,-1\n");
+}
+
 TEST(Csv, AcceptsCrLf) {
   CsvReader reader("a,b\r\n", "test");
   EXPECT_EQ(reader.next(), (std::vector<std::string>{"a", "b"}));

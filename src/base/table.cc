@@ -90,21 +90,20 @@ std::string render_text(const Table& table, std::string_view left, std::string_v
   return out;
 }
 
-// Data for files and pipes; a terminal gets what it doesn't obey.
+// Whole for files and pipes; a terminal gets cells that are cut.
 std::string render_csv(const Table& table) {
-  const bool on_terminal = ::isatty(STDOUT_FILENO) == 1;
   std::vector<std::string> fields;
   for (const Column& column : table.columns) fields.push_back(column.name);
-  std::string out = csv_line(fields);
+  const size_t most_bytes = ::isatty(STDOUT_FILENO) == 1 ? kLongestCell : SIZE_MAX;
+  std::string out = shown_csv_line(fields, most_bytes);
   for (const auto& row : table.rows) {
     fields.clear();
     for (const TableCell& cell : row) {
-      std::string text = cell.value.is_null()     ? ""
-                         : cell.value.is_string() ? cell.value.get<std::string>()
-                                                  : to_json_line(cell.value);
-      fields.push_back(on_terminal ? shown_line(text, kLongestCell) : std::move(text));
+      fields.push_back(cell.value.is_null()     ? ""
+                       : cell.value.is_string() ? cell.value.get<std::string>()
+                                                : to_json_line(cell.value));
     }
-    out += csv_line(fields);
+    out += shown_csv_line(fields, most_bytes);
   }
   return out;
 }

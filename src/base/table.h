@@ -50,7 +50,7 @@ struct Table {
 
   // JSON: an array of objects. Text ends with a newline. `width`: what a table keeps to if that
   // can be had by shortening text ("..." in its middle).
-  // CSV has a text as it is, unless stdout is a terminal: then as tables show it.
+  // CSV is as shown_csv_line() (base/csv.h) has it; JSON alone has every text byte for byte.
   std::string render(OutputFormat format, std::optional<size_t> width = std::nullopt) const;
   Json to_json() const;
 };

@@ -79,6 +79,9 @@ TEST(Table, KeepsToATerminalsWidthByShorteningText) {
   // Numbers stay whole, whatever that takes.
   EXPECT_NE(table.render(OutputFormat::kTable, 5).find("123.456"), std::string::npos);
   EXPECT_EQ(table.render(OutputFormat::kCsv, 5), table.render(OutputFormat::kCsv));
+  table.rows = {{TableCell::of("=1\u0090"), TableCell::of(int64_t{-3})}};
+  table.columns.resize(2);
+  EXPECT_TRUE(table.render(OutputFormat::kCsv).ends_with("\n'=1\\x90,-3\n"));
 }
 
 TEST(Table, NoTextOfFiguresIsShortened) {

@@ -28,8 +28,10 @@ namespace {
 Check engine_check(const Host& host) {
   const std::string target = engine::simd_target_name();
   const bool portable = target == "SCALAR" || target == "EMU128";
+  const auto bf16 = engine::bf16_target_name();
   return {"native_engine", portable ? CheckStatus::kLimited : CheckStatus::kOk,
-          fmt::format("CPU kernels run with {} on {}", target,
+          fmt::format("CPU kernels run with {}{} on {}", target,
+                      bf16 ? fmt::format(", prompts in bf16 with {},", *bf16) : "",
                       host.cpu_model.value_or("an unknown processor")),
           portable ? "none: the kernels support none of this processor's SIMD instructions" : ""};
 }

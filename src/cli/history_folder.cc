@@ -26,12 +26,6 @@ Result<std::vector<fs::path>> bundles_in(const fs::path& folder) {
   return bundles;
 }
 
-int64_t started_at(const Bundle& bundle) {
-  const auto started = bundle.manifest.find("started_at_ns");
-  return started != bundle.manifest.end() && started->is_number_integer() ? started->get<int64_t>()
-                                                                          : 0;
-}
-
 // Empty: it belongs.
 std::string why_left_out(const Bundle& run, const Bundle& base, const std::set<std::string>& vary) {
   return run.complete ? unlike(base, run, vary) : "not complete";
@@ -53,7 +47,7 @@ Result<History> read_history(const fs::path& folder, const Bundle& base, const B
       print_remark("note", fmt::format("history: {} left out: {}", path.string(), why));
       continue;
     }
-    const int64_t started = started_at(*run);
+    const int64_t started = run->sittings.front().started_at_ns;
     runs.emplace_back(started, std::move(run).value());
   }
   std::ranges::stable_sort(runs, {}, [](const auto& run) { return run.first; });

@@ -1,6 +1,7 @@
 // assay stats: one sample's description, its order, and bootstrap intervals.
 #include <algorithm>
 
+#include "base/text.h"
 #include "cli/stats_input.h"
 #include "stats/bootstrap.h"
 #include "stats/confidence_sequence.h"
@@ -174,9 +175,16 @@ void add_autocorrelation(CLI::App& parent, Selected& selected) {
     const auto r = stats::autocorrelation(values, 1);
     const auto size = stats::effective_sample_size(values);
     if (!r || !size || count >= n) {
-      return bad_input("--a: expected at least 4 values that vary, more than --lags, found {}", n);
+      return bad_input(
+          "--a: expected at least 4 values that vary, more than --lags, whose sum a double holds, "
+          "found {}",
+          n);
     }
     const auto box = stats::ljung_box(values, static_cast<size_t>(count));
+    if (!box) {
+      return bad_input("--lags: expected a Q within reach of chi-square, found {} lags of {}",
+                       count, counted(n, "value"));
+    }
     FigureRow row;
     row.add_count("n", n).add("r1", (*r)[1]).add("effective_n", size->size).add("tau", size->tau);
     row.add_count("lags", count).add("Q", box->q).add_p(box->p, box->log_p);

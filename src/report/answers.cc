@@ -2,10 +2,9 @@
 #include "report/answers.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
 #include <tuple>
 
+#include "base/listed.h"
 #include "base/text.h"
 
 namespace assay {
@@ -26,15 +25,23 @@ auto condition_of(const Stratum& stratum) {
   return std::tie(stratum.phase, stratum.model, stratum.new_tokens, stratum.batch);
 }
 
+// Every figure of an answer is one of the arm that it names, so its leader is the same throughout.
 bool same_arms(const Decision& a, const Decision& b) {
-  // Equivalent arms are one answer whichever of them has the lowest mean.
   const auto sorted = [](std::vector<std::string> names) {
     std::ranges::sort(names);
     return names;
   };
-  return a.kind == b.kind && a.void_because == b.void_because &&
+  return a.kind == b.kind && a.void_because == b.void_because && a.arm == b.arm &&
          sorted(arms_in_question(a)) == sorted(arms_in_question(b)) &&
          sorted(a.ahead) == sorted(b.ahead);
+}
+
+// Whether both leave the leader beside the same next arm. Where arms are tied, all of them are.
+bool same_next(const Decision& a, const Decision& b) {
+  const auto next = [](const Decision& of) {
+    return of.tied.empty() && of.runner_up ? of.runner_up->arm : std::string();
+  };
+  return next(a) == next(b);
 }
 
 bool same_answer(const Findings& findings, const Decision& a, const Decision& b, SameAnswer same) {
@@ -42,10 +49,11 @@ bool same_answer(const Findings& findings, const Decision& a, const Decision& b,
   const Stratum& y = findings.strata[b.stratum];
   if (same == SameAnswer::kArmOfPhase) return x.phase == y.phase && a.arm == b.arm;
   if (same == SameAnswer::kLeaderOfPhase) {
-    return x.phase == y.phase && a.kind == b.kind && a.arm == b.arm;
+    return x.phase == y.phase && a.kind == b.kind && a.arm == b.arm &&
+           a.void_because == b.void_because;
   }
   return condition_of(x) == condition_of(y) && same_arms(a, b) &&
-         (same == SameAnswer::kArms || same_alternatives(a, b));
+         (same == SameAnswer::kArms ? same_next(a, b) : same_alternatives(a, b));
 }
 
 }  // namespace
@@ -123,36 +131,35 @@ std::vector<Answer> answers(const Findings& findings, SameAnswer same) {
 
 std::vector<TypicalAnswer> typical_answers(const std::vector<const Decision*>& decisions) {
   std::vector<TypicalAnswer> all;
-  std::map<std::string, std::set<std::string>> rivals;
   for (const Decision* decision : decisions) {
     if (!decision->typical) continue;
     const TypicalChoice& choice = *decision->typical;
-    auto answer = std::ranges::find(all, choice.arm, &TypicalAnswer::arm);
+    auto answer = std::ranges::find_if(all, [&](const TypicalAnswer& one) {
+      return one.arm == choice.arm && one.rival == choice.rival;
+    });
     if (answer == all.end()) {
-      answer = all.insert(all.end(), TypicalAnswer{});
-      answer->arm = choice.arm;
+      answer = all.insert(all.end(), TypicalAnswer{.arm = choice.arm, .rival = choice.rival});
     }
     ++answer->strata;
     answer->range.add(choice.ratio.ratio, choice.ratio.interval);
-    rivals[choice.arm].insert(choice.rival);
-    answer->slow += choice.slow;
-    if (!choice.slow_arm.empty()) answer->slow_arm = choice.slow_arm;
-  }
-  for (TypicalAnswer& answer : all) {
-    const std::set<std::string>& names = rivals[answer.arm];
-    answer.rivals = *names.begin();
-    if (names.size() > 1) answer.rivals += fmt::format(" and {} more", names.size() - 1);
+    if (choice.slow > 0) answer->slow[choice.slow_arm] += choice.slow;
   }
   return all;
 }
 
 std::string typical_text(const TypicalAnswer& answer) {
   std::string text = fmt::format("by the typical call the choice is {}, at {} of the time of {}",
-                                 answer.arm, answer.range.text(), answer.rivals);
-  if (answer.slow > 0) {
-    text += fmt::format("; the mean cannot decide because {} of {} {} over {:.0f} times its median",
-                        counted(answer.slow, "row"), answer.slow_arm,
-                        answer.slow == 1 ? "takes" : "take", kSlowFactor);
+                                 answer.arm, answer.range.text(), answer.rival);
+  std::vector<std::string> slow;
+  int64_t rows = 0;
+  for (const auto& [arm, count] : answer.slow) {
+    slow.push_back(fmt::format("{} of {}", counted(count, "row"), arm));
+    rows += count;
+  }
+  if (rows > 0) {
+    text += fmt::format("; the mean cannot decide because {} {} over {:.0f} times {}", listed(slow),
+                        rows == 1 ? "takes" : "take", kSlowFactor,
+                        slow.size() == 1 ? "its median" : "their arm's median");
   }
   return text;
 }

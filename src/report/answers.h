@@ -1,6 +1,7 @@
 // Strata that have one decision, as one answer, and their ratios as one range.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,10 +39,11 @@ struct Answer {
   std::vector<const Decision*> parts;  // not empty, by prompt length
 };
 
-// Which strata share an answer: neighbours by prompt length, under one condition (model, new
-// tokens, batch), with the same arms in question, and with or without regard to the arms that p50
-// or the tail would choose; or all of a phase for which the same arm leads, equally surely or
-// however surely.
+// Which strata share an answer. The arm that leads is the same in all of them, so that every figure
+// of an answer is one of the arm that it names. Neighbours by prompt length under one condition
+// (model, new tokens, batch), equally sure, with the same arms in question, and of kArms with the
+// same arm next to the leader, else with the same arms that p50 or the tail would choose; or all of
+// a phase that the arm leads, equally surely or however surely.
 enum class SameAnswer { kArmsAndAlternatives, kArms, kLeaderOfPhase, kArmOfPhase };
 
 // By phase, condition and prompt length.
@@ -50,14 +52,13 @@ std::vector<Answer> answers(const Findings& findings, SameAnswer same);
 // The leader and the arms that aren't told apart from it.
 std::vector<std::string> arms_in_question(const Decision& decision);
 
-// Strata that typical calls decide and means don't, with one arm ahead.
+// Strata that typical calls decide and means don't, with one arm ahead and one rival nearest to it.
 struct TypicalAnswer {
   std::string arm;
+  std::string rival;
   size_t strata = 0;
-  RatioRange range;      // to the rival that is nearest
-  std::string rivals;    // "eager", or "eager and 2 others"
-  std::string slow_arm;  // whose slow rows spread the mean most; empty: none did
-  int64_t slow = 0;      // rows, over all the strata
+  RatioRange range = {};                     // arm to rival
+  std::map<std::string, int64_t> slow = {};  // by arm its slow rows, where they spread a mean most
 };
 std::vector<TypicalAnswer> typical_answers(const std::vector<const Decision*>& decisions);
 // "by the typical call the choice is A, at 0.88 [0.84, 0.91] of B's time; the mean cannot decide

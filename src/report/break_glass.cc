@@ -1,6 +1,7 @@
 // The decision rule of a policy in ten lines at most, for a person without the program.
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
 
 #include "base/add_once.h"
@@ -93,10 +94,25 @@ struct TakenArm {
   std::vector<TakenRange> ranges;
 };
 
+// Without the lengths that a given policy serves beyond everything measured, where rule 1 holds;
+// nothing: all of it lies there.
+std::optional<PolicyRule> measured_part(PolicyRule rule) {
+  for (const RuleEvidence& part : rule.evidence) {
+    if (part.verdict != kNotMeasured) continue;
+    if (part.shortest <= rule.shortest) rule.shortest = std::max(rule.shortest, part.longest + 1);
+    if (part.longest >= rule.longest) rule.longest = std::min(rule.longest, part.shortest - 1);
+  }
+  if (rule.shortest > rule.longest) return std::nullopt;
+  return rule;
+}
+
 std::vector<TakenArm> taken_arms(const Policy& policy) {
   std::vector<TakenArm> taken;
-  for (const PolicyRule& rule : policy.rules) {
-    if (rule.arm.empty() || rule.arm == policy.fallback) continue;
+  for (const PolicyRule& whole : policy.rules) {
+    if (whole.arm.empty() || whole.arm == policy.fallback) continue;
+    const std::optional<PolicyRule> measured = measured_part(whole);
+    if (!measured) continue;
+    const PolicyRule& rule = *measured;
     auto at = std::ranges::find_if(taken, [&](const TakenArm& of) {
       return of.model == rule.model && of.arm == rule.arm && of.phase == rule.phase;
     });

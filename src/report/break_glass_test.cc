@@ -48,6 +48,30 @@ TEST(BreakGlass, SaysTheRuleForOneModelAndBatch) {
                   "of new tokens rule 1 holds."));
 }
 
+// A given policy may serve more than anybody measured; a person is told to take the safe arm there.
+TEST(BreakGlass, LengthsThatNobodyMeasuredAreTheSafeArms) {
+  PolicyRule wide = taken_rule("fast", 1, 1'000'000);
+  const auto part = [](int64_t shortest, int64_t longest, std::string_view verdict) {
+    RuleEvidence evidence;
+    evidence.shortest = shortest;
+    evidence.longest = longest;
+    evidence.verdict = verdict;
+    return evidence;
+  };
+  wide.evidence = {part(10, 80, "best"), part(1, 9, kNotMeasured),
+                   part(81, 1'000'000, kNotMeasured)};
+  EXPECT_THAT(glass_of({wide}), Contains("3. In prefill take fast for prompts of 10-80 tokens."));
+  Route route;
+  route.policy.fallback = "eager";
+  route.policy.rules = {wide};
+  EXPECT_EQ(cell_text(rule_screen_table(route).rows[0].back()), "not measured in part");
+  wide.evidence.erase(wide.evidence.begin());
+  route.policy.rules = {wide};
+  EXPECT_EQ(cell_text(rule_screen_table(route).rows[0].back()), "not measured");
+  wide.evidence.front().longest = 1'000'000;
+  EXPECT_THAT(glass_of({wide}), Contains("3. No other arm is proven to be faster."));
+}
+
 TEST(BreakGlass, AnArmOfOneModelIsNotTakenForAnother) {
   std::vector<PolicyRule> rules = {taken_rule("fast", 10, 80), taken_rule("eager", 10, 80)};
   rules[1].model = "gpt2-100m";

@@ -24,7 +24,7 @@ std::string place(const Findings& findings, const Answer& answer) {
   return fmt::format("{}, {} prompt tokens", text, tokens);
 }
 
-// "0.62 [0.60, 0.65] of eager's time": of the arms that lead; empty where one is the baseline.
+// "0.62 [0.60, 0.65] of eager's time": of the arm that leads; empty where it is the baseline.
 std::string baseline_text(const Findings& findings, const Answer& answer) {
   RatioRange range;
   for (const Decision* part : answer.parts) {
@@ -54,7 +54,7 @@ std::string best_text(const Findings& findings, const Answer& answer) {
   return text;
 }
 
-// How far the leaders are ahead of the baseline, where it isn't one of the arms in question: "
+// How far the leader is ahead of the baseline, where it isn't one of the arms in question: "
 // Against the baseline, static takes 0.62 [0.60, 0.65] of eager's time."
 std::string ahead_text(const Findings& findings, const Answer& answer) {
   const Decision& first = *answer.parts.front();
@@ -62,10 +62,7 @@ std::string ahead_text(const Findings& findings, const Answer& answer) {
   if (std::ranges::find(arms, findings.study.baseline) != arms.end()) return "";
   const std::string text = baseline_text(findings, answer);
   if (text.empty()) return "";
-  const bool one_leader = std::ranges::all_of(
-      answer.parts, [&](const Decision* part) { return part->arm == first.arm; });
-  return fmt::format(" Against the baseline, {} takes {}.",
-                     one_leader ? first.arm : "the lowest mean", text);
+  return fmt::format(" Against the baseline, {} takes {}.", first.arm, text);
 }
 
 // One pair of arms that aren't told apart, over the strata of an answer.
@@ -76,7 +73,7 @@ struct OpenPair {
 
 // "1.4 %", "1.4 % (B), 85.1 % (C)": the difference that these rows would show; empty: not known.
 std::string detectable_text(const std::vector<Rival>& tied,
-                            const std::map<std::string, OpenPair>& pairs, bool each) {
+                            const std::map<std::string, OpenPair>& pairs) {
   double largest = 0;
   std::vector<std::string> parts;
   for (const Rival& rival : tied) {
@@ -85,17 +82,15 @@ std::string detectable_text(const std::vector<Rival>& tied,
     largest = std::max(largest, detectable);
     if (detectable > 0) parts.push_back(fmt::format("{:.1f} % ({})", detectable * 100, rival.arm));
   }
-  if (each && parts.size() > 1) return join(parts, ", ");
+  if (parts.size() > 1) return join(parts, ", ");
   return largest > 0 ? fmt::format("{:.1f} %", largest * 100) : "";
 }
 
-// Of each pair, where one arm leads everywhere, the ratio; and the differences that would show.
+// Of each pair the ratio, and the differences that would show.
 std::string undecided_text(const Findings& findings, const Answer& answer) {
   const Decision& first = *answer.parts.front();
-  bool one_leader = true;
   std::map<std::string, OpenPair> pairs;
   for (const Decision* part : answer.parts) {
-    one_leader = one_leader && part->arm == first.arm;
     for (const Rival& rival : part->tied) {
       OpenPair& pair = pairs[rival.arm];
       pair.range.add(rival.ratio, rival.ratio_interval);
@@ -111,14 +106,14 @@ std::string undecided_text(const Findings& findings, const Answer& answer) {
   std::vector<std::string> ratios;
   for (const Rival& rival : first.tied) {
     const RatioRange& range = pairs[rival.arm].range;
-    if (!one_leader || !range.values) continue;
+    if (!range.values) continue;
     ratios.push_back(fmt::format("{} of {}'s time{}", range.text(), rival.arm,
                                  range.too_few || range.intervals->contains(1)
                                      ? ""
                                      : " (not significant after Holm's correction)"));
   }
   if (!ratios.empty()) text += fmt::format(" {} takes {}.", first.arm, listed(ratios));
-  const std::string detectable = detectable_text(first.tied, pairs, one_leader);
+  const std::string detectable = detectable_text(first.tied, pairs);
   if (!detectable.empty()) {
     text += fmt::format(" These rows can show differences of {} or more.", detectable);
   }

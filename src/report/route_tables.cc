@@ -29,9 +29,18 @@ std::string verdicts_text(const PolicyRule& rule) {
   return join(words, ", ");
 }
 
+// Of the rule's evidence, what has been measured.
+int64_t measured_strata(const PolicyRule& rule) {
+  return std::ssize(rule.evidence) -
+         std::ranges::count(rule.evidence, kNotMeasured, &RuleEvidence::verdict);
+}
+
 // "faster, ahead" in the words of the other screens; why a rule abstains stands below the table.
 std::string screen_verdict(const PolicyRule& rule) {
   if (rule.abstains) return "abstains";
+  const int64_t measured = measured_strata(rule);
+  if (measured == 0) return "not measured";
+  if (measured < std::ssize(rule.evidence)) return "not measured in part";
   std::vector<std::string_view> words;
   for (const RuleEvidence& evidence : rule.evidence) {
     // Of the rule as a whole, whatever the other strata say.
@@ -43,7 +52,7 @@ std::string screen_verdict(const PolicyRule& rule) {
       add_once(words, word);
     }
   }
-  return words.empty() ? "not measured" : fmt::format("{}", fmt::join(words, ", "));
+  return fmt::format("{}", fmt::join(words, ", "));
 }
 
 // "0.86 [0.84, 0.88]"; of several strata the lowest and the highest, and the widest interval.
@@ -96,26 +105,6 @@ std::vector<PolicyRule> joined_over_new_tokens(const Policy& policy) {
     at->evidence.insert(at->evidence.end(), rule.evidence.begin(), rule.evidence.end());
   }
   return joined;
-}
-
-// Items with one text beside them: "TEXT (FIRST; and 3 more strata)".
-std::vector<std::string> grouped(const std::vector<std::pair<std::string, std::string>>& items,
-                                 std::string_view one, std::string_view many) {
-  std::vector<std::string> order;
-  std::map<std::string, std::vector<std::string>> places;
-  for (const auto& [text, place] : items) {
-    auto& of = places[text];
-    if (of.empty()) order.push_back(text);
-    of.push_back(place);
-  }
-  std::vector<std::string> lines;
-  for (const std::string& text : order) {
-    const auto& of = places[text];
-    lines.push_back(of.size() == 1 ? fmt::format("{} ({})", text, of.front())
-                                   : fmt::format("{} ({}; and {} more {})", text, of.front(),
-                                                 of.size() - 1, of.size() == 2 ? one : many));
-  }
-  return lines;
 }
 
 }  // namespace
@@ -194,9 +183,8 @@ Table rule_table(const Route& route) {
         {TableCell::of(std::string(phase_name(rule.phase))), TableCell::of(rule.model),
          TableCell::of(rule.batch), arm_cell(new_tokens_text(rule)), TableCell::of(rule.shortest),
          TableCell::of(rule.longest), arm_cell(rule.arm), arm_cell(rule.fallback), arm_cell(ratio),
-         arm_cell(verdicts_text(rule)), TableCell::of(std::ssize(rule.evidence)),
-         TableCell::of(rows), arm_cell(rule.abstains ? rule.because : ""),
-         arm_cell(rule.abstains ? "" : rule.because)});
+         arm_cell(verdicts_text(rule)), TableCell::of(measured_strata(rule)), TableCell::of(rows),
+         arm_cell(rule.abstains ? rule.because : ""), arm_cell(rule.abstains ? "" : rule.because)});
   }
   return table;
 }
@@ -285,7 +273,10 @@ Table evidence_table(const Route& route) {
       PolicyRule alone = rule;
       alone.evidence = {evidence};
       table.rows.push_back(
-          {TableCell::of(rule_place(rule)), arm_cell(rule.arm), TableCell::of(evidence.scenario),
+          {TableCell::of(rule_place(rule)), arm_cell(rule.arm),
+           TableCell::of(evidence.verdict == kNotMeasured
+                             ? lengths_text(evidence.shortest, evidence.longest) + " tokens"
+                             : evidence.scenario),
            evidence.new_tokens > 0 ? TableCell::of(evidence.new_tokens) : TableCell::absent(),
            TableCell::of(evidence.verdict), arm_cell(ratio_text(alone, 3)),
            TableCell::of(evidence.rows), ms(evidence.mean_ms), ms(evidence.p99_ms),
@@ -324,72 +315,6 @@ Table identity_table(const Route& route) {
     table.rows.push_back({TableCell::of(axis), TableCell::of(value)});
   }
   return table;
-}
-
-std::string validation_sentence(const Optimism& validation) {
-  if (!validation.absent.empty()) {
-    return fmt::format("Out of sample: not known, because {}.", validation.absent);
-  }
-  std::string text = fmt::format(
-      "Out of sample: a policy made of half of the {} takes {:.3f} of the safe arm's time on that "
-      "half and {:.3f} on the other, which is an optimism of {:.2f} %",
-      validation.unit == "process" ? "processes" : "blocks", validation.in_sample,
-      validation.out_of_sample, validation.optimism * 100 + 0.0);
-  if (validation.interval) {
-    text += fmt::format(" [{:.2f}, {:.2f}]", validation.interval->low * 100 + 0.0,
-                        validation.interval->high * 100 + 0.0);
-  }
-  if (validation.interval) text += " (the choices held fixed)";
-  text += fmt::format("; the halves choose different arms on {} of {}", validation.differ,
-                      counted(validation.strata, "stratum", "strata"));
-  if (validation.broken > 0) {
-    text += fmt::format("; {} an arm that the other half bars",
-                        counted(validation.broken, "choice is", "choices are"));
-  }
-  return text + ".";
-}
-
-std::vector<std::string> abstention_lines(const Route& route) {
-  std::vector<std::pair<std::string, std::string>> items;
-  for (const PolicyRule& rule : route.policy.rules) {
-    if (!rule.abstains) continue;
-    items.emplace_back(rule.because.empty() ? "no reason is given" : rule.because,
-                       rule_place(rule));
-  }
-  return grouped(items, "rule", "rules");
-}
-
-std::vector<std::string> taken_lines(const Route& route) {
-  std::vector<std::pair<std::string, std::string>> items;
-  for (const PolicyRule& rule : route.policy.rules) {
-    if (rule.abstains || rule.because.empty()) continue;
-    items.emplace_back(fmt::format("{}: {}", rule.arm, rule.because), rule_place(rule));
-  }
-  return grouped(items, "rule", "rules");
-}
-
-std::vector<std::string> tail_lines(const Route& route) {
-  std::vector<std::string> lines;
-  for (const PolicyRule& rule : route.policy.rules) {
-    for (const RuleEvidence& evidence : rule.evidence) {
-      if (!evidence.p99_ms || !evidence.fallback_p99_ms) continue;
-      if (*evidence.p99_ms <= *evidence.fallback_p99_ms) continue;
-      lines.push_back(fmt::format("{} ({}): p99 of {} is {} ms, and {}'s is {}", rule_place(rule),
-                                  evidence.scenario, rule.arm,
-                                  format_significant(*evidence.p99_ms, 3), rule.fallback,
-                                  format_significant(*evidence.fallback_p99_ms, 3)));
-    }
-  }
-  return lines;
-}
-
-std::vector<std::string> barred_lines(const Route& route) {
-  std::vector<std::pair<std::string, std::string>> items;
-  for (const BarredArm& barred : route.barred) {
-    items.emplace_back(fmt::format("{}: {}", barred.arm, barred.reason),
-                       stratum_text(route.strata[barred.stratum]));
-  }
-  return grouped(items, "stratum", "strata");
 }
 
 }  // namespace assay

@@ -4,68 +4,14 @@
 #include <algorithm>
 
 #include "analysis/compare/compare.h"
+#include "base/add_once.h"
+#include "base/listed.h"
 #include "base/text.h"
 #include "routing/derive.h"
+#include "routing/rule_basis.h"
 
 namespace assay {
 namespace {
-
-bool shares_key(const PolicyRule& rule, const Stratum& stratum) {
-  return rule.model == stratum.model && rule.phase == stratum.phase && rule.batch == stratum.batch;
-}
-
-// Of the strata of which `at` gives a range, the nearest below and above [from, to].
-template <typename Range>
-std::vector<size_t> ends_around(const std::vector<size_t>& strata, int64_t from, int64_t to,
-                                const Range& at) {
-  std::optional<size_t> below;
-  std::optional<size_t> above;
-  for (const size_t i : strata) {
-    const auto [least, most] = at(i);
-    if (most < from && (!below || at(*below).second < most)) below = i;
-    if (least > to && (!above || least < at(*above).first)) above = i;
-  }
-  std::vector<size_t> ends;
-  for (const auto& end : {below, above}) {
-    if (end) ends.push_back(*end);
-  }
-  return ends;
-}
-
-// Strata whose requests the rule serves, or that it names as its evidence; of a rule between two
-// measured lengths or numbers of new tokens those at both ends. By new tokens, then length.
-std::vector<size_t> strata_of_rule(const PolicyRule& rule, const Samples& samples) {
-  std::vector<size_t> strata;
-  std::vector<size_t> of_lengths;     // but of other numbers of new tokens
-  std::vector<size_t> of_new_tokens;  // but of other lengths
-  for (size_t i = 0; i < samples.strata.size(); ++i) {
-    if (!shares_key(rule, samples.strata[i])) continue;
-    const PromptRange& prompts = samples.prompts[i];
-    const int64_t tokens = samples.strata[i].new_tokens;
-    const bool lengths = rule.shortest <= prompts.longest && prompts.shortest <= rule.longest;
-    const bool new_tokens = rule.new_tokens <= tokens && tokens <= rule.most_new_tokens();
-    if ((lengths && new_tokens) || rests_on(rule, samples.strata[i], prompts)) {
-      strata.push_back(i);
-    } else if (lengths || new_tokens) {
-      (lengths ? of_lengths : of_new_tokens).push_back(i);
-    }
-  }
-  if (strata.empty() && !rule.fallback.empty()) {
-    strata = ends_around(of_new_tokens, rule.shortest, rule.longest, [&](size_t i) {
-      return std::pair(samples.prompts[i].shortest, samples.prompts[i].longest);
-    });
-    for (const size_t end :
-         ends_around(of_lengths, rule.new_tokens, rule.most_new_tokens(), [&](size_t i) {
-           return std::pair(samples.strata[i].new_tokens, samples.strata[i].new_tokens);
-         })) {
-      strata.push_back(end);
-    }
-  }
-  std::ranges::stable_sort(strata, {}, [&](size_t i) {
-    return std::pair(samples.strata[i].new_tokens, samples.prompts[i].shortest);
-  });
-  return strata;
-}
 
 const Group* group_named(const Samples& samples, size_t stratum, const std::string& arm) {
   const auto at = std::ranges::find(samples.arms, arm);
@@ -108,8 +54,9 @@ Status check_fallback(const Samples& samples, size_t stratum, const std::string&
                    quoted_excerpt(arm), stratum_text(samples.strata[stratum]), why);
 }
 
-Status check_rule(const PolicyRule& rule, const Samples& samples, const AnalysisOptions& options) {
-  for (const size_t stratum : strata_of_rule(rule, samples)) {
+Status check_rule(const PolicyRule& rule, const Policy& policy, const Samples& samples,
+                  const AnalysisOptions& options) {
+  for (const size_t stratum : basis_of_rule(rule, policy, samples).strata) {
     if (rule.arm.empty()) continue;
     const Group* group = group_named(samples, stratum, rule.arm);
     const std::string why =
@@ -163,12 +110,36 @@ std::string difference_of(const PolicyRule& rule, const StratumChoice& choice,
                      takes, scenario, rows, because);
 }
 
-void hold_rule(const Samples& samples, PolicyRule& rule, Route& route) {
-  std::vector<const StratumChoice*> choices;
-  for (const size_t stratum : strata_of_rule(rule, samples)) {
-    choices.push_back(&route.choices[stratum]);
+// "1-9 and 401-1000000 prompt tokens": what the rule serves outside of everything measured.
+std::string beyond_text(const PolicyRule& rule, const std::vector<RuleEvidence>& beyond) {
+  std::vector<std::string> lengths;
+  std::vector<std::string> new_tokens;
+  for (const RuleEvidence& part : beyond) {
+    const bool whole = part.shortest == rule.shortest && part.longest == rule.longest;
+    if (whole && decodes(rule.phase)) {
+      add_once(new_tokens, fmt::format("{}", part.new_tokens));
+    } else {
+      add_once(lengths, part.shortest == part.longest
+                            ? fmt::format("{}", part.shortest)
+                            : fmt::format("{}-{}", part.shortest, part.longest));
+    }
   }
-  if (choices.empty()) {
+  std::vector<std::string> parts;
+  if (!lengths.empty()) parts.push_back(listed(lengths) + " prompt tokens");
+  if (!new_tokens.empty()) parts.push_back(listed(new_tokens) + " new tokens");
+  return listed(parts);
+}
+
+void hold_rule(const Samples& samples, PolicyRule& rule, Route& route) {
+  const RuleBasis basis = basis_of_rule(rule, route.policy, samples);
+  std::vector<const StratumChoice*> choices;
+  for (const size_t stratum : basis.strata) choices.push_back(&route.choices[stratum]);
+  if (!basis.beyond.empty()) {
+    route.differs.push_back(
+        fmt::format("{}: the policy takes {} at {}, which nobody measured: the rows leave these "
+                    "to the safe arm",
+                    covered_text(rule), rule.arm, beyond_text(rule, basis.beyond)));
+  } else if (choices.empty()) {
     route.differs.push_back(covered_text(rule) + ": the rows say nothing of these lengths");
   }
   bool told = false;
@@ -188,6 +159,7 @@ void hold_rule(const Samples& samples, PolicyRule& rule, Route& route) {
     told = told || !agrees;
   }
   rule.evidence = evidence_of(samples, choices, rule);
+  rule.evidence.insert(rule.evidence.end(), basis.beyond.begin(), basis.beyond.end());
 }
 
 }  // namespace
@@ -195,7 +167,7 @@ void hold_rule(const Samples& samples, PolicyRule& rule, Route& route) {
 Status check_given_policy(const Policy& policy, const Samples& samples, const Route& route) {
   ASSAY_CHECK(check_names(policy, samples));
   for (const PolicyRule& rule : policy.rules) {
-    ASSAY_CHECK(check_rule(rule, samples, route.options));
+    ASSAY_CHECK(check_rule(rule, policy, samples, route.options));
   }
   for (size_t i = 0; i < samples.strata.size(); ++i) {
     ASSAY_CHECK(check_fallback(samples, i, policy.fallback, route.options));

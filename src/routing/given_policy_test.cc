@@ -143,5 +143,81 @@ TEST(GivenPolicy, LengthsThatWereNotMeasuredAreSaid) {
                                                 "nothing of these lengths")));
 }
 
+// Verdicts of the rule's evidence, each with the lengths that it is about.
+std::vector<std::string> verdicts_at(const PolicyRule& rule) {
+  std::vector<std::string> texts;
+  for (const RuleEvidence& one : rule.evidence) {
+    texts.push_back(fmt::format("{}-{} {}", one.shortest, one.longest, one.verdict));
+  }
+  return texts;
+}
+
+TEST(GivenPolicy, ARangeBeyondWhatWasMeasuredIsNamedAndProvesNothing) {
+  const Route route = kept_policy(0.7, [](Policy& policy) {
+    policy.rules[0].shortest = 1;
+    policy.rules[0].longest = 1'000'000;
+    for (RuleEvidence& forged : policy.rules[0].evidence) forged.longest = 1'000'000;
+  });
+  EXPECT_THAT(route.differs,
+              ElementsAre("prefill of gpt2-25m, 1-1000000 prompt tokens, batch 1: the policy takes "
+                          "fast at 1-9 and 81-1000000 prompt tokens, which nobody measured: the "
+                          "rows leave these to the safe arm"));
+  EXPECT_THAT(route.failures(), IsEmpty());
+  EXPECT_THAT(verdicts_at(route.policy.rules[0]),
+              ElementsAre("10-10 best", "30-30 best", "80-80 best", "1-9 not_measured",
+                          "81-1000000 not_measured"));
+  const auto text = policy_to_yaml(route.policy);
+  const auto again = parse_policy(text, "policy");
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_TRUE(*again == route.policy);
+}
+
+TEST(GivenPolicy, ARuleThatServesOnlyWhatNobodyMeasuredProvesNothing) {
+  for (const auto& move : std::vector<std::function<void(PolicyRule&)>>{
+           [](PolicyRule& rule) { rule.shortest = 81, rule.longest = 90; },
+           [](PolicyRule& rule) { rule.batch = 7; }}) {
+    const Route route = kept_policy(0.7, [&](Policy& policy) {
+      PolicyRule& rule = policy.rules[0];
+      rule.triggers.clear();
+      rule.evidence.clear();
+      move(rule);
+    });
+    EXPECT_THAT(route.differs, ElementsAre(HasSubstr("which nobody measured")));
+    EXPECT_THAT(verdicts_at(route.policy.rules[0]), Contains(testing::EndsWith(" not_measured")));
+  }
+}
+
+TEST(GivenPolicy, ACompiledArmNeedsAFallbackWhereNobodyMeasuredToo) {
+  EXPECT_THAT(policy_refusal([](Policy& policy) {
+                PolicyRule& rule = policy.rules[0];
+                rule.fallback.clear();
+                rule.triggers.clear();
+                rule.evidence.clear();
+                rule.shortest = rule.longest = 500;
+              }),
+              HasSubstr("expected a fallback beside \"fast\""));
+}
+
+// Fast up to 30 tokens; at 80 tokens as slow as eager, or slower.
+TEST(GivenPolicy, AGapIsServedByAnArmThatBothItsEndsProve) {
+  RoutedBundle study(two_routed_arms(0.7));
+  const auto judged = [&](double at_80, int64_t longest) {
+    RoutedStudy other = two_routed_arms(0.7);
+    other.arms[1].ms = [=](int64_t tokens) { return tokens == 80 ? 10 * at_80 : 7.0; };
+    RoutedBundle rows(other);
+    return *judged_policy(study, rows, [&](Policy& policy) {
+      policy.rules[0].longest = longest;
+      policy.rules[0].evidence.clear();
+    });
+  };
+  EXPECT_THAT(judged(1, 30).differs, IsEmpty());
+  const Route equal = judged(1, 31);
+  EXPECT_THAT(equal.differs, ElementsAre(HasSubstr("the rows of prompt_80 take eager")));
+  EXPECT_EQ(equal.policy.rules[0].evidence.back().verdict, kNotChosen);
+  EXPECT_THAT(judged(1.3, 31).failures(), ElementsAre(HasSubstr("the rows of prompt_80 prove it "
+                                                                "slower than eager")));
+  EXPECT_THAT(judged(0.7, 79).differs, IsEmpty());
+}
+
 }  // namespace
 }  // namespace assay

@@ -58,14 +58,18 @@ inline constexpr std::string_view kFasterThanSafe = "faster_than_safe";
 // was given has, and don't prove the rule's arm faster than the safe one.
 inline constexpr std::string_view kNotChosen = "not_chosen";
 
+// The verdict of a part of a rule that has no stratum, and lies between no two of them either: what
+// a policy that was given serves beyond everything measured. Its lengths are those of the part.
+inline constexpr std::string_view kNotMeasured = "not_measured";
+
 // What a rule rests on: one stratum.
 struct RuleEvidence {
   std::string scenario;
   int64_t new_tokens = 0;
   int64_t shortest = 0;  // prompt tokens
   int64_t longest = 0;
-  // The decision's name (analysis/findings/decision.h), or kFasterThanSafe or kNotChosen where the
-  // stratum itself takes another arm than the rule.
+  // The decision's name (analysis/findings/decision.h); kFasterThanSafe or kNotChosen where the
+  // stratum itself takes another arm than the rule; kNotMeasured: no stratum.
   std::string verdict;
   std::optional<double> ratio;  // of the rule's arm to the safe arm, of means
   std::optional<stats::Interval> interval;

@@ -94,6 +94,7 @@ Result<RuleEvidence> read_evidence(const YamlValue& value, int64_t new_tokens) {
     }
     names.emplace_back(kFasterThanSafe);
     names.emplace_back(kNotChosen);
+    names.emplace_back(kNotMeasured);
     return names;
   }();
   ASSAY_TRY(const size_t word, verdict.one_of(kVerdicts));

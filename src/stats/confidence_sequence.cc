@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "stats/series.h"
 #include "stats/summary.h"
@@ -26,6 +27,14 @@ Mixture mixture(int64_t values, double alpha) {
   return {r, std::exp((std::log(r) / 2 - std::log(alpha)) * 2 / n)};
 }
 
+// Of the power of two by which values are divided, so that no square or cube of theirs leaves the
+// range of a double: the interval moves with the values' scale.
+int exponent_of_largest(std::span<const double> values) {
+  double largest = 0;
+  for (const double value : values) largest = std::max(largest, std::abs(value));
+  return largest > 0 ? std::ilogb(largest) : 0;
+}
+
 // f of the header.
 double widening_of_neighbours(std::span<const double> values) {
   const auto r = autocorrelation(values, 1);
@@ -46,18 +55,27 @@ double shift_of_skewness(std::span<const double> values, const Moments& of, doub
 
 }  // namespace
 
-std::optional<Interval> anytime_interval(std::span<const double> values, double alpha) {
-  if (values.empty()) return std::nullopt;
+std::optional<Interval> anytime_interval(std::span<const double> given, double alpha) {
+  if (given.empty()) return std::nullopt;
+  const int exponent = exponent_of_largest(given);
+  std::vector<double> values(given.begin(), given.end());
+  for (double& value : values) value = std::ldexp(value, -exponent);
   const Mixture mixed = mixture(static_cast<int64_t>(values.size()), alpha);
   if (!mixed.can_exclude()) return std::nullopt;
   const auto n = static_cast<double>(values.size());
   const auto of = moments(values);
+  if (!of) return std::nullopt;
   const double squares = of->variance * (n - 1);
-  if (squares == 0) return Interval{of->mean, of->mean};
+  const auto scaled = [&](double low, double high) -> std::optional<Interval> {
+    const Interval interval{std::ldexp(low, exponent), std::ldexp(high, exponent)};
+    if (!std::isfinite(interval.low) || !std::isfinite(interval.high)) return std::nullopt;
+    return interval;
+  };
+  if (squares == 0) return scaled(of->mean, of->mean);
   const double f = widening_of_neighbours(values);
   const double half = std::sqrt(f * squares * (mixed.g - 1) / (n * (1 - mixed.g / mixed.r)));
   const double shift = shift_of_skewness(values, *of, half);
-  return Interval{of->mean - half + std::min(0.0, shift), of->mean + half + std::max(0.0, shift)};
+  return scaled(of->mean - half + std::min(0.0, shift), of->mean + half + std::max(0.0, shift));
 }
 
 int64_t least_looks(double alpha) {

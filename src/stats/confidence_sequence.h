@@ -35,8 +35,8 @@ namespace assay::stats {
 // are symmetric about m with heavy tails are held more often, not less (docs/statistics.md has the
 // simulations).
 //
-// Absent for fewer than least_looks(alpha) values: no data could exclude anything yet. Values are
-// finite, 0 < alpha < 1.
+// Absent for fewer than least_looks(alpha) values, because no data could exclude anything yet, and
+// where a double doesn't hold an end. Values are finite and of any size, 0 < alpha < 1.
 std::optional<Interval> anytime_interval(std::span<const double> values, double alpha);
 
 // The smallest n at which anytime_interval() can exclude anything.

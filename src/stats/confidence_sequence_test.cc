@@ -44,6 +44,23 @@ TEST(ConfidenceSequence, EndsWhereTheEvidenceReachesItsBound) {
   }
 }
 
+// Squares and cubes of such values leave the range of a double, the interval doesn't.
+TEST(ConfidenceSequence, MovesWithTheValuesScale) {
+  const std::vector<double> values = {1, 1.1, 0.9, 1.05, 0.95, 2};
+  const auto interval = anytime_interval(values, 0.05);
+  ASSERT_TRUE(interval);
+  for (const int exponent : {-1000, -350, 350, 700, 1020}) {
+    std::vector<double> scaled;
+    for (const double value : values) scaled.push_back(std::ldexp(value, exponent));
+    const auto found = anytime_interval(scaled, 0.05);
+    ASSERT_TRUE(found) << exponent;
+    EXPECT_EQ(found->low, std::ldexp(interval->low, exponent));
+    EXPECT_EQ(found->high, std::ldexp(interval->high, exponent));
+  }
+  const std::vector<double> wide = {-1.7e308, 1.7e308, -1.7e308, 1.7e308, 1.7e308, 1.7e308};
+  EXPECT_FALSE(anytime_interval(wide, 0.05)) << "no double holds its ends";
+}
+
 TEST(ConfidenceSequence, AlikeNeighboursWidenIt) {
   const std::vector<double> apart = {1, 2, 1, 2, 1, 2, 1, 2};
   const std::vector<double> alike = {1, 1, 1, 1, 2, 2, 2, 2};

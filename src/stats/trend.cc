@@ -140,10 +140,14 @@ std::optional<TrendLine> theil_sen(std::span<const double> x, std::span<const do
   const auto count = static_cast<double>(n);
   const double variance =
       (count * (count - 1) * (2 * count + 5) - tie_term(sorted(x)) - tie_term(sorted(y))) / 18;
+  const auto slope = median(slopes);
+  const auto middle_x = median(sorted(x));
+  const auto middle_y = median(sorted(y));
+  if (!slope || !middle_x || !middle_y) return std::nullopt;  // a difference has overflowed
   TrendLine line;
-  line.slope = *median(slopes);
-  line.intercept = *median(sorted(y)) - line.slope * *median(sorted(x));
-  if (!std::isfinite(line.slope) || !std::isfinite(line.intercept)) return std::nullopt;
+  line.slope = *slope;
+  line.intercept = *middle_y - *slope * *middle_x;
+  if (!std::isfinite(line.intercept)) return std::nullopt;
   const auto pairs = static_cast<double>(slopes.size());
   const double reach = *z * std::sqrt(std::max(0.0, variance));
   const double low = std::nearbyint((pairs - reach) / 2) - 1;

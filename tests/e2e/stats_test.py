@@ -139,8 +139,62 @@ class Stats(ProgramTest):
         self.assertIn("variance is a number", self.refuse("welch", "--a-values", "1e200,3e200", "--b", "1,1,5"))
         row = self.figure("anytime", "--a", "1,2,3")
         self.assertEqual((row["mean"], row["low"], row["least_n"]), (2, None, 4))
+        row = self.figure("trend", "--a=-1.7e308,1.7e308,-1.7e308,1.7e308,1.6e308")
+        self.assertEqual((row["S"], row["slope"], row["slope_low"]), (2, None, None), "no double holds a slope")
         for name in ("trend", "autocorrelation"):
             self.assertIn("values that vary", self.refuse(name, "--a", "2,2,2,2,2"))
+
+    def test_values_whose_squares_overflow_or_underflow(self):
+        """Each figure moves with the values' scale or not at all, is absent, or the whole is refused in one line."""
+        a, b = [1.5, 2.5, 1, 4, 3, 2, 3.5, 2.25], [2, 2.75, 1.25, 4.5, 3, 2.5, 3.25, 3]
+        factors = ["x"] * 4 + ["y"] * 4, ["p", "q"] * 4
+
+        def commands(scale):
+            one, two = (",".join(repr(value * scale) for value in values) for values in (a, b))
+            table = self.folder / "rows.csv"
+            table.write_text("f,g,ms\n" + "".join(f"{f},{g},{value * scale!r}\n" for f, g, value in zip(*factors, a, strict=True)))
+            moments = [f"{mean * scale!r},{0.5 * scale!r},9" for mean in (2, 3)]
+            return {
+                "anytime": ["--a", one], "describe": ["--a", one], "ecdf": ["--a", one], "trend": ["--a", one],
+                "autocorrelation": ["--a", one], "changepoints": ["--a", one, "--alpha", "0.9"],
+                "mannwhitney": ["--a", one, "--b", two], "bootstrap": ["--a", one, "--b", two, "--resamples", "200"],
+                "bootstrap --quantile 0.5": ["--a", one, "--b", two, "--resamples", "200"],
+                "welch": ["--a-values", one, "--b-values", two], "student": ["--a-values", one, "--b-values", two],
+                "effect": ["--a-values", one, "--b-values", two], "levene": ["--group-values", one, "--group-values", two],
+                "oneway": ["--group-values", one, "--group-values", two], "paired": ["--a", one, "--b", two, "--resamples", "200", "--ratio-margin", "0.1"],
+                "welch of figures": ["--a", moments[0], "--b", moments[1]], "oneway of figures": ["--group", moments[0], "--group", moments[1]],
+                "tost": ["--a-values", one, "--b-values", two, "--ratio-margin", "0.2"],
+                "tost of figures": ["--a", moments[0], "--b", moments[1], "--margin", repr(2 * scale)],
+                "power": ["--n", "9", "--sd", repr(scale), "--difference", repr(scale)], "mde": ["--n", "9", "--sd", repr(scale)],
+                "anova": [table, "--a", "f", "--b", "g", "--response", "ms"],
+            }
+
+        def run(name, arguments):
+            words = name.split(" of ")[0].split()
+            return self.assay("stats", *words, *arguments, "-o", "json")
+
+        base = {name: json.loads(run(name, arguments).stdout) for name, arguments in commands(1.0).items()}
+        for scale in (2.0**-1000, 2.0**-664, 2.0**-400, 2.0**400, 2.0**664, 2.0**1020):
+            for name, arguments in commands(scale).items():
+                done = run(name, arguments)
+                with self.subTest(name, scale=scale):
+                    if done.returncode == 2:
+                        self.assertRegex(done.stderr, r"\Aassay: [^\n]+: expected [^\n]+\n\Z")
+                        self.assertNotIn(name.split()[0], {"anytime", "describe", "ecdf", "mannwhitney", "changepoints"})
+                        continue
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    rows = json.loads(done.stdout)
+                    self.assertEqual(len(rows), len(base[name]))
+                    for row, row_of_base in zip(rows, base[name], strict=True):
+                        for key, value in row.items():
+                            known = row_of_base[key]
+                            if not isinstance(known, float | int) or isinstance(known, bool) or value is None:
+                                continue
+                            alike = any(abs(value - known * by) <= 1e-6 * abs(known * by) for by in (1, scale, scale * scale))
+                            self.assertTrue(alike, f"{key}: {known} at scale 1, {value} at {scale}")
+        for scale in (2.0**664, 2.0**-664):
+            row = self.figure("anytime", *commands(scale)["anytime"])
+            self.near(row["high"], base["anytime"][0]["high"] * scale, 9)
 
     def test_json_says_what_a_figure_is(self):
         row = self.figure(*WELCH, "--confidence", "0.9")

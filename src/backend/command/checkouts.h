@@ -26,8 +26,9 @@ struct Checkout {
 // Worktrees lie below the system's folder for temporary files, never inside the repository, and are
 // removed by the destructor, with what git noted about them; those of a run that was killed are
 // removed when the next one needs the same repository. git starts no program that the repository
-// names (git.h) and fetches nothing: a submodule that is checked out in the repository's folder is
-// checked out in the revision too, from the clone that is there, and any other is an empty folder.
+// names but filters (git.h) and fetches nothing: a submodule that is checked out in the
+// repository's folder is checked out in the revision too, from the clone that is there, and any
+// other is an empty folder.
 class Checkouts {
  public:
   explicit Checkouts(Spawner& spawner) : spawner_(spawner) {}

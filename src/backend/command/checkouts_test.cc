@@ -150,6 +150,43 @@ TEST_F(CheckoutsTest, NothingThatTheRepositoryNamesRunsAndItsIndexStays) {
       << "whatever the configuration shows of new files";
 }
 
+// Of what a partial clone lacks git fetches by itself, by whatever program its configuration names.
+TEST_F(CheckoutsTest, WhatAPartialCloneLacksIsNotFetched) {
+  const fs::path mark = folder_->path() / "ran";
+  const fs::path program = folder_->path() / "program";
+  std::ofstream(program) << "#!/bin/sh\necho \"$*\" >> " << mark.string() << "\nexit 1\n";
+  fs::permissions(program, fs::perms::owner_all);
+  git("config uploadpack.allowFilter true");
+  const fs::path clone = folder_->path() / "partial";
+  shell("git clone -q --filter=blob:none 'file://" + repo_.string() + "' " + clone.string());
+  const std::string config = "git -C " + clone.string() + " config ";
+  for (const char* key :
+       {"remote.origin.uploadpack", "core.sshCommand", "core.gitProxy", "core.askPass"}) {
+    shell(fmt::format("{}{} '{}'", config, key, program.string()));
+  }
+  for (const char* key : {"submodule.x.update", "credential.helper"}) {
+    shell(fmt::format("{}{} '!{}'", config, key, program.string()));
+  }
+  for (const char* setting :
+       {"protocol.allow always", "protocol.ext.allow always", "submodule.recurse true"}) {
+    shell(config + setting);
+  }
+  const std::vector<std::string> urls = {"file://" + repo_.string(), repo_.string(),
+                                         "ssh://localhost/repo", "git://localhost/repo",
+                                         "ext::" + program.string()};
+  for (const std::string& url : urls) {
+    shell(config + "remote.origin.url '" + url + "'");
+    Checkouts checkouts(system_spawner());
+    const auto lacking = checkouts.get(clone.string(), "one");
+    EXPECT_FALSE(fs::exists(mark)) << url << " ran " << shell("cat " + mark.string());
+    ASSERT_FALSE(lacking) << url;
+    EXPECT_THAT(lacking.error().message, HasSubstr("a partial clone, and nothing is fetched"));
+    const auto there = checkouts.get(clone.string(), "two");
+    ASSERT_TRUE(there) << there.error().message;
+    EXPECT_EQ(shell("cat " + there->folder.string() + "/bench.sh"), "echo 20 ms\n");
+  }
+}
+
 // As where assay runs in a hook of git, or under `git bisect run`.
 TEST_F(CheckoutsTest, VariablesOfAnotherRepositoryDontCount) {
   const fs::path other = folder_->path() / "other";

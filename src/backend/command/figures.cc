@@ -89,8 +89,15 @@ using Matches = std::vector<TextPattern::Match>;
 
 std::expected<Matches, NoFigures> search(const TextPattern& pattern, const Invocation& invocation) {
   for (const std::string* text : {&invocation.out, &invocation.err}) {
-    auto found = pattern.find_all(*text, kMostMatches, kSearchSeconds);
+    auto found = pattern.find_all(*text, kMostMatches + 1, kSearchSeconds);
     if (!found) return none("pattern_limit", found.error().message, "");
+    if (found->size() > kMostMatches) {
+      return none("pattern_limit",
+                  fmt::format("pattern {}: expected at most {} matches in what an invocation "
+                              "prints, found more",
+                              quoted_excerpt(pattern.text()), kMostMatches),
+                  "");
+    }
     if (!found->empty()) return *std::move(found);
   }
   return none("no_match",

@@ -71,6 +71,19 @@ TEST(Figures, WhatLacksAFigureIsNamed) {
             "unequal_matches/false_success");
 }
 
+// A million that are taken in silence would be a figure over a part of what was printed.
+TEST(Figures, MoreMatchesThanAreTakenAreAnError) {
+  std::string most;
+  for (int i = 0; i < 1'000'000; ++i) most += "1s";
+  const auto taken = read_figures(patterns_of({"(?<latency_s>\\d)s"}), printed(most));
+  ASSERT_TRUE(taken);
+  EXPECT_EQ(taken->size(), 1'000'000u);
+  const auto more = read_figures(patterns_of({"(?<latency_s>\\d)s"}), printed(most + "1s"));
+  ASSERT_FALSE(more);
+  EXPECT_EQ(more.error().error_class, "pattern_limit");
+  EXPECT_NE(more.error().message.find("expected at most 1000000 matches"), std::string::npos);
+}
+
 TEST(Figures, ASampleIsATimeWhateverItWasPrintedAs) {
   const AskedTokens decode{Phase::kE2eKv, 2, 100, 50};
   const auto ns = [&](const Figures& figures, const AskedTokens& asked) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <map>
+#include <set>
 
 #include "backend/native/native_gpu.h"
 #include "backend/native/native_options.h"
@@ -145,6 +146,11 @@ class NativeBackend final : public Backend {
   }
 
   std::optional<std::string> hear(const StudyArm& arm, const Json& evidence) override {
+    const auto refused = evidence.find(kKernelRefused);
+    if (refused != evidence.end() && refused->is_string() &&
+        told_.insert(refused->get<std::string>()).second) {
+      return refused->get<std::string>() + "; its kernel is compiled anew";
+    }
     const auto gave_up = evidence.find(kCompilerGaveUp);
     if (!needs_compiler(arm) || gave_up == evidence.end() || !gave_up->is_string()) return {};
     if (compiler_ && !*compiler_) return {};  // known
@@ -211,6 +217,7 @@ class NativeBackend final : public Backend {
   std::map<std::filesystem::path, Result<std::string>> hashes_;  // of programs, as first found
   // As first found: the gate is asked before every unit. An error since a worker's compiler hung.
   std::optional<Result<engine::CpuCompiler>> compiler_;
+  std::set<std::string> told_;  // notes that hear() gave, of refused kernels
   NativeGpus gpus_;
 };
 

@@ -44,6 +44,7 @@ Json kernels_json(const engine::CompileStats& kernels) {
                {"compile_seconds", kernels.compile_seconds},
                {"load_seconds", kernels.load_seconds}};
   if (kernels.unsaved > 0) json["unsaved_reason"] = kernels.unsaved_reason;
+  if (kernels.refused > 0) json["refused"] = kernels.refused;
   return json;
 }
 
@@ -197,6 +198,7 @@ Json compile_summary(const engine::Session& session) {
                {"load_seconds", evidence.kernels.load_seconds},
                {"packed_bytes", evidence.packed_bytes}};
   put(json, kCompilerGaveUp, evidence.kernels.gave_up);
+  put(json, kKernelRefused, evidence.kernels.refused_reason);
   return json;
 }
 
@@ -239,6 +241,7 @@ Json native_evidence(const engine::Session& session, const LoadRequest& load, Ph
   json["passes"] = passes_json(evidence.passes);
   json["packed_bytes"] = evidence.packed_bytes;
   put(json, kCompilerGaveUp, evidence.kernels.gave_up);
+  put(json, kKernelRefused, evidence.kernels.refused_reason);
   json["notes"] = evidence.notes;
   add_verdict(session, evidence, phase, runs, json);
   return json;

@@ -13,6 +13,9 @@ Json compiler_to_json(const engine::CpuCompiler& compiler);
 
 // In what `prepared` and `evidence` say: why the worker doesn't start the compiler again.
 inline constexpr const char* kCompilerGaveUp = "compiler_gave_up";
+// Likewise: the file of the kernel cache that it didn't load, and why; its kernel was compiled
+// anew.
+inline constexpr const char* kKernelRefused = "kernel_refused";
 
 // bad_input names the member, what was expected and found.
 Result<engine::SessionOptions> native_session_options(const LoadRequest& request);

@@ -97,7 +97,7 @@ struct Listing {
 
 // Regular files alone: a folder or a link is nobody's kernel, whatever its name. What others remove
 // meanwhile is left out.
-Result<Listing> list(const fs::path& folder) {
+Result<Listing> list(const fs::path& folder, const fs::path& shown) {
   Listing listing;
   std::error_code error;
   fs::directory_iterator files(folder, error);
@@ -113,7 +113,7 @@ Result<Listing> list(const fs::path& folder) {
         .push_back({files->path(), static_cast<uint64_t>(info.st_size), info.st_mtim});
   }
   if (error) {
-    return environment_error("{}: expected a readable folder, found: {}", folder.string(),
+    return environment_error("{}: expected a readable folder, found: {}", shown.string(),
                              error.message());
   }
   return listing;
@@ -125,12 +125,27 @@ uint64_t total_bytes(const std::vector<Found>& files) {
   return bytes;
 }
 
+// Why code that lies there might be another user's; empty: it is this user's or root's, and nobody
+// else may write to it.
+std::string why_foreign(const struct stat& info) {
+  if (info.st_uid != ::geteuid() && info.st_uid != 0) {
+    return fmt::format("of this user (code is loaded from it), found user {}'s", info.st_uid);
+  }
+  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return fmt::format("that others can't write to (code is loaded from it), found mode {:o}",
+                       info.st_mode & 07777);
+  }
+  return "";
+}
+
 // An entry's content by one descriptor, so that what is checked is what is returned. Nothing but a
-// regular file is taken.
-std::optional<std::string> read_entry(const fs::path& path) {
+// regular file is taken, and none that why_foreign() tells of.
+std::optional<std::string> read_entry(const fs::path& path, std::string& foreign) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat info {};
   if (!file.ok() || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+  foreign = why_foreign(info);
+  if (!foreign.empty()) return std::nullopt;
   std::string content(static_cast<size_t>(info.st_size), '\0');
   size_t got = 0;
   while (got < content.size()) {
@@ -152,20 +167,6 @@ std::string read_end(const fs::path& path, uint64_t bytes) {
   return end;
 }
 
-std::optional<Trailer> open_entry(const fs::path& path, const std::string& digest,
-                                  std::string& content) {
-  std::optional<std::string> found = read_entry(path);
-  if (!found) return std::nullopt;
-  const std::optional<Trailer> trailer = check(*found, digest);
-  if (!trailer) {
-    ::unlink(path.c_str());
-    return std::nullopt;
-  }
-  ::utimensat(AT_FDCWD, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
-  content = *std::move(found);
-  return trailer;
-}
-
 std::unexpected<Error> unwritable(const fs::path& path, int error) {
   return environment_error("{}: expected to write a kernel there, found: {}", path.string(),
                            std::strerror(error));
@@ -182,19 +183,19 @@ Status write_all(int fd, std::string_view bytes, const fs::path& path) {
 }
 
 // Not synchronised to the device: what a power cut damages fails its hash and is built again.
-// `last_wins`: in the place of what is there; else what is there stays.
-Status write_and_rename(const fs::path& path, std::string_view payload, std::string_view trailer,
-                        bool last_wins) {
+// `last_wins`: in the place of what is there; else what is there stays. Errors name `shown`.
+Status write_and_rename(const fs::path& path, const fs::path& shown, std::string_view payload,
+                        std::string_view trailer, bool last_wins) {
   std::string temporary = path.parent_path() / fmt::format("{}{}", kTemporary, kUnique);
   const Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (!file.ok()) return unwritable(path, errno);
-  Status written = write_all(file.get(), payload, path);
-  if (written) written = write_all(file.get(), trailer, path);
+  if (!file.ok()) return unwritable(shown, errno);
+  Status written = write_all(file.get(), payload, shown);
+  if (written) written = write_all(file.get(), trailer, shown);
   if (written && last_wins) {
     if (::rename(temporary.c_str(), path.c_str()) == 0) return {};
-    written = unwritable(path, errno);
+    written = unwritable(shown, errno);
   } else if (written && ::link(temporary.c_str(), path.c_str()) != 0 && errno != EEXIST) {
-    written = unwritable(path, errno);
+    written = unwritable(shown, errno);
   }
   ::unlink(temporary.c_str());
   return written;
@@ -232,43 +233,59 @@ Result<KernelCache> KernelCache::open(fs::path folder, uint64_t limit_bytes) {
     return bad_input("kernel cache: expected a folder, found none; set ASSAY_KERNEL_CACHE");
   }
   ASSAY_CHECK(make_private_folder(folder));
+  struct stat link {};
   struct stat info {};
-  if (::stat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
+  Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!opened.ok() || ::fstat(opened.get(), &info) != 0 || ::lstat(folder.c_str(), &link) != 0) {
     return bad_input("{}: expected a folder for compiled kernels, found something else",
                      folder.string());
   }
-  if (info.st_uid != ::geteuid()) {
-    return bad_input("{}: expected a folder of this user (code is loaded from it), found user {}'s",
-                     folder.string(), info.st_uid);
+  std::string foreign = why_foreign(info);
+  if (foreign.empty() && S_ISLNK(link.st_mode)) {
+    link.st_mode = 0;  // a link's says nothing
+    foreign = why_foreign(link);
   }
-  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return bad_input(
-        "{}: expected a folder that others can't write to (code is loaded from it), found mode "
-        "{:o}; chmod 700 it",
-        folder.string(), info.st_mode & 07777);
-  }
-  return KernelCache(std::move(folder), limit_bytes);
+  if (!foreign.empty()) return bad_input("{}: expected a folder {}", folder.string(), foreign);
+  return KernelCache(std::move(folder), std::move(opened), limit_bytes);
 }
 
+KernelCache::KernelCache(fs::path folder, Descriptor opened, uint64_t limit_bytes)
+    : folder_(std::move(folder)),
+      opened_(std::make_shared<const Descriptor>(std::move(opened))),
+      at_(fmt::format("/proc/self/fd/{}", opened_->get())),
+      limit_bytes_(limit_bytes) {}
+
 fs::path KernelCache::file_of(const std::string& digest) const {
-  return folder_ / (digest + std::string(kSuffix));
+  return at_ / (digest + std::string(kSuffix));
+}
+
+std::optional<std::string> KernelCache::open_entry(const std::string& digest) {
+  const fs::path path = file_of(digest);
+  std::string foreign;
+  std::optional<std::string> content = read_entry(path, foreign);
+  if (!foreign.empty()) {
+    refusal_ = fmt::format("kernel cache: {} is not used: expected a file {}",
+                           (folder_ / path.filename()).string(), foreign);
+  }
+  if (!content) return std::nullopt;
+  const std::optional<Trailer> trailer = check(*content, digest);
+  if (!trailer) {
+    ::unlink(path.c_str());
+    return std::nullopt;
+  }
+  ::utimensat(AT_FDCWD, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+  content->resize(trailer->payload_bytes);
+  return content;
 }
 
 std::optional<fs::path> KernelCache::find(const KernelKey& key) {
   const std::string digest = key.digest();
-  fs::path path = file_of(digest);
-  std::string content;
-  if (!open_entry(path, digest, content)) return std::nullopt;
-  return path;
+  if (!open_entry(digest)) return std::nullopt;
+  return file_of(digest);
 }
 
 std::optional<std::string> KernelCache::read(const KernelKey& key) {
-  const std::string digest = key.digest();
-  std::string content;
-  const std::optional<Trailer> trailer = open_entry(file_of(digest), digest, content);
-  if (!trailer) return std::nullopt;
-  content.resize(trailer->payload_bytes);
-  return content;
+  return open_entry(key.digest());
 }
 
 Result<fs::path> KernelCache::write(const KernelKey& key, std::string_view built, bool last_wins) {
@@ -280,9 +297,10 @@ Result<fs::path> KernelCache::write(const KernelKey& key, std::string_view built
   hash.update(built);
   hash.update(trailer);
   trailer += hash.finish_hex() + '\n';
-  ASSAY_CHECK(write_and_rename(path, built, trailer, last_wins));
+  fs::path shown = folder_ / path.filename();
+  ASSAY_CHECK(write_and_rename(path, shown, built, trailer, last_wins));
   hold_limit(path, built.size() + trailer.size());
-  return path;
+  return shown;
 }
 
 Result<fs::path> KernelCache::add(const KernelKey& key, std::string_view built) {
@@ -292,6 +310,10 @@ Result<fs::path> KernelCache::add(const KernelKey& key, std::string_view built) 
 Result<std::string> KernelCache::add_first(const KernelKey& key, std::string_view built) {
   ASSAY_TRY(const fs::path path, write(key, built, false));
   if (auto first = read(key)) return *std::move(first);
+  if (!refusal_.empty()) {
+    ASSAY_CHECK(write(key, built, true));
+    return std::string(built);
+  }
   return environment_error("{}: expected an entry to stay, found none", path.string());
 }
 
@@ -306,7 +328,7 @@ void KernelCache::hold_limit(const fs::path& newest, uint64_t newest_bytes) {
     *known_bytes_ += newest_bytes;
     return;
   }
-  Result<Listing> listing = list(folder_);
+  Result<Listing> listing = list(at_, folder_);
   if (!listing) return;  // the next add() tries again
   for (const Found& file : listing->temporary) {
     if (::time(nullptr) - file.used.tv_sec > kLeftoverAgeS) ::unlink(file.path.c_str());
@@ -322,7 +344,7 @@ void KernelCache::hold_limit(const fs::path& newest, uint64_t newest_bytes) {
 }
 
 Result<std::vector<KernelCache::Entry>> KernelCache::entries() const {
-  ASSAY_TRY(Listing listing, list(folder_));
+  ASSAY_TRY(Listing listing, list(at_, folder_));
   std::ranges::sort(listing.entries, [](const Found& a, const Found& b) { return older(b, a); });
   std::vector<Entry> entries;
   for (const Found& file : listing.entries) {
@@ -335,15 +357,15 @@ Result<std::vector<KernelCache::Entry>> KernelCache::entries() const {
 }
 
 Result<uint64_t> KernelCache::clear() {
-  ASSAY_TRY(const Listing listing, list(folder_));
+  ASSAY_TRY(const Listing listing, list(at_, folder_));
   uint64_t freed = 0;
   for (const auto* files : {&listing.entries, &listing.temporary}) {
     for (const Found& file : *files) {
       if (::unlink(file.path.c_str()) == 0) {
         freed += file.bytes;
       } else if (errno != ENOENT) {
-        return environment_error("{}: expected to remove it, found: {}", file.path.string(),
-                                 std::strerror(errno));
+        return environment_error("{}: expected to remove it, found: {}",
+                                 (folder_ / file.path.filename()).string(), std::strerror(errno));
       }
     }
   }

@@ -4,11 +4,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/result.h"
 
 namespace assay::engine {
@@ -37,13 +40,17 @@ class KernelCache {
   // $ASSAY_KERNEL_CACHE, else $XDG_CACHE_HOME/assay/kernels, else ~/.cache/assay/kernels. Empty
   // where there is no home either: open() refuses that.
   static std::filesystem::path default_folder();
-  // Makes the folder, 0700. bad_input for one that others may write to or that isn't this user's:
-  // code is loaded from it.
+  // Makes the folder, 0700. bad_input for one that others may write to, or that is neither this
+  // user's nor root's (a link to it likewise): code is loaded from it. What was checked is what is
+  // used from then on, whatever comes to stand at that path.
   static Result<KernelCache> open(std::filesystem::path folder,
                                   uint64_t limit_bytes = kDefaultLimitBytes);
 
-  // The file of this key, its content checked against the hash in it; a damaged one is removed and
-  // counts as absent. Marks it as used. Another process may remove the file at any time.
+  // The file of this key, by a path that is good for this process while the cache or a copy of it
+  // lives, its content checked against the hash in it; a damaged one is removed and counts as
+  // absent. One that others may write to, or that is neither this user's nor root's, is refused:
+  // it stays, counts as absent, and take_refusal() says so. Marks the file as used. Another process
+  // of this user may remove the file at any time.
   std::optional<std::filesystem::path> find(const KernelKey& key);
   // The same, as the bytes that add() was given.
   std::optional<std::string> read(const KernelKey& key);
@@ -54,6 +61,8 @@ class KernelCache {
   // Of two writers the first wins: what every reader finds from now on, `built` or what is there.
   Result<std::string> add_first(const KernelKey& key, std::string_view built);
   void remove(const KernelKey& key);  // one that turned out to be of no use
+  // One line about the entry that find() or read() refused last; empty: none since the last call.
+  std::string take_refusal() { return std::exchange(refusal_, ""); }
 
   struct Entry {
     std::string digest;
@@ -69,14 +78,18 @@ class KernelCache {
   uint64_t limit_bytes() const { return limit_bytes_; }
 
  private:
-  KernelCache(std::filesystem::path folder, uint64_t limit_bytes)
-      : folder_(std::move(folder)), limit_bytes_(limit_bytes) {}
+  KernelCache(std::filesystem::path folder, Descriptor opened, uint64_t limit_bytes);
+  // The content of the key's entry, if it is sound.
+  std::optional<std::string> open_entry(const std::string& digest);
   Result<std::filesystem::path> write(const KernelKey& key, std::string_view built, bool last_wins);
   std::filesystem::path file_of(const std::string& digest) const;
   void hold_limit(const std::filesystem::path& newest, uint64_t newest_bytes);
 
-  std::filesystem::path folder_;
+  std::filesystem::path folder_;  // as errors name it
+  std::shared_ptr<const Descriptor> opened_;
+  std::filesystem::path at_;  // the folder by its descriptor
   uint64_t limit_bytes_ = 0;
+  std::string refusal_;
   // All entries at the last look, and what was added here since; absent before the first add().
   std::optional<uint64_t> known_bytes_;
 };

@@ -464,6 +464,7 @@ CompileEvidence Session::compile_evidence() const {
   evidence.passes = impl_->compiler->passes();
   evidence.packed_bytes = device.packed_bytes();
   evidence.notes = device.notes();
+  if (evidence.kernels.refused > 0) evidence.notes.push_back(evidence.kernels.refused_reason);
   return evidence;
 }
 

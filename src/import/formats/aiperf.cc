@@ -62,7 +62,9 @@ Result<ImportedSample> request_of(const Json& record, const std::string& object)
   ImportedSample sample;
   const Json& metadata = member(record, "metadata");
   const Json& error = member(record, "error");
-  sample.started_at_ns = whole_member(metadata, "request_start_ns");
+  if (!member(metadata, "request_start_ns").is_null()) {
+    ASSAY_TRY(sample.started_at_ns, json_int(metadata, "request_start_ns", object));
+  }
   sample.prompt_id = short_name(plain_text(metadata, "conversation_id"));
   sample.cold = plain_text(metadata, "benchmark_phase") == "warmup";
   if (!error.is_null()) {
@@ -165,7 +167,8 @@ Status add_summary(const SourceText& source, const Json& document, Imported& imp
   ASSAY_CHECK(state_requests(config_of(document), source.path, run.facts));
   ImportedSample& sample = run.samples.emplace_back();
   ASSAY_CHECK(put_figures(document, "avg", source.path, sample));
-  sample.started_at_ns = utc_ns(plain_text(document, "start_time"));
+  ASSAY_TRY(sample.started_at_ns,
+            stated_time(plain_text(document, "start_time"), source.path + " start_time"));
   imported.runs.push_back(std::move(run));
   return {};
 }

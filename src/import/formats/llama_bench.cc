@@ -128,7 +128,7 @@ void put_bench_tokens(const Json& test, const RunFacts& facts, size_t i, Importe
 
 Status add_samples(const Json& test, const std::string& object, ImportedRun& run) {
   const Json& samples = member(test, "samples_ns");
-  const auto started = utc_ns(plain_text(test, "test_time"));
+  ASSAY_TRY(const auto started, stated_time(plain_text(test, "test_time"), object + " test_time"));
   run.means = samples.is_null();
   std::vector<double> times_ns;
   if (run.means) {

@@ -60,6 +60,15 @@ TEST(LlamaBench, ATestsConditionsAndSamples) {
                                             "code_generator"));
 }
 
+TEST(LlamaBench, ATimeThatIsNoneIsNamed) {
+  Json test = bench_test(16, 4);
+  test["test_time"] = "noon";
+  const auto made = rows_of_text(json_of({test}));
+  ASSERT_FALSE(made);
+  EXPECT_THAT(made.error().message,
+              testing::HasSubstr("test_time: expected a time such as 2026-11-25T09:55:10Z, found"));
+}
+
 TEST(LlamaBench, BothAtOnceAtADepth) {
   Json test = bench_test(16, 4);
   test["n_depth"] = 100;

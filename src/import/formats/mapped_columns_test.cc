@@ -50,6 +50,18 @@ TEST(MappedColumns, EachFieldOfARowHasItsColumn) {
   EXPECT_EQ(row.started_at_ns, 1'795'596'910'250'000'000);
 }
 
+TEST(MappedColumns, AStartThatIsNoTimeIsNamed) {
+  const char* const mapping = "columns: {latency: t_ms, started_at: at}\n";
+  const auto garbage = rows_of_text("t_ms,at\n5,yesterday\n", mapping);
+  ASSERT_FALSE(garbage);
+  EXPECT_THAT(garbage.error().message,
+              HasSubstr("column \"at\": expected a time such as 2026-11-25T09:55:10Z, found "
+                        "\"yesterday\""));
+  const auto none = rows_of_text("t_ms,at\n5,\n", mapping);
+  ASSERT_TRUE(none) << none.error().message;
+  EXPECT_EQ(none->rows[0].started_at_ns, 0) << "docs/import.md: the file has no time";
+}
+
 TEST(MappedColumns, TheIdentitysFieldsHaveTheirs) {
   const auto imported =
       import_text("t_ms,de,cg,fb,sha\n5,Example GPU,triton 3.6,torch 2.11,abc\n",

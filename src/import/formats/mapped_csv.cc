@@ -220,7 +220,7 @@ class CsvImport {
       ASSAY_TRY(sample.prompt_id, imported_name(trimmed(*id), object_, "a prompt's name"));
     }
     if (const auto started = figure(CsvFigure::kStartedAt)) {
-      sample.started_at_ns = utc_ns(trimmed(*started));
+      ASSAY_TRY(sample.started_at_ns, stated_time(trimmed(*started), named(CsvFigure::kStartedAt)));
     }
     return sample;
   }

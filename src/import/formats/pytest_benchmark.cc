@@ -65,6 +65,8 @@ Status read_document(const Json& document, const SourceText& source, Imported& i
   imported.machine = machine_of(document);
   const std::string version = plain_text(document, "version");
   imported.tool = "pytest-benchmark" + (version.empty() ? "" : " " + short_name(version));
+  ASSAY_TRY(const auto started,
+            stated_time(plain_text(document, "datetime"), source.path + " datetime"));
   int64_t several = 0;
   for (size_t i = 0; i < benchmarks.size(); ++i) {
     const std::string object = part_name(source, "benchmark", i + 1);
@@ -74,8 +76,7 @@ Status read_document(const Json& document, const SourceText& source, Imported& i
     const Json& warmup = member(member(benchmarks[i], "options"), "warmup");
     run.warmed_up = warmup == true || (warmup.is_number() && warmup > 0);
     ASSAY_CHECK(add_rounds(benchmarks[i], object, run));
-    if (!run.samples.empty())
-      run.samples[0].started_at_ns = utc_ns(plain_text(document, "datetime"));
+    if (!run.samples.empty()) run.samples[0].started_at_ns = started;
     if (whole_member(member(benchmarks[i], "stats"), "iterations").value_or(1) > 1) ++several;
     imported.runs.push_back(std::move(run));
   }

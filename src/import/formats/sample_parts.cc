@@ -179,6 +179,13 @@ std::optional<int64_t> utc_ns(std::string_view text) {
   return seconds * 1'000'000'000 + fraction;
 }
 
+Result<std::optional<int64_t>> stated_time(std::string_view text, const std::string& object) {
+  if (text.empty()) return std::optional<int64_t>();
+  if (const auto ns = utc_ns(text)) return ns;
+  return bad_input("{}: expected a time such as 2026-11-25T09:55:10Z, found {}", object,
+                   quoted_excerpt(text));
+}
+
 std::string part_name(const SourceText& source, std::string_view what, size_t index) {
   return fmt::format("{}: {} {}", source.path, what, index);
 }

@@ -56,6 +56,9 @@ std::string plain_text(const Json& object, std::string_view key);
 // Nanoseconds since the epoch of "2026-11-25T09:55:10Z", "2026-11-25 09:55:10.123456+00:00" or
 // "20261125-095510". Absent: it isn't such a time. A time without a zone counts as UTC.
 std::optional<int64_t> utc_ns(std::string_view text);
+// The same of a text that `object` has for a time. Absent: it is empty. bad_input: utc_ns() has
+// none.
+Result<std::optional<int64_t>> stated_time(std::string_view text, const std::string& object);
 
 // "FILE: result 3".
 std::string part_name(const SourceText& source, std::string_view what, size_t index);

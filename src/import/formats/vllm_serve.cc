@@ -150,7 +150,8 @@ Result<Imported> read_vllm_serve(std::span<const SourceText> sources) {
       ASSAY_CHECK(state_run(document, object, run.facts));
       ASSAY_CHECK(member(document, "ttfts").is_null() ? add_mean(document, object, run)
                                                       : add_requests(document, object, run));
-      if (!run.samples.empty()) run.samples[0].started_at_ns = utc_ns(plain_text(document, "date"));
+      ASSAY_TRY(const auto started, stated_time(plain_text(document, "date"), object + " date"));
+      if (!run.samples.empty()) run.samples[0].started_at_ns = started;
       imported.runs.push_back(std::move(run));
     }
   }

@@ -137,8 +137,8 @@ std::string bench_csv(const Bench& bench) {
       names.push_back(field.name);
       values.push_back(plain(field.value));
     }
-    if (lines.empty()) lines = csv_line(names);
-    lines += csv_line(values);
+    if (lines.empty()) lines = shown_csv_line(names);
+    lines += shown_csv_line(values);
   }
   return lines;
 }

@@ -8,6 +8,7 @@
 #include "base/shown_text.h"
 #include "base/text.h"
 #include "report/fitting.h"
+#include "report/screen/name_column.h"
 #include "report/screen/parts.h"
 #include "report/sections.h"
 
@@ -35,13 +36,6 @@ std::string ratio_text(const RatioRange& range) {
                      ratio_number(range.intervals->high));
 }
 
-// The most frequent of them, of equals the first in the alphabet; empty: there are none.
-std::string most_frequent(const std::map<std::string, size_t>& counts) {
-  const auto most =
-      std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; });
-  return most == counts.end() ? "" : most->first;
-}
-
 // One row, with whole names.
 struct Choice {
   std::string phase;
@@ -64,20 +58,16 @@ std::string strata_text(const Findings& findings, const Answer& answer) {
   return fmt::format("{} of {}", answer.parts.size(), all);
 }
 
-// The ratio of the leaders to the baseline, which is 1 to itself.
+// The ratio of the arm that leads to the baseline, which is 1 to itself.
 std::string baseline_ratio(const Findings& findings, const Answer& answer) {
+  if (answer.parts.front()->arm == findings.study.baseline) return "1 (baseline)";
   RatioRange range;
-  bool other = false;
   for (const Decision* part : answer.parts) {
-    if (part->arm == findings.study.baseline) {
-      range.add(1, stats::Interval{1, 1});
-    } else if (const Contrast* contrast = leader_contrast(findings, *part)) {
+    if (const Contrast* contrast = leader_contrast(findings, *part)) {
       range.add(contrast->ratio, contrast->ratio_interval);
-      other = true;
     }
   }
-  if (!range.values) return "-";
-  return other ? ratio_text(range) : "1 (baseline)";
+  return range.values ? ratio_text(range) : "-";
 }
 
 // The arm beside the leader: the first that isn't told apart from it, else the next by its mean.
@@ -85,6 +75,13 @@ std::string baseline_ratio(const Findings& findings, const Answer& answer) {
 const Rival* rival_beside(const Decision& part) {
   if (!part.tied.empty()) return &part.tied.front();
   return part.runner_up ? &*part.runner_up : nullptr;
+}
+
+// The arm among those that the leader was held against; null: it isn't.
+const Rival* rival_named(const Decision& part, const std::string& arm) {
+  const auto at = std::ranges::find(part.tied, arm, &Rival::arm);
+  if (at != part.tied.end()) return &*at;
+  return part.runner_up && part.runner_up->arm == arm ? &*part.runner_up : nullptr;
 }
 
 // By how much longer a rival takes: "0.4 %", "12 %", "25x".
@@ -105,31 +102,41 @@ std::string lead_text(const std::optional<stats::Interval>& leads) {
   return fmt::format("{}-{}", low, high);
 }
 
-// The leader that most parts have, the arm that most of these have beside it, and its lead over
-// that one.
-void name_arms(const Answer& answer, Choice& choice) {
-  std::map<std::string, size_t> leaders;
+// The arm that most parts have beside their leader, of equals the first in the alphabet; empty:
+// none has any.
+std::string rival_of_most(const Answer& answer) {
   std::map<std::string, size_t> rivals;
+  for (const Decision* part : answer.parts) {
+    if (const Rival* rival = rival_beside(*part)) ++rivals[rival->arm];
+  }
+  const auto most =
+      std::ranges::max_element(rivals, {}, [](const auto& entry) { return entry.second; });
+  return most == rivals.end() ? "" : most->first;
+}
+
+// The leader, the arm that most parts have beside it, and its lead over that one: of the parts that
+// hold it against that arm, which are counted where they aren't all.
+void name_arms(const Answer& answer, Choice& choice) {
+  choice.arm = answer.parts.front()->arm;
+  choice.rival = rival_of_most(answer);
+  std::optional<stats::Interval> lead;
+  size_t beside = 0;
   size_t tied = 0;
   for (const Decision* part : answer.parts) {
-    if (!part->arm.empty()) ++leaders[part->arm];
-    tied = std::max(tied, part->tied.size());
-  }
-  choice.arm = most_frequent(leaders);
-  std::map<std::string, std::optional<stats::Interval>> leads;
-  for (const Decision* part : answer.parts) {
-    const Rival* rival = part->arm == choice.arm ? rival_beside(*part) : nullptr;
+    const Rival* rival = rival_named(*part, choice.rival);
     if (rival == nullptr) continue;
-    ++rivals[rival->arm];
+    ++beside;
+    tied = std::max(tied, part->tied.size());
     if (!(rival->ratio > 0)) continue;
-    std::optional<stats::Interval>& lead = leads[rival->arm];
     const double share = 1 / rival->ratio - 1;
-    lead = lead ? stats::Interval{std::min(lead->low, share), std::max(lead->high, share)}
-                : stats::Interval{share, share};
+    if (!lead) lead = stats::Interval{share, share};
+    lead = stats::Interval{std::min(lead->low, share), std::max(lead->high, share)};
   }
-  choice.rival = most_frequent(rivals);
-  choice.lead = lead_text(leads[choice.rival]);
+  choice.lead = lead_text(lead);
   if (tied > 1) choice.rival_mark = fmt::format(" +{}", tied - 1);
+  if (beside < answer.parts.size() && beside > 0) {
+    choice.rival_mark += fmt::format(" (in {})", beside);
+  }
   const bool open = std::ranges::all_of(
       answer.parts, [](const Decision* part) { return part->kind == Decision::Kind::kUndecided; });
   if (open) choice.arm_mark = "?";
@@ -207,61 +214,6 @@ void tell_apart(const Findings& findings, const std::vector<Answer>& answers,
   }
 }
 
-// A name in lines of at most so many columns, broken behind a separator; nothing where a part
-// between two of them is longer than a line.
-std::optional<std::vector<std::string>> broken_name(const std::string& name, size_t width,
-                                                    size_t most_lines) {
-  std::vector<std::string> lines = {""};
-  std::string part;
-  for (size_t i = 0; i < name.size(); ++i) {
-    part += name[i];
-    const bool end = i + 1 == name.size() || std::string_view("-_/.: ,").contains(name[i]);
-    if (!end) continue;
-    if (display_width(part) > width) return std::nullopt;
-    if (display_width(lines.back()) + display_width(part) > width) lines.emplace_back();
-    lines.back() += part;
-    part.clear();
-  }
-  return lines.size() <= most_lines ? std::optional(lines) : std::nullopt;
-}
-
-// A column of names, as narrow as it is told to be: a name that is wider goes on in further lines,
-// or where it would take too many of them, is shortened.
-struct NameColumn {
-  explicit NameColumn(size_t lines) : most_lines(lines) {}
-
-  size_t most_lines;
-  std::vector<std::string> names;  // different ones, whole
-  std::vector<std::vector<std::string>> shown;
-  size_t width = 0;  // of the names
-
-  void add(const std::string& name) {
-    if (std::ranges::find(names, name) != names.end()) return;
-    names.push_back(name);
-    shown.push_back({name});
-    width = std::max(width, display_width(name));
-  }
-  // Whether no name has to be shortened at this width.
-  bool whole_at(size_t columns) const {
-    return std::ranges::all_of(names, [&](const std::string& name) {
-      return broken_name(name, columns, most_lines).has_value();
-    });
-  }
-  void narrow() {
-    const std::vector<std::string> shortened = shortened_apart(names, --width);
-    for (size_t i = 0; i < names.size(); ++i) {
-      shown[i] =
-          broken_name(names[i], width, most_lines).value_or(std::vector<std::string>{shortened[i]});
-    }
-  }
-  // The name's lines, the last one with its mark.
-  std::vector<std::string> of(const std::string& name, const std::string& mark = "") const {
-    auto lines = shown[static_cast<size_t>(std::ranges::find(names, name) - names.begin())];
-    lines.back() += mark;
-    return lines;
-  }
-};
-
 TableCell cell(const std::string& text) {
   return text.empty() ? TableCell::absent() : TableCell::of(text);
 }
@@ -278,14 +230,14 @@ std::vector<std::vector<std::string>> cells_of(const Choice& choice, const NameC
                                                const NameColumn& conditions,
                                                const ShownColumns& with) {
   std::vector<std::vector<std::string>> cells = {{choice.phase}};
-  if (conditions.width > 0) cells.push_back(conditions.of(choice.condition));
+  if (conditions.width() > 0) cells.push_back(conditions.of(choice.condition));
   if (with.tokens) cells.push_back({choice.tokens});
   cells.push_back(arms.of(choice.arm, choice.arm_mark));
   cells.push_back({choice.ratio});
   cells.push_back(arms.of(choice.rival, choice.rival_mark));
   if (with.lead) cells.push_back({choice.lead});
   if (with.lost) cells.push_back({std::to_string(choice.lost)});
-  cells.push_back(fitted_verdicts(choice.verdicts, arms.most_lines));
+  cells.push_back(fitted_verdicts(choice.verdicts, arms.most_lines()));
   return cells;
 }
 
@@ -294,7 +246,7 @@ ChoiceTable table_of(const std::vector<Choice>& choices, const NameColumn& arms,
                      const ShownColumns& with) {
   ChoiceTable made{{"", {{"phase", Align::kLeft}}, {}}, {}};
   std::vector<Column>& columns = made.table.columns;
-  if (conditions.width > 0) columns.push_back({of_conditions, Align::kLeft});
+  if (conditions.width() > 0) columns.push_back({of_conditions, Align::kLeft});
   if (with.tokens) columns.push_back({"tokens"});
   columns.push_back({"take", Align::kLeft});
   columns.push_back({"ratio", Align::kLeft});
@@ -353,12 +305,12 @@ ChoiceTable wrapped_choices(const Findings& findings, const std::vector<Answer>&
   ShownColumns with{std::ranges::any_of(choices, [](auto& of) { return !of.tokens.empty(); })};
   const auto made = [&] { return table_of(choices, arms, conditions, of_conditions, with); };
   const auto fits = [&] { return width_of(made().table) <= width; };
-  while (!fits() && std::max(arms.width, conditions.width) > kLeastName) {
-    NameColumn& wider = arms.width >= conditions.width ? arms : conditions;
+  while (!fits() && std::max(arms.width(), conditions.width()) > kLeastName) {
+    NameColumn& wider = arms.width() >= conditions.width() ? arms : conditions;
     // A name that stays whole says more than the lead, or than a column of zeros; one that would be
     // shortened in any case doesn't.
     const bool would_shorten =
-        most_lines > 1 && wider.whole_at(wider.width) && !wider.whole_at(wider.width - 1);
+        most_lines > 1 && wider.whole_at(wider.width()) && !wider.whole_at(wider.width() - 1);
     if (would_shorten && with.lost && !any_row_lost(findings)) {
       with.lost = false;
     } else if (would_shorten && with.lead) {

@@ -24,6 +24,7 @@ double seconds_since(int64_t start_ns) {
 bool KernelLibrary::load_from_cache(const Job& job) {
   if (!cache_) return false;
   const auto path = cache_->find(job.key);
+  stats_.note_refusal(cache_->take_refusal());
   if (!path) return false;
   Result<SharedObject> object = SharedObject::open(*path);
   if (!object) {

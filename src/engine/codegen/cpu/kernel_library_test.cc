@@ -109,6 +109,26 @@ TEST_F(KernelLibraryTest, DamagedEntryIsCompiledAnew) {
   EXPECT_EQ(second.stats().compiled, 1);
 }
 
+// Another user's code under a key of ours, whole and with the right hash.
+TEST_F(KernelLibraryTest, AnEntryThatOthersMayWriteIsCompiledAnew) {
+  ASSERT_TRUE(library().load_sources(std::vector{source_of(1)}));
+  const fs::path entry = fs::directory_iterator(cache().folder())->path();
+  fs::permissions(entry, fs::perms::others_write, fs::perm_options::add);
+  KernelLibrary second = library();
+  const auto functions = second.load_sources(std::vector{source_of(1)});
+  ASSERT_TRUE(functions) << functions.error().message;
+  EXPECT_EQ(result_of((*functions)[0]), 1);
+  EXPECT_EQ(second.stats().compiled, 1);
+  EXPECT_EQ(second.stats().refused, 1);
+  EXPECT_THAT(
+      second.stats().refused_reason,
+      HasSubstr(entry.string() + " is not used: expected a file that others can't write to"));
+  KernelLibrary third = library();
+  ASSERT_TRUE(third.load_sources(std::vector{source_of(1)}));
+  EXPECT_EQ(third.stats().loaded, 1) << "the new one took its place";
+  EXPECT_EQ(third.stats().refused, 0);
+}
+
 TEST_F(KernelLibraryTest, CompilerFlagsAndProcessorArePartOfTheKey) {
   ASSERT_TRUE(library().load_sources(std::vector{source_of(1)}));
   CpuCompiler other = system_compiler();

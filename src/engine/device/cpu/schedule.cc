@@ -39,6 +39,9 @@ Schedule::Pieces Schedule::pieces_of(const Stage& stage, int64_t rows) const {
   const int64_t splits =
       std::max((rows + kPieceRows - 1) / kPieceRows, (wanted + tiles - 1) / tiles);
   int64_t step = std::clamp<int64_t>((rows + splits - 1) / splits, kLeastRows, kPieceRows);
+  if (cpu::panel_uses_tiles(stage.product->dtype)) {
+    step = (step + cpu::kTileRows - 1) / cpu::kTileRows * cpu::kTileRows;
+  }
   return {rows, step, tiles, tiles * ((rows + step - 1) / step)};
 }
 
@@ -122,48 +125,59 @@ void Schedule::make_x(const Stage& stage, const KernelArgs& args, int64_t rows, 
     const float* values = stage.functions.prologue != nullptr ? made : from + row * product.inputs;
     auto* rounded = reinterpret_cast<uint16_t*>(x_) + row * pitch;
     cpu::round_to_bf16(values, product.inputs, rounded);
-    if (product.inputs % 2 != 0) rounded[product.inputs] = 0;
+    std::fill_n(rounded + product.inputs, cpu::panel_row_inputs(product.inputs) - product.inputs,
+                uint16_t{0});
   }
 }
 
 void Schedule::many_rows(size_t index, const KernelArgs& args, int64_t rows, size_t thread) {
   const Stage& stage = stages_[index];
   const ProductStage& product = *stage.product;
-  const DType x_dtype = cpu::panel_x_dtype(product.dtype);
-  const void* x = stage.buffers[product.x];
-  int64_t x_pitch = product.inputs;
-  if (stage.functions.prologue != nullptr || x_dtype != DType::kF32) {
+  Inputs x{stage.buffers[product.x], cpu::panel_x_dtype(product.dtype), product.inputs};
+  if (stage.functions.prologue != nullptr || x.dtype != DType::kF32) {
     make_x(stage, args, rows, thread);
-    x = x_;
-    x_pitch = cpu::panel_row_pitch(product.inputs, x_dtype);
+    x = {x_, x.dtype, cpu::panel_row_pitch(product.inputs, x.dtype)};
     barrier_.wait(thread);
   }
+  const Pieces pieces = pieces_of(stage, rows);
+  const auto take = [&] { return next_piece_[index].fetch_add(1, std::memory_order_relaxed); };
+  // A piece that is taken early can be prefetched; another thread can't take it any more.
+  const bool early = cpu::panel_uses_tiles(product.dtype);
+  for (int64_t piece = take(), next = 0; piece < pieces.count; piece = next) {
+    if (early) next = take();
+    multiply_piece(stage, args, x, pieces, piece, early && next < pieces.count ? next : -1);
+    if (!early) next = take();
+  }
+}
+
+// The products of one piece and what follows them; `next`: the piece that this thread multiplies
+// then, if it is known, else -1.
+void Schedule::multiply_piece(const Stage& stage, const KernelArgs& args, const Inputs& x,
+                              const Pieces& pieces, int64_t piece, int64_t next) {
+  const ProductStage& product = *stage.product;
   const int64_t tile = product.packing.tile;
   const int64_t padded = Packing::padded_inputs(product.inputs);
   const int64_t tile_bytes = padded * tile * static_cast<int64_t>(dtype_size_bytes(product.dtype));
+  const auto panels = [&](int64_t of) { return product.panels + of % pieces.tiles * tile_bytes; };
   float* scratch = args.scratch + kernel_floats_;
   float* products = scratch + whole_lines(std::max(cpu::panel_scratch_floats(), product.inputs));
-  const Pieces pieces = pieces_of(stage, rows);
-  std::atomic<int64_t>& next = next_piece_[index];
-  for (int64_t piece = next.fetch_add(1, std::memory_order_relaxed); piece < pieces.count;
-       piece = next.fetch_add(1, std::memory_order_relaxed)) {
-    const int64_t begin = piece / pieces.tiles * pieces.row_step;
-    const int64_t end = std::min(rows, begin + pieces.row_step);
-    const int64_t column = piece % pieces.tiles;
-    const int64_t x_bytes = begin * x_pitch * static_cast<int64_t>(dtype_size_bytes(x_dtype));
-    cpu::panel_product({.x = static_cast<const std::byte*>(x) + x_bytes,
-                        .x_dtype = x_dtype,
-                        .x_pitch = x_pitch,
-                        .rows = end - begin,
-                        .inputs = product.inputs,
-                        .panels = product.panels + column * tile_bytes,
-                        .dtype = product.dtype,
-                        .panel_count = tile / Packing::kPanel,
-                        .out = products,
-                        .out_pitch = tile},
-                       scratch);
-    stage.functions.epilogue(&args, begin, end, column, column + 1, products, tile);
-  }
+  const int64_t begin = piece / pieces.tiles * pieces.row_step;
+  const int64_t end = std::min(pieces.rows, begin + pieces.row_step);
+  const int64_t column = piece % pieces.tiles;
+  const int64_t x_bytes = begin * x.pitch * static_cast<int64_t>(dtype_size_bytes(x.dtype));
+  cpu::panel_product({.x = static_cast<const std::byte*>(x.data) + x_bytes,
+                      .x_dtype = x.dtype,
+                      .x_pitch = x.pitch,
+                      .rows = end - begin,
+                      .inputs = product.inputs,
+                      .panels = panels(piece),
+                      .dtype = product.dtype,
+                      .panel_count = tile / Packing::kPanel,
+                      .next = next < 0 ? nullptr : panels(next),
+                      .out = products,
+                      .out_pitch = tile},
+                     scratch);
+  stage.functions.epilogue(&args, begin, end, column, column + 1, products, tile);
 }
 
 }  // namespace assay::engine

@@ -63,11 +63,19 @@ class Schedule {
     int64_t tiles = 0;
     int64_t count = 0;
   };
+  // Rows of x as the panel product takes them.
+  struct Inputs {
+    const void* data = nullptr;
+    DType dtype = DType::kF32;
+    int64_t pitch = 0;  // elements
+  };
   Pieces pieces_of(const Stage& stage, int64_t rows) const;
   Status allocate();
   void work(size_t thread, const DimValues& dims, int64_t capacity);
   void make_x(const Stage& stage, const KernelArgs& args, int64_t rows, size_t thread);
   void many_rows(size_t index, const KernelArgs& args, int64_t rows, size_t thread);
+  void multiply_piece(const Stage& stage, const KernelArgs& args, const Inputs& x,
+                      const Pieces& pieces, int64_t piece, int64_t next);
 
   std::vector<Stage> stages_;
   ThreadPool& pool_;

@@ -11,7 +11,9 @@ KernelStore::~KernelStore() {
 
 Result<std::string> KernelStore::machine_code(const KernelKey& key) {
   if (cache_) {
-    if (auto kept = cache_->read(key)) {
+    auto kept = cache_->read(key);
+    stats_.note_refusal(cache_->take_refusal());
+    if (kept) {
       ++stats_.loaded;
       return *std::move(kept);
     }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "engine/ops/cpu/amx.h"
 #include "engine/ops/cpu/bf16_product.h"
 #include "engine/ops/cpu/pointwise.h"
 #include "engine/ops/cpu/row_groups.h"
@@ -121,7 +122,19 @@ const float* widened(const std::byte* weights, DType dtype, int64_t inputs, floa
   return scratch;
 }
 
-// x rounded to bf16: the padding behind an odd number of inputs is multiplied by zeros.
+void tiles_product(const PanelProduct& p, const std::byte* weights, const std::byte* next,
+                   float* out) {
+  amx_panel_product({.x = static_cast<const uint16_t*>(p.x),
+                     .x_pitch = p.x_pitch,
+                     .rows = p.rows,
+                     .inputs = p.inputs,
+                     .panel = reinterpret_cast<const uint16_t*>(weights),
+                     .out = out,
+                     .out_pitch = p.out_pitch,
+                     .next = reinterpret_cast<const uint16_t*>(next)});
+}
+
+// The padding behind an odd number of inputs is multiplied by zeros.
 void dot_product(const PanelProduct& p, const std::byte* weights, float* out) {
   constexpr int64_t kPairs = kBlock;  // half the bytes an input
   const auto* x = static_cast<const uint16_t*>(p.x);
@@ -157,6 +170,10 @@ DType panel_x_dtype(DType weights) {
   return weights == DType::kBF16 && dot ? DType::kBF16 : DType::kF32;
 }
 
+bool panel_uses_tiles(DType weights) {
+  return panel_x_dtype(weights) == DType::kBF16 && has_amx_bf16();
+}
+
 int64_t panel_row_pitch(int64_t width, DType dtype) {
   const auto line = static_cast<int64_t>(64 / dtype_size_bytes(dtype));
   return (((width + line - 1) / line) | 1) * line;
@@ -165,10 +182,14 @@ int64_t panel_row_pitch(int64_t width, DType dtype) {
 void panel_product(const PanelProduct& p, float* scratch) {
   const auto panel_bytes =
       Packing::padded_inputs(p.inputs) * kPanel * static_cast<int64_t>(dtype_size_bytes(p.dtype));
+  const bool rounded = p.x_dtype == DType::kBF16, tiles = rounded && panel_uses_tiles(p.dtype);
   for (int64_t panel = 0; panel < p.panel_count; ++panel) {
     const std::byte* weights = p.panels + panel * panel_bytes;
+    const std::byte* next = panel + 1 < p.panel_count ? weights + panel_bytes : p.next;
     float* out = p.out + panel * kPanel;
-    if (p.x_dtype == DType::kBF16) {
+    if (tiles) {
+      tiles_product(p, weights, next, out);
+    } else if (rounded) {
       dot_product(p, weights, out);
     } else {
       widened_product(p, weights, out, scratch);

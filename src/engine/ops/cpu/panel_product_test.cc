@@ -39,8 +39,9 @@ void check(const ShapeCase& shape, DType dtype, DType x_dtype = DType::kF32) {
   std::vector<float> x = random_values(random, rows * x_pitch);
   std::vector<uint16_t> rounded(x.size());
   if (x_dtype == DType::kBF16) {
-    for (int64_t r = 0; r < rows && inputs % 2 != 0; ++r) {
-      x[static_cast<size_t>(r * x_pitch + inputs)] = 0;
+    for (int64_t r = 0; r < rows; ++r) {
+      std::fill_n(&x[static_cast<size_t>(r * x_pitch + inputs)],
+                  cpu::panel_row_inputs(inputs) - inputs, 0.0f);
     }
     cpu::round_to_bf16(x.data(), rows * x_pitch, rounded.data());
     for (size_t i = 0; i < x.size(); ++i) {
