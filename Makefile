@@ -1,14 +1,13 @@
 # The commands people type; each is a thin line over CMake, ctest or the program itself.
 BUILD := build/release
 ASSAY := $(BUILD)/assay
-DEMO_STUDY ?= studies/demo.yaml
 DEMO_BUNDLE ?= bundles/demo-$(shell date -u +%Y%m%dT%H%M%SZ)
 
 .PHONY: demo build test test-asan soak fuzz bench bench-torch bench-analysis bench-judgements bench-pairs bench-percent format tidy install torch-env cuda-libs clean
 
 demo: build
 	@test -d models/gpt2-25m || $(ASSAY) model make gpt2-25m -o models/gpt2-25m
-	$(ASSAY) run $(DEMO_STUDY) -o $(DEMO_BUNDLE)
+	$(ASSAY) run studies/demo.yaml -o $(DEMO_BUNDLE)
 
 # Release, the program alone: what demo and install need. A build folder that has the tests keeps them.
 build:
@@ -22,13 +21,13 @@ test:
 	@scripts/torch-env || echo "no torch environment: the parity tests will be reported as skipped"
 	@cmake --preset release -DASSAY_BUILD_TESTS=ON -DASSAY_BUILD_BENCH=ON >/dev/null
 	cmake --build --preset release
-	ctest --preset release -j $$(nproc)
+	ctest --preset release
 
 test-asan:
 	@scripts/install-deps test
 	@cmake --preset asan >/dev/null
 	cmake --build --preset asan
-	ctest --preset asan -j $$(nproc)
+	ctest --preset asan
 
 # The long trials: random kills with resume, a minute of each fuzzer.
 soak:
@@ -46,6 +45,7 @@ bench:
 	@cmake --preset release -DASSAY_BUILD_BENCH=ON >/dev/null
 	cmake --build --preset release
 	@for program in $(BUILD)/bench_*; do echo "== $$(basename $$program)"; $$program || exit; done
+	@echo "== slower_forms"; bench/slower_forms.py --build $(BUILD) $(BENCH_FORMS_ARGS)
 
 # The engine beside PyTorch on the same checkpoints; BENCH_TORCH_ARGS="--quick --models gpt2-100m" for a look.
 bench-torch:

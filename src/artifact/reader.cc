@@ -2,7 +2,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <thread>
+#include <future>
 #include <unordered_map>
 
 #include "artifact/bundle.h"
@@ -74,7 +74,7 @@ Status read_rows(const Folder& folder, const CommitLog& log, Phase phase, int64_
   const std::string path = folder.path_of(name).string();
   ASSAY_TRY(const std::string text, folder.read(name, max_metrics_bytes()));
   Status intact;
-  std::jthread hashing([&] { intact = check_committed_bytes(log, name, text, path); });
+  auto hashing = std::async([&] { intact = check_committed_bytes(log, name, text, path); });
   Status status;
   if (text.size() >= committed) {
     const Status parsed = for_each_row(std::string_view(text).substr(0, committed), phase,
@@ -87,7 +87,7 @@ Status read_rows(const Folder& folder, const CommitLog& log, Phase phase, int64_
                                        });
     if (!parsed) status = parsed;
   }
-  hashing.join();
+  hashing.get();
   // Bytes that were changed explain a row that doesn't parse, and not the other way about.
   ASSAY_CHECK(std::move(intact));
   return status;
@@ -212,7 +212,7 @@ Result<Bundle> read_bundle(const fs::path& path) {
   bundle.rows.reserve(std::min(most_rows, static_cast<uint64_t>(std::max<int64_t>(0, log.rows()))));
   // Thousands of small files beside a few large ones: each half is about as long.
   Status cells;
-  std::jthread of_cells([&] { cells = read_cells(folder, checked, bundle); });
+  auto of_cells = std::async([&] { cells = read_cells(folder, checked, bundle); });
   for (Phase phase : kPhases) ASSAY_CHECK(read_rows(folder, log, phase, version, bundle));
   if (static_cast<int64_t>(bundle.rows.size()) != log.rows()) {
     return bad_input("{}: expected {} as committed, found {}", path.string(),
@@ -221,7 +221,7 @@ Result<Bundle> read_bundle(const fs::path& path) {
   if (!std::ranges::is_sorted(bundle.rows, {}, &Row::order_index)) {
     std::ranges::stable_sort(bundle.rows, {}, &Row::order_index);
   }
-  of_cells.join();
+  of_cells.get();
   ASSAY_CHECK(std::move(cells));
   judge_rows(bundle);
   return bundle;

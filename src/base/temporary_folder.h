@@ -1,23 +1,28 @@
-// A folder that is gone when it is no longer needed.
+// A folder that is gone when it is no longer needed, if need be by the next process.
 #pragma once
 
 #include <filesystem>
 #include <string_view>
 #include <utility>
 
+#include "base/descriptor.h"
 #include "base/result.h"
 
 namespace assay {
 
 // Below the system's temporary folder ($TMPDIR), mode 0700; removed with all it holds by the
-// destructor.
+// destructor. It is locked (flock) while the process lives, so that others can tell whether it is
+// still in use.
 class TemporaryFolder {
  public:
-  // Its name begins with `prefix`. environment_error: no temporary folder, or no room there.
+  // Its name is `prefix` and six more letters. environment_error: no temporary folder, or no room
+  // there.
   static Result<TemporaryFolder> make(std::string_view prefix);
-  TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  TemporaryFolder(TemporaryFolder&& other) noexcept
+      : path_(std::exchange(other.path_, {})), lock_(std::move(other.lock_)) {}
   TemporaryFolder& operator=(TemporaryFolder&& other) noexcept {
     std::swap(path_, other.path_);
+    std::swap(lock_, other.lock_);
     return *this;
   }
   ~TemporaryFolder();
@@ -25,8 +30,18 @@ class TemporaryFolder {
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  explicit TemporaryFolder(std::filesystem::path path) : path_(std::move(path)) {}
+  TemporaryFolder(std::filesystem::path path, Descriptor lock)
+      : path_(std::move(path)), lock_(std::move(lock)) {}
   std::filesystem::path path_;
+  Descriptor lock_;
 };
+
+// Whether make(prefix) gives folders such names.
+bool is_temporary_name(std::string_view name, std::string_view prefix);
+// The lock of a temporary folder whose process was killed. Not ok(): it is in use, another user's,
+// or not there, which may mean that it lies in another container.
+Descriptor lock_left_folder(const std::filesystem::path& folder);
+// Removes the folders of make(prefix) whose processes were killed. What can't be removed stays.
+void remove_left_folders(std::string_view prefix);
 
 }  // namespace assay

@@ -3,7 +3,7 @@
 // met.
 // assay analyze --from-findings FILE: prints the same of a findings.json, and writes nothing.
 #include <cstdio>
-#include <thread>
+#include <future>
 
 #include "cli/bundle_analysis.h"
 #include "report/report.h"
@@ -40,9 +40,9 @@ Result<int> analyze_bundle(const AnalyzeArguments& asked, const AnalysisOptions&
   ASSAY_TRY(const AnalyzedBundle analyzed, analyze_folder(asked.path, options));
   const Findings& findings = analyzed.findings;
   Result<WrittenReport> written;
-  std::jthread writer([&] { written = write_analysis(analyzed, asked.path); });
+  auto writer = std::async([&] { written = write_analysis(analyzed, asked.path); });
   const std::string report = asked.on_a_screen() ? "" : render_report(findings, asked.format);
-  writer.join();
+  writer.get();
   ASSAY_CHECK(std::move(written));
   if (asked.on_a_screen()) print_screen(findings, asked.path);
   fmt::print("{}", report);

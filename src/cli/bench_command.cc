@@ -28,6 +28,8 @@ namespace {
 
 // How an error of the study that bench writes names it.
 constexpr const char* kStudyName = "`assay bench --print-study`";
+constexpr std::string_view kTemporaryPrefix = "assay-bench.";
+constexpr int kExitLost = 1;  // a row of some test and arm is missing
 
 struct BenchOptions {
   std::vector<std::string> models;
@@ -65,6 +67,21 @@ Status show(const BenchOptions& options, const std::vector<BenchedModel>& models
   return {};
 }
 
+// The exit status, and a line where a row was lost: whoever asked for a number a test and arm has
+// one of other rows, or none.
+int lost_rows(const Measured& measured) {
+  std::vector<std::string> lost;
+  for (const auto& [status, rows] : measured.rows_by_status) {
+    if (status != RowStatus::kOk && rows > 0) {
+      lost.push_back(fmt::format("{} {}", rows, row_status_name(status)));
+    }
+  }
+  if (lost.empty()) return 0;
+  tell(fmt::format("assay: expected {} (warm-ups included) to be ok, found {}\n",
+                   counted(measured.rows, "row"), join(lost, ", ")));
+  return kExitLost;
+}
+
 Result<int> run_bench(BenchOptions options) {
   if (options.tests.prompts.empty() && options.tests.generations.empty()) {
     return bad_input("-p and -n: expected at least one length above 0, found 0 for both");
@@ -81,14 +98,15 @@ Result<int> run_bench(BenchOptions options) {
   std::optional<TemporaryFolder> temporary;
   std::string folder = options.save;
   if (folder.empty()) {
-    ASSAY_TRY(temporary, TemporaryFolder::make("assay-bench-"));
+    remove_left_folders(kTemporaryPrefix);
+    ASSAY_TRY(temporary, TemporaryFolder::make(kTemporaryPrefix));
     folder = temporary->path() / "bundle";
   }
   ASSAY_TRY(const Measured measured,
             measure_study({.study = kStudyName, .study_text = text, .bundle = folder, .only = {}}));
   if (measured.interrupted) return interrupted(options, measured);
   ASSAY_CHECK(show(options, models, folder));
-  return 0;
+  return lost_rows(measured);
 }
 
 // An option of one or several values apart by commas, which may be given again.

@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include <thread>
+#include <future>
 
 #include "analysis/analyze.h"
 #include "analysis/findings/plotted_json.h"
@@ -52,16 +52,16 @@ Result<AnalyzedBundle> analyze_folder(const std::filesystem::path& folder,
   ASSAY_TRY(const Bundle bundle, read_bundle_or_rows(folder));
   ThreadPool pool(available_cpus());
   Result<std::vector<VerifyProblem>> problems;
-  std::jthread verifier([&] {
+  auto verifier = std::async([&] {
     if (!bundle.rows_alone) problems = verify_bundle(folder);
   });
   // Of so many rows, what both hold at once is more than the time is worth.
   constexpr size_t kRowsOfBothAtOnce = 2'000'000;
-  if (bundle.rows.size() > kRowsOfBothAtOnce) verifier.join();
+  if (bundle.rows.size() > kRowsOfBothAtOnce) verifier.wait();
   AnalyzedBundle analyzed;
   ASSAY_TRY(analyzed.findings, analyze(bundle, options, &pool));
   ASSAY_TRY(analyzed.plotted, plot_rows(bundle, analyzed.findings));
-  if (verifier.joinable()) verifier.join();
+  verifier.get();
   ASSAY_CHECK(problems);
   ASSAY_TRY(const BundleFacts facts, facts_of(bundle, {.findings = analyzed.findings},
                                               *std::move(problems), std::nullopt, &pool));
@@ -84,12 +84,11 @@ Result<WrittenReport> write_analysis(const AnalyzedBundle& analyzed,
                                      const std::filesystem::path& folder) {
   Status findings;
   Result<WrittenReport> report;
-  {
-    const std::jthread writer(
-        [&] { findings = write_findings_with_rows(analyzed.findings, analyzed.plotted, folder); });
-    report = write_report(analyzed.findings, &analyzed.plotted, &analyzed.judgement,
-                          &analyzed.route, folder);
-  }
+  auto writer = std::async(
+      [&] { findings = write_findings_with_rows(analyzed.findings, analyzed.plotted, folder); });
+  report = write_report(analyzed.findings, &analyzed.plotted, &analyzed.judgement, &analyzed.route,
+                        folder);
+  writer.get();
   ASSAY_CHECK(std::move(findings));
   return report;
 }

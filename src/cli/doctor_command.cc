@@ -1,8 +1,11 @@
 // assay doctor: what can run here and what can't, each with the reason and the fix.
+#include <algorithm>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/listed.h"
 #include "base/shown_text.h"
 #include "base/terminal.h"
 #include "base/text.h"
@@ -93,19 +96,46 @@ Check torch_check(Backend& torch, const std::string& mode) {
   arm.mode = mode;
   arm.cache = "static";
   const ArmGate gate = torch.gate(arm);
-  const std::string name = "torch_" + mode;
   switch (gate.verdict) {
     case ArmGate::Verdict::kImpossible:
-      return {name, CheckStatus::kMissing, "can't run: " + gate.reason, gate.fix};
+      return {"torch", CheckStatus::kMissing, "can't run: " + gate.reason, gate.fix};
     case ArmGate::Verdict::kFallback:
-      return {name, CheckStatus::kLimited,
+      return {"torch", CheckStatus::kLimited,
               fmt::format("would run as {}: {}", gate.fallback, gate.reason), gate.fix};
     case ArmGate::Verdict::kReady:
       break;
   }
-  return {name, CheckStatus::kOk,
+  return {"torch", CheckStatus::kOk,
           fmt::format("{}; code generator: {}; device: {}", gate.framework_build,
                       gate.code_generator, gate.device.empty() ? "the processor" : gate.device)};
+}
+
+// One check for all modes of which the same holds.
+std::vector<Check> torch_checks() {
+  BackendSet backends = make_backends();
+  std::vector<std::pair<Check, std::vector<std::string>>> found;  // with the modes
+  for (const char* mode : {"eager", "default", "reduce-overhead", "max-autotune",
+                           "max-autotune-no-cudagraphs", "manual-cudagraph"}) {
+    const Check check = torch_check(*backends.at("torch"), mode);
+    const auto same = std::ranges::find_if(found, [&](const auto& one) {
+      return one.first.status == check.status && one.first.finding == check.finding &&
+             one.first.fix == check.fix;
+    });
+    if (same == found.end()) {
+      found.emplace_back(check, std::vector<std::string>{mode});
+    } else {
+      same->second.push_back(mode);
+    }
+  }
+  std::vector<Check> checks;
+  for (auto& [check, modes] : found) {
+    if (found.size() > 1) {
+      check.name += "_" + modes.front();
+      check.finding = fmt::format("{}: {}", listed(modes), check.finding);
+    }
+    checks.push_back(std::move(check));
+  }
+  return checks;
 }
 
 // What `run --profile` watches native arms on a GPU with.
@@ -164,16 +194,6 @@ std::vector<Check> cuda_checks() {
   }
   checks.push_back(cublaslt_check(**driver));
   checks.push_back(gpu_read_check(**driver));
-  return checks;
-}
-
-std::vector<Check> torch_checks() {
-  BackendSet backends = make_backends();
-  std::vector<Check> checks;
-  for (const char* mode : {"eager", "default", "reduce-overhead", "max-autotune",
-                           "max-autotune-no-cudagraphs", "manual-cudagraph"}) {
-    checks.push_back(torch_check(*backends.at("torch"), mode));
-  }
   return checks;
 }
 

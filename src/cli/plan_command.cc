@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -31,15 +32,21 @@
 namespace assay::cli {
 namespace {
 
-// Says on stderr what is waited for, if it takes more than a few seconds.
+// Says on stderr what is waited for, if it takes more than a few seconds and the machine has room
+// for a thread that watches the time.
 class WaitingNote {
  public:
-  explicit WaitingNote(std::string text)
-      : thread_([this, said = std::move(text)](const std::stop_token& over) {
-          std::unique_lock lock(mutex_);
-          changed_.wait_for(lock, over, std::chrono::seconds(3), [] { return false; });
-          if (!over.stop_requested()) print_remark("note", said);
-        }) {}
+  explicit WaitingNote(std::string text) {
+    try {
+      thread_ = std::jthread([this, said = std::move(text)](const std::stop_token& over) {
+        std::unique_lock lock(mutex_);
+        changed_.wait_for(lock, over, std::chrono::seconds(3), [] { return false; });
+        if (!over.stop_requested()) print_remark("note", said);
+      });
+    } catch (const std::system_error&) {
+      return;
+    }
+  }
 
  private:
   std::mutex mutex_;

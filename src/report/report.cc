@@ -2,8 +2,8 @@
 #include "report/report.h"
 
 #include <algorithm>
+#include <future>
 #include <set>
-#include <thread>
 
 #include "base/folder.h"
 #include "base/shown_text.h"
@@ -147,11 +147,10 @@ Result<WrittenReport> write_report(const Findings& findings, const PlottedRows* 
   const std::vector<FigureGroup> groups = figure_groups(findings, plotted);
   std::string page;
   std::string markdown;
-  {
-    const std::jthread other([&] { page = render_page(findings, groups, judgement, route); });
-    markdown = markdown_report(findings, groups, judgement, route);
-    ASSAY_CHECK(write_plots(groups, bundle));
-  }
+  auto other = std::async([&] { page = render_page(findings, groups, judgement, route); });
+  markdown = markdown_report(findings, groups, judgement, route);
+  ASSAY_CHECK(write_plots(groups, bundle));
+  other.get();
   ASSAY_CHECK(bundle.write_atomic("report.md", markdown));
   ASSAY_CHECK(bundle.write_atomic("report.html", page));
   return WrittenReport{bundle.path_of("report.html"), bundle.path_of("report.md")};

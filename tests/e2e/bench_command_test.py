@@ -8,6 +8,7 @@ import io
 import json
 import os
 import pathlib
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -127,6 +128,75 @@ class BenchCommand(ProgramTest):
                                        "--arms", "eager", "-o", "json"))
         self.assertEqual([row["test"] for row in rows], ["tg2 @ d6", "tg2 @ d6 b2", "tg3 @ d6", "tg3 @ d6 b2"])
         self.assertEqual({(row["n_depth"], row["n_prompt"]) for row in rows}, {(6, 0)})
+
+    def start_long(self):
+        """A bench that goes on for far longer than the test."""
+        bench = subprocess.Popen([self.program, "bench", "model", "-p", "9", "-n", "0", "-r", "20000", "-t", "1", "--arms", "eager",
+                                  "-o", "json"], cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(bench.communicate)
+        self.addCleanup(bench.kill)
+        return bench
+
+    def kept_folder(self, bench, others=()):
+        """The folder of its bundle, once it is there."""
+        while bench.poll() is None:
+            new = [path for path in (self.folder / "tmp").iterdir() if path.name.startswith("assay-bench.") and path not in others]
+            if new and (new[0] / "bundle" / "manifest.json").exists():
+                return new[0]
+        self.fail(bench.communicate()[1])
+
+    def test_a_crash_of_an_arm_of_its_own_is_no_success(self):
+        bench = subprocess.Popen([self.program, "bench", "model", "-p", "9", "-n", "0", "-r", "100", "-t", "1", "--arms", "eager",
+                                  "-o", "json"], cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        struck = set()
+        while bench.poll() is None:
+            if not list((self.folder / "tmp").glob("assay-bench.*/bundle/prefill/metrics.csv")):
+                continue  # nothing is measured yet
+            for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+                try:
+                    pid, parent = int(stat.parent.name), int(stat.read_text().rpartition(")")[2].split()[1])
+                    if parent == bench.pid and b"\0worker\0" in (stat.parent / "cmdline").read_bytes():
+                        os.kill(pid, signal.SIGSEGV)
+                        struck.add(pid)
+                except (OSError, IndexError):
+                    continue  # it has ended
+        out, err = bench.communicate()
+        self.assertTrue(struck, err)
+        self.assertEqual(bench.returncode, 1, err)
+        self.assertGreater(sum(row["lost"] for row in json.loads(out)), 0, "the others are shown")
+        self.assertRegex(err, r"assay: expected [\d,]+ rows \(warm-ups included\) to be ok, found .*\d+ crash")
+
+    def test_a_worker_survives_a_second_shape(self):
+        for _ in range(3):
+            rows = json.loads(self.succeed("bench", "tiny-llama", "-p", "64", "-n", "0", "-b", "1,4", "-r", "3", "--arms", "eager",
+                                           "-o", "json"))
+            self.assertEqual([row["lost"] for row in rows], [0, 0])
+
+    def test_an_arm_that_cannot_run_is_no_success(self):
+        self.environment["ASSAY_TORCH_PYTHON"] = "/nowhere/python"
+        done = self.assay("bench", "model", "-p", "5", "-n", "0", "-r", "2", "-t", "1", "--arms", "eager,torch:eager", "-o", "json")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual([row["lost"] > 0 for row in json.loads(done.stdout)], [False, True])
+
+    def test_the_next_one_removes_what_a_killed_one_left(self):
+        killed = self.start_long()
+        left = self.kept_folder(killed)
+        killed.kill()
+        killed.wait()
+        self.assertTrue((left / "bundle").exists())
+        living = self.start_long()
+        in_use = self.kept_folder(living, [left])
+        self.assertFalse(left.exists())
+        own = self.folder / "tmp" / "assay-bench.of-mine"
+        own.mkdir()
+        self.succeed("bench", "model", *QUICK)
+        self.assertTrue((in_use / "bundle" / "manifest.json").exists(), "its process lives")
+        self.assertTrue(own.exists(), "no name of assay's")
+        living.send_signal(signal.SIGINT)
+        self.assertEqual(living.wait(), 130)
+        self.assertEqual(list((self.folder / "tmp").iterdir()), [own])
 
     def test_what_is_wrong_is_named(self):
         self.assert_refused(["bench", "modle"], "checkpoint's folder", "modle")

@@ -135,6 +135,12 @@ class Cache(unittest.TestCase):
         self.assertRegex(found["cxx_compiler"]["fix"], r"install g\+\+")
         self.assertEqual(found["kernel_cache"]["status"], "limited")
 
+    def test_doctor_says_a_fact_once(self):
+        rows = json.loads(self.succeed("doctor", "-o", "json", ASSAY_TORCH_PYTHON="/nowhere/python"))
+        self.assertEqual(len({row["check"] for row in rows}), len(rows))
+        torch = [row for row in rows if "/nowhere/python" in row["finding"] + str(row["fix"])]
+        self.assertEqual([row["check"] for row in torch], ["torch"])
+
     def test_doctor_fits_a_terminal(self):
         shown = self.succeed("doctor", ASSAY_CXX="/nowhere/" + "longer" * 30 + "/c++")
         self.assertLessEqual(max(map(len, shown.splitlines())), 100)

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <thread>
+#include <future>
 
 #include "analysis/findings/record_entries.h"
 #include "base/files.h"
@@ -207,11 +207,9 @@ Status write_findings_with_rows(const Findings& findings, const PlottedRows& plo
   ASSAY_CHECK(bundle.make_folder("analysis"));
   // Both take their time where rows are many, and only the hash ties them.
   std::string text;
-  Json rows;
-  {
-    const std::jthread other([&] { text = to_json_text(findings_to_json(findings)); });
-    rows = plotted_to_json(plotted, findings, "");
-  }
+  auto other = std::async([&] { text = to_json_text(findings_to_json(findings)); });
+  Json rows = plotted_to_json(plotted, findings, "");
+  other.get();
   rows["findings_sha256"] = sha256_hex(text);
   ASSAY_CHECK(bundle.write_atomic(kFindingsFile, text));
   return bundle.write_atomic(kPlottedFile, to_json_line(rows) + "\n");

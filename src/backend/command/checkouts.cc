@@ -7,6 +7,7 @@
 
 #include "backend/command/git.h"
 #include "backend/command/submodules.h"
+#include "backend/command/worktrees.h"
 #include "base/hash.h"
 #include "base/text.h"
 
@@ -148,8 +149,8 @@ Result<Checkout> Checkouts::make(const std::string& repo, const std::string& rev
     return checkout;
   }
   ASSAY_TRY(const std::string inside, run_git(spawner_, folder, {"rev-parse", "--show-prefix"}));
-  ASSAY_TRY(WorktreeHome home, WorktreeHome::make());
-  const fs::path root = home.folder.path() / folder.filename();
+  ASSAY_TRY(TemporaryFolder home, make_worktree_home());
+  const fs::path root = home.path() / folder.filename();
   homes_.push_back(std::move(home));
   remove_left(folder, checkout.sha);
   ASSAY_CHECK(check_out(folder, root, checkout.sha));

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "backend/command/worktrees.h"
 #include "base/result.h"
 #include "base/subprocess.h"
+#include "base/temporary_folder.h"
 
 namespace assay {
 
@@ -57,7 +57,7 @@ class Checkouts {
 
   Spawner& spawner_;
   std::map<std::pair<std::string, std::string>, Result<Checkout>> known_;
-  std::vector<WorktreeHome> homes_;
+  std::vector<TemporaryFolder> homes_;
   std::vector<Made> made_;  // submodules behind what they are part of
 };
 

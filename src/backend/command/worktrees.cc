@@ -1,10 +1,5 @@
-// git worktree add, list and remove; flock on the folder around a worktree.
+// git worktree add, list and remove.
 #include "backend/command/worktrees.h"
-
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <optional>
 #include <string_view>
@@ -18,29 +13,15 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kHomePrefix = "assay-checkout-";
-constexpr size_t kRandomLetters = 6;  // of mkdtemp
 
 // The home that a path lies in, by its name.
 std::optional<fs::path> home_around(const fs::path& path) {
   fs::path home;
   for (const fs::path& part : path) {
     home /= part;
-    const std::string name = part.string();
-    if (name.starts_with(kHomePrefix) && name.size() == kHomePrefix.size() + kRandomLetters) {
-      return home;
-    }
+    if (is_temporary_name(part.string(), kHomePrefix)) return home;
   }
   return std::nullopt;
-}
-
-// Of a home that no process holds; none: one does, it is another user's, or it isn't there, which
-// may mean that it lies in another container.
-Descriptor lock_home(const fs::path& home) {
-  Descriptor folder(::open(home.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  struct stat about {};
-  if (!folder.ok() || ::fstat(folder.get(), &about) != 0 || about.st_uid != ::geteuid()) return {};
-  if (::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) return {};
-  return folder;
 }
 
 std::vector<fs::path> listed_worktrees(Spawner& spawner, const fs::path& repo) {
@@ -56,10 +37,8 @@ std::vector<fs::path> listed_worktrees(Spawner& spawner, const fs::path& repo) {
 
 }  // namespace
 
-Result<WorktreeHome> WorktreeHome::make() {
-  ASSAY_TRY(TemporaryFolder folder, TemporaryFolder::make(kHomePrefix));
-  Descriptor lock = lock_home(folder.path());
-  return WorktreeHome{std::move(folder), std::move(lock)};
+Result<TemporaryFolder> make_worktree_home() {
+  return TemporaryFolder::make(kHomePrefix);
 }
 
 Status add_worktree(Spawner& spawner, const fs::path& repo, const fs::path& folder,
@@ -79,7 +58,7 @@ void remove_left_worktrees(Spawner& spawner, const fs::path& repo) {
   for (const fs::path& worktree : listed_worktrees(spawner, repo)) {
     const auto home = home_around(worktree);
     if (!home) continue;
-    const Descriptor lock = lock_home(*home);
+    const Descriptor lock = lock_left_folder(*home);
     // git removes only what is a worktree of this repository.
     if (!lock.ok() || !remove_worktree(spawner, repo, worktree)) continue;
     std::error_code error;

@@ -5,21 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "base/descriptor.h"
 #include "base/result.h"
 #include "base/subprocess.h"
 #include "base/temporary_folder.h"
 
 namespace assay {
 
-// A folder below the system's folder for temporary files, in which worktrees lie. It is locked
-// (flock) while the process lives, so that another one can tell whether it is still in use.
-struct WorktreeHome {
-  TemporaryFolder folder;
-  Descriptor lock;
-
-  static Result<WorktreeHome> make();
-};
+// A folder in which worktrees lie.
+Result<TemporaryFolder> make_worktree_home();
 
 // Of the repository in this folder, at a commit that it has, detached. bad_input: git can't.
 Status add_worktree(Spawner& spawner, const std::filesystem::path& repo,

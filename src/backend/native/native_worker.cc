@@ -10,12 +10,12 @@
 #include <tuple>
 
 #include "backend/native/gpu_energy.h"
-#include "backend/native/held_memory.h"
 #include "backend/native/native_evidence.h"
 #include "backend/native/native_facts.h"
 #include "backend/native/native_options.h"
 #include "backend/native/native_phases.h"
 #include "backend/native/native_profile.h"
+#include "backend/native/region_faults.h"
 #include "backend/native/timed_phase.h"
 #include "backend/native/yardstick.h"
 #include "base/clock.h"
@@ -99,7 +99,6 @@ class NativeWorker final : public Worker {
           session_->make_ready(request.padded_lens.front(), decodes(request.shape.phase));
       if (!status) return failed(status.error());
     }
-    hold_memory_of(request.shape);
     return PreparedReply{seconds_since(start_ns),
                          compiled() ? compile_summary(*session_) : Json::object()};
   }
@@ -110,7 +109,6 @@ class NativeWorker final : public Worker {
     if (const auto status = session_->prepare(shape.batch, shape.capacity); !status) {
       return failed(status.error());
     }
-    hold_memory_of(shape);
     const engine::PromptBatch batch = to_batch(prompt);
     TimedPhase<Session> timed(*session_, shape, batch);
     if (const auto status = timed.feed(); !status) return failed(status.error());
@@ -118,9 +116,9 @@ class NativeWorker final : public Worker {
     const engine::FrameRuns runs_before = timed_runs(*session_, shape.phase);
     const int64_t started_at_ns = system_clock().wall_ns();
     SampleReply sample;
-    memory_[shape.phase].begin();
+    faults_[shape.phase].begin();
     const Status ran = run_timed(timed, sample);
-    memory_[shape.phase].end();
+    faults_[shape.phase].end();
     if (!ran) return failed(ran.error());
     if (!on_gpu()) sample.yardstick = run_yardstick();
     sample.latency_ns = timed.latency_ns();
@@ -129,7 +127,7 @@ class NativeWorker final : public Worker {
     sample.output_hash = token_hash(timed.output());
     sample.non_finite = !session_->logits_finite();
     sample.cold = seen_.insert({shape.phase, shape.batch, shape.new_tokens, shape.capacity}).second;
-    memory_[shape.phase].count(sample.cold || repetition < 0);
+    faults_[shape.phase].count(sample.cold || repetition < 0);
     sample.started_at_ns = started_at_ns;
     sample.read_bytes =
         static_cast<int64_t>(phase_read_bytes(*session_, shape, prompt.padded_len()));
@@ -175,25 +173,13 @@ class NativeWorker final : public Worker {
 
   WorkerResult<EvidenceReply> evidence(const EvidenceRequest& request) override {
     Json said = native_evidence(*session_, load_, request.phase, runs_[request.phase]);
-    Json& memory = said["memory"] = memory_[request.phase].to_json();
-    if (held_files_) {
-      memory["held_file_bytes"] = held_files_->bytes;
-      memory["locked_file_bytes"] = held_files_->locked_bytes;
-    }
+    said["memory"] = faults_[request.phase].to_json();
     return EvidenceReply{std::move(said)};
   }
 
  private:
   bool compiled() const { return load_.mode != "eager"; }
   bool on_gpu() const { return device_->launches().has_value(); }
-
-  // After the session has made room for the shape.
-  void hold_memory_of(const WireShape& shape) {
-    if (on_gpu()) return;
-    memory_[shape.phase].hold(shape.batch, shape.capacity);
-    // Last, so that memory of the worker's own is locked first where not all may be.
-    if (!held_files_) held_files_ = hold_files(session_->mapped_weights());
-  }
 
   // What an error means is the device's to say.
   std::unexpected<ErrorReply> failed(const Error& error) const {
@@ -285,8 +271,7 @@ class NativeWorker final : public Worker {
   std::unique_ptr<Session> session_;
   std::unique_ptr<GpuEnergy> energy_;                            // absent: nobody counts it
   std::map<Phase, engine::FrameRuns> runs_;                      // of the timed regions
-  std::map<Phase, TimedMemory> memory_;                          // likewise
-  std::optional<HeldFiles> held_files_;                          // absent: nothing was prepared yet
+  std::map<Phase, RegionFaults> faults_;                         // likewise
   std::set<std::tuple<Phase, int64_t, int64_t, int64_t>> seen_;  // shapes that were measured
 };
 
