@@ -13,6 +13,7 @@
 
 #include "analysis/rows/synthetic_bundle.h"
 #include "base/files.h"
+#include "base/hash.h"
 
 namespace assay {
 namespace {
@@ -164,10 +165,9 @@ class Study {
 
 Status write_study(const std::string& folder, int64_t rows, int64_t number, bool rerun) {
   BundleHeader header;
-  header.study_yaml = "name: synthetic\n";
-  header.plan_hash = fmt::format("synthetic {}", rows);
   header.environment = {{"warnings", Json::array()}};
-  header.identity = {{"device", "synthetic"}};
+  // No plan stands behind these rows, as none stands behind imported ones.
+  header.identity = {{"device", "synthetic"}, {"imported_from", "code"}};
   if (number > 0 && !rerun) header.identity["code_sha"] = fmt::format("{:040x}", number);
   Json arms = Json::array();
   for (const char* arm : kArms) arms.push_back(arm);
@@ -176,6 +176,10 @@ Status write_study(const std::string& folder, int64_t rows, int64_t number, bool
                   {"seed", 42},
                   {"order", "interleaved"},
                   {"arms", std::move(arms)}};
+  const std::string plan =
+      to_json_text({{"imported", "code"}, {"rows", rows}, {"study", header.study}});
+  header.study_yaml = plan;
+  header.plan_hash = sha256_hex(plan);
   header.assay_version = ASSAY_VERSION;
   ASSAY_TRY(BundleWriter writer, BundleWriter::create(disk(), folder, header));
   return Study(std::move(writer), rows, number).write();

@@ -7,6 +7,7 @@
 
 #include "analysis/rows/synthetic_bundle.h"
 #include "base/gzip.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/subprocess.h"
 
@@ -63,12 +64,16 @@ class BundleCommandTest : public testing::Test {
   std::filesystem::path write_bundle(const std::string& name, const Bundle& bundle, bool sealed,
                                      const std::map<std::string, std::string>& traces = {}) {
     BundleHeader header;
-    header.study_yaml = "name: synthetic\n";
-    header.plan_hash = "0";
     header.environment = bundle.environment;
     header.identity = bundle.manifest.at("identity");
     header.study = bundle.manifest.at("study");
+    // No study stands behind such a bundle, as none stands behind an imported one.
+    if (header.identity.is_object()) header.identity["imported_from"] = "code";
+    const std::string plan = to_json_text({{"imported", "code"}, {"study", header.study}});
+    header.study_yaml = plan;
+    header.plan_hash = sha256_hex(plan);
     header.assay_version = "0";
+    header.started_at_ns = bundle.manifest.value("started_at_ns", int64_t{0});
     const std::filesystem::path folder = root_ / name;
     auto writer = BundleWriter::create(disk(), folder, header);
     EXPECT_TRUE(writer) << writer.error().message;

@@ -154,11 +154,11 @@ struct Bundle {
   int64_t speed_unjudged = 0;
 };
 
-// Rows past the last commit of an unfinished bundle are left out. What is read is checked: rows
-// against the hashes of their commits, other files against those that the manifest has of them. A
-// byte that differs, a cell's file that a sealed bundle doesn't list, a schema version from the
-// future, a file that is missing, a sitting that doesn't fit the commits or a row that doesn't
-// parse: bad_input.
+// A sealed bundle is held against its manifest, whether a file is read or not (read_bundle.h says
+// what is checked). Rows past the last commit of an unfinished bundle are left out, and what is
+// read is checked as far as commits and manifest speak of it. What doesn't fit, a schema version
+// from the future, a file that is missing, a sitting that doesn't fit the commits or a row that
+// doesn't parse: bad_input.
 Result<Bundle> read_bundle(const std::filesystem::path& folder);
 
 // What is left of a bundle where only its rows are kept: PHASE/metrics.csv of any schema version,

@@ -135,7 +135,10 @@ Result<CommitLog> parse_commit_log(std::string_view text, const std::string& pla
       return bad_input("{}: expected each unit once, found unit {} again", name, *record.unit);
     }
     if (record.unit) log.units.push_back(log.records.size());
-    for (const auto& [file, added] : record.added) log.ends[file] = added.end;
+    for (const auto& [file, added] : record.added) {
+      log.ends[file] = added.end;
+      log.grew[file].push_back(log.records.size());
+    }
     for (const auto& [file, entry] : record.replaced) log.replaced[file] = entry;
     log.records.push_back(std::move(record));
     log.size_bytes += end + 1;
@@ -146,12 +149,12 @@ Result<CommitLog> parse_commit_log(std::string_view text, const std::string& pla
 
 Status check_committed_bytes(const CommitLog& log, const std::string& name,
                              std::string_view content, std::string_view object) {
+  const auto grew = log.grew.find(name);
+  if (grew == log.grew.end()) return {};
   uint64_t begin = 0;
-  for (size_t i = 0; i < log.records.size(); ++i) {
+  for (const size_t i : grew->second) {
     const CommitRecord& record = log.records[i];
-    const auto it = record.added.find(name);
-    if (it == record.added.end()) continue;
-    const auto& [end, expected] = it->second;
+    const auto& [end, expected] = record.added.at(name);
     const std::string commit =
         record.unit ? fmt::format("unit {}", *record.unit) : fmt::format("commit {}", i + 1);
     if (content.size() < end) {

@@ -42,8 +42,9 @@ struct CommitLog {
   std::vector<CommitRecord> records;
   std::vector<size_t> units;             // places in `records` of those that close a unit
   std::map<std::string, uint64_t> ends;  // of every file that grew: its committed length
-  FileEntries replaced;                  // of every file that was replaced: its committed content
-  std::string chain;                     // of the last record; the plan's hash before the first
+  std::map<std::string, std::vector<size_t>> grew;  // places in `records` that let the file grow
+  FileEntries replaced;     // of every file that was replaced: its committed content
+  std::string chain;        // of the last record; the plan's hash before the first
   uint64_t size_bytes = 0;  // of the whole records; what follows them was cut off while written
 
   int64_t rows() const { return records.empty() ? 0 : records.back().rows; }

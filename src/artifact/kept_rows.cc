@@ -5,6 +5,7 @@
 #include "artifact/commit_log.h"
 #include "artifact/manifest.h"
 #include "artifact/metrics_file.h"
+#include "artifact/read_bundle.h"
 #include "artifact/row_rule.h"
 #include "base/clock.h"
 #include "base/csv.h"
@@ -132,10 +133,15 @@ Result<Bundle> read_kept_rows(const fs::path& path) {
 }
 
 Result<Bundle> read_bundle_or_rows(const fs::path& folder) {
+  std::vector<CommittedUnit> units;
+  return read_bundle_or_rows(folder, units);
+}
+
+Result<Bundle> read_bundle_or_rows(const fs::path& folder, std::vector<CommittedUnit>& units) {
   std::error_code unknown;  // whoever reads it says so
   const bool rows_alone =
       fs::exists(folder / kOriginName, unknown) && !fs::exists(folder / kManifestName, unknown);
-  return rows_alone ? read_kept_rows(folder) : read_bundle(folder);
+  return rows_alone ? read_kept_rows(folder) : read_bundle(folder, units);
 }
 
 }  // namespace assay

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "artifact/bundle.h"
+#include "artifact/signature.h"
 #include "base/clock.h"
 #include "base/hash.h"
 
@@ -118,7 +119,7 @@ bool is_derived_folder(std::string_view path) {
 bool is_derived(std::string_view path) {
   const std::string target = temporary_target(std::string(path));
   if (!target.empty()) return is_derived(target);
-  if (path == "report.md" || path == "report.html") return true;
+  if (path == "report.md" || path == "report.html" || path == kSignatureName) return true;
   const size_t slash = path.rfind('/');
   if (slash == std::string_view::npos) return false;
   const std::string_view folder = path.substr(0, slash);

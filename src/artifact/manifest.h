@@ -50,9 +50,9 @@ std::string manifest_text(const Json& manifest);
 // a schema version that this program doesn't read. The result lacks the "sha256" member again.
 Result<Json> parse_manifest(std::string_view text, std::string_view object);
 
-// Findings and the report are made from a finished bundle, and so aren't hashed: report.md,
-// report.html, the SVG files in plots/, the files in analysis/, and what a killed writer of these
-// left, the two folders without a file in them among it.
+// Findings, the report and a signature are made from a finished bundle, and so aren't hashed:
+// report.md, report.html, manifest.json.sig, the SVG files in plots/, the files in analysis/, and
+// what a killed writer of these left, the two folders without a file in them among it.
 bool is_derived(std::string_view path);
 
 // What lies in a bundle's folder.

@@ -7,9 +7,11 @@
 
 #include "artifact/bundle.h"
 #include "artifact/commit_log.h"
+#include "artifact/listed_files.h"
 #include "artifact/manifest.h"
 #include "artifact/metrics_file.h"
-#include "artifact/row_rule.h"
+#include "artifact/read_bundle.h"
+#include "artifact/row_checks.h"
 #include "artifact/sittings.h"
 #include "base/text.h"
 
@@ -18,36 +20,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A file with more problems than this is summed up: a table of thousands tells no more.
-constexpr size_t kMaxProblemsPerFile = 20;
-
-// Whether status and error_class fit one another.
-std::optional<std::string> status_problem(const Row& row) {
-  const bool ok = row.status == RowStatus::kOk;
-  if (!ok && row.error_class.empty()) return "expected an error_class, found none";
-  if (ok && !row.error_class.empty()) {
-    return fmt::format("expected no error_class on an ok row, found \"{}\"", row.error_class);
+// What lies in the folder and has no place there. Files of a running bundle come and go.
+void add_strangers(const BundleListing& listing, const FileEntries& listed, bool complete,
+                   std::vector<VerifyProblem>& problems) {
+  for (const Error& error : listing.strange) problems.push_back(problem_of(error));
+  if (!complete) return;
+  for (const std::string& name : listing.empty_folders) {
+    problems.push_back({name, "expected folders with something in them, found an empty one"});
   }
-  return std::nullopt;
+  for (const std::string& name : listing.files) {
+    if (!listed.contains(name)) problems.push_back({name, "not in the manifest"});
+  }
 }
-
-// Numbers that mostly come in ascending order, of which there may be millions: 8 bytes each.
-class SeenNumbers {
- public:
-  // False: it was there.
-  bool add(int64_t number) {
-    if (ascending_.empty() || number > ascending_.back()) {
-      ascending_.push_back(number);
-      return true;
-    }
-    if (std::ranges::binary_search(ascending_, number)) return false;
-    return others_.insert(number).second;
-  }
-
- private:
-  std::vector<int64_t> ascending_;
-  std::set<int64_t> others_;  // each below the last of the ascending ones
-};
 
 class Verifier {
  public:
@@ -59,12 +43,7 @@ class Verifier {
   void add(std::string object, std::string problem) {
     problems_.push_back({std::move(object), std::move(problem)});
   }
-  // Every message is "OBJECT: expected ...".
-  void add(const Error& error) {
-    const size_t split = error.message.find(": expected");
-    if (split == std::string::npos) return add("", error.message);
-    add(error.message.substr(0, split), error.message.substr(split + 2));
-  }
+  void add(const Error& error) { problems_.push_back(problem_of(error)); }
   // The file's text; a missing or unreadable one is a problem.
   std::optional<std::string> text_of(const std::string& name, uint64_t max_bytes = kMaxReadBytes);
   bool check_manifest();
@@ -74,52 +53,22 @@ class Verifier {
   void check_commits();
   // The file's text, if it holds the committed bytes and no more.
   std::optional<std::string> check_grown(const CommitLog& log, const std::string& name);
-  void check_metrics(const CommitLog& log, Phase phase);
   void check_cells(const CommitLog& log);
-  void check_rows(std::string_view text, Phase phase);
-  // A cell's processes are numbered as they came. Nothing: the row's fits those before it.
-  std::optional<std::string> process_problem(const Row& row);
-  std::optional<std::string> row_problem(const Row& row);
-  const Evidence& evidence_of(const std::string& cell_id);
+  bool is_damaged(const std::string& name) const {
+    return std::ranges::find(problems_, name, &VerifyProblem::object) != problems_.end();
+  }
+  // Evidence and parity of files that nothing is wrong with so far.
+  void read_records();
+  void check_rows(const CommitLog& log);
 
   Folder folder_;
-  Json manifest_;
+  Bundle heading_;  // without rows
   int64_t version_ = kBundleSchemaVersion;
-  bool complete_ = false;
   FileEntries listed_;  // in the manifest
-  std::set<std::string> present_;
+  BundleListing listing_;
+  std::set<std::string> present_;  // of the listing's files
   std::vector<VerifyProblem> problems_;
-  int64_t rows_ = 0;
-  std::map<std::string, SeenNumbers> repetitions_;  // by cell_id
-  std::map<std::string, int64_t> processes_;        // by cell_id: how many so far
-  std::map<std::string, Evidence> evidence_;        // by cell_id
 };
-
-// Empty where there is none that can be read: what is wrong with its text is said elsewhere.
-const Evidence& Verifier::evidence_of(const std::string& cell_id) {
-  const auto [known, fresh] = evidence_.try_emplace(cell_id);
-  if (fresh) {
-    const std::string name = fmt::format("cells/{}/evidence.json", cell_id);
-    const auto text = folder_.read(name);
-    if (!text) return known->second;
-    const auto json = parse_json(*text, name);
-    if (!json) return known->second;
-    if (auto read = evidence_from_json(*json, name)) {
-      known->second = *std::move(read);
-    } else {
-      add(read.error());
-    }
-  }
-  return known->second;
-}
-
-std::optional<std::string> Verifier::row_problem(const Row& row) {
-  if (auto problem = status_problem(row)) return problem;
-  if (row.status != RowStatus::kOk) return std::nullopt;
-  const auto fault = fault_of(row, read_demand(evidence_of(row.cell_id), row.padded_tokens));
-  if (!fault) return std::nullopt;
-  return fmt::format("{} ({})", fault->problem, fault->error_class);
-}
 
 std::optional<std::string> Verifier::text_of(const std::string& name, uint64_t max_bytes) {
   if (!folder_.has(name)) {
@@ -145,28 +94,22 @@ bool Verifier::check_manifest() {
     add(manifest.error());
     return false;
   }
-  manifest_ = *std::move(manifest);
-  version_ = manifest_.value("schema_version", version_);  // checked by parse_manifest
-  const auto complete = json_bool(manifest_, "complete", kManifestName);
+  heading_.manifest = *std::move(manifest);
+  version_ = heading_.manifest.value("schema_version", version_);  // checked by parse_manifest
+  const auto complete = json_bool(heading_.manifest, "complete", kManifestName);
   if (!complete) add(complete.error());
-  complete_ = complete.value_or(false);
-  if (complete && !complete_) {
-    const std::string refusal = last_refusal(manifest_);
+  heading_.complete = complete.value_or(false);
+  if (complete && !heading_.complete) {
+    const std::string refusal = last_refusal(heading_.manifest);
     add(kManifestName, "expected a complete bundle, found an unfinished run" +
                            (refusal.empty() ? "" : ", which ended because " + refusal));
   }
   return true;
 }
 
-// What lies in the folder, and what has no place there.
 Status Verifier::list_files() {
-  ASSAY_TRY(BundleListing listing, list_bundle(folder_));
-  for (const Error& error : listing.strange) add(error);
-  present_ = {listing.files.begin(), listing.files.end()};
-  if (!complete_) return {};  // files of a running bundle come and go
-  for (const std::string& name : listing.empty_folders) {
-    add(name, "expected folders with something in them, found an empty one");
-  }
+  ASSAY_TRY(listing_, list_bundle(folder_));
+  present_ = {listing_.files.begin(), listing_.files.end()};
   return {};
 }
 
@@ -184,53 +127,7 @@ void Verifier::check_entry(const std::string& name, const FileDigest& expected) 
 
 void Verifier::check_files() {
   for (const auto& [name, expected] : listed_) check_entry(name, expected);
-  if (!complete_) return;
-  for (const std::string& name : present_) {
-    if (!listed_.contains(name)) add(name, "not in the manifest");
-  }
-}
-
-std::optional<std::string> Verifier::process_problem(const Row& row) {
-  if (!row.process) return std::nullopt;
-  int64_t& known = processes_[row.cell_id.str()];
-  const int64_t last = std::max<int64_t>(known - 1, 0);
-  if (*row.process < last || *row.process > known) {
-    return fmt::format("expected process {}{}, found {}", last,
-                       known > last ? fmt::format(" or {}", known) : "", *row.process);
-  }
-  known = *row.process + 1;
-  return std::nullopt;
-}
-
-void Verifier::check_rows(std::string_view text, Phase phase) {
-  const std::string name = metrics_name(phase);
-  size_t found = 0;
-  const auto report = [&](const Error& error) {
-    if (++found <= kMaxProblemsPerFile) add(error);
-  };
-  int64_t line = 1;
-  const Status parsed = for_each_row(text, phase, version_, name, [&](const Result<Row>& row) {
-    ++line;
-    ++rows_;
-    if (!row) return report(row.error());
-    const std::string object = fmt::format("{} row {}", name, line - 1);
-    if (const auto problem = row_problem(*row)) {
-      report({ErrorKind::kBadInput, object + ": " + *problem});
-    }
-    if (const auto problem = process_problem(*row)) {
-      report({ErrorKind::kBadInput, object + ": " + *problem});
-    }
-    if (!repetitions_[row->cell_id].add(row->repetition)) {
-      report({ErrorKind::kBadInput,
-              fmt::format("{}: expected each repetition of a cell once, found {} of {} again",
-                          object, row->repetition, row->cell_id)});
-    }
-  });
-  if (!parsed) add(parsed.error());
-  if (found > kMaxProblemsPerFile) {
-    add(name, fmt::format("{} with problems",
-                          counted(static_cast<int64_t>(found - kMaxProblemsPerFile), "more row")));
-  }
+  add_strangers(listing_, listed_, heading_.complete, problems_);
 }
 
 std::optional<std::string> Verifier::check_grown(const CommitLog& log, const std::string& name) {
@@ -248,29 +145,65 @@ std::optional<std::string> Verifier::check_grown(const CommitLog& log, const std
   return text;
 }
 
-void Verifier::check_metrics(const CommitLog& log, Phase phase) {
-  if (const auto text = check_grown(log, metrics_name(phase))) check_rows(*text, phase);
-}
-
 // Files of cells that the manifest speaks of have been checked; in an unfinished bundle none is.
 void Verifier::check_cells(const CommitLog& log) {
   for (const auto& [name, end] : log.ends) {
     if (name.starts_with("cells/")) check_grown(log, name);
   }
-  for (const auto& [name, committed] : log.replaced) {
-    const auto it = listed_.find(name);
-    if (it == listed_.end()) {
-      check_entry(name, committed);
-    } else if (it->second != committed) {
-      add(kManifestName, fmt::format("expected sha256 {} of {} as committed, found {}",
-                                     committed.sha256, name, it->second.sha256));
+  if (heading_.complete) {
+    for (const Error& error : commit_disagreements(listed_, log, version_)) add(error);
+    return;
+  }
+  for (const auto& [name, committed] : log.replaced) check_entry(name, committed);
+}
+
+void Verifier::read_records() {
+  for (const std::string& name : present_) {
+    const std::string record = record_of_cell(name);
+    if (record.empty() || is_damaged(name)) continue;
+    const auto text = text_of(name);
+    if (!text) continue;
+    auto json = parse_json(*text, name);
+    if (!json) {
+      add(json.error());
+      continue;
     }
+    const std::string cell = fs::path(name).parent_path().filename().string();
+    if (record == "parity.json") {
+      heading_.parity[cell] = *std::move(json);
+    } else if (auto evidence = evidence_from_json(*json, name)) {
+      heading_.evidence[cell] = *std::move(evidence);
+    } else {
+      add(evidence.error());
+    }
+  }
+}
+
+void Verifier::check_rows(const CommitLog& log) {
+  RowChecks rows(heading_);
+  for (const Phase phase : kPhases) {
+    const std::string name = metrics_name(phase);
+    const auto text = check_grown(log, name);
+    if (!text) continue;
+    const Status parsed = for_each_row(*text, phase, version_, name, [&](const Result<Row>& row) {
+      if (row) {
+        rows.add(*row);
+      } else {
+        rows.add_unreadable(phase, row.error());
+      }
+    });
+    if (!parsed) add(parsed.error());
+  }
+  std::ranges::copy(rows.problems(), std::back_inserter(problems_));
+  if (rows.rows() != log.rows()) {
+    add(kCommitsName,
+        fmt::format("expected {} as committed, found {}", counted(log.rows(), "row"), rows.rows()));
   }
 }
 
 void Verifier::check_commits() {
   const auto text = text_of(kCommitsName);
-  const auto plan_hash = json_string(manifest_, "plan_sha256", kManifestName);
+  const auto plan_hash = json_string(heading_.manifest, "plan_sha256", kManifestName);
   if (!plan_hash) add(plan_hash.error());
   if (!text || !plan_hash) return;
   const auto log = parse_commit_log(*text, *plan_hash, kCommitsName);
@@ -279,15 +212,15 @@ void Verifier::check_commits() {
     add(kCommitsName, fmt::format("expected whole records, found {} bytes of a half-written one",
                                   text->size() - log->size_bytes));
   }
-  if (const auto sittings = read_sittings(folder_, manifest_, *log); !sittings) {
+  if (auto sittings = read_sittings(folder_, heading_.manifest, *log)) {
+    heading_.sittings = *std::move(sittings);
+    heading_.environment = heading_.sittings.front().environment;
+  } else {
     add(sittings.error());
   }
-  for (Phase phase : kPhases) check_metrics(*log, phase);
   check_cells(*log);
-  if (rows_ != log->rows()) {
-    add(kCommitsName,
-        fmt::format("expected {} as committed, found {}", counted(log->rows(), "row"), rows_));
-  }
+  read_records();
+  check_rows(*log);
 }
 
 Result<std::vector<VerifyProblem>> Verifier::run() {
@@ -296,7 +229,7 @@ Result<std::vector<VerifyProblem>> Verifier::run() {
     add(listed.error());
     return problems_;
   }
-  if (auto listed = file_entries_from_json(manifest_, kManifestName)) {
+  if (auto listed = file_entries_from_json(heading_.manifest, kManifestName)) {
     listed_ = *std::move(listed);
     check_files();
   } else {
@@ -318,6 +251,30 @@ Result<std::vector<VerifyProblem>> verify_bundle(const fs::path& path) {
   }
   ASSAY_TRY(Folder folder, Folder::open(path));
   return Verifier(std::move(folder)).run();
+}
+
+Result<std::vector<VerifyProblem>> verify_bundle(const Bundle& read) {
+  if (!read.complete) return verify_bundle(read.folder);
+  std::vector<VerifyProblem> problems;
+  ASSAY_TRY(const Folder folder, Folder::open(read.folder));
+  ASSAY_TRY(const FileEntries listed, file_entries_from_json(read.manifest, kManifestName));
+  ASSAY_TRY(const BundleListing listing, list_bundle(folder));
+  add_strangers(listing, listed, true, problems);
+  RowChecks rows(read);
+  auto false_ok = read.false_oks.begin();
+  for (size_t i = 0; i < read.rows.size(); ++i) {
+    if (false_ok == read.false_oks.end() || *false_ok != i) {
+      rows.add(read.rows[i]);
+      continue;
+    }
+    ++false_ok;
+    Row as_written = read.rows[i];
+    as_written.status = RowStatus::kOk;
+    as_written.error_class = SharedText();
+    rows.add(as_written);
+  }
+  std::ranges::copy(rows.problems(), std::back_inserter(problems));
+  return problems;
 }
 
 }  // namespace assay

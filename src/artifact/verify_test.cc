@@ -9,6 +9,7 @@
 #include "artifact/commit_log.h"
 #include "artifact/fixture_test.h"
 #include "artifact/manifest.h"
+#include "artifact/read_bundle.h"
 #include "base/hash.h"
 
 namespace assay {
@@ -78,6 +79,8 @@ void expect_found(const fs::path& folder, size_t stride,
       change(changed, i);
       put(folder / name, changed);
       missed += verify_bundle(folder)->empty();
+      const auto read = read_bundle(folder);
+      missed += read && verify_bundle(*read)->empty();
     }
     EXPECT_EQ(missed, 0u) << name;
     put(folder / name, before);
@@ -302,7 +305,6 @@ TEST_F(Verify, ReadersRefuseWhatDiffersFromItsHash) {
   EXPECT_TRUE(read_bundle(folder_));
   EXPECT_EQ(read_bundle(folder_)->speed_unjudged, kTestUnits * 2) << "no evidence has a limit";
   for (const std::string& name : all_files(folder_)) {
-    if (name.ends_with("stderr.log")) continue;  // nobody reads it
     const std::string before = *read_file(folder_ / name);
     std::string changed = before;
     changed[changed.size() - 3] ^= 1;
@@ -318,6 +320,65 @@ TEST_F(Verify, ReadersRefuseWhatDiffersFromItsHash) {
   ASSERT_FALSE(bundle);
   EXPECT_THAT(bundle.error().message,
               HasSubstr("expected a file that the manifest lists, found another"));
+}
+
+// A file less, half a log or a shorter file, as a disk or a hand leaves them.
+TEST_F(Verify, ReadersRefuseWhatIsMissing) {
+  for (const std::string& name : all_files(folder_)) {
+    const std::string before = *read_file(folder_ / name);
+    fs::remove(folder_ / name);
+    const auto without = read_bundle(folder_);
+    ASSERT_FALSE(without) << name;
+    EXPECT_EQ(without.error().kind, ErrorKind::kBadInput);
+    EXPECT_THAT(without.error().message, HasSubstr((folder_ / name).string()));
+    put(folder_ / name, before.substr(0, before.find('\n') + 1));
+    const auto cut = read_bundle(folder_);
+    EXPECT_TRUE(!cut || before.find('\n') + 1 == before.size()) << name;
+    put(folder_ / name, before);
+  }
+  EXPECT_TRUE(read_bundle(folder_));
+}
+
+// What a reader needn't refuse is still named, without a second reading.
+TEST_F(Verify, WhatWasReadIsVerifiedFromMemory) {
+  const auto problem_of_read = [&]() -> std::string {
+    const auto read = read_bundle(folder_);
+    if (!read) return read.error().message;
+    const auto found = verify_bundle(*read);
+    if (!found || found->empty()) return "none";
+    return found->front().object + ": " + found->front().problem;
+  };
+  EXPECT_EQ(problem_of_read(), "none");
+  put(folder_ / "notes.txt", "mine");
+  EXPECT_EQ(problem_of_read(), "notes.txt: not in the manifest");
+  fs::remove(folder_ / "notes.txt");
+  fs::create_directories(folder_ / "empty");
+  EXPECT_EQ(problem_of_read(),
+            "empty: expected folders with something in them, found an empty one");
+}
+
+// Its own hash fits, and the commits' are others.
+TEST_F(Verify, AManifestThatDisagreesWithTheCommitsIsRefused) {
+  const std::string before = *read_file(folder_ / "manifest.json");
+  const auto message_of = [&](const std::function<void(Json&)>& change) -> std::string {
+    Json manifest = *parse_manifest(before, "manifest.json");
+    change(manifest);
+    put(folder_ / "manifest.json", manifest_text(manifest));
+    const auto bundle = read_bundle(folder_);
+    put(folder_ / "manifest.json", before);
+    return bundle ? "none" : bundle.error().message;
+  };
+  const std::string parity = "cells/cprefill/parity.json";
+  EXPECT_THAT(message_of([&](Json& manifest) { manifest["files"].erase(parity); }),
+              HasSubstr("expected " + parity + " among its files, as committed, found none"));
+  EXPECT_THAT(message_of([&](Json& manifest) { manifest["completion"]["rows"] = 3; }),
+              HasSubstr("expected 3 rows as its manifest's completion says, found 8"));
+  const std::string foreign = "cells/cprefill/more.json";
+  put(folder_ / foreign, "{}\n");
+  EXPECT_THAT(message_of([&](Json& manifest) {
+                manifest["files"][foreign] = file_entries_to_json({{"a", file_entry("{}\n")}})["a"];
+              }),
+              HasSubstr("expected files that were committed, found " + foreign));
 }
 
 // A latency that is edited in place still parses, and still sums up.

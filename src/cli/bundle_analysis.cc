@@ -11,6 +11,7 @@
 #include "artifact/bundle.h"
 #include "base/terminal.h"
 #include "cli/option_types.h"
+#include "crosscheck/crosscheck.h"
 #include "report/screen/colours.h"
 
 namespace assay::cli {
@@ -49,18 +50,17 @@ std::shared_ptr<bool> add_from_findings(CLI::App& command) {
 
 Result<AnalyzedBundle> analyze_folder(const std::filesystem::path& folder,
                                       const AnalysisOptions& options) {
-  ASSAY_TRY(const Bundle bundle, read_bundle_or_rows(folder));
+  std::vector<CommittedUnit> units;
+  ASSAY_TRY(const Bundle bundle, read_bundle_or_rows(folder, units));
   ThreadPool pool(available_cpus());
   Result<std::vector<VerifyProblem>> problems;
   auto verifier = std::async([&] {
-    if (!bundle.rows_alone) problems = verify_bundle(folder);
+    if (!bundle.rows_alone) problems = check_bundle(bundle, units);
   });
-  // Of so many rows, what both hold at once is more than the time is worth.
-  constexpr size_t kRowsOfBothAtOnce = 2'000'000;
-  if (bundle.rows.size() > kRowsOfBothAtOnce) verifier.wait();
   AnalyzedBundle analyzed;
   ASSAY_TRY(analyzed.findings, analyze(bundle, options, &pool));
   ASSAY_TRY(analyzed.plotted, plot_rows(bundle, analyzed.findings));
+  analyzed.mark = run_mark(bundle);
   verifier.get();
   ASSAY_CHECK(problems);
   ASSAY_TRY(const BundleFacts facts, facts_of(bundle, {.findings = analyzed.findings},

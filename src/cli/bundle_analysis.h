@@ -6,6 +6,7 @@
 
 #include "analysis/findings/findings.h"
 #include "analysis/findings/plotted.h"
+#include "artifact/each_once.h"
 #include "cli/command.h"
 #include "gates/judge.h"
 #include "report/report.h"
@@ -25,6 +26,7 @@ struct AnalyzedBundle {
   PlottedRows plotted;
   Judgement judgement;  // of every decision
   Route route;
+  RunMark mark;
 };
 // Reads, verifies, analyses and judges the bundle on all of this process's CPUs.
 Result<AnalyzedBundle> analyze_folder(const std::filesystem::path& folder,

@@ -170,6 +170,10 @@ Result<int> compare_sets(Request request, OutputFormat format) {
   std::vector<std::string> both_sides = request.bundles;
   both_sides.insert(both_sides.end(), request.candidates.begin(), request.candidates.end());
   ASSAY_CHECK(check_each_once("compare", both_sides));
+  std::vector<RunMark> marks;
+  for (const Bundle& bundle : base) marks.push_back(run_mark(bundle));
+  for (const Bundle& bundle : cand) marks.push_back(run_mark(bundle));
+  ASSAY_CHECK(check_distinct_runs("compare", marks));
   ASSAY_TRY(const Comparison comparison, compare_bundles(request, base, cand));
   return print_comparison(request, comparison, format);
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "artifact/each_once.h"
 #include "cli/command.h"
 
 namespace assay::cli {
@@ -51,6 +52,9 @@ Result<History> read_history(const fs::path& folder, const Bundle& base, const B
     runs.emplace_back(started, std::move(run).value());
   }
   std::ranges::stable_sort(runs, {}, [](const auto& run) { return run.first; });
+  std::vector<RunMark> marks = {run_mark(cand)};
+  for (const auto& [started, run] : runs) marks.push_back(run_mark(run));
+  ASSAY_CHECK(check_distinct_runs("--history", marks));
   History history;
   for (const auto& [started, run] : runs) ASSAY_CHECK(history.add(run));
   return history;

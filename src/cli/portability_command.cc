@@ -28,15 +28,21 @@ struct PortabilityArguments {
 Result<std::vector<Regime>> read_regimes(const std::vector<std::string>& folders,
                                          const RegimeOptions& options) {
   std::vector<std::optional<Result<Regime>>> read(folders.size());
+  std::vector<RunMark> marks(folders.size());
   ThreadPool pool(std::min(available_cpus(), folders.size()));
   pool.parallel_for(folders.size(), 1, [&](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) read[i] = read_regime(folders[i], options);
+    for (size_t i = begin; i < end; ++i) {
+      const Result<Bundle> bundle = read_bundle_or_rows(folders[i]);
+      if (bundle) marks[i] = run_mark(*bundle);
+      read[i] = bundle ? condense(*bundle, options) : std::unexpected(bundle.error());
+    }
   });
   std::vector<Regime> regimes;
   for (auto& each : read) {
     ASSAY_TRY(Regime regime, *std::move(each));
     regimes.push_back(std::move(regime));
   }
+  ASSAY_CHECK(check_distinct_runs("portability", marks));
   return regimes;
 }
 

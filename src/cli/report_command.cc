@@ -164,10 +164,13 @@ Result<int> report_several(const ReportArguments& arguments, const AnalysisOptio
   ASSAY_CHECK(check_several(arguments));
   const std::vector<std::string> names = names_of(arguments.bundles);
   std::vector<NamedFindings> bundles;
+  std::vector<RunMark> marks;
   for (size_t i = 0; i < names.size(); ++i) {
     ASSAY_TRY(Read of, read(arguments.bundles[i], arguments, options));
+    if (of.with_rows) marks.push_back(std::move(of.bundle.mark));
     bundles.push_back({names[i], std::move(of.bundle.findings)});
   }
+  ASSAY_CHECK(check_distinct_runs("report", marks));
   return write_page(arguments.page, render_side_by_side(bundles, judged_parts(arguments)));
 }
 

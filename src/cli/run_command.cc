@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "artifact/signature.h"
 #include "base/shown_text.h"
 #include "base/text.h"
 #include "cli/bundle_analysis.h"
@@ -47,7 +48,15 @@ Result<int> finish(const MeasureOptions& options, const Measured& summary, Outpu
   return 0;
 }
 
-Result<int> run(const MeasureOptions& options, OutputFormat format) {
+// The manifest vouches for every file, whoever has the key for the manifest.
+Status sign(const std::string& folder, const std::string& key) {
+  if (key.empty()) return {};
+  ASSAY_TRY(const Bundle bundle, read_bundle(folder));
+  return sign_bundle(system_spawner(), bundle, key);
+}
+
+Result<int> run(const MeasureOptions& options, const std::string& key, OutputFormat format) {
+  if (!key.empty()) ASSAY_CHECK(check_signing_key(system_spawner(), key));
   ASSAY_TRY(const Measured summary, measure_study(options));
   if (summary.interrupted) {
     tell(fmt::format(
@@ -55,6 +64,7 @@ Result<int> run(const MeasureOptions& options, OutputFormat format) {
         counted(summary.rows, "row"), shown_line(options.study), shown_line(options.bundle)));
     return kExitInterrupted;
   }
+  ASSAY_CHECK(sign(options.bundle, key));
   return finish(options, summary, format);
 }
 
@@ -71,9 +81,16 @@ void add_run_command(CLI::App& app, Selected& selected) {
   command->add_flag("--resume", options->resume, "continue a bundle that was interrupted");
   command->add_flag("--profile", options->profile,
                     "trace one repetition of each cell after its timing, if the backend can");
+  const auto key = std::make_shared<std::string>();
+  command
+      ->add_option("--seal", *key,
+                   "sign the bundle with this OpenSSH key when it is sealed (assay verify "
+                   "--signers checks it)")
+      ->type_name("KEY");
   add_only_option(*command, options->only);
   const auto format = add_output_format(*command, "--output-format");
-  command->callback([=, &selected] { selected.body = [=] { return run(*options, *format); }; });
+  command->callback(
+      [=, &selected] { selected.body = [=] { return run(*options, *key, *format); }; });
 }
 
 }  // namespace assay::cli

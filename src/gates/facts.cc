@@ -8,6 +8,8 @@
 #include "base/lenient_json.h"
 #include "base/listed.h"
 #include "base/text.h"
+#include "crosscheck/crosscheck.h"
+#include "gates/marked_facts.h"
 
 namespace assay {
 namespace {
@@ -144,10 +146,18 @@ Result<BundleFacts> facts_of(const Bundle& bundle, BundleFindings findings,
 
 Result<BundleFacts> read_facts(const std::string& name, const std::optional<SpeedClaim>& claim,
                                ThreadPool* pool) {
-  ASSAY_TRY(const Bundle bundle, read_bundle_or_rows(name));
+  RunMark mark;
+  return read_facts(name, claim, pool, mark);
+}
+
+Result<BundleFacts> read_facts(const std::string& name, const std::optional<SpeedClaim>& claim,
+                               ThreadPool* pool, RunMark& mark) {
+  std::vector<CommittedUnit> units;
+  ASSAY_TRY(const Bundle bundle, read_bundle_or_rows(name, units));
+  mark = run_mark(bundle);
   std::vector<VerifyProblem> problems;
   if (!bundle.rows_alone) {
-    ASSAY_TRY(problems, verify_bundle(name));
+    ASSAY_TRY(problems, check_bundle(bundle, units));
   }
   BundleFindings findings;
   {

@@ -7,6 +7,7 @@
 #include "artifact/each_once.h"
 #include "base/add_once.h"
 #include "base/thread_pool.h"
+#include "gates/marked_facts.h"
 
 namespace assay {
 namespace {
@@ -16,12 +17,13 @@ namespace {
 Result<std::vector<BundleFacts>> read_all_facts(const std::vector<std::string>& names,
                                                 const std::optional<SpeedClaim>& claim) {
   std::vector<std::optional<Result<BundleFacts>>> read(names.size());
+  std::vector<RunMark> marks(names.size());
   const bool alone = names.size() == 1;
   ThreadPool pool(alone ? available_cpus() : std::min(available_cpus(), names.size()));
   std::atomic<size_t> next{0};
   const auto read_next = [&](size_t) {
     for (size_t i = next++; i < names.size(); i = next++) {
-      read[i].emplace(read_facts(names[i], claim, alone ? &pool : nullptr));
+      read[i].emplace(read_facts(names[i], claim, alone ? &pool : nullptr, marks[i]));
     }
   };
   if (alone) {
@@ -34,6 +36,7 @@ Result<std::vector<BundleFacts>> read_all_facts(const std::vector<std::string>& 
     if (!*one) return std::unexpected(std::move(*one).error());
     facts.push_back(**std::move(one));
   }
+  ASSAY_CHECK(check_distinct_runs("gate", marks));
   return facts;
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "harness/stopping.h"
+#include "study/prompt_index.h"
 
 namespace assay {
 namespace {
@@ -23,12 +24,6 @@ std::optional<std::string> gpu_of(const ArmGate& gate) {
 
 // How long a worker that failed may take to tell what it did.
 constexpr double kLastWords_s = 30;
-
-// Warm-ups too take the prompts in turn: -1 is the last of them.
-size_t prompt_index(int64_t repetition, size_t prompts) {
-  const auto count = static_cast<int64_t>(prompts);
-  return static_cast<size_t>(((repetition % count) + count) % count);
-}
 
 // What is left to a round of optional stopping: what it may add is shared like the repetitions, and
 // the mean of so many processes' rows is as much more certain than one's.

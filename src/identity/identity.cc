@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <array>
 
+#include "base/lenient_json.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "identity/libraries.h"
+#include "identity/long_form.h"
 
 namespace assay {
 namespace {
@@ -23,23 +25,57 @@ std::vector<std::string> process_environment() {
   return variables;
 }
 
+std::string device_name(const Host& host, size_t cpus) {
+  std::string name = host.cpu_model.value_or("unknown processor");
+  if (host.cpu_family && host.cpu_model_number && host.cpu_stepping) {
+    name += fmt::format(" (family {} model {} stepping {})", *host.cpu_family,
+                        *host.cpu_model_number, *host.cpu_stepping);
+  }
+  return name + fmt::format(" x {}", cpus);
+}
+
+std::string framework_name(const BuildInfo& build) {
+  std::string name =
+      fmt::format("assay {} {} {}", build.version,
+                  build.sha ? build.sha->substr(0, 12) : "unknown commit", build.build_type);
+  return build.sanitizers.empty() ? name : name + " " + build.sanitizers;
+}
+
 }  // namespace
 
 Identity make_identity(const Host& host, const BuildInfo& build) {
   Identity identity;
-  identity.device = host.cpu_model.value_or("unknown processor");
-  if (host.cpu_family && host.cpu_model_number && host.cpu_stepping) {
-    identity.device += fmt::format(" (family {} model {} stepping {})", *host.cpu_family,
-                                   *host.cpu_model_number, *host.cpu_stepping);
-  }
-  const size_t cpus = host.cpus_allowed.empty() ? available_cpus() : host.cpus_allowed.size();
-  identity.device += fmt::format(" x {}", cpus);
+  identity.device =
+      device_name(host, host.cpus_allowed.empty() ? available_cpus() : host.cpus_allowed.size());
   identity.code_generator = build.compiler;
   identity.code_sha = build.code();
-  identity.framework_build =
-      fmt::format("assay {} {} {}", build.version,
-                  build.sha ? build.sha->substr(0, 12) : "unknown commit", build.build_type);
-  if (!build.sanitizers.empty()) identity.framework_build += " " + build.sanitizers;
+  identity.framework_build = framework_name(build);
+  return identity;
+}
+
+Identity identity_in(const Json& environment) {
+  const Json& cpu = member(member(environment, "host"), "cpu");
+  const Json& built = member(environment, "build");
+  Identity identity;
+  Host host;
+  if (cpu.contains("model")) host.cpu_model = text_member(cpu, "model");
+  host.cpu_family = whole_member(cpu, "family");
+  host.cpu_model_number = whole_member(cpu, "model_number");
+  host.cpu_stepping = whole_member(cpu, "stepping");
+  const Json& affinity = member(cpu, "affinity");
+  if (affinity.is_array() && !affinity.empty()) {
+    identity.device = device_name(host, affinity.size());
+  }
+  if (!built.is_object()) return identity;
+  BuildInfo build;
+  build.version = text_member(built, "version");
+  if (built.contains("code_sha")) build.sha = text_member(built, "code_sha");
+  build.dirty = member(built, "code_dirty") == true;
+  build.build_type = text_member(built, "build_type");
+  build.sanitizers = text_member(built, "sanitizers");
+  identity.code_generator = text_member(built, "compiler");
+  identity.code_sha = build.code();
+  identity.framework_build = framework_name(build);
   return identity;
 }
 

@@ -152,16 +152,22 @@ Result<Bundle> merge_runs(std::vector<Bundle> bundles) {
 Result<Bundle> read_runs(const std::vector<std::string>& folders) {
   ASSAY_CHECK(check_each_once("route", folders));
   std::vector<std::optional<Result<Bundle>>> read(folders.size());
+  std::vector<RunMark> marks(folders.size());
   ThreadPool pool(std::min(available_cpus(), std::max<size_t>(1, folders.size())));
   pool.parallel_for(folders.size(), 1, [&](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) read[i] = read_bundle_or_rows(folders[i]);
+    for (size_t i = begin; i < end; ++i) {
+      read[i] = read_bundle_or_rows(folders[i]);
+      if (*read[i]) marks[i] = run_mark(**read[i]);
+    }
   });
   std::vector<Bundle> bundles;
   for (auto& each : read) {
     ASSAY_TRY(Bundle bundle, *std::move(each));
     bundles.push_back(std::move(bundle));
   }
-  return merge_runs(std::move(bundles));
+  ASSAY_TRY(Bundle merged, merge_runs(std::move(bundles)));
+  ASSAY_CHECK(check_distinct_runs("route", marks));
+  return merged;
 }
 
 std::vector<std::pair<std::string, std::string>> policy_identity(const Bundle& bundle) {

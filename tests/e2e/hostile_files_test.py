@@ -35,7 +35,8 @@ class HostileFiles(ProgramTest):
         test = cls()
         test.succeed("model", "make", "tiny-gpt2", "-o", "model")
         test.write_study(phases=["prefill", "kv_decode"])
-        test.succeed("run", "study.yaml", "-o", "made")
+        for name in ("made", "other"):
+            test.succeed("run", "study.yaml", "-o", name)
         # As a run leaves it before its analysis.
         for folder in ("analysis", "plots"):
             shutil.rmtree(cls.folder / "made" / folder)
@@ -74,7 +75,7 @@ class HostileFiles(ProgramTest):
 
     def test_output_that_cannot_be_written_is_an_error_of_every_command(self):
         printing = ["--help", "--version", "run --help", "stats welch --a 11,9,16 --b 7,6,16", "plan study.yaml",
-                    "verify made", "analyze bundle", "report bundle", "compare made bundle", "gate made", "route made", "portability made bundle",
+                    "verify made", "analyze bundle", "report bundle", "compare other bundle", "gate made", "route made", "portability other bundle",
                     "doctor", "cache list",
                     "model info model", "generate model hello -n 2", "run study.yaml -o out"]
         for command in printing:

@@ -36,7 +36,10 @@ class ImportTest(ProgramTest):
         self.succeed("report", bundle)
         copy = self.folder / f"{bundle}-again"
         shutil.copytree(self.folder / bundle, copy)
-        self.assertIn(self.assay("compare", bundle, copy.name).returncode, (0, 1))
+        self.assertIn(self.assay("gate", bundle).returncode, (0, 1))
+        compared = self.assay("compare", bundle, copy.name)
+        self.assertEqual(compared.returncode, 2, compared.stdout)
+        self.assertIn("expected each run once", compared.stderr, "a copy is no second measurement")
         manifest = json.loads((self.folder / bundle / "manifest.json").read_text())
         return rows_of(self.folder / bundle), manifest
 
@@ -296,7 +299,8 @@ class ImportTest(ProgramTest):
                 self.assertEqual(found, {("false_success", error) if error else ("ok", "")})
 
     def test_axes_that_no_file_states_stay_open(self):
-        tables = {"a": [("eager", 10), ("quick", 8)], "b": [("eager", 10), ("quick", 13)]}
+        tables = {"a": [("eager", 10), ("quick", 8)], "b": [("eager", 10), ("quick", 13)],
+                  "later": [("eager", 10.001), ("quick", 13.001)]}
         for bundle, arms in tables.items():
             lines = ["arm,mode,n,t_ms"]
             for process in range(6):
@@ -312,6 +316,7 @@ class ImportTest(ProgramTest):
         self.assertIn("agree on every axis that both state", self.succeed("compare", "a", "b"))
         # A device that one of them states: an axis, and not a difference of what is known.
         self.succeed("import", "table.csv", "--mapping", "table.yaml", "--set", "device=X", "-o", "c")
+        self.assert_refused(["compare", "later", "c"], "expected each run once", "later", "c")
         self.assertIn("\"X\"", self.assert_refused(["compare", "b", "c"], "device"))
         self.assertNotIn("unknown", self.succeed("compare", "b", "c", "--vary", "device").split("== Crash")[0])
 

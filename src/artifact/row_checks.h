@@ -1,0 +1,67 @@
+// What verify demands of the rows of a bundle, one by one and beside one another.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "artifact/bundle.h"
+#include "artifact/row.h"
+#include "base/phase.h"
+
+namespace assay {
+
+// Numbers that mostly come in ascending order, of which there may be millions: 8 bytes each.
+class SeenNumbers {
+ public:
+  // False: it was there.
+  bool add(int64_t number);
+
+ private:
+  std::vector<int64_t> ascending_;
+  std::set<int64_t> others_;  // each below the last of the ascending ones
+};
+
+// Takes the rows of each phase in the order of their file. Of a file with more problems than
+// kMostRowProblems the others are counted.
+class RowChecks {
+ public:
+  static constexpr size_t kMostRowProblems = 20;
+
+  // `heading`: a bundle, of whose rows nothing is read. It has to outlive this.
+  explicit RowChecks(const Bundle& heading) : heading_(heading) {}
+
+  // A row as its file has it: one that says ok and can't be is still ok here.
+  void add(const Row& row);
+  // A record that is no row.
+  void add_unreadable(Phase phase, const Error& error);
+
+  int64_t rows() const { return rows_; }
+  // By phase, then by row.
+  std::vector<VerifyProblem> problems() const;
+
+ private:
+  struct OfFile {
+    int64_t rows = 0;
+    size_t found = 0;
+    std::vector<VerifyProblem> problems = {};
+  };
+  static void report(OfFile& file, const VerifyProblem& problem);
+  std::optional<std::string> fault_problem(const Row& row) const;
+  // A cell's processes are numbered as they came.
+  std::optional<std::string> process_problem(const Row& row);
+
+  const Bundle& heading_;
+  std::map<Phase, OfFile> files_;
+  int64_t rows_ = 0;
+  std::map<std::string, SeenNumbers> repetitions_;  // by cell_id
+  std::map<std::string, int64_t> processes_;        // by cell_id: how many so far
+};
+
+// "OBJECT: expected ..." as object and problem.
+VerifyProblem problem_of(const Error& error);
+
+}  // namespace assay
