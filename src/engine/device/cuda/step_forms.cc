@@ -26,7 +26,7 @@ StepForms::StepForms(StepPlan& plan, KernelStore& kernels, Driver& driver, bool 
   }
   std::vector<CudaForm> forms;
   for (PlannedKernel& planned : plan_.kernels) {
-    if (!any_sizes_) planned.kernel.run_sizes = {.batch = dims.batch, .q_len = dims.q_len};
+    if (!any_sizes_) planned.kernel.run_sizes = {dims.batch, dims.q_len, {}, {}};
     forms.push_back(cuda_form(planned.kernel));
     streams_ |= forms.back().product.shared_bytes > 0;
   }
