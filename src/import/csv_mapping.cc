@@ -175,6 +175,24 @@ Status read_compiler(const YamlValue& value, CsvMapping& mapping) {
   return {};
 }
 
+// Names of columns that no other key names.
+Status read_names(const YamlValue& value, const CsvMapping& mapping,
+                  std::vector<std::string>& names) {
+  ASSAY_TRY(const std::vector<YamlValue> items, value.items());
+  for (const YamlValue& item : items) {
+    ASSAY_TRY(std::string name, item.any_text());
+    const auto is_name = [&](const auto& entry) { return entry.second == name; };
+    if (std::ranges::any_of(mapping.field_columns, is_name) ||
+        std::ranges::any_of(mapping.figure_columns, is_name) ||
+        std::ranges::find(mapping.settings, name) != mapping.settings.end() ||
+        std::ranges::find(names, name) != names.end()) {
+      return item.error("a column that is named once", quoted_excerpt(name));
+    }
+    names.push_back(std::move(name));
+  }
+  return {};
+}
+
 Status read_scalars(const YamlMap& map, CsvMapping& mapping) {
   static const std::vector<std::string> kDelimiters = {",", ";", "|", "tab"};
   static const std::vector<std::string> kOrders = {"sequential", "shuffled", "interleaved"};
@@ -207,9 +225,9 @@ std::string_view csv_figure_name(CsvFigure figure) {
 }
 
 Result<CsvMapping> parse_csv_mapping(std::string_view text, std::string_view object) {
-  static const std::vector<std::string> kKeys = {"name",      "baseline", "order",   "delimiter",
-                                                 "warmed_up", "columns",  "units",   "constants",
-                                                 "words",     "status",   "compiler"};
+  static const std::vector<std::string> kKeys = {
+      "name",      "baseline", "order",  "delimiter", "warmed_up", "columns", "units",
+      "constants", "words",    "status", "compiler",  "settings",  "ignored"};
   ASSAY_TRY(const YamlNode tree, parse_yaml(text, object));
   const YamlValue whole(tree, object, "");
   ASSAY_TRY(const YamlMap map, whole.map(kKeys));
@@ -225,6 +243,12 @@ Result<CsvMapping> parse_csv_mapping(std::string_view text, std::string_view obj
   if (const auto words = map.find("words")) ASSAY_CHECK(read_words(*words, mapping));
   if (const auto status = map.find("status")) ASSAY_CHECK(read_statuses(*status, mapping));
   if (const auto compiler = map.find("compiler")) ASSAY_CHECK(read_compiler(*compiler, mapping));
+  if (const auto settings = map.find("settings")) {
+    ASSAY_CHECK(read_names(*settings, mapping, mapping.settings));
+  }
+  if (const auto ignored = map.find("ignored")) {
+    ASSAY_CHECK(read_names(*ignored, mapping, mapping.ignored));
+  }
   return mapping;
 }
 

@@ -54,6 +54,8 @@ struct CsvMapping {
   std::map<std::string, RowStatus> statuses;
   std::optional<RowStatus> other_status;
   std::vector<CsvCompilerRule> compiler;
+  std::vector<std::string> settings;  // columns that are settings, under their own names
+  std::vector<std::string> ignored;   // columns that say nothing about a run
 };
 
 // `object` names the text in errors. bad_input: no YAML, an unknown key or field, a time without a

@@ -9,6 +9,7 @@
 #include "base/lenient_json.h"
 #include "base/text.h"
 #include "import/formats/readers.h"
+#include "import/formats/settings.h"
 #include "study/yaml_tree.h"
 
 namespace assay {
@@ -17,6 +18,8 @@ namespace {
 constexpr std::array<std::string_view, 8> kFormatNames = {
     "llama-bench", "vllm-serve",       "aiperf",    "optimum",
     "nvbench",     "pytest-benchmark", "hyperfine", "mapped-csv"};
+
+constexpr std::string_view kSettingPrefix = "setting.";
 
 bool has_all(const Json& object, std::initializer_list<const char*> keys) {
   return object.is_object() &&
@@ -98,24 +101,43 @@ Result<ImportFormat> one_format(std::span<const SourceText> sources) {
 }
 
 // What the user states must not contradict what a file does.
-Status assert_field(std::string_view assertion, Imported& imported) {
+Status assert_setting(const std::string& name, std::string_view value, ImportedRun& run) {
+  const std::string stated = name.substr(kSettingPrefix.size());
+  const auto known = std::ranges::find(run.settings, stated, &StatedSetting::name);
+  if (known != run.settings.end() && known->value != setting_text(value)) {
+    return bad_input("--set {}: expected a setting that the files don't state, found {} in {}",
+                     name, quoted_excerpt(known->value), run.source);
+  }
+  if (known == run.settings.end()) add_setting(run, stated, value);
+  std::erase(run.unstated, stated);
+  return {};
+}
+
+Status assert_field(ImportField field, const std::string& name, std::string_view value,
+                    ImportedRun& run) {
+  RunFacts stated;
+  ASSAY_CHECK(stated.state(field, value, "--set"));
+  if (run.facts.knows(field) && run.facts.text(field) != stated.text(field)) {
+    return bad_input("--set {}: expected a field that the files don't state, found {} in {}", name,
+                     quoted_excerpt(run.facts.text(field)), run.source);
+  }
+  return run.facts.state(field, value, "--set");
+}
+
+Status assert_stated(std::string_view assertion, Imported& imported) {
   const size_t equals = assertion.find('=');
   const std::string name(assertion.substr(0, equals));
   const auto field = parse_import_field(name);
-  if (!field || equals == std::string_view::npos) {
-    return bad_input("--set: expected FIELD=VALUE with one of {}, found {}{}",
-                     join(import_field_names(), ", "), quoted_excerpt(assertion),
-                     nearest_hint(name, import_field_names()));
+  const bool setting = name.starts_with(kSettingPrefix) && name.size() > kSettingPrefix.size();
+  if (!(field || setting) || equals == std::string_view::npos) {
+    return bad_input(
+        "--set: expected FIELD=VALUE with one of {}, or setting.NAME=VALUE, found {}{}",
+        join(import_field_names(), ", "), quoted_excerpt(assertion),
+        nearest_hint(name, import_field_names()));
   }
   const std::string_view value = assertion.substr(equals + 1);
   for (ImportedRun& run : imported.runs) {
-    RunFacts stated;
-    ASSAY_CHECK(stated.state(*field, value, "--set"));
-    if (run.facts.knows(*field) && run.facts.text(*field) != stated.text(*field)) {
-      return bad_input("--set {}: expected a field that the files don't state, found {} in {}",
-                       name, quoted_excerpt(run.facts.text(*field)), run.source);
-    }
-    ASSAY_CHECK(run.facts.state(*field, value, "--set"));
+    ASSAY_CHECK(field ? assert_field(*field, name, value, run) : assert_setting(name, value, run));
   }
   imported.asserted[name] = value;
   return {};
@@ -214,7 +236,7 @@ Result<Imported> read_imported(const ImportRequest& request) {
     imported.files.push_back({request.files[i].filename().string(), sources[i].digest});
   }
   for (const std::string& assertion : request.asserted) {
-    ASSAY_CHECK(assert_field(assertion, imported));
+    ASSAY_CHECK(assert_stated(assertion, imported));
   }
   return imported;
 }

@@ -46,6 +46,60 @@ std::optional<std::string> shared_value(const std::map<std::string, AxisValues>&
   return shared;
 }
 
+// Settings by what they are of. Runs of one name agree on each (run_names.h), but for a model that
+// two arms have in two types.
+struct SettingsByName {
+  std::map<std::string, AxisValues> arms;
+  std::map<std::string, std::map<std::string, AxisValues>> conditions;  // by arm and scenario
+  std::map<std::string, AxisValues> models;
+
+  void add(const StatedSetting& setting, const RunNames& names) {
+    if (setting.of == SettingOf::kArm) {
+      arms[names.arm][setting.name] = setting.value;
+    } else if (setting.of == SettingOf::kCondition) {
+      conditions[names.arm][names.scenario][setting.name] = setting.value;
+    } else {
+      of_models_[names.model][setting.name].insert(setting.value);
+      models[names.model][setting.name] =
+          fmt::format("{}", fmt::join(of_models_[names.model][setting.name], ", "));
+    }
+  }
+
+ private:
+  std::map<std::string, std::map<std::string, std::set<std::string>>> of_models_;
+};
+
+SettingsByName settings_by_name(const Imported& imported) {
+  SettingsByName settings;
+  const std::vector<RunNames> names = name_runs(imported);
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (imported.runs[i].samples.empty()) continue;  // its arm may be none
+    settings.arms[names[i].arm];
+    for (const StatedSetting& each : imported.runs[i].settings) settings.add(each, names[i]);
+  }
+  return settings;
+}
+
+// Those that all arms have alike stand once, beside the arms.
+void put_settings(const Imported& imported, Json& identity) {
+  const SettingsByName settings = settings_by_name(imported);
+  if (settings.arms.empty()) return;
+  Json shared = Json::object();
+  for (const auto& [name, value] : settings.arms.begin()->second) {
+    if (shared_value(settings.arms, name)) shared[name] = value;
+  }
+  for (const auto& [arm, own] : settings.arms) {
+    Json left = Json::object();
+    for (const auto& [name, value] : own) {
+      if (!shared.contains(name)) left[name] = value;
+    }
+    if (!left.empty()) identity["arms"][arm]["settings"] = std::move(left);
+  }
+  for (const auto& [arm, loads] : settings.conditions) identity["arms"][arm]["loads"] = loads;
+  if (!shared.empty()) identity["settings"] = std::move(shared);
+  if (!settings.models.empty()) identity["models"] = settings.models;
+}
+
 const ImportedCell& first_cell(const ImportedRows& made, const std::string& arm) {
   return *std::ranges::find(made.cells, arm, [](const ImportedCell& cell) -> const std::string& {
     return cell.names.arm;
@@ -80,6 +134,7 @@ Json identity_of(const Imported& imported, const ImportedRows& made) {
   }
   identity["unknown"] = unknown;
   identity["arms"] = std::move(of_arms);
+  put_settings(imported, identity);
   return identity;
 }
 

@@ -124,6 +124,7 @@ class RowMaker {
         unknown.emplace(import_field_name(field));
       }
     }
+    for (const std::string& name : run.unstated) unknown.insert("setting." + name);
   }
 
   void stand_in(const std::string& column, const std::string& value) {
@@ -147,12 +148,6 @@ class RowMaker {
     return usual_tokens(facts, sample.tokens ? 1 : 0);
   }
 
-  std::string scenario_of(const RunFacts& facts) {
-    if (facts.knows(Field::kScenario)) return facts.text(Field::kScenario);
-    const auto prompt = facts.count(Field::kPromptTokens);
-    return prompt ? fmt::format("prompt_{}", *prompt) : "unknown";
-  }
-
   Row row_of(const ImportedRun& run, const RunNames& names, const ImportedSample& sample) {
     const RunFacts& facts = run.facts;
     Row row;
@@ -170,7 +165,7 @@ class RowMaker {
     row.padding = share(facts.knows(Field::kPadding) ? facts.text(Field::kPadding) : "none");
     if (!facts.phase()) stand_in("phase", "e2e_kv");
     row.phase = facts.phase().value_or(Phase::kE2eKv);
-    row.scenario = share(scenario_of(facts));
+    row.scenario = share(names.scenario);
     row.prompt_id = sample.prompt_id;
     row.batch = count_or(facts, Field::kBatch, 1);
     row.prompt_tokens =

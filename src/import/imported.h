@@ -6,7 +6,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "artifact/evidence.h"
@@ -41,12 +40,27 @@ struct CompilerWord {
   std::string reason;
 };
 
+enum class SettingOf {
+  kArm,
+  kCondition,  // the load that the calls were made under
+  kModel,
+};
+
+// A statement of a file that no field is made for, under the file's own name.
+struct StatedSetting {
+  std::string name;
+  std::string value;
+  std::string mark = {};  // stands before the value in an arm's name; empty: "NAME="
+  SettingOf of = SettingOf::kArm;
+};
+
 // Samples in their order, of one array, one invocation or one file: the first may be cold.
 struct ImportedRun {
   std::string source;  // the file, for messages
   RunFacts facts;
-  // What else tells arms of one name apart ("t", "4"): those that differ are put behind the name.
-  std::vector<std::pair<std::string, std::string>> settings = {};
+  // Where runs of one name differ in one, its value is put behind the name of what it is of.
+  std::vector<StatedSetting> settings = {};
+  std::vector<std::string> unstated = {};  // settings that change a time and that the file lacks
   // The file says that calls were made before the first sample, to warm up.
   bool warmed_up = false;
   // Each sample is the mean of several, which the file doesn't have.
@@ -61,12 +75,16 @@ struct ImportedFile {
   FileDigest digest;
 };
 
+// Settings of all runs of one import.
+inline constexpr size_t kMostImportSettings = 4'000'000;
+
 // Everything that was read of the files of one import.
 struct Imported {
   std::string format;
   std::string tool;  // name and version, as far as the files say
   std::vector<ImportedFile> files = {};
   std::vector<ImportedRun> runs = {};
+  size_t settings = 0;            // of all runs (count_settings(), formats/settings.h)
   std::string name = {};          // of the study; empty: the format's
   std::string baseline = {};      // an arm's name; empty: the first arm
   std::string order = {};         // of the arms, as the tool runs them: sequential; empty: unknown

@@ -3,8 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <optional>
 #include <set>
 #include <tuple>
+
+#include "base/text.h"
 
 namespace assay {
 namespace {
@@ -22,26 +26,125 @@ std::string label_of(const ImportedRun& run, const Imported& imported) {
   return imported.format;
 }
 
-// Whatever may tell a run's arm from another of its name, in the order of the name's parts.
-std::vector<std::pair<std::string, std::string>> marks_of(const ImportedRun& run) {
-  std::vector<std::pair<std::string, std::string>> marks;
-  for (const ImportField field : kArmFields) {
-    const std::string& value = run.facts.text(field);
-    const std::string name(import_field_name(field));
-    marks.emplace_back(name, value.empty() ? "unknown-" + name : value);
+// What may tell a run from another of its name: a field, or a setting by its name.
+struct RunMark {
+  std::optional<ImportField> field;
+  std::string setting = {};
+};
+
+// The setting of this name; `hint` is where another run had it, and this one likely too.
+const StatedSetting* find_setting(const ImportedRun& run, const std::string& name, size_t& hint) {
+  if (hint < run.settings.size() && run.settings[hint].name == name) return &run.settings[hint];
+  const auto at = std::ranges::find(run.settings, name, &StatedSetting::name);
+  if (at == run.settings.end()) return nullptr;
+  hint = static_cast<size_t>(at - run.settings.begin());
+  return &*at;
+}
+
+// Fields of arms first, then settings as they first appear.
+std::vector<RunMark> marks_of(const Imported& imported, SettingOf of) {
+  std::vector<RunMark> marks;
+  if (of == SettingOf::kArm) {
+    for (const ImportField field : kArmFields) marks.push_back({field});
   }
-  for (const auto& [name, value] : run.settings) marks.emplace_back(name, name + value);
+  std::set<std::string> known;
+  for (const ImportedRun& run : imported.runs) {
+    for (const StatedSetting& setting : run.settings) {
+      if (setting.of == of && known.insert(setting.name).second) {
+        marks.push_back({std::nullopt, setting.name});
+      }
+    }
+  }
   return marks;
 }
 
-using MarkValues = std::map<std::string, std::set<std::string>>;  // by mark
-
-std::string arm_of(const std::string& label, const ImportedRun& run, const MarkValues& values) {
-  std::string arm = label;
-  for (const auto& [name, value] : marks_of(run)) {
-    if (values.at(name).size() > 1) arm += "-" + value;
+// The mark's value of each run; null: it has none.
+std::vector<const std::string*> values_of(const Imported& imported, const RunMark& mark) {
+  std::vector<const std::string*> values;
+  size_t hint = 0;
+  for (const ImportedRun& run : imported.runs) {
+    if (mark.field) {
+      values.push_back(&run.facts.text(*mark.field));
+    } else {
+      const StatedSetting* setting = find_setting(run, mark.setting, hint);
+      values.push_back(setting ? &setting->value : nullptr);
+    }
   }
-  return arm;
+  return values;
+}
+
+// As it stands in a name; empty: a setting that the run doesn't have.
+std::string shown_mark(const ImportedRun& run, const RunMark& mark) {
+  if (mark.field) {
+    const std::string& value = run.facts.text(*mark.field);
+    return value.empty() ? fmt::format("unknown-{}", import_field_name(*mark.field)) : value;
+  }
+  size_t hint = 0;
+  const StatedSetting* setting = find_setting(run, mark.setting, hint);
+  if (!setting) return "";
+  return (setting->mark.empty() ? setting->name + "=" : setting->mark) + setting->value;
+}
+
+// Runs that no name tells apart so far, by number.
+class RunGroups {
+ public:
+  explicit RunGroups(const std::vector<std::string>& keys) {
+    std::map<std::string, size_t> numbers;
+    for (const std::string& key : keys) {
+      groups_.push_back(numbers.try_emplace(key, numbers.size()).first->second);
+    }
+    count_ = numbers.size();
+  }
+
+  // Parts the groups whose runs have different texts; true for each run of these. An absent text is
+  // one of its own.
+  std::vector<bool> part(const std::vector<const std::string*>& texts) {
+    static const std::string kAbsent;
+    const auto text = [&](size_t run) -> const std::string& {
+      return texts[run] ? *texts[run] : kAbsent;
+    };
+    std::vector<const std::string*> first(count_);
+    std::vector<bool> mixed(count_);
+    for (size_t i = 0; i < texts.size(); ++i) {
+      const std::string*& seen = first[groups_[i]];
+      if (!seen) seen = &text(i);
+      if (*seen != text(i)) mixed[groups_[i]] = true;
+    }
+    std::vector<bool> parted(texts.size());
+    std::map<std::pair<size_t, std::string>, size_t> parts;
+    for (size_t i = 0; i < texts.size(); ++i) {
+      if (!mixed[groups_[i]]) continue;
+      parted[i] = true;
+      const auto [at, fresh] = parts.try_emplace({groups_[i], text(i)}, count_ + parts.size());
+      groups_[i] = at->second;
+    }
+    count_ += parts.size();
+    return parted;
+  }
+
+ private:
+  std::vector<size_t> groups_;  // of each run
+  size_t count_ = 0;
+};
+
+// Puts behind each name the marks that tell it from others of its key: in their order, those on
+// which runs differ that agree on all before it.
+void tell_apart(const Imported& imported, SettingOf of, const std::vector<std::string>& keys,
+                const std::vector<std::string*>& names) {
+  const bool in_brackets = of == SettingOf::kModel;
+  RunGroups groups(keys);
+  std::vector<std::string> suffixes(names.size());
+  for (const RunMark& mark : marks_of(imported, of)) {
+    const std::vector<bool> parted = groups.part(values_of(imported, mark));
+    for (size_t i = 0; i < names.size(); ++i) {
+      const std::string shown = parted[i] ? shown_mark(imported.runs[i], mark) : "";
+      if (shown.empty()) continue;
+      suffixes[i] += (in_brackets ? (suffixes[i].empty() ? " (" : ", ") : "-") + shown;
+    }
+  }
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (!suffixes[i].empty()) *names[i] += suffixes[i] + (in_brackets ? ")" : "");
+  }
 }
 
 // The type of the weights, as far as it is stated.
@@ -69,6 +172,52 @@ std::set<std::string> mixed_models(const Imported& imported, const std::vector<R
   return mixed;
 }
 
+std::string scenario_of(const RunFacts& facts) {
+  if (facts.knows(ImportField::kScenario)) return facts.text(ImportField::kScenario);
+  const auto prompt = facts.count(ImportField::kPromptTokens);
+  return prompt ? fmt::format("prompt_{}", *prompt) : "unknown";
+}
+
+void tell_arms_apart(const Imported& imported, std::vector<RunNames>& names) {
+  std::vector<std::string> labels;
+  std::vector<std::string*> arms;
+  for (RunNames& each : names) {
+    labels.push_back(each.arm);
+    arms.push_back(&each.arm);
+  }
+  tell_apart(imported, SettingOf::kArm, labels, arms);
+}
+
+void tell_models_apart(const Imported& imported, std::vector<RunNames>& names) {
+  const std::set<std::string> mixed = mixed_models(imported, names);
+  std::vector<std::string> keys;
+  std::vector<std::string*> models;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (mixed.contains(names[i].model)) {
+      const std::string type = weights_of(imported.runs[i].facts);
+      names[i].model += fmt::format(" ({})", type.empty() ? "unknown weights" : type);
+    }
+    keys.push_back(names[i].arm + "\n" + names[i].model);
+    models.push_back(&names[i].model);
+  }
+  tell_apart(imported, SettingOf::kModel, keys, models);
+}
+
+// Loads that files call alike, whatever the arm.
+void tell_loads_apart(const Imported& imported, std::vector<RunNames>& names) {
+  std::vector<std::string> keys;
+  std::vector<std::string*> scenarios;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const RunFacts& facts = imported.runs[i].facts;
+    const std::vector<std::string> condition = {
+        names[i].model, names[i].scenario, facts.text(ImportField::kPhase),
+        facts.text(ImportField::kBatch), facts.text(ImportField::kNewTokens)};
+    keys.push_back(join(condition, "\n"));
+    scenarios.push_back(&names[i].scenario);
+  }
+  tell_apart(imported, SettingOf::kCondition, keys, scenarios);
+}
+
 // Runs of letters, in small ones; a capital behind a small letter begins another word.
 std::vector<std::string> words_in(std::string_view name) {
   std::vector<std::string> words(1);
@@ -88,32 +237,15 @@ std::vector<std::string> words_in(std::string_view name) {
 }  // namespace
 
 std::vector<RunNames> name_runs(const Imported& imported) {
-  std::map<std::string, MarkValues> labels;
-  for (const ImportedRun& run : imported.runs) {
-    MarkValues& values = labels[label_of(run, imported)];
-    for (auto& [name, value] : marks_of(run)) values[name].insert(std::move(value));
-  }
-  // A setting that only some runs of a name have tells them apart too.
-  for (const ImportedRun& run : imported.runs) {
-    MarkValues& values = labels[label_of(run, imported)];
-    std::set<std::string> has;
-    for (const auto& [name, value] : marks_of(run)) has.insert(name);
-    for (auto& [name, found] : values) {
-      if (!has.contains(name)) found.insert("");
-    }
-  }
   std::vector<RunNames> names;
   for (const ImportedRun& run : imported.runs) {
-    const std::string label = label_of(run, imported);
     const std::string& model = run.facts.text(ImportField::kModel);
-    names.push_back({arm_of(label, run, labels[label]), model.empty() ? "unknown" : model});
+    names.push_back(
+        {label_of(run, imported), model.empty() ? "unknown" : model, scenario_of(run.facts)});
   }
-  const std::set<std::string> mixed = mixed_models(imported, names);
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (!mixed.contains(names[i].model)) continue;
-    const std::string type = weights_of(imported.runs[i].facts);
-    names[i].model += fmt::format(" ({})", type.empty() ? "unknown weights" : type);
-  }
+  tell_arms_apart(imported, names);
+  tell_models_apart(imported, names);
+  tell_loads_apart(imported, names);
   return names;
 }
 

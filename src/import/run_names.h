@@ -12,12 +12,14 @@ namespace assay {
 struct RunNames {
   std::string arm;
   std::string model;
+  std::string scenario;
 };
 
 // One a run. An arm is called as its file calls it (else as its backend, else as the format). Where
-// runs of one name differ in a setting or in what an arm's identity consists of, the values that
-// differ are put behind it: CPU-t1, CPU-t4. Where one arm has a model in several types of weights,
-// the type is put behind the model's name, on every arm.
+// runs of one name differ in what an arm's identity consists of or in a setting, values that tell
+// them apart are put behind it: CPU-t1, CPU-t4. Where one arm has a model in several types of
+// weights, the type is put behind the model's name, on every arm; likewise what else files state of
+// a model, where they differ in it, and behind a scenario's name the settings of its load.
 std::vector<RunNames> name_runs(const Imported& imported);
 
 // Whether a name says that a compiler was at work: one of its words is compile, compiled, inductor

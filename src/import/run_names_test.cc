@@ -26,7 +26,7 @@ TEST(RunNames, ASettingThatDiffersIsPutBehindTheNameAndOneThatDoesntIsNot) {
   Imported imported{.format = "f", .tool = {}};
   for (const char* threads : {"1", "4"}) {
     imported.runs.push_back(named_run("CPU"));
-    imported.runs.back().settings = {{"t", threads}, {"b", "512"}};
+    imported.runs.back().settings = {{"n_threads", threads, "t"}, {"n_batch", "512", "b"}};
   }
   EXPECT_THAT(arms_of(imported), ElementsAre("CPU-t1", "CPU-t4"));
 }
@@ -34,8 +34,54 @@ TEST(RunNames, ASettingThatDiffersIsPutBehindTheNameAndOneThatDoesntIsNot) {
 TEST(RunNames, ASettingThatOneRunLacksTellsItApart) {
   Imported imported{.format = "f", .tool = {}};
   imported.runs = {named_run("CPU"), named_run("CPU")};
-  imported.runs[1].settings = {{"fa-", "1"}};
+  imported.runs[1].settings = {{"flash_attn", "1", "fa-"}};
   EXPECT_THAT(arms_of(imported), ElementsAre("CPU", "CPU-fa-1"));
+}
+
+TEST(RunNames, OneSettingTellsApartWhatDiffersInMore) {
+  Imported imported{.format = "f", .tool = {}};
+  for (const char* value : {"1", "2", "2"}) {
+    imported.runs.push_back(named_run("CPU"));
+    imported.runs.back().settings = {{"a", value}, {"b", value}};
+  }
+  EXPECT_THAT(arms_of(imported), ElementsAre("CPU-a=1", "CPU-a=2", "CPU-a=2"));
+  imported.runs[2].settings[1].value = "3";
+  EXPECT_THAT(arms_of(imported), ElementsAre("CPU-a=1", "CPU-a=2-b=2", "CPU-a=2-b=3"));
+}
+
+TEST(RunNames, ASettingThatIsNamedAsAFieldIsStillOne) {
+  Imported imported{.format = "f", .tool = {}};
+  imported.runs = {named_run("CPU"), named_run("CPU")};
+  imported.runs[0].settings = {{"device", "x"}};
+  imported.runs[1].settings = {{"device", "y"}};
+  EXPECT_THAT(arms_of(imported), ElementsAre("CPU-device=x", "CPU-device=y"));
+}
+
+TEST(RunNames, LoadsOfOneNameThatDifferAreDifferentScenariosOfOneArm) {
+  Imported imported{.format = "f", .tool = {}};
+  for (const char* prompts : {"16", "32", "32"}) {
+    imported.runs.push_back(named_run("vllm"));
+    ASSERT_TRUE(imported.runs.back().facts.state(ImportField::kScenario, "c2", "file"));
+    imported.runs.back().settings = {{"num_prompts", prompts, "", SettingOf::kCondition}};
+  }
+  ASSERT_TRUE(imported.runs[2].facts.state(ImportField::kScenario, "c4", "file"));
+  std::vector<std::string> scenarios;
+  for (const RunNames& names : name_runs(imported)) {
+    EXPECT_EQ(names.arm, "vllm");
+    scenarios.push_back(names.scenario);
+  }
+  EXPECT_THAT(scenarios, ElementsAre("c2-num_prompts=16", "c2-num_prompts=32", "c4"));
+}
+
+TEST(RunNames, AModelThatOneArmHasInTwoSizesIsTwoModels) {
+  Imported imported{.format = "f", .tool = {}};
+  for (const char* bytes : {"10", "20"}) {
+    imported.runs.push_back(named_run("a"));
+    imported.runs.back().settings = {{"model_size", bytes, "", SettingOf::kModel}};
+  }
+  const std::vector<RunNames> names = name_runs(imported);
+  EXPECT_EQ(names[0].model, "m (model_size=10)");
+  EXPECT_EQ(names[1].model, "m (model_size=20)");
 }
 
 TEST(RunNames, RunsOfTwoCachesOrAnUnknownOneAreDifferentArms) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_set>
 #include <utility>
 
 #include "base/files.h"
@@ -25,9 +24,13 @@ std::string without_python_words(std::string_view text) {
   bool found = false;
   bool in_string = false;
   for (size_t i = 0; i < text.size(); ++i) {
-    const auto word = std::ranges::find_if(
-        kWords, [&](std::string_view each) { return text.substr(i).starts_with(each); });
-    if (!in_string && word != kWords.end()) {
+    const bool begins = text[i] == 'N' || text[i] == 'I' || text[i] == '-';
+    const auto word = in_string || !begins
+                          ? kWords.end()
+                          : std::ranges::find_if(kWords, [&](std::string_view each) {
+                              return text.substr(i).starts_with(each);
+                            });
+    if (word != kWords.end()) {
       plain += "null";
       found = true;
       i += word->size() - 1;
@@ -40,9 +43,9 @@ std::string without_python_words(std::string_view text) {
   return found ? plain : "";
 }
 
-// Counts what the parser meets, and drops everything once that is too much, or a member comes
-// twice in one object, of which a reader would see only one.
-class JsonBudget {
+// Documents of one file, within the bounds on all of them together: what the parser meets is
+// counted, and everything dropped once that is too much.
+class JsonDocuments {
  public:
   Result<Json> parse(std::string_view text, std::string_view object) {
     const int64_t before = values_;
@@ -56,48 +59,28 @@ class JsonBudget {
 
  private:
   Result<Json> parse_plain(std::string_view text, std::string_view object) {
-    members_.clear();
-    auto json = parse_json(text, object, [this](int depth, Json::parse_event_t event, Json& value) {
-      dropped_ = dropped_ || !keep(depth, event, value);
+    auto json = parse_json(text, object, [this](int depth, Json::parse_event_t event, Json&) {
+      dropped_ = dropped_ || !keep(static_cast<size_t>(depth), event);
       return !dropped_;
     });
     if (!dropped_) return json;
     if (values_ > kMostJsonValues) {
       return bad_input("{}: expected at most {} JSON values, found more", object, kMostJsonValues);
     }
-    if (!twice_.empty()) {
-      return bad_input("{}: expected each member of an object once, found {} twice", object,
-                       quoted_excerpt(twice_));
-    }
     return bad_input("{}: expected JSON objects of at most {} members, found more", object,
                      kMostJsonMembers);
   }
 
-  bool keep(int depth, Json::parse_event_t event, const Json& value) {
+  bool keep(size_t depth, Json::parse_event_t event) {
     using Event = Json::parse_event_t;
-    const auto level = static_cast<size_t>(depth);
-    if (event == Event::key) return keep_member(level, value.get_ref<const std::string&>());
-    if (event == Event::object_start) {
-      if (members_.size() > level + 1) members_[level + 1].clear();
-      ++values_;
-    } else if (event == Event::array_start || event == Event::value) {
-      ++values_;
-    }
-    return values_ <= kMostJsonValues;
+    if (members_.size() <= depth + 1) members_.resize(depth + 2);
+    if (event == Event::key) return ++members_[depth] <= kMostJsonMembers;
+    if (event == Event::object_start) members_[depth + 1] = 0;
+    return ++values_ <= kMostJsonValues;
   }
 
-  bool keep_member(size_t level, const std::string& name) {
-    if (members_.size() <= level) members_.resize(level + 1);
-    if (!members_[level].insert(name).second) {
-      twice_ = name.empty() ? "\"\"" : name;
-      return false;
-    }
-    return std::ssize(members_[level]) <= kMostJsonMembers;
-  }
-
-  int64_t values_ = 0;                                    // of all documents
-  std::vector<std::unordered_set<std::string>> members_;  // of the open object of each depth
-  std::string twice_;
+  int64_t values_ = 0;            // of all documents
+  std::vector<int64_t> members_;  // of the open object of each depth
   bool dropped_ = false;
 };
 
@@ -130,14 +113,14 @@ bool begins_with_a_document(std::string_view text) {
 }
 
 Status parse_lines(SourceText& source) {
-  JsonBudget budget;
+  JsonDocuments documents;
   std::string_view rest = source.text;
   for (int64_t number = 1; !rest.empty(); ++number) {
     const size_t end = rest.find('\n');
     const std::string_view line = rest.substr(0, end);
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
     if (blank(line)) continue;
-    ASSAY_TRY(Json document, budget.parse(line, fmt::format("{} line {}", source.path, number)));
+    ASSAY_TRY(Json document, documents.parse(line, fmt::format("{} line {}", source.path, number)));
     source.documents.push_back(std::move(document));
   }
   return {};
@@ -169,7 +152,7 @@ Result<SourceText> parse_source(std::string text, std::string path) {
   if (source.lines) {
     ASSAY_CHECK(parse_lines(source));
   } else {
-    ASSAY_TRY(Json document, JsonBudget().parse(source.text, source.path));
+    ASSAY_TRY(Json document, JsonDocuments().parse(source.text, source.path));
     source.documents.push_back(std::move(document));
   }
   source.text.clear();

@@ -6,6 +6,7 @@
 
 #include "analysis/compare/arm_facts.h"
 #include "analysis/compare/environment_facts.h"
+#include "analysis/compare/setting_axes.h"
 #include "base/add_once.h"
 #include "base/lenient_json.h"
 #include "base/text.h"
@@ -63,12 +64,19 @@ std::map<std::string, std::string> library_facts(const Json& environment) {
   return facts;
 }
 
+// Its place among the axes that bundles in general have; behind them all: it is none of these.
+size_t axis_place(const std::string& axis) {
+  const auto& axes = identity_axes();
+  return static_cast<size_t>(std::ranges::find(axes, axis) - axes.begin());
+}
+
 class Differences {
  public:
   void add(const std::string& axis, const std::string& about, const std::string& base,
            const std::string& cand) {
     if (base != cand) found_.push_back({axis, about, base, cand});
   }
+  void add(AxisDifference found) { found_.push_back(std::move(found)); }
   bool has(const std::string& axis, const std::string& about) const {
     return std::ranges::any_of(found_, [&](const AxisDifference& difference) {
       return difference.axis == axis && difference.about == about;
@@ -87,16 +95,19 @@ class Differences {
     }
   }
   std::vector<AxisDifference> sorted() {
-    const auto& axes = identity_axes();
-    std::ranges::stable_sort(found_, {}, [&](const AxisDifference& difference) {
-      return std::ranges::find(axes, difference.axis) - axes.begin();
-    });
+    std::ranges::stable_sort(
+        found_, {}, [](const AxisDifference& difference) { return axis_place(difference.axis); });
     return std::move(found_);
   }
 
  private:
   std::vector<AxisDifference> found_;
 };
+
+// Members of an identity that are lists of their own.
+bool is_no_axis(const std::string& key) {
+  return key == "arms" || key == "unknown" || key == "settings" || key == "models";
+}
 
 void add_identity(const Json& base, const Json& cand, Differences& out) {
   std::set<std::string> keys;
@@ -106,7 +117,7 @@ void add_identity(const Json& base, const Json& cand, Differences& out) {
   }
   for (const std::string& key : keys) {
     // What isn't known is no property of what was measured (unstated_axes()).
-    if (key == "arms" || key == "framework_build" || key == "unknown") continue;
+    if (is_no_axis(key) || key == "framework_build") continue;
     out.add(key, "", text(member(base, key)), text(member(cand, key)));
   }
   out.add("framework_build", "", build_text(base), build_text(cand));
@@ -165,7 +176,12 @@ const std::vector<std::string>& identity_axes() {
 
 std::vector<AxisDifference> identity_differences(const Bundle& base, const Bundle& cand) {
   Differences out;
-  add_identity(member(base.manifest, "identity"), member(cand.manifest, "identity"), out);
+  const Json& left_identity = member(base.manifest, "identity");
+  const Json& right_identity = member(cand.manifest, "identity");
+  add_identity(left_identity, right_identity, out);
+  for (AxisDifference& each : setting_differences(left_identity, right_identity)) {
+    out.add(std::move(each));
+  }
   add_arms(base, cand, out);
   const auto models = [](const Bundle& bundle) {
     return object_facts(member(member(bundle.manifest, "completion"), "model_sha256"));
@@ -193,13 +209,18 @@ std::vector<UnstatedAxis> unstated_axes(const Bundle& bundle) {
   std::vector<UnstatedAxis> unstated;
   const Json& arms = member(member(bundle.manifest, "identity"), "arms");
   if (!arms.is_object()) return unstated;
-  for (const std::string& axis : identity_axes()) {
-    for (const auto& [arm, about] : arms.items()) {
-      const Json& unknown = member(about, "unknown");
-      if (!unknown.is_array()) continue;
-      if (std::ranges::find(unknown, Json(axis)) != unknown.end()) unstated.push_back({axis, arm});
+  for (const auto& [arm, about] : arms.items()) {
+    const Json& unknown = member(about, "unknown");
+    if (!unknown.is_array()) continue;
+    for (const Json& each : unknown) {
+      const std::string axis = shown_text(each);
+      if (axis.starts_with(kSettingAxis) || axis_place(axis) < identity_axes().size()) {
+        unstated.push_back({axis, arm});
+      }
     }
   }
+  std::ranges::stable_sort(unstated, {},
+                           [](const UnstatedAxis& each) { return axis_place(each.axis); });
   return unstated;
 }
 
@@ -262,9 +283,9 @@ Result<std::string> parse_axis(const std::string& word, const Bundle& base, cons
     const Json& identity = member(bundle->manifest, "identity");
     if (!identity.is_object()) continue;
     for (const auto& [key, value] : identity.items()) {
-      if (key == "arms" || key == "unknown") continue;
-      add_once(known, key);
+      if (!is_no_axis(key)) add_once(known, key);
     }
+    for (std::string& axis : setting_axes(identity)) add_once(known, std::move(axis));
   }
   if (std::ranges::find(known, word) != known.end()) return word;
   return bad_input("--vary: expected one of {}, found {}{}", join(known, ", "),

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "import/formats/readers.h"
 #include "import/formats/sample_parts.h"
+#include "import/formats/settings.h"
 
 namespace assay {
 namespace {
@@ -80,6 +81,8 @@ Result<ImportedSample> request_of(const Json& record, const std::string& object)
 
 // What the configuration says; it lies in the document of all requests.
 struct AiperfConfig {
+  const Json* whole = nullptr;  // input_config; null: it isn't there
+  std::string version;
   std::string model;
   std::string load;        // concurrency or rate
   std::string new_tokens;  // asked of every request; empty: not known, or not the same of all
@@ -114,6 +117,8 @@ std::string asked_tokens(const Json& input) {
 AiperfConfig config_of(const Json& document) {
   AiperfConfig config;
   const Json& input = member(document, "input_config");
+  if (input.is_object()) config.whole = &input;
+  config.version = plain_text(document, "aiperf_version");
   // Before 0.13 the configuration had other members.
   const Json& old_name = first_of(member(member(input, "endpoint"), "model_names"));
   const Json& name = member(first_of(member(member(input, "models"), "items")), "name");
@@ -138,6 +143,41 @@ Status state_requests(const AiperfConfig& config, const std::string& object, Run
   return {};
 }
 
+// The server's address, and where results go, change no time.
+bool is_of_output(std::string_view name) {
+  for (const std::string_view part :
+       {"endpoint.urls", "endpoint.url", "artifacts", "output", "otel", "mlflow", "wandb",
+        "server_metrics.urls", "cli_command"}) {
+    if (name == part) return true;
+  }
+  return false;
+}
+
+bool is_of_load(std::string_view name) {
+  for (const std::string_view part : {"phases", "datasets", "loadgen", "input"}) {
+    const std::string_view behind = name.substr(std::min(name.size(), part.size()));
+    if (name.starts_with(part) && (behind.empty() || behind.starts_with('.'))) return true;
+  }
+  return false;
+}
+
+Status state_aiperf_settings(const AiperfConfig& config, const std::string& object,
+                             ImportedRun& run) {
+  add_setting(run, "aiperf_version", config.version);
+  if (config.whole) {
+    const auto is_no_server = [](std::string_view name) {
+      return is_of_output(name) || is_of_load(name);
+    };
+    const auto is_no_load = [](std::string_view name) { return !is_of_load(name); };
+    ASSAY_CHECK(add_settings(*config.whole, {.is_other = is_no_server}, object, run));
+    ASSAY_CHECK(add_settings(*config.whole, {.is_other = is_no_load, .of = SettingOf::kCondition},
+                             object, run));
+  } else {
+    run.unstated.emplace_back("input_config");
+  }
+  return {};
+}
+
 bool is_record(const Json& document) {
   return document.is_object() && document.contains("metadata") && document.contains("metrics");
 }
@@ -146,6 +186,7 @@ bool is_record(const Json& document) {
 Status add_records(const SourceText& source, const AiperfConfig& config, Imported& imported) {
   ImportedRun run{.source = source.path, .facts = {}};
   ASSAY_CHECK(state_requests(config, source.path, run.facts));
+  ASSAY_CHECK(state_aiperf_settings(config, source.path, run));
   for (size_t i = 0; i < source.documents.size(); ++i) {
     const std::string object = part_name(source, "line", i + 1);
     if (!is_record(source.documents[i])) {
@@ -157,20 +198,19 @@ Status add_records(const SourceText& source, const AiperfConfig& config, Importe
     run.samples.push_back(std::move(sample));
   }
   std::ranges::stable_sort(run.samples, {}, &ImportedSample::started_at_ns);
-  imported.runs.push_back(std::move(run));
-  return {};
+  return add_run(std::move(run), imported);
 }
 
 Status add_summary(const SourceText& source, const Json& document, Imported& imported) {
   ImportedRun run{.source = source.path, .facts = {}};
   run.means = true;
   ASSAY_CHECK(state_requests(config_of(document), source.path, run.facts));
+  ASSAY_CHECK(state_aiperf_settings(config_of(document), source.path, run));
   ImportedSample& sample = run.samples.emplace_back();
   ASSAY_CHECK(put_figures(document, "avg", source.path, sample));
   ASSAY_TRY(sample.started_at_ns,
             stated_time(plain_text(document, "start_time"), source.path + " start_time"));
-  imported.runs.push_back(std::move(run));
-  return {};
+  return add_run(std::move(run), imported);
 }
 
 std::string folder_of(const SourceText& source) {

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "import/formats/readers.h"
 #include "import/formats/sample_parts.h"
+#include "import/formats/settings.h"
 
 namespace assay {
 namespace {
@@ -39,6 +40,18 @@ Result<ImportedRun> read_result(const Json& result, const std::string& object,
     if (!run.means) judge_exit(codes, i, sample);
     put_latency(sample, seconds[i] * 1e3);
   }
+  // What `parameters` has is state_members()'s, where it is named as a field is.
+  static const auto kOfResult = one_of({"command", "mean", "stddev", "median", "user", "system",
+                                        "min", "max", "times", "exit_codes", "memory_usage_byte"});
+  const auto is_other = [](std::string_view name) {
+    constexpr std::string_view kParameters = "parameters.";
+    return kOfResult(name) || (name.starts_with(kParameters) &&
+                               parse_import_field(name.substr(kParameters.size())).has_value());
+  };
+  ASSAY_CHECK(
+      add_settings(result, {.is_other = is_other, .samples = run.samples.size()}, object, run));
+  // What hyperfine did before and around each run; it doesn't write it.
+  expect_settings({"shell", "warmup", "prepare"}, run);
   return run;
 }
 
@@ -55,7 +68,7 @@ Result<Imported> read_hyperfine(std::span<const SourceText> sources) {
       for (size_t i = 0; i < results.size(); ++i) {
         ASSAY_TRY(ImportedRun run,
                   read_result(results[i], part_name(source, "result", i + 1), source.path));
-        imported.runs.push_back(std::move(run));
+        ASSAY_CHECK(add_run(std::move(run), imported));
       }
     }
   }

@@ -1,4 +1,5 @@
 // llama-bench: one object or row a test, with its settings, and in JSON with its samples.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <set>
@@ -7,12 +8,13 @@
 #include "base/lenient_json.h"
 #include "import/formats/readers.h"
 #include "import/formats/sample_parts.h"
+#include "import/formats/settings.h"
 
 namespace assay {
 namespace {
 
-// Settings that tell tests' arms apart, and how llama-bench's options name them.
-constexpr std::array<std::pair<const char*, const char*>, 24> kSettings = {{
+// Settings and how llama-bench's options name them, for the names of arms.
+constexpr std::array<std::pair<std::string_view, const char*>, 24> kMarks = {{
     {"n_threads", "t"},
     {"n_batch", "b"},
     {"n_ubatch", "ub"},
@@ -54,13 +56,19 @@ std::string base_name(const std::string& path) {
   return name.empty() ? path : name;
 }
 
-// "llama 1B Q4_K - Medium": what stands behind the architecture and the size.
+// "llama 1B Q4_K - Medium": what stands behind the architecture and the size, without words that
+// older builds put before a type, and what says that the file's name tells it.
 std::string weights_type(const std::string& model_type) {
   const size_t first = model_type.find(' ');
   const size_t second = first == std::string::npos ? first : model_type.find(' ', first + 1);
   if (second == std::string::npos) return "";
   std::string type = model_type.substr(second + 1);
-  return type.starts_with("all ") ? type.substr(4) : type;
+  for (const std::string_view word : {"all ", "mostly "}) {
+    if (type.starts_with(word)) type.erase(0, word.size());
+  }
+  constexpr std::string_view kGuessed = " (guessed)";
+  if (type.ends_with(kGuessed)) type.resize(type.size() - kGuessed.size());
+  return type;
 }
 
 Status state_model(const Json& test, const std::string& object, RunFacts& facts) {
@@ -69,8 +77,8 @@ Status state_model(const Json& test, const std::string& object, RunFacts& facts)
   const std::string type = weights_type(plain_text(test, "model_type"));
   const std::string dtype = plain_dtype(type);
   const bool plain = dtype == "fp32" || dtype == "fp16" || dtype == "bf16";
-  return facts.state(plain ? ImportField::kDtype : ImportField::kQuantization, plain ? dtype : type,
-                     object);
+  if (plain) ASSAY_CHECK(facts.state(ImportField::kDtype, dtype, object));
+  return facts.state(ImportField::kQuantization, plain ? "none" : type, object);
 }
 
 Status state_build(const Json& test, const std::string& object, RunFacts& facts) {
@@ -156,6 +164,43 @@ Status add_samples(const Json& test, const std::string& object, ImportedRun& run
   return {};
 }
 
+// JSON has true where the other formats and the options have 1.
+Json with_numbers(const Json& test) {
+  Json plain = test;
+  for (Json& value : plain) {
+    if (value.is_boolean()) value = value.get<bool>() ? 1 : 0;
+  }
+  return plain;
+}
+
+// Every member that no field or figure is made of.
+Status state_bench_settings(const Json& test, const std::string& object, ImportedRun& run) {
+  static const auto kOfTest =
+      one_of({"backends", "model_filename", "model_type", "model_size", "model_n_params",
+              "n_prompt", "n_gen", "n_depth", "test_time", "avg_ns", "stddev_ns", "avg_ts",
+              "stddev_ts", "samples_ns", "samples_ts", "build_commit"});
+  const RunFacts& facts = run.facts;
+  const bool has_build = facts.knows(ImportField::kFrameworkBuild);
+  const auto is_other = [&](std::string_view name) {
+    if (name == "build_number") return has_build;
+    const bool device = name == "cpu_info" || name == "gpu_info";
+    return kOfTest(name) || (device && plain_text(test, name) == facts.text(ImportField::kDevice));
+  };
+  const Json& samples = member(test, "samples_ns");
+  ASSAY_CHECK(add_settings(
+      with_numbers(test),
+      {.is_other = is_other, .samples = samples.is_array() ? samples.size() : 0}, object, run));
+  for (StatedSetting& setting : run.settings) {
+    const auto mark =
+        std::ranges::find(kMarks, setting.name, [](const auto& m) { return m.first; });
+    if (mark != kMarks.end()) setting.mark = mark->second;
+  }
+  for (const char* key : {"model_type", "model_size", "model_n_params"}) {
+    add_setting(run, key, plain_text(test, key), SettingOf::kModel);
+  }
+  return {};
+}
+
 Result<ImportedRun> read_test(const Json& test, const std::string& object,
                               const std::string& source) {
   if (!test.is_object()) {
@@ -167,12 +212,7 @@ Result<ImportedRun> read_test(const Json& test, const std::string& object,
   ASSAY_CHECK(state_model(test, object, run.facts));
   ASSAY_CHECK(state_build(test, object, run.facts));
   ASSAY_CHECK(state_test(test, object, run.facts));
-  for (const auto& [key, name] : kSettings) {
-    if (const std::string value = plain_text(test, key); !value.empty()) {
-      ASSAY_TRY(std::string clean, imported_name(value, object, key));
-      run.settings.emplace_back(name, std::move(clean));
-    }
-  }
+  ASSAY_CHECK(state_bench_settings(test, object, run));
   if (!plain_text(test, "model_size").empty()) {
     const std::string text = plain_text(test, "model_size");
     const int64_t bytes = std::strtoll(text.c_str(), nullptr, 10);
@@ -240,7 +280,7 @@ Result<Imported> read_llama_bench(std::span<const SourceText> sources) {
       const std::string path = plain_text(tests[i], "model_filename");
       paths[base_name(path)].insert(path);
       path_of_run.push_back(path);
-      imported.runs.push_back(std::move(run));
+      ASSAY_CHECK(add_run(std::move(run), imported));
     }
   }
   ASSAY_CHECK(tell_models_apart(paths, path_of_run, imported));

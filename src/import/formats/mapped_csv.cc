@@ -3,11 +3,14 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <tuple>
 
 #include "base/csv.h"
 #include "base/text.h"
 #include "import/formats/readers.h"
 #include "import/formats/sample_parts.h"
+#include "import/formats/settings.h"
+#include "import/formats/unmapped_columns.h"
 
 namespace assay {
 namespace {
@@ -16,6 +19,16 @@ namespace {
 struct CsvPlaces {
   std::map<ImportField, size_t> fields;
   std::map<CsvFigure, size_t> figures;
+  std::vector<size_t> settings;  // as the mapping lists them
+  std::vector<size_t> ignored;
+
+  std::vector<size_t> all() const {
+    std::vector<size_t> places = settings;
+    places.insert(places.end(), ignored.begin(), ignored.end());
+    for (const auto& [field, at] : fields) places.push_back(at);
+    for (const auto& [figure, at] : figures) places.push_back(at);
+    return places;
+  }
 };
 
 std::string_view trimmed(std::string_view text) {
@@ -43,6 +56,12 @@ Result<CsvPlaces> find_columns(const std::vector<std::string>& header, const Csv
   }
   for (const auto& [figure, column] : mapping.figure_columns) {
     ASSAY_TRY(places.figures[figure], place(column));
+  }
+  for (const std::string& column : mapping.settings) {
+    ASSAY_TRY(places.settings.emplace_back(), place(column));
+  }
+  for (const std::string& column : mapping.ignored) {
+    ASSAY_TRY(places.ignored.emplace_back(), place(column));
   }
   return places;
 }
@@ -123,6 +142,8 @@ class CsvImport {
       ASSAY_TRY(header, reader.next());  // behind empty lines
     }
     ASSAY_TRY(places_, find_columns(header, mapping_, source_.path));
+    UnmappedColumns unmapped(header, places_.all());
+    const size_t first_run = imported_.runs.size();
     std::vector<std::string_view> fields;
     while (!reader.done()) {
       ASSAY_CHECK(reader.next(fields));
@@ -132,16 +153,37 @@ class CsvImport {
         return bad_input("{}: expected {} fields, found {}", object_, header.size(), fields.size());
       }
       fields_ = fields;
-      ASSAY_CHECK(add_row());
+      ASSAY_TRY(const std::string arm, add_row());
+      unmapped.add_row(arm, fields);
       if (samples_ > kMostImportSamples) {
         return bad_input("{}: expected at most {} samples, found more", source_.path,
                          kMostImportSamples);
       }
     }
-    return {};
+    return use_unmapped(unmapped, first_run);
   }
 
  private:
+  using RunKey = std::tuple<RunFacts, std::string, std::vector<std::string>>;
+
+  Status use_unmapped(const UnmappedColumns& unmapped, size_t first_run) {
+    for (size_t i = first_run; i < imported_.runs.size(); ++i) {
+      ImportedRun& run = imported_.runs[i];
+      unmapped.state(run.facts.text(ImportField::kArm), run);
+      ASSAY_CHECK(count_settings(run, imported_));
+    }
+    const std::vector<std::string> unused = unmapped.unused();
+    if (unused.empty()) return {};
+    constexpr size_t kShown = 10;
+    const auto shown = std::span(unused).first(std::min(unused.size(), kShown));
+    imported_.notes.push_back(fmt::format(
+        "{}: the mapping doesn't name {}{}, which aren't the same in several rows of each arm: two "
+        "imports aren't told apart by them",
+        source_.path, join(shown, ", "),
+        unused.size() > kShown ? fmt::format(" and {} more columns", unused.size() - kShown) : ""));
+    return {};
+  }
+
   std::optional<std::string_view> figure(CsvFigure which) const {
     const auto at = places_.figures.find(which);
     if (at == places_.figures.end()) return std::nullopt;
@@ -259,21 +301,33 @@ class CsvImport {
     return std::vector<double>{tokens / tokens_per_s * 1e3};
   }
 
+  // Of the columns that the mapping calls settings.
+  std::vector<std::string> row_settings() const {
+    std::vector<std::string> values;
+    for (const size_t place : places_.settings) values.emplace_back(trimmed(fields_[place]));
+    return values;
+  }
+
   // Rows of single latencies that state the same make one run, arrays one each.
   ImportedRun& run_of(const RunFacts& facts) {
     const auto series = figure(CsvFigure::kSeries);
     const bool array = places_.figures.contains(CsvFigure::kLatencies);
-    const std::pair<RunFacts, std::string> key(facts, series ? std::string(*series) : "");
+    const std::vector<std::string> settings = row_settings();
+    const RunKey key(facts, series ? std::string(*series) : "", settings);
     const auto [at, fresh] = runs_.try_emplace(key, imported_.runs.size());
     if (fresh || array) {
       at->second = imported_.runs.size();
       imported_.runs.push_back(
           {.source = source_.path, .facts = facts, .warmed_up = mapping_.warmed_up});
+      for (size_t i = 0; i < settings.size(); ++i) {
+        add_setting(imported_.runs.back(), mapping_.settings[i], settings[i]);
+      }
     }
     return imported_.runs[at->second];
   }
 
-  Status add_row() {
+  // The row's arm.
+  Result<std::string> add_row() {
     ASSAY_TRY(const RunFacts stated, facts());
     ASSAY_TRY(const ImportedSample sample, row_sample());
     ASSAY_TRY(const std::vector<double> times_ms, latencies(stated, sample));
@@ -285,7 +339,7 @@ class CsvImport {
     if (times_ms.empty()) run.samples.push_back(sample);
     for (const double ms : times_ms) put_latency(run.samples.emplace_back(sample), ms);
     samples_ += static_cast<int64_t>(std::max<size_t>(1, times_ms.size()));
-    return {};
+    return stated.text(ImportField::kArm);
   }
 
   const SourceText& source_;
@@ -294,7 +348,7 @@ class CsvImport {
   CsvPlaces places_;
   std::vector<std::string_view> fields_;
   std::string object_;  // the line
-  std::map<std::pair<RunFacts, std::string>, size_t> runs_;
+  std::map<RunKey, size_t> runs_;
   int64_t samples_ = 0;
 };
 

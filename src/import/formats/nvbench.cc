@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "import/formats/readers.h"
 #include "import/formats/sample_parts.h"
+#include "import/formats/settings.h"
 
 namespace assay {
 namespace {
@@ -52,6 +53,23 @@ std::string condition_of(const Json& state) {
                              plain_text(value, "value"));
   }
   return short_name(condition);
+}
+
+// The command line's options, without those that say where results go: some, such as that which
+// locks the clocks, stand nowhere else.
+std::string options_of(const Json& argv) {
+  static const auto kOutput = one_of({"--json", "--jsonbin", "--csv", "--markdown", "--md"});
+  std::string options;
+  if (!argv.is_array()) return options;
+  for (size_t i = 1; i < argv.size(); ++i) {
+    const std::string word = shown_text(argv[i]);
+    if (kOutput(word)) {
+      ++i;  // its value
+    } else {
+      options += (options.empty() ? "" : " ") + word;
+    }
+  }
+  return options;
 }
 
 // Where the samples of a state may be: nothing outside of the JSON's folder is read.
@@ -99,7 +117,13 @@ Result<std::optional<std::vector<double>>> sample_times(const SourceText& source
 class NvbenchFile {
  public:
   NvbenchFile(const SourceText& source, const Json& document, Imported& imported)
-      : source_(source), document_(document), imported_(imported) {}
+      : source_(source), document_(document), imported_(imported) {
+    const Json& devices = member(document, "devices");
+    if (!devices.is_array()) return;
+    for (const Json& device : devices) {
+      devices_.try_emplace(to_json_line(member(device, "id")), &device);
+    }
+  }
 
   Status read() {
     const Json& benchmarks = member(document_, "benchmarks");
@@ -121,13 +145,32 @@ class NvbenchFile {
   }
 
  private:
-  std::string device_of(const Json& state) const {
-    const Json& devices = member(document_, "devices");
-    if (!devices.is_array()) return "";
-    for (const Json& device : devices) {
-      if (member(device, "id") == member(state, "device")) return text_member(device, "name");
-    }
-    return "";
+  const Json& device_of(const Json& state) const {
+    static const Json kNone;
+    const auto at = devices_.find(to_json_line(member(state, "device")));
+    return at == devices_.end() ? kNone : *at->second;
+  }
+
+  // A state repeats its benchmark's settings, or has others.
+  Status state_settings(const Json& benchmark, const Json& state, const std::string& object,
+                        ImportedRun& run) const {
+    static const auto kOfState = one_of({"name", "device", "type_config_index", "axis_values",
+                                         "summaries", "is_skipped", "skip_reason"});
+    static const auto kOfBenchmark = one_of({"name", "index", "axes", "states", "devices"});
+    const size_t samples = run.means ? 0 : run.samples.size();
+    ASSAY_CHECK(add_settings(state, {.is_other = kOfState, .samples = samples}, object, run));
+    const auto is_other = [&](std::string_view name) {
+      return kOfBenchmark(name) || state.contains(name);
+    };
+    ASSAY_CHECK(add_settings(benchmark, {.is_other = is_other}, object, run));
+    ASSAY_CHECK(add_settings(
+        device_of(state), {.prefix = "device.", .is_other = one_of({"device.id", "device.name"})},
+        object, run));
+    ASSAY_CHECK(add_settings(member(document_, "meta"),
+                             {.prefix = "meta.", .is_other = one_of({"meta.argv"})}, object, run));
+    add_setting(run, "meta.argv", options_of(member(member(document_, "meta"), "argv")));
+    static const auto kOfDocument = one_of({"meta", "devices", "benchmarks"});
+    return add_settings(document_, {.is_other = kOfDocument}, object, run);
   }
 
   Status add_state(const Json& benchmark, const Json& state) {
@@ -138,14 +181,16 @@ class NvbenchFile {
     ASSAY_CHECK(facts.state(ImportField::kBackend, "nvbench", object));
     ASSAY_CHECK(facts.state(ImportField::kArm, short_name(text_member(benchmark, "name")), object));
     ASSAY_CHECK(facts.state(ImportField::kScenario, condition_of(state), object));
-    ASSAY_CHECK(facts.state(ImportField::kDevice, short_name(device_of(state)), object));
+    ASSAY_CHECK(facts.state(ImportField::kDevice, short_name(text_member(device_of(state), "name")),
+                            object));
     if (member(state, "is_skipped") == true) {
       const std::string reason = plain_text(state, "skip_reason");
       fail_sample(run.samples.emplace_back(), RowStatus::kError, "skipped", reason);
     } else {
       ASSAY_CHECK(add_times(state, object, run));
     }
-    imported_.runs.push_back(std::move(run));
+    ASSAY_CHECK(state_settings(benchmark, state, object, run));
+    ASSAY_CHECK(add_run(std::move(run), imported_));
     return {};
   }
 
@@ -179,6 +224,7 @@ class NvbenchFile {
   const SourceText& source_;
   const Json& document_;
   Imported& imported_;
+  std::map<std::string, const Json*> devices_;  // by id
   int64_t gone_ = 0;
 };
 

@@ -1,10 +1,12 @@
 // optimum-benchmark: a report of measurements by target, and the configuration that they are of.
+#include <algorithm>
 #include <array>
 
 #include "base/lenient_json.h"
 #include "base/text.h"
 #include "import/formats/readers.h"
 #include "import/formats/sample_parts.h"
+#include "import/formats/settings.h"
 
 namespace assay {
 namespace {
@@ -97,6 +99,38 @@ Status state_identity(const Json& config, const std::string& object, RunFacts& f
                      object);
 }
 
+// How arms' names show a setting.
+constexpr std::array<std::pair<std::string_view, const char*>, 5> kOptimumMarks = {
+    {{"backend.cache_implementation", "cache-"},
+     {"backend.attn_implementation", "attn-"},
+     {"backend.intra_op_num_threads", "t"},
+     {"backend.inter_op_num_threads", "inter"},
+     {"backend.autocast_enabled", "autocast-"}}};
+
+// The whole configuration, but for its name and what fields are made of.
+Status state_optimum_settings(const Json& config, const std::string& object, ImportedRun& run) {
+  static const auto kOfFields = one_of(
+      {"name", "print_report", "log_report", "backend.name", "backend.version", "backend.model",
+       "backend.dtype", "backend.torch_dtype", "backend.torch_compile_config.dynamic",
+       "backend.torch_compile_config.mode", "backend.quantization_scheme",
+       "scenario.input_shapes.batch_size", "scenario.input_shapes.sequence_length",
+       "scenario.generate_kwargs.max_new_tokens", "environment.transformers_version",
+       "environment.optimum_benchmark_version", "environment.optimum_benchmark_commit"});
+  const bool on_gpu = plain_text(member(config, "backend"), "device") == "cuda";
+  const auto is_other = [&](std::string_view name) {
+    if (name == "backend.cache_implementation") return run.facts.knows(ImportField::kCache);
+    if (name == "backend.torch_compile") return run.facts.knows(ImportField::kCompileMode);
+    return kOfFields(name) || name == (on_gpu ? "environment.gpu" : "environment.cpu");
+  };
+  ASSAY_CHECK(add_settings(config, {.is_other = is_other}, object, run));
+  for (StatedSetting& setting : run.settings) {
+    const auto mark =
+        std::ranges::find(kOptimumMarks, setting.name, [](const auto& m) { return m.first; });
+    if (mark != kOptimumMarks.end()) setting.mark = mark->second;
+  }
+  return {};
+}
+
 Status state_config(const Json& config, const std::string& object, ImportedRun& run) {
   RunFacts& facts = run.facts;
   const Json& backend = member(config, "backend");
@@ -110,21 +144,12 @@ Status state_config(const Json& config, const std::string& object, ImportedRun& 
   const std::string cache = plain_text(backend, "cache_implementation");
   if (cache == "static" || cache == "dynamic") {
     ASSAY_CHECK(facts.state(ImportField::kCache, cache, object));
-  } else if (!cache.empty()) {
-    run.settings.emplace_back("cache-", short_name(cache));
   }
   const Json& shapes = member(scenario, "input_shapes");
   ASSAY_CHECK(facts.state(ImportField::kBatch, plain_text(shapes, "batch_size"), object));
   ASSAY_CHECK(
       facts.state(ImportField::kPromptTokens, plain_text(shapes, "sequence_length"), object));
-  for (const auto& [key, mark] : {std::pair<const char*, const char*>{"attn_implementation", ""},
-                                  {"intra_op_num_threads", "t"},
-                                  {"inter_op_num_threads", "inter"},
-                                  {"autocast_enabled", "autocast-"}}) {
-    if (const std::string value = plain_text(backend, key); !value.empty()) {
-      run.settings.emplace_back(mark, short_name(value));
-    }
-  }
+  ASSAY_CHECK(state_optimum_settings(config, object, run));
   run.warmed_up = whole_member(scenario, "warmup_runs").value_or(0) > 0;
   return {};
 }
@@ -198,7 +223,7 @@ Status read_part(const OptimumPart& part, Imported& imported) {
     ASSAY_CHECK(state_config(config, object, run));
     ASSAY_CHECK(state_target(target, config, object, run.facts));
     ASSAY_CHECK(add_values(latency, object, run));
-    imported.runs.push_back(std::move(run));
+    ASSAY_CHECK(add_run(std::move(run), imported));
     ++targets;
   }
   if (targets > 0) return {};

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "import/formats/readers.h"
 #include "import/formats/sample_parts.h"
+#include "import/formats/settings.h"
 
 namespace assay {
 namespace {
@@ -29,6 +30,29 @@ Status state_machine(const Json& document, const std::string& object, RunFacts& 
   if (id.empty() || id == "unversioned" || facts.knows(ImportField::kCodeSha)) return {};
   const bool dirty = member(commit, "dirty") == true;
   return facts.state(ImportField::kCodeSha, id + (dirty ? "-dirty" : ""), object);
+}
+
+// Members of params and extra_info that are named as fields are fields.
+Status state_pytest_settings(const Json& document, const Json& benchmark, const std::string& object,
+                             ImportedRun& run) {
+  static const auto kOfBenchmark = one_of({"name", "group", "param", "stats"});
+  static const auto kOfMachine =
+      one_of({"machine_info.node", "machine_info.cpu.brand_raw", "machine_info.cpu.hz_actual",
+              "machine_info.cpu.hz_actual_friendly"});
+  const auto is_other = [](std::string_view name) {
+    for (const std::string_view prefix : {"params.", "extra_info."}) {
+      if (name.starts_with(prefix) && parse_import_field(name.substr(prefix.size()))) return true;
+    }
+    return kOfBenchmark(name);
+  };
+  const Json& data = member(member(benchmark, "stats"), "data");
+  const SettingRules of_benchmark = {.is_other = is_other,
+                                     .samples = data.is_array() ? data.size() : 0};
+  ASSAY_CHECK(add_settings(benchmark, of_benchmark, object, run));
+  ASSAY_CHECK(add_settings(member(document, "machine_info"),
+                           {.prefix = "machine_info.", .is_other = kOfMachine}, object, run));
+  static const auto kOfDocument = one_of({"machine_info", "commit_info", "benchmarks", "datetime"});
+  return add_settings(document, {.is_other = kOfDocument}, object, run);
 }
 
 Status add_rounds(const Json& benchmark, const std::string& object, ImportedRun& run) {
@@ -76,9 +100,10 @@ Status read_document(const Json& document, const SourceText& source, Imported& i
     const Json& warmup = member(member(benchmarks[i], "options"), "warmup");
     run.warmed_up = warmup == true || (warmup.is_number() && warmup > 0);
     ASSAY_CHECK(add_rounds(benchmarks[i], object, run));
+    ASSAY_CHECK(state_pytest_settings(document, benchmarks[i], object, run));
     if (!run.samples.empty()) run.samples[0].started_at_ns = started;
     if (whole_member(member(benchmarks[i], "stats"), "iterations").value_or(1) > 1) ++several;
-    imported.runs.push_back(std::move(run));
+    ASSAY_CHECK(add_run(std::move(run), imported));
   }
   if (several > 0) {
     imported.notes.push_back(

@@ -237,7 +237,7 @@ TEST(Optimum, SettingsTellArmsApart) {
   const auto imported = import_sources(sources, std::nullopt, nullptr);
   ASSERT_TRUE(imported) << imported.error().message;
   EXPECT_THAT(arms_in(make_rows(*imported, FirstSamples::kByFile)),
-              ElementsAre("pytorch-sdpa", "pytorch-eager"));
+              ElementsAre("pytorch-attn-sdpa", "pytorch-attn-eager"));
 }
 
 std::string nvbench_file(int device, const std::string& summaries) {

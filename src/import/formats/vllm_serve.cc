@@ -1,4 +1,5 @@
 // `vllm bench serve`: one document a run against a server, with its requests where they were saved.
+#include <algorithm>
 #include <array>
 #include <numeric>
 
@@ -6,6 +7,7 @@
 #include "base/text.h"
 #include "import/formats/readers.h"
 #include "import/formats/sample_parts.h"
+#include "import/formats/settings.h"
 
 namespace assay {
 namespace {
@@ -41,6 +43,56 @@ Status state_run(const Json& document, const std::string& object, RunFacts& fact
     ASSAY_CHECK(facts.state(field, text, object));
   }
   return {};
+}
+
+// Figures of all requests and of each, and what fields are made of.
+bool is_no_setting(std::string_view name) {
+  static const auto kKnown = one_of({"date",
+                                     "backend",
+                                     "label",
+                                     "model_id",
+                                     "duration",
+                                     "completed",
+                                     "failed",
+                                     "total_input_tokens",
+                                     "total_output_tokens",
+                                     "request_throughput",
+                                     "request_goodput",
+                                     "output_throughput",
+                                     "total_token_throughput",
+                                     "input_lens",
+                                     "output_lens",
+                                     "ttfts",
+                                     "itls",
+                                     "latencies",
+                                     "start_times",
+                                     "queue_times",
+                                     "generated_texts",
+                                     "errors",
+                                     "rtfx",
+                                     "max_output_tokens_per_s",
+                                     "max_concurrent_requests"});
+  if (kKnown(name) || name.starts_with("spec_decode_")) return true;
+  for (const std::string_view figure : {"mean_", "median_", "std_"}) {
+    if (name.starts_with(figure)) return true;
+  }
+  const bool percentile = name.size() > 2 && name[0] == 'p' && name[1] >= '0' && name[1] <= '9';
+  const auto field = parse_import_field(name);
+  return percentile || (field && std::ranges::find(kMetadata, *field) != kMetadata.end());
+}
+
+Status state_serve_settings(const Json& document, const std::string& object, ImportedRun& run) {
+  static const auto kOfLoad =
+      one_of({"num_prompts", "request_rate", "max_concurrency", "burstiness", "ramp_up_strategy",
+              "ramp_up_start_rps", "ramp_up_end_rps"});
+  const auto requests = whole_member(document, "num_prompts");
+  const SettingRules of_server = {
+      .is_other = [](std::string_view name) { return is_no_setting(name) || kOfLoad(name); },
+      .samples = requests.value_or(0) > 0 ? static_cast<size_t>(*requests) : run.samples.size()};
+  const SettingRules of_load = {.is_other = [](std::string_view name) { return !kOfLoad(name); },
+                                .of = SettingOf::kCondition};
+  ASSAY_CHECK(add_settings(document, of_server, object, run));
+  return add_settings(document, of_load, object, run);
 }
 
 // The lists of a document that saved its requests.
@@ -150,9 +202,10 @@ Result<Imported> read_vllm_serve(std::span<const SourceText> sources) {
       ASSAY_CHECK(state_run(document, object, run.facts));
       ASSAY_CHECK(member(document, "ttfts").is_null() ? add_mean(document, object, run)
                                                       : add_requests(document, object, run));
+      ASSAY_CHECK(state_serve_settings(document, object, run));
       ASSAY_TRY(const auto started, stated_time(plain_text(document, "date"), object + " date"));
       if (!run.samples.empty()) run.samples[0].started_at_ns = started;
-      imported.runs.push_back(std::move(run));
+      ASSAY_CHECK(add_run(std::move(run), imported));
     }
   }
   imported.notes.emplace_back(
