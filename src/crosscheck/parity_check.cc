@@ -62,6 +62,12 @@ auto asked_together(const Row& row) {
   return std::tuple(row.model, row.scenario, row.phase, row.batch, row.new_tokens);
 }
 
+// Parity needs an arm that ran: where every row was lost there is nothing to compare.
+bool has_output(const CellRows& cell) {
+  return std::ranges::any_of(cell.rows,
+                             [](const Row* row) { return row->status == RowStatus::kOk; });
+}
+
 }  // namespace
 
 void check_parity(const Checked& checked, Problems& problems) {
@@ -84,7 +90,7 @@ void check_parity(const Checked& checked, Problems& problems) {
   }
   if (!checked.is_known_run()) return;
   for (const CellRows& cell : checked.cells) {
-    if (bundle.parity.contains(cell.id)) continue;
+    if (bundle.parity.contains(cell.id) || !has_output(cell)) continue;
     const auto beside = compared.find(asked_together(*cell.rows.front()));
     if (beside == compared.end()) continue;
     problems.add(record_name(cell.id),

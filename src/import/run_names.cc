@@ -27,7 +27,7 @@ std::string label_of(const ImportedRun& run, const Imported& imported) {
 }
 
 // What may tell a run from another of its name: a field, or a setting by its name.
-struct RunMark {
+struct TellingMark {
   std::optional<ImportField> field;
   std::string setting = {};
 };
@@ -42,8 +42,8 @@ const StatedSetting* find_setting(const ImportedRun& run, const std::string& nam
 }
 
 // Fields of arms first, then settings as they first appear.
-std::vector<RunMark> marks_of(const Imported& imported, SettingOf of) {
-  std::vector<RunMark> marks;
+std::vector<TellingMark> marks_of(const Imported& imported, SettingOf of) {
+  std::vector<TellingMark> marks;
   if (of == SettingOf::kArm) {
     for (const ImportField field : kArmFields) marks.push_back({field});
   }
@@ -59,7 +59,7 @@ std::vector<RunMark> marks_of(const Imported& imported, SettingOf of) {
 }
 
 // The mark's value of each run; null: it has none.
-std::vector<const std::string*> values_of(const Imported& imported, const RunMark& mark) {
+std::vector<const std::string*> values_of(const Imported& imported, const TellingMark& mark) {
   std::vector<const std::string*> values;
   size_t hint = 0;
   for (const ImportedRun& run : imported.runs) {
@@ -74,7 +74,7 @@ std::vector<const std::string*> values_of(const Imported& imported, const RunMar
 }
 
 // As it stands in a name; empty: a setting that the run doesn't have.
-std::string shown_mark(const ImportedRun& run, const RunMark& mark) {
+std::string shown_mark(const ImportedRun& run, const TellingMark& mark) {
   if (mark.field) {
     const std::string& value = run.facts.text(*mark.field);
     return value.empty() ? fmt::format("unknown-{}", import_field_name(*mark.field)) : value;
@@ -134,7 +134,7 @@ void tell_apart(const Imported& imported, SettingOf of, const std::vector<std::s
   const bool in_brackets = of == SettingOf::kModel;
   RunGroups groups(keys);
   std::vector<std::string> suffixes(names.size());
-  for (const RunMark& mark : marks_of(imported, of)) {
+  for (const TellingMark& mark : marks_of(imported, of)) {
     const std::vector<bool> parted = groups.part(values_of(imported, mark));
     for (size_t i = 0; i < names.size(); ++i) {
       const std::string shown = parted[i] ? shown_mark(imported.runs[i], mark) : "";

@@ -108,7 +108,7 @@ class Audit(ProgramTest):
         self.assertEqual(json.loads(shown)[0]["label"], label)
         self.assertIn(r"a\u009b2J\u202eb\u2066\u007f", shown)
         piped = self.succeed("stats", "audit", path, "-o", "csv")
-        self.assertEqual(next(csv.DictReader(io.StringIO(piped)))["label"], label)
+        self.assertEqual(next(csv.DictReader(io.StringIO(piped)))["label"], r"a\x9b2J\u202eb\u2066\x7f")
         master, terminal = os.openpty()
         done = subprocess.run([self.program, "stats", "audit", path, "-o", "csv"], stdout=terminal, timeout=60)
         os.close(terminal)

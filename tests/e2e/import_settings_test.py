@@ -166,8 +166,9 @@ class ImportSettingsTest(ProgramTest):
 
     def test_loads_are_held_scenario_by_scenario(self):
         document = self.document("vllm-serve/means.json")
-        for bundle, change in (("a", {}), ("b", {"num_prompts": 32}), ("c", {"max_concurrency": 4})):
-            self.assertEqual(self.put({**document, **change}, bundle).returncode, 0)
+        self.assertEqual(self.put(document, "a").returncode, 0)
+        for bundle, change in (("b", {"num_prompts": 32}), ("c", {"max_concurrency": 4})):  # with times of their own
+            self.assertEqual(self.put({**slower(document), **change}, bundle).returncode, 0)
         self.assert_refused(["compare", "a", "b"], 'setting.num_prompts: expected "16", found "32"')
         self.assert_refused(["compare", "a", "c"], 'setting.max_concurrency: expected "2", found "4"')
         # One import of several loads, of which the other has one.
@@ -178,18 +179,19 @@ class ImportSettingsTest(ProgramTest):
         self.assertIn(self.assay("compare", "sweep", "again").returncode, (0, 1))
 
     def test_what_hyperfine_does_not_write_is_unknown_until_the_user_states_it(self):
-        def imported(bundle, *settings):
+        (self.folder / "again.json").write_text(json.dumps(slower(self.document("hyperfine.json"))))
+
+        def imported(bundle, *settings, file=REAL / "hyperfine.json"):
             options = [text for setting in settings for text in ("--set", setting)]
-            self.succeed("import", REAL / "hyperfine.json", *options, "-o", bundle)
+            self.succeed("import", file, *options, "-o", bundle)
             return json.loads((self.folder / bundle / "manifest.json").read_text())["identity"]
 
         self.assertLessEqual({"setting.shell", "setting.warmup", "setting.prepare"}, set(imported("plain")["unknown"]))
         stated = imported("a", "setting.shell=none", "setting.warmup=2")
         self.assertNotIn("setting.shell", stated["unknown"])
         self.assertEqual(stated["settings"], {"shell": "none", "warmup": "2"})
-        imported("b", "setting.shell=bash", "setting.warmup=2")
+        imported("b", "setting.shell=bash", "setting.warmup=2", file="again.json")
         self.assert_refused(["compare", "a", "b"], 'setting.shell: expected "none", found "bash"')
-        (self.folder / "again.json").write_text(json.dumps(slower(self.document("hyperfine.json"))))
         self.succeed("import", "again.json", "-o", "again")
         self.assertIn("setting.shell", self.succeed("compare", "plain", "again"))
         self.assert_refused(["import", REAL / "hyperfine.json", "--set", "setting.=1", "-o", "x"], "setting.NAME=VALUE")
