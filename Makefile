@@ -1,13 +1,14 @@
 # The commands people type; each is a thin line over CMake, ctest or the program itself.
 BUILD := build/release
 ASSAY := $(BUILD)/assay
+DEMO_STUDY ?= studies/demo.yaml
 DEMO_BUNDLE ?= bundles/demo-$(shell date -u +%Y%m%dT%H%M%SZ)
 
 .PHONY: demo build test test-asan soak fuzz bench bench-torch bench-analysis bench-judgements bench-pairs bench-percent format tidy install torch-env cuda-libs clean
 
 demo: build
 	@test -d models/gpt2-25m || $(ASSAY) model make gpt2-25m -o models/gpt2-25m
-	$(ASSAY) run studies/demo.yaml -o $(DEMO_BUNDLE)
+	$(ASSAY) run $(DEMO_STUDY) -o $(DEMO_BUNDLE)
 
 # Release, the program alone: what demo and install need. A build folder that has the tests keeps them.
 build:
@@ -21,13 +22,13 @@ test:
 	@scripts/torch-env || echo "no torch environment: the parity tests will be reported as skipped"
 	@cmake --preset release -DASSAY_BUILD_TESTS=ON -DASSAY_BUILD_BENCH=ON >/dev/null
 	cmake --build --preset release
-	ctest --preset release
+	ctest --preset release -j $$(nproc)
 
 test-asan:
 	@scripts/install-deps test
 	@cmake --preset asan >/dev/null
 	cmake --build --preset asan
-	ctest --preset asan
+	ctest --preset asan -j $$(nproc)
 
 # The long trials: random kills with resume, a minute of each fuzzer.
 soak:
