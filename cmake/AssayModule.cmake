@@ -78,7 +78,7 @@ function(assay_module name)
     # What is tested is optimised as ever; the test itself need not be.
     target_compile_options(${name}_test PRIVATE $<$<CONFIG:Release>:-O1>)
     gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST
-                         PROPERTIES LABELS unit TIMEOUT 300 ENVIRONMENT "${ARG_TEST_ENVIRONMENT}")
+                         PROPERTIES LABELS unit TIMEOUT 600 ENVIRONMENT "${ARG_TEST_ENVIRONMENT}")
   endif()
 endfunction()
 
