@@ -1,4 +1,4 @@
-// What every command that reads bundles makes of one that was damaged or copied: it names it.
+// Every command that reads bundles names one that was damaged or copied.
 #include <gmock/gmock.h>
 
 #include "base/files.h"

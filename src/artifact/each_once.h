@@ -1,5 +1,5 @@
-// Of commands that take several bundles: that none counts twice, neither by its folder nor by what
-// was measured. A bundle that counts twice would look like a second measurement that agrees with
+// Refuses a bundle that a command was given twice, by its folder or by its rows.
+// A bundle that counts twice would look like a second measurement that agrees with
 // the first.
 #pragma once
 
@@ -18,14 +18,14 @@ namespace assay {
 // their texts or through links.
 Status check_each_once(std::string_view command, std::span<const std::string> folders);
 
-// By which a run is known again in a copy of its bundle, whatever the copy's folder, seal, study,
-// identity or start have become.
+// Facts by which a run is recognised in a copy of its bundle, whatever has become of the copy's
+// folder, seal, study, identity or start.
 struct RunMark {
   std::string folder;
   std::string plan;           // its hash; empty: the bundle has none
   int64_t started_at_ns = 0;  // of the run; 0: not known
-  // Of each row with a time whose own start is known, in ascending order: a hash of both. No row of
-  // another run has it.
+  // Hashes of a row's time and start, one for each row that has both, in ascending order. No row
+  // of another run has the same hash.
   std::vector<uint64_t> rows = {};
   // SHA-256 of shapes and times of all rows in their order, and of when they started, counted from
   // the first. Empty: the rows have no starts, and too few different times to be known by them.

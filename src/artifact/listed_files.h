@@ -36,7 +36,7 @@ class ListedFiles {
 
  private:
   std::string path(const std::string& name) const { return folder_.path_of(name).string(); }
-  // What the manifest has of the file; null: nothing has to be there, as the run hasn't ended.
+  // The manifest's entry of the file; null: none has to be there, as the run hasn't ended.
   Result<const FileDigest*> entry(const std::string& name) const;
 
   const Folder& folder_;

@@ -165,7 +165,7 @@ Status check_has_manifest(const Folder& folder) {
   return {};
 }
 
-// What the run said when it ended, of a sealed bundle.
+// A sealed bundle must have as many rows as the run counted at its end.
 Status check_row_count(const Bundle& bundle, const CommitLog& log) {
   const auto rows = static_cast<int64_t>(bundle.rows.size());
   if (rows != log.rows()) {

@@ -10,7 +10,7 @@
 namespace assay {
 namespace {
 
-// Whether status and error_class fit one another.
+// The problem of a row whose status and error_class don't fit one another; absent: they fit.
 std::optional<std::string> status_problem(const Row& row) {
   const bool ok = row.status == RowStatus::kOk;
   if (!ok && row.error_class.empty()) return "expected an error_class, found none";

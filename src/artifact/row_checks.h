@@ -1,4 +1,4 @@
-// What verify demands of the rows of a bundle, one by one and beside one another.
+// verify's demands on the rows of a bundle, one by one and beside one another.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ class RowChecks {
   void add_unreadable(Phase phase, const Error& error);
 
   int64_t rows() const { return rows_; }
-  // By phase, then by row.
+  // Sorted by phase, then by row.
   std::vector<VerifyProblem> problems() const;
 
  private:

@@ -17,7 +17,7 @@ namespace assay {
 inline constexpr const char* kSignatureName = "manifest.json.sig";
 inline constexpr const char* kSignatureNamespace = "assay-bundle";
 
-// Whether the key signs, before anything is measured for it. `key`: a private key's file, or a
+// Tries the key before anything is measured for it. `key`: a private key's file, or a
 // public one's whose private key an agent holds. bad_input: it isn't there, or can't be used.
 // environment_error: there is no ssh-keygen.
 Status check_signing_key(Spawner& spawner, const std::filesystem::path& key);

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What lies in the folder and has no place there. Files of a running bundle come and go.
+// Names files in the folder that have no place there. Files of a running bundle come and go.
 void add_strangers(const BundleListing& listing, const FileEntries& listed, bool complete,
                    std::vector<VerifyProblem>& problems) {
   for (const Error& error : listing.strange) problems.push_back(problem_of(error));

@@ -339,7 +339,7 @@ TEST_F(Verify, ReadersRefuseWhatIsMissing) {
   EXPECT_TRUE(read_bundle(folder_));
 }
 
-// What a reader needn't refuse is still named, without a second reading.
+// Problems that a reader needn't refuse are still named, without a second reading.
 TEST_F(Verify, WhatWasReadIsVerifiedFromMemory) {
   const auto problem_of_read = [&]() -> std::string {
     const auto read = read_bundle(folder_);

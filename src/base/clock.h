@@ -23,7 +23,7 @@ int64_t monotonic_now_ns();
 
 // "2026-11-20T10:44:22Z" for nanoseconds since the Unix epoch.
 std::string format_utc(int64_t wall_ns);
-// Whether format_utc() gives this text for some time.
+// True if format_utc() gives this text for some time.
 bool is_utc(const std::string& text);
 
 }  // namespace assay

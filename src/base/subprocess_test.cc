@@ -49,7 +49,7 @@ TEST(Subprocess, TalksInLines) {
   EXPECT_EQ(child->wait(0)->exit_status, 7) << "asking again must not reap twice";
 }
 
-// What is executed and what it is called are two things.
+// The program that is executed may have another name than argv[0].
 TEST(Subprocess, TheImageRunsUnderTheNameOfArgv0) {
   auto child = system_spawner().spawn(
       {.argv = {"/no/such/program", "-c", "echo \"$0\""}, .image = "/bin/sh"});

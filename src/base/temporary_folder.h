@@ -36,7 +36,7 @@ class TemporaryFolder {
   Descriptor lock_;
 };
 
-// Whether make(prefix) gives folders such names.
+// True if make(prefix) gives folders such names.
 bool is_temporary_name(std::string_view name, std::string_view prefix);
 // The lock of a temporary folder whose process was killed. Not ok(): it is in use, another user's,
 // or not there, which may mean that it lies in another container.

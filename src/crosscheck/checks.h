@@ -44,7 +44,7 @@ struct CellRows {
 // "prefill/metrics.csv: cell c001, repetition 3"
 std::string row_object(const Row& row);
 
-// What every check looks at.
+// The bundle and its parts, which every check looks at.
 struct Checked {
   const Bundle& bundle;
   std::span<const CommittedUnit> units;
@@ -52,7 +52,7 @@ struct Checked {
   bool imported = false;  // other tools' files are behind it, and no plan
   int64_t schema_version = 0;
 
-  // By current programs, of a run.
+  // True for a run (no import) that a current program wrote.
   bool is_known_run() const { return !imported && schema_version >= kKnownVersion; }
 };
 

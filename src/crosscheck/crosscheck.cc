@@ -1,4 +1,4 @@
-// What all checks share, and their order.
+// The checks in their order, and the view of a bundle that they share.
 #include "crosscheck/crosscheck.h"
 
 #include <unordered_map>

@@ -1,5 +1,5 @@
-// Whether what a bundle says twice agrees. Hashes tell that files are those that were sealed; this
-// tells that they can be of one run. Whoever changes one of two places and seals anew is found
+// Compares statements that a bundle makes twice. Hashes tell that files are those that were sealed;
+// this tells that they can be of one run. Whoever changes one of two places and seals anew is found
 // here; whoever changes both isn't, which is what a signature is for (artifact/signature.h).
 #pragma once
 
@@ -12,12 +12,12 @@
 
 namespace assay {
 
-// What stands against what, of a sealed bundle: study.yaml and the plan's hash; the plan and the
+// Compared in a sealed bundle: study.yaml and the plan's hash; the plan and the
 // rows (cells, order, repetitions, prompt tokens); manifest and rows (status counts, times that run
 // forward); the identity and the environments, the study's arms and the identity's; rows and
 // evidence (phase, backend, mode, cache, type, processes, counters, failures, model); a parity
 // record and its difference. Empty: they agree, or the run hasn't ended, or rows alone were kept.
-// What an older program didn't write stands against nothing.
+// Members that an older program didn't write are compared with nothing.
 std::vector<VerifyProblem> cross_check(const Bundle& bundle, std::span<const CommittedUnit> units);
 
 // Everything that `assay verify` says of a bundle that was read: verify_bundle() and cross_check().

@@ -14,7 +14,7 @@ std::string evidence_name(const std::string& cell) {
   return fmt::format("cells/{}/evidence.json", cell);
 }
 
-// Of one cell.
+// Checks the evidence of one cell.
 class EvidenceCheck {
  public:
   EvidenceCheck(const Checked& checked, const CellRows& cell, const Evidence& evidence,
@@ -59,8 +59,8 @@ class EvidenceCheck {
     hold_each("requested.dynamic", &Row::dynamic, asked.dynamic);
   }
 
-  // What the worker that came last told of the model that it had loaded; rows that no worker served
-  // say what the study asks for.
+  // Rows must agree with the last worker's statement about the model that it had loaded; rows that
+  // no worker served agree with the study.
   void check_worker() {
     if (!evidence_.worker) return;
     for (const Row* row : cell_.rows) {

@@ -49,7 +49,7 @@ std::vector<std::string> texts_of(const Json& list) {
   return texts;
 }
 
-// What the run settled itself and wrote down: processes, and options that a command's output gave.
+// Takes settings that the run chose itself: processes, and options from a command's output.
 void take_settled(const Json& said, Study& study) {
   if (!study.processes_given) {
     study.processes = whole_member(said, "processes").value_or(study.processes);

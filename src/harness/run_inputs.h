@@ -18,8 +18,8 @@ std::string model_owner(const StudyModel& model);
 Result<BoundFiles> bind_inputs(const Study& study, const Preflight& preflight,
                                const BackendSet& backends, const Json& environment);
 
-// Whether the program and the files under "inputs" of a bundle's first environment are those of
-// this one; as check_bound_alike(). An environment of an older program has none.
+// Checks that the program and the files under "inputs" of a bundle's first environment are those
+// of this one; as check_bound_alike(). An environment of an older program has none.
 Status check_same_inputs(const Json& first, const Json& now, const std::vector<std::string>& known);
 
 }  // namespace assay

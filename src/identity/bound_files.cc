@@ -48,7 +48,7 @@ Result<FileIdentity> read_identity(const fs::path& path) {
   return identity;
 }
 
-// Of the files of a root, by their names.
+// Paths of a root's files, by the files' names.
 std::map<std::string, fs::path> files_of(const BoundRoot& root) {
   std::map<std::string, fs::path> files;
   std::error_code error;

@@ -12,7 +12,7 @@
 
 namespace assay {
 
-// What is bound: a file, or a folder, which stands for the files directly in it but hidden ones.
+// A file that is bound, or a folder, which stands for the files directly in it but hidden ones.
 // Links are followed.
 struct BoundRoot {
   std::string of;    // whose it is, as messages say it: `model "m"`, `arm "a"`, "torch worker"
@@ -72,8 +72,8 @@ class BoundFiles {
   std::vector<Root> roots_;
 };
 
-// Whether each file of an earlier sitting, as to_json() told it, is there with the same content
-// now. Of larger files the time of writing and the inode must agree, but for those of owners that
+// Checks that each file of an earlier sitting, as to_json() told it, is there with the same content
+// now. For larger files the time of writing and the inode must agree, except for owners that
 // `known` names: somebody else compares their content. bad_input that has both identities.
 Status check_bound_alike(const Json& before, const Json& now,
                          const std::vector<std::string>& known);

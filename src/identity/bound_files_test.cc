@@ -1,4 +1,4 @@
-// What counts as another file, and what doesn't.
+// Changes that count as another file, and changes that don't.
 #include "identity/bound_files.h"
 
 #include <fcntl.h>

@@ -26,7 +26,7 @@ std::string label_of(const ImportedRun& run, const Imported& imported) {
   return imported.format;
 }
 
-// What may tell a run from another of its name: a field, or a setting by its name.
+// A mark that may distinguish runs of one name: a field, or a setting by its name.
 struct TellingMark {
   std::optional<ImportField> field;
   std::string setting = {};

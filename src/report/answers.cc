@@ -36,7 +36,7 @@ bool same_arms(const Decision& a, const Decision& b) {
          sorted(a.ahead) == sorted(b.ahead);
 }
 
-// Whether both leave the leader beside the same next arm. Where arms are tied, all of them are.
+// True if the same arm comes next after the leader in both. Where arms are tied, all of them are.
 bool same_next(const Decision& a, const Decision& b) {
   const auto next = [](const Decision& of) {
     return of.tied.empty() && of.runner_up ? of.runner_up->arm : std::string();

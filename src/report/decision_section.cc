@@ -54,7 +54,7 @@ std::string best_text(const Findings& findings, const Answer& answer) {
   return text;
 }
 
-// How far the leader is ahead of the baseline, where it isn't one of the arms in question: "
+// A sentence on the leader's ratio to the baseline, where it isn't one of the arms in question: "
 // Against the baseline, static takes 0.62 [0.60, 0.65] of eager's time."
 std::string ahead_text(const Findings& findings, const Answer& answer) {
   const Decision& first = *answer.parts.front();
@@ -86,7 +86,7 @@ std::string detectable_text(const std::vector<Rival>& tied,
   return largest > 0 ? fmt::format("{:.1f} %", largest * 100) : "";
 }
 
-// Of each pair the ratio, and the differences that would show.
+// A sentence with each pair's ratio, and the differences that would show.
 std::string undecided_text(const Findings& findings, const Answer& answer) {
   const Decision& first = *answer.parts.front();
   std::map<std::string, OpenPair> pairs;

@@ -265,7 +265,7 @@ TEST(OneArm, EachNumberBelongsToTheArmThatItsRowNames) {
     expect_contrasts(findings, markdown);
     expect_headline(findings, headline(findings));
   }
-  // What the test is about has to be there.
+  // Rows that choose and rows that merge must occur, else nothing was tested.
   EXPECT_GT(choices, 500u);
   EXPECT_GT(merged, 50u);
   EXPECT_GT(rules, 200u);

@@ -29,7 +29,7 @@ std::string verdicts_text(const PolicyRule& rule) {
   return join(words, ", ");
 }
 
-// Of the rule's evidence, what has been measured.
+// Number of strata in the rule's evidence that were measured.
 int64_t measured_strata(const PolicyRule& rule) {
   return std::ssize(rule.evidence) -
          std::ranges::count(rule.evidence, kNotMeasured, &RuleEvidence::verdict);

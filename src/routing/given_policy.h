@@ -15,7 +15,7 @@ namespace assay {
 // without a fallback.
 Status check_given_policy(const Policy& policy, const Samples& samples, const Route& route);
 
-// What the rows say of the given policy: its evidence becomes theirs, with an entry kNotMeasured
+// Judges the given policy by the rows: its evidence becomes theirs, with an entry kNotMeasured
 // for each part that a rule serves beyond them (rule_basis.h). `refuted` gets a sentence for each
 // arm that is proven slower than the safe one where a rule takes it, and `differs` one for each
 // rule whose arm they don't choose, or that takes an arm where nobody measured, and for axes of the

@@ -34,8 +34,8 @@ RuleEvidence unmeasured_part(int64_t new_tokens, int64_t shortest, int64_t longe
   return part;
 }
 
-// Of one number of new tokens: the strata whose lengths the rule covers, and where one of its ends
-// isn't a measured length, the nearest beyond that end, or what has none.
+// Adds, for one number of new tokens, the strata whose lengths the rule covers and, where an end of
+// the rule isn't a measured length, the nearest beyond it, or kNotMeasured if there is none.
 void add_lengths(const PolicyRule& rule, int64_t new_tokens, const std::vector<size_t>& strata,
                  const Samples& samples, std::set<size_t>& found,
                  std::vector<RuleEvidence>& beyond) {

@@ -27,7 +27,7 @@ Mixture mixture(int64_t values, double alpha) {
   return {r, std::exp((std::log(r) / 2 - std::log(alpha)) * 2 / n)};
 }
 
-// Of the power of two by which values are divided, so that no square or cube of theirs leaves the
+// Exponent of the power of two by which values are divided, so that no square or cube leaves the
 // range of a double: the interval moves with the values' scale.
 int exponent_of_largest(std::span<const double> values) {
   double largest = 0;

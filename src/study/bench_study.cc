@@ -20,7 +20,7 @@ std::string numbers(const std::vector<int64_t>& values) {
   return fmt::format("[{}]", fmt::join(values, ", "));
 }
 
-// What a compiled arm may have to specialise on, in one process: a graph for each of them.
+// Most graphs that a compiled arm may need in one process: one for each combination of sizes.
 int64_t most_graphs(const BenchTests& tests) {
   const size_t lengths = tests.prompts.size() + tests.generations.size();
   return static_cast<int64_t>(tests.batches.size() * lengths);

@@ -23,7 +23,7 @@ struct BenchTests {
   std::vector<int64_t> batches = {1};
   std::vector<std::string> arms = {"eager", "compiled"};  // MODE of native arms, or torch:MODE
   std::vector<std::string> caches = {"static"};
-  // Of arms that compile: false, true or auto. Empty: so that no cell's kernels depend on which
+  // For arms that compile: false, true or auto. Empty: so that no cell's kernels depend on which
   // cells its process ran before. A native arm then specialises on the sizes of each cell over a
   // static cache, and on none over a cache that grows.
   std::string dynamic = {};

@@ -68,7 +68,7 @@ parity: after
             to_json_text(plan_to_json(*written, make_plan(*written))));
 }
 
-// Of many cells none is the one that finds the recompile limit reached.
+// The recompile limit is so high that no cell of many finds it reached.
 TEST(BenchStudy, CompiledArmsSpecialiseUnlessAskedOtherwise) {
   BenchTests tests{.models = {{"m", "m"}}, .batches = {1, 2, 4}, .arms = {"compiled", "eager"}};
   Study study = parsed(tests);

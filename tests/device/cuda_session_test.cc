@@ -138,7 +138,7 @@ TEST_P(CudaBatches, GiveEachRowWhatItGivesAlone) {
   const auto& [family, dtype, rows, most_steps] = GetParam();
   const int64_t steps = test::on_the_processor() ? std::min<int64_t>(most_steps, 4) : most_steps;
   // A value on the edge of two of the cache's falls to either.
-  // Of more than eight rows x is rounded to the weights' type, as a library has it.
+  // With more than eight rows x is rounded to the weights' type, as a library has it.
   const double rounding = rows > kProductRows ? 16 : 1;
   const double tolerance = rounding * (dtype == DType::kF16 ? 4e-4 : 3e-3);
   const TinyCheckpoint checkpoint(family, kPositions);

@@ -30,7 +30,7 @@ if number == int(sys.argv[1]):
     exec(pathlib.Path("act.py").read_text())
 print("took 5 ms")
 """
-# What runs the torch arm here: the probe's answer, and then the worker that the harness's own tests use.
+# The interpreter of the torch arm here: the probe's answer, and then the worker that the harness's own tests use.
 INTERPRETER = """#!/bin/sh
 case "$*" in
 *probe.py) echo '{{"python": "3.12.0", "torch": "2.7.0", "transformers": "4.52.0", "cxx": "g++"}}' ;;

@@ -173,7 +173,7 @@ class Trust(ProgramTest):
         self.assertIn("--signers", self.succeed("verify", "bundle"), "nobody has looked at whose signature it is")
         self.succeed("analyze", "bundle")
         self.assertIn("intact", self.succeed("verify", "bundle", "--signers", "signers"))
-        # What ssh-keygen's manual says gives the same answer.
+        # The command in ssh-keygen's manual gives the same answer.
         by_hand = subprocess.run(
             ["ssh-keygen", "-Y", "verify", "-f", "signers", "-I", "alice@lab", "-n", "assay-bundle", "-s", "bundle/manifest.json.sig"],
             cwd=self.folder, stdin=(self.bundle / "manifest.json").open(), capture_output=True, text=True)

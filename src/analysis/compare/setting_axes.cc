@@ -57,8 +57,8 @@ std::vector<std::string> shared_members(const Json& base, const Json& cand) {
   return shared;
 }
 
-// What was held against one another, by the setting's name: equal values too, which show that a
-// difference isn't everywhere.
+// Settings that were compared, by name. Equal values are kept too: they show that a difference
+// isn't everywhere.
 class HeldSettings {
  public:
   void hold(const std::string& arm, const std::string& scenario, const Settings& base,

@@ -150,7 +150,7 @@ TEST_F(CheckoutsTest, NothingThatTheRepositoryNamesRunsAndItsIndexStays) {
       << "whatever the configuration shows of new files";
 }
 
-// Of what a partial clone lacks git fetches by itself, by whatever program its configuration names.
+// Git fetches by itself the objects that a partial clone lacks, by a program of its configuration.
 TEST_F(CheckoutsTest, WhatAPartialCloneLacksIsNotFetched) {
   const fs::path mark = folder_->path() / "ran";
   const fs::path program = folder_->path() / "program";

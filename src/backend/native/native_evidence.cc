@@ -100,8 +100,8 @@ std::vector<const FrameEvidence*> timed_frames(const CompileEvidence& evidence, 
   return frames;
 }
 
-// What ran last in the phase: its code, and sizes that are symbols in it because other sizes came
-// before, each once.
+// Adds the code that ran last in the phase, and the sizes that are symbols in it because other
+// sizes came before, each once.
 void add_code(const CompileEvidence& evidence, Phase phase, Json& json) {
   Json &names = json["became_symbols"] = Json::array(), &code = json["code"] = Json::object();
   for (const FrameEvidence* frame : timed_frames(evidence, phase)) {

@@ -1,4 +1,4 @@
-// By the kernel's own count.
+// Page faults as the operating system's kernel counts them.
 #include "backend/native/region_faults.h"
 
 #include <sys/resource.h>

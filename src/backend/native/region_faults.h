@@ -17,7 +17,7 @@ class RegionFaults {
   // Around a timed region.
   void begin();
   void end();
-  // Of the region that has just ended.
+  // Adds the faults of the region that has just ended.
   void count(bool cold);
   // "memory" of docs/worker-protocol.md.
   Json to_json() const;

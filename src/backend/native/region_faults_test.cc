@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kBytes = size_t{8} << 20;
 
-// Of small pages, so that each is a fault of its own.
+// Memory of small pages, so that each page is a fault of its own.
 class FreshPages {
  public:
   FreshPages()

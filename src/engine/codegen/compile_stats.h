@@ -19,7 +19,7 @@ struct CompileStats {
   double compile_seconds = 0;  // wall clock spent waiting for compilers
   double load_seconds = 0;     // finding, checking and loading of shared objects
 
-  // Of KernelCache::take_refusal(); empty: nothing to note.
+  // `reason` comes from KernelCache::take_refusal(); empty: nothing to note.
   void note_refusal(std::string reason) {
     if (reason.empty()) return;
     ++refused;

@@ -52,7 +52,7 @@ class Frame {
                                const TokenSink& sink);
 
   const FrameEvidence& evidence() const { return evidence_; }
-  // Of the graph that ran last.
+  // Code of the graph that ran last.
   LoadedStep::Code code() const { return ran_ != nullptr ? ran_->code() : LoadedStep::Code{}; }
 
  private:

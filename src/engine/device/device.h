@@ -30,8 +30,8 @@ class LoadedStep : public Executor {
   // The sizes must be those that the plan is specialised on, where it is: assert, in run() too.
   virtual Status reserve(const DimValues& dims) = 0;
 
-  // What the latest run was, for evidence: equal for equal runs, in any process and after any
-  // others.
+  // Identifies the code of the latest run for evidence: equal for equal runs, in any process and
+  // after any others.
   struct Code {
     std::string sha256;  // of the kernels' texts, in order, and of how they were launched
     std::vector<std::string> forms;  // of a GPU: how its kernels were launched, those alike once

@@ -40,7 +40,7 @@ Result<ImportedRun> read_result(const Json& result, const std::string& object,
     if (!run.means) judge_exit(codes, i, sample);
     put_latency(sample, seconds[i] * 1e3);
   }
-  // What `parameters` has is state_members()'s, where it is named as a field is.
+  // Members of `parameters` go to state_members(), which names them as fields are named.
   static const auto kOfResult = one_of({"command", "mean", "stddev", "median", "user", "system",
                                         "min", "max", "times", "exit_codes", "memory_usage_byte"});
   const auto is_other = [](std::string_view name) {
@@ -50,7 +50,7 @@ Result<ImportedRun> read_result(const Json& result, const std::string& object,
   };
   ASSAY_CHECK(
       add_settings(result, {.is_other = is_other, .samples = run.samples.size()}, object, run));
-  // What hyperfine did before and around each run; it doesn't write it.
+  // Settings of what hyperfine did before and around each run, which it doesn't write.
   expect_settings({"shell", "warmup", "prepare"}, run);
   return run;
 }

@@ -301,7 +301,7 @@ class CsvImport {
     return std::vector<double>{tokens / tokens_per_s * 1e3};
   }
 
-  // Of the columns that the mapping calls settings.
+  // Values of the columns that the mapping calls settings.
   std::vector<std::string> row_settings() const {
     std::vector<std::string> values;
     for (const size_t place : places_.settings) values.emplace_back(trimmed(fields_[place]));

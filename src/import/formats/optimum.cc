@@ -99,7 +99,7 @@ Status state_identity(const Json& config, const std::string& object, RunFacts& f
                      object);
 }
 
-// How arms' names show a setting.
+// Prefixes that settings have in arms' names.
 constexpr std::array<std::pair<std::string_view, const char*>, 5> kOptimumMarks = {
     {{"backend.cache_implementation", "cache-"},
      {"backend.attn_implementation", "attn-"},

@@ -1,4 +1,4 @@
-// What a file states beside the fields that a reader knows: settings, each under the file's own
+// Settings: members of a file beside the fields that a reader knows, each under the file's own
 // name, so that results which differ in one are never taken for like.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What a file states and no field is made for: kept under its own name, whatever it is.
+// Keeps each member of a file that no field is made for, under its own name.
 #include "import/formats/settings.h"
 
 #include <gmock/gmock.h>

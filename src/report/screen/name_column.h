@@ -16,7 +16,7 @@ class NameColumn {
   void narrow();                           // by one column
   size_t width() const { return width_; }  // of the names
   size_t most_lines() const { return most_lines_; }
-  // Whether no name has to be shortened at this width.
+  // True if no name has to be shortened at this width, in columns.
   bool whole_at(size_t columns) const;
   // The lines of a name that was added, the last one with its mark.
   std::vector<std::string> of(const std::string& name, const std::string& mark = "") const;

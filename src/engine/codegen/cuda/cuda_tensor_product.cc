@@ -32,7 +32,7 @@ __device__ __forceinline__ int share_of(unsigned block) {
 struct Parts {
   float sums[WARPS][ROWS * ROW_PITCH], squares[WARPS][ROWS];
 };
-// Of more than 8 rows a warp's stores meet all banks: a row's eight columns that are stored at once go
+// With more than 8 rows a warp's stores meet all banks: a row's eight columns that are stored at once go
 // beside those of the three rows that are stored with them.
 __device__ __forceinline__ int place_of_row(int row) {
   return PRECISE ? row * ROW_PITCH : ((row & ~7) | (row & 7) >> 1 | (row & 1) << 2) * ROW_PITCH;
@@ -181,7 +181,7 @@ __device__ __forceinline__ bool is_there(int piece, int input) {
 __device__ __forceinline__ int place_of(int column, int chunk) {
   return column * CHUNKS + (chunk ^ column % 2 * 4);
 }
-// What a thread has of 16 columns of a piece's part.
+// Reads the weights that a thread multiplies of 16 columns of a piece's part.
 __device__ __forceinline__ void read_part(const uint4* slot, int piece, int part, uint4& a, uint4& b) {
   const int chunk = part * 4 + lane_of_thread() % 4;
   const bool there = is_there(piece, input_of(piece, part));

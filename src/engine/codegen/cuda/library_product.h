@@ -32,7 +32,7 @@ LibraryProduct library_product(const Kernel& kernel, const ProductKernel& produc
 // Packed columns, all of one segment, that a warp of assay_epilogue takes.
 int64_t library_epilogue_columns(const Packing& packing);
 
-// Whether some run of this kernel may be one of more rows than the kernel multiplies by itself.
+// True if a run of this kernel may have more rows than the kernel multiplies by itself.
 bool may_have_many_rows(const Kernel& kernel, const ProductKernel& product);
 
 // The entries assay_prologue and assay_epilogue, where library_product() has them. Args::workspace

@@ -29,7 +29,7 @@ class StepForms {
   // An environment_error is the compiler's or the driver's; the next call then tries again.
   ::assay::Status choose(const DimValues& dims);
 
-  // Of the forms that were chosen last:
+  // The next two describe the forms that were chosen last.
   bool streams() const { return streams_; }  // some fill shared memory, as share_memory() has it
   Result<Function> function(size_t kernel, const CudaLaunch& launch);
   const std::string& text_sha256(size_t kernel) const { return chosen_[kernel].sha256; }
@@ -45,7 +45,7 @@ class StepForms {
     Module module = nullptr;
     std::string sha256;  // of the text
   };
-  // By kernel: what has been loaded, by form, whether values are narrow, and streams().
+  // Loaded modules by kernel; of a kernel by form, narrowness of values, and streams().
   std::vector<std::map<std::tuple<CudaForm, bool, bool>, Loaded>> loaded_;
   std::vector<Loaded> chosen_;                                    // by kernel
   std::optional<std::pair<int64_t, int64_t>> chosen_for_;         // batch and q_len

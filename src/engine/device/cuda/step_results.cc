@@ -1,4 +1,4 @@
-// What a step's latest run left: its outputs, and which code it was.
+// Results of a step's latest run: its outputs, and which code it was.
 #include <limits>
 #include <set>
 
