@@ -11,7 +11,6 @@ namespace assay::engine {
 // bits; past 9 it is 0 in fp32 anyway.
 const std::string_view kCpuPrelude = R"(
 typedef float v16 __attribute__((vector_size(64), aligned(4), may_alias));
-typedef unsigned u16 __attribute__((vector_size(64), aligned(4), may_alias));
 struct Args { void* const* buffers; long dims[4]; float* scratch; float* shared; };
 
 static inline float from_bf16(unsigned short x) {
@@ -56,8 +55,16 @@ static inline float erfc_f(float x) {
 )";
 
 const std::string_view kCpuTileProduct = R"(
-typedef unsigned short h16 __attribute__((vector_size(32), aligned(2), may_alias));
-typedef _Float16 f16 __attribute__((vector_size(32), aligned(2), may_alias));
+// A register's floats. Wider vectors than the processor's are kept in memory by GCC 12, all sums too.
+#if defined(__AVX512F__)
+enum { WIDTH = 16 };
+#else
+enum { WIDTH = 8 };
+#endif
+typedef float vec __attribute__((vector_size(WIDTH * 4), aligned(4), may_alias));
+typedef unsigned uvec __attribute__((vector_size(WIDTH * 4), aligned(4), may_alias));
+typedef _Float16 f16vec __attribute__((vector_size(WIDTH * 2), aligned(2), may_alias));
+typedef short s16vec __attribute__((vector_size(WIDTH * 2), aligned(2), may_alias));
 // A row of a panel's memory holds ABREAST inputs of each column.
 enum {
   PANEL = 64,
@@ -67,72 +74,89 @@ enum {
   AHEAD = AHEAD_BYTES / (ROW * sizeof(weight_t)),
 };
 
-// ABREAST inputs of 16 columns.
-static inline void load16(const float* p, v16* to) { *to = *(const v16*)p; }
-static inline void load16(const unsigned short* p, v16* to) {  // a pair of bf16
-  const u16 pairs = *(const u16*)p;
-  to[0] = (v16)(pairs << 16);
-  to[1] = (v16)(pairs & 0xffff0000u);
+// ABREAST inputs of WIDTH columns.
+static inline void load_weights(const float* p, vec* to) { *to = *(const vec*)p; }
+static inline void load_weights(const unsigned short* p, vec* to) {  // a pair of bf16
+  const uvec pairs = *(const uvec*)p;
+  to[0] = (vec)(pairs << 16);
+  to[1] = (vec)(pairs & 0xffff0000u);
 }
-static inline void load16(const _Float16* p, v16* to) {
+static inline void load_weights(const _Float16* p, vec* to) {
 #if defined(__AVX512F__)  // GCC 12 converts such vectors element by element
-  typedef short s16 __attribute__((vector_size(32), aligned(2), may_alias));
-  *to = (v16)__builtin_ia32_vcvtph2ps512_mask(*(const s16*)p, (v16){}, -1, 4);
+  *to = (vec)__builtin_ia32_vcvtph2ps512_mask(*(const s16vec*)p, (vec){}, -1, 4);
+#elif defined(__F16C__)
+  *to = (vec)__builtin_ia32_vcvtph2ps256(*(const s16vec*)p);
 #else
-  *to = __builtin_convertvector(*(const f16*)p, v16);
+  *to = __builtin_convertvector(*(const f16vec*)p, vec);
 #endif
 }
 
-static inline void prefetch_row(const weight_t* w) {
-  for (unsigned at = 0; at < ROW * sizeof(weight_t); at += 64) {
-    __builtin_prefetch((const char*)w + at);
-  }
+template <int BYTES>
+static inline void prefetch(const weight_t* w) {
+  for (unsigned at = 0; at < BYTES; at += 64) __builtin_prefetch((const char*)w + at);
 }
 
 // sums += USED of the inputs in a row of the panel's memory, times those of each row of x.
-template <int ROWS, int USED = ABREAST>
+template <int ROWS, int VECTORS, int USED = ABREAST>
 static inline void add_row(const weight_t* __restrict w, const float* __restrict x,
-                           v16 (&sums)[ROWS][4]) {
-  v16 weights[4][ABREAST];
-  for (int c = 0; c < 4; ++c) load16(w + c * 16 * ABREAST, weights[c]);
+                           vec (&sums)[ROWS][VECTORS]) {
+  vec weights[VECTORS][ABREAST];
+  for (int c = 0; c < VECTORS; ++c) load_weights(w + c * WIDTH * ABREAST, weights[c]);
   for (int i = 0; i < USED; ++i) {
     for (int r = 0; r < ROWS; ++r) {
       const float scale = x[r * INPUTS + i];
-      for (int c = 0; c < 4; ++c) sums[r][c] += weights[c][i] * scale;
+      for (int c = 0; c < VECTORS; ++c) sums[r][c] += weights[c][i] * scale;
     }
   }
 }
 
-// out [ROWS, TILE] = x [ROWS, INPUTS] . one panel. Four streams run through a quarter of the inputs
-// each, prefetched AHEAD_BYTES ahead, at the end into the panel that follows: that keeps a core's
-// miss buffers full. Sums are kept apart where registers allow it.
-template <int ROWS>
-static inline void panel_product(const weight_t* __restrict w, const float* __restrict x,
-                                 float* __restrict out) {
-  enum { SETS = ROWS == 1 ? 4 : ROWS == 2 ? 2 : 1 };
-  v16 sums[SETS][ROWS][4] = {};
+// out [ROWS, TILE] = x [ROWS, INPUTS] . COLUMNS columns of one panel. Four streams run through a
+// quarter of the inputs each, prefetched AHEAD_BYTES ahead, at the end into the panel that follows:
+// that keeps a core's miss buffers full. Sums are kept apart where registers allow it.
+template <int ROWS, int COLUMNS, int SETS>
+static inline void columns_product(const weight_t* __restrict w, const float* __restrict x,
+                                   float* __restrict out) {
+  enum { VECTORS = COLUMNS / WIDTH, BYTES = COLUMNS * ABREAST * sizeof(weight_t) };
+  vec sums[SETS][ROWS][VECTORS] = {};
   const weight_t* next = w + PANEL * PADDED_INPUTS;
   long i = 0;
   for (; i < PART - AHEAD; ++i) {
-    for (int s = 0; s < 4; ++s) prefetch_row(w + (s * PART + i + AHEAD) * ROW);
+    for (int s = 0; s < 4; ++s) prefetch<BYTES>(w + (s * PART + i + AHEAD) * ROW);
     for (int s = 0; s < 4; ++s) {
-      add_row<ROWS>(w + (s * PART + i) * ROW, x + (s * PART + i) * ABREAST, sums[s % SETS]);
+      add_row<ROWS, VECTORS>(w + (s * PART + i) * ROW, x + (s * PART + i) * ABREAST,
+                             sums[s % SETS]);
     }
   }
   for (long ahead = 0; i < PART; ++i, ++ahead) {
-    for (int s = 0; s < 4; ++s) prefetch_row(next + (s * PART + ahead) * ROW);
+    for (int s = 0; s < 4; ++s) prefetch<BYTES>(next + (s * PART + ahead) * ROW);
     for (int s = 0; s < 4; ++s) {
-      add_row<ROWS>(w + (s * PART + i) * ROW, x + (s * PART + i) * ABREAST, sums[s % SETS]);
+      add_row<ROWS, VECTORS>(w + (s * PART + i) * ROW, x + (s * PART + i) * ABREAST,
+                             sums[s % SETS]);
     }
   }
-  for (i = 4 * PART; i < INPUTS / ABREAST; ++i) add_row<ROWS>(w + i * ROW, x + i * ABREAST, sums[0]);
-  if (INPUTS % ABREAST != 0) add_row<ROWS, 1>(w + i * ROW, x + i * ABREAST, sums[0]);
+  for (i = 4 * PART; i < INPUTS / ABREAST; ++i) {
+    add_row<ROWS, VECTORS>(w + i * ROW, x + i * ABREAST, sums[0]);
+  }
+  if (INPUTS % ABREAST != 0) add_row<ROWS, VECTORS, 1>(w + i * ROW, x + i * ABREAST, sums[0]);
   for (int r = 0; r < ROWS; ++r) {
-    for (int c = 0; c < 4; ++c) {
-      v16 sum = sums[0][r][c];
+    for (int c = 0; c < VECTORS; ++c) {
+      vec sum = sums[0][r][c];
       for (int s = 1; s < SETS; ++s) sum += sums[s][r][c];
-      *(v16*)(out + r * TILE + c * 16) = sum;
+      *(vec*)(out + r * TILE + c * WIDTH) = sum;
     }
+  }
+}
+
+// One panel, as many columns at once as 16 of 32 registers, or 8 to 12 of 16, can hold sums of.
+template <int ROWS>
+static inline void panel_product(const weight_t* __restrict w, const float* __restrict x,
+                                 float* __restrict out) {
+  enum {
+    COLUMNS = WIDTH == 16 || ROWS == 1 ? PANEL : ROWS == 4 ? 16 : 32,
+    SETS = WIDTH == 8 ? 1 : ROWS == 1 ? 4 : ROWS == 2 ? 2 : 1,
+  };
+  for (int c = 0; c < PANEL; c += COLUMNS) {
+    columns_product<ROWS, COLUMNS, SETS>(w + c * ABREAST, x, out + c);
   }
 }
 
