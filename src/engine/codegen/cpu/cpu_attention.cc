@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kFewQueries = 8;      // up to here a query at a time; more, in blocks
 constexpr int64_t kQueryBlock = 64;     // queries of a unit of prefill
 constexpr int64_t kPositionBlock = 64;  // positions whose keys stay in the first-level cache
-constexpr int64_t kVector = 16;
+constexpr int64_t kVector = 16;         // the widest register's floats
 // Heads whose ranges are counted in; at a fixed place, so that counters stay zero between calls of
 // different sizes. More heads than this need no ranges.
 constexpr int64_t kCounters = 1024;
@@ -36,52 +36,56 @@ int64_t block_scratch_floats(const AttentionKernel& k) {
 
 constexpr std::string_view kTypes = R"(
 typedef long i64;
-typedef int w16 __attribute__((vector_size(64), aligned(4), may_alias));
+typedef int ivec __attribute__((vector_size(WIDTH * 4), aligned(4), may_alias));
 static inline i64 least(i64 a, i64 b) { return a < b ? a : b; }
 static inline i64 most(i64 a, i64 b) { return a > b ? a : b; }
 )";
 
 constexpr std::string_view kMath = R"(
-enum { V = 16, FULL = HEAD_DIM / V, REST = HEAD_DIM % V, PADDED = (HEAD_DIM + V - 1) / V * V,
+enum { V = WIDTH, FULL = HEAD_DIM / V, REST = HEAD_DIM % V, PADDED = (HEAD_DIM + V - 1) / V * V,
        GROUP = HEADS / KV_HEADS };
 
 // The prelude's e^x for x <= 0, on vectors: a loop over exp_f() isn't always vectorised.
-static inline v16 exp16(v16 x) {
-  const v16 floor = x * 0.0f - 87.0f;
+static inline vec exp_v(vec x) {
+  const vec floor = x * 0.0f - 87.0f;
   x = x < floor ? floor : x;
-  const v16 shifted = x * 1.44269504f + 12582912.0f;
-  const v16 n = shifted - 12582912.0f;
-  const v16 r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
-  v16 p = r * 1.9875691500e-4f + 1.3981999507e-3f;
+  const vec shifted = x * 1.44269504f + 12582912.0f;
+  const vec n = shifted - 12582912.0f;
+  const vec r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+  vec p = r * 1.9875691500e-4f + 1.3981999507e-3f;
   p = p * r + 8.3334519073e-3f;
   p = p * r + 4.1665795894e-2f;
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   p = p * r * r + r + 1.0f;
-  const w16 power = (__builtin_convertvector(n, w16) + 127) << 23;
-  return p * (v16)power;
+  const ivec power = (__builtin_convertvector(n, ivec) + 127) << 23;
+  return p * (vec)power;
 }
 typedef float v8 __attribute__((vector_size(32)));
 typedef float v4 __attribute__((vector_size(16)));
-static inline float sum16(v16 v) {
-  const v8 a = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) +
-               __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
+#if defined(__AVX512F__)
+#define HALF(v, first) __builtin_shufflevector(v, v, first, first + 1, first + 2, first + 3, first + 4, \
+                                               first + 5, first + 6, first + 7)
+static inline v8 halves_added(vec v) { return HALF(v, 0) + HALF(v, 8); }
+static inline v8 halves_larger(vec v) {
+  const v8 a = HALF(v, 0), b = HALF(v, 8);
+  return a > b ? a : b;
+}
+#else
+static inline v8 halves_added(vec v) { return v; }
+static inline v8 halves_larger(vec v) { return v; }
+#endif
+static inline float sum_of(vec v) {
+  const v8 a = halves_added(v);
   const v4 b = __builtin_shufflevector(a, a, 0, 1, 2, 3) + __builtin_shufflevector(a, a, 4, 5, 6, 7);
   const v4 c = b + __builtin_shufflevector(b, b, 2, 3, 0, 1);
   return c[0] + c[1];
 }
-static inline float max16(v16 v) {
-  const v8 a = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7),
-           b = __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15), c = a > b ? a : b;
+static inline float max_of(vec v) {
+  const v8 c = halves_larger(v);
   const v4 d = __builtin_shufflevector(c, c, 0, 1, 2, 3), e = __builtin_shufflevector(c, c, 4, 5, 6, 7),
            f = d > e ? d : e, g = __builtin_shufflevector(f, f, 2, 3, 0, 1), h = f > g ? f : g;
   return h[0] > h[1] ? h[0] : h[1];
-}
-static inline float max64(const float* s) {
-  v16 a = *(const v16*)s, b = *(const v16*)(s + 16), c = *(const v16*)(s + 32), d = *(const v16*)(s + 48);
-  a = a > b ? a : b;
-  c = c > d ? c : d;
-  return max16(a > c ? a : c);
 }
 static inline const float* head_of(const void* cache, i64 b, i64 head, i64 capacity) {
   return (const float*)cache + (b * KV_HEADS + head) * capacity * HEAD_DIM;
@@ -98,46 +102,54 @@ static inline void copy_head(float* to, const float* from) {
 // head last puts its ranges together.
 constexpr std::string_view kFew = R"(
 static inline float dot(const float* a, const float* b) {
-  v16 s0 = {}, s1 = {};
+  enum { STREAMS = 32 / V };
+  vec sums[STREAMS] = {};
   int i = 0;
-  for (; i + 2 * V <= HEAD_DIM; i += 2 * V) {
-    s0 += *(const v16*)(a + i) * *(const v16*)(b + i);
-    s1 += *(const v16*)(a + i + V) * *(const v16*)(b + i + V);
-  }
-  if (i + V <= HEAD_DIM) s0 += *(const v16*)(a + i) * *(const v16*)(b + i), i += V;
-  float sum = HEAD_DIM >= V ? sum16(s0 + s1) : 0.0f;
+  for (; i + STREAMS * V <= HEAD_DIM; i += STREAMS * V)
+    for (int s = 0; s < STREAMS; ++s) sums[s] += *(const vec*)(a + i + s * V) * *(const vec*)(b + i + s * V);
+  for (; i + V <= HEAD_DIM; i += V) sums[0] += *(const vec*)(a + i) * *(const vec*)(b + i);
+  for (int s = 1; s < STREAMS; ++s) sums[0] += sums[s];
+  float sum = HEAD_DIM >= V ? sum_of(sums[0]) : 0.0f;
   for (; i < HEAD_DIM; ++i) sum += a[i] * b[i];
   return sum;
 }
-static inline void add_weighted(float* out, const float* weights, const float* values, i64 count) {
-  v16 sums[FULL + 1];
-  for (int v = 0; v < FULL; ++v) sums[v] = *(const v16*)(out + v * V);
-  for (i64 p = 0; p < count; ++p) {
-    const float w = weights[p];
-    for (int v = 0; v < FULL; ++v) sums[v] += w * *(const v16*)(values + p * HEAD_DIM + v * V);
-    for (int d = FULL * V; d < HEAD_DIM; ++d) out[d] += w * values[p * HEAD_DIM + d];
+// VECTORS of them at once stay in registers.
+template <int VECTORS>
+static inline void add_weighted_vectors(float* out, const float* weights, const float* values, i64 count) {
+  if constexpr (VECTORS > 0) {
+    vec sums[VECTORS];
+    for (int v = 0; v < VECTORS; ++v) sums[v] = *(const vec*)(out + v * V);
+    for (i64 p = 0; p < count; ++p)
+      for (int v = 0; v < VECTORS; ++v) sums[v] += weights[p] * *(const vec*)(values + p * HEAD_DIM + v * V);
+    for (int v = 0; v < VECTORS; ++v) *(vec*)(out + v * V) = sums[v];
   }
-  for (int v = 0; v < FULL; ++v) *(v16*)(out + v * V) = sums[v];
+}
+static inline void add_weighted(float* out, const float* weights, const float* values, i64 count) {
+  int d = 0;
+  for (; d + 8 * V <= HEAD_DIM; d += 8 * V) add_weighted_vectors<8>(out + d, weights, values + d, count);
+  add_weighted_vectors<FULL % 8>(out + d, weights, values + d, count);
+  for (i64 p = 0; p < count; ++p)
+    for (d = FULL * V; d < HEAD_DIM; ++d) out[d] += weights[p] * values[p * HEAD_DIM + d];
 }
 // scores <- e^(scale (score - largest)) and 0 up to a multiple of V; their sum.
 static inline float soften(float* scores, i64 count, float* largest) {
   for (i64 p = count; p % V != 0; ++p) scores[p] = -1e30f;
-  v16 peak = *(v16*)scores;
+  vec peak = *(vec*)scores;
   for (i64 p = V; p < count; p += V) {
-    const v16 s = *(v16*)(scores + p);
+    const vec s = *(vec*)(scores + p);
     peak = s > peak ? s : peak;
   }
-  const float m = max16(peak);
-  v16 sums = {};
+  const float m = max_of(peak);
+  vec sums = {};
   for (i64 p = 0; p < count; p += V) {
-    v16* s = (v16*)(scores + p);
-    v16 e = exp16((*s - m) * SCALE);
+    vec* s = (vec*)(scores + p);
+    vec e = exp_v((*s - m) * SCALE);
     if (p + V > count) for (int i = (int)(count - p); i < V; ++i) e[i] = 0.0f;
     *s = e;
     sums += e;
   }
   *largest = m;
-  return sum16(sums);
+  return sum_of(sums);
 }
 // Ranges that a head's positions are cut into: as few as give every thread the same work.
 static inline i64 ranges(i64 heads, i64 kv_len, i64 threads) {
@@ -249,16 +261,21 @@ static void attend_few(const Args* a, i64 thread, i64 threads) {
 // vectors.
 constexpr std::string_view kBlocks = R"(
 enum { B = 64 };
-// Swaps the off-diagonal blocks of S of two rows: four such stages transpose 16 x 16.
-#define LOW(j, S) ((j) & (S) ? 16 + (j) - (S) : (j))
-#define HIGH(j, S) ((j) & (S) ? 16 + (j) : (j) + (S))
-#define LANES(F, S) F(0, S), F(1, S), F(2, S), F(3, S), F(4, S), F(5, S), F(6, S), F(7, S), F(8, S), \
-                    F(9, S), F(10, S), F(11, S), F(12, S), F(13, S), F(14, S), F(15, S)
+// Swaps the off-diagonal blocks of S of two rows: a stage for each power of two transposes V x V.
+#define LOW(j, S) ((j) & (S) ? V + (j) - (S) : (j))
+#define HIGH(j, S) ((j) & (S) ? V + (j) : (j) + (S))
+#define LANES8(F, S, j) F(j, S), F(j + 1, S), F(j + 2, S), F(j + 3, S), F(j + 4, S), F(j + 5, S), \
+                        F(j + 6, S), F(j + 7, S)
+#if defined(__AVX512F__)
+#define LANES(F, S) LANES8(F, S, 0), LANES8(F, S, 8)
+#else
+#define LANES(F, S) LANES8(F, S, 0)
+#endif
 template <int S>
-static inline void swap_blocks(v16* m) {
+static inline void swap_blocks(vec* m) {
   for (int i = 0; i < V; ++i) {
     if (i & S) continue;
-    const v16 a = m[i], b = m[i + S];
+    const vec a = m[i], b = m[i + S];
     m[i] = __builtin_shufflevector(a, b, LANES(LOW, S));
     m[i + S] = __builtin_shufflevector(a, b, LANES(HIGH, S));
   }
@@ -268,79 +285,81 @@ static inline void transpose(const float* keys, i64 count, float* out) {  // [co
     const i64 rows = most(0, least(V, count - p));
     const float* from = keys + p * HEAD_DIM;
     for (int d = 0; d < FULL * V; d += V) {
-      v16 m[V];
-      for (int i = 0; i < V; ++i) m[i] = i < rows ? *(const v16*)(from + i * HEAD_DIM + d) : v16{};
+      vec m[V];
+      for (int i = 0; i < V; ++i) m[i] = i < rows ? *(const vec*)(from + i * HEAD_DIM + d) : vec{};
       swap_blocks<1>(m);
       swap_blocks<2>(m);
       swap_blocks<4>(m);
-      swap_blocks<8>(m);
-      for (int i = 0; i < V; ++i) *(v16*)(out + (d + i) * B + p) = m[i];
+      if constexpr (V > 8) swap_blocks<8>(m);
+      for (int i = 0; i < V; ++i) *(vec*)(out + (d + i) * B + p) = m[i];
     }
     for (int d = FULL * V; d < HEAD_DIM; ++d)
       for (i64 i = 0; i < V; ++i) out[d * B + p + i] = i < rows ? from[i * HEAD_DIM + d] : 0.0f;
   }
 }
+// Registers hold the sums of four queries and ABREAST vectors.
+enum { ABREAST = WIDTH == 16 ? 4 : 2 };
 static inline void scores4(const float* const* q, const float* keys, float* scores) {
-  v16 s[4][4] = {};
-  for (int d = 0; d < HEAD_DIM; ++d) {
-    const v16* k = (const v16*)(keys + d * B);
-    const v16 k0 = k[0], k1 = k[1], k2 = k[2], k3 = k[3];
-    for (int r = 0; r < 4; ++r) {
-      const float x = q[r][d];
-      s[r][0] += x * k0;
-      s[r][1] += x * k1;
-      s[r][2] += x * k2;
-      s[r][3] += x * k3;
+  for (int p = 0; p < B; p += ABREAST * V) {
+    vec s[4][ABREAST] = {};
+    for (int d = 0; d < HEAD_DIM; ++d) {
+      vec k[ABREAST];
+      for (int v = 0; v < ABREAST; ++v) k[v] = *(const vec*)(keys + d * B + p + v * V);
+      for (int r = 0; r < 4; ++r) {
+        const float x = q[r][d];
+        for (int v = 0; v < ABREAST; ++v) s[r][v] += x * k[v];
+      }
     }
+    for (int r = 0; r < 4; ++r)
+      for (int v = 0; v < ABREAST; ++v) *(vec*)(scores + r * B + p + v * V) = s[r][v];
   }
-  for (int r = 0; r < 4; ++r)
-    for (int v = 0; v < 4; ++v) *(v16*)(scores + r * B + v * V) = s[r][v];
 }
 // The row's scores <- weights; what was summed so far has to be multiplied by the result.
 static inline float weigh(float* scores, i64 visible, float* largest, float* sum) {
   for (i64 p = visible; p < B; ++p) scores[p] = -1e30f;
-  const float block = max64(scores);
+  vec peak = *(const vec*)scores;
+  for (int p = V; p < B; p += V) {
+    const vec s = *(const vec*)(scores + p);
+    peak = s > peak ? s : peak;
+  }
+  const float block = max_of(peak);
   const float m = block > *largest ? block : *largest;
   const float correction = exp_f((*largest - m) * SCALE);
-  v16 total = {};
-  for (int v = 0; v < 4; ++v) {
-    v16* s = (v16*)(scores + v * V);
-    *s = exp16((*s - m) * SCALE);
+  vec total = {};
+  for (int p = 0; p < B; p += V) {
+    vec* s = (vec*)(scores + p);
+    *s = exp_v((*s - m) * SCALE);
     total += *s;
   }
-  *sum = *sum * correction + sum16(total);
+  *sum = *sum * correction + sum_of(total);
   *largest = m;
   return correction;
 }
-static inline void values4(float* const* out, const float* correction, const float* weights,
-                           const float* values, i64 pitch, i64 count) {
-  for (int v0 = 0; v0 < PADDED; v0 += 4 * V) {
-    enum { MOST = 4 };
-    const int vectors = (PADDED - v0) / V < MOST ? (PADDED - v0) / V : MOST;
-    v16 s[4][MOST];
+template <int VECTORS>
+static inline void values4_vectors(float* const* out, const float* correction, const float* weights,
+                                   const float* values, i64 pitch, i64 count, int first) {
+  if constexpr (VECTORS > 0) {
+    vec s[4][VECTORS];
     for (int r = 0; r < 4; ++r)
-      for (int v = 0; v < vectors; ++v) s[r][v] = *(const v16*)(out[r] + v0 + v * V) * correction[r];
-    if (vectors == MOST) {
-      for (i64 p = 0; p < count; ++p) {
-        const v16* x = (const v16*)(values + p * pitch + v0);
-        const v16 x0 = x[0], x1 = x[1], x2 = x[2], x3 = x[3];
-        for (int r = 0; r < 4; ++r) {
-          const float w = weights[r * B + p];
-          s[r][0] += w * x0;
-          s[r][1] += w * x1;
-          s[r][2] += w * x2;
-          s[r][3] += w * x3;
-        }
+      for (int v = 0; v < VECTORS; ++v) s[r][v] = *(const vec*)(out[r] + first + v * V) * correction[r];
+    for (i64 p = 0; p < count; ++p) {
+      vec x[VECTORS];
+      for (int v = 0; v < VECTORS; ++v) x[v] = *(const vec*)(values + p * pitch + first + v * V);
+      for (int r = 0; r < 4; ++r) {
+        const float w = weights[r * B + p];
+        for (int v = 0; v < VECTORS; ++v) s[r][v] += w * x[v];
       }
-    } else {
-      for (i64 p = 0; p < count; ++p)
-        for (int r = 0; r < 4; ++r)
-          for (int v = 0; v < vectors; ++v)
-            s[r][v] += weights[r * B + p] * *(const v16*)(values + p * pitch + v0 + v * V);
     }
     for (int r = 0; r < 4; ++r)
-      for (int v = 0; v < vectors; ++v) *(v16*)(out[r] + v0 + v * V) = s[r][v];
+      for (int v = 0; v < VECTORS; ++v) *(vec*)(out[r] + first + v * V) = s[r][v];
   }
+}
+static inline void values4(float* const* out, const float* correction, const float* weights,
+                           const float* values, i64 pitch, i64 count) {
+  int d = 0;
+  for (; d + ABREAST * V <= PADDED; d += ABREAST * V)
+    values4_vectors<ABREAST>(out, correction, weights, values, pitch, count, d);
+  values4_vectors<PADDED / V % ABREAST>(out, correction, weights, values, pitch, count, d);
 }
 // The queries [begin, end) of one kv head's group, none of them padding.
 static void attend_block(const Args* a, i64 b, i64 kv, i64 begin, i64 end, i64 first) {

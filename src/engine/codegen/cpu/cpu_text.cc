@@ -10,7 +10,13 @@ namespace assay::engine {
 // Numerical Recipes (2nd ed., section 6.2), the exponent split so that large squares keep their low
 // bits; past 9 it is 0 in fp32 anyway.
 const std::string_view kCpuPrelude = R"(
-typedef float v16 __attribute__((vector_size(64), aligned(4), may_alias));
+// A register's floats. Wider vectors than the processor's are kept in memory by GCC 12, all sums too.
+#if defined(__AVX512F__)
+enum { WIDTH = 16 };
+#else
+enum { WIDTH = 8 };
+#endif
+typedef float vec __attribute__((vector_size(WIDTH * 4), aligned(4), may_alias));
 struct Args { void* const* buffers; long dims[4]; float* scratch; float* shared; };
 
 static inline float from_bf16(unsigned short x) {
@@ -55,13 +61,6 @@ static inline float erfc_f(float x) {
 )";
 
 const std::string_view kCpuTileProduct = R"(
-// A register's floats. Wider vectors than the processor's are kept in memory by GCC 12, all sums too.
-#if defined(__AVX512F__)
-enum { WIDTH = 16 };
-#else
-enum { WIDTH = 8 };
-#endif
-typedef float vec __attribute__((vector_size(WIDTH * 4), aligned(4), may_alias));
 typedef unsigned uvec __attribute__((vector_size(WIDTH * 4), aligned(4), may_alias));
 typedef _Float16 f16vec __attribute__((vector_size(WIDTH * 2), aligned(2), may_alias));
 typedef short s16vec __attribute__((vector_size(WIDTH * 2), aligned(2), may_alias));
