@@ -179,11 +179,13 @@ class Hostile(ProgramTest):
         self.assertRegex(line, r'assay: note: arm "slow": waiting for .*/waits')
 
     def test_text_is_printed_whatever_the_probe_lacks(self):
-        done = self.assay_with("generate", "model", "1 2", "--ids", "-n", "4", "--threads", "1",
+        self.succeed("model", "make", "gpt2-25m", "-o", "larger")  # 100 MB, more than most caches hold
+        done = self.assay_with("generate", "larger", "1 2", "--ids", "-n", "4", "--threads", "1",
                                limits=((resource.RLIMIT_AS, 500 << 20),))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(len(done.stdout.split()), 4)
-        self.assertRegex(done.stderr, r"decode .*: the read bandwidth of this machine is unknown: bandwidth probe")
+        self.assertRegex(done.stderr, r"decode .*: (the read bandwidth of 1 thread of this machine is unknown: bandwidth probe|"
+                                      r"the 99.\d MB of a step fit the last-level cache)")
 
     # Programs that a study or the environment names
 

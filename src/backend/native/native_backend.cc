@@ -24,21 +24,6 @@
 namespace assay {
 namespace {
 
-// "36608K" of sysfs. Nothing if the machine doesn't say: a virtual machine may hide its caches.
-std::optional<uint64_t> last_level_cache_bytes() {
-  std::optional<uint64_t> largest;
-  for (int index = 0; index < 8; ++index) {
-    const auto text =
-        read_file(fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/size", index));
-    if (!text) break;
-    char* unit = nullptr;
-    const uint64_t count = std::strtoull(text->c_str(), &unit, 10);
-    const uint64_t scale = *unit == 'K' ? 1024 : *unit == 'M' ? 1024 * 1024 : 1;
-    largest = std::max(largest.value_or(0), count * scale);
-  }
-  return largest;
-}
-
 // Whether compiled arms have what they need: a compiler that is there and compiles. One that hangs
 // costs its time here, once, and no kernel of the run's.
 Result<engine::CpuCompiler> try_compiler() {
@@ -182,7 +167,7 @@ class NativeBackend final : public Backend {
 
   std::optional<ReadLimit> read_limit(const StudyArm& arm, uint64_t weight_bytes) override {
     if (const auto gpu = gpu_of(arm)) return gpus_.read_limit(*gpu, weight_bytes);
-    const auto cache_bytes = last_level_cache_bytes();
+    const auto cache_bytes = engine::last_level_cache_bytes();
     if (!cache_bytes || weight_bytes <= *cache_bytes) return std::nullopt;
     ThreadPool pool(arm.threads > 0 ? static_cast<size_t>(arm.threads) : available_cpus());
     const auto gb_per_s = engine::measure_read_bandwidth(pool);

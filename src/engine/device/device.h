@@ -106,6 +106,9 @@ class Device {
   // GB/s (1e9 bytes) at which it reads its memory at best, measured: the limit of a memory-bound
   // step. About a second. environment_error: no memory for it, or no compiler.
   virtual Result<double> measure_read_bandwidth() = 0;
+  // Size of the last cache before that memory: a step may read so many bytes from there instead.
+  // Absent: not known.
+  virtual std::optional<uint64_t> cache_bytes() const = 0;
 
   // Of the last call to the device that failed, since the last forget_fault(); a lost device stays
   // lost.

@@ -141,6 +141,21 @@ std::optional<uint64_t> available_memory_bytes(const std::filesystem::path& root
   return least;
 }
 
+// sysfs writes "36608K".
+std::optional<uint64_t> last_level_cache_bytes(const std::filesystem::path& root) {
+  std::optional<uint64_t> largest;
+  for (int index = 0; index < 8; ++index) {
+    const auto text =
+        read_file(root / fmt::format("sys/devices/system/cpu/cpu0/cache/index{}/size", index));
+    if (!text) break;
+    char* unit = nullptr;
+    const uint64_t count = std::strtoull(text->c_str(), &unit, 10);
+    const uint64_t scale = *unit == 'K' ? 1024 : *unit == 'M' ? 1024 * 1024 : 1;
+    largest = std::max(largest.value_or(0), count * scale);
+  }
+  return largest;
+}
+
 Result<double> measure_read_bandwidth(ThreadPool& pool, size_t bytes, int passes) {
   const auto available = available_memory_bytes();
   if (available && *available < 2 * uint64_t{bytes}) {

@@ -50,6 +50,10 @@ class BandwidthProbe {
 // above it. Absent where neither is known. `root` stands before the paths, for tests.
 std::optional<uint64_t> available_memory_bytes(const std::filesystem::path& root = "/");
 
+// Size of the largest cache of the first CPU. Absent where the machine doesn't say: a virtual one
+// may hide its caches. `root`: as above.
+std::optional<uint64_t> last_level_cache_bytes(const std::filesystem::path& root = "/");
+
 // `passes` passes after one untimed, each timed in windows of some 32 MiB: the best window, in
 // GB/s. The best because other load on the machine can only lower the figure; windows because on a
 // loaded machine no whole pass goes undisturbed, while samples of a millisecond, which are held

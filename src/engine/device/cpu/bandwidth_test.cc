@@ -60,6 +60,18 @@ TEST(Bandwidth, KnowsWhatMemoryIsLeft) {
   EXPECT_EQ(available_memory_bytes(scratch.path()), 0u);
 }
 
+TEST(Bandwidth, KnowsTheLargestCache) {
+  const ScratchFolder scratch;
+  EXPECT_EQ(last_level_cache_bytes(scratch.path()), std::nullopt);
+  const auto caches = scratch.path() / "sys/devices/system/cpu/cpu0/cache";
+  for (const auto& [index, size] : {std::pair(0, "32K\n"), {1, "96M\n"}, {2, "512K\n"}}) {
+    const auto folder = caches / fmt::format("index{}", index);
+    std::filesystem::create_directories(folder);
+    ASSERT_TRUE(write_file(folder / "size", size));
+  }
+  EXPECT_EQ(last_level_cache_bytes(scratch.path()), uint64_t{96} << 20);
+}
+
 TEST(Bandwidth, MemoryThatIsNotThereIsNotTaken) {
   ThreadPool pool(1);
   const auto gbps = measure_read_bandwidth(pool, size_t{1} << 50);

@@ -43,6 +43,10 @@ Result<double> CpuDevice::measure_read_bandwidth() {
   return engine::measure_read_bandwidth(pool_);
 }
 
+std::optional<uint64_t> CpuDevice::cache_bytes() const {
+  return last_level_cache_bytes();
+}
+
 Result<std::unique_ptr<Executor>> CpuDevice::make_eager(Graph graph, const Weights& weights) {
   return std::make_unique<EagerExecutor>(std::move(graph), weights, *ops_, memory_);
 }

@@ -1,5 +1,5 @@
 // The processor as a device: a pool of threads, the system compiler's shared objects, and steps
-// that all threads walk with a spin barrier between kernels.
+// whose kernels the threads share, one kernel after the other.
 #pragma once
 
 #include <filesystem>
@@ -45,6 +45,7 @@ class CpuDevice final : public Device {
   uint64_t packed_bytes() const override { return weights_ ? weights_->bytes() : 0; }
   const std::vector<std::string>& notes() const override { return notes_; }
   Result<double> measure_read_bandwidth() override;
+  std::optional<uint64_t> cache_bytes() const override;
 
  private:
   Status find_compiler();

@@ -59,6 +59,10 @@ Result<std::optional<double>> CudaDevice::stop_timer_ms() {
   return std::optional(ms);
 }
 
+std::optional<uint64_t> CudaDevice::cache_bytes() const {
+  return driver_->info().cache_bytes;
+}
+
 Result<double> CudaDevice::measure_read_bandwidth() {
   return cuda::measure_read_bandwidth(*driver_);
 }

@@ -45,6 +45,7 @@ class CudaDevice final : public Device {
   Status start_timer() override { return driver_->start_timer(); }
   Result<std::optional<double>> stop_timer_ms() override;
   Result<double> measure_read_bandwidth() override;
+  std::optional<uint64_t> cache_bytes() const override;
   DeviceFault fault() const override { return driver_->fault(); }
   void forget_fault() override { driver_->forget_fault(); }
 
