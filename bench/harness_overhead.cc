@@ -134,8 +134,13 @@ bool print_phase(Phase phase, const Overheads& overheads) {
 int bench_main() {
   std::error_code error;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
-  auto client = WorkerClient::start(system_spawner(), {{program.string(), "--worker"}, {}},
-                                    "/dev/null", -1, "bench", 60);
+  auto log = WorkerLog::create();
+  if (!log) {
+    fmt::print(stderr, "bench_harness: {}\n", log.error().message);
+    return 1;
+  }
+  auto client = WorkerClient::start(system_spawner(), {{program.string(), "--worker"}, {}}, *log,
+                                    -1, "bench", 60);
   if (!client || !client->load({"known", "", "eager", "static", "", 1, false, {}}, 60)) {
     fmt::print(stderr, "bench_harness: the worker doesn't start\n");
     return 1;

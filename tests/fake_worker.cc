@@ -90,6 +90,11 @@ void strike(const std::string& kind) {
   if (kind == "late") die_soon();
   if (kind == "abort") std::abort();
   if (kind == "exit3") std::_Exit(3);
+  if (kind == "flood") {
+    for (int line = 0; line < 40'000; ++line) std::fprintf(stderr, "%0100d\n", line);
+    std::fputs("FloodError: the last words\n", stderr);
+    std::_Exit(3);
+  }
   if (kind == "exit0") std::_Exit(0);
   if (kind == "hang") hang();
   if (kind == "garbage") write_raw("this is not JSON\n");

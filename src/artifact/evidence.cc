@@ -128,10 +128,7 @@ template <>
 struct Record<EvidenceMemory> {
   using T = EvidenceMemory;
   static constexpr auto kMembers =
-      std::tuple(field_may_lack("held_bytes", &T::held_bytes),
-                 field_if_known("held_file_bytes", &T::held_file_bytes),
-                 field_if_known("locked_file_bytes", &T::locked_file_bytes),
-                 field_may_lack("cold_faults", &T::cold), field_may_lack("warm_faults", &T::warm));
+      std::tuple(field_may_lack("cold_faults", &T::cold), field_may_lack("warm_faults", &T::warm));
 };
 
 template <>
@@ -234,7 +231,8 @@ struct Record<Evidence> {
       field_may_lack("processes", &T::processes), field_may_lack("read_limit", &T::read_limit),
       field_may_lack("failures", &T::failures), field_if_known("stopping", &T::stopping),
       field_if_known("gate", &T::gate), field_if_known("read_bytes", &T::read_bytes),
-      field_if_known("profile", &T::profile));
+      field_if_known("profile", &T::profile),
+      field_if_known("log_dropped_bytes", &T::log_dropped_bytes));
 };
 
 std::string_view compiler_real_name(CompilerReal real) {
@@ -310,9 +308,7 @@ std::optional<EvidenceMemory> memory_from_json(const Json& json) {
     if (!rows || !minor || !major) return std::nullopt;
     return TimedFaults{*rows, *minor, *major};
   };
-  return EvidenceMemory{count(json, "held_bytes"), count(json, "held_file_bytes"),
-                        count(json, "locked_file_bytes"), faults("cold_faults"),
-                        faults("warm_faults")};
+  return EvidenceMemory{faults("cold_faults"), faults("warm_faults")};
 }
 
 Json evidence_to_json(const Evidence& evidence) {

@@ -99,11 +99,8 @@ struct TimedFaults {
   int64_t major = 0;  // it was read from a disk
 };
 
-// What a worker did and saw of its memory, as it last said.
+// What a worker saw of its memory, as it last said.
 struct EvidenceMemory {
-  std::optional<int64_t> held_bytes;         // whose pages it took before it timed anything
-  std::optional<int64_t> held_file_bytes;    // the same of mapped weights
-  std::optional<int64_t> locked_file_bytes;  // of these
   std::optional<TimedFaults> cold;
   std::optional<TimedFaults> warm;
 };
@@ -200,8 +197,9 @@ struct Evidence {
   std::vector<EvidenceFailure> failures;
   std::optional<EvidenceStopping> stopping;  // of studies that stop when they know
   std::optional<EvidenceGate> gate;
-  std::map<int64_t, int64_t> read_bytes;   // least bytes of a repetition, by padded prompt length
-  std::optional<EvidenceProfile> profile;  // of runs that take profiles
+  std::map<int64_t, int64_t> read_bytes;     // least bytes of a repetition, by padded prompt length
+  std::optional<EvidenceProfile> profile;    // of runs that take profiles
+  std::optional<int64_t> log_dropped_bytes;  // of the workers' output; absent: none
 
   std::optional<int64_t> count(Counter counter) const;  // as reported; absent: nobody counted
   // By the process of the cell that counted most. Bundles before schema version 3 know of one.

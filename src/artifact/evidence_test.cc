@@ -29,7 +29,7 @@ constexpr const char* kWhole =
     R"("addresses_random":true,"address_randomisation":2,"locked_bytes":8192,)"
     R"("offsets":{"program":0,"heap":4096,"stack":16,"largest_file":null,)"
     R"("largest_memory":1048576}},)"
-    R"("memory":{"held_bytes":65536,"held_file_bytes":8192,"locked_file_bytes":0,"cold_faults":{"rows":1,"minor":20,"major":3},)"
+    R"("memory":{"cold_faults":{"rows":1,"minor":20,"major":3},)"
     R"("warm_faults":{"rows":10,"minor":0,"major":0}},"lost":false}],)"
     R"("read_limit":{"bytes_per_s":2e+10,"cache_bytes":33554432,"tolerance":0.25},)"
     R"("failures":[{"unit":3,"repetition":-1,"status":"oom","class":"OOM","message":"a\nb"}],)"
@@ -37,7 +37,7 @@ constexpr const char* kWhole =
     R"({"arm":"eager","ratio":0.9,"interval":[0.8,0.95],"verdict":"faster"}]},)"
     R"("gate":{"verdict":"fallback","reason":"no GPU","fallback":"eager"},)"
     R"("read_bytes":{"16":40000000,"24":60000000},)"
-    R"("profile":{"error":{"class":"E","message":"m"}}})";
+    R"("profile":{"error":{"class":"E","message":"m"}},"log_dropped_bytes":300000000})";
 
 Result<Evidence> read(std::string_view text) {
   return evidence_from_json(*parse_json(text, "evidence"), "cells/c000/evidence.json");
@@ -66,9 +66,6 @@ TEST(EvidenceFile, CountersAndPlacementOfAProcessAreTyped) {
   EXPECT_EQ(second.placement, (Placement{"0-3,8", 3, 0, 4096, 0, true, 2, 8192,
                                          AddressOffsets{0, 4096, 16, std::nullopt, 1048576}}));
   ASSERT_TRUE(second.memory);
-  EXPECT_EQ(second.memory->held_bytes, 65536);
-  EXPECT_EQ(second.memory->held_file_bytes, 8192);
-  EXPECT_EQ(second.memory->locked_file_bytes, 0);
   EXPECT_EQ(second.memory->cold->minor, 20);
 }
 
@@ -91,7 +88,7 @@ TEST(EvidenceFile, MemoryOfAnyWorkerKeepsWhatIsACount) {
   const auto memory = read(R"({"held_bytes":-1,"cold_faults":{"rows":1,"minor":"two","major":0},
       "warm_faults":{"rows":3,"minor":4,"major":5}})");
   ASSERT_TRUE(memory);
-  EXPECT_FALSE(memory->held_bytes || memory->cold);
+  EXPECT_FALSE(memory->cold);
   EXPECT_EQ(memory->warm->major, 5);
 }
 

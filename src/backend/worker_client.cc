@@ -15,6 +15,9 @@ namespace {
 
 // A process that closed its channel is usually dying: so long is waited to learn how.
 constexpr double kDyingGrace_s = 5;
+// The time between two looks at a worker's log while its reply is waited for: long beside what is
+// measured, short beside what a flood could write.
+constexpr int64_t kLogLooks_ms = 250;
 
 std::unexpected<WorkerFailure> failure(FailureKind kind, std::string error_class,
                                        std::string message) {
@@ -24,6 +27,8 @@ std::unexpected<WorkerFailure> failure(FailureKind kind, std::string error_class
 }  // namespace
 
 struct WorkerClient::Impl {
+  WorkerLog* log = nullptr;
+  int64_t log_looked_at_ns = 0;
   std::unique_ptr<Child> child;
   int interrupt_fd = -1;
   int64_t next_id = 1;
@@ -33,6 +38,7 @@ struct WorkerClient::Impl {
   std::unexpected<WorkerFailure> killed(FailureKind kind, std::string error_class,
                                         std::string message);
   std::unexpected<WorkerFailure> ended();
+  void bound_log();
   ClientResult<std::string> read_line(int64_t deadline_ns, double timeout_s);
   ClientResult<Reply> read_reply(int64_t id, double timeout_s);
   template <typename Body>
@@ -73,8 +79,16 @@ std::unexpected<WorkerFailure> WorkerClient::Impl::ended() {
   return failure(FailureKind::kCrash, end->text(), "the worker ended: " + end->text());
 }
 
+void WorkerClient::Impl::bound_log() {
+  const int64_t now_ns = monotonic_now_ns();
+  if (now_ns - log_looked_at_ns < kLogLooks_ms * 1'000'000) return;
+  log_looked_at_ns = now_ns;
+  log->bound();
+}
+
 ClientResult<std::string> WorkerClient::Impl::read_line(int64_t deadline_ns, double timeout_s) {
   while (true) {
+    bound_log();
     // Before any line: a quick worker's reply must not put an interruption off by a repetition.
     pollfd interrupt{interrupt_fd, POLLIN, 0};
     if (::poll(&interrupt, 1, 0) > 0) {
@@ -100,7 +114,7 @@ ClientResult<std::string> WorkerClient::Impl::read_line(int64_t deadline_ns, dou
     std::array<pollfd, 3> waits{{{child->reply_descriptor(), POLLIN, 0},
                                  {interrupt_fd, POLLIN, 0},
                                  {child->end_descriptor(), POLLIN, 0}}};
-    const int64_t wait_ms = std::min<int64_t>(left_ns / 1'000'000 + 1, 60'000);
+    const int64_t wait_ms = std::min(left_ns / 1'000'000 + 1, kLogLooks_ms);
     ::poll(waits.data(), waits.size(), static_cast<int>(wait_ms));
   }
 }
@@ -158,15 +172,14 @@ WorkerClient& WorkerClient::operator=(WorkerClient&&) noexcept = default;
 WorkerClient::~WorkerClient() = default;
 
 ClientResult<WorkerClient> WorkerClient::start(Spawner& spawner, const WorkerCommand& command,
-                                               const std::filesystem::path& output_file,
-                                               int interrupt_fd, const std::string& harness,
-                                               double timeout_s) {
+                                               WorkerLog& log, int interrupt_fd,
+                                               const std::string& harness, double timeout_s) {
   ChildSpec spec;
   spec.argv = command.argv;
   spec.image = command.image;
   spec.environment = command.environment;
   spec.cpus = command.cpus;
-  spec.output_file = output_file;
+  spec.output_file = log.path();
   spec.request_fd = kRequestDescriptor;
   spec.reply_fd = kReplyDescriptor;
   spec.max_line_bytes = kMaxLineBytes;
@@ -174,6 +187,7 @@ ClientResult<WorkerClient> WorkerClient::start(Spawner& spawner, const WorkerCom
   if (!child) return failure(FailureKind::kError, kSpawnError, child.error().message);
   auto impl = std::make_unique<Impl>();
   impl->child = std::move(child).value();
+  impl->log = &log;
   impl->interrupt_fd = interrupt_fd;
   HelloRequest request;
   request.harness = harness;

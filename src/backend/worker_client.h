@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backend/message.h"
+#include "backend/worker_log.h"
 #include "base/subprocess.h"
 
 namespace assay {
@@ -47,12 +48,12 @@ struct WorkerCommand {
 // decides. Not thread-safe; start it in a thread that outlives it.
 class WorkerClient {
  public:
-  // Starts the process and greets it. Its stdout and stderr are appended to `output_file`. When
+  // Starts the process and greets it. Its stdout and stderr are appended to `log`, which outlives
+  // this object and is kept within its bound whenever a reply is waited for. When
   // `interrupt_fd` (-1: none) becomes readable, any wait ends with kInterrupted.
   static ClientResult<WorkerClient> start(Spawner& spawner, const WorkerCommand& command,
-                                          const std::filesystem::path& output_file,
-                                          int interrupt_fd, const std::string& harness,
-                                          double timeout_s);
+                                          WorkerLog& log, int interrupt_fd,
+                                          const std::string& harness, double timeout_s);
   WorkerClient(WorkerClient&&) noexcept;
   WorkerClient& operator=(WorkerClient&&) noexcept;
   ~WorkerClient();  // kills what still runs

@@ -15,9 +15,14 @@ constexpr double kImpatience_s = 0.2;
 const WireShape kShape{Phase::kKvDecode, 1, 4, 8};
 const WirePrompt kPrompt{{{5, 6, 7}}, {0}};
 
+WorkerLog& shared_log() {
+  static WorkerLog log = WorkerLog::create().value();
+  return log;
+}
+
 ClientResult<WorkerClient> start(const std::string& fault, double timeout_s = kPatience_s,
                                  int interrupt_fd = -1) {
-  return WorkerClient::start(system_spawner(), {{FAKE_WORKER, fault}, {}}, "/dev/null",
+  return WorkerClient::start(system_spawner(), {{FAKE_WORKER, fault}, {}}, shared_log(),
                              interrupt_fd, "test", timeout_s);
 }
 
@@ -123,7 +128,7 @@ TEST(WorkerClient, MeasureNeedsItsOwnPreparation) {
 }
 
 TEST(WorkerClient, AProgramThatIsNotThere) {
-  const auto client = WorkerClient::start(system_spawner(), {{"/no/such/worker"}, {}}, "/dev/null",
+  const auto client = WorkerClient::start(system_spawner(), {{"/no/such/worker"}, {}}, shared_log(),
                                           -1, "test", kPatience_s);
   ASSERT_FALSE(client);
   EXPECT_EQ(client.error().error_class, "spawn_error");

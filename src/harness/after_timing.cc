@@ -188,7 +188,8 @@ ClientResult<EvidenceProfile> AfterTiming::trace(size_t index, const ModelSetup&
 }
 
 Status AfterTiming::keep_log(size_t cell) {
-  return workers_.move_log(plan_.cells[cell].arm, bundle_, plan_.cells[cell].id);
+  WorkerLog* log = workers_.log_of(plan_.cells[cell].arm);
+  return log == nullptr ? Status() : state_.evidence.keep_log(cell, *log, bundle_);
 }
 
 }  // namespace assay

@@ -39,6 +39,10 @@ bool outweighs(const EvidenceProcess& one, const EvidenceProcess& other) {
   return claim_of(one) <= claim_of(other);
 }
 
+// A sitting adds so many bytes to a cell's log; beyond them each part leaves less of itself.
+constexpr uint64_t kMostLogBytes = 8 * WorkerLog::kMostBytes;
+constexpr uint64_t kLeastPartBytes = uint64_t{64} << 10;
+
 }  // namespace
 
 Evidence& CellEvidence::of(size_t index) {
@@ -128,6 +132,22 @@ void CellEvidence::add_failure(size_t cell, int64_t unit, int64_t repetition,
                                const RowOutcome& outcome, const std::string& message) {
   of(cell).failures.push_back({unit, repetition, std::string(row_status_name(outcome.status)),
                                outcome.error_class, message});
+}
+
+Status CellEvidence::keep_log(size_t cell, WorkerLog& log, BundleWriter& bundle) {
+  uint64_t& kept = log_bytes_[cell];
+  const uint64_t room = kMostLogBytes - std::min(kMostLogBytes, kept);
+  ASSAY_TRY(const uint64_t dropped, log.move_to(
+                                        [&](std::string_view bytes) {
+                                          kept += bytes.size();
+                                          return bundle.append_log(plan_.cells[cell].id, bytes);
+                                        },
+                                        std::clamp(room, kLeastPartBytes, WorkerLog::kMostBytes)));
+  if (dropped == 0) return {};
+  Evidence& evidence = of(cell);
+  evidence.log_dropped_bytes =
+      evidence.log_dropped_bytes.value_or(0) + static_cast<int64_t>(dropped);
+  return write(cell, bundle);
 }
 
 Status CellEvidence::write(size_t cell, BundleWriter& bundle) {

@@ -41,6 +41,9 @@ class CellEvidence {
   void add_failure(size_t cell, int64_t unit, int64_t repetition, const RowOutcome& outcome,
                    const std::string& message);
   Status write(size_t cell, BundleWriter& bundle);
+  // Moves what a worker has printed to the end of the cell's log, as far as there is room; what is
+  // left out is counted, and the evidence written.
+  Status keep_log(size_t cell, WorkerLog& log, BundleWriter& bundle);
 
  private:
   // Made when first asked for; numbers count up.
@@ -50,6 +53,7 @@ class CellEvidence {
   const Plan& plan_;
   std::map<size_t, Evidence> by_cell_;
   std::map<size_t, EvidenceGate> gates_;  // by arm
+  std::map<size_t, uint64_t> log_bytes_;  // kept in this sitting, by cell
 };
 
 }  // namespace assay

@@ -12,13 +12,14 @@ namespace {
 class Setup {
  public:
   Setup(const Study& study, const Plan& plan, size_t model, BundleWriter& bundle,
-        RunContext& context, Workers& workers, std::set<size_t>& recorded)
+        RunContext& context, Workers& workers, CellEvidence& evidence, std::set<size_t>& recorded)
       : study_(study),
         plan_(plan),
         model_(model),
         bundle_(bundle),
         context_(context),
         workers_(workers),
+        evidence_(evidence),
         parity_(study, plan, model, bundle, context.observer, recorded) {}
 
   Result<std::optional<ModelSetup>> run() {
@@ -187,8 +188,7 @@ class Setup {
     const auto cell = std::ranges::find_if(plan_.cells, [&](const Cell& candidate) {
       return candidate.arm == arm && candidate.model == model_;
     });
-    return log_->move_to(
-        [&](std::string_view bytes) { return bundle_.append_log(cell->id, bytes); });
+    return evidence_.keep_log(static_cast<size_t>(cell - plan_.cells.begin()), *log_, bundle_);
   }
 
   static constexpr double kGrace_s = 2;
@@ -199,6 +199,7 @@ class Setup {
   BundleWriter& bundle_;
   RunContext& context_;
   Workers& workers_;
+  CellEvidence& evidence_;
   ParityCheck parity_;
   ModelSetup setup_;
   // Arms whose process couldn't be started, and why: if that are all, the run ends before anything
@@ -220,8 +221,9 @@ class Setup {
 
 Result<std::optional<ModelSetup>> set_up_model(const Study& study, const Plan& plan, size_t model,
                                                BundleWriter& bundle, RunContext& context,
-                                               Workers& workers, std::set<size_t>& recorded) {
-  return Setup(study, plan, model, bundle, context, workers, recorded).run();
+                                               Workers& workers, CellEvidence& evidence,
+                                               std::set<size_t>& recorded) {
+  return Setup(study, plan, model, bundle, context, workers, evidence, recorded).run();
 }
 
 }  // namespace assay

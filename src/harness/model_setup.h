@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "artifact/bundle.h"
+#include "harness/cell_evidence.h"
 #include "harness/context.h"
 #include "harness/prompts.h"
 #include "harness/workers.h"
@@ -31,6 +32,7 @@ struct ModelSetup {
 // environment_error where no arm's worker could even be started.
 Result<std::optional<ModelSetup>> set_up_model(const Study& study, const Plan& plan, size_t model,
                                                BundleWriter& bundle, RunContext& context,
-                                               Workers& workers, std::set<size_t>& recorded);
+                                               Workers& workers, CellEvidence& evidence,
+                                               std::set<size_t>& recorded);
 
 }  // namespace assay

@@ -9,9 +9,9 @@
 #include <set>
 #include <string>
 
+#include "backend/worker_log.h"
 #include "base/descriptor.h"
 #include "base/text.h"
-#include "harness/worker_log.h"
 
 namespace assay {
 namespace {

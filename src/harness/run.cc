@@ -274,7 +274,7 @@ Result<const ModelSetup*> Run::set_up(ModelPart& part) {
   ASSAY_CHECK(bundle_.begin_sitting());
   if (!std::exchange(limits_known_, true)) measure_read_limits();
   ASSAY_TRY(part.setup, set_up_model(study_, plan_, part.model, bundle_, context_, units_.workers(),
-                                     state_.cells_with_parity));
+                                     state_.evidence, state_.cells_with_parity));
   if (!part.setup) return nullptr;
   ASSAY_CHECK(check_model_hash(part.model, part.setup->model_hash));
   if (!part.setup->model_hash.empty()) model_hashes_[part.model] = part.setup->model_hash;

@@ -200,6 +200,25 @@ TEST_P(FaultTest, CostsItsRepetitionAlone) {
   EXPECT_EQ(failures[0].error_class, GetParam().error_class);
 }
 
+TEST_F(RunTest, OfAFloodedLogTheEndIsKeptAndTheLossIsSaid) {
+  study_.scenarios.resize(1);
+  study_.batch = {1};
+  faults_["other"] = {"flood:measure:1"};
+  expect_whole(run());
+  const std::string id = rows_of("other").front().cell_id;
+  const auto log = read_file(folder() / "cells" / id / "stderr.log");
+  ASSERT_TRUE(log);
+  const auto bundle = read_bundle(folder());
+  const auto dropped = bundle->evidence.at(id).log_dropped_bytes;
+  ASSERT_TRUE(dropped);
+  EXPECT_GT(*dropped, 2'000'000) << "of the four million that it printed";
+  EXPECT_LT(log->size(), WorkerLog::kMostBytes + 10'000);
+  EXPECT_NE(log->find("about to flood in measure"), std::string::npos);
+  EXPECT_NE(log->find(fmt::format("\n[assay: {} bytes of", *dropped)), std::string::npos);
+  EXPECT_NE(log->find("FloodError: the last words\n"), std::string::npos);
+  EXPECT_FALSE(bundle->evidence.at(rows_of("base").front().cell_id).log_dropped_bytes);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Faults, FaultTest,
     ::testing::Values(Fault{"segv", "segv:measure:1", RowStatus::kCrash, "SIGSEGV"},

@@ -358,7 +358,9 @@ Status UnitRunner::close(Job& job) {
     ASSAY_CHECK(state_.evidence.write(job.unit.cell, bundle_));
   }
   if (job.failure) workers_.discard(job.cell.arm);
-  ASSAY_CHECK(workers_.move_log(job.cell.arm, bundle_, job.cell.id));
+  if (WorkerLog* log = workers_.log_of(job.cell.arm)) {
+    ASSAY_CHECK(state_.evidence.keep_log(job.unit.cell, *log, bundle_));
+  }
   const int64_t extra = job.rows - job.unit.rows();
   Json note = {{"extra_rows", extra}, {"model_hash", job.setup.model_hash}};
   if (job.worst_load_1min) note["worst_load_1min"] = *job.worst_load_1min;

@@ -23,7 +23,7 @@ ClientResult<WorkerClient> start_worker(const Study& study, size_t arm, size_t m
   }
   WorkerCommand command = backend.worker_command(study_arm);
   command.cpus = cpus;
-  auto client = WorkerClient::start(context.spawner, command, log.path(), context.interrupt_fd,
+  auto client = WorkerClient::start(context.spawner, command, log, context.interrupt_fd,
                                     context.harness, study.timeout_s);
   if (!client) return client;
   LoadRequest request;
@@ -75,6 +75,8 @@ void Workers::begin_round(int64_t round) {
 }
 
 ClientResult<LiveWorker*> Workers::get(size_t arm, size_t model, bool want_model_hash) {
+  // A process may also print while another arm's is measured.
+  for (auto& [other, worker] : by_arm_) worker.log.bound();
   const auto living = by_arm_.find(arm);
   if (living != by_arm_.end() && living->second.client && living->second.model == model) {
     return &living->second;
@@ -115,11 +117,9 @@ void Workers::discard(size_t arm) {
   if (const auto it = by_arm_.find(arm); it != by_arm_.end()) it->second.client.reset();
 }
 
-Status Workers::move_log(size_t arm, BundleWriter& bundle, const std::string& cell_id) {
+WorkerLog* Workers::log_of(size_t arm) {
   const auto it = by_arm_.find(arm);
-  if (it == by_arm_.end()) return {};
-  return it->second.log.move_to(
-      [&](std::string_view bytes) { return bundle.append_log(cell_id, bytes); });
+  return it == by_arm_.end() ? nullptr : &it->second.log;
 }
 
 void Workers::retire(LiveWorker& worker) {

@@ -12,9 +12,9 @@
 
 #include "artifact/bundle.h"
 #include "backend/worker_client.h"
+#include "backend/worker_log.h"
 #include "base/thread_pool.h"
 #include "harness/context.h"
-#include "harness/worker_log.h"
 #include "study/study.h"
 
 namespace assay {
@@ -64,8 +64,8 @@ class Workers {
   bool exclusive() const { return exclusive_; }
   // Kills it; its log stays to be moved.
   void discard(size_t arm);
-  // Moves what the arm's worker has printed to the end of the cell's log.
-  Status move_log(size_t arm, BundleWriter& bundle, const std::string& cell_id);
+  // The log of the arm's worker; null if none was started.
+  WorkerLog* log_of(size_t arm);
   // Ends all in good order.
   void retire_all();
 
