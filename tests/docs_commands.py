@@ -3,7 +3,7 @@
 
 A command is a line that starts with "$ ". Each must exit 0, or with N where the line ends in "# exit N". `make test`
 is left to whoever runs this test; other `make` commands run in the source tree. PAGE: where the demo's page is kept.
-Without `full` the demo has fewer repetitions.
+Without `full` the demo is a short one.
 """
 import os
 import pathlib
@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 
 def commands(text):
@@ -22,9 +23,11 @@ def commands(text):
 
 
 def short_demo(source, folder):
-    """The demo's study with two repetitions a process instead of nine."""
-    text, replaced = re.subn(r"^repetitions: 144$", "repetitions: 32", (source / "studies/demo.yaml").read_text(), flags=re.M)
-    assert replaced == 1, "studies/demo.yaml: expected repetitions: 144"
+    """The demo's study with a quarter of its processes and of their repetitions: its page has all figures and intervals."""
+    text = (source / "studies/demo.yaml").read_text()
+    for member, whole, short in [("repetitions", 144, 12), ("processes", 16, 4)]:
+        text, replaced = re.subn(rf"^{member}: {whole}\b", f"{member}: {short}", text, flags=re.M)
+        assert replaced == 1, f"studies/demo.yaml: expected {member}: {whole}"
     path = pathlib.Path(folder) / "short-demo.yaml"
     path.write_text(text)
     return str(path)
@@ -47,6 +50,7 @@ def main():
             wanted = re.search(r"# exit (\d+)$", command)
             wanted = int(wanted.group(1)) if wanted else 0
             where = source if command.startswith("make ") else folder
+            start = time.monotonic()
             done = subprocess.run(["bash", "-c", command], cwd=where, env=environment, text=True,
                                   stdin=subprocess.DEVNULL, capture_output=True)
             ran += 1
@@ -54,7 +58,7 @@ def main():
                 print(f"{document.name}: `{command}`: expected exit {wanted}, found {done.returncode}\n"
                       f"{done.stdout[-2000:]}{done.stderr[-2000:]}")
                 return 1
-            print(f"ok: {command}")
+            print(f"ok, {time.monotonic() - start:.0f} s: {command}")
         page.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(f"{folder}/demo/report.html", page)
     if ran == 0:
