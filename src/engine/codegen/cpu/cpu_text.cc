@@ -155,12 +155,12 @@ static inline void add_inputs(const weight_t* __restrict w, const float* __restr
   }
 }
 
-// All columns of the panel, as many in a pass as 16 of 32 registers, or 8 to 12 of 16, hold sums of.
+// All columns of the panel, as many in a pass as 16 of 32 registers, or 4 to 12 of 16, hold sums of.
 template <int ROWS, bool FETCH>
 static inline void add_rows(const weight_t* __restrict w, const float* __restrict x,
                             float* __restrict out, long begin, long end) {
   enum {
-    COLUMNS = WIDTH == 16 || ROWS == 1 ? PANEL : ROWS == 4 ? 16 : 32,
+    COLUMNS = WIDTH == 16 || ROWS == 1 ? PANEL : ROWS == 4 || ROWS * ABREAST == 6 ? 16 : 32,
     SETS = WIDTH == 8 ? 1 : ROWS == 1 ? 4 : ROWS == 2 ? 2 : 1,
   };
   add_inputs<ROWS, COLUMNS, SETS, FETCH>(w, x, out, begin, end);
