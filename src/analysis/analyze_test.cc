@@ -230,6 +230,45 @@ TEST(Analyze, LeavesOutPercentilesThatTheSampleIsTooSmallFor) {
   EXPECT_TRUE(findings_to_json(findings)["latencies"][1]["p90_ms"].is_null());
 }
 
+// The range of the processes' own figures stands where their interval would have one or two degrees
+// of freedom; a verdict needs it beside the test.
+TEST(Analyze, FewerThanFourProcessesHaveARangeInThePlaceOfAnInterval) {
+  for (const int64_t processes : {2, 3, 4}) {
+    SyntheticBundle bundle(12);
+    for (const char* scenario : {"a", "b"}) {
+      for (const auto& [arm, ms] : {std::pair{"eager", 10.0}, {"static", 5.0}}) {
+        bundle.add({.arm = arm,
+                    .scenario = scenario,
+                    .mean_ms = ms,
+                    .processes = processes,
+                    .process_shift = 0.001});
+      }
+    }
+    const Findings findings = analyzed(bundle);
+    const bool few = processes < 4;
+    for (const Latency& latency : findings.latencies) {
+      EXPECT_EQ(latency.mean_interval.has_value(), !few);
+      ASSERT_EQ(latency.mean_process_range.has_value(), few);
+      if (!few) continue;
+      EXPECT_TRUE(latency.mean_process_range->contains(*latency.mean));
+    }
+    std::vector<Contrast> contrasts = findings.contrasts;
+    contrasts.insert(contrasts.end(), findings.combined.begin(), findings.combined.end());
+    ASSERT_EQ(contrasts.size(), 3u);
+    for (const Contrast& contrast : contrasts) {
+      EXPECT_EQ(contrast.verdict, Verdict::kFaster);
+      EXPECT_EQ(contrast.ratio_interval.has_value(), !few);
+      ASSERT_EQ(contrast.ratio_process_range.has_value(), few);
+      if (!few) continue;
+      EXPECT_TRUE(contrast.ratio_process_range->contains(contrast.ratio));
+    }
+    const std::optional<Rival>& next = findings.decisions.front().runner_up;
+    ASSERT_TRUE(next);
+    EXPECT_EQ(next->ratio_interval.has_value(), !few);
+    EXPECT_EQ(next->ratio_process_range.has_value(), few);
+  }
+}
+
 TEST(Analyze, IgnoresAnArmThatTheStudyAddsForTheOthersIntervals) {
   const auto interval_of_eager = [](bool third) {
     SyntheticBundle bundle(10);

@@ -22,6 +22,7 @@
 #include "engine/model/architectures.h"
 #include "report/bench/bench_text.h"
 #include "study/bench_study.h"
+#include "study/default_processes.h"
 
 namespace assay::cli {
 namespace {
@@ -82,6 +83,28 @@ int lost_rows(const Measured& measured) {
   return kExitLost;
 }
 
+// Fewer repetitions than processes would leave some without any: where starts are cheap, each makes
+// one. Says so.
+Status raise_repetitions(BenchTests& tests) {
+  ASSAY_TRY(const Study study, parse_study(bench_study(tests), kStudyName));
+  const int64_t least = least_repetitions(study);
+  if (tests.repetitions >= least) return {};
+  print_remark("note", fmt::format("-r {} becomes {}: each of an arm's {} processes makes one "
+                                   "repetition of a test",
+                                   tests.repetitions, least, least));
+  tests.repetitions = least;
+  return {};
+}
+
+// What the processes cost beside what was timed in them, and why there are so few where they are.
+std::string cost_text(const Measured& measured) {
+  return fmt::format(
+      "{} of each arm: starting them took {}, and preparing tests {}; no figure includes that{}",
+      counted(measured.processes, "process", "processes"), format_duration(measured.starting_s),
+      format_duration(measured.preparing_s),
+      measured.processes < kMostProcesses ? ". " + measured.processes_because : "");
+}
+
 Result<int> run_bench(BenchOptions options) {
   if (options.tests.prompts.empty() && options.tests.generations.empty()) {
     return bad_input("-p and -n: expected at least one length above 0, found 0 for both");
@@ -90,6 +113,7 @@ Result<int> run_bench(BenchOptions options) {
   for (const BenchedModel& model : models) {
     options.tests.models.push_back({model.name, model.path});
   }
+  ASSAY_CHECK(raise_repetitions(options.tests));
   const std::string text = bench_study(options.tests);
   if (options.print_study) {
     fmt::print("{}", text);
@@ -106,6 +130,7 @@ Result<int> run_bench(BenchOptions options) {
             measure_study({.study = kStudyName, .study_text = text, .bundle = folder, .only = {}}));
   if (measured.interrupted) return interrupted(options, measured);
   ASSAY_CHECK(show(options, models, folder));
+  print_remark("note", cost_text(measured));
   return lost_rows(measured);
 }
 
@@ -176,7 +201,8 @@ void add_tests(CLI::App& command, BenchTests& tests) {
              false);
   command
       .add_option("-r,--repetitions", tests.repetitions,
-                  "repetitions of each test and arm (default 20)")
+                  "repetitions of each test and arm, one at least for each of its processes "
+                  "(default 20)")
       ->check(count_between(1, 1'000'000))
       ->type_name("N");
   add_words(command, "--arms", "MODE,...",

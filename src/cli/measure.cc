@@ -111,7 +111,13 @@ Result<Measured> measure_study(const MeasureOptions& options) {
   if (!summary) return std::unexpected(std::move(summary).error());
   // What follows may be stopped as any program. One signal that was waited for still pends.
   if (!summary->interrupted) interrupt.end();
-  return Measured{summary->interrupted, summary->rows, std::move(summary->rows_by_status)};
+  return Measured{.interrupted = summary->interrupted,
+                  .rows = summary->rows,
+                  .rows_by_status = std::move(summary->rows_by_status),
+                  .processes = study.processes,
+                  .processes_because = study.processes_because,
+                  .starting_s = context.starting_s,
+                  .preparing_s = context.preparing_s};
 }
 
 }  // namespace assay::cli

@@ -31,6 +31,11 @@ struct Measured {
   bool interrupted = false;  // resume continues it
   int64_t rows = 0;
   std::map<RowStatus, int64_t> rows_by_status;
+  int64_t processes = 0;          // of each arm and model
+  std::string processes_because;  // empty: the study says how many
+  // Of this sitting, as RunContext has them.
+  double starting_s = 0;
+  double preparing_s = 0;
 };
 
 // Shows progress on stderr meanwhile.

@@ -150,8 +150,11 @@ std::string processor_rules(const PlanOptions& options) {
       "  Assumptions on the processor: a decode step reads all weights once, and a prompt reads "
       "them once for every 16 tokens, but the vocabulary's once. The read bandwidth is {} GB/s "
       "(--read-gb-per-s; `assay doctor` measures it). The harness takes {} ms a row. Attention "
-      "takes no time. Compilation counts only for native arms that keep no kernels on disk.\n",
-      format_significant(options.read_gb_per_s, 3), format_significant(kRowSeconds * 1e3, 1));
+      "takes no time. Compilation takes a PyTorch arm {} s for each cell in each process; of "
+      "native "
+      "arms it counts only for those that keep no kernels on disk.\n",
+      format_significant(options.read_gb_per_s, 3), format_significant(kRowSeconds * 1e3, 1),
+      kTorchProcessorCompileSeconds);
 }
 
 // The rules of study/gpu_arm.h.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analysis/findings/spread_text.h"
 #include "base/text.h"
 
 namespace assay {
@@ -16,11 +17,8 @@ struct StratumAnswer {
 };
 
 std::string ratio_text(const StratumFindings::ClaimedPair& pair, const std::string& other) {
-  const std::string interval =
-      pair.interval ? fmt::format(" [{}, {}]", format_significant(pair.interval->low, 3),
-                                  format_significant(pair.interval->high, 3))
-                    : "";
-  return fmt::format("{}{} of {}'s time", format_significant(pair.ratio, 3), interval, other);
+  return fmt::format("{}{} of {}'s time", format_significant(pair.ratio, 3),
+                     spread_text(pair.interval, pair.process_range, 3), other);
 }
 
 Verdict seen_from_baseline(Verdict verdict) {
@@ -30,12 +28,13 @@ Verdict seen_from_baseline(Verdict verdict) {
 }
 
 StratumFindings::ClaimedPair seen_from_arm(const Contrast& contrast, bool swapped) {
-  StratumFindings::ClaimedPair pair{contrast.verdict, contrast.ratio, contrast.ratio_interval};
+  StratumFindings::ClaimedPair pair{contrast.verdict, contrast.ratio, contrast.ratio_interval,
+                                    contrast.ratio_process_range};
   if (!swapped) return pair;
   pair.verdict = seen_from_baseline(pair.verdict);
   pair.ratio = 1 / pair.ratio;
-  if (pair.interval)
-    pair.interval = stats::Interval{1 / pair.interval->high, 1 / pair.interval->low};
+  pair.interval = inverted(pair.interval);
+  pair.process_range = inverted(pair.process_range);
   return pair;
 }
 

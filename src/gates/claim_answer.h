@@ -22,6 +22,7 @@ class StratumFindings {
     Verdict verdict = Verdict::kInconclusive;
     double ratio = 1;  // arm / other
     std::optional<stats::Interval> interval;
+    std::optional<stats::Interval> process_range = {};  // of processes too few for an interval
   };
 
   const Findings& findings() const { return findings_; }

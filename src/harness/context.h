@@ -48,6 +48,10 @@ struct RunContext {
   GpuSensors* gpus = nullptr;  // read for arms that compute on a GPU; null: nothing is known of it
   bool profile = false;        // trace one repetition a cell, once its timing is over
   BoundFiles* inputs = nullptr;  // that must stay as they are; null: nobody looks
+  // What the run has spent so far on processes that it timed nothing in meanwhile, those of parity
+  // included: on starting and loading them, and on preparing cells, which compiles.
+  double starting_s = 0;
+  double preparing_s = 0;
 };
 
 // Whether two arms compute on the same processor with the same threads, or on the same GPU.

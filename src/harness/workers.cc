@@ -7,6 +7,21 @@ namespace {
 // A worker that has been asked to end, and hasn't, is killed after this.
 constexpr double kShutdownGrace_s = 2;
 
+// Adds its own life to a sum of seconds.
+class SpentTime {
+ public:
+  SpentTime(Clock& clock, double& seconds)
+      : clock_(clock), seconds_(seconds), begin_ns_(clock.monotonic_ns()) {}
+  SpentTime(const SpentTime&) = delete;
+  SpentTime& operator=(const SpentTime&) = delete;
+  ~SpentTime() { seconds_ += static_cast<double>(clock_.monotonic_ns() - begin_ns_) * 1e-9; }
+
+ private:
+  Clock& clock_;
+  double& seconds_;
+  int64_t begin_ns_;
+};
+
 }  // namespace
 
 ClientResult<WorkerClient> start_worker(const Study& study, size_t arm, size_t model,
@@ -21,6 +36,7 @@ ClientResult<WorkerClient> start_worker(const Study& study, size_t arm, size_t m
   if (const auto change = context.inputs ? context.inputs->changed() : std::nullopt) {
     return std::unexpected(WorkerFailure{FailureKind::kError, "changed_input", change->message});
   }
+  const SpentTime spent(context.clock, context.starting_s);
   WorkerCommand command = backend.worker_command(study_arm);
   command.cpus = cpus;
   auto client = WorkerClient::start(context.spawner, command, log, context.interrupt_fd,
@@ -44,6 +60,7 @@ ClientResult<WorkerClient> start_worker(const Study& study, size_t arm, size_t m
 ClientResult<void> prepare_worker(LiveWorker& worker, const PrepareRequest& request, size_t cell,
                                   const Study& study, RunContext& context) {
   if (worker.prepared_cell == cell) return {};
+  const SpentTime spent(context.clock, context.preparing_s);
   auto prepared = worker.client->prepare(request, study.compile_timeout_s);
   if (!prepared) {
     WorkerFailure failure = std::move(prepared).error();

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "analysis/contrast/process_range.h"
 #include "base/add_once.h"
 #include "base/text.h"
 #include "portability/claim_points.h"
@@ -16,7 +17,7 @@ namespace {
 std::optional<LogRatioEstimate> estimate_of(const PerturbationPoint& point) {
   const auto mean = stats::mean(point.values);
   if (!mean || !point.lost.empty() || !point.gone.empty()) return std::nullopt;
-  LogRatioEstimate estimate{*mean, {}};
+  LogRatioEstimate estimate{*mean, {}, point.range};
   const auto sd = stats::standard_deviation(point.values);
   const auto n = static_cast<double>(point.values.size());
   if (sd && *sd > 0) {
@@ -63,6 +64,7 @@ void judge_states(const PortabilityOptions& options, std::vector<JudgedClaim>& c
       if (!estimate) continue;
       in.log_ratio = estimate->log_ratio;
       in.ratio_interval = ratio_interval_of(*estimate, options.confidence);
+      in.ratio_range = estimate->range;
       if (!estimate->error) continue;
       const auto test = stats::t_test(estimate->log_ratio, *estimate->error);
       family.push_back(&in);
@@ -73,8 +75,10 @@ void judge_states(const PortabilityOptions& options, std::vector<JudgedClaim>& c
   for (size_t i = 0; i < family.size(); ++i) family[i]->p_holm = p[i];
 }
 
-void judge_state(bool faster, double alpha, ClaimInRegime& in) {
-  if (in.state != ClaimState::kUndecided || !in.p_holm || *in.p_holm >= alpha) return;
+void judge_state(bool faster, const PortabilityOptions& options, ClaimInRegime& in) {
+  if (in.state != ClaimState::kUndecided || !in.p_holm || *in.p_holm >= options.alpha) return;
+  const Verdict direction = *in.log_ratio < 0 ? Verdict::kFaster : Verdict::kSlower;
+  if (in.ratio_range && !bears_out(in.ratio_range, direction, options.margin)) return;
   in.state = (*in.log_ratio < 0) == faster ? ClaimState::kHolds : ClaimState::kTurned;
 }
 
@@ -196,7 +200,7 @@ std::vector<JudgedClaim> judge_claims(std::span<const ConfiguredClaim> claims,
     if (of.claim.as_measured && claimed) {
       of.claim.words.relation = *claimed < 0 ? ClaimRelation::kFaster : ClaimRelation::kSlower;
     }
-    for (ClaimInRegime& in : of.regimes) judge_state(of.claim.faster(), options.alpha, in);
+    for (ClaimInRegime& in : of.regimes) judge_state(of.claim.faster(), options, in);
     judge_claim(regimes, pairs, models[c], of);
     std::vector<std::vector<std::string>> kinds;
     for (const ClaimInRegime& in : of.regimes) kinds.push_back(kinds_beside_first(in));

@@ -80,6 +80,7 @@ PerturbationPoint point_at(const ClaimSite& site, const SiteCells& cells,
   PerturbationPoint point{.name = site.name, .values = {}, .lost = cells.lost, .gone = cells.gone};
   if (!cells.survives()) return point;
   std::vector<PairedRatio> ratios;
+  std::vector<stats::Interval> ranges;
   bool by_rounds = true;
   for (const Stratum& stratum : common) {
     const auto& [arm, than] = cells.cells.at(stratum);
@@ -87,6 +88,8 @@ PerturbationPoint point_at(const ClaimSite& site, const SiteCells& cells,
     auto ratio =
         site.round ? arms_ratio_of_round(*arm, *than, *site.round) : arms_ratio(*arm, *than);
     if (ratio) ratios.push_back(*std::move(ratio));
+    const auto range = site.round ? std::nullopt : range_of_few(*arm, *than);
+    if (range) ranges.push_back(*range);
   }
   if (ratios.empty() || ratios.size() < common.size()) {
     point.gone = "some prompts have no repetition of both arms that was measured side by side";
@@ -95,6 +98,7 @@ PerturbationPoint point_at(const ClaimSite& site, const SiteCells& cells,
   const PairedRatio together[] = {combine_ratios(ratios)};
   point.values = together[0].values;
   point.freedom = together[0].freedom;
+  point.range = mean_range(ranges);
   const auto plain = together[0].error();
   const auto widened = estimates_of(together, by_rounds)[0].error;
   if (plain && widened) point.widening = widened->value / plain->value;

@@ -89,6 +89,7 @@ void judge_directions(std::vector<ArmDirection*>& family, const PortabilityOptio
     } else if (of.p_holm && *of.p_holm < options.alpha) {
       of.verdict = of.ratio->log_ratio < 0 ? Verdict::kFaster : Verdict::kSlower;
     }
+    if (!of.ratio->bears_out(of.verdict, options.margin)) of.verdict = Verdict::kInconclusive;
   }
 }
 
@@ -187,6 +188,10 @@ std::vector<std::vector<ArmDirection>> directions(std::span<const PortedConditio
     for (size_t i = 0; i < places.size(); ++i) {
       ArmDirection& of = all[places[i].condition][places[i].regime];
       of.ratio = estimates[i];
+      const PortedCondition& condition = conditions[places[i].condition];
+      const size_t regime = places[i].regime;
+      of.ratio->range =
+          range_of_few(*condition.cells[regime], *baselines.at(condition.stratum)->cells[regime]);
       family.push_back(&of);
       if (!estimates[i].error) continue;
       of.test = stats::t_test(estimates[i].log_ratio, *estimates[i].error);

@@ -30,11 +30,13 @@ struct GainSum {
   double freedom = 0;
   int64_t strata = 0;
   bool known = true;  // every stratum has an error
+  std::vector<stats::Interval> ranges;
 
   void add(const LogRatioEstimate& ratio) {
     ++strata;
     log_ratio += ratio.log_ratio;
     known = known && ratio.error.has_value();
+    if (ratio.range) ranges.push_back(*ratio.range);
     if (!ratio.error) return;
     const double own = ratio.error->value * ratio.error->value;
     square += own;
@@ -42,7 +44,7 @@ struct GainSum {
   }
   LogRatioEstimate mean() const {
     const auto count = static_cast<double>(strata);
-    LogRatioEstimate estimate{log_ratio / count, {}};
+    LogRatioEstimate estimate{log_ratio / count, {}, mean_range(ranges)};
     if (known && square > 0 && freedom > 0) {
       estimate.error = stats::StandardError{std::sqrt(square) / count, square * square / freedom};
     }
@@ -111,6 +113,8 @@ std::vector<HeadlineCell> headline_matrix(std::span<const PortedCondition> condi
     cells[i].prefill_gain = -std::expm1(mean.log_ratio);
     const auto ratio = ratio_interval_of(mean, options.confidence);
     if (ratio) cells[i].gain_interval = stats::Interval{1 - ratio->high, 1 - ratio->low};
+    if (mean.range)
+      cells[i].gain_range = stats::Interval{1 - mean.range->high, 1 - mean.range->low};
   }
   const auto place_of = [](const auto& all, const auto& one) {
     return std::ranges::find(all, one) - all.begin();

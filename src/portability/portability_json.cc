@@ -100,6 +100,7 @@ Json verdict_json(const Portability& of, size_t i) {
   if (verdict.ratio) {
     json["ratio"] = std::exp(verdict.ratio->log_ratio);
     json["ratio_interval"] = bounds_json(ratio_interval_of(*verdict.ratio, of.options.confidence));
+    json["ratio_range"] = bounds_json(verdict.ratio->range);
     json["p_holm"] = optional_json(verdict.p_holm);
     json["tost_p_holm"] = optional_json(verdict.tost_p_holm);
   }
@@ -142,6 +143,7 @@ Json claim_json(const Portability& of, const JudgedClaim& claim) {
                        {"state", claim_state_name(in.state)},
                        {"ratio", in.log_ratio ? Json(std::exp(*in.log_ratio)) : Json()},
                        {"ratio_interval", bounds_json(in.ratio_interval)},
+                       {"ratio_range", bounds_json(in.ratio_range)},
                        {"p_holm", optional_json(in.p_holm)},
                        {"differs_on", in.axes},
                        {"unstated", in.unstated},
@@ -166,6 +168,7 @@ Json headline_json(const Portability& of, const HeadlineCell& cell) {
           {"model_class", cell.model_class},
           {"prefill_gain", optional_json(cell.prefill_gain)},
           {"prefill_gain_interval", bounds_json(cell.gain_interval)},
+          {"prefill_gain_range", bounds_json(cell.gain_range)},
           {"prefill_strata", cell.prefill_strata},
           {"prefill_left_out", cell.prefill_left_out},
           {"decode_crashes", cell.decode_crashes ? crash_json(*cell.decode_crashes) : Json()}};

@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 
+#include "analysis/contrast/process_range.h"
 #include "stats/ratio.h"
 #include "stats/summary.h"
 
@@ -116,8 +117,44 @@ std::vector<double> log_ratios_of_rounds(const RegimeCell& arm, const RegimeCell
   return ratios;
 }
 
+bool LogRatioEstimate::bears_out(Verdict verdict, double margin) const {
+  return !range || assay::bears_out(range, verdict, margin);
+}
+
+std::optional<stats::Interval> range_of_few(const RegimeCell& arm, const RegimeCell& base) {
+  if (!arm.by_rounds || !base.by_rounds) return std::nullopt;
+  std::vector<double> of_arm;
+  std::vector<double> of_base;
+  if (base.paired) {
+    for (const PairedProcess& round : pair_up(base.rows, arm.rows)) {
+      of_arm.push_back(*stats::mean(round.cand_ms));
+      of_base.push_back(*stats::mean(round.base_ms));
+    }
+  } else {
+    of_arm = units_of(arm).values_ms;
+    of_base = units_of(base).values_ms;
+  }
+  if (!are_few_processes(std::ssize(of_arm), std::ssize(of_base))) return std::nullopt;
+  return ratio_range(of_arm, of_base, base.paired);
+}
+
+std::optional<stats::Interval> mean_range(std::span<const stats::Interval> ranges) {
+  if (ranges.empty()) return std::nullopt;
+  double low = 0;
+  double high = 0;
+  for (const stats::Interval& range : ranges) {
+    low += std::log(range.low) / static_cast<double>(ranges.size());
+    high += std::log(range.high) / static_cast<double>(ranges.size());
+  }
+  return stats::Interval{std::exp(low), std::exp(high)};
+}
+
 LogRatioEstimate regimes_ratio(const CellMean& a, const CellMean& b) {
   LogRatioEstimate estimate{std::log(b.mean_ms / a.mean_ms), {}};
+  if (a.processes > 0 && b.processes > 0 && are_few_processes(a.processes, b.processes)) {
+    estimate.range = stats::Interval{b.process_means_ms.low / a.process_means_ms.high,
+                                     b.process_means_ms.high / a.process_means_ms.low};
+  }
   if (!a.error || !b.error) return estimate;
   const bool apart = a.highest_ms < b.lowest_ms || b.highest_ms < a.lowest_ms;
   const stats::MeanError of_a{a.mean_ms, std::sqrt(a.error->square)};
@@ -136,7 +173,7 @@ LogRatioEstimate regimes_ratio(const CellMean& a, const CellMean& b) {
 }
 
 std::optional<stats::Interval> ratio_interval_of(const LogRatioEstimate& of, double confidence) {
-  if (!of.error) return std::nullopt;
+  if (!of.error || of.range) return std::nullopt;
   const auto interval = stats::t_interval(of.log_ratio, *of.error, confidence);
   if (!interval) return std::nullopt;
   return stats::Interval{std::exp(interval->low), std::exp(interval->high)};

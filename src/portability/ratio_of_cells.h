@@ -31,12 +31,24 @@ std::vector<double> log_ratios_of_rounds(const RegimeCell& arm, const RegimeCell
 struct LogRatioEstimate {
   double log_ratio = 0;
   std::optional<stats::StandardError> error;  // absent: nothing shows it
+  // Of processes too few for an interval (kLeastProcessesOfInterval): least and largest ratio of
+  // theirs, in its place.
+  std::optional<stats::Interval> range = {};
+
+  // Whether the ratio's range, where there is one, agrees with a verdict of its tests.
+  bool bears_out(Verdict verdict, double margin) const;
 };
+
+// The range of arm / base where processes are the unit of their stratum and too few for an
+// interval. Absent elsewhere.
+std::optional<stats::Interval> range_of_few(const RegimeCell& arm, const RegimeCell& base);
+// Geometric mean of several strata's ranges, end by end.
+std::optional<stats::Interval> mean_range(std::span<const stats::Interval> ranges);
 
 // Of a condition's cells in two bundles, b / a. Both have warm rows.
 LogRatioEstimate regimes_ratio(const CellMean& a, const CellMean& b);
 
-// exp of the t interval; absent without an error.
+// exp of the t interval; absent without an error, and where a range stands for it.
 std::optional<stats::Interval> ratio_interval_of(const LogRatioEstimate& of, double confidence);
 
 }  // namespace assay

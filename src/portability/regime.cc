@@ -38,8 +38,17 @@ void add_means(const Samples& samples, const RegimeOptions& options,
       std::vector<double> values = mean_series(group, options.allow_single_process);
       const bool shown = values.size() > 1;
       cells[g].mean = CellMean{*stats::mean(shown ? values : group.warm_ms),
-                               group.sorted_ms.front(), group.sorted_ms.back(), std::nullopt};
+                               group.sorted_ms.front(),
+                               group.sorted_ms.back(),
+                               std::nullopt,
+                               0,
+                               {}};
       if (!shown) continue;
+      if (several_processes(group)) {
+        const auto [least, most] = std::ranges::minmax(values);
+        cells[g].mean->processes = std::ssize(values);
+        cells[g].mean->process_means_ms = {least, most};
+      }
       family.push_back(g);
       series.push_back(std::move(values));
     }

@@ -34,15 +34,22 @@ std::string direction_text(const ArmDirection& of) {
   return std::string(verdict_name(of.verdict));
 }
 
+bool means_differ(const ConditionVerdict& of, const PortabilityOptions& options) {
+  if (!of.p_holm || *of.p_holm >= options.alpha) return false;
+  const Verdict direction = of.ratio->log_ratio < 0 ? Verdict::kFaster : Verdict::kSlower;
+  return of.ratio->bears_out(direction, options.margin);
+}
+
 // Neither lost rows, no flip: by the means.
 void judge_by_means(const RegimeCell& a, const RegimeCell& b, const ArmDirection& in_a,
                     const ArmDirection& in_b, bool is_baseline, const RegimeNames& names,
                     const PortabilityOptions& options, ConditionVerdict& out) {
-  if (out.tost_p_holm && *out.tost_p_holm < options.alpha) {
+  if (out.tost_p_holm && *out.tost_p_holm < options.alpha &&
+      out.ratio->bears_out(Verdict::kEquivalent, options.margin)) {
     out.verdict = PortabilityVerdict::kSimilar;
     return;
   }
-  const bool differs = out.p_holm && *out.p_holm < options.alpha;
+  const bool differs = means_differ(out, options);
   if (differs && (is_baseline || same_direction(in_a, in_b))) {
     out.verdict = PortabilityVerdict::kShift;
     return;
@@ -99,8 +106,7 @@ bool is_flip(PortabilityVerdict verdict) {
 }
 
 bool is_open_difference(const ConditionVerdict& verdict, const PortabilityOptions& options) {
-  return verdict.verdict == PortabilityVerdict::kUndecided && verdict.p_holm &&
-         *verdict.p_holm < options.alpha;
+  return verdict.verdict == PortabilityVerdict::kUndecided && means_differ(verdict, options);
 }
 
 std::optional<OutcomeVerdict> outcome_verdict(const CrashRate& a, const CrashRate& b,

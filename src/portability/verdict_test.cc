@@ -34,6 +34,39 @@ TEST(PortabilityVerdict, SimilarLatencyIsAProvenEquivalence) {
       << "the same means, which such rows don't show";
 }
 
+TEST(PortabilityVerdict, FewProcessesHaveARangeWhichAVerdictNeeds) {
+  for (const int64_t processes : {2, 3, 4}) {
+    const auto between = [&](double ms) {
+      std::vector<MadeRegime> both = {two_arm_regime("a", 10, 8), two_arm_regime("b", 10, ms)};
+      for (MadeRegime& made : both) {
+        made.processes = processes;
+        made.noise = 0.0005;
+      }
+      return judged(both);
+    };
+    const bool few = processes < 4;
+    const Portability of = between(4);
+    for (const ConditionVerdict& verdict : of.verdicts) {
+      ASSERT_TRUE(verdict.ratio);
+      EXPECT_EQ(verdict.ratio->range.has_value(), few);
+      EXPECT_EQ(ratio_interval_of(*verdict.ratio, 0.95).has_value(), !few);
+      if (!few) continue;
+      EXPECT_TRUE(verdict.ratio->range->contains(std::exp(verdict.ratio->log_ratio)));
+    }
+    for (const ClaimInRegime& in : of.claims.at(0).regimes) {
+      EXPECT_EQ(in.ratio_interval.has_value(), !few);
+      EXPECT_EQ(in.ratio_range.has_value(), few);
+    }
+  }
+  // Sure by the test, and by less than the margin of 5 %.
+  const CellMean a{10, 5, 15, SeriesError{1e-8, 2}, 3, {9.99, 10.01}};
+  const CellMean b{10.4, 5, 15, SeriesError{1e-8, 2}, 3, {10.39, 10.41}};
+  const LogRatioEstimate ratio = regimes_ratio(a, b);
+  EXPECT_FALSE(ratio.bears_out(Verdict::kSlower, 0.05));
+  EXPECT_TRUE(ratio.bears_out(Verdict::kSlower, 0.03));
+  EXPECT_TRUE(ratio.bears_out(Verdict::kEquivalent, 0.05));
+}
+
 TEST(PortabilityVerdict, ShiftIsAnotherMagnitudeInTheSameDirection) {
   const MadeRegime a = two_arm_regime("a", 10, 8);
   EXPECT_EQ(beside(a, two_arm_regime("b", 20, 16)), PortabilityVerdict::kShift);

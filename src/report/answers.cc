@@ -83,11 +83,41 @@ bool shows_nothing(const stats::Interval& of_ratio) {
   return of_ratio.contains(1) && of_ratio.high > kWidest * of_ratio.low;
 }
 
-void RatioRange::add(double ratio, const std::optional<stats::Interval>& interval) {
-  if (!interval) return;
-  too_few = too_few || shows_nothing(*interval);
+std::string range_meaning() {
+  return fmt::format(
+      "\"range\" is from the least to the largest figure of the worker processes, where fewer than "
+      "{} ran, too few for an interval",
+      kLeastProcessesOfInterval);
+}
+
+bool has_process_ranges(const Findings& findings) {
+  return std::ranges::any_of(findings.latencies,
+                             [](const Latency& of) { return of.mean_process_range.has_value(); }) ||
+         std::ranges::any_of(findings.contrasts,
+                             [](const Contrast& of) { return of.ratio_process_range.has_value(); });
+}
+
+void RatioRange::add(double ratio, const std::optional<stats::Interval>& interval,
+                     const std::optional<stats::Interval>& process_range) {
+  if (!interval && !process_range) return;
   widen(values, {ratio, ratio});
-  widen(intervals, *interval);
+  if (interval) {
+    too_few = too_few || shows_nothing(*interval);
+    widen(intervals, *interval);
+  }
+  if (process_range) widen(ranges, *process_range);
+}
+
+void RatioRange::add(const Contrast& contrast) {
+  add(contrast.ratio, contrast.ratio_interval, contrast.ratio_process_range);
+}
+
+void RatioRange::add(const Rival& rival) {
+  add(rival.ratio, rival.ratio_interval, rival.ratio_process_range);
+}
+
+bool RatioRange::leaves_one_open() const {
+  return (intervals && intervals->contains(1)) || (ranges && ranges->contains(1));
 }
 
 std::string RatioRange::text() const {
@@ -95,7 +125,7 @@ std::string RatioRange::text() const {
   std::string out = number(values->low);
   if (number(values->high) != out) out += " to " + number(values->high);
   if (too_few) return fmt::format("{} {}", out, kTooFew);
-  return fmt::format("{} [{}, {}]", out, number(intervals->low), number(intervals->high));
+  return out + spread_text(intervals, ranges, number);
 }
 
 std::vector<std::string> arms_in_question(const Decision& decision) {
@@ -141,7 +171,7 @@ std::vector<TypicalAnswer> typical_answers(const std::vector<const Decision*>& d
       answer = all.insert(all.end(), TypicalAnswer{.arm = choice.arm, .rival = choice.rival});
     }
     ++answer->strata;
-    answer->range.add(choice.ratio.ratio, choice.ratio.interval);
+    answer->range.add(choice.ratio.ratio, choice.ratio.interval, std::nullopt);
     if (choice.slow > 0) answer->slow[choice.slow_arm] += choice.slow;
   }
   return all;

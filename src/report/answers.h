@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/findings/findings.h"
+#include "analysis/findings/spread_text.h"
 
 namespace assay {
 
@@ -17,17 +18,29 @@ namespace assay {
 bool shows_nothing(const stats::Interval& of_ratio);
 inline constexpr std::string_view kTooFew = "[too few to tell]";
 
-// Ratios of several strata: the hull of the values and of their intervals.
+// The sentence that explains "range", without its end.
+std::string range_meaning();
+// Whether some figure has a range where its interval would stand.
+bool has_process_ranges(const Findings& findings);
+
+// Ratios of several strata: the hull of the values, of their intervals, and of the ranges of those
+// whose processes are too few for one.
 struct RatioRange {
   std::optional<stats::Interval> values;
   std::optional<stats::Interval> intervals;
+  std::optional<stats::Interval> ranges;
   bool too_few = false;  // one of the intervals shows nothing
 
-  // Without an interval a ratio doesn't count.
-  void add(double ratio, const std::optional<stats::Interval>& interval);
-  // "0.62 [0.60, 0.65]", "0.62 to 0.71 [0.60, 0.73]", "0.62 [too few to tell]"; `values` must be
-  // there.
+  // A ratio without an interval or a range doesn't count.
+  void add(double ratio, const std::optional<stats::Interval>& interval,
+           const std::optional<stats::Interval>& process_range);
+  void add(const Contrast& contrast);
+  void add(const Rival& rival);
+  // "0.62 [0.60, 0.65]", "0.62 to 0.71 [0.60, 0.73]", "0.62 [too few to tell]", "0.62 range
+  // 0.60-0.65"; `values` must be there.
   std::string text() const;
+  // Whether 1 is among what the intervals and ranges leave open.
+  bool leaves_one_open() const;
 };
 
 // A decision's kind in the word of tables that people read: faster | equivalent | ahead |

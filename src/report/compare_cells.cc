@@ -26,11 +26,19 @@ TableCell mean_cell(const std::optional<ComparedSide>& side) {
   return side ? TableCell::of(side->mean_ms) : TableCell::absent();
 }
 
-TableCell share_interval(const std::optional<stats::Interval>& interval) {
-  if (!interval) return TableCell::absent();
-  return {Json::array({interval->low - 1, interval->high - 1}),
-          fmt::format("[{}, {}] %", signed_percent_text(interval->low - 1),
-                      signed_percent_text(interval->high - 1))};
+std::string share_spread_text(const std::optional<stats::Interval>& interval,
+                              const std::optional<stats::Interval>& range) {
+  const auto share = [](double ratio) { return signed_percent_text(ratio - 1); };
+  if (interval) return fmt::format("[{}, {}]", share(interval->low), share(interval->high));
+  if (range) return fmt::format("range {} to {}", share(range->low), share(range->high));
+  return "";
+}
+
+TableCell share_spread(const std::optional<stats::Interval>& interval,
+                       const std::optional<stats::Interval>& range) {
+  const auto& ends = interval ? interval : range;
+  if (!ends) return TableCell::absent();
+  return {Json::array({ends->low - 1, ends->high - 1}), share_spread_text(interval, range) + " %"};
 }
 
 }  // namespace assay

@@ -77,8 +77,8 @@ Table cell_table(const Comparison& c, Phase phase) {
         {TableCell::of(stratum_label(c.strata, *cell.stratum)), TableCell::of(cell.arm),
          mean_cell(cell.base), noise_cell(cell.base), mean_cell(cell.cand), noise_cell(cell.cand),
          process_cell(cell), process_noise_cell(cell), TableCell::of(cell.difference_ms, 3),
-         signed_percent(cell.ratio - 1), share_interval(cell.ratio_interval), typical_cell(cell),
-         p_holm_cell(cell.p_holm), TableCell::of(status_text(cell))});
+         signed_percent(cell.ratio - 1), share_spread(cell.ratio_interval, cell.ratio_range),
+         typical_cell(cell), p_holm_cell(cell.p_holm), TableCell::of(status_text(cell))});
   }
   if (any_machine(c)) add_machine_column(shown, table);
   return table;
@@ -100,12 +100,12 @@ Table combined_table(const Comparison& c) {
               {}};
   for (const ComparedCell& cell : c.combined) {
     shown.push_back(&cell);
-    table.rows.push_back({TableCell::of(std::string(phase_name(cell.phase))),
-                          TableCell::of(cell.arm), TableCell::of(cell.strata),
-                          signed_percent(cell.ratio - 1), share_interval(cell.ratio_interval),
-                          typical_cell(cell), p_holm_cell(cell.p_holm),
-                          p_holm_cell(cell.tost_p_holm), detectable_cell(cell.minimum_detectable),
-                          TableCell::of(status_text(cell))});
+    table.rows.push_back(
+        {TableCell::of(std::string(phase_name(cell.phase))), TableCell::of(cell.arm),
+         TableCell::of(cell.strata), signed_percent(cell.ratio - 1),
+         share_spread(cell.ratio_interval, cell.ratio_range), typical_cell(cell),
+         p_holm_cell(cell.p_holm), p_holm_cell(cell.tost_p_holm),
+         detectable_cell(cell.minimum_detectable), TableCell::of(status_text(cell))});
   }
   if (any_machine(c)) add_machine_column(shown, table);
   return table;
@@ -293,6 +293,8 @@ Table flat_cells(const Comparison& c) {
                            "ratio",
                            "ratio_low",
                            "ratio_high",
+                           "ratio_range_low",
+                           "ratio_range_high",
                            "p_holm",
                            "tost_p_holm",
                            "mde",
@@ -317,11 +319,14 @@ Table flat_cells(const Comparison& c) {
                                   TableCell::of(cell.n_base),
                                   TableCell::of(cell.n_cand)};
     const auto& interval = cell.ratio_interval;
+    const auto& range = cell.ratio_range;
     for (const std::optional<double>& value :
          {std::optional(cell.base->mean_ms), cell.base->noise, std::optional(cell.cand->mean_ms),
           cell.cand->noise, cell.difference_ms, std::optional(cell.ratio),
           interval ? std::optional(interval->low) : std::nullopt,
-          interval ? std::optional(interval->high) : std::nullopt, cell.p_holm, cell.tost_p_holm,
+          interval ? std::optional(interval->high) : std::nullopt,
+          range ? std::optional(range->low) : std::nullopt,
+          range ? std::optional(range->high) : std::nullopt, cell.p_holm, cell.tost_p_holm,
           cell.minimum_detectable}) {
       row.push_back(TableCell::of(value));
     }

@@ -6,6 +6,7 @@
 
 #include "analysis/compare/history.h"
 #include "base/text.h"
+#include "report/compare_cells.h"
 
 namespace assay {
 namespace {
@@ -26,11 +27,8 @@ std::string figure_text(const Comparison& c, const ComparedCell& cell) {
                   cell.stratum ? stratum_text(c.strata[*cell.stratum])
                                : fmt::format("{}, all strata", phase_name(cell.phase)),
                   signed_percent_text(cell.ratio - 1));
-  if (cell.ratio_interval) {
-    text += fmt::format(" [{}, {}]", signed_percent_text(cell.ratio_interval->low - 1),
-                        signed_percent_text(cell.ratio_interval->high - 1));
-  }
-  return text;
+  const std::string spread = share_spread_text(cell.ratio_interval, cell.ratio_range);
+  return spread.empty() ? text : text + " " + spread;
 }
 
 std::string figures_text(const Comparison& c, const std::vector<const ComparedCell*>& cells) {
@@ -77,6 +75,21 @@ void add_basis(const Comparison& c, std::vector<std::string>& lines) {
         "may come from the process and not from the program.",
         by_rows, counted(std::ssize(c.cells), "cell"), by_rows == 1 ? "is" : "are"));
   }
+}
+
+// Where few processes or runs have ranges.
+void add_few(const Comparison& c, std::vector<std::string>& lines) {
+  const auto few = std::ranges::count_if(
+      c.cells, [](const ComparedCell& cell) { return cell.verdict && cell.too_few; });
+  if (few == 0) return;
+  const std::string_view unit = c.base_runs + c.cand_runs > 2 ? "runs"
+                                : c.in_one_run                ? "pairs of processes"
+                                                              : "processes on a side";
+  lines.push_back(fmt::format(
+      "{} of {} {} fewer than {} {}, too few for an interval. \"range\" is from the least to the "
+      "largest ratio of theirs, and a verdict needs all of it beside the test.",
+      few, counted(std::ssize(c.cells), "cell"), few == 1 ? "has" : "have",
+      kLeastProcessesOfInterval, unit));
 }
 
 // What pairs of bundles, runs or repetitions can tell of what differs from run to run.
@@ -209,6 +222,7 @@ std::string verdict_word(const Comparison& c, bool on_regression) {
 ReportSection verdict_section(const Comparison& c, bool on_regression) {
   ReportSection section{"Verdict", {counts_line(c)}, {}};
   add_basis(c, section.lines);
+  add_few(c, section.lines);
   add_machine(c, section.lines);
   add_unseen(c, section.lines);
   const auto failing = c.failures(on_regression);

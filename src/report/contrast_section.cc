@@ -3,6 +3,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "report/answers.h"
 #include "report/sections.h"
 
 namespace assay {
@@ -30,7 +31,8 @@ std::string combined_verdict(const Contrast& contrast) {
 // The ratio of typical calls and its interval.
 void add_typical_cells(const Contrast& c, std::vector<TableCell>& row) {
   row.push_back(c.typical ? TableCell::of(c.typical->ratio) : TableCell::absent());
-  row.push_back(interval_cell(c.typical ? std::optional(c.typical->interval) : std::nullopt));
+  row.push_back(c.typical ? spread_cell(c.typical->interval, c.typical->process_range)
+                          : TableCell::absent());
 }
 
 Table combined_table(const Findings& findings, Phase phase) {
@@ -48,7 +50,7 @@ Table combined_table(const Findings& findings, Phase phase) {
     if (c.phase != phase) continue;
     std::vector<TableCell> row = {TableCell::of(arm_label(findings, c.arm, phase)),
                                   TableCell::of(strata_text(c)), TableCell::of(c.ratio),
-                                  interval_cell(c.ratio_interval)};
+                                  spread_cell(c.ratio_interval, c.ratio_process_range)};
     add_typical_cells(c, row);
     row.push_back(TableCell::of(combined_verdict(c)));
     row.push_back(TableCell::of(verdict_counts(c)));
@@ -93,8 +95,9 @@ Table stratum_table(const Findings& findings, Phase phase) {
         {TableCell::of(stratum_label(findings, *c.stratum)),
          TableCell::of(arm_label(findings, c.arm, *c.stratum)),
          TableCell::of(fmt::format("{}/{}", c.n_arm, c.n_baseline)), TableCell::of(c.ratio),
-         interval_cell(c.ratio_interval), p_holm_cell(c.p_holm), p_holm_cell(c.tost_p_holm),
-         TableCell::of(c.hedges_g, 3), c.rank ? TableCell::of(c.rank->a, 3) : TableCell::absent(),
+         spread_cell(c.ratio_interval, c.ratio_process_range), p_holm_cell(c.p_holm),
+         p_holm_cell(c.tost_p_holm), TableCell::of(c.hedges_g, 3),
+         c.rank ? TableCell::of(c.rank->a, 3) : TableCell::absent(),
          percent_cell(c.minimum_detectable), TableCell::of(std::string(verdict_name(c.verdict)))});
   }
   return table;
@@ -121,7 +124,7 @@ Table difference_table(const Findings& findings, Phase phase) {
     const auto absent = TableCell::absent();
     std::vector<TableCell> row = opening(findings, c);
     row.push_back(TableCell::of(c.difference_ms));
-    row.push_back(interval_cell(c.difference_interval_ms));
+    row.push_back(spread_cell(c.difference_interval_ms, c.difference_process_range_ms));
     row.push_back(TableCell::of(c.widening.error, 3));
     row.push_back(c.test ? TableCell::of(c.test->statistic) : absent);
     row.push_back(c.test ? TableCell::of(c.test->df) : absent);
@@ -274,6 +277,11 @@ ReportSection contrast_section(const Findings& findings, Phase phase, Detail det
       "Combined: geometric mean of the strata's ratios, resampled within strata. Wider where "
       "repetitions depend on one another. {}",
       findings.study.baseline, options.resamples, units_text(findings, phase)));
+  if (has_process_ranges(findings)) {
+    section.lines.push_back(range_meaning() +
+                            ". A verdict then needs the whole range beyond the margin, or within "
+                            "it, beside the test.");
+  }
   section.lines.emplace_back(
       "typical: the ratio of typical calls. It is the median of pairs or, if rounds are "
       "the unit, the geometric mean of the rounds' medians; combined, the geometric mean "

@@ -28,9 +28,7 @@ std::string place(const Findings& findings, const Answer& answer) {
 std::string baseline_text(const Findings& findings, const Answer& answer) {
   RatioRange range;
   for (const Decision* part : answer.parts) {
-    if (const Contrast* contrast = leader_contrast(findings, *part)) {
-      range.add(contrast->ratio, contrast->ratio_interval);
-    }
+    if (const Contrast* contrast = leader_contrast(findings, *part)) range.add(*contrast);
   }
   if (!range.values) return "";
   return fmt::format("{} of {}'s time", range.text(), findings.study.baseline);
@@ -41,7 +39,7 @@ std::string best_text(const Findings& findings, const Answer& answer) {
   std::map<std::string, RatioRange> to_next;
   for (const Decision* part : answer.parts) {
     if (part->runner_up->arm == findings.study.baseline) continue;
-    to_next[part->runner_up->arm].add(part->runner_up->ratio, part->runner_up->ratio_interval);
+    to_next[part->runner_up->arm].add(*part->runner_up);
   }
   std::vector<std::string> ratios;
   const std::string to_baseline = baseline_text(findings, answer);
@@ -93,7 +91,7 @@ std::string undecided_text(const Findings& findings, const Answer& answer) {
   for (const Decision* part : answer.parts) {
     for (const Rival& rival : part->tied) {
       OpenPair& pair = pairs[rival.arm];
-      pair.range.add(rival.ratio, rival.ratio_interval);
+      pair.range.add(rival);
       pair.detectable = std::max(pair.detectable, rival.minimum_detectable.value_or(0));
     }
   }
@@ -107,10 +105,10 @@ std::string undecided_text(const Findings& findings, const Answer& answer) {
   for (const Rival& rival : first.tied) {
     const RatioRange& range = pairs[rival.arm].range;
     if (!range.values) continue;
-    ratios.push_back(fmt::format("{} of {}'s time{}", range.text(), rival.arm,
-                                 range.too_few || range.intervals->contains(1)
-                                     ? ""
-                                     : " (not significant after Holm's correction)"));
+    const char* const why = range.too_few || range.leaves_one_open() ? ""
+                            : range.ranges                           ? " (too few processes)"
+                                           : " (not significant after Holm's correction)";
+    ratios.push_back(fmt::format("{} of {}'s time{}", range.text(), rival.arm, why));
   }
   if (!ratios.empty()) text += fmt::format(" {} takes {}.", first.arm, listed(ratios));
   const std::string detectable = detectable_text(first.tied, pairs);
@@ -158,7 +156,7 @@ std::string alternatives_text(const Answer& answer) {
   for (size_t i = 0; i < first.alternatives.size(); ++i) {
     RatioRange range;
     for (const Decision* part : answer.parts) {
-      range.add(part->alternatives[i].ratio, part->alternatives[i].interval);
+      range.add(part->alternatives[i].ratio, part->alternatives[i].interval, std::nullopt);
     }
     text += fmt::format(" By {} the choice is {}, at {} of {}'s.", first.alternatives[i].figure,
                         first.alternatives[i].arm, range.text(), first.arm);
@@ -207,8 +205,8 @@ ReportSection decision_section(const Findings& findings) {
   section.lines.push_back(fmt::format(
       "(The arm with the lowest mean is compared with every other arm that qualifies, with Holm's "
       "correction over a phase, alpha {}. Intervals are 95 %; over several prompt lengths, ratios "
-      "and intervals show their range. p50 and tails are named where they choose another arm.)",
-      findings.options.alpha));
+      "and intervals show their range. p50 and tails are named where they choose another arm.{})",
+      findings.options.alpha, has_process_ranges(findings) ? " " + range_meaning() + "." : ""));
   return section;
 }
 

@@ -19,14 +19,15 @@ std::optional<double> high(const std::optional<stats::Interval>& interval) {
 
 void add_contrast(const Contrast* c, std::vector<TableCell>& row) {
   if (c == nullptr) {
-    row.insert(row.end(), 10, TableCell::absent());
+    row.insert(row.end(), 12, TableCell::absent());
     return;
   }
   row.push_back(TableCell::of(c->baseline));
   row.push_back(TableCell::of(c->ratio));
   for (const auto& value :
-       {low(c->ratio_interval), high(c->ratio_interval), c->difference_ms, c->p_holm,
-        c->tost_p_holm, c->hedges_g, c->rank ? std::optional(c->rank->a) : std::nullopt}) {
+       {low(c->ratio_interval), high(c->ratio_interval), low(c->ratio_process_range),
+        high(c->ratio_process_range), c->difference_ms, c->p_holm, c->tost_p_holm, c->hedges_g,
+        c->rank ? std::optional(c->rank->a) : std::nullopt}) {
     row.push_back(TableCell::of(value));
   }
   row.push_back(TableCell::of(std::string(verdict_name(c->verdict))));
@@ -48,6 +49,8 @@ std::vector<Column> columns() {
                            "mean_ms",
                            "mean_low_ms",
                            "mean_high_ms",
+                           "mean_process_low_ms",
+                           "mean_process_high_ms",
                            "median_ms",
                            "sd_ms",
                            "min_ms",
@@ -62,6 +65,8 @@ std::vector<Column> columns() {
                            "ratio",
                            "ratio_low",
                            "ratio_high",
+                           "ratio_process_low",
+                           "ratio_process_high",
                            "difference_ms",
                            "p_holm",
                            "tost_p_holm",
@@ -103,7 +108,8 @@ Table flat_table(const Findings& findings) {
                                       ? TableCell::absent()
                                       : TableCell::of(std::string(execution->second)),
                                   TableCell::of(l.n)};
-    for (const auto& value : {l.mean, low(l.mean_interval), high(l.mean_interval), l.median, l.sd,
+    for (const auto& value : {l.mean, low(l.mean_interval), high(l.mean_interval),
+                              low(l.mean_process_range), high(l.mean_process_range), l.median, l.sd,
                               l.min, l.p90, l.p95, l.p99, l.max, l.tokens_per_s}) {
       row.push_back(TableCell::of(value));
     }

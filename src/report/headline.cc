@@ -55,7 +55,7 @@ std::string of_baseline(const Findings& findings, const Answer& answer) {
   RatioRange range;
   for (const Decision* part : answer.parts) {
     const Contrast* contrast = leader_contrast(findings, *part);
-    if (contrast != nullptr) range.add(contrast->ratio, contrast->ratio_interval);
+    if (contrast != nullptr) range.add(*contrast);
   }
   if (!range.values) return "";
   return fmt::format(", at {} of {}'s time", range.text(), findings.study.baseline);

@@ -113,6 +113,13 @@ TableCell interval_cell(const std::optional<stats::Interval>& interval, int digi
                       format_significant(interval->high, digits))};
 }
 
+TableCell spread_cell(const std::optional<stats::Interval>& interval,
+                      const std::optional<stats::Interval>& process_range) {
+  if (!process_range) return interval_cell(interval);
+  return TableCell::of(fmt::format("range {}-{}", format_significant(process_range->low, 4),
+                                   format_significant(process_range->high, 4)));
+}
+
 TableCell p_cell(double p, double log_p) {
   if (p > 0) return {p, format_significant(p, 2)};
   const double exponent = log_p / std::numbers::ln10;

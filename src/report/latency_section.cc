@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "report/answers.h"
 #include "report/sections.h"
 
 namespace assay {
@@ -38,7 +39,7 @@ std::vector<TableCell> warm_row(const Findings& findings, const Latency& l, bool
                                 TableCell::of(arm_label(findings, l.arm, l.stratum)),
                                 TableCell::of(l.n),
                                 TableCell::of(l.mean),
-                                interval_cell(l.mean_interval),
+                                spread_cell(l.mean_interval, l.mean_process_range),
                                 TableCell::of(l.median),
                                 TableCell::of(l.sd, 3),
                                 TableCell::of(l.p90),
@@ -93,6 +94,7 @@ ReportSection latency_section(const Findings& findings, Phase phase, Detail deta
                   findings.options.resamples));
   section.lines.emplace_back(
       "\"-\": n is too small (p90 needs 10 rows, p95 20, p99 100) or the value is undefined.");
+  if (has_process_ranges(findings)) section.lines.push_back(range_meaning() + ".");
   const bool energy = has_energy(findings, phase);
   if (energy) {
     section.lines.emplace_back(

@@ -8,6 +8,7 @@
 #include "base/add_once.h"
 #include "base/shown_text.h"
 #include "base/text.h"
+#include "report/answers.h"
 #include "report/fitting.h"
 #include "report/portability_tables.h"
 #include "report/sections.h"
@@ -97,6 +98,13 @@ void add_sentences(const std::vector<std::string>& sentences, size_t room,
   }
 }
 
+bool has_ranges(const Portability& of) {
+  return std::ranges::any_of(of.claims, [](const JudgedClaim& claim) {
+    return std::ranges::any_of(claim.regimes,
+                               [](const ClaimInRegime& in) { return in.ratio_range.has_value(); });
+  });
+}
+
 ReportSection claims_part(const Portability& of) {
   ReportSection section{
       "Claims",
@@ -107,6 +115,7 @@ ReportSection claims_part(const Portability& of) {
       "point of the axis. robust: 0.8 or more; sensitive: 0.5; fragile: 0; catastrophic: below, or "
       "rows were lost; in brackets the bands that the interval allows. ratio: the geometric mean "
       "over strata of the ratios of means.");
+  if (has_ranges(of)) section.lines.push_back(range_meaning() + ".");
   return section;
 }
 
@@ -305,6 +314,10 @@ std::string screen(const Portability& of) {
     regimes.table =
         with_columns(regimes.table, {"bundle", "differs_on", "state", "ratio", "95% interval"});
     add_table(regimes, "more bundle", lines);
+    if (has_ranges(of)) {
+      std::ranges::move(wrapped_lines(range_meaning() + ".", kPortabilityScreenColumns, 0, 2),
+                        std::back_inserter(lines));
+    }
   } else {
     const CappedTable headline = headline_matrix_table(of, kScreenHeadlines);
     add_table(headline, "more row", lines);

@@ -165,7 +165,8 @@ CappedTable claim_regime_table(const Portability& of, size_t most) {
            optional_text(join(in.axes, ", ")),
            TableCell::of(std::string(claim_state_name(in.state))),
            in.log_ratio ? TableCell::of(std::exp(*in.log_ratio), 4) : TableCell::absent(),
-           interval_cell(in.ratio_interval, 4), p_holm_cell(in.p_holm), optional_text(in.reason)});
+           spread_cell(in.ratio_interval, in.ratio_range), p_holm_cell(in.p_holm),
+           optional_text(in.reason)});
     }
   }
   return capped(std::move(table), most);
@@ -215,16 +216,17 @@ CappedTable headline_table(const Portability& of, size_t most) {
               {}};
   for (const HeadlineCell& cell : of.matrix) {
     const auto& crashes = cell.decode_crashes;
-    const auto shares = [](const std::optional<stats::Interval>& interval) {
+    const auto shares = [](const std::optional<stats::Interval>& interval,
+                           fmt::format_string<std::string, std::string> text = "[{}, {}]") {
       if (!interval) return TableCell::absent();
-      return TableCell{
-          Json::array({interval->low, interval->high}),
-          fmt::format("[{}, {}]", gain_text(interval->low), gain_text(interval->high))};
+      return TableCell{Json::array({interval->low, interval->high}),
+                       fmt::format(text, gain_text(interval->low), gain_text(interval->high))};
     };
     table.rows.push_back(
         {TableCell::of(of.regimes[cell.regime].name), TableCell::of(cell.arm),
          TableCell::of(cell.model_class), percent_cell(cell.prefill_gain),
-         shares(cell.gain_interval), TableCell::of(cell.prefill_strata),
+         cell.gain_range ? shares(cell.gain_range, "range {} to {}") : shares(cell.gain_interval),
+         TableCell::of(cell.prefill_strata),
          crashes ? TableCell::of(lost_of_text(*crashes)) : TableCell::absent(),
          crashes ? percent_cell(static_cast<double>(crashes->lost) /
                                 static_cast<double>(std::max<int64_t>(crashes->attempted, 1)))
@@ -263,7 +265,8 @@ Table moves_table(const Portability& of, size_t regime) {
          TableCell::of(condition.arm()),
          TableCell::of(std::string(portability_verdict_name(verdict.verdict))),
          ratio_cell(verdict.ratio),
-         verdict.ratio ? interval_cell(ratio_interval_of(*verdict.ratio, of.options.confidence))
+         verdict.ratio ? spread_cell(ratio_interval_of(*verdict.ratio, of.options.confidence),
+                                     verdict.ratio->range)
                        : TableCell::absent(),
          lost(verdict.a), lost(verdict.b), optional_text(verdict.reason)});
   }

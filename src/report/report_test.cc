@@ -97,7 +97,7 @@ TEST(Report, TheCombinedTypicalRatioStandsBesideThatOfMeans) {
   Findings findings = small_findings();
   Contrast& combined = findings.combined.at(0);
   ASSERT_TRUE(combined.typical);
-  combined.typical = TypicalRatio{0.4321, {0.4123, 0.4567}};
+  combined.typical = SpreadRatio{0.4321, stats::Interval{0.4123, 0.4567}};
   for (const OutputFormat format : {OutputFormat::kTable, OutputFormat::kMarkdown}) {
     const std::string text = render_report(findings, format);
     const size_t at = text.find("0.4321");

@@ -57,27 +57,20 @@ std::string screen_verdict(const PolicyRule& rule) {
 
 // "0.86 [0.84, 0.88]"; of several strata the lowest and the highest, and the widest interval.
 std::string ratio_text(const PolicyRule& rule, int digits) {
-  std::optional<double> low;
-  double high = 0;
-  std::optional<stats::Interval> interval;
+  RatioRange all;
+  std::optional<stats::Interval> ratios;  // also of those that have no interval
   for (const RuleEvidence& evidence : rule.evidence) {
     if (!evidence.ratio) continue;
-    low = std::min(low.value_or(*evidence.ratio), *evidence.ratio);
-    high = std::max(high, *evidence.ratio);
-    if (!evidence.interval) continue;
-    if (!interval) interval = evidence.interval;
-    interval->low = std::min(interval->low, evidence.interval->low);
-    interval->high = std::max(interval->high, evidence.interval->high);
+    if (!ratios) ratios = stats::Interval{*evidence.ratio, *evidence.ratio};
+    ratios = stats::Interval{std::min(ratios->low, *evidence.ratio),
+                             std::max(ratios->high, *evidence.ratio)};
+    all.add(*evidence.ratio, evidence.interval, evidence.process_range);
   }
-  if (!low) return "";
-  std::string text = format_significant(*low, digits);
-  const std::string most = format_significant(high, digits);
+  if (!ratios) return "";
+  std::string text = format_significant(ratios->low, digits);
+  const std::string most = format_significant(ratios->high, digits);
   if (most != text) text += "-" + most;
-  if (interval) {
-    text += fmt::format(" [{}, {}]", format_significant(interval->low, digits),
-                        format_significant(interval->high, digits));
-  }
-  return text;
+  return text + spread_text(all.intervals, all.ranges, digits);
 }
 
 // Whether every rule that gives way does so to the policy's own fallback.

@@ -53,6 +53,9 @@ std::string new_tokens_text(double from, double to);
 
 // "[1.02, 1.08]".
 TableCell interval_cell(const std::optional<stats::Interval>& interval, int digits = 4);
+// The same, or "range 0.84-0.86" of processes that are too few for an interval.
+TableCell spread_cell(const std::optional<stats::Interval>& interval,
+                      const std::optional<stats::Interval>& process_range);
 // p below the smallest double by its logarithm: "1e-4211".
 TableCell p_cell(double p, double log_p);
 // An adjusted p, which may be too small for a double.

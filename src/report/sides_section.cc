@@ -9,15 +9,17 @@ namespace {
 
 void add_row(const Comparison& c, const ComparedCell& cell, Table& table) {
   const bool one = cell.stratum.has_value();
-  table.rows.push_back(
-      {TableCell::of(std::string(phase_name(cell.phase))),
-       TableCell::of(one ? stratum_label(c.strata, *cell.stratum)
-                         : fmt::format("all {}", cell.strata)),
-       TableCell::of(cell.arm), mean_cell(cell.base), mean_cell(cell.cand),
-       one ? TableCell::of(cell.base->processes) : TableCell::absent(),
-       signed_percent(cell.ratio - 1), share_interval(cell.ratio_interval), typical_cell(cell),
-       cell.typical ? share_interval(cell.typical->ratio_interval) : TableCell::absent(),
-       TableCell::of(status_text(cell))});
+  table.rows.push_back({TableCell::of(std::string(phase_name(cell.phase))),
+                        TableCell::of(one ? stratum_label(c.strata, *cell.stratum)
+                                          : fmt::format("all {}", cell.strata)),
+                        TableCell::of(cell.arm), mean_cell(cell.base), mean_cell(cell.cand),
+                        one ? TableCell::of(cell.base->processes) : TableCell::absent(),
+                        signed_percent(cell.ratio - 1),
+                        share_spread(cell.ratio_interval, cell.ratio_range), typical_cell(cell),
+                        cell.typical
+                            ? share_spread(cell.typical->ratio_interval, cell.typical->ratio_range)
+                            : TableCell::absent(),
+                        TableCell::of(status_text(cell))});
 }
 
 }  // namespace

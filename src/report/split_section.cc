@@ -49,7 +49,7 @@ ReportSection split_section(const Findings& findings) {
   for (const PhaseSplit& split : findings.splits) {
     std::vector<TableCell> row = {TableCell::of(stratum_label(findings, split.prefill_stratum)),
                                   TableCell::of(split.arm), TableCell::of(split.gain_ms),
-                                  interval_cell(split.gain_interval)};
+                                  spread_cell(split.gain_interval, split.gain_process_range)};
     for (const int64_t tokens : kShown) row.push_back(share_cell(split, tokens));
     row.push_back(text_cell(tokens_text(split.stops_mattering, split.stops_interval)));
     row.push_back(text_cell(tokens_text(split.breaks_even, split.even_interval)));

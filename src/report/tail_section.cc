@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "report/answers.h"
 #include "report/sections.h"
 
 namespace assay {
@@ -23,7 +24,7 @@ std::vector<TableCell> tail_row(const Findings& findings, const Tail& tail) {
           TableCell::of(tail.slow_recompiled),
           TableCell::of(tail.high_without),
           TableCell::of(tail.p50_ratio),
-          interval_cell(tail.ratio_interval)};
+          spread_cell(tail.ratio_interval, tail.ratio_process_range)};
 }
 
 }  // namespace
@@ -38,6 +39,7 @@ ReportSection tail_section(const Findings& findings, Phase phase) {
   ReportSection section{fmt::format("Compilation and tails of {}", phase_name(phase)), {}, {}};
   section.figures = {fmt::format("{}-tails", phase_name(phase))};
   bool maxima = false;
+  bool ranges = false;
   Table table{"",
               {{"stratum", Align::kLeft},
                {"arm", Align::kLeft},
@@ -54,14 +56,14 @@ ReportSection tail_section(const Findings& findings, Phase phase) {
   for (const Tail& tail : findings.tails) {
     if (findings.strata[tail.stratum].phase != phase) continue;
     maxima = maxima || tail.high_is_max;
+    ranges = ranges || tail.ratio_process_range;
     table.rows.push_back(tail_row(findings, tail));
   }
   section.lines.push_back(fmt::format(
       "high: {} in ms; slow: samples above {:.0f} times p50, rec.: how many of those carry a "
-      "recompile, without: high of the samples that carry none. p50 ratio: to {}, percentile "
-      "bootstrap.",
+      "recompile, without: high of the samples that carry none. p50 ratio: to {}{}.",
       maxima ? "the largest sample (p99 needs 100 rows)" : "p99", kSlowFactor,
-      findings.study.baseline));
+      findings.study.baseline, ranges ? "; " + range_meaning() : ", percentile bootstrap"));
   section.tables.push_back(std::move(table));
   return section;
 }

@@ -105,6 +105,7 @@ void add_ratio(const Findings& findings, const Decision& decision, const std::st
       if (contrast.stratum != choice.stratum || contrast.arm != choice.arm) continue;
       choice.ratio = contrast.ratio;
       choice.interval = contrast.ratio_interval;
+      choice.process_range = contrast.ratio_process_range;
     }
     return;
   }
@@ -114,6 +115,7 @@ void add_ratio(const Findings& findings, const Decision& decision, const std::st
   if (rival == rivals.end()) return;
   choice.ratio = rival->ratio;
   choice.interval = rival->ratio_interval;
+  choice.process_range = rival->ratio_process_range;
 }
 
 // By the contrasts with the baseline, where that is the safe arm.
@@ -130,7 +132,8 @@ void add_proven(const ChoiceInputs& in, const Findings& findings, StratumChoice&
         static_cast<size_t>(std::ranges::find(samples.arms, contrast.arm) - samples.arms.begin());
     if (!reason_barred(*samples.find(choice.stratum, arm), in.options).empty()) continue;
     (faster ? choice.proven : choice.slower)
-        .push_back({contrast.arm, contrast.ratio, contrast.ratio_interval});
+        .push_back(
+            {contrast.arm, contrast.ratio, contrast.ratio_interval, contrast.ratio_process_range});
   }
 }
 

@@ -28,6 +28,7 @@ struct ProvenArm {
   std::string arm;
   double ratio = 1;  // to the safe arm, of means
   std::optional<stats::Interval> interval;
+  std::optional<stats::Interval> process_range = {};  // of processes too few for an interval
 };
 
 struct StratumChoice {
@@ -39,6 +40,7 @@ struct StratumChoice {
   std::string because;                      // of an abstention, or why no arm is safe
   std::optional<double> ratio;              // of `arm` to `safe`, of means; where both are known
   std::optional<stats::Interval> interval;  // of it
+  std::optional<stats::Interval> process_range = {};  // likewise, of too few processes
   // In the order of the study's arms: those whose contrast with the safe arm says that they are
   // faster, which is the proof that `ahead` takes, and that nothing bars. Empty where the safe arm
   // isn't the baseline, and where the comparison is void.

@@ -256,10 +256,12 @@ std::vector<RuleEvidence> evidence_of(const Samples& samples,
     if (choice->arm == rule.arm) {
       evidence.ratio = choice->ratio;
       evidence.interval = choice->interval;
+      evidence.process_range = choice->process_range;
     } else if (const ProvenArm* proven = proof_of(*choice, rule.arm); proven != nullptr) {
       evidence.verdict = kFasterThanSafe;
       evidence.ratio = proven->ratio;
       evidence.interval = proven->interval;
+      evidence.process_range = proven->process_range;
     } else if (!rule.abstains && !rule.arm.empty()) {
       evidence.verdict = kNotChosen;
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/compare/compare.h"
+#include "analysis/findings/spread_text.h"
 #include "base/add_once.h"
 #include "base/listed.h"
 #include "base/text.h"
@@ -84,12 +85,7 @@ std::string covered_text(const PolicyRule& rule) {
 }
 
 std::string ratio_to_safe(const ProvenArm& arm) {
-  std::string text = format_significant(arm.ratio, 3);
-  if (arm.interval) {
-    text += fmt::format(" [{}, {}]", format_significant(arm.interval->low, 3),
-                        format_significant(arm.interval->high, 3));
-  }
-  return text;
+  return format_significant(arm.ratio, 3) + spread_text(arm.interval, arm.process_range, 3);
 }
 
 // The first stratum on which the rows choose another arm than the rule, in a sentence.

@@ -73,7 +73,8 @@ struct RuleEvidence {
   std::string verdict;
   std::optional<double> ratio;  // of the rule's arm to the safe arm, of means
   std::optional<stats::Interval> interval;
-  int64_t rows = 0;  // warm ones of the rule's arm
+  std::optional<stats::Interval> process_range = {};  // of processes too few for an interval
+  int64_t rows = 0;                                   // warm ones of the rule's arm
   // Of warm rows of the rule's arm, and of the arm that it gives way to. p99 is absent below
   // kLeastRowsOfP99 rows (triggers.h).
   std::optional<double> mean_ms = {};

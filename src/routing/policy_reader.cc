@@ -75,11 +75,22 @@ Result<PolicyTrigger> read_trigger(const YamlValue& value) {
   return trigger;
 }
 
+// [LOW, HIGH] of ratios.
+Result<stats::Interval> read_ends(const YamlValue& value) {
+  ASSAY_TRY(const std::vector<YamlValue> ends, value.items());
+  if (ends.size() != 2) return value.error("two ends", counted(std::ssize(ends), "value"));
+  ASSAY_TRY(const double low, ends[0].positive_number(kMostFigure));
+  ASSAY_TRY(const double high, ends[1].positive_number(kMostFigure));
+  if (low > high) return value.error("its lower end first", "the upper one");
+  return stats::Interval{low, high};
+}
+
 // `new_tokens`: of its rule, which version 1 has there alone.
 Result<RuleEvidence> read_evidence(const YamlValue& value, int64_t new_tokens) {
-  static const PolicyKeys kKeys = {"scenario", "prompt_tokens",    "verdict",         "rows",
-                                   "ratio",    "interval",         "new_tokens",      "mean_ms",
-                                   "p99_ms",   "fallback_mean_ms", "fallback_p99_ms", "compile_ms"};
+  static const PolicyKeys kKeys = {
+      "scenario",         "prompt_tokens",   "verdict",    "rows",    "ratio",
+      "interval",         "process_range",   "new_tokens", "mean_ms", "p99_ms",
+      "fallback_mean_ms", "fallback_p99_ms", "compile_ms"};
   ASSAY_TRY(const YamlMap map, value.map(kKeys));
   RuleEvidence evidence;
   ASSAY_TRY(evidence.scenario, text_or_none(map.find("scenario")));
@@ -113,15 +124,11 @@ Result<RuleEvidence> read_evidence(const YamlValue& value, int64_t new_tokens) {
       ASSAY_TRY(*ms, said->positive_number(kMostFigure));
     }
   }
-  if (const auto interval = map.find("interval")) {
-    ASSAY_TRY(const std::vector<YamlValue> ends, interval->items());
-    if (ends.size() != 2) {
-      return interval->error("two ends", counted(std::ssize(ends), "value"));
+  for (const auto& [key, spread] : {std::pair{"interval", &evidence.interval},
+                                    std::pair{"process_range", &evidence.process_range}}) {
+    if (const auto ends = map.find(key)) {
+      ASSAY_TRY(*spread, read_ends(*ends));
     }
-    ASSAY_TRY(const double low, ends[0].positive_number(kMostFigure));
-    ASSAY_TRY(const double high, ends[1].positive_number(kMostFigure));
-    if (low > high) return interval->error("its lower end first", "the upper one");
-    evidence.interval = stats::Interval{low, high};
   }
   return evidence;
 }

@@ -41,7 +41,7 @@ Policy whole_policy() {
                     .fallback_mean_ms = 10,
                     .fallback_p99_ms = 11.0 / 3,
                     .compile_ms = 812},
-                   {"prompt_80", 128, 80, 80, "ahead", {}, {}, 30}};
+                   {"prompt_80", 128, 80, 80, "ahead", 0.9, {}, stats::Interval{0.8, 0.95}, 30}};
   policy.rules.push_back(rule);
   rule.new_tokens = 65;
   rule.new_tokens_span = 62;

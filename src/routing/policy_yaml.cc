@@ -44,8 +44,9 @@ std::string evidence_line(const RuleEvidence& evidence) {
                   evidence.verdict, evidence.rows);
   if (evidence.new_tokens > 0) line += fmt::format(", new_tokens: {}", evidence.new_tokens);
   if (evidence.ratio) line += fmt::format(", ratio: {}", *evidence.ratio);
-  if (evidence.interval) {
-    line += fmt::format(", interval: [{}, {}]", evidence.interval->low, evidence.interval->high);
+  for (const auto& [key, range] : {std::pair{"interval", &evidence.interval},
+                                   std::pair{"process_range", &evidence.process_range}}) {
+    if (*range) line += fmt::format(", {}: [{}, {}]", key, (*range)->low, (*range)->high);
   }
   const auto add = [&](std::string_view key, const std::optional<double>& ms) {
     if (ms) line += fmt::format(", {}: {}", key, *ms);

@@ -56,6 +56,7 @@ Json rule_json(const PolicyRule& rule) {
                                 {"verdict", evidence.verdict},
                                 {"ratio", evidence.ratio ? Json(*evidence.ratio) : Json()},
                                 {"interval", ends_json(evidence.interval)},
+                                {"process_range", ends_json(evidence.process_range)},
                                 {"rows", evidence.rows},
                                 {"mean_ms", number_or_null(evidence.mean_ms)},
                                 {"p99_ms", number_or_null(evidence.p99_ms)},
@@ -91,10 +92,13 @@ Json choice_json(const Route& route, const StratumChoice& choice) {
   json["because"] = text_or_null(choice.because);
   json["ratio"] = choice.ratio ? Json(*choice.ratio) : Json();
   json["interval"] = ends_json(choice.interval);
+  json["process_range"] = ends_json(choice.process_range);
   json["proven"] = Json::array();
   for (const ProvenArm& proven : choice.proven) {
-    json["proven"].push_back(
-        {{"arm", proven.arm}, {"ratio", proven.ratio}, {"interval", ends_json(proven.interval)}});
+    json["proven"].push_back({{"arm", proven.arm},
+                              {"ratio", proven.ratio},
+                              {"interval", ends_json(proven.interval)},
+                              {"process_range", ends_json(proven.process_range)}});
   }
   return json;
 }

@@ -47,6 +47,8 @@ std::string arm_lines(const BenchTests& tests, const std::string& word) {
   constexpr std::string_view kTorch = "torch:";
   const bool torch = word.starts_with(kTorch);
   const std::string mode = torch ? word.substr(kTorch.size()) : word;
+  // A torch arm that names no device takes a GPU where there is one.
+  const std::string device = tests.device.empty() && torch ? "cpu" : tests.device;
   std::string lines;
   for (const std::string& cache : tests.caches) {
     const std::string name =
@@ -54,7 +56,7 @@ std::string arm_lines(const BenchTests& tests, const std::string& word) {
     lines += fmt::format("  - {{name: {}, backend: {}, mode: {}, cache: {}", quoted(name),
                          torch ? "torch" : "native", quoted(mode), quoted(cache));
     lines += dynamic_key(tests, !torch, mode, cache);
-    if (!tests.device.empty()) lines += ", device: " + quoted(tests.device);
+    if (!device.empty()) lines += ", device: " + quoted(device);
     if (tests.threads > 0) lines += fmt::format(", threads: {}", tests.threads);
     lines += "}\n";
   }

@@ -27,7 +27,7 @@ struct BenchTests {
   // cells its process ran before. A native arm then specialises on the sizes of each cell over a
   // static cache, and on none over a cache that grows.
   std::string dynamic = {};
-  std::string device = {};  // empty: the backend's own choice
+  std::string device = {};  // empty: the processor
   int64_t threads = 0;      // 0: as many as the process may run on
   int64_t repetitions = 20;
 };

@@ -13,25 +13,28 @@
 namespace assay {
 namespace {
 
-// Why the first arm and model whose start is dear is; empty: none is.
-std::string dear_start(const Study& study, std::span<const ModelSize> models) {
-  for (const StudyArm& arm : study.arms) {
-    for (size_t model = 0; model < study.models.size(); ++model) {
-      const auto seconds = start_seconds(arm, models[model].bytes);
-      if (seconds && *seconds < kCheapStartSeconds) continue;
-      const std::string& name = study.models[model].name;
-      if (!seconds) return fmt::format("the size of \"{}\" is unknown", name);
-      return fmt::format("starting \"{}\" on \"{}\" is estimated at {} s", arm.name, name,
-                         format_significant(*seconds, 2));
-    }
-  }
-  return "";
-}
-
 // By what the arm says; a torch arm that says nothing takes a GPU where there is one.
 bool asks_for_gpu(const StudyArm& arm) {
   const std::string device = device_option(arm);
   return device.starts_with("cuda") || (arm.backend == "torch" && device != "cpu");
+}
+
+// Why the first arm and model whose start is dear is; empty: none is. A process whose arm compiles
+// before it can time anything starts when that is over.
+std::string dear_start(const Study& study, std::span<const ModelSize> models) {
+  for (const StudyArm& arm : study.arms) {
+    for (size_t model = 0; model < study.models.size(); ++model) {
+      const double compiling = asks_for_gpu(arm) ? 0 : compile_seconds(arm);
+      const auto seconds = start_seconds(arm, models[model].bytes);
+      if (seconds && *seconds + compiling < kCheapStartSeconds) continue;
+      const std::string& name = study.models[model].name;
+      if (!seconds) return fmt::format("the size of \"{}\" is unknown", name);
+      return fmt::format("starting{} \"{}\" on \"{}\" is estimated at {} s",
+                         compiling > 0 ? " and compiling" : "", arm.name, name,
+                         format_significant(*seconds + compiling, 2));
+    }
+  }
+  return "";
 }
 
 // The most processes whose starts and preparations take no longer than what they measure, of those
@@ -71,10 +74,9 @@ DefaultProcesses where_starts_are_dear(const Study& study, std::span<const Model
       most == 0
           ? ""
           : ", and starting and preparing more processes would take longer than the repetitions";
-  return {kLeastProcesses,
-          fmt::format(
-              "{}{}; two processes give wide intervals, and the study's key `processes` sets more",
-              dear, cost)};
+  return {kLeastProcesses, fmt::format("{}{}; two processes are too few for intervals, and the "
+                                       "study's key `processes` sets more",
+                                       dear, cost)};
 }
 
 }  // namespace
@@ -85,13 +87,13 @@ DefaultProcesses default_processes(const Study& study, std::span<const ModelSize
       has_command_arms(study) ? by_invocations(study)
       : dear.empty()
           ? DefaultProcesses{kMostProcesses,
-                             "every arm is estimated to start in under a second on every model"}
+                             fmt::format("every arm is estimated to start in under {:.0f} s on "
+                                         "every model",
+                                         kCheapStartSeconds)}
           : where_starts_are_dear(study, models, dear);
-  const int64_t rows = has_command_arms(study) ? 1 : kLeastRowsOfProcess;
-  const int64_t most = std::max<int64_t>(1, study.repetitions / rows);
-  if (most < chosen.processes) {
-    chosen = {most, fmt::format("a process needs at least {} of the {} repetitions", rows,
-                                study.repetitions)};
+  if (study.repetitions < chosen.processes) {
+    chosen = {study.repetitions, fmt::format("each process makes one of the {}",
+                                             counted(study.repetitions, "repetition"))};
   }
   Study asked = study;
   const auto too_long = [&] {
@@ -107,19 +109,27 @@ DefaultProcesses default_processes(const Study& study, std::span<const ModelSize
 
 namespace {
 
-void choose_processes(Study& study) {
+std::vector<ModelSize> model_sizes(const Study& study) {
   std::vector<ModelSize> models;
   for (const StudyModel& model : study.models) {
     ModelSize& size = models.emplace_back();
     if (!model.arch.empty()) continue;
     if (const auto found = model_size(model.path)) size = *found;
   }
-  DefaultProcesses chosen = default_processes(study, models);
+  return models;
+}
+
+void choose_processes(Study& study) {
+  DefaultProcesses chosen = default_processes(study, model_sizes(study));
   study.processes = chosen.processes;
   study.processes_because = std::move(chosen.because);
 }
 
 }  // namespace
+
+int64_t least_repetitions(const Study& study) {
+  return dear_start(study, model_sizes(study)).empty() ? kMostProcesses : 1;
+}
 
 void settle_processes(Study& study) {
   if (!study.processes_given) choose_processes(study);

@@ -13,27 +13,27 @@
 
 namespace assay {
 
-// Where every arm starts in under kCheapStartSeconds on every model. Where one doesn't: as many, up
-// to these, as the plan can pay, which are those whose starts and preparations are estimated to
-// take no longer than the repetitions; else kLeastProcesses, which leave the spread between
-// processes one degree of freedom, so that intervals are wide.
+// kMostProcesses where every arm starts in under kCheapStartSeconds on every model. Where one
+// doesn't: as many, up to these, as the plan can pay, which are those whose starts and preparations
+// are estimated to take no longer than the repetitions; else kLeastProcesses, which are too few for
+// an interval (analysis/findings/contrast.h).
 inline constexpr int64_t kMostProcesses = 5;
 inline constexpr int64_t kLeastProcesses = 2;
-inline constexpr double kCheapStartSeconds = 1;
-
-// Of a process: one row shows nothing of how its rows differ.
-inline constexpr int64_t kLeastRowsOfProcess = 2;
+inline constexpr double kCheapStartSeconds = 5;
 
 struct DefaultProcesses {
   int64_t processes = 1;
-  std::string because;  // "every arm is estimated to start in under a second on every model"
+  std::string because;  // "every arm is estimated to start in under 5 s on every model"
 };
 
 // `models` are the study's. By its arms' own words alone: a torch arm that names no device counts
 // as one on a GPU. A study with command arms has as many as their invocations' samples ask for.
-// Never so many that a process has fewer than kLeastRowsOfProcess repetitions, nor that the plan
-// has more than kMaxPlanRows rows.
+// Never more than repetitions, nor so many that the plan has more than kMaxPlanRows rows.
 DefaultProcesses default_processes(const Study& study, std::span<const ModelSize> models);
+
+// The repetitions that give each process a study gets by default one of them: kMostProcesses where
+// every start is cheap, by its models' files, else 1. For studies without command arms.
+int64_t least_repetitions(const Study& study);
 
 // Sets `processes` and `processes_because` of a study that doesn't give them, by its models' files:
 // the same files give the same plan. Of command arms also how many samples an invocation prints

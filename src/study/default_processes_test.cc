@@ -43,7 +43,7 @@ DefaultProcesses chosen(const Study& study, const std::vector<std::optional<doub
 TEST(DefaultProcesses, FiveWhereEveryStartIsCheap) {
   const Study study = study_with({arm("native", "eager"), arm("native", "compiled")});
   EXPECT_EQ(chosen(study, {100e6}).processes, 5);
-  EXPECT_THAT(chosen(study, {100e6}).because, HasSubstr("in under a second"));
+  EXPECT_THAT(chosen(study, {100e6}).because, HasSubstr("in under 5 s on"));
 }
 
 TEST(DefaultProcesses, TwoWhereOneStartIsDear) {
@@ -54,32 +54,39 @@ TEST(DefaultProcesses, TwoWhereOneStartIsDear) {
   EXPECT_THAT(
       of_two(arm("torch", "eager"), 1e6).because,
       HasSubstr("starting \"a\" on \"m\" is estimated at 15 s, and starting and preparing more"));
-  EXPECT_EQ(of_two(arm("native", "eager", {{"device", "cuda"}}), 1e6).processes, 2);
-  EXPECT_EQ(of_two(arm("native", "compiled", {{"kernel_cache", false}}), 1e6).processes, 2);
-  EXPECT_EQ(of_two(arm("native", "eager", {{"kernel_cache", false}}), 1e6).processes, 5)
-      << "it compiles nothing";
-  EXPECT_EQ(of_two(arm("native", "compiled"), 1e9).processes, 2) << "it packs a gigabyte";
-  EXPECT_EQ(of_two(arm("native", "eager"), 1e9).processes, 5) << "it maps one";
+  EXPECT_EQ(of_two(arm("torch", "eager", {{"device", "cpu"}}), 1e6).processes, 5)
+      << "it opens no GPU";
+  EXPECT_THAT(of_two(arm("torch", "default", {{"device", "cpu"}}), 1e6).because,
+              HasSubstr("starting and compiling \"a\" on \"m\" is estimated at 34 s"));
+  EXPECT_EQ(of_two(arm("torch", "default", {{"device", "cpu"}}), 1e6).processes, 2);
+  EXPECT_EQ(of_two(arm("torch", "default", {{"device", "cuda"}}), 1e6).processes, 2);
+  EXPECT_EQ(of_two(arm("native", "eager", {{"device", "cuda"}}), 1e6).processes, 5);
+  const Json no_cache = {{"kernel_cache", false}};
+  EXPECT_EQ(of_two(arm("native", "compiled", no_cache), 1e6).processes, 5) << "4 s of compiling";
+  EXPECT_EQ(of_two(arm("native", "compiled", no_cache), 0.6e9).processes, 2);
+  EXPECT_EQ(of_two(arm("native", "eager", no_cache), 0.6e9).processes, 5) << "it compiles nothing";
+  EXPECT_EQ(of_two(arm("native", "compiled"), 3e9).processes, 2) << "it packs three gigabytes";
+  EXPECT_EQ(of_two(arm("native", "eager"), 3e9).processes, 5) << "it maps them";
   EXPECT_EQ(of_two(arm("native", "eager"), 10e9).processes, 2);
 }
 
-// Each start of the torch arm takes 15 s: of K processes there are K + 1, one for parity.
+// Each start maps 12 GB in 6 s, and each repetition reads them ten times in as long: of K processes
+// there are K + 1 starts, one for parity.
 TEST(DefaultProcesses, AsManyAsTheRepetitionsPayFor) {
-  Study study = study_with({arm("torch", "eager", {{"device", "cpu"}})});
+  Study study = study_with({arm("native", "eager")});
   study.scenarios[0].prompt_tokens = {160};
-  study.repetitions = 100;
   study.warmup = 0;
-  const auto where_they_take = [&](double whole_seconds) {
-    const double read_seconds = (whole_seconds / 100 - kRowSeconds) / 10;
-    return chosen(study, {read_seconds * kAssumedReadBytesPerS});
+  const auto of_repetitions = [&](int64_t repetitions) {
+    study.repetitions = repetitions;
+    return chosen(study, {12e9});
   };
-  EXPECT_EQ(where_they_take(4 * 15 - 1).processes, 2);
-  EXPECT_EQ(where_they_take(4 * 15 + 1).processes, 3);
-  EXPECT_EQ(where_they_take(5 * 15 + 1).processes, 4);
-  EXPECT_EQ(where_they_take(6 * 15 + 1).processes, 5);
-  EXPECT_EQ(where_they_take(1000 * 15).processes, 5) << "no more than where starts cost nothing";
-  EXPECT_EQ(where_they_take(5 * 15 + 1).because,
-            "starting \"a\" on \"m\" is estimated at 15 s; starting and preparing 4 "
+  EXPECT_EQ(of_repetitions(4).processes, 2);
+  EXPECT_EQ(of_repetitions(5).processes, 3);
+  EXPECT_EQ(of_repetitions(6).processes, 4);
+  EXPECT_EQ(of_repetitions(7).processes, 5);
+  EXPECT_EQ(of_repetitions(1000).processes, 5) << "no more than where starts cost nothing";
+  EXPECT_EQ(of_repetitions(6).because,
+            "starting \"a\" on \"m\" is estimated at 6.0 s; starting and preparing 4 "
             "processes of each arm takes no longer than their repetitions");
 }
 
@@ -104,18 +111,18 @@ TEST(DefaultProcesses, OneLargeOrUnknownModelIsEnough) {
   EXPECT_EQ(chosen(study, {1e6, std::nullopt}).processes, 2);
   EXPECT_EQ(
       chosen(study, {1e6, std::nullopt}).because,
-      "the size of \"large\" is unknown; two processes give wide intervals, and the study's key "
-      "`processes` sets more");
+      "the size of \"large\" is unknown; two processes are too few for intervals, and the study's "
+      "key `processes` sets more");
 }
 
-TEST(DefaultProcesses, EachHasTwoRepetitionsAtLeast) {
+TEST(DefaultProcesses, EachHasARepetitionAtLeast) {
   Study study = study_with({arm("native", "eager")});
   for (const auto& [repetitions, expected] : std::vector<std::pair<int64_t, int64_t>>{
-           {1, 1}, {2, 1}, {3, 1}, {4, 2}, {5, 2}, {9, 4}, {10, 5}, {1000, 5}}) {
+           {1, 1}, {2, 2}, {4, 4}, {5, 5}, {9, 5}, {1000, 5}}) {
     study.repetitions = repetitions;
     const DefaultProcesses found = chosen(study, {1e6});
     EXPECT_EQ(found.processes, expected) << repetitions;
-    EXPECT_EQ(found.because.find("at least 2") != std::string::npos, expected < 5);
+    EXPECT_EQ(found.because.contains("each process makes one of the"), expected < 5);
   }
 }
 
@@ -143,9 +150,11 @@ TEST(DefaultProcesses, SettlesAStudyByItsFilesAndLeavesAGivenOneAlone) {
   settle_processes(study);
   EXPECT_EQ(study.processes, 5);
   EXPECT_NE(study.processes_because, "");
+  EXPECT_EQ(least_repetitions(study), 5);
   std::filesystem::remove_all(folder);
   settle_processes(study);
   EXPECT_EQ(study.processes, 2) << "of unknown size";
+  EXPECT_EQ(least_repetitions(study), 1);
 }
 
 }  // namespace

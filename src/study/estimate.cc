@@ -169,12 +169,19 @@ double repetition_seconds(const Study& study, const Cell& cell, const ModelSize&
 
 std::optional<double> start_seconds(const StudyArm& arm, std::optional<double> model_bytes) {
   if (arm.backend == "command") return std::nullopt;  // anything
-  if (arm.backend != "native") return kStartSeconds;
+  if (arm.backend != "native") {
+    return device_option(arm) == "cpu" ? kTorchProcessorStartSeconds : kStartSeconds;
+  }
   if (device_option(arm).starts_with("cuda")) return kNativeStartSeconds;
   if (!model_bytes) return std::nullopt;
   if (!mode_compiles(arm.mode)) return kProcessSeconds + *model_bytes / kMappedBytesPerS;
   return kProcessSeconds + *model_bytes / kPackedBytesPerS +
          (keeps_kernels(arm) ? 0 : kCompileSeconds);
+}
+
+double compile_seconds(const StudyArm& arm) {
+  const bool compiles = arm.backend == "torch" && mode_compiles(arm.mode);
+  return compiles ? kTorchProcessorCompileSeconds : 0;
 }
 
 std::vector<std::optional<TimeEstimate>> cell_estimates(const Study& study, const Plan& plan,
@@ -188,8 +195,9 @@ std::vector<std::optional<TimeEstimate>> cell_estimates(const Study& study, cons
     const ModelSize& model = basis.models[cell.model];
     if (!model.bytes || study.arms[cell.arm].backend == "command") continue;
     if (!basis.on_gpu[cell.arm]) {
-      estimates[i] = {.repetitions_s =
-                          rows * repetition_seconds(study, cell, model, basis.read_bytes_per_s)};
+      estimates[i] = {
+          .repetitions_s = rows * repetition_seconds(study, cell, model, basis.read_bytes_per_s),
+          .preparing_s = static_cast<double>(prepared[i]) * compile_seconds(study.arms[cell.arm])};
       continue;
     }
     if (!model.layers) continue;

@@ -52,8 +52,13 @@ double repetition_seconds(const Study& study, const Cell& cell, const ModelSize&
 // virtual cores of a Xeon, 2026-11-24) and maps its weights (eager: about 2 GB/s until they are
 // there) or packs them (compiled: 0.5 GB/s; gpt2-100m's 413 MB took 0.8 s on two virtual cores of
 // an AMD EPYC, 2026-11-23), and without a cache of kernels compiles them for 4 s; any other arm
-// takes seconds to open its device or to import its framework (gpu_arm.h).
+// takes seconds to open its device or to import its framework (gpu_arm.h), and fewer where it says
+// that it computes on the processor.
 std::optional<double> start_seconds(const StudyArm& arm, std::optional<double> model_bytes);
+
+// What each preparation of a cell adds on the processor: torch compiles. 0 where nothing does that
+// start_seconds() doesn't count.
+double compile_seconds(const StudyArm& arm);
 
 // What an estimate is made of.
 struct EstimateBasis {

@@ -222,6 +222,19 @@ TEST(Estimate, OnAGpuEachProcessStartsExplainsAndCompilesAnew) {
   EXPECT_DOUBLE_EQ(on_gpu(study, "default").parity_s, asked) << "parity is asked once";
 }
 
+TEST(Estimate, OnAProcessorTorchCompilesACellAnewInEachProcess) {
+  Study study = one_cell(Phase::kPrefill, 10, 0);
+  study.arms[0].backend = "torch";
+  study.arms[0].options = {{"device", "cpu"}};
+  study.processes = 2;
+  EXPECT_EQ(on_cpu(study).preparing_s, 0) << "eager";
+  study.arms[0].mode = "default";
+  EXPECT_DOUBLE_EQ(on_cpu(study).preparing_s, 2 * kTorchProcessorCompileSeconds);
+  study.arms[0].backend = "native";
+  study.arms[0].mode = "compiled";
+  EXPECT_EQ(on_cpu(study).preparing_s, 0) << "its kernels are kept";
+}
+
 TEST(Estimate, ModelSizesAreThoseOfTheirFiles) {
   const std::filesystem::path folder =
       std::filesystem::path(testing::TempDir()) / "assay_model_size_test";

@@ -32,6 +32,12 @@ inline constexpr double kNativeCompileSeconds = 1.2;  // of a graph, however man
 inline constexpr double kNativeStartSeconds = 4;
 // Importing torch, opening the device, building the model.
 inline constexpr double kStartSeconds = 15;
+// The same on the processor: importing torch 2.11 and transformers 5.17 takes 3.2 to 3.7 s of one
+// core of an Intel Xeon (2026-11-26), and gpt2-25m is built in half a second.
+inline constexpr double kTorchProcessorStartSeconds = 4.5;
+// Inductor's C++ of a cell on the processor: a cell of gpt2-25m takes 34 s of one core of an AMD
+// EPYC (torch 2.11, 2026-11-26). Each process compiles anew, because its cache folders are its own.
+inline constexpr double kTorchProcessorCompileSeconds = 30;
 // What another host with an H200 took, on 16 cores with a second study on the other 16: about 1.55
 // times these for 31 cells of tr147-static-cache, 1.75 for 29 of tr147-token-sweep (2026-11-22).
 inline constexpr double kSlowerHost = 1.8;

@@ -67,7 +67,7 @@ warmup: 3
 # Worker processes of each arm. They run one after the other and share the repetitions of every cell; each
 # prepares and warms up anew. Two processes of one arm differ by more than their repetitions show, so
 # `assay compare` needs several processes in each bundle before it calls anything slower. If the key is
-# absent, a study has 5 where every arm starts in under a second, and otherwise as many, 2 to 5, as its
+# absent, a study has 5 where every arm starts in under 5 s, and otherwise as many, 2 to 5, as its
 # repetitions pay for; `assay plan` says how many and why.
 # processes: 5
 

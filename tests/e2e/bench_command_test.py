@@ -18,7 +18,7 @@ import unittest
 from program import ProgramTest, rows_of
 from resume_test import write_checkpoint
 
-QUICK = ("-p", "5,9", "-n", "3", "-r", "4", "-t", "1", "--arms", "eager")
+QUICK = ("-p", "5,9", "-n", "3", "-r", "5", "-t", "1", "--arms", "eager")
 COLUMNS = ["cell_id", "arm", "model", "dtype", "cache", "compile_mode", "phase", "scenario", "batch", "prompt_tokens",
            "padded_tokens", "new_tokens", "repetition", "block", "order_index", "status", "cold", "tokens", "output_hash", "process"]
 
@@ -44,7 +44,7 @@ class BenchCommand(ProgramTest):
         study.write_text(
             "name: bench\nmodels: {path: model}\n"
             "arms: {name: eager, backend: native, mode: eager, cache: [dynamic, static], threads: 1}\n"
-            "phases: [prefill, kv_decode]\ntoken_lengths: 3\nrepetitions: 4\nwarmup: 1\nparity: after\n"
+            "phases: [prefill, kv_decode]\ntoken_lengths: 3\nrepetitions: 5\nwarmup: 1\nparity: after\n"
             "scenarios:\n- {name: prompt_5, phases: prefill}\n- {name: prompt_9, phases: prefill}\n"
             "- {name: prompt_1, phases: kv_decode}\n")
         self.succeed("run", study, "-o", "ran")
@@ -52,7 +52,7 @@ class BenchCommand(ProgramTest):
         self.assertEqual(*plans)
         benched, ran = ([[row[column] for column in COLUMNS] for row in rows_of(self.folder / name)] for name in ("benched", "ran"))
         self.assertEqual(benched, ran)
-        self.assertEqual(len(benched), 3 * 2 * (4 + 2), "2 processes, each with a warm-up")
+        self.assertEqual(len(benched), 3 * 2 * (5 + 5), "5 processes, each with a warm-up")
         self.assertEqual({row[COLUMNS.index("status")] for row in benched}, {"ok"})
         self.succeed("verify", "benched")
         self.assertTrue((self.folder / "benched" / "report.md").exists())
@@ -78,10 +78,45 @@ class BenchCommand(ProgramTest):
             self.assertEqual([row["ratio_low"], row["ratio_high"]], ratios[row["test"], row["arm"]]["ratio_interval"])
             self.assertEqual(row["verdict"], ratios[row["test"], row["arm"]]["verdict"])
 
+    def test_each_process_makes_a_repetition_and_says_what_starts_cost(self):
+        run = self.assay("bench", "model", "-p", "5", "-n", "0", "-r", "2", "-t", "1", "--arms", "eager,compiled", "--save", "benched")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("-r 2 becomes 5: each of an arm's 5 processes makes one repetition", run.stderr)
+        self.assertRegex(run.stderr, r"note: 5 processes of each arm: starting them took [\d.]+ m?s, and preparing tests [\d.]+ m?s")
+        rows = rows_of(self.folder / "benched")
+        processes = {(row["arm"], row["process"]) for row in rows if int(row["repetition"]) >= 0}
+        self.assertEqual(processes, {(arm, str(process)) for arm in ("eager", "compiled") for process in range(5)})
+        self.assertEqual(self.assay("bench", "model", "-p", "5", "-n", "0", "-r", "2", "--print-study").stdout.count("repetitions: 5"), 1)
+
+    def test_two_processes_have_a_range_and_no_interval(self):
+        """Wherever an interval would stand, and called so."""
+        printed = self.succeed("bench", "model", "-p", "5,9", "-n", "0", "-r", "8", "-t", "1", "--arms", "eager,compiled", "--print-study")
+        (self.folder / "two.yaml").write_text(printed + "processes: 2\n")
+        screen = self.succeed("run", "two.yaml", "-o", "two")
+        self.assertIn("95 % interval, or the range of fewer than 4 processes;", " ".join(screen.split()))
+        found = json.loads(self.succeed("analyze", "two", "-o", "json"))
+        means = {}
+        for row in rows_of(self.folder / "two"):
+            if int(row["repetition"]) >= 0:
+                means.setdefault((row["arm"], row["scenario"]), {}).setdefault(row["process"], []).append(float(row["latency_ms"]))
+        for one in found["latencies"]:
+            self.assertIsNone(one["mean_interval_ms"])
+            of_processes = sorted(sum(ms) / len(ms) for ms in means[one["arm"], one["scenario"]].values())
+            for printed_ms, mean in zip(one["mean_process_range_ms"], of_processes, strict=True):
+                self.assertAlmostEqual(printed_ms, mean, places=6)
+        for one in found["contrasts"] + found["combined"]:
+            self.assertIsNone(one["ratio_interval"])
+            self.assertLessEqual(one["ratio_process_range"][0], one["ratio"])
+            self.assertGreaterEqual(one["ratio_process_range"][1], one["ratio"])
+        for text in (self.succeed("analyze", "--full", "two"), (self.folder / "two" / "report.md").read_text(),
+                     (self.folder / "two" / "report.html").read_text()):
+            self.assertRegex(text, r"range [\d.]+-[\d.]+")
+            self.assertIn("too few for an interval", " ".join(text.split()))
+
     def test_the_study_is_printed_and_not_run(self):
         printed = self.succeed("bench", "model", *QUICK, "--print-study")
         (self.folder / "printed.yaml").write_text(printed)
-        self.assertIn("18 rows", self.succeed("plan", "printed.yaml"))
+        self.assertIn("30 rows", self.succeed("plan", "printed.yaml"))
         self.assertEqual(list((self.folder / "tmp").iterdir()), [])
 
     def test_every_format_has_a_row_a_test_and_arm(self):
@@ -89,7 +124,7 @@ class BenchCommand(ProgramTest):
         rows = json.loads(self.succeed("bench", "model", *QUICK, "-o", "json"))
         self.assertEqual([(row["test"], row["arm"]) for row in rows], tests)
         for row in rows:
-            self.assertEqual(len(row["samples_ns"]), 4)
+            self.assertEqual(len(row["samples_ns"]), 5)
             tokens = (row["n_gen"] or row["n_prompt"]) * row["batch"]
             self.assertAlmostEqual(row["avg_ts"], tokens * 1e9 / row["avg_ns"], delta=1e-3 * row["avg_ts"])
             self.assertEqual(row["model_size"], 4 * row["model_n_params"], "fp32")

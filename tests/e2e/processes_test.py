@@ -124,7 +124,7 @@ class Processes(ProgramTest):
         self.assertEqual(json.loads((bundle / "manifest.json").read_text())["study"]["processes"], 5)
         self.assertEqual({row["process"] for row in rows_of(bundle)}, set("01234"))
         few = self.write_study(repetitions=3, processes=None)
-        self.assertIn("processes: 1 (by default: a process needs at least 2 of the 3", self.succeed("plan", few))
+        self.assertIn("processes: 3 (by default: each process makes one of the 3 repetitions)", self.succeed("plan", few))
 
     def test_more_processes_than_repetitions_are_refused(self):
         study = self.write_study(repetitions=2, processes=3)

@@ -57,6 +57,7 @@ struct TypicalCall {
   double ratio = 1;
   std::optional<MachineShare> machine;  // what was taken off the ratio; absent: nothing
   std::optional<stats::Interval> ratio_interval;
+  std::optional<stats::Interval> ratio_range = {};  // as the cell's
   std::optional<stats::TestResult> test;
   std::optional<double> p_holm;
   std::optional<stats::TestResult> cautious_test;
@@ -80,6 +81,11 @@ struct ComparedCell {
   std::optional<stats::StandardError> error;  // of ln(ratio)
   std::optional<double> difference_ms;
   std::optional<stats::Interval> ratio_interval;  // of t on the logarithm
+  // A side has fewer processes than an interval needs, or there are fewer pairs of processes or
+  // runs (kLeastProcessesOfInterval): least and largest ratio of theirs stand in the interval's
+  // place, and have to bear the verdict out. Absent: combined strata have different processes.
+  bool too_few = false;
+  std::optional<stats::Interval> ratio_range = {};
   std::optional<stats::TestResult> test;
   std::optional<double> p_holm;
   // With what lies between runs, as far as the other cells show it; by rows with the cautious

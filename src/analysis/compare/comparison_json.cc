@@ -36,6 +36,7 @@ Json typical_json(const std::optional<TypicalCall>& typical) {
   return {{"ratio", typical->ratio},
           {"machine", machine_json(typical->machine)},
           {"ratio_interval", interval_json(typical->ratio_interval)},
+          {"ratio_range", interval_json(typical->ratio_range)},
           {"test", test_json(typical->test, typical->p_holm)},
           {"regression_test", test_json(typical->cautious_test, typical->cautious_p_holm)},
           {"regression", typical->regression}};
@@ -61,6 +62,7 @@ Json cell_json(const Comparison& c, const ComparedCell& cell) {
                {"ratio", cell.ratio},
                {"machine", machine_json(cell.machine)},
                {"ratio_interval", interval_json(cell.ratio_interval)},
+               {"ratio_range", interval_json(cell.ratio_range)},
                {"test", test_json(cell.test, cell.p_holm)},
                {"regression_test", test_json(cell.cautious_test, cell.cautious_p_holm)},
                {"equivalence", test_json(cell.tost, cell.tost_p_holm)},

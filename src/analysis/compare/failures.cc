@@ -2,21 +2,18 @@
 #include <algorithm>
 
 #include "analysis/compare/compare.h"
+#include "analysis/findings/spread_text.h"
 #include "base/text.h"
 
 namespace assay {
 namespace {
 
+constexpr int kDigits = 4;
+
 std::string cell_name(const Comparison& of, std::optional<size_t> stratum, Phase phase,
                       const std::string& arm) {
   if (stratum) return fmt::format("{} on {}", arm, stratum_text(of.strata[*stratum]));
   return fmt::format("{} on {}, all strata", arm, phase_name(phase));
-}
-
-std::string interval_text(const std::optional<stats::Interval>& interval) {
-  if (!interval) return "";
-  return fmt::format(" [{}, {}]", format_significant(interval->low),
-                     format_significant(interval->high));
 }
 
 }  // namespace
@@ -51,15 +48,17 @@ std::vector<std::string> Comparison::failures(bool on_regression) const {
       if (!cell.alarm()) continue;
       const std::string name = cell_name(*this, cell.stratum, cell.phase, cell.arm);
       const std::string by_mean =
-          fmt::format("{}{}", format_significant(cell.ratio), interval_text(cell.ratio_interval));
+          fmt::format("{}{}", format_significant(cell.ratio),
+                      spread_text(cell.ratio_interval, cell.ratio_range, kDigits));
       if (cell.regression) {
         all.push_back(fmt::format("slower: {}: {} of the base's time", name, by_mean));
       } else {
-        all.push_back(
-            fmt::format("slower: {}: its typical call takes {}{} of the base's time (its "
-                        "mean {})",
-                        name, format_significant(cell.typical->ratio),
-                        interval_text(cell.typical->ratio_interval), by_mean));
+        all.push_back(fmt::format(
+            "slower: {}: its typical call takes {}{} of the base's time (its "
+            "mean {})",
+            name, format_significant(cell.typical->ratio),
+            spread_text(cell.typical->ratio_interval, cell.typical->ratio_range, kDigits),
+            by_mean));
       }
     }
   }

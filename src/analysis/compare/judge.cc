@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "analysis/contrast/process_range.h"
 #include "stats/multiple.h"
 
 namespace assay {
@@ -37,6 +38,10 @@ bool is_regression(const ComparedCell& cell, const CompareOptions& options, doub
          cell.cautious_p_holm && *cell.cautious_p_holm < alpha;
 }
 
+bool is_borne_out(const ComparedCell& cell, Verdict verdict, const CompareOptions& options) {
+  return !cell.too_few || bears_out(cell.ratio_range, verdict, options.margin);
+}
+
 // The second alarm: judges the cells by typical calls, and leaves with each of `out` what came of
 // it.
 void judge_typical_calls(ComparedCells typical, Comparison& out) {
@@ -56,12 +61,14 @@ void judge_typical_calls(ComparedCells typical, Comparison& out) {
     of_means[i]->typical =
         TypicalCall{.ratio = cell.ratio,
                     .machine = cell.machine,
-                    .ratio_interval = cell.ratio_interval,
+                    .ratio_interval = cell.too_few ? std::nullopt : cell.ratio_interval,
+                    .ratio_range = cell.ratio_range,
                     .test = cell.test,
                     .p_holm = cell.p_holm,
                     .cautious_test = cell.cautious_test,
                     .cautious_p_holm = cell.cautious_p_holm,
-                    .regression = is_regression(cell, out.options, out.options.alpha / 2)};
+                    .regression = is_regression(cell, out.options, out.options.alpha / 2) &&
+                                  is_borne_out(cell, Verdict::kSlower, out.options)};
   }
 }
 
@@ -81,6 +88,8 @@ void judge_means(Comparison& out) {
     } else if (cell->p_holm && *cell->p_holm < out.options.alpha) {
       cell->verdict = cell->ratio < 1 ? Verdict::kFaster : Verdict::kSlower;
     }
+    if (!is_borne_out(*cell, *cell->verdict, out.options)) cell->verdict = Verdict::kInconclusive;
+    if (cell->too_few) cell->ratio_interval.reset();
     cell->regression =
         cell->verdict == Verdict::kSlower &&
         is_regression(*cell, out.options,

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "analysis/compare/spread.h"
+#include "analysis/contrast/process_range.h"
 #include "analysis/rows/processes.h"
 #include "stats/multiple.h"
 #include "stats/power.h"
@@ -216,6 +217,21 @@ ComparedSide describe_side(const Group& group, ProcessFigure figure) {
   return side;
 }
 
+// Geometric means over the strata of each process' figure. Empty: of strata with different numbers
+// of processes.
+std::vector<double> process_means(const std::vector<Side>& sides) {
+  std::vector<double> means(sides[0].compared->figures.size(), 0.0);
+  for (const Side& side : sides) {
+    const std::vector<double>& values = side.compared->figures.values_ms;
+    if (values.size() != means.size()) return {};
+    for (size_t p = 0; p < means.size(); ++p) {
+      means[p] += std::log(values[p]) / static_cast<double>(sides.size());
+    }
+  }
+  for (double& mean : means) mean = std::exp(mean);
+  return means;
+}
+
 void cut_slowest_and_fastest(ComparedSide& side) {
   if (side.figures.size() < kFewestToCut) return;
   auto [values, freedom] = stats::trimmed_series(side.figures.values_ms, kCutProcesses);
@@ -247,6 +263,18 @@ void fill_tests(double log_ratio, const std::optional<stats::StandardError>& err
   }
   const auto smallest = stats::minimum_detectable_difference(*error, options.alpha, options.power);
   if (smallest) cell.minimum_detectable = std::expm1(*smallest);
+}
+
+void note_if_few(std::span<const double> base, std::span<const double> cand, ComparedCell& cell) {
+  cell.too_few = false;
+  cell.ratio_range.reset();
+  const auto [fewer, more] = std::minmax({base.size(), cand.size()});
+  if (static_cast<int64_t>(fewer > 1 ? fewer : more) >= kLeastProcessesOfInterval) return;
+  cell.too_few = true;
+  if (fewer == 0 || more < 2) return;
+  const auto [base_least, base_most] = std::ranges::minmax(base);
+  const auto [cand_least, cand_most] = std::ranges::minmax(cand);
+  cell.ratio_range = stats::Interval{cand_least / base_most, cand_most / base_least};
 }
 
 JudgedBy judged_by(const CellPair& pair, const CompareOptions& options) {
@@ -313,6 +341,9 @@ ComparedCell compare_cell(Phase phase, const CellPair& pair, const SidesByGroup&
   add_tests(std::log(cand.mean() / base.mean()), log_errors(cell.base->series, base.scale),
             log_errors(cell.cand->series, cand.scale), options, cell);
   if (judged_by(pair, options) != JudgedBy::kNothing) cell.verdict = Verdict::kInconclusive;
+  if (cell.by_processes) {
+    note_if_few(cell.base->figures.values_ms, cell.cand->figures.values_ms, cell);
+  }
   return cell;
 }
 
@@ -354,6 +385,12 @@ ComparedCell combine_cells(Phase phase, const std::vector<CellPair>& parts,
   const bool judged = std::ranges::none_of(
       parts, [&](const CellPair& p) { return judged_by(p, options) == JudgedBy::kNothing; });
   if (judged) cell.verdict = Verdict::kInconclusive;
+  if (!cell.by_processes) return cell;
+  note_if_few(process_means(base), process_means(cand), cell);
+  const auto few = [](const Side& side) {
+    return side.compared->processes < kLeastProcessesOfInterval;
+  };
+  cell.too_few = std::ranges::any_of(base, few) || std::ranges::any_of(cand, few);
   return cell;
 }
 

@@ -47,6 +47,10 @@ ComparedCell compare_cell(Phase phase, const CellPair& pair, const SidesByGroup&
 void fill_tests(double log_ratio, const std::optional<stats::StandardError>& error,
                 const CompareOptions& options, ComparedCell& cell);
 
+// Fills too_few and ratio_range, by both sides' figures, one a process or run. A single figure on
+// one side is taken for as sure as the other side's.
+void note_if_few(std::span<const double> base, std::span<const double> cand, ComparedCell& cell);
+
 // Geometric mean of the cells' ratios. Its error is that of the cells' own errors or, where that
 // is larger, of one series a bundle: all the cells' rows in the order in which they ran (or their
 // processes, those of one number as one), each standing for what it adds to the logarithm of the

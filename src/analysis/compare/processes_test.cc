@@ -40,6 +40,41 @@ TEST(CompareProcesses, OneProcessASideIsNotDecided) {
   EXPECT_EQ(regressed(by_rows).size(), 6u);
 }
 
+// Two or three processes a side leave a t interval one to four degrees of freedom.
+TEST(CompareProcesses, FewerThanFourHaveARangeWhichAVerdictNeeds) {
+  for (const int64_t processes : {2, 3, 4}) {
+    const SyntheticCell like{.arm = "eager", .noise = 0.001, .processes = processes};
+    const auto beside = [&](double factor) {
+      SyntheticCell cell = like;
+      cell.mean_ms *= factor;
+      return *compare(run_of(1, like), run_of(2, cell), {}, {});
+    };
+    const bool few = processes < 4;
+    const Comparison doubled = beside(2);
+    for (const auto* cells : {&doubled.cells, &doubled.combined}) {
+      for (const ComparedCell& cell : *cells) {
+        EXPECT_EQ(cell.too_few, few);
+        EXPECT_EQ(cell.ratio_interval.has_value(), !few);
+        ASSERT_EQ(cell.ratio_range.has_value(), few);
+        EXPECT_EQ(cell.typical->ratio_interval.has_value(), !few);
+        EXPECT_EQ(cell.verdict, Verdict::kSlower);
+        if (!few) continue;
+        EXPECT_TRUE(cell.ratio_range->contains(cell.ratio));
+        EXPECT_GT(cell.ratio_range->low, 1.9);
+      }
+    }
+    EXPECT_EQ(comparison_to_json(doubled)["cells"][0]["ratio_range"].is_null(), !few);
+    EXPECT_EQ(doubled.failures(true).front().contains(" range "), few);
+  }
+  Comparison near = *compare(
+      run_of(1, {.arm = "eager", .noise = 1e-6, .processes = 3}),
+      run_of(2, {.arm = "eager", .mean_ms = 10.19, .noise = 1e-6, .processes = 3}), {}, {});
+  for (const ComparedCell& cell : near.cells) {
+    EXPECT_LT(*cell.p_holm, 1e-6);
+    EXPECT_NE(cell.verdict, Verdict::kSlower) << "less than the margin, by three processes";
+  }
+}
+
 TEST(CompareProcesses, ACrashOrAMissingCellFailsWithOneProcessToo) {
   const Bundle base = run_of(1, {.arm = "eager", .noise = 0.01});
   Bundle cand = run_of(2, {.arm = "eager", .noise = 0.01});

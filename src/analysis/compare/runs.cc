@@ -94,6 +94,11 @@ void judge_by_runs(const SideOfRuns& base, const SideOfRuns& cand, ProcessFigure
   cell.cautious_test = cell.test;
   cell.by_processes = error.has_value();
   cell.verdict = error ? std::optional(Verdict::kInconclusive) : std::nullopt;
+  const auto times = [](std::vector<double> logs) {
+    for (double& log : logs) log = std::exp(log);
+    return logs;
+  };
+  note_if_few(times(before), times(after), cell);
 }
 
 Result<std::vector<AxisDifference>> differences_within(std::span<const Bundle> runs,

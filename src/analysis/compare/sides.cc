@@ -2,6 +2,7 @@
 #include "analysis/compare/sides.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include "analysis/compare/judge.h"
@@ -76,6 +77,10 @@ void fill(const PairedRatio& ratio, bool judged, const CompareOptions& options,
   // Nothing lies between two runs here.
   cell.cautious_test = cell.test;
   if (judged) cell.verdict = Verdict::kInconclusive;
+  cell.too_few = cell.by_processes && std::ssize(ratio.values) < kLeastProcessesOfInterval;
+  if (!cell.too_few || ratio.values.empty()) return;
+  const auto [least, most] = std::ranges::minmax(ratio.values);
+  cell.ratio_range = stats::Interval{std::exp(least), std::exp(most)};
 }
 
 ComparedCell cell_of(const Comparison& of, const PairedCell& paired, const PairedRatio& ratio) {

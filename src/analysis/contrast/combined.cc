@@ -4,6 +4,7 @@
 
 #include "analysis/contrast/common_rounds.h"
 #include "analysis/contrast/contrast.h"
+#include "analysis/contrast/process_range.h"
 #include "stats/few_values.h"
 #include "stats/power.h"
 #include "stats/summary.h"
@@ -176,23 +177,49 @@ stats::Widening combined_widening(const stats::LogRatio& widened, const std::vec
           0};
 }
 
+// The range over rounds of the geometric mean of the strata's ratios. Absent where strata have
+// different rounds.
+std::optional<stats::Interval> range_of_rounds(const std::vector<Part>& parts,
+                                               const CommonRounds& rounds, bool paired) {
+  if (!rounds.whole) return std::nullopt;
+  const auto side = [&](const auto& means_of) {
+    std::vector<double> values(rounds.count, 0.0);
+    for (const Part& part : parts) {
+      const std::vector<double>& means = means_of(part.units);
+      for (size_t r = 0; r < rounds.count; ++r) {
+        values[r] += std::log(means[r]) / static_cast<double>(parts.size());
+      }
+    }
+    for (double& value : values) value = std::exp(value);
+    return values;
+  };
+  return ratio_range(side([](const PairUnits& units) -> auto& { return units.arm_means; }),
+                     side([](const PairUnits& units) -> auto& { return units.baseline_means; }),
+                     paired);
+}
+
 // The geometric mean of the strata's typical ratios, with the error that their intervals' widths
 // make on the scale of logarithms; of rounds of processes, as if one round decided them all.
-std::optional<TypicalRatio> combined_typical(const std::vector<const Contrast*>& parts,
-                                             bool of_rounds) {
+// Without an interval where one of them has none.
+std::optional<SpreadRatio> combined_typical(const std::vector<const Contrast*>& parts,
+                                            bool of_rounds) {
   double log_ratio = 0;
   double widths = 0;
   const auto strata = static_cast<double>(parts.size());
+  bool all_sure = true;  // each has an interval
   for (const Contrast* part : parts) {
     if (!part->typical) return std::nullopt;
-    const stats::Interval& interval = part->typical->interval;
-    const double half = std::log(interval.high / interval.low) / 2;
     log_ratio += std::log(part->typical->ratio) / strata;
+    const auto& interval = part->typical->interval;
+    all_sure = all_sure && interval;
+    if (!interval) continue;
+    const double half = std::log(interval->high / interval->low) / 2;
     widths += of_rounds ? half / strata : half * half / (strata * strata);
   }
+  if (!all_sure) return SpreadRatio{std::exp(log_ratio), std::nullopt};
   const double half = of_rounds ? widths : std::sqrt(widths);
-  return TypicalRatio{std::exp(log_ratio),
-                      {std::exp(log_ratio - half), std::exp(log_ratio + half)}};
+  return SpreadRatio{std::exp(log_ratio),
+                     stats::Interval{std::exp(log_ratio - half), std::exp(log_ratio + half)}};
 }
 
 }  // namespace
@@ -239,6 +266,9 @@ Contrast combine(const ContrastInputs& in, const PairResamples& resampled,
   const CommonRounds rounds = processes ? strata_rounds(strata) : CommonRounds();
   const bool same_rounds = processes && rounds.whole;
   all.typical = combined_typical(parts, processes);
+  if (has_few_processes(all)) {
+    all.ratio_process_range = range_of_rounds(strata, rounds, all.paired);
+  }
   const auto error_of = [&](const std::vector<Part>& of) {
     return processes ? log_ratio_of_rounds(of, rounds, all.paired, log_ratio)
                      : log_ratio_of_strata(of);

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "analysis/contrast/any_look.h"
+#include "analysis/contrast/process_range.h"
 #include "analysis/contrast/resampling.h"
 #include "analysis/contrast/row_statistics.h"
 #include "analysis/contrast/typical.h"
@@ -79,6 +80,24 @@ void adjust(const std::vector<Contrast*>& family, const Raw& raw, const Adjusted
   }
 }
 
+Verdict verdict_of_tests(const Contrast& contrast, const AnalysisOptions& options) {
+  if (contrast.tost_p_holm && *contrast.tost_p_holm < options.alpha) return Verdict::kEquivalent;
+  if (!contrast.p_holm || *contrast.p_holm >= options.alpha) return Verdict::kInconclusive;
+  if (!contrast.ratio_interval || contrast.ratio_interval->contains(1)) {
+    return Verdict::kInconclusive;
+  }
+  return contrast.ratio < 1 ? Verdict::kFaster : Verdict::kSlower;
+}
+
+// A t interval of one or two degrees of freedom, and what is made of one.
+void leave_without_intervals(Contrast& contrast) {
+  contrast.ratio_interval.reset();
+  contrast.difference_interval_ms.reset();
+  contrast.cohen_d_interval.reset();
+  contrast.hedges_g_interval.reset();
+  if (contrast.rank) contrast.rank->a_interval.reset();
+}
+
 }  // namespace
 
 std::optional<stats::StratumMoments> pair_moments(const PairUnits& units, bool paired) {
@@ -125,12 +144,11 @@ bool same_prompts(const Group& a, const Group& b) {
 
 Verdict judge(const Contrast& contrast, const AnalysisOptions& options) {
   if (contrast.any_look) return contrast.verdict;
-  if (contrast.tost_p_holm && *contrast.tost_p_holm < options.alpha) return Verdict::kEquivalent;
-  if (!contrast.p_holm || *contrast.p_holm >= options.alpha) return Verdict::kInconclusive;
-  if (!contrast.ratio_interval || contrast.ratio_interval->contains(1)) {
-    return Verdict::kInconclusive;
-  }
-  return contrast.ratio < 1 ? Verdict::kFaster : Verdict::kSlower;
+  const Verdict tested = verdict_of_tests(contrast, options);
+  const bool few = has_few_processes(contrast);
+  return !few || bears_out(contrast.ratio_process_range, tested, options.margin)
+             ? tested
+             : Verdict::kInconclusive;
 }
 
 Contrast contrast_pair(const ContrastInputs& in, const PairResamples& resampled,
@@ -170,6 +188,12 @@ Contrast contrast_pair(const ContrastInputs& in, const PairResamples& resampled,
   }
   contrast.ratio_interval =
       widened_ratio(bootstrapped(in, resampled, pair, units), contrast, in.options);
+  if (has_few_processes(contrast)) {
+    contrast.ratio_process_range =
+        ratio_range(units.arm_means, units.baseline_means, contrast.paired);
+    contrast.difference_process_range_ms =
+        difference_range(units.arm_means, units.baseline_means, contrast.paired);
+  }
   contrast.typical = typical_ratio(in, pair, widening, in.options.confidence);
   auto moments = pair_moments(units, contrast.paired);
   std::optional<stats::StandardError> error;
@@ -190,7 +214,10 @@ void adjust_and_judge(std::vector<Contrast*>& family, const AnalysisOptions& opt
   adjust(
       family, [](const Contrast& c) -> const auto& { return c.tost; },
       [](Contrast & c) -> auto& { return c.tost_p_holm; });
-  for (Contrast* contrast : family) contrast->verdict = judge(*contrast, options);
+  for (Contrast* contrast : family) {
+    contrast->verdict = judge(*contrast, options);
+    if (has_few_processes(*contrast)) leave_without_intervals(*contrast);
+  }
 }
 
 }  // namespace assay

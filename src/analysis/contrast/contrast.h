@@ -19,7 +19,8 @@ std::vector<std::string> reasons_against(const Group& group, const AnalysisOptio
 bool same_prompts(const Group& a, const Group& b);
 
 // The difference rule: equivalent if the adjusted TOST says so, else faster or slower if the
-// adjusted test does and the bootstrap interval excludes 1, else inconclusive.
+// adjusted test does and the bootstrap interval excludes 1, else inconclusive. Of few processes
+// their range has to bear that out (process_range.h).
 Verdict judge(const Contrast& contrast, const AnalysisOptions& options);
 
 // What contrasts are made of; all of one bundle. Nothing is owned.
@@ -71,7 +72,8 @@ std::optional<stats::Interval> widened_ratio(const std::optional<stats::Interval
 void add_constant_tests(std::span<const stats::StratumMoments> strata,
                         const AnalysisOptions& options, Contrast& contrast);
 
-// Holm within this family, separately for the difference and for the equivalence; then judges.
+// Holm within this family, separately for the difference and for the equivalence; then judges, and
+// leaves contrasts of few processes (process_range.h) without intervals.
 void adjust_and_judge(std::vector<Contrast*>& family, const AnalysisOptions& options);
 
 }  // namespace assay

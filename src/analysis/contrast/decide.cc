@@ -123,6 +123,11 @@ void contrast_rivals(const ContrastInputs& in, const std::vector<Contrast>& cont
   });
 }
 
+// By its interval, and notably. Processes that are too few for an interval show no such thing.
+bool is_ahead(const SpreadRatio& ratio, const AnalysisOptions& options) {
+  return ratio.interval && ratio.interval->high < 1 && ratio.ratio <= 1 - options.notable;
+}
+
 // The arm that leads by this quantile, if it isn't the one that leads by the mean and its interval
 // says that it is ahead of that one.
 void add_alternative(const ContrastInputs& in, const std::string& figure, double p,
@@ -136,9 +141,9 @@ void add_alternative(const ContrastInputs& in, const std::string& figure, double
       static_cast<size_t>(std::ranges::find(race.groups, best) - race.groups.begin()) - 1;
   const auto ratio =
       quantile_ratio_by_units(in, {best, by_mean}, p, race.rivals[rival].widening, quantiles);
-  if (!ratio || ratio->interval.high >= 1 || ratio->ratio > 1 - in.options.notable) return;
+  if (!ratio || !is_ahead(*ratio, in.options)) return;
   race.decision.alternatives.push_back(
-      {figure, samples.arms[samples.groups[best].arm], ratio->ratio, ratio->interval});
+      {figure, samples.arms[samples.groups[best].arm], ratio->ratio, *ratio->interval});
 }
 
 // By p50, and by the highest percentile that all arms of the race have enough rows for.
@@ -186,7 +191,7 @@ void decide_by_typical_calls(const ContrastInputs& in, Race& race) {
   choice.ratio.ratio = 0;
   for (size_t i = 0; i < pairs.size(); ++i) {
     const auto ratio = typical_ratio(in, pairs[i], widenings[i], confidence);
-    if (!ratio || ratio->interval.high >= 1 || ratio->ratio > 1 - in.options.notable) return;
+    if (!ratio || !is_ahead(*ratio, in.options)) return;
     if (ratio->ratio <= choice.ratio.ratio) continue;
     choice.ratio = *ratio;
     choice.rival = in.samples.arms[in.samples.groups[pairs[i].baseline].arm];
@@ -198,7 +203,8 @@ void decide_by_typical_calls(const ContrastInputs& in, Race& race) {
 }
 
 Rival rival_of(const Contrast& contrast) {
-  return {contrast.baseline, contrast.ratio, contrast.ratio_interval, contrast.minimum_detectable};
+  return {contrast.baseline, contrast.ratio, contrast.ratio_interval, contrast.minimum_detectable,
+          contrast.ratio_process_range};
 }
 
 // Whoever reads the arm that a decision names takes it: a void one names none.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "analysis/contrast/process_range.h"
 #include "analysis/contrast/widenings.h"
 #include "stats/clusters.h"
 #include "stats/summary.h"
@@ -63,6 +64,19 @@ std::optional<LogDifference> unpaired_difference(const std::map<int64_t, double>
   return error ? std::optional(LogDifference{of_arm->mean - of_base->mean, *error}) : std::nullopt;
 }
 
+// The quantiles themselves: of paired arms those of the rounds that both have.
+std::optional<stats::Interval> quantile_range(const std::map<int64_t, double>& arm,
+                                              const std::map<int64_t, double>& base, bool paired) {
+  const auto values = [paired](const auto& of, const auto& other) {
+    std::vector<double> quantiles;
+    for (const auto& [round, log] : of) {
+      if (!paired || other.contains(round)) quantiles.push_back(std::exp(log));
+    }
+    return quantiles;
+  };
+  return ratio_range(values(arm, base), values(base, arm), paired);
+}
+
 std::vector<double> kept_ms(const Group& group, const KeptRows& kept) {
   std::vector<double> ms;
   for (size_t i = 0; i < kept.size(); ++i) {
@@ -95,27 +109,32 @@ std::optional<stats::ClusteredRankTest> rank_of_rows(const Group& arm, const Gro
 
 }  // namespace
 
-std::optional<stats::QuantileRatio> quantile_ratio_by_units(const ContrastInputs& in,
-                                                            const GroupPair& pair, double p,
-                                                            const stats::Widening& widening,
-                                                            stats::QuantileBootstrap& quantiles) {
+std::optional<SpreadRatio> quantile_ratio_by_units(const ContrastInputs& in, const GroupPair& pair,
+                                                   double p, const stats::Widening& widening,
+                                                   stats::QuantileBootstrap& quantiles) {
   const Group& arm = in.samples.groups[pair.arm];
   if (!by_rounds(in, pair)) {
-    auto ratio = quantiles.ratio(arm.sorted_ms, in.samples.groups[pair.baseline].sorted_ms, p,
-                                 stream_of(in.samples, arm));
-    if (ratio) ratio->interval = stats::stretched(ratio->interval, ratio->ratio, widening.error);
-    return ratio;
+    const auto ratio = quantiles.ratio(arm.sorted_ms, in.samples.groups[pair.baseline].sorted_ms, p,
+                                       stream_of(in.samples, arm));
+    if (!ratio) return std::nullopt;
+    return SpreadRatio{ratio->ratio,
+                       stats::stretched(ratio->interval, ratio->ratio, widening.error)};
   }
   const std::map<int64_t, double> of_arm = log_quantiles(in, pair.arm, p);
   const std::map<int64_t, double> of_base = log_quantiles(in, pair.baseline, p);
-  const auto difference = in.units.paired(arm.stratum) ? paired_difference(of_arm, of_base)
-                                                       : unpaired_difference(of_arm, of_base);
+  const bool paired = in.units.paired(arm.stratum);
+  const auto difference =
+      paired ? paired_difference(of_arm, of_base) : unpaired_difference(of_arm, of_base);
   if (!difference) return std::nullopt;
+  if (are_few_processes(std::ssize(of_arm), std::ssize(of_base))) {
+    return SpreadRatio{std::exp(difference->mean), std::nullopt,
+                       quantile_range(of_arm, of_base, paired)};
+  }
   const auto interval = stats::t_interval(difference->mean, difference->error.widened(widening),
                                           in.options.confidence);
   if (!interval) return std::nullopt;
-  return stats::QuantileRatio{std::exp(difference->mean),
-                              {std::exp(interval->low), std::exp(interval->high)}};
+  return SpreadRatio{std::exp(difference->mean),
+                     stats::Interval{std::exp(interval->low), std::exp(interval->high)}};
 }
 
 std::optional<stats::TestResult> test_of_rows(const ContrastInputs& in, const GroupPair& pair,

@@ -15,11 +15,11 @@ namespace assay {
 // ratio of the rounds' quantiles, with the interval of t over rounds (of arms that aren't paired:
 // Welch's). A bootstrap of whole rounds knows nothing beyond the slowest of a few processes: of
 // five that differ by 20 % its interval of a ratio of p95 misses 1 in 8 to 10 % of equal arms. Else
-// the percentile bootstrap of rows. Absent for fewer than two units.
-std::optional<stats::QuantileRatio> quantile_ratio_by_units(const ContrastInputs& in,
-                                                            const GroupPair& pair, double p,
-                                                            const stats::Widening& widening,
-                                                            stats::QuantileBootstrap& quantiles);
+// the percentile bootstrap of rows. Absent for fewer than two units. Of processes too few for an
+// interval (process_range.h) it has their range.
+std::optional<SpreadRatio> quantile_ratio_by_units(const ContrastInputs& in, const GroupPair& pair,
+                                                   double p, const stats::Widening& widening,
+                                                   stats::QuantileBootstrap& quantiles);
 
 // Whether a warm row counts, by its place in the group.
 using KeptRows = std::vector<bool>;

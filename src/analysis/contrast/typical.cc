@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/contrast/process_range.h"
 #include "stats/summary.h"
 
 namespace assay {
@@ -31,8 +32,8 @@ int64_t median_rank(int64_t n, double confidence) {
   return 0;
 }
 
-std::optional<TypicalRatio> of_repetitions(std::vector<double> logs, double widening,
-                                           double confidence) {
+std::optional<SpreadRatio> of_repetitions(std::vector<double> logs, double widening,
+                                          double confidence) {
   std::ranges::sort(logs);
   const auto n = static_cast<int64_t>(logs.size());
   const int64_t rank = median_rank(n, confidence);
@@ -40,30 +41,36 @@ std::optional<TypicalRatio> of_repetitions(std::vector<double> logs, double wide
   const double half_width = (static_cast<double>(n + 1) / 2 - static_cast<double>(rank)) * widening;
   const auto low = static_cast<int64_t>(std::floor(static_cast<double>(n + 1) / 2 - half_width));
   if (low < 1) return std::nullopt;
-  return TypicalRatio{
-      std::exp(*stats::median(logs)),
-      {std::exp(logs[static_cast<size_t>(low - 1)]), std::exp(logs[static_cast<size_t>(n - low)])}};
+  return SpreadRatio{std::exp(*stats::median(logs)),
+                     stats::Interval{std::exp(logs[static_cast<size_t>(low - 1)]),
+                                     std::exp(logs[static_cast<size_t>(n - low)])}};
 }
 
-std::optional<TypicalRatio> of_rounds(const std::vector<PairedProcess>& rounds,
-                                      const stats::Widening& widening, double confidence) {
+std::optional<SpreadRatio> of_rounds(const std::vector<PairedProcess>& rounds,
+                                     const stats::Widening& widening, double confidence) {
   std::vector<double> medians;
   for (const PairedProcess& round : rounds) {
     medians.push_back(*stats::median(stats::sorted(log_ratios(round))));
   }
   const auto moments = stats::moments(medians);
   if (!moments) return std::nullopt;
+  if (moments->n < kLeastProcessesOfInterval) {
+    const auto logs = range_of(medians);
+    return SpreadRatio{std::exp(moments->mean), std::nullopt,
+                       stats::Interval{std::exp(logs->low), std::exp(logs->high)}};
+  }
   const auto n = static_cast<double>(moments->n);
   const stats::StandardError error{std::sqrt(moments->variance / n), n - 1};
   const auto interval = stats::t_interval(moments->mean, error.widened(widening), confidence);
   if (!interval) return std::nullopt;
-  return TypicalRatio{std::exp(moments->mean), {std::exp(interval->low), std::exp(interval->high)}};
+  return SpreadRatio{std::exp(moments->mean),
+                     stats::Interval{std::exp(interval->low), std::exp(interval->high)}};
 }
 
 }  // namespace
 
-std::optional<TypicalRatio> typical_ratio(const ContrastInputs& in, const GroupPair& pair,
-                                          const stats::Widening& widening, double confidence) {
+std::optional<SpreadRatio> typical_ratio(const ContrastInputs& in, const GroupPair& pair,
+                                         const stats::Widening& widening, double confidence) {
   const Group& arm = in.samples.groups[pair.arm];
   if (!in.units.paired(arm.stratum)) return std::nullopt;
   const auto rounds = pair_up(in.samples, in.units, in.samples.groups[pair.baseline], arm);

@@ -13,7 +13,7 @@ namespace assay {
 // unit it is the geometric mean over rounds of the rounds' medians, with that of t over rounds: a
 // process' medians are all alike as slow. Absent where arms aren't paired, and where so few pairs
 // have no such interval (5 repetitions, 1 round). `confidence`: of the interval.
-std::optional<TypicalRatio> typical_ratio(const ContrastInputs& in, const GroupPair& pair,
-                                          const stats::Widening& widening, double confidence);
+std::optional<SpreadRatio> typical_ratio(const ContrastInputs& in, const GroupPair& pair,
+                                         const stats::Widening& widening, double confidence);
 
 }  // namespace assay

@@ -238,8 +238,8 @@ TEST(Units, ConstantArmsStayConstantAsProcesses) {
     pair.set_ms(pair.arm, r, 0.3);
   }
   const Contrast contrast = pair.findings().contrasts.at(0);
-  EXPECT_NEAR(contrast.ratio_interval->low, 3, 1e-12);
-  EXPECT_NEAR(contrast.ratio_interval->high, 3, 1e-12);
+  EXPECT_NEAR(contrast.ratio_process_range->low, 3, 1e-12);
+  EXPECT_NEAR(contrast.ratio_process_range->high, 3, 1e-12);
   EXPECT_NEAR(contrast.test->p, 2.0 / 20, 1e-12) << "three units each, dealt at random";
 }
 
@@ -267,10 +267,10 @@ TEST(Typical, TheIntervalOfAMedianHasTheRanksOfTheBinomialDistribution) {
   EXPECT_NEAR(contrast.typical->ratio, std::sqrt(ratios[9] * ratios[10]), 1e-12);
   // Of 20 values P(Binomial(20, 1/2) < 6) = 2.07 %: the 6th and the 15th.
   if (contrast.widening.error == 1) {
-    EXPECT_NEAR(contrast.typical->interval.low, ratios[5], 1e-12);
-    EXPECT_NEAR(contrast.typical->interval.high, ratios[14], 1e-12);
+    EXPECT_NEAR(contrast.typical->interval->low, ratios[5], 1e-12);
+    EXPECT_NEAR(contrast.typical->interval->high, ratios[14], 1e-12);
   }
-  EXPECT_LE(contrast.typical->interval.low, ratios[5] + 1e-12);
+  EXPECT_LE(contrast.typical->interval->low, ratios[5] + 1e-12);
 }
 
 TEST(Typical, FiveRepetitionsHaveNoSuchInterval) {
@@ -289,7 +289,7 @@ TEST(Typical, ItDecidesWhereAFewSlowCallsKeepTheMeanFromIt) {
   EXPECT_EQ(decision.typical->rival, "eager");
   EXPECT_EQ(decision.typical->slow_arm, "eager");
   EXPECT_EQ(decision.typical->slow, 3);
-  EXPECT_LT(decision.typical->ratio.interval.high, 1);
+  EXPECT_LT(decision.typical->ratio.interval->high, 1);
 
   Pair equal = steady(1, 30);
   for (const int64_t r : {4, 11, 23}) equal.set_ms(equal.base, r, 900);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/contrast/process_range.h"
 #include "analysis/contrast/widenings.h"
 #include "analysis/rows/each.h"
 #include "analysis/rows/losses.h"
@@ -132,9 +133,10 @@ std::vector<Latency> describe_latencies(const ContrastInputs& in, ThreadPool* po
     latency.n = static_cast<int64_t>(order.size());
     latency.mean = stats::mean(group.warm_ms);
     const stats::Widening& widening = dependence[g].widening;
+    latency.mean_process_range = mean_process_range(in.units.of(group.stratum), in.units.series(g));
     if (resampled[g] && !is_constant(group)) {
       const auto interval = stats::calibrated_mean_interval(*resampled[g], mean_bootstrap(options));
-      if (interval) {
+      if (interval && !latency.mean_process_range) {
         const auto df = static_cast<double>(in.units.series(g).keys.size() - 1);
         latency.mean_interval =
             stats::stretched(*interval, resampled[g]->mean,

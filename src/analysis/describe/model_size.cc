@@ -162,6 +162,8 @@ void add_crossover(const Line& line, const AnalysisOptions& options, SizeCrossov
   out.crossings = estimate.count;
   if (estimate.count == 0) return;
   out.crossover = std::exp(estimate.log_size);
+  const auto few = [](const SizeRatio& ratio) { return ratio.process_range.has_value(); };
+  if (std::ranges::any_of(out.ratios, few)) return;  // too few processes for an interval
   // Without a crossing a resample puts it beyond the end towards which the estimate's sign goes.
   const bool faster_first = y.front() < 0;
   const std::vector<double> center = y;
@@ -208,8 +210,9 @@ void add_crossovers(const Samples& samples, const Resampled& resampled,
           contrasts.find({samples.groups[mine->second].stratum, samples.arms[arm]});
       if (contrast == contrasts.end()) continue;
       const double size = sizes.of.at(model);
-      crossover.ratios.push_back(
-          {model, size, contrast->second->ratio, contrast->second->ratio_interval});
+      crossover.ratios.push_back({model, size, contrast->second->ratio,
+                                  contrast->second->ratio_interval,
+                                  contrast->second->ratio_process_range});
       line.log_size.push_back(std::log(size));
       line.arm.push_back(&*resampled[mine->second]);
       line.base.push_back(&*resampled[base->second]);

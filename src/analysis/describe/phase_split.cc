@@ -84,7 +84,8 @@ std::optional<stats::Interval> interval_of(const Replicates& replicates, const F
                                    ratio_bootstrap(options));
 }
 
-void add_lengths(const Replicates& replicates, const std::set<int64_t>& measured,
+// `few`: of processes too few for intervals.
+void add_lengths(const Replicates& replicates, const std::set<int64_t>& measured, bool few,
                  const AnalysisOptions& options, PhaseSplit& split) {
   std::set<int64_t> lengths(std::begin(kLengths), std::end(kLengths));
   lengths.insert(measured.begin(), measured.end());
@@ -96,27 +97,35 @@ void add_lengths(const Replicates& replicates, const std::set<int64_t>& measured
     at.new_tokens = length;
     at.extrapolated = length > *measured.rbegin();
     at.prefill_share = share(replicates.estimate());
-    at.prefill_share_interval = interval_of(replicates, share, options);
     at.ratio = ratio(replicates.estimate());
+    if (few) continue;
+    at.prefill_share_interval = interval_of(replicates, share, options);
     if (measured.contains(length)) at.ratio_interval = interval_of(replicates, ratio, options);
   }
 }
 
+// `gains_of_few`: of the processes, where they are too few for intervals.
 PhaseSplit make_split(const Replicates& replicates, const std::set<int64_t>& measured,
+                      const std::optional<stats::Interval>& gains_of_few,
                       const AnalysisOptions& options) {
   PhaseSplit split;
   const Times times = replicates.estimate();
   split.gain_ms = times.gain();
-  split.gain_interval = interval_of(
-      replicates, [](const Times& t) { return t.gain(); }, options);
+  split.gain_process_range = gains_of_few;
+  if (!gains_of_few) {
+    split.gain_interval = interval_of(
+        replicates, [](const Times& t) { return t.gain(); }, options);
+  }
   split.token_ratio = times.token / times.base_token;
-  add_lengths(replicates, measured, options, split);
-  if (!split.gain_interval || split.gain_interval->low <= 0) return split;  // no gain to speak of
+  add_lengths(replicates, measured, gains_of_few.has_value(), options, split);
+  const auto& gain = gains_of_few ? gains_of_few : split.gain_interval;
+  if (!gain || gain->low <= 0) return split;  // no gain to speak of
   split.stops_mattering = stops_at(times, options.margin);
+  if (times.token > times.base_token) split.breaks_even = even_at(times);
+  if (gains_of_few) return split;
   auto stops = replicates.of([&](const Times& t) { return stops_at(t, options.margin); });
   split.stops_interval = reach_of(stops, options.confidence);
-  if (times.token > times.base_token) {
-    split.breaks_even = even_at(times);
+  if (split.breaks_even) {
     auto even = replicates.of(even_at);
     split.even_interval = reach_of(even, options.confidence);
   }
@@ -155,8 +164,10 @@ std::optional<PhaseSplit> split_of(const Samples& samples, const Resampled& resa
   }
   std::set<int64_t> measured;
   for (const auto& [tokens, contrast] : parts.decode) measured.insert(tokens);
-  PhaseSplit split =
-      make_split(Replicates(means, widenings, static_cast<double>(longest)), measured, options);
+  std::optional<stats::Interval> gains_of_few = parts.prefill->difference_process_range_ms;
+  if (gains_of_few) gains_of_few = stats::Interval{-gains_of_few->high, -gains_of_few->low};
+  PhaseSplit split = make_split(Replicates(means, widenings, static_cast<double>(longest)),
+                                measured, gains_of_few, options);
   std::tie(split.model, split.scenario, split.batch, split.arm) = condition;
   split.prefill_stratum = *parts.prefill->stratum;
   return split;

@@ -78,6 +78,7 @@ std::vector<Tail> describe_tails(const ContrastInputs& in, stats::QuantileBootst
     if (const auto ratio = quantile_ratio_by_units(in, pairs[i], 0.5, widenings[i], quantiles)) {
       tails[i].p50_ratio = ratio->ratio;
       tails[i].ratio_interval = ratio->interval;
+      tails[i].ratio_process_range = ratio->process_range;
     }
   });
   return tails;

@@ -106,7 +106,10 @@ const Bound* bound_of(std::string_view name) {
                               "mean_without_first_ms",
                               "high_without_recompiled_ms",
                               "ratio_interval",
-                              "p50_ratio_interval"}) {
+                              "ratio_process_range",
+                              "mean_process_range_ms",
+                              "p50_ratio_interval",
+                              "p50_ratio_process_range"}) {
       bounds[count] = &kNotNegative;
     }
     return bounds;
@@ -117,7 +120,8 @@ const Bound* bound_of(std::string_view name) {
 
 // Two ends in one array.
 bool is_range(std::string_view name) {
-  return name.contains("interval") || name == "prompt_tokens" || name == "minimum_detectable_share";
+  return name.contains("interval") || name.contains("process_range") || name == "prompt_tokens" ||
+         name == "minimum_detectable_share";
 }
 
 Fit check_number(const Json& value, const Bound& bound) {

@@ -32,10 +32,17 @@ inline constexpr std::array kUnits = {ContrastUnit::kRows, ContrastUnit::kRepeti
                                       ContrastUnit::kProcesses};
 std::string_view contrast_unit_name(ContrastUnit unit);
 
-// The ratio of typical calls: what a few slow calls don't touch.
-struct TypicalRatio {
+// Two or three worker processes leave a t interval one or two degrees of freedom: it says how few
+// there were, and nothing of the arms. The range of the processes' own figures stands in its place,
+// and a verdict needs that range beside the test (contrast/process_range.h).
+inline constexpr int64_t kLeastProcessesOfInterval = 4;
+
+// A ratio of two arms' figures, and how sure it is.
+struct SpreadRatio {
   double ratio = 1;
-  stats::Interval interval;
+  std::optional<stats::Interval> interval;  // absent: of fewer processes than an interval needs
+  // Least and largest of those processes' ratios; absent too where strata are combined.
+  std::optional<stats::Interval> process_range = {};
 };
 
 // An arm against the baseline, on one stratum or combined over those of a phase.
@@ -66,10 +73,16 @@ struct Contrast {
   stats::Widening widening;
   double ratio = 1;                               // arm / baseline, of means; below 1 is faster
   std::optional<stats::Interval> ratio_interval;  // stats::calibrated_ratio_interval()
+  // Where processes are the unit and an arm has fewer than kLeastProcessesOfInterval: the least and
+  // the largest ratio of a round of processes, or of unpaired arms of two processes. There is no
+  // ratio_interval then, nor any other interval of this contrast.
+  std::optional<stats::Interval> ratio_process_range = {};
   std::optional<double> median_ratio;
-  std::optional<TypicalRatio> typical;  // of pairs: contrast/typical.h
+  // Of typical calls, which a few slow ones don't touch; of pairs: contrast/typical.h.
+  std::optional<SpreadRatio> typical;
   std::optional<double> difference_ms;  // of one stratum, as all the figures in milliseconds
-  std::optional<stats::Interval> difference_interval_ms;  // of t
+  std::optional<stats::Interval> difference_interval_ms;            // of t
+  std::optional<stats::Interval> difference_process_range_ms = {};  // as ratio_process_range
   // t of the difference; of samples that are apart, and combined: of the log ratio
   // (stats::log_scale())
   std::optional<stats::TestResult> test;

@@ -25,11 +25,11 @@ struct Alternative {
 };
 
 // The arm whose typical call is faster than every other comparable arm's, where the means can't
-// tell the arms apart: by TypicalRatio, Bonferroni over the rivals.
+// tell the arms apart: by SpreadRatio, Bonferroni over the rivals.
 struct TypicalChoice {
   std::string arm;
-  std::string rival;   // the one that it is least far ahead of
-  TypicalRatio ratio;  // arm / rival
+  std::string rival;  // the one that it is least far ahead of
+  SpreadRatio ratio;  // arm / rival
   // Why the mean can't tell: how many of which arm's rows take more than kSlowFactor times its
   // median. 0: no single rows are to blame.
   std::string slow_arm;
@@ -42,6 +42,7 @@ struct Rival {
   double ratio = 1;                               // leader / this arm, of means
   std::optional<stats::Interval> ratio_interval;  // as the contrast's
   std::optional<double> minimum_detectable;       // of the pair, as a share of this arm's mean
+  std::optional<stats::Interval> ratio_process_range = {};  // as the contrast's
 };
 
 // Which arm a stratum's reader should take.

@@ -30,7 +30,7 @@
 
 namespace assay {
 
-inline constexpr int kFindingsSchemaVersion = 13;
+inline constexpr int kFindingsSchemaVersion = 14;
 
 struct Findings {
   AnalysisOptions options;

@@ -17,6 +17,9 @@ struct Latency {
   int64_t n = 0;
   std::optional<double> mean;
   std::optional<stats::Interval> mean_interval;  // stats::calibrated_mean_interval()
+  // Least and largest mean of fewer than kLeastProcessesOfInterval processes (contrast.h), where
+  // the interval would stand: it is absent then.
+  std::optional<stats::Interval> mean_process_range;
   std::optional<double> median;
   std::optional<double> sd;
   std::optional<double> mad;

@@ -19,6 +19,7 @@ struct SizeRatio {
   double size = 0;
   double ratio = 1;
   std::optional<stats::Interval> interval;
+  std::optional<stats::Interval> process_range = {};  // as the contrast's
 };
 struct SizeCrossover {
   std::string arm;

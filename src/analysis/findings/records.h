@@ -136,10 +136,10 @@ struct Record<Latency> {
   static constexpr auto kMembers = std::tuple(
       findings_record::Place<T>{}, field("arm", &T::arm), field("parity_failed", &T::parity_failed),
       field("n", &T::n), field("mean_ms", &T::mean), field("mean_interval_ms", &T::mean_interval),
-      field("median_ms", &T::median), field("sd_ms", &T::sd), field("mad_ms", &T::mad),
-      field("trimmed_mean_ms", &T::trimmed_mean), field("min_ms", &T::min),
-      field("p90_ms", &T::p90), field("p95_ms", &T::p95), field("p99_ms", &T::p99),
-      field("max_ms", &T::max), field("tokens_per_s", &T::tokens_per_s),
+      field("mean_process_range_ms", &T::mean_process_range), field("median_ms", &T::median),
+      field("sd_ms", &T::sd), field("mad_ms", &T::mad), field("trimmed_mean_ms", &T::trimmed_mean),
+      field("min_ms", &T::min), field("p90_ms", &T::p90), field("p95_ms", &T::p95),
+      field("p99_ms", &T::p99), field("max_ms", &T::max), field("tokens_per_s", &T::tokens_per_s),
       field("joules_per_token", &T::joules_per_token), field("energy_n", &T::energy_n),
       field("cold_n", &T::cold_n), field("cold_median_ms", &T::cold_median),
       field("cold_max_ms", &T::cold_max), field("mean_with_cold_ms", &T::mean_with_cold),
@@ -150,16 +150,17 @@ struct Record<Latency> {
 template <>
 struct Record<Tail> {
   using T = Tail;
-  static constexpr auto kMembers = std::tuple(
-      findings_record::Place<T>{}, field("arm", &T::arm), field("execution", &T::execution),
-      field("n", &T::n), field("p50_ms", &T::p50), field("high_ms", &T::high),
-      findings_record::HighIs{}, field("slow", &T::slow),
-      field("slow_recompiled", &T::slow_recompiled), field("recompiled", &T::recompiled),
-      field("ran_eager", &T::ran_eager), field("fence_ms", &T::fence),
-      field("beyond_fence", &T::beyond_fence),
-      field("beyond_fence_recompiled", &T::beyond_fence_recompiled),
-      field("high_without_recompiled_ms", &T::high_without), field("p50_ratio", &T::p50_ratio),
-      field("p50_ratio_interval", &T::ratio_interval));
+  static constexpr auto kMembers =
+      std::tuple(findings_record::Place<T>{}, field("arm", &T::arm),
+                 field("execution", &T::execution), field("n", &T::n), field("p50_ms", &T::p50),
+                 field("high_ms", &T::high), findings_record::HighIs{}, field("slow", &T::slow),
+                 field("slow_recompiled", &T::slow_recompiled), field("recompiled", &T::recompiled),
+                 field("ran_eager", &T::ran_eager), field("fence_ms", &T::fence),
+                 field("beyond_fence", &T::beyond_fence),
+                 field("beyond_fence_recompiled", &T::beyond_fence_recompiled),
+                 field("high_without_recompiled_ms", &T::high_without),
+                 field("p50_ratio", &T::p50_ratio), field("p50_ratio_interval", &T::ratio_interval),
+                 field("p50_ratio_process_range", &T::ratio_process_range));
 };
 template <>
 struct Record<CompileCost> {
@@ -197,10 +198,11 @@ struct Record<CellProfile> {
       field("top", &T::top));
 };
 template <>
-struct Record<TypicalRatio> {
-  using T = TypicalRatio;
+struct Record<SpreadRatio> {
+  using T = SpreadRatio;
   static constexpr auto kMembers =
-      std::tuple(field("ratio", &T::ratio), field("ratio_interval", &T::interval));
+      std::tuple(field("ratio", &T::ratio), field("ratio_interval", &T::interval),
+                 field("ratio_process_range", &T::process_range));
 };
 template <>
 struct Record<TypicalChoice> {
@@ -226,9 +228,12 @@ struct Record<Contrast> {
       field("units_baseline", &T::units_baseline), field("left_out", &T::left_out),
       field("any_look", &T::any_look), findings_record::ContrastVerdict{},
       field("widening", &T::widening), field("ratio", &T::ratio),
-      field("ratio_interval", &T::ratio_interval), field("median_ratio", &T::median_ratio),
-      field("typical", &T::typical), field("difference_ms", &T::difference_ms),
+      field("ratio_interval", &T::ratio_interval),
+      field("ratio_process_range", &T::ratio_process_range),
+      field("median_ratio", &T::median_ratio), field("typical", &T::typical),
+      field("difference_ms", &T::difference_ms),
       field("difference_interval_ms", &T::difference_interval_ms),
+      field("difference_process_range_ms", &T::difference_process_range_ms),
       findings_record::AdjustedTest<T>{"test", &T::test, &T::p_holm},
       findings_record::AdjustedTest<T>{"equivalence", &T::tost, &T::tost_p_holm},
       field("cohen_d", &T::cohen_d), field("cohen_d_interval", &T::cohen_d_interval),
@@ -255,6 +260,7 @@ struct Record<Rival> {
   using T = Rival;
   static constexpr auto kMembers = std::tuple(
       field("arm", &T::arm), field("ratio", &T::ratio), field("ratio_interval", &T::ratio_interval),
+      field("ratio_process_range", &T::ratio_process_range),
       field("minimum_detectable_share", &T::minimum_detectable));
 };
 template <>
@@ -294,6 +300,7 @@ struct Record<PhaseSplit> {
       field("model", &T::model), field("scenario", &T::scenario), field("batch", &T::batch),
       field("arm", &T::arm), findings_record::PrefillStratum{},
       field("prefill_gain_ms", &T::gain_ms), field("prefill_gain_interval_ms", &T::gain_interval),
+      field("prefill_gain_process_range_ms", &T::gain_process_range),
       field("token_ratio", &T::token_ratio), field("by_new_tokens", &T::at),
       field("stops_mattering_at_tokens", &T::stops_mattering),
       field("stops_mattering_interval", &T::stops_interval),
@@ -303,9 +310,9 @@ struct Record<PhaseSplit> {
 template <>
 struct Record<SizeRatio> {
   using T = SizeRatio;
-  static constexpr auto kMembers =
-      std::tuple(field("model", &T::model), field("size", &T::size), field("ratio", &T::ratio),
-                 field("ratio_interval", &T::interval));
+  static constexpr auto kMembers = std::tuple(
+      field("model", &T::model), field("size", &T::size), field("ratio", &T::ratio),
+      field("ratio_interval", &T::interval), field("ratio_process_range", &T::process_range));
 };
 template <>
 struct Record<SizeCrossover> {

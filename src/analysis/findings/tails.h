@@ -26,10 +26,11 @@ struct Tail {
   int64_t ran_eager = 0;        // rows of a compiled arm in which something fell back to eager
   std::optional<double> fence;  // Tukey's upper fence: third quartile + 1.5 interquartile ranges
   int64_t beyond_fence = 0;     // rows above it
-  int64_t beyond_fence_recompiled = 0;            // ... that carry a compilation
-  std::optional<double> high_without;             // high of the rows that carry none
-  std::optional<double> p50_ratio;                // to the baseline's p50
-  std::optional<stats::Interval> ratio_interval;  // percentile bootstrap
+  int64_t beyond_fence_recompiled = 0;                      // ... that carry a compilation
+  std::optional<double> high_without;                       // high of the rows that carry none
+  std::optional<double> p50_ratio;                          // to the baseline's p50
+  std::optional<stats::Interval> ratio_interval;            // contrast/row_statistics.h
+  std::optional<stats::Interval> ratio_process_range = {};  // of processes too few for an interval
 };
 
 // A sample this many times its group's median is slow. A machine with other work on it doubles a

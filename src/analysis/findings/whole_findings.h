@@ -26,10 +26,12 @@ inline Contrast contrast(std::optional<size_t> stratum) {
   c.widening = {1.5, 0.5, 0.125};
   c.ratio = 0.875;
   c.ratio_interval = kInterval;
+  c.ratio_process_range = kInterval;
   c.median_ratio = 0.9;
-  c.typical = TypicalRatio{0.8, kInterval};
+  c.typical = SpreadRatio{0.8, kInterval, kInterval};
   c.difference_ms = -1.5;
   c.difference_interval_ms = kInterval;
+  c.difference_process_range_ms = kInterval;
   c.test = kTest;
   c.p_holm = 0.02;
   c.cohen_d = 0.5;
@@ -52,6 +54,7 @@ inline Latency latency() {
   l.parity_failed = true;
   l.n = 30;
   l.mean_interval = kInterval;
+  l.mean_process_range = kInterval;
   double value = 1;
   for (auto* figure : {&l.min, &l.mean, &l.median, &l.sd, &l.mad, &l.trimmed_mean, &l.p90, &l.p95,
                        &l.p99, &l.max, &l.tokens_per_s, &l.joules_per_token, &l.cold_median,
@@ -78,7 +81,7 @@ inline SizeAnalysis size_analysis() {
           .type3 = stats::TwoWayAnova{term, term, term, 0.75, 9, 7.25},
           .interaction_p_holm = 0.3,
           .crossovers = {{.arm = "static",
-                          .ratios = {{"small", 1e6, 1.1, kInterval}},
+                          .ratios = {{"small", 1e6, 1.1, kInterval, kInterval}},
                           .crossover = 2e6,
                           .interval = Reach{1e6, 3e6},
                           .crossings = 1}}};
@@ -146,7 +149,8 @@ inline Findings whole_findings() {
               .beyond_fence_recompiled = 5,
               .high_without = 8,
               .p50_ratio = 0.5,
-              .ratio_interval = whole::kInterval}};
+              .ratio_interval = whole::kInterval,
+              .ratio_process_range = whole::kInterval}};
   f.compile_costs = {{.stratum = 1,
                       .arm = "static",
                       .compiler_real = CompilerReal::kFallback,
@@ -167,16 +171,18 @@ inline Findings whole_findings() {
   Finding finding{"drift", Severity::kWarning, Phase::kKvDecode, 1, "static", "it drifts", 0.5, {}};
   finding.rows = {{"c001", {-1, 0, 7}}};
   f.named = {finding};
-  f.decisions = {{.stratum = 1,
-                  .kind = Decision::Kind::kBest,
-                  .arm = "static",
-                  .void_because = "nothing",
-                  .tied = {{"eager", 0.75, whole::kInterval, 0.1}},
-                  .ahead = {"static"},
-                  .runner_up = Rival{"eager", 0.5, whole::kInterval, 0.2},
-                  .typical = TypicalChoice{"static", "eager", {0.7, whole::kInterval}, "eager", 3},
-                  .alternatives = {{"p99", "eager", 0.9, whole::kInterval}},
-                  .left_out = {{"broken", "crashed"}}}};
+  f.decisions = {
+      {.stratum = 1,
+       .kind = Decision::Kind::kBest,
+       .arm = "static",
+       .void_because = "nothing",
+       .tied = {{"eager", 0.75, whole::kInterval, 0.1, whole::kInterval}},
+       .ahead = {"static"},
+       .runner_up = Rival{"eager", 0.5, whole::kInterval, 0.2, whole::kInterval},
+       .typical =
+           TypicalChoice{"static", "eager", {0.7, whole::kInterval, whole::kInterval}, "eager", 3},
+       .alternatives = {{"p99", "eager", 0.9, whole::kInterval}},
+       .left_out = {{"broken", "crashed"}}}};
   f.splits = {{.model = "m",
                .scenario = "short",
                .batch = 1,
@@ -184,6 +190,7 @@ inline Findings whole_findings() {
                .prefill_stratum = 0,
                .gain_ms = 1.5,
                .gain_interval = whole::kInterval,
+               .gain_process_range = whole::kInterval,
                .token_ratio = 1.25,
                .at = {{8, true, 0.5, whole::kInterval, 0.75, whole::kInterval}},
                .stops_mattering = 100,

@@ -11,7 +11,7 @@
 namespace assay {
 namespace {
 
-std::string ms(double value) {
+std::string compile_ms(double value) {
   return format_significant(value) + " ms";
 }
 
@@ -56,7 +56,7 @@ void find_limit(const Samples& samples, const Group& group, std::vector<Finding>
     finding.text = fmt::format(
         "the recompile limit was hit{}: calls ran eager from repetition {} on; p50 was {} before "
         "and {} after",
-        guard, (*first)->repetition, ms(*median_ms(before)), ms(*median_ms(after)));
+        guard, (*first)->repetition, compile_ms(*median_ms(before)), compile_ms(*median_ms(after)));
     finding.size = *median_ms(after) / *median_ms(before);
   } else {
     const bool at_once = first == group.timed.begin() && !carries_compilation(**first);
@@ -64,7 +64,8 @@ void find_limit(const Samples& samples, const Group& group, std::vector<Finding>
         fmt::format("the recompile limit was hit{}: calls ran eager {}", guard,
                     at_once ? "from the first row on, because the limit was used up before"
                             : "in every timed row, because the warm-ups hit the limit");
-    if (const auto p50 = median_ms(after)) finding.text += fmt::format("; p50 {}", ms(*p50));
+    if (const auto p50 = median_ms(after))
+      finding.text += fmt::format("; p50 {}", compile_ms(*p50));
   }
   add_rows(finding, {first, group.timed.end()});
   findings.push_back(std::move(finding));

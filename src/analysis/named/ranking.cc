@@ -97,7 +97,8 @@ bool both_significant(const ContrastInputs& in, const Group& a, const Group& b, 
   if (!means || means->p >= in.options.alpha) return false;
   if ((means->statistic > 0) != (mean_ratio > 1)) return false;
   const auto medians = quantile_ratio_by_units(in, pair, 0.5, widening, quantiles);
-  return medians && !medians->interval.contains(1) && (medians->ratio > 1) != (mean_ratio > 1);
+  if (!medians || !medians->interval || medians->interval->contains(1)) return false;
+  return (medians->ratio > 1) != (mean_ratio > 1);
 }
 
 void compare(const ContrastInputs& in, const Group& a, const Group& b,

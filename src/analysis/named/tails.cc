@@ -4,6 +4,7 @@
 
 #include "analysis/contrast/row_statistics.h"
 #include "analysis/describe/tails.h"
+#include "analysis/findings/spread_text.h"
 #include "analysis/named/named.h"
 #include "base/counts.h"
 #include "stats/intervals.h"
@@ -132,9 +133,8 @@ void report_collapse(const ContrastInputs& in, const Tail& with, const Tail& wit
   const GroupPair pair{samples.index_of(group), samples.index_of(other)};
   const auto cost = quantile_ratio_by_units(in, pair, 0.5, pair_widening(in, pair), quantiles);
   if (cost) {
-    finding.text += fmt::format(
-        "; its p50 is {} of {}'s [{}, {}]", format_significant(cost->ratio, 3), with.arm,
-        format_significant(cost->interval.low, 3), format_significant(cost->interval.high, 3));
+    finding.text += fmt::format("; its p50 is {} of {}'s{}", format_significant(cost->ratio, 3),
+                                with.arm, spread_text(cost->interval, cost->process_range, 3));
   }
   findings.push_back(std::move(finding));
 }

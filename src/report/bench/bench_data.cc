@@ -65,6 +65,9 @@ void add_figures(const Bench& bench, const BenchRow& row, std::vector<DataField>
   fields.push_back({"avg_ns", "INTEGER", nanoseconds(row.mean_ms)});
   fields.push_back({"avg_low_ns", "INTEGER", nanoseconds(low)});
   fields.push_back({"avg_high_ns", "INTEGER", nanoseconds(high)});
+  const auto [least, most] = ends(row.mean_process_range_ms);
+  fields.push_back({"avg_process_low_ns", "INTEGER", nanoseconds(least)});
+  fields.push_back({"avg_process_high_ns", "INTEGER", nanoseconds(most)});
   fields.push_back({"stddev_ns", "INTEGER", nanoseconds(row.sd_ms)});
   fields.push_back({"avg_ts", "REAL", number(row.tokens_per_s)});
   fields.push_back({"stddev_ts", "REAL", number(speed.sd_tokens_per_s)});
@@ -76,6 +79,9 @@ void add_figures(const Bench& bench, const BenchRow& row, std::vector<DataField>
   fields.push_back({"ratio", "REAL", number(row.ratio)});
   fields.push_back({"ratio_low", "REAL", number(ratio_low)});
   fields.push_back({"ratio_high", "REAL", number(ratio_high)});
+  const auto [ratio_least, ratio_most] = ends(row.ratio_process_range);
+  fields.push_back({"ratio_process_low", "REAL", number(ratio_least)});
+  fields.push_back({"ratio_process_high", "REAL", number(ratio_most)});
   fields.push_back({"verdict", "TEXT", text(row.verdict)});
 }
 

@@ -41,6 +41,7 @@ const T* of(const std::vector<T>& list, const Speed& speed) {
 void add_times(const Latency& latency, BenchRow& row) {
   row.mean_ms = latency.mean;
   row.mean_interval_ms = latency.mean_interval;
+  row.mean_process_range_ms = latency.mean_process_range;
   row.sd_ms = latency.sd;
   const auto tokens = static_cast<double>(row.speed.tokens);
   if (tokens > 0 && latency.mean) row.tokens_per_s = tokens / *latency.mean * 1e3;
@@ -53,6 +54,7 @@ void add_ratio(const Findings& findings, BenchRow& row) {
   if (contrast == nullptr) return;
   row.ratio = contrast->ratio;
   row.ratio_interval = contrast->ratio_interval;
+  row.ratio_process_range = contrast->ratio_process_range;
   row.verdict = verdict_name(contrast->verdict);
 }
 

@@ -27,10 +27,12 @@ struct BenchRow {
   std::optional<double> tokens_per_s;  // tokens over the mean time
   std::optional<double> mean_ms;
   std::optional<stats::Interval> mean_interval_ms;
+  std::optional<stats::Interval> mean_process_range_ms;  // of processes too few for an interval
   std::optional<double> sd_ms;
   std::optional<double> limit_bytes_per_s;  // of memory; absent: not measured, or none that binds
   std::optional<double> ratio;              // of the mean time to the baseline's
   std::optional<stats::Interval> ratio_interval;
+  std::optional<stats::Interval> ratio_process_range;  // likewise
   std::string verdict;  // of that ratio; empty: the baseline's row; "not comparable": no ratio
 };
 

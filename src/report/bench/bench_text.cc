@@ -41,17 +41,16 @@ TableCell rate_cell(const BenchRow& row) {
   return TableCell::of(std::move(text));
 }
 
-// "10.42 [10.38, 10.46]".
-std::string with_interval(double value, const std::optional<stats::Interval>& interval) {
-  const std::string text = format_significant(value, 4);
-  if (!interval) return text;
-  return fmt::format("{} [{}, {}]", text, format_significant(interval->low, 4),
-                     format_significant(interval->high, 4));
+// "10.42 [10.38, 10.46]", "10.42 range 10.38-10.46".
+std::string with_spread(double value, const std::optional<stats::Interval>& interval,
+                        const std::optional<stats::Interval>& process_range) {
+  const auto number = [](double of) { return format_significant(of, 4); };
+  return number(value) + spread_text(interval, process_range, number);
 }
 
 TableCell ms_cell(const BenchRow& row) {
   if (!row.mean_ms) return TableCell::absent();
-  return TableCell::of(with_interval(*row.mean_ms, row.mean_interval_ms));
+  return TableCell::of(with_spread(*row.mean_ms, row.mean_interval_ms, row.mean_process_range_ms));
 }
 
 TableCell gb_cell(const BenchRow& row) {
@@ -72,7 +71,9 @@ TableCell ratio_cell(const BenchRow& row) {
     return TableCell::of(
         fmt::format("{} {} {}", format_significant(*row.ratio, 4), kTooFew, row.verdict));
   }
-  return TableCell::of(with_interval(*row.ratio, row.ratio_interval) + " " + row.verdict);
+  const bool open = row.verdict == verdict_name(Verdict::kInconclusive);
+  return TableCell::of(with_spread(*row.ratio, row.ratio_interval, row.ratio_process_range) + " " +
+                       (open && row.ratio_process_range ? "too few processes" : row.verdict));
 }
 
 // A column, and what a row has there.
@@ -142,13 +143,16 @@ std::string shared_models(const std::vector<BenchRow>& rows) {
 }
 
 std::string legend(const Bench& bench) {
+  const bool ranges = std::ranges::any_of(bench.rows, [](const BenchRow& row) {
+    return row.mean_process_range_ms || row.ratio_process_range;
+  });
   return fmt::format(
       "t/s: tokens over the mean time, \u00b1 standard deviation of repetitions; ms: mean "
       "time with its 95 % interval; GB/s: bytes that decoding must read, over its time "
       "(median); limit: the share of the read bandwidth measured here (-: it is unknown, "
       "or the weights fit the cache); ratio: mean time over {}'s, with its 95 % interval "
-      "and verdict",
-      bench.baseline);
+      "and verdict{}",
+      bench.baseline, ranges ? "; " + range_meaning() : "");
 }
 
 std::string text_lines(const std::string& text, size_t indent, size_t width) {

@@ -20,14 +20,15 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-std::string add(SyntheticBundle& bundle, const std::string& arm, Phase phase, double mean_ms) {
+std::string add(SyntheticBundle& bundle, const std::string& arm, Phase phase, double mean_ms,
+                int64_t processes = 5) {
   const std::string id = bundle.add({.arm = arm,
                                      .phase = phase,
                                      .scenario = "prompt_16",
                                      .prompt_tokens = phase == Phase::kPrefill ? 16 : 1,
                                      .mean_ms = mean_ms,
                                      .noise = 0.01,
-                                     .processes = 5});
+                                     .processes = processes});
   bundle.evidence(id) = {{"read_bytes", {{"1", 40'000'000}}},
                          {"read_limit", {{"bytes_per_s", 16e9}}},
                          {"worker", {{"threads", 2}}}};
@@ -74,6 +75,35 @@ TEST(BenchText, TheTableSaysWhatAllRowsShareOnce) {
   EXPECT_THAT(text, HasSubstr("1 (baseline)"));
   EXPECT_THAT(text, HasSubstr("] faster"));
   EXPECT_THAT(text, HasSubstr("25 %"));
+}
+
+// Two processes leave a t interval one degree of freedom.
+TEST(BenchText, TooFewProcessesHaveARangeInEveryFormat) {
+  for (const int64_t processes : {2, 3, 4}) {
+    SyntheticBundle made(6);
+    add(made, "eager", Phase::kPrefill, 10, processes);
+    add(made, "static", Phase::kPrefill, 8, processes);
+    const Bench bench = bench_of(made);
+    const bool few = processes < 4;
+    for (const BenchFormat format : {BenchFormat::kTable, BenchFormat::kMarkdown}) {
+      const std::string text = render_bench(bench, format);
+      EXPECT_EQ(
+          testing::Matches(testing::ContainsRegex("10\\.[0-9]+ range [0-9.]+-1[0-9.]+ "))(text),
+          few)
+          << text;
+      EXPECT_EQ(testing::Matches(testing::ContainsRegex("0\\.[0-9]+ range 0\\.[0-9]+-0\\."))(text),
+                few)
+          << text;
+      EXPECT_EQ(text.contains("\"range\" is from the least to the largest"), few) << text;
+    }
+    for (const Json& row : Json::parse(render_bench(bench, BenchFormat::kJson))) {
+      EXPECT_EQ(row["avg_low_ns"].is_null(), few);
+      EXPECT_EQ(row["avg_process_low_ns"].is_null(), !few);
+      if (row["arm"] == "eager") continue;
+      EXPECT_EQ(row["ratio_high"].is_null(), few);
+      EXPECT_EQ(row["ratio_process_high"].is_null(), !few);
+    }
+  }
 }
 
 TEST(BenchText, ANarrowTerminalGetsFewerColumnsWithWholeFigures) {

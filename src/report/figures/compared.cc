@@ -35,7 +35,7 @@ Findings arms_compared(const Comparison& of) {
 }
 
 std::string cell_ratio_text(const ComparedCell& cell) {
-  return ratio_text(cell.ratio, cell.ratio_interval);
+  return ratio_text(cell.ratio, cell.ratio_interval, cell.ratio_range);
 }
 
 // "1 is slower, 2 are equivalent": each status that some cell has, in the order of the cells.
@@ -109,7 +109,8 @@ Table cells_table(const Comparison& of, const Cells& cells) {
   for (const ComparedCell* cell : cells) {
     table.rows.push_back({TableCell::of(stratum_label(of.strata, *cell->stratum)),
                           TableCell::of(cell->arm), TableCell::of(cell->ratio, 4),
-                          interval_cell(cell->ratio_interval), TableCell::of(status_text(*cell))});
+                          spread_cell(cell->ratio_interval, cell->ratio_range),
+                          TableCell::of(status_text(*cell))});
   }
   return table;
 }

@@ -47,6 +47,9 @@ plot::HeatField gain_field(const HeadlineCell& cell) {
   if (cell.gain_interval) {
     tip += fmt::format(" [{}, {}]", gain_text(cell.gain_interval->low),
                        gain_text(cell.gain_interval->high));
+  } else if (cell.gain_range) {
+    tip += fmt::format(" range {} to {}", gain_text(cell.gain_range->low),
+                       gain_text(cell.gain_range->high));
   }
   return {fmt::format("{:+.0f} %", std::round(gain * 100) + 0.0), tip,
           heat_of(std::abs(gain), 0.02, 0.1, 0.3), gain > 0};

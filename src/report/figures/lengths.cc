@@ -102,7 +102,7 @@ plot::Series size_series(const Findings& findings, const SizeCrossover& crossove
     series.points.push_back({ratio.size, ratio.ratio});
     plot::Mark mark{ratio.size, ratio.ratio, plot::Around::kNothing,
                     fmt::format("{}, {}: {}", crossover.arm, ratio.model,
-                                ratio_text(ratio.ratio, ratio.interval))};
+                                ratio_text(ratio.ratio, ratio.interval, ratio.process_range))};
     mark.y_interval = ratio_span(ratio.interval);
     series.marks.push_back(std::move(mark));
   }

@@ -45,7 +45,7 @@ double size_of(const ConditionVerdict& verdict) {
 // "1.50 [1.48, 1.52] of its time in a".
 std::string moved_text(const Portability& of, const ConditionVerdict& verdict) {
   return ratio_text(std::exp(verdict.ratio->log_ratio),
-                    ratio_interval_of(*verdict.ratio, of.options.confidence));
+                    ratio_interval_of(*verdict.ratio, of.options.confidence), verdict.ratio->range);
 }
 
 // The difference that is the largest, flips before all others; null: none is shown.

@@ -152,12 +152,15 @@ std::string of_strata(size_t count, size_t all) {
   return fmt::format("{} of {} {}", count, all, all == 1 ? "stratum" : "strata");
 }
 
-std::string ratio_text(double ratio, const std::optional<stats::Interval>& interval) {
-  const std::string text = format_significant(ratio, 3);
-  if (!interval) return text;
-  if (shows_nothing(*interval)) return fmt::format("{} {}", text, kTooFew);
-  return fmt::format("{} [{}, {}]", text, format_significant(interval->low, 3),
-                     format_significant(interval->high, 3));
+std::string ratio_text(double ratio, const std::optional<stats::Interval>& interval,
+                       const std::optional<stats::Interval>& process_range) {
+  const auto number = [](double value) { return format_significant(value, 3); };
+  if (interval && shows_nothing(*interval)) return fmt::format("{} {}", number(ratio), kTooFew);
+  return number(ratio) + spread_text(interval, process_range, number);
+}
+
+std::string ratio_text(const Contrast& contrast) {
+  return ratio_text(contrast.ratio, contrast.ratio_interval, contrast.ratio_process_range);
 }
 
 }  // namespace assay

@@ -82,6 +82,8 @@ std::string of_strata(size_t count, size_t all);
 // The parts of a list that a title has room for.
 inline constexpr size_t kMostListed = 3;
 // "0.86 [0.84, 0.90]", "0.86 [too few to tell]".
-std::string ratio_text(double ratio, const std::optional<stats::Interval>& interval);
+std::string ratio_text(double ratio, const std::optional<stats::Interval>& interval,
+                       const std::optional<stats::Interval>& process_range = std::nullopt);
+std::string ratio_text(const Contrast& contrast);
 
 }  // namespace assay

@@ -132,7 +132,8 @@ std::vector<RuledStratum> evidence_of(const Policy& policy) {
 std::string evidence_finding(const std::vector<RuledStratum>& all) {
   std::map<std::tuple<Phase, std::string>, RatioRange> ranges;
   for (const RuledStratum& one : all) {
-    ranges[{one.rule->phase, one.rule->arm}].add(*one.evidence->ratio, one.evidence->interval);
+    ranges[{one.rule->phase, one.rule->arm}].add(*one.evidence->ratio, one.evidence->interval,
+                                                 one.evidence->process_range);
   }
   std::vector<std::string> parts;
   for (const auto& [key, range] : ranges) {
@@ -151,7 +152,7 @@ plot::RowLine line_of_evidence(const Findings& all, const RuledStratum& one) {
   line.style = arm_style(all, one.rule->arm);
   line.value = evidence.ratio;
   line.interval = ratio_span(evidence.interval);
-  line.text = line_text(ratio_text(*evidence.ratio, evidence.interval));
+  line.text = line_text(ratio_text(*evidence.ratio, evidence.interval, evidence.process_range));
   const bool beside = evidence.verdict == kFasterThanSafe;
   line.tip = fmt::format("{}, {}: {} on {}, {}", condition_of(*one.rule), evidence.scenario,
                          one.rule->arm, counted(evidence.rows, "warm row"),
@@ -175,7 +176,8 @@ Table evidence_table(const std::vector<RuledStratum>& all) {
                           TableCell::of(one.evidence->scenario),
                           TableCell::of(tokens_text(one.evidence->shortest, one.evidence->longest)),
                           TableCell::of(one.rule->arm), TableCell::of(one.rule->fallback),
-                          TableCell::of(ratio_text(*one.evidence->ratio, one.evidence->interval)),
+                          TableCell::of(ratio_text(*one.evidence->ratio, one.evidence->interval,
+                                                   one.evidence->process_range)),
                           TableCell::of(one.evidence->verdict), TableCell::of(one.evidence->rows)});
   }
   return table;

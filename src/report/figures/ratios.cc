@@ -19,8 +19,7 @@ std::string verdict_of(const Contrast& contrast) {
 
 // "static takes 0.86 [0.84, 0.90] of eager's time (faster)"; behind the first, without the words.
 std::string arm_text(const Contrast& contrast, bool is_first) {
-  return fmt::format("{} {}{}{} ({})", contrast.arm, is_first ? "takes " : "",
-                     ratio_text(contrast.ratio, contrast.ratio_interval),
+  return fmt::format("{} {}{}{} ({})", contrast.arm, is_first ? "takes " : "", ratio_text(contrast),
                      is_first ? fmt::format(" of {}'s time", contrast.baseline) : "",
                      verdict_of(contrast));
 }
@@ -47,7 +46,7 @@ plot::RowLine line_of(const Findings& findings, const Contrast& contrast,
   line.style = arm_style(findings, contrast.arm);
   line.value = contrast.ratio;
   line.interval = ratio_span(contrast.ratio_interval);
-  line.text = line_text(ratio_text(contrast.ratio, contrast.ratio_interval));
+  line.text = line_text(ratio_text(contrast));
   line.tip = fmt::format("{}, {}: {}, {} and {} rows", where, contrast.arm, verdict_of(contrast),
                          contrast.n_arm, contrast.n_baseline);
   return line;
@@ -65,6 +64,12 @@ bool too_few(const Findings& findings, Phase phase) {
   return std::ranges::any_of(findings.contrasts, [&](const Contrast& contrast) {
     return contrast.phase == phase && contrast.ratio_interval &&
            shows_nothing(*contrast.ratio_interval);
+  });
+}
+
+bool of_few_processes(const Findings& findings, Phase phase) {
+  return std::ranges::any_of(findings.contrasts, [&](const Contrast& contrast) {
+    return contrast.phase == phase && contrast.ratio_process_range;
   });
 }
 
@@ -124,12 +129,13 @@ std::optional<Figure> ratio_figure(const Findings& findings, Phase phase) {
       "Each mark is an arm's mean time over the baseline's on one stratum, the bar its "
       "{:.0f} % interval. Left of the dashed line the arm is faster than {}. A bar that "
       "crosses the line is no evidence of a difference; \"{}\" means that rows were lost "
-      "or the outputs differ.{} All panels have the same scale.",
+      "or the outputs differ.{}{} All panels have the same scale.",
       findings.options.confidence * 100, findings.study.baseline, kNotComparable,
       too_few(findings, phase) ? " \"too few to tell\": the interval, wider than tenfold, is that "
                                  "of so few processes or "
                                  "rows that it shows nothing and isn't drawn; the table has it."
-                               : "");
+                               : "",
+      of_few_processes(findings, phase) ? " " + range_meaning() + ". It isn't drawn." : "");
   figure.legend = arm_legend(findings, arms, false);
   figure.panels = rows_panels(findings, rows,
                               fmt::format("Ratios to {} with intervals", findings.study.baseline));

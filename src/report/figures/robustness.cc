@@ -91,7 +91,7 @@ plot::RowLine line_in_regime(const Portability& of, const ClaimInRegime& in) {
   }
   line.value = std::exp(*in.log_ratio);
   line.interval = ratio_span(in.ratio_interval);
-  line.text = line_text(ratio_text(*line.value, in.ratio_interval));
+  line.text = line_text(ratio_text(*line.value, in.ratio_interval, in.ratio_range));
   if (in.state == ClaimState::kTurned) {
     line.extras.push_back({*line.value, plot::Around::kDiamond, ""});
   }

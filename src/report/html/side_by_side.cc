@@ -59,6 +59,8 @@ std::optional<plot::RowLine> mean_line(const Findings& findings, size_t stratum,
                                   : fmt::format("[{}, {}]", format_significant(interval->low, 3),
                                                 format_significant(interval->high, 3)));
     }
+    line.text += spread_text(std::nullopt, latency.mean_process_range,
+                             [](double ms) { return format_significant(ms, 3); });
     line.text = line_text(line.text);
     line.tip = counted(latency.n, "row");
     return line;
@@ -73,7 +75,7 @@ std::optional<plot::RowLine> ratio_line(const Findings& findings, size_t stratum
     plot::RowLine line;
     line.value = contrast.ratio;
     line.interval = ratio_span(contrast.ratio_interval);
-    line.text = line_text(ratio_text(contrast.ratio, contrast.ratio_interval));
+    line.text = line_text(ratio_text(contrast));
     line.tip = std::string(verdict_name(contrast.verdict));
     return line;
   }

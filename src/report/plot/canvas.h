@@ -17,7 +17,7 @@ inline constexpr double kPanelWidth = 340;
 // whoever makes these shortens them.
 inline constexpr size_t kTitleColumns = 46;
 inline constexpr size_t kLabelColumns = 50;
-inline constexpr size_t kValueColumns = 24;
+inline constexpr size_t kValueColumns = 27;
 
 // Of a report's arms, by number: each has a colour, a shape and a dash. Where colours come again,
 // marks are hollow.

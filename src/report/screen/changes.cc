@@ -54,7 +54,7 @@ void add_alternatives(const Findings& findings, std::vector<std::string>& lines)
     for (const Alternative& alternative : decision.alternatives) {
       Other& other = others[{stratum_of(findings, decision).phase, alternative.figure,
                              alternative.arm, decision.arm}];
-      other.range.add(alternative.ratio, alternative.interval);
+      other.range.add(alternative.ratio, alternative.interval, std::nullopt);
       ++other.strata;
     }
   }
@@ -116,7 +116,8 @@ void add_undecided(const Findings& findings, std::vector<std::string>& lines) {
       if (decision.kind != Decision::Kind::kUndecided) continue;
       ++undecided;
       if (std::ranges::any_of(decision.tied, [](const Rival& rival) {
-            return rival.ratio_interval && shows_nothing(*rival.ratio_interval);
+            return rival.ratio_process_range ||
+                   (rival.ratio_interval && shows_nothing(*rival.ratio_interval));
           })) {
         ++too_few;
         continue;
@@ -129,7 +130,7 @@ void add_undecided(const Findings& findings, std::vector<std::string>& lines) {
     }
     if (too_few > 0) {
       lines.push_back(fmt::format(
-          "{}: on {} of {} strata too few processes or rows ran to show anything; the study's key "
+          "{}: on {} of {} strata too few processes or rows ran to decide; the study's key "
           "processes sets how many do.",
           phase_name(phase), too_few, all));
     }

@@ -32,8 +32,7 @@ std::string ratio_text(const RatioRange& range) {
   std::string text = ratio_number(range.values->low);
   if (const std::string high = ratio_number(range.values->high); high != text) text += "-" + high;
   if (range.too_few) return fmt::format("{} {}", text, kTooFew);
-  return fmt::format("{} [{}, {}]", text, ratio_number(range.intervals->low),
-                     ratio_number(range.intervals->high));
+  return text + spread_text(range.intervals, range.ranges, ratio_number);
 }
 
 // One row, with whole names.
@@ -63,9 +62,7 @@ std::string baseline_ratio(const Findings& findings, const Answer& answer) {
   if (answer.parts.front()->arm == findings.study.baseline) return "1 (baseline)";
   RatioRange range;
   for (const Decision* part : answer.parts) {
-    if (const Contrast* contrast = leader_contrast(findings, *part)) {
-      range.add(contrast->ratio, contrast->ratio_interval);
-    }
+    if (const Contrast* contrast = leader_contrast(findings, *part)) range.add(*contrast);
   }
   return range.values ? ratio_text(range) : "-";
 }
@@ -328,10 +325,14 @@ std::string choice_legend(const Findings& findings) {
   std::set<Decision::Kind> kinds;
   for (const Decision& decision : findings.decisions) kinds.insert(decision.kind);
   std::string text = fmt::format(
-      "ratio: mean time of that arm over {}'s (the baseline), {:.0f} % interval; of several prompt "
+      "ratio: mean time of that arm over {}'s (the baseline), {:.0f} % interval{}; of several "
+      "prompt "
       "lengths, the range. lead: the runner-up's mean is so much longer (\"+2\": two more arms are "
       "as near). {}.",
       shortened(findings.study.baseline, kLongestName), findings.options.confidence * 100,
+      has_process_ranges(findings)
+          ? fmt::format(", or the range of fewer than {} processes", kLeastProcessesOfInterval)
+          : "",
       any_row_lost(findings) ? "lost: rows of all arms" : "No row of any arm was lost");
   const auto explain = [&](Decision::Kind kind, const std::string& meaning) {
     if (kinds.contains(kind)) text += fmt::format(" {}: {}.", decision_word(kind), meaning);
