@@ -1,4 +1,5 @@
-// The pool: a generation counter starts a run, a countdown ends it.
+// A share of a stage belongs to whoever raises its number; a stage is done when the count of all
+// shares says so.
 #include "base/thread_pool.h"
 
 #include <fmt/format.h>
@@ -6,77 +7,143 @@
 
 #include <system_error>
 
+#include "base/clock.h"
+
 namespace assay {
 namespace {
 
-// How long a worker waits for work before it sleeps: longer than the gap between two operators of a
-// model, shorter than what would be noticed on an idle machine.
-constexpr int kRounds = 8'000;
+// A thread that runs begins its share within this time of the others; then its share is missing.
+constexpr int64_t kPatience_ns = 5'000;
+// Longer than the gap between two operators of a model, and shorter than what the spinning thread
+// takes from the one that it waits for could cost on a busy machine.
+constexpr int64_t kSpin_ns = 50'000;
 
-// Wakes the workers to see that they are to stop, and waits until they have.
-void join_all(std::vector<std::thread>& workers, std::atomic<bool>& stopping, std::mutex& mutex,
-              std::atomic<uint64_t>& generation, std::condition_variable& wake) {
-  stopping = true;
-  {
-    const std::lock_guard lock(mutex);
-    generation.fetch_add(1);
+void pause_cpu() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Whether done() within this time.
+template <typename Done>
+bool spin(const Done& done, int64_t most_ns) {
+  constexpr int kRoundsBetweenLooks = 16;
+  int64_t begin_ns = 0;
+  for (int round = 1; !done(); ++round) {
+    pause_cpu();
+    if (round % kRoundsBetweenLooks != 0) continue;
+    const int64_t now_ns = monotonic_now_ns();
+    if (begin_ns == 0) begin_ns = now_ns;
+    if (now_ns - begin_ns >= most_ns) return done();
   }
-  wake.notify_all();
-  for (std::thread& worker : workers) worker.join();
+  return true;
 }
 
 }  // namespace
 
 ThreadPool::ThreadPool(size_t threads, std::function<void()> on_start)
-    : on_start_(std::move(on_start)), cpus_(std::max<size_t>(threads, 1)) {
+    : shares_(std::max<size_t>(threads, 1)), on_start_(std::move(on_start)) {
   try {
     for (size_t i = 1; i < threads; ++i) {
       workers_.emplace_back([this, i] { work(i); });
     }
   } catch (const std::system_error& error) {
-    // No destructor runs after this, and a thread that nobody joins would end the program.
-    join_all(workers_, stopping_, mutex_, generation_, wake_);
+    const size_t started = workers_.size() + 1;
+    stop();  // no destructor runs after this, and a thread that nobody joins would end the program
     throw std::system_error(error.code(), fmt::format("threads: expected to start {}, found room "
                                                       "for {}",
-                                                      threads, size()));
+                                                      threads, started));
   }
 }
 
 ThreadPool::~ThreadPool() {
-  join_all(workers_, stopping_, mutex_, generation_, wake_);
+  stop();
 }
 
-void ThreadPool::run_erased(Erased call, const void* task) {
-  if (workers_.empty()) return call(task, 0);
+void ThreadPool::stop() {
+  stopping_ = true;
+  ++end_;  // of a stage that nobody does
+  wake();
+  for (std::thread& worker : workers_) worker.join();
+}
+
+void ThreadPool::run_erased(Erased call, const void* task, size_t stages) {
+  if (workers_.empty()) {
+    for (size_t stage = 0; stage < stages; ++stage) call(task, stage, 0);
+    return;
+  }
   call_ = call;
   task_ = task;
-  running_.store(workers_.size(), std::memory_order_relaxed);
-  generation_.fetch_add(1);  // sequentially consistent: ordered against a worker's going to sleep
-  if (sleeping_.load() > 0) {
-    { const std::lock_guard lock(mutex_); }
-    wake_.notify_all();
-  }
-  call(task, 0);
-  spin_until(cpus_, 0, [&] { return running_.load(std::memory_order_acquire) == 0; });
+  first_ = end_.load(std::memory_order_relaxed);
+  const uint32_t end = first_ + static_cast<uint32_t>(stages);
+  end_ = end;
+  wake();
+  walk(0, first_, end);
 }
 
-void ThreadPool::work(size_t index) {
+void ThreadPool::work(size_t thread) {
   if (on_start_) on_start_();
-  uint64_t seen = 0;
+  uint32_t seen = 0;
   while (true) {
-    const bool called = spin_until(
-        cpus_, index, [&] { return generation_.load(std::memory_order_acquire) != seen; }, kRounds);
-    if (!called) {
-      std::unique_lock lock(mutex_);
-      sleeping_.fetch_add(1);
-      wake_.wait(lock, [&] { return generation_.load() != seen; });
-      sleeping_.fetch_sub(1);
-    }
-    seen = generation_.load(std::memory_order_acquire);
+    const auto called = [&] { return end_.load() != seen; };
+    if (!spin(called, kSpin_ns)) sleep_until(called);
+    // The last stage of which somebody took this thread's share: all before it are done. Read
+    // before end_, so that it isn't beyond that.
+    const uint32_t stage = shares_[thread].next.load(std::memory_order_acquire) - 1;
+    seen = end_.load(std::memory_order_acquire);
     if (stopping_) return;
-    call_(task_, index);
-    running_.fetch_sub(1, std::memory_order_release);
+    walk(thread, stage, seen);
   }
+}
+
+void ThreadPool::walk(size_t thread, uint32_t stage, uint32_t end) {
+  bool missing = false;  // of the last stage, a share that its own thread didn't begin
+  for (; stage != end; ++stage) {
+    const auto done = [&] { return is_done(stage); };
+    do_share(thread, stage);
+    if (missing ? done() : spin(done, kPatience_ns)) continue;
+    missing = false;
+    for (size_t i = 0; i < shares_.size(); ++i) missing |= do_share(i, stage);
+    if (!spin(done, kSpin_ns)) sleep_until(done);
+  }
+}
+
+// False: somebody does it or has done it. Until a share is done that was taken here, its stage is
+// the one at hand, and task and call are those of its run.
+bool ThreadPool::do_share(size_t i, uint32_t stage) {
+  uint32_t free = stage;
+  if (!shares_[i].next.compare_exchange_strong(free, stage + 1)) return false;
+  call_(task_, stage - first_, i);
+  ++done_;
+  wake();
+  return true;
+}
+
+bool ThreadPool::is_done(uint32_t stage) const {
+  const uint32_t shares = (stage + 1) * static_cast<uint32_t>(shares_.size());
+  return static_cast<int32_t>(done_.load() - shares) >= 0;
+}
+
+// All of it is sequentially consistent: who doesn't see what has happened says that it sleeps
+// where wake() sees it, and one that was told so changes what is slept on.
+template <typename Done>
+void ThreadPool::sleep_until(const Done& done) {
+  while (true) {
+    const uint32_t wakes = wakes_;
+    asleep_ = true;
+    if (done()) return;
+    wakes_.wait(wakes);
+  }
+}
+
+// After what a sleeper may wait for. One system call for each sleep, however many stages pass
+// before the sleeper runs.
+void ThreadPool::wake() {
+  if (!asleep_ || !asleep_.exchange(false)) return;
+  ++wakes_;
+  wakes_.notify_all();
 }
 
 std::vector<int> allowed_cpus() {

@@ -1,18 +1,15 @@
-// A persistent pool for data-parallel loops: the caller takes part, waiting workers spin briefly
-// and then sleep, and one run() costs about a microsecond when they spin.
+// A persistent pool for data-parallel loops and for walks of many short stages, on a machine whose
+// CPUs others use too. The caller takes part. A wait spins briefly and then sleeps, and nobody
+// waits for a thread that hasn't begun its share: whoever is there does it.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
-
-#include "base/shared_cpus.h"
 
 namespace assay {
 
@@ -26,11 +23,22 @@ class ThreadPool {
 
   size_t size() const { return workers_.size() + 1; }
 
-  // Calls task(i) for i in [0, size()), each i on a thread of its own, and returns when all are
-  // done. The task must not throw and must not call run() of the same pool. One caller at a time.
+  // Calls task(i) for i in [0, size()), each once, and returns when all are done. Each i has a
+  // thread of its own, unless that thread comes so late that another one does its share: calls of
+  // one run may not wait for each other. The task must not throw (the program ends) and must not
+  // call run() of the same pool. One caller at a time.
   template <typename Task>
   void run(const Task& task) {
-    run_erased([](const void* t, size_t i) { (*static_cast<const Task*>(t))(i); }, &task);
+    run_stages(1, [&task](size_t, size_t i) { task(i); });
+  }
+
+  // As run() with task(stage, i) for one stage after the other: no call of a stage begins before
+  // all of the stage before have returned, and it sees what they wrote.
+  template <typename Task>
+  void run_stages(size_t stages, const Task& task) {
+    run_erased([](const void* t, size_t stage,
+                  size_t i) noexcept { (*static_cast<const Task*>(t))(stage, i); },
+               &task, stages);
   }
 
   // Splits [0, count) into one contiguous range a thread, with boundaries at multiples of `grain`,
@@ -50,21 +58,32 @@ class ThreadPool {
   }
 
  private:
-  using Erased = void (*)(const void*, size_t);
-  void run_erased(Erased call, const void* task);
-  void work(size_t index);
+  using Erased = void (*)(const void*, size_t stage, size_t i) noexcept;
+  // Stages are numbered from the pool's start on, and the numbers wrap.
+  struct alignas(64) Share {
+    std::atomic<uint32_t> next{0};  // the first stage of which nobody has taken it
+  };
+  void run_erased(Erased call, const void* task, size_t stages);
+  void work(size_t thread);
+  void walk(size_t thread, uint32_t stage, uint32_t end);
+  bool do_share(size_t i, uint32_t stage);
+  bool is_done(uint32_t stage) const;
+  template <typename Done>
+  void sleep_until(const Done& done);
+  void wake();
+  void stop();
 
+  std::vector<Share> shares_;
   std::vector<std::thread> workers_;
   std::function<void()> on_start_;
-  SharedCpus cpus_;
-  Erased call_ = nullptr;
+  Erased call_ = nullptr;  // these three: of the stages up to end_
   const void* task_ = nullptr;
-  alignas(64) std::atomic<uint64_t> generation_{0};  // raised to start a run
-  alignas(64) std::atomic<size_t> running_{0};       // workers that haven't finished it
+  uint32_t first_ = 0;
+  alignas(64) std::atomic<uint32_t> end_{0};     // the stages before it may be done
+  alignas(64) std::atomic<uint32_t> done_{0};    // shares, of all stages
+  alignas(64) std::atomic<bool> asleep_{false};  // somebody may wait for wakes_ to change
+  std::atomic<uint32_t> wakes_{0};
   std::atomic<bool> stopping_{false};
-  std::atomic<size_t> sleeping_{0};
-  std::mutex mutex_;
-  std::condition_variable wake_;
 };
 
 // The CPUs this process may run on, in their order; empty: the kernel doesn't say.

@@ -13,16 +13,17 @@ namespace assay::engine {
 struct KernelArgs {
   void* const* buffers;
   int64_t dims[4];  // batch, q_len, kv_len, capacity
-  float* scratch;   // the calling thread's own, kernel_scratch_floats() of them
-  float* shared;    // of all threads, kernel_shared_floats(); zeros at the first call, kept between
+  float* scratch;   // the share's own, kernel_scratch_floats() of them
+  float* shared;    // of all shares, kernel_shared_floats(); zeros at the first call, kept between
                     // calls
 };
 
-// Entry points of a compiled CPU kernel. All threads of a pool call them with the same args but for
-// scratch; there is a barrier between calls.
+// Entry points of a compiled CPU kernel. The shares of a kernel are called with the same args but
+// for scratch, at once or one after the other, on any thread; all are done before the next kernel's
+// begin.
 struct KernelFunctions {
-  // The whole kernel, this thread's share. Products: the matrix-vector form.
-  void (*run)(const KernelArgs* args, int64_t thread, int64_t threads) = nullptr;
+  // A share of the whole kernel. Products: the matrix-vector form.
+  void (*run)(const KernelArgs* args, int64_t share, int64_t shares) = nullptr;
   // Products of many rows, whose products come from a library. prologue: rows [begin, end) of x
   // into out [end - begin, inputs]; null without one.
   void (*prologue)(const KernelArgs* args, int64_t begin, int64_t end, float* out) = nullptr;
@@ -31,7 +32,7 @@ struct KernelFunctions {
                    int64_t tile_end, const float* products, int64_t pitch) = nullptr;
 };
 
-// What a thread's scratch, and the scratch that threads share, must hold for a run with these dims.
+// What a share's scratch, and the scratch of all shares, must hold for a run with these dims.
 int64_t kernel_scratch_floats(const Kernel& kernel, const DimValues& dims);
 int64_t kernel_shared_floats(const Kernel& kernel, const DimValues& dims, int64_t threads);
 

@@ -28,10 +28,16 @@ size_t whole_lines(int64_t floats) {
 Schedule::Schedule(std::vector<Stage> stages, ThreadPool& pool)
     : stages_(std::move(stages)),
       pool_(pool),
-      barrier_(pool.size()),
       next_piece_(stages_.size()),
       shared_(stages_.size(), nullptr),
-      shared_floats_(stages_.size(), 0) {}
+      shared_floats_(stages_.size(), 0) {
+  legs_.reserve(2 * stages_.size());
+}
+
+bool Schedule::is_made(const Stage& stage) {
+  return stage.functions.prologue != nullptr ||
+         cpu::panel_x_dtype(stage.product->dtype) != DType::kF32;
+}
 
 Schedule::Pieces Schedule::pieces_of(const Stage& stage, int64_t rows) const {
   const int64_t tiles = tile_count(stage.product->packing);
@@ -61,9 +67,7 @@ Status Schedule::reserve(const StageMemory& memory, const DimValues& dims) {
     want(product_floats_,
          whole_lines(std::max(cpu::panel_scratch_floats(), stage.product->inputs)) +
              whole_lines(products));
-    const bool is_made = stage.functions.prologue != nullptr ||
-                         cpu::panel_x_dtype(stage.product->dtype) != DType::kF32;
-    if (is_made)
+    if (is_made(stage))
       want(x_floats_, whole_lines(rows * cpu::panel_row_pitch(stage.product->inputs, DType::kF32)));
   }
   return grows ? allocate() : Status();
@@ -81,43 +85,50 @@ Status Schedule::allocate() {
     next += shared_floats_[i];
   }
   x_ = next;
-  threads_memory_ = next + x_floats_;
+  shares_memory_ = next + x_floats_;
   return {};
 }
 
 void Schedule::run(const DimValues& dims, int64_t capacity) {
   for (auto& next : next_piece_) next.store(0, std::memory_order_relaxed);
-  pool_.run([&](size_t thread) { work(thread, dims, capacity); });
+  legs_.clear();
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    const int64_t rows = stages_[i].rows.value(dims);
+    const bool many = stages_[i].product && rows > kMatvecRows;
+    if (many && is_made(stages_[i])) legs_.push_back({i, rows, Leg::Work::kMakeX});
+    legs_.push_back({i, rows, many ? Leg::Work::kManyRows : Leg::Work::kWhole});
+  }
+  pool_.run_stages(legs_.size(), [&](size_t leg, size_t share) {
+    work(legs_[leg], share, {dims.batch, dims.q_len, dims.kv_len, capacity});
+  });
 }
 
-void Schedule::work(size_t thread, const DimValues& dims, int64_t capacity) {
-  const auto threads = static_cast<int64_t>(pool_.size());
-  for (size_t i = 0; i < stages_.size(); ++i) {
-    const Stage& stage = stages_[i];
-    if (i > 0) barrier_.wait(thread);
-    const KernelArgs args{.buffers = stage.buffers.data(),
-                          .dims = {dims.batch, dims.q_len, dims.kv_len, capacity},
-                          .scratch = threads_memory_ + thread * (kernel_floats_ + product_floats_),
-                          .shared = shared_[i]};
-    const int64_t rows = stage.rows.value(dims);
-    if (stage.product && rows > kMatvecRows) {
-      many_rows(i, args, rows, thread);
-    } else {
-      stage.functions.run(&args, static_cast<int64_t>(thread), threads);
-    }
+void Schedule::work(const Leg& leg, size_t share, const std::array<int64_t, 4>& dims) {
+  const Stage& stage = stages_[leg.stage];
+  const KernelArgs args{.buffers = stage.buffers.data(),
+                        .dims = {dims[0], dims[1], dims[2], dims[3]},
+                        .scratch = shares_memory_ + share * (kernel_floats_ + product_floats_),
+                        .shared = shared_[leg.stage]};
+  switch (leg.work) {
+    case Leg::Work::kMakeX:
+      return make_x(stage, args, leg.rows, share);
+    case Leg::Work::kManyRows:
+      return many_rows(leg.stage, args, leg.rows);
+    case Leg::Work::kWhole:
+      stage.functions.run(&args, static_cast<int64_t>(share), static_cast<int64_t>(pool_.size()));
   }
 }
 
-// This thread's share of the rows of x as the panel product wants them, into x_: what the prologue
+// A share of the rows of x as the panel product wants them, into x_: what the prologue
 // makes, or the buffer's own, rounded where that is faster.
-void Schedule::make_x(const Stage& stage, const KernelArgs& args, int64_t rows, size_t thread) {
+void Schedule::make_x(const Stage& stage, const KernelArgs& args, int64_t rows, size_t share) {
   const ProductStage& product = *stage.product;
   const DType dtype = cpu::panel_x_dtype(product.dtype);
   const int64_t pitch = cpu::panel_row_pitch(product.inputs, dtype);
   const auto* from = static_cast<const float*>(stage.buffers[product.x]);
   float* made = args.scratch + kernel_floats_;
   const auto threads = static_cast<int64_t>(pool_.size());
-  const auto at = static_cast<int64_t>(thread);
+  const auto at = static_cast<int64_t>(share);
   for (int64_t row = rows * at / threads; row < rows * (at + 1) / threads; ++row) {
     float* to = dtype == DType::kF32 ? x_ + row * pitch : made;
     if (stage.functions.prologue != nullptr) stage.functions.prologue(&args, row, row + 1, to);
@@ -130,15 +141,11 @@ void Schedule::make_x(const Stage& stage, const KernelArgs& args, int64_t rows, 
   }
 }
 
-void Schedule::many_rows(size_t index, const KernelArgs& args, int64_t rows, size_t thread) {
+void Schedule::many_rows(size_t index, const KernelArgs& args, int64_t rows) {
   const Stage& stage = stages_[index];
   const ProductStage& product = *stage.product;
   Inputs x{stage.buffers[product.x], cpu::panel_x_dtype(product.dtype), product.inputs};
-  if (stage.functions.prologue != nullptr || x.dtype != DType::kF32) {
-    make_x(stage, args, rows, thread);
-    x = {x_, x.dtype, cpu::panel_row_pitch(product.inputs, x.dtype)};
-    barrier_.wait(thread);
-  }
+  if (is_made(stage)) x = {x_, x.dtype, cpu::panel_row_pitch(product.inputs, x.dtype)};
   const Pieces pieces = pieces_of(stage, rows);
   const auto take = [&] { return next_piece_[index].fetch_add(1, std::memory_order_relaxed); };
   // A piece that is taken early can be prefetched; another thread can't take it any more.

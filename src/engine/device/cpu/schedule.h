@@ -1,7 +1,8 @@
-// The kernels of one step in their order, run as one task of the pool: every thread walks all
-// stages, with a barrier between them.
+// The kernels of one step in their order, run as stages of the pool: its threads share each, and
+// begin the next when all of it is done.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -11,7 +12,6 @@
 #include "base/result.h"
 #include "base/thread_pool.h"
 #include "engine/codegen/cpu/kernel_functions.h"
-#include "engine/device/cpu/spin_barrier.h"
 #include "engine/memory/huge_memory.h"
 
 namespace assay::engine {
@@ -69,27 +69,37 @@ class Schedule {
     DType dtype = DType::kF32;
     int64_t pitch = 0;  // elements
   };
+  // A stage of the pool's run. A product of many rows takes two where x has to be made first.
+  struct Leg {
+    enum class Work { kWhole, kMakeX, kManyRows };
+    size_t stage = 0;
+    int64_t rows = 0;
+    Work work = Work::kWhole;
+  };
+  // Whether the product reads x from x_, where it has many rows.
+  static bool is_made(const Stage& stage);
   Pieces pieces_of(const Stage& stage, int64_t rows) const;
   Status allocate();
-  void work(size_t thread, const DimValues& dims, int64_t capacity);
-  void make_x(const Stage& stage, const KernelArgs& args, int64_t rows, size_t thread);
-  void many_rows(size_t index, const KernelArgs& args, int64_t rows, size_t thread);
+  // `dims`: as KernelArgs has them.
+  void work(const Leg& leg, size_t share, const std::array<int64_t, 4>& dims);
+  void make_x(const Stage& stage, const KernelArgs& args, int64_t rows, size_t share);
+  void many_rows(size_t index, const KernelArgs& args, int64_t rows);
   void multiply_piece(const Stage& stage, const KernelArgs& args, const Inputs& x,
                       const Pieces& pieces, int64_t piece, int64_t next);
 
   std::vector<Stage> stages_;
   ThreadPool& pool_;
-  SpinBarrier barrier_;
+  std::vector<Leg> legs_;                         // of the run at hand
   std::vector<std::atomic<int64_t>> next_piece_;  // by stage
   std::vector<float*> shared_;                    // by stage
   HugeMemory memory_;
-  // What there is room for, in floats: of each stage's shared scratch, of x_, and of a thread's
+  // What there is room for, in floats: of each stage's shared scratch, of x_, and of a share's
   // scratch, of which the kernels' own comes first.
   std::vector<size_t> shared_floats_;
   size_t x_floats_ = 0;
   size_t kernel_floats_ = 0;
   size_t product_floats_ = 0;
-  float* threads_memory_ = nullptr;
+  float* shares_memory_ = nullptr;
   float* x_ = nullptr;  // rows of the product at hand, that a prologue made or that were rounded
 };
 
