@@ -65,6 +65,7 @@ class Setup {
 
   bool note(size_t arm, const WorkerFailure& failure) {
     interrupted_ |= failure.kind == FailureKind::kInterrupted;
+    setup_.last_failure = failure.message;
     if (failure.error_class == kSpawnError) {
       unstarted_.insert(arm);
       unstarted_why_ = failure.message;

@@ -19,7 +19,8 @@ namespace assay {
 struct ModelSetup {
   // Absent if no arm's worker could load the model or tokenise its texts: its cells can't be run.
   std::optional<ModelPrompts> prompts;
-  std::string model_hash;  // by the first worker that knew it; empty: none did
+  std::string last_failure;  // of a worker that was started or asked; empty: there was none
+  std::string model_hash;    // by the first worker that knew it; empty: none did
 };
 
 // With parity before timing every arm answers in processes of its own, which end before timing

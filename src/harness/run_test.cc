@@ -285,6 +285,18 @@ TEST_F(RunTest, AModelThatNobodyLoadsIsAllRows) {
   faults_["other"] = {"segv:load"};
   expect_whole(run());
   EXPECT_EQ(count(rows_of("base"), RowStatus::kOk), 0);
+  const auto bundle = read_bundle(folder());
+  int unprompted = 0;
+  for (const auto& [cell, evidence] : bundle->evidence) {
+    for (const EvidenceFailure& failure : evidence.failures) {
+      if (failure.error_class != "no_prompts") continue;
+      ++unprompted;
+      EXPECT_NE(failure.message.find("; the last one said: the worker ended: SIGSEGV"),
+                std::string::npos)
+          << failure.message;
+    }
+  }
+  EXPECT_GT(unprompted, 0);
 }
 
 TEST_F(RunTest, SequentialAndShuffledRunEveryRow) {

@@ -113,8 +113,10 @@ Result<UnitEnd> UnitRunner::run(const Unit& unit, const ModelSetup& setup,
 
 ClientResult<void> UnitRunner::make_ready(Job& job) {
   if (!job.setup.prompts) {
-    return std::unexpected(WorkerFailure{FailureKind::kError, "no_prompts",
-                                         "no arm's worker could load the model and make prompts"});
+    return std::unexpected(
+        WorkerFailure{FailureKind::kError, "no_prompts",
+                      "no arm's worker could load the model and make prompts; the last one said: " +
+                          job.setup.last_failure});
   }
   auto worker = workers_.get(job.cell.arm, job.cell.model);
   if (!worker) return std::unexpected(std::move(worker).error());
