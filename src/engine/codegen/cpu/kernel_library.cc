@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "base/clock.h"
@@ -66,7 +67,11 @@ void KernelLibrary::compile_side_by_side(std::vector<Job>& jobs) {
     }
   };
   std::vector<std::jthread> others;
-  for (size_t i = 1; i < std::min(jobs_, jobs.size()); ++i) others.emplace_back(work);
+  try {
+    for (size_t i = 1; i < std::min(jobs_, jobs.size()); ++i) others.emplace_back(work);
+  } catch (const std::system_error&) {
+    // No room for a further thread: those that started compile everything.
+  }
   work();
 }
 
