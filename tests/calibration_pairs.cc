@@ -182,7 +182,8 @@ Seen try_once(const PairWorld& world, uint64_t seed, uint64_t stream) {
   Seen seen;
   seen.alarm = differs(equal) ? 1 : 0;
   seen.covered = equal.ratio_interval && equal.ratio_interval->contains(1) ? 1 : 0;
-  seen.typical = equal.typical && equal.typical->interval.contains(1) ? 1 : 0;
+  seen.typical =
+      equal.typical && equal.typical->interval && equal.typical->interval->contains(1) ? 1 : 0;
   seen.found = slower(true);
   seen.unpaired = slower(false);
   return seen;
