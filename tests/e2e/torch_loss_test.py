@@ -25,7 +25,7 @@ STUDY = {
     "arms": [{"name": kind, "backend": "torch", "mode": "eager", "cache": "dynamic", "device": "cpu",
               "threads": 1 + place} for place, kind in enumerate(KINDS)],
     "baseline": "measure", "phases": ["prefill", "kv_decode"], "scenarios": [{"name": "one", "prompt_tokens": [8]}],
-    "token_lengths": [4], "repetitions": 3, "warmup": 1, "order": "sequential", "parity": "after",
+    "token_lengths": [4], "repetitions": 3, "processes": 1, "warmup": 1, "order": "sequential", "parity": "after",
     "timeout_s": 300,  # were a death not seen, rows would be `timeout`
 }
 LOST = {  # (phase, repetition) of the rows that go with the process
