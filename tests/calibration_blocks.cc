@@ -59,7 +59,7 @@ void add_world(const World& world, CalibrationLines& lines) {
   AnalysisOptions options;
   options.resamples = 1000;
   // Too few for an interval: a range stands there, which promises no coverage.
-  const bool few = world.processes > 0 && world.processes < 4;
+  const bool few = world.processes > 0 && world.processes < kLeastProcessesOfInterval;
   const auto found = lines.count(5, [&](Random random, int64_t* flags) {
     const Findings findings = *analyze(interleaved_run(world, random), options, nullptr);
     flags[0] = any_differs(findings.contrasts);

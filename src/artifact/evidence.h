@@ -99,7 +99,7 @@ struct TimedFaults {
   int64_t major = 0;  // it was read from a disk
 };
 
-// What a worker saw of its memory, as it last said.
+// The page faults of a worker's timed regions, as it last reported them.
 struct EvidenceMemory {
   std::optional<TimedFaults> cold;
   std::optional<TimedFaults> warm;

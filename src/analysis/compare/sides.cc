@@ -8,6 +8,7 @@
 #include "analysis/compare/judge.h"
 #include "analysis/compare/pairing.h"
 #include "analysis/compare/pairs.h"
+#include "analysis/contrast/process_range.h"
 #include "analysis/rows/summary.h"
 #include "stats/summary.h"
 
@@ -78,9 +79,9 @@ void fill(const PairedRatio& ratio, bool judged, const CompareOptions& options,
   cell.cautious_test = cell.test;
   if (judged) cell.verdict = Verdict::kInconclusive;
   cell.too_few = cell.by_processes && std::ssize(ratio.values) < kLeastProcessesOfInterval;
-  if (!cell.too_few || ratio.values.empty()) return;
-  const auto [least, most] = std::ranges::minmax(ratio.values);
-  cell.ratio_range = stats::Interval{std::exp(least), std::exp(most)};
+  const auto logs = range_of(ratio.values);
+  if (!cell.too_few || !logs) return;
+  cell.ratio_range = stats::Interval{std::exp(logs->low), std::exp(logs->high)};
 }
 
 ComparedCell cell_of(const Comparison& of, const PairedCell& paired, const PairedRatio& ratio) {

@@ -12,7 +12,7 @@ namespace assay {
 // Least and largest of at least two values; absent: there are fewer.
 std::optional<stats::Interval> range_of(std::span<const double> values);
 
-// Of one group: least and largest mean of its processes, in milliseconds. Absent where processes
+// The least and largest mean of one group's processes, in milliseconds. Absent where processes
 // aren't the stratum's unit, or are fewer than two or at least kLeastProcessesOfInterval.
 std::optional<stats::Interval> mean_process_range(ContrastUnit unit, const UnitSeries& series);
 
@@ -25,13 +25,14 @@ std::optional<stats::Interval> ratio_range(std::span<const double> arm,
 std::optional<stats::Interval> difference_range(std::span<const double> arm,
                                                 std::span<const double> baseline, bool paired);
 
-// Whether either count is of processes that are too few for an interval.
+// True if either arm has fewer processes than kLeastProcessesOfInterval.
 bool are_few_processes(int64_t arm, int64_t baseline);
-// Whether an arm of the contrast has so few that their range stands for an interval.
+// True if an arm has so few that their range stands in the place of the contrast's intervals.
 bool has_few_processes(const Contrast& contrast);
 
-// Whether a range of ratios agrees with a verdict of tests, which rest on the normal distribution
-// of so few processes alone: wholly beyond the margin on the verdict's side, or wholly within it.
+// True if a range of ratios agrees with a verdict of tests, which rest on the normal distribution
+// of so few processes alone: it lies wholly beyond the margin on the verdict's side, or wholly
+// within it.
 bool bears_out(const std::optional<stats::Interval>& ratio_range, Verdict verdict, double margin);
 
 }  // namespace assay

@@ -78,7 +78,7 @@ struct Contrast {
   // ratio_interval then, nor any other interval of this contrast.
   std::optional<stats::Interval> ratio_process_range = {};
   std::optional<double> median_ratio;
-  // Of typical calls, which a few slow ones don't touch; of pairs: contrast/typical.h.
+  // The ratio of typical calls, which a few slow ones don't touch; of pairs: contrast/typical.h.
   std::optional<SpreadRatio> typical;
   std::optional<double> difference_ms;  // of one stratum, as all the figures in milliseconds
   std::optional<stats::Interval> difference_interval_ms;            // of t

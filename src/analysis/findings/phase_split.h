@@ -29,7 +29,7 @@ struct PhaseSplit {
   std::string arm;
   size_t prefill_stratum = 0;
   double gain_ms = 0;  // prefill of the baseline less that of the arm
-  // Of processes too few for an interval there is the range of their gains, and no other interval.
+  // Processes too few for an interval have the range of their gains, and no other interval.
   std::optional<stats::Interval> gain_interval;
   std::optional<stats::Interval> gain_process_range = {};
   double token_ratio = 1;  // of the times a decoded token

@@ -1,4 +1,4 @@
-// What stands behind a figure: its interval, or the range of processes that are too few for one.
+// The text behind a figure: its interval, or the range of processes that are too few for one.
 #pragma once
 
 #include <functional>
