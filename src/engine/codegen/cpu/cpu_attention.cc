@@ -113,7 +113,7 @@ static inline float dot(const float* a, const float* b) {
   for (; i < HEAD_DIM; ++i) sum += a[i] * b[i];
   return sum;
 }
-// VECTORS of them at once stay in registers.
+// Sums of VECTORS vectors at once stay in registers.
 template <int VECTORS>
 static inline void add_weighted_vectors(float* out, const float* weights, const float* values, i64 count) {
   if constexpr (VECTORS > 0) {
@@ -297,21 +297,21 @@ static inline void transpose(const float* keys, i64 count, float* out) {  // [co
       for (i64 i = 0; i < V; ++i) out[d * B + p + i] = i < rows ? from[i * HEAD_DIM + d] : 0.0f;
   }
 }
-// Registers hold the sums of four queries and ABREAST vectors.
-enum { ABREAST = WIDTH == 16 ? 4 : 2 };
+// Registers hold the sums of four queries times AT_ONCE vectors.
+enum { AT_ONCE = WIDTH == 16 ? 4 : 2 };
 static inline void scores4(const float* const* q, const float* keys, float* scores) {
-  for (int p = 0; p < B; p += ABREAST * V) {
-    vec s[4][ABREAST] = {};
+  for (int p = 0; p < B; p += AT_ONCE * V) {
+    vec s[4][AT_ONCE] = {};
     for (int d = 0; d < HEAD_DIM; ++d) {
-      vec k[ABREAST];
-      for (int v = 0; v < ABREAST; ++v) k[v] = *(const vec*)(keys + d * B + p + v * V);
+      vec k[AT_ONCE];
+      for (int v = 0; v < AT_ONCE; ++v) k[v] = *(const vec*)(keys + d * B + p + v * V);
       for (int r = 0; r < 4; ++r) {
         const float x = q[r][d];
-        for (int v = 0; v < ABREAST; ++v) s[r][v] += x * k[v];
+        for (int v = 0; v < AT_ONCE; ++v) s[r][v] += x * k[v];
       }
     }
     for (int r = 0; r < 4; ++r)
-      for (int v = 0; v < ABREAST; ++v) *(vec*)(scores + r * B + p + v * V) = s[r][v];
+      for (int v = 0; v < AT_ONCE; ++v) *(vec*)(scores + r * B + p + v * V) = s[r][v];
   }
 }
 // The row's scores <- weights; what was summed so far has to be multiplied by the result.
@@ -357,9 +357,9 @@ static inline void values4_vectors(float* const* out, const float* correction, c
 static inline void values4(float* const* out, const float* correction, const float* weights,
                            const float* values, i64 pitch, i64 count) {
   int d = 0;
-  for (; d + ABREAST * V <= PADDED; d += ABREAST * V)
-    values4_vectors<ABREAST>(out, correction, weights, values, pitch, count, d);
-  values4_vectors<PADDED / V % ABREAST>(out, correction, weights, values, pitch, count, d);
+  for (; d + AT_ONCE * V <= PADDED; d += AT_ONCE * V)
+    values4_vectors<AT_ONCE>(out, correction, weights, values, pitch, count, d);
+  values4_vectors<PADDED / V % AT_ONCE>(out, correction, weights, values, pitch, count, d);
 }
 // The queries [begin, end) of one kv head's group, none of them padding.
 static void attend_block(const Args* a, i64 b, i64 kv, i64 begin, i64 end, i64 first) {

@@ -10,7 +10,7 @@ namespace assay::engine {
 // Numerical Recipes (2nd ed., section 6.2), the exponent split so that large squares keep their low
 // bits; past 9 it is 0 in fp32 anyway.
 const std::string_view kCpuPrelude = R"(
-// A register's floats. Wider vectors than the processor's are kept in memory by GCC 12, all sums too.
+// WIDTH is a register's floats: GCC 12 keeps wider vectors in memory, all sums too.
 #if defined(__AVX512F__)
 enum { WIDTH = 16 };
 #else
@@ -104,10 +104,10 @@ static inline void add_row(const weight_t* __restrict w, const float* __restrict
   }
 }
 
-// Bytes of row i of each stream that nothing has asked for. With AVX-512 a row AHEAD_BYTES ahead, at
-// the end in the panel that follows, which keeps a core's miss buffers full. Elsewhere that takes
-// longer than the processor's own guesses (Zen 3: 15 against 20 GB/s), so only the columns are
-// fetched that the next pass over this row reads.
+// Prefetches for row i of each stream. With AVX-512 the row AHEAD_BYTES ahead, at the end in the
+// panel that follows, which keeps a core's miss buffers full. Elsewhere the processor's own guesses
+// do better (Zen 3: 20 against 15 GB/s), so this fetches only the columns that the next pass over
+// row i reads.
 template <int COLUMNS>
 static inline void fetch(const weight_t* w, long i) {
   const weight_t* row = w + i * ROW;

@@ -70,7 +70,7 @@ void KernelLibrary::compile_side_by_side(std::vector<Job>& jobs) {
   try {
     for (size_t i = 1; i < std::min(jobs_, jobs.size()); ++i) others.emplace_back(work);
   } catch (const std::system_error&) {
-    // No room for a further thread: those that started compile everything.
+    // There is no room for a further thread: those that started compile everything.
   }
   work();
 }
