@@ -10,9 +10,9 @@
 //   cells/CELL/evidence.json parity.json stderr.log
 //
 // Crash safety: a row is in the kernel before append() returns; a unit counts only once its commit
-// record is on the device (what it speaks of is synced before it). Resume takes every file back to
-// the last commit, and refuses a bundle in which a committed byte has changed: only what was
-// committed is ever sealed. Where a row of a later sitting is, its environment-N.json is in the
+// record is on the device (the files that it names are synced before it). Resume takes every file
+// back to the last commit, and refuses a bundle in which a committed byte has changed: only
+// committed bytes are ever sealed. A later sitting that has rows has its environment-N.json in the
 // manifest. Every write is by the folder's descriptor and follows no link (base/folder.h).
 #pragma once
 
@@ -34,7 +34,7 @@
 
 namespace assay {
 
-// What a bundle is opened with.
+// The content that a bundle begins with.
 struct BundleHeader {
   std::string study_yaml;  // as the user wrote it, byte for byte
   std::string plan_hash;   // SHA-256 of the canonical plan: resume refuses another plan
@@ -49,8 +49,8 @@ struct BundleHeader {
 // Rows by status, as manifests and documents have it: {"ok": 20, "timeout": 1}.
 Json status_counts_to_json(const std::map<RowStatus, int64_t>& rows_by_status);
 
-// Why what was measured since the last commit isn't to be trusted, and what the manifest keeps of
-// it.
+// A refusal to commit: why the measurements since the last commit can't be trusted, and the record
+// of it that the manifest keeps.
 struct CommitRefusal {
   std::string message;  // one line
   Json record;          // an object
@@ -63,12 +63,12 @@ class BundleWriter {
   // that can't be written: bad_input; a full disk: environment_error.
   static Result<BundleWriter> create(FileSystem& files, const std::filesystem::path& folder,
                                      const BundleHeader& header);
-  // Opens an unfinished bundle of this schema version and drops what was not committed. Where a run
-  // was stopped before there was a bundle (no folder, or one without a manifest and with nothing
-  // foreign), makes it. bad_input: an older schema version, another plan, another identity (rows of
-  // two machines or builds don't mix), a sealed bundle, another writer that still runs (it holds an
-  // flock on commits.jsonl), committed bytes that have changed, sittings that don't fit the
-  // commits.
+  // Opens an unfinished bundle of this schema version and drops everything that was not committed.
+  // A run that was stopped before there was a bundle (no folder, or one without a manifest and with
+  // nothing foreign) gets a new one. bad_input: an older schema version, another plan, another
+  // identity (rows of two machines or builds don't mix), a sealed bundle, another writer that still
+  // runs (it holds an flock on commits.jsonl), committed bytes that have changed, sittings that
+  // don't fit the commits.
   static Result<BundleWriter> resume(FileSystem& files, const std::filesystem::path& folder,
                                      const BundleHeader& header);
   BundleWriter(BundleWriter&&) noexcept;
@@ -83,9 +83,9 @@ class BundleWriter {
   // sitting, with what is committed so far. Further calls do nothing, nor does one after create().
   // For work whose outcome isn't rows (parity); append() calls it too.
   Status begin_sitting();
-  // Asked before every commit and before the seal. Where it refuses, the call is an
-  // environment_error with the refusal's message, and nothing of it is committed; the manifest's
-  // list "refusals" gets the record with that message.
+  // `check` runs before every commit and before the seal. If it refuses, the call is an
+  // environment_error with the refusal's message and commits nothing; the manifest's list
+  // "refusals" gets the record with that message.
   void check_commits(CommitCheck check);
   // Appends to the metrics file of the row's phase. Once this, begin_sitting() or commit_unit() has
   // failed, every later call of them, and seal(), fails with the same error: what was committed
@@ -95,20 +95,20 @@ class BundleWriter {
   // belongs to it. `note` is kept in the record (stopping decisions, order state): whatever resume
   // needs.
   Status commit_unit(int64_t unit_index, const Json& note);
-  // cells/CELL/NAME, whose content this is from the next commit on; NAME is evidence.json or
-  // parity.json.
+  // Writes cells/CELL/NAME, which has this content from the next commit on; NAME is evidence.json
+  // or parity.json.
   Status write_cell_json(const std::string& cell_id, const std::string& name, const Json& content);
   // Appends to cells/CELL/stderr.log; counts from the next commit on, as rows do.
   Status append_log(const std::string& cell_id, std::string_view bytes);
-  // Where another process may write cells/CELL/NAME, by this writer's descriptor: good as long as
-  // this process lives, until the next commit. The path's last component ends as NAME does.
+  // A path for another process to write cells/CELL/NAME to, by this writer's descriptor: good as
+  // long as this process lives, until the next commit. Its last component ends as NAME does.
   Result<std::filesystem::path> offer_cell_file(const std::string& cell_id,
                                                 const std::string& name);
-  // What was written there becomes the file with the next commit; nothing written is fine. What is
-  // offered and not taken is removed then.
+  // Makes the content written to the offered path the file's from the next commit on; nothing
+  // written is fine. An offer that wasn't taken is removed by that commit.
   Status take_cell_file(const std::string& cell_id, const std::string& name);
-  // Commits what was written of cells, without closing a unit: no row that was appended since the
-  // last commit. Nothing written: does nothing.
+  // Commits the files of cells without closing a unit: no row that was appended since the last
+  // commit. Does nothing where nothing was written.
   Status commit_cells();
 
   // Hashes every committed file into the manifest and marks the bundle complete. No row may be
@@ -155,16 +155,16 @@ struct Bundle {
 };
 
 // A sealed bundle is held against its manifest, whether a file is read or not (read_bundle.h says
-// what is checked). Rows past the last commit of an unfinished bundle are left out, and what is
-// read is checked as far as commits and manifest speak of it. What doesn't fit, a schema version
-// from the future, a file that is missing, a sitting that doesn't fit the commits or a row that
-// doesn't parse: bad_input.
+// what is checked). Rows past the last commit of an unfinished bundle are left out; the files read
+// are checked against the entries that commits and manifest have for them. bad_input: a file that
+// doesn't fit or is missing, a schema version from the future, a sitting that doesn't fit the
+// commits, a row that doesn't parse.
 Result<Bundle> read_bundle(const std::filesystem::path& folder);
 
-// What is left of a bundle where only its rows are kept: PHASE/metrics.csv of any schema version,
-// and origin.json, which says what the manifest said of them (docs/artifact-schema.md). Nothing
-// holds them against what was measured, so that `rows_alone` is to be said of whatever is made of
-// them. bad_input: no origin.json, rows that don't parse, no rows, sittings that don't follow one
+// Reads a bundle of which only the rows are kept: PHASE/metrics.csv of any schema version, and
+// origin.json, which has the manifest's members about them (docs/artifact-schema.md). No hash
+// vouches for these rows, so every output made of them has to state `rows_alone`. bad_input: no
+// origin.json, rows that don't parse, no rows, sittings that don't follow one
 // another.
 inline constexpr const char* kOriginName = "origin.json";
 Result<Bundle> read_kept_rows(const std::filesystem::path& folder);

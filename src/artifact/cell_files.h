@@ -26,7 +26,7 @@ class CellFiles {
   // Takes what was written to the offered path; nothing written is fine.
   Status take(const std::string& name);
 
-  // What the next commit is to say of the files.
+  // Entries of the files that the next commit is to record.
   FileEntries pending() const;
   // After that commit: makes it so, and removes what was offered and not taken.
   Status publish();

@@ -18,7 +18,7 @@ namespace assay {
 // "prefill/metrics.csv": the name of a phase's metrics file, in commits and in the manifest.
 std::string metrics_name(Phase phase);
 
-// What one commit added to a file that only grows: a metrics file, or a cell's stderr.log.
+// Bytes that one commit added to a file that only grows: a metrics file, or a cell's stderr.log.
 struct CommittedBytes {
   uint64_t end = 0;    // length of the file after the commit
   std::string sha256;  // of the bytes from the former end to this one
@@ -60,8 +60,8 @@ std::string commit_line(const CommitRecord& record, std::string& chain);
 Result<CommitLog> parse_commit_log(std::string_view text, const std::string& plan_hash,
                                    std::string_view object);
 
-// Whether `content`, that of a file that grows, still holds the committed bytes: an error names the
-// first commit whose bytes are missing or differ.
+// Checks that `content`, of a file that grows, still begins with the committed bytes. The error
+// names the first commit whose bytes are missing or differ.
 Status check_committed_bytes(const CommitLog& log, const std::string& name,
                              std::string_view content, std::string_view object);
 

@@ -43,7 +43,7 @@ Status settle_temporary(Folder& folder, const CommitLog& log, const std::string&
   return folder.rename(name, target);
 }
 
-// What a run may have made without committing it.
+// True if `name` is one of the files that a run makes and commits; it may be left uncommitted.
 bool is_a_runs(const std::string& name) {
   const bool of_cell = name.starts_with("cells/") &&
                        (name.ends_with("/evidence.json") || name.ends_with("/parity.json") ||

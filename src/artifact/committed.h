@@ -1,4 +1,4 @@
-// The files of a bundle as its commits have them: held against them, and taken back to them.
+// The files of a bundle checked against its commits, and taken back to them.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,23 @@
 
 namespace assay {
 
-// What may follow the committed bytes of a file that grows.
+// Verdict on bytes behind the committed ones in a file that grows.
 enum class Beyond { kAllowed, kRefused };
 
-// Whether every committed file is there with its committed bytes; the error names the first that
-// isn't.
+// Checks that every committed file is there with its committed bytes; the error names the first
+// that isn't.
 Status check_committed(const Folder& folder, const CommitLog& log, Beyond beyond);
 
-// Takes an unfinished bundle back to its last commit: ends the renames that a kill stopped, removes
-// temporaries and what no commit and not `fixed` (the manifest's files) knows of the names that a
-// run writes, cuts off what follows the committed bytes, also in commits.jsonl, whose length is
-// `commits_bytes`. bad_input: a committed byte isn't there any more, or a file that no run
+// Takes an unfinished bundle back to its last commit: completes the renames that a kill stopped,
+// removes temporaries and files of a run that neither a commit nor `fixed` (the manifest's files)
+// has, and cuts off the bytes behind the committed ones, also in commits.jsonl, whose length is
+// `commits_bytes`. bad_input: a committed byte isn't there any more, or there is a file that no run
 // makes.
 Status restore_committed(Folder& folder, const CommitLog& log, const FileEntries& fixed,
                          uint64_t commits_bytes);
 
-// The temporaries in a folder without a manifest, of which a run was killed while it made the
-// bundle. bad_input where anything lies there that it doesn't leave.
+// The temporaries in a folder without a manifest, left by a run that was killed while it made the
+// bundle. bad_input: the folder has a file that such a run doesn't leave.
 Result<std::vector<std::string>> list_unborn(const Folder& folder);
 
 }  // namespace assay

@@ -18,7 +18,7 @@ namespace {
 using testing::HasSubstr;
 namespace fs = std::filesystem;
 
-// What a file system was asked to do, with paths relative to its root.
+// A request to the file system, with paths relative to its root.
 struct Operation {
   enum class Kind { kMakeFolder, kWriteNew, kRename, kOpen, kAppend, kTruncate, kRemove } kind;
   fs::path path;
@@ -184,8 +184,8 @@ void expect_sittings(const Bundle& bundle, int64_t committed) {
   EXPECT_EQ(files, sittings.size() - 1);
 }
 
-// What must hold after a kill that left `image`: resume has exactly the units whose commit record
-// is whole, with their rows and no others.
+// Checks resume after a kill that left `image`: the bundle has exactly the units whose commit
+// record is whole, with their rows and no others.
 void expect_resumes(const Image& image, const fs::path& root, int64_t committed) {
   materialise(image, root);
   auto writer = BundleWriter::resume(disk(), root / "b", test_header());
@@ -208,7 +208,7 @@ void expect_finishes(const fs::path& root, const Image& uninterrupted) {
   ASSERT_TRUE(problems);
   ASSERT_TRUE(problems->empty()) << problems->front().object << problems->front().problem;
   for (const auto& [name, content] : uninterrupted) {
-    // How many sittings it took is another matter.
+    // These two depend on the number of sittings.
     if (name == "b/manifest.json" || name.starts_with("b/environment-")) continue;
     ASSERT_EQ(read_file(root / name), content) << name;
   }
@@ -218,7 +218,7 @@ void expect_finishes(const fs::path& root, const Image& uninterrupted) {
   expect_sittings(*bundle, 0);
 }
 
-// Of a unit; a record of cells alone closes none.
+// True for a unit's commit; a record of cells alone closes none.
 bool is_commit(const Operation& operation) {
   return operation.kind == Operation::Kind::kAppend && operation.path == "b/commits.jsonl" &&
          !operation.bytes.contains("\"unit\":null");

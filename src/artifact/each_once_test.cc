@@ -27,7 +27,7 @@ TEST(EachOnce, AFolderNamedTwiceIsRefusedHoweverItIsSpelt) {
     ASSERT_FALSE(refused) << again;
     EXPECT_THAT(refused.error().message, HasSubstr("gate: expected each bundle once, found"));
   }
-  // What isn't there is told apart by its text, and refused when it is read.
+  // A missing bundle is told apart by its path's text, and refused when it is read.
   EXPECT_TRUE(check_each_once("gate", std::vector<std::string>{"/nowhere/a", "/nowhere/b"}));
   EXPECT_FALSE(check_each_once("gate", std::vector<std::string>{"/nowhere/a", "/nowhere/./a"}));
 }

@@ -1,5 +1,5 @@
-// cells/CELL/evidence.json: what the harness writes about how a cell ran and whoever judges it
-// reads. docs/artifact-schema.md names the members.
+// cells/CELL/evidence.json: the harness's record of how a cell ran, read by everything that judges
+// the cell. docs/artifact-schema.md names the members.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ struct EnumWords<CompilerReal> {
                                       CompilerReal::kUnproven};
   static std::string_view name(CompilerReal real) { return compiler_real_name(real); }
 };
-// What any worker may have written; a verdict that isn't known proves nothing.
+// Any worker may have written `verdict`; one that isn't known is kUnproven.
 CompilerReal compiler_real_of(const Json& verdict);
 
 // A specialisation that a guard's failure caused.
@@ -41,13 +41,13 @@ struct Recompile {
   std::optional<double> seconds;
 };
 
-// One process's evidence, which third parties' workers write too: of what it says the members that
-// this program judges by. What is missing or of another type is left out: a worker that says little
-// proves little.
+// One process's evidence; third parties' workers write it too. The members are those that this
+// program judges by. A member that is missing or of another type is left out: a worker that says
+// little proves little.
 struct WorkerReport {
   Json whole = Json::object();       // as the worker sent it
   std::vector<std::string> reasons;  // of its verdict
-  std::string fallback;              // what was fallen back to, a mode; empty: nothing
+  std::string fallback;              // the mode that it fell back to; empty: it didn't
   std::string fallback_error;        // whole; empty: none
   Counts counts;
   std::vector<Recompile> recompiles;
@@ -66,7 +66,7 @@ struct WorkerReport {
 };
 WorkerReport worker_report(Json whole);
 
-// What the study asked for.
+// The study's settings of the arm.
 struct RequestedArm {
   std::string backend;
   std::string mode;
@@ -105,8 +105,8 @@ struct EvidenceMemory {
   std::optional<TimedFaults> warm;
 };
 
-// Of what any worker may have sent: members of another type or below 0 are left out. Absent: no
-// object.
+// Reads an object that any worker may have sent: members of another type or below 0 are left out.
+// Absent: it isn't an object.
 std::optional<EvidenceMemory> memory_from_json(const Json& json);
 
 // A process that was to be prepared for the cell.
@@ -118,10 +118,10 @@ struct EvidenceProcess {
   std::optional<Counts> counters = {};        // as it last reported them; absent: it didn't
   std::optional<Placement> placement = {};    // absent: it was gone
   std::optional<EvidenceMemory> memory = {};  // absent: it says nothing of it
-  bool lost = false;                          // these were its last words
+  bool lost = false;                          // the members are from its last message
 };
 
-// Of an arm that isn't what its name claims here.
+// The verdict on an arm that isn't here what its name claims.
 struct EvidenceGate {
   std::string verdict;  // fallback | impossible
   std::string reason;
@@ -130,7 +130,7 @@ struct EvidenceGate {
   std::string error_class;
 };
 
-// By which rows were judged.
+// The memory's speed that rows were judged by.
 struct EvidenceReadLimit {
   double bytes_per_s = 0;
   uint64_t cache_bytes = 0;
@@ -151,7 +151,7 @@ struct EvidenceError {
   std::string message;
 };
 
-// One of them is there.
+// Exactly one of the three is there.
 struct EvidenceProfile {
   std::optional<Json> summary = {};  // as the worker gave it
   std::string skipped = {};          // why there is none
@@ -173,7 +173,7 @@ struct StoppingPair {
   friend bool operator==(const StoppingPair&, const StoppingPair&) = default;
 };
 
-// How a stratum stood when it was decided to stop.
+// State of a stratum when the run decided to stop it.
 struct EvidenceStopping {
   int64_t rounds = 0;
   bool decided = false;
@@ -202,19 +202,19 @@ struct Evidence {
   std::optional<int64_t> log_dropped_bytes;  // of the workers' output; absent: none
 
   std::optional<int64_t> count(Counter counter) const;  // as reported; absent: nobody counted
-  // By the process of the cell that counted most. Bundles before schema version 3 know of one.
+  // The highest count of any process of the cell. Bundles before schema version 3 know of one.
   std::optional<int64_t> most_counted(Counter counter) const;
 };
 
-// What went wrong, by a worker's message: its first line, without the place, which torch puts on
-// the same line.
+// The first line of a worker's error message, without the stack trace that torch puts on the same
+// line.
 std::string first_line(const std::string& message);
 
 Json evidence_to_json(const Evidence& evidence);
-// Members that aren't there are absent, since older versions had fewer; those that aren't known are
-// skipped, and so are counters that this program doesn't know. bad_input that names `object`,
-// member, expected and found: a member that the harness writes and that is of another type or out
-// of its range. What a worker said is read as WorkerReport says.
+// Members that aren't there are absent, since older versions had fewer; unknown members and unknown
+// counters are skipped. bad_input that names `object`, member, expected and found: a member that
+// the harness writes and that is of another type or out of its range. A worker's own members are
+// read as WorkerReport says.
 Result<Evidence> evidence_from_json(const Json& json, std::string_view object);
 
 }  // namespace assay

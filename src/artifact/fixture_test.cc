@@ -1,4 +1,4 @@
-// What the bundle's tests share.
+// Rows, headers and a small run for the bundle's tests.
 #include "artifact/fixture_test.h"
 
 #include "artifact/commit_log.h"

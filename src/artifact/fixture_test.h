@@ -1,4 +1,4 @@
-// What the bundle's tests share: rows, headers, a small run, and a scratch folder.
+// Rows, headers, a small run and a scratch folder for the bundle's tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,16 +11,16 @@ namespace assay {
 
 Row test_row(int64_t order_index, Phase phase);
 BundleHeader test_header();
-// Of a resume: another host, and an hour later.
+// The header of a resume: another host, and an hour later.
 BundleHeader later_header();
 
 // The test run: unit u has two rows, of phase u modulo 3, and a line in its cell's log.
 inline constexpr int64_t kTestUnits = 4;
 Row unit_row(int64_t unit, int64_t i);
 Status write_unit(BundleWriter& writer, int64_t unit);
-// What comes after the last unit, as answers to parity do, unless it is there.
+// Writes the files that follow the last unit, as answers to parity do, unless they are there.
 Status finish_cells(BundleWriter& writer);
-// Everything that is still to do, to the seal.
+// Writes all units that are still missing, then the cells' files and the seal.
 Status finish_run(BundleWriter& writer);
 
 // A bundle of three prefill rows, test_row(0 .. 2), in one unit, with the columns of an older

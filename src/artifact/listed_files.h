@@ -1,4 +1,4 @@
-// A bundle's files, held against what its manifest has of them.
+// A bundle's files, checked against its manifest.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ namespace assay {
 
 // Reads files of a bundle, each once and each against the length and the hash that the manifest
 // lists. The manifest of a bundle whose run hasn't ended lists the study and the environments
-// alone; the commits have what is known of the others. Refers to `folder`. May be used by several
+// alone; the commits have the entries of the others. Refers to `folder`. May be used by several
 // threads at once.
 class ListedFiles {
  public:
@@ -29,9 +29,9 @@ class ListedFiles {
   // bundle's manifest doesn't list it.
   Result<std::string> read(const std::string& name, uint64_t max_bytes = kMaxReadBytes) const;
   Result<Json> read_json(const std::string& name) const;
-  // The same of text that has been read already.
+  // The same check for text that has been read already.
   Status check_text(const std::string& name, std::string_view text) const;
-  // The same of a file whose text nobody needs: it is hashed in pieces.
+  // The same check for a file whose text nobody needs: it is hashed in pieces.
   Status check(const std::string& name) const;
 
  private:
@@ -48,9 +48,9 @@ class ListedFiles {
 // empty.
 std::string record_of_cell(const std::string& name);
 
-// Where the manifest of a sealed bundle and its commits have different things of a file: each is an
-// error "NAME: expected ..., found ...", where NAME is manifest.json. `schema_version`: of the
-// bundle; commits speak of the files of cells from version 3 on.
+// Differences between the files that a sealed bundle's manifest lists and those that its commits
+// record: errors "manifest.json: expected ..., found ...". `schema_version` is the bundle's;
+// commits record the files of cells from version 3 on.
 std::vector<Error> commit_disagreements(const FileEntries& listed, const CommitLog& log,
                                         int64_t schema_version);
 

@@ -52,20 +52,20 @@ Result<Json> parse_manifest(std::string_view text, std::string_view object);
 
 // Findings, the report and a signature are made from a finished bundle, and so aren't hashed:
 // report.md, report.html, manifest.json.sig, the SVG files in plots/, the files in analysis/, and
-// what a killed writer of these left, the two folders without a file in them among it.
+// leftovers of a killed writer of these, including the two folders without a file in them.
 bool is_derived(std::string_view path);
 
-// What lies in a bundle's folder.
+// The content of a bundle's folder.
 struct BundleListing {
   std::vector<std::string> files;          // regular ones, derived ones and the manifest left out
-  std::vector<Error> strange;              // what is neither file nor folder, such as a link
-  std::vector<std::string> empty_folders;  // but plots/ and analysis/
+  std::vector<Error> strange;              // neither a file nor a folder, such as a link
+  std::vector<std::string> empty_folders;  // except plots/ and analysis/
 };
 Result<BundleListing> list_bundle(const Folder& folder);
-// Its files; anything strange is the error.
+// The bundle's files; the error is the first strange entry.
 Result<std::vector<std::string>> list_bundle_files(const Folder& folder);
 
-// Of a file of the bundle. One that isn't of the expected length isn't read: it has no hash.
+// Hashes a file of the bundle. One that isn't of the expected length isn't read: it has no hash.
 Result<FileDigest> hash_file(const Folder& folder, const std::string& name,
                              uint64_t expected_bytes);
 

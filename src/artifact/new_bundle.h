@@ -1,4 +1,4 @@
-// Whether a bundle may be made at a place, for commands that work for long before they come to it.
+// Checks of a new bundle's place, for commands that work for long before they write the bundle.
 #pragma once
 
 #include <filesystem>
@@ -7,10 +7,10 @@
 
 namespace assay {
 
-// As BundleWriter::create() asks before it makes anything: bad_input of a folder that isn't empty,
-// of a file, and of a place inside a bundle.
+// The check that BundleWriter::create() begins with. bad_input: a folder that isn't empty, a file,
+// a place inside a bundle.
 Status check_new_bundle(const std::filesystem::path& folder);
-// bad_input of a place inside a bundle.
+// bad_input: a place inside a bundle.
 Status check_is_in_no_bundle(const std::filesystem::path& folder);
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// What an arm's answer to parity cost, as its cells' parity.json has it.
+// The cost of an arm's answer to parity, as recorded in its cells' parity.json.
 #pragma once
 
 #include <optional>
@@ -7,10 +7,10 @@
 
 namespace assay {
 
-// Of the requests for one scenario and batch, which every cell of them shares.
+// Cost of the requests for one scenario and batch; all cells of that scenario and batch share it.
 struct ParityCost {
   double seconds = 0;
-  // Of these in the compiler, by the worker's own count; absent: it doesn't say.
+  // The part of `seconds` in the compiler, by the worker's own count; absent: it doesn't say.
   std::optional<double> compile_seconds = {};
   // The process ended before anything was timed (`parity: before`); else it is a measured one.
   bool own_process = false;
@@ -20,8 +20,8 @@ struct ParityCost {
 inline constexpr const char* kParityCost = "cost";  // the member of parity.json
 
 Json parity_cost_to_json(const ParityCost& cost);
-// Of a whole parity.json. Absent: the record has none (older bundles, answers that
-// never came), or one of another form.
+// Reads the cost from a whole parity.json. Absent: the record has none (older bundles, requests
+// without an answer), or one of another form.
 std::optional<ParityCost> parity_cost_of(const Json& parity);
 
 }  // namespace assay

@@ -102,7 +102,7 @@ Status read_cells(const Folder& folder, const CommitLog& log, const ListedFiles&
   return {};
 }
 
-// What is asked of a cell's rows of one length, looked up once: rows of one cell share their text.
+// The demand on a cell's rows of one length, looked up once: rows of one cell share their text.
 class Demands {
  public:
   explicit Demands(const std::map<std::string, Evidence>& evidence) : evidence_(evidence) {}

@@ -11,7 +11,7 @@
 namespace assay {
 namespace {
 
-// By schema version, from the oldest on; the newest has all.
+// Number of columns by schema version, from the oldest on; the newest has all.
 constexpr std::array<size_t, 4> kColumnsOfOlderVersions = {39, 46, 47, 49};
 static_assert(kOldestBundleSchemaVersion + kColumnsOfOlderVersions.size() == kBundleSchemaVersion);
 
@@ -165,7 +165,7 @@ Expected from_field(std::string_view text, std::optional<T>& value) {
   return from_field(text, value.emplace());
 }
 
-// What no row may break, whatever became of the repetition.
+// Checks the rules for every row, whatever became of the repetition.
 Status check_row(const Row& row, std::string_view object) {
   for (const auto& [name, text] :
        {std::pair<const char*, const SharedText&>{"cell_id", row.cell_id},

@@ -23,7 +23,7 @@ std::string_view row_status_name(
     RowStatus status);  // ok | error | crash | timeout | oom | false_success
 std::optional<RowStatus> parse_row_status(std::string_view name);
 
-// What the repetition added to each counter that has a column NAME_delta.
+// The repetition's increments of the counters that have a column NAME_delta.
 class RowCounts {
  public:
   OptionalCount& operator[](Counter counter) { return counts_[index(counter)]; }
@@ -93,10 +93,10 @@ struct Row {
   friend bool operator==(const Row&, const Row&) = default;
 };
 
-// Puts what a worker counted into the column that the counter has, if it has one.
+// Puts a worker's count into the column that the counter has, if it has one.
 void put_count(Row& row, Counter counter, int64_t count);
 
-// Of the bundle, and so of its rows. A program reads all of these and writes the last.
+// Versions of the bundle, and so of its rows. A program reads all of these and writes the last.
 inline constexpr int kOldestBundleSchemaVersion = 1;
 inline constexpr int kBundleSchemaVersion = 5;
 

@@ -25,13 +25,13 @@ class SeenNumbers {
   std::set<int64_t> others_;  // each below the last of the ascending ones
 };
 
-// Takes the rows of each phase in the order of their file. Of a file with more problems than
-// kMostRowProblems the others are counted.
+// Takes the rows of each phase in the order of their file. The first kMostRowProblems problems of a
+// file are kept and the others are counted.
 class RowChecks {
  public:
   static constexpr size_t kMostRowProblems = 20;
 
-  // `heading`: a bundle, of whose rows nothing is read. It has to outlive this.
+  // `heading`: a bundle whose rows aren't read. It has to outlive this.
   explicit RowChecks(const Bundle& heading) : heading_(heading) {}
 
   // A row as its file has it: one that says ok and can't be is still ok here.
@@ -51,7 +51,7 @@ class RowChecks {
   };
   static void report(OfFile& file, const VerifyProblem& problem);
   std::optional<std::string> fault_problem(const Row& row) const;
-  // A cell's processes are numbered as they came.
+  // A cell's processes are numbered in the order in which they came.
   std::optional<std::string> process_problem(const Row& row);
 
   const Bundle& heading_;

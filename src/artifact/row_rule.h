@@ -1,5 +1,5 @@
-// What a row must show before its `ok` is believed: one rule, by which the harness judges a sample
-// that it has just been told of, `assay verify` a bundle, and the reader what analyses are made of.
+// The demands on a row before its `ok` is believed: one rule, by which the harness judges a new
+// sample, `assay verify` a bundle, and the reader the rows that analyses are made of.
 #pragma once
 
 #include <cstdint>
@@ -21,20 +21,20 @@ inline constexpr std::string_view kFasterThanMemory = "faster_than_memory";
 inline constexpr double kLeastLatency_ms = 1e-6;
 inline constexpr double kMostLatency_ms = 366.0 * 24 * 3600 * 1000;
 
-// What a repetition had to read, and how fast that can have come to the processor.
+// Bytes that a repetition had to read, and the speed at which the memory can deliver them.
 struct ReadDemand {
   double read_bytes = 0;   // at least; 0: not known
   double bytes_per_s = 0;  // from memory, measured; 0: not known
-  double cache_bytes = 0;  // what the last-level cache may have kept, a forward pass
+  double cache_bytes = 0;  // that the last-level cache may have kept, a forward pass
   double tolerance = kReadTolerance;
 
-  // Whether it says anything of a row: without either figure the speed of the row's memory isn't
+  // True if both figures are known: without either the speed of the row's memory isn't
   // judged.
   bool known() const { return read_bytes > 0 && bytes_per_s > 0; }
 };
 
-// Of a row of so many padded tokens, as its cell's evidence has it (`read_bytes` of that length,
-// `read_limit`); what it doesn't have, or no positive number for, isn't known. The weights' bytes
+// The demand on a row of so many padded tokens, from its cell's evidence (`read_bytes` of that
+// length, `read_limit`); a figure that is missing or not positive isn't known. The weights' bytes
 // alone are no such figure: of a table that is looked up only rows are read.
 ReadDemand read_demand(const Evidence& evidence, int64_t padded_tokens);
 
@@ -43,15 +43,15 @@ struct RowFault {
   std::string problem;           // "expected ... on an ok row, found ..."
 };
 
-// Why the row, which says that it is ok, can't be. An ok row has a latency and tokens; it produced
-// every token that it was asked for and no other (prefill: the first of each row of the batch);
-// its times are ones that a clock shows; and it took at least the time in which the hardware moves
-// what it had to read, less what the cache may have kept between passes, at the measured bandwidth
-// and the tolerance. Classes: no_latency, no_tokens, too_few_tokens, too_many_tokens, zero_latency,
-// impossible_latency, faster_than_memory. Nothing of a row that isn't ok.
+// Why a row that says ok can't be. An ok row has a latency and tokens; it produced every token that
+// it was asked for and no other (prefill: the first of each row of the batch); its times are ones
+// that a clock shows; and its latency is at least the time in which the hardware moves the bytes to
+// be read, less those that the cache may have kept between passes, at the measured bandwidth and
+// the tolerance. Classes: no_latency, no_tokens, too_few_tokens, too_many_tokens, zero_latency,
+// impossible_latency, faster_than_memory. Absent: nothing speaks against it, or it isn't ok.
 std::optional<RowFault> fault_of(const Row& row, const ReadDemand& demand);
 
-// Takes an ok row that can't be one for the false success that it is; whether it was such a row.
+// Makes an ok row that can't be ok the false success that it is; true if it was such a row.
 bool mark_false_success(Row& row, const ReadDemand& demand);
 
 }  // namespace assay

@@ -80,7 +80,7 @@ std::vector<std::string> with(const std::string& column, const std::string& text
 }
 
 TEST(Row, ColumnsAreTheSchema) {
-  // As docs/artifact-schema.md has them: a change here is a new schema version.
+  // The columns are those of docs/artifact-schema.md: a change here is a new schema version.
   const std::string first =
       "cell_id,backend,arm,model,dtype,quantization,cache,compile_mode,dynamic,padding,phase,"
       "scenario,prompt_id,batch,prompt_tokens,padded_tokens,new_tokens,repetition,block,"
@@ -249,7 +249,7 @@ TEST(Row, WhatDoesNotFitNamesItsColumn) {
       {"fresh_cache", "1"},
       {"process", "-1"},
       {"process", "first"},
-      // What sums and products of a bundle's rows couldn't hold.
+      // Numbers that would overflow sums and products over a bundle's rows.
       {"batch", "1000000001"},
       {"prompt_tokens", "9223372036854775807"},
       {"padded_tokens", "9223372036854775807"},

@@ -41,7 +41,7 @@ Result<Sitting> parse_sitting(Json json, int64_t number, const std::string& obje
   return sitting;
 }
 
-// Whether that many units and rows had been committed when the sitting began.
+// Checks that so many units and rows had been committed when the sitting began.
 Status check_place(const Sitting& sitting, const Sitting& before, const CommitLog& log,
                    const std::string& object) {
   const auto units = static_cast<int64_t>(log.units.size());

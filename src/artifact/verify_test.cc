@@ -253,8 +253,8 @@ TEST_F(VerifyRows, ManyProblemsAreSummedUp) {
   EXPECT_EQ(found->back().problem, "79 more rows with problems");
 }
 
-// What the harness refuses is refused of a bundle that says it all the same: by the tokens, and by
-// the figures that the cell's evidence has of the memory.
+// The harness's rules hold for a bundle's rows too: by the tokens, and by the cell's evidence of
+// the memory's speed.
 TEST(VerifyFalseOks, RowsThatCannotBeOkAreNamedAndReadAsFalseSuccesses) {
   const Scratch scratch;
   auto writer = BundleWriter::create(disk(), scratch / "b", test_header());
@@ -458,7 +458,7 @@ TEST(RowsOfACell, CountTheirProcessesUp) {
   EXPECT_EQ(problem_of({0, 1, 0}), "prefill/metrics.csv row 3: expected process 1 or 2, found 0");
 }
 
-// As programs before the schema version of today left them.
+// Bundles as programs before today's schema version left them.
 TEST(OlderVersions, AreReadAndVerified) {
   for (int version = kOldestBundleSchemaVersion; version < kBundleSchemaVersion; ++version) {
     const Scratch scratch;

@@ -269,7 +269,7 @@ Status BundleWriter::Impl::commit_cells() {
   return commit(std::nullopt, nullptr);
 }
 
-// What was committed, and nothing else that lies there, as long as it is still what was committed.
+// The committed files, as long as each still has its committed content, and no other file.
 Result<FileEntries> BundleWriter::Impl::committed_entries() const {
   ASSAY_TRY(const std::string records, folder->read(kCommitsName));
   const std::string name = folder->path_of(kCommitsName).string();

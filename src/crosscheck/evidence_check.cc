@@ -144,8 +144,8 @@ class EvidenceCheck {
     }
   }
 
-  // A process counts from its start on: its rows can't have added more than it has counted. Where a
-  // process was lost, or a run was killed, its last words may be older than its last rows.
+  // A process counts from its start on: its rows can't have added more than it has counted. If a
+  // process was lost, or a run was killed, its last report may be older than its last rows.
   void check_counters() {
     if (!checked_.is_known_run() || checked_.bundle.sittings.size() != 1) return;
     for (const EvidenceProcess& process : evidence_.processes) {

@@ -1,4 +1,4 @@
-// A bundle's findings: those that an analysis left in it, where they are of its rows, else made
+// A bundle's findings: those that an analysis left in it if they agree with its rows, else made
 // anew.
 #pragma once
 
@@ -23,11 +23,11 @@ struct BundleFindings {
 Result<BundleFindings> findings_of_bundle(const Bundle& bundle, const Samples& samples,
                                           ThreadPool* pool);
 
-// What of the findings isn't so of the rows; empty: they are of this bundle.
+// The first point in which the findings disagree with the rows; empty: they are of this bundle.
 std::string disagreement(const Findings& findings, const Bundle& bundle, const Samples& samples);
 
-// Those of one phase with `arm` as the baseline, so that it is contrasted with every other arm; all
-// phases where `phase` is absent. They are never taken from a file.
+// Findings of one phase with `arm` as the baseline, so that it is contrasted with every other arm;
+// all phases if `phase` is absent. They are never taken from a file.
 Result<Findings> findings_against(const Bundle& bundle, const std::string& arm,
                                   const std::optional<Phase>& phase, ThreadPool* pool);
 

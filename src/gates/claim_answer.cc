@@ -9,7 +9,7 @@
 namespace assay {
 namespace {
 
-// What one stratum says of a claim.
+// One stratum's answer to a claim.
 enum class Says { kSupports, kOpen, kContradicts };
 struct StratumAnswer {
   Says says = Says::kOpen;
@@ -100,7 +100,7 @@ class ClaimJudge {
     }
   }
 
-  // What rows that were lost or broke the output leave to say; nothing: all is well.
+  // The stratum's answer where rows were lost or gave other output; absent: all is well.
   std::optional<StratumAnswer> losses(size_t stratum) {
     for (const std::string* arm : {&claim_.arm, &claim_.other}) {
       if (arm->empty()) continue;

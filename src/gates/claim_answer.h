@@ -1,4 +1,4 @@
-// Whether a bundle's findings bear a claim out.
+// Decides if a bundle's findings bear a claim out.
 #pragma once
 
 #include <map>
@@ -26,7 +26,7 @@ class StratumFindings {
   };
 
   const Findings& findings() const { return findings_; }
-  // Of the contrast, whichever of the two is its baseline; absent: they aren't contrasted there.
+  // Figures of the two arms' contrast, whichever is its baseline; absent: they aren't contrasted.
   std::optional<ClaimedPair> pair(size_t stratum, const std::string& arm,
                                   const std::string& other) const;
   const Decision* decision(size_t stratum) const;  // null: there is none
@@ -61,9 +61,9 @@ struct ClaimAnswer {
 ClaimAnswer answer_claim(const SpeedClaim& claim, const StratumFindings& findings,
                          const std::set<Stratum>* only = nullptr);
 
-// What the report's decisions claim, each about one stratum: an arm is the fastest; is faster than
-// the baseline, where the fastest is open; or is equivalent to another. A decision that names no
-// arm claims nothing.
+// The claims that the report's decisions make, each about one stratum: an arm is the fastest; is
+// faster than the baseline, if the fastest is open; or is equivalent to another. A decision that
+// names no arm claims nothing.
 std::vector<SpeedClaim> claims_of_decisions(const Findings& findings);
 
 }  // namespace assay

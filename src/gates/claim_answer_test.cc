@@ -1,4 +1,4 @@
-// Whether findings bear a claim out: each answer on findings that give it, and beside them some
+// Each answer to a claim on findings that give it, and beside them some
 // that don't.
 #include "gates/claim_answer.h"
 

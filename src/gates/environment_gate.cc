@@ -114,8 +114,8 @@ GateCheck worker_spoke(const GateScope& scope) {
                   counted(cells, "cell")));
 }
 
-// What the identity has of an arm and its worker says otherwise: a member's name and both; empty:
-// they agree. `spoke`: whether the worker said anything to hold against it.
+// The first axis on which the arm's worker contradicts the identity: the member's name and both
+// values; empty: they agree. `spoke` becomes true if the worker stated any of these axes.
 std::string contradiction(const BundleFacts& facts, const GatedCell& cell, bool& spoke) {
   const auto stated = [&](std::string_view axis) {
     return stated_axis(facts, cell.arm, cell.backend, axis);

@@ -107,7 +107,7 @@ GatedCell cell_of(const Samples& samples, const Group& group) {
   return cell;
 }
 
-// Whether the findings contrast the claim's arms: one is their baseline, or it names but one.
+// True if the findings contrast the claim's arms: one is their baseline, or it names but one.
 bool is_contrasted(const SpeedClaim& claim, const StudySummary& study) {
   return claim.relation == ClaimRelation::kFastest || claim.arm == study.baseline ||
          claim.other == study.baseline;

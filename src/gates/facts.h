@@ -1,5 +1,5 @@
-// What gates look at of a bundle: its cells, its findings and what verification found. The rows
-// needn't be kept beside it.
+// The parts of a bundle that gates judge: its cells, its findings and verification's problems. The
+// rows needn't be kept beside them.
 #pragma once
 
 #include <map>
@@ -25,7 +25,7 @@ struct GatedCell {
   std::string backend;
   int64_t rows = 0;
   int64_t timed = 0;  // rows with a figure; a cell without one has outcomes alone
-  // What the rows state; "" among them: some row doesn't.
+  // Values that the rows state; "" is among them if some row states none.
   std::set<std::string> cache;
   std::set<std::string> compile_mode;
   std::set<std::string> dynamic;
@@ -34,15 +34,15 @@ struct GatedCell {
   Execution execution = Execution::kEager;
   std::vector<int64_t> eager_rows;   // repetitions of a compiled mode that ran eager
   std::vector<int64_t> mixing_rows;  // repetitions whose time is of two phases
-  std::string mixing;                // why, of the first of them
-  // Of evidence.json.
+  std::string mixing;                // why, for the first of them
+  // From the cell's evidence.json:
   bool has_evidence = false;
   std::string worker;                      // name and version; empty: none is named
   std::string worker_dtype;                // in use
   bool reported = false;                   // a worker gave evidence of itself
   std::vector<int64_t> unknown_processes;  // that rows name and the evidence doesn't
   Json toolchain;                          // as the worker reported it; null: it didn't
-  Json actual;                             // likewise
+  Json actual;                             // as the worker reported it; null: it didn't
   std::string reason;                      // the first of the worker's verdict
 };
 
@@ -55,20 +55,20 @@ struct BundleFacts {
   std::vector<GatedCell> cells;      // by stratum, then arm
   std::vector<VerifyProblem> problems;
   bool rows_alone = false;
-  // Without rows but the first of each cell, and without what no axis of the identity is read from.
+  // Only the first row of each cell, and only members that an axis of the identity is read from.
   Bundle bundle;
 
-  // What contrasts the claim's arms.
+  // The findings that contrast the claim's arms.
   const Findings& findings_for(const SpeedClaim& claim) const;
 };
 
 // Reads, verifies and analyses the bundle (the analysis over `pool`, which may be null). `claim`:
-// what has to be decided of it, if one is named. A folder of rows alone (read_kept_rows()) is read
-// too. Damage that keeps rows from being read: bad_input; any other is among `problems`.
+// the claim to decide, if one is named. A folder of rows alone (read_kept_rows()) is read too.
+// Damage that keeps rows from being read: bad_input; any other is among `problems`.
 Result<BundleFacts> read_facts(const std::string& name, const std::optional<SpeedClaim>& claim,
                                ThreadPool* pool);
 
-// Of a bundle in memory. The errors of group_rows() and analyze().
+// Facts of a bundle in memory. The errors of group_rows() and analyze().
 Result<BundleFacts> facts_of(const Bundle& bundle, BundleFindings findings,
                              std::vector<VerifyProblem> problems,
                              const std::optional<SpeedClaim>& claim, ThreadPool* pool);

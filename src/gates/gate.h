@@ -1,5 +1,5 @@
-// What a gate says of a bundle or of several: verdict, what was looked at, and the rows and fields
-// that decide.
+// A gate's verdict on a bundle or on several: the files looked at, and the rows and fields that
+// decide.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ enum class GateVerdict {
   kFail,
 };
 std::string_view gate_word(GateVerdict verdict);  // pass | not_decided | fail
-// fail before not decided before pass; not decided where there is nothing.
+// The worst of them: fail before not decided before pass; not decided if there are none.
 GateVerdict worst(std::span<const GateVerdict> verdicts);
 
 enum class GateKind {
@@ -43,7 +43,7 @@ struct GateCheck {
   std::string name = {};  // identity, commit, worker, ...: docs/judgements.md lists them
   GateVerdict verdict = GateVerdict::kNotDecided;
   std::string looked_at = {};  // files and members: "manifest.json: identity"
-  std::string found = {};      // a sentence: what was demanded of what, and what was found
+  std::string found = {};      // a sentence: the demand, its object, and the finding
   // Files and fields, or rows, that decide: "cells/c001/evidence.json: reported.toolchain.sha256",
   // "kv_decode/metrics.csv: cell c001, repetitions 3, 4". Each once, at most kMostDeciding of them.
   std::vector<std::string> decided_by = {};
@@ -66,7 +66,7 @@ struct JudgedGate {
 class Deciders {
  public:
   explicit Deciders(std::string unit = "case") : unit_(std::move(unit)) {}
-  // `place` is a file, and a field or rows of it; `detail` is what is wrong there.
+  // `place` is a file, and a field or rows of it; `detail` says what is wrong there.
   void add(const std::string& place, std::string detail = "");
   bool any() const { return count_ > 0; }
   int64_t count() const { return count_; }  // of all that was added

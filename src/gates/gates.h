@@ -20,8 +20,8 @@ struct GateScope {
   std::vector<const GatedCell*> cells;
 };
 
-// Of a named claim its arms on the strata that it covers (of "fastest" every arm there); else every
-// decision and every cell.
+// For a named claim: its arms (every arm for "fastest") on the strata that it covers. Without one:
+// every decision and every cell.
 GateScope scope_of(const BundleFacts& facts, const std::optional<SpeedClaim>& claim);
 
 // phase_gate.cc. Checks: claims, rows, and of e2e_kv parts.

@@ -201,7 +201,7 @@ TEST(EnvironmentGate, TheWorkersWordIsHeldAgainstTheIdentity) {
       "neither toolchain nor actual");
 }
 
-// As a worker of torch on a GPU says it.
+// Makes the bundle's compiled arm one of torch on a GPU.
 void make_torch(HonestBundle& bundle, const std::string& triton) {
   Json& arm = bundle.identity()["arms"]["compiled-static"];
   arm["device"] = "NVIDIA H200";

@@ -14,8 +14,8 @@ namespace assay {
 
 inline constexpr int kJudgementSchemaVersion = 1;
 
-// A claim in one bundle: whether its findings bear it out, and what the first four gates say of its
-// own cells.
+// A claim in one bundle: the answer of its findings, and the first four gates' verdicts on the
+// claim's own cells.
 struct GatedClaim {
   SpeedClaim claim;
   ClaimAnswer answer;
@@ -39,11 +39,11 @@ struct Judgement {
   std::vector<JudgedBundle> bundles;
   JudgedRegimes regimes;
 
-  // Of a gate over all bundles.
+  // The worst verdict of one gate over all bundles.
   GateVerdict gate_verdict(GateKind kind) const;
-  // Of the named claim over all bundles; absent: none is named.
+  // The worst answer to the named claim over all bundles; absent: none is named.
   std::optional<GateVerdict> claim_verdict() const;
-  // Of all gates and the named claim.
+  // The worst verdict of all gates and the named claim.
   GateVerdict verdict() const;
 };
 
@@ -53,12 +53,12 @@ struct JudgeRequest {
   std::string axis;                  // --vary; empty: none
 };
 
-// Reads the bundles in parallel and judges them. bad_input: what read_facts() refuses, a bundle
-// that is named twice, a claim that doesn't parse or names what no bundle has, no axis of that
+// Reads the bundles in parallel and judges them. bad_input: read_facts() refuses one, a bundle is
+// named twice, the claim doesn't parse or names what no bundle has, there is no axis of that
 // name.
 Result<Judgement> judge_bundles(const JudgeRequest& request);
 
-// Of facts in memory.
+// Judges facts in memory.
 Judgement judge_facts(const std::vector<BundleFacts>& bundles,
                       const std::optional<SpeedClaim>& claim, const std::string& axis);
 

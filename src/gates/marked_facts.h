@@ -9,7 +9,7 @@
 
 namespace assay {
 
-// As read_facts(); `mark`: by which a copy of the bundle is known.
+// Like read_facts(); `mark` becomes the mark by which a copy of the bundle is known.
 Result<BundleFacts> read_facts(const std::string& name, const std::optional<SpeedClaim>& claim,
                                ThreadPool* pool, RunMark& mark);
 

@@ -62,7 +62,7 @@ GateCheck rows_are_of_one_phase(const GateScope& scope) {
       fmt::format("Each of {} has the times of one phase.", counted(rows, "row")));
 }
 
-// Whether the arm has rows of that phase under the same condition.
+// True if the arm has rows of that phase under the same condition.
 bool is_measured_apart(const BundleFacts& facts, const GatedCell& whole, Phase phase) {
   const Stratum& of = facts.findings.strata[whole.stratum];
   return std::ranges::any_of(facts.cells, [&](const GatedCell& cell) {
@@ -73,7 +73,7 @@ bool is_measured_apart(const BundleFacts& facts, const GatedCell& whole, Phase p
   });
 }
 
-// Of figures of e2e_kv: both phases together are no substitute for either.
+// Checks figures of e2e_kv: both phases together are no substitute for either.
 void check_parts(const BundleFacts& facts, const GateScope& scope, JudgedGate& gate) {
   Deciders lacking;
   int64_t cells = 0;

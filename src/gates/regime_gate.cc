@@ -117,7 +117,7 @@ struct BundleIndex {
   StratumFindings of_claim;
 };
 
-// Whether what differs between the pair is about the claim's arms: "fastest" is about every arm.
+// True if a difference between the pair is about the claim's arms: "fastest" is about every arm.
 bool is_about(const AxisPair& pair, const SpeedClaim& claim) {
   if (claim.relation == ClaimRelation::kFastest) return true;
   return std::ranges::any_of(pair.differences, [&](const AxisDifference& one) {
@@ -201,7 +201,7 @@ class Reproduction {
     return on_shared_strata(pair);
   }
 
-  // What holds in both bundles has to hold on the same strata: on others it is another claim.
+  // A claim that holds in both bundles has to hold on the same strata: on others it is another one.
   Said on_shared_strata(const AxisPair& pair) const {
     const std::set<Stratum> first = strata_of(pair.first);
     const std::set<Stratum> second = strata_of(pair.second);

@@ -15,10 +15,10 @@ namespace assay {
 struct AxisPair {
   size_t first = 0;
   size_t second = 0;
-  std::vector<std::string> axes;  // on which they differ, what follows from another left out
+  std::vector<std::string> axes;  // on which they differ, without those that follow from another
   std::vector<AxisDifference> differences;  // all of them
   std::string axis;                         // the one axis; empty: the pair shows nothing
-  std::string why_not;                      // then
+  std::string why_not;                      // the pair shows nothing; else empty
 };
 
 // A claim over all bundles.
@@ -35,18 +35,18 @@ struct JudgedRegimes {
   std::vector<ReproducedClaim> claims;
 };
 
-// Axes on which the bundles differ. Of a device the parts of its host (caches, sockets, memory),
-// and of a framework or code generator the variable that chooses its interpreter, are no axes of
-// their own. Weights are no regime: a pair that differs in a model shows nothing. Neither does one
-// without a stratum in common, nor one of which an axis isn't stated (UnstatedAxis), since it may
-// differ as well.
+// Compares the bundles' axes. A device's host parts (caches, sockets, memory) and the variable that
+// chooses the interpreter of a framework or code generator are no axes of their own. Weights are no
+// regime: a pair that differs in a model shows nothing. Neither does a pair without a stratum in
+// common, nor one in which an axis isn't stated (UnstatedAxis), since that axis may differ as
+// well.
 AxisPair regime_pair(const std::vector<BundleFacts>& bundles, size_t first, size_t second,
                      const std::string& axis);
 
-// `axis`: the one that was declared; empty: whichever axis is the only one that differs. A claim
-// passes if it holds in both bundles of such a pair, also on the strata that both measured alone,
-// and in no bundle of any such pair do the findings say otherwise; then it fails. A pair of which
-// only other arms differ shows nothing of the claim. No such pair: nothing is decided.
+// `axis`: the declared one; empty: whichever axis is the only one that differs. A claim passes if
+// it holds in both bundles of such a pair, also on the strata that both measured alone. It fails if
+// the findings contradict it in a bundle of any such pair. A pair in which only other arms differ
+// shows nothing about the claim. Without such a pair nothing is decided.
 JudgedRegimes judge_regimes(const std::vector<BundleFacts>& bundles,
                             const std::optional<SpeedClaim>& claim, const std::string& axis);
 

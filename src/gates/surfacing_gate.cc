@@ -11,7 +11,7 @@ namespace {
 
 using StatedSet = std::set<std::string>;
 
-// What is wrong with the one value that an arm's cells state; empty: nothing.
+// The fault of the one value that an arm's cells state; empty: none.
 std::string ambiguity(const StatedSet& values) {
   if (values.empty() || values.contains("")) return "not stated";
   if (values.size() == 1) return "";
@@ -96,7 +96,7 @@ std::string quantization_problem(const GatedArm& arm) {
   return kinds.empty() ? "" : ambiguity(kinds);
 }
 
-// By name and version: of a compiled arm "none" says nothing.
+// True if the text has a version: "none" names no generator for a compiled arm.
 bool names_generator(const std::string& text) {
   return std::ranges::any_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }

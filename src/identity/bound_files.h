@@ -12,14 +12,14 @@
 
 namespace assay {
 
-// A file that is bound, or a folder, which stands for the files directly in it but hidden ones.
+// A file that is bound, or a folder, which stands for the files directly in it except hidden ones.
 // Links are followed.
 struct BoundRoot {
-  std::string of;    // whose it is, as messages say it: `model "m"`, `arm "a"`, "torch worker"
-  std::string name;  // of the file; of a folder the beginning of its files' names, may be empty
+  std::string of;    // its owner in messages: `model "m"`, `arm "a"`, "torch worker"
+  std::string name;  // the file's; for a folder the beginning of its files' names, may be empty
   std::filesystem::path path;
-  std::string sha256 = {};  // of a file that somebody has hashed before; empty: nobody has
-  bool told = true;         // false: to_json() leaves it to whoever tells it elsewhere
+  std::string sha256 = {};  // of a file that has been hashed before; empty: none was
+  bool told = true;         // false: to_json() leaves it out, as it is recorded elsewhere
 };
 
 // Which file lies at a path, and in which state.
@@ -35,7 +35,7 @@ struct FileIdentity {
 
 // One file that isn't what it was.
 struct BoundChange {
-  std::string message;  // one line: whose, which, what it was and what it is
+  std::string message;  // one line: the owner, the file, its former and its present state
   Json record;  // {"of", "name", "path", "before", "now"}; null before or now: there was none
 };
 
@@ -45,13 +45,13 @@ class BoundFiles {
   // Larger files, such as weights, are known by size, inode and times alone.
   static constexpr uint64_t kMostHashedBytes = uint64_t{64} << 20;
 
-  // As they are now; a root where nothing lies is left out. bad_input: a file can't be read, is
-  // being written, or isn't the one that its root's sha256 says.
+  // Records the present state of the files; a root with nothing at its path is left out. bad_input:
+  // a file can't be read, is being written, or isn't the one that its root's sha256 says.
   static Result<BoundFiles> bind(const std::vector<BoundRoot>& roots);
 
-  // The first that isn't the file that it was: another inode, size or time of writing, another
-  // content, a file more or less in a folder. A change of permissions or links alone, which leaves
-  // the content, is none where the content is known by its hash.
+  // The first file that has changed: another inode, size or time of writing, another content, a
+  // file more or less in a folder. A change of permissions or links alone, which leaves the
+  // content, is none if the content is known by its hash.
   std::optional<BoundChange> changed();
 
   // [{"of", "name", "bytes", "sha256"}], of larger files "inode", "written_at_ns" and
@@ -72,9 +72,9 @@ class BoundFiles {
   std::vector<Root> roots_;
 };
 
-// Checks that each file of an earlier sitting, as to_json() told it, is there with the same content
-// now. For larger files the time of writing and the inode must agree, except for owners that
-// `known` names: somebody else compares their content. bad_input that has both identities.
+// Checks that each file of an earlier sitting, as to_json() recorded it, is there with the same
+// content now. For larger files the time of writing and the inode must agree, except for owners
+// that `known` names: somebody else compares their content. bad_input that has both identities.
 Status check_bound_alike(const Json& before, const Json& now,
                          const std::vector<std::string>& known);
 

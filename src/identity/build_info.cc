@@ -1,4 +1,4 @@
-// What this program was built from and with, as the compiler and the build saw it.
+// This program's sources, compiler and flags, as the compiler and the build saw them.
 #include "identity/build_info.h"
 
 #include "code_version_generated.h"

@@ -1,4 +1,4 @@
-// What this program was built from and with.
+// The sources, the compiler and the flags that this program was built from.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ struct BuildInfo {
   std::string sanitizers;  // "address,undefined"; empty: none
   bool optimized = false;
 
-  // The commit with "-dirty" where it was; absent with it.
+  // The commit, with "-dirty" if the code differed from it; absent where the commit is.
   std::optional<std::string> code() const;
 };
 

@@ -1,4 +1,4 @@
-// What a machine offers for measuring, and what it doesn't.
+// Findings on a machine's fitness for measuring.
 #include "identity/checkup.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What a machine offers for measuring, and what it doesn't, each with the reason and the fix.
+// Findings on a machine's fitness for measuring, each limit with the reason and the fix.
 #pragma once
 
 #include <string>
@@ -17,14 +17,14 @@ std::string_view check_status_name(CheckStatus status);  // ok | limited | missi
 struct Check {
   std::string name;
   CheckStatus status = CheckStatus::kOk;
-  std::string finding;  // what there is, or why there is nothing
+  std::string finding;  // the value found, or why there is none
   std::string fix{};    // what the user can do; empty: nothing to do, or nothing that helps
 };
 
 // Threads, memory, huge pages, clock source, load and steal, and the build that runs.
 std::vector<Check> machine_checks(const Host& host, const BuildInfo& build);
 
-// Frequency, temperature and power, as the sample has them; `files` tells why one is missing.
+// Frequency, temperature and power from the sample; `files` tells why one is missing.
 std::vector<Check> sensor_checks(const MachineFiles& files, const Host& host,
                                  const MachineSample& sample);
 

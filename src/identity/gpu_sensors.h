@@ -13,7 +13,7 @@
 
 namespace assay {
 
-// What the driver doesn't tell is absent.
+// A member that the driver doesn't tell is absent.
 struct GpuInfo {
   std::string name;
   std::string uuid;  // "GPU-..."
@@ -36,8 +36,8 @@ class GpuSensors {
   // Tens of microseconds: between repetitions, never inside the timed region. An empty uuid stands
   // for the machine's GPU where it has one. All absent: no such GPU.
   virtual GpuState read(const std::string& uuid) = 0;
-  // What it has taken since its driver was loaded; the counter moves some ten times a second. The
-  // same GPU as above. Absent: no such GPU, or it has no such counter.
+  // Energy that the GPU (chosen as above) has taken since its driver was loaded; the counter moves
+  // some ten times a second. Absent: no such GPU, or it has no such counter.
   virtual std::optional<double> energy_j(const std::string&) { return std::nullopt; }
 };
 

@@ -1,4 +1,4 @@
-// The machine: processor, memory, kernel, and what is going on on it.
+// The machine: processor, memory, kernel, and its present load.
 #pragma once
 
 #include <cstdint>
@@ -56,8 +56,8 @@ struct CpuTicks {
 std::optional<CpuTicks> read_cpu_ticks(const MachineFiles& files);
 std::optional<double> read_load_1min(const MachineFiles& files);
 
-// What makes measurements on this machine doubtful, one sentence each. `threads`: that the
-// measurement will use; 0: as many as it may.
+// Reasons to doubt measurements on this machine, one sentence each. `threads` is the number that
+// the measurement will use; 0: as many as it may.
 std::vector<std::string> host_warnings(const Host& host, int64_t threads);
 
 }  // namespace assay

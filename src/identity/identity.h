@@ -38,12 +38,12 @@ Identity make_identity(const Host& host, const BuildInfo& build);
 Json identity_to_json(const Identity& identity, std::span<const ArmIdentity> arms);
 
 // The long form: {"schema", "host", "build", "program_sha256", "libraries", "threads",
-// "environment_variables", "warnings"}. "warnings" are sentences for the reader of a report. Model
-// hashes are added by whom loads the models. Hashes the loaded libraries: about 0.1 s, once a run.
-// `threads`: that the measurement uses; 0: as many as the process may run on.
+// "environment_variables", "warnings"}. "warnings" are sentences for the reader of a report. The
+// loader of the models adds their hashes. Hashes the loaded libraries: about 0.1 s, once a run.
+// `threads` is the number that the measurement uses; 0: as many as the process may run on.
 Json collect_environment(const MachineFiles& files, int64_t threads);
 
-// What makes figures of this build doubtful, one sentence each.
+// Reasons to doubt figures of this build, one sentence each.
 std::vector<std::string> build_warnings(const BuildInfo& build);
 
 // NAME=VALUE of `environ` whose names change how fast the program runs (OMP_*, DNNL_*, ...); no

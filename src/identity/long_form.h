@@ -6,9 +6,9 @@
 
 namespace assay {
 
-// As make_identity() made it of the same machine and build; an axis that the environment lacks a
-// part of is empty or absent. Bundles are held against it: a change of what stands in an axis is
-// one of the bundle's schema.
+// The identity that make_identity() made of the same machine and build; an axis of which the
+// environment lacks a part is empty or absent. Bundles are held against it: a change of an axis's
+// content is a change of the bundle's schema.
 Identity identity_in(const Json& environment);
 
 }  // namespace assay

@@ -12,7 +12,7 @@
 
 namespace assay {
 
-// What the machine doesn't offer is absent.
+// A member that the machine doesn't offer is absent.
 struct MachineSample {
   std::optional<double> cpu_mhz;  // mean over the CPUs that the process may use, now
   std::optional<double> load_1min;

@@ -108,7 +108,7 @@ std::optional<Mapping> parse_mapping(std::string_view line) {
                  at == std::string_view::npos ? "" : std::string(line.substr(at))};
 }
 
-// Of a file in several pieces the place is the first one's.
+// A file mapped in several pieces has the address of its first piece.
 std::optional<AddressOffsets> offsets_of(const MachineFiles& files, const std::string& folder) {
   const auto maps = files.read(folder + "/maps");
   if (!maps || maps->empty()) return std::nullopt;

@@ -1,4 +1,4 @@
-// Where the kernel has put a process, read from /proc.
+// The kernel's placement of a process, read from /proc.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace assay {
 
-// Of a living process; takes the kernel a walk over its memory map, so never beside a timed region.
+// Placement of a living process. The kernel walks over its memory map for it, so never call it
+// beside a timed region.
 Placement read_placement(const MachineFiles& files, int64_t pid);
 
 }  // namespace assay

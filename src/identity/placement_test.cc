@@ -1,4 +1,4 @@
-// What the kernel's files say of a process, and of this one.
+// Tests of the placement that the kernel's files state, made up and this process's own.
 #include "identity/placement.h"
 
 #include <gtest/gtest.h>
