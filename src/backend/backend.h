@@ -16,7 +16,8 @@
 
 namespace assay {
 
-// What can be known of a model before any worker has loaded it; absent: it can't.
+// Facts about a model that are known before any worker has loaded it. A fact that can't be known is
+// absent.
 struct ModelFacts {
   std::optional<int64_t> max_positions;
   std::optional<uint64_t> weight_bytes;
@@ -24,13 +25,13 @@ struct ModelFacts {
   std::vector<int64_t> text_tokens;  // of each text asked about; empty: unknown
 };
 
-// How fast weights can come to the processor that a backend computes with.
+// The speed at which weights can come to the processor that a backend computes with.
 struct ReadLimit {
   double bytes_per_s = 0;    // from memory, measured
-  uint64_t cache_bytes = 0;  // what may be served from the last-level cache instead, a pass
+  uint64_t cache_bytes = 0;  // that the last-level cache may serve instead, a pass
 };
 
-// Whether an arm can be what its name claims here, as far as can be told without running it.
+// The verdict, reached without running the arm, on its being what its name claims here.
 struct ArmGate {
   enum class Verdict {
     kReady,
@@ -39,16 +40,16 @@ struct ArmGate {
   };
   Verdict verdict = Verdict::kReady;
   std::string reason;       // why not ready, one line
-  std::string fix;          // what the user can do; may be empty
-  std::string fallback;     // what would run
+  std::string fix;          // an action for the user; may be empty
+  std::string fallback;     // the mode that would run
   std::string error_class;  // "no_interpreter", "no_torch", "no_cuda", ...
   std::string gpu_uuid;     // "GPU-..." that the arm computes on; empty: on the processor
   // Axes of the benchmark identity that differ from the program's own; empty: they don't.
   std::string device;
   std::string code_generator;
   std::string framework_build;
-  std::string code_sha;  // of the commit that the arm runs, "-dirty" behind it where it was changed
-  Json facts;    // what was found, for environment.json: of an interpreter, GPU or command; or null
+  std::string code_sha;  // of the commit that the arm runs, "-dirty" behind it if it was changed
+  Json facts;    // the finding, for environment.json: of an interpreter, GPU or command; or null
   Json program;  // {"path", "sha256"} of the program that the arm names for its worker; or null
 };
 // kImpossible, for this reason.
@@ -59,8 +60,8 @@ Json gate_to_json(const ArmGate& gate);
 
 // A file that an arm's worker is or runs, or a folder of such.
 struct ArmInput {
-  std::string of;    // what it belongs to: "torch worker"; empty: the arm
-  std::string name;  // of a file; of a folder what its files' names begin with
+  std::string of;    // its owner: "torch worker"; empty: the arm
+  std::string name;  // the file's; for a folder the beginning of its files' names
   std::filesystem::path path;
   std::string sha256 = {};  // as the gate has stated it; empty: it hasn't
 };
@@ -71,31 +72,31 @@ class Backend {
   // bad_input that names the arm and what the backend supports.
   virtual Status check_arm(const StudyArm& arm) const = 0;
   virtual WorkerCommand worker_command(const StudyArm& arm) const = 0;
-  // The program that a study or the environment names and gate() would start to find out; absent:
-  // it starts none of these for this arm.
+  // The program that a study or the environment names and that gate() would start; absent: it
+  // starts no such program for this arm.
   virtual std::optional<std::string> gate_program(const StudyArm&) const { return std::nullopt; }
   // May start a program to look, once for each interpreter or compiler: takes seconds the first
   // time, and may be asked as often as one likes.
   virtual ArmGate gate(const StudyArm&) { return {}; }
   // Files that must stay as they are while the arm is measured, other than the program itself, its
-  // libraries and the model. Asked once the gate has been.
+  // libraries and the model. Called after gate().
   virtual std::vector<ArmInput> inputs(const StudyArm&) { return {}; }
-  // Whether a worker answers `parity` and `tokenize`.
+  // True if a worker answers `parity` and `tokenize`.
   virtual bool shows_tokens() const { return true; }
-  // What only the worker understands; travels in `load`. `seed` is the study's.
+  // Options that only the worker understands; they travel in `load`. `seed` is the study's.
   virtual Json load_options(const StudyArm& arm, const StudyModel& model, uint64_t seed) const = 0;
-  // What a worker of the arm said of its preparation or in its evidence: later gates and load
-  // options may follow from it. What the user should know of that, if anything.
+  // Takes a worker's report on its preparation or its evidence: later gates and load options may
+  // follow from it. Returns a note for the user, if there is one.
   virtual std::optional<std::string> hear(const StudyArm&, const Json&) { return std::nullopt; }
   // bad_input if no worker could load this model: missing, truncated, not supported.
   virtual Result<ModelFacts> inspect(const StudyModel& model,
                                      std::span<const std::string> texts) const = 0;
-  // Measured with the threads that the arm computes with; takes about a second. Absent where it
-  // isn't known, or couldn't bind because weights of this size fit the cache: no row is judged.
+  // Measured with the threads that the arm computes with; takes about a second. Absent, so that no
+  // row is judged: it isn't known, or weights of this size fit the cache and so aren't bound by it.
   virtual std::optional<ReadLimit> read_limit(const StudyArm& arm, uint64_t weight_bytes) = 0;
 };
 
-// By the name that arms give. Pointers are never null.
+// Backends by the name that arms give. Pointers are never null.
 using BackendSet = std::map<std::string, std::unique_ptr<Backend>>;
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// What replies announce.
+// Capabilities that replies announce.
 #include "backend/message.h"
 
 namespace assay {

@@ -30,7 +30,7 @@ struct WirePrompt {
   friend bool operator==(const WirePrompt&, const WirePrompt&) = default;
 };
 
-// What a unit runs; prepare and measure carry it, so that a worker can check itself.
+// The shape of a unit's runs; prepare and measure carry it, so that a worker can check itself.
 struct WireShape {
   Phase phase = Phase::kPrefill;
   int64_t batch = 1;
@@ -111,7 +111,7 @@ struct HelloReply {
 };
 
 struct LoadedReply {
-  int64_t vocab_size = 0;            // 0: it takes no ids, of prompts their numbers alone count
+  int64_t vocab_size = 0;            // 0: it takes no ids, only the prompts' lengths count
   std::vector<int64_t> special_ids;  // ids that random prompts leave out
   std::optional<int64_t> max_positions;
   std::optional<int64_t> weight_bytes;
@@ -127,7 +127,7 @@ struct PreparedReply {
   Json evidence = Json::object();  // of this preparation: what was compiled, at what cost
 };
 
-// How long fixed pieces of work took beside a repetition.
+// Times of fixed pieces of work beside a repetition.
 struct Yardstick {
   int64_t lookups_ns = 0;     // loads and branches that hang on one another
   int64_t multiplies_ns = 0;  // independent multiplications and additions
@@ -149,8 +149,8 @@ struct SampleReply {
   std::optional<int64_t> peak_rss_bytes;
   std::optional<double> energy_j;      // that the device took in the region, where it resolves it
   std::optional<Yardstick> yardstick;  // right behind the region, on the processor
-  // It was measured together with an earlier repetition of the process, so that nothing that is
-  // read off the machine now is about it.
+  // It was measured together with an earlier repetition of the process, so that the machine's
+  // present state says nothing about it.
   bool recalled = false;
   Counts counters;  // what this repetition added
 };
@@ -187,12 +187,12 @@ struct ErrorReply {
   std::string message;         // whole, may have many lines
   bool out_of_memory = false;  // of the host or of the device
   bool device_lost = false;    // no call to the device succeeds any more: as if it had crashed
-  // "crash", "timeout" or "false_success": what became of a program that the worker ran and that
-  // the repetition stands for; empty: the error is the worker's own.
+  // "crash", "timeout" or "false_success": the end of a program that the worker ran and that the
+  // repetition stands for; empty: the error is the worker's own.
   std::string outcome = {};
 };
 
-// Whether a worker answers `profile`.
+// True if a worker answers `profile`.
 bool announces_profile(const HelloReply& hello);
 
 struct Reply {

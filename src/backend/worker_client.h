@@ -60,7 +60,7 @@ class WorkerClient {
 
   const HelloReply& hello() const;
   int64_t pid() const;
-  bool running() const;  // whether it may still be asked
+  bool running() const;  // true if it may still be asked
 
   ClientResult<LoadedReply> load(const LoadRequest& request, double timeout_s);
   ClientResult<PreparedReply> prepare(const PrepareRequest& request, double timeout_s);
@@ -69,7 +69,7 @@ class WorkerClient {
                              const std::function<void(const SampleReply&)>& on_sample);
   ClientResult<ParityReply> parity(const ParityRequest& request, double timeout_s);
   ClientResult<EvidenceReply> evidence(const EvidenceRequest& request, double timeout_s);
-  // Of workers whose hello announces it (announces_profile()).
+  // For workers whose hello announces it (announces_profile()).
   ClientResult<ProfileReply> profile(const ProfileRequest& request, double timeout_s);
   ClientResult<TokenizedReply> tokenize(const TokenizeRequest& request, double timeout_s);
   // Asks the worker to end, and kills it if it hasn't after `grace_s`.

@@ -42,7 +42,7 @@ bool WorkerLog::has_more() const {
   return size_bytes() > moved_bytes_;
 }
 
-// Where the file system makes no holes, the bytes stay until the file is closed.
+// If the file system makes no holes, the bytes stay until the file is closed.
 void WorkerLog::forget(uint64_t begin, uint64_t end) {
   ::fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(begin),
               static_cast<off_t>(end - begin));

@@ -22,12 +22,12 @@ class WorkerLog {
   // if we are killed; environment_error if there is no room.
   static Result<WorkerLog> create();
 
-  // Where the worker's output_file can open it, as long as this object lives.
+  // A path by which the worker's output_file can be opened, as long as this object lives.
   std::filesystem::path path() const;
-  // Gives back what the file takes beyond a few times kMostBytes: to be called now and then while
-  // the worker runs.
+  // Gives back the file's space beyond a few times kMostBytes: to be called now and then while the
+  // worker runs.
   void bound();
-  // Hands over, piece by piece, what was printed since the last call: whole, or the two halves of
+  // Hands over, piece by piece, the output since the last call: whole, or the two halves of
   // `most_bytes` (at most kMostBytes) with a line between them that says how many bytes are missing
   // there. Returns that number. An error of `take` ends it.
   Result<uint64_t> move_to(const std::function<Status(std::string_view)>& take,
@@ -43,7 +43,7 @@ class WorkerLog {
 
   Descriptor file_;
   uint64_t moved_bytes_ = 0;
-  uint64_t tail_ = 0;  // where the middle ends that the unmoved part has lost; 0: it is whole
+  uint64_t tail_ = 0;  // end of the middle that the unmoved part has lost; 0: it is whole
 };
 
 }  // namespace assay

@@ -15,7 +15,7 @@ constexpr uint64_t kMost = WorkerLog::kMostBytes;
 
 class WorkerLogTest : public testing::Test {
  protected:
-  // As the worker does.
+  // Writes as the worker does.
   void print(const std::string& text) {
     const Descriptor out(::open(log_.path().c_str(), O_WRONLY | O_APPEND));
     ASSERT_TRUE(out.ok());

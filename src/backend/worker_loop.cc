@@ -56,7 +56,7 @@ class Loop {
     return reply(id, std::move(result).value());
   }
 
-  // What must have happened before this request; empty: it may be served.
+  // The message that must come before this request; empty: it may be served.
   std::string order_problem(const Request& request) const {
     const bool hello = std::holds_alternative<HelloRequest>(request.body);
     const bool load = std::holds_alternative<LoadRequest>(request.body);

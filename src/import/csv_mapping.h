@@ -1,5 +1,5 @@
-// A mapping file: which columns of a CSV are which fields, in which units, what else is known of
-// all rows, and which words of a status column mean what.
+// A mapping file: the field and the unit of each column of a CSV, other facts about all rows, and
+// the meaning of the words in a status column.
 #pragma once
 
 #include <map>
@@ -15,8 +15,8 @@
 
 namespace assay {
 
-// Columns that aren't conditions. Of `latency`, `latencies` (an array a row, in its order) and
-// `tokens_per_s` one is mapped.
+// Columns that aren't conditions. Exactly one of `latency`, `latencies` (an array a row, in its
+// order) and `tokens_per_s` is mapped.
 enum class CsvFigure {
   kLatency,
   kLatencies,
@@ -33,7 +33,7 @@ enum class CsvFigure {
 inline constexpr size_t kCsvFigures = static_cast<size_t>(CsvFigure::kSeries) + 1;
 std::string_view csv_figure_name(CsvFigure figure);
 
-// What the mapping says about the compiler of an arm.
+// The mapping's statement about the compiler of an arm.
 struct CsvCompilerRule {
   std::string arm;
   CompilerWord word;
@@ -48,9 +48,9 @@ struct CsvMapping {
   bool warmed_up = false;
   std::map<ImportField, std::string> field_columns;
   std::map<CsvFigure, std::string> figure_columns;
-  std::map<CsvFigure, double> to_ms;  // of each time that is mapped
+  std::map<CsvFigure, double> to_ms;  // factor of each time that is mapped
   std::map<ImportField, std::string> constants;
-  std::map<ImportField, std::map<std::string, std::string>> words;  // theirs to ours
+  std::map<ImportField, std::map<std::string, std::string>> words;  // the file's word to ours
   std::map<std::string, RowStatus> statuses;
   std::optional<RowStatus> other_status;
   std::vector<CsvCompilerRule> compiler;

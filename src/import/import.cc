@@ -100,7 +100,7 @@ Result<ImportFormat> one_format(std::span<const SourceText> sources) {
   return *format;
 }
 
-// What the user states must not contradict what a file does.
+// Adds the user's statement, which must not contradict a file's.
 Status assert_setting(const std::string& name, std::string_view value, ImportedRun& run) {
   const std::string stated = name.substr(kSettingPrefix.size());
   const auto known = std::ranges::find(run.settings, stated, &StatedSetting::name);

@@ -1,4 +1,4 @@
-// Other tools' result files as a bundle: which format a file has, and what was read of all of them.
+// Other tools' result files as a bundle: detects their format and reads all of them.
 #pragma once
 
 #include <filesystem>
@@ -30,21 +30,21 @@ std::string_view import_format_name(ImportFormat format);
 const std::vector<std::string>& import_format_names();
 std::optional<ImportFormat> parse_import_format(std::string_view name);
 
-// By what is in it; absent: no format has this.
+// The format that the content shows; absent: no format has such content.
 std::optional<ImportFormat> detect_format(const SourceText& source);
 
 struct ImportRequest {
   std::vector<std::filesystem::path> files;
   std::optional<ImportFormat> format;            // absent: detected
   std::optional<std::filesystem::path> mapping;  // of a CSV
-  std::vector<std::string> asserted;             // FIELD=VALUE, what the files don't state
+  std::vector<std::string> asserted;             // FIELD=VALUE, not stated by the files
 };
 
 // Reads all files, which have one format. bad_input, one line: a file that can't be read or is of
 // no known format, files of several formats, a mapping for another format, damage, a statement that
 // contradicts a file.
 Result<Imported> read_imported(const ImportRequest& request);
-// The same of sources in memory.
+// The same for sources in memory.
 Result<Imported> import_sources(std::span<const SourceText> sources,
                                 std::optional<ImportFormat> format, const CsvMapping* mapping);
 

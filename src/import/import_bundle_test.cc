@@ -166,7 +166,7 @@ TEST(ImportIdentity, TwoDevicesStayTwo) {
   EXPECT_FALSE(two.contains("device"));
   EXPECT_EQ(two["arms"]["x"]["device"], "GPU");
   EXPECT_EQ(two["arms"]["y"]["device"], "CPU");
-  // Of one name they are two arms.
+  // Arms of one name on two devices become two arms.
   const Json one_name =
       header_of_arms("t_ms,a,d,s,dy,cm,at\n5,x,GPU,a,,eager,\n5,x,CPU,a,,eager,\n").identity;
   EXPECT_TRUE(one_name["arms"].contains("x-GPU") && one_name["arms"].contains("x-CPU"));

@@ -1,4 +1,4 @@
-// What the import's tests share: sources in memory, and what is made of them.
+// Helpers of the import's tests: sources in memory, and the rows made of them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ inline Result<ImportedRows> rows_of_text(const std::string& text, const std::str
   return make_rows(*imported, first);
 }
 
-// The error of what can't be imported; "read" if it can.
+// The error of a text that can't be imported; "read" if it can.
 inline std::string import_refusal(const std::string& text, const std::string& mapping = "") {
   const auto rows = rows_of_text(text, mapping);
   return rows ? "read" : rows.error().message;

@@ -216,7 +216,8 @@ Json environment_of(const Imported& imported, const ImportedRows& made, const Js
           {"warnings", warnings_of(imported, made, identity, dated)}};
 }
 
-// What options or mapping name; else the first arm that claims no compiler, else the first.
+// The baseline that options or mapping name; else the first arm that claims no compiler, else the
+// first.
 std::string baseline_of(const Imported& imported, const ImportedRows& made,
                         const ImportOptions& options) {
   if (!options.baseline.empty()) return options.baseline;

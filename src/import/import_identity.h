@@ -1,5 +1,5 @@
-// What the header of an imported bundle says: the identity, as far as the files state it, and by
-// name what they don't state.
+// The header of an imported bundle: the identity as far as the files state it, and the names of
+// the axes that they don't state.
 #pragma once
 
 #include "import/import_bundle.h"

@@ -15,7 +15,7 @@ namespace {
 
 using Field = ImportField;
 
-// What the identity of an arm, or the condition of its rows, is incomplete without.
+// Fields without which an arm's identity, or the condition of its rows, is incomplete.
 constexpr std::array kWantedFields = {
     Field::kModel,         Field::kDtype,          Field::kQuantization, Field::kCache,
     Field::kCompileMode,   Field::kDynamic,        Field::kPadding,      Field::kPhase,
@@ -87,7 +87,8 @@ class RowMaker {
     return {};
   }
 
-  // Where nobody says how many tokens were asked for, how often each number was produced.
+  // Counts how often each number of tokens was produced, for runs that don't state the number asked
+  // for.
   void count_produced(const ImportedRun& run) {
     if (run.facts.knows(Field::kNewTokens)) return;
     const int64_t batch = run.facts.count(Field::kBatch).value_or(1);
@@ -96,8 +97,8 @@ class RowMaker {
     }
   }
 
-  // Of calls that produced nothing: what others under the same conditions did most often, so that
-  // the losses are of the same stratum.
+  // The number of tokens that calls under these conditions produced most often, else `other`: calls
+  // that produced nothing get it, so that the losses are of the same stratum.
   int64_t usual_tokens(const RunFacts& facts, int64_t other) const {
     const auto found = produced_.find(facts);
     if (found == produced_.end()) return other;
@@ -137,8 +138,8 @@ class RowMaker {
     return other;
   }
 
-  // What the caller asked for; where the file doesn't say, what came. Where it counts tokens at
-  // all, that is at least one of each sequence: none is too few.
+  // The number that the caller asked for; if the file doesn't say, the number produced. If the file
+  // counts tokens at all, that is at least one for each sequence: none is too few.
   int64_t new_tokens_of(const RunFacts& facts, const ImportedSample& sample, const Row& row) {
     if (row.phase == Phase::kPrefill) return 0;
     if (sample.new_tokens) return *sample.new_tokens;

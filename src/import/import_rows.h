@@ -1,5 +1,5 @@
-// Imported runs as cells and rows: the conditions that the files state, stand-ins for what a row
-// has to have and they don't, and the one rule of rows that can't be ok (artifact/row_rule.h).
+// Imported runs as cells and rows: the conditions that the files state, stand-ins for the values
+// that a row needs and they lack, and the one rule of rows that can't be ok (artifact/row_rule.h).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace assay {
 
-// Which first samples count as cold.
+// Rule by which first samples count as cold.
 enum class FirstSamples {
   kByFile,  // those of runs that the file doesn't call warmed up
   kCold,    // all
@@ -38,16 +38,16 @@ struct ImportedCell {
   bool means = false;
   CompilerWord compiler;
   std::vector<EvidenceFailure> failures;
-  std::string log;  // whole messages of what was lost
+  std::string log;  // whole messages of lost calls
 };
 
 struct ImportedRows {
   std::vector<ImportedCell> cells;
   std::vector<Row> rows;          // in the files' order, run by run
   std::vector<std::string> arms;  // as they first appear
-  // Of each arm the fields that no file states for some of its runs.
+  // Fields by arm that no file states for some of its runs.
   std::map<std::string, std::set<std::string>> unknown;
-  // Columns that can't be empty, and what stands in them where it is unknown.
+  // Columns that can't be empty, and the stand-in for each value that is unknown.
   std::map<std::string, std::string> stand_ins;
   int64_t cold = 0;
   int64_t means = 0;  // rows

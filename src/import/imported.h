@@ -1,5 +1,5 @@
-// What every reader of a foreign file makes of it: runs of samples under the conditions that the
-// file states. One writer (import_bundle.h) makes a bundle of any of them.
+// The result of every reader of a foreign file: runs of samples under the conditions that the file
+// states. One writer (import_bundle.h) makes a bundle of any of them.
 #pragma once
 
 #include <cstdint>
@@ -27,14 +27,14 @@ struct ImportedSample {
   std::optional<double> ttft_ms = {};
   OptionalCount tokens = {};         // produced, over the batch
   OptionalCount prompt_tokens = {};  // where the calls of a run differ; absent: the run's
-  OptionalCount new_tokens = {};     // likewise
+  OptionalCount new_tokens = {};     // likewise: only where the calls of a run differ
   SharedText prompt_id = {};
   bool cold = false;  // the file calls it a warm-up
   std::optional<int64_t> started_at_ns = {};
 };
 
-// What a file or a mapping says about a compiler, beside the mode's name. Never `yes`: no file that
-// is imported proves it.
+// A file's or a mapping's statement about a compiler, beside the mode's name. Never `yes`: no file
+// that is imported proves it.
 struct CompilerWord {
   CompilerReal verdict = CompilerReal::kUnproven;
   std::string reason;
@@ -58,7 +58,7 @@ struct StatedSetting {
 struct ImportedRun {
   std::string source;  // the file, for messages
   RunFacts facts;
-  // Where runs of one name differ in one, its value is put behind the name of what it is of.
+  // If runs of one name differ in one, its value is put behind the name of the thing that it sets.
   std::vector<StatedSetting> settings = {};
   std::vector<std::string> unstated = {};  // settings that change a time and that the file lacks
   // The file says that calls were made before the first sample, to warm up.
@@ -88,7 +88,7 @@ struct Imported {
   std::string name = {};          // of the study; empty: the format's
   std::string baseline = {};      // an arm's name; empty: the first arm
   std::string order = {};         // of the arms, as the tool runs them: sequential; empty: unknown
-  Json machine = Json::object();  // what the files say of the machine and the configuration
+  Json machine = Json::object();  // the files' statements on the machine and the configuration
   std::string mapping = {};       // the mapping file's text
   std::vector<std::string> notes = {};               // sentences for the reader of a report
   std::map<std::string, std::string> asserted = {};  // fields that the user stated

@@ -1,4 +1,4 @@
-// What a foreign file states about a run: conditions and identity, by field. A field that the file
+// A foreign file's statements about a run: conditions and identity, by field. A field that the file
 // doesn't state is absent: nothing is guessed.
 #pragma once
 
@@ -59,7 +59,7 @@ class RunFacts {
   // that names `object`, field, expected and found: another word than the column has (cache,
   // dynamic, padding, phase), or no count where it has counts.
   Status state(ImportField field, std::string_view value, std::string_view object);
-  // Of a count that was checked.
+  // States a field by a count that was checked.
   void state_count(ImportField field, int64_t count);
 
   bool knows(ImportField field) const { return stated_.contains(field); }

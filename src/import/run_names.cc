@@ -13,7 +13,7 @@
 namespace assay {
 namespace {
 
-// What one arm has once.
+// Fields of which an arm has one value.
 constexpr std::array kArmFields = {
     ImportField::kBackend, ImportField::kCache,          ImportField::kCompileMode,
     ImportField::kDynamic, ImportField::kPadding,        ImportField::kDevice,
@@ -73,7 +73,7 @@ std::vector<const std::string*> values_of(const Imported& imported, const Tellin
   return values;
 }
 
-// As it stands in a name; empty: a setting that the run doesn't have.
+// The mark as it stands in a name; empty: a setting that the run doesn't have.
 std::string shown_mark(const ImportedRun& run, const TellingMark& mark) {
   if (mark.field) {
     const std::string& value = run.facts.text(*mark.field);

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kChangeDigits = 12;
 
-// What tracked files of the folder have that its commit hasn't, those of submodules included.
+// The difference of the folder's tracked files to its commit, those of submodules included.
 Result<std::string> changes_of(Spawner& spawner, const fs::path& folder) {
   ASSAY_TRY(std::string patch,
             run_git(spawner, folder,
@@ -33,9 +33,9 @@ Result<std::string> changes_of(Spawner& spawner, const fs::path& folder) {
   return patch;
 }
 
-// What of the folder isn't as the commit has it: "-dirty", and before it the hash of the changes of
-// tracked files, so that two states of one commit aren't taken for one. New files may be results,
-// so they count as a change and not in the hash.
+// The suffix for a folder that differs from its commit: "-dirty", and before it the hash of the
+// changes of tracked files, so that two states of one commit aren't taken for one. New files may be
+// results, so they count as a change and not in the hash. Empty: there is no difference.
 Result<std::string> dirtiness(Spawner& spawner, const fs::path& folder) {
   ASSAY_TRY(const std::string changes, run_git(spawner, folder,
                                                {"status", "--porcelain", "--untracked-files=normal",
@@ -51,7 +51,7 @@ bool git_says_true(Spawner& spawner, const fs::path& folder, const char* questio
   return answer && *answer == "true";
 }
 
-// What is known of a revision that is no commit; empty: nothing.
+// The reason why a revision is no commit, as far as it is known; empty: it isn't.
 std::string why_no_commit(Spawner& spawner, const fs::path& folder, const std::string& revision) {
   constexpr size_t kShortest = 4;  // beginning of a name that git looks up
   const bool hex = std::ranges::all_of(
@@ -84,7 +84,7 @@ Result<std::string> commit_of(Spawner& spawner, const fs::path& folder, const st
 }  // namespace
 
 Checkouts::~Checkouts() {
-  // Where git can't, the folder goes all the same, and `git worktree prune` forgets it.
+  // If git can't, the folder goes all the same, and `git worktree prune` forgets it.
   for (const Made& made : std::views::reverse(made_)) {
     remove_worktree(spawner_, made.repo, made.folder);
   }

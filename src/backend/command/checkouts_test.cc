@@ -38,7 +38,7 @@ class CheckoutsTest : public RepositoryTest {
     return super;
   }
 
-  // What the benchmark of a revision prints.
+  // Output of the revision's benchmark.
   static std::string printed(const Result<Checkout>& checkout) {
     if (!checkout) return checkout.error().message;
     return shell(fmt::format("cd '{}' && sh bench.sh", checkout->folder.string()));
@@ -187,7 +187,7 @@ TEST_F(CheckoutsTest, WhatAPartialCloneLacksIsNotFetched) {
   }
 }
 
-// As where assay runs in a hook of git, or under `git bisect run`.
+// These variables are set where assay runs in a hook of git, or under `git bisect run`.
 TEST_F(CheckoutsTest, VariablesOfAnotherRepositoryDontCount) {
   const fs::path other = folder_->path() / "other";
   shell("git init -q " + other.string());

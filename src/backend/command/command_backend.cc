@@ -1,5 +1,4 @@
-// What can be known of a command before it runs: whether it is there, which bytes it is made of,
-// and which revision it is of.
+// Facts about a command before it runs: if it is there, the bytes of its files, and its revision.
 #include "backend/command/command_backend.h"
 
 #include <unistd.h>
@@ -30,7 +29,7 @@ std::optional<std::filesystem::path> executable_at(const std::filesystem::path& 
   return path;
 }
 
-// As it is found when the command starts.
+// The program that is found when the command starts.
 std::optional<std::filesystem::path> find_executable(const std::string& name,
                                                      const std::filesystem::path& folder) {
   const std::string program = program_in(name, folder);
@@ -214,8 +213,8 @@ class CommandBackend final : public Backend {
     return inputs;
   }
 
-  // What makes two arms the same command: its text and the bytes of its files, but for those of a
-  // checkout, which the commit names.
+  // Equal for two arms that are the same command: its text and the bytes of its files, except for
+  // those of a checkout, which the commit names.
   static std::string identity_text(const StudyArm& arm, const ArmGate& gate,
                                    const std::string& checkout) {
     Json json = {{"command", arm.options["command"]}};

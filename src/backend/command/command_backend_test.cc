@@ -1,4 +1,4 @@
-// What a command's arm is here, and its worker.
+// A command's arm, its gate and its worker.
 #include "backend/command/command_backend.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What a command worker is told at load: the arm's keys, and what the harness found out about them.
+// Options of a command's worker at load: the arm's keys, and facts that the harness found out.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace assay {
 // The revision that an arm runs, checked out.
 struct CheckedOut {
   std::string folder;  // empty: the arm names none
-  std::string sha;     // "-dirty" behind it where files were changed
+  std::string sha;     // "-dirty" behind it if files were changed
 };
 
 // Texts as the study has them, with their placeholders.
@@ -36,16 +36,16 @@ struct CommandOptions {
   std::string side;  // of `compare --run`
 };
 
-// The other way round; what the worker reads back.
+// Options that the harness adds and the worker reads back.
 inline constexpr const char* kCheckedOutOption = "checked_out";  // {"folder", "sha"}
 inline constexpr const char* kSeedOption = "seed";
 
 // bad_input that names the option.
 Result<CommandOptions> command_options(const Json& options);
 
-// What is started for these values of placeholders; those of `checkout`, `seed`, `samples` and
-// `side` are added. A relative folder is one of the checkout, where there is one. Its time-out is a
-// second shorter, or a twentieth, than the harness's: whoever starts it can end all that it
+// The invocation for these values of placeholders; those of `checkout`, `seed`, `samples` and
+// `side` are added. A relative folder is one of the checkout, if there is one. Its time-out is a
+// second shorter, or a twentieth, than the harness's, so that the worker can end everything that it
 // started.
 InvocationSpec fill_command(const CommandOptions& options,
                             std::map<std::string, std::string> values);

@@ -1,4 +1,4 @@
-// What each request does with the command.
+// Runs the command for each request.
 #include "backend/command/command_worker.h"
 
 #include <unistd.h>
@@ -38,7 +38,7 @@ ErrorReply reply_of(const NoFigures& none) {
   return reply;
 }
 
-// What the last invocation of the prepared cell was, and what of it has been given out.
+// The last invocation of the prepared cell, and the number of its samples given out.
 struct Printed {
   InvocationSpec spec;
   Invocation invocation;

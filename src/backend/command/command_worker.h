@@ -10,7 +10,7 @@
 
 namespace assay {
 
-// The command runs when the first repetition is asked for. What it prints goes on to this process's
+// The command runs when the first repetition is asked for. Its output goes on to this process's
 // stderr.
 std::unique_ptr<Worker> make_command_worker(std::string version, Spawner& spawner);
 

@@ -1,4 +1,4 @@
-// From what a command printed to samples: figures by named patterns, and what they mean for a cell.
+// From a command's output to samples: figures by named patterns, and their meaning for a cell.
 #pragma once
 
 #include <cstdint>
@@ -28,12 +28,12 @@ struct NoFigures {
 
 // The samples of one output, in their order: the n-th match of each pattern is of the n-th sample,
 // so that all patterns match equally often. A pattern is searched for in stdout, and in stderr
-// where stdout has no match. Classes: no_match; unequal_matches; bad_figure, where what a group
-// took is no positive number; pattern_limit, where a pattern backtracks without end.
+// if stdout has no match. Classes: no_match; unequal_matches; bad_figure, if a group's text is no
+// positive number; pattern_limit, if a pattern backtracks without end.
 std::expected<std::vector<Figures>, NoFigures> read_figures(std::span<const TextPattern> patterns,
                                                             const Invocation& invocation);
 
-// What a cell asks a command for, of one prompt.
+// The tokens that a cell asks a command for, with one prompt.
 struct AskedTokens {
   Phase phase = Phase::kPrefill;
   int64_t batch = 1;
@@ -41,12 +41,12 @@ struct AskedTokens {
   int64_t new_tokens = 0;
 };
 
-// A sample's time is its first latency, else what its rate makes of the tokens, else, in prefill,
-// its ttft. Tokens are those printed, or those asked for. The class bad_figure where there is no
-// time among them.
+// A sample's time is its first latency, else its tokens divided by its rate, else, in prefill, its
+// ttft. Tokens are those printed, or those asked for. The class bad_figure if there is no time
+// among them.
 std::expected<SampleReply, NoFigures> sample_of(const Figures& figures, const AskedTokens& asked);
 
-// Why an invocation that didn't end well has no samples; nothing of one that ended with 0.
+// Why an invocation that didn't end well has no samples; absent for one that ended with 0.
 std::optional<NoFigures> failure_of(const Invocation& invocation);
 bool ran_out_of_memory(const Invocation& invocation, const NoFigures& failure);
 

@@ -1,4 +1,4 @@
-// What a command's output becomes: samples, or the reason why not.
+// A command's output as samples, or the reason why there are none.
 #include "backend/command/figures.h"
 
 #include <gmock/gmock.h>

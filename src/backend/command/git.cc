@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kGitSeconds = 300;  // of one call: a large tree takes its time to write
 
-// Of `git rev-parse --local-env-vars` those that name a repository's parts.
+// The variables of `git rev-parse --local-env-vars` that name a repository's parts.
 constexpr std::array kRepositoryVariables = {"GIT_DIR",
                                              "GIT_WORK_TREE",
                                              "GIT_INDEX_FILE",

@@ -1,5 +1,4 @@
-// One run of a benchmark command, whatever it does: its output whole, its end, and nothing of it
-// left behind.
+// One run of any benchmark command: its whole output, its end, and nothing of it left behind.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,8 @@
 
 namespace assay {
 
-// What one invocation may print, stdout and stderr together. One that prints more is killed.
+// Most bytes that one invocation may print, stdout and stderr together. One that prints more is
+// killed.
 inline constexpr size_t kMostOutputBytes = size_t{64} << 20;
 
 struct InvocationSpec {
@@ -37,9 +37,10 @@ struct Invocation {
   double seconds = 0;
 };
 
-// The command stays in this process's group, and whatever it leaves running when it ends is killed:
-// this process becomes the one that orphans below it fall to (PR_SET_CHILD_SUBREAPER), and must
-// have no other children. Errors as Spawner::spawn, and bad_input for a folder that isn't there.
+// The command stays in this process's group, and everything that it leaves running is killed at its
+// end: this process becomes the one that orphans below it fall to (PR_SET_CHILD_SUBREAPER), and
+// must have no other children. Errors as Spawner::spawn, and bad_input for a folder that isn't
+// there.
 Result<Invocation> invoke(Spawner& spawner, const InvocationSpec& spec);
 
 // The program that argv's first word names when it is started in this folder: a path as such, a

@@ -1,4 +1,4 @@
-// What tests of revisions share: a shell, and a repository of two commits.
+// Helpers of the tests of revisions: a shell, and a repository of two commits.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace assay {
 
-// What a shell's text prints; it has to succeed.
+// Output of a shell's text, which has to succeed.
 inline std::string shell(const std::string& command) {
   const auto done = run_command(system_spawner(), {"/bin/sh", "-c", command}, 60);
   EXPECT_TRUE(done && done->end.ok()) << command << (done ? done->err : "");

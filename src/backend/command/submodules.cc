@@ -21,7 +21,7 @@ std::vector<std::string> paths_in(const std::string& configuration) {
   return paths;
 }
 
-// Of `git ls-tree -z`, "160000 commit SHA<tab>PATH"; empty: it is no submodule there.
+// The SHA in "160000 commit SHA<tab>PATH" of `git ls-tree -z`; empty: it is no submodule there.
 std::string commit_of_entry(const std::string& entry, const std::string& path) {
   constexpr std::string_view kKind = "160000 commit ";
   const std::string_view text(entry.c_str());

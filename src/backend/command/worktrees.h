@@ -14,10 +14,10 @@ namespace assay {
 // A folder in which worktrees lie.
 Result<TemporaryFolder> make_worktree_home();
 
-// Of the repository in this folder, at a commit that it has, detached. bad_input: git can't.
+// Adds one at a commit that the repository in this folder has, detached. bad_input: git can't.
 Status add_worktree(Spawner& spawner, const std::filesystem::path& repo,
                     const std::filesystem::path& folder, const std::string& commit);
-// With what git noted about it. Where git can't, its folder stays, and so does the note.
+// Removes one with git's note on it. True if git could; else its folder and the note stay.
 bool remove_worktree(Spawner& spawner, const std::filesystem::path& repo,
                      const std::filesystem::path& folder);
 

@@ -1,4 +1,4 @@
-// What a GPU takes in a timed region, by NVIDIA's energy counter, where that resolves the region.
+// Energy that a GPU takes in a timed region, by NVIDIA's counter, if that resolves the region.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace assay {
 class GpuEnergy {
  public:
   // The counter moves in steps; a region of fewer of them has no figure. Both ends of a longer one
-  // are off by less than a step: together by less than a fifth of it.
+  // are off by less than a step: together by less than a fifth of the region.
   static constexpr int64_t kStepsResolved = 10;
 
   // Watches the counter until it has moved three times, up to a second, to learn its step. Null

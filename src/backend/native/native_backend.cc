@@ -24,8 +24,8 @@
 namespace assay {
 namespace {
 
-// Whether compiled arms have what they need: a compiler that is there and compiles. One that hangs
-// costs its time here, once, and no kernel of the run's.
+// The compiler that compiled arms need, after a trial: it is there and compiles. One that hangs
+// costs its time here, once, and in no kernel of the run.
 Result<engine::CpuCompiler> try_compiler() {
   ASSAY_TRY(const auto compiler, engine::CpuCompiler::find());
   ASSAY_TRY(const auto folder, engine::BuildFolder::make());
@@ -200,7 +200,7 @@ class NativeBackend final : public Backend {
   std::filesystem::path program_;
   std::filesystem::path image_;
   std::map<std::filesystem::path, Result<std::string>> hashes_;  // of programs, as first found
-  // As first found: the gate is asked before every unit. An error since a worker's compiler hung.
+  // The trial's first result, as gate() runs before every unit. An error once a compiler hung.
   std::optional<Result<engine::CpuCompiler>> compiler_;
   std::set<std::string> told_;  // notes that hear() gave, of refused kernels
   NativeGpus gpus_;

@@ -118,7 +118,7 @@ TEST_F(NativeBackendTest, CompilerThatHangsOnKernelsIsGivenUpForTheRun) {
   EXPECT_EQ(backend_->gate(compiled_arm()).verdict, ArmGate::Verdict::kFallback);
 }
 
-// What doesn't compile costs the run one trial; its arms' workers are told.
+// A compiler that fails costs the run one trial; its arms' workers are told.
 TEST_F(NativeBackendTest, CompilerThatFailsIsAFallbackKnownToTheWorkers) {
   compiler_is("[ \"$1\" = --version ] && echo fake 1 && exit\necho broken >&2\nexit 3");
   const ArmGate gate = backend_->gate(compiled_arm());

@@ -1,4 +1,4 @@
-// What the native worker can prove about a phase: which executor ran, what was compiled, by whom.
+// The native worker's proof about a phase: the executor that ran, the compiled code, its compiler.
 #pragma once
 
 #include "backend/message.h"
@@ -11,7 +11,7 @@ namespace assay {
 // Runs of the frames that a phase's timed region consists of, since the session's start.
 engine::FrameRuns timed_runs(const engine::Session& session, Phase phase);
 
-// The counters of `after`, less those of `before`; of a GPU with those of launches.
+// The counters of `after`, less those of `before`; for a GPU with those of launches.
 Counts counter_deltas(const engine::CompileCounters& before, const engine::CompileCounters& after,
                       bool gpu);
 
@@ -19,7 +19,7 @@ Counts counter_deltas(const engine::CompileCounters& before, const engine::Compi
 Json native_evidence(const engine::Session& session, const LoadRequest& load, Phase phase,
                      const engine::FrameRuns& runs);
 
-// For `prepared`: what has been compiled so far.
+// For `prepared`: everything that has been compiled so far.
 Json compile_summary(const engine::Session& session);
 
 }  // namespace assay

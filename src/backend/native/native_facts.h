@@ -1,4 +1,4 @@
-// What the native engine supports and is made of, in the words of messages and evidence.
+// The native engine's capabilities and toolchain, in the words of messages and evidence.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace assay {
 
 Json native_capabilities();  // modes, caches, dtypes, architectures
-Json native_toolchain();     // what compiled this program: name, version, flags' kind
+Json native_toolchain();     // the compiler of this program: name, version, flags' kind
 // Beginning and end of text: random prompts leave them out.
 std::vector<int64_t> native_special_ids(const engine::ModelConfig& config);
 

@@ -1,4 +1,4 @@
-// What a GPU offers to native arms, as far as can be told without a context on it.
+// A GPU's fitness for native arms, as far as it shows without a context on it.
 #pragma once
 
 #include <cstdint>

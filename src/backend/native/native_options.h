@@ -1,4 +1,4 @@
-// What a load request asks of the native engine.
+// The session that a load request asks of the native engine.
 #pragma once
 
 #include "backend/message.h"
@@ -11,13 +11,13 @@ namespace assay {
 inline constexpr const char* kCompilerOption = "compiler";
 Json compiler_to_json(const engine::CpuCompiler& compiler);
 
-// In what `prepared` and `evidence` say: why the worker doesn't start the compiler again.
+// Member of `prepared` and `evidence`: why the worker doesn't start the compiler again.
 inline constexpr const char* kCompilerGaveUp = "compiler_gave_up";
 // Likewise: the file of the kernel cache that it didn't load, and why; its kernel was compiled
 // anew.
 inline constexpr const char* kKernelRefused = "kernel_refused";
 
-// bad_input names the member, what was expected and found.
+// bad_input that names the member, the expectation and the finding.
 Result<engine::SessionOptions> native_session_options(const LoadRequest& request);
 
 }  // namespace assay

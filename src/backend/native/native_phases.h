@@ -1,4 +1,4 @@
-// What the native worker does with a session beside the timed regions.
+// The native worker's work with a session beside the timed regions.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@
 
 namespace assay {
 
-// What a phase's region must at least have read: each pass the weights, each decode step the cache.
+// Least bytes that a phase's region must have read: each pass the weights, each decode step the
+// cache.
 uint64_t phase_read_bytes(const engine::Session& session, const WireShape& shape,
                           int64_t padded_len);
 

@@ -30,7 +30,7 @@ bool waits(const std::string& call) {
   return false;
 }
 
-// Of the GPU's work, in the order of its start.
+// Busy time and gaps of the GPU's work, which is in the order of its start.
 struct Busy {
   int64_t busy_ns = 0, gap_ns = 0;
 };

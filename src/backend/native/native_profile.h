@@ -10,11 +10,11 @@
 
 namespace assay {
 
-// Of what lies between `begin_ns` and `end_ns`, as the torch worker's profiles have it.
+// Summary of the work between `begin_ns` and `end_ns`, in the form of the torch worker's profiles.
 Json profile_summary(const std::vector<engine::cuda::Activity>& activities, int64_t begin_ns,
                      int64_t end_ns);
 
-// The same in Chrome's trace format, times in us from `begin_ns`.
+// The same work in Chrome's trace format, times in us from `begin_ns`.
 std::string chrome_trace(const std::vector<engine::cuda::Activity>& activities, int64_t begin_ns,
                          int64_t end_ns);
 

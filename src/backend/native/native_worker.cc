@@ -1,4 +1,4 @@
-// What each request does with the session. Timed regions are in native_phases.cc.
+// Serves each request with the session. Timed regions are in native_phases.cc.
 #include "backend/native/native_worker.h"
 
 #include <sys/resource.h>
@@ -181,7 +181,7 @@ class NativeWorker final : public Worker {
   bool compiled() const { return load_.mode != "eager"; }
   bool on_gpu() const { return device_->launches().has_value(); }
 
-  // What an error means is the device's to say.
+  // The device decides on the meaning of an error.
   std::unexpected<ErrorReply> failed(const Error& error) const {
     const engine::DeviceFault fault = device_->fault();
     switch (fault.kind) {

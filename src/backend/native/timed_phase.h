@@ -40,8 +40,7 @@ class PlantedSlowdown {
 // the first clock read of run() or after its last: allocation of the output, the prefill that feeds
 // kv_decode.
 // An object serves one repetition; after an error of feed() or run(), the session's, its figures
-// mean nothing. `Session` is engine::Session, or what a benchmark of these regions puts in its
-// place.
+// mean nothing. `Session` is engine::Session, or a benchmark's stand-in for it.
 template <typename Session>
 class TimedPhase {
  public:
@@ -52,7 +51,7 @@ class TimedPhase {
     steps_.assign(static_cast<size_t>(shape.batch * shape.new_tokens), -1);
   }
 
-  // What the region starts from, and no part of it: kv_decode's prefill.
+  // Produces the state that the region starts from and doesn't include: kv_decode's prefill.
   Status feed() { return shape_.phase == Phase::kKvDecode ? session_.prefill(prompts_) : Status(); }
 
   // prefill: one forward pass over the prompt. kv_decode: new_tokens decode steps. e2e_kv: both in

@@ -18,7 +18,8 @@ struct TorchArchitecture {
   Json config;  // config.json as Hugging Face has it
   uint64_t weight_bytes = 0;
 };
-// By name and dtype (empty: as published); an unknown name is bad_input that lists the known ones.
+// Finds one by name and dtype (empty: as published); an unknown name is bad_input that lists the
+// known ones.
 using ArchitectureSource =
     std::function<Result<TorchArchitecture>(const std::string& name, const std::string& dtype)>;
 

@@ -122,7 +122,7 @@ TEST_F(TorchBackendTest, AnInterpreterIsAskedOnceAndItsAnswerIsTheGate) {
   EXPECT_THAT(command.argv, ElementsAre(EndsWith("/python"), "-B", EndsWith("torch/worker.py")));
 }
 
-// What a crowded machine's kernel does to a process of 500 MB says nothing of the interpreter.
+// A kill by a crowded machine's kernel of a process of 500 MB says nothing about the interpreter.
 TEST_F(TorchBackendTest, AnInterpreterThatASignalEndedIsAskedOnceMore) {
   write("workers/torch/worker.py", "");
   write("workers/torch/probe.py", "");

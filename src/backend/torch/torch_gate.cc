@@ -37,7 +37,7 @@ std::string expected_release(const char* name, ReleaseNumber least, const std::s
   return fmt::format("expected {} >= {}.{}, found {}", name, least.major, least.minor, found);
 }
 
-// Of a probe that has torch and transformers; empty: nothing is.
+// The first package that is too old, of a probe that has torch and transformers; empty: none is.
 std::string too_old(const TorchProbe& probe) {
   if (is_older(probe.python, kLeastPython)) {
     return expected_release("Python", kLeastPython, probe.python);

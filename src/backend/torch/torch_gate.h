@@ -1,4 +1,4 @@
-// Whether a torch arm can be what its name claims, by what its interpreter has.
+// Judges by its interpreter's packages if a torch arm can be what its name claims.
 #pragma once
 
 #include <compare>
@@ -19,7 +19,7 @@ struct ReleaseNumber {
 inline constexpr ReleaseNumber kLeastPython{3, 11};
 inline constexpr ReleaseNumber kLeastTorch{2, 5};
 inline constexpr ReleaseNumber kLeastTransformers{4, 46};
-// The oldest Triton that Inductor's kernels of a GPU arm are accepted from.
+// The oldest Triton whose kernels Inductor may use for a GPU arm.
 inline constexpr ReleaseNumber kLeastTriton{3, 0};
 
 // Pure. Impossible: PyTorch or transformers can't be imported, one of them or Python is too old, a

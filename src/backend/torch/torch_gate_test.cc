@@ -1,4 +1,4 @@
-// What an arm would be, for interpreters that have everything, something and nothing.
+// Gates of arms whose interpreters have every package, some and none.
 #include "backend/torch/torch_gate.h"
 
 #include <gmock/gmock.h>

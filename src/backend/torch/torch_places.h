@@ -1,4 +1,4 @@
-// Where the torch worker and the interpreters for it are on this machine.
+// Paths of the torch worker and of the interpreters for it on this machine.
 #pragma once
 
 #include <filesystem>
@@ -23,7 +23,7 @@ Result<std::filesystem::path> find_workers(const std::filesystem::path& program,
 
 // The interpreter of an arm: its `python` (a path, a name in PATH, or $NAME: that variable's
 // value), else $ASSAY_TORCH_PYTHON, else the newest environment that scripts/torch-env finished.
-// environment_error that names what was looked for.
+// environment_error that names the places searched.
 Result<std::string> find_python(const StudyArm& arm, const EnvironmentReader& environment);
 
 }  // namespace assay

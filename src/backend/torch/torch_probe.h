@@ -1,4 +1,4 @@
-// What a Python interpreter offers to the torch worker: asked of it once, by
+// A Python interpreter's packages and compilers for the torch worker, asked of it once by
 // workers/torch/probe.py.
 #pragma once
 
@@ -25,7 +25,7 @@ struct TorchProbe {
   Json facts = Json::object();                // all of it, as the script printed it
 };
 
-// bad_input that names what was expected of the script's output.
+// bad_input that names the member of the script's output that was expected.
 Result<TorchProbe> parse_probe(std::string_view text);
 
 // environment_error if the interpreter can't be started, fails, or takes longer than `timeout_s`.

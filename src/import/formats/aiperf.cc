@@ -79,7 +79,7 @@ Result<ImportedSample> request_of(const Json& record, const std::string& object)
   return sample;
 }
 
-// What the configuration says; it lies in the document of all requests.
+// The configuration's statements; it lies in the document of all requests.
 struct AiperfConfig {
   const Json* whole = nullptr;  // input_config; null: it isn't there
   std::string version;

@@ -81,7 +81,7 @@ Result<double> csv_number(std::string_view text, const std::string& object) {
   return value;
 }
 
-// What stands between the numbers of a list: one mark throughout. A comma is one in brackets alone,
+// The mark between the numbers of a list, one throughout. A comma is a mark in brackets alone,
 // since "0,19" is a number in half of the world. Absent: there are several, or such a comma.
 std::optional<std::string_view> list_mark(std::string_view inner, bool in_brackets) {
   std::optional<std::string_view> mark;

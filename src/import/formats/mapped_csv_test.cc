@@ -168,7 +168,7 @@ TEST(MappedCsv, AListHasOneMarkAndNoDecimalCommas) {
                            "[1.5 2]", "[1.5, 2,]", " [ 1.5;2 ] "}) {
     EXPECT_EQ(read(list), "1.5 2 ") << list;
   }
-  // Of these, a reader that takes commas for marks made four times of two.
+  // A reader that takes commas for marks would make four numbers of the first two lists.
   for (const char* list : {"0,19;0,21", "[0,19; 0,21]", "0,19 0,21", "0,19", "1.5,2", "1.5;2|3"}) {
     EXPECT_THAT(read(list), HasSubstr("with one mark between them), found \"" + std::string(list)));
   }

@@ -72,7 +72,7 @@ std::string options_of(const Json& argv) {
   return options;
 }
 
-// Where the samples of a state may be: nothing outside of the JSON's folder is read.
+// Paths where a state's samples may be: nothing outside of the JSON's folder is read.
 std::vector<fs::path> sidecars(const SourceText& source, const fs::path& name) {
   std::vector<fs::path> paths;
   const fs::path folder = fs::path(source.path).parent_path();

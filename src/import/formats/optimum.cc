@@ -154,7 +154,7 @@ Status state_config(const Json& config, const std::string& object, ImportedRun& 
   return {};
 }
 
-// What a target's latency is the time of.
+// The phase that a target's latency is the time of.
 struct OptimumTarget {
   const char* name;
   std::optional<Phase> phase;  // absent: the report doesn't say

@@ -1,4 +1,4 @@
-// One reader a format: the files of one import, all of that format, to what they state.
+// One reader for each format: the files of one import, all of that format, to their statements.
 #pragma once
 
 #include <span>
@@ -11,10 +11,10 @@
 
 namespace assay {
 
-// llama.cpp's llama-bench, -o json, jsonl, csv or sql. Of the last two, which have no samples, each
-// test is one mean.
+// llama.cpp's llama-bench, -o json, jsonl, csv or sql. csv and sql have no samples: each of their
+// tests is one mean.
 Result<Imported> read_llama_bench(std::span<const SourceText> sources);
-// Its sql as one object of texts a row.
+// llama-bench's sql as one object of texts a row.
 Result<std::vector<Json>> llama_bench_sql_rows(const SourceText& source);
 
 // `vllm bench serve --save-result`: requests with --save-detailed, else the mean of all.

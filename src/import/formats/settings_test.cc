@@ -71,7 +71,7 @@ TEST(Settings, MoreThanTheBoundAreRefused) {
   EXPECT_THAT(added.error().message, HasSubstr("file: part: expected at most 2000 settings"));
 }
 
-// Of a CSV
+// Settings of a CSV.
 
 constexpr const char* kArmMapping =
     "columns: {arm: arm, latency: t_ms}\nconstants: {phase: prefill, model: m}\n";

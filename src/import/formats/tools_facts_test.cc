@@ -1,5 +1,5 @@
-// What the tools' files state beside their times: units, outcomes, warm-ups, identities, and what
-// of it tells arms apart.
+// Statements of the tools' files beside their times: units, outcomes, warm-ups, identities, and
+// those that tell arms apart.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -144,7 +144,7 @@ TEST(Aiperf, WarmUpsAreColdAndThenNoOtherRequestIs) {
   std::vector<bool> cold;
   for (const Row& row : made->rows) cold.push_back(row.cold);
   EXPECT_THAT(cold, ElementsAre(true, true, false, false));
-  // Where the first to be sent wasn't a warm-up, those that came later warmed the server all the
+  // If the first request to be sent wasn't a warm-up, later warm-ups warmed the server all the
   // same.
   const auto late = rows_of_text(aiperf_request(1, "profiling", aiperf_latency(5, "ms")) +
                                  aiperf_request(2, "warmup", aiperf_latency(5, "ms")));

@@ -12,7 +12,7 @@
 namespace assay {
 namespace {
 
-// What --metadata may have said of the server.
+// Fields that --metadata may have stated about the server.
 constexpr std::array kMetadata = {
     ImportField::kArm,     ImportField::kDtype,         ImportField::kQuantization,
     ImportField::kCache,   ImportField::kCompileMode,   ImportField::kDynamic,
