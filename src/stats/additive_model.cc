@@ -86,7 +86,8 @@ void AdditiveModel::take_out_major_means(std::vector<double>& y) const {
   }
 }
 
-// Of y without major means; the first level's effect is 0.
+// The minor factor's effects on y, from which take_out_major_means() took the other's; the first
+// level's is 0.
 std::vector<double> AdditiveModel::minor_effects(const std::vector<double>& y) const {
   std::vector<double> sums(minors_, 0);
   for (size_t i = 0; i < y.size(); ++i) sums[cells_[i].minor] += cells_[i].weight * y[i];

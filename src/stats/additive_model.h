@@ -9,7 +9,8 @@
 
 namespace assay::stats {
 
-// Of cells that differ in their levels, each with n >= 1, weighing n.
+// Weighted least squares of an additive model of two factors: cells differ in their levels, each
+// has n >= 1 and weighs n.
 //
 // The factor with more levels is eliminated by itself (its levels never share a cell), so that the
 // equations left are as many as the other factor has levels. They are those of a weighted graph
@@ -23,9 +24,9 @@ class AdditiveModel {
   // About how many multiplications the constructor costs.
   static double cost(std::span<const AnovaCell> cells);
 
-  // Whether cells join all levels: otherwise effects of one factor can't be told from the other's.
+  // True if cells join all levels: otherwise effects of one factor can't be told from the other's.
   bool connected() const { return connected_; }
-  // What the best effects leave of y; `y` and the result: [cell]. Only if connected.
+  // y less the best effects of both factors; `y` and the result: [cell]. Only if connected.
   std::vector<double> residuals(std::vector<double> y) const;
 
  private:

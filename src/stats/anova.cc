@@ -36,8 +36,8 @@ size_t levels_of(std::span<const AnovaCell> cells, size_t AnovaCell::*level) {
   return highest + 1;
 }
 
-// What the factor adds to the other one: the part of y that both explain together, less the part
-// that the other explains alone.
+// Squares that the factor adds to the other one's: those of the part of y that both explain
+// together, less the part that the other explains alone.
 Projected given_other(std::span<const AnovaCell> cells, const AdditiveModel& both,
                       size_t AnovaCell::*factor, const Deviations& y) {
   const auto other = factor == &AnovaCell::a ? &AnovaCell::b : &AnovaCell::a;
@@ -48,8 +48,9 @@ Projected given_other(std::span<const AnovaCell> cells, const AdditiveModel& bot
   return {weighted_squares(cells, added), static_cast<double>(levels_of(cells, factor) - 1)};
 }
 
-// What the factor adds to all other terms, if no cell is empty: weighted squares of the unweighted
-// means of its levels (Yates 1934), whose variances are those of means of the cells' means.
+// Squares that the factor adds to those of all other terms, if no cell is empty: weighted squares
+// of the unweighted means of its levels (Yates 1934), whose variances are those of means of the
+// cells' means.
 Projected given_all(std::span<const AnovaCell> cells, size_t AnovaCell::*factor,
                     const Deviations& y) {
   const size_t count = levels_of(cells, factor);

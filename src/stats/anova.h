@@ -52,7 +52,8 @@ enum class SumsOfSquares {
 // that thousands of levels beside a few cost nothing; memory is c + k^2.
 std::optional<TwoWayAnova> two_way_anova(std::span<const AnovaCell> cells, SumsOfSquares type);
 
-// Whether that would be more than 4e9 multiplications (1,500 levels of both factors fit).
+// True if two_way_anova() would take more than 4e9 multiplications (1,500 levels of both factors
+// fit).
 bool anova_is_too_large(std::span<const AnovaCell> cells);
 
 // The cells of rows: levels a[i], b[i] of value y[i]. Absent if the variance of a cell of several

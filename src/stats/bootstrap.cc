@@ -162,7 +162,8 @@ class SizeGroup {
   }
 
  private:
-  // As many slabs as are worth a thread's trip for more; their counts stay in its cache.
+  // Slabs of one job: enough to be worth a thread's trip, few enough that their counts stay in its
+  // cache.
   static constexpr size_t kJobSlabs = 8;
   static constexpr size_t kCountsBytes = size_t{256} << 10;
 

@@ -36,7 +36,7 @@ struct ResampledMean {
   size_t n = 0;  // values
   double mean = 0;
   std::vector<double> replicates;
-  // Of the empirical influence values l_i = x_i - mean: what the acceleration needs.
+  // Sums of the empirical influence values l_i = x_i - mean, from which the acceleration comes.
   double scale = 0;       // the largest |l_i| / n, which keeps the sums in range
   double influence2 = 0;  // sum((l / (n scale))^2)
   double influence3 = 0;  // sum((l / (n scale))^3)

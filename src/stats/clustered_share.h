@@ -9,14 +9,14 @@
 
 namespace assay::stats {
 
-// Of one cluster. 0 <= successes <= n.
+// Observations of one cluster. 0 <= successes <= n.
 struct ClusterCount {
   int64_t successes = 0;
   int64_t n = 0;
 };
 
-// How many times as large the variance of the share p is as that of as many independent
-// observations: of the ratio estimator over m clusters
+// Design effect: the variance of the share p over that of as many independent observations, by the
+// ratio estimator over m clusters
 //   v = m / (m - 1) sum (y_i - p n_i)^2 / n^2,   design effect = v / (p (1 - p) / n)
 // (Kish 1965; Rao and Scott 1992, "A simple method for the analysis of clustered binary data"),
 // within 1 and n / m: never narrower than independent observations, never wider than one

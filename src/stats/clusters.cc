@@ -11,7 +11,7 @@
 namespace assay::stats {
 namespace {
 
-// Of each value, how many of the other sample are smaller, equal ones counting half.
+// For each value, the number of the other sample's values that are smaller; equal ones count half.
 std::vector<double> places_among(std::span<const double> values, std::span<const double> sorted) {
   std::vector<double> places;
   places.reserve(values.size());
@@ -47,8 +47,8 @@ size_t count_of(std::span<const size_t> a, std::span<const size_t> b) {
   return most;
 }
 
-// What each cluster adds to the error of A: the sum of its values' placements as shares, less what
-// that many values of the mean would sum to, over the sample's size.
+// Each cluster's term in the error of A: the sum of its values' placements as shares, less the mean
+// share once for each value, over the sample's size.
 std::vector<double> cluster_adds(std::span<const double> places, std::span<const size_t> cluster,
                                  double other, double mean_share, size_t clusters) {
   std::vector<double> sums(clusters, 0.0);
@@ -79,7 +79,7 @@ std::optional<StandardError> joint_error(double square_a, double df_a, double sq
                        square * square / (square_a * square_a / df_a + square_b * square_b / df_b)};
 }
 
-// Of A on the scale of logits. 0 < a < 1.
+// t test and interval of A on the scale of logits. 0 < a < 1.
 struct LogitTest {
   Interval interval;
   TailArea area;

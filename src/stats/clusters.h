@@ -18,8 +18,8 @@ namespace assay::stats {
 
 struct ClusteredSample {
   std::span<const double> values;
-  // Of each value, numbered from 0. Of two samples that were taken together, clusters of one number
-  // belong together, and a cluster may have values of one sample alone.
+  // Number of each value's cluster, from 0. If two samples were taken together, clusters of one
+  // number belong together, and a cluster may have values of one sample alone.
   std::span<const size_t> cluster;
 };
 
@@ -43,22 +43,22 @@ struct ClusteredRankTest {
 std::optional<ClusteredRankTest> rank_clusters(const ClusteredSample& a, const ClusteredSample& b,
                                                bool paired, const Widening& widening,
                                                double confidence);
-// Of ascending samples whose values are each a cluster of its own, the interval alone.
+// The interval alone, for ascending samples whose values are each a cluster of its own.
 std::optional<Interval> superiority_interval(std::span<const double> sorted_a,
                                              std::span<const double> sorted_b,
                                              const Widening& widening, double confidence);
 
-// What the deviation of single values comes from: the variance between clusters' means and within
-// them, of both samples together, each about its own mean.
+// Variance of single values: that between clusters' means plus that within clusters, of both
+// samples together, each about its own mean.
 struct TotalVariance {
   double variance = 0;  // between and within
   double df = 0;        // of that variance, by Satterthwaite (1946)
 };
-// By analysis of variance; a negative variance between clusters counts as 0. Where every cluster
-// has one value it is the pooled variance. Absent for fewer than two clusters a sample, or without
-// variance.
+// Estimated by analysis of variance; a negative variance between clusters counts as 0. Where every
+// cluster has one value it is the pooled variance. Absent for fewer than two clusters a sample, or
+// without variance.
 std::optional<TotalVariance> total_variance(const ClusteredSample& a, const ClusteredSample& b);
-// Of samples whose values are each a cluster of its own.
+// The same for samples whose values are each a cluster of its own.
 std::optional<TotalVariance> total_variance(const Moments& a, const Moments& b);
 
 // d = difference / sqrt(total variance): Hedges' d_T (2007), Cohen's d where clusters have one

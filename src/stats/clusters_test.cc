@@ -143,7 +143,7 @@ TEST(Clusters, IntervalsCoverWhatIsTrueOfSingleValues) {
     for (int trial = 0; trial < kTrials; ++trial) {
       const Sample a = drawn_clusters(random, d);
       const Sample b = drawn_clusters(random, 0);
-      // Of clusters of one size the means' error is that of the clusters' means.
+      // Where all clusters have one size, the means' error is that of the clusters' means.
       const auto means = [](const Sample& sample) {
         std::vector<double> each;
         for (size_t i = 0; i < 30; i += 6)

@@ -43,8 +43,8 @@ double widening_of_neighbours(std::span<const double> values) {
   return (1 + c) / (1 - c);
 }
 
-// Of values that aren't all the same, with the half-width that they have so far: what the header's
-// skewness adds to the upper end; below 0, to the lower one.
+// Distance by which skewness moves an end (header): the upper end up if positive, the lower end
+// down if negative. `half` is the half-width so far; the values aren't all the same.
 double shift_of_skewness(std::span<const double> values, const Moments& of, double half) {
   const auto n = static_cast<double>(values.size());
   double cubes = 0;

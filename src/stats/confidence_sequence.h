@@ -14,7 +14,7 @@ namespace assay::stats {
 // mixture over the effect: the chance that it excludes the true mean at any n, from the first value
 // to the last, is at most alpha.
 //
-// Of n independent normal values with the mean m and W = sum (x - mean)^2, the e-value against m,
+// For n independent normal values with the mean m and W = sum (x - mean)^2, the e-value against m,
 //   e_n(m) = r^(-1/2) ((W + P) / (W + P / r))^(n / 2), P = n (mean - m)^2, r = 1 + n tau^2,
 // is the Bayes factor of "the effect (true mean - m) / sd is drawn from N(0, tau^2)" with the
 // right Haar prior for sd, and a test martingale of the values' ratios, so that it exceeds

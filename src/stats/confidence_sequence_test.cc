@@ -67,8 +67,8 @@ TEST(ConfidenceSequence, AlikeNeighboursWidenIt) {
   const auto narrow = anytime_interval(apart, 0.05);
   const auto wide = anytime_interval(alike, 0.05);
   ASSERT_TRUE(narrow && wide);
-  // Of seven products of neighbours six are 0.25 and one is -0.25, of a sum of squares of 2; 1 / 8
-  // is for the bias.
+  // Six of the seven products of neighbours are 0.25 and one is -0.25; the sum of squares is 2. 1 /
+  // 8 is for the bias.
   const double c = 5.0 / 8 + 1.0 / 8;
   EXPECT_NEAR((wide->high - wide->low) / (narrow->high - narrow->low), std::sqrt((1 + c) / (1 - c)),
               1e-12);

@@ -72,7 +72,8 @@ class Dip {
     }
   }
 
-  // Of the minorant from high to low, of the majorant from low to high.
+  // Lists the hulls' corners between low and high: the minorant's from high to low, the majorant's
+  // from low to high.
   void list_corners() {
     minorant_ = {high_};
     while (minorant_.back() > low_) minorant_.push_back(below_[minorant_.back()]);

@@ -1,4 +1,4 @@
-// Whether a sample is of one mode: Hartigan's dip, and how often a sample of one mode dips as far.
+// Hartigan's dip: a test of one mode, and the chance that a sample of one mode dips as far.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@ namespace assay::stats {
 
 // The dip (Hartigan and Hartigan 1985): the largest distance of the empirical distribution function
 // from the nearest one of a single mode, whatever its shape. Algorithm AS 217 (P. M. Hartigan 1985)
-// with Maechler's corrections (R package diptest). Of an ascending sample; at least 1 / 2n, and
-// that where n < 4 or every value is the same. O(n).
+// with Maechler's corrections (R package diptest). At least 1 / 2n, and that where n < 4 or every
+// value is the same. O(n).
 double dip(std::span<const double> sorted);
 
 // Chances of a dip under one mode. The reference is the uniform distribution, which dips furthest
@@ -24,8 +24,8 @@ double dip(std::span<const double> sorted);
 // has there. Not for several threads at once.
 class DipTest {
  public:
-  // Of a sample of n values; n may be an effective size, below the number of values. 1 where n < 4,
-  // and where the dip is so small that p is above 0.1.
+  // p of a dip of n values; n may be an effective size, below the number of values. It is 1 where n
+  // < 4, and where the dip is so small that p is above 0.1.
   double p(double dip, size_t n);
 
  private:

@@ -95,7 +95,7 @@ std::optional<Superiority> vargha_delaney(std::span<const double> a, std::span<c
   const auto of_a = placements(std::span(ranks).first(a.size()), a);
   const auto of_b = placements(std::span(ranks).subspan(a.size()), b);
   if (!of_a || !of_b) return result;
-  // As shares of the other sample; Satterthwaite's degrees of freedom are then Welch's.
+  // Placements as shares of the other sample; Satterthwaite's degrees of freedom are then Welch's.
   const Moments share_a{of_a->n, of_a->mean / n_b, of_a->variance / (n_b * n_b)};
   const Moments share_b{of_b->n, of_b->mean / n_a, of_b->variance / (n_a * n_a)};
   const auto error = welch_standard_error(share_a, share_b);

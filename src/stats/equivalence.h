@@ -24,8 +24,8 @@ struct Equivalence {
 // Absent where tost() is.
 std::optional<Equivalence> equivalence(double estimate, const StandardError& error, double low,
                                        double high, double alpha);
-// Of mean_a / mean_b, as tost_ratio() tests it; the interval is Fieller's (1954) with Welch's
-// degrees of freedom at either end.
+// Equivalence of mean_a / mean_b, as tost_ratio() tests it; the interval is Fieller's (1954) with
+// Welch's degrees of freedom at either end.
 std::optional<Equivalence> equivalence_of_ratio(const Moments& a, const Moments& b, double low,
                                                 double high, double alpha);
 

@@ -8,7 +8,7 @@
 namespace assay::stats {
 namespace {
 
-// What one_way_anova needs of a group that may have a single value.
+// Moments of a group that may have a single value, whose variance counts as 0.
 std::optional<Moments> group_moments(std::span<const double> group) {
   if (group.size() == 1) return Moments{1, group[0], 0};
   return moments(group);

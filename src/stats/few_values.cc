@@ -11,7 +11,7 @@
 namespace assay::stats {
 namespace {
 
-// Of a sum of weighted logarithms of means.
+// Estimate and cumulants of a sum of weighted logarithms of means.
 class LogEstimate {
  public:
   void add(const ResampledMean& sample, double weight) {
@@ -26,7 +26,8 @@ class LogEstimate {
     if (sample.n > 2) {
       third_ += sample.influence3 * scale * scale * scale * (n * n / ((n - 1) * (n - 2)));
     }
-    // Of t on the scale of logarithms: the curvature of the logarithm and that of its error.
+    // Third cumulant's terms by t on the scale of logarithms: the logarithm's curvature and its
+    // error's.
     third_ -= 1.5 * variance * variance / weight;
   }
 
@@ -58,7 +59,8 @@ class LogEstimate {
     variance_ += variance;
     squares_ += variance * variance / (n - 1);
     if (units > 2) third_ += cubes * (n * n / ((n - 1) * (n - 2)));
-    // As above: with c the covariance of the estimate and a term's mean, 1.5 weight c^2 each.
+    // The same terms of t: with c the covariance of the estimate and a term's mean, 1.5 weight c^2
+    // each.
     for (size_t t = 0; t < terms.size(); ++t) {
       double c = 0;
       for (size_t i = 0; i < units; ++i) c += adds[i] * (terms[t].values[i] / means[t] - 1);
@@ -71,7 +73,7 @@ class LogEstimate {
   bool is_constant() const { return variance_ == 0; }
   bool varies() const { return variance_ > 0 && squares_ > 0 && std::isfinite(variance_); }
   double df() const { return variance_ * variance_ / squares_; }
-  // Of the variance over that which a bootstrap takes for it.
+  // Ratio of the error to that which a bootstrap takes for it.
   double correction() const { return std::sqrt(variance_ / plug_in_); }
 
   Interval transformed_t(double t) const {

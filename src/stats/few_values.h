@@ -22,8 +22,8 @@
 
 namespace assay::stats {
 
-// How much wider than a bootstrap's the interval of n values has to be whose error has df degrees
-// of freedom: sqrt(n / (n - 1)) times the t quantile over the normal one. n >= 2.
+// Factor by which an interval of n values has to be wider than a bootstrap's if its error has df
+// degrees of freedom: sqrt(n / (n - 1)) times the t quantile over the normal one. n >= 2.
 double expansion(double n, double df, double confidence);
 
 // BCa (mean_interval()) in the place of the bootstrap's own. Absent where that is, or if the mean

@@ -1,4 +1,4 @@
-// What the calibrated intervals cover, by simulation with fixed seeds, beside what they cost.
+// Simulates, with fixed seeds, the coverage of the calibrated intervals and measures their cost.
 #include "stats/few_values.h"
 
 #include <fmt/format.h>

@@ -8,7 +8,8 @@
 namespace assay::stats {
 namespace {
 
-// How many p-values there are to multiply, and what is certain: the same rules for p and for ln p.
+// The scales of p-values: one set of rules serves p and ln p. times() multiplies a p-value by a
+// factor; kCertain is a p of 1.
 struct Plain {
   static double times(double p, double factor) { return p * factor; }
   static constexpr double kLeast = 0;
@@ -89,7 +90,7 @@ std::vector<double> hommel(std::span<const double> p_values) {
   const size_t n = order.size();
   std::vector<double> p(n);
   for (size_t i = 0; i < n; ++i) p[i] = p_values[order[i]];
-  // By Wright (1992): for every size m of a subset, Simes' bound of its largest m - 1 values.
+  // Wright (1992): for every size m of a subset, Simes' bound of its largest m - 1 values.
   std::vector<double> found = p;
   for (size_t m = n; m >= 2; --m) {
     const auto size = static_cast<double>(m);

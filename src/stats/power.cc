@@ -27,7 +27,7 @@ std::optional<double> minimum_detectable_difference(const StandardError& error, 
     const auto at = t_test_power(shift, unit, alpha);
     return at ? std::optional(*at - power) : std::nullopt;
   };
-  // Where the noncentral t is near a t moved by its noncentrality.
+  // The guess is the root if the noncentral t were a t moved by its noncentrality.
   const auto shift = rising_root(shortfall, 0, *critical + *reach);
   return shift ? std::optional(*shift * error.value) : std::nullopt;
 }

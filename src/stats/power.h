@@ -1,4 +1,4 @@
-// What a comparison could have found: power and the minimum detectable effect.
+// Power of a comparison, and the smallest effect that it can detect.
 #pragma once
 
 #include <cstdint>

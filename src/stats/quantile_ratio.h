@@ -26,17 +26,16 @@ class QuantileBootstrap {
  public:
   explicit QuantileBootstrap(const BootstrapOptions& options) : options_(options) {}
 
-  // Of an ascending sample: quantile p (type 7) of each resample. Absent for n < 2.
+  // Quantile p (type 7) of each resample of an ascending sample. Absent for n < 2.
   std::optional<std::vector<double>> replicates(std::span<const double> sorted, double p,
                                                 uint64_t stream);
 
-  // Of an ascending sample: the percentile interval (Efron 1979) of its quantile p. Absent for n
-  // < 2.
+  // Percentile interval (Efron 1979) of quantile p of an ascending sample. Absent for n < 2.
   std::optional<Interval> interval(std::span<const double> sorted, double p, uint64_t stream);
 
-  // Of two ascending samples of positive values: quantile p of the first over that of the second,
-  // with the percentile interval; `stream` tells ratios of one analysis apart. Absent for n < 2 or
-  // a value that isn't positive.
+  // Quantile p of one ascending sample of positive values over that of another, with the percentile
+  // interval; `stream` tells ratios of one analysis apart. Absent for n < 2 or a value that isn't
+  // positive.
   //
   // Read a tail's interval with care: from n values, resamples can't hold anything beyond the
   // largest of them.

@@ -14,20 +14,21 @@ struct StratumMoments {
   Moments denominator;
   Widening widening = {};  // of the stratum's error, where its observations depend on one another
   bool apart = false;      // every observation of one lies above every one of the other
-  // Of the i-th observations of both, which were taken together: with n - 1, as the variances. What
-  // both share cancels in their ratio. Absent: samples that know nothing of each other.
+  // Covariance (with n - 1, as the variances) of samples whose i-th observations were taken
+  // together: their common part cancels in the ratio. Absent: samples that know nothing of each
+  // other.
   std::optional<double> covariance = std::nullopt;
 };
 
 // sum((a_i - mean_a)(b_i - mean_b)) / (n - 1). Absent for n < 2 or samples of unequal size.
 std::optional<double> covariance(std::span<const double> a, std::span<const double> b);
 
-// Of numerator - scale * denominator, widened. Of pairs sqrt((v_a + scale^2 v_b - 2 scale cov) / n)
-// with n - 1 degrees of freedom, the error of a ratio estimator (Cochran 1977, section 6.4); else
-// Welch's. Absent where that is 0 or can't be had.
+// Standard error of numerator - scale * denominator, widened. For pairs sqrt((v_a + scale^2 v_b - 2
+// scale cov) / n) with n - 1 degrees of freedom, the error of a ratio estimator (Cochran 1977,
+// section 6.4); else Welch's. Absent where that is 0 or can't be had.
 std::optional<StandardError> difference_error(const StratumMoments& pair, double scale = 1);
 
-// As tests.h's tost_ratio(), with that error.
+// The test of tests.h's tost_ratio(), with difference_error().
 std::optional<TestResult> tost_ratio(const StratumMoments& pair, double low, double high);
 
 // A positive mean and its standard error.
@@ -36,11 +37,11 @@ struct MeanError {
   double error = 0;
 };
 
-// What the error of ln(x) is relative to in a test of ln(x / other). As a rule the logarithmic mean
-// of both, (a - b) / ln(a / b): t of ln(a / b) is then the t of a - b. By the delta method it would
-// be x itself; but ln of a mean that one huge value made grows without bound while its error,
-// relative to itself, can't exceed 1, and of skewed samples the one that caught few slow calls has
-// the lower mean and the smaller error.
+// Divisor that turns the error of x into that of ln(x) in a test of ln(x / other). As a rule it is
+// the logarithmic mean of both, (a - b) / ln(a / b): t of ln(a / b) is then the t of a - b. The
+// delta method would take x itself; but ln of a mean that one huge value made grows without bound
+// while its error, relative to itself, can't exceed 1, and of two skewed samples the one that
+// caught few slow calls has the lower mean and the smaller error.
 // The t of a - b, though, can't exceed the larger mean's own mean / error, however small the other
 // is: ten calls of 1.1 to 2.2 s that come in runs could not be told from ten of 0.156 s. So where
 // the samples are `apart` and both errors are below a third of their means, it is x itself.

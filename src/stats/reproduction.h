@@ -1,4 +1,4 @@
-// How near a measured figure comes to a published one.
+// Distance of a measured figure from a published one, in bands.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace assay::stats {
 
-// By |measured / published - 1|; kNull: nothing was measured.
+// Bands of |measured / published - 1|; kNull: nothing was measured.
 enum class ReproductionBand { kStrongMatch, kMatch, kWeak, kNone, kNull };
 std::string_view band_name(ReproductionBand band);  // strong_match | match | weak | none | null
 
@@ -25,7 +25,7 @@ struct Reproduction {
   std::optional<double> ratio;                      // mean / published
   std::optional<Interval>
       interval;  // of the ratio, by t; absent: fewer than two values, or all alike
-  // Of the interval's points, the nearest and the farthest band; `band` where there is none.
+  // Nearest and farthest band of the interval's points; `band` where there is no interval.
   ReproductionBand best = ReproductionBand::kNull;
   ReproductionBand worst = ReproductionBand::kNull;
 };

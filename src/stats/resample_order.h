@@ -1,4 +1,4 @@
-// Where a sample's resamples stand among its replicates: a shuffle of the shared draws that differs
+// Order of a sample's resamples among its replicates: a shuffle of the shared draws that differs
 // from stream to stream.
 #pragma once
 
@@ -30,7 +30,7 @@ class ResampleOrder {
   size_t rotation_ = 0;
 };
 
-// As many slabs as hold this many resamples.
+// The number of slabs that hold so many resamples.
 inline size_t slabs_for(int64_t resamples) {
   return (static_cast<size_t>(resamples) + kSlab - 1) / kSlab;
 }

@@ -2,8 +2,8 @@
 //
 // Which values a resample holds depends on the sample's size alone, not on its values, so every
 // sample of one size is resampled with the same draws: drawing costs once, applying them is a
-// product of counts and values. What the draws are depends on (seed, size, slab), never on the
-// machine's vectors or the number of threads.
+// product of counts and values. The draws depend on (seed, size, slab), never on the machine's
+// vectors or the number of threads.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,8 @@ void draw_slab(uint64_t seed, size_t n, uint64_t slab, uint8_t* counts);
 // and sum rounded by itself, so that every machine has the same bits.
 void sum_slab(const uint8_t* counts, size_t n, const double* values, double* sums);
 
-// Of ascending samples: the indices of the order statistics `place` and `place + 1` (from 0) of
-// each resample; the second is n where there is none.
+// Indices of the order statistics `place` and `place + 1` (from 0) of each resample of ascending
+// samples; the second is n where there is none.
 void places_in_slab(const uint8_t* counts, size_t n, size_t place, uint32_t* at, uint32_t* after);
 
 }  // namespace assay::stats

@@ -1,4 +1,4 @@
-// Where an increasing function is zero: what inverts a distribution by its parameter.
+// Root of an increasing function, by which a distribution is inverted for its parameter.
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// What an ordered series of repetitions holds beside its values: dependence between neighbours, and
-// the places where its level changes.
+// Structure of an ordered series of repetitions: dependence between neighbours, and the places
+// where its level changes.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Description of one sample: location, spread, quantiles. What a sample can't give is absent.
+// Description of one sample: location, spread, quantiles. A figure that a sample can't give is
+// absent.
 //
 // Every function takes finite values. A result that overflows is absent, and so is a variance that
 // isn't 0 but below the smallest normal double.
@@ -11,7 +12,7 @@
 
 namespace assay::stats {
 
-// What tests need of a sample, so that each also works from published figures.
+// The moments of a sample that tests need, so that each also works from published figures.
 struct Moments {
   int64_t n = 0;
   double mean = 0;

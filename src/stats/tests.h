@@ -33,13 +33,13 @@ std::optional<TestResult> student_t(const Moments& a, const Moments& b);
 struct StandardError {
   double value = 0;
   double df = 0;
-  // Of observations that depend on one another, all of them as `by` says: the relative variance of
-  // value^2, 2 / df, is that of the spread and log_variance together (Satterthwaite 1946). At least
-  // 1 degree of freedom.
+  // The error for observations that all depend on one another as `by` says: the relative variance
+  // of value^2, 2 / df, is that of the spread and log_variance together (Satterthwaite 1946). At
+  // least 1 degree of freedom.
   StandardError widened(const Widening& by) const;
 };
-// How many times as wide as that of independent observations the interval is then: the error's
-// widening times the ratio of t quantiles. Fewer than 3 degrees of freedom are taken for 3.
+// Ratio of that interval's width to that of independent observations: the error's widening times
+// the ratio of t quantiles. Fewer than 3 degrees of freedom are taken for 3.
 double interval_widening(double df, const Widening& by, double confidence);
 std::optional<StandardError> welch_standard_error(const Moments& a, const Moments& b);
 // The same of Student's test.

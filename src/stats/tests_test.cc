@@ -115,7 +115,7 @@ TEST(CombinedRatio, OfOneStratumHasWelchsT) {
   }
 }
 
-// What captured decode looked like beside kMoodyMs.
+// Latencies of captured decode beside kMoodyMs, ms.
 constexpr double kCaptured[] = {156.0, 156.0, 155.9, 155.9, 156.1, 156.1, 155.9, 155.9, 156, 156};
 
 TEST(LogScale, OfSamplesThatAreApartIsTheMeanItself) {
@@ -196,7 +196,8 @@ TEST(Power, AgreesWithSciPysNoncentralT) {
 }
 
 TEST(Holm, AdjustsStepDown) {
-  // By hand: sorted .005 .01 .03 .04 times 4 3 2 1 = .02 .03 .06 .04 -> monotone .02 .03 .06 .06
+  // Worked by hand: sorted .005 .01 .03 .04 times 4 3 2 1 = .02 .03 .06 .04 -> monotone .02 .03 .06
+  // .06
   const std::vector<double> p = {0.01, 0.04, 0.03, 0.005};
   const std::vector<double> expected = {0.03, 0.06, 0.06, 0.02};
   const auto adjusted = holm(p);

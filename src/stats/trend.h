@@ -20,9 +20,9 @@ struct TrendTest {
   double log_p = 0;
 };
 std::optional<TrendTest> mann_kendall(std::span<const double> series);
-// Of several series, each of which may have its own level: S and its variance summed over them
-// (Hirsch, Slack and Smith 1982). Series that have no test of their own don't count; absent where
-// none has one.
+// The test over several series, each of which may have its own level: S and its variance are summed
+// over them (Hirsch, Slack and Smith 1982). Series that have no test of their own don't count;
+// absent where none has one.
 std::optional<TrendTest> mann_kendall(std::span<const std::vector<double>> parts);
 
 // Theil (1950), Sen (1968): median of (y_j - y_i) / (x_j - x_i) over pairs with x_i < x_j. Up to

@@ -1,4 +1,4 @@
-// What it does to the error of a mean that observations depend on their neighbours.
+// Effect of alike neighbours on the error of a mean.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct Widening {
   double log_variance = 0;  // of ln(error^2), where the autocorrelation is an estimate
 };
 
-// Of n >= 2 values of a first-order series with autocorrelation r, 0 <= r < 1. The variance of
-// their mean is g sd^2 / n.
+// Inflation for n >= 2 values of a first-order series with autocorrelation r, 0 <= r < 1. The
+// variance of their mean is g sd^2 / n.
 struct FirstOrder {
   double inflation = 1;  // g = 1 + 2 sum_k (1 - k / n) r^k, k < n
   double df = 0;         // of the sample variance: n - 1 where r is 0

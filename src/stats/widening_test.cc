@@ -1,4 +1,4 @@
-// What alike neighbours do to the error of a mean.
+// Tests the effect of alike neighbours on the error of a mean.
 #include "stats/widening.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace assay::stats {
 namespace {
 
-// By the definitions, matrix by matrix: S_ij = r^|i-j|, M = I - 11'/n.
+// The definitions computed with whole matrices: S_ij = r^|i-j|, M = I - 11'/n.
 FirstOrder by_matrices(size_t n, double r) {
   std::vector<std::vector<double>> ms(n, std::vector<double>(n));
   double sum = 0;

@@ -1,4 +1,4 @@
-// What the columns of a row say about its tests.
+// Reads from a row's columns which tests and conventions they leave room for.
 #include "stats/audit/admission.h"
 
 #include <algorithm>

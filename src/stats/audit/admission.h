@@ -18,10 +18,10 @@ class Admission {
     visit_from(axes, 0, ConventionSet(), visit);
   }
 
-  // As far as these axes decide.
+  // True if the row admits the set's options on these axes; the other axes don't count.
   bool admits(const ConventionSet& set, std::span<const Axis> axes) const;
 
-  // Whether the figure comes from a test or an interval that the row declares as none of the known.
+  // True if the figure comes from a test or an interval that the row declares as none of the known.
   bool leaves_open(Figure figure) const;
 
  private:

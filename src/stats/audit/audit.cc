@@ -124,7 +124,7 @@ struct Component {
   std::vector<size_t> claims;
 };
 
-// What a set makes of a component.
+// Fit of one set of conventions to a component's claims.
 struct Score {
   size_t contradictions = 0;
   size_t met = 0;
@@ -224,7 +224,7 @@ class RowAudit {
     return all;
   }
 
-  // Of all relations of the claim: one failure is enough.
+  // Worst fit among the claim's relations: one failure is enough.
   Fit fit_of(size_t claim, const ConventionSet& set) const {
     Fit fit = Fit::kUnknown;
     for (const Link& link : links_) {
@@ -256,8 +256,8 @@ class RowAudit {
     return score;
   }
 
-  // Of the relations that fail under the set the one that does under most of the best sets: what
-  // convicts the claim whatever is assumed.
+  // The relation that convicts the claim: of those that fail under `set`, the one that fails under
+  // most of the best sets.
   const Link* most_failing(size_t claim, const ConventionSet& set,
                            std::span<const ConventionSet> others) const {
     const Link* most = nullptr;
@@ -273,7 +273,7 @@ class RowAudit {
     return most;
   }
 
-  // Whether another option of the axis would make something else of the figure.
+  // True if another option of the axis would change the figure's range.
   static bool matters(const Link& link, ConventionSet set, Axis axis) {
     const Answer& mine = link.answer(set);
     for (uint8_t option = 0; option < axis_of(axis).options.size(); ++option) {

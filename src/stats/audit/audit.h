@@ -29,7 +29,8 @@ std::string_view verdict_name(Verdict verdict);
 // `from` names the figures that it was recomputed from, `as` the conventions. `recomputed` is the
 // value for those as printed, `range` holds it for every value that is printed like them.
 // - consistent: under one set of conventions that fits the whole row, every way to recompute the
-//   figure meets it. Of those sets the row's is taken: `as`; `also` names what others make of it.
+//   figure meets it. `as` names the row's own set; `also` names the values that other fitting sets
+//   give.
 // - inconsistent: no known set fits the row, and under a set with the fewest contradictions this
 //   figure is one. `from`, `as`, `recomputed` and `range` are of the first way that fails. Not the
 //   figure but the row is proven wrong: the error may be in another of its figures.

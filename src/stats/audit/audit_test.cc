@@ -68,7 +68,7 @@ TEST(Audit, OfTheWorkedExample) {
   EXPECT_LT(named.range->low, 8.911e-61);
 }
 
-// A right and a wrong claim of every column. What a right one is, SciPy 1.17 or arithmetic says.
+// A right and a wrong claim of every column. The right ones are from SciPy 1.17 or by arithmetic.
 struct ColumnCase {
   Figure figure;
   const char* header;
@@ -201,7 +201,7 @@ TEST(Audit, TakesABoundAsABound) {
   EXPECT_EQ(verdict("t,df,p\n0.5,100,<0.05\n", kP), kNo);
 }
 
-// What exists as a convention is no contradiction.
+// Following a known convention is no contradiction.
 TEST(Audit, AccusesNobodyWhoFollowsAConvention) {
   // eta squared of a design with other factors: at most the partial one.
   const auto eta = figure(audit("f,df1,df2,eta_squared\n4929.1,2,1608,.290\n"), kEtaSquared);
@@ -260,8 +260,8 @@ TEST(Audit, FindsWhatCannotBe) {
 
 // Welch's t, Student's df, a one-sided p: each is right by itself.
 TEST(Audit, HoldsARowAgainstOneSet) {
-  // Of these groups: Welch t = 1.603, df 14.8, p one-sided .0650; Student t = 1.924, df 38. t
-  // = 1.603 with 38 degrees of freedom has p = .1172, or .0586 one-sided.
+  // These groups have Welch t = 1.603, df 14.8, p one-sided .0650; Student t = 1.924, df 38. t =
+  // 1.603 with 38 degrees of freedom has p = .1172, or .0586 one-sided.
   const std::string groups = "10.000,4.000,12,8.000,2.500,28";
   const std::string header = kGroups + ",t,df,p\n";
   const auto mixed = audit(header + groups + ",1.603,38,0.0650\n");

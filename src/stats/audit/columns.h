@@ -6,7 +6,7 @@
 
 namespace assay::stats {
 
-// Of two groups a and b; delta is a less b.
+// The figures that a row may print, of two groups a and b; delta is a less b.
 enum class Figure {
   kMeanA,
   kSdA,
@@ -91,7 +91,7 @@ enum class Figure {
   kMax,
 };
 
-// What a figure may be, and how it is read.
+// Values that a figure can have, and how its text is read.
 enum class Quantity {
   kNumber,
   kNonNegative,

@@ -63,7 +63,7 @@ enum class TestKind : uint8_t {
   kOther,
 };
 enum class Divisor : uint8_t { kSample, kPopulation };  // divided by n - 1, by n
-// Of Welch's: rounded down where it is printed, or before it is used.
+// Rounding down of Welch's degrees of freedom: where they are printed, or before they are used.
 enum class DfRounding : uint8_t { kNone, kPrinted, kUsed };
 enum class IntervalBy : uint8_t { kT, kZ, kOther };
 enum class Effect : uint8_t {
@@ -152,17 +152,17 @@ struct ConventionAxis {
 std::span<const ConventionAxis> convention_axes();
 const ConventionAxis& axis_of(Axis axis);
 
-// The options that a row may use. What is declared is binding.
+// The options that a row may use. A declared option is binding.
 class Declared {
  public:
   bool allows(Axis axis, uint8_t option) const;
-  // Whether the row says that its convention is none of those known.
+  // True if the row says that its convention is none of the known ones.
   bool is_other(Axis axis) const;
   bool is_declared(Axis axis) const { return allowed_[static_cast<size_t>(axis)] != 0; }
   // One keyword of the axis, however it is written: "Welch", "two-sided", "two sided". The error
   // says what was expected and found.
   Status declare(const ConventionAxis& axis, std::string_view keyword);
-  // What `other` declares and this doesn't.
+  // Takes over the axes that `other` declares and this doesn't.
   void default_to(const Declared& other);
 
  private:

@@ -26,8 +26,8 @@ struct ErrorRange {
   Interval df;
   std::string_view unknown = {};
 };
-// Of the difference under the set's test, or of mean_a alone (one sample); absent where the test
-// doesn't exist for these groups.
+// Standard error of the difference under the set's test, or of mean_a alone (one sample); absent
+// where the test doesn't exist for these groups.
 std::optional<ErrorRange> error_of(const Figures& figures, const ConventionSet& set,
                                    const Spread& spread);
 
@@ -43,7 +43,7 @@ struct DfRange {
   std::string_view unknown = {};
 };
 DfRange df_by_n(const Figures& figures, const ConventionSet& set);
-// As printed, an integer standing also for what was rounded down to it.
+// The degrees of freedom as printed; an integer also stands for the values that round down to it.
 std::optional<Interval> printed_df(const Figures& figures);
 
 // f(error) over parts of the deviations' ranges, joined: t and df are then of nearly the same

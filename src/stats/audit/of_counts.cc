@@ -92,7 +92,7 @@ struct OneRate {
   Figure count, total, rate, low, high;
 };
 
-// What the rate is to be multiplied by as printed. A percent sign was read already.
+// Factor from the rate as printed to a share. A percent sign was read already.
 double unit_of(Row x, Set set, Figure figure) {
   return !x.is_percent(figure) && set.get<RateUnit>(kRateUnit) == RateUnit::kPercent ? 100 : 1;
 }

@@ -21,9 +21,9 @@ bool is_pooled(TestKind test) {
   return test == TestKind::kStudent || test == TestKind::kZPooled;
 }
 
-// d over t: what t is to be multiplied by. Where only n is known, the ratio of the standard error
-// to the deviation that d takes is that of two mixtures of the variances, extreme where one of them
-// is 0.
+// d over t: the factor that turns t into d. Where only n is known, it is the ratio of two mixtures
+// of the variances (that of the standard error, that of d's deviation), extreme where a variance is
+// 0.
 MaybeReading d_over_t(Row x, Set set) {
   const auto a = x.exact(kNA);
   const auto b = x.exact(kNB);
@@ -123,7 +123,7 @@ MaybeReading d_of_p(Row x, Set set) {
         const double upper = area / tails;
         if (!(upper > 0)) return kInfinite;
         if (!(upper < 1)) return -kInfinite;
-        // Of the small tail, which keeps its digits.
+        // The quantile is taken at the smaller tail, which keeps its digits.
         const double tail = std::min(upper, 1 - upper);
         const auto q =
             std::isinf(freedom) ? normal_quantile(tail) : student_t_quantile(tail, freedom);

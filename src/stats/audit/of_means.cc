@@ -39,7 +39,8 @@ void add_ratio(std::vector<Relation>& table) {
                    }});
 }
 
-// 100 (r - 1) and the like, r = a / b. Of both means' mean and logarithms need a positive r.
+// 100 (r - 1) and the like, r = a / b. The change relative to both means' mean and the logarithmic
+// change need a positive r.
 MaybeReading percent_of(const Interval& a_over_b, PercentOf base) {
   const auto as_percent = [](const Interval& change) {
     return Reading{product(point(100), change)};
@@ -84,7 +85,7 @@ void add_percent(std::vector<Relation>& table, Figure figure, Axis axis) {
          if (!ratio) return std::nullopt;
          return percent_of(ratio_by(*ratio, set), set.get<PercentOf>(axis));
        }});
-  // Of one mean and delta the other follows.
+  // One mean and delta give the other mean.
   table.push_back({figure,
                    "delta and one mean",
                    {axis, kSignDelta},

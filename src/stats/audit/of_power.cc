@@ -84,7 +84,7 @@ Interval shift_range(Row x, const Interval& df, const Design& design) {
       df);
 }
 
-// Of a difference of one deviation: sqrt(1/n_a + 1/n_b), or 1 / sqrt(n_a).
+// Standard error of a difference for a deviation of 1: sqrt(1/n_a + 1/n_b), or 1 / sqrt(n_a).
 std::optional<ErrorRange> unit_error(Row x, Set set) {
   const auto a = x.exact(kNA);
   const auto b = x.exact(kNB);

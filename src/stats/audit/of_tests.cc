@@ -127,7 +127,7 @@ void add_errors(std::vector<Relation>& table) {
                          set.test() == TestKind::kWelch || set.test() == TestKind::kStudent;
                      if (has_spread(x) || is_normal(set) || !a || (of_two && !b))
                        return std::nullopt;
-                     // As if it weren't printed.
+                     // A row without its printed df, so that n alone decides.
                      PublishedRow without;
                      without.numbers.emplace(kNA, PrintedNumber::exact(*a));
                      if (b) without.numbers.emplace(kNB, PrintedNumber::exact(*b));
@@ -236,7 +236,7 @@ void add_interval(std::vector<Relation>& table, Figure figure, Figure other, dou
                    true});
 }
 
-// Of low < mean_a - mean_b < high, or of the ratio's bounds low < a / b < high.
+// Equivalence margins: low < mean_a - mean_b < high, or low < a / b < high of the ratio.
 struct Margins {
   double low = 0;
   double high = 0;

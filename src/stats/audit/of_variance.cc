@@ -125,8 +125,8 @@ void add_eta(std::vector<Relation>& table) {
   }
 }
 
-// Whether one effect and the error are all there is: the row says so, lists two parts, or its
-// degrees of freedom add up.
+// True if one effect and the error make up the whole table: the row says so, lists two parts, or
+// its degrees of freedom add up.
 bool is_one_way(Row x, Set set) {
   if (set.get<SumsBy>(kSumsOfSquares) == SumsBy::kOneWay) return true;
   if (x.list(kSsParts).size() == 2 || x.list(kDfParts).size() == 2) return true;
@@ -143,7 +143,7 @@ MaybeReading total_of_parts(Row x, Set set) {
   const Interval all = std::accumulate(parts.begin(), parts.end(), point(0), sum);
   const bool overlap = set.get<SumsBy>(kSumsOfSquares) == SumsBy::kAdjusted;
   if (parts.size() <= 2 || !overlap) return Reading{all};
-  // Of Type II and III each effect and the error lie in the total, but effects overlap.
+  // Under Type II and III each effect and the error lie in the total, but effects overlap.
   double least = 0;
   for (const Interval& part : parts) least = std::max(least, part.low);
   return Reading{{least, kInfinite}, "Type II and III need not add up"};

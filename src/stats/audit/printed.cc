@@ -19,7 +19,8 @@ struct Spelling {
   std::string_view plain;
 };
 
-// What typesetting makes of ASCII. Longer ones first where one begins another.
+// ASCII characters as typesetting prints them. Where one spelling begins another, the longer comes
+// first.
 constexpr std::array kSpellings = {
     Spelling{"\xE2\x88\x92", "-"},  // minus
     Spelling{"\xE2\x80\x93", "-"},  // en dash

@@ -33,7 +33,7 @@ struct PrintedNumber {
 // what was expected and found, not where.
 Result<PrintedNumber> parse_printed(std::string_view text);
 
-// Whether a field says that nothing was printed: empty, a dash, "n/a".
+// True if a field says that nothing was printed: empty, a dash, "n/a".
 bool is_unprinted(std::string_view text);
 
 std::string_view trim(std::string_view text);

@@ -13,7 +13,7 @@
 namespace assay::stats {
 namespace {
 
-// What one column of the table is; all null: the label.
+// Meaning of one column of the table; all null: the label.
 struct ColumnUse {
   const FigureColumn* figure = nullptr;
   const PairColumn* pair = nullptr;
@@ -80,7 +80,7 @@ bool is_whole(double x) {
   return x <= 1e15 && x == std::floor(x);
 }
 
-// What the number must be beyond a number; null if it is.
+// Requirement that a number of the column breaks; null if it breaks none.
 const char* requirement(const FigureColumn& column, const PrintedNumber& number) {
   const double x = number.value;
   switch (column.quantity) {
@@ -203,7 +203,7 @@ class RowReader {
     return add(column, field);
   }
 
-  // What figures must be to one another.
+  // Checks each row's figures against one another.
   Status check() const {
     ASSAY_CHECK(check_count(Figure::kCountA, Figure::kTotalA));
     ASSAY_CHECK(check_count(Figure::kCountB, Figure::kTotalB));

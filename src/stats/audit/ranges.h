@@ -81,7 +81,8 @@ inline Interval root(const Interval& x) {
   return {std::sqrt(std::max(0.0, x.low)), std::sqrt(std::max(0.0, x.high))};
 }
 
-// Of the t distribution; infinite degrees of freedom are the normal distribution.
+// Tails and quantiles of the t distribution; infinite degrees of freedom are the normal
+// distribution.
 Interval upper_tail(const Interval& t, const Interval& df);      // P(T > t)
 Interval two_sided_tail(const Interval& t, const Interval& df);  // P(|T| > |t|)
 Interval t_quantile(double p, const Interval& df);

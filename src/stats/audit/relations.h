@@ -31,9 +31,9 @@ class Figures {
   bool as_points_;
 };
 
-// What the figure is under a set. `unknown`, if not empty, names what isn't printed and was taken
-// for all it may be: a figure inside the range is then possible, not confirmed. Without `value` the
-// range is what the others allow, and its middle means nothing.
+// Value of a figure under a set. `unknown`, if not empty, names the input that isn't printed, so
+// that all its possible values were taken: a figure inside the range is then possible, not
+// confirmed. `is_bound`: only bounds are known, and the range's middle means nothing.
 struct Reading {
   Interval range;
   std::string_view unknown = {};
