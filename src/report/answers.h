@@ -12,15 +12,15 @@
 
 namespace assay {
 
-// Whether a ratio's interval, about 1 and wider than tenfold, is that of too few processes or rows
-// to show anything: two of them leave one degree of freedom. Sentences, figures and the screen say
-// kTooFew in its place; tables and data have it.
+// True if a ratio's interval contains 1 and is wider than tenfold: too few processes or rows to
+// show anything, as two of them leave one degree of freedom. Sentences, figures and the screen then
+// say kTooFew; tables and data have the interval.
 bool shows_nothing(const stats::Interval& of_ratio);
 inline constexpr std::string_view kTooFew = "[too few to tell]";
 
 // The sentence that explains "range", without its end.
 std::string range_meaning();
-// Whether some figure has a range where its interval would stand.
+// True if some figure has a range where its interval would stand.
 bool has_process_ranges(const Findings& findings);
 
 // Ratios of several strata: the hull of the values, of their intervals, and of the ranges of those
@@ -39,7 +39,7 @@ struct RatioRange {
   // "0.62 [0.60, 0.65]", "0.62 to 0.71 [0.60, 0.73]", "0.62 [too few to tell]", "0.62 range
   // 0.60-0.65"; `values` must be there.
   std::string text() const;
-  // Whether 1 is among what the intervals and ranges leave open.
+  // True if 1 lies within the values', intervals' and ranges' hull.
   bool leaves_one_open() const;
 };
 
@@ -59,7 +59,7 @@ struct Answer {
 // a phase that the arm leads, equally surely or however surely.
 enum class SameAnswer { kArmsAndAlternatives, kArms, kLeaderOfPhase, kArmOfPhase };
 
-// By phase, condition and prompt length.
+// The answers in the order of phase, condition and prompt length.
 std::vector<Answer> answers(const Findings& findings, SameAnswer same);
 
 // The leader and the arms that aren't told apart from it.

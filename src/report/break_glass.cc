@@ -15,12 +15,13 @@ namespace {
 constexpr size_t kMostArmLines = 6;
 constexpr size_t kMostPlacesALine = 4;
 
-// What the policy's rules tell apart. A reader without the policy takes whatever isn't named for
-// all of it.
+// Conditions that the policy's rules tell apart. A reader without the policy takes an unnamed
+// condition for all of them.
 struct MeasuredKeys {
   std::vector<std::string> models;
   std::set<int64_t> batches;
-  // From the fewest to the most of the rules that decode; those that go on are one.
+  // Ranges from the fewest to the most new tokens of the decoding rules; ranges that adjoin are
+  // one.
   std::vector<std::pair<int64_t, int64_t>> new_tokens;
 };
 

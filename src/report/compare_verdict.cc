@@ -58,7 +58,7 @@ std::string counts_line(const Comparison& c) {
                      parts.empty() ? "" : ": ", join(parts, ", "));
 }
 
-// What the cells were judged by.
+// Adds how many cells weren't judged, or by the rows of one process a side.
 void add_basis(const Comparison& c, std::vector<std::string>& lines) {
   if (c.undecided() > 0) {
     lines.push_back(
@@ -77,7 +77,7 @@ void add_basis(const Comparison& c, std::vector<std::string>& lines) {
   }
 }
 
-// Where few processes or runs have ranges.
+// Adds a line if some processes or runs are so few that they have ranges.
 void add_few(const Comparison& c, std::vector<std::string>& lines) {
   const auto few = std::ranges::count_if(
       c.cells, [](const ComparedCell& cell) { return cell.verdict && cell.too_few; });
@@ -92,7 +92,8 @@ void add_few(const Comparison& c, std::vector<std::string>& lines) {
       kLeastProcessesOfInterval, unit));
 }
 
-// What pairs of bundles, runs or repetitions can tell of what differs from run to run.
+// The sentence on differences from run to run: turns call by call, several runs or a history cover
+// them, and two bundles show only a part.
 std::string between_runs_line(const Comparison& c) {
   if (c.in_one_run) {
     return "Both programs ran at the same time and took turns call by call, so a change of the "
@@ -136,7 +137,7 @@ std::string between_runs_line(const Comparison& c) {
          "neighbour).";
 }
 
-// How far ratios were corrected for the machine's speed.
+// Adds how far ratios were corrected for the machine's speed.
 void add_machine(const Comparison& c, std::vector<std::string>& lines) {
   int64_t adjusted = 0;
   double least = 0;
@@ -173,7 +174,7 @@ void add_unseen(const Comparison& c, std::vector<std::string>& lines) {
   }
 }
 
-// Where nothing is missing, rose, broke or regressed.
+// The last line of a comparison in which nothing is missing, rose, broke or regressed.
 std::string closing_line(const Comparison& c) {
   const std::string sound = "No missing cell, no rise in crash rate, no output that broke";
   const auto all = figures(c);

@@ -193,7 +193,7 @@ BlockState blocks_of(const Findings& findings, const Contrast& contrast) {
   return at == findings.blocks.end() ? BlockState::kOrderNotRecorded : at->state;
 }
 
-// What the contrast takes for one observation, and whether and why its arms are paired.
+// Says which observation the contrast takes for one, and if and why its arms are paired.
 std::string unit_text(const Findings& findings, const Contrast& c) {
   const bool processes = c.unit == ContrastUnit::kProcesses;
   if (c.any_look) {
@@ -213,7 +213,7 @@ std::string unit_text(const Findings& findings, const Contrast& c) {
                      why_unpaired(blocks_of(findings, c), findings.study.order));
 }
 
-// Of a phase whose strata differ, with the number of contrasts that each text is about.
+// The texts on a phase whose strata differ, each with the number of contrasts that it is about.
 std::string units_text(const Findings& findings, Phase phase) {
   std::map<std::string, int64_t> texts;
   int64_t left_out = 0;

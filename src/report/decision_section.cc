@@ -1,5 +1,5 @@
-// What a reader should take from it: which arm for which phase and prompt lengths, or that there is
-// no difference, or that the rows don't decide.
+// The decisions: the arm for each phase and prompt lengths, or that there is no difference, or that
+// the rows don't decide.
 #include <algorithm>
 
 #include "base/add_once.h"
@@ -149,7 +149,8 @@ std::string reading(const Findings& findings, const Answer& answer) {
   return fmt::format("no comparison, because no arm qualifies{}.", left_out_text(first));
 }
 
-// " By p50 the choice is A, at 0.7 [0.6, 0.8] of C's time. By p99 ..."
+// The choices of other figures: " By p50 the choice is A, at 0.7 [0.6, 0.8] of C's time. By p99
+// ..."
 std::string alternatives_text(const Answer& answer) {
   const Decision& first = *answer.parts.front();
   std::string text;

@@ -1,4 +1,4 @@
-// What the decision says, and that no table calls an arm compiled that wasn't.
+// Tests the decisions' words, and that no table calls an arm compiled that wasn't.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

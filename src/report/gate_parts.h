@@ -1,4 +1,4 @@
-// What the screen of gates and their Markdown have in common.
+// Tables and checks that the screen of gates and their Markdown share.
 #pragma once
 
 #include <string>
@@ -25,8 +25,8 @@ struct SharedCheck {
   const JudgedBundle* bundle = nullptr;  // that one; null: of all bundles together
   int64_t bundles = 0;                   // of how many it has this verdict
 };
-// By verdict, the worst first, then in the gates' order: each check once for each verdict that it
-// has somewhere.
+// The checks by verdict, the worst first, then in the gates' order: each check once for each
+// verdict that it has somewhere.
 std::vector<SharedCheck> shared_checks(const Judgement& judgement);
 
 // gate, verdict, looked_at: one row a gate.

@@ -70,7 +70,7 @@ GateLines check_lines(const Judgement& judgement, const SharedCheck& shared) {
   return lines;
 }
 
-// Of each gate the demands that every bundle meets: "- pass: Phase separation: claims, rows".
+// Adds for each gate the demands that every bundle meets: "- pass: Phase separation: claims, rows".
 void add_passed(const Judgement& judgement, const std::vector<SharedCheck>& checks,
                 std::vector<GateLines>& items) {
   for (const GateKind kind : kGateKinds) {
@@ -90,7 +90,7 @@ void add_passed(const Judgement& judgement, const std::vector<SharedCheck>& chec
   }
 }
 
-// What has room of the demands, the worst first.
+// Adds as many of the demands as fit, the worst first.
 void add_checks(const Judgement& judgement, size_t room, GateLines& lines) {
   if (room < 3) return;
   const std::vector<SharedCheck> checks = shared_checks(judgement);
@@ -183,7 +183,7 @@ std::string gate_screen(const Judgement& judgement) {
   return join(lines, "\n") + "\n";
 }
 
-// What decides it, a member a line being too long for a page.
+// The members that decide a check, three at most: a line with all is too long for a page.
 TableCell decided_cell(const GateCheck& check) {
   constexpr size_t kMostInACell = 3;
   const std::string text = decided_text(check, kMostInACell);
@@ -216,7 +216,7 @@ Table check_table(const JudgedBundle* bundle, const JudgedGate* regimes) {
   return table;
 }
 
-// Of each claim, by its words, what gate 5 says.
+// Gate 5's verdict on each claim, by the claim's words.
 std::map<std::string, GateVerdict> reproduced_verdicts(const Judgement& judgement) {
   std::map<std::string, GateVerdict> verdicts;
   for (const ReproducedClaim& one : judgement.regimes.claims) {

@@ -14,7 +14,7 @@ namespace assay {
 // decides it, as tables. kCsv: one line a check. kJson: everything.
 std::string render_judgement(const Judgement& judgement, OutputFormat format);
 
-// What follows from all gates, in sentences, the first of which says it all.
+// The outcome of all gates in sentences; the first one sums up the others.
 std::vector<std::string> gate_outcome(const Judgement& judgement);
 // Each bundle's demands with what decides them, and its claims; then those of all together.
 std::vector<ReportSection> gate_demands(const Judgement& judgement);

@@ -9,7 +9,7 @@
 namespace assay {
 namespace {
 
-// How much an answer decides.
+// Rank of an answer by how much it decides.
 int decided(const Answer& answer) {
   switch (answer.parts.front()->kind) {
     case Decision::Kind::kBest:
@@ -27,7 +27,7 @@ int decided(const Answer& answer) {
   return 0;
 }
 
-// Of the answers of one phase those of most strata, and of these those that decide most.
+// The answers of one phase that have the most strata, and among these the ones that decide most.
 std::vector<const Answer*> widest(const Findings& findings, const std::vector<Answer>& all,
                                   Phase phase) {
   std::vector<const Answer*> most;

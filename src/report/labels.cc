@@ -1,4 +1,4 @@
-// How the report writes strata, intervals, p-values and shares.
+// Texts of strata, intervals, p-values and shares in the report.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -10,7 +10,7 @@
 namespace assay {
 namespace {
 
-// Whether the phase's strata all have this one's value of a member.
+// True if the phase's strata all have this one's value of a member.
 template <typename Member>
 bool is_shared(std::span<const Stratum> strata, const Stratum& of, const Member& member) {
   return std::ranges::all_of(strata, [&](const Stratum& other) {

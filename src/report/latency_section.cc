@@ -8,7 +8,7 @@
 namespace assay {
 namespace {
 
-// Whether somebody counted joules in this phase.
+// True if rows of this phase have their joules.
 bool has_energy(const Findings& findings, Phase phase) {
   return std::ranges::any_of(findings.latencies, [&](const Latency& latency) {
     return findings.strata[latency.stratum].phase == phase && latency.energy_n > 0;

@@ -81,7 +81,7 @@ std::string ratios_text(const std::vector<double>& ratios) {
   return fmt::format(" ({}x the time)", least == most ? least : fmt::format("{}-{}", least, most));
 }
 
-// As many of the sentences as fit that many lines, with a count of the others.
+// Adds as many of the sentences as fit into `room` lines, with a count of the others.
 void add_sentences(const std::vector<std::string>& sentences, size_t room,
                    std::vector<std::string>& lines) {
   size_t shown = 0;

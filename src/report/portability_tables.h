@@ -50,7 +50,7 @@ std::vector<ReportSection> portability_sections(const Portability& of);
 std::string measured_text(const Portability& of);
 // Axes on which each bundle differs from the first, with both values.
 std::vector<std::string> difference_lines(const Portability& of);
-// How often the control moved, bundle by bundle.
+// Sentences that say how often the control moved, bundle by bundle.
 std::vector<std::string> control_lines(const Portability& of);
 // Flips first, then shifts, each with what is responsible; then means that differ without a
 // verdict.

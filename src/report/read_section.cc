@@ -1,4 +1,4 @@
-// How near decoding comes to what the memory can do.
+// The section on the memory's limit: the share of it that decoding reads.
 #include "base/text.h"
 #include "report/sections.h"
 

@@ -12,7 +12,8 @@ namespace assay {
 
 // One row a strategy. The screen's has p50, p99, throughput and regret.
 Table strategy_table(const Simulation& simulation, bool for_screen);
-// What was replayed, requests outside, strategies that can't be had, triggers that fired.
+// The replayed trace, requests outside the policy, strategies that can't be had, triggers that
+// fired.
 std::string replay_sentence(const Simulation& simulation);
 std::vector<std::string> replay_lines(const Route& route);
 

@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kTerminalColumns = 120;
 constexpr size_t kTextIndent = 2;
-// Of a finding with many arms, strata and rows.
+// Bytes of the longest line: a finding with many arms, strata and rows.
 constexpr size_t kLongestReportLine = 20'000;
 
 std::string plot_name(const Figure& figure) {

@@ -1,4 +1,4 @@
-// Whether the stack is the one that the study demands.
+// The section on the study's requirements: each one, and if the stack meets it.
 #include "report/sections.h"
 
 namespace assay {

@@ -43,7 +43,7 @@ std::string screen_verdict(const PolicyRule& rule) {
   if (measured < std::ssize(rule.evidence)) return "not measured in part";
   std::vector<std::string_view> words;
   for (const RuleEvidence& evidence : rule.evidence) {
-    // Of the rule as a whole, whatever the other strata say.
+    // This verdict is the rule's as a whole, whatever the other strata say.
     if (evidence.verdict == kNotChosen) return "not chosen by the rows";
     if (evidence.verdict == kFasterThanSafe) return "faster than safe";
     for (const Decision::Kind kind : EnumWords<Decision::Kind>::kAll) {
@@ -73,7 +73,7 @@ std::string ratio_text(const PolicyRule& rule, int digits) {
   return text + spread_text(all.intervals, all.ranges, digits);
 }
 
-// Whether every rule that gives way does so to the policy's own fallback.
+// True if every rule that gives way does so to the policy's own fallback.
 bool falls_back_alike(const Policy& policy) {
   return std::ranges::all_of(policy.rules, [&](const PolicyRule& rule) {
     return rule.fallback.empty() || rule.fallback == policy.fallback;

@@ -16,9 +16,9 @@ std::string route_headline(const Route& route);
 std::string route_outcome(const Route& route);
 // Prompt tokens of a rule: "10-80", or "10" alone.
 std::string lengths_text(int64_t from, int64_t to);
-// What a rule covers: "prefill of gpt2, 10-80 prompt tokens, batch 2".
+// The rule's condition: "prefill of gpt2, 10-80 prompt tokens, batch 2".
 std::string rule_place(const PolicyRule& rule);
-// Where a request goes that no rule covers.
+// The arm that serves a request that no rule covers.
 std::string fallback_sentence(const Route& route);
 
 // One row a rule: what it covers, the arm, the fallback, verdicts and ratios of its strata.
@@ -26,7 +26,7 @@ Table rule_table(const Route& route);
 // The same for a screen: columns that all rules share are left out, and rules that differ in their
 // numbers of new tokens alone are one row.
 Table rule_screen_table(const Route& route);
-// What that table's figures and verdicts are, of those that it has.
+// Explains the columns and verdicts of rule_screen_table() that occur in it.
 std::string rule_screen_legend(const Route& route);
 // One row a rule and stratum of its evidence: ratio, and the times of both arms.
 Table evidence_table(const Route& route);
@@ -34,7 +34,7 @@ Table evidence_table(const Route& route);
 Table trigger_table(const Route& route);
 Table identity_table(const Route& route);
 
-// What a policy from half of the rows is worth on the other half.
+// The worth of a policy made from half of the rows, on the other half.
 std::string validation_sentence(const Optimism& validation);
 
 // One sentence each, those alike taken together.

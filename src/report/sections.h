@@ -10,24 +10,24 @@
 namespace assay {
 
 ReportSection identity_section(const Findings& findings);
-// Of a study that has requirements.
+// Only for a study that has requirements.
 ReportSection requirement_section(const Findings& findings);
 ReportSection outcome_section(const Findings& findings, Detail detail);
 ReportSection latency_section(const Findings& findings, Phase phase, Detail detail);
 ReportSection contrast_section(const Findings& findings, Phase phase, Detail detail);
 // d, g, U and A of each contrast of the phase; among contrast_section()'s tables but in a summary.
 Table effect_table(const Findings& findings, Phase phase);
-// Of a phase in which some arm asked for a compiler.
+// True if some arm asked for a compiler in the phase.
 bool has_tails(const Findings& findings, Phase phase);
 ReportSection tail_section(const Findings& findings, Phase phase);
 bool has_compile_costs(const Findings& findings);
 ReportSection compile_cost_section(const Findings& findings);
-// Where some worker tells what it reads and somebody measured the limit.
+// Only if some worker tells what it reads and somebody measured the limit.
 ReportSection read_section(const Findings& findings);
 ReportSection profile_section(const Findings& findings, Detail detail);
-// Where some arm has comparable prefill and decode strata.
+// Only if some arm has comparable prefill and decode strata.
 ReportSection split_section(const Findings& findings);
-// Of studies of several models.
+// Only for studies of several models.
 ReportSection size_section(const Findings& findings);
 ReportSection findings_section(const Findings& findings, Detail detail);
 ReportSection decision_section(const Findings& findings);
@@ -36,13 +36,14 @@ ReportSection decision_section(const Findings& findings);
 // and batch where they differ.
 std::string stratum_label(std::span<const Stratum> strata, size_t stratum);
 std::string stratum_label(const Findings& findings, size_t stratum);
-// Of that, what isn't about the prompt: "llama n64 b2", empty where the phase has one.
+// The part of that label that isn't about the prompt: "llama n64 b2"; empty where the phase has one
+// condition.
 std::string condition_label(const Findings& findings, size_t stratum);
 // The arm, and in brackets what its name doesn't tell: that its output differs from the baseline's,
-// or that it asked for a compiler and didn't run compiled. Of a whole phase: on any of its strata.
+// or that it asked for a compiler and didn't run compiled. With a phase: on any of its strata.
 std::string arm_label(const Findings& findings, const std::string& arm, size_t stratum);
 std::string arm_label(const Findings& findings, const std::string& arm, Phase phase);
-// What all strata of the phase share: "model gpt2-25m, 64 new tokens, batch 1".
+// The condition that all strata of the phase share: "model gpt2-25m, 64 new tokens, batch 1".
 std::string shared_label(const Findings& findings, Phase phase);
 bool has_phase(const Findings& findings, Phase phase);
 

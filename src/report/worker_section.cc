@@ -1,4 +1,4 @@
-// What compilation cost and what the profiler saw, arm beside arm.
+// The sections on the cost of compilation and on the profiler's counts, arm beside arm.
 #include <algorithm>
 #include <map>
 

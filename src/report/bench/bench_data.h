@@ -8,10 +8,11 @@
 
 namespace assay {
 
-// What decoding read a second, of what memory can; absent: one of them is.
+// Bytes that decoding read a second over the memory's limit; absent if either isn't known.
 std::optional<double> limit_share(const BenchRow& row);
 
-// As render_bench() says. Times are in nanoseconds, and what is absent is null, of csv empty.
+// The rows in the formats that render_bench() names. Times are in nanoseconds; an absent value is
+// null, or empty in csv.
 std::string bench_json(const Bench& bench);
 std::string bench_jsonl(const Bench& bench);
 std::string bench_csv(const Bench& bench);

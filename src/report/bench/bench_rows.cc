@@ -16,8 +16,8 @@ std::string identity_of(const Findings& findings, const std::string& key) {
   return at == findings.identity.end() ? "" : at->second;
 }
 
-// As llama-bench names tests. One token has to be in the cache before any is decoded, so a depth
-// of one goes without saying.
+// The test's name as llama-bench writes it. One token has to be in the cache before any is decoded,
+// so a depth of one goes without saying.
 std::string test_name(const Stratum& stratum, int64_t prompt_tokens) {
   std::string name;
   if (!decodes(stratum.phase)) {
@@ -30,7 +30,7 @@ std::string test_name(const Stratum& stratum, int64_t prompt_tokens) {
   return name;
 }
 
-// What an arm and stratum have in a list of the findings; null: nothing.
+// The entry of a list in the findings for the speed's arm and stratum; null: none.
 template <typename T>
 const T* of(const std::vector<T>& list, const Speed& speed) {
   const auto at = std::ranges::find_if(

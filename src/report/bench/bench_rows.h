@@ -41,9 +41,9 @@ struct Bench {
   std::string commit;    // empty: not known
   std::string baseline;  // arm
   std::string started_at;
-  // By model in the order given, test, and arm.
+  // The rows by model in the order given, then by test, then by arm.
   std::vector<BenchRow> rows;
-  // What weakens the rows: one line a thing.
+  // Reasons to doubt the rows: one line each.
   std::vector<std::string> remarks;
 };
 

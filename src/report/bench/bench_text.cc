@@ -23,7 +23,7 @@ std::string mebibytes(uint64_t bytes) {
   return size < 1024 ? fmt::format("{:.2f} MiB", size) : fmt::format("{:.2f} GiB", size / 1024);
 }
 
-// As llama-bench writes them: "1.24 B", "124.44 M".
+// A number of parameters as llama-bench writes it: "1.24 B", "124.44 M".
 std::string parameters_text(uint64_t count) {
   const auto number = static_cast<double>(count);
   return count < 1'000'000'000 ? fmt::format("{:.2f} M", number / 1e6)
@@ -119,14 +119,14 @@ void add_columns(const std::vector<BenchColumn>& columns, const std::vector<Benc
   }
 }
 
-// Where a row lost some: they are in no mean.
+// The column of lost rows, if any row has some: they are in no mean.
 void add_lost(const std::vector<BenchRow>& rows, Table& table) {
   if (std::ranges::all_of(rows, [](const BenchRow& row) { return row.speed.lost == 0; })) return;
   add_columns({{{"lost"}, [](const BenchRow& row) { return TableCell::of(row.speed.lost); }}}, rows,
               table);
 }
 
-// What all rows share, and the table needn't repeat; empty: they differ.
+// The model's line if all rows share it, so that the table needn't repeat it; empty: they differ.
 std::string shared_models(const std::vector<BenchRow>& rows) {
   std::string shared;
   for (const BenchRow& row : rows) {

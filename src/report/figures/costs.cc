@@ -1,4 +1,4 @@
-// What compiling cost, and how near decoding comes to the memory's limit.
+// Figures of the cost of compiling, and of the share of the memory's limit that decoding reads.
 #include <algorithm>
 
 #include "base/add_once.h"
@@ -52,7 +52,7 @@ plot::RowLine cost_line(const Findings& findings, const CompileCost& cost) {
   return line;
 }
 
-// Of costs of which one is known.
+// The title of a figure whose costs are known for one arm at least.
 std::string cost_finding(const Findings& findings) {
   const CompileCost* longest = nullptr;
   std::vector<std::string> not_real;

@@ -1,4 +1,4 @@
-// How the warm rows of each arm are distributed, stratum by stratum.
+// Figure of the distribution of each arm's warm rows, stratum by stratum.
 #include <algorithm>
 #include <map>
 
@@ -15,7 +15,7 @@ std::span<const Latency> latencies_of(const Findings& findings, size_t stratum) 
   return {found.begin(), found.end()};
 }
 
-// What is left of an arm that lost rows is no figure of its speed.
+// True if the arm lost rows: those that are left are no figure of its speed.
 bool lost_rows(const Findings& findings, const Latency& latency) {
   return std::ranges::any_of(findings.outcomes, [&](const OutcomeCounts& outcome) {
     return outcome.stratum == latency.stratum && outcome.arm == latency.arm && outcome.failed > 0;

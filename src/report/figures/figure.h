@@ -1,5 +1,5 @@
-// What a report shows as pictures: findings and rows drawn, each with the sentence that it shows
-// and the numbers behind it.
+// A report's figures: findings and rows drawn, each with the sentence that it shows and the numbers
+// behind it.
 #pragma once
 
 #include <optional>
@@ -43,7 +43,7 @@ struct FigureGroup {
   std::vector<Figure> figures;  // not empty
 };
 
-// By phase, then what is about the whole study. Figures of single rows are left out where
+// One group a phase, then those about the whole study. Figures of single rows are left out where
 // `plotted` is null, as findings.json has none.
 std::vector<FigureGroup> figure_groups(const Findings& findings, const PlottedRows* plotted);
 

@@ -110,7 +110,7 @@ TEST(DistributionFigure, AnArmThatLostRowsDoesNotLead) {
     return distribution_figure(findings, plotted, Phase::kKvDecode)->finding;
   };
   EXPECT_THAT(title(), HasSubstr("compiled has the lowest median"));
-  // Of an even number of rows it lies between two steps.
+  // The median of an even number of rows lies between two steps.
   findings.latencies[0].median = 2.875;
   EXPECT_THAT(distribution_figure(findings, plotted, Phase::kKvDecode)->panels[0].alt,
               HasSubstr("Medians in ms: eager 2.875, compiled 0.5000."));

@@ -10,16 +10,17 @@
 
 namespace assay {
 
-// What compilation gains in prefill and what it loses in decode, as heat maps.
+// Gains of compilation in prefill and losses in decode, as heat maps.
 Figure headline_figure(const Portability& of);
-// How far each condition moved from the first regime to that one; absent: none has times in both.
+// Each condition's move from the first regime to the given one; absent: no condition has times in
+// both.
 std::optional<Figure> moves_figure(const Portability& of, size_t regime);
 // Each claim's ratio in every regime; absent: no claim has one.
 std::optional<Figure> claims_figure(const Portability& of);
 // The robustness index of each claim, axis by axis; absent: no claim has one.
 std::optional<Figure> robustness_figure(const Portability& of);
 
-// How long the candidate's cells take in the base's time; absent: the phase has no cell.
+// The candidate's time over the base's, cell by cell; absent: the phase has no cell.
 std::optional<Figure> comparison_figure(const Comparison& of, Phase phase);
 
 // Which arm serves which prompt lengths; absent: the policy has no rules.

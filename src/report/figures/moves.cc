@@ -1,4 +1,4 @@
-// How far conditions move from one bundle to another: compiled arms beside their eager control.
+// Moves of conditions from one bundle to another: compiled arms beside their eager control.
 #include <algorithm>
 #include <cmath>
 
@@ -18,7 +18,7 @@ constexpr size_t kMostStrata = 60;
 
 using Moves = std::vector<const ConditionVerdict*>;
 
-// Of all regimes, so that an arm looks alike in every figure.
+// Arms and strata of all regimes, so that an arm looks alike in every figure.
 Findings arms_and_strata(const Portability& of) {
   Findings all;
   for (const PortedCondition& condition : of.conditions) {
@@ -155,7 +155,8 @@ plot::RowLine line_of_move(const Portability& of, const Findings& all,
   return line;
 }
 
-// By phase, then as conditions stand; the strata that moved most, where there are many.
+// The rows by phase, then in the conditions' order; only the strata that moved most, if there are
+// many.
 std::vector<StratumRow> rows_of_moves(const Portability& of, const Findings& all,
                                       const Moves& moves) {
   std::vector<StratumRow> rows;

@@ -34,7 +34,7 @@ PointGroup point_group(const Findings& findings, const StratumGroups& of,
       RepetitionLine& line = lines[{row.cell, row.repetition}];
       line.cells.resize(arms.size() + 1);
       line.first = std::min(line.first, row.rank);
-      // Of a bundle that somebody merged: which of the arm's cells it is.
+      // In a merged bundle, the number of the arm's cell stands behind the repetition.
       line.cells[0] = row.cell == 0 ? std::to_string(row.repetition)
                                     : fmt::format("{} ({})", row.repetition, row.cell + 1);
       line.cells[column] = point_text(row);

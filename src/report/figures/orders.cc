@@ -86,7 +86,7 @@ size_t changing_cells(const Findings& findings, Phase phase) {
   return cells.size() - rest.size();
 }
 
-// What the rows of a phase come to.
+// Counts over all groups of a phase.
 struct Gathered {
   MarkCounts counts;
   int64_t rows = 0;
@@ -176,7 +176,7 @@ std::optional<Figure> order_figure(const Findings& findings, const PlottedRows& 
   Gathered gathered;
   std::vector<std::string> arms;
   std::vector<StratumGroups> drawn_strata = groups_by_stratum(findings, plotted, phase);
-  // Where all rows were lost, the figure of lost rows has them.
+  // A stratum whose rows were all lost is in the figure of lost rows.
   std::erase_if(drawn_strata, [](const StratumGroups& of) { return !has_latencies(of); });
   for (const StratumGroups& of : drawn_strata) {
     figure.panels.push_back(panel_of(findings, of, with_tips));

@@ -14,7 +14,7 @@ constexpr size_t kFewRows = 4;    // one panel
 constexpr size_t kMostRows = 10;  // of a panel
 constexpr size_t kPanelsAbreast = 3;
 
-// What the lines of the rows say, for those who can't see them.
+// The panel's rows as a text for people who can't see them.
 std::string alternative(const Findings& findings, const plot::RowsPanel& panel,
                         const std::string& what) {
   constexpr size_t kMostLines = 12;
@@ -34,7 +34,7 @@ std::string alternative(const Findings& findings, const plot::RowsPanel& panel,
   return text + ".";
 }
 
-// Where a panel begins, as places in the rows; the last is their end.
+// First row of each panel; the last entry is the end of the rows.
 std::vector<size_t> panel_starts(const Findings& findings, const RowsFigure& figure) {
   std::vector<size_t> starts = {0};
   const auto& rows = figure.rows;

@@ -26,9 +26,9 @@ std::optional<Figure> size_figure(const Findings& findings);
 // Without timelines: how long the GPU was busy, by the profiles.
 std::optional<Figure> timeline_figure(const Findings& findings, const PlottedRows& plotted);
 
-// Of a whole report: an arm looks alike in every figure.
+// The arm's style in all figures of a report.
 plot::Style arm_style(const Findings& findings, const std::string& arm);
-// Of those arms that the figure has, in the study's order.
+// Legend of the arms that the figure has, in the study's order.
 std::vector<plot::LegendEntry> arm_legend(const Findings& findings,
                                           const std::vector<std::string>& arms, bool lines);
 

@@ -33,7 +33,7 @@ std::string tokens_text(int64_t from, int64_t to) {
   return from == to ? fmt::format("{}", from) : fmt::format("{}-{}", from, to);
 }
 
-// What a rule covers but for its prompt lengths: "prefill of gpt2, batch 1".
+// The rule's condition without its prompt lengths: "prefill of gpt2, batch 1".
 std::string condition_of(const PolicyRule& rule) {
   std::string text = fmt::format("{} of {}", phase_name(rule.phase), rule.model);
   if (rule.new_tokens > 0) text += fmt::format(", {} new tokens", new_tokens_text(rule));

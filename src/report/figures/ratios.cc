@@ -111,7 +111,7 @@ std::optional<Figure> ratio_figure(const Findings& findings, Phase phase) {
   rows.rule = plot::RuleAt{1, "as long as the baseline"};
   std::vector<std::string> arms;
   rows.rows = rows_of(findings, phase, arms);
-  // Where no arm can be compared, there is no scale to draw on: the verdict says why.
+  // If no arm can be compared there is no scale to draw on; the verdict says why.
   if (std::ranges::none_of(findings.contrasts,
                            [&](const Contrast& contrast) { return contrast.phase == phase; })) {
     return std::nullopt;

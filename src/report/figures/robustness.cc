@@ -14,7 +14,8 @@ namespace {
 
 constexpr double kRobust = 0.8;
 
-// What the figures' parts ask of findings: `names` in place of arms, claims in place of strata.
+// Findings for the functions that figures share: `names` in place of arms, `rows` claims in place
+// of strata.
 Findings named_lines(std::vector<std::string> names, size_t rows) {
   Findings of;
   of.study.arms = std::move(names);

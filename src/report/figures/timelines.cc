@@ -15,7 +15,7 @@ std::string events_text(int64_t events, const std::string& lane) {
   return lane == "copies" ? "1 copy" : fmt::format("1 {}", lane.substr(0, lane.size() - 1));
 }
 
-// Where so many bars have room, each is named by a tip; else the lane is.
+// Up to so many bars have a tip each; more have one tip a lane.
 constexpr size_t kMostTips = 60;
 
 // "12", "0.35": of a traced repetition, in percent.
@@ -78,12 +78,12 @@ Table lane_table(const Findings& findings, const std::vector<Timeline>& timeline
   return table;
 }
 
-// What a profile counts, where it isn't kernels: the worker says.
+// The unit of the profile's counts, if it isn't kernels: the worker names it.
 std::string other_counts(const CellProfile& profile) {
   return profile.counts.starts_with("kernels") ? "" : profile.counts;
 }
 
-// As the worker counted; absent where it traced no GPU.
+// Share of the traced repetition in which the GPU was busy; absent if the worker traced no GPU.
 std::optional<double> busy_share(const CellProfile& profile) {
   if (!profile.gpu_busy_ns || *profile.gpu_busy_ns <= 0) return std::nullopt;
   if (!profile.wall_ns || *profile.wall_ns <= 0) return std::nullopt;
@@ -120,7 +120,7 @@ std::string finding(const Findings& findings) {
                      counts.empty() ? "" : fmt::format(" ({})", counts));
 }
 
-// Of profiles whose traces aren't kept: how long the GPU was busy, in place of when.
+// Figure for profiles whose traces aren't kept: how long the GPU was busy, in place of when.
 std::optional<Figure> busy_figure(const Findings& findings) {
   RowsFigure rows;
   rows.x_label = "% of the traced repetition";

@@ -11,7 +11,7 @@
 namespace assay {
 namespace {
 
-// Of a finding with many arms, strata and rows.
+// Bytes of the longest text: a finding with many arms, strata and rows.
 constexpr size_t kLongestText = 20'000;
 
 std::string text_of(std::string_view text) {

@@ -25,7 +25,7 @@ std::string lines_html(const std::vector<std::string>& lines) {
   return listing ? out + "</ul>\n" : out;
 }
 
-// Whether lines of the table would be wider than a page.
+// True if lines of the table would be wider than a page.
 bool has_sentences(const Table& table) {
   constexpr size_t kLongCell = 40;  // bytes
   return std::ranges::any_of(table.rows, [](const auto& row) {

@@ -44,8 +44,8 @@ std::string route_page(const Route& route);
 // `on_regression` as render_comparison()'s.
 std::string comparison_page(const Comparison& comparison, bool on_regression);
 
-// What the page of portability has between its verdict and its identities, for a page of several
-// bundles.
+// The parts between the verdict and the identities on the page of portability, for a page of
+// several bundles.
 std::vector<JudgementPart> portability_parts(const Portability& portability);
 
 }  // namespace assay

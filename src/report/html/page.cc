@@ -98,9 +98,9 @@ std::string identity_html(const Findings& findings) {
   return section_html("identity", "Identity", content);
 }
 
-// Of a page with many panels those out of sight are laid out when they come into it, or it would
-// open slowly; until then a screen reader reaches their figures' findings and tables, not the
-// panels' own text.
+// The opening tag of the page's main part. If a page has many panels, those out of sight are laid
+// out when they come into it, or it would open slowly; until then a screen reader reaches their
+// figures' findings and tables, not the panels' own text.
 std::string_view main_tag(const std::vector<FigureGroup>& groups) {
   constexpr size_t kMany = 100;
   size_t panels = 0;

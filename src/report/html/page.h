@@ -47,8 +47,8 @@ struct IndexedResult {
   std::vector<ResultLink> links;  // to what else is kept of it
 };
 
-// What each of them found, in one sentence, with what was measured where and when; the newest
-// first.
+// The index: each bundle's result in one sentence, with the measured models, the machine and the
+// date; the newest first.
 std::string render_index(const std::vector<IndexedResult>& results);
 
 }  // namespace assay

@@ -7,7 +7,7 @@
 
 namespace assay {
 
-// What the screen says (report/screen), with room for all of it.
+// The screen's lines (report/screen), with room for all of them.
 std::string verdict_html(const Findings& findings);
 
 // The choices that voids or weaken nothing: the table alone, and the loudest warnings.

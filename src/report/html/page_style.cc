@@ -5,7 +5,7 @@
 namespace assay {
 namespace {
 
-// Of text: they stand out from the paper more than marks have to.
+// Colours of text, which stands out from the paper more than marks have to.
 constexpr std::string_view kLightText = "--link:#0066a8;--good:#00714f;--bad:#b54700";
 constexpr std::string_view kDarkText = "--link:#6db9f2;--good:#2fcf9f;--bad:#ff8a3d";
 

@@ -15,7 +15,8 @@
 namespace assay {
 namespace {
 
-// What the figures' parts ask of findings: strata of all bundles, and bundles in place of arms.
+// Findings for the functions that figures share: strata of all bundles, and bundles in place of
+// arms.
 Findings joined(const std::vector<NamedFindings>& bundles) {
   Findings all;
   for (const NamedFindings& bundle : bundles) {
@@ -52,7 +53,7 @@ std::optional<plot::RowLine> mean_line(const Findings& findings, size_t stratum,
     line.value = latency.mean;
     line.text = format_significant(*latency.mean, 3);
     if (const auto& interval = latency.mean_interval) {
-      // Of so few processes that it would only stretch the axis.
+      // The interval of too few processes would only stretch the axis.
       const bool too_few = interval->high > kWidestMean * interval->low;
       if (!too_few) line.interval = span_of(*interval);
       line.text += " " + (too_few ? std::string(kTooFew)

@@ -14,7 +14,7 @@ constexpr size_t kNoLimit = 4000;    // columns: names are whole
 constexpr size_t kMostChoices = 12;  // rows; else those of whole phases
 constexpr size_t kMostLines = 20;    // of a list
 
-// As on the screen: rows of whole phases where those of prompt lengths are too many.
+// The choices as on the screen: rows of whole phases if those of prompt lengths are too many.
 std::string choices_html(const Findings& findings) {
   SameAnswer same = SameAnswer::kArms;
   std::vector<Answer> rows = answers(findings, same);

@@ -93,7 +93,7 @@ void DotsPath::add(double x, double y) {
                                                             {-1, 1, 1, -1, "l2-2"},
                                                             {0, -1.5, 0, 1.5, "v3"}}};
   const Stroke& stroke = kStrokes[style_.number % kShapes];
-  // What was written, so that rounding doesn't add up.
+  // The place as it was written, so that rounding doesn't add up.
   const double at_x = std::round(x) + stroke.from_x;
   const double at_y = std::round(y + stroke.from_y);
   const std::string across = coordinate(at_x - end_x_);

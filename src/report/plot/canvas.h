@@ -19,8 +19,8 @@ inline constexpr size_t kTitleColumns = 46;
 inline constexpr size_t kLabelColumns = 50;
 inline constexpr size_t kValueColumns = 27;
 
-// Of a report's arms, by number: each has a colour, a shape and a dash. Where colours come again,
-// marks are hollow.
+// Style of a report's arm, by its number: a colour, a shape and a dash. From the second round of
+// colours on, marks are hollow.
 struct Style {
   size_t number = 0;
 };
@@ -36,10 +36,10 @@ struct Panel {
 // The panel as an element of HTML, or as the content of an .svg file without styles.
 std::string panel_svg(const Panel& panel);
 
-// What surrounds a mark to say that there is something about it.
+// Outline around a mark, which says that there is something about it.
 enum class Around { kNothing, kRing, kDiamond, kTriangle, kCross };
 
-// How text lies about its place.
+// The text's point that lies at its place.
 enum class Anchor { kStart, kMiddle, kEnd };
 
 // Text goes through html_text() (base/shown_text.h) here and nowhere else. A `tip` is shown where a
@@ -69,12 +69,12 @@ std::string coordinate(double value);
 // Path data of a mark's shape, centred, and the classes of its style: "a2", and "f" or "h".
 std::string shape_path(double x, double y, Style style, double size);
 std::string rect_path(double x, double y, double width, double height);
-// What surrounds a mark, to be stroked (class o).
+// Outline around a mark, to be stroked (class o).
 std::string around_path(double x, double y, double size, Around around);
 std::string style_class(Style style);
 std::string_view shape_class(Style style);
 bool is_hollow(Style style);
-// "a2 d1": of a line, which has a dash as well.
+// "a2 d1": the classes of a line, which has a dash as well.
 std::string line_class(Style style);
 
 // Thousands of small marks of one style, each in few characters: to whole pixels.

@@ -11,7 +11,7 @@ namespace assay::plot {
 inline constexpr size_t kMostHeatColumns = 6;  // that a panel is wide enough for
 inline constexpr size_t kHeatColumnLabel = 9;  // characters of a column's name at that many
 
-// How strong a field's tint is; its figure says the rest.
+// Strength of a field's tint; its figure says the rest.
 enum class Heat { kNone, kFaint, kMiddle, kStrong };
 
 struct HeatField {

@@ -65,7 +65,7 @@ std::string sheet_of_all() {
       {drawn(rows_panel()), draw(xy_panel())});
 }
 
-// As report_test.cc does.
+// Compares with the approved file, as report_test.cc does.
 void expect_approved_plot(const std::string& name, const std::string& received) {
   const std::filesystem::path folder = ASSAY_RECEIVED_DIR;
   ASSERT_TRUE(disk().make_folder(folder));

@@ -33,7 +33,7 @@ double row_height(const PlotRow& row) {
   return label_height(row) + kLineHeight * static_cast<double>(row.lines.size()) + kRowGap;
 }
 
-// Where values may be drawn: what is right of it is for the lines' texts.
+// Right end of the values' area: the lines' texts stand right of it.
 double right_end(const RowsPanel& panel) {
   const size_t columns = std::max(panel.value_columns, value_columns(panel));
   return kPanelWidth - 14 - static_cast<double>(columns) * kValueCharacter;

@@ -64,8 +64,8 @@ struct RowsPanel {
 
 // Columns of the longest text behind a line, up to kValueColumns.
 size_t value_columns(const RowsPanel& panel);
-// Of all values, intervals, bars, extra marks and the rule: panels that are to be compared share
-// their scale.
+// Adds the panel's values, intervals, bars, extra marks and rule to the extent: panels that are to
+// be compared share their scale.
 void add_extent(const RowsPanel& panel, Extent& extent);
 Panel draw(const RowsPanel& panel, const Scale& scale);
 

@@ -1,4 +1,4 @@
-// Where values lie along an axis, and which of them it names.
+// Scale of an axis: the place of each value, and the values that the axis names.
 #pragma once
 
 #include <cstddef>

@@ -11,10 +11,10 @@ namespace assay::plot {
 inline constexpr size_t kColours = 10;
 inline constexpr size_t kDashes = 4;
 
-// Of arms by number, on the paper that they are drawn on. Chosen by a search for the largest
-// smallest distance in OKLab, to normal and to colour-blind eyes (Machado et al. 2009); the nearer
-// the front, the further apart. theme_test.cc holds their distances and contrasts. An arm's colour
-// in the dark isn't a shade of its colour in the light: the legend is beside every figure.
+// Colours of arms by number, on the paper that they are drawn on. Chosen by a search for the
+// largest smallest distance in OKLab, to normal and to colour-blind eyes (Machado et al. 2009); the
+// nearer the front, the further apart. theme_test.cc holds their distances and contrasts. An arm's
+// colour in the dark isn't a shade of its colour in the light: the legend is beside every figure.
 struct Palette {
   std::string_view paper;
   std::array<std::string_view, kColours> arms;

@@ -49,8 +49,8 @@ Triple oklab(const Triple& rgb) {
                lms);
 }
 
-// What eyes make of a colour: all cones, and without those for red, green or blue (Machado,
-// Oliveira and Fernandes 2009, severity 1).
+// Matrices of how eyes see a colour: with all cones, and without those for red, green or blue
+// (Machado, Oliveira and Fernandes 2009, severity 1).
 constexpr std::array<Matrix, 4> kEyes = {{{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}},
                                           {{{0.152286, 1.052583, -0.204868},
                                             {0.114503, 0.786281, 0.099216},

@@ -175,7 +175,8 @@ class XyDrawing {
     draw_together(series, {}, rest, {});
   }
 
-  // Of one style and with one tip: shapes, small marks, and what is around some of them.
+  // Draws marks of one style and with one tip: shapes, small marks, and outlines around some of
+  // them.
   void draw_together(const Series& series, const std::string& shapes, const DotsPath& dots,
                      const std::string& outlines) {
     std::vector<std::pair<const std::string*, std::string>> paths;

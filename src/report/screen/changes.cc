@@ -1,4 +1,4 @@
-// What would change the choice of an arm.
+// Circumstances that would change the choice of an arm.
 #include <algorithm>
 #include <map>
 #include <tuple>

@@ -81,7 +81,7 @@ const Rival* rival_named(const Decision& part, const std::string& arm) {
   return part.runner_up && part.runner_up->arm == arm ? &*part.runner_up : nullptr;
 }
 
-// By how much longer a rival takes: "0.4 %", "12 %", "25x".
+// The share by which a rival takes longer: "0.4 %", "12 %", "25x".
 std::string lead_number(double share) {
   constexpr double kTimes = 9;  // from ten times as long on
   if (share >= kTimes) return fmt::format("{}x", format_significant(1 + share, 2));

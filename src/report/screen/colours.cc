@@ -1,4 +1,5 @@
-// By the words that the screen itself has put there: names of arms never end a line of the table.
+// Colours the words that the screen itself has put there: names of arms never end a line of the
+// table.
 #include "report/screen/colours.h"
 
 #include <fmt/format.h>

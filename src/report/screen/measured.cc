@@ -1,4 +1,4 @@
-// What was measured, and the warnings about it.
+// The screen's first lines: the measured study, and the warnings about it.
 #include "base/add_once.h"
 #include "base/listed.h"
 #include "report/screen/parts.h"

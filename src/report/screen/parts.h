@@ -13,7 +13,7 @@ namespace assay {
 // line of at most `width` columns; long names are shortened.
 std::string measured_line(const Findings& findings, size_t width);
 
-// Whether the study's requirements hold, and the first that doesn't; empty: it has none.
+// Says if the study's requirements hold, with the first that doesn't; empty: it has none.
 std::string requirement_line(const Findings& findings);
 
 // One line a kind of warning, the worst case named.
@@ -36,11 +36,12 @@ struct ChoiceTable {
 ChoiceTable wrapped_choices(const Findings& findings, const std::vector<Answer>& answers,
                             SameAnswer same, size_t width, size_t most_lines);
 
-// What the columns of that table say.
+// Explains the columns of that table.
 std::string choice_legend(const Findings& findings);
 
-// What would change the choice: figures that choose another arm, arms that were left out and why,
-// what the rows can't show, and where another length or model turns it.
+// Circumstances that would change the choice: figures that choose another arm, arms that were left
+// out and why, differences that the rows can't show, and another length or model that turns the
+// choice.
 std::vector<std::string> change_lines(const Findings& findings);
 
 // "10-400", "128": prompt tokens.

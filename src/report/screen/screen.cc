@@ -13,11 +13,11 @@ namespace assay {
 namespace {
 
 constexpr size_t kIndent = 2;
-// Of a line that says one thing; what is longer is in the full tables.
+// Most lines of a paragraph that says one thing; longer ones are whole in the full tables.
 constexpr size_t kMostLinesAThing = 3;
 constexpr size_t kMostLegendLines = 4;
 constexpr size_t kMostNameLines = 3;
-// What each part may take before the others have theirs.
+// Lines that each part may take before the others have theirs.
 constexpr size_t kWarningLines = 6;
 constexpr size_t kChoiceLines = 9;
 constexpr size_t kChangeLines = 5;
@@ -182,7 +182,7 @@ struct Content {
   size_t lines() const { return wanted().warnings + wanted().choices + wanted().changes; }
 };
 
-// What share() gives to the choices.
+// Lines that share() gives to the choices.
 size_t choice_room(size_t room, const Items& warnings, const Items& changes) {
   const size_t others =
       std::min(line_count(warnings), kWarningLines) + std::min(line_count(changes), kChangeLines);

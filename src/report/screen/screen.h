@@ -11,7 +11,7 @@ namespace assay {
 inline constexpr size_t kScreenLines = 40;
 inline constexpr size_t kScreenColumns = 100;
 
-// What the user named: a bundle, or a findings.json that may have none around it.
+// Object that the user named: a bundle, or a findings.json that may have none around it.
 enum class ScreenOf { kBundle, kFindingsFile };
 
 // At most kScreenLines lines of at most kScreenColumns columns. Whatever has no room is counted

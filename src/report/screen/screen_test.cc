@@ -22,7 +22,7 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
-// How much of everything there is to say.
+// Size of the findings that a screen has to hold.
 struct Load {
   size_t arms = 2;
   size_t strata = 1;
@@ -33,7 +33,7 @@ struct Load {
   std::string filler = "-very";  // of names that aren't as long by themselves
 };
 
-// Of `length` columns or a few more.
+// A name of `length` columns or a few more.
 std::string long_name(const std::string& start, size_t number, size_t length,
                       const std::string& filler = "-very") {
   std::string name = fmt::format("{}{}", start, number);
@@ -89,7 +89,7 @@ void add_cell(size_t stratum, const std::string& arm, Random& random, Findings& 
   split.breaks_even = 100 + random.uniform();
 }
 
-// Of all phases; each stratum is of other prompt lengths.
+// Findings in all phases; each stratum has other prompt lengths.
 Findings made(const Load& load, uint64_t seed) {
   Random random(seed);
   Findings findings;
@@ -139,7 +139,7 @@ std::vector<std::string> part(const std::vector<std::string>& lines, const std::
   return {begin + 1, std::find(begin, lines.end(), "")};
 }
 
-// How many things a part shows, and how many more it says that there are.
+// Number of things that a part shows, plus the number that it says it left out.
 size_t told(const std::vector<std::string>& lines, std::string_view start) {
   size_t things = 0;
   for (const std::string& line : lines) {
