@@ -1,4 +1,4 @@
-// As the XDG base directory specification has it.
+// The XDG base directory specification's rules for a cache folder.
 #include "base/cache_folder.h"
 
 #include <pwd.h>

@@ -1,4 +1,4 @@
-// Where the program keeps what it would otherwise make again.
+// Folders for files that the program would otherwise make again.
 #pragma once
 
 #include <filesystem>

@@ -6,11 +6,11 @@
 
 namespace assay {
 
-// Of tokens of a prompt, asked for or produced, and of a batch.
+// Most tokens of a prompt, asked for or produced, and largest batch.
 inline constexpr int64_t kMostTokensOfACall = 1'000'000'000;
 
-// Of what a repetition added to a counter, and of a number by which a row is told: its process,
-// block, repetition and place.
+// Most that a repetition adds to a counter, and the largest number that tells rows apart: a row's
+// process, block, repetition and place.
 inline constexpr int64_t kMostCounted = 1'000'000'000'000'000;
 
 }  // namespace assay

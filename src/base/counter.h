@@ -1,6 +1,6 @@
-// What workers count while they compile and run. Every counter is named here and nowhere else in
-// the program: in a worker's messages, in evidence and in findings by its name, in metrics.csv as a
-// column of that name.
+// The counters that workers keep while they compile and run. Every counter is named here and
+// nowhere else in the program: in a worker's messages, in evidence and in findings by its name, in
+// metrics.csv as a column of that name.
 #pragma once
 
 #include <array>
@@ -51,12 +51,12 @@ struct EnumWords<Counter> {
   static std::string_view name(Counter counter) { return counter_name(counter); }
 };
 
-// Counts that a worker gave; what isn't there wasn't counted.
+// Counts that a worker gave; a counter that is missing wasn't counted.
 using Counts = std::map<Counter, int64_t>;
 std::optional<int64_t> count_of(const Counts& counts, Counter counter);
 Json counts_to_json(const Counts& counts);
-// The counters of an object that any worker may have written: what is no whole number from 0 on, or
-// no counter that this program knows, is left out.
+// The counters of an object that any worker may have written: a member is left out if it is no
+// whole number from 0 on, or no counter that this program knows.
 Counts counts_from_json(const Json& json);
 
 }  // namespace assay

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Whether the machine, not the path, is at fault.
+// kEnvironment if the error is the machine's, kBadInput if it is the path's.
 ErrorKind kind_of(int error) {
   const bool machine = error == ENOSPC || error == EDQUOT || error == EFBIG || error == EIO ||
                        error == EMFILE || error == ENFILE || error == ENOMEM;

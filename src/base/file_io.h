@@ -1,4 +1,4 @@
-// What the sources that read and write files share: whole reads and writes by descriptor, and the
+// Helpers of the sources that read and write files: whole reads and writes by descriptor, and the
 // errors' words.
 #pragma once
 
@@ -14,11 +14,11 @@
 
 namespace assay {
 
-// Of errno, or a given one. environment_error where the machine, not the path, is at fault.
+// The error for errno, or a given one. environment_error if the machine, not the path, is at fault.
 std::unexpected<Error> unreadable(const std::filesystem::path& path, int error = errno);
 std::unexpected<Error> unwritable(const std::filesystem::path& path, int error = errno);
 
-// "a symbolic link", "a folder", "a pipe": as an error says what was found.
+// "a symbolic link", "a folder", "a pipe": the finding in an error.
 std::string_view file_kind(mode_t mode);
 
 // bad_input unless the descriptor is of a regular file; `path` names it.

@@ -64,7 +64,7 @@ TEST_F(Files, AMovedMappingStaysValid) {
   EXPECT_EQ(text_of(kept), "content");
   const MappedFile again(std::move(kept));
   EXPECT_EQ(text_of(again), "content");
-  // By contract a mapping that was moved from is empty.
+  // A mapping that was moved from is empty by contract.
   EXPECT_TRUE(kept.bytes().empty());  // NOLINT(bugprone-use-after-move)
 }
 

@@ -1,4 +1,4 @@
-// By columns of a terminal, not bytes: characters of East Asian scripts take two, accents none.
+// Widths are columns of a terminal, not bytes: East Asian characters take two, accents none.
 #include "base/fit_text.h"
 
 #include <fmt/format.h>

@@ -32,7 +32,7 @@ void sync_folder(int folder) {
   if (opened.ok()) ::fsync(opened.get());
 }
 
-// Where a name lies: the folder that holds it, and what it is called there.
+// The folder that holds a name, and the last component by which it is called there.
 struct Place {
   Descriptor owned;  // where that folder isn't the one that the walk began at
   int folder = -1;
@@ -120,8 +120,8 @@ class DiskAppendFile final : public AppendFile {
   Status append(std::string_view bytes) override {
     const off_t before = ::lseek(file_.get(), 0, SEEK_END);
     const Status written = write_all(file_.get(), bytes, path_);
-    // A half-written row must not stay: on a full disk truncation still works. Where it doesn't,
-    // the error to report is still the write's.
+    // A half-written row must not stay: on a full disk truncation still works. If it doesn't, the
+    // error to report is still the write's.
     if (!written && before >= 0 && ::ftruncate(file_.get(), before) != 0) return written;
     return written;
   }

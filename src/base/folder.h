@@ -1,5 +1,5 @@
-// A folder opened once: what is below it is reached through its descriptor, by names relative to
-// it, and no link is followed on the way. What is written below can't land elsewhere, whatever
+// A folder opened once: everything below it is reached through its descriptor, by names relative to
+// it, and no link is followed on the way. Bytes written below can't land elsewhere, whatever
 // somebody has put there.
 #pragma once
 
@@ -47,23 +47,23 @@ class Folder {
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path path_of(std::string_view name) const;  // for messages
 
-  // Of a regular file, for reading.
+  // Opens a regular file for reading.
   Result<Descriptor> open_file(const std::string& name) const;
   Result<std::string> read(const std::string& name, uint64_t max_bytes = kMaxReadBytes) const;
-  // Whether there is anything of that name, be it a link, or it may not be known.
+  // True if there is anything of that name, be it a link, or if that may not be known.
   bool has(const std::string& name) const;
-  // Everything below, sorted by name. bad_input where a folder can't be read, or lies too deep.
+  // Everything below, sorted by name. bad_input: a folder can't be read, or lies too deep.
   Result<std::vector<FolderEntry>> list() const;
   // A folder below, for another process to write in: the descriptor, good as /proc/PID/fd/N.
   Result<Descriptor> open_folder(const std::string& name) const;
-  // An exclusive lock on a file that is there, held as long as the descriptor; none (not ok())
-  // where somebody else holds it.
+  // An exclusive lock on a file that is there, held as long as the descriptor; none (not ok()) if
+  // somebody else holds it.
   Result<Descriptor> lock(const std::string& name) const;
 
   virtual Status make_folder(const std::string& name);  // with parents; one that is there is fine
   // A file that wasn't there.
   virtual Status write_new(const std::string& name, std::string_view content);
-  // Replaces what is at `to`, a link included.
+  // Replaces a file or link at `to`.
   virtual Status rename(const std::string& from, const std::string& to);
   // Makes it if it is missing. A file that has further names (hard links) is refused: it may be
   // somebody's copy.
@@ -85,10 +85,10 @@ class Folder {
 
 // A name beside `name` that nothing has yet and nobody can guess: "a/tmp-1234-b" for "a/b".
 std::string temporary_name(const std::string& name);
-// Whether the name is one of temporary_name()'s; then the name that it was made for, else empty.
+// The name for which temporary_name() made `name`; empty: it isn't one of temporary_name()'s.
 std::string temporary_target(const std::string& name);
 
-// Where folders come from; tests put one of their own behind it.
+// The source of folders; tests put one of their own in its place.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;

@@ -36,7 +36,7 @@ class FolderTest : public testing::Test {
   void link(const fs::path& target, const std::string& name) {
     fs::create_symlink(target, root_ / "f" / name);
   }
-  // What fails must say that it met a link.
+  // Expects an error that says that it met a link.
   template <typename T>
   void expect_link(const Result<T>& result) {
     ASSERT_FALSE(result);
@@ -177,7 +177,7 @@ TEST_F(FolderTest, TemporaryNamesAreKnownAndNotGuessed) {
   }
 }
 
-// What a process that may write 20 bytes a file meets.
+// The writes here meet a limit of 20 bytes a file.
 TEST_F(FolderTest, AFullDiskIsTheMachinesFaultAndLeavesTheFormerLength) {
   ASSERT_TRUE(folder_->write_atomic("f", "0123456789"));
   const pid_t pid = ::fork();  // the limit ends with the process

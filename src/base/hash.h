@@ -36,10 +36,10 @@ struct FileDigest {
 
   friend bool operator==(const FileDigest&, const FileDigest&) = default;
 };
-// Of an open file, from its start to its end, wherever its offset is; `path` names it in errors.
-// Streams: its size doesn't matter. environment_error: a read fails.
+// Digest of an open file, from its start to its end, wherever its offset is; `path` names it in
+// errors. Streams: its size doesn't matter. environment_error: a read fails.
 Result<FileDigest> digest_file(int fd, const std::filesystem::path& path);
-// Of a regular file: the errors of open_regular() (base/files.h) and digest_file().
+// Hash of a regular file: the errors of open_regular() (base/files.h) and digest_file().
 Result<std::string> sha256_file_hex(const std::filesystem::path& path);
 
 // Hash of a token sequence as a sample's `output_hash`: first 16 hex digits of the SHA-256 of the

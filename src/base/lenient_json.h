@@ -1,5 +1,5 @@
-// Reading JSON that any program may have written: what isn't there, or is of another type, is
-// absent.
+// Reading JSON that any program may have written: a member that isn't there, or is of another type,
+// is absent.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ inline std::optional<double> number_member(const Json& object, std::string_view 
   return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
 }
 
-// Of whatever type, for a person to read: empty where there is nothing.
+// The value as a person reads it, whatever its type; empty if it is null.
 inline std::string shown_text(const Json& value) {
   if (value.is_null()) return "";
   return value.is_string() ? value.get<std::string>() : to_json_line(value);

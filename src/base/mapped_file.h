@@ -1,4 +1,4 @@
-// Files mapped read-only, and what happens where one is cut short while it is mapped.
+// Files mapped read-only, and the program's end if one is cut short while it is mapped.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 namespace assay {
 
 // A file mapped read-only; the bytes stay valid as long as the object. An empty file maps to no
-// bytes. Where somebody truncates the file meanwhile, reading past its new end raises SIGBUS:
-// report_truncated_mappings() says what becomes of that.
+// bytes. If somebody truncates the file meanwhile, reading past its new end raises SIGBUS, which
+// report_truncated_mappings() turns into one line and an exit status.
 class MappedFile {
  public:
   static Result<MappedFile> open(const std::filesystem::path& path);

@@ -17,11 +17,11 @@ enum class Phase {
 };
 inline constexpr Phase kPhases[] = {Phase::kPrefill, Phase::kKvDecode, Phase::kE2eKv};
 
-// As study files, messages and rows spell it, and as a bundle's folders are named: prefill,
-// kv_decode or e2e_kv.
+// The phase's spelling in study files, messages and rows, and the name of a bundle's folder:
+// prefill, kv_decode or e2e_kv.
 std::string_view phase_name(Phase phase);
 std::optional<Phase> parse_phase(std::string_view name);
-// Of kPhases, in that order.
+// Names of kPhases, in that order.
 const std::vector<std::string>& phase_names();
 
 template <>
@@ -30,7 +30,7 @@ struct EnumWords<Phase> {
   static std::string_view name(Phase phase) { return phase_name(phase); }
 };
 
-// New tokens are decoded in it: prefill alone has none.
+// True if new tokens are decoded in it: prefill alone has none.
 constexpr bool decodes(Phase phase) {
   return phase != Phase::kPrefill;
 }

@@ -33,7 +33,7 @@ std::string_view cut(std::string_view text, size_t columns) {
   return text.substr(0, bytes_of_columns(text, columns));
 }
 
-// As many of the text's parts, which two spaces part, as have room; of the first at least a piece.
+// The text's parts, which two spaces part, as many as have room; the first may be cut.
 std::string whole_parts(std::string_view text, size_t columns) {
   const std::string_view first = cut(text, columns);
   if (first.size() == text.size() || text.substr(first.size()).starts_with("  ")) {

@@ -12,17 +12,17 @@
 
 namespace assay {
 
-// Where a run stands.
+// Progress of a run.
 struct ProgressState {
   int64_t done = 0;  // steps of `total`
   int64_t total = 0;
-  std::string what;        // "eager leads  unit 12/90  repetition 3/5": what matters most is first
+  std::string what;        // "eager leads  unit 12/90  repetition 3/5": the most important first
   std::string alert = {};  // "3 rows lost", before `what`; may be empty
-  // Seconds left, where the caller knows better than the share that is done tells.
+  // Seconds left, if the caller has a better estimate than the share that is done.
   std::optional<double> left_s = {};
 };
 
-// How a line is shown.
+// Rules for showing a line.
 struct ProgressStyle {
   bool rewrite = false;    // a terminal: each line replaces the one before
   size_t columns = 80;     // longest line
@@ -30,16 +30,16 @@ struct ProgressStyle {
   bool colours = false;
 };
 
-// Of stderr: a terminal of so many columns, or a file or pipe.
+// The style for stderr: a terminal of so many columns, or a file or pipe.
 ProgressStyle stderr_style();
 
 // One line for the state: "[#####-----]  50 %  alert  what  1 min 20 s left". Never wider than
-// `columns`; what doesn't fit goes in this order: parts of `what` but the first (two spaces part
-// them), the bar, the end of that part, the alert's. Colours take no column.
+// `columns`. Parts without room go in this order: those of `what` except the first (two spaces part
+// them), the bar, the end of the first part, the alert's. Colours take no column.
 std::string progress_line(const ProgressState& state, std::optional<double> left_s, size_t columns,
                           bool colours = false);
 
-// Seconds left if the steps left take as long as those of this run so far; nothing before the first
+// Seconds left if the steps left take as long as those of this run so far; absent before the first
 // is done. `first_done`: steps that a former run had done.
 std::optional<double> estimate_left_s(const ProgressState& state, int64_t first_done,
                                       double elapsed_s);

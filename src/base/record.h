@@ -11,9 +11,9 @@
 //
 // Members are bool, integers, double, text, enums with EnumWords, other records, and optionals,
 // vectors and maps of those; Json as it is. An absent optional is null, and so is a double that
-// isn't finite. An entry of a description is anything with `kCovers`, how many of the struct's
-// members it is about, and write() and read() as Member has them; the context that these are given
-// is the caller's, for members that mean something by what is beside their struct.
+// isn't finite. An entry of a description is anything with `kCovers`, the number of the struct's
+// members that it describes, and with Member's write() and read(). The context that these are given
+// is the caller's, for members whose meaning depends on something beside their struct.
 #pragma once
 
 #include <algorithm>
@@ -43,13 +43,13 @@ struct Record;
 
 struct NoContext {};
 
-// Where a value didn't fit; the path grows on the way out.
+// Path of a value that didn't fit; it grows on the way out.
 struct Misfit {
   std::string path;
   std::string expected;
   std::string found;
 };
-using Fit = std::optional<Misfit>;  // nothing: it fits
+using Fit = std::optional<Misfit>;  // absent: it fits
 
 Fit misfit(std::string expected, const Json& found);
 Fit within(std::string_view key, Fit fit);  // "key.path"
@@ -83,7 +83,7 @@ constexpr bool takes(std::index_sequence<I...>) {
     T{(void(I), AnyMember{})...};
   };
 }
-// How many members an aggregate without bases has.
+// The number of members of an aggregate without bases.
 template <typename T, size_t N = 0>
 constexpr size_t member_count() {
   if constexpr (takes<T>(std::make_index_sequence<N + 1>())) {
@@ -272,11 +272,11 @@ Fit read_value(const Json& json, T& value, const Context& context) {
   }
 }
 
-// How a member stands in the JSON.
+// A member's presence in the JSON.
 enum class Presence {
   kAlways,   // an object without it isn't read
-  kMayLack,  // written always; where it is missing or null, the member stays as it was made
-  kIfKnown,  // likewise, and left out where the member is empty
+  kMayLack,  // written always; if it is missing or null, the member stays as it was made
+  kIfKnown,  // likewise, and left out if the member is empty
 };
 
 template <typename T, typename M, Presence kPresence>

@@ -54,8 +54,8 @@ std::string escaped(uint32_t code) {
   }
 }
 
-// What Markdown would take as the end of a cell, or the start of a tag, link or picture. Entities,
-// because a backslash doesn't escape behind another.
+// The entity for a character that Markdown would take as the end of a cell, or the start of a tag,
+// link or picture. Entities, because a backslash doesn't escape behind another.
 std::string_view markdown_entity(std::string_view rest, char before) {
   const char c = rest.front();
   if (c == '|') return "&#124;";
@@ -68,7 +68,7 @@ std::string_view markdown_entity(std::string_view rest, char before) {
   return {};
 }
 
-// What would end an element's text or a quoted attribute.
+// The entity for a character that would end an element's text or a quoted attribute.
 std::string_view html_entity(std::string_view rest, char) {
   switch (rest.front()) {
     case '&':
@@ -90,7 +90,7 @@ std::string_view no_entity(std::string_view, char) {
   return {};
 }
 
-// What stands for the character at the front of `rest`; empty: itself.
+// The text that stands for the character at the front of `rest`; empty: itself.
 using Entity = std::string_view (*)(std::string_view rest, char before);
 
 std::string shown(std::string_view text, size_t most_bytes, Entity entity_of) {

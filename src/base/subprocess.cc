@@ -37,7 +37,7 @@ int poll_timeout_ms(int64_t deadline_ns) {
   return static_cast<int>(std::min<int64_t>(left_ns / 1'000'000 + 1, INT_MAX));
 }
 
-// How many processes the kernel has killed for want of memory since it started.
+// The number of processes that the kernel has killed for want of memory since it started.
 std::optional<int64_t> oom_kill_count() {
   const auto text = read_file("/proc/vmstat");
   if (!text) return std::nullopt;
@@ -196,7 +196,7 @@ LineRead SystemChild::read_line(int64_t deadline_ns) {
   }
 }
 
-// Whether the child is dead, leaving it a zombie: its number, and so its group's, stay taken.
+// True if the child is dead. It stays a zombie, so that its number, and its group's, stay taken.
 bool SystemChild::ended() {
   siginfo_t info{};
   const int rc = ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);

@@ -21,8 +21,8 @@ int64_t deadline_after(double seconds);
 
 struct ChildSpec {
   std::vector<std::string> argv;  // argv[0]: a path, or a name that is looked up in PATH
-  // The file that is executed, where it isn't the one that argv[0] names: "/proc/self/exe" is the
-  // very program that runs here, whatever lies at its path by now.
+  // The file that is executed, if it isn't the one that argv[0] names: "/proc/self/exe" is the very
+  // program that runs here, whatever lies at its path by now.
   std::filesystem::path image = {};
   std::vector<std::pair<std::string, std::string>> environment = {};  // added to this process's own
   // stdout and stderr are appended here, in the order of the writes; the file is made if missing.
@@ -33,8 +33,8 @@ struct ChildSpec {
   int stdout_fd = -1;
   int stderr_fd = -1;
   std::filesystem::path working_folder = {};  // where it starts; empty: where this process is
-  // Whether it leads a process group of its own. Else it stays in this process's: whoever kills
-  // that takes the child along, a Ctrl-C reaches it, and Child::kill() ends the child alone.
+  // True: it leads a process group of its own. False: it stays in this process's, so that a kill of
+  // that group ends it too, a Ctrl-C reaches it, and Child::kill() ends the child alone.
   bool own_group = true;
   // Numbers that the child's ends of the two pipes get; -1: no such pipe. Both must be >= 3, and
   // different. The child has these, stdin (empty), stdout and stderr, and no other descriptor.
@@ -46,7 +46,7 @@ struct ChildSpec {
   std::vector<int> cpus = {};
 };
 
-// How a child ended.
+// The end of a child.
 struct ChildEnd {
   std::optional<int> exit_status;  // absent if a signal ended it
   std::string signal;              // "SIGSEGV"; empty if it exited
@@ -54,20 +54,20 @@ struct ChildEnd {
   // A SIGKILL that we did not send, and the kernel's count of out-of-memory kills rose meanwhile
   // (or can't be read): evidence, not proof, since the count is the machine's.
   bool oom_likely = false;
-  // Of the child alone, not of its children. Linux counts the moment between fork and exec too, so
-  // it is never below this process's own size.
+  // Peak of the child alone, not of its children. Linux counts the moment between fork and exec
+  // too, so it is never below this process's own size.
   int64_t peak_rss_bytes = 0;
 
   bool ok() const { return exit_status == 0; }
   std::string text() const;  // "exit 1", "SIGSEGV": as a row's error_class has it
 };
 
-// What read_line() got.
+// The result of read_line().
 struct LineRead {
   enum class Kind {
     kLine,      // `line`, without its line end
     kEnd,       // the child closed the pipe or died; `line` holds a last line that lacked its end
-    kDeadline,  // none was whole in time; what has come so far is kept for the next call
+    kDeadline,  // none was whole in time; the bytes so far are kept for the next call
     kTooLong,   // longer than max_line_bytes; the stream has no use from here on: kill the child
   };
   Kind kind = Kind::kEnd;
@@ -93,12 +93,12 @@ class Child {
   // Readable once the child has ended, also while something that it started holds its reply pipe
   // open. Owned by the child; -1 where the kernel has none.
   virtual int end_descriptor() const = 0;
-  // The end, once there is one; nothing if the deadline comes first. What is left of the group is
-  // killed then. May be called again, and answers the same.
+  // The end, once there is one; absent if the deadline comes first. The rest of the group is killed
+  // then. May be called again, and answers the same.
   virtual std::optional<ChildEnd> wait(int64_t deadline_ns) = 0;
   // SIGKILL to the whole group; wait() still has to be called to learn the end.
   virtual void kill() = 0;
-  // So far, where output_file was empty; the first 64 MiB.
+  // Output so far, if output_file was empty; the first 64 MiB.
   virtual std::string captured_stdout() const = 0;
   virtual std::string captured_stderr() const = 0;
 };

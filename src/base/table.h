@@ -20,8 +20,8 @@ enum class Align { kLeft, kRight };
 struct Column {
   std::string name;  // snake_case with its unit: the key in JSON and CSV, the heading elsewhere
   Align align = Align::kRight;
-  // Of text that is figures, such as a ratio with its interval: it is never cut, nor is a column
-  // that is aligned to the right.
+  // True for text that is figures, such as a ratio with its interval: it is never cut, nor is a
+  // column that is aligned to the right.
   bool figures = false;
 };
 
@@ -29,7 +29,7 @@ struct Column {
 // in JSON and "-" in a table.
 struct TableCell {
   Json value;        // null: absent
-  std::string text;  // what the table and Markdown show; empty: derived from the value
+  std::string text;  // shown in a table and in Markdown; empty: derived from the value
 
   static TableCell absent() { return {nullptr, ""}; }
   static TableCell of(std::string text);
@@ -40,7 +40,7 @@ struct TableCell {
   static TableCell of(std::optional<double> number, int digits = 4);
 };
 
-// What people see of it, as it is: whoever shows it makes it safe (base/shown_text.h).
+// The cell's text for people, unescaped: its caller makes it safe (base/shown_text.h).
 std::string cell_text(const TableCell& cell);
 
 struct Table {
@@ -48,8 +48,8 @@ struct Table {
   std::vector<Column> columns;
   std::vector<std::vector<TableCell>> rows;  // each as long as columns
 
-  // JSON: an array of objects. Text ends with a newline. `width`: what a table keeps to if that
-  // can be had by shortening text ("..." in its middle).
+  // JSON: an array of objects. Text ends with a newline. `width`: a table keeps to it if shortening
+  // text ("..." in its middle) is enough.
   // CSV is as shown_csv_line() (base/csv.h) has it; JSON alone has every text byte for byte.
   std::string render(OutputFormat format, std::optional<size_t> width = std::nullopt) const;
   Json to_json() const;

@@ -10,9 +10,9 @@
 
 namespace assay {
 
-// Below the system's temporary folder ($TMPDIR), mode 0700; removed with all it holds by the
-// destructor. It is locked (flock) while the process lives, so that others can tell whether it is
-// still in use.
+// It lies below the system's temporary folder ($TMPDIR), mode 0700, and is removed with all it
+// holds by the destructor. It is locked (flock) while the process lives, so that others can tell if
+// it is still in use.
 class TemporaryFolder {
  public:
   // Its name is `prefix` and six more letters. environment_error: no temporary folder, or no room
@@ -36,12 +36,12 @@ class TemporaryFolder {
   Descriptor lock_;
 };
 
-// True if make(prefix) gives folders such names.
+// True if make(prefix) gives a folder such a name.
 bool is_temporary_name(std::string_view name, std::string_view prefix);
 // The lock of a temporary folder whose process was killed. Not ok(): it is in use, another user's,
 // or not there, which may mean that it lies in another container.
 Descriptor lock_left_folder(const std::filesystem::path& folder);
-// Removes the folders of make(prefix) whose processes were killed. What can't be removed stays.
+// Removes the folders of make(prefix) whose processes were killed. One that can't be removed stays.
 void remove_left_folders(std::string_view prefix);
 
 }  // namespace assay

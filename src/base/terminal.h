@@ -1,4 +1,4 @@
-// What a descriptor is connected to, for whoever prints to people.
+// The kind of a descriptor's other end: a terminal with its columns and colours, or none.
 #pragma once
 
 #include <cstddef>

@@ -15,21 +15,21 @@ namespace assay {
 // PCRE2's syntax over bytes; ^ and $ match at lines too, which "\r" and "\r\n" end as "\n" does.
 class TextPattern {
  public:
-  // bad_input that names `object`, the place in the pattern and what is wrong there; also of a
-  // pattern of more than 16 kB.
+  // bad_input that names `object`, the place in the pattern and the fault there, or that the
+  // pattern has more than 16 kB.
   static Result<TextPattern> compile(std::string_view pattern, std::string_view object);
   TextPattern(TextPattern&&) noexcept;
   TextPattern& operator=(TextPattern&&) noexcept;
   ~TextPattern();
 
   const std::string& text() const { return text_; }
-  // Of its groups, each once, in the order of their numbers.
+  // Names of its groups, each once, in the order of their numbers.
   const std::vector<std::string>& names() const { return names_; }
 
-  // What each named group took, in the order of names(); absent: it took no part in the match.
+  // The text of each named group, in the order of names(); absent: it took no part in the match.
   using Match = std::vector<std::optional<std::string>>;
-  // From left to right, at most `most`; they don't overlap. A pattern that backtracks for longer
-  // than `seconds`, or takes more memory than is sensible, is bad_input that says so.
+  // The matches from left to right, at most `most`; they don't overlap. A pattern that backtracks
+  // for longer than `seconds`, or takes too much memory, is bad_input that says so.
   Result<std::vector<Match>> find_all(std::string_view text, size_t most, double seconds) const;
 
  private:

@@ -1,4 +1,4 @@
-// What patterns find, what they refuse, and that none of them hangs.
+// Matches and refusals of patterns, and that none of them hangs.
 #include "base/text_pattern.h"
 
 #include <gmock/gmock.h>

@@ -26,7 +26,7 @@ void pause_cpu() {
 #endif
 }
 
-// Whether done() within this time.
+// True if done() within this time.
 template <typename Done>
 bool spin(const Done& done, int64_t most_ns) {
   constexpr int kRoundsBetweenLooks = 16;

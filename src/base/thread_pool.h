@@ -1,6 +1,6 @@
 // A persistent pool for data-parallel loops and for walks of many short stages, on a machine whose
 // CPUs others use too. The caller takes part. A wait spins briefly and then sleeps, and nobody
-// waits for a thread that hasn't begun its share: whoever is there does it.
+// waits for a thread that hasn't begun its share: any other thread of the pool does it.
 #pragma once
 
 #include <algorithm>
@@ -32,8 +32,8 @@ class ThreadPool {
     run_stages(1, [&task](size_t, size_t i) { task(i); });
   }
 
-  // As run() with task(stage, i) for one stage after the other: no call of a stage begins before
-  // all of the stage before have returned, and it sees what they wrote.
+  // Like run(), with task(stage, i) for one stage after the other: no call of a stage begins before
+  // all of the stage before have returned, and it sees their writes.
   template <typename Task>
   void run_stages(size_t stages, const Task& task) {
     run_erased([](const void* t, size_t stage,
@@ -61,7 +61,7 @@ class ThreadPool {
   using Erased = void (*)(const void*, size_t stage, size_t i) noexcept;
   // Stages are numbered from the pool's start on, and the numbers wrap.
   struct alignas(64) Share {
-    std::atomic<uint32_t> next{0};  // the first stage of which nobody has taken it
+    std::atomic<uint32_t> next{0};  // the first stage whose share nobody has taken
   };
   void run_erased(Erased call, const void* task, size_t stages);
   void work(size_t thread);
@@ -88,7 +88,7 @@ class ThreadPool {
 
 // The CPUs this process may run on, in their order; empty: the kernel doesn't say.
 std::vector<int> allowed_cpus();
-// How many, and so how many threads it may run at once; at least 1.
+// The number of these CPUs, and so of threads that may run at once; at least 1.
 size_t available_cpus();
 
 }  // namespace assay

@@ -27,7 +27,7 @@
 namespace assay::cli {
 namespace {
 
-// How an error of the study that bench writes names it.
+// The name in errors of the study that bench writes.
 constexpr const char* kStudyName = "`assay bench --print-study`";
 constexpr std::string_view kTemporaryPrefix = "assay-bench.";
 constexpr int kExitLost = 1;  // a row of some test and arm is missing
@@ -96,7 +96,7 @@ Status raise_repetitions(BenchTests& tests) {
   return {};
 }
 
-// What the processes cost beside what was timed in them, and why there are so few where they are.
+// The processes' cost beside the timed work, and the reason if there are only few of them.
 std::string cost_text(const Measured& measured) {
   return fmt::format(
       "{} of each arm: starting them took {}, and preparing tests {}; no figure includes that{}",

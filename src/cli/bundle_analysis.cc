@@ -1,4 +1,4 @@
-// What the commands that analyse a bundle share.
+// Analyses a bundle for every command that does.
 #include "cli/bundle_analysis.h"
 
 #include <unistd.h>

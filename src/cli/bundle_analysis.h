@@ -1,4 +1,4 @@
-// What the commands that analyse a bundle share.
+// The parts shared by the commands that analyse a bundle.
 #pragma once
 
 #include <filesystem>
@@ -32,14 +32,14 @@ struct AnalyzedBundle {
 Result<AnalyzedBundle> analyze_folder(const std::filesystem::path& folder,
                                       const AnalysisOptions& options);
 
-// Whether --from-findings was given a bundle, not a findings.json.
+// True if the path given to --from-findings is a bundle, not a findings.json.
 bool is_bundle(const std::filesystem::path& path);
 
-// The findings on one screen, in colours where stdout has them. `path` is what the user named.
+// Prints the findings on one screen, in colours if stdout has them. `path` is the user's word.
 void print_screen(const Findings& findings, const std::string& path,
                   ScreenOf of = ScreenOf::kBundle);
 
-// What an analysis leaves in the bundle: findings.json and plotted.json in analysis/, and the
+// Writes an analysis into the bundle: findings.json and plotted.json in analysis/, and the
 // report.
 Result<WrittenReport> write_analysis(const AnalyzedBundle& analyzed,
                                      const std::filesystem::path& folder);

@@ -1,4 +1,4 @@
-// What commands share.
+// Options and messages that commands share.
 #include "cli/command.h"
 
 #include "base/shown_text.h"

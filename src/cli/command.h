@@ -1,4 +1,4 @@
-// How a command joins the program: it declares its options and hands over a body to run.
+// The interface between a command and the program: it declares its options and hands over a body.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -22,22 +22,22 @@ struct Selected {
   Body body;
 };
 
-// "assay: TEXT" on stderr, and "assay: KIND: TEXT" for what ends nothing ("note", "warning"); one
-// line that a terminal shows and doesn't obey, whatever the text holds.
+// "assay: TEXT" on stderr, and "assay: KIND: TEXT" for a remark that ends nothing ("note",
+// "warning"); one line that a terminal shows and doesn't obey, whatever the text holds.
 void print_error(std::string_view text);
 void print_remark(std::string_view kind, std::string_view text);
 
 // On stdout; a table for people keeps to the terminal's width.
 void print_table(const Table& table, OutputFormat format);
 
-// Declares -o/--output-format (or the given flags, where -o means something else); the pointed-to
+// Declares -o/--output-format (or the given flags, if -o means something else); the pointed-to
 // value is set before the body runs.
 std::shared_ptr<OutputFormat> add_output_format(CLI::App& command,
                                                 const std::string& flags = "-o,--output-format");
 
-// Declares --html, of commands that judge: everything as one page, besides what they print.
+// Declares --html, for commands that judge: everything as one page, besides their output.
 CLI::Option* add_page_option(CLI::App& command, std::string& page);
-// Whether that page can be written (cli/output_file.h); none is asked for where it is empty.
+// Checks that the page can be written (cli/output_file.h); an empty path asks for none.
 Status check_page_option(const std::string& page);
 
 // Declares --only: AXIS=NAME, a part of the study (study/filter.h).

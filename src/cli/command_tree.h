@@ -1,4 +1,4 @@
-// The program's commands and options as plain data: what help, completion and manual pages share.
+// The program's commands and options as plain data, for help, completion and manual pages.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -15,10 +15,10 @@ struct TreeOption {
   bool required = false;
   bool several = false;            // of a positional: it takes more than one value
   std::string type;                // "BUNDLE", "N,..."
-  std::vector<std::string> words;  // all that it takes; empty: any text
+  std::vector<std::string> words;  // all values that it takes; empty: any text
   std::string description;
 
-  // Whether a value of it is the name of a file or folder.
+  // True if its value is the name of a file or folder.
   bool takes_path() const;
 };
 
@@ -26,7 +26,7 @@ struct TreeCommand {
   std::string name;  // "assay", "run"
   std::string path;  // "assay run"
   std::string summary;
-  std::string footer;  // what help prints behind the options; may be empty
+  std::string footer;  // printed by help behind the options; may be empty
   std::vector<TreeOption> options;
   std::vector<TreeCommand> commands;
 };

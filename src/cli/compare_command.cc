@@ -67,7 +67,7 @@ Result<int> print_comparison(const Request& request, const Comparison& compariso
   return comparison.failures(request.fail_on_regression).empty() ? 0 : 1;
 }
 
-// Of one bundle that holds both.
+// Compares the two sides that one bundle holds.
 Result<int> compare_both_sides(const Request& request, const std::string& folder,
                                OutputFormat format) {
   ASSAY_TRY(const Bundle bundle, read_bundle(folder));

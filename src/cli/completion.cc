@@ -23,7 +23,7 @@ std::vector<std::string> command_names(const TreeCommand& command) {
   return names;
 }
 
-// What a positional argument of the command may be.
+// Values that a positional argument of the command may have.
 struct Positionals {
   std::vector<std::string> words;
   bool paths = false;
@@ -67,12 +67,12 @@ void for_each_value(const TreeCommand& root, const Each& each) {
   }
 }
 
-// What stands behind the name for whoever has to know.
+// The line that says where the script comes from.
 std::string generated_by(std::string_view shell) {
   return fmt::format("# Made by `assay completion {}` from the program's own options.\n", shell);
 }
 
-// What completes the value of each option: `words` makes the shell's line for a list of words,
+// The shell's cases that complete each option's value: `words` makes the line for a list of words,
 // `paths` is the one for files; `before` opens a pattern.
 std::string value_cases(const TreeCommand& root, const char* before, const auto& words,
                         const std::string& paths) {

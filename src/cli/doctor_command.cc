@@ -51,7 +51,7 @@ Check bandwidth_check() {
                       counted(static_cast<int64_t>(pool.size()), "thread"))};
 }
 
-// What compiled arms would use; the eager engine needs none.
+// The compiler that compiled arms would use; the eager engine needs none.
 Check compiler_check() {
   const auto compiler = engine::CpuCompiler::find();
   if (!compiler) {
@@ -88,7 +88,7 @@ Check nvrtc_check() {
   return {"nvrtc", CheckStatus::kOk, fmt::format("{}: {}", nvrtc->path(), nvrtc->version())};
 }
 
-// What an arm of backend torch would be here, with the interpreter that arms without one get.
+// An arm of backend torch as it would run here, with the interpreter that arms without one get.
 Check torch_check(Backend& torch, const std::string& mode) {
   StudyArm arm;
   arm.name = "torch";
@@ -138,7 +138,7 @@ std::vector<Check> torch_checks() {
   return checks;
 }
 
-// What `run --profile` watches native arms on a GPU with.
+// CUPTI, with which `run --profile` watches native arms on a GPU.
 Check cupti_check() {
   const auto cupti = engine::cuda::Cupti::open();
   if (!cupti) {

@@ -52,13 +52,13 @@ struct GenerateOptions {
   std::vector<const CLI::Option*> compiled_only;  // those that mean nothing to --mode eager
 };
 
-// What a generation took, and what it gave.
+// Times and results of a generation.
 struct Outcome {
   std::vector<int32_t> tokens;
   int64_t prefill_ns = 0;
   int64_t timed_steps = 0;
   int64_t decode_ns = 0;
-  int64_t first_step_ns = 0;  // of which the first step, compilation included
+  int64_t first_step_ns = 0;  // the part of decode_ns in the first step, compilation included
   uint64_t decode_bytes = 0;  // that the decode steps had to read
   bool out_of_positions = false;
   bool finite = true;  // the logits that chose the tokens
@@ -188,7 +188,7 @@ void print_warning(const std::string& text) {
   }
 }
 
-// What was compiled, at what cost, and what ran eager after all and why.
+// Prints the compiled kernels, their cost, and the parts that ran eager after all with the reason.
 void print_compilation(const Session& session, const Outcome& outcome) {
   const engine::CompileEvidence evidence = session.compile_evidence();
   const engine::CompileCounters counters = session.counters();
@@ -243,7 +243,7 @@ std::string against_limit(const engine::StepReads& reads, engine::Device& device
   return fmt::format("the read bandwidth of {} is unknown: {}", reader, limit.error().message);
 }
 
-// Of a GPU: who it is, and what the host launched there.
+// Prints a GPU's name and driver, and the host's launches there.
 void print_device(const Session& session) {
   const auto launches = session.device().launches();
   if (!launches) return;

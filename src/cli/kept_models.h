@@ -20,8 +20,8 @@ struct KeptModel {
   bool unfinished = false;  // left by a process that was killed as it made one, or being made
 };
 
-// By name. What is no folder of an architecture's name is somebody else's and isn't listed; no
-// link is followed. No folder: none.
+// The kept models by name. An entry that isn't a folder of an architecture's name is somebody
+// else's and isn't listed; no link is followed. No folder: none.
 Result<std::vector<KeptModel>> kept_models();
 
 // Removes those models.

@@ -75,7 +75,7 @@ std::string sections_of_commands(const TreeCommand& command) {
   return text;
 }
 
-// Of the program: the commands, which have pages of their own.
+// The program's commands, which have pages of their own.
 std::string list_of_commands(const TreeCommand& root) {
   std::string text = ".SH COMMANDS\n";
   for (const TreeCommand& command : root.commands) {

@@ -31,7 +31,7 @@ int64_t most_threads(const Study& study) {
   return most;
 }
 
-// What a gate of the arm's backend has facts of.
+// The name of the facts that a gate of the arm's backend finds.
 const char* facts_name(const StudyArm& arm) {
   if (arm.backend == "command") return "command";
   return arm.backend == "torch" ? "interpreter" : "gpu";
@@ -109,7 +109,7 @@ Result<Measured> measure_study(const MeasureOptions& options) {
   auto summary = run_study(std::move(request), context);
   progress.clear();
   if (!summary) return std::unexpected(std::move(summary).error());
-  // What follows may be stopped as any program. One signal that was waited for still pends.
+  // From here on the program may be stopped as any. One signal that was waited for still pends.
   if (!summary->interrupted) interrupt.end();
   return Measured{.interrupted = summary->interrupted,
                   .rows = summary->rows,

@@ -1,4 +1,4 @@
-// A study file measured into a bundle: what `assay run` and `assay compare --run` share.
+// Measures a study file into a bundle, for `assay run` and `assay compare --run`.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace assay::cli {
 
-inline constexpr int kExitInterrupted = 130;  // as a shell reports a program that SIGINT ended
+inline constexpr int kExitInterrupted = 130;  // a shell's status for a program that SIGINT ended
 
 struct MeasureOptions {
   std::string study;                           // file
@@ -26,14 +26,14 @@ struct MeasureOptions {
   bool every_arm_runs = false;        // an arm that can't is an error of the environment
 };
 
-// What is committed, earlier sittings' rows included.
+// The committed part of a study, earlier sittings' rows included.
 struct Measured {
   bool interrupted = false;  // resume continues it
   int64_t rows = 0;
   std::map<RowStatus, int64_t> rows_by_status;
   int64_t processes = 0;          // of each arm and model
   std::string processes_because;  // empty: the study says how many
-  // Of this sitting, as RunContext has them.
+  // Seconds of this sitting, as RunContext has them.
   double starting_s = 0;
   double preparing_s = 0;
 };

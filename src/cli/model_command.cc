@@ -43,8 +43,8 @@ Result<int> make_model(const MakeArguments& arguments) {
   return 0;
 }
 
-// Whether the model fits this GPU, and the time that a decode step takes at least there: batch 1,
-// weights alone, at the read bandwidth as it is measured.
+// Adds facts about this GPU: true if the model fits, and the least time of a decode step there:
+// batch 1, weights alone, at the read bandwidth as it is measured.
 Status add_gpu(int ordinal, Json& facts) {
   ASSAY_TRY(const auto driver, engine::cuda::Driver::open(ordinal));
   ASSAY_TRY(const auto memory, driver->memory());

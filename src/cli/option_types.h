@@ -1,6 +1,6 @@
-// The types of options' values, one validator each, so that no command takes what another refuses:
-// a value is the whole text, finite and within its bounds, or the command line is refused with
-// what was expected and what was found.
+// The types of options' values, one validator each, so that no command takes a value that another
+// refuses: a value is the whole text, finite and within its bounds, or the command line is refused
+// with the expectation and the finding.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -27,9 +27,9 @@ CLI::Validator share_between(double least, double most);
 CLI::Validator seed_number();
 // One of these words; a near miss is named.
 CLI::Validator word_of(std::vector<std::string> words);
-// Takes anything: only tells completion which words the option's own reader takes.
+// Takes anything: only tells completion the words that the option's own reader takes.
 CLI::Validator known_words(const std::vector<std::string>& words);
-// Of an option with one of these two; else nothing.
+// The words of an option with word_of() or known_words(); empty for any other.
 std::vector<std::string> words_taken(CLI::Option& option);
 
 // cpu, cuda or cuda:N.

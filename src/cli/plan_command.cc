@@ -64,7 +64,7 @@ struct PlanOptions {
   double gpu_read_gb_per_s = kAssumedGpuReadBytesPerS / 1e9;
 };
 
-// What an arm would be on this machine, or the program that has to be asked and wasn't.
+// An arm's gate on this machine, or the program that would have to be started for it and wasn't.
 struct ArmHere {
   std::optional<ArmGate> gate;
   std::string program = {};
@@ -228,7 +228,7 @@ Json stopping_json(const Estimated& estimated) {
           {"without_estimate_s", number(range.without_s)}};
 }
 
-// How many processes share a cell, and who decided that.
+// The number of processes that share a cell, and the study or the default that decided it.
 std::string processes_line(const Study& study) {
   const std::string by = study.processes_given
                              ? "as the study says"
@@ -241,8 +241,8 @@ std::string processes_line(const Study& study) {
       counted(study.warmup, "warm-up"));
 }
 
-// "12 s compiling". Of arms that compile on the processor it isn't known: whether their kernels are
-// on disk shows when they are asked for, and what a compiler costs when it runs.
+// "12 s compiling". The time of arms that compile on the processor isn't known: only their run
+// shows if their kernels are on disk, and the cost of compiling them if not.
 std::string compiling_text(const Estimated& estimated) {
   const Study& study = estimated.study;
   bool unknown = false;
@@ -256,7 +256,7 @@ std::string compiling_text(const Estimated& estimated) {
   return known_s > 0 ? fmt::format("{} or more", format_duration(known_s)) : "an unknown time";
 }
 
-// What stands first: counts, and the estimate with how it was made.
+// The page's first lines: counts, and the estimate with its basis.
 std::string summary(const Estimated& estimated, const PlanOptions& options) {
   const auto& [study, plan, basis, cells, whole, impossible] = estimated;
   std::string text = fmt::format(
@@ -340,7 +340,7 @@ Table gate_table(const Study& study, const std::vector<ArmHere>& here) {
   return table;
 }
 
-// By the arm's own word, or by what its interpreter found here, if it was asked.
+// True by the arm's own option, or by its interpreter's finding here, if it was asked.
 bool computes_on_gpu(const StudyArm& arm, const ArmHere& here) {
   const std::string device = device_option(arm);
   if (device.starts_with("cuda")) return true;
@@ -357,7 +357,7 @@ Result<ModelSize> size_of(const StudyModel& model, BackendSet& backends) {
   return size;
 }
 
-// Of each model, where it can be known; a model that can't be read is named on stderr.
+// The sizes of the models, empty if unknown; a model that can't be read is named on stderr.
 std::vector<ModelSize> model_sizes(const Study& study, BackendSet& backends) {
   std::vector<ModelSize> sizes;
   for (const StudyModel& model : study.models) {

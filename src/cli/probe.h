@@ -1,4 +1,4 @@
-// A command probed without a study: its invocations, what came of them, and how that is shown.
+// A command probed without a study: its invocations, their results, and the output.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace assay::cli {
 
 inline constexpr double kProbeConfidence = 0.95;
 
-// What of a bundle's cell the user said.
+// The user's statements about a bundle's cell.
 struct ProbeSave {
   std::string bundle;  // folder; empty: nothing is kept
   ProbedCell cell;
@@ -42,7 +42,7 @@ struct ProbeOptions {
   ProbeSave save = {};
 };
 
-// One invocation, and what became of it.
+// One invocation and its result.
 struct Probed {
   bool warmup = false;
   std::optional<double> seconds;  // absent: read from a bundle, whose rows don't have it
@@ -56,8 +56,8 @@ struct Probed {
 
 struct ProbeResult {
   std::vector<Probed> invocations;
-  std::vector<double> means;  // of those that count and have a value
-  int64_t lost = 0;           // of those that count
+  std::vector<double> means;  // of the invocations that count and have a value
+  int64_t lost = 0;           // of the invocations that count
   std::optional<stats::Interval> interval;
   stats::Reproduction reproduction;  // where there is a target
 };
@@ -65,7 +65,7 @@ struct ProbeResult {
 // bad_input: no pattern, or one with other than one named group.
 Result<TextPattern> probe_pattern(const ProbeOptions& options);
 
-// Runs the command so many times, and shows on a terminal how it goes on. Absent: the user stopped
+// Runs the command so many times, and shows its progress on a terminal. Absent: the user stopped
 // it.
 Result<std::optional<std::vector<Probed>>> probe_invocations(const ProbeOptions& options,
                                                              const TextPattern& pattern,
@@ -74,13 +74,13 @@ Result<std::optional<std::vector<Probed>>> probe_invocations(const ProbeOptions&
 // The figures over the invocations that count.
 ProbeResult probe_result(const ProbeOptions& options, std::vector<Probed> invocations);
 
-// What --save demands beyond what every probe does, before anything runs: a folder that is free,
-// and a figure that a row can hold.
+// Checks --save's further demands before anything runs: a folder that is free, and a figure that a
+// row can hold.
 Status check_probe_save(const ProbeOptions& options, const TextPattern& pattern);
 
 // Warms up, measures the rest as `assay run` measures a study of one command arm, and reads the
 // values from the rows. The analysis and the report are written into the bundle. Absent: the user
-// stopped it, and has been told what is kept.
+// stopped it, and a message has named the part that is kept.
 Result<std::optional<std::vector<Probed>>> probe_into_bundle(const ProbeOptions& options,
                                                              const TextPattern& pattern);
 

@@ -69,7 +69,7 @@ void add_bands(CLI::App& command, ProbeOptions& options, CLI::Option* target) {
       ->type_name("SHARE,SHARE,SHARE");
 }
 
-// What the rows of a bundle say beside the figure.
+// Declares --save and the options that describe a bundle's rows beside the figure.
 void add_save(CLI::App& command, ProbeSave& save) {
   CLI::Option* bundle =
       command.add_option("--save", save.bundle, "keep what is measured as a bundle in this folder")

@@ -17,7 +17,7 @@
 namespace assay::cli {
 namespace {
 
-// How errors of the study that the probe writes name it.
+// The name in errors of the study that the probe writes.
 constexpr const char* kStudyName = "`assay probe --save`";
 
 Result<std::string_view> figure_of(const ProbeOptions& options, const TextPattern& pattern) {
@@ -56,8 +56,8 @@ Result<std::string> study_text(const ProbeOptions& options, const TextPattern& p
   return probe_study(command);
 }
 
-// What the command printed: the row's latency is made of it (backend/command/figures.h), in whole
-// nanoseconds.
+// The figure that the command printed, from the row's latency, which was made of it
+// (backend/command/figures.h) in whole nanoseconds.
 double figure_of_row(const Row& row, std::string_view figure) {
   const double ms = row.latency_ms.value_or(0);
   const auto of_prompt = static_cast<double>(row.batch * row.prompt_tokens);
@@ -136,7 +136,7 @@ Status check_probe_save(const ProbeOptions& options, const TextPattern& pattern)
     return bad_input("--save: expected --phase prefill for {}, found {}", figure,
                      phase_name(options.save.cell.phase));
   }
-  // What the study's reader refuses, it refuses before anything has run.
+  // The study's reader refuses here, before anything has run, all that it doesn't take.
   ASSAY_TRY(const std::string text,
             study_text(options, pattern, figure, samples_asked(options, {})));
   const auto study = parse_study(text, kStudyName);

@@ -50,7 +50,7 @@ std::string band_line(const ProbeOptions& options) {
       percent(options.bands.strong), percent(options.bands.match), percent(options.bands.weak));
 }
 
-// What the table doesn't say.
+// The summary of the means, and remarks that the table lacks.
 std::string summary_text(const ProbeOptions& options, const ProbeResult& result) {
   const std::string unit = options.unit.empty() ? "" : " " + options.unit;
   std::string text;

@@ -38,7 +38,7 @@ bool reader_is_gone() {
   return ::poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
 }
 
-// As programs end that don't ignore it: quietly, and whoever waits for them sees why.
+// Ends as programs do that don't ignore SIGPIPE: quietly, and its parent sees the signal.
 void end_by_sigpipe() {
   ::signal(SIGPIPE, SIG_DFL);
   sigset_t only;

@@ -1,5 +1,5 @@
-// What the program owes its surroundings before and after a command: open descriptors, writes that
-// fail as errors, exceptions as one line.
+// The program's duties to its surroundings before and after a command: open descriptors, failed
+// writes as errors, exceptions as one line.
 #pragma once
 
 #include <string_view>
@@ -20,13 +20,13 @@ void prepare_process();
 // Writes to stderr. Nobody can be told if that fails, and no work is stopped for it.
 void tell(std::string_view text);
 
-// In a handler: one line on stderr for the exception, and the exit status: 3 where memory, threads
-// or the like ran out, 2 else, since only an input that no check knows leads there.
+// In a handler: one line on stderr for the exception, and the exit status: 3 if memory, threads or
+// the like ran out, 2 else, since only an input that no check knows leads there.
 int report_exception();
 
-// At the end: what the program printed has been written, or the exit status is 3 and stderr says
-// why. Else `status`. If nobody reads stdout any more ("| head -1"), the program ends by SIGPIPE as
-// others do, and says nothing: whatever else it had to do is done by then.
+// At the end: the program's output has been written, or the exit status is 3 and stderr says why.
+// Else `status`. If nobody reads stdout any more ("| head -1"), the program ends by SIGPIPE as
+// others do, and says nothing: its other work is done by then.
 int close_output(int status);
 
 }  // namespace assay::cli

@@ -90,7 +90,7 @@ std::vector<std::string> names_of(const std::vector<std::string>& bundles) {
   return std::set<std::string>(names.begin(), names.end()).size() == names.size() ? names : bundles;
 }
 
-// Of one page about all of them.
+// Checks the request for one page about all bundles.
 Status check_several(const ReportArguments& arguments) {
   if (arguments.page.empty()) {
     return bad_input("report of {}: expected -o FILE.html for the page, found none",
@@ -99,7 +99,7 @@ Status check_several(const ReportArguments& arguments) {
   return check_each_once("report", arguments.bundles);
 }
 
-// What of the folder's files an index leads to, by their paths from the index.
+// Links to those files of the folder that an index leads to, by their paths from the index.
 std::vector<ResultLink> result_links(const fs::path& folder, const fs::path& from_index) {
   std::vector<ResultLink> links;
   const auto add = [&](const std::string& text, const std::string& name) {
@@ -134,8 +134,8 @@ Result<int> report_index(const ReportArguments& arguments, const AnalysisOptions
   return write_page(arguments.page, render_index(results));
 }
 
-// Whether what the first bundle shows holds in the others. Findings alone don't tell; bundles that
-// can't be matched are side by side all the same, with the reason.
+// Judges if the first bundle's findings hold in the others. Empty with findings alone; bundles that
+// can't be matched stand side by side all the same, with the reason.
 std::vector<JudgementPart> judged_parts(const ReportArguments& arguments) {
   if (arguments.from_findings) return {};
   JudgementPart outcome{.id = "portability", .title = "Portability"};

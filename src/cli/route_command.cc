@@ -27,7 +27,7 @@ struct RouteArguments {
   AnalysisOptions options;
 };
 
-// What -o asks for.
+// The value of -o.
 struct RouteOutput {
   OutputFormat format = OutputFormat::kTable;
   std::string file;  // empty: none

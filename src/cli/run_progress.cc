@@ -39,7 +39,7 @@ void RunProgress::on_unit(const Cell& cell, const Unit& unit) {
   cell_ = &cell;
   unit_ = &unit;
   starting_ = unit.warmups > 0;
-  // What comes before a start, such as the check of parity, isn't part of it.
+  // Work before a start, such as the check of parity, isn't part of it.
   if (starting_) last_ns_ = clock_.monotonic_ns();
   show(unit.warmups > 0 ? unit.first_warmup : unit.first_repetition);
 }

@@ -59,7 +59,7 @@ void add_clusters(CLI::App& parent, Selected& selected) {
       all.n += cluster.n;
       counts.push_back(count_json({cluster.successes, cluster.n}));
     }
-    // Where the clusters can't show it, there is no interval either: not that of the rows.
+    // If the clusters can't show it, there is no interval either: not that of the rows.
     const auto effect = stats::design_effect(clusters);
     const auto n = static_cast<double>(all.n);
     FigureRow row;

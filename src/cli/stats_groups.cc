@@ -275,8 +275,8 @@ Result<int> print_f(const std::optional<stats::FTest>& test, const Facts& facts,
   return row.print(format, facts);
 }
 
-// Of levene and oneway alike, as of --a and --a-values: --group is a group's figures,
-// --group-values its values.
+// Groups of levene and oneway, given as --a and --a-values are elsewhere: --group has a group's
+// figures, --group-values its values.
 struct Groups {
   std::vector<std::string> figures;
   std::vector<std::string> values;

@@ -1,4 +1,4 @@
-// What the subcommands of `assay stats` share: groups from figures or values, and one-line results.
+// Helpers of the subcommands of `assay stats`: groups from figures or values, one-line results.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@
 
 namespace assay::cli {
 
-// What a figure is, for machines: JSON has it behind the figures of every row.
+// A figure's method and inputs, for machines: JSON has them behind the figures of every row.
 class Facts {
  public:
   explicit Facts(const std::string& method) { json_["method"] = method; }
@@ -69,8 +69,8 @@ Result<std::vector<double>> parse_values(const std::string& option, const std::s
 Result<stats::Proportion> parse_proportion(const std::string& option, const std::string& text);
 Result<double> parse_number(const std::string& option, std::string_view text);
 
-// Checks of an option's text: what CLI11 itself converts, it converts without looking at nan,
-// infinity, or a sign before an unsigned number.
+// Checks of an option's text: CLI11's own conversions don't look at nan, infinity, or a sign before
+// an unsigned number.
 std::string check_number(const std::string& text);  // finite
 std::string check_number_above_zero(const std::string& text);
 std::string check_share(const std::string& text);  // 0 to 1

@@ -18,7 +18,7 @@ struct PairedInput {
   std::shared_ptr<double> confidence;
 };
 
-// Of the ratio of the means, by resampling pairs. Absent unless both are above 0.
+// Interval of the ratio of the means, by resampling pairs. Absent unless both are above 0.
 std::optional<stats::Interval> ratio_interval(const PairedInput& in, const std::vector<double>& a,
                                               const std::vector<double>& b) {
   const stats::BootstrapOptions options = {in.resamples, in.seed, *in.confidence,
