@@ -16,7 +16,7 @@ namespace assay {
 struct ArmOption {
   std::string name;
   std::string backend;
-  bool any_mode = false;  // else of modes that call a compiler alone
+  bool any_mode = false;  // false: only of modes that call a compiler
   Result<Json> (*read)(const YamlValue& value);
   bool whole = false;  // a list is one value of it, and makes no arms
 };
@@ -26,7 +26,7 @@ std::span<const ArmOption> arm_options();
 // The value of an arm's `device`; empty: it has none.
 std::string device_option(const StudyArm& arm);
 
-// Whether a mode, of any backend, asks for a compiler.
+// True if a mode, of any backend, asks for a compiler.
 bool mode_compiles(std::string_view mode);
 
 }  // namespace assay

@@ -17,7 +17,7 @@ using Words = std::vector<std::string>;
 
 constexpr std::string_view kCheckout = "checkout";
 
-// What a backend can be asked for.
+// The settings that a backend supports.
 struct BackendRule {
   std::string name;
   Words modes;  // none: any word, as the arm's author calls it
@@ -99,7 +99,7 @@ const std::vector<ArmKey>& arm_keys() {
   return keys;
 }
 
-// Of all backends, each once.
+// Names of all backends' options, each once.
 Words option_names() {
   Words names;
   for (const ArmOption& option : arm_options()) {

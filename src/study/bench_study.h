@@ -12,8 +12,8 @@ struct BenchModel {
   std::string path;
 };
 
-// What to measure: every test on every arm of every model. Words stand as in a study file, which
-// checks them.
+// The tests: every test on every arm of every model. Words stand as in a study file, which checks
+// them.
 struct BenchTests {
   std::vector<BenchModel> models;
   std::string dtype = {};                     // empty: as stored
@@ -23,17 +23,17 @@ struct BenchTests {
   std::vector<int64_t> batches = {1};
   std::vector<std::string> arms = {"eager", "compiled"};  // MODE of native arms, or torch:MODE
   std::vector<std::string> caches = {"static"};
-  // For arms that compile: false, true or auto. Empty: so that no cell's kernels depend on which
-  // cells its process ran before. A native arm then specialises on the sizes of each cell over a
-  // static cache, and on none over a cache that grows.
+  // For arms that compile: false, true or auto. Empty: the value with which a cell's kernels don't
+  // depend on the cells that its process ran before. A native arm then specialises on the sizes of
+  // each cell over a static cache, and on none over a cache that grows.
   std::string dynamic = {};
   std::string device = {};  // empty: the processor
   int64_t threads = 0;      // 0: as many as the process may run on
   int64_t repetitions = 20;
 };
 
-// A study in which a prompt is prefilled only and one of `depth` tokens decoded behind only. Parity
-// comes after timing: in the processes that were timed, so that it costs no start of others.
+// The text of a study that prefills a prompt only, and decodes behind one of `depth` tokens only.
+// Parity comes after timing: in the processes that were timed, so that it costs no further starts.
 std::string bench_study(const BenchTests& tests);
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// What `assay bench` measures: its study parses, and is the plan that people would write.
+// The study of `assay bench` parses, and its plan is the one that people would write.
 #include "study/bench_study.h"
 
 #include <gmock/gmock.h>

@@ -35,7 +35,7 @@ bool tells_time(std::string_view figure, bool prefill_alone) {
   return prefill_alone || !figure.starts_with("ttft");
 }
 
-// Of all patterns of the arm, which compiled when they were read.
+// Figures of all patterns of the arm, which compiled when they were read.
 std::vector<std::string> figures_of(const StudyArm& arm) {
   std::vector<std::string> figures;
   for (const Json& pattern : arm.options["patterns"]) {

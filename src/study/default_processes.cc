@@ -1,4 +1,4 @@
-// What a start costs, and what that allows.
+// Chooses the number of processes by the cost of a start.
 #include "study/default_processes.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace assay {
 namespace {
 
-// By what the arm says; a torch arm that says nothing takes a GPU where there is one.
+// True by the arm's device; a torch arm without one takes a GPU if there is one.
 bool asks_for_gpu(const StudyArm& arm) {
   const std::string device = device_option(arm);
   return device.starts_with("cuda") || (arm.backend == "torch" && device != "cpu");
@@ -52,7 +52,7 @@ int64_t payable(Study study, std::span<const ModelSize> models) {
   return study.processes;
 }
 
-// Of command arms the process is an invocation: as many as it takes for the repetitions.
+// An invocation of a command arm is a process: as many as the repetitions take.
 DefaultProcesses by_invocations(const Study& study) {
   const int64_t least = processes_for_samples(study);
   if (least == 1) return {kMostProcesses, "an invocation of each command is a process"};

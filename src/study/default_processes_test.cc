@@ -1,4 +1,4 @@
-// How many processes a study gets that doesn't say.
+// The number of processes of a study that doesn't give one.
 #include "study/default_processes.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// How long a plan will take.
+// Estimates a plan's time.
 #include "study/estimate.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 // weight; a core that reads 5 GB/s and computes 40 GFLOP/s breaks even at 16.
 constexpr double kTokensPerRead = 16;
 
-// Of a start (start_seconds()).
+// Parts of a start (start_seconds()).
 constexpr double kProcessSeconds = 0.01;
 constexpr double kMappedBytesPerS = 2e9;
 constexpr double kPackedBytesPerS = 0.5e9;
@@ -45,7 +45,7 @@ double table_bytes(const Json& config) {
   return std::max(0.0, element * hidden * words * tables);
 }
 
-// Of a forward pass of so many tokens, over the batch.
+// Seconds of a forward pass of so many tokens, over the batch.
 double pass_seconds(const ModelSize& model, double tokens, double read_bytes_per_s) {
   const double bytes = model.bytes.value_or(0);
   const double once = std::min(model.vocabulary_bytes, bytes);
@@ -53,7 +53,7 @@ double pass_seconds(const ModelSize& model, double tokens, double read_bytes_per
   return (once + reads * (bytes - once)) / read_bytes_per_s;
 }
 
-// Of a prompt of so many tokens and the decode steps after it.
+// Seconds of a prompt of so many tokens and the decode steps after it.
 double tokens_seconds(const ModelSize& model, double prompt, int64_t steps, int64_t batch,
                       double read_bytes_per_s) {
   const auto sequences = static_cast<double>(batch);
@@ -66,7 +66,8 @@ bool keeps_kernels(const StudyArm& arm) {
   return option == arm.options.end() || *option != false;
 }
 
-// How often each cell is prepared: whenever its worker last served another cell, or none.
+// The number of preparations of each cell: one whenever its worker last served another cell, or
+// none.
 std::vector<int64_t> preparations(const Study& study, const Plan& plan) {
   std::vector<int64_t> times(plan.cells.size());
   std::vector<std::optional<size_t>> last(study.arms.size());
@@ -85,7 +86,7 @@ double starts(const Study& study) {
   return static_cast<double>(rounds(study)) + (study.parity == ParityTime::kBefore ? 1 : 0);
 }
 
-// What parity asks of an arm on a model: each prompt, at each batch, for the most tokens that a
+// Seconds of an arm's parity on a model: each prompt, at each batch, for the most tokens that a
 // cell makes of it. `seconds` of one, given the mean prompt, the decode steps and the batch.
 template <typename Seconds>
 double parity_seconds(const Study& study, const Seconds& seconds) {

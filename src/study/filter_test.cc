@@ -1,4 +1,4 @@
-// What --only leaves of a study.
+// The part of a study that --only leaves.
 #include "study/filter.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What a mode costs, from the arm's options.
+// A mode's cost on a GPU, from the arm's options.
 #include "study/gpu_arm.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ bool is_native(const StudyArm& arm) {
   return arm.backend == "native";
 }
 
-// Whether code is generated for this part ("prefill" or "decode") of a forward pass.
+// True if code is generated for this part ("prefill" or "decode") of a forward pass.
 bool generates(const StudyArm& arm, const char* part) {
   if (!mode_compiles(arm.mode) ||
       option<std::string>(arm, "torch_backend", "inductor") != "inductor") {

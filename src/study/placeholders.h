@@ -1,4 +1,4 @@
-// {name} in the texts of an arm of backend command, where a cell's own values go.
+// {name} in the texts of an arm of backend command, the place of a cell's own value.
 //
 // Only braces around a word of small letters and '_' are placeholders, so that JSON passes as it
 // is; {{word}} stands for the text {word}.
@@ -15,11 +15,11 @@
 namespace assay {
 
 // model (the study's path or arch), dtype, mode, cache, dynamic, threads, phase, prompt_tokens,
-// new_tokens, batch, samples, seed; checkout: the folder of the arm's revision; side: what
-// `compare --run` was given for this side.
+// new_tokens, batch, samples, seed; checkout: the folder of the arm's revision; side: the text
+// given to `compare --run` for this side.
 std::span<const std::string> placeholder_names();
 
-// Of the text, in its order. bad_input "expected ..., found {word}" of an unknown one.
+// The text's placeholders in its order. bad_input "expected ..., found {word}" for an unknown one.
 Result<std::vector<std::string>> placeholders_of(std::string_view text);
 
 // A placeholder without a value is left as it stands.

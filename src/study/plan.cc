@@ -132,9 +132,9 @@ void add_whole_cells(const Study& study, Plan& plan) {
   }
 }
 
-// The order of a block's arms: as chance has it; of two sides, the two of an arm next to one
-// another, and where one block had the base before the candidate the next has it after. What grows
-// from one call to the next, or passes from a call to the one behind it, then meets both alike.
+// The order of a block's arms: random; with two sides, the two of an arm next to one another, and
+// if one block has the base before the candidate, the next one has it after. A cost that grows from
+// call to call, or passes from a call to the one behind it, then meets both alike.
 class BlockOrder {
  public:
   BlockOrder(const Study& study, Random& random)
@@ -143,7 +143,7 @@ class BlockOrder {
         groups_(study.arms.size() / sides_),
         cand_first_(groups_.size()) {}
 
-  // Of the next block: places of the arms in the study.
+  // Order of the next block: places of the arms in the study.
   std::vector<size_t> next() {
     std::iota(groups_.begin(), groups_.end(), size_t{0});
     random_.shuffle(std::span(groups_));

@@ -35,7 +35,7 @@ struct Unit {
   int64_t first_repetition = 0;
   int64_t repetitions = 0;
   int64_t first_warmup = 0;       // repetition of the first of its warm-ups; below 0 if it has any
-  int64_t warmups = 0;            // rows of them (cold); none but where the cell begins in a round
+  int64_t warmups = 0;            // rows of them (cold); 0 except where the cell begins in a round
   bool first_of_round = false;    // of the cell's units
   bool last_of_round = false;     // optional stopping may add to it
   bool last_of_cell = false;      // its last round's last
@@ -54,15 +54,15 @@ struct Plan {
 // rounds(study), which are the study's `processes` unless stopping decides, are the outermost loop,
 // and models the next, so that one is loaded at a time. Each round goes through all cells with its
 // share of their repetitions, as even as can be, in worker processes of its own: those of every
-// cell are spread over the run. What the order means holds within a round and a model, and each
-// draws its own: sequential: arm after arm, an arm's cells in the order of the file, the round's
-// share of a cell in one unit. shuffled: the same units, in random order. interleaved: condition
-// after condition; each repetition is a block, one unit of every arm, in a fresh random order a
-// block. Of two sides (sides.h) those of an arm are neighbours, and swap places a block.
+// cell are spread over the run. The order holds within a round and a model, and each draws its own:
+// sequential: arm after arm, an arm's cells in the order of the file, the round's share of a cell
+// in one unit. shuffled: the same units, in random order. interleaved: condition after condition;
+// each repetition is a block, one unit of every arm, in a fresh random order for each block. The
+// two sides (sides.h) of an arm are neighbours, and swap places from block to block.
 Plan make_plan(const Study& study);
 
-// How many of `total` come before this part, where `parts` share them as evenly as can be: part i
-// has those from part_begin(i) up to part_begin(i + 1).
+// The number of `total` that come before this part, if `parts` share them as evenly as can be: part
+// i has those from part_begin(i) up to part_begin(i + 1).
 constexpr int64_t part_begin(int64_t total, int64_t parts, int64_t part) {
   return total * part / parts;
 }

@@ -13,7 +13,7 @@
 
 namespace assay {
 
-// What a cell has to say of a command that says nothing of it itself.
+// A cell's properties, for a command that doesn't state them itself.
 struct ProbedCell {
   std::string model = "unstated";
   Phase phase = Phase::kE2eKv;
@@ -32,7 +32,7 @@ struct ProbedCommand {
   ProbedCell cell = {};
 };
 
-// Of the arm it writes.
+// Name of the arm in the study.
 inline constexpr const char* kProbedArm = "command";
 
 // bad_input of arguments that a study file, which is UTF-8, can't hold.
@@ -44,8 +44,8 @@ std::optional<std::string_view> figure_of_unit(std::string_view unit);
 // The units that it knows, for an error's line.
 std::vector<std::string> figure_units();
 
-// The pattern with its one named group renamed. bad_input where more than the group's own brackets
-// name it, so that a person has to do it.
+// The pattern with its one named group renamed. bad_input if the name stands elsewhere than in the
+// group's own brackets too, so that a person has to rename it.
 Result<std::string> with_group_named(const std::string& pattern, const std::string& group,
                                      std::string_view figure);
 

@@ -1,4 +1,4 @@
-// What `assay probe --save` measures: the command as it stands, whatever it holds.
+// The study of `assay probe --save` holds the command as it stands, whatever its text.
 #include "study/probe_study.h"
 
 #include <gmock/gmock.h>

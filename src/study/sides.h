@@ -13,12 +13,11 @@ namespace assay {
 inline constexpr std::string_view kBaseSide = "@base";
 inline constexpr std::string_view kCandSide = "@cand";
 
-// The study with two arms in the place of each, next to one another, which differ by the program
-// that serves them alone: an assay executable where the study's arms are native, a Python
-// interpreter where they are torch's; of commands a revision of their checkout, or the text that
-// stands for {side}. What makes pairs of their repetitions holds from here on: the
-// order is interleaved, and nothing stops early. bad_input: arms of several backends, an arm that
-// names a program itself or whose name ends as a side does, too many arms or rows.
+// The study with two neighbouring arms in the place of each, which differ only by the program that
+// serves them: an assay executable for native arms, a Python interpreter for torch's; for commands
+// a revision of their checkout, or the text that stands for {side}. From here on repetitions can be
+// paired: the order is interleaved, and nothing stops early. bad_input: arms of several backends,
+// an arm that names a program itself or whose name ends as a side does, too many arms or rows.
 Result<Study> two_sided(Study study, const StudySides& sides);
 
 }  // namespace assay

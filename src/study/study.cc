@@ -122,7 +122,7 @@ Status parse_processes(const YamlValue& value, Study& study) {
                      fmt::format("{}", study.processes));
 }
 
-// Whether a study stops by decisions: between arms that ran side by side.
+// True if the study stops by decisions, which are between arms that ran side by side.
 Result<bool> parse_decide(const YamlMap& stopping, const Study& study) {
   static const Words words = {"false", "true"};
   const auto decide = stopping.find("decide");
@@ -165,7 +165,7 @@ Status parse_stopping(const YamlValue& value, Study& study) {
   return {};
 }
 
-// What is measured.
+// Reads the things measured: models, arms, phases, scenarios.
 Status parse_subjects(const YamlMap& map, Study& study) {
   ASSAY_TRY(const YamlValue name, map.require("name"));
   ASSAY_TRY(study.name, name.text());
@@ -213,7 +213,7 @@ Status parse_cpus(const YamlValue& value, Study& study) {
   return value.error("arms on the processor with one number of `threads`");
 }
 
-// How often, in which order, for how long.
+// Reads the procedure: the number of repetitions, their order, their time limits.
 Status parse_procedure(const YamlMap& map, Study& study) {
   if (const auto padding = map.find("padding")) ASSAY_CHECK(parse_padding(*padding, study));
   if (const auto repetitions = map.find("repetitions")) {

@@ -1,4 +1,4 @@
-// A study file, validated: what to measure, with every list expanded and every default filled in.
+// A study file, validated, with every list expanded and every default filled in.
 #pragma once
 
 #include <cstdint>
@@ -27,11 +27,11 @@ struct StudyArm {
   std::string name;     // unique; an expanded arm gets "-VALUE" of each of its lists appended, in
                         // the order of the file, where the last list varies fastest
   std::string backend;  // native | torch | command
-  // native: eager | compiled; torch: eager | default | reduce-overhead | ...; command: what the
-  // study calls it, or empty
+  // native: eager | compiled; torch: eager | default | reduce-overhead | ...; command: the study's
+  // word for it, or empty
   std::string mode;
   std::string cache;    // dynamic | static; of command arms also empty
-  std::string dynamic;  // true | false | auto (default); empty, and not to be given, where the mode
+  std::string dynamic;  // true | false | auto (default); empty, and not to be given, if the mode
                         // calls no compiler
   int64_t threads = 0;  // 0: as many as the process may run on
   Json options = Json::object();  // keys that the backend alone understands (arm_options.h)
@@ -42,11 +42,11 @@ struct StudyScenario {
   // Prompt lengths in tokens, one prompt each (prompt_id 0, 1, ...); repetitions cycle through
   // them.
   std::vector<int64_t> prompt_tokens;
-  std::string text;             // a prompt of the user's instead; prompt_tokens is then empty
+  std::string text;             // a prompt of the user's instead; empty: prompt_tokens has them
   std::vector<Phase> phases{};  // of the study's; empty: all of them
 };
 
-// Whether the scenario is measured in this phase of its study.
+// True if the scenario is measured in this phase of its study.
 bool runs_in(const StudyScenario& scenario, Phase phase);
 
 // When the arms' tokens are compared: in processes of their own before timing starts, or in the
@@ -54,9 +54,9 @@ bool runs_in(const StudyScenario& scenario, Phase phase);
 enum class ParityTime { kBefore, kAfter };
 std::string_view parity_time_name(ParityTime time);  // before | after
 
-// Which CPUs a round's processes get: the same few, or whichever the kernel gives them. Absent in
-// the file: the same few where every arm is native, computes on the processor, and has the same
-// number of `threads`.
+// CPUs of a round's processes: the same few, or whichever the kernel gives them. Absent in the
+// file: the same few if every arm is native, computes on the processor, and has the same number of
+// `threads`.
 enum class CpuChoice { kByArms, kTogether, kFree };
 
 enum class PaddingScope { kNone, kScenario, kGlobal };
@@ -104,12 +104,12 @@ struct Study {
   double timeout_s = 120;          // of one repetition, and of load each
   double compile_timeout_s = 120;  // of prepare; default: timeout_s
   uint64_t seed = 42;
-  Json require = Json::object();  // what the stack has to show (require.h); empty: nothing
+  Json require = Json::object();  // demands on the stack (require.h); empty: none
   // Present: arms 2i and 2i + 1 are one arm under the base's program and under the candidate's.
   std::optional<StudySides> sides{};
 };
 
-// How many CPUs the processes of a round share; 0: the kernel's choice.
+// The number of CPUs that the processes of a round share; 0: the kernel's choice.
 int64_t shared_cpus(const Study& study);
 
 // No study is longer than this, whatever its file says: plans stay in memory and in int64.
@@ -117,8 +117,8 @@ inline constexpr int64_t kMaxPlanCells = 20'000;
 inline constexpr int64_t kMaxPlanRows = 2'000'000;
 
 // Errors carry `object` and the line: "study.yaml line 12: unknown key "repetitons" (did you mean
-// "repetitions"?)". The first problem of the file is reported, not all of them. Doesn't look
-// whether the models exist. Safe on any bytes: size, depth, aliases and list expansion are bounded.
+// "repetitions"?)". The first problem of the file is reported, not all of them. Doesn't check that
+// the models exist. Safe on any bytes: size, depth, aliases and list expansion are bounded.
 Result<Study> parse_study(std::string_view yaml, std::string_view object);
 Result<Study> read_study(const std::filesystem::path& path);
 
@@ -126,7 +126,7 @@ Result<Study> read_study(const std::filesystem::path& path);
 std::string_view study_template();
 
 // The built-in scenarios: single_micro 10, single_short 30, single_medium 80, single_long 200,
-// stress_single 400 prompt tokens; and prompt_N, which has N: of these there is no list.
+// stress_single 400 prompt tokens; and prompt_N, which has N. The names leave out prompt_N.
 std::optional<StudyScenario> builtin_scenario(std::string_view name);
 std::vector<std::string> builtin_scenario_names();
 
@@ -134,7 +134,7 @@ std::vector<std::string> builtin_scenario_names();
 // stopping.decide as many as fit max_repetitions, each with as many repetitions as those would
 // have.
 int64_t rounds(const Study& study);
-// The first of a cell's repetitions in this round; of round rounds(), how many there are.
+// The first of a cell's repetitions in this round; for round rounds(), their number.
 int64_t round_begin(const Study& study, int64_t round);
 bool stops_when_decided(const Study& study);
 

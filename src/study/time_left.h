@@ -1,4 +1,4 @@
-// How long a run still takes, by what it has taken so far: rows by their cost, starts apart.
+// A run's time left, by the time that it has taken so far: rows by their cost, starts apart.
 #pragma once
 
 #include <cstddef>
@@ -13,16 +13,16 @@ namespace assay {
 // row: on any scale that weighs cells against one another.
 class TimeLeft {
  public:
-  // A unit that is to come, or one of them that won't: `rows` of a cell, at `cost` each. It
-  // `starts` where its first row is the first of the cell in a process.
+  // Adds a unit that is to come, or drops one that won't: `rows` of a cell, at `cost` each. It
+  // `starts` if its first row is the first of the cell in a process.
   void plan(size_t cell, bool starts, int64_t rows, double cost);
   void drop(size_t cell, bool starts, int64_t rows, double cost);
 
   // A row is done, `seconds` after the one before it.
   void row(size_t cell, bool starts, double cost, double seconds);
 
-  // Absent before the first row. A start takes as long as the last one of its cell, or where there
-  // was none as the mean of all cells'; without any, starts count as rows.
+  // Absent before the first row. A start takes as long as the last one of its cell, or if there was
+  // none as the mean of all cells'; without any, starts count as rows.
   std::optional<double> seconds() const;
 
  private:

@@ -1,5 +1,5 @@
 // Typed reads of a YAML tree: each checks type and range, and its error names file, line, key,
-// what was expected and what was found. Knows nothing of the study's schema.
+// expectation and finding. Knows nothing of the study's schema.
 #pragma once
 
 #include <cstdint>
@@ -45,14 +45,14 @@ class YamlValue {
   // A map whose keys are all among `known`.
   Result<YamlMap> map(std::span<const std::string> known) const;
 
-  // Of a map whose keys may be any; in the order of the file.
+  // Entries of a map with any keys, in the order of the file.
   Result<std::vector<std::pair<std::string, YamlValue>>> entries() const;
 
   // "OBJECT line N: WHAT"
   std::string where() const;
   // "OBJECT line N: WHAT: expected EXPECTED, found FOUND"
   std::unexpected<Error> error(std::string_view expected, std::string_view found) const;
-  // The same with the value itself as what was found.
+  // The same with the value itself as the finding.
   std::unexpected<Error> error(std::string_view expected) const { return error(expected, shown()); }
 
  private:
