@@ -23,7 +23,8 @@
 namespace assay {
 namespace {
 
-// What is adjusted together: each claim over the arms and strata of a phase.
+// Declares the families of tests that are adjusted together: each claim over the arms and strata of
+// a phase.
 void declare_families(Findings& findings) {
   const auto add = [&](const std::string& name, int64_t members) {
     if (members > 0) findings.families.push_back({name, findings.options.alpha, members});
@@ -83,7 +84,7 @@ void find_all(const Bundle& bundle, const ContrastInputs& in, stats::QuantileBoo
   std::ranges::stable_sort(findings.named, {}, &Finding::severity);
 }
 
-// How much is asked for.
+// Findings that are asked for: all, or contrasts and decisions alone.
 enum class AnalysisExtent { kEverything, kContrasts };
 
 Result<Findings> analyze_to(AnalysisExtent extent, const Bundle& bundle,

@@ -383,7 +383,7 @@ TEST(Analyze, ConstantArmsThatDisagreeByStratumAreNotCombined) {
   EXPECT_EQ(combined.stratum_verdicts.at(Verdict::kSlower), 1);
 }
 
-// Of five strata one survived, on which the arm is faster.
+// One of five strata survived, on which the arm is faster.
 TEST(Analyze, CombinedFiguresOfSurvivingStrataAreNoVerdict) {
   SyntheticBundle bundle(16);
   std::string lost;

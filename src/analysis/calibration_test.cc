@@ -61,8 +61,8 @@ TEST(Calibration, ArmsOfOneSpeedAreMostlyCalledEquivalentWhenPrecise) {
   EXPECT_GE(rates.equivalent, 190);
 }
 
-// What is claimed of two arms of one speed, each in five processes that differ by 20 %: by single
-// rows, which are thirty of each, one bundle in two or three would have such a claim.
+// Claims on two arms of one speed, each in five processes that differ by 20 %. Tests on single
+// rows, thirty of each arm, would make such a claim in one bundle of two or three.
 struct FalseClaims {
   int alternative = 0;  // p50 or p95 would choose the other arm
   int disagreement = 0;

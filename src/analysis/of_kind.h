@@ -17,7 +17,7 @@ inline std::vector<Finding> of_kind(const Findings& findings, const std::string&
   return found;
 }
 
-// What the analysis of the bundle finds, with so many resamples.
+// Findings of the bundle's analysis with so many resamples.
 inline std::vector<Finding> of_kind(SyntheticBundle& bundle, const std::string& kind,
                                     int64_t resamples = 300) {
   AnalysisOptions options;

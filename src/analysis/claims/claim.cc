@@ -21,7 +21,7 @@ const std::vector<std::string>& relation_words() {
   return words;
 }
 
-// What may follow the arms, each with its value behind it.
+// Words that may follow the arms, each with its value behind it.
 const std::vector<std::string>& scope_words() {
   static const std::vector<std::string> words = {"in", "of", "at", "batch", "new_tokens"};
   return words;

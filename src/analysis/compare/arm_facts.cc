@@ -68,7 +68,8 @@ void add_evidence(const Row& row, const Evidence& evidence, ArmFacts& arm) {
   }
 }
 
-// Of a command. The program of a checkout changes with its revision, which is what is told then.
+// Adds the facts of a command's program. That of a checkout changes with its revision, which is
+// told instead.
 void add_environment(const Bundle& bundle, const Row& row, ArmFacts& arm) {
   if (row.backend == "native") return;
   const Json& about = member(member(bundle.environment, "arms"), row.arm.str());

@@ -1,5 +1,5 @@
-// What a bundle states of each arm for the axes of the identity: its rows, its own members of the
-// manifest's identity, its worker's report and what the environment says of its program.
+// A bundle's statements on each arm for the axes of the identity: by its rows, its own members of
+// the manifest's identity, its worker's report and the environment's entry on its program.
 #pragma once
 
 #include <map>
@@ -23,8 +23,8 @@ struct ArmFacts {
   std::map<std::string, AxisValues> parts;
 };
 
-// By the arm's name. A native arm's framework and commit are the program's, which the bundle's own
-// identity states; side by side (`compare --run`) they are what is compared.
+// The facts by the arm's name. A native arm's framework and commit are the program's, which the
+// bundle's own identity states; side by side (`compare --run`) they are compared themselves.
 std::map<std::string, ArmFacts> arm_facts(const Bundle& bundle);
 
 }  // namespace assay

@@ -101,8 +101,8 @@ Result<Comparison> compare(const Bundle& base, const Bundle& cand, const Compare
   ASSAY_TRY(const Samples left, group_rows(base, summarize(base).arms));
   ASSAY_TRY(const Samples right, group_rows(cand, summarize(cand).arms));
   CompareOptions applied = options;
-  // Where more than the program's code differs, the machine or the compiler of the yardsticks may
-  // be what is compared.
+  // If more than the program's code differs, the comparison may be of the machine, or of the
+  // compiler of the yardsticks.
   const auto of_code = [](const AxisDifference& d) { return d.axis == "code_sha"; };
   applied.machine_off = options.machine_off && std::ranges::all_of(varied, of_code);
   Comparison out = compare_samples(left, right, applied, true, alarm_tests);

@@ -37,7 +37,8 @@ struct CompareOptions {
 // One bundle's rows of a cell.
 struct ComparedSide {
   int64_t processes = 0;
-  // Of the processes' figures where those are judged, less the machine's part; else of the rows.
+  // Mean of the processes' figures where those are judged, less the machine's part; else of the
+  // rows.
   double mean_ms = 0;
   std::optional<double> noise;          // sd / mean of the rows
   std::optional<double> process_noise;  // sd / mean of the processes' figures; absent: one process
@@ -99,8 +100,8 @@ struct ComparedCell {
   std::optional<double> between_runs;
   std::optional<double> minimum_detectable;  // as a share
   std::optional<Verdict> verdict;            // absent: not decided, kNotDecidedReason says why
-  // Slower by more than the margin, also by the cautious test. By processes there are two alarms,
-  // of means and of typical calls, each at half of alpha.
+  // True if slower by more than the margin, also by the cautious test. Cells judged by processes
+  // have two alarms, of means and of typical calls, each at half of alpha.
   bool regression = false;
   std::optional<TypicalCall> typical;  // of cells judged by processes
 
@@ -164,10 +165,10 @@ struct Comparison {
   std::vector<std::string> failures(bool on_regression) const;
 };
 
-// How two bundles' identities differ; bad_input where they do on an axis that `vary` doesn't name.
+// Axes on which two bundles' identities differ; bad_input if there is one that `vary` doesn't name.
 Result<std::vector<AxisDifference>> varied_axes(const Bundle& base, const Bundle& cand,
                                                 const std::set<std::string>& vary);
-// bad_input where the sides have no cell in common.
+// bad_input if the sides have no cell in common.
 Status check_common_cells(const Comparison& comparison);
 
 // A comparison's cells by one figure of their processes, and those of an arm and phase together.

@@ -63,7 +63,7 @@ TEST(Compare, OneHugeRowIsNoRegressionWhereSamplesDontOverlap) {
   EXPECT_EQ(comparison.cells.at(0).verdict, Verdict::kInconclusive);
 }
 
-// Of two arms on one stratum, 20 processes of 20 rows.
+// Adds two arms on one stratum, with 20 processes of 20 rows.
 std::vector<std::string> add_two_arms(SyntheticBundle& bundle, double mean_ms) {
   std::vector<std::string> cells;
   for (const std::string arm : {"eager", "static"}) {

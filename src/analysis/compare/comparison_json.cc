@@ -42,7 +42,7 @@ Json typical_json(const std::optional<TypicalCall>& typical) {
           {"regression", typical->regression}};
 }
 
-// What was taken for independent.
+// Word for the cell's independent unit.
 std::string_view contrast_unit_name(const Comparison& c, const ComparedCell& cell) {
   if (!cell.verdict) return "nothing";
   if (c.in_one_run) return cell.by_processes ? "pairs of processes" : "pairs of rows";

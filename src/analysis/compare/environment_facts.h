@@ -1,4 +1,4 @@
-// What environment.json states of the axes that a run as a whole has: threads, environment
+// Statements of environment.json on the axes that a run as a whole has: threads, environment
 // variables, libraries and host.
 #pragma once
 

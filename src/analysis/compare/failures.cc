@@ -1,4 +1,4 @@
-// What of a comparison CI has to see, in words.
+// Words for a comparison's failures that CI has to see.
 #include <algorithm>
 
 #include "analysis/compare/compare.h"

@@ -46,7 +46,7 @@ void add(Group& half, const Row* row) {
 // A way to deal processes: 0 or 1 of each, in the order of their numbers.
 using Sides = std::vector<uint8_t>;
 
-// Where each number of a process is in that order.
+// Place of each process number in that order.
 std::map<int64_t, size_t> places_of(const Samples& samples) {
   std::map<int64_t, size_t> places;
   for (const Group& group : samples.groups) {
@@ -57,7 +57,7 @@ std::map<int64_t, size_t> places_of(const Samples& samples) {
   return places;
 }
 
-// How many there are: of n processes, n / 2 to the second half. Absent: more than `most`.
+// Number of ways to deal n processes to two halves, n / 2 to the second. Absent: more than `most`.
 std::optional<int64_t> count_sides(int64_t n, int64_t most) {
   double ways = 1;
   for (int64_t i = 1; i <= n / 2; ++i) {

@@ -24,12 +24,12 @@ class History {
   Status add(const Bundle& run);
   int64_t runs() const { return static_cast<int64_t>(means_.size()); }
 
-  // What lies between two runs of these cells together, as the variance of the difference of ln of
+  // Spread between two runs of these cells together, as the variance of the difference of ln of
   // their times: the mean square of the differences of neighbouring runs (von Neumann, Kent,
-  // Bellinson and Hart 1941), less what their processes show (both errors), at least 0. Differences
-  // of neighbours, because a program that was made faster or slower once then counts once. With n
-  // runs the estimate has 2 (n - 1)^2 / (3 n - 4) degrees of freedom. Absent for fewer than
-  // kLeastHistory runs that have all these cells.
+  // Bellinson and Hart 1941), less the part that their processes show (both errors), at least 0.
+  // Differences of neighbours, because a program that was made faster or slower once then counts
+  // once. With n runs the estimate has 2 (n - 1)^2 / (3 n - 4) degrees of freedom. Absent for fewer
+  // than kLeastHistory runs that have all these cells.
   std::optional<Spread> between(const CellPlaces& cells, ProcessFigure figure) const;
 
  private:
@@ -37,18 +37,18 @@ class History {
   std::vector<RunFigures> typical_;
 };
 
-// Holds each cell, and cells combined, against what the history shows between two runs of it:
-// error^2 + 2 s_between^2. Where the history says nothing of a cell, against the spread of the
-// other cells.
+// Holds each cell, and cells combined, against the spread that the history shows between two runs
+// of it: error^2 + 2 s_between^2. A cell of which the history says nothing is held against the
+// spread of the other cells.
 AlarmTests alarm_tests_of(const History& history);
 
-// As compare(), with these alarm tests.
+// The comparison of compare(), with these alarm tests.
 Result<Comparison> compare_with_history(const Bundle& base, const Bundle& cand,
                                         const CompareOptions& options,
                                         const std::set<std::string>& vary, const History& history);
 
-// Why a run isn't one of the history of this base; empty: it is. It is where its identity differs
-// by nothing but the code and what `vary` names.
+// The reason why a run isn't one of the history of this base; empty: it is one. It belongs to the
+// history if its identity differs by nothing but the code and the axes that `vary` names.
 std::string unlike(const Bundle& base, const Bundle& run, std::set<std::string> vary);
 
 }  // namespace assay

@@ -116,7 +116,7 @@ void add_identity(const Json& base, const Json& cand, Differences& out) {
     for (const auto& [key, value] : identity->items()) keys.insert(key);
   }
   for (const std::string& key : keys) {
-    // What isn't known is no property of what was measured (unstated_axes()).
+    // A value that isn't known is no property of the measured program (unstated_axes()).
     if (is_no_axis(key) || key == "framework_build") continue;
     out.add(key, "", text(member(base, key)), text(member(cand, key)));
   }

@@ -1,4 +1,4 @@
-// Whether two bundles may be compared: who was measured, axis by axis.
+// The identities of two bundles, axis by axis: may they be compared?
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@ struct AxisDifference {
   std::string cand;
 };
 
-// Whether it is about one of these arms or the model: whatever is about the whole bundle, or about
-// a member of its machine, is.
+// True if the difference is about one of these arms or the model; one about the whole bundle, or
+// about a member of its machine, is.
 bool concerns(const AxisDifference& difference, const std::vector<std::string>& arms,
               const std::string& model);
 
@@ -45,8 +45,9 @@ std::vector<UnstatedAxis> unstated_axes(const Bundle& bundle);
 // Those that one of the two, or both, don't state of some arm, each once.
 std::vector<std::string> unstated_between(const Bundle& base, const Bundle& cand);
 
-// What identity_differences() reads of a bundle: its environment, its manifest without the hashes
-// of its files, the first row of each cell, and of the evidence the workers' names and toolchains.
+// The part of a bundle that identity_differences() reads: its environment, its manifest without the
+// hashes of its files, the first row of each cell, and of the evidence the workers' names and
+// toolchains.
 Bundle identity_part(const Bundle& bundle);
 
 // The axis that a user's word means: "gpu" is device. bad_input for a word that neither is an axis

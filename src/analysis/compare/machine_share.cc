@@ -13,8 +13,8 @@ using Matrix = std::array<Vector, kYardsticks>;
 
 // A yardstick whose logarithm varies by less didn't measure: standard deviation.
 constexpr double kLeastVariation = 1e-6;
-// Of a yardstick's variance, what the others leave unexplained, where it still counts as one of its
-// own.
+// Share of a yardstick's variance that the others have to leave unexplained for it to count as one
+// of its own.
 constexpr double kLeastOwn = 1e-6;
 
 double dot(const Vector& a, const Vector& b) {

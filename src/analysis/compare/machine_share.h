@@ -1,12 +1,13 @@
-// What the machine, and not the program, changed between two runs of a cell: by yardsticks.
+// The machine's share, and not the program's, in a cell's change between two runs: by yardsticks.
 //
-// Two runs of one program on a shared machine differ by what the machine's other guests did, and
+// Two runs of one program on a shared machine differ by the work of the machine's other guests, and
 // all processes of a run may share that. The fixed works that a worker times right behind each call
-// (backend/native/yardstick.h) show it. How much of it a cell's calls feel is learnt from processes
-// of one side, which run one program: an analysis of covariance (Fisher 1932; Huitema 2011).
+// (backend/native/yardstick.h) show it. The share of it that a cell's calls feel is learnt from
+// processes of one side, which run one program: an analysis of covariance (Fisher 1932; Huitema
+// 2011).
 //
-// Yardsticks don't show all of it. What they miss between two runs has no processes that could
-// tell, so it is taken to be to what they show as it is among processes (docs/statistics.md).
+// Yardsticks don't show all of it. No processes tell the part that they miss between two runs, so
+// it is taken to be to the part that they show as it is among processes (docs/statistics.md).
 #pragma once
 
 #include <array>
@@ -26,11 +27,11 @@ struct MachineShare {
   std::array<double, kYardsticks> yardsticks{1, 1};
   double ratio = 1;      // of the cell's times, candidate's over the base's, by the machine alone
   double explained = 0;  // share of the variance among one side's processes, adjusted R^2
-  // Of ln(ratio): of the slopes, and ln(ratio)^2 (1 - explained) / explained for what yardsticks
-  // miss.
+  // Error of ln(ratio): that of the slopes, and ln(ratio)^2 (1 - explained) / explained for the
+  // part that yardsticks miss.
   SeriesError error;
-  // By what the variance within a side and its degrees of freedom change, because the slopes were
-  // fitted to the same processes: (n - 2) / (n - 2 - slopes) for n of both sides, and its inverse.
+  // Factor on the variance within a side, because the slopes were fitted to the same processes: (n
+  // - 2) / (n - 2 - slopes) for n of both sides. Its degrees of freedom get the inverse.
   double widening = 1;
 };
 
@@ -42,8 +43,8 @@ struct MachineShare {
 // they explain nothing.
 std::optional<MachineShare> take_machine_off(ProcessFigures& base, ProcessFigures& cand);
 
-// Of cells together, as a geometric mean of `cells` of them; those not in `parts` have no share.
-// Their errors add up, as if one process' luck were every cell's.
+// Share of cells together, as a geometric mean of `cells` of them; those not in `parts` have no
+// share. Their errors add up, as if one process' luck were every cell's.
 std::optional<MachineShare> combined_share(const std::vector<MachineShare>& parts, size_t cells);
 
 }  // namespace assay

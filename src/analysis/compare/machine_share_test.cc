@@ -1,4 +1,4 @@
-// What yardsticks take off a ratio, and what they leave in it.
+// Tests the machine's share that yardsticks take off a ratio, and the rest that they leave in it.
 #include "analysis/compare/machine_share.h"
 
 #include <gtest/gtest.h>
@@ -105,8 +105,8 @@ SyntheticCell moody_cell() {
   return cell;
 }
 
-// Of 30 pairs of runs: alarms of equal programs, and found where the candidate takes 1.1 times as
-// long.
+// Results of 30 pairs of runs: alarms of equal programs, and alarms where the candidate takes 1.1
+// times as long.
 std::pair<int, int> alarms_and_found(bool machine_off) {
   CompareOptions options;
   options.machine_off = machine_off;

@@ -28,7 +28,7 @@ std::vector<T> united(std::vector<T> all, const std::vector<T>& more) {
   return all;
 }
 
-// Of latencies that can be told apart from 0 and from one another.
+// True if the latencies can be told apart from 0 and from one another.
 bool has_moments(const Group& group) {
   const auto moments = stats::moments(group.warm_ms);
   return group.warm_ms.size() < 2 ||
@@ -56,7 +56,7 @@ std::string why_not(const CellPair& pair, const CompareOptions& options, bool pr
   return join(reasons, "; ");
 }
 
-// What changed about a cell besides its speed.
+// Notes changes of a cell besides its speed.
 void note_changes(const CellPair& pair, Comparison& out) {
   if (pair.cand->parity_failed && !pair.base->parity_failed) {
     out.broken.push_back({pair.stratum, pair.arm, "its output no longer passes parity"});

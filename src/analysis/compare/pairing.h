@@ -13,7 +13,7 @@ struct Pairing {
   std::vector<std::string> arms;
   std::vector<CellPair> pairs;  // by stratum, then arm
 };
-// Of two bundles, cells by stratum and arm. The samples outlive it.
+// Pairs two bundles' cells by stratum and arm. The samples outlive it.
 Pairing pair_cells(const Samples& base, const Samples& cand);
 
 // Leaves with `out` what needs no figures: cells that one side lacks, that can't be compared, whose

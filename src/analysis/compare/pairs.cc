@@ -39,7 +39,7 @@ MeanOfSide mean_of(std::span<const PairedProcess> processes,
   return result;
 }
 
-// Of a ratio estimate with clusters, as a share of it.
+// Error of a ratio estimate with clusters, as a share of the ratio.
 double ratio_error(const MeanOfSide& base, const MeanOfSide& cand) {
   const auto count = static_cast<double>(base.beyond.size());
   if (count < 2) return 0;
@@ -51,7 +51,7 @@ double ratio_error(const MeanOfSide& base, const MeanOfSide& cand) {
   return std::sqrt(count / (count - 1) * squares) / (cand.calls * cand.mean);
 }
 
-// Whether the same side takes longer in every pair.
+// True if the same side takes longer in every pair.
 bool on_one_side(std::span<const PairedProcess> processes) {
   bool longer = false;
   bool shorter = false;
@@ -69,7 +69,8 @@ std::optional<PairedRatio> ratio_of_means(std::span<const PairedProcess> process
   const MeanOfSide cand = mean_of(processes, &PairedProcess::cand_ms);
   const double ratio = cand.mean / base.mean;
   if (!(std::isfinite(ratio) && ratio > 0)) return std::nullopt;
-  // What both share has cancelled in this error: it says how well either is known beside the other.
+  // The sides' common part has cancelled in this error: it says how well either is known beside the
+  // other.
   const double error = ratio_error(base, cand);
   const stats::MeanError cand_mean{cand.mean, error * cand.mean};
   const stats::MeanError base_mean{base.mean, error * base.mean};

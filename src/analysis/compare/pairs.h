@@ -1,8 +1,8 @@
 // Repetitions of two programs that ran as pairs, one right behind the other: how long the
 // candidate's take, in the base's time.
 //
-// What the machine did meanwhile (a neighbour, its clock) met both of a pair alike and leaves with
-// their ratio. What two processes differ by doesn't: it is the same in all pairs of a process. So
+// The machine's state meanwhile (a neighbour, its clock) met both of a pair alike and cancels in
+// their ratio. A difference of two processes doesn't: it is the same in all pairs of a process. So
 // the unit is the pair of processes that served a round, and pairs within it tell only of that one.
 #pragma once
 
@@ -26,8 +26,8 @@ struct PairedRatio {
   double freedom = 1;  // share of the degrees of freedom that cutting values leaves
 
   double log_ratio() const;
-  // Of independent values: sd / sqrt(K), (K - 1) freedom degrees. Absent: fewer than 2, or all the
-  // same.
+  // Standard error over independent values: sd / sqrt(K), (K - 1) freedom degrees. Absent: fewer
+  // than 2, or all the same.
   std::optional<stats::StandardError> error() const;
 };
 

@@ -93,8 +93,8 @@ void widen(SeriesMean& series, const std::optional<MachineShare>& machine) {
   scale_freedom(series, 1 / machine->widening);
 }
 
-// What the rows of these groups add to the mean over groups of ln(mean): a series in the order of
-// the run whose own mean has the error of that figure.
+// Shares of these groups' rows in the mean over groups of ln(mean): a series in the order of the
+// run whose own mean has the error of that figure.
 std::vector<double> influence_series(const std::vector<Side>& sides) {
   size_t rows = 0;
   for (const Side& side : sides) rows += side.group->warm.size();
@@ -186,8 +186,9 @@ class MeanError {
   double freedom_ = 0;
 };
 
-// Of the mean over groups of ln(mean), the larger of two: of the groups' own errors, which know how
-// far each drifted, and of the series of them all, which knows what they shared.
+// Errors of the mean over groups of ln(mean), the larger of two: that of the groups' own errors,
+// which know how far each drifted, and that of the series of them all, which knows their common
+// part.
 std::optional<LogErrors> combined_errors(const std::vector<Side>& sides,
                                          const std::optional<SeriesMean>& whole) {
   MeanError error(sides.size());

@@ -10,8 +10,9 @@
 
 namespace assay {
 
-// Of the processes of a cell, by their typical calls, at each end: a neighbour on the same core
-// makes some of them up to twice as slow, as many in one run as in the next only by chance.
+// Share of a cell's processes that is cut at each end, by their typical calls: a neighbour on the
+// same core makes some of them up to twice as slow, as many in one run as in the next only by
+// chance.
 inline constexpr double kCutProcesses = 0.2;
 // With fewer, what the cut costs in degrees of freedom is more than what it saves.
 inline constexpr size_t kFewestToCut = 10;
@@ -23,12 +24,12 @@ struct CellPair {
   const Group* cand = nullptr;
 };
 
-// What is taken for independent, up to what its order shows.
+// Values of two cells that count as independent, up to the dependence that their order shows.
 enum class JudgedBy { kNothing, kRows, kProcesses };
 JudgedBy judged_by(const CellPair& pair, const CompareOptions& options);
 
 // The series of all these cells, both bundles', judged as one family: of processes' figures, less
-// what the machine changed where yardsticks show it, and one of rows.
+// the machine's share where yardsticks show it, and one of rows.
 struct SidesByGroup {
   std::map<const Group*, ComparedSide> sides;
   std::map<const Group*, MachineShare> machine;  // by the base's group of a pair
@@ -58,13 +59,13 @@ void note_if_few(std::span<const double> base, std::span<const double> cand, Com
 ComparedCell combine_cells(Phase phase, const std::vector<CellPair>& parts,
                            const SidesByGroup& sides, const CompareOptions& options);
 
-// Of cells judged by processes: what fails a build has to beat the spread of the other cells too.
-// Returns the spread of them all, as Comparison::between_cells.
+// Adds the alarm tests of cells judged by processes: an alarm has to beat the spread of the other
+// cells too. Returns the spread of them all, as Comparison::between_cells.
 std::optional<double> add_alarm_tests(std::vector<ComparedCell>& cells,
                                       std::vector<ComparedCell>& combined);
 
-// By phase and arm, then by stratum and arm, each a family of those where any row was lost,
-// Holm-adjusted and judged at half of alpha. A cell that one bundle lacks is left out.
+// Crash rates by phase and arm, then by stratum and arm, each a family of those where any row was
+// lost, Holm-adjusted and judged at half of alpha. A cell that one bundle lacks is left out.
 std::vector<ComparedCrashes> compare_crashes(const std::vector<Stratum>& strata,
                                              const std::vector<CellPair>& pairs,
                                              const CompareOptions& options);

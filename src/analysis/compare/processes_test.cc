@@ -84,7 +84,7 @@ TEST(CompareProcesses, ACrashOrAMissingCellFailsWithOneProcessToo) {
   EXPECT_THAT(compare(base, cand, {}, {})->failures(false), ElementsAre(HasSubstr("missing")));
 }
 
-// How many of 60 pairs of runs of one program fail, and of 30 with a candidate so much slower.
+// Number of alarms in 60 pairs of runs of one program, and in 30 with a candidate so much slower.
 struct Pairs {
   int alarms = 0;
   int found = 0;

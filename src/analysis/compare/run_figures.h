@@ -1,4 +1,4 @@
-// What a whole run comes down to in each of its cells, where runs are what is compared.
+// Figures of a whole run in each of its cells, for comparisons by runs.
 #pragma once
 
 #include <map>
@@ -17,13 +17,14 @@ struct RunFigure {
   double log_ms = 0;  // ln of the mean of its processes' figures, which is cut as parts.h says
   double square = 0;  // variance of it that the processes show; 0: one process, or none shows
 };
-// By stratum and arm. A cell without a positive figure is left out.
+// Figures by stratum and arm. A cell without a positive figure is left out.
 using CellPlace = std::pair<Stratum, std::string>;
 using CellPlaces = std::vector<CellPlace>;
 using RunFigures = std::map<CellPlace, RunFigure>;
 RunFigures run_figures(const Samples& samples, ProcessFigure figure);
 
-// Of several of its cells together: the mean of their logarithms. Absent: the run lacks one.
+// Figure of several of the run's cells together: the mean of their logarithms. Absent: the run
+// lacks one.
 std::optional<RunFigure> mean_figure(const RunFigures& run, const CellPlaces& cells);
 
 // The cells of a comparison that a combined one stands for.

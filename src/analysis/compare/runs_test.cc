@@ -47,7 +47,8 @@ Comparison compared(const std::vector<Bundle>& base, const std::vector<Bundle>& 
   return *std::move(result);
 }
 
-// By hand: logarithms 0, 0.02 against 0.10, 0.14, so variances 0.0002 and 0.0008, error^2 = 0.0005.
+// Worked by hand: logarithms 0, 0.02 against 0.10, 0.14, so variances 0.0002 and 0.0008, error^2 =
+// 0.0005.
 TEST(Runs, TheRunIsTheUnit) {
   std::vector<Bundle> base;
   std::vector<Bundle> cand;

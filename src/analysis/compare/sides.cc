@@ -15,7 +15,8 @@
 namespace assay {
 namespace {
 
-// As src/study/sides.h names the arms; the bundle's own names are all that a reader has.
+// Names of the arms as src/study/sides.h makes them; the bundle's own names are all that a reader
+// has.
 constexpr std::string_view kBaseSide = "@base";
 constexpr std::string_view kCandSide = "@cand";
 
@@ -41,7 +42,8 @@ Pairing pair_sides(const Samples& samples) {
   return pairing;
 }
 
-// What is judged: pairs of processes or, where there is one and that is allowed, pairs of rows.
+// Units of a judged cell: pairs of processes or, where there is one and that is allowed, pairs of
+// rows.
 struct PairedCell {
   CellPair pair;
   std::vector<PairedProcess> units;
@@ -99,7 +101,7 @@ ComparedCell cell_of(const Comparison& of, const PairedCell& paired, const Paire
   return cell;
 }
 
-// Of the cells of one arm in one phase, where there are several.
+// Combines the cells of one arm in one phase, if there are several.
 void combine(const Comparison& of, const std::vector<PairedRatio>& ratios,
              const std::vector<size_t>& members, ComparedCells& out) {
   if (members.size() < 2) return;

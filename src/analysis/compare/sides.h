@@ -10,7 +10,7 @@ namespace assay {
 // A regression is slower by more than this share: pairs of repetitions show what two bundles can't.
 inline constexpr double kSidesMargin = 0.005;
 
-// Whether the bundle is of a study of two sides.
+// True if the bundle is of a study of two sides.
 bool has_sides(const Bundle& bundle);
 
 // Every arm of the base beside its own of the candidate, by pairs of repetitions (pairs.h): means

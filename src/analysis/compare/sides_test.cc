@@ -15,7 +15,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Of each process the base's and the candidate's times.
+// A process with the base's and the candidate's times.
 PairedProcess process(int64_t number, std::vector<double> base, std::vector<double> cand) {
   return {number, std::move(base), std::move(cand)};
 }

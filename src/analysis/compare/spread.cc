@@ -9,7 +9,7 @@
 namespace assay {
 namespace {
 
-// Of a squared deviation in units of an error that has `df` degrees of freedom.
+// Expected squared deviation in units of an error that has `df` degrees of freedom.
 double expected_square(double df) {
   const double counts = std::max(df, 3.0);
   return counts / (counts - 2);
@@ -65,7 +65,7 @@ stats::StandardError with_spread(const stats::StandardError& error,
                                  const std::optional<Spread>& spread, size_t cells) {
   if (!spread || !(spread->square > 0)) return error;
   const double own = error.value * error.value;
-  // Of few cells the estimate is below the truth more often than above it.
+  // With few cells the estimate is below the truth more often than above it.
   const double between = spread->square * (1 + 1 / spread->df) / static_cast<double>(cells);
   const double raw = spread->raw / static_cast<double>(cells);
   const double total = own + between;

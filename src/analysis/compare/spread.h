@@ -1,10 +1,10 @@
-// By how much cells of one comparison differ from one another beyond what their processes show.
+// Spread of the cells of one comparison beyond the errors that their processes show.
 //
 // Something may change between two runs that neither run shows: where a file lies in memory, who
 // else was on the machine. It moves each cell by a little, and no number of processes tells of it.
 // The other cells do: where nothing but such chance lies between two runs, their ratios scatter by
 // more than their errors say. A random-effects estimate of that scatter goes into the error that an
-// alarm has to beat. What all cells share doesn't scatter and stays unseen.
+// alarm has to beat. A shift that all cells share doesn't scatter and stays unseen.
 #pragma once
 
 #include <cstddef>

@@ -7,21 +7,21 @@
 
 namespace assay {
 
-// Whether its blocks were to end as soon as its arms were told apart, by its evidence.
+// True if, by the stratum's evidence, its blocks were to end as soon as its arms were told apart.
 bool was_looked_at(const Samples& samples, size_t stratum);
 
 // ratio: the geometric mean over rounds of processes of arm / baseline; ratio_interval: of it, by
 // stats::confirmed_interval(), with alpha shared by all pairs of the study's `arms`, so that the
-// intervals of a stratum hold together and whichever arm leads. As the run itself judged
-// (harness/decisions.h): by the same means of rounds. No interval: too few rounds, or arms that
-// aren't paired by them.
+// intervals of a stratum hold together and whichever arm leads. The run itself judged by the same
+// means of rounds (harness/decisions.h). No interval: too few rounds, or arms that aren't paired by
+// them.
 void contrast_at_any_look(const PairUnits& units, size_t arms, const AnalysisOptions& options,
                           Contrast& contrast);
 
 // That margin of equivalence by which the run stopped, unless the options ask for one.
 double margin_at_any_look(const Samples& samples, size_t stratum, const AnalysisOptions& options);
 
-// By that interval alone.
+// The verdict by that interval alone.
 Verdict verdict_at_any_look(const Contrast& contrast, double margin);
 
 }  // namespace assay

@@ -33,7 +33,7 @@ void combine_phase(const ContrastInputs& in, const PairResamples& resampled, Pha
     for (const Contrast& contrast : findings.contrasts) {
       if (contrast.phase == phase && contrast.arm == arm) parts.push_back(&contrast);
     }
-    // What ended strata at times of their own choosing is no sample of a fixed size together.
+    // Strata that ended at times of their own choosing are no sample of a fixed size together.
     const bool looked_at = std::ranges::any_of(parts, &Contrast::any_look);
     if (parts.empty() || looked_at) continue;
     findings.combined.push_back(combine(in, resampled, parts));

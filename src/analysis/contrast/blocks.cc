@@ -73,7 +73,7 @@ void find_overlaps(std::vector<Block>& blocks) {
   }
 }
 
-// Of each group of the stratum that has any.
+// Number of rows of each group of the stratum that has any.
 std::vector<int64_t> rows_of_arms(const Samples& samples, size_t stratum,
                                   const std::vector<PlacedRow>& rows) {
   const size_t first = samples.first_group[stratum];

@@ -22,9 +22,9 @@ class Blocks {
 
   // `blocks` and `whole` are 0 where the order isn't recorded.
   const StratumBlocks& of(size_t stratum) const { return strata_[stratum].summary; }
-  // Whether the row's block holds one repetition of each arm that it holds at all, side by side.
+  // True if each arm in the row's block has one repetition there, side by side with the others'.
   bool beside(size_t stratum, const Row& row) const;
-  // Whether that is so of all rows of the stratum.
+  // True if beside() holds for all rows of the stratum.
   bool all_beside(size_t stratum) const { return strata_[stratum].torn.empty(); }
 
  private:
@@ -35,7 +35,7 @@ class Blocks {
   std::vector<OfStratum> strata_;
 };
 
-// Of the strata on which several arms were measured.
+// The blocks of the strata on which several arms were measured.
 std::vector<StratumBlocks> blocks_of_contrasts(const Samples& samples, const Blocks& blocks);
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// What rows show of their blocks, one defect a test.
+// Tests what rows show of their blocks, one defect a test.
 #include "analysis/contrast/blocks.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ TEST(Blocks, ThatLackAnArmAreNotWholeAndLeaveOnlyThatArmsPairs) {
   EXPECT_EQ(findings.contrasts.at(1).left_out, 0);
 }
 
-// As optional stopping adds them to the last block of one arm and then to that of another: they
+// Optional stopping adds repetitions to the last block of one arm and then to that of another: they
 // have the same numbers, and didn't run side by side.
 TEST(Blocks, RepetitionsThatWereAddedToABlockLeaveThePair) {
   ThreeArms arms;

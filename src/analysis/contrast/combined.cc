@@ -50,7 +50,7 @@ std::optional<Part> part_of(const ContrastInputs& in, const PairResamples& resam
   return part;
 }
 
-// Of the strata's units, first the arm's of each stratum, then the baseline's.
+// Common rounds of the strata's units: first the arm's series of each stratum, then the baseline's.
 CommonRounds strata_rounds(const std::vector<Part>& parts) {
   std::vector<std::vector<UnitSpan>> series;
   for (const Part& part : parts) series.push_back(part.units.arm_spans);
@@ -58,9 +58,9 @@ CommonRounds strata_rounds(const std::vector<Part>& parts) {
   return common_rounds(series);
 }
 
-// What each round adds to the logarithm of one side's geometric mean: its mean has the error that
-// the strata make together, whatever they share. A stratum that lacks rounds adds more in each of
-// its own, so that by itself it would have its own error.
+// Share of each round in the logarithm of one side's geometric mean: the shares' mean has the error
+// that the strata make together, whatever they have in common. A stratum that lacks rounds adds
+// more in each of its own, so that by itself it would have its own error.
 std::vector<double> round_adds(const std::vector<Part>& parts, const CommonRounds& rounds,
                                bool of_arm) {
   std::vector<double> adds(rounds.count, 0.0);
@@ -108,7 +108,7 @@ std::optional<stats::LogRatio> log_ratio_of_rounds(const std::vector<Part>& part
   return error ? std::optional(stats::LogRatio{log_ratio, *error}) : std::nullopt;
 }
 
-// Of strata that are resampled each by itself.
+// The terms of strata that are resampled each by itself.
 std::vector<std::vector<stats::LogTerm>> terms_of_strata(const std::vector<Part>& parts) {
   std::vector<std::vector<stats::LogTerm>> independent;
   const double weight = 1 / static_cast<double>(parts.size());
@@ -120,7 +120,7 @@ std::vector<std::vector<stats::LogTerm>> terms_of_strata(const std::vector<Part>
   return independent;
 }
 
-// Of strata whose rounds are resampled together, and with `paired` both arms' alike.
+// The terms of strata whose rounds are resampled together, and with `paired` both arms' alike.
 std::vector<std::vector<stats::LogTerm>> terms_of_rounds(const std::vector<Part>& parts,
                                                          bool paired) {
   std::vector<std::vector<stats::LogTerm>> independent(paired ? 1 : 2);
@@ -158,8 +158,8 @@ std::optional<stats::LogRatio> log_ratio_of_strata(const std::vector<Part>& part
   return stats::combined_log_ratio(each);
 }
 
-// Strata that lack different rounds are resampled each by itself. What they share makes the
-// combined error larger by this factor.
+// Factor by which the strata's common part makes the combined error larger. Strata that lack
+// different rounds are resampled each by itself, which misses it.
 double sharing(const std::vector<Part>& parts, const auto& error_of) {
   const std::vector<Part> plain = without_widening(parts);
   const auto together = error_of(plain);
@@ -168,7 +168,7 @@ double sharing(const std::vector<Part>& parts, const auto& error_of) {
   return std::max(1.0, together->error.value / apart->error.value);
 }
 
-// What the strata's widenings make of the combined error.
+// Widening of the combined error by the strata's widenings.
 stats::Widening combined_widening(const stats::LogRatio& widened, const std::vector<Part>& parts,
                                   const auto& error_of) {
   const std::optional<stats::LogRatio> independent = error_of(without_widening(parts));

@@ -13,7 +13,7 @@ struct PlacedUnit {
   size_t unit = 0;
 };
 
-// By first repetition, of equal ones the longest first.
+// The units by first repetition, of equal ones the longest first.
 std::vector<PlacedUnit> by_first_repetition(std::span<const std::vector<UnitSpan>> series) {
   std::vector<PlacedUnit> all;
   for (size_t s = 0; s < series.size(); ++s) {

@@ -1,7 +1,7 @@
 // Which units of several strata are of one round, in which an arm's process served all of them.
 //
 // Strata of a run that was interrupted or resumed needn't have the same rounds, and processes are
-// numbered within a cell. What rows tell is their repetition, which is of one round in all strata.
+// numbered within a cell. Rows tell their repetition, which is of one round in all strata.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace assay {
 
-// What tells one unit's round.
+// Repetitions and process of one unit, which tell its round.
 struct UnitSpan {
   int64_t first_repetition = 0;
   int64_t last_repetition = 0;

@@ -17,7 +17,7 @@
 namespace assay {
 namespace {
 
-// Of samples that don't overlap the test of the ratio, else that of the difference: see
+// The test of the ratio if the samples don't overlap, else that of the difference: see
 // stats::log_scale().
 std::optional<stats::TestResult> test_of_means(const stats::StratumMoments& pair, double difference,
                                                const stats::StandardError& error) {

@@ -15,15 +15,15 @@ namespace assay {
 // Why this group can't be contrasted with any other; empty: it can.
 std::vector<std::string> reasons_against(const Group& group, const AnalysisOptions& options);
 
-// Whether the warm rows of both answered the same prompts.
+// True if the warm rows of both answered the same prompts.
 bool same_prompts(const Group& a, const Group& b);
 
 // The difference rule: equivalent if the adjusted TOST says so, else faster or slower if the
-// adjusted test does and the bootstrap interval excludes 1, else inconclusive. Of few processes
-// their range has to bear that out (process_range.h).
+// adjusted test does and the bootstrap interval excludes 1, else inconclusive. If there are few
+// processes, their range has to bear that out (process_range.h).
 Verdict judge(const Contrast& contrast, const AnalysisOptions& options);
 
-// What contrasts are made of; all of one bundle. Nothing is owned.
+// Inputs of contrasts; all of one bundle. Nothing is owned.
 struct ContrastInputs {
   const Samples& samples;
   const Units& units;
@@ -53,10 +53,11 @@ std::vector<Decision> decide(const ContrastInputs& in, const std::vector<Contras
 Contrast contrast_pair(const ContrastInputs& in, const PairResamples& resampled,
                        const GroupPair& pair, const stats::Widening& widening);
 
-// Of both arms' units, without widening. Absent for fewer than two.
+// Moments of both arms' units, without widening. Absent for fewer than two.
 std::optional<stats::StratumMoments> pair_moments(const PairUnits& units, bool paired);
 
-// How many of a combined contrast's strata know nothing of each other: processes serve all of them.
+// Number of a combined contrast's strata that know nothing of each other: processes serve all of
+// them.
 int64_t independent_strata(const Contrast& contrast);
 
 // The bootstrap's interval of the contrast's ratio, as wide as its units' dependence makes it.

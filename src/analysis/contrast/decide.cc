@@ -39,7 +39,8 @@ std::string reason_against(const Group& group, const Group* other, const Analysi
   return "";
 }
 
-// What arms are ranked by: the mean, or what its stratum's looks ranked them by.
+// Time by which arms are ranked: the mean, or the geometric mean of rounds if the stratum was
+// looked at while it ran.
 double ranked_time(const ContrastInputs& in, size_t g) {
   const Group& group = in.samples.groups[g];
   const double mean = *stats::mean(group.warm_ms);
@@ -72,8 +73,8 @@ Race race(const ContrastInputs& in, size_t stratum) {
   return result;
 }
 
-// Of each pair: where one of it is the baseline, that of its contrast, so that the same two arms
-// are told apart in both tables or in neither; the others are a family.
+// Widening of each pair: a pair with the baseline has that of its contrast, so that the same two
+// arms are told apart in both tables or in neither; the others are a family.
 std::vector<stats::Widening> rival_widenings(const ContrastInputs& in,
                                              const std::vector<GroupPair>& pairs,
                                              const std::vector<Contrast>& contrasts) {
@@ -123,7 +124,8 @@ void contrast_rivals(const ContrastInputs& in, const std::vector<Contrast>& cont
   });
 }
 
-// By its interval, and notably. Processes that are too few for an interval show no such thing.
+// True if the ratio is notable and its interval lies below 1. Processes that are too few for an
+// interval show no such thing.
 bool is_ahead(const SpreadRatio& ratio, const AnalysisOptions& options) {
   return ratio.interval && ratio.interval->high < 1 && ratio.ratio <= 1 - options.notable;
 }
@@ -146,7 +148,8 @@ void add_alternative(const ContrastInputs& in, const std::string& figure, double
       {figure, samples.arms[samples.groups[best].arm], ratio->ratio, *ratio->interval});
 }
 
-// By p50, and by the highest percentile that all arms of the race have enough rows for.
+// Adds the choices by p50, and by the highest percentile that all arms of the race have enough rows
+// for.
 void add_alternatives(const ContrastInputs& in, stats::QuantileBootstrap& quantiles, Race& race) {
   if (race.groups.size() < 2) return;
   // Typical calls that decide are told by themselves.
@@ -231,7 +234,7 @@ void settle(Race& race) {
   }
 }
 
-// An undecided leader may still be a gain on the baseline. By the contrasts with the baseline,
+// An undecided leader may still be a gain on the baseline. Its contrasts with the baseline decide,
 // which are one family whichever arm leads.
 void find_ahead(const Samples& samples, const std::vector<Contrast>& contrasts,
                 Decision& decision) {

@@ -17,7 +17,7 @@ namespace {
 constexpr double kLevel = 0.025;
 constexpr size_t kBlocks = 500;
 
-// What a family's lag-1 autocorrelations say together.
+// Lag-1 autocorrelations of a family, pooled.
 struct FamilyR {
   double mean = 0;
   double error = 0;    // of the mean

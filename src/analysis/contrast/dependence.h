@@ -1,8 +1,8 @@
-// How far neighbouring repetitions depend on one another, learnt from all series of a family.
+// Dependence of neighbouring repetitions, learnt from all series of a family.
 //
 // Thirty rows hardly show an autocorrelation of 0.3, and chance shows one in every sixth white
 // series: whoever judges each series on its own widens where nothing is and doesn't where something
-// is. What makes neighbours alike, the machine, is common to a run, so its cells are judged
+// is. The machine, which makes neighbours alike, is common to a run, so its cells are judged
 // together.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace assay {
 
-// What one series tells.
+// Dependence within one series.
 struct Dependence {
   double r = 0;          // the lag-1 autocorrelation that counts; 0: none shows
   double r_error = 0;    // its standard error

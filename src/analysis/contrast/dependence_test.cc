@@ -162,7 +162,7 @@ TEST(Dependences, StretchEveryIntervalByAsMuch) {
   for (const Contrast& contrast : sorted.contrasts) {
     EXPECT_GT(contrast.widening.error, 2);
     const stats::Interval welch = *contrast.difference_interval_ms;
-    // Of fewer than 3 degrees of freedom the bootstrap's is narrower.
+    // With fewer than 3 degrees of freedom the bootstrap's is narrower.
     const double share = width(contrast.ratio_interval) * 10 / (welch.high - welch.low);
     EXPECT_GT(share, 0.4);
     EXPECT_LT(share, 1.3);

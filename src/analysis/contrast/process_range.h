@@ -1,4 +1,4 @@
-// Where worker processes are too few for an interval: the range of their own figures.
+// Range of worker processes' own figures, for processes too few for an interval.
 #pragma once
 
 #include <optional>

@@ -20,8 +20,8 @@ namespace assay {
 using Resampled = std::vector<std::optional<stats::ResampledMean>>;  // in the groups' order
 
 // One resampled mean of units a group, in the groups' order; absent where the group is too small.
-// What belongs together is resampled together: paired arms of a stratum, and where processes are
-// the unit all strata of a model, which they served. Resamples of a constant group are that
+// Groups that belong together are resampled together: paired arms of a stratum, and where processes
+// are the unit all strata of a model, which they served. Resamples of a constant group are that
 // constant: it has no interval of its own, and ratios have. Another arm in the study changes no
 // other arm's interval.
 Resampled resample_groups(const Samples& samples, const Units& units,
@@ -36,7 +36,7 @@ class PairResamples {
   PairResamples(const Samples& samples, const Units& units, const Resampled& groups,
                 std::span<const GroupPair> pairs, const AnalysisOptions& options, ThreadPool* pool);
 
-  // Of one of the pairs; absent where the group is too small.
+  // The resampled side of one of the pairs; absent where the group is too small.
   const std::optional<stats::ResampledMean>& arm(const GroupPair& pair) const;
   const std::optional<stats::ResampledMean>& baseline(const GroupPair& pair) const;
 

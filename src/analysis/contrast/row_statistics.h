@@ -11,17 +11,17 @@
 namespace assay {
 
 // Quantile p of the arm's warm rows over that of the baseline's, with an interval as wide as the
-// pair's dependence makes it. Where processes are the unit: the geometric mean over rounds of the
-// ratio of the rounds' quantiles, with the interval of t over rounds (of arms that aren't paired:
-// Welch's). A bootstrap of whole rounds knows nothing beyond the slowest of a few processes: of
-// five that differ by 20 % its interval of a ratio of p95 misses 1 in 8 to 10 % of equal arms. Else
-// the percentile bootstrap of rows. Absent for fewer than two units. Of processes too few for an
-// interval (process_range.h) it has their range.
+// pair's dependence makes it. Where processes are the unit, it is the geometric mean over rounds of
+// the ratio of the rounds' quantiles, with the interval of t over rounds (unpaired arms: Welch's).
+// A bootstrap of whole rounds knows nothing beyond the slowest of a few processes: with five that
+// differ by 20 % its interval of a ratio of p95 misses 1 in 8 to 10 % of equal arms. Else it is the
+// percentile bootstrap of rows. Absent for fewer than two units. Processes too few for an interval
+// (process_range.h) have their range.
 std::optional<SpreadRatio> quantile_ratio_by_units(const ContrastInputs& in, const GroupPair& pair,
                                                    double p, const stats::Widening& widening,
                                                    stats::QuantileBootstrap& quantiles);
 
-// Whether a warm row counts, by its place in the group.
+// True for the warm rows that count, by their place in the group.
 using KeptRows = std::vector<bool>;
 
 // Two-sided test of the difference of the means over those rows: by the units, where processes are

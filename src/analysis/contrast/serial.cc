@@ -20,15 +20,15 @@ constexpr double kFamilyLevel = 0.025;
 constexpr double kDriftLevel = 0.05;
 constexpr double kCautiousDriftLevel = 0.4;
 
-// How far the series goes from its first value to its last.
+// Difference of the series' trend from its first value to its last.
 double drift_of(std::span<const double> series) {
   std::vector<double> order(series.size());
   std::iota(order.begin(), order.end(), 0.0);
   return stats::theil_sen_slope(order, series).value_or(0) * (order.back() - order.front());
 }
 
-// By what the series itself shows, however little: Geyer's sum sees dependence beyond the first
-// lag, the lag-1 form sees it in thirty rows, where every r_k is too low.
+// Autocorrelation that the series itself shows, however little: Geyer's sum sees dependence beyond
+// the first lag, the lag-1 form sees it in thirty rows, where every r_k is too low.
 double cautious_r(std::span<const double> series) {
   const auto lag = stats::lag1_autocorrelation(series);
   if (!lag) return 0;
@@ -45,7 +45,7 @@ SeriesError error_of_mean(const stats::Moments& of, const stats::Widening& widen
   return {error.value * error.value, error.df};
 }
 
-// Of each series: whether it drifts, and whether it might.
+// Drift of a series: true if it shows, true if it might be there.
 struct Drift {
   bool shows = false;
   bool possible = false;

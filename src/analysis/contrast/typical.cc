@@ -19,7 +19,7 @@ std::vector<double> log_ratios(const PairedProcess& round) {
   return logs;
 }
 
-// How many values may lie below the interval of a median of n: the largest k for which
+// Number of values that may lie below the interval of a median of n: the largest k for which
 // P(Binomial(n, 1/2) < k) is at most (1 - confidence) / 2. 0: even the extremes are too near.
 int64_t median_rank(int64_t n, double confidence) {
   double below = 0;

@@ -11,8 +11,8 @@
 namespace assay {
 namespace {
 
-// Which processes of a stratum's arms served side by side. As a rule those of one number; where one
-// was lost, the process that went on for it serves the rest of the round, and is of the same round.
+// Processes of a stratum's arms that served side by side. As a rule those of one number; if one was
+// lost, the process that went on for it serves the rest of the round, and is of the same round.
 class Rounds {
  public:
   Rounds(const Samples& samples, size_t stratum) {
@@ -54,7 +54,7 @@ class Rounds {
   std::map<size_t, int64_t> numbers_;  // of roots
 };
 
-// Where a row stands in the order: what two arms' rows of one pair have in common.
+// Place of a row in the order: two arms' rows of one pair have the same.
 std::pair<int64_t, int64_t> place_of(const Row* row) {
   return {row->repetition, row->block};
 }
@@ -76,7 +76,7 @@ RowPlaces all_rows(const Group& group) {
   return places;
 }
 
-// Of one group, the rows whose repetition the other has a warm row of too, in the same block.
+// The rows of one group whose repetition the other has a warm row of too, in the same block.
 RowPlaces common_rows(const Group& group, const Group& other, const Blocks& blocks) {
   const std::vector<std::pair<int64_t, int64_t>> others = row_places(other);
   RowPlaces places;
@@ -110,7 +110,8 @@ UnitSeries collect(const Group& group, const RowPlaces& rows, const KeyOf& key_o
     series.of_row.push_back(at->second);
     series.mean_ms[at->second] += group.warm_ms[i] - group.warm_ms[0];
   }
-  // As a distance from one of them: units of one value repeated have exactly that mean.
+  // Each mean is summed as a distance from one value: units of one value repeated have exactly that
+  // mean.
   for (size_t u = 0; u < series.keys.size(); ++u) {
     series.mean_ms[u] = group.warm_ms[0] + series.mean_ms[u] / static_cast<double>(series.rows[u]);
   }
@@ -175,7 +176,7 @@ class RowsOfGroup {
   bool rounds_;
 };
 
-// What both sides have a row of in the same block, that block being whole.
+// Rows that both sides have in the same block, that block being whole.
 template <typename Rows>
 std::vector<PairedProcess> pair_rows(const Rows& base, const Rows& cand) {
   std::map<std::pair<int64_t, int64_t>, double> cand_ms;

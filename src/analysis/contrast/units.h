@@ -1,8 +1,9 @@
-// What counts as one observation, and which observations of two arms belong together.
+// Units of an analysis: the values that count as one observation each, and those of two arms that
+// belong together.
 //
-// In a block that holds one repetition of each arm these ran one beside the other: what the machine
-// did meanwhile they share, and it cancels in their ratio (duet benchmarking; Bulej et al. 2020).
-// And what a worker process was given when it started makes it faster or slower for as long as it
+// In a block that holds one repetition of each arm these ran one beside the other: they share the
+// machine's state, and it cancels in their ratio (duet benchmarking; Bulej et al. 2020). And the
+// state that a worker process gets when it starts makes it faster or slower for as long as it
 // lives, so where a cell has several processes, those are what repeats, and rows only tell more of
 // each. docs/statistics.md, "Units and pairs".
 #pragma once
@@ -18,10 +19,10 @@
 
 namespace assay {
 
-// Of one group, in the order of the run.
+// Units of one group, in the order of the run.
 struct UnitSeries {
-  // What arms have in common: the repetition's number; the round that processes served in, counted
-  // over the stratum's arms; of rows their place.
+  // Key that a unit has in common with the other arms' units of its pair: the repetition's number;
+  // the round that a process served in, counted over the stratum's arms; a row's place.
   std::vector<int64_t> keys;
   std::vector<int64_t> rows;      // that the unit holds
   std::vector<double> mean_ms;    // of these
@@ -40,8 +41,9 @@ struct GroupPair {
   size_t baseline = 0;
 };
 
-// The units of two groups of a stratum. Of pairs they hold the repetitions that both groups have a
-// warm row of, side by side: what the machine did in any other one has nothing to cancel with.
+// The units of two groups of a stratum. If the arms are paired, these are the repetitions that both
+// groups have a warm row of, side by side: the machine's state in any other one has nothing to
+// cancel with.
 struct PairUnits {
   std::vector<double> arm;  // unit_values()
   std::vector<double> baseline;
@@ -53,7 +55,8 @@ struct PairUnits {
   int64_t left_out = 0;  // repetitions that one of them lacks; of pairs alone
 };
 
-// Of these series; `paired`: only the units that both have. It leaves `left_out` to its caller.
+// The units of two series; `paired`: only the units that both have. It leaves `left_out` to its
+// caller.
 PairUnits pair_units(const UnitSeries& arm, const UnitSeries& baseline, bool paired);
 
 // The series without the warm rows of the group that aren't `kept`, by their place; a unit of which
@@ -69,7 +72,7 @@ class Units {
   Units(const Samples& samples, bool order_recorded);
 
   ContrastUnit of(size_t stratum) const { return units_[stratum]; }
-  // Whether the stratum's arms are paired.
+  // True if the stratum's arms are paired.
   bool paired(size_t stratum) const { return blocks_.of(stratum).paired(); }
   const Blocks& blocks() const { return blocks_; }
   const UnitSeries& series(size_t group) const { return series_[group]; }
@@ -103,7 +106,7 @@ struct MeasuredRow {
   bool beside = false;  // Blocks::beside()
 };
 
-// Of the group, in the order of the run.
+// The group's warm rows, in the order of the run.
 std::vector<MeasuredRow> measured_rows(const Samples& samples, const Units& units,
                                        const Group& group);
 // The same pairs, of two groups' measured_rows().

@@ -153,7 +153,7 @@ struct Burst {
       *bundle.row(cells.back(), 8).latency_ms *= 3;
     }
   }
-  // As a run leaves it that was killed before the row was written.
+  // Leaves the bundle as a run does that was killed before the row was written.
   void drop(size_t cell, int64_t repetition) {
     std::erase_if(bundle.raw().rows, [&](const Row& row) {
       return row.cell_id == cells[cell] && row.repetition == repetition;
@@ -265,7 +265,7 @@ TEST(Typical, TheIntervalOfAMedianHasTheRanksOfTheBinomialDistribution) {
   const Contrast contrast = pair.findings().contrasts.at(0);
   ASSERT_TRUE(contrast.typical);
   EXPECT_NEAR(contrast.typical->ratio, std::sqrt(ratios[9] * ratios[10]), 1e-12);
-  // Of 20 values P(Binomial(20, 1/2) < 6) = 2.07 %: the 6th and the 15th.
+  // The interval of 20 values: P(Binomial(20, 1/2) < 6) = 2.07 %, so the 6th and the 15th.
   if (contrast.widening.error == 1) {
     EXPECT_NEAR(contrast.typical->interval->low, ratios[5], 1e-12);
     EXPECT_NEAR(contrast.typical->interval->high, ratios[14], 1e-12);
@@ -363,7 +363,7 @@ TEST(Combined, ProcessesThatServeAllStrataAreOneRoundOfThem) {
                                     .processes = 5}));
       }
     }
-    // What a process of an arm is slower by: in all strata alike, or in each by itself.
+    // Factor by which a process of an arm is slower: in all strata alike, or in each by itself.
     double shift[2][5];
     for (size_t cell = 0; cell < cells.size(); ++cell) {
       if (!common || cell < 2) {

@@ -1,4 +1,4 @@
-// What the dependence of a bundle's repetitions does to the errors of its means and ratios.
+// Widening of the errors of a bundle's means and ratios by the dependence of its repetitions.
 #pragma once
 
 #include <span>
@@ -9,8 +9,9 @@
 
 namespace assay {
 
-// Of the warm latencies of a bundle's groups, in their order; a family is a phase. Rows that
-// compiled something are left out: they come first for a reason, and aren't the machine's doing.
+// Dependence of the warm latencies of a bundle's groups, in their order; a family is a phase. Rows
+// that compiled something are left out: they come first for a reason, and aren't the machine's
+// doing.
 std::vector<Dependence> group_dependences(const Samples& samples);
 
 // The same of the units that the interval of a group's mean is made of: where those are processes,
@@ -18,10 +19,10 @@ std::vector<Dependence> group_dependences(const Samples& samples);
 std::vector<Dependence> unit_dependences(const Samples& samples, const Units& units,
                                          const std::vector<Dependence>& of_rows);
 
-// By how much the standard error of each pair's ratio is wider than that of independent units: the
-// widening of the series of differences x / mean - y / mean', in which what the machine did to both
-// arms alike cancels as it does in the ratio. Of rounds where processes are the unit, else of rows
-// by repetition. Families are phases; none for the pair of a group with itself.
+// Widening of the standard error of each pair's ratio, against that of independent units. It is the
+// widening of the series of differences x / mean - y / mean', in which the machine's effect on both
+// arms cancels as it does in the ratio: over rounds where processes are the unit, else over rows by
+// repetition. Families are phases; none for the pair of a group with itself.
 std::vector<stats::Widening> contrast_widenings(const Samples& samples, const Units& units,
                                                 std::span<const GroupPair> pairs);
 

@@ -28,8 +28,8 @@ void count(OutcomeCounts& outcome, const Group& group) {
   }
 }
 
-// Of variance analysis: the mean square between processes is what the mean's variance is made of,
-// that within them what rows alone would make.
+// Analysis of variance: the mean's variance comes from the mean square between processes; rows
+// alone would give it that within them.
 void describe_processes(const Group& group, Latency& latency) {
   const auto told = [](const Row* row) { return row->process.has_value(); };
   if (!std::ranges::all_of(group.warm, told)) return;

@@ -11,7 +11,7 @@
 
 namespace assay {
 
-// By phase and arm first, then by stratum and arm.
+// The outcomes by phase and arm first, then by stratum and arm.
 std::vector<OutcomeCounts> describe_outcomes(const Samples& samples,
                                              const AnalysisOptions& options);
 

@@ -11,9 +11,9 @@
 
 namespace assay {
 
-// As the run recorded them (completion's model_weight_bytes); where it didn't for every model, the
-// number of parameters that each name ends in or holds ("llama3.2-1b", "gpt2-25m"); empty where
-// some model tells neither.
+// Sizes as the run recorded them (completion's model_weight_bytes); where it didn't for every
+// model, the number of parameters that each name ends in or holds ("llama3.2-1b", "gpt2-25m");
+// empty where some model tells neither.
 struct ModelSizes {
   std::string unit;  // "weight bytes", "parameters"; empty: not known
   std::map<std::string, double> of;

@@ -1,4 +1,4 @@
-// What an arm's prefill is worth end to end.
+// Worth of an arm's prefill end to end.
 #include "analysis/describe/phase_split.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What an arm's prefill is worth end to end, by how many tokens are decoded after it.
+// Worth of an arm's prefill end to end, by the number of tokens decoded after it.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// What a prefill gain is worth end to end, on latencies whose answer is known.
+// Tests the worth of a prefill gain end to end, on latencies whose answer is known.
 #include "analysis/describe/phase_split.h"
 
 #include <gmock/gmock.h>

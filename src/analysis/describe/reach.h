@@ -1,4 +1,4 @@
-// How far something reaches, by its resamples.
+// Reach of an effect in tokens, by its resamples.
 #pragma once
 
 #include <vector>

@@ -9,8 +9,8 @@
 
 namespace assay {
 
-// By stratum, then arm. Left out: arms whose worker tells no bytes, and those of which nobody
-// measured the limit.
+// The shares by stratum, then arm. Left out: arms whose worker tells no bytes, and those of which
+// nobody measured the limit.
 std::vector<ReadShare> read_shares(const Samples& samples);
 
 // Median over the warm rows of the least bytes that had to be read, over the latency; absent: the

@@ -12,7 +12,7 @@
 namespace assay {
 namespace {
 
-// What is wrong with a cell; empty: nothing.
+// Fault of a cell, in words; empty: none.
 using Check = std::function<std::string(const Group&)>;
 using Scope = std::function<bool(const Group&)>;
 
@@ -99,7 +99,7 @@ class Judge {
     const auto found = bundle_.parity.find(group.rows.front()->cell_id);
     return found == bundle_.parity.end() ? kNone : found->second;
   }
-  // As the study asked for it.
+  // The option as the study asked for it.
   static std::string option(const Group& group, const char* name) {
     return group.evidence ? text_member(group.evidence->requested.options, name) : "";
   }

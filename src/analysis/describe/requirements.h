@@ -1,4 +1,4 @@
-// What the study demanded of the stack (its key `require`), and whether the run shows that it held.
+// The study's demands on the stack (its key `require`), judged by the run.
 #pragma once
 
 #include <optional>

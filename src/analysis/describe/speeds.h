@@ -1,4 +1,4 @@
-// How many tokens a second each arm had, row by row: what benchmarks print.
+// Tokens per second of each arm, row by row: the figures that benchmarks print.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,16 @@ struct Speed {
   std::string device;  // of a GPU; empty: the processor
   std::string dtype;
   std::optional<int64_t> threads;
-  // Of a repetition, over the batch: of the prompts in prefill, else produced. 0: prompts differ in
-  // length, and their rows aren't of one test.
+  // Tokens of a repetition, over the batch: of the prompts in prefill, else produced. 0: prompts
+  // differ in length, and their rows aren't of one test.
   int64_t tokens = 0;
   int64_t prompt_tokens = 0;         // of a sequence; 0 likewise
   std::vector<double> latencies_ms;  // of the warm rows, in the order of the run
   std::vector<double> tokens_per_s;  // the same rows; empty: tokens are 0
   std::optional<double> sd_tokens_per_s;
   int64_t lost = 0;  // rows, warm-ups included
-  // Median over the warm rows of the bytes that had to be read, over the time it took. Of
-  // kv_decode, where the worker tells them: what limits a prefill is arithmetic.
+  // Median over the warm rows of the bytes that had to be read, over the time it took. Only for
+  // kv_decode, and if the worker tells them: arithmetic is what limits a prefill.
   std::optional<double> bytes_per_s;
 };
 

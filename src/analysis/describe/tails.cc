@@ -41,7 +41,7 @@ Tail describe(const Samples& samples, const Group& group) {
     if (!carries) rest.push_back(*row->latency_ms);
   }
   if (tail.recompiled > 0 && !rest.empty()) {
-    // Of as many rows as are left: the same figure, even where it is no longer a p99 by the rule.
+    // The same figure of the rows that are left, even if it is no longer a p99 by the rule.
     const std::vector<double> sorted = stats::sorted(rest);
     tail.high_without = tail.high_is_max ? sorted.back() : *stats::quantile(sorted, 0.99);
   }

@@ -19,7 +19,7 @@ inline constexpr double kTailFactor = kSlowFactor;
 // median, or something else makes most of it.
 inline constexpr double kTailShare = 0.5;
 
-// Whether the tail is long, and recompilation is what makes it.
+// True if the tail is long, and recompilation is what makes it.
 bool is_recompile_tail(const Tail& tail);
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// Whether the arms of a stratum ran side by side, block by block: what pairs them.
+// State of a stratum's blocks: arms that ran side by side in them are paired.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace assay {
 
-// What the stratum's rows show of its blocks. Arms are paired where it is kWhole.
+// State of the stratum's blocks by its rows. Arms are paired where it is kWhole.
 enum class BlockState {
   kWhole,             // most rows of each arm stand in whole blocks
   kSeveral,           // blocks hold several repetitions of an arm
@@ -19,13 +19,13 @@ inline constexpr std::array kBlockStates = {BlockState::kWhole, BlockState::kSev
                                             BlockState::kApart, BlockState::kOrderNotRecorded};
 std::string_view block_state_name(BlockState state);
 
-// Of a stratum that several arms have measured rows of.
+// Blocks of a stratum in which several arms have measured rows.
 struct StratumBlocks {
   size_t stratum = 0;
   BlockState state = BlockState::kOrderNotRecorded;
   int64_t blocks = 0;  // that hold a measured row
-  // Of these, with one repetition of every arm, all of one number, none of whose rows lies between
-  // two rows of another block.
+  // Number of these blocks that hold one repetition of every arm, all of one number, and none of
+  // whose rows lies between two rows of another block.
   int64_t whole = 0;
   bool paired() const { return state == BlockState::kWhole; }
 };

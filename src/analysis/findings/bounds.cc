@@ -146,7 +146,7 @@ Fit check_member(std::string_view name, const Json& value) {
   return misfit("a low end and a high one, in this order", value);
 }
 
-// Of at most 1e-9 of it, by which sums of the same numbers may differ.
+// True if a <= b, but for 1e-9 of the larger one, by which sums of the same numbers may differ.
 bool at_most(double a, double b) {
   return a <= b + 1e-9 * std::max(std::abs(a), std::abs(b));
 }

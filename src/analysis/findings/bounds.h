@@ -1,5 +1,5 @@
-// What the numbers of findings.json may be, by their members' names: a file that someone edited, or
-// another program wrote, may have members of the right types that nothing measured could be.
+// Bounds of the numbers of findings.json, by their members' names: a file that someone edited, or
+// another program wrote, may have members of the right types that no measurement can give.
 #pragma once
 
 #include "analysis/findings/findings.h"

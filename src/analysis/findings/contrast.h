@@ -22,7 +22,7 @@ inline constexpr std::array kVerdicts = {Verdict::kFaster, Verdict::kSlower, Ver
                                          Verdict::kInconclusive};
 std::string_view verdict_name(Verdict verdict);
 
-// What a contrast takes for one observation.
+// Observation of a contrast.
 enum class ContrastUnit {
   kRows,         // each arm's rows by themselves
   kRepetitions,  // the rows of one repetition, which arms ran beside one another
@@ -51,7 +51,7 @@ struct Contrast {
   std::optional<size_t> stratum;  // absent: combined
   int64_t strata = 1;
   // Combined: further strata of the phase on which both arms were measured, and one of them lost
-  // rows or gave other output. What is left describes the survivors: no verdict.
+  // rows or gave other output. The remaining rows describe the survivors: no verdict.
   int64_t lost_strata = 0;
   std::string arm;
   std::string baseline;
@@ -68,14 +68,15 @@ struct Contrast {
   // interval and verdict hold at any look, and there are no tests (contrast/any_look.h).
   bool any_look = false;
   int64_t left_out = 0;  // repetitions that only one arm has a warm row of: they leave the pair
-  // Of the standard errors below and their degrees of freedom, against those of independent rows
-  // (dependence.h). Combined: what the strata's make of its error.
+  // Widening of the standard errors below and their degrees of freedom, against those of
+  // independent rows (dependence.h). Combined: the widening of its error by all strata's.
   stats::Widening widening;
   double ratio = 1;                               // arm / baseline, of means; below 1 is faster
   std::optional<stats::Interval> ratio_interval;  // stats::calibrated_ratio_interval()
-  // Where processes are the unit and an arm has fewer than kLeastProcessesOfInterval: the least and
-  // the largest ratio of a round of processes, or of unpaired arms of two processes. There is no
-  // ratio_interval then, nor any other interval of this contrast.
+  // Range of the ratios, present if processes are the unit and an arm has fewer than
+  // kLeastProcessesOfInterval: the least and the largest ratio of a round of processes, or of
+  // unpaired arms of two processes. There is no ratio_interval then, nor any other interval of this
+  // contrast.
   std::optional<stats::Interval> ratio_process_range = {};
   std::optional<double> median_ratio;
   // The ratio of typical calls, which a few slow ones don't touch; of pairs: contrast/typical.h.
@@ -87,7 +88,7 @@ struct Contrast {
   // (stats::log_scale())
   std::optional<stats::TestResult> test;
   std::optional<double> p_holm;
-  // Of single rows; what is unsure about them is that of the units (contrast/row_statistics.h).
+  // Effect sizes of single rows; their errors are those of the units (contrast/row_statistics.h).
   std::optional<double> cohen_d;
   std::optional<stats::Interval> cohen_d_interval;
   std::optional<double> hedges_g;

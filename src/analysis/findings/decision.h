@@ -60,7 +60,7 @@ struct Decision {
   std::string arm;  // empty: none is named
   std::string void_because;
   std::vector<Rival> tied;  // by their means; a beaten arm may lie before one
-  // Of kAhead: `arm` and those of `tied` that are faster than the baseline too, by the contrasts
+  // kAhead only: `arm` and those of `tied` that are faster than the baseline too, by the contrasts
   // with it. Each of them is a gain; which of them is the fastest is open.
   std::vector<std::string> ahead;
   std::optional<Rival> runner_up;         // next lowest mean

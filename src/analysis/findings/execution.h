@@ -1,11 +1,12 @@
-// Whether an arm ran as its mode says.
+// Execution of an arm: did it run as its mode says?
 #pragma once
 
 #include <string_view>
 
 namespace assay {
 
-// Whether an arm earned the word "compiled" on one stratum, by its rows and its worker's evidence.
+// Execution of an arm on one stratum, by its rows and its worker's evidence: it earned the word
+// "compiled" or didn't.
 enum class Execution {
   kEager,      // it never asked for a compiler in this phase
   kCompiled,   // evidence that it ran compiled, and no call of a timed row ran eager

@@ -1,7 +1,7 @@
-// What a bundle says: everything that tables, reports and judgements are made of.
+// Findings of a bundle: everything that tables, reports and judgements are made of.
 //
 // Times are wall-clock milliseconds of warm ok rows (status ok, not cold) unless a name says
-// otherwise. What can't be computed is absent. docs/statistics.md gives every estimator.
+// otherwise. A figure that can't be computed is absent. docs/statistics.md gives every estimator.
 #pragma once
 
 #include <filesystem>
@@ -62,7 +62,7 @@ Json findings_to_json(const Findings& findings);
 // `object` names the JSON in errors. bad_input: another schema version; a member that is missing,
 // of another type, or about a stratum that isn't there. Members that aren't known are skipped.
 Result<Findings> findings_from_json(const Json& json, std::string_view object);
-// Of FOLDER/analysis/findings.json where `path` is a folder, else of the file that it names.
+// Reads FOLDER/analysis/findings.json if `path` is a folder, else the file that it names.
 Result<Findings> read_findings(const std::filesystem::path& path);
 // FOLDER/analysis/findings.json.
 Status write_findings(const Findings& findings, const std::filesystem::path& folder);

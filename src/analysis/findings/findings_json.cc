@@ -11,7 +11,8 @@ namespace {
 
 constexpr const char* kFile = "analysis/findings.json";
 
-// What no report could be made of, though every member is of its type.
+// The first member that contradicts another, so that no report can be made though every member is
+// of its type.
 Fit contradiction(const Findings& findings) {
   for (const auto& [name, contrasts, of_strata] :
        {std::tuple("contrasts", &findings.contrasts, true),

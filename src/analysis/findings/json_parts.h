@@ -1,4 +1,4 @@
-// How absent figures, intervals and tests look in the JSON of comparisons and of loads.
+// JSON of absent figures, intervals and tests in comparisons and loads.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// How long the rows of one arm took: milliseconds of the rows that findings.h says.
+// Latencies of one arm's rows: milliseconds of the rows that findings.h says.
 #pragma once
 
 #include <cstdint>

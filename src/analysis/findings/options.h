@@ -1,4 +1,4 @@
-// What an analysis is told beforehand.
+// Options of an analysis.
 #pragma once
 
 #include <cstdint>

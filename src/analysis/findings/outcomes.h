@@ -1,4 +1,4 @@
-// What became of the rows that were attempted.
+// Outcomes of the rows that were attempted.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct OutcomeCounts {
   std::string arm;
   int64_t attempted = 0;
   int64_t failed = 0;  // status other than ok
-  // Of the rate: Wilson's, with processes that lost their rows together (rows/losses.h).
+  // Interval of the rate: Wilson's, with processes that lost their rows together (rows/losses.h).
   std::optional<stats::Interval> failed_interval;
   std::map<std::string, int64_t> by_status;  // other than ok
   std::map<std::string, int64_t> by_error_class;

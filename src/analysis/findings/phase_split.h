@@ -11,7 +11,7 @@
 
 namespace assay {
 
-// What an arm's prefill is worth if so many tokens are decoded after it.
+// Worth of an arm's prefill if so many tokens are decoded after it.
 struct SplitAt {
   int64_t new_tokens = 0;
   bool extrapolated = false;  // more than any that was measured
@@ -34,8 +34,9 @@ struct PhaseSplit {
   std::optional<stats::Interval> gain_process_range = {};
   double token_ratio = 1;  // of the times a decoded token
   std::vector<SplitAt> at;
-  // Where the prefill surely gains: the decode length from which on that is less than the margin of
-  // the baseline's whole time; and, if the arm decodes slower, the length that uses the gain up.
+  // Decode length from which on the prefill's gain is less than the margin of the baseline's whole
+  // time; absent unless the prefill surely gains. breaks_even: if the arm decodes slower, the
+  // length that uses the gain up.
   std::optional<double> stops_mattering;
   std::optional<Reach> stops_interval;
   std::optional<double> breaks_even;

@@ -11,8 +11,8 @@
 
 namespace assay {
 
-// What there is to say about a row beside its latency; of several the last. A cold row that
-// compiles is cold.
+// The mark of a row beside its latency; of several marks the last. A cold row that compiles is
+// cold.
 enum class RowMark { kWarm, kCold, kThrottled, kRecompiled, kLost };
 
 struct PlottedRow {
@@ -30,7 +30,7 @@ struct EcdfStep {
   double share = 0;  // of the warm ok rows that took no longer
 };
 
-// Of one arm on one stratum.
+// Rows of one arm on one stratum.
 struct PlottedGroup {
   size_t stratum = 0;
   std::string arm;
@@ -58,7 +58,7 @@ struct TimelineLane {
   int64_t events = 0;
 };
 
-// Of one traced repetition of a cell.
+// Trace of one repetition of a cell.
 struct Timeline {
   size_t stratum = 0;
   std::string arm;

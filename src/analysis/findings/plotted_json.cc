@@ -123,7 +123,8 @@ Fit timeline_misfit(const Timeline& timeline) {
   return std::nullopt;
 }
 
-// What no figure could be drawn of, though every member is of its type.
+// The first member that contradicts another, so that no figure can be drawn though every member is
+// of its type.
 Fit contradiction_of(const PlottedRows& plotted, const Findings& findings) {
   const std::vector<std::string>& arms = findings.study.arms;
   std::optional<std::pair<size_t, size_t>> last;

@@ -26,7 +26,7 @@ struct FindingsWithRows {
   Findings findings;
   std::optional<PlottedRows> plotted;  // absent: there is no plotted.json beside them
 };
-// As read_findings(), and plotted.json of the same folder.
+// Reads findings as read_findings() does, and plotted.json of the same folder.
 Result<FindingsWithRows> read_findings_with_rows(const std::filesystem::path& path);
 
 // FOLDER/analysis/findings.json and plotted.json.

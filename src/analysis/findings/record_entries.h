@@ -1,8 +1,8 @@
 // Members of findings.json that need more than a name (records.h has the others), and the words of
 // enums.
 //
-// What is about a stratum opens with that stratum's members, so that whoever reads the file needs
-// no index; what is about a whole phase has the phase alone.
+// An entry about a stratum opens with that stratum's members, so that whoever reads the file needs
+// no index; an entry about a whole phase has the phase alone.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ struct StrataContext {
 
 namespace findings_record {
 
-// Where in the strata this one is.
+// Finds the entry's stratum among the strata.
 Fit find_stratum(const Json& object, const StrataContext& context, size_t& found);
 void put_stratum(const Stratum& stratum, Json& object);
 

@@ -1,4 +1,4 @@
-// What the study demanded of the stack, criterion by criterion.
+// The study's demands on the stack and their verdicts, criterion by criterion.
 #pragma once
 
 #include <string>

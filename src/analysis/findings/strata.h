@@ -1,4 +1,4 @@
-// What was measured: the study, its strata and the prompts of each.
+// The measured study, its strata and the prompts of each.
 #pragma once
 
 #include <compare>

@@ -1,4 +1,4 @@
-// What workers report beside the timings, cell by cell: what compilation cost, and profiles.
+// Workers' reports beside the timings, cell by cell: cost of compilation, and profiles.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace assay {
 
-// Of a cell whose mode asks for a compiler, or that captured graphs without one. Counters are the
-// cell's as the torch worker reports them; the native worker's, and the torch worker's before
-// 2026-11-22, are the process's at the end of the cell, those of cells that it served before too.
-// Absent: not reported.
+// Compile cost of a cell whose mode asks for a compiler, or that captured graphs without one.
+// Counters are the cell's as the torch worker reports them; the native worker's, and the torch
+// worker's before 2026-11-22, are the process's at the end of the cell, those of cells that it
+// served before too. Absent: not reported.
 struct CompileCost {
   size_t stratum = 0;
   std::string arm = {};

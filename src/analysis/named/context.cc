@@ -42,7 +42,7 @@ std::string weights_of(const Group& group) {
   return join(std::vector<std::string>(kinds.begin(), kinds.end()), "+");
 }
 
-// What an arm is beside its stack, by the bundle's identity.
+// The arm's settings beside its stack, by the bundle's identity.
 std::string configuration_of(const Json& identity) {
   std::vector<std::string> parts;
   for (const char* key : {"compile_mode", "cache", "dynamic"}) {

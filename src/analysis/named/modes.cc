@@ -42,7 +42,7 @@ std::vector<double> without_steps(const std::vector<double>& sorted) {
   return spread;
 }
 
-// What one group's rows look like, those that compiled something left out.
+// Distribution of one group's rows, without those that compiled something.
 struct Shape {
   const Group* group = nullptr;
   std::vector<const Row*> rows;
@@ -89,8 +89,8 @@ Modes modes_of(const Shape& shape) {
   return modes;
 }
 
-// Whether which prompt a row answered tells its mode: prompts of several lengths take their time
-// each. A prompt that was answered once tells everything.
+// True if the answered prompt tells a row's mode: prompts of several lengths take their time each.
+// A prompt that was answered once tells everything.
 bool prompts_explain(const Shape& shape, const Modes& modes) {
   std::map<std::pair<std::string_view, int64_t>, std::pair<size_t, size_t>> prompts;
   for (const Row* row : shape.rows) {
@@ -108,7 +108,7 @@ bool prompts_explain(const Shape& shape, const Modes& modes) {
          static_cast<double>(told) >= kExplainedShare * static_cast<double>(shape.rows.size());
 }
 
-// Whether the modes are one after the other in time.
+// True if the modes are one after the other in time.
 bool order_explains(const Shape& shape, const Modes& modes) {
   size_t upper_before = 0;
   size_t lower_after = modes.lower;

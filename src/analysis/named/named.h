@@ -49,11 +49,11 @@ void find_throttled(const Samples& samples, std::vector<Finding>& findings);
 void find_cold_starts(const Samples& samples, const AnalysisOptions& options,
                       std::vector<Finding>& findings);
 
-// What the machine did in the course of a group's rows, where order matters at 5 % after Holm over
-// the groups of a phase and moves the median notably. "level_change": from some row on the latency
-// is another (Pettitt), its rows those from there on. "drift": it goes one way all the time
-// (Mann-Kendall; Theil-Sen for the size). A group whose order shows both has the one that leaves
-// less of its spread unexplained.
+// Findings on the machine's changes in the course of a group's rows, if order matters at 5 % after
+// Holm over the groups of a phase and moves the median notably. "level_change": from some row on
+// the latency is another (Pettitt), its rows those from there on. "drift": it goes one way all the
+// time (Mann-Kendall; Theil-Sen for the size). A group whose order shows both has the one that
+// leaves less of its spread unexplained.
 void find_changes_in_order(const Samples& samples, const AnalysisOptions& options,
                            std::vector<Finding>& findings);
 

@@ -133,7 +133,7 @@ TEST(Named, DriftAlongTheOrderIsSized) {
   EXPECT_EQ(found[0].rows.at(clean.eager).size(), 30u);
 }
 
-// Of a cell with 30 repetitions: rows of warm-ups are the first process's.
+// Deals the 30 repetitions of a cell to processes: rows of warm-ups are the first process's.
 void share_among(SyntheticBundle& bundle, const std::string& cell_id, int64_t processes) {
   for (Row& row : bundle.raw().rows) {
     if (row.cell_id != cell_id) continue;
@@ -141,7 +141,7 @@ void share_among(SyntheticBundle& bundle, const std::string& cell_id, int64_t pr
   }
 }
 
-// What the process that the repetition belongs to adds to its latency.
+// Factor of the process that the repetition belongs to.
 const double kLevels[] = {1.0, 1.08, 1.02};
 
 TEST(Named, LevelsOfProcessesAreNeitherDriftNorAChange) {

@@ -1,4 +1,4 @@
-// What lies between the worker processes of one cell.
+// Finds cells whose worker processes differ from one another.
 #include <algorithm>
 #include <cmath>
 
@@ -9,8 +9,8 @@
 namespace assay {
 namespace {
 
-// By how much an interval gets narrower when `share` of its variance stays as it is and the rest is
-// halved.
+// Share by which an interval gets narrower when `share` of its variance stays as it is and the rest
+// is halved.
 double gain(double share) {
   return 1 - std::sqrt(share + (1 - share) / 2);
 }

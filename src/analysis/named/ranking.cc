@@ -85,9 +85,9 @@ std::string causes_text(const Samples& samples, const Group& slow, const Group& 
   return fmt::format("{}, {} the mean", listed(parts), one ? "decides" : "decide");
 }
 
-// Whether both rankings are more than chance: of arms that are the same, mean and median disagree
-// on which is faster in half of all bundles.
-// The tests are by units, whose means and medians have to be ranked as those of the rows are.
+// True if both rankings are more than chance: mean and median of equal arms disagree on which is
+// faster in half of all bundles. The tests are by units, whose means and medians have to be ranked
+// as those of the rows are.
 bool both_significant(const ContrastInputs& in, const Group& a, const Group& b, double mean_ratio,
                       stats::QuantileBootstrap& quantiles) {
   const GroupPair pair{in.samples.index_of(a), in.samples.index_of(b)};

@@ -14,7 +14,7 @@ std::string counts_text(const std::map<std::string, int64_t>& counts) {
   return join(parts, ", ");
 }
 
-// What became of the lost rows: "3 crash (SIGSEGV)".
+// Causes of the lost rows with their counts: "3 crash (SIGSEGV)".
 std::map<std::string, int64_t> causes(const std::vector<const Row*>& rows) {
   std::map<std::string, int64_t> counts;
   for (const Row* row : rows) {

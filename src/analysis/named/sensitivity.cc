@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kTrimmedShare = 0.05;
 
-// What is left out of both arms, by place among a group's rows in the order of `warm` or by size.
+// Rows left out of both arms, by place among a group's rows in the order of `warm` or by size.
 struct Variant {
   std::string name;
   bool by_size = true;

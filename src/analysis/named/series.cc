@@ -34,7 +34,7 @@ std::vector<Rows> by_process(const Rows& rows) {
   return parts;
 }
 
-// Of the processes' first samples the slowest.
+// Finds a slow first sample: the slowest of the processes' first ones counts.
 void find_skewed_first(const Samples& samples, const Group& group, const AnalysisOptions& options,
                        std::vector<Finding>& findings) {
   if (group.timed.size() < 3) return;
@@ -104,8 +104,8 @@ struct Series {
   std::vector<double> ms;
 };
 
-// What the order of a group's rows shows: a way that they go, a row from which on they are others,
-// or neither. That two processes are on different levels is neither.
+// Pattern in the order of a group's rows: a trend, a row from which on the level is another, or
+// neither. Different levels of two processes are neither.
 struct InOrder {
   explicit InOrder(const Group& of);
   const Group* group;
@@ -177,8 +177,8 @@ double way(const Series& part) {
          static_cast<double>(part.rows.back()->order_index - part.rows.front()->order_index);
 }
 
-// How far latency goes: within the median process, or from the first process's level to the last's
-// where that is farther.
+// Change of the latency: within the median process, or from the first process's level to the last's
+// where that is larger.
 double way(const InOrder& one) {
   std::vector<double> ways;
   for (const Series& part : one.parts) ways.push_back(way(part));
@@ -190,7 +190,7 @@ double way(const InOrder& one) {
   return std::abs(between) > std::abs(within) ? between : within;
 }
 
-// Whether two levels leave less unexplained than a line.
+// True if two levels leave less unexplained than a line.
 bool steps_rather(const InOrder& one) {
   const Series& part = one.parts[one.changed];
   const double slope = slope_along(part);
@@ -230,7 +230,7 @@ void report_trend(const Samples& samples, const InOrder& one, const AnalysisOpti
   findings.push_back(std::move(finding));
 }
 
-// Whether it is notable, and so reported.
+// Adds the change if it is notable; true if it is.
 bool report_change(const Samples& samples, const InOrder& one, const AnalysisOptions& options,
                    std::vector<Finding>& findings) {
   const Series& part = one.parts[one.changed];

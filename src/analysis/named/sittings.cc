@@ -33,7 +33,8 @@ class Sittings {
     return sitting;
   }
 
-  // What differs between the first of them and any other; values where there are but two.
+  // Differences between the first sitting's environment and any other's; with their values if there
+  // are but two.
   std::vector<EnvironmentDifference> differences(const std::set<size_t>& sittings) const {
     std::vector<EnvironmentDifference> all;
     for (const size_t sitting : sittings) {

@@ -95,7 +95,7 @@ void report_attribution(const Samples& samples, const Tail& tail, const Analysis
   findings.push_back(std::move(finding));
 }
 
-// What the arm does about prompts of several lengths, in brackets: " (12 lengths padded to 1 at 2.1
+// The arm's remedy for prompts of several lengths, in brackets: " (12 lengths padded to 1 at 2.1
 // times the tokens, dynamic false)"; empty if nothing shows in its rows.
 std::string remedy_text(const Group& group) {
   std::set<int64_t> prompts;

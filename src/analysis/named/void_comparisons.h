@@ -10,9 +10,9 @@
 
 namespace assay {
 
-// Of each stratum why a comparison of its arms decides nothing: they ran one after the other, or in
-// sittings whose environments differ. Empty: it does. Contrasts, decisions, portability and routing
-// all go by it.
+// For each stratum the reason why a comparison of its arms decides nothing: they ran one after the
+// other, or in sittings whose environments differ. Empty: it does decide. Contrasts, decisions,
+// portability and routing all go by it.
 std::vector<std::string> void_comparisons(const Bundle& bundle, const StudySummary& study,
                                           const Samples& samples);
 

@@ -8,7 +8,7 @@
 namespace assay {
 namespace {
 
-// Of 300 pixels: two rows to every two of them.
+// A figure is 300 pixels wide: two rows to every two of them.
 constexpr size_t kStretches = 150;
 constexpr size_t kMostMarked = 150;
 constexpr size_t kMostSteps = 300;
@@ -103,7 +103,7 @@ std::ptrdiff_t to_offset(size_t index) {
   return static_cast<std::ptrdiff_t>(index);
 }
 
-// Of all their rows, ascending.
+// Places of all rows of the groups, ascending.
 std::vector<int64_t> places_of(std::span<const Group> groups) {
   std::vector<int64_t> places;
   for (const Group& group : groups) {

@@ -6,7 +6,7 @@
 
 namespace assay {
 
-// Of each group at most some hundred rows: all that are marked as far as they have room, and of the
+// At most some hundred rows of each group: all marked ones as far as they have room, and of the
 // others the fastest and the slowest of each stretch of its order. Groups with fewer rows than that
 // keep all of them.
 std::vector<PlottedGroup> plotted_groups(const Samples& samples);

@@ -62,8 +62,9 @@ std::optional<Event> event_of(const Json& json) {
                to_json_line(member(json, "tid"))};
 }
 
-// As the torch worker counts them: what a compiled graph ran has a lane of its own, and of
-// operators the innermost do the work. Marks of the runtime have names without a namespace.
+// Parts the operators as the torch worker counts them: operators of a compiled graph have a lane of
+// their own, and of the others the innermost do the work. Marks of the runtime have names without a
+// namespace.
 void part_operators(std::vector<Event>& operators, std::vector<Event>& graphs) {
   std::ranges::sort(operators, [](const Event& a, const Event& b) {
     return std::tie(a.thread, a.begin_us, b.end_us) < std::tie(b.thread, b.begin_us, a.end_us);
@@ -97,7 +98,7 @@ struct Named {
   int64_t events = 1;
 };
 
-// Of ascending events.
+// Times in which at least one of the events ran; the events are ascending.
 std::vector<Busy> busy_times(const std::vector<Named>& events) {
   std::vector<Busy> times;
   for (const Named& event : events) {
@@ -182,7 +183,7 @@ void name_spans(const std::vector<Named>& events, std::vector<TimelineLane::Span
   }
 }
 
-// Where waits shorter than a pixel don't show.
+// Spans of the busy times; waits shorter than a pixel don't show.
 std::vector<TimelineLane::Span> spans_of(std::span<const Busy> times,
                                          const std::vector<Named>& events, double pixel_ms) {
   std::vector<TimelineLane::Span> spans;
@@ -213,7 +214,7 @@ TimelineLane lane(const char* name, std::vector<Event> events, const Event& regi
   return out;
 }
 
-// What viewers show of an event beside its time is most of a trace, and isn't needed.
+// False for an event's arguments: viewers show them, and they are most of a trace.
 bool is_wanted(int, Json::parse_event_t event, Json& parsed) {
   return event != Json::parse_event_t::key || parsed != "args";
 }

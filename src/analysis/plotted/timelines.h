@@ -8,14 +8,14 @@
 
 namespace assay {
 
-// Of the first strata of each phase that have traces. One that can't be read is left out: a report
-// says of profiles that they are missing.
+// Timelines of the first strata of each phase that have traces. A trace that can't be read is left
+// out: a report says of profiles that they are missing.
 std::vector<Timeline> plotted_timelines(const Bundle& bundle, const Samples& samples);
 
-// Of a Chrome trace: what ran within the timed region, or in all of the trace where it marks none.
-// Absent where nothing did. A wait of at least 1/400 of it, which a page draws as a pixel, stands
-// between two spans. Shorter ones are within a span, which is cut into pieces of that length by the
-// share of them that is busy; it is to be drawn as high as that share.
+// Timeline of a Chrome trace: the events within the timed region, or in all of the trace if it
+// marks none. Absent if there are none. A wait of at least 1/400 of it, which a page draws as a
+// pixel, stands between two spans. Shorter ones are within a span, which is cut into pieces of that
+// length by the share of them that is busy; it is to be drawn as high as that share.
 std::optional<Timeline> timeline_of(const Json& trace);
 
 // The same for a page on which a pixel is so long, longer than before: beside a longer trace.

@@ -1,4 +1,4 @@
-// How much of a compiled arm's timed rows ran eager, and what is said of it.
+// Counts the timed rows of a compiled arm that ran eager, and puts them into words.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@ namespace assay {
 
 struct Group;
 
-// Of the warm rows of one arm on one stratum. A row of which a single call ran eager is one of
-// `rows`, whatever its other calls did.
+// Counts of the warm rows of one arm on one stratum. A row of which a single call ran eager is one
+// of `rows`, whatever its other calls did.
 struct EagerRows {
   int64_t rows = 0;          // that had calls that ran eager: fallbacks_delta above 0
   int64_t timed = 0;         // all of them

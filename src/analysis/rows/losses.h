@@ -15,21 +15,22 @@ struct Losses {
   int64_t lost = 0;
   int64_t attempted = 0;
   bool died = false;  // some row went with its process: crash or timeout
-  // Of each process of each cell. Rows that name none make one together.
+  // Counts of each process of each cell. Rows that name no process count as one process.
   std::vector<stats::ClusterCount> processes;
 
-  // Of several cells: their effects, each as often as rows were lost there. Absent: it is one cell.
+  // Several cells only: sum of their design effects, each times the rows lost there. Absent: one
+  // cell.
   std::optional<double> weighted_effects;
 
-  // Another cell's. Cells differ by what they measure, which is no chance of processes, so that the
-  // effect of several is the mean of theirs, weighted by the rows that they lost.
+  // Adds another cell's losses. Cells differ by what they measure, which is no chance of processes,
+  // so the effect of several is the mean of theirs, weighted by the rows that they lost.
   void add(const Losses& cell);
-  // By which Wilson's interval has to be widened (stats/clustered_share.h). Where every row was
-  // lost, rows of processes that died count as one a process, and rows that failed one by one as
-  // they are; 1 where nothing shows it.
+  // Factor by which Wilson's variance has to be widened (stats/clustered_share.h). If every row was
+  // lost and some process died, it is the rows a process, as if each process were one observation;
+  // 1 if nothing shows an effect.
   double design_effect() const;
-  // Of the share lost, with that effect or a larger one, up to one observation a process. Absent:
-  // nothing was attempted.
+  // Interval of the share lost, with that effect or a larger one, up to one observation a process.
+  // Absent: nothing was attempted.
   std::optional<stats::Interval> interval(double confidence, double least_effect = 1) const;
 };
 

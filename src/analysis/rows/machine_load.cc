@@ -24,7 +24,7 @@ std::optional<double> larger(std::optional<double> a, std::optional<double> b) {
   return a && b ? std::max(*a, *b) : a ? a : b;
 }
 
-// Of one member of the units' notes.
+// Mean and maximum of one member of the units' notes.
 class OfUnits {
  public:
   OfUnits(const std::vector<Json>& notes, const char* key) {

@@ -1,4 +1,4 @@
-// How busy the machine was while a bundle was measured, by its environment and its commits.
+// Load of the machine while a bundle was measured, by its environment and its commits.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,8 @@
 
 namespace assay {
 
-// What a run recorded. Of several sittings the busiest counts. Absent: not recorded.
+// Load as a run recorded it: that of the busiest sitting, if there are several. Absent: not
+// recorded.
 struct MachineLoad {
   std::optional<double> cpus;        // that the program may use
   std::optional<double> start_load;  // load average of a minute when the run began

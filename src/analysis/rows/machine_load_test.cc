@@ -1,4 +1,4 @@
-// What a bundle says of its machine's load, and what is named as a difference.
+// Tests the text of a machine's load, and the differences that are named.
 #include "analysis/rows/machine_load.h"
 
 #include <gmock/gmock.h>

@@ -1,8 +1,8 @@
 // The worker processes of a cell: what a comparison of two bundles takes for independent.
 //
-// What a process was given when it started (where its memory lies, which pages are huge) makes it
-// faster or slower than the next one for as long as it lives: its repetitions share that, so rows
-// of one process can't show it, however many they are.
+// The state that a process gets when it starts (where its memory lies, which pages are huge) makes
+// it faster or slower than the next one for as long as it lives: its repetitions share that, so
+// rows of one process can't show it, however many they are.
 #pragma once
 
 #include <array>
@@ -18,10 +18,10 @@ namespace assay {
 // don't tell processes apart, count as of one.
 int64_t process_of(const Row& row);
 
-// Whether warm rows of two processes or more are there.
+// True if the group has warm rows of two processes or more.
 bool several_processes(const Group& group);
 
-// What a process' warm latencies come down to.
+// Figure of a process' warm latencies.
 enum class ProcessFigure {
   kMean,
   kMedian,  // its typical call, which a few slow ones don't touch

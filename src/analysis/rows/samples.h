@@ -32,17 +32,17 @@ struct Group {
   const Evidence* evidence = nullptr;     // of its cell, in the bundle; null: there is none
   int64_t failed() const;
   Execution execution() const;
-  // Of its evidence; one that says nothing where there is none.
+  // The report of its evidence; an empty one if there is no evidence.
   const WorkerReport& report() const;
 };
 
-// Whether every warm latency of one lies above every one of the other; each has some.
+// True if every warm latency of one lies above every one of the other; each has some.
 bool apart(const Group& a, const Group& b);
 
-// Whether it has several warm rows, of exactly one latency.
+// True if the group has several warm rows, of exactly one latency.
 bool is_constant(const Group& group);
 
-// Whether something was compiled during the repetition, or a call of it fell back to eager.
+// True if something was compiled during the repetition, or a call of it fell back to eager.
 bool carries_compilation(const Row& row);
 bool ran_eager(const Row& row);
 
@@ -55,7 +55,7 @@ struct Samples {
   std::vector<size_t> first_group;
 
   const Group* find(size_t stratum, size_t arm) const;
-  // Of one of `groups`.
+  // Place of one of `groups`.
   size_t index_of(const Group& group) const { return static_cast<size_t>(&group - groups.data()); }
 };
 
@@ -72,8 +72,8 @@ struct PromptOutputs {
 };
 std::optional<PromptOutputs> most_varied_outputs(const Group& group);
 
-// Whether arm and baseline were both measured on the stratum, and one of them lost rows there or,
-// the arm, gave other output.
+// True if arm and baseline were both measured on the stratum, and one of them lost rows there or
+// gave output that isn't the reference's.
 bool is_lost(const Samples& samples, size_t stratum, size_t arm);
 
 // Latencies of rows.

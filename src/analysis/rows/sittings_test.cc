@@ -1,4 +1,4 @@
-// What several sittings of one bundle say: whose rows are whose, and what differed.
+// Tests several sittings of one bundle: whose rows are whose, and what differed.
 #include "analysis/rows/sittings.h"
 
 #include <gmock/gmock.h>

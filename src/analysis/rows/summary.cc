@@ -1,4 +1,4 @@
-// What a bundle's manifest says of its study.
+// Reads a bundle's study from its manifest.
 #include "analysis/rows/summary.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What a bundle's manifest says of its study.
+// A bundle's study, by its manifest.
 #pragma once
 
 #include "analysis/findings/strata.h"

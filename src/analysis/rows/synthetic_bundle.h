@@ -45,7 +45,7 @@ struct SyntheticCell {
   double missed = 0;  // as a share of both
 };
 
-// What is slower for a while: latencies by all of it, the two yardsticks each by its own share.
+// A slowdown for a while: latencies get the sum of all shares, the two yardsticks each its own.
 struct SyntheticMood {
   double core = 0;   // a neighbour on the same core
   double clock = 0;  // a lower clock
@@ -104,8 +104,8 @@ class SyntheticBundle {
     return id;
   }
 
-  // As add(), of an arm that asked for a compiler, has evidence that it got one, and counts:
-  // nothing compiled so far.
+  // Adds a cell as add() does, of an arm that asked for a compiler, has evidence that it got one,
+  // and counts: nothing compiled so far.
   std::string add_compiled(const SyntheticCell& cell, const std::string& dynamic) {
     const std::string id = add(cell);
     for (Row& row : bundle_.rows) {
@@ -146,7 +146,7 @@ class SyntheticBundle {
     row(cell_id, repetition).padded_tokens = tokens;
   }
 
-  // As its file has it; a cell without one gets an empty one.
+  // The cell's evidence as its file has it; a cell without one gets an empty one.
   Json& evidence(const std::string& cell_id) { return evidence_[cell_id]; }
   void drop_evidence(const std::string& cell_id) { evidence_.erase(cell_id); }
   Json& reported(const std::string& cell_id) { return evidence(cell_id)["reported"]; }
@@ -158,7 +158,7 @@ class SyntheticBundle {
     });
   }
 
-  // As an order by whole cells leaves the rows: a block is a process's share of a cell.
+  // Leaves the rows as an order by whole cells does: a block is a process's share of a cell.
   void run_by_cells(const std::string& order) {
     bundle_.manifest["study"]["order"] = order;
     for (Row& row : bundle_.rows) row.block = row.process.value_or(0);

@@ -1,4 +1,4 @@
-// What of the evidence becomes findings.
+// Reads the evidence's facts that become findings.
 #include "analysis/rows/worker_facts.h"
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 
 namespace assay {
 
-// By stratum, then arm. Read leniently: members that aren't there are absent.
+// The facts by stratum, then arm. Read leniently: members that aren't there are absent.
 std::vector<CompileCost> compile_costs(const Samples& samples);
 std::vector<CellProfile> cell_profiles(const Samples& samples);
 
