@@ -1,7 +1,7 @@
-// What is asked of an arm beyond its timing, in the processes that were timed where they still
-// live: parity where the study wants it after timing, as soon as the cell that it speaks for is
-// timed, and a traced repetition of each cell once all of the model are. What the bundle has of an
-// earlier sitting isn't asked again.
+// Requests to an arm beyond its timing, in the processes that were timed if they still live:
+// parity, if the study wants it after timing, as soon as the cell whose answer serves the others is
+// timed, and a traced repetition of each cell once all of the model are. A request that an earlier
+// sitting has answered in the bundle isn't made again.
 #pragma once
 
 #include <optional>
@@ -18,16 +18,16 @@ class AfterTiming {
   AfterTiming(const Study& study, const Plan& plan, size_t model, BundleWriter& bundle,
               RunContext& context, RunState& state, Workers& workers);
 
-  // Once the model is timed: whether an arm is still to be asked anything.
+  // Once the model is timed: true if a request to an arm is still open.
   bool owes() const;
-  // Once a unit is committed. Where it was the last of a longest cell, parity is asked there and
-  // then: of the very code that was timed, and at no second compilation. False: interrupted.
+  // Once a unit is committed. If it was the last of a longest cell, parity is requested at once: of
+  // the very code that was timed, without a second compilation. False: interrupted.
   Result<bool> unit_over(const Unit& unit, const ModelSetup& setup);
-  // Once the arm is timed: what is still open. May be called again: what was answered stays so.
-  // False: interrupted. Errors are the bundle's.
+  // Once the arm is timed: makes the requests still open. May be called again: an answer stays as
+  // it was. False: interrupted. Errors are the bundle's.
   Result<bool> run(size_t arm, const ModelSetup& setup);
-  // Writes a null verdict for what arms, timed by now, can't be asked: they lost every row of it.
-  // Needs no worker.
+  // Writes a null verdict for requests that can't be made of arms, timed by now, that lost every
+  // row of them. Needs no worker.
   Status record_lost();
 
  private:

@@ -1,4 +1,4 @@
-// What is asked once the timing is over, what is not asked of arms that can't run, and GPU sensors.
+// Requests after timing, those left out for arms that can't run, and GPU sensors.
 #include <map>
 
 #include "artifact/parity_cost.h"
@@ -31,7 +31,7 @@ TEST_F(RunTest, ParityAfterTimingStartsOneProcessAnArm) {
   EXPECT_EQ(printed, "fake worker: started\n");
 }
 
-// Where another cell is prepared in between, the answer would be that of a second compilation.
+// If another cell were prepared in between, the answer would be that of a second compilation.
 TEST_F(RunTest, ParityAfterTimingIsAskedOfTheCellThatWasTimed) {
   study_.parity = ParityTime::kAfter;
   study_.token_lengths = {2, 4, 3};
@@ -266,7 +266,7 @@ TEST_F(RunTest, ArmsOnAGpuCarryItsSensorsAndNoOthers) {
   EXPECT_TRUE(commits->contains("\"throttle_reasons\":[\"hw_slowdown\"]"));
 }
 
-// By scenario: two prompts of one and one of the other, each compiled for.
+// Costs by scenario: two prompts of one and one of the other, each compiled for.
 std::map<std::string, ParityCost> costs_of(const fs::path& folder, const std::string& arm) {
   std::map<std::string, ParityCost> costs;
   const auto bundle = read_bundle(folder);

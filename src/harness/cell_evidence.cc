@@ -1,4 +1,4 @@
-// What processes said, put together cell by cell.
+// Puts the reports of processes together cell by cell.
 #include "harness/cell_evidence.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace assay {
 namespace {
 
-// How much a process's verdict claims; one that isn't known proves nothing.
+// Rank of a process's verdict, the higher the more it claims; one that isn't known proves nothing.
 int claim_of(const EvidenceProcess& process) {
   switch (process.compiler_real) {
     case CompilerReal::kLabelOnly:
@@ -25,7 +25,7 @@ int claim_of(const EvidenceProcess& process) {
   return 3;
 }
 
-// Of the processes that came through; of all where none did.
+// Weakest verdict of the processes that came through; of all if none did.
 CompilerReal weakest_verdict(const std::vector<EvidenceProcess>& processes) {
   return std::ranges::min_element(
              processes, {},
@@ -33,7 +33,7 @@ CompilerReal weakest_verdict(const std::vector<EvidenceProcess>& processes) {
       ->compiler_real;
 }
 
-// Whether the report of `one` takes the place of that of `other`.
+// True if the report of `one` takes the place of that of `other`.
 bool outweighs(const EvidenceProcess& one, const EvidenceProcess& other) {
   if (one.lost != other.lost) return other.lost;
   return claim_of(one) <= claim_of(other);

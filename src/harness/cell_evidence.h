@@ -1,5 +1,5 @@
-// evidence.json of each cell while a run goes on: what an earlier unit's worker said stays when a
-// later one is lost, and what one process proved doesn't hide that another one didn't.
+// evidence.json of each cell while a run goes on: an earlier unit's report stays when a later one's
+// worker is lost, and one process's proof doesn't hide that another one had none.
 #pragma once
 
 #include <cstdint>
@@ -19,30 +19,30 @@ class CellEvidence {
  public:
   CellEvidence(const Study& study, const Plan& plan) : study_(study), plan_(plan) {}
 
-  // As an earlier run left it.
+  // Takes over the evidence that an earlier run left.
   void restore(size_t cell, Evidence evidence) { by_cell_[cell] = std::move(evidence); }
   // The cell's evidence, made when first asked for.
   Evidence& of(size_t cell);
-  // What the gate said of an arm that isn't ready; kept in every cell of it.
+  // Takes the gate of an arm that isn't ready; kept in every cell of it.
   void set_gate(size_t arm, const ArmGate& gate);
   // The worker as its hello, its load and its preparation for this cell have it: known before
   // anything runs. Without that preparation, its members are null.
   void add_worker(size_t cell, const LiveWorker& worker);
   // The same in the list of the cell's processes, under the worker's number there.
   void add_process(size_t cell, int64_t process, const LiveWorker& worker);
-  // Where the kernel has put the process by now; of one that is gone, what was known before.
+  // Notes the kernel's present placement of the process; if it is gone, the earlier one stays.
   void add_placement(size_t cell, int64_t process, int64_t pid);
   // Asks the worker, which may fail. The answer is the cell's unless another process showed less:
   // of the processes that weren't lost the weakest verdict counts, of equals the latest. The last
-  // words of a worker that is lost count where no process has come through. Returns all that it
-  // said.
+  // report of a worker that is lost counts if no process has come through. Returns the whole
+  // answer.
   ClientResult<Json> add_report(size_t cell, int64_t process, WorkerClient& client, Phase phase,
                                 double timeout_s, bool last_words);
   void add_failure(size_t cell, int64_t unit, int64_t repetition, const RowOutcome& outcome,
                    const std::string& message);
   Status write(size_t cell, BundleWriter& bundle);
-  // Moves what a worker has printed to the end of the cell's log, as far as there is room; what is
-  // left out is counted, and the evidence written.
+  // Moves a worker's output to the end of the cell's log, as far as there is room; the rest is
+  // counted, and the evidence written.
   Status keep_log(size_t cell, WorkerLog& log, BundleWriter& bundle);
 
  private:

@@ -1,4 +1,4 @@
-// What a run is given: its seams to files, processes, devices and the terminal.
+// A run's seams to files, processes, devices and the terminal.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace assay {
 
-// Told how the run goes on; called between timed regions, from the thread of the run.
+// Hears of the run's progress; called between timed regions, from the thread of the run.
 class RunObserver {
  public:
   virtual ~RunObserver() = default;
@@ -28,7 +28,7 @@ class RunObserver {
   virtual void on_row(const Row& row) = 0;
   // A unit that isn't run, because its stratum was decided before.
   virtual void on_dropped(const Cell& cell, const Unit& unit) = 0;
-  // What makes the figures of this run doubtful, as the environment has it; before anything starts.
+  // A reason to doubt this run's figures, from the environment; before anything starts.
   virtual void on_warning(const std::string& text) = 0;
   // Anything that the user should know while it runs: an arm that fails parity, a model that no
   // worker loads.
@@ -48,24 +48,24 @@ struct RunContext {
   GpuSensors* gpus = nullptr;  // read for arms that compute on a GPU; null: nothing is known of it
   bool profile = false;        // trace one repetition a cell, once its timing is over
   BoundFiles* inputs = nullptr;  // that must stay as they are; null: nobody looks
-  // What the run has spent so far on processes that it timed nothing in meanwhile, those of parity
-  // included: on starting and loading them, and on preparing cells, which compiles.
+  // Seconds that the run has spent so far on work in which it timed nothing, that of parity
+  // included: on starting and loading processes, and on preparing cells, which compiles.
   double starting_s = 0;
   double preparing_s = 0;
 };
 
-// Whether two arms compute on the same processor with the same threads, or on the same GPU.
+// True if two arms compute on the same processor with the same threads, or on the same GPU.
 inline bool share_processor(const StudyArm& one, const StudyArm& other) {
   return one.backend == other.backend && one.threads == other.threads &&
          device_option(one) == device_option(other);
 }
 
-// Whether the arm can run here at all, by its backend's gate.
+// True unless the backend's gate says that the arm can't run here at all.
 inline bool possible(const StudyArm& arm, RunContext& context) {
   return context.backends.at(arm.backend)->gate(arm).verdict != ArmGate::Verdict::kImpossible;
 }
 
-// Whether its worker can be asked for the tokens that parity compares.
+// True if its worker can be asked for the tokens that parity compares.
 inline bool shows_tokens(const StudyArm& arm, RunContext& context) {
   return context.backends.at(arm.backend)->shows_tokens() && possible(arm, context);
 }

@@ -11,7 +11,7 @@
 namespace assay {
 namespace {
 
-// Of one pair.
+// Chance of a false decision for one pair.
 double pair_alpha(const Study& study) {
   const auto arms = static_cast<double>(study.arms.size());
   return arms < 2 ? kDecisionAlpha : kDecisionAlpha / (arms * (arms - 1) / 2);

@@ -1,12 +1,12 @@
-// Which strata are decided: every pair of the fastest arm with another one is, so that more
-// repetitions would tell nothing new.
+// Decides strata: one is decided once every pair of its fastest arm with another one is, so that
+// more repetitions would tell nothing new.
 //
-// Processes are the unit that repeats: a look takes of each round, in which every arm had a fresh
-// process, one value of a pair, ln of the ratio of the two arms' mean latencies. Rounds are looked
-// at as they end, by the interval of stats/confidence_sequence.h, so that looking costs no false
-// decision, and a decision needs two looks in succession that agree. The arm that leads is found by
-// the same rows; so the 5 % of a stratum are shared by all pairs of its arms, and whichever leads,
-// each of its pairs is held.
+// Processes are the unit that repeats: from each round, in which every arm had a fresh process, a
+// look takes one value of a pair, ln of the ratio of the two arms' mean latencies. Rounds are
+// looked at as they end, by the interval of stats/confidence_sequence.h, so that looking costs no
+// false decision, and a decision needs two looks in succession that agree. The leading arm is found
+// by the same rows. So all pairs of a stratum's arms share its 5 %, and the bound holds for each of
+// the leader's pairs, whichever arm leads.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,7 @@ struct StratumLook {
 // The rounds before which no stratum can be decided.
 int64_t least_rounds_to_decide(const Study& study);
 
-// Of a study whose stopping decides.
+// The decisions of a study that stops by them.
 class Decisions {
  public:
   // The references outlive it.
@@ -57,16 +57,15 @@ class Decisions {
   // warm-ups too, is out of the comparison there, as in every analysis.
   void add(size_t cell, int64_t round, const Row& row);
 
-  // Whether the condition's blocks end before this round, of which all rows of earlier rounds have
-  // been added. Depends on the rows of earlier rounds
-  // alone, so that a resumed run finds the same. Where fewer than two arms can be compared it ends
-  // with the study's `processes`.
+  // True if the condition's blocks end before this round. All rows of earlier rounds have been
+  // added, and it depends on them alone, so that a resumed run finds the same. If fewer than two
+  // arms can be compared, it ends with the study's `processes`.
   bool over(size_t condition, int64_t round);
 
-  // By the rows of the rounds before `round`.
+  // The look at the rows of the rounds before `round`.
   StratumLook look(size_t condition, int64_t round) const;
 
-  // Where the condition stands after its last round, for the evidence of its cells.
+  // State of the condition after its last round, for the evidence of its cells.
   EvidenceStopping summary(size_t condition) const;
 
  private:

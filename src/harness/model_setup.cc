@@ -73,7 +73,7 @@ class Setup {
     return !interrupted_;
   }
 
-  // What prompts are made of; the first worker that tells is believed.
+  // Learns the vocabulary and the texts' tokens, from the first worker that tells them.
   ClientResult<void> learn(WorkerClient& client, const LoadedReply& loaded) {
     if (setup_.model_hash.empty()) setup_.model_hash = loaded.model_hash;
     if (loaded.vocab_size == 0) return {};  // takes no ids; another arm may know some

@@ -1,4 +1,4 @@
-// What a run must know of a model before it times anything: vocabulary, prompts, hash, parity.
+// A run's facts about a model before it times anything: vocabulary, prompts, hash, parity.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +24,13 @@ struct ModelSetup {
 };
 
 // With parity before timing every arm answers in processes of its own, which end before timing
-// starts: what parity compiles, allocates or warms up must not be there when the arm is measured.
-// Writes parity.json of every cell of the model about which something can be said, and asks nothing
-// about those that have one (`recorded`, kept up to date). With parity after timing, or all of it
-// recorded, only so many of `workers` are started as it takes to learn what prompts are made of.
-// What parity's processes print goes to the log of the arm's first cell. Absent: the run was
-// interrupted. Errors are the bundle's, and an
-// environment_error where no arm's worker could even be started.
+// starts: anything that parity compiles, allocates or warms up must not be there when the arm is
+// measured. Writes parity.json of every cell of the model about which something can be said, and
+// asks nothing about those that have one (`recorded`, kept up to date). With parity after timing,
+// or all of it recorded, only as many of `workers` are started as it takes to learn the vocabulary
+// and the texts' tokens. The output of parity's processes goes to the log of the arm's first cell.
+// Absent: the run was interrupted. Errors are the bundle's, and an environment_error if no arm's
+// worker could even be started.
 Result<std::optional<ModelSetup>> set_up_model(const Study& study, const Plan& plan, size_t model,
                                                BundleWriter& bundle, RunContext& context,
                                                Workers& workers, CellEvidence& evidence,

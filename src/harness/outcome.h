@@ -1,5 +1,4 @@
-// What became of a repetition that a worker failed; of one that it answered artifact/row_rule.h
-// judges.
+// Outcomes of repetitions that a worker failed; artifact/row_rule.h judges those that it answered.
 #pragma once
 
 #include <string>
@@ -16,7 +15,7 @@ struct RowOutcome {
   friend bool operator==(const RowOutcome&, const RowOutcome&) = default;
 };
 
-// kInterrupted is none of a row's business: asserts.
+// kInterrupted has no outcome for a row: asserts.
 RowOutcome outcome_of(const WorkerFailure& failure);
 
 }  // namespace assay

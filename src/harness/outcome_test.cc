@@ -1,4 +1,4 @@
-// What a failure makes of a row.
+// The row's outcome for each failure.
 #include "harness/outcome.h"
 
 #include <gtest/gtest.h>

@@ -19,15 +19,15 @@ Json token_at(const std::vector<std::vector<int32_t>>& rows, size_t sequence, si
   return rows[sequence][position];
 }
 
-// What a worker said of a position, or of a token among those next to the chosen one; null:
-// nothing.
+// The worker's value at a position, or for a token among those next to the chosen one; null: there
+// is none.
 Json item_at(const Json& lists, const char* key, size_t position) {
   const auto list = lists.find(key);
   if (list == lists.end() || !list->is_array() || position >= list->size()) return nullptr;
   return (*list)[position];
 }
 
-// By how much the chosen token's logit lies above `token`'s, if that was among the next ones.
+// The chosen token's logit less `token`'s, if that was among the next ones.
 std::optional<double> margin_over(const Json& steps, size_t position, const Json& token) {
   const Json others = item_at(steps, "others", position);
   const Json margins = item_at(steps, "margins", position);
@@ -39,8 +39,8 @@ std::optional<double> margin_over(const Json& steps, size_t position, const Json
   return margins[place].get<double>();
 }
 
-// Where the baseline's own token led the one found by no more than the type rounds away, if it did.
-// fp32 is held to the token.
+// The tie at a position where the baseline's own token led the one found by no more than the type
+// rounds away; null: there is none. fp32 is held to the token.
 Json rounding_tie(const ParityTokens& baseline, size_t sequence, size_t position,
                   const Json& found) {
   if (sequence >= baseline.logit_stats.size() || found.is_null()) return nullptr;
@@ -69,8 +69,8 @@ struct TokenComparison {
   Json ties = Json::array();
 };
 
-// Of the first `generated` tokens, up to the first difference, or the first tie: behind either the
-// sequences are about other texts.
+// Compares the first `generated` tokens, up to the first difference or the first tie: behind either
+// the sequences are about other texts.
 void compare_sequence(const ParityTokens& answer, const ParityTokens& baseline, size_t sequence,
                       size_t generated, TokenComparison& comparison) {
   const auto size_of = [&](const ParityTokens& tokens) {
@@ -92,7 +92,7 @@ void compare_sequence(const ParityTokens& answer, const ParityTokens& baseline, 
   }
 }
 
-// What the worker said of the tokens that count.
+// The worker's values for the tokens that count.
 Json first_of_each(std::vector<Json> logit_stats, size_t generated) {
   for (Json& stats : logit_stats) {
     if (!stats.is_object() || !stats.contains("steps") || !stats["steps"].is_object()) continue;

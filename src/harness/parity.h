@@ -12,7 +12,7 @@
 
 namespace assay {
 
-// Of every prompt of a scenario, [prompt * batch + row].
+// Tokens for every prompt of a scenario, [prompt * batch + row].
 struct ParityTokens {
   std::vector<std::vector<int32_t>> rows;  // greedy tokens, [new_tokens] each
   std::vector<Json> logit_stats;           // as the worker reports them; empty: it doesn't
@@ -37,22 +37,22 @@ inline int64_t generated_tokens(int64_t new_tokens) {
 //                     no answer; null if nothing can be said: the baseline gave none, or the arm
 //                     could not be asked
 //   baseline_arm      its name
-//   generated_tokens  of each sequence: what there was to compare
-//   compared_tokens   how many of all sequences were held against the baseline's: fewer than there
-//                     were where one ends at a difference or a tie
-//   first_difference  null, or {sequence, position, expected, found}: found is null where the arm's
+//   generated_tokens  of each sequence: as many as there were to compare
+//   compared_tokens   of all sequences, held against the baseline's: fewer than there were if one
+//                     ends at a difference or a tie
+//   first_difference  null, or {sequence, position, expected, found}: found is null if the arm's
 //                     sequence ended too early
 //   error             null, or {arm, class, message} of the answer that is missing, and why
-//   cost              only where the arm answered: artifact/parity_cost.h
-//   ties              only where there are any: [{sequence, position, found, margin, tolerance}]
-//   logit_stats       only where workers report them: {NAME: [...]} of the arm and of the baseline;
+//   cost              only if the arm answered: artifact/parity_cost.h
+//   ties              only if there are any: [{sequence, position, found, margin, tolerance}]
+//   logit_stats       only if workers report them: {NAME: [...]} of the arm and of the baseline;
 //                     lists of `steps` no longer than generated_tokens
-// The answers may be longer: of each sequence the first `generated` tokens count.
+// The answers may be longer: the first `generated` tokens of each sequence count.
 Json compare_parity(const std::string& arm, const ParityAnswer& answer,
                     const std::string& baseline_arm, const ParityAnswer& baseline,
                     int64_t generated);
 
-// Of an arm that is not asked: passed is null, `why` the error.
+// parity.json for an arm that is not asked: passed is null, `why` the error.
 Json unasked_parity(const std::string& arm, const std::string& baseline_arm,
                     const WorkerFailure& why, int64_t generated);
 

@@ -47,11 +47,11 @@ ParityAnswer ParityCheck::ask(WorkerClient& client, const ModelPrompts& prompts,
   for (size_t prompt = 0; prompt < lengths.size(); ++prompt) {
     ParityRequest request;
     request.prompt = prompts.prompt(key.scenario, prompt, key.batch);
-    // As many positions as the cell has, so that a static cache is the one measured: the last token
-    // is chosen and not fed.
+    // The shape has as many positions as the cell, so that a static cache is the one measured: the
+    // last token is chosen and not fed.
     request.shape = {Phase::kKvDecode, key.batch, generated_tokens(new_tokens),
                      cache_capacity(lengths, new_tokens)};
-    // What the sequence needs may still have to be compiled.
+    // The code for the sequence may still have to be compiled.
     auto reply = client.parity(request, study_.timeout_s + study_.compile_timeout_s);
     if (!reply) return std::unexpected(std::move(reply).error());
     for (auto& row : reply->tokens) found.rows.push_back(std::move(row));

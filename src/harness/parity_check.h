@@ -1,7 +1,7 @@
-// The parity of one model's arms: which prompts are asked, which are still to be asked, the
-// answers, and parity.json of each cell, written as soon as its answer and the baseline's are
-// there. One answer, of the longest cell that runs, serves all of a scenario and batch: each cell
-// is held to as many of its tokens as it generates.
+// The parity of one model's arms: the prompts asked and still to be asked, the answers, and
+// parity.json of each cell, written as soon as its answer and the baseline's are there. One answer,
+// of the longest cell that runs, serves all of a scenario and batch: each cell is held to as many
+// of its tokens as it generates.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,14 @@
 
 namespace assay {
 
-// Every prompt of a scenario, at one batch: what a worker is asked at once.
+// Every prompt of a scenario, at one batch: the subject of one request to a worker.
 struct ParityKey {
   size_t scenario = 0;
   int64_t batch = 1;
   friend auto operator<=>(const ParityKey&, const ParityKey&) = default;
 };
 
-// How far an arm can be asked: the new tokens of the longest cell that it runs; none: not at all.
+// New tokens of the longest cell that an arm runs, up to which it can be asked; absent: not at all.
 using ParityReach = std::function<std::optional<int64_t>(size_t arm)>;
 
 class ParityCheck {
@@ -41,20 +41,20 @@ class ParityCheck {
   // New tokens of its longest cell; the key is one of keys().
   int64_t longest(const ParityKey& key) const { return longest_.at(key); }
   size_t baseline() const { return baseline_; }
-  // Whether the arm is still to be asked: it wasn't yet, and a cell of it within its own reach and
-  // the baseline's has no record. The baseline itself also where only another arm needs its answer:
+  // True if the arm is still to be asked: it wasn't yet, and a cell of it within its own reach and
+  // the baseline's has no record. The baseline is asked too if only another arm needs its answer:
   // answers aren't kept in the bundle.
   bool wanted(size_t arm, const ParityKey& key, const ParityReach& reach) const;
-  // For what a cell of so many new tokens generates. The answer has its cost, but for the
-  // compiler's part: that is what compiler_seconds() of the process grew by meanwhile.
+  // Asks for the tokens of a cell of so many new tokens. The answer has its cost except the
+  // compiler's part: that is the growth of the process's compiler_seconds() meanwhile.
   ParityAnswer ask(WorkerClient& client, const ModelPrompts& prompts, const ParityKey& key,
                    int64_t new_tokens) const;
-  // That the process has spent in the compiler so far; absent: its worker doesn't say.
+  // Seconds that the process has spent in the compiler so far; absent: its worker doesn't say.
   ClientResult<std::optional<double>> compiler_seconds(WorkerClient& client) const;
-  // Keeps the answer of a cell of so many new tokens and records what it decides: of the arm's
-  // cells up to there, and, where it is the baseline's, of those that waited for it. A null verdict
-  // for want of the baseline's answer is not recorded. The observer is told once of an arm that
-  // fails.
+  // Keeps the answer of a cell of so many new tokens and records the verdicts that follow from it:
+  // for the arm's cells up to there, and, if it is the baseline's, for those that waited for it. A
+  // null verdict for want of the baseline's answer is not recorded. The observer is told once of an
+  // arm that fails.
   Status set(size_t arm, const ParityKey& key, int64_t new_tokens, ParityAnswer answer);
   // Records a null verdict in those cells of the arm beyond `reach` that have no record.
   Status set_unasked(size_t arm, const ParityKey& key, std::optional<int64_t> reach,
@@ -82,7 +82,7 @@ class ParityCheck {
   std::set<ParityKey> keys_;
   std::map<ParityKey, int64_t> longest_;
   std::map<size_t, std::map<ParityKey, Asked>> asked_;  // by arm
-  std::set<size_t> told_;                               // arms of whose failure
+  std::set<size_t> told_;                               // arms whose failure was told
 };
 
 // The arms of a study, the baseline first.

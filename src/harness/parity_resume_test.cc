@@ -140,7 +140,7 @@ TEST_F(FinishedModelTest, IsNotSetUpAgainForAnArmThatWasLost) {
   EXPECT_EQ(parity_of("other")["error"]["class"], "not_asked");
 }
 
-// As a run leaves it that is killed between the last unit and the record of the lost.
+// A run that is killed between the last unit and the record of the lost leaves such a bundle.
 TEST_F(FinishedModelTest, GetsTheRecordOfALostArmWithoutAWorker) {
   faults_["other"] = {"throw:measure"};
   ASSERT_TRUE(run()->interrupted);

@@ -85,8 +85,8 @@ Result<Preflight> check_study(const Study& study, const BackendSet& backends) {
 
 Status check_room(const Study& study) {
   ASSAY_TRY(const WorkerLog log, WorkerLog::create());
-  // Of a living worker: its log, two pipes, its process. Of the run: the bundle's files, and what
-  // starting a process takes for a moment.
+  // Descriptors of a living worker: its log, two pipes, its process. Descriptors of the run: the
+  // bundle's files, and those that starting a process takes for a moment.
   constexpr size_t kOfWorker = 4;
   constexpr size_t kOfRun = 16;
   const size_t alive = study.order == RunOrder::kSequential ? 1 : study.arms.size();

@@ -1,4 +1,4 @@
-// Everything about a study that can be found wrong before anything is measured.
+// Checks of a study that find its faults before anything is measured.
 #pragma once
 
 #include <vector>
@@ -19,12 +19,12 @@ struct Preflight {
 
 // bad_input that names the object: an unknown backend, a mode or cache that a backend hasn't, a
 // model that can't be loaded, prompt and new tokens beyond the model's positions.
-// environment_error if no arm can run here; one that can't beside others that can is an outcome of
-// the run.
+// environment_error if no arm can run here; an arm that can't beside others that can is an outcome
+// of the run.
 Result<Preflight> check_study(const Study& study, const BackendSet& backends);
 
-// Whether the workers of these arms can be started at all: environment_error that names what is
-// missing, a place for temporary files or room for descriptors.
+// Checks that the workers of these arms can be started at all: environment_error that names the
+// missing thing, a place for temporary files or room for descriptors.
 Status check_room(const Study& study);
 
 }  // namespace assay

@@ -158,8 +158,8 @@ TEST_F(ProcessesTest, WhatOneProcessDidNotProveTheCellDidNot) {
   EXPECT_EQ(evidence.processes[2].compiler_real, CompilerReal::kNotApplicable);
 }
 
-// What is left of its unit is lost: its share, or one repetition; the next gets a process of its
-// own.
+// A lost process costs the rest of its unit: its share, or one repetition; the next unit gets a
+// process of its own.
 TEST_F(ProcessesTest, ALostOneCostsItsUnitAlone) {
   study_.phases = {Phase::kPrefill, Phase::kKvDecode};
   for (const RunOrder order : {RunOrder::kSequential, RunOrder::kInterleaved}) {
@@ -267,7 +267,7 @@ TEST_F(ProcessesTest, AResumeSplitsAShareBetweenTwoBlocks) {
   EXPECT_EQ(shares().begin()->second, "0: -4 -3 0 1 2 3; 1: 4 5; 2: -2 -1 6 7 8 9 10 11");
 }
 
-// What stopping may add is shared, too: no process does all of it.
+// The repetitions that stopping may add are shared, too: no process does all of them.
 TEST_F(ProcessesTest, EachGoesOnUntilItsOwnIntervalIsNarrow) {
   study_.phases = {Phase::kPrefill, Phase::kKvDecode};
   study_.processes = 2;

@@ -13,7 +13,7 @@ namespace assay {
 
 struct PromptLength {
   int64_t tokens = 0;  // semantic: padding not counted
-  int64_t padded = 0;  // what the model sees
+  int64_t padded = 0;  // length that the model sees
 };
 
 // [scenario][prompt]. `text_tokens`: the lengths of the text scenarios' prompts, in their order.
@@ -28,7 +28,7 @@ std::vector<std::string> scenario_texts(const Study& study);
 // Cache positions that a scenario needs: its longest padded prompt and the new tokens.
 int64_t cache_capacity(const std::vector<PromptLength>& prompts, int64_t new_tokens);
 
-// What a worker prepares for a cell of these prompts.
+// The request to prepare for a cell of these prompts.
 PrepareRequest prepare_request(const WireShape& shape, const std::vector<PromptLength>& prompts);
 
 struct Vocabulary {
@@ -61,7 +61,7 @@ class ModelPrompts {
   std::vector<std::vector<PromptLength>> lengths_;
 };
 
-// The vocabulary has at least one id that isn't special.
+// True if the vocabulary has at least one id that isn't special.
 bool can_draw(const Vocabulary& vocabulary);
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// What a resumed run leaves of itself.
+// Traces of a resumed run in its bundle.
 #include "harness/run_fixture.h"
 
 namespace assay {

@@ -48,9 +48,9 @@ class Run {
   // The units in their order. False: interrupted, as below.
   Result<bool> run_in_turns(const std::vector<const Unit*>& units, std::vector<ModelPart>& parts);
   Result<bool> run_unit(const Unit& unit, const Unit* next, ModelPart& part);
-  // Once the part's units are over: what is asked beyond timing.
+  // Once the part's units are over: makes the requests beyond timing.
   Result<bool> finish_model(ModelPart& part);
-  // Whether its stratum was decided by the rounds before the unit's; then it isn't run.
+  // Drops the unit, and returns true, if the rounds before it decided its stratum.
   bool drop_if_decided(const Unit& unit);
   void drop_decided(std::vector<const Unit*>& units);
   Status record_decisions(size_t model);
@@ -70,7 +70,7 @@ class Run {
   bool limits_known_ = false;
 };
 
-// What an earlier run left for this one: of its committed units, and the parity it has recorded.
+// Takes over an earlier run's state: of its committed units, and the parity that it has recorded.
 Status Run::restore() {
   std::map<std::string, size_t> cell_by_id;
   std::map<std::pair<size_t, int64_t>, int64_t> round_of_block;  // a cell's units have one each
@@ -165,7 +165,7 @@ bool Run::interrupted() const {
   return ::poll(&wait, 1, 0) > 0;
 }
 
-// What the gate says of arms that aren't ready goes to the user and into their evidence.
+// Tells the user the gates of arms that aren't ready, and puts them into their evidence.
 void Run::tell_gates() {
   for (size_t arm = 0; arm < study_.arms.size(); ++arm) {
     const StudyArm& study_arm = study_.arms[arm];
@@ -241,8 +241,8 @@ bool Run::drop_if_decided(const Unit& unit) {
   return true;
 }
 
-// What the rows of an earlier sitting have decided needs no worker. Of each condition the first
-// round that has units left is asked about: those before it are whole.
+// Drops units of strata that the rows of an earlier sitting have decided: that needs no worker.
+// Only the first round of a condition that has units left is looked at: those before it are whole.
 void Run::drop_decided(std::vector<const Unit*>& units) {
   std::set<size_t> open;  // conditions
   std::erase_if(units, [&](const Unit* unit) {
@@ -254,7 +254,7 @@ void Run::drop_decided(std::vector<const Unit*>& units) {
   });
 }
 
-// Where each stratum of the model stood when it ended, into the evidence of its cells; once.
+// Writes each stratum's state at its end into the evidence of the model's cells, once.
 Status Run::record_decisions(size_t model) {
   if (!state_.decisions) return {};
   bool wrote = false;
@@ -288,7 +288,7 @@ Result<bool> Run::run_unit(const Unit& unit, const Unit* next, ModelPart& part) 
   if (end == UnitEnd::kInterrupted) return false;
   ASSAY_TRY(const bool asked, part.after.unit_over(unit, *setup));
   if (!asked) return false;
-  // Where the next arm's process will end this one's, the last round's is asked now.
+  // If the next arm's process will end this one's, the last round's is asked now.
   const size_t arm = plan_.cells[unit.cell].arm;
   if (unit.round + 1 < rounds(study_) || !units_.workers().exclusive()) return true;
   const bool last =

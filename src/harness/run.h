@@ -26,12 +26,12 @@ struct RunSummary {
   std::map<RowStatus, int64_t> rows_by_status;
 };
 
-// What a worker does is never an error of the run. Errors: the bundle can't be made, resumed or
+// A worker's failure is never an error of the run. Errors: the bundle can't be made, resumed or
 // written; on resume a model whose hash is another one than that of the committed rows.
 Result<RunSummary> run_study(RunRequest request, RunContext& context);
 
 // The study as manifest.json keeps it: {name, baseline, seed, order, warmup, repetitions,
-// processes, arms}, and where there are any "require" and "sides".
+// processes, arms}, and if there are any "require" and "sides".
 Json study_summary(const Study& study);
 
 }  // namespace assay

@@ -18,8 +18,7 @@ namespace assay {
 
 namespace fs = std::filesystem;
 
-// Starts the fake worker; an arm's fault is in `faults` by its name, its diary in `diaries`.
-// What the machine's memory seems to do.
+// The apparent speed of the machine's memory.
 struct FakeMemory {
   double bytes_per_s = 10e9;
   double later = 10e9;  // from the second time on
@@ -28,6 +27,7 @@ struct FakeMemory {
   std::map<std::string, int> heard;  // from workers, by "ARM prepared" and "ARM reported"
 };
 
+// Starts the fake worker; an arm's fault is in `faults` by its name, its diary in `diaries`.
 class FakeBackend final : public Backend {
  public:
   FakeBackend(const std::map<std::string, std::vector<std::string>>& faults,
@@ -61,7 +61,7 @@ class FakeBackend final : public Backend {
     return facts;
   }
   std::optional<std::string> hear(const StudyArm& arm, const Json& evidence) override {
-    const bool reported = evidence.contains("compiler_real");  // else of a preparation
+    const bool reported = evidence.contains("compiler_real");  // else it is a preparation's
     const std::string what = arm.name + (reported ? " reported" : " prepared");
     const bool first = ++memory_.heard[what] == 1;
     return memory_.notes_heard && first ? std::optional(what) : std::nullopt;
@@ -164,7 +164,7 @@ class RunTest : public ::testing::Test {
     return run_study({study_, plan, preflight, header, folder(), resume}, context);
   }
 
-  // What was interrupted goes on without interruption.
+  // Continues an interrupted run, without interruption.
   Result<RunSummary> resume() {
     observer_.interrupt_after = -1;
     observer_.interrupt_on_note = false;
@@ -173,7 +173,7 @@ class RunTest : public ::testing::Test {
     return run(true);
   }
 
-  // What the arm's workers were asked, up to now: "load MODEL", "prepare PHASE NEW_TOKENS" or
+  // Requests to the arm's workers up to now: "load MODEL", "prepare PHASE NEW_TOKENS" or
   // "parity".
   std::vector<std::string> diary(const std::string& arm_name) const {
     std::ifstream file(scratch_ / arm_name);

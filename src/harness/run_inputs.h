@@ -1,4 +1,4 @@
-// The files that a study's run is bound to: models, what its arms run, the program's libraries.
+// The files that a study's run is bound to: models, the arms' programs, the program's libraries.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace assay {
 
-// Whose the files of a model are, as messages and environment.json say it.
+// The owner of a model's files, as messages and environment.json name it.
 std::string model_owner(const StudyModel& model);
 
-// As they are now, once the gates have been asked. `environment`: of collect_environment(); its
-// libraries are bound too. The program itself needs no look: workers are started from its image.
-// bad_input as BoundFiles::bind().
+// The files in their present state, bound once gate() has run for each arm. `environment`: of
+// collect_environment(); its libraries are bound too. The program itself needs no check: workers
+// are started from its image. bad_input as BoundFiles::bind().
 Result<BoundFiles> bind_inputs(const Study& study, const Preflight& preflight,
                                const BackendSet& backends, const Json& environment);
 

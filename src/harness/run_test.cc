@@ -47,7 +47,7 @@ TEST_F(RunTest, ArmsGetTheSamePrompts) {
   EXPECT_EQ(distinct.size(), 3u);  // two drawn prompts and a text
 }
 
-// By prompt length; what a false success claims doesn't count.
+// Bytes are kept by prompt length; those of a false success don't count.
 TEST_F(RunTest, BytesThatARepetitionReadsAreKept) {
   faults_["other"] = {"too_fast:measure:4"};
   expect_whole(run());
@@ -127,8 +127,8 @@ TEST_F(RunTest, ABaselineWithoutAnswersLeavesParityUnsaid) {
   EXPECT_EQ(count(rows_of("base"), RowStatus::kOk), static_cast<int64_t>(rows_of("base").size()));
 }
 
-// Where no process can be started there is nothing to make rows of: the run ends with the cause,
-// and goes on where there is room.
+// If no process can be started there is nothing to make rows of: the run ends with the cause, and
+// goes on where there is room.
 TEST_F(RunTest, WithoutAnyWorkerThereAreNoRows) {
   const char* before = std::getenv("TMPDIR");
   const std::string saved = before ? before : "";

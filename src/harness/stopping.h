@@ -1,4 +1,4 @@
-// Optional stopping: whether a cell's interval is narrow enough.
+// Optional stopping: decides if a cell's interval is narrow enough.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ namespace assay {
 // two samples and for a mean that isn't positive.
 std::optional<double> relative_interval(std::span<const double> latencies);
 
-// Whether a cell with these ok latencies and `repetitions` done (of whatever outcome) goes on. A
+// True if a cell with these ok latencies and `repetitions` done (of whatever outcome) goes on. A
 // cell whose interval can't be computed doesn't: more of the same would not help it.
 bool wants_more(const Stopping& stopping, std::span<const double> latencies, int64_t repetitions);
 

@@ -22,11 +22,11 @@ std::optional<std::string> gpu_of(const ArmGate& gate) {
   return gate.gpu_uuid;
 }
 
-// How long a worker that failed may take to tell what it did.
+// Most seconds that a worker that failed may take for its last report.
 constexpr double kLastWords_s = 30;
 
-// What is left to a round of optional stopping: what it may add is shared like the repetitions, and
-// the mean of so many processes' rows is as much more certain than one's.
+// The share of a round of optional stopping: the repetitions it may add are shared like the others,
+// and the mean of so many processes' rows is as much more certain than one's.
 Stopping stopping_of_round(const Study& study, const Unit& unit) {
   const int64_t extra = study.stopping->max_repetitions - study.repetitions;
   const auto begin = [&](int64_t total, int64_t round) {
@@ -235,7 +235,7 @@ Status UnitRunner::append(Job& job, Row row) {
   return {};
 }
 
-// What the machine was doing: its state in the row, its other guests in the unit's note.
+// Records the machine's state in the row, and its other guests in the unit's note.
 void UnitRunner::note_conditions(Job& job, Row& row) {
   const MachineSample sample = context_.monitor->sample();
   if (job.gpu) {
@@ -315,8 +315,8 @@ Status UnitRunner::lose(Job& job, size_t from, const RowOutcome& outcome) {
   return {};
 }
 
-// Of each length the least that a row says: whoever judges the rows again by the evidence must not
-// ask more of one than it was asked here.
+// Keeps the least bytes that a row of each length states: a later judgement by the evidence must
+// not ask more of a row than this one did.
 void UnitRunner::note_read_bytes(const Job& job, const Row& row, const SampleReply& sample) {
   if (!sample.read_bytes) return;
   auto& of_lengths = state_.evidence.of(job.unit.cell).read_bytes;

@@ -19,7 +19,7 @@
 
 namespace assay {
 
-// One arm's process and what it has been through.
+// One arm's process and its history.
 struct LiveWorker {
   size_t arm = 0;
   size_t model = 0;
@@ -32,8 +32,8 @@ struct LiveWorker {
   std::set<size_t> warmed_cells;
 };
 
-// Starts the arm's worker and loads the model; `log` gets what it prints. A run's input that isn't
-// what it was is a failure before anything is started, and no later commit takes its rows.
+// Starts the arm's worker and loads the model; `log` gets its output. An input of the run that has
+// changed is a failure before anything is started, and no later commit takes its rows.
 ClientResult<WorkerClient> start_worker(const Study& study, size_t arm, size_t model,
                                         bool want_model_hash, WorkerLog& log, RunContext& context,
                                         LoadedReply& loaded, const std::vector<int>& cpus = {});
@@ -42,11 +42,11 @@ ClientResult<WorkerClient> start_worker(const Study& study, size_t arm, size_t m
 ClientResult<void> prepare_worker(LiveWorker& worker, const PrepareRequest& request, size_t cell,
                                   const Study& study, RunContext& context);
 
-// Hands what a worker of the arm said to its backend, and a note of it to the user.
+// Hands a worker's report on the arm to its backend, and the backend's note on it to the user.
 void tell_backend(const StudyArm& arm, const Json& evidence, RunContext& context);
 
-// The CPUs of a round's processes, of those that are allowed: as many as the study's arms share,
-// the next round the next ones. Empty: all.
+// The CPUs of a round's processes, out of the allowed ones: as many as the study's arms share, the
+// next round the next ones. Empty: all.
 std::vector<int> cpus_of_round(const Study& study, int64_t round, std::span<const int> allowed);
 
 class Workers {
@@ -60,7 +60,7 @@ class Workers {
   ClientResult<LiveWorker*> get(size_t arm, size_t model, bool want_model_hash = false);
   // Ends all in good order; those that are started from here on are the round's.
   void begin_round(int64_t round);
-  // Whether starting one ends the others.
+  // True if starting one ends the others.
   bool exclusive() const { return exclusive_; }
   // Kills it; its log stays to be moved.
   void discard(size_t arm);
