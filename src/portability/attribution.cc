@@ -11,7 +11,7 @@
 namespace assay {
 namespace {
 
-// Where a verdict stands among all.
+// Finds a verdict by its condition and its other regime.
 class VerdictPlaces {
  public:
   explicit VerdictPlaces(std::span<const ConditionVerdict> verdicts) {

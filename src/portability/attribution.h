@@ -11,14 +11,14 @@
 
 namespace assay {
 
-// What a claim may be perturbed along. An axis of the identity that belongs to none of these stands
-// for itself.
+// Perturbation that an axis of the identity belongs to. An axis that belongs to none of these
+// stands for itself.
 //   stack: code_generator, framework_build, libraries, environment_variables, backend
 //   code: code_sha;  device: device, host, threads;  cache: cache
 //   process: nothing differs, but that other processes ran
 std::string perturbation_of(const std::string& identity_axis);
 
-// How two regimes differ.
+// Differences between two regimes.
 struct RegimePair {
   size_t a = 0;
   size_t b = 0;
@@ -52,7 +52,7 @@ enum class AttributionBasis {
 };
 std::string_view attribution_basis_name(AttributionBasis basis);
 
-// Whether the eager arm beside the condition kept its speed.
+// State of the eager arm beside the condition: did it keep its speed?
 enum class ControlState {
   kNone,     // there is no eager arm, or the condition is one
   kHeld,     // equivalent within the margin
@@ -70,7 +70,7 @@ struct Attribution {
   size_t clean_b = 0;
   ControlState control = ControlState::kNone;
   std::string control_arm;  // empty: none
-  // Of an arm that asked for a compiler: its change is evidence about the compiler.
+  // True for an arm that asked for a compiler: its change is evidence about the compiler.
   bool about_compiler = false;
   std::string text;  // one sentence or two
 };

@@ -1,4 +1,4 @@
-// What is responsible for a change, and whether the control held.
+// Tests which axis is responsible for a change, and if the control held.
 #include "portability/attribution.h"
 
 #include <gmock/gmock.h>
@@ -136,7 +136,7 @@ TEST(PortabilityAttribution, WithoutAnEagerArmOfItsQuantisationThereIsNoControl)
   EXPECT_EQ(attribution_of(of, "fast", 2).control_arm, "eager-q8");
 }
 
-// As imported bundles, whose files don't state an axis of these arms.
+// A regime like an imported bundle, whose file doesn't state an axis of these arms.
 MadeRegime with_unstated(MadeRegime made, std::vector<std::string> axes) {
   made.unstated = std::move(axes);
   return made;

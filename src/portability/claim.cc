@@ -82,7 +82,7 @@ void judge_state(bool faster, const PortabilityOptions& options, ClaimInRegime& 
   in.state = (*in.log_ratio < 0) == faster ? ClaimState::kHolds : ClaimState::kTurned;
 }
 
-// Whether some two regimes differ on one kind of axis alone, as far as the claim's arms are
+// True if some two regimes differ on one kind of axis alone, as far as the claim's arms are
 // concerned.
 bool has_clean_pair(const JudgedClaim& claim, std::span<const RegimePair> pairs,
                     const std::set<std::string>& models) {

@@ -28,8 +28,8 @@ struct ConfiguredClaim {
   bool as_measured =
       false;  // nobody said whether faster or slower: as the first regime's rows have it
 };
-// By the arms of the first regime. bad_input: those of check_portable(); the regime has no such
-// arm, not in that phase, or not where the claim is narrowed to.
+// Configures a claim by the arms of the first regime. bad_input: the errors of check_portable();
+// the regime has no such arm, not in that phase, or not where the claim is narrowed to.
 Result<ConfiguredClaim> configure(const SpeedClaim& claim,
                                   std::span<const PortedCondition> conditions);
 // Every arm of the first regime that isn't the baseline, in each phase, against the baseline: as
@@ -37,7 +37,7 @@ Result<ConfiguredClaim> configure(const SpeedClaim& claim,
 std::vector<ConfiguredClaim> claims_of_arms(std::span<const PortedCondition> conditions,
                                             const ArmConfig& baseline);
 
-// What became of a claim in one regime.
+// State of a claim in one regime.
 enum class ClaimState {
   kHolds,      // significant, and the way that the claim says
   kTurned,     // significant, and the other way
@@ -66,8 +66,8 @@ struct JudgedClaim {
   ConfiguredClaim claim;
   std::vector<std::string> strata;  // on which it was compared: common to all that survive
   std::vector<ClaimInRegime> regimes;
-  // By axis (stack, code, device, cache, process, others that bundles differ on), then "all": every
-  // regime at once.
+  // Indexes by axis (stack, code, device, cache, process, others that bundles differ on), then
+  // "all": every regime at once.
   std::vector<RobustnessIndex> indexes;
   ClaimVerdict verdict = ClaimVerdict::kNotDecided;
   std::string reason;

@@ -177,7 +177,7 @@ std::vector<std::pair<std::string, std::vector<ClaimSite>>> sites_by_axis(
         site.arm.cache = site.than.cache = cache;
         site.arm.arm.clear();
         site.than.arm.clear();
-        // Where the claim is about the caches themselves, both would be one arm.
+        // If the claim is about the caches themselves, both would be one arm.
         const bool same =
             site.arm == site.than || (site.arm == claim.arm && site.than == claim.than);
         if (!same && !index.of(site.arm).empty() && !index.of(site.than).empty()) {

@@ -1,4 +1,4 @@
-// Where a claim can be looked at: a regime, with arms that the claim names or their like over
+// Sites at which a claim is looked at: a regime, with arms that the claim names or their like over
 // another cache, or one round of a regime's processes.
 #pragma once
 
@@ -17,7 +17,7 @@ class ConditionIndex {
   explicit ConditionIndex(std::span<const PortedCondition> conditions);
   // Null: there is none.
   const PortedCondition* find(const ArmConfig& config, const Stratum& stratum) const;
-  // Of a phase.
+  // The configuration's conditions by stratum; empty: there are none.
   const std::map<Stratum, const PortedCondition*>& of(const ArmConfig& config) const;
   // Caches that some arm has.
   const std::set<std::string>& caches() const { return caches_; }
@@ -36,15 +36,15 @@ struct ClaimSite {
   std::optional<int64_t> round;  // one round of the regime's processes alone
 };
 
-// What was looked at: points as robustness_index() takes them, on the strata that all sites share
-// which the claim survives at.
+// The claim at each site: points as robustness_index() takes them, on the strata that are common to
+// all sites at which the claim survives.
 struct ClaimPoints {
   std::vector<PerturbationPoint> points;  // one a site, in order
   std::vector<Stratum> strata;            // common ones
 };
 
-// On strata that the claim covers. The first site is the reference, whose strata the others are
-// looked at on.
+// The claim's points on strata that it covers. The first site is the reference, and the others are
+// looked at on its strata.
 ClaimPoints claim_points(const ConditionIndex& index, const SpeedClaim& claim,
                          std::span<const ClaimSite> sites, const PortabilityOptions& options);
 

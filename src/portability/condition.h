@@ -1,4 +1,5 @@
-// What is the same in several bundles: conditions, each with its cell in every regime that has it.
+// Conditions: cells that are the same in several bundles, each with its cell in every regime that
+// has it.
 #pragma once
 
 #include <span>
@@ -20,9 +21,10 @@ struct PortedCondition {
   const std::string& arm() const;
 };
 
-// Of regimes that outlive the result; by stratum (phase, model, scenario, ...), then as the first
-// regime that has them lists its arms. Gives cells of arms that share a configuration their names,
-// and in the regimes' identities (Regime::who) calls each arm config_text() of its configuration.
+// Conditions of regimes that outlive the result; by stratum (phase, model, scenario, ...), then as
+// the first regime that has them lists its arms. Gives cells of arms that share a configuration
+// their names, and in the regimes' identities (Regime::who) calls each arm config_text() of its
+// configuration.
 std::vector<PortedCondition> match_conditions(std::span<Regime> regimes);
 
 // "prefill, gpt2-25m, single_micro".

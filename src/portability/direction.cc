@@ -52,7 +52,8 @@ double p_at_any_look(const std::vector<double>& values, const Shown& shown) {
   return std::exp(yes);
 }
 
-// Of a stratum that ended when it suited: by confidence sequences (stats/confidence_sequence.h).
+// Judges a stratum that ended when it suited, by confidence sequences
+// (stats/confidence_sequence.h).
 void judge_at_any_look(const RegimeCell& arm, const RegimeCell& base,
                        const PortabilityOptions& options, ArmDirection& of) {
   const std::vector<double> values = log_ratios_of_rounds(arm, base);
@@ -151,7 +152,7 @@ std::vector<std::vector<ArmDirection>> directions(std::span<const PortedConditio
   }
   std::vector<std::vector<ArmDirection>> all(conditions.size());
   std::vector<ArmDirection*> looked_at;
-  // By regime, phase and unit: a family of series.
+  // A family of series for each regime, phase and unit.
   std::map<std::array<size_t, 3>, std::pair<std::vector<Place>, std::vector<PairedRatio>>> series;
   for (size_t c = 0; c < conditions.size(); ++c) {
     const PortedCondition& condition = conditions[c];

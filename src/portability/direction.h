@@ -39,9 +39,9 @@ struct ArmDirection {
 // Two directions that are known, and opposite.
 bool opposite(Verdict a, Verdict b);
 
-// By condition, then regime. `baseline`: the configuration that every other one is held against;
-// its own conditions have no direction. All of them are one family, of Holm's adjustment for the
-// difference and for the equivalence.
+// Directions by condition, then regime. `baseline`: the configuration that every other one is held
+// against; its own conditions have no direction. All of them are one family, of Holm's adjustment
+// for the difference and for the equivalence.
 std::vector<std::vector<ArmDirection>> directions(std::span<const PortedCondition> conditions,
                                                   const ArmConfig& baseline,
                                                   const PortabilityOptions& options);

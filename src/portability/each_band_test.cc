@@ -28,8 +28,8 @@ constexpr BandCase kBandCases[] = {
     {RobustnessBand::kSensitive, 0.74, 0.86}, {RobustnessBand::kFragile, 0.08, -0.08},
     {RobustnessBand::kFragile, 0.44, 0.56},   {RobustnessBand::kCatastrophic, -0.08, 0.08}};
 
-// What is left of the effect at an axis's other point, the rows that it lost, or that it isn't
-// there.
+// An axis's other point: the share of the effect that is left there, the rows that it lost, or that
+// it isn't there.
 struct OtherPoint {
   double share = 1;
   int64_t lose = 0;
@@ -150,7 +150,7 @@ TEST(EachBand, OfBandsAlongRoundsOfProcesses) {
     EXPECT_EQ(index(of.share).band, of.band) << *index(of.share).index;
     EXPECT_NE(index(of.beside_share).band, of.band);
   }
-  // Of one process there is no other round.
+  // One process has no other round.
   MadeRegime a = two_arm_regime("a", 10, 8);
   a.processes = 0;
   MadeRegime b = a;

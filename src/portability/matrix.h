@@ -28,7 +28,7 @@ struct HeadlineCell {
   std::optional<CrashRate> decode_crashes;  // over its kv_decode strata; absent: none was attempted
 };
 
-// Of every arm but the baseline; by regime, arm, then class as models first appear.
+// Cells of every arm but the baseline; by regime, arm, then class as models first appear.
 std::vector<HeadlineCell> headline_matrix(std::span<const PortedCondition> conditions,
                                           std::span<const std::vector<ArmDirection>> directions,
                                           const ArmConfig& baseline,

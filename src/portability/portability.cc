@@ -18,8 +18,8 @@ Result<const RegimeCell*> baseline_cell(const Regime& first) {
                    quoted_excerpt(first.baseline));
 }
 
-// Of what makes a condition, the members of which two regimes have no value in common: "cache is
-// dynamic instead of static".
+// The members of a condition of which two regimes have no value in common: "cache is dynamic
+// instead of static".
 std::string apart_text(const Regime& first, const Regime& other) {
   using Value = std::function<std::string(const RegimeCell&)>;
   const std::vector<std::pair<const char*, Value>> members = {

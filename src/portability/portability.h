@@ -1,7 +1,7 @@
-// Where what a bundle shows holds as well: verdicts by condition, the axes behind changes, claims
-// with their robustness, and the headline matrix, over several bundles.
+// Portability of a bundle's results: verdicts by condition, the axes behind changes, claims with
+// their robustness, and the headline matrix, over several bundles.
 //
-// It reads rows, not findings: what it tests lies between bundles, and a bundle's findings have no
+// It reads rows, not findings: its tests are between bundles, and a bundle's findings have no
 // figures of its processes. docs/judgements.md says what each verdict needs.
 #pragma once
 
@@ -42,14 +42,14 @@ struct Portability {
   bool claim_named = false;
   std::vector<HeadlineCell> matrix;
 
-  // How often each verdict is given beside that regime.
+  // Number of times that each verdict is given beside that regime.
   std::map<PortabilityVerdict, int64_t> counts(size_t regime) const;
-  // Why the command fails, one sentence each. Of a named claim: it isn't portable, or that isn't
-  // decided. Else flips, and claims that aren't portable.
+  // Reasons why the command fails, one sentence each: a named claim that isn't portable, or isn't
+  // decided; without a named claim flips, and claims that aren't portable.
   std::vector<std::string> failures() const;
 };
 
-// Of a bundle, or of kept rows.
+// Reads a bundle, or kept rows.
 Result<Regime> read_regime(const std::filesystem::path& folder, const RegimeOptions& options);
 
 // At least two regimes, whose order stays. bad_input: no condition in common with the first, a

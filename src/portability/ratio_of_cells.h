@@ -1,5 +1,5 @@
-// How long one cell takes in another's time: of two arms of one bundle by what ran side by side,
-// and of one condition in two bundles by what repeats in each.
+// Ratio of two cells' times: of two arms of one bundle by the units that ran side by side, and of
+// one condition in two bundles by the units that repeat in each.
 #pragma once
 
 #include <optional>
@@ -12,11 +12,11 @@
 namespace assay {
 
 // ln(arm / base) of two cells of one stratum of a bundle. Arms that ran side by side (blocks.h) are
-// paired as contrasts pair them: one value a round of processes; of cells of one process one a
-// repetition that both have, side by side. As compare/pairs.h. Other arms are held against one
-// another as two independent samples of processes, or of rows, by Welch's error and degrees of
+// paired as contrasts pair them, with the error of compare/pairs.h: one value a round of processes;
+// with one process one value a repetition that both have, side by side. Other arms are held against
+// one another as two independent samples of processes, or of rows, by Welch's error and degrees of
 // freedom (stats/ratio.h); there is a value for each unit of either arm. Absent: no repetition that
-// both have, or means that no logarithm is of.
+// both have, or means without a logarithm.
 std::optional<PairedRatio> arms_ratio(const RegimeCell& arm, const RegimeCell& base);
 // The same of one round alone, one value a repetition; `round` as its rows have it. Absent too
 // where arms aren't paired.
@@ -31,11 +31,11 @@ std::vector<double> log_ratios_of_rounds(const RegimeCell& arm, const RegimeCell
 struct LogRatioEstimate {
   double log_ratio = 0;
   std::optional<stats::StandardError> error;  // absent: nothing shows it
-  // Of processes too few for an interval (kLeastProcessesOfInterval): least and largest ratio of
-  // theirs, in its place.
+  // Least and largest ratio of the processes, if these are too few for an interval
+  // (kLeastProcessesOfInterval).
   std::optional<stats::Interval> range = {};
 
-  // Whether the ratio's range, where there is one, agrees with a verdict of its tests.
+  // True if the ratio's range, if there is one, agrees with a verdict of its tests.
   bool bears_out(Verdict verdict, double margin) const;
 };
 
@@ -45,7 +45,7 @@ std::optional<stats::Interval> range_of_few(const RegimeCell& arm, const RegimeC
 // Geometric mean of several strata's ranges, end by end.
 std::optional<stats::Interval> mean_range(std::span<const stats::Interval> ranges);
 
-// Of a condition's cells in two bundles, b / a. Both have warm rows.
+// Ratio of a condition's cells in two bundles, b / a. Both have warm rows.
 LogRatioEstimate regimes_ratio(const CellMean& a, const CellMean& b);
 
 // exp of the t interval; absent without an error, and where a range stands for it.

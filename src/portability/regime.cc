@@ -20,7 +20,7 @@ ArmConfig config_of(const Row& row) {
   return {row.cache.str(), row.compile_mode.str(), row.dynamic.str(), row.quantization.str(), ""};
 }
 
-// What the mean of a cell is taken over: its processes' means, or where that is allowed its rows.
+// Values whose mean is a cell's: its processes' means or, if that is allowed, its rows.
 std::vector<double> mean_series(const Group& group, bool allow_single_process) {
   if (several_processes(group)) return process_figures(group, ProcessFigure::kMean).values_ms;
   return allow_single_process ? group.warm_ms : std::vector<double>();

@@ -19,7 +19,7 @@
 
 namespace assay {
 
-// What of an arm has to be the same for its cells in two bundles to be one condition.
+// Settings of an arm that have to be the same for its cells in two bundles to be one condition.
 struct ArmConfig {
   std::string cache;
   std::string mode;
@@ -31,7 +31,7 @@ struct ArmConfig {
 // "compiled, static cache, dynamic true".
 std::string config_text(const ArmConfig& config);
 
-// What became of the rows attempted, and how sure that is.
+// Rows lost of those attempted, with the rate's interval.
 struct CrashRate {
   int64_t lost = 0;
   int64_t attempted = 0;

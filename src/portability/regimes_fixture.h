@@ -122,7 +122,7 @@ inline JudgedClaim claimed_in(const std::vector<MadeRegime>& made) {
   return judged(made, request).claims.at(0);
 }
 
-// Of the arm's conditions beside the first regime, all alike.
+// Verdict on the arm's conditions beside the first regime, all alike.
 inline PortabilityVerdict verdict_of(const Portability& of, const std::string& arm,
                                      size_t regime = 1) {
   std::optional<PortabilityVerdict> found;
@@ -137,7 +137,7 @@ inline PortabilityVerdict verdict_of(const Portability& of, const std::string& a
   return found.value_or(PortabilityVerdict::kUndecided);
 }
 
-// Of the arm's first verdict beside the first regime.
+// Attribution of the arm's first verdict beside the first regime.
 inline const Attribution& attribution_of(const Portability& of, const std::string& arm,
                                          size_t regime = 1) {
   for (size_t i = 0; i < of.verdicts.size(); ++i) {

@@ -17,7 +17,7 @@ constexpr double kRobust = 0.8;
 constexpr double kSensitive = 0.5;
 constexpr double kFragile = 0;
 
-// How much wider t of so few values is than what resampling them shows.
+// Factor by which t of so few values is wider than resampling them shows.
 double stretch_of(const PerturbationPoint& point, double confidence) {
   const auto count = static_cast<double>(point.values.size());
   const double tail = (1 + confidence) / 2;
@@ -43,7 +43,7 @@ std::vector<double> resampled_means(const PerturbationPoint& point, double mean,
   return means;
 }
 
-// Whether the mean's own t interval leaves out 0.
+// True if the mean's own t interval leaves out 0.
 bool differs_from_zero(const PerturbationPoint& point, double mean, double confidence) {
   const auto sd = stats::standard_deviation(point.values);
   if (!sd || !(*sd > 0)) return false;

@@ -39,7 +39,7 @@ struct PerturbationPoint {
   std::string gone;     // why it doesn't survive; empty: it does
   double widening = 1;  // of the mean's error, where neighbours are alike
   double freedom = 1;   // share of the degrees of freedom, as PairedRatio's
-  // Of ratios, where processes are too few for an interval (LogRatioEstimate).
+  // Range of the ratios, if processes are too few for an interval (LogRatioEstimate).
   std::optional<stats::Interval> range = {};
 
   double df() const { return std::max(1.0, (static_cast<double>(values.size()) - 1) * freedom); }

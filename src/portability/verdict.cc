@@ -14,7 +14,8 @@ bool means_known(const RegimeCell& a, const RegimeCell& b, const PortabilityOpti
          reason_against(b, options).empty();
 }
 
-// What is the same in both, where neither lost rows and the means aren't equivalent.
+// True if both directions are decided and the same; asked where neither lost rows and the means
+// aren't equivalent.
 bool same_direction(const ArmDirection& a, const ArmDirection& b) {
   return a.verdict == b.verdict && a.verdict != Verdict::kInconclusive;
 }

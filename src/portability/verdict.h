@@ -53,7 +53,7 @@ struct RegimeNames {
   std::string b = "the other";
 };
 
-// How the rows lost in two regimes compare; absent: neither lost any.
+// Verdict on the rows lost in two regimes; absent: neither lost any.
 struct OutcomeVerdict {
   PortabilityVerdict verdict = PortabilityVerdict::kUndecided;
   std::string reason;
@@ -68,7 +68,7 @@ std::vector<ConditionVerdict> judge_conditions(
     std::span<const Regime> regimes, std::span<const PortedCondition> conditions,
     std::span<const std::vector<ArmDirection>> directions, const PortabilityOptions& options);
 
-// Whether the condition flips between two regimes, by its outcomes or its directions alone.
+// The flip between two regimes by the condition's outcomes or directions alone; absent: none.
 std::optional<PortabilityVerdict> flip_between(const PortedCondition& condition,
                                                std::span<const ArmDirection> directions, size_t a,
                                                size_t b, const PortabilityOptions& options);

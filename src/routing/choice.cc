@@ -118,7 +118,8 @@ void add_ratio(const Findings& findings, const Decision& decision, const std::st
   choice.process_range = rival->ratio_process_range;
 }
 
-// By the contrasts with the baseline, where that is the safe arm.
+// Adds the arms proven faster or slower by the contrasts with the baseline, if that is the safe
+// arm.
 void add_proven(const ChoiceInputs& in, const Findings& findings, StratumChoice& choice) {
   const Samples& samples = in.samples;
   const bool is_void =

@@ -18,7 +18,7 @@ namespace assay {
 // no proof that every timed row ran compiled.
 std::string reason_barred(const Group& group, const AnalysisOptions& options);
 
-// Whether lost rows are all that bars the arm there, so that a strategy that looks at no rows would
+// True if lost rows are all that bars the arm there, so that a strategy that looks at no rows would
 // take it.
 bool barred_by_losses_alone(const Group& group, const AnalysisOptions& options);
 
@@ -49,11 +49,12 @@ struct StratumChoice {
   std::vector<ProvenArm> slower;
 };
 
-// What the choices are made of: samples of one bundle, or a part of its rows.
+// Inputs of the choices: samples of one bundle, or a part of its rows.
 struct ChoiceInputs {
   const Samples& samples;
   bool order_recorded = false;  // of the study; blocks.h
-  // Of each stratum why a comparison of its arms decides nothing; empty: it does.
+  // For each stratum the reason why a comparison of its arms decides nothing; empty: it does
+  // decide.
   const std::vector<std::string>& void_because;
   const AnalysisOptions& options;
 };
@@ -64,7 +65,7 @@ struct ChoiceInputs {
 //   where that is the baseline;
 // - of equivalent arms the safe one if it is among them, else the one with the lowest mean;
 // - the safe arm with a reason, where the decision says none of these.
-// Where no arm is safe, none is chosen: a policy without a fallback has nothing to give way to.
+// No arm is chosen if none is safe: a policy without a fallback has nothing to give way to.
 std::vector<StratumChoice> choose_arms(const ChoiceInputs& in, ThreadPool* pool);
 // The same by findings of these rows under these options, whose contrasts and decisions are there.
 std::vector<StratumChoice> choices_of(const ChoiceInputs& in, const Findings& findings);

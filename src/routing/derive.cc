@@ -13,7 +13,7 @@
 namespace assay {
 namespace {
 
-// What a rule's requests share beside their prompt lengths.
+// Key of a rule: its requests share everything but their prompt lengths.
 using RuleKey = std::tuple<Phase, std::string, int64_t, int64_t>;  // model, new tokens, batch
 
 RuleKey key_of(const Stratum& stratum) {

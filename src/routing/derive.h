@@ -26,16 +26,16 @@ std::vector<std::string> models_of(const Samples& samples);
 // tokens: there the policy's fallback counts, which is the arm that is safe on every stratum.
 std::vector<PolicyRule> rules_of(const Samples& samples, std::span<const StratumChoice> choices);
 
-// Of each choice the arm that the policy's rule takes on its stratum; empty: none.
+// For each choice the arm that the policy's rule takes on its stratum; empty: none.
 std::vector<std::string> served_arms(const Samples& samples,
                                      std::span<const StratumChoice> choices);
 
-// Whether the stratum is among the rule's evidence.
+// True if the stratum is among the rule's evidence.
 bool rests_on(const PolicyRule& rule, const Stratum& stratum, const PromptRange& prompts);
 // The rows of the rule's arm on each stratum of its evidence.
 std::vector<const Group*> groups_of_rule(const Samples& samples, const PolicyRule& rule);
 
-// What the choices' rows say of the rule's arm, one stratum each.
+// Evidence on the rule's arm in the choices' rows, one entry a stratum.
 std::vector<RuleEvidence> evidence_of(const Samples& samples,
                                       std::span<const StratumChoice* const> choices,
                                       const PolicyRule& rule);

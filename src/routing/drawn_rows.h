@@ -20,8 +20,8 @@ struct DrawnCell {
   double mean_ms = 0;  // of warm rows
 };
 
-// `times`: how often each unit was drawn. Of each kind the rows of units as often as they were
-// drawn; where no unit with such rows was, all of them.
+// `times`: how often each unit was drawn. Each kind has the rows of units as often as they were
+// drawn; all rows of the kind if no unit with such rows was drawn.
 DrawnCell drawn_cell(const ReplayCell& cell, const std::vector<int>& times);
 
 // 0 <= u < 1; rows aren't empty.

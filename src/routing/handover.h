@@ -1,4 +1,5 @@
-// Whether the arm that decodes can take over what the arm of the prompt left behind.
+// Hand-overs of the cache between the arm of the prompt and the arm that decodes, which no row
+// measured.
 #pragma once
 
 #include <span>

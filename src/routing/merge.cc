@@ -46,7 +46,7 @@ Status check_same_study(const Bundle& first, const Bundle& other) {
       one.about.empty() ? "" : " of " + one.about, shown(one.base), shown(one.cand));
 }
 
-// What a run's numbers are counted on by.
+// Numbers from which a run's own numbers are counted on.
 struct RunOffsets {
   int64_t process = 0;
   int64_t repetition = 0;
@@ -72,7 +72,7 @@ void count_on(Row& row, const RunOffsets& by) {
   row.order_index += by.order;
 }
 
-// How little a verdict proves.
+// Rank of a verdict by how little it proves.
 int weakness(CompilerReal real) {
   switch (real) {
     case CompilerReal::kYes:

@@ -101,7 +101,7 @@ TEST(BetweenNewTokens, ThePolicyIsReadBackAndHeldAgainstBothEnds) {
   ASSERT_TRUE(judged) << judged.error().message;
   EXPECT_TRUE(judged->policy == policy);
   EXPECT_TRUE(judged->differs.empty());
-  // By hand, without the evidence that names its ends.
+  // A policy written by hand, without the evidence that names its ends.
   Policy alone = policy;
   std::erase_if(alone.rules, [](const PolicyRule& rule) { return rule.new_tokens != 65; });
   alone.rules[0].evidence.clear();

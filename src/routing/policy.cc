@@ -1,4 +1,4 @@
-// What a policy answers.
+// Looks up the rule that covers a request, and names triggers and numbers of tokens.
 #include "routing/policy.h"
 
 #include <algorithm>

@@ -21,7 +21,7 @@ inline constexpr int64_t kPolicyVersion = 2;
 // Version 1 lacks the run that was measured and the times of evidence, and is read too.
 inline constexpr int64_t kOldestPolicyVersion = 1;
 
-// What sends a rule's later requests to its fallback.
+// Events that send a rule's later requests to its fallback.
 enum class TriggerKind {
   kRecompileAfterWarmup,  // a request of a shape that was served before compiled something
   kUniqueGraphs,          // so many graphs exist of the rule's arm
@@ -62,7 +62,7 @@ inline constexpr std::string_view kNotChosen = "not_chosen";
 // a policy that was given serves beyond everything measured. Its lengths are those of the part.
 inline constexpr std::string_view kNotMeasured = "not_measured";
 
-// What a rule rests on: one stratum.
+// Evidence of a rule: one stratum.
 struct RuleEvidence {
   std::string scenario;
   int64_t new_tokens = 0;
@@ -75,8 +75,8 @@ struct RuleEvidence {
   std::optional<stats::Interval> interval;
   std::optional<stats::Interval> process_range = {};  // of processes too few for an interval
   int64_t rows = 0;                                   // warm ones of the rule's arm
-  // Of warm rows of the rule's arm, and of the arm that it gives way to. p99 is absent below
-  // kLeastRowsOfP99 rows (triggers.h).
+  // Latencies of warm rows of the rule's arm, and of the arm that it gives way to. p99 is absent
+  // below kLeastRowsOfP99 rows (triggers.h).
   std::optional<double> mean_ms = {};
   std::optional<double> p99_ms = {};
   std::optional<double> fallback_mean_ms = {};
@@ -98,8 +98,8 @@ struct PolicyRule {
   std::string arm;       // empty: no arm is safe, and the request has to be refused
   std::string fallback;  // empty: `arm` is the safe one, or none is
   bool abstains = false;
-  // Of an abstention; or of an arm that isn't the choice of each stratum below, and is proven
-  // faster than the safe one on all of them.
+  // Reason of an abstention; or of an arm that isn't the choice of each stratum below, and is
+  // proven faster than the safe one on all of them.
   std::string because;
   std::vector<PolicyTrigger> triggers;
   std::vector<RuleEvidence> evidence;
@@ -111,8 +111,8 @@ struct PolicyRule {
 
 struct Policy {
   std::string study;
-  // Of the run that was measured (the first, if there were several): when it began, UTC, and the
-  // hash of its plan. Empty: unknown.
+  // The measured run (the first, if there were several): when it began, UTC, and the hash of its
+  // plan. Empty: unknown.
   std::string measured_at;
   std::string plan_sha256;
   // Axis and value, as identity_lines() names them; the same of each arm below "arms.NAME".
@@ -127,7 +127,7 @@ struct Policy {
 // "64" or "65-127"; empty: the rule is about prompts.
 std::string new_tokens_text(const PolicyRule& rule);
 
-// What is asked of a policy.
+// Request whose rule is looked up.
 struct RoutedShape {
   std::string_view model;
   Phase phase = Phase::kPrefill;
@@ -143,7 +143,7 @@ const PolicyRule* rule_of(const Policy& policy, const RoutedShape& shape);
 std::string identity_mismatch(const Policy& policy,
                               const std::vector<std::pair<std::string, std::string>>& identity);
 
-// How every policy begins that policy_to_yaml() wrote.
+// First line of every policy that policy_to_yaml() wrote.
 inline constexpr std::string_view kPolicyHeading = "# A routing policy, written by `assay route`.";
 std::string policy_to_yaml(const Policy& policy);
 // `object` names the text in errors. bad_input: anything that isn't a policy of this version;

@@ -133,7 +133,7 @@ TEST(PolicyFile, OnlyWhatCanBeReadBackIsWritten) {
 }
 
 TEST(Thresholds, AreThoseOfExceedancesOfExchangeableRows) {
-  // By hand: one row and one request; the request is the larger one in half of the cases.
+  // Worked by hand: one row and one request; the request is the larger one in half of the cases.
   EXPECT_EQ(allowed_events(0, 1, 1), 1);
   // 999 rows and one request: one chance in 1000 that the request is the largest.
   EXPECT_EQ(allowed_events(0, 999, 1), 0);

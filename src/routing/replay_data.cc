@@ -13,7 +13,7 @@
 namespace assay {
 namespace {
 
-// Whether the row is the first of its length in its process; `met` remembers.
+// True if the row is the first of its length in its process; `met` remembers.
 bool meets_shape(const Row& row, std::set<std::pair<int64_t, int64_t>>& met) {
   return met.emplace(process_of(row), row.padded_tokens).second;
 }
@@ -24,7 +24,7 @@ bool several_lengths(const Group& group) {
   });
 }
 
-// What the rows of an arm in a phase show of its compilations.
+// Compilations in the rows of an arm in a phase.
 struct CompileCounts {
   bool any = false;
   int64_t later_shapes = 0;  // first rows of a length that weren't the first of their process

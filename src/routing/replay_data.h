@@ -35,10 +35,10 @@ struct ReplayCell {
   std::vector<size_t> lost_cold;
 };
 
-// How often an arm compiles in a phase, by what its rows show.
+// Number of an arm's compilations in a phase, by its rows.
 enum class Specialising { kNever, kOnce, kTwice, kEachShape };
 
-// Of one arm in one phase.
+// Compilations of one arm in one phase.
 struct ReplayArm {
   Specialising specialising = Specialising::kNever;
   std::optional<int64_t> limit;  // graphs after which further shapes ran eager; absent: not seen
@@ -57,9 +57,9 @@ struct ReplayPlace {
 
 class ReplayData {
  public:
-  // Of the strata of `model`. Units, which are resampled whole, are worker processes where some
-  // cell has several, else blocks where there are several, else repetitions; only those with a lost
-  // or timed row count. A cell is allowed where reason_barred() says nothing, and serves also where
+  // Data of the strata of `model`. Units, which are resampled whole, are worker processes if some
+  // cell has several, else blocks if there are several, else repetitions; only those with a lost or
+  // timed row count. A cell is allowed if reason_barred() says nothing, and serves also if
   // barred_by_losses_alone().
   ReplayData(const Samples& samples, const std::string& model, const AnalysisOptions& options);
 
@@ -86,7 +86,7 @@ class ReplayData {
     int64_t longest = 0;
     size_t stratum = 0;
   };
-  // By new tokens; lengths ascending.
+  // The lengths, ascending, by new tokens.
   using Grid = std::map<int64_t, std::vector<Length>>;
 
   void add_cell(const Group& group, const AnalysisOptions& options,

@@ -119,7 +119,7 @@ Status replay_trace(const TraceToReplay& trace, const Samples& samples, ThreadPo
   return {};
 }
 
-// What a route says of a study's rows before an arm is chosen.
+// The part of a route that needs no choice of an arm: the study's rows and strata.
 Route unchosen_route(const StudySummary& study, const Samples& samples,
                      const AnalysisOptions& options) {
   Route route;

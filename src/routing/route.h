@@ -58,7 +58,8 @@ struct Route {
   std::set<std::string> compiled_arms;  // proven to have run compiled on some stratum
   Policy policy;
   bool policy_given = false;
-  // Of a given policy, a sentence each: what the rows prove wrong, and what they choose otherwise.
+  // A given policy only, a sentence each: its parts that the rows prove wrong, and those for which
+  // the rows choose otherwise.
   std::vector<std::string> refuted;
   std::vector<std::string> differs;
   std::optional<Optimism> validation;            // absent: the policy was given, or it isn't judged

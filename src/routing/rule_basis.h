@@ -10,12 +10,13 @@ namespace assay {
 
 struct RuleBasis {
   // Indexes into Samples::strata, by new tokens and length: strata whose requests the rule serves,
-  // or that it names as its evidence. Where the rule begins or ends between two measured lengths or
+  // or that it names as its evidence. If the rule begins or ends between two measured lengths or
   // numbers of new tokens, also the strata at the other end of that gap, since an arm serves a gap
   // only if both its ends prove it.
   std::vector<size_t> strata;
-  // Verdict kNotMeasured: what the rule serves that lies outside of everything measured. Empty for
-  // a rule that takes no arm or the policy's own fallback, which serves there in any case.
+  // Requests that the rule serves outside of everything measured, with the verdict kNotMeasured.
+  // Empty for a rule that takes no arm or the policy's own fallback, which serves there in any
+  // case.
   std::vector<RuleEvidence> beyond;
 };
 

@@ -226,7 +226,7 @@ struct ReplayResult {
   std::vector<RuleState> guards;  // by strategy
 };
 
-// Of positive values.
+// Mean and interval of a figure's values, which are positive.
 SimulatedFigure figure_of(const std::vector<double>& values, size_t units, double confidence) {
   SimulatedFigure figure;
   figure.mean = *stats::mean(values);

@@ -52,9 +52,9 @@ struct SimulatedStrategy {
   std::optional<SimulatedFigure> p95_ms;
   std::optional<SimulatedFigure> p99_ms;
   std::optional<SimulatedFigure> per_s;  // requests served a second
-  // Of the mean latency, less 1, to that of the best possible choice: each phase of each request by
-  // the allowed arm with the lowest mean there, every shape compiled beforehand. Absent where
-  // requests were lost, since those that are left aren't the same.
+  // Ratio of the mean latency to that of the best possible choice, less 1. The best possible choice
+  // serves each phase of each request by the allowed arm with the lowest mean there, every shape
+  // compiled beforehand. Absent if requests were lost, since those that are left aren't the same.
   std::optional<SimulatedFigure> regret;
 };
 
@@ -73,8 +73,8 @@ struct Simulation {
   std::vector<SimulatedTrigger> triggers;  // those that fired in some replay
 };
 
-// How much further than its resamples show an interval of so few units reaches: sqrt(n / (n - 1))
-// times t's quantile of n - 1 degrees over the normal one. 1 for n < 2.
+// Factor by which an interval of so few units reaches further than its resamples show: sqrt(n / (n
+// - 1)) times t's quantile of n - 1 degrees over the normal one. 1 for n < 2.
 double stretch_of_units(size_t units, double confidence);
 
 Simulation simulate(const ReplayData& data, const Policy& policy, const PlannedTrace& plan,

@@ -39,7 +39,7 @@ const SimulatedStrategy& strategy_of(const Route& route, const std::string& name
   return *at;
 }
 
-// As RoutedBundle, of an arm that compiles in the first call of each cell, at `cold` ms.
+// A RoutedBundle of an arm that compiles in the first call of each cell, at `cold` ms.
 RoutedBundle compiling_bundle(RoutedStudy study, double cold) {
   RoutedBundle bundle(study);
   for (const Phase phase : study.phases) {

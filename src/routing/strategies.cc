@@ -18,7 +18,7 @@ double warm_mean(const ReplayCell& cell) {
   return sum / static_cast<double>(cell.warm.size());
 }
 
-// What a strategy says of one phase of a request.
+// Arm that a strategy takes for one phase of a request, with the rule that says so.
 struct Wish {
   int32_t arm = -1;
   int32_t fallback = -1;
@@ -101,7 +101,7 @@ class TracePlanner {
 
   const StratumChoice& choice(size_t stratum) const { return route_.choices[stratum]; }
 
-  // How an arm stands on the strata of some phases.
+  // Standing of an arm on the strata of some phases.
   struct Standing {
     int64_t allowed = 0;   // strata on which the policy may take it
     int64_t serves = 0;    // and any strategy

@@ -38,7 +38,7 @@ struct PlannedTrace {
   std::vector<ReplayPlace> places;
   size_t shapes = 0;
   std::vector<PlannedStrategy> strategies;
-  // For "best possible": every arm's call is drawn at this place. By request, then phase.
+  // Place at which every arm's call is drawn for "best possible", by request, then phase.
   std::vector<int32_t> own_places;
   std::vector<std::pair<std::string, int64_t>> outside;  // why, and how many requests
 };

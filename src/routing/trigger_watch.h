@@ -1,4 +1,4 @@
-// What requests did in a replay, and which trigger of their rule that fires.
+// Events of requests in a replay, and the trigger of their rule that they fire.
 #pragma once
 
 #include <array>

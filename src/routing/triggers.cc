@@ -51,7 +51,7 @@ RuleCounts count_rows(const std::vector<const Group*>& groups) {
 PolicyTrigger recompile_trigger(const RuleCounts& counts) {
   PolicyTrigger trigger;
   trigger.kind = TriggerKind::kRecompileAfterWarmup;
-  // Where no measured call compiled, one that does is news; where some did, more of them are.
+  // If no measured call compiled, one that does is news; if some did, more of them are.
   if (counts.compiled > 0) {
     trigger.window = kTriggerWindow;
     trigger.allowed = allowed_events(counts.compiled, counts.warm, kTriggerWindow);

@@ -52,7 +52,7 @@ struct OutsideOfModels {
   std::vector<std::string> models;
 };
 
-// By phase and model, in the order in which the strata have them.
+// Texts by phase and model, in the order in which the strata have them.
 std::vector<OutsideOfModels> outside_of_models(const Samples& samples) {
   std::vector<std::pair<Phase, std::string>> order;
   std::map<std::pair<Phase, std::string>, MeasuredAxes> axes;

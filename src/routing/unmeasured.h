@@ -1,4 +1,4 @@
-// What a policy's rows say nothing about.
+// Conditions that a policy's rows say nothing about.
 #pragma once
 
 #include <string>

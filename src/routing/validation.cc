@@ -56,8 +56,8 @@ struct HalfSample {
   std::vector<std::string> arms;    // by stratum: what its policy takes there; empty: none
 };
 
-// Of one stratum that can be judged both ways: by half that judges, the chosen arms (by the half
-// that chooses) and the safe arm.
+// Sums of one stratum that can be judged both ways. First index: the half that judges; of `chosen`
+// the second: the half that chose the arm. `safe`: the safe arm's.
 struct JudgedStratum {
   std::array<std::array<UnitSums, 2>, 2> chosen;
   std::array<UnitSums, 2> safe;
