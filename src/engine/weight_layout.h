@@ -1,4 +1,4 @@
-// How weights of products lie in memory: as the checkpoint has them, and packed for a kernel.
+// Layouts of products' weights in memory: as the checkpoint has them, and packed for a kernel.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace assay::engine {
 
-// How a product's weight lies in memory.
+// The layout of a product's weight in a checkpoint.
 enum class WeightLayout {
   kOutIn,  // [out, in]: torch's Linear
   kInOut,  // [in, out]: GPT-2's Conv1D
 };
 
-// How the columns of a packed weight lie in memory: what the device's kernels read.
+// The layout of a packed weight's columns in memory: the one that the device's kernels read.
 enum class TileLayout {
   // Panels of kPanel columns, each [inputs padded to a multiple of kPanelInputs, kPanel], one
   // behind the other; inputs of bf16 lie in pairs, [inputs / 2, kPanel, 2], as the dot products of
@@ -27,12 +27,12 @@ enum class TileLayout {
   kRows,
 };
 
-// How a compiled executor lays a product's weight out, for its kernels alone: the value is the
+// A compiled executor's layout of a product's weight, for its kernels alone: the value is the
 // same. The outputs fall into `segments` (widths that add up to all of them), each padded with
 // zeros to whole tiles of `tile` columns. Interleaved, there are two equal segments, and tile i
 // holds tile / 2 columns of the first and the same columns of the second: one behind the other in
 // panels, alternating in rows. With half heads, in rows alone, columns c and c + half_head of a
-// head stand side by side, for c from 0: what RoPE turns together.
+// head, which RoPE turns together, stand side by side, for c from 0.
 struct Packing {
   static constexpr int64_t kPanel = 64;
   static constexpr int64_t kPanelInputs = 16;
@@ -41,7 +41,7 @@ struct Packing {
   }
   // Inputs of a column that lie side by side in a panel.
   static constexpr int64_t abreast(DType dtype) { return dtype == DType::kBF16 ? 2 : 1; }
-  // Where an input of a panel's column lies, in elements.
+  // Offset of an input of a panel's column, in elements.
   static constexpr int64_t element(DType dtype, int64_t input, int64_t column) {
     const int64_t n = abreast(dtype);
     return (input / n * kPanel + column) * n + input % n;

@@ -1,4 +1,4 @@
-// Where the keys and values of past positions live, between one run of a graph and the next.
+// The keys and values of past positions, kept from one run of a graph to the next.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ class KvCache {
   // void. A run that failed before it commits may be made again, by any executor.
   virtual Result<KvView> extend(int64_t layer, CachePart part, int64_t q_len) = 0;
 
-  // Whether every run makes new tensors, so that addresses and capacity change with the length.
+  // True if every run makes new tensors, so that addresses and capacity change with the length.
   virtual bool grows() const = 0;
 
   void commit(int64_t q_len) { length_ += q_len; }
@@ -50,11 +50,11 @@ class KvCache {
 
  protected:
   explicit KvCache(const CacheShape& shape) : shape_(shape) {}
-  // Of so many positions of one head.
+  // Bytes of so many positions of one head.
   size_t row_bytes(int64_t positions) const {
     return static_cast<size_t>(positions * shape_.head_dim) * dtype_size_bytes(shape_.dtype);
   }
-  // Of this tensor, with room for so many positions a head.
+  // A view of this tensor, which has room for so many positions a head.
   KvView view(Buffer& tensor, int64_t capacity) const {
     return {.data = tensor.data(),
             .dtype = shape_.dtype,

@@ -1,4 +1,4 @@
-// What turning kernels into machine code has taken, on any target.
+// Counts and seconds of turning kernels into machine code, on any target.
 #pragma once
 
 #include <cstdint>

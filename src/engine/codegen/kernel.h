@@ -1,4 +1,4 @@
-// A kernel as data: what lowering makes of a node, what the targets print, what the executor calls.
+// A kernel as data: made of a node by lowering, printed by the targets, called by the executor.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace assay::engine {
 
-// What a kernel may take as constants; absent: known at run time (KernelArgs::dims).
+// Sizes that a kernel may take as constants; absent: known at run time (KernelArgs::dims).
 struct Specialization {
   std::optional<int64_t> batch, q_len, kv_len;
   std::optional<int64_t> capacity;  // positions that a cache's head stride has room for
@@ -37,12 +37,12 @@ struct RowsKernel {
   ir::Block body;
 };
 
-// A product x . W with what was fused around it. For `rows` rows:
+// A product x . W with the nodes fused around it. For `rows` rows:
 //   prologue (may be empty) stores the row's inputs into buffer `x` at [0, inputs), reading others;
 //   the product of x with the packed weight is computed a tile of columns at a time, then
 //   the epilogue of the segment that the tile belongs to runs for each row of the tile, with the
-//   products in buffer `tile` at [0, packing.tile), and stores what the fused node outputs.
-// Of a weight packed in rows, an epilogue is for any range of a segment's packed columns, even at
+//   products in buffer `tile` at [0, packing.tile), and stores the fused node's outputs.
+// For a weight packed in rows, an epilogue is for any range of a segment's packed columns, even at
 // both ends, with their products in `tile`.
 // `x` without a prologue is a real buffer [rows, inputs]. `tile` is always the kernel's own.
 // Matrix-vector form: blocks of up to kProductRows rows, each block reading the weight anew.
@@ -63,12 +63,13 @@ struct ProductKernel {
   ir::BufferId x = 0;
   ir::BufferId tile = 0;
   ir::VarId row = 0;
-  // Of the tile, counted from its segment's begin; in rows of the range, counted in packed columns,
-  // or in pairs of them where they are interleaved. So is `column_count`, which is for rows alone.
+  // Offset of the tile, or in rows of the range, from the first column of its segment, in packed
+  // columns, or in pairs of them if they are interleaved. `column_count` is the range's length in
+  // the same unit, for rows alone.
   ir::VarId first_column = 0;
   ir::VarId column_count = 0;
   bool has_prologue = false;
-  std::optional<RmsPrologue> norm = {};  // the same as `prologue` computes
+  std::optional<RmsPrologue> norm = {};  // the same computation as `prologue`
   ir::Block prologue;
   std::vector<ir::Block> epilogues;  // one a segment; interleaved: one in all
 };

@@ -1,4 +1,4 @@
-// The folder of compiled kernels: names, trailers, and who has to go.
+// The folder of compiled kernels: names, trailers, and the choice of entries to remove.
 #include "engine/codegen/kernel_cache.h"
 
 #include <fcntl.h>
@@ -95,8 +95,8 @@ struct Listing {
   std::vector<Found> temporary;
 };
 
-// Regular files alone: a folder or a link is nobody's kernel, whatever its name. What others remove
-// meanwhile is left out.
+// Regular files alone: a folder or a link is nobody's kernel, whatever its name. A file that others
+// remove meanwhile is left out.
 Result<Listing> list(const fs::path& folder, const fs::path& shown) {
   Listing listing;
   std::error_code error;

@@ -16,7 +16,7 @@
 
 namespace assay::engine {
 
-// What a compiled kernel depends on; its SHA-256 is the file's name.
+// Everything that a compiled kernel depends on; its SHA-256 is the file's name.
 struct KernelKey {
   std::string source;
   std::string target;    // "cpu", "sm_90a": a word
@@ -25,9 +25,9 @@ struct KernelKey {
   std::string digest() const;  // 64 hexadecimal digits
 };
 
-// An entry is one file: what the compiler made, then a line with key, target and the SHA-256 of all
-// before it. One file, so that its rename is the commit; at the end, so that the dynamic loader,
-// which reads no further than an object's own tables say, takes the file as it is.
+// An entry is one file: the compiler's output, then a line with key, target and the SHA-256 of all
+// before it. One file, so that its rename is the commit; the line at the end, so that the dynamic
+// loader, which reads no further than an object's own tables say, takes the file as it is.
 //
 // A value: copies work on the same folder. One of them is for one thread at a time; threads and
 // processes with a copy each may do anything at once.
@@ -37,12 +37,12 @@ class KernelCache {
   // Older temporary files are those of a killed writer.
   static constexpr int64_t kLeftoverAgeS = 3600;
 
-  // $ASSAY_KERNEL_CACHE, else $XDG_CACHE_HOME/assay/kernels, else ~/.cache/assay/kernels. Empty
-  // where there is no home either: open() refuses that.
+  // $ASSAY_KERNEL_CACHE, else $XDG_CACHE_HOME/assay/kernels, else ~/.cache/assay/kernels. Empty if
+  // there is no home either: open() refuses that.
   static std::filesystem::path default_folder();
   // Makes the folder, 0700. bad_input for one that others may write to, or that is neither this
-  // user's nor root's (a link to it likewise): code is loaded from it. What was checked is what is
-  // used from then on, whatever comes to stand at that path.
+  // user's nor root's (a link to it likewise): code is loaded from it. The folder that was checked
+  // is the one used from then on, whatever comes to stand at that path.
   static Result<KernelCache> open(std::filesystem::path folder,
                                   uint64_t limit_bytes = kDefaultLimitBytes);
 
@@ -58,7 +58,8 @@ class KernelCache {
   // the same time may exceed it until one of them adds again. Two writers of one key: the last
   // wins, both results are whole.
   Result<std::filesystem::path> add(const KernelKey& key, std::string_view built);
-  // Of two writers the first wins: what every reader finds from now on, `built` or what is there.
+  // If two write one key, the first wins. The entry that every reader finds from now on: `built`,
+  // or the one that was there.
   Result<std::string> add_first(const KernelKey& key, std::string_view built);
   void remove(const KernelKey& key);  // one that turned out to be of no use
   // One line about the entry that find() or read() refused last; empty: none since the last call.
@@ -94,7 +95,7 @@ class KernelCache {
   std::optional<uint64_t> known_bytes_;
 };
 
-// The cache in this folder; absent where none is asked for, or it can't be used, which leaves a
+// The cache in this folder; absent if none is asked for, or if it can't be used, which leaves a
 // line in `notes`.
 std::optional<KernelCache> open_kernel_cache(const std::optional<std::filesystem::path>& folder,
                                              std::vector<std::string>& notes);

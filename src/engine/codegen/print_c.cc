@@ -274,7 +274,7 @@ std::string CPrinter::block(const ir::Block& block, int indent) {
   }
   bool named = false;
   for (const ir::Stmt& stmt : block) {
-    // Of all stores, before the first: they may need a reduction that stands before it.
+    // Names the shared parts of all stores before the first: they may need a reduction before it.
     if (std::holds_alternative<ir::Store>(stmt.node) && !std::exchange(named, true)) {
       lines += name_shared(roots, indent);
     }

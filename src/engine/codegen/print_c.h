@@ -1,4 +1,4 @@
-// Prints the loop IR in the C that CPU and GPU have in common; what differs is in a CTarget.
+// Prints the loop IR in the C that CPU and GPU have in common; a CTarget has the differences.
 #pragma once
 
 #include <cstddef>
@@ -21,11 +21,11 @@ struct ReduceText {
   int indent = 0;
 };
 
-// How a target says it. Sources see the functions that it names in a prelude of its own.
+// A target's words. Sources see the functions that it names in a prelude of its own.
 struct CTarget {
   std::string_view exp, sqrt, erfc;  // float -> float
   std::string_view bf16, f16;        // element as stored -> float
-  // And back, to the nearest. Empty where kernels store no such elements.
+  // Float -> element, to the nearest. Empty if kernels store no such elements.
   std::string_view to_bf16 = {}, to_f16 = {};
   // The loop's head, up to its opening brace. Innermost loops hold stores alone.
   std::string (*loop)(const std::string& var, const std::string& extent, bool innermost,
@@ -38,17 +38,17 @@ struct CTarget {
 std::string_view element_type(DType dtype, std::string_view f16_type = "_Float16");
 
 // One prints one function's body: it remembers which variables are defined. Names: buffers by
-// their own, variables v0, v1, ..., what is computed once t0, t1, ..., dims batch, q_len, kv_len
+// their own, variables v0, v1, ..., values computed once t0, t1, ..., dims batch, q_len, kv_len
 // and capacity.
 class CPrinter {
  public:
   CPrinter(const Kernel& kernel, const CTarget& target);
 
   void define(ir::VarId index) { defined_.insert(index); }  // a parameter of the function
-  // Lines of a block, each indented by two spaces a level. What doesn't change in a loop is
-  // computed before it, what is used twice once.
+  // Lines of a block, each indented by two spaces a level. A value that doesn't change in a loop is
+  // computed before it, one that is used twice once.
   std::string block(const ir::Block& block, int indent);
-  std::string expression(ir::ExprId id) const { return text(id); }  // of what is defined
+  std::string expression(ir::ExprId id) const { return text(id); }  // of defined variables
 
   static std::string var_name(ir::VarId id);
 

@@ -1,4 +1,4 @@
-// Who makes machine code of kernels, on any target, for evidence.
+// The compiler that makes machine code of kernels, on any target, for evidence.
 #pragma once
 
 #include <string>
@@ -6,13 +6,13 @@
 
 namespace assay::engine {
 
-// What doesn't apply is empty.
+// A member that doesn't apply is empty.
 struct Toolchain {
   std::string name;  // c++ | nvrtc
   std::string version;
   std::string path;       // of the compiler's file, or of its library
   std::string sha256;     // of that file
-  std::string target;     // what it compiles for: the processor with its features, "sm_90a"
+  std::string target;     // of its code: the processor with its features, "sm_90a"
   std::string processor;  // its name
   std::vector<std::string> flags;
   std::string driver;  // of a GPU: "CUDA 13.0"

@@ -1,4 +1,4 @@
-// What compilation did in a session, for people and for a bundle's evidence.
+// A session's compilation, for people and for a bundle's evidence.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace assay::engine {
 // One specialisation that a frame made or tried to make.
 struct CompileRecord {
   std::string guards;  // "batch == 1, q_len >= 2"
-  // Of a recompilation: the guard of the latest graph that didn't hold. Empty for the first.
+  // The guard of the latest graph that didn't hold and so caused this one. Empty for the first.
   std::string failed_guard, expected, found;
   double seconds = 0;  // passes, lowering, compiling, loading, packing of weights
   int64_t kernels_compiled = 0;
@@ -28,12 +28,12 @@ struct FrameRuns {
   int64_t fallbacks = 0;  // eager though compilation was asked for
 };
 
-// Of one frame, since the session's start.
+// Evidence of one frame, since the session's start.
 struct FrameEvidence {
   bool requested = false;
   std::vector<CompileRecord> graphs;
   FrameRuns runs;
-  // Sizes that are symbols in the graph that ran last because runs before had other ones
+  // Sizes that are symbols in the graph that ran last because earlier runs had other ones
   // (Dynamic::kAuto): its kernels would have constants there if it had run first.
   std::vector<std::string> became_symbols;
   LoadedStep::Code code = {};  // of the graph that ran last; empty: none did

@@ -1,5 +1,5 @@
-// What a study can vary about compilation, and the counters that show what it did: Dynamo's names
-// and meanings.
+// A study's options of compilation, and the counters that show its work: Dynamo's names and
+// meanings.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ enum class Dynamic {
 
 std::optional<Dynamic> parse_dynamic(std::string_view name);  // false | true | auto
 
-// Whether the engine itself was built with assertions; its users may be built otherwise.
+// True if the engine itself was built with assertions; its users may be built otherwise.
 bool verify_passes_by_default();
 
 inline constexpr int64_t kMostBucket = 65'536;
@@ -33,16 +33,16 @@ struct CompileOptions {
   Dynamic dynamic = Dynamic::kAuto;
   // Graphs of a frame; one that would need another runs eager for good. At least 1: bad_input.
   int64_t recompile_limit = 8;
-  // Prompts are padded on the left to a multiple of this before prefill; 0: as they come. At most
+  // Prompts are padded on the left to a multiple of this before prefill; 0: they aren't. At most
   // kMostBucket: bad_input.
   int64_t bucket = 0;
   std::vector<std::string> disabled_passes;
-  // Each pass's result against what it was given: by default where the engine was built for
+  // Compares each pass's result with its input: by default if the engine was built for
   // debugging.
   bool verify_passes = verify_passes_by_default();
-  // Why the compiler is not to be tried, by somebody who has; empty: it is.
+  // Why the compiler is not to be tried, by somebody who has tried it; empty: it is.
   std::string no_compiler = {};
-  // The processor's compiler, where somebody has found it already; absent: it is looked for.
+  // The processor's compiler, if somebody has found it already; absent: it is looked for.
   std::optional<CpuCompiler> compiler = {};
   // Kernels on disk. Absent: each process compiles its own.
   std::optional<std::filesystem::path> kernel_cache;
@@ -51,12 +51,12 @@ struct CompileOptions {
 // Since the session's start.
 struct CompileCounters {
   int64_t unique_graphs = 0;         // specialisations made, over the frames
-  int64_t recompiles = 0;            // ... but for each frame's first
+  int64_t recompiles = 0;            // ... except each frame's first
   int64_t recompile_limit_hits = 0;  // frames that gave up
   int64_t kernels_compiled = 0;      // by the compiler
   int64_t kernels_loaded = 0;        // from the cache on disk
   int64_t fallbacks = 0;  // runs of a frame that was to be compiled and ran eager: limit or failure
-  // Of a GPU, as LaunchCounts:
+  // On a GPU, as LaunchCounts has them:
   int64_t graph_captures = 0;
   int64_t graph_replays = 0;
   int64_t kernel_launches = 0;

@@ -1,5 +1,5 @@
 // Compiled sessions against eager ones: the same tokens in every family, cache and kind of
-// specialisation, exact counters, and what happens where nothing can be compiled.
+// specialisation, exact counters, and eager runs if nothing can be compiled.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -122,8 +122,8 @@ TEST_P(CompiledTest, EachPassMayBeLeftOut) {
   }
 }
 
-// Where the processor multiplies bf16, eager's products of all of a prompt's rows round their
-// inputs, and compiled ones behind the last attention, of one row, don't.
+// If the processor multiplies bf16, eager's products of all of a prompt's rows round their inputs,
+// and compiled ones behind the last attention, of one row, don't.
 TEST_P(CompiledTest, StoredTypesAreClose) {
   constexpr int64_t kTokens = 12;
   const double tolerance = cpu::panel_x_dtype(DType::kBF16) == DType::kF32 ? 1e-4 : 4e-3;

@@ -36,18 +36,19 @@ class Frame {
   Frame(FrameKind kind, CacheKind cache, const CompileOptions& options, GraphCompiler& compiler);
 
   // Compiles for runs of these sizes over such a cache unless a graph fits, and reserves memory for
-  // them up to the cache's capacity. What fails makes such runs eager, and evidence() says why; but
+  // them up to the cache's capacity. A failure makes such runs eager, and evidence() says why; but
   // a device that is lost or out of memory is an error, because eager runs have none other.
   Status make_ready(const DimValues& dims, const CacheShape& cache);
 
   // Runs with the graph that fits, compiled now if there is none, or with `eager`, which counts as
-  // a fallback: from then on for good where the graph failed. Gives the executor that has the
-  // outputs. A device that is lost or out of memory, by its fault(), is an error; a processor has
-  // none, and goes on eager.
+  // a fallback: from then on for good if the graph failed. Gives the executor that has the outputs.
+  // A device that is lost or out of memory, by its fault(), is an error; a processor has no such
+  // fault, and goes on eager.
   Result<Executor*> run(const RunInputs& inputs, KvCache& cache, Executor& eager);
 
-  // LoadedStep::run_greedy() with the graph that fits, where it feeds itself and the cache is
-  // static; null where not, or where the graph failed: what `sink` hasn't got is still to be run.
+  // LoadedStep::run_greedy() with the graph that fits, if it feeds itself and the cache is static.
+  // Null if it doesn't, or if the graph failed: steps whose tokens `sink` hasn't got are still to
+  // be run.
   Result<Executor*> run_greedy(const RunInputs& inputs, int64_t steps, KvCache& cache,
                                const TokenSink& sink);
 
@@ -63,7 +64,7 @@ class Frame {
     std::unique_ptr<LoadedStep> graph;
   };
 
-  // Positions that the cache's tensors have room for at this length: as many where it grows.
+  // Positions that the cache's tensors have room for at this length: as many if it grows.
   template <typename Positions>
   Positions room(Positions capacity, Positions kv_len) const {
     return cache_ == CacheKind::kStatic ? capacity : kv_len;

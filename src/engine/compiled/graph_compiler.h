@@ -18,9 +18,9 @@ class GraphCompiler {
   static Result<std::unique_ptr<GraphCompiler>> create(Graph graph, const CompileOptions& options,
                                                        Device& device);
 
-  // What doesn't depend on sizes, done while loading, before compile(): the passes, and the weights
-  // as they leave them. What fails here fails again, with its reason, in compile(). `weights` must
-  // outlive all steps.
+  // Does the work that doesn't depend on sizes, while loading, before compile(): the passes, and
+  // laying out the weights as they leave them. A failure here comes again, with its reason, in
+  // compile(). `weights` must outlive all steps.
   Status load(const Weights& weights);
 
   // An error is the whole reason why this graph can't be compiled here: no compiler, the compiler's

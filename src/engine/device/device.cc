@@ -1,4 +1,4 @@
-// What a device need not have.
+// The parts of a device that are optional.
 #include "engine/device/device.h"
 
 #include <cassert>

@@ -1,5 +1,5 @@
-// Where a session's steps run: the only thing that owns the memory that kernels read and write, and
-// that runs code. Executors, frames and the session don't know which kind it is.
+// The device that runs a session's steps: the only thing that owns the memory that kernels read and
+// write, and that runs code. Executors, frames and the session don't know which kind it is.
 #pragma once
 
 #include <cstddef>
@@ -34,12 +34,12 @@ class LoadedStep : public Executor {
   // after any others.
   struct Code {
     std::string sha256;  // of the kernels' texts, in order, and of how they were launched
-    std::vector<std::string> forms;  // of a GPU: how its kernels were launched, those alike once
+    std::vector<std::string> forms;  // on a GPU: launch forms of its kernels, equal ones once
   };
   virtual Code code() const = 0;
 
-  // Whether run_greedy() can go on from here: what has to be prepared for it, and may fail, was by
-  // runs before.
+  // True if run_greedy() can go on from here: earlier runs have made the preparations for it that
+  // may fail.
   virtual bool feeds_itself() const { return false; }
   // `steps` runs of a decode step over a static cache with room for them: the first with `inputs`,
   // each other with the tokens that the one before chose, without the host in between. `sink` gets
@@ -49,20 +49,20 @@ class LoadedStep : public Executor {
                             const TokenSink& sink);
 };
 
-// Who a device is. What doesn't apply is empty.
+// The identity of a device. A member that doesn't apply is empty.
 struct DeviceInfo {
   std::string kind;                     // cpu | cuda
   std::string name = {};                // of a GPU: "NVIDIA H200"
   std::string uuid = {};                // of a GPU: "GPU-..."
   std::string compute_capability = {};  // "9.0"
-  std::string target = {};              // what is compiled for it: "sm_90a"
+  std::string target = {};              // that code is compiled for: "sm_90a"
   std::string driver = {};              // the newest CUDA that it speaks: "CUDA 13.0"
 };
 
-// Of a device whose kernels the host launches, since its start.
+// Launches on a device whose kernels the host launches, since its start.
 struct LaunchCounts {
   int64_t captures = 0;  // recorded sequences of launches
-  int64_t replays = 0;   // of these, each one launch to the host
+  int64_t replays = 0;   // of captures, each one launch to the host
   int64_t kernels = 0;   // launched one by one
 };
 
@@ -73,7 +73,7 @@ class Device {
   virtual DeviceInfo info() const = 0;
   virtual BufferPool& memory() = 0;       // where caches and eager outputs are
   virtual TileLayout layout() const = 0;  // of products' weights, as its kernels read them
-  // Of the caches of a model whose weights are of this type, in its graphs and in memory.
+  // Type of the caches of a model whose weights are of this type, in its graphs and in memory.
   virtual DType cache_type(DType weights) const = 0;
   virtual size_t threads() const = 0;  // of the host that compute
 
@@ -83,8 +83,8 @@ class Device {
   virtual Result<std::unique_ptr<Executor>> make_eager(Graph graph, const Weights& weights) = 0;
 
   // While loading, once a compiled session: finds the compiler, and lays the graph's product
-  // weights out as the kernels read them. `weights` must outlive all steps. What fails here fails
-  // again, with its reason, in load(), before which it has to be called.
+  // weights out as the kernels read them. `weights` must outlive all steps. It has to be called
+  // before load(), in which its failure comes again, with the reason.
   virtual Status prepare(const Graph& graph, const Weights& weights) = 0;
   // Compiles a plan and binds its weights. An environment_error has the compiler's whole text. The
   // device must outlive the step.
@@ -92,14 +92,14 @@ class Device {
 
   virtual std::optional<Toolchain> toolchain() const = 0;  // absent: none was needed or found
   virtual CompileStats stats() const = 0;                  // since the start
-  // Absent where the host launches nothing.
+  // Absent if the host launches nothing.
   virtual std::optional<LaunchCounts> launches() const { return std::nullopt; }
   virtual uint64_t packed_bytes() const = 0;  // of weights laid out anew
-  // What went wrong without stopping anything: a cache folder that can't be used.
+  // Problems that stopped nothing: a cache folder that can't be used.
   virtual const std::vector<std::string>& notes() const = 0;
 
-  // By the device's own clock, in ms: what it did between the calls, of which the second waits for
-  // its end. Absent where the device has no clock of its own.
+  // Milliseconds, by the device's own clock, of the work between the two calls; the second waits
+  // for its end. Absent if the device has no clock of its own.
   virtual Status start_timer() { return {}; }
   virtual Result<std::optional<double>> stop_timer_ms() { return std::optional<double>(); }
 
@@ -110,8 +110,8 @@ class Device {
   // Absent: not known.
   virtual std::optional<uint64_t> cache_bytes() const = 0;
 
-  // Of the last call to the device that failed, since the last forget_fault(); a lost device stays
-  // lost.
+  // The fault of the last call to the device that failed, since the last forget_fault(); a lost
+  // device stays lost.
   virtual DeviceFault fault() const { return {}; }
   virtual void forget_fault() {}
 };

@@ -1,4 +1,4 @@
-// What an error of a device means for whatever comes after it.
+// The meaning of a device's error for the calls after it.
 #pragma once
 
 #include <string>

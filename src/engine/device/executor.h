@@ -1,4 +1,4 @@
-// What a session runs a step with: the eager executor, or a compiled graph.
+// The interface by which a session runs a step: the eager executor, or a compiled graph.
 #pragma once
 
 #include <cstddef>
@@ -21,18 +21,18 @@ struct RopeTables {
 };
 RopeTables make_rope_tables(const ModelConfig& config, int64_t positions);
 
-// What one run is about; the spans must outlive it. A row's tokens come behind what it has in the
+// Inputs of one run; the spans must outlive it. A row's tokens come behind those that it has in the
 // cache, as TokenPlaces has it.
 struct RunInputs {
-  DimValues dims;  // kv_len is the cache's length and q_len, whatever shorter rows have
-  std::span<const int32_t> ids;      // [batch, q_len]
+  DimValues dims;                // kv_len is the cache's length and q_len, even if rows are shorter
+  std::span<const int32_t> ids;  // [batch, q_len]
   std::span<const int32_t> lengths;  // [batch], each at most the cache's length
   std::span<const int32_t> pad;      // [batch], each less than the row's length plus q_len
   const RopeTables* rope = nullptr;  // of at least every position; unused without RoPE
 };
 
-// The tokens that a step chose, one a row, and whether a finite logit chose each of them. The span
-// is valid during the call.
+// Takes the tokens that a step chose, one a row; `finite`: each was chosen by a finite logit. The
+// span is valid during the call.
 using TokenSink = std::function<void(std::span<const int32_t> tokens, bool finite)>;
 
 class Executor {
@@ -43,11 +43,11 @@ class Executor {
   // nothing is committed, and another executor may make the run instead.
   virtual Status run(const RunInputs& inputs, KvCache& cache) = 0;
 
-  // Of the last run that succeeded, in the graph's output order; valid until the next one.
+  // An output of the last run that succeeded, by the graph's order; valid until the next one.
   virtual std::span<const float> output_f32(size_t index) const = 0;
   virtual std::span<const int32_t> output_i32(size_t index) const = 0;
-  // One element of output_f32(index), without fetching the others from where they are; NaN where
-  // that fails.
+  // One element of output_f32(index), without fetching the others from the device; NaN if that
+  // fails.
   virtual float element_f32(size_t index, size_t element) const {
     return output_f32(index)[element];
   }

@@ -1,5 +1,5 @@
-// For tests of every device: compiled steps over a cache whose unused positions hold NaN give what
-// eager ones give over a clean one, and memory stays as it was.
+// For tests of every device: compiled steps over a cache whose unused positions hold NaN give the
+// same as eager ones over a clean one, and memory stays as it was.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -76,7 +76,7 @@ class PoisonedTails {
  private:
   static constexpr int64_t kBatch = 2, kCapacity = 32;
 
-  // What lies behind the positions in use must not matter.
+  // Fills the positions behind those in use, which must not matter.
   void poison_tail(const TrialMemory& memory) {
     for (int64_t layer = 0; layer < poisoned_->shape().layers; ++layer) {
       for (const CachePart part : {CachePart::kKeys, CachePart::kValues}) {

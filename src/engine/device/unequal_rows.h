@@ -1,5 +1,5 @@
-// For tests of every device: a batch whose rows have different lengths in the cache gives each row
-// what it gives alone.
+// For tests of every device: a row of a batch whose rows have different lengths in the cache gets
+// the same as alone.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -85,7 +85,7 @@ class UnequalRows {
     std::vector<int32_t> tokens;
     std::vector<std::vector<float>> logits;
   };
-  // What the rows of a batch have in the cache.
+  // Lengths and padding of a batch's rows in the cache.
   struct Batch {
     Batch(std::vector<int32_t> lengths, std::vector<int32_t> pads)
         : length(std::move(lengths)), pad(std::move(pads)) {}

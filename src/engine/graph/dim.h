@@ -1,5 +1,5 @@
-// Symbolic sizes: a constant times powers of batch, q_len and kv_len, which are all that a graph
-// knows of.
+// Symbolic sizes: a constant times powers of batch, q_len and kv_len, the only sizes that a graph
+// knows.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace assay::engine {
 
-// What the symbols stand for in one run of a graph.
+// The symbols' values in one run of a graph.
 struct DimValues {
   int64_t batch = 0;
   int64_t q_len = 0;   // new positions of this run
@@ -31,7 +31,7 @@ class Dim {
   bool is_constant() const { return powers_ == Powers{}; }
   int64_t factor() const { return factor_; }
   Dim symbols() const { return Dim(1, powers_); }  // without the factor
-  // How often batch (0), q_len (1) or kv_len (2) is a factor.
+  // The power of batch (0), q_len (1) or kv_len (2).
   int power(size_t symbol) const { return powers_[symbol]; }
   int64_t value(const DimValues& values) const;
   std::string to_string() const;  // "768", "batch", "3*batch*q_len"

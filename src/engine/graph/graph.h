@@ -26,7 +26,7 @@ struct TensorType {
   friend bool operator==(const TensorType&, const TensorType&) = default;
 };
 
-// Where a value comes from.
+// The sources of values.
 enum class InputKind {
   kIds,      // int32 [batch, q_len]
   kLengths,  // int32 [batch]: cache positions that the row has in use before the run
@@ -70,7 +70,7 @@ struct Value {
 };
 
 // Operators, with their inputs -> outputs. The arithmetic is OpLibrary's; `...` stands for any
-// leading dims. Where a token is, in its row's cache and in its row's text, every operator derives
+// leading dims. Every operator derives a token's place, in its row's cache and in its row's text,
 // from `lengths` and `pad` (TokenPlaces).
 enum class OpKind {
   kEmbedding,  // ids [...], table [vocab, hidden] -> [..., hidden]
@@ -108,8 +108,9 @@ struct ViewAttributes {
   SymbolicShape shape;
 };
 struct Graph;
-// What one kernel computes: a graph whose sources are parameters alone, and which holds no fused
-// node. A cache among the parameters may be written in it; the written cache is then an output.
+// The computation of one kernel: a graph whose sources are parameters alone, and which holds no
+// fused node. A cache among the parameters may be written in it; the written cache is then an
+// output.
 struct FusedAttributes {
   std::shared_ptr<const Graph> body;
 };

@@ -62,7 +62,7 @@ Result<Types> embedding(const Types& in) {
   return Types{{DType::kF32, shape}};
 }
 
-// What a row of the batch has one of: its length, its padding.
+// Checks an operand with one entry for each row of the batch: its length, its padding.
 Status expect_by_row(std::string_view operand, const Dim& batch, const TensorType& type) {
   return expect(operand, {DType::kI32, {batch}}, type);
 }

@@ -22,7 +22,7 @@ struct HostTensor {
   std::vector<int32_t> i32;  // of int32 values; the other is empty
 };
 
-// What a graph's sources are in one run.
+// The values of a graph's sources in one run.
 struct InterpreterInputs {
   DimValues dims;
   std::vector<int32_t> ids;      // [batch, q_len]
@@ -33,8 +33,8 @@ struct InterpreterInputs {
   std::function<std::vector<float>(const std::string& name, const std::vector<int64_t>& shape)>
       weight;
   std::vector<float> rope_cos, rope_sin;  // [at least the largest position + 1, head_dim / 2]
-  // By layer and part: [batch, kv_heads, kv_len, head_dim], of which a row's length counts. What is
-  // absent is zeros.
+  // Caches by layer and part: [batch, kv_heads, kv_len, head_dim], of which a row's length counts.
+  // A missing one is zeros.
   std::map<std::pair<int64_t, CachePart>, std::vector<float>> caches;
 };
 
@@ -52,7 +52,7 @@ InterpreterResult interpret(const Graph& graph, const InterpreterInputs& inputs,
 // their name and their shape alone, so that a graph before and after a rewrite gets the same ones;
 // long ones repeat themselves with a prime period, which makes billions of them cheap. One row
 // is as long as `dims` says, others may be shorter, and about half are padded; ids and places in
-// the text are below the rows of every embedding table; a cache holds what its type can.
+// the text are below the rows of every embedding table; a cache holds only values of its type.
 InterpreterInputs random_inputs(const Graph& graph, const DimValues& dims, uint64_t seed);
 
 }  // namespace assay::engine

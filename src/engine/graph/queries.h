@@ -1,5 +1,5 @@
-// Questions about a valid graph that passes, plans and executors ask: what a view shows, where a
-// node's product has its weight, which caches are written.
+// Queries that passes, plans and executors make of a valid graph: the value that a view shows, the
+// weight of a node's product, the caches that are written.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@ namespace assay::engine {
 
 bool is_weight(const Graph& graph, ValueId id);
 
-// By value: the value whose memory it lies in. A view's is that of what it shows, any other's its
-// own.
+// For each value the one whose memory it lies in: for a view that of the value it shows, for any
+// other itself.
 std::vector<ValueId> view_bases(const Graph& graph);
 
 // The product in a node, plain or fused.
@@ -23,11 +23,11 @@ struct ProductNode {
 };
 std::optional<ProductNode> product_of(const Node& node);  // absent for nodes without one
 
-// The node's input that holds the cache which its output `index` is after the write; absent where
-// that output is no written cache. Writes inside fused nodes count.
+// The node's input that holds the cache which its output `index` is after the write; absent if that
+// output is no written cache. Writes inside fused nodes count.
 std::optional<size_t> written_cache(const Node& node, size_t index);
 
-// By value: the layer's cache that it is, before its write or after; absent for all other values.
+// For each value the layer's cache that it is, before its write or after; absent if it is none.
 std::vector<std::optional<CacheSource>> cache_values(const Graph& graph);
 
 }  // namespace assay::engine

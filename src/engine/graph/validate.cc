@@ -1,4 +1,4 @@
-// What must hold of every graph, whoever built or rewrote it.
+// The rules for every graph, whoever built or rewrote it.
 #include <algorithm>
 #include <numeric>
 

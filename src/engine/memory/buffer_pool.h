@@ -49,8 +49,8 @@ class BufferPool {
   MemorySpace& space() const { return *space_; }
   // At least `bytes`; an environment_error if the space has no more.
   Result<Buffer> allocate(size_t bytes);
-  // Of free blocks, as many bytes are kept as were on loan at the most since the last call of this.
-  // Frees what that was kept for alone.
+  // Forgets the most bytes that were on loan, down to the present ones: free blocks are kept up to
+  // that many bytes (at least kKeptBytes). Frees those beyond it.
   void forget_most();
 
   uint64_t used_bytes() const { return used_bytes_; }      // on loan

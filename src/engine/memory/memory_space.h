@@ -1,4 +1,4 @@
-// Memory of one kind: the host's, or a GPU's. Addresses are for whoever computes there; only the
+// Memory of one kind: the host's, or a GPU's. Addresses are for code that runs there; only the
 // host's may be followed here.
 #pragma once
 
@@ -12,9 +12,9 @@ class MemorySpace {
  public:
   virtual ~MemorySpace() = default;
 
-  // 64-byte aligned, its content undefined. An environment_error says what was asked for.
+  // 64-byte aligned, its content undefined. An environment_error names the size asked for.
   virtual Result<std::byte*> allocate(size_t bytes) = 0;
-  // What allocate() of the same space gave, once.
+  // Frees an address that allocate() of the same space gave, once.
   virtual void free(std::byte* data) = 0;
   // `rows` rows of `row_bytes`, from one pitch to another, in the order of the device's other work.
   struct Rows {

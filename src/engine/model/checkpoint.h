@@ -51,7 +51,8 @@ class Checkpoint {
   Result<std::string> content_hash() const;
 
  private:
-  // What the weight files hold beside what the config asks for.
+  // Adds a weight file's tensors; check_against_config() refuses those that the config doesn't ask
+  // for.
   Status add_file(const std::filesystem::path& path,
                   const std::map<std::string, std::string>* weight_map);
   Status add_tensor(const std::filesystem::path& path, const SafetensorsEntry& entry,

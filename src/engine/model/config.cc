@@ -1,5 +1,5 @@
-// config.json: one reader a family, strict about what changes the computation and silent about the
-// rest.
+// config.json: one reader a family, strict about every member that changes the computation and
+// silent about the rest.
 #include "engine/model/config.h"
 
 #include <cmath>
@@ -112,7 +112,7 @@ Result<std::vector<int64_t>> parse_ids(const Fields& fields, std::string_view ke
   return ids;
 }
 
-// What transformers' families have in common. Null where a config has no such member.
+// Reads the members common to transformers' families. Null if a config has no such member.
 Status read_common(const Fields& fields, std::optional<int64_t> default_bos,
                    std::optional<int64_t> default_eos, ModelConfig& config) {
   for (const char* key : {"quantization_config", "compression_config"}) {

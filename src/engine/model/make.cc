@@ -68,7 +68,7 @@ class Writer {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
   ~Writer() {
-    // What can't be removed stays: the error that led here is the one to tell.
+    // A file that can't be removed stays: the error that led here is the one to tell.
     for (const std::string& name : written_) static_cast<void>(inside_->remove(name));
     std::error_code ignored;
     if (made_folder_) fs::remove(folder_, ignored);

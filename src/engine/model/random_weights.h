@@ -10,7 +10,7 @@
 
 namespace assay::engine {
 
-// How one tensor of a random checkpoint is filled. Norm weights are 1. Everything else is
+// The filling of one tensor of a random checkpoint. Norm weights are 1. Everything else is
 // approximately normal: the sum of four uniform 16-bit integers (Irwin-Hall), centred, times
 // 2^-shift. Embeddings and biases get a standard deviation of 0.018, near the 0.02 that models are
 // initialised with; products get one within a factor of sqrt(2) of 1 / sqrt(inputs), so that each

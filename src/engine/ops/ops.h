@@ -47,10 +47,10 @@ struct AttentionShape {
   int64_t head_dim = 0;
 };
 
-// Where a run's tokens are: token i of a row comes behind what the row has in its cache already.
+// The places of a run's tokens: token i of a row comes behind those that its cache has already.
 struct TokenPlaces {
   std::span<const int32_t> lengths;  // [batch]: cache positions in use before the run
-  std::span<const int32_t> pad;      // [batch]: of these and the run's, the first that hold padding
+  std::span<const int32_t> pad;      // [batch]: padding at the begin of these and the run's
   int64_t q_len = 0;
 
   int64_t in_cache(int64_t row, int64_t i) const { return lengths[static_cast<size_t>(row)] + i; }
@@ -126,9 +126,9 @@ class OpLibrary {
 
 // Plain loops, double accumulators where sums are long. Slow, for tests.
 std::unique_ptr<OpLibrary> make_reference_ops();
-// Of x in products of many rows with weights of bf16.
+// Rounding of x in products of many rows with weights of bf16.
 enum class Rounding {
-  kFastest,  // to bf16, where the processor multiplies pairs of it
+  kFastest,  // to bf16, if the processor multiplies pairs of it
   kNone,
 };
 // Highway for SIMD (dispatched at run time), oneDNN for matrix products, `pool` for threads. The

@@ -1,4 +1,4 @@
-// What follows a product, column by column, becomes part of its kernel: its results never travel
+// The nodes behind a product, column by column, become part of its kernel: its results never travel
 // through memory in between.
 #include <algorithm>
 #include <optional>
@@ -39,7 +39,7 @@ class Epilogue {
  public:
   Epilogue(Fusion& fusion, size_t product) : fusion_(fusion), members_{product} {}
 
-  // Whether anything joined the product.
+  // Joins as many nodes to the product as may be. True if any did.
   bool grow() {
     with_last_rows(members_.front());
     for (auto next = candidate(); next; next = candidate()) {
@@ -47,7 +47,7 @@ class Epilogue {
       if (const Status status = join(*next); !status) {
         fusion_.reject(fusion_.graph().nodes[*next], status.error());
       } else {
-        tried_ = {members_.begin(), members_.end()};  // what was refused may fit now
+        tried_ = {members_.begin(), members_.end()};  // a refused node may fit now
       }
     }
     return members_.size() > 1;

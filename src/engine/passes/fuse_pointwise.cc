@@ -1,5 +1,5 @@
-// What no product took: elementwise work, row reductions and gathers over the same rows become one
-// kernel, a row at a time.
+// The nodes that no product took: elementwise work, row reductions and gathers over the same rows
+// become one kernel, a row at a time.
 #include <algorithm>
 #include <optional>
 #include <utility>

@@ -1,5 +1,5 @@
 // Rows that nobody reads are not computed: last_rows moves before the operators that work on each
-// row by itself, in a model before all that follows the last layer's attention.
+// row by itself, in a model before everything behind the last layer's attention.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -10,8 +10,8 @@
 namespace assay::engine {
 namespace {
 
-// Of an operator whose output's row needs the same row of some inputs alone: which inputs. Empty
-// for any other operator.
+// The inputs of which an output's row needs only the same row. Empty for an operator that needs
+// other rows.
 std::vector<size_t> row_inputs(const Graph& graph, const Node& node) {
   switch (node.op) {
     case OpKind::kAdd:

@@ -1,4 +1,5 @@
-// Value numbering: which values of different graphs are the same operators of the same sources.
+// Value numbering: finds values of different graphs that are the same operators of the same
+// sources.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +15,8 @@ namespace assay::engine {
 // values and packings don't count, as they change no value.
 class Numbering {
  public:
-  // Of the graph's outputs, then of the caches that it writes, by layer and part: two valid graphs
-  // with the same numbers compute the same.
+  // Numbers of the graph's outputs, then of the caches that it writes, by layer and part: two valid
+  // graphs with the same numbers compute the same.
   std::vector<size_t> results_of(const Graph& graph);
 
  private:

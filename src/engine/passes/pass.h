@@ -13,7 +13,7 @@
 
 namespace assay::engine {
 
-// What a pass did.
+// A pass's changes and refusals.
 struct PassOutcome {
   int64_t changes = 0;
   // One line for each rewrite that would have fitted but was refused: "%31 rope: expected ...,
@@ -31,9 +31,9 @@ struct Pass {
 //   move_last_rows    last_rows before operators of which no other row is read
 //   merge_products    linear nodes of one input (q, k, v; gate, up) -> one, and a split
 //   fuse_norm         a norm into the product that alone reads it, as its prologue
-//   fuse_epilogue     what follows a product (split, view, rope, kv_write, activate, multiply, add)
-//                     into it, and last_rows of what it reads
-//   fuse_pointwise    what is left of elementwise work, row reductions and gathers into row kernels
+//   fuse_epilogue     the nodes behind a product (split, view, rope, kv_write, activate, multiply,
+//                     add) into it, and last_rows of its operands
+//   fuse_pointwise    the elementwise work, row reductions and gathers left over into row kernels
 //   eliminate_dead    values that no output depends on
 //   pack_weights      a Packing for the weight of every product, in the layout of the device
 // With every pass off the graph still runs: each node is then a kernel of its own.

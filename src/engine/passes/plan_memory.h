@@ -13,8 +13,8 @@ namespace assay::engine {
 struct MemoryPlan {
   static constexpr int64_t kAlignment = 64;  // bytes, of offsets
 
-  // By value, in bytes from the arena's begin. A view has its base's. Absent for sources, written
-  // caches, and views of either.
+  // Offsets by value, in bytes from the arena's begin. A view has its base's. Absent for sources,
+  // written caches, and views of either.
   std::vector<std::optional<int64_t>> offsets;
   int64_t arena_bytes = 0;
   int64_t unshared_bytes = 0;  // were each value to have a place of its own

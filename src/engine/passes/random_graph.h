@@ -172,7 +172,7 @@ class RandomGraph {
                            {Dim::batch(), Dim(kv_heads), Dim::kv_len(), Dim(head_dim_)}};
     const ValueId keys = value(cache, CacheSource{layer, CachePart::kKeys});
     const ValueId values = value(cache, CacheSource{layer, CachePart::kValues});
-    // What reads a cache's old content comes before the write.
+    // A node that reads a cache's old content comes before the write.
     if (likely(8)) {
       const ValueId old = one(OpKind::kAttention, {q, keys, values, lengths_, pad_});
       const ValueId again = one(OpKind::kAdd, {old, q});

@@ -1,4 +1,4 @@
-// What rewriting passes share: several nodes into one fused node, and tidying up after.
+// Helpers of rewriting passes: several nodes into one fused node, and tidying up after.
 #pragma once
 
 #include <map>
@@ -20,7 +20,7 @@ constexpr int64_t kMaxTile = 512;  // columns
 // compute it: lowering's rules, and a product's tiles of at most kMaxTile columns.
 Result<Node> fused_node(const Graph& graph, const Wiring& wiring, std::span<const size_t> members);
 
-// A graph while a pass fuses nodes of it, with what was refused.
+// A graph while a pass fuses nodes of it, with the refusals.
 class Fusion {
  public:
   explicit Fusion(Graph& graph) : graph_(graph), wiring_(graph) {}

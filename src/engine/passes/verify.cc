@@ -70,7 +70,7 @@ Status compare_floats(std::string_view name, const std::vector<float>& found,
   return bad_input("{}: expected {} at {}, found {}", name, expected[*at], *at, found[*at]);
 }
 
-// Of indices of largest elements another is as good where its element is as large.
+// Compares indices of largest elements: another index is as good if its element is as large.
 Status compare_argmax(std::string_view name, const std::vector<int32_t>& found,
                       const std::vector<int32_t>& expected, const HostTensor& operand,
                       double slack) {

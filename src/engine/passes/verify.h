@@ -1,5 +1,5 @@
-// Whether a rewritten graph computes what the original does: both are run on random inputs, and
-// every output and every written cache compared.
+// Checks that a rewritten graph computes the same as the original: both are run on random inputs,
+// and every output and every written cache compared.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace assay::engine {
 
-// By how much of the largest magnitude of their tensor values may differ. A legal rewrite does the
+// Tolerated difference, as a share of the largest magnitude in a tensor. A legal rewrite does the
 // same arithmetic on each element; at most a library sums a product in another order once its shape
 // changed. Small graphs are run by the reference operators, which sum in one order and in double:
 // the slack covers single roundings, and a norm's epsilon of 1e-5 for 1e-6 is found. Large ones are

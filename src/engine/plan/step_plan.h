@@ -1,5 +1,5 @@
-// One step of a model as data: its kernels in their order, what each buffer of a kernel is, and
-// where values lie. A plan holds no address and knows no device; any device can load it.
+// One step of a model as data: its kernels in their order, the binding of each buffer of a kernel,
+// and the places of values. A plan holds no address and knows no device; any device can load it.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,14 @@
 
 namespace assay::engine {
 
-// What a buffer of a kernel is.
+// The bindings that a buffer of a kernel may have.
 struct ArenaBinding {  // an input or a computed value, at its place in the arena
-  ValueId value = 0;   // never a view: what the view shows
+  ValueId value = 0;   // never a view: the value that the view shows
 };
 struct WeightBinding {
   ValueId value = 0;  // whose source is a WeightSource
-  // Of a product's weight: how the checkpoint has it, and how the kernel reads it. Absent: the
-  // kernel reads it as the checkpoint has it.
+  // For a product's weight: its layouts in the checkpoint and for the kernel. Absent: the kernel
+  // reads it as the checkpoint has it.
   struct Product {
     WeightLayout layout = WeightLayout::kOutIn;
     Packing packing;
@@ -53,7 +53,7 @@ struct StepPlan {
   bool share_memory = true;            // values that are never alive together share a place
 };
 
-// Lowers every node of a graph that the passes have seen. bad_input names what can't be lowered.
+// Lowers every node of a graph that the passes have seen. bad_input names the node that can't be.
 // `layout`: of weights of products that no pass has packed.
 Result<StepPlan> make_step_plan(std::shared_ptr<const Graph> graph, const Specialization& dims,
                                 bool share_memory, TileLayout layout);
@@ -70,7 +70,7 @@ struct ArenaPlan {
   size_t bytes = 0;
 };
 ArenaPlan plan_arena(const StepPlan& plan, const DimValues& most);
-// Of the inputs alone, for runs whose computed values are elsewhere.
+// The arena of the inputs alone, for runs whose computed values are elsewhere.
 ArenaPlan plan_inputs(const StepPlan& plan, const DimValues& most);
 
 // Elements of an output of the graph in a run with these dims.

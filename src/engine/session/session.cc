@@ -1,4 +1,4 @@
-// The session: checks what the caller asks for, then lets the executor run the graph.
+// The session: checks its caller's requests, then lets the executor run the graph.
 #include "engine/session/session.h"
 
 #include <algorithm>
@@ -30,22 +30,22 @@ struct Session::Impl {
   // Runs on the frame if there is one, else eager; gives the executor that has the outputs.
   Result<Executor*> run(Frame* frame, Executor& eager, std::span<const int32_t> ids, int64_t q_len);
   Result<Executor*> execute(Frame* frame, Executor& eager, const RunInputs& inputs);
-  // Of a run of ids [batch, q_len] at the cache's end, valid until the next one.
+  // Inputs of a run of ids [batch, q_len] at the cache's end, valid until the next one.
   RunInputs inputs_of(std::span<const int32_t> ids, int64_t q_len);
-  void forget_run();  // that failed
-  // On the device alone, as many of these steps as that goes: none, as a rule, or all.
+  void forget_run();  // called after a run that failed
+  // Runs as many of these steps as go on the device alone: none, as a rule, or all.
   Status run_greedy(int64_t steps, const TokenSink& sink);
   void forget_logits() {
     latest = nullptr;
     logits.clear();
   }
   void start(const PromptBatch& prompts);
-  // What a bucket adds to prompts of this length.
+  // Padding that a bucket adds to prompts of this length.
   int64_t bucket_padding(int64_t padded_len) const;
-  // Of the run at hand: one load a row.
+  // Checks that the logits of the run at hand that chose tokens are finite: one load a row.
   void note_chosen_logits();
 
-  // In the order of their dependence: what comes later refers to what comes earlier.
+  // In the order of their dependence: a later member refers to earlier ones.
   SessionOptions options;
   std::shared_ptr<Device> device;
   BufferPool weight_memory;
@@ -53,7 +53,7 @@ struct Session::Impl {
   Graph graph;  // as built
   std::unique_ptr<Executor> executor;
   std::unique_ptr<Executor> all_logits_executor;  // made when first asked for
-  std::unique_ptr<GraphCompiler> compiler;        // absent where nothing is to be compiled
+  std::unique_ptr<GraphCompiler> compiler;        // absent if nothing is to be compiled
   std::optional<Frame> prefill_frame;             // absent: that phase is eager
   std::optional<Frame> decode_frame;
   std::unique_ptr<KvCache> cache;  // absent before prepare()

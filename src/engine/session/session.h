@@ -1,4 +1,4 @@
-// A loaded model with its executor and cache: what the worker, `generate` and the server drive.
+// A loaded model with its executor and cache, driven by the worker, `generate` and the server.
 #pragma once
 
 #include <cstdint>
@@ -73,24 +73,24 @@ class Session {
   // Makes room for `batch` rows of `capacity` positions (a static cache allocates here, once a
   // shape) and forgets the past. capacity > max_positions is a bad_input that names both.
   Status prepare(int64_t batch, int64_t capacity);
-  // After prepare(): compiles what a prefill of this length and, if `decode`, the first step after
-  // it need, where compilation was asked for; on a GPU runs them until nothing is launched or
-  // recorded any more, and forgets these runs. What can't be compiled is no error:
-  // see compile_evidence(); but that the device is lost or out of memory is one. Without this call
-  // the first run that needs it compiles.
+  // After prepare(): compiles the code for a prefill of this length and, if `decode`, for the first
+  // step after it, if compilation was asked for; on a GPU runs them until nothing is launched or
+  // recorded any more, and forgets these runs. A failed compilation is no error, see
+  // compile_evidence(); a device that is lost or out of memory is one. Without this call the first
+  // run that needs the code compiles it.
   Status make_ready(int64_t padded_len, bool decode);
 
   // Runs the prompt from position 0, filling the cache; next_tokens() then holds the greedy
   // continuation. The batch and padded_len must fit what prepare() made room for, and ids the
   // vocabulary: bad_input.
   Status prefill(const PromptBatch& prompts);
-  // As prefill(), and returns the logits of every position, [batch, padded_len, vocab]; those
-  // inside the padding mean nothing. Always eager, without buckets: it is for tests, not measured.
+  // prefill() that returns the logits of every position, [batch, padded_len, vocab]; those inside
+  // the padding mean nothing. Always eager, without buckets: it is for tests, not measured.
   Result<std::vector<float>> prefill_all_logits(const PromptBatch& prompts);
   // One decode step: feeds `tokens` (one a row) at the next position. Past the capacity: bad_input.
   Status decode(std::span<const int32_t> tokens);
 
-  // As decode(next_tokens()) `steps` times; on a GPU whose compiled step feeds itself, without the
+  // decode(next_tokens()) `steps` times; on a GPU whose compiled step feeds itself, without the
   // host in between. `sink` gets each step's tokens, one a row, as they arrive; it may not use the
   // session. Past the capacity: bad_input, and nothing has run.
   Status decode_greedy(int64_t steps,
@@ -98,7 +98,7 @@ class Session {
 
   std::span<const int32_t> next_tokens() const;  // [batch], argmax of logits()
   std::span<const float> logits() const;         // [batch, vocab] of each row's last position
-  // Whether every token since the last prefill began was chosen by a finite logit. False: some row
+  // True if every token since the last prefill began was chosen by a finite logit. False: some row
   // of logits has NaN or an infinity for its largest (argmax chooses these), and its tokens say
   // nothing of the model.
   bool logits_finite() const;

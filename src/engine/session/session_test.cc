@@ -97,7 +97,7 @@ TEST_P(SessionTest, StepBytesCountWeightsOnceAndTheCache) {
 INSTANTIATE_TEST_SUITE_P(Families, SessionTest, ::testing::Range(size_t{0}, families().size()),
                          [](const auto& family) { return families()[family.param].name; });
 
-// What holds on every device, here on the processor; tests/device has a GPU's.
+// Properties of sessions on every device, here on the processor; tests/device has a GPU's.
 class SessionPropertiesTest : public ::testing::TestWithParam<std::tuple<size_t, size_t>> {};
 
 TEST_P(SessionPropertiesTest, Holds) {

@@ -1,5 +1,5 @@
-// Checkpoints of a few kilobytes, one of each family, and generations over them: what the session's
-// tests share.
+// Checkpoints of a few kilobytes, one of each family, and generations over them, for the session's
+// tests.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -142,7 +142,7 @@ inline void expect_near(std::span<const float> found, std::span<const float> exp
   }
 }
 
-// What a greedy generation gave: the tokens of each row, and the logits after every step.
+// A greedy generation: the tokens of each row, and the logits after every step.
 struct Generation {
   std::vector<Prompt> tokens;
   std::vector<std::vector<float>> logits;

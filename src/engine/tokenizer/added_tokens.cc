@@ -26,7 +26,7 @@ bool word_starts_at(std::string_view text, size_t at) {
   return at < text.size() && is_word_char(read_utf8(text, at).code);
 }
 
-// Where the white space before `at` starts, not before `floor`.
+// The begin of the white space before `at`, not before `floor`.
 size_t skip_space_back(std::string_view text, size_t at, size_t floor) {
   while (at > floor) {
     const size_t previous = previous_char(text, at);

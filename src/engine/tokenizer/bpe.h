@@ -20,8 +20,8 @@ class BytePairEncoder {
     int32_t result = 0;
   };
 
-  // What the file's model says, in ids. Earlier merges go first; a pair that comes twice has the
-  // later rank, as in the `tokenizers` package.
+  // The file's model, in ids. Earlier merges go first; a pair that comes twice has the later rank,
+  // as in the `tokenizers` package.
   struct Model {
     std::unordered_map<char32_t, int32_t> char_ids;
     // byte_fallback: ids of "<0x00>" to "<0xFF>", for the bytes of a character that has no id.

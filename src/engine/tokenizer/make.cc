@@ -20,10 +20,10 @@
 namespace assay::engine {
 namespace {
 
-// Where 256 bytes don't fit, these come first.
+// Bytes that come first if there is no room for all 256.
 constexpr std::string_view kUsefulBytes = " etaoinshrdlucmfwypvbgkjqxz.,\n'-?!0123456789";
 
-// So that English comes out at some four bytes a token, as it does with a trained vocabulary.
+// Words chosen so that English comes out at some four bytes a token, as with a trained vocabulary.
 constexpr std::string_view kWords =
     "the of and to in is that for it was on as with be by at this are not from or have an they "
     "which one you "

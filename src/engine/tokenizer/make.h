@@ -12,9 +12,8 @@ enum class TokenizerStyle { kGpt2, kLlama3, kQwen2 };
 
 // The text of a tokenizer.json of exactly vocab_size tokens (added ones included), the same on
 // every machine: the byte alphabet, merges that spell common English words, then merges that spell
-// made-up ones, then the style's special tokens. Where vocab_size has no room for all bytes,
-// letters come first and the missing bytes encode as the end-of-text token. vocab_size from 8 on
-// (assert).
+// made-up ones, then the style's special tokens. If vocab_size has no room for all bytes, letters
+// come first and the missing bytes encode as the end-of-text token. vocab_size from 8 on (assert).
 std::string make_tokenizer_json(int64_t vocab_size, TokenizerStyle style);
 
 // Ids that a config.json beside it should name. At the real vocabulary sizes (50257, 128256,

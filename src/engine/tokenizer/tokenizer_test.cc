@@ -113,7 +113,8 @@ TEST(Tokenizer, DecodesRunsOfBytesAsAWhole) {
 }
 
 TEST(Tokenizer, AByteLevelDecoderOfTheWholeTextNeedsTokensOfItsAlphabet) {
-  // As transformers converts a GGUF file: what holds of each token must hold of all together.
+  // transformers makes these decoders of a GGUF file. ByteLevel sees all tokens as one text, so
+  // each of them has to be of its alphabet.
   const std::string list = R"({"type": "ByteFallback"}, {"type": "Fuse"}, {"type": "ByteLevel"})";
   const auto tokenizer = Tokenizer::parse(file("decoder", decoders(list)), "test");
   ASSERT_TRUE(tokenizer) << tokenizer.error().message;
@@ -235,7 +236,7 @@ TEST(Tokenizer, EveryMadeStyleGivesTheBytesBack) {
       for (uint64_t n = random.below(30); n > 0; --n) bytes += static_cast<char>(random.below(256));
       const auto ids = tokenizer.encode(bytes, false);
       ASSERT_TRUE(ids);
-      // What was malformed is U+FFFD by now, and stays so. (NFC may have composed the rest.)
+      // Malformed bytes are U+FFFD by now, and stay so. (NFC may have composed the rest.)
       const std::string once = tokenizer.decode(*ids, true);
       EXPECT_EQ(tokenizer.decode(tokenizer.encode(once, false).value(), true), once);
     }

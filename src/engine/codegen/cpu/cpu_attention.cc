@@ -27,7 +27,7 @@ int64_t padded_head(const AttentionKernel& k) {
   return (k.head_dim + kVector - 1) / kVector * kVector;
 }
 
-// What the few-queries form and the block form need; see their functions in the text.
+// Scratch floats of the few-queries form and the block form; see their functions in the text.
 int64_t block_scratch_floats(const AttentionKernel& k) {
   const int64_t rows = k.heads / k.kv_heads * kQueryBlock + 4;  // and four to spill idle rows into
   return kPositionBlock * k.head_dim + kPositionBlock * padded_head(k) + rows * padded_head(k) +

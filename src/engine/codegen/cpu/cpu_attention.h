@@ -12,7 +12,7 @@ namespace assay::engine {
 // The translation unit of an AttentionKernel; exports assay_run.
 std::string cpu_attention_source(const Kernel& kernel);
 
-// As kernel_scratch_floats and kernel_shared_floats have them for attention.
+// kernel_scratch_floats() and kernel_shared_floats() for attention.
 int64_t attention_scratch_floats(const AttentionKernel& kernel, const DimValues& dims);
 int64_t attention_shared_floats(const AttentionKernel& kernel, const DimValues& dims,
                                 int64_t threads);

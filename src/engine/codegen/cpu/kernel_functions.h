@@ -1,4 +1,4 @@
-// How compiled CPU kernels are called.
+// The interface by which compiled CPU kernels are called.
 #pragma once
 
 #include <cstdint>
@@ -7,20 +7,20 @@
 
 namespace assay::engine {
 
-// What every compiled kernel is given; `buffers` in the order of Kernel::buffers. Caches are bound
+// Arguments of every compiled kernel; `buffers` in the order of Kernel::buffers. Caches are bound
 // at their first element and have strides [kv_heads * capacity * head_dim, capacity * head_dim,
 // head_dim, 1].
 struct KernelArgs {
   void* const* buffers;
   int64_t dims[4];  // batch, q_len, kv_len, capacity
   float* scratch;   // the share's own, kernel_scratch_floats() of them
-  float* shared;    // of all shares, kernel_shared_floats(); zeros at the first call, kept between
-                    // calls
+  float* shared;    // of all shares, kernel_shared_floats() of them; zeros at the first call, kept
+                    // between calls
 };
 
-// Entry points of a compiled CPU kernel. The shares of a kernel are called with the same args but
-// for scratch, at once or one after the other, on any thread; all are done before the next kernel's
-// begin.
+// Entry points of a compiled CPU kernel. The shares of a kernel are called with the same args
+// except for scratch, at once or one after the other, on any thread; all are done before the next
+// kernel's begin.
 struct KernelFunctions {
   // A share of the whole kernel. Products: the matrix-vector form.
   void (*run)(const KernelArgs* args, int64_t share, int64_t shares) = nullptr;
@@ -32,7 +32,7 @@ struct KernelFunctions {
                    int64_t tile_end, const float* products, int64_t pitch) = nullptr;
 };
 
-// What a share's scratch, and the scratch of all shares, must hold for a run with these dims.
+// Floats of a share's scratch, and of all shares' common one, in a run with these dims.
 int64_t kernel_scratch_floats(const Kernel& kernel, const DimValues& dims);
 int64_t kernel_shared_floats(const Kernel& kernel, const DimValues& dims, int64_t threads);
 

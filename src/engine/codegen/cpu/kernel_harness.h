@@ -285,7 +285,7 @@ class Harness {
     }
   }
 
-  // What was written, and that nothing else was.
+  // Checks the positions written in the cache, and that nothing else was written.
   void check_cache(size_t index) {
     const Value& value = case_.graph.values[kernel_.buffers[index].value];
     const auto& source = std::get<CacheSource>(value.source);

@@ -83,7 +83,7 @@ void KernelLibrary::save(const Job& job) {
   }
 }
 
-// What doesn't load is never saved.
+// An object that doesn't load is never saved.
 Status KernelLibrary::compile_all(std::vector<Job>& jobs) {
   const int64_t start_ns = monotonic_now_ns();
   compile_side_by_side(jobs);

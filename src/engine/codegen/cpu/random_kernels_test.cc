@@ -1,4 +1,4 @@
-// What the passes make of random graphs: every node has a kernel, and kernels compute what their
+// Kernels of random graphs behind the passes: every node has one, and kernels compute what their
 // nodes do.
 #include <gtest/gtest.h>
 

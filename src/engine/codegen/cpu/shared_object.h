@@ -32,8 +32,8 @@ class SharedObject {
   KernelFunctions functions_;
 };
 
-// Whether bytes are a whole shared object: an ELF file of this machine's kind whose segments and
-// section table lie within them.
+// Checks that bytes are a whole shared object: an ELF file of this machine's kind whose segments
+// and section table lie within them.
 Status check_elf(std::span<const std::byte> bytes);
 
 }  // namespace assay::engine

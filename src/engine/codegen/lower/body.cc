@@ -1,5 +1,4 @@
-// One walk over a body's nodes: what each operator asks of its operands, and where values come
-// from.
+// One walk over a body's nodes: each operator's demands on its operands, and the sources of values.
 #include "engine/codegen/lower/body.h"
 
 #include <algorithm>
@@ -160,7 +159,7 @@ class BodyStudy {
     return {};
   }
 
-  // What an output has of its inputs.
+  // Passes the facts about a node's inputs on to its output.
   void inherit(const Node& node, ValueId out) {
     std::optional<std::optional<size_t>> part;
     for (const ValueId in : node.inputs) {

@@ -1,5 +1,5 @@
 // From a graph's node to a kernel: values become expressions of (row, column), rows being batch *
-// q_len, and what was fused is inlined.
+// q_len, and fused nodes are inlined.
 #pragma once
 
 #include <string>
@@ -15,18 +15,18 @@ namespace assay::engine {
 //   at most one linear, row reductions and elementwise work before it, and elementwise work, one
 //   split, view, rope and kv_write behind it;
 //   elementwise work, row reductions, gathers, rope and kv_write, without any product or attention.
-// bad_input names what can't be lowered, or a packing that doesn't fit what follows the product.
-// `layout`: of a product's weight whose source has no packing.
+// bad_input names the part that can't be lowered, or a packing that doesn't fit the nodes behind
+// the product. `layout`: of a product's weight whose source has no packing.
 Result<Kernel> lower(const Graph& graph, const Node& node, const Specialization& dims,
                      TileLayout layout = TileLayout::kPanels);
 
-// Whether lower() takes a fused node with this body; the error says why not, for the passes' list
-// of rejections.
+// Checks that lower() takes a fused node with this body; the error says why not, for the passes'
+// list of rejections.
 Status can_lower(const Graph& body);
 
-// The packing that suits a product node, plain or fused, and what lower() assumes where the
-// weight's source has none: the parts of a split behind it as segments, interleaved where two parts
-// meet, in tiles of whole heads; in rows the halves of heads side by side where RoPE turns them.
+// The packing that suits a product node, plain or fused; lower() assumes it if the weight's source
+// has none: the parts of a split behind it as segments, interleaved if two parts meet, in tiles of
+// whole heads; in rows the halves of heads side by side if RoPE turns them.
 Result<Packing> product_packing(const Graph& graph, const Node& node,
                                 TileLayout layout = TileLayout::kPanels);
 

@@ -144,7 +144,7 @@ class Lowering {
                                          {{ir::Store{product.x, arena().var(column), value}}}}});
   }
 
-  // What a value shows through views.
+  // The value that `value` shows through views.
   ValueId shown(ValueId value) const {
     while (facts_.producers[value] >= 0) {
       const Node& node = body_.nodes[static_cast<size_t>(facts_.producers[value])];
@@ -161,7 +161,7 @@ class Lowering {
     return node.op == OpKind::kLastRows ? shown(node.inputs[0]) : value;
   }
 
-  // Of a norm of a parameter, or of its last rows.
+  // The prologue if it is an RMS norm of a parameter, or of its last rows; else absent.
   std::optional<RmsPrologue> rms_prologue(ValueId source, const ProductKernel& product) {
     const Node& norm = body_.nodes[static_cast<size_t>(facts_.producers[source])];
     if (norm.op != OpKind::kRmsNorm) return std::nullopt;

@@ -11,7 +11,7 @@ namespace assay::engine {
 
 bool is_cache_write(const Graph& body, ValueId value);
 
-// As product_packing(), for a body with a product.
+// product_packing() for a body with a product.
 Packing suitable_packing(const Graph& body, const BodyFacts& facts, TileLayout layout);
 
 // The kernel, its buffers not bound yet: `parameters` of them, then the outputs that aren't caches.

@@ -186,7 +186,7 @@ TEST(LowerPlain, LinearOfEveryRowCount) {
   }
 }
 
-// What the passes make of an attention block's inputs: norm, q/k/v in one product, bias, rope, and
+// An attention block's inputs as the passes leave them: norm, q/k/v in one product, bias, rope, and
 // the cache's writes.
 Graph qkv(int64_t heads, int64_t kv_heads, int64_t head_dim, bool turned, DType dtype) {
   const int64_t q = heads * head_dim, kv = kv_heads * head_dim;
@@ -274,7 +274,7 @@ TEST(LowerProduct, HeadOfTheLastPosition) {
   }
 }
 
-// Of a prompt the rows are gathered; in a step of one position they are read where they lie.
+// A prompt's last rows are gathered; in a step of one position they are read where they lie.
 TEST(LowerProduct, LastRowsOfTheInputsAndOfTheResidual) {
   Model m(specs(40, 40));
   const auto last = [&](ValueId x) { return m.graph.add(OpKind::kLastRows, {x}); };

@@ -1,4 +1,4 @@
-// The values of a body as expressions of a row and a column: what lies between the parameters and
+// The values of a body as expressions of a row and a column: everything between the parameters and
 // a store is inlined.
 #pragma once
 
@@ -13,10 +13,10 @@
 
 namespace assay::engine {
 
-// A column of a value, and where it lies in its head if the loops go by heads: `offset` is the
-// column in the head, or in its half if `half` > 0.
+// A column of a value, and its place in its head if the loops go by heads: `offset` is the column
+// in the head, or in its half if `half` > 0.
 struct Column {
-  ir::ExprId first = 0;  // the head's first column; without heads, what is added to the offset
+  ir::ExprId first = 0;  // the head's first column; without heads, added to the offset
   ir::ExprId offset = 0;
   int64_t half = 0;
   bool high = false;  // the second half
@@ -26,7 +26,7 @@ struct Column {
 struct TileColumns {
   ir::BufferId buffer = 0;
   ir::ExprId first = 0;              // the product's column at the tile's first
-  std::optional<int64_t> second_at;  // interleaved: where the second part begins in the product
+  std::optional<int64_t> second_at;  // interleaved: the product's column where the second part is
   int64_t tile = 0;
   // Packed in rows: set_place() says where in the tile the loops are.
   bool rows = false;
@@ -45,11 +45,11 @@ class RowValues {
   ir::ExprId cache_index(ValueId cache, ir::ExprId row, const Column& column);
 
   ir::ExprId index_of(const Column& column);
-  ir::ExprId dim(ir::DimSymbol symbol);  // a constant where the kernel is specialised
+  ir::ExprId dim(ir::DimSymbol symbol);  // a constant if the kernel is specialised on it
 
   void set_tile(const TileColumns& tile) { tile_ = tile; }
   const std::optional<TileColumns>& tile() const { return tile_; }
-  // Of a tile in rows: the column, or the first of two that alternate, which is at hand from here.
+  // For a tile in rows: the place of the column, or the first of two that alternate, from here on.
   void set_place(ir::ExprId place) {
     place_ = place;
     known_.clear();
@@ -83,7 +83,7 @@ class RowValues {
   ir::ExprId place_ = 0;
   ir::Block setup_;
   std::map<Place, ir::ExprId> known_;
-  // Means in `setup_` by the value, its row, what was subtracted, and whether squares were summed.
+  // Means in `setup_` by the value, its row, the centre subtracted, and if squares were summed.
   std::map<std::tuple<ValueId, ir::ExprId, std::optional<ir::ExprId>, bool>, ir::ExprId> means_;
   std::map<std::pair<ValueId, ir::ExprId>, ir::ExprId> argmaxes_;
 };

@@ -7,7 +7,7 @@
 
 namespace assay::engine {
 
-// Where an output goes.
+// The destination of an output.
 struct Target {
   ValueId output = 0;
   ir::BufferId buffer = 0;  // of a written cache: the cache's own
@@ -19,8 +19,8 @@ struct ColumnRange {
   ir::ExprId count = 0;
 };
 
-// Appends loops to `block`: by half heads what rope turned, by heads what goes into a cache, else
-// column by column. Reductions that they need go into the setup of `values`.
+// Appends loops to `block`: by half heads for outputs that rope turned, by heads for those that go
+// into a cache, else column by column. Reductions that they need go into the setup of `values`.
 void append_stores(const Graph& body, const BodyFacts& facts, const std::vector<Target>& targets,
                    ir::ExprId row, const ColumnRange& columns, RowValues& values, ir::Arena& arena,
                    ir::Block& block);

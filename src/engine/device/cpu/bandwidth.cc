@@ -76,7 +76,7 @@ std::optional<uint64_t> number_in(const std::filesystem::path& path) {
   return value;
 }
 
-// Of "MemAvailable:   123 kB", in bytes.
+// The figure of a line such as "MemAvailable:   123 kB", in bytes.
 std::optional<uint64_t> kib_of(const std::filesystem::path& path, std::string_view key) {
   const auto text = read_file(path);
   const size_t at = text ? text->find(key) : std::string::npos;

@@ -18,9 +18,9 @@ namespace assay::engine {
 struct CpuDeviceOptions {
   size_t threads = 1;
   bool reference_ops = false;  // the slow operators, for tests
-  // Why the compiler is not to be tried, by somebody who has; empty: it is.
+  // Why the compiler is not to be tried, by somebody who has tried it; empty: it is.
   std::string no_compiler = {};
-  // As CompileOptions.
+  // The processor's compiler, as in CompileOptions.
   std::optional<CpuCompiler> compiler = {};
   // Kernels on disk. Absent: each process compiles its own.
   std::optional<std::filesystem::path> kernel_cache = {};

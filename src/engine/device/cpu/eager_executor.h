@@ -30,7 +30,7 @@ class EagerExecutor final : public Executor {
   const Graph& graph() const { return graph_; }
 
  private:
-  // Where a value is during a run: weights and inputs elsewhere, computed values in a buffer of
+  // A value's memory during a run: weights and inputs elsewhere, computed values in a buffer of
   // their own, views at their base's address, caches in a view.
   struct Slot {
     const std::byte* data = nullptr;
@@ -55,7 +55,7 @@ class EagerExecutor final : public Executor {
   OpLibrary& ops_;
   BufferPool& memory_;
   std::vector<Slot> slots_;                  // by value
-  std::vector<TensorView> weights_;          // by value; empty where it isn't a weight
+  std::vector<TensorView> weights_;          // by value; empty if it isn't a weight
   std::vector<std::vector<ValueId>> frees_;  // by node: values whose memory no later node reads
   DimValues last_dims_;
 };

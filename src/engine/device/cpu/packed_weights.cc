@@ -1,4 +1,4 @@
-// Packing: which output each column holds, and the copy, a panel or as many columns at a time.
+// Packing: the output that each column holds, and the copy, a panel or as many columns at a time.
 #include "engine/device/cpu/packed_weights.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ constexpr int64_t kPanel = Packing::kPanel;
 constexpr size_t kAlignment = 64;
 constexpr size_t kChunkBytes = size_t{32} << 20;
 
-// Where the weights of one output lie: element i at data + i * stride, in elements.
+// The place of one output's weights: element i at data + i * stride, in elements.
 struct PackedColumn {
   const std::byte* data = nullptr;  // null: zeros
   int64_t stride = 1;

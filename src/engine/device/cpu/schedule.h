@@ -16,7 +16,7 @@
 
 namespace assay::engine {
 
-// What a product of many rows needs beside its functions.
+// The data of a product of many rows beside its functions.
 struct ProductStage {
   int64_t inputs = 0;
   Packing packing;
@@ -56,7 +56,7 @@ class Schedule {
   void run(const DimValues& dims, int64_t capacity);
 
  private:
-  // Of a product of many rows: what threads take one at a time.
+  // The pieces of a product of many rows, which threads take one at a time.
   struct Pieces {
     int64_t rows = 0;
     int64_t row_step = 0;
@@ -69,14 +69,14 @@ class Schedule {
     DType dtype = DType::kF32;
     int64_t pitch = 0;  // elements
   };
-  // A stage of the pool's run. A product of many rows takes two where x has to be made first.
+  // A stage of the pool's run. A product of many rows takes two if x has to be made first.
   struct Leg {
     enum class Work { kWhole, kMakeX, kManyRows };
     size_t stage = 0;
     int64_t rows = 0;
     Work work = Work::kWhole;
   };
-  // Whether the product reads x from x_, where it has many rows.
+  // True if the product reads x from x_ when it has many rows.
   static bool is_made(const Stage& stage);
   Pieces pieces_of(const Stage& stage, int64_t rows) const;
   Status allocate();
@@ -93,8 +93,8 @@ class Schedule {
   std::vector<std::atomic<int64_t>> next_piece_;  // by stage
   std::vector<float*> shared_;                    // by stage
   HugeMemory memory_;
-  // What there is room for, in floats: of each stage's shared scratch, of x_, and of a share's
-  // scratch, of which the kernels' own comes first.
+  // Floats that there is room for: each stage's shared scratch, x_, and a share's scratch, whose
+  // first part is the kernels' own.
   std::vector<size_t> shared_floats_;
   size_t x_floats_ = 0;
   size_t kernel_floats_ = 0;

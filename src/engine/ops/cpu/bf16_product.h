@@ -1,12 +1,12 @@
 // Products of pairs of bf16 by the processor's own dot product (AVX512_BF16), twice as fast as
-// fp32: what a panel product of many rows is made of where the processor has it.
+// fp32: panel products of many rows are made of them if the processor has it.
 #pragma once
 
 #include <cstdint>
 
 namespace assay::engine::cpu {
 
-// Whether this processor can run the functions below.
+// True if this processor can run the functions below.
 bool has_bf16_dot();
 
 // to[i] = x[i] as bf16, to the nearest, ties to even; subnormal results may be flushed to zero.

@@ -46,7 +46,7 @@ struct Product {
 
 }  // namespace
 
-// What a thread keeps between calls: compiled products by shape, and scratch.
+// A thread's state between calls: compiled products by shape, and scratch.
 struct MatrixProduct::Worker {
   // The weight's element (i, o) lies at i * input_stride + o * output_stride.
   struct Key {

@@ -16,7 +16,7 @@ class MatrixProduct {
   MatrixProduct(ThreadPool& pool, Rounding rounding);
   ~MatrixProduct();
 
-  // As OpLibrary::linear. False if oneDNN can't (no memory, no implementation); `out` is then
+  // OpLibrary::linear. False if oneDNN can't (no memory, no implementation); `out` is then
   // undefined.
   [[nodiscard]] bool run(const float* x, const TensorView& weight, WeightLayout layout,
                          const TensorView* bias, float* out, int64_t rows);

@@ -1,6 +1,6 @@
-// Both layouts keep four streams of weights in flight a thread (engine/memory/read_ahead.h): that
-// is what fills a core's miss buffers (see device/cpu/bandwidth.cc), and a product of few rows is
-// bound by memory.
+// Both layouts keep four streams of weights in flight a thread (engine/memory/read_ahead.h): so
+// many fill a core's miss buffers (see device/cpu/bandwidth.cc), and a product of few rows is bound
+// by memory.
 #include "engine/ops/cpu/matvec.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ constexpr int64_t kMaxRows = 4;  // activation rows whose sums fit the registers
 constexpr int64_t kLineBytes = 64;
 // Columns of [in, out] whose sums stay in the first-level cache while rows of weights stream by.
 constexpr int64_t kColumnBlock = 4096;
-// Of [in, out], twice the streams: the sums pass through the cache half as often.
+// [in, out] has twice the streams: the sums pass through the cache half as often.
 constexpr int64_t kInputStreams = 8;
 
 template <class W>

@@ -18,12 +18,12 @@ struct Matvec {
   int64_t outputs = 0;
 };
 
-// The weight is [outputs, inputs]: computes the outputs [begin, end) of every row. What an output
-// is doesn't depend on how the outputs are shared out.
+// The weight is [outputs, inputs]: computes the outputs [begin, end) of every row. An output's
+// value doesn't depend on how the outputs are shared out.
 void matvec_out_in(const Matvec& product, int64_t begin, int64_t end);
 
-// The weight is [inputs, outputs]: out = bias + what the inputs [begin, end) contribute, for every
-// row. The range may be empty. Sharing out inputs, not outputs, keeps each thread's reads
+// The weight is [inputs, outputs]: out = bias + the part of the sum over inputs [begin, end), for
+// every row. The range may be empty. Sharing out inputs, not outputs, keeps each thread's reads
 // contiguous.
 void matvec_in_out(const Matvec& product, int64_t begin, int64_t end);
 

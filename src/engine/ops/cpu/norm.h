@@ -7,7 +7,7 @@
 
 namespace assay::engine::cpu {
 
-// As OpLibrary's, for `rows` rows that follow each other.
+// OpLibrary's operators of these names, for `rows` rows that follow each other.
 void layer_norm(const float* x, const TensorView& weight, const TensorView& bias, double eps,
                 float* out, int64_t rows, int64_t width);
 void rms_norm(const float* x, const TensorView& weight, double eps, float* out, int64_t rows,

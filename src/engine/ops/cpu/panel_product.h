@@ -1,5 +1,5 @@
-// Products of many rows with packed panels of a weight, on the calling thread alone: what the
-// compiled executor runs between a kernel's prologue and its epilogue.
+// Products of many rows with packed panels of a weight, on the calling thread alone: run by the
+// compiled executor between a kernel's prologue and its epilogue.
 #pragma once
 
 #include <cstddef>
@@ -30,8 +30,8 @@ struct PanelProduct {
 void panel_product(const PanelProduct& product, float* scratch);
 int64_t panel_scratch_floats();
 
-// What x is to be rounded to for the fastest product with weights of a type: bf16 where weights are
-// and the processor multiplies them itself, else fp32. PyTorch rounds there too, on any processor.
+// The type to round x to for the fastest product with weights of a type: bf16 if weights are and
+// the processor multiplies them itself, else fp32. PyTorch rounds there too, on any processor.
 DType panel_x_dtype(DType weights);
 
 // True if products with weights of a type, and x of panel_x_dtype(), use the processor's matrix

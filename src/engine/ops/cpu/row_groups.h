@@ -1,4 +1,4 @@
-// How the rows of a product are dealt out to a kernel that holds a few rows' sums in registers.
+// Deals the rows of a product out to a kernel that holds a few rows' sums in registers.
 #pragma once
 
 #include <cstdint>

@@ -51,8 +51,9 @@ class DecoderRun {
   explicit DecoderRun(const Decoder& decoder)
       : decoder_(&decoder), states_(decoder.steps_.size()) {}
 
-  // What is certain after this token and wasn't before. Together the pieces are what the
-  // `tokenizers` package decodes the whole list to, but for malformed UTF-8, which it replaces.
+  // The text that is certain after this token and wasn't before. The pieces together are the text
+  // to which the `tokenizers` package decodes the whole list, except for malformed UTF-8, which it
+  // replaces.
   std::string push(std::string_view token);
   // The rest. The run starts anew.
   std::string finish();

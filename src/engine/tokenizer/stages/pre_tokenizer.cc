@@ -48,7 +48,7 @@ Result<PreTokenizer::Step> PreTokenizer::read_metaspace(const Json& stage, std::
     return bad_input("{}: expected prepend_scheme first, always or never, found {}", name,
                      json_quoted(scheme));
   }
-  // What files had before prepend_scheme.
+  // The key that files had before prepend_scheme.
   ASSAY_TRY(const bool add_prefix, json_bool_or(stage, "add_prefix_space", true, name));
   if (!add_prefix && step.prepend != Prepend::kNever) {
     return bad_input("{}: expected prepend_scheme never with add_prefix_space false, found {}",

@@ -22,8 +22,8 @@ constexpr size_t kLongestPattern = 64 << 10;
 // Steps of one search (PCRE2's match limit). The known patterns take a few for each character of a
 // run of spaces, and stop elsewhere, so that a long run may exceed this.
 constexpr uint32_t kUsualSteps = 10'000;
-// What searches that exceed it may take in all, for a text of so many bytes; past that the pattern
-// has gone wrong: it backtracks without end.
+// Most steps that searches beyond it may take in all, for a text of so many bytes; past that the
+// pattern has gone wrong: it backtracks without end.
 constexpr uint64_t kSpareSteps = 1'000'000;
 constexpr uint64_t kSpareStepsAByte = 100;
 constexpr uint32_t kHeapLimitKiB = 64 << 10;
@@ -209,7 +209,7 @@ Result<SplitPattern> SplitPattern::compile(std::string_view pattern, std::string
     return bad_input("{}: expected a regular expression, found {}: {}", object,
                      to_json_line(Json(pattern.substr(0, 200))), pcre2_message(error));
   }
-  // Where there is no compiler for this processor, matching falls back to the interpreter.
+  // If there is no compiler for this processor, matching falls back to the interpreter.
   pcre2_jit_compile(code->code.get(), PCRE2_JIT_COMPLETE);
   code->limits.reset(pcre2_match_context_create(nullptr));
   if (!code->limits) return environment_error("{}: no memory for a regular expression", object);

@@ -10,7 +10,7 @@
 
 namespace assay::engine {
 
-// As they stand in the tokenizer.json of each family; GPT-2's is built into the ByteLevel
+// The patterns in the tokenizer.json of each family; GPT-2's is built into the ByteLevel
 // pre-tokeniser.
 inline constexpr std::string_view kGpt2Pattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
@@ -23,8 +23,9 @@ inline constexpr std::string_view kQwen2Pattern =
 
 class SplitPattern {
  public:
-  // A pattern in Oniguruma's syntax, which defines these files. What PCRE2 would read otherwise
-  // (\h, \w, class intersections, ...) is an error that names it; `object` names the file.
+  // A pattern in Oniguruma's syntax, which defines these files. A construct that PCRE2 would read
+  // otherwise (\h, \w, class intersections, ...) is an error that names it; `object` names the
+  // file.
   static Result<SplitPattern> compile(std::string_view pattern, std::string_view object);
   SplitPattern(SplitPattern&&) noexcept;
   SplitPattern& operator=(SplitPattern&&) noexcept;

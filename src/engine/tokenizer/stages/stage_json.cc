@@ -1,4 +1,4 @@
-// What the readers of the stages share.
+// Members of a stage's JSON, for the readers of the stages.
 #include "engine/tokenizer/stages/stage_json.h"
 
 #include "engine/tokenizer/unicode.h"
