@@ -14,7 +14,6 @@ namespace assay {
 // Rows one run behind the other, with processes, repetitions, blocks and places in the order
 // counted on, so that the runs' processes stand beside one another as those of one run do. A cell
 // gets the weaker verdict of its runs' evidence, and a parity that failed in one run. One bundle
-// stays as it is.
 // stays as it is. bad_input: no bundle, another study (plan, arms or baseline) or another identity
 // than the first's; the axis is named.
 Result<Bundle> merge_runs(std::vector<Bundle> bundles);
