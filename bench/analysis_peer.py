@@ -168,7 +168,7 @@ def theil_sen(x, limit=512):
 
 
 def sensitivity(a, b):
-    """Whether dropping the largest, the five largest or trimming 5 % changes which of two is faster."""
+    """Names the cuts (the largest, the five largest, 5 % trimmed) that change which of two is faster."""
     sign = np.sign(a.mean() - b.mean())
     found = []
     sa, sb = np.sort(a), np.sort(b)

@@ -11,9 +11,10 @@ KINDS = ("decode", "batch8", "prefill")
 
 @dataclass(frozen=True)
 class Work:
-    """What one row of the table measures. `bar`: ms that the engine's compiled arm is to stay under; None: torch's best
-    of the same run times `of_torch`, or nothing. `eager_aim`: the engine's eager arm is to stay under torch's eager one,
-    and aims at these ms. `cold_s`: seconds that the first compiled step may take without kept kernels."""
+    """The requests and bars of one row of the table. `bar`: ms that the engine's compiled arm is to stay under; None:
+    torch's best of the same run times `of_torch`, or nothing. `eager_aim`: the engine's eager arm is to stay under
+    torch's eager one, and aims at these ms. `cold_s`: seconds that the first compiled step may take without kept
+    kernels."""
 
     model: str
     dtype: str
@@ -38,7 +39,7 @@ def decode(batch=1):
 
 
 def prefill(tokens):
-    """As peers.py has it: while others are timed an arm idles for seconds, which a first pass pays for."""
+    """A prefill as peers.py has it: while others are timed an arm idles for seconds, which a first pass pays for."""
     return {"do": "prefill", "tokens": tokens, "timed": 5}
 
 
@@ -102,7 +103,7 @@ def first_step(work, compiled, found):
 
 
 def agreement(cells):
-    """How many of the engine's eager tokens each other arm chose too, up to the first difference."""
+    """The number of the engine's eager tokens that each other arm chose too, up to the first difference."""
     expected = cells.get(EAGER, Cell()).tokens
     if expected is None:
         return "-"

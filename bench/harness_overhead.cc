@@ -1,5 +1,5 @@
-// What measuring adds to what is measured: calls of a known duration, timed by the native worker's
-// own regions, in a worker process that the harness's client talks to.
+// Measures the cost of measuring: calls of a known duration, timed by the native worker's own
+// regions, in a worker process that the harness's client talks to.
 //
 // The stand-in session spins in each call and notes how long the call truly took; a region's
 // overhead is its latency less the sum of its calls.

@@ -9,7 +9,7 @@
 #include "model_shapes.h"
 #include "samples.h"
 
-// Of the OpenMP runtime that oneDNN brings; its header comes with one compiler only.
+// Function of the OpenMP runtime that oneDNN brings; its header comes with one compiler only.
 extern "C" void omp_set_num_threads(int);
 
 namespace assay::bench {

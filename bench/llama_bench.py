@@ -26,7 +26,7 @@ def command(program, model, gpu, request):
 
 
 class LlamaBench:
-    """As a Peer. The GGUF file is gone with stop()."""
+    """A Peer that runs llama-bench. The GGUF file is gone with stop()."""
 
     def __init__(self, program, checkpoint, log, gpu):
         self.program = program

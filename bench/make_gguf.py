@@ -71,7 +71,7 @@ def as_f32(data, dtype):
 
 
 def rope_factors(scaling, theta, head_dim):
-    """What Llama 3 divides its rotation's frequencies by."""
+    """Divisors of the rotation's frequencies, as Llama 3 scales them."""
     low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
     factors = []
     for i in range(0, head_dim, 2):

@@ -42,7 +42,7 @@ class Peer:
         self.pending = b""
 
     def answers(self, request, timed):
-        """Whether this request is one for it."""
+        """True if this request is one for it."""
         return True
 
     def ask(self, request, timeout_s):

@@ -1,4 +1,4 @@
-// What a benchmark keeps of its repetitions.
+// Figures of a benchmark's repetitions.
 #pragma once
 
 #include <algorithm>

@@ -49,12 +49,12 @@ def judged(value, bar, digits=2):
 
 
 def ratio(slow, fast):
-    """How many times as fast: of medians; None where an arm has none."""
+    """Ratio of the medians: how many times as fast; None if an arm has none."""
     return slow.at(0.5) / fast.at(0.5) if slow.ms and fast.ms else None
 
 
 def same_tokens(cells):
-    """Whether all arms that answered chose the same ids: only fp32 has to agree, bf16 rounds elsewhere."""
+    """Says if all arms that answered chose the same ids: only fp32 has to agree, bf16 rounds elsewhere."""
     answers = [cell.tokens for cell in cells if cell.tokens is not None]
     return "yes" if all(tokens == answers[0] for tokens in answers) else "no"
 

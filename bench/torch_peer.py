@@ -47,7 +47,7 @@ class Arm:
         if kind == "dynamic":
             return DynamicCache(config=self.model.config)
         if (capacity, batch) not in self.caches:
-            # Of one shape at a time: a GPU's memory is not the host's.
+            # Caches of one shape at a time: a GPU's memory is not the host's.
             self.caches = {(capacity, batch): StaticCache(config=self.model.config, max_cache_len=capacity)}
         cache = self.caches[capacity, batch]
         cache.reset()

@@ -62,7 +62,7 @@ def about_triton(found):
 
 
 def about_compilers(found):
-    """As Inductor and Triton choose them: CXX or g++; CC, else gcc or clang."""
+    """The compilers that Inductor and Triton choose: CXX or g++; CC, else gcc or clang."""
     cxx = os.environ.get("CXX") or "g++"
     where = shutil.which(cxx)
     if where is None:

@@ -1,4 +1,4 @@
-"""What an arm calls in each part of a phase: the model itself, torch.compile's of it, or a fallback that says so."""
+"""An arm's callables for each part of a phase: the model itself, torch.compile's of it, or a fallback that says so."""
 
 from __future__ import annotations
 

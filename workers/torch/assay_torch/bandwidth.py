@@ -1,4 +1,4 @@
-"""How fast the device reads its memory: the limit that a decode step is held against."""
+"""Measures the rate at which the device reads its memory: the limit that a decode step is held against."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class CacheFolders:
         self._before = self._mine = 0
 
     def folders(self) -> dict[str, Path]:
-        """Where they are now; torch must be importable when the user's own are asked for."""
+        """The folders at this time; torch must be importable when the user's own are asked for."""
         cache_dir = compat.inductor_cache_dir()
         inductor = Path(cache_dir() if cache_dir else os.environ.get("TORCHINDUCTOR_CACHE_DIR", "/nonexistent"))
         triton = os.environ.get("TRITON_CACHE_DIR")

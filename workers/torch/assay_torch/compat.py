@@ -1,7 +1,7 @@
-"""Where torch and transformers keep what the worker needs, in the versions that have moved it.
+"""Finds the parts of torch and transformers that the worker needs in the versions that have moved them.
 
-An interpreter that somebody names is measured as it is. What a version doesn't have at all is None here, and the evidence
-says what could not be counted.
+An interpreter that somebody names is measured as it is. A part that a version doesn't have at all is None here, and
+the evidence says what could not be counted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def inductor_cache_dir() -> Callable[[], str] | None:
 
 
 def forget_kernels() -> Callable[[], None] | None:
-    """What empties Inductor's memory of its cache folder, as its own fresh_cache() does."""
+    """The function that empties Inductor's memory of its cache folder, as its own fresh_cache() does."""
     return first_of("torch._inductor.utils:clear_caches", "torch._inductor.utils:clear_inductor_caches")
 
 
@@ -39,7 +39,7 @@ def compiled_graph_class() -> type | None:
 
 
 def after_compiling() -> tuple[type, str] | None:
-    """Class and name of what is called with each CompiledFxGraph, new or out of a cache, before it first runs."""
+    """Class and name of the method that gets each CompiledFxGraph, new or out of a cache, before it first runs."""
     for owner in (compiled_graph_class(), first_of("torch._inductor.codecache:FxGraphCache")):  # the latter: torch 2.5
         if hasattr(owner, "post_compile"):
             return owner, "post_compile"
@@ -47,7 +47,7 @@ def after_compiling() -> tuple[type, str] | None:
 
 
 def recompile_limit_key(config: Any) -> str:
-    """What torch._dynamo.config, given, calls the number of graphs after which a frame stays eager."""
+    """The name that torch._dynamo.config, given, has for the number of graphs after which a frame stays eager."""
     return "recompile_limit" if hasattr(config, "recompile_limit") else "cache_size_limit"  # before torch 2.7
 
 
@@ -61,7 +61,7 @@ def transformers_at_least(*version: int) -> bool:
 
 
 def load_dtype_key() -> str:
-    """What from_pretrained and from_config call the type of the weights."""
+    """The name that from_pretrained and from_config have for the type of the weights."""
     return "dtype" if transformers_at_least(4, 56) else "torch_dtype"
 
 
@@ -88,7 +88,7 @@ def last_logits_only(forward: Callable[..., Any]) -> dict[str, int]:
 
 
 def takes_caches(module: Any, kind: str) -> bool:
-    """Whether the model's forward pass takes a Cache of this kind, dynamic or static, as transformers says of it.
+    """True if the model's forward pass takes a Cache of this kind, dynamic or static, as transformers says of it.
 
     Versions that don't say (4.54 and later) have none that doesn't.
     """
@@ -97,7 +97,7 @@ def takes_caches(module: Any, kind: str) -> bool:
 
 
 def takes_cache_position(forward: Callable[..., Any]) -> bool:
-    """Whether the positions of new keys in a StaticCache are an argument; where not, the cache counts them itself.
+    """True if the positions of new keys in a StaticCache are an argument; if not, the cache counts them itself.
 
     A model that takes them and isn't given them looks for the end of the cache's content: on a GPU a wait.
     """

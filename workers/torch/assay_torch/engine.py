@@ -138,7 +138,7 @@ class Engine:
         return {"tokens": rows, "logit_stats": stats}
 
     def _choices(self, prompt: Prompt, rows: list[list[int]]) -> list[dict[str, Any]]:
-        """How each token was chosen: what stood next to it and how far behind, by one eager pass over the sequence."""
+        """The choice of each token: its rival and how far that was behind, by one eager pass over the sequence."""
         whole = Prompt([[*ids, *row[:-1]] for ids, row in zip(prompt.ids, rows)], prompt.pad)
         shape = Shape("prefill", len(rows), 0, whole.padded_len)
         inputs = Inputs.of(whole, shape, "dynamic", any(prompt.pad), self.model)
@@ -277,7 +277,7 @@ class Engine:
         return self._region(False).run(shape, inputs, cache, graph)
 
     def _explain(self, shape: Shape, prompt: Prompt) -> None:
-        """Of a prefill and the decode step behind it, whatever the shape's phase: once a process, before compiling."""
+        """Explains a prefill and the decode step behind it, for any phase: once a process, before compiling."""
         assert self.watch is not None
         begin = time.monotonic()
         # A prefill's own capacity has no room for the step; nor has one that is all the model's positions.
@@ -332,7 +332,7 @@ class Engine:
 
 
 def _logit_stats(logits: torch.Tensor) -> dict[str, Any]:
-    """Of one row; in 32 bits at least. What isn't finite is absent."""
+    """Statistics of one row's logits, in 32 bits at least. A figure that isn't finite is absent."""
     row = logits.detach().double().cpu()
     top = row.topk(min(2, row.numel()))
     found = {"mean": row.mean().item(), "std": row.std().item(), "min": row.min().item(), "max": row.max().item(),

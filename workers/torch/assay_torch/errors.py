@@ -1,4 +1,4 @@
-"""What can go wrong, as the `error` reply has it: class, whole message, and whether memory ran out."""
+"""Exceptions as the `error` reply has them: class, whole message, and whether memory ran out."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ MOST_RECORDS = 500  # an evidence message has its greatest length
 
 
 def collect(engine: Engine, phase: str) -> dict[str, Any]:
-    """Of the last unit of the phase; what other units of the process did is beside it, if there."""
+    """Evidence of the last unit of the phase; the facts of the process's other units are beside it, if there."""
     unit = engine.unit_of(phase)
     runs = unit.runs
     found: dict[str, Any] = {"phase": phase, "requested": _requested(engine), "actual": _actual(engine, runs),
@@ -125,7 +125,7 @@ def _verdict(engine: Engine, unit: Unit) -> dict[str, Any]:
 
 
 def _limits(engine: Engine, unit: Unit) -> list[dict[str, Any]]:
-    """Where torch didn't tell of the unit's own, those of the process: without a reset it may tell of a frame once."""
+    """The unit's recompile limits; if none, the process's: without a reset torch may tell of a frame once."""
     told = engine.watch.events.recompile_limits if engine.watch else []
     return unit.of(told) or (told if engine.options.reset == "never" else [])
 
@@ -163,7 +163,7 @@ def _decide(engine: Engine, unit: Unit) -> tuple[str, list[str]]:
 
 
 def _kernels_known(engine: Engine, unit: Unit) -> tuple[str, str]:
-    """Whether kernels stand behind the graphs that ran; without a reset they may be of an earlier unit."""
+    """Says if kernels stand behind the graphs that ran; without a reset they may be of an earlier unit."""
     scope, counts, in_graphs = "this unit", unit.counts(), unit.kernels_in_graphs()
     if engine.options.reset == "never" and not in_graphs and counts.kernels_compiled == 0:
         scope, counts, in_graphs = "this process", unit.totals().counts, unit.totals().kernels_in_graphs
@@ -179,7 +179,7 @@ def _kernels_known(engine: Engine, unit: Unit) -> tuple[str, str]:
 
 
 def _cudagraph_reasons(engine: Engine, unit: Unit) -> list[str]:
-    """What a mode that promises CUDA graphs made of the promise."""
+    """Reasons of a mode that promises CUDA graphs: its replays, or why there were none."""
     runs = unit.runs
     if engine.load.mode not in (*CUDAGRAPH_MODES, MANUAL) or engine.watch is None or not runs.regions:
         return []
@@ -193,7 +193,7 @@ def _cudagraph_reasons(engine: Engine, unit: Unit) -> list[str]:
 
 
 def _skips(engine: Engine, unit: Unit) -> list[dict[str, Any]]:
-    """What torch said of graphs that it left without a CUDA graph; of captures it tells in the same place."""
+    """Messages of torch on graphs that it left without a CUDA graph; of captures it tells in the same place."""
     told = unit.of(engine.watch.events.cudagraphs) if engine.watch else []
     skips = [one for one in told if "skip" in one["text"].lower()]
     return skips if skips or unit.runs.graph_replays else told

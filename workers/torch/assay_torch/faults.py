@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Faults(NamedTuple):
-    """Of `rows` timed regions: pages that were in memory, and pages that were read from a disk."""
+    """Page faults of `rows` timed regions: pages that were in memory, and pages that were read from a disk."""
 
     rows: int = 0
     minor: int = 0

@@ -49,9 +49,9 @@ class Model:
     noop: bool = False
 
     def __post_init__(self) -> None:
-        # Of every forward pass: it fills the cache, and gives the last position's logits alone.
+        # Arguments of every forward pass: it fills the cache, and gives the last position's logits alone.
         self.fixed_arguments = {"use_cache": True, **compat.last_logits_only(self.module.forward)}
-        # Of one over a StaticCache.
+        # True for a forward pass over a StaticCache that takes the positions.
         self.takes_cache_position = compat.takes_cache_position(self.module.forward)
 
     @property
@@ -139,8 +139,9 @@ def _built(load: Load, options: Options, device: torch.device) -> nn.Module:
 
 
 def model_hash(load: Load, model: Model) -> str:
-    """Of a folder: as the native engine's, config.json and then the weight files by name. Built: the config as it was
-    given, which unlike transformers' own form of it is the same under every version, and the weights' bytes."""
+    """Hash of the model. A folder: as the native engine's, config.json and then the weight files by name. A built
+    model: the config as it was given, which unlike transformers' own form of it is the same under every version, and
+    the weights' bytes."""
     digest = hashlib.sha256()
     folder = Path(load.model)
     if (folder / "config.json").is_file():

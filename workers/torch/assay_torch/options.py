@@ -45,7 +45,7 @@ class Options:
     ignored: tuple[str, ...] = field(default=())  # given, but of no meaning to this mode
 
     def compiles(self, part: str) -> bool:
-        """Whether `part`, prefill or decode, was asked to be compiled; of modes that compile."""
+        """True if `part`, prefill or decode, was asked to be compiled; for modes that compile."""
         return self.compile_phases in ("both", part)
 
 
@@ -58,7 +58,7 @@ _KNOWN = (*_WORDS, *_FLAGS, *_COUNTS, "attn_implementation", "config")
 
 
 def _expected(name: str, value: Any) -> str | None:
-    """What `name` must be, if `value` isn't it."""
+    """The values that `name` takes, if `value` isn't one of them."""
     if name in _WORDS and value not in _WORDS[name]:
         return "one of " + ", ".join(_WORDS[name])
     if name in _FLAGS and not isinstance(value, bool):

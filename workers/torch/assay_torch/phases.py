@@ -185,7 +185,7 @@ class _Marks:
             self._reads.append(now_ns())
 
     def first_token(self) -> None:
-        """Where the prefill ends: by an event, since waiting for the device would change what is measured."""
+        """Marks the end of the prefill: by an event, since waiting for the device would change what is measured."""
         self._has_first = True
         if self._cuda:
             self._events[1].record()
@@ -210,7 +210,7 @@ class _Marks:
         return self._between(0, 1) if self._cuda else self._first_ns - begin_ns
 
     def step_ns(self) -> list[int]:
-        """Of each decode step; that of an e2e_kv's first step is from the end of the prefill."""
+        """Duration of each decode step; that of an e2e_kv's first step is from the end of the prefill."""
         if not self._steps:
             return []
         if not self._cuda:
@@ -237,8 +237,8 @@ def _rows(shape: Shape, graph: DecodeGraph | None, first: torch.Tensor,
 
 
 def all_finite(logits: torch.Tensor | None) -> bool:
-    """Whether the largest of each row is: a NaN counts as the largest. Of the steps before the last nothing is kept, but
-    what isn't finite in the keys and values stays in the cache."""
+    """True if the largest logit of each row is finite: a NaN counts as the largest. Logits of the steps before the
+    last aren't kept, but a key or value that isn't finite stays in the cache."""
     return logits is None or bool(torch.isfinite(logits.max(-1).values).all())
 
 

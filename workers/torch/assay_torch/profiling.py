@@ -34,7 +34,7 @@ def profile(run: Callable[[Callable[[], Any], Callable[[], Any]], Any], device: 
 
 
 def summarise(events: list[dict[str, Any]], device: str) -> dict[str, Any]:
-    """Of complete ("X") events of a Chrome trace, times in microseconds."""
+    """Summary of the complete ("X") events of a Chrome trace, times in microseconds."""
     region = next((event for event in events if event["name"] == REGION and event.get("cat") == "user_annotation"),
                   None)
     if region is None:

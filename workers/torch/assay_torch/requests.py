@@ -20,7 +20,7 @@ class Shape:
 
     @property
     def prefills(self) -> bool:
-        """Whether the timed region holds the prefill."""
+        """True if the timed region holds the prefill."""
         return self.phase != "kv_decode"
 
 

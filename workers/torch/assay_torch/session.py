@@ -1,4 +1,4 @@
-"""What each request does with the model: load, prepare, measure, parity, tokenize, profile, evidence."""
+"""The action of each request on the model: load, prepare, measure, parity, tokenize, profile, evidence."""
 
 from __future__ import annotations
 

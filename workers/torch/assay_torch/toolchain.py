@@ -1,4 +1,4 @@
-"""What compiles and what it links against: versions, and hashes of the files that were used."""
+"""The compilers and the libraries that they link against: versions, and hashes of the files that were used."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _file_hash(path: Path) -> str:
 
 
 def _tree_hash(folder: Path) -> str:
-    """Of all Python files, by relative path and content."""
+    """Hash of all Python files, by relative path and content."""
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):
         digest.update(f"{path.relative_to(folder)}\0".encode())

@@ -1,4 +1,4 @@
-"""What is counted between one `prepare` and the next: a unit's calls, and what was compiled for it."""
+"""Counts between one `prepare` and the next: a unit's calls, and what was compiled for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from assay_torch.watch import Counts, Watch
 
 @dataclass
 class Runs:
-    """Of a unit's timed regions: calls that were to be compiled, how many went eager, and what they replayed."""
+    """Counts of a unit's timed regions: calls that were to be compiled, those that went eager, graphs replayed."""
 
     regions: int = 0
     calls: int = 0
@@ -22,7 +22,7 @@ class Runs:
 
 @dataclass
 class Totals:
-    """Of the process at one moment; `kernels_in_graphs` is None where this torch doesn't tell."""
+    """Counts of the process at one moment; `kernels_in_graphs` is None if this torch doesn't tell."""
 
     counts: Counts = field(default_factory=Counts)
     kernels_in_graphs: int | None = None
@@ -50,7 +50,7 @@ class Unit:
         self._last_folders = self.cache_folders()
 
     def totals(self) -> Totals:
-        """Of the process, when this unit ended."""
+        """Counts of the process when this unit ended."""
         return self._ended or Totals.now(self._watch)
 
     def counts(self) -> Counts:

@@ -1,4 +1,4 @@
-"""What the compiler did, counted as it does it: Dynamo's counters, log records that nothing else keeps, and hooks
+"""Counts the compiler's work while it goes on: Dynamo's counters, log records that nothing else keeps, and hooks
 where torch counts nothing (runs of compiled graphs, captures and replays of CUDA graphs)."""
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ class Watch:
             self._hidden = Counts(**hidden)
 
     def begin_unit(self) -> None:
-        """What is recorded from now on is another unit's; the records of this one are kept."""
+        """Begins another unit, which the records from now on belong to; those of this one are kept."""
         self._archived = list(self._metrics())
         self._clear_records()
         self.unit += 1
@@ -252,7 +252,7 @@ class Watch:
         from torch._dynamo import utils
         if hasattr(utils, "clear_compilation_metrics"):
             utils.clear_compilation_metrics()
-        # Of a graph break that it has told of, torch tells less the next time, or (2.5) nothing.
+        # torch tells less of a graph break the second time, or (2.5) nothing.
         if hasattr(utils, "reset_graph_break_dup_checker"):
             utils.reset_graph_break_dup_checker()
 

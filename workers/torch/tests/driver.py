@@ -23,7 +23,7 @@ class Worker:
         self.replies = os.fdopen(reply_read, "rb")
 
         def connect() -> None:
-            # By way of high numbers: the pipes' own may be 3 or 4.
+            # Duplicated to high numbers first: the pipes' own may be 3 or 4.
             high_request, high_reply = os.dup2(request_read, 100), os.dup2(reply_write, 101)
             os.dup2(high_request, 3)
             os.dup2(high_reply, 4)

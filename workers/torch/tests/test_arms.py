@@ -111,7 +111,7 @@ def check_compiled(arm, folder, family, cache, settings, batch=1):
     assert samples[-1]["output_hash"] == run(eager, [prompt] * 3, "e2e_kv", padding=batch > 1)[0]["output_hash"]
     assert samples[0]["ttft_ns"] < samples[0]["latency_ns"]
     evidence = engine.evidence("e2e_kv")
-    # Of the shape that was prepared, so that nothing more is compiled.
+    # The shape that was prepared, so that nothing more is compiled.
     shape = Shape("kv_decode", batch, STEPS, prompt.padded_len + STEPS)
     assert engine.parity(shape, prompt)["tokens"] == native_tokens(folder, make_prompts()[:batch], STEPS)
     assert evidence["counters"]["unique_graphs"] >= 2
@@ -153,7 +153,7 @@ def test_reduce_overhead_on_a_processor_is_default(arm, checkpoints_of, family, 
     assert evidence["fallback"] == "default"
 
 
-# What is asked of a GPU is put there by hand: a graph's kernels are the same, but nothing is replayed on a processor.
+# A GPU's values are put there by hand: a graph's kernels are the same, but nothing is replayed on a processor.
 @pytest.mark.parametrize("mode,device,replays,messages,fallback,error", [
     ("reduce-overhead", "cpu", 0, [], "default", "no CUDA graph: the device is cpu"),
     ("max-autotune", "cpu", 0, [], "max-autotune-no-cudagraphs", "no CUDA graph: the device is cpu"),
@@ -218,7 +218,7 @@ def test_static_cache_is_allocated_once(arm):
 
 
 def test_a_step_that_ran_twice_is_an_error_and_no_sample(arm):
-    """As in the first call of a graph that Inductor captures without cudagraph_trees."""
+    """A step ran twice in the first call of a graph that Inductor captures without cudagraph_trees."""
     from assay_torch.errors import WrongCacheLength
     engine = arm("llama", cache="static")
     if engine.model.takes_cache_position:

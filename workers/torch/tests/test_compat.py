@@ -1,4 +1,4 @@
-"""What older versions of torch and transformers have elsewhere, otherwise or not at all, by faking their absence."""
+"""Fakes the absence of parts that older versions of torch and transformers have elsewhere, otherwise or not at all."""
 
 import logging
 import sys
@@ -56,7 +56,7 @@ def test_a_model_that_takes_no_cache_objects_is_refused(arm, monkeypatch, cache,
 
 
 def test_caches_whose_constructor_allocates(monkeypatch):
-    """As before transformers 4.56: their tensors lie in the cache, not in its layers."""
+    """Before transformers 4.56 their tensors lie in the cache, not in its layers."""
     class StaticCache:
         def __init__(self, **given):
             self.given = given

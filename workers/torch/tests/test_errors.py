@@ -1,4 +1,4 @@
-"""What an exception becomes in an `error` reply, and the summary of a trace."""
+"""Tests exceptions in an `error` reply, and the summary of a trace."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""What the evidence does where something isn't there, or is there too often."""
+"""Tests the evidence where something isn't there, or is there too often."""
 
 
 def test_of_too_many_records_the_first_are_kept_and_all_are_counted():

@@ -96,7 +96,7 @@ def test_growing_cache_under_static_shapes_reaches_the_limit(arm):
 
 
 def test_counts_are_of_the_arm_alone(arm):
-    """What another arm of the process compiled, and what explain() traces, isn't counted."""
+    """Compilations of another arm of the process, and those that explain() traces, aren't counted."""
     prefill_samples(arm("llama", **AOT), [4, 7])
     engine = arm("llama", **{**AOT, "explain": True})
     assert engine.evidence("prefill")["counters"]["unique_graphs"] == 0
