@@ -15,11 +15,10 @@ extern "C" void omp_set_num_threads(int);
 namespace assay::bench {
 namespace {
 
-constexpr int kRepetitions = 10;  // at least 3 where they take longer than the budget
+constexpr int kRepetitions = 10;  // at least 3 if they take longer than the budget
 constexpr int64_t kBudgetNs = 1'000'000'000;
 constexpr double kBar = 0.8;
 // Idle OpenMP threads spin for some 20 ms, the pool's for one: each side starts after that.
-// that.
 constexpr std::chrono::milliseconds kPause(25);
 
 // oneDNN's own product of one shape: weights as they lie, and weights packed as oneDNN likes them

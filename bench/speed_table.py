@@ -67,7 +67,7 @@ def print_table(columns, rows):
 
 
 def comparisons(cells, found):
-    """Compiled against the engine's eager and against the faster torch arm; counts what is missed."""
+    """Compiled against the engine's eager and against the faster torch arm; counts the misses."""
     texts = []
     torch = [cells[name] for name in TORCH if name in cells and cells[name].ms]
     others = [cells.get(EAGER), min(torch, key=lambda cell: cell.at(0.5), default=None)]

@@ -90,7 +90,7 @@ def last_logits_only(forward: Callable[..., Any]) -> dict[str, int]:
 def takes_caches(module: Any, kind: str) -> bool:
     """True if the model's forward pass takes a Cache of this kind, dynamic or static, as transformers says of it.
 
-    Versions that don't say (4.54 and later) have none that doesn't.
+    In versions that don't say (4.54 and later) every model takes both.
     """
     flags = ("_supports_cache_class",) + (("_supports_static_cache",) if kind == "static" else ())
     return all(getattr(module, flag, True) for flag in flags)
