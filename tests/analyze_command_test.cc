@@ -94,7 +94,7 @@ TEST_F(AnalyzeCommand, FindingsThatCantBeReadAreRefusedInOneLine) {
       << "the findings' own seed holds";
 }
 
-// As of the bundle: CI may keep the findings alone.
+// The findings fail as the bundle does: CI may keep the findings alone.
 TEST_F(AnalyzeCommand, FailedRequirementsFailFromTheFindingsToo) {
   SyntheticBundle made(5);
   made.raw().manifest["study"]["require"] = {{"deterministic", true}};
@@ -119,8 +119,8 @@ TEST_F(AnalyzeCommand, ReportWritesPageAndMarkdownAndPrintsTheirPaths) {
   EXPECT_THAT(*read_file(folder / "report.md"), HasSubstr("## Decision"));
 }
 
-// Of the bundle nothing but what an analysis left is there: the page is the same but for what needs
-// the bundle's other files.
+// Only the analysis of the bundle is left: the page is the same but for the parts that need the
+// bundle's other files.
 TEST_F(AnalyzeCommand, ReportFromFindingsDrawsTheRowsBesideThem) {
   const fs::path folder = write_bundle(true);
   ASSERT_EQ(assay({"report", folder}).end.exit_status, 0);
@@ -138,7 +138,7 @@ TEST_F(AnalyzeCommand, ReportFromFindingsDrawsTheRowsBesideThem) {
   EXPECT_THAT(refused({"report", "--from-findings", alone}), HasSubstr("plotted.json"));
 }
 
-// Of the bundle nothing but its findings is left.
+// Only the findings of the bundle are left.
 TEST_F(AnalyzeCommand, ReportIsMadeFromFindingsAlone) {
   const fs::path folder = write_bundle(true);
   ASSERT_EQ(assay({"report", folder}).end.exit_status, 0);

@@ -40,7 +40,7 @@ class BundleCommandTest : public testing::Test {
     return output.err;
   }
 
-  // What the command prints with `-o json`, and its exit status.
+  // Runs the command with `-o json`, expects the exit status, and gives the JSON that it prints.
   Json printed_json(std::vector<std::string> arguments, int status) {
     arguments.insert(arguments.end(), {"-o", "json"});
     const CommandOutput output = assay(std::move(arguments));
@@ -50,7 +50,7 @@ class BundleCommandTest : public testing::Test {
     return json ? *std::move(json) : Json();
   }
 
-  // As write_bundle(), with the cells' evidence.
+  // Writes as write_bundle() does, with the cells' evidence.
   std::filesystem::path write_with_evidence(const std::string& name, SyntheticBundle& made) {
     return write_bundle(name, made, true);
   }

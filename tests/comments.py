@@ -17,11 +17,13 @@ import tokenize
 from typing import NamedTuple
 
 FOLDERS = ("src", "tests", "bench", "workers")
-# Paths that the rule holds; the others are still being rewritten.
-HELD = (
-    "bench/", "src/analysis/", "src/artifact/", "src/backend/", "src/base/", "src/cli/", "src/crosscheck/",
-    "src/gates/", "src/harness/", "src/identity/", "src/import/", "src/portability/", "src/report/",
-    "src/routing/", "src/stats/", "src/study/", "workers/",
+# Paths that aren't held yet: they are still being rewritten.
+LEFT_OUT = (
+    "src/engine/codegen/cuda/",
+    "src/engine/device/cuda/",
+    "tests/calibration",
+    "tests/e2e/",
+    "tests/simt/",
 )
 PHRASES = ("By default",)
 
@@ -153,7 +155,7 @@ def main():
             continue
         in_file = list(sentences(readers[path.suffix](path.read_text())))
         count += len(in_file)
-        if where.startswith(HELD):
+        if not where.startswith(LEFT_OUT):
             wrong += [f"{where}:{one.number}: {one.text}" for one in headless(in_file)]
     if count < 5000:
         wrong.append(f"found {count} sentences: the parser is at fault")

@@ -13,7 +13,7 @@ import sys
 
 REFERENCE = re.compile(r'\b((?:docs/)?[\w-]+\.md)(?:\s+\(|, )"([^"]+)"')
 LINK = re.compile(r"\]\(([^()\s]+)\)")
-# Files of which references are read. What other programs wrote (reports of past runs) isn't this project's prose.
+# Files whose references are read. Texts that other programs wrote (reports of past runs) aren't this project's prose.
 SUFFIXES = {".md", ".cc", ".h", ".py", ".c", ".txt", ".yaml"}
 NOT_PROSE = re.compile(r"docs/results/[^/]+/report\.md|tests/golden/|issues/")
 

@@ -6,9 +6,9 @@
 // (without: from the first); of `prepare` a phase stands in its place, of `generate` a number of
 // decode steps. --once: strikes only if FILE can be made, so that the worker's successor behaves.
 // --profiler: it answers `profile`. --diary: adds a line "load MODEL", "prepare PHASE NEW_TOKENS",
-// "parity" or "profile" to FILE whenever it is asked that. Of `measure`, `jitter`, `slow` and
-// `noisy` are latencies, not failures. `label:evidence`: it says that it never
-// reached a compiler.
+// "parity" or "profile" to FILE whenever it is asked that. `jitter`, `slow` and `noisy`, faults of
+// `measure`, change latencies and aren't failures. `label:evidence`: it says that it never reached
+// a compiler.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -222,7 +222,7 @@ class FakeWorker final : public Worker {
   void shut_down() { struck("shutdown", ""); }
 
  private:
-  // Whether the fault strikes here; some don't come back from it.
+  // True if the fault strikes here; some faults don't come back from it.
   bool struck(const std::string& stage, const std::string& repetition) {
     if (fault_.stage != stage) return false;
     if (!fault_.repetition.empty() && fault_.repetition != repetition) return false;

@@ -38,8 +38,8 @@ Study study_of(const OrderCase& of) {
   return study;
 }
 
-// As a run writes them: columns that say where and when a row was measured follow the plan, and a
-// latency its round, which all arms share, and chance.
+// A bundle as a run writes it: columns that say where and when a row was measured follow the plan,
+// and a latency its round, which all arms share, and chance.
 Bundle run(const Study& study) {
   const Plan plan = make_plan(study);
   Random random(1, 2);

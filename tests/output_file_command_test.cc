@@ -31,7 +31,7 @@ class OutputFile : public BundleCommandTest {
   std::vector<std::string> portability_to(const char* option, const fs::path& file) {
     return {"portability", root_ / "a", root_ / "b", option, file, "--resamples", "200"};
   }
-  // Of every command that writes a page or a picture.
+  // Arguments of every command that writes a page or a picture.
   std::vector<std::vector<std::string>> commands_to(const fs::path& file) {
     return {report_to(file),
             {"report", root_ / "a", root_ / "b", "-o", file, "--resamples", "200"},

@@ -1,5 +1,5 @@
-// What device tests share: the few functions of the CUDA driver that they call, opened at run time,
-// and where their kernels are kept.
+// Helpers of the device tests: the few functions of the CUDA driver that they call, opened at run
+// time, and the folder of their kernels.
 #pragma once
 
 #include <dlfcn.h>
@@ -16,7 +16,7 @@
 
 namespace assay::test {
 
-// Whether a processor computes what kernels do (tests/simt): a thousand times slower.
+// True if a processor computes what kernels do (tests/simt): a thousand times slower.
 inline bool on_the_processor() {
   return getenv("FAKE_CUDA_RUNS") != nullptr;
 }

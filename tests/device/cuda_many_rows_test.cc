@@ -19,7 +19,7 @@
 namespace assay::engine {
 namespace {
 
-// What all cases share: opened once.
+// Driver and compiler, which all cases share: opened once.
 class Gpu {
  public:
   static Gpu* get() {
@@ -254,7 +254,7 @@ TEST_F(CudaManyRows, KernelsOfRandomGraphsEqualTheInterpreters) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     auto test = test::random_case(seed, TileLayout::kRows);
     if (!test) continue;
-    // Of many rows the library reads x in the weights' type.
+    // With many rows the library reads x in the weights' type.
     const auto kernel =
         lower(test->graph, test->graph.nodes[*test->node], test->specialization, TileLayout::kRows);
     ASSERT_TRUE(kernel) << kernel.error().message;

@@ -1,4 +1,4 @@
-// What sessions promise on every device, on a GPU in fp32. Skipped where there is none.
+// Runs the promises of sessions on every device on a GPU, in fp32. Skipped where there is none.
 #include <tuple>
 
 #include "cuda_driver.h"

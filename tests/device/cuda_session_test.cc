@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kPositions = 700, kTokens = 128, kFewTokens = 8;
 
-// Of any length, padded on the left; a row's own is shorter by three than the one before.
+// Lengths of prompts, padded on the left; a row's own is shorter by three than the one before.
 std::vector<int64_t> prompt_lengths() {
   if (test::on_the_processor()) return {9};
   return {1, 9, 37};

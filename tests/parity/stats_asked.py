@@ -1,4 +1,4 @@
-"""What the tests of estimators share: the helper program, random data sets, and how near is the same."""
+"""Helpers of the estimators' tests: the program that is asked, random data sets, and how near counts as the same."""
 
 import json
 import math

@@ -127,7 +127,7 @@ def test_two_threads(tmp_path):
 
 @pytest.mark.parametrize("name", checkpoints.HALF)
 def test_half_precision(tmp_path, name):
-    """As near to the fp32 run of the same weights as transformers' own run in the stored type, or nearer."""
+    """Our error against the fp32 run of these weights is at most that of transformers' own run in the stored type."""
     config, dtype = checkpoints.HALF[name]
     checkpoints.make(config(), dtype, tmp_path)
     prompts = make_prompts(config().vocab_size)

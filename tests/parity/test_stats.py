@@ -251,8 +251,8 @@ def test_series():
 
 
 def log_bayes_factor(x, m):
-    """Of the t test against m, where the effect in standard deviations is drawn from N(0, 2^2): t is then
-    sqrt(1 + 4 n) times a central t."""
+    """ln of the Bayes factor of the t test against m, if the effect in standard deviations is drawn from N(0, 2^2): t
+    is then sqrt(1 + 4 n) times a central t."""
     t = (x.mean() - m) / (x.std(ddof=1) / math.sqrt(len(x)))
     scale = math.sqrt(1 + 4 * len(x))
     return st.t.logpdf(t / scale, len(x) - 1) - math.log(scale) - st.t.logpdf(t, len(x) - 1)

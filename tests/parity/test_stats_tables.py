@@ -36,7 +36,8 @@ def test_tables():
 
 
 def test_design_effects_are_the_cluster_robust_variance_of_a_regression_on_a_constant():
-    """By statsmodels: the variance of the mean of 0s and 1s with errors clustered by process, over that of independent ones."""
+    """The reference is statsmodels: the variance of the mean of 0s and 1s with errors clustered by process, over that
+    of independent ones."""
     rng = np.random.default_rng(61)
     requests = []
     for _ in range(60 * TIMES):
@@ -64,7 +65,7 @@ def test_design_effects_are_the_cluster_robust_variance_of_a_regression_on_a_con
 
 
 def is_barnard_extreme(x, y, request, side):
-    """By the pooled z statistic, in whole numbers: a tie is a tie."""
+    """The table is ordered by the pooled z statistic, in whole numbers: a tie is a tie."""
     (x_a, n_a), (x_b, n_b) = request["a"], request["b"]
 
     def signed_square(x, y):

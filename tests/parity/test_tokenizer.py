@@ -113,7 +113,7 @@ SENTENCEPIECE = {
                             {"normalized": False}),
     "nfc": lambda: (normalizers.Sequence([normalizers.NFC(), replace_spaces(True)]), None, fallback(STRIP), {},
                     {"normalized": True}),
-    # As transformers converts a GGUF file of SentencePiece's.
+    # The tokenizer that transformers makes of a GGUF file of SentencePiece's.
     "gguf": lambda: (replace_spaces(True), None,
                      decoders.Sequence([decoders.ByteFallback(), decoders.Fuse(), decoders.Replace(SPACE, " "), STRIP]),
                      {}, {"normalized": False}),
