@@ -144,7 +144,7 @@ class Simulation : public CalibrationLines {
         flags[1] = two_runs(world, 5, 1, 0.02, random).cells.at(0).tost->p < 0.05;
       });
       // Thirty rows don't show a drift as large as the margin, nor ten processes a dependence of
-      // 0.13 between neighbours: said, not promised (docs/statistics.md, "Calibration").
+      // 0.13 between neighbours: said, not promised (docs/calibration.md).
       add("compare: tost p < 5 %", "ratio at the margin, 2 %; " + world.name, compared[0], 0,
           world.drift > 0 || world.autocorrelation > 0 ? 1 : 0.05);
       add("compare: tost p < 5 %", "same program; " + world.name, compared[1], 0, 1);

@@ -27,8 +27,8 @@ class CalibrationLines {
   std::vector<int64_t> count(size_t flags, const std::function<void(Random, int64_t*)>& trial);
 
   // Bars: at least `least`, at most `most`; 0 and 1 are none. A bar that isn't `promised` is shown
-  // with what was found and missed without consequence: docs/statistics.md, "Calibration", says
-  // why.
+  // with what was found and missed without consequence: docs/calibration.md, "Two bundles and
+  // contrasts", says why.
   void add(std::string what, std::string truth, int64_t count, double least, double most,
            bool promised = true);
 

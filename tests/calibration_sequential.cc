@@ -352,7 +352,7 @@ bool calibrate_sequential(int64_t trials, uint64_t seed) {
     const double error = standard_error(wrong, static_cast<double>(trials));
     const double unseen = share([](const Outcome& one) { return one.unseen; });
     // Of slow calls in a row the rows hold none in most runs, and no rule can know of them
-    // (docs/statistics.md, "Stopping when it knows").
+    // (docs/calibration.md, "Stopping when it knows").
     const double counted = world.own_length > 1 ? wrong - unseen : wrong;
     const bool missed = world.alike == 0 && counted - 2 * error > kDecisionAlpha;
     const bool agrees = std::ranges::all_of(outcomes, &Outcome::analysis_agrees);

@@ -1,7 +1,7 @@
 // The robustness index: how much of a claim's effect is left where something else changes.
 //
-// docs/statistics.md, "Robustness index", defines it and shows how often each band is given
-// wrongly.
+// docs/judgements.md, "Robustness index", defines it; docs/calibration.md has how often each band is
+// given wrongly.
 #pragma once
 
 #include <algorithm>

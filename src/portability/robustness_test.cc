@@ -115,7 +115,7 @@ TEST(Robustness, SameSeedSameInterval) {
 }
 
 // 300 trials of two points and a reference, eight processes each whose log ratios differ by 2 %:
-// docs/statistics.md has the figures of 10,000.
+// docs/calibration.md has the figures of 10,000.
 TEST(Robustness, TheIntervalCoversAndBandsAreSeldomWrong) {
   int covered = 0;
   int wrong = 0;

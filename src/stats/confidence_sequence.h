@@ -32,7 +32,7 @@ namespace assay::stats {
 // that owes its place to calls without the few slow ones of a burst isn't taken for sure.
 //
 // tau = 2: sure differences of several standard deviations show after 4 to 6 values. Values that
-// are symmetric about m with heavy tails are held more often, not less (docs/statistics.md has the
+// are symmetric about m with heavy tails are held more often, not less (docs/calibration.md has the
 // simulations).
 //
 // Absent for fewer than least_looks(alpha) values, because no data could exclude anything yet, and

@@ -199,7 +199,7 @@ TEST(ConfidenceSequence, WhatTheArmsShareCancels) {
   EXPECT_LE(excluded(6, drifting), 0.05);
 }
 
-// The limit of it, which docs/statistics.md names: rounds that go on from one another.
+// The limit of it, which docs/calibration.md names: rounds that go on from one another.
 TEST(ConfidenceSequence, DependentRoundsCostSomeOfIt) {
   double level = 0;
   const auto dependent = [&](Pairs& pairs, int look) {

@@ -11,7 +11,7 @@
 //   takes out the skewness that the values show.
 // The hull, because either alone is too narrow where the other isn't: the first for an arm of
 // skewed times beside one of steady ones, the second where rare slow calls make the skewness itself
-// unsure. docs/statistics.md, "Few values", has what they cover.
+// unsure. docs/calibration.md, "Few values", has what they cover.
 #pragma once
 
 #include <optional>

@@ -88,7 +88,7 @@ Covered cover(const Kind& a, const Kind& b, size_t n) {
   return covered;
 }
 
-// The figures of docs/statistics.md.
+// The figures of docs/calibration.md, "Few values".
 void show(const Kind& a, const Kind& b, const Covered& covered) {
   fmt::print("{} beside {}: {:.1f} % (percentile alone {:.1f} %), width {:.2f}\n", a.name, b.name,
              covered.share * 100, covered.before * 100, covered.width);

@@ -3,7 +3,7 @@
 // Unlike a contrast of two arms of one run, the two sides ran at different times, so that nothing
 // that drifts or that neighbouring repetitions share cancels; and two processes of one program
 // differ by more than their rows tell. So a cell is judged by its processes: series_means() of
-// their means. docs/statistics.md, "Two bundles", gives the rules and their error rates.
+// their means. docs/comparing.md has the rules, docs/calibration.md their error rates.
 #pragma once
 
 #include <functional>

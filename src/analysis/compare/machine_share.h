@@ -7,7 +7,7 @@
 // 2011).
 //
 // Yardsticks don't show all of it. No processes tell the part that they miss between two runs, so
-// it is taken to be to the part that they show as it is among processes (docs/statistics.md).
+// it is taken to be to the part that they show as it is among processes (docs/comparing.md).
 #pragma once
 
 #include <array>

@@ -52,7 +52,7 @@ class PairResamples {
 uint64_t stream_of(const Samples& samples, const Group& group);
 
 // BCa for means; percentile for ratios, where BCa covers too little when one of two samples holds
-// the rare slow calls (docs/statistics.md).
+// the rare slow calls (docs/calibration.md, "Few values").
 stats::BootstrapOptions mean_bootstrap(const AnalysisOptions& options);
 stats::BootstrapOptions ratio_bootstrap(const AnalysisOptions& options);
 

@@ -15,7 +15,7 @@ enum class Severity { kWarning, kNote };
 
 // A named finding and the rows that cause it.
 struct Finding {
-  std::string kind;  // cold_start_skew, drift, ...: docs/statistics.md lists them
+  std::string kind;  // cold_start_skew, drift, ...: docs/reading-results.md lists them
   Severity severity = Severity::kNote;
   std::optional<Phase> phase;
   std::optional<size_t> stratum;

@@ -2,7 +2,7 @@
 //
 // A neighbour on the same physical core, or a lower clock, slows the model and these alike; a
 // change of the program slows the model alone. So they tell the two apart where two bundles are
-// compared (docs/statistics.md, "The machine's part").
+// compared (docs/comparing.md, "The machine's part").
 #pragma once
 
 #include "backend/message.h"
