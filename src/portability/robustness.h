@@ -1,7 +1,7 @@
 // The robustness index: how much of a claim's effect is left where something else changes.
 //
-// docs/judgements.md, "Robustness index", defines it; docs/calibration.md has how often each band is
-// given wrongly.
+// docs/judgements.md, "Robustness index", defines it; docs/calibration.md has how often each band
+// is given wrongly.
 #pragma once
 
 #include <algorithm>
