@@ -2,8 +2,8 @@
 // verified afterwards. docs/artifact-schema.md describes every file.
 //
 //   manifest.json              schema version, plan hash, identity, completion, hash of every file
-//   commits.jsonl              one record a committed unit, or files of cells without one: what is
-//                              safe after it, with its hashes
+//   commits.jsonl              one record a committed unit, or files of cells without one: the
+//                              files' lengths or hashes from it on
 //   study.yaml environment.json
 //   environment-N.json     the environment of each resume that went on to measure, N from 2 on
 //   PHASE/metrics.csv          rows
@@ -40,8 +40,8 @@ struct BundleHeader {
   std::string plan_hash;   // SHA-256 of the canonical plan: resume refuses another plan
   Json environment;        // the identity module's long form
   Json identity;           // the six-tuple
-  Json study;  // {name, baseline, seed, order, warmup, repetitions, processes, arms, require}: what
-               // readers of the rows need of the study, so that they needn't parse it
+  Json study;  // {name, baseline, seed, order, warmup, repetitions, processes, arms, require}: for
+               // readers of the rows, so that they needn't parse the study
   int64_t started_at_ns = 0;
   std::string assay_version;
 };
@@ -80,7 +80,8 @@ class BundleWriter {
   const std::map<int64_t, Json>& committed_units() const;
 
   // After resume() of a bundle that was there: keeps the header's environment as that of a further
-  // sitting, with what is committed so far. Further calls do nothing, nor does one after create().
+  // sitting, with the units and rows committed so far. Further calls do nothing, nor does one after
+  // create().
   // For work whose outcome isn't rows (parity); append() calls it too.
   Status begin_sitting();
   // `check` runs before every commit and before the seal. If it refuses, the call is an
@@ -88,12 +89,12 @@ class BundleWriter {
   // "refusals" gets the record with that message.
   void check_commits(CommitCheck check);
   // Appends to the metrics file of the row's phase. Once this, begin_sitting() or commit_unit() has
-  // failed, every later call of them, and seal(), fails with the same error: what was committed
-  // stays valid.
+  // failed, every later call of them, and seal(), fails with the same error: earlier commits
+  // stay valid.
   Status append(const Row& row);
   // Closes the unit, which no commit closed before: everything appended since the last commit
-  // belongs to it. `note` is kept in the record (stopping decisions, order state): whatever resume
-  // needs.
+  // belongs to it. `note` is kept in the record for resume (stopping decisions, order
+  // state).
   Status commit_unit(int64_t unit_index, const Json& note);
   // Writes cells/CELL/NAME, which has this content from the next commit on; NAME is evidence.json
   // or parity.json.
@@ -175,17 +176,17 @@ Result<Bundle> read_bundle_or_rows(const std::filesystem::path& folder);
 // bad_input where there is none.
 Result<std::string> read_trace(const Bundle& bundle, const std::string& cell_id);
 
-// One finding of verify: which file (or row), and what is wrong.
+// One finding of verify: a file (or row), and its fault.
 struct VerifyProblem {
   std::string object;
   std::string problem;  // "expected sha256 ..., found ...", "not in the manifest", "missing", ...
 };
 
-// Every file against the manifest's hashes (changed, missing, added bytes and files; what
-// is derived, report.md, report.html, plots/*.svg and analysis/*, may be added), nothing there but
-// files and folders with something in them (plots/ and analysis/ may be empty: a program that was
-// killed as it began the report leaves them so), every row against the schema and the rule of ok
-// rows (row_rule.h), commits against files, rows and sittings, rows against one another (a
+// Checks every file against the manifest's hashes (changed, missing, added bytes and files; derived
+// files, report.md, report.html, plots/*.svg and analysis/*, may be added), that there is nothing
+// but files and folders with something in them (plots/ and analysis/ may be empty: a program that
+// was killed as it began the report leaves them so), every row against the schema and the rule of
+// ok rows (row_rule.h), commits against files, rows and sittings, rows against one another (a
 // repetition twice, processes of a cell that don't count up). Empty: the bundle is whole.
 Result<std::vector<VerifyProblem>> verify_bundle(const std::filesystem::path& folder);
 

@@ -23,12 +23,12 @@ class CellFiles {
   Status write(const std::string& name, std::string_view content);
   // A path for another process to write the file's next content to, as long as this process lives.
   Result<std::filesystem::path> offer(const std::string& name);
-  // Takes what was written to the offered path; nothing written is fine.
+  // Takes the content written to the offered path; nothing written is fine.
   Status take(const std::string& name);
 
   // Entries of the files that the next commit is to record.
   FileEntries pending() const;
-  // After that commit: makes it so, and removes what was offered and not taken.
+  // After that commit: renames the files, and removes offers that weren't taken.
   Status publish();
 
  private:

@@ -30,8 +30,8 @@ bool is_metrics(std::string_view name) {
   return std::ranges::any_of(kPhases, [&](Phase phase) { return name == metrics_name(phase); });
 }
 
-// Below cells/, without a step out of it: what is to be read by these names. A cell's id may hold
-// "..", as a model's name may.
+// True for names below cells/ without a step out of it: files are read by these names. A cell's id
+// may hold "..", as a model's name may.
 bool is_of_cell(std::string_view name) {
   if (!name.starts_with("cells/")) return false;
   const std::vector<std::string> components = split(name, '/');
@@ -114,8 +114,8 @@ uint64_t CommitLog::committed_bytes(const std::string& name) const {
 }
 
 std::string commit_line(const CommitRecord& record, std::string& chain) {
-  // Through text and back: a note's invalid UTF-8 is replaced once, and the chain is over what a
-  // reader will see.
+  // Through text and back: a note's invalid UTF-8 is replaced once, and the chain is over the text
+  // that a reader will see.
   Json json = Json::parse(to_json_line(record_to_json(record)));
   chain = next_chain(chain, json);
   json[kChainKey] = chain;

@@ -45,7 +45,7 @@ struct CommitLog {
   std::map<std::string, std::vector<size_t>> grew;  // places in `records` that let the file grow
   FileEntries replaced;     // of every file that was replaced: its committed content
   std::string chain;        // of the last record; the plan's hash before the first
-  uint64_t size_bytes = 0;  // of the whole records; what follows them was cut off while written
+  uint64_t size_bytes = 0;  // of the whole records; a last one that was cut off doesn't count
 
   int64_t rows() const { return records.empty() ? 0 : records.back().rows; }
   uint64_t committed_bytes(const std::string& name) const;

@@ -314,7 +314,7 @@ TEST(Durability, AfterAFailureNothingIsWrittenAnyMore) {
 }
 
 // The kernel's own refusal: files may not grow past a limit, in a child process so that the limit
-// ends with it. Exit status: units committed, or 100 and above for what should not be.
+// ends with it. Exit status: units committed, or 100 and above for a failed expectation.
 int run_under_file_limit(const fs::path& folder, rlim_t limit_bytes) {
   ::signal(SIGXFSZ, SIG_IGN);
   const rlimit limit{limit_bytes, limit_bytes};

@@ -44,8 +44,8 @@ struct VerdictMember {
   }
 };
 
-// A process's counters: those that this program knows, each a number from 0 on. Programs before
-// this one kept whatever else the worker had sent beside them.
+// A process's counters: those that this program knows, each a number from 0 on. Earlier programs
+// kept the other members of the worker's object beside them.
 struct ProcessCounters {
   static constexpr size_t kCovers = 1;
   const char* name = "counters";

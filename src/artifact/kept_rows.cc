@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // The schema version whose columns the first line names. Any other line: the newest, whose reader
-// says what it expected.
+// reports the difference.
 int64_t version_of(std::string_view text, const std::string& object) {
   CsvReader reader(text, object);
   const auto header = reader.done() ? std::vector<std::string>() : reader.next();
@@ -82,7 +82,7 @@ Status read_origin_sittings(const Json& origin, const std::string& object, Bundl
   return {};
 }
 
-// The members "parity" and "evidence" of origin.json: of cells, what is known of their files.
+// Reads the members "parity" and "evidence" of origin.json: facts from the cells' files.
 Status read_origin_cells(const Json& origin, const std::string& object, Bundle& bundle) {
   for (const char* name : {"parity", "evidence"}) {
     const auto listed = origin.find(name);
@@ -138,7 +138,7 @@ Result<Bundle> read_bundle_or_rows(const fs::path& folder) {
 }
 
 Result<Bundle> read_bundle_or_rows(const fs::path& folder, std::vector<CommittedUnit>& units) {
-  std::error_code unknown;  // whoever reads it says so
+  std::error_code unknown;  // the reader of the folder reports it
   const bool rows_alone =
       fs::exists(folder / kOriginName, unknown) && !fs::exists(folder / kManifestName, unknown);
   return rows_alone ? read_kept_rows(folder) : read_bundle(folder, units);

@@ -1,4 +1,4 @@
-// Rows that are kept without their bundle: of any schema version, with what origin.json says.
+// Rows of any schema version that are kept without their bundle, with the facts of origin.json.
 #include <gmock/gmock.h>
 
 #include "artifact/commit_log.h"

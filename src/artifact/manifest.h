@@ -1,4 +1,4 @@
-// manifest.json: what the bundle is, and the hash of each of its files and of itself.
+// manifest.json: the bundle's identity and state, and the hash of each of its files and of itself.
 #pragma once
 
 #include <filesystem>
@@ -21,7 +21,7 @@ inline constexpr const char* kStudyName = "study.yaml";
 inline constexpr const char* kEnvironmentName = "environment.json";
 inline constexpr const char* kCommitsName = "commits.jsonl";
 
-// Member of the manifest: what CommitCheck has refused. Absent: nothing.
+// Member of the manifest: the records of CommitCheck's refusals. Absent: none.
 inline constexpr const char* kRefusals = "refusals";
 // The last refusal's message; empty: there is none.
 std::string last_refusal(const Json& manifest);

@@ -1,4 +1,4 @@
-// The cost of an answer goes into parity.json and comes back, and what isn't there is absent.
+// The cost of an answer goes into parity.json and comes back, and a missing one is absent.
 #include "artifact/parity_cost.h"
 
 #include <gtest/gtest.h>

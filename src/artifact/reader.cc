@@ -80,8 +80,8 @@ Status check_unread(const Folder& folder, const CommitLog& log, const ListedFile
   return check_committed_bytes(log, name, text, folder.path_of(name).string());
 }
 
-// Evidence and parity of every cell; of a sealed bundle also whether each further file that its
-// manifest lists is there, and is what was listed.
+// Reads evidence and parity of every cell; for a sealed bundle it also checks that each further
+// file that its manifest lists is there with its length and hash.
 Status read_cells(const Folder& folder, const CommitLog& log, const ListedFiles& files,
                   Bundle& bundle) {
   ASSAY_TRY(const auto present, list_bundle_files(folder));
@@ -191,7 +191,7 @@ Status read_heading(const Folder& folder, const ListedFiles& files, const Commit
   return {};
 }
 
-// Room for as many rows as there can be in what is there: a commit log may say anything.
+// Reserves no more rows than the files can hold: a commit log may state any number.
 void reserve_rows(const Folder& folder, const CommitLog& log, int64_t schema_version,
                   Bundle& bundle) {
   uint64_t most_rows = 0;  // each takes at least its commas and its line end

@@ -110,7 +110,7 @@ std::string to_field(const std::optional<T>& value) {
   return value ? to_field(*value) : "";
 }
 
-// The from_field functions answer what was expected where the text doesn't fit, else nothing.
+// The from_field functions give the expectation that the text doesn't fit, or none if it fits.
 using Expected = std::optional<std::string_view>;
 
 Expected from_field(std::string_view text, Phase& value) {

@@ -76,7 +76,7 @@ struct Row {
   std::optional<double> temperature_c;
   std::optional<double> power_w;
   std::optional<bool> throttled;
-  SharedText output_hash;     // token_hash of what was produced
+  SharedText output_hash;     // token_hash of the tokens produced
   int64_t started_at_ns = 0;  // wall clock, Unix epoch
   // From schema version 2 on:
   std::optional<double> compile_ms_delta;

@@ -1,4 +1,4 @@
-// Rows, one behind the other, with what is known of those before.
+// Checks rows one after the other, against the numbers seen in those before.
 #include "artifact/row_checks.h"
 
 #include <algorithm>

@@ -29,7 +29,7 @@ double forward_passes(const Row& row) {
   return steps + 1;
 }
 
-// Milliseconds below which the row can't have read what it had to; 0 where that can't be told.
+// Milliseconds in which the row can't have read all its bytes; 0 if they or the speed are unknown.
 double least_ms(const Row& row, const ReadDemand& demand) {
   if (!demand.known()) return 0;
   const double bytes = demand.read_bytes - demand.cache_bytes * forward_passes(row);

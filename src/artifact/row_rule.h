@@ -12,7 +12,7 @@
 
 namespace assay {
 
-// The measured bandwidth is itself a lower bound of what the machine can do.
+// Share by which a row may exceed the measured bandwidth, itself a lower bound of the machine's.
 inline constexpr double kReadTolerance = 0.25;
 inline constexpr std::string_view kFasterThanMemory = "faster_than_memory";
 

@@ -105,7 +105,7 @@ Result<std::string> check_signature(Spawner& spawner, const Bundle& bundle,
   ASSAY_CHECK(write_file(manifest, manifest_text(bundle.manifest)));
   ASSAY_CHECK(write_file(copy, signature));
   ASSAY_TRY(const std::string name, principal_of(spawner, copy, signers));
-  // It reads what was signed from its standard input.
+  // It reads the signed text from its standard input.
   ASSAY_TRY(const CommandOutput output,
             ask_ssh_keygen(spawner,
                            {"/bin/sh", "-c", "signed=$1; shift; exec \"$@\" <\"$signed\"", "sh",

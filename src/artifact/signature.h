@@ -1,8 +1,8 @@
-// A signature of a sealed bundle's manifest, and so of every file whose hash it has. Hashes show
-// that a bundle was changed by somebody who didn't seal it anew; a signature shows it of anybody
-// who hasn't the key. Keys and lists of signers are OpenSSH's, and its ssh-keygen signs and checks:
+// A signature of a sealed bundle's manifest, and so of every file whose hash it has. Hashes show a
+// change by anybody who didn't seal the bundle anew; a signature shows one by anybody who hasn't
+// the key. Keys and lists of signers are OpenSSH's, and its ssh-keygen signs and checks:
 // `ssh-keygen -Y verify -f SIGNERS -I NAME -n assay-bundle -s manifest.json.sig < manifest.json`
-// says the same without this program.
+// gives the same answer without this program.
 #pragma once
 
 #include <filesystem>
@@ -28,9 +28,9 @@ Status sign_bundle(Spawner& spawner, const Bundle& bundle, const std::filesystem
 
 bool is_signed(const Bundle& bundle);
 
-// Who signed the bundle, of the list `signers` (ALLOWED SIGNERS in ssh-keygen's manual): the name
-// and what ssh-keygen says of it. bad_input that begins with manifest.json.sig: there is none, or
-// it is of another manifest or of nobody who is listed. Other errors are about the list or the
+// The bundle's signer, one of the list `signers` (ALLOWED SIGNERS in ssh-keygen's manual): the name
+// and ssh-keygen's line about it. bad_input that begins with manifest.json.sig: there is none, or
+// it is of another manifest or of a signer who isn't listed. Other errors are about the list or the
 // program.
 Result<std::string> check_signature(Spawner& spawner, const Bundle& bundle,
                                     const std::filesystem::path& signers);

@@ -27,9 +27,9 @@ std::optional<int64_t> sitting_number(std::string_view path);
 Json sitting_to_json(int64_t number, const Sitting& sitting);
 
 // All of them, the first included, in order. bad_input that names the file: one is missing or no
-// JSON, its member `sitting` isn't what it should be, its started_at isn't the time that its
-// started_at_ns is, or what it says was committed before it isn't a commit of `log`, or lies before
-// that of the sitting before it.
+// JSON, its member `sitting` has another number than its place, its started_at isn't the time that
+// its started_at_ns is, or the state committed before it isn't one of `log`'s commits, or lies
+// before that of the sitting before it.
 Result<std::vector<Sitting>> read_sittings(const Folder& folder, const Json& manifest,
                                            const CommitLog& log);
 

@@ -1,4 +1,4 @@
-// Bundles that several runs measured: what is kept of each, and what is refused.
+// Bundles that several runs measured: the record kept of each, and the refusals.
 #include "artifact/sittings.h"
 
 #include <gmock/gmock.h>

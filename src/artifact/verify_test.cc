@@ -32,7 +32,7 @@ class Verify : public testing::Test {
     EXPECT_TRUE(found) << found.error().message;
     return found ? *std::move(found) : std::vector<VerifyProblem>();
   }
-  // The one problem with `object`, or what there is instead.
+  // The one problem with `object`, or a text that says why there isn't one.
   std::string problem_of(const std::string& object) const {
     std::string all;
     for (const VerifyProblem& problem : problems()) {
@@ -68,7 +68,8 @@ TEST_F(Verify, AFinishedBundleIsWhole) {
   EXPECT_EQ(all_files(folder_).size(), 14u);
 }
 
-// Applies `change` at every `stride`-th position of every file, and counts what verify missed.
+// Applies `change` at every `stride`-th position of every file, and counts the cases that verify
+// missed.
 void expect_found(const fs::path& folder, size_t stride,
                   const std::function<void(std::string&, size_t)>& change) {
   for (const std::string& name : all_files(folder)) {
@@ -175,7 +176,7 @@ TEST_F(Verify, ALinkIsNoPartOfABundle) {
   EXPECT_EQ(problem_of(pipe.string()), "expected a regular file, found a pipe");
 }
 
-// A manifest by that name is what was meant, and still none of the bundle's own.
+// The link leads to a manifest, and still to none of the bundle's own.
 TEST_F(Verify, ALinkedManifestIsAProblemNotAnAbort) {
   fs::rename(folder_ / "manifest.json", scratch_ / "manifest.json");
   for (const fs::path& target : {fs::path("manifest.json"), scratch_ / "manifest.json"}) {
@@ -300,7 +301,7 @@ TEST(VerifyFalseOks, RowsThatCannotBeOkAreNamedAndReadAsFalseSuccesses) {
   }
 }
 
-// Readers use no byte that differs from what was committed or sealed, without verify having run.
+// Readers use no byte that differs from the committed or sealed one, without verify having run.
 TEST_F(Verify, ReadersRefuseWhatDiffersFromItsHash) {
   EXPECT_TRUE(read_bundle(folder_));
   EXPECT_EQ(read_bundle(folder_)->speed_unjudged, kTestUnits * 2) << "no evidence has a limit";

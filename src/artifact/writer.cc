@@ -37,8 +37,8 @@ struct BundleWriter::Impl {
   struct Grown {
     std::unique_ptr<AppendFile> file;  // opened by the first append
     uint64_t size_bytes = 0;
-    Sha256 pending;        // over what was appended since the last commit
-    bool touched = false;  // whether anything was
+    Sha256 pending;        // over the bytes appended since the last commit
+    bool touched = false;  // true if any were
   };
 
   Impl(FileSystem& files_in, fs::path path_in) : files(files_in), path(std::move(path_in)) {}
@@ -185,7 +185,7 @@ Status BundleWriter::Impl::open_unfinished(const BundleHeader& header) {
   return {};
 }
 
-// The file first, the manifest after it: what the manifest lists is there.
+// Writes the file first, the manifest after it: every file that the manifest lists is there.
 Status BundleWriter::Impl::keep_sitting() {
   if (!next_sitting) return {};
   const std::string name = sitting_name(sittings + 1);
@@ -237,7 +237,7 @@ Status BundleWriter::Impl::ask_check() {
   return environment_error("{}", refusal->message);
 }
 
-// The record says what the files of cells are from here on, and then they are made so.
+// Writes the record, which has the hashes of the cells' files from here on; then renames the files.
 Status BundleWriter::Impl::commit(std::optional<int64_t> unit_index, const Json& note) {
   ASSAY_CHECK(ask_check());
   if (unit_index) committed_rows = rows;
@@ -311,7 +311,7 @@ Result<BundleWriter> BundleWriter::resume(FileSystem& files, const fs::path& fol
     return BundleWriter(std::move(impl));
   }
   ASSAY_TRY(const auto temporaries, list_unborn(*impl->folder));
-  ASSAY_CHECK(impl->open_new(header));  // with the lock: nobody else's are removed
+  ASSAY_CHECK(impl->open_new(header));  // under the lock, so that the temporaries are nobody else's
   for (const std::string& name : temporaries) ASSAY_CHECK(impl->folder->remove(name));
   return BundleWriter(std::move(impl));
 }

@@ -190,7 +190,7 @@ TEST(BundleWriter, AnotherProcessWritesAFileOfACell) {
   EXPECT_THAT(read_trace(*bundle, "c1").error().message, testing::HasSubstr("expected sha256"));
 }
 
-// Only what was committed is sealed, by a resume as by the run itself.
+// Only committed files are sealed, by a resume as by the run itself.
 class CommittedCells : public testing::Test {
  protected:
   // After two units, a parity.json and an interruption.
@@ -240,7 +240,7 @@ TEST_F(CommittedCells, AChangeWhileTheRunGoesOnIsNotSealed) {
   EXPECT_THAT(sealed.error().message, HasSubstr("cells/cprefill/parity.json: expected "));
 }
 
-// Whoever knows that what was measured can't be trusted says so, and the manifest remembers.
+// A check that knows of a fault in the measurements refuses, and the manifest remembers.
 TEST_F(CommittedCells, WhatIsRefusedIsNeitherCommittedNorSealed) {
   const size_t rows = read_bundle(folder_)->rows.size();
   {
@@ -299,7 +299,7 @@ TEST_F(CommittedCells, AForeignFileIsNeverSealed) {
   EXPECT_EQ(problems->front().object, "notes.txt");
 }
 
-// Whatever lies in the way, what it points to stays as it is.
+// A link that lies in the way is not followed: its target stays as it is.
 TEST_F(CommittedCells, NothingIsWrittenThroughALink) {
   const fs::path precious = scratch_ / "precious";
   ASSERT_TRUE(write_file(precious, "mine"));

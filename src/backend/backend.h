@@ -69,7 +69,7 @@ struct ArmInput {
 class Backend {
  public:
   virtual ~Backend() = default;
-  // bad_input that names the arm and what the backend supports.
+  // bad_input that names the arm and the values that the backend supports.
   virtual Status check_arm(const StudyArm& arm) const = 0;
   virtual WorkerCommand worker_command(const StudyArm& arm) const = 0;
   // The program that a study or the environment names and that gate() would start; absent: it

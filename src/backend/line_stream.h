@@ -16,8 +16,8 @@ class LineStream {
   LineStream(int read_fd, int write_fd, size_t max_line_bytes)
       : read_fd_(read_fd), write_fd_(write_fd), max_line_bytes_(max_line_bytes) {}
 
-  // Blocks. Nothing at the end of the stream; what a peer wrote of a last line without its end is
-  // dropped. environment_error for a read error and for a line that is too long.
+  // Blocks. Absent at the end of the stream; a last line that the peer didn't end is dropped.
+  // environment_error for a read error and for a line that is too long.
   Result<std::optional<std::string>> read_line();
   // Blocks until all of `text` is written; ends no line by itself. environment_error: a write
   // error, such as a peer that is gone (the program ignores SIGPIPE).

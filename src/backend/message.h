@@ -124,7 +124,7 @@ struct LoadedReply {
 
 struct PreparedReply {
   double seconds = 0;
-  Json evidence = Json::object();  // of this preparation: what was compiled, at what cost
+  Json evidence = Json::object();  // of this preparation: the code compiled and its cost
 };
 
 // Times of fixed pieces of work beside a repetition.
@@ -152,7 +152,7 @@ struct SampleReply {
   // It was measured together with an earlier repetition of the process, so that the machine's
   // present state says nothing about it.
   bool recalled = false;
-  Counts counters;  // what this repetition added
+  Counts counters;  // increments by this repetition
 };
 
 struct DoneReply {

@@ -1,4 +1,4 @@
-// Fuzzes both parsers: what parses must survive a round trip through its own text.
+// Fuzzes both parsers: a message that parses must survive a round trip through its own text.
 #include <cstdlib>
 
 #include "backend/protocol.h"

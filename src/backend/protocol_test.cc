@@ -1,4 +1,4 @@
-// The protocol's text: what is formatted parses back, and what breaks a rule is refused by name.
+// The protocol's text: a formatted message parses back, and one that breaks a rule is refused.
 #include "backend/protocol.h"
 
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@ std::string without_end(std::string line) {
   return line;
 }
 
-// Formatting what was parsed gives the same text: nothing was lost on the way.
+// Formatting a parsed message gives the same text: nothing was lost on the way.
 void expect_round_trip(const Request& request) {
   const std::string line = without_end(format_request(request));
   EXPECT_EQ(line.find('\n'), std::string::npos);

@@ -15,8 +15,8 @@ namespace {
 
 // A process that closed its channel is usually dying: so long is waited to learn how.
 constexpr double kDyingGrace_s = 5;
-// The time between two looks at a worker's log while its reply is waited for: long beside what is
-// measured, short beside what a flood could write.
+// The time between two looks at a worker's log while its reply is waited for: long beside timed
+// regions, short beside the time that a flood of output takes.
 constexpr int64_t kLogLooks_ms = 250;
 
 std::unexpected<WorkerFailure> failure(FailureKind kind, std::string error_class,
@@ -94,8 +94,8 @@ ClientResult<std::string> WorkerClient::Impl::read_line(int64_t deadline_ns, dou
     if (::poll(&interrupt, 1, 0) > 0) {
       return killed(FailureKind::kInterrupted, "interrupted", "the run was interrupted");
     }
-    // Before the read: what a worker wrote before its end is still taken. A process that it started
-    // may hold the channel open, so that the channel's end never comes.
+    // Before the read: output that a worker wrote before its end is still taken. A process that it
+    // started may hold the channel open, so that the channel's end never comes.
     pollfd end{child->end_descriptor(), POLLIN, 0};
     const bool dead = ::poll(&end, 1, 0) > 0;
     LineRead read = child->read_line(0);

@@ -56,7 +56,7 @@ class WorkerClient {
                                           const std::string& harness, double timeout_s);
   WorkerClient(WorkerClient&&) noexcept;
   WorkerClient& operator=(WorkerClient&&) noexcept;
-  ~WorkerClient();  // kills what still runs
+  ~WorkerClient();  // kills the process if it still runs
 
   const HelloReply& hello() const;
   int64_t pid() const;

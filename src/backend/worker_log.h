@@ -15,7 +15,7 @@ namespace assay {
 class WorkerLog {
  public:
   // A longer part loses its middle: the first and the last half of so many bytes are kept, because
-  // they show how a program began and what ended it.
+  // they show a program's begin and the cause of its end.
   static constexpr uint64_t kMostBytes = uint64_t{1} << 20;
 
   // A file without a name in the system's folder for temporary files, so that nothing stays behind

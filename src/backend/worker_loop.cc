@@ -12,7 +12,7 @@ ErrorReply out_of_order(const std::string& message) {
   return {"protocol_error", message, false};
 }
 
-// Runs a call of the worker; what it throws becomes an error reply.
+// Runs a call of the worker; an exception becomes an error reply.
 template <typename Call>
 auto guarded(Call&& call) -> decltype(call()) {
   try {

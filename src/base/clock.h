@@ -18,7 +18,7 @@ class Clock {
 // The machine's clocks; lives as long as the program.
 Clock& system_clock();
 
-// The monotonic clock without the virtual call: what a timed region reads.
+// The monotonic clock without the virtual call, for timed regions.
 int64_t monotonic_now_ns();
 
 // "2026-11-20T10:44:22Z" for nanoseconds since the Unix epoch.

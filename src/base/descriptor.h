@@ -8,7 +8,7 @@
 namespace assay {
 
 // Owns a descriptor and closes it when destroyed, assigned to or reset(). An error of close() is
-// dropped: whoever has to know of it calls release() and closes.
+// dropped: a caller who has to know of it calls release() and closes.
 class Descriptor {
  public:
   Descriptor() = default;

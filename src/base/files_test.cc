@@ -113,8 +113,8 @@ TEST_F(Files, ALinkIsReplacedNotFollowed) {
   EXPECT_EQ(read_file(folder_ / "link"), "new");
 }
 
-// The exit status and stderr of a process that reads the last byte of what was cut from its
-// mapping.
+// The exit status and stderr of a process that reads the last byte of a mapping whose file was
+// cut.
 TEST_F(Files, AMappingCutShortEndsWithTheFilesName) {
   ASSERT_TRUE(write_file(folder_ / "weights", std::string(1 << 16, 'x')));
   int pipe[2];

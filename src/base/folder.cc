@@ -242,7 +242,7 @@ bool Folder::has(const std::string& name) const {
   struct stat info {};
   if (!place) return false;
   if (::fstatat(place->folder, place->last.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) return true;
-  return errno != ENOENT;  // what may not be looked at is for its reader to complain of
+  return errno != ENOENT;  // an entry that may not be looked at is there: its reader complains
 }
 
 Result<std::vector<FolderEntry>> Folder::list() const {
@@ -357,7 +357,7 @@ Status Folder::write_atomic(const std::string& name, std::string_view content) {
 
 std::string temporary_name(const std::string& name) {
   uint64_t random = 0;
-  // Without entropy (a very old kernel, early boot) the clock has to do: O_EXCL is what protects.
+  // Without entropy (a very old kernel, early boot) the clock has to do: O_EXCL protects.
   if (::getrandom(&random, sizeof random, 0) != sizeof random) {
     random = static_cast<uint64_t>(monotonic_now_ns());
   }

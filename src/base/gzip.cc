@@ -1,4 +1,4 @@
-// Stored blocks of RFC 1951, and the checksum of RFC 1952; zlib unpacks what others packed.
+// Stored blocks of RFC 1951, and the checksum of RFC 1952; zlib unpacks other programs' files.
 #include "base/gzip.h"
 
 #include <zlib.h>

@@ -20,11 +20,11 @@ Result<Json> parse_json(std::string_view text, std::string_view object,
                         const Json::parser_callback_t& filter = nullptr);
 Result<Json> read_json_file(const std::filesystem::path& path);
 
-// One line, invalid UTF-8 replaced, what a terminal would obey escaped: never throws.
+// One line, invalid UTF-8 replaced, control characters of terminals escaped: never throws.
 std::string to_json_line(const Json& json);
 // Indented by two, newline at the end.
 std::string to_json_text(const Json& json);
-// A name out of somebody's file as an error message shows it: quoted, control characters escaped,
+// A name out of a user's file as an error message shows it: quoted, control characters escaped,
 // at most about 80 bytes.
 std::string json_quoted(std::string_view text);
 

@@ -1,4 +1,4 @@
-// Starts a program with chosen descriptors: what subprocess.cc is built on.
+// Starts a program with chosen descriptors: the base of subprocess.cc.
 #pragma once
 
 #include <sys/types.h>

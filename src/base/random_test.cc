@@ -29,7 +29,7 @@ TEST(Random, TheSameSeedAndStreamGiveTheSameNumbers) {
   EXPECT_EQ(seen.size(), 3000u);
 }
 
-// Random checkpoints are byte-identical on any machine only as long as these stay what they are.
+// Random checkpoints are byte-identical on any machine only as long as these values don't change.
 TEST(Random, TheStreamNeverChanges) {
   Random random(42);
   const std::array<uint64_t, 3> first = {random(), random(), random()};

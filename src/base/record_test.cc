@@ -1,4 +1,4 @@
-// Structs as JSON and back, and what is said of JSON that doesn't fit.
+// Structs as JSON and back, and the errors for JSON that doesn't fit.
 #include "base/record.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// The error type that every module returns: what went wrong, as one line, and whose fault it is.
+// The error type that every module returns: the failure in one line, and whose fault it is.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ enum class ErrorKind {
 
 struct Error {
   ErrorKind kind = ErrorKind::kBadInput;
-  std::string message;  // one line, lower case: the object, what was expected, what was found
+  std::string message;  // one line, lower case: object, expectation, finding
 
   friend bool operator==(const Error&, const Error&) = default;
 };

@@ -1,4 +1,4 @@
-// Shared strings: what copies and pools keep.
+// Shared strings: the texts that copies and pools keep.
 #include "base/shared_text.h"
 
 #include <gtest/gtest.h>

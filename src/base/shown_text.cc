@@ -34,7 +34,7 @@ Character read_character(std::string_view text) {
   return {code, size, true};
 }
 
-// Controls, and what changes the order or the number of the lines that a reader sees.
+// True for controls, and for characters that change the order or the number of the lines shown.
 bool is_obeyed(uint32_t code) {
   return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x061C ||
          (code >= 0x200E && code <= 0x200F) || (code >= 0x2028 && code <= 0x202E) ||

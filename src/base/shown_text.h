@@ -1,5 +1,5 @@
 // Text from outside (names in a study or a bundle, a worker's words, a file's content) made safe to
-// show: the one place that escapes and cuts what goes to a terminal, into Markdown, HTML or SVG.
+// show: the one place that escapes and cuts text for a terminal, Markdown, HTML or SVG.
 #pragma once
 
 #include <cstddef>
@@ -18,16 +18,16 @@ inline constexpr size_t kLongestCell = 1000;
 // "..." is put behind it.
 std::string shown_line(std::string_view text, size_t most_bytes = kLongestLine);
 
-// The same for Markdown: no table cell ends, and no tag, link or picture begins, in what comes of
-// it.
+// The same for Markdown: the result ends no table cell, and begins no tag, link or
+// picture.
 std::string markdown_line(std::string_view text, size_t most_bytes = kLongestLine);
 
-// The same for HTML and SVG, within an element or a quoted attribute: nothing in what comes of it
-// begins a tag or an entity, or ends the attribute.
+// The same for HTML and SVG, within an element or a quoted attribute: the result begins no tag or
+// entity, and ends no attribute.
 std::string html_text(std::string_view text, size_t most_bytes = kLongestLine);
 
-// JSON text as it is, but for \u escapes in the place of the characters above that JSON itself
-// allows in a string: the same values to whoever reads it.
+// JSON text with \u escapes in the place of those characters above that JSON itself allows in a
+// string: the same values to every reader.
 std::string escaped_json(std::string json);
 
 }  // namespace assay

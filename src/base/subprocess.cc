@@ -204,7 +204,7 @@ bool SystemChild::ended() {
 }
 
 void SystemChild::reap() {
-  if (killed_id_ < 0) ::kill(killed_id_, SIGKILL);  // what the child itself started
+  if (killed_id_ < 0) ::kill(killed_id_, SIGKILL);  // processes that the child itself started
   int status = 0;
   rusage usage{};
   while (::wait4(pid_, &status, 0, &usage) < 0 && errno == EINTR) {

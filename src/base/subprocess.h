@@ -41,7 +41,7 @@ struct ChildSpec {
   int request_fd = -1;  // the child reads what send() writes
   int reply_fd = -1;    // the child writes what read_line() reads
   size_t max_line_bytes = size_t{16} << 20;
-  // The CPUs that it and what it starts may run on; empty: this process's. CPUs that the kernel
+  // The CPUs that it and its children may run on; empty: this process's. CPUs that the kernel
   // refuses change nothing.
   std::vector<int> cpus = {};
 };

@@ -18,8 +18,8 @@ std::optional<std::string> nearest_word(std::string_view word,
 // ` (did you mean "x"?)`, or nothing.
 std::string nearest_hint(std::string_view word, std::span<const std::string> candidates);
 
-// Text from outside for an error's one line: as shown_line() (base/shown_text.h), and what is
-// longer than 60 bytes is cut with "...".
+// Text from outside for an error's one line: as shown_line() (base/shown_text.h), and cut with
+// "..." beyond 60 bytes.
 std::string excerpt(std::string_view text);
 // The same in double quotes.
 std::string quoted_excerpt(std::string_view text);

@@ -1,4 +1,5 @@
-// A share of a stage belongs to whoever raises its number; a stage is done when the count of all
+// A share of a stage belongs to the thread that raises its number; a stage is done when the count
+// of
 // shares says so.
 #include "base/thread_pool.h"
 
@@ -14,8 +15,8 @@ namespace {
 
 // A thread that runs begins its share within this time of the others; then its share is missing.
 constexpr int64_t kPatience_ns = 5'000;
-// Longer than the gap between two operators of a model, and shorter than what the spinning thread
-// takes from the one that it waits for could cost on a busy machine.
+// Longer than the gap between two operators of a model, and shorter than the time that the spinning
+// thread could cost the one that it waits for on a busy machine.
 constexpr int64_t kSpin_ns = 50'000;
 
 void pause_cpu() {
@@ -110,8 +111,8 @@ void ThreadPool::walk(size_t thread, uint32_t stage, uint32_t end) {
   }
 }
 
-// False: somebody does it or has done it. Until a share is done that was taken here, its stage is
-// the one at hand, and task and call are those of its run.
+// False: another thread does it or has done it. Until a share is done that was taken here, its
+// stage is the one at hand, and task and call are those of its run.
 bool ThreadPool::do_share(size_t i, uint32_t stage) {
   uint32_t free = stage;
   if (!shares_[i].next.compare_exchange_strong(free, stage + 1)) return false;
@@ -126,8 +127,8 @@ bool ThreadPool::is_done(uint32_t stage) const {
   return static_cast<int32_t>(done_.load() - shares) >= 0;
 }
 
-// All of it is sequentially consistent: who doesn't see what has happened says that it sleeps
-// where wake() sees it, and one that was told so changes what is slept on.
+// All of it is sequentially consistent: a thread that doesn't see the change it waits for says that
+// it sleeps where wake() sees it, and a thread that wake() is to wake changes the number slept on.
 template <typename Done>
 void ThreadPool::sleep_until(const Done& done) {
   while (true) {
@@ -138,8 +139,8 @@ void ThreadPool::sleep_until(const Done& done) {
   }
 }
 
-// After what a sleeper may wait for. One system call for each sleep, however many stages pass
-// before the sleeper runs.
+// Called after a change that a sleeper may wait for. One system call for each sleep, however many
+// stages pass before the sleeper runs.
 void ThreadPool::wake() {
   if (!asleep_ || !asleep_.exchange(false)) return;
   ++wakes_;

@@ -68,8 +68,8 @@ Status show(const BenchOptions& options, const std::vector<BenchedModel>& models
   return {};
 }
 
-// The exit status, and a line where a row was lost: whoever asked for a number a test and arm has
-// one of other rows, or none.
+// The exit status, and a line if a row was lost: the figure of some test and arm is then of fewer
+// rows than asked for, or missing.
 int lost_rows(const Measured& measured) {
   std::vector<std::string> lost;
   for (const auto& [status, rows] : measured.rows_by_status) {

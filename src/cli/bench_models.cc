@@ -70,7 +70,7 @@ Result<std::vector<BenchedModel>> find_models(const std::vector<std::string>& wo
   for (const std::string& word : words) {
     ASSAY_TRY(const fs::path path, model_path(word));
     const auto is_same = [&](const BenchedModel& other) {
-      std::error_code gone;  // whoever opens it says so
+      std::error_code gone;  // the opener of the path reports it
       return fs::equivalent(other.path, path, gone);
     };
     if (std::ranges::any_of(models, is_same)) {

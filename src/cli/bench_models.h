@@ -10,7 +10,7 @@
 
 namespace assay::cli {
 
-// A folder is what it is; any other word is an architecture of `assay model make`, whose random
+// A folder is a checkpoint; any other word is an architecture of `assay model make`, whose random
 // weights (seed 0, as published) are made once, in $ASSAY_MODEL_CACHE or assay/models in the user's
 // cache folder, and stay there. Names are unique. bad_input: neither of the two.
 Result<std::vector<BenchedModel>> find_models(const std::vector<std::string>& words);

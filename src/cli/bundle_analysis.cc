@@ -71,7 +71,7 @@ Result<AnalyzedBundle> analyze_folder(const std::filesystem::path& folder,
 }
 
 bool is_bundle(const std::filesystem::path& path) {
-  std::error_code unknown;  // whoever reads it says so
+  std::error_code unknown;  // the reader of the path reports it
   return std::filesystem::is_directory(path, unknown);
 }
 

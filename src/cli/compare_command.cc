@@ -27,7 +27,7 @@ namespace {
 
 struct Request {
   std::vector<std::string> bundles;     // or, of run, the programs and the study
-  std::vector<std::string> candidates;  // what stands behind "--"
+  std::vector<std::string> candidates;  // the arguments behind "--"
   CompareOptions options;
   std::optional<double> margin;
   std::vector<std::string> vary;

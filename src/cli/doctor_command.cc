@@ -1,4 +1,4 @@
-// assay doctor: what can run here and what can't, each with the reason and the fix.
+// assay doctor: the parts that can run here and those that can't, each with the reason and the fix.
 #include <algorithm>
 #include <filesystem>
 #include <string>
@@ -249,7 +249,7 @@ std::vector<Check> all_checks() {
   return checks;
 }
 
-// For a terminal: a line a check, wrapped, with what to do about it below.
+// For a terminal: a line a check, wrapped, with the fix below.
 std::string check_lines(const std::vector<Check>& checks) {
   constexpr size_t kWidest = 100;
   constexpr size_t kLeast = 20;  // of a check's text

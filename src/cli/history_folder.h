@@ -11,8 +11,8 @@
 namespace assay::cli {
 
 // The sealed bundles in `folder`, in the order in which they were started. The candidate itself is
-// left out, wherever it lies; so is, with a note on stderr, a bundle of another machine or of
-// anything else that differs by more than the code and what `vary` names. bad_input: no such
+// left out, wherever it lies; so is, with a note on stderr, a bundle that differs by another
+// machine or by anything else than the code and the axes that `vary` names. bad_input: no such
 // folder, a bundle that can't be read, a run that is there twice or is the candidate's.
 Result<History> read_history(const std::filesystem::path& folder, const Bundle& base,
                              const Bundle& cand, const std::set<std::string>& vary);

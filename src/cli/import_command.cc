@@ -1,5 +1,5 @@
-// assay import FILE... -o BUNDLE: other tools' results as a sealed bundle, which says what they
-// don't.
+// assay import FILE... -o BUNDLE: other tools' results as a sealed bundle, which names the facts
+// that they lack.
 #include <memory>
 
 #include "base/clock.h"

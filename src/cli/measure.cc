@@ -1,4 +1,4 @@
-// Checks a study, opens what a run needs, and runs it.
+// Checks a study, opens the run's files and devices, and runs it.
 #include "cli/measure.h"
 
 #include <memory>

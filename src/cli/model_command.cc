@@ -1,4 +1,4 @@
-// `assay model make` writes a random checkpoint; `assay model info` shows what a checkpoint is.
+// `assay model make` writes a random checkpoint; `assay model info` shows a checkpoint's sizes.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -12,7 +12,7 @@
 namespace assay::cli {
 namespace {
 
-// Before the words in the name of a validator, which nobody sees.
+// Mark before the words in the name of a validator, which isn't shown.
 const std::string kWords = "words:";
 
 // The whole text as a number, or nothing.

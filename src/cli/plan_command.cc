@@ -32,8 +32,8 @@
 namespace assay::cli {
 namespace {
 
-// Says on stderr what is waited for, if it takes more than a few seconds and the machine has room
-// for a thread that watches the time.
+// Names on stderr the thing that is waited for, if it takes more than a few seconds and the machine
+// has room for a thread that watches the time.
 class WaitingNote {
  public:
   explicit WaitingNote(std::string text) {
@@ -51,7 +51,7 @@ class WaitingNote {
  private:
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::jthread thread_;  // last: stops before what it waits on goes
+  std::jthread thread_;  // last: stops before the members that it waits on go
 };
 
 struct PlanOptions {
@@ -172,7 +172,7 @@ std::string gpu_rules(const PlanOptions& options) {
       number(kCompileLayerSeconds), number(kStartSeconds), number(kExplainLayerSeconds));
 }
 
-// The study with its stopping by decisions replaced by so many rounds, whatever they show.
+// The study with its stopping by decisions replaced by so many rounds.
 Study with_rounds(Study study, int64_t count) {
   study.repetitions = round_begin(study, count);
   study.processes = count;
@@ -180,7 +180,7 @@ Study with_rounds(Study study, int64_t count) {
   return study;
 }
 
-// A study that stops when it knows: where the end of a stratum may lie, and what it costs.
+// The range in which a stratum of a study that stops by decisions may end, and its cost.
 struct StoppingRange {
   int64_t least_rounds = 0;
   int64_t most_rounds = 0;
@@ -291,7 +291,7 @@ std::string summary(const Estimated& estimated, const PlanOptions& options) {
   return text;
 }
 
-// Its lines as wide as the terminal, up to what is easily read; what goes on is indented.
+// The text's lines as wide as the terminal, up to a readable width; continued lines are indented.
 std::string fitted_lines(std::string_view text) {
   constexpr size_t kWidest = 120;
   constexpr size_t kNarrowest = 20;

@@ -1,4 +1,4 @@
-// assay portability: whether what one bundle shows holds in others too.
+// assay portability: judges if one bundle's findings hold in others too.
 #include <set>
 
 #include "artifact/each_once.h"

@@ -78,7 +78,7 @@ Result<std::optional<Probed>> probe_once(const ProbeOptions& options, const Text
   return std::optional(std::move(probed));
 }
 
-// A figure is above 0 (bad_figure), and so is its mean: what lies below says nothing.
+// A figure is above 0 (bad_figure), and so is its mean: the interval's part below 0 says nothing.
 void cut_at_zero(std::optional<stats::Interval>& interval) {
   if (interval) interval->low = std::max(interval->low, 0.0);
 }

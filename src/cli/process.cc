@@ -25,8 +25,8 @@ namespace {
 void open_standard_descriptors() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(fd, F_GETFD) >= 0) continue;
-    // The lowest free number is this one. Opened the wrong way round: what can't reach anybody must
-    // not look written.
+    // The lowest free number is this one. Opened the wrong way round: text that can't reach anybody
+    // must not look written.
     const int opened = ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
     if (opened != fd) ::_exit(kExitEnvironment);
   }

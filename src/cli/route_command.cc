@@ -59,7 +59,7 @@ Result<RouteOutput> route_output(const std::vector<std::string>& words) {
   return output;
 }
 
-// Before the bundles are read: nobody waits for a refusal, and nothing is half written.
+// Checks before the bundles are read: nobody waits for a refusal, and nothing is half written.
 Status check_outputs(const RouteArguments& arguments, const RouteOutput& output) {
   if (!output.file.empty()) ASSAY_CHECK(check_output_file(output.file, policy_output()));
   if (!arguments.break_glass.empty()) {

@@ -1,4 +1,4 @@
-// assay run: measures a study into a bundle, and prints what it found as `assay analyze` does; in
+// assay run: measures a study into a bundle, and prints its findings as `assay analyze` does; in
 // JSON with the run itself.
 #include <cstdio>
 #include <memory>
@@ -34,7 +34,7 @@ Json run_json(const MeasureOptions& options, const Measured& summary, const Find
           {"findings", findings_to_json(findings)}};
 }
 
-// Analyses the bundle, whatever is printed of it.
+// Analyses the bundle, and prints it in the format asked for.
 Result<int> finish(const MeasureOptions& options, const Measured& summary, OutputFormat format) {
   ASSAY_TRY(const AnalyzedBundle analyzed, analyze_folder(options.bundle, {}));
   ASSAY_CHECK(write_analysis(analyzed, options.bundle));
@@ -48,7 +48,7 @@ Result<int> finish(const MeasureOptions& options, const Measured& summary, Outpu
   return 0;
 }
 
-// The manifest vouches for every file, whoever has the key for the manifest.
+// Signs the manifest, which vouches for every file.
 Status sign(const std::string& folder, const std::string& key) {
   if (key.empty()) return {};
   ASSAY_TRY(const Bundle bundle, read_bundle(folder));

@@ -104,7 +104,8 @@ struct TostInput {
   }
 };
 
-// Which margins and which inputs hold; what contradicts itself is refused, never half used.
+// The margins of the test, from the one option that is given for them; options that contradict one
+// another are refused, never half used.
 Result<stats::Interval> tost_margins(const TostInput& in) {
   const bool bounds = in.low || in.high;
   const int kinds = int{in.margin.has_value()} + int{in.ratio_margin.has_value()} + int{bounds};

@@ -1,4 +1,4 @@
-// assay stats: what a comparison of two groups can find.
+// assay stats: power, sample sizes and least differences of a comparison of two groups.
 #include <cmath>
 
 #include "base/text.h"

@@ -1,5 +1,5 @@
-// assay verify: whether a bundle is byte for byte what its run wrote, agrees with itself, and, with
-// --signers, is signed by somebody who is listed. With --seal it signs what is intact.
+// assay verify: checks that a bundle is byte for byte as its run wrote it, agrees with itself, and,
+// with --signers, is signed by somebody on the list. With --seal it signs an intact one.
 #include <cstdio>
 
 #include "artifact/bundle.h"
@@ -36,7 +36,7 @@ void print_intact(const VerifyArguments& arguments, const Bundle& bundle,
   }
 }
 
-// Who signed it; where nobody did who may, that is a problem among the others.
+// The signer; a bundle without one from the list has that among its problems.
 Result<std::string> signer_of(const VerifyArguments& arguments, const Bundle& bundle,
                               std::vector<VerifyProblem>& problems) {
   if (arguments.signers.empty()) return "";

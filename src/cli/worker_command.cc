@@ -21,7 +21,7 @@ Result<int> run_worker(Worker& worker) {
         fd);
   }
   ::prctl(PR_SET_NAME,
-          "assay");  // the kernel's name for what was started as /proc/self/exe is "exe"
+          "assay");  // the kernel's name for a program started as /proc/self/exe is "exe"
   ASSAY_CHECK(serve_worker(worker, kRequestDescriptor, kReplyDescriptor));
   return 0;
 }

@@ -1,5 +1,5 @@
 // Revisions of repositories as people have them: tags and short names, submodules, bare and shallow
-// ones, and what a killed run left.
+// ones, and leftovers of a killed run.
 #include "backend/command/checkouts.h"
 
 #include <gmock/gmock.h>

@@ -57,7 +57,7 @@ std::string hash_of(const Json& file) {
   return file["sha256"].is_string() ? file["sha256"].get<std::string>() : "";
 }
 
-// Behind the program; of a shell's text what stands between blanks and quotes.
+// The words behind the program; a shell's text is cut at blanks and quotes.
 std::vector<std::string> words_of(const InvocationSpec& spec, bool shell) {
   if (!shell) return {spec.argv.begin() + 1, spec.argv.end()};
   std::vector<std::string> words(1);
@@ -129,7 +129,7 @@ class CommandBackend final : public Backend {
     return options;
   }
 
-  // The command knows what its model is, and whether there is one.
+  // Only the command knows its model, and whether there is one.
   Result<ModelFacts> inspect(const StudyModel&, std::span<const std::string>) const override {
     return ModelFacts{};
   }
@@ -175,7 +175,7 @@ class CommandBackend final : public Backend {
     return gate;
   }
 
-  // Arguments that are files: a script is what an interpreter's command is about.
+  // Adds arguments that are files: an interpreter's command is about its script.
   static void add_files(const InvocationSpec& spec, Json& facts) {
     facts["files"] = Json::array();
     for (size_t i = 1; i < spec.argv.size(); ++i) {
@@ -187,7 +187,7 @@ class CommandBackend final : public Backend {
     }
   }
 
-  // The program, and whatever words of the command are files.
+  // The program, and those words of the command that are files.
   static std::vector<ArmInput> inputs_of(const CommandOptions& options, const InvocationSpec& spec,
                                          const ArmGate& gate) {
     const std::string& checkout = options.checkout.folder;

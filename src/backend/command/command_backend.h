@@ -8,8 +8,8 @@
 
 namespace assay {
 
-// `program` serves `worker command`; `image`, where it isn't empty, is what is executed under that
-// name (ChildSpec::image). Worktrees of arms with a checkout are there from an arm's
+// `program` serves `worker command`; `image`, if it isn't empty, is executed under that name
+// (ChildSpec::image). Worktrees of arms with a checkout are there from an arm's
 // first gate() until the backend goes.
 std::unique_ptr<Backend> make_command_backend(std::filesystem::path program, Spawner& spawner,
                                               std::filesystem::path image = {});

@@ -70,7 +70,7 @@ TEST_F(CommandBackendTest, ItsInputsAreItsProgramAndWordsThatAreFiles) {
     for (const ArmInput& input : backend->inputs(of)) {
       names.push_back(input.name);
       EXPECT_TRUE(input.path.is_absolute()) << input.path;
-      if (input.sha256.empty()) continue;  // what the gate didn't read
+      if (input.sha256.empty()) continue;  // the gate didn't read it
       EXPECT_EQ(input.sha256, sha256_file_hex(input.path).value_or("none")) << input.path;
     }
     return names;
@@ -85,7 +85,7 @@ TEST_F(CommandBackendTest, ItsInputsAreItsProgramAndWordsThatAreFiles) {
   EXPECT_THAT(inputs(shell_text), ElementsAre("/bin/sh", "bench.sh"));
 }
 
-// The hash that stands for a command: what changes it, alone.
+// The hash that stands for a command changes with the command, and with nothing else.
 TEST_F(CommandBackendTest, ACommandIsItsTextItsProgramAndItsFiles) {
   const fs::path folder = folder_->path();
   const auto write = [&](const char* name, const std::string& text) {

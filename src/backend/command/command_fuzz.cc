@@ -1,5 +1,5 @@
 // Any bytes as an arm's pattern (the first line), as a text with placeholders (the second) and as
-// what the command printed: an error or samples, never a crash.
+// the command's output: an error or samples, never a crash.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -32,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   exception_class(rest);
   const auto pattern = TextPattern::compile(text, "fuzz");
   if (!pattern || pattern->names().empty()) return 0;
-  // A pattern that takes long is cut off after a time, which isn't what is looked for here.
+  // A pattern that takes long is cut off after a time; that isn't the failure looked for here.
   constexpr size_t kMatches = 10'000;
   constexpr double kSeconds = 0.1;
   const auto matches = pattern->find_all(rest, kMatches, kSeconds);

@@ -17,7 +17,7 @@
 namespace assay {
 namespace {
 
-// To the log of this process; what can't be written is lost, as it is of any program.
+// Writes to the log of this process; a failed write loses the text, as in any program.
 void write_log(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t n = ::write(STDERR_FILENO, bytes.data(), bytes.size());

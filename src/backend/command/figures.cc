@@ -23,7 +23,7 @@ std::unexpected<NoFigures> none(std::string error_class, std::string message,
   return std::unexpected(NoFigures{std::move(error_class), std::move(message), std::move(outcome)});
 }
 
-// The end of what a command said, from the start of a line where that can be had.
+// The end of a command's output, from the start of a line if possible.
 std::string tail(const std::string& text) {
   if (text.size() <= kShownTail) return text;
   const size_t begin = text.size() - kShownTail;

@@ -71,7 +71,7 @@ TEST(Figures, WhatLacksAFigureIsNamed) {
             "unequal_matches/false_success");
 }
 
-// A million that are taken in silence would be a figure over a part of what was printed.
+// A million matches taken in silence would give a figure over a part of the output.
 TEST(Figures, MoreMatchesThanAreTakenAreAnError) {
   std::string most;
   for (int i = 0; i < 1'000'000; ++i) most += "1s";

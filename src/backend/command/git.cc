@@ -30,7 +30,7 @@ constexpr std::array kNoPrograms = {"core.hooksPath=/dev/null", "hook.post-check
                                     "hook.reference-transaction.enabled=false",
                                     "core.fsmonitor=false"};
 
-// The first line of what git had to say.
+// The first line of git's stderr.
 std::string first_words(const std::string& err) {
   const std::string line = err.substr(0, err.find('\n'));
   return line.empty() ? "no reason given" : line;

@@ -1,5 +1,5 @@
-// Pipes are read as they fill, so that a command never waits for us and its log is there if we
-// die; they may be held open by what it left behind, so that its own end is what counts.
+// Pipes are read as they fill, so that a command never waits for us and its log is there if we die.
+// A process that it left behind may hold them open, so that its own end is the one that counts.
 #include "backend/command/invocation.h"
 
 #include <fcntl.h>
@@ -51,8 +51,8 @@ bool has_children() {
   return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-// Kills what fell to this process. A killed one's own children fall to it in turn, so it looks
-// again until there is none, or until one can't be killed.
+// Kills the processes that have fallen to this one. A killed one's own children fall to it in turn,
+// so it looks again until there is none, or until one can't be killed.
 void kill_orphans() {
   for (int sweep = 0; sweep < kSweeps && has_children(); ++sweep) {
     for (const pid_t pid : children()) {
@@ -150,7 +150,7 @@ class Running {
     ::poll(waits.data(), waits.size(), timeout_ms);
   }
 
-  // A block of what has come; false where there is nothing, or no room for more.
+  // Takes a block of output; false if there is none, or no room for more.
   bool take(Descriptor& from, std::string& text) {
     std::array<char, size_t{1} << 16> block;
     if (from.get() < 0 || full()) return false;

@@ -59,7 +59,7 @@ void remove_left_worktrees(Spawner& spawner, const fs::path& repo) {
     const auto home = home_around(worktree);
     if (!home) continue;
     const Descriptor lock = lock_left_folder(*home);
-    // git removes only what is a worktree of this repository.
+    // git removes only a worktree of this repository.
     if (!lock.ok() || !remove_worktree(spawner, repo, worktree)) continue;
     std::error_code error;
     if (worktree.parent_path() == *home) fs::remove_all(*home, error);

@@ -8,8 +8,8 @@
 
 namespace assay {
 
-// `program` is the assay executable that serves as the worker; `image`, where it isn't empty, is
-// what is executed under that name (ChildSpec::image).
+// `program` is the assay executable that serves as the worker; `image`, if it isn't empty, is
+// executed under that name (ChildSpec::image).
 std::unique_ptr<Backend> make_native_backend(std::filesystem::path program,
                                              std::filesystem::path image = {});
 

@@ -115,7 +115,7 @@ void add_code(const CompileEvidence& evidence, Phase phase, Json& json) {
   }
 }
 
-// compiler_real with its reasons, what was fallen back to, and what ran.
+// Adds compiler_real with its reasons, the fallback if there was one, and the executors that ran.
 void add_verdict(const engine::Session& session, const CompileEvidence& evidence, Phase phase,
                  const engine::FrameRuns& runs, Json& json) {
   const auto frames = timed_frames(evidence, phase);

@@ -1,8 +1,8 @@
-// Counts the page faults of what is timed.
+// Counts the page faults of timed regions.
 //
 // The kernel gives memory a page at a time, when it is first touched, and takes it away where it
 // needs it: a region that meets such a page costs more than one that doesn't. Weights, arena and
-// scratch are written before anything is timed, and warm-ups touch what else a region needs, so
+// scratch are written before anything is timed, and warm-ups touch a region's other memory, so
 // warm regions should have next to none.
 #pragma once
 

@@ -15,7 +15,7 @@
 namespace assay {
 
 #ifdef ASSAY_PLANTED_SLOWDOWN
-// In programs of the tests alone (tests/CMakeLists.txt): makes what ran since its constructor take
+// In programs of the tests alone (tests/CMakeLists.txt): makes the time since its constructor
 // longer by this share, for comparisons that have to find it.
 class PlantedSlowdown {
  public:

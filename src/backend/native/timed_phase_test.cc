@@ -1,4 +1,4 @@
-// The phases as DOMAIN has them: which calls, fed with what, and which of them are timed.
+// The calls of each phase, their inputs, and which of them are timed.
 #include "backend/native/timed_phase.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
-// One piece that waits for memory and branches, one that keeps the arithmetic units busy: what a
-// neighbour on the same core takes away differs between the two, and kernels are mixtures of both.
-// Neither may depend on what the program left behind, or a change of the program would pass for one
-// of the machine: so nothing reads memory that the region may have pushed out of the caches.
+// One piece that waits for memory and branches, one that keeps the arithmetic units busy: a
+// neighbour on the same core slows the two by different amounts, and kernels are mixtures of both.
+// Neither may depend on the program's traces in caches, or a change of the program would pass for
+// one of the machine: so nothing reads memory that the region may have pushed out of the caches.
 #include "backend/native/yardstick.h"
 
 #include <array>

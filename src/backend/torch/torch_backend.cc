@@ -40,7 +40,7 @@ class TorchBackend final : public Backend {
         spawner_(spawner),
         environment_(std::move(environment)) {}
 
-  // The study's parser knows modes and keys; what is left is what excludes one another.
+  // The study's parser has checked modes and keys; here those that exclude one another are refused.
   Status check_arm(const StudyArm& arm) const override {
     if (arm.mode == "manual-cudagraph" && arm.cache != "static") {
       return bad_input(

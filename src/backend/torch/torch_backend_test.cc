@@ -1,4 +1,4 @@
-// Interpreters and workers are found, asked once, and what is wrong with them is the arm's gate.
+// Interpreters and workers are found, asked once, and their faults are the arm's gate.
 #include "backend/torch/torch_backend.h"
 
 #include <gmock/gmock.h>

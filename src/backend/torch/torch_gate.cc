@@ -1,4 +1,4 @@
-// From what a mode needs to what would become of it.
+// From a mode's needs to the arm's gate.
 #include "backend/torch/torch_gate.h"
 
 #include <charconv>
@@ -18,7 +18,7 @@ bool uses_cuda_graphs(const StudyArm& arm) {
   return arm.mode == "reduce-overhead" || arm.mode == "max-autotune";
 }
 
-// Absent where it doesn't begin as a version does: a build of somebody's own, which is tried.
+// Absent if it doesn't begin as a version does: somebody's own build, which is tried.
 std::optional<ReleaseNumber> release_number(std::string_view version) {
   ReleaseNumber found;
   const char* const end = version.data() + version.size();
