@@ -14,7 +14,8 @@
 namespace assay {
 
 // Assumed if nobody has measured it. One thread of a shared Xeon decoded gpt2-25m at 24 GB/s
-// (2026-11-25), two of an older one read 26 (docs/engine.md); a desktop reads about as much.
+// (2026-11-25), two of an older one read 26 (docs/engine-figures.md); a desktop reads about as
+// much.
 inline constexpr double kAssumedReadBytesPerS = 20e9;
 inline constexpr double kAssumedGpuReadBytesPerS = 1000e9;
 
