@@ -1,4 +1,4 @@
-// Which decisions are the same, and what is known of them together.
+// Joins decisions that are the same, with their ratios' ranges.
 #include "report/answers.h"
 
 #include <algorithm>

@@ -52,11 +52,12 @@ struct Answer {
   std::vector<const Decision*> parts;  // not empty, by prompt length
 };
 
-// Which strata share an answer. The arm that leads is the same in all of them, so that every figure
-// of an answer is one of the arm that it names. Neighbours by prompt length under one condition
-// (model, new tokens, batch), equally sure, with the same arms in question, and of kArms with the
-// same arm next to the leader, else with the same arms that p50 or the tail would choose; or all of
-// a phase that the arm leads, equally surely or however surely.
+// Strata that share an answer. The arm that leads is the same in all of them, so that every figure
+// of an answer is one of the arm that it names. kArmsAndAlternatives and kArms: neighbours by
+// prompt length under one condition (model, new tokens, batch), equally sure, with the same arms in
+// question; kArms also with the same arm next to the leader, the other with the same arms that p50
+// or the tail would choose. kLeaderOfPhase and kArmOfPhase: all strata of a phase that the arm
+// leads, equally surely or however surely.
 enum class SameAnswer { kArmsAndAlternatives, kArms, kLeaderOfPhase, kArmOfPhase };
 
 // The answers in the order of phase, condition and prompt length.

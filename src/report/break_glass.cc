@@ -69,7 +69,7 @@ struct TakenRange {
   }
 };
 
-// "10-80 tokens (batch 2, 64 new tokens)"; what all rules share is left out.
+// "10-80 tokens (batch 2, 64 new tokens)"; conditions that all rules share are left out.
 std::vector<std::string> range_texts(const std::vector<TakenRange>& ranges,
                                      const MeasuredKeys& keys) {
   std::vector<std::string> texts;

@@ -215,7 +215,7 @@ ReportSection combined_part(const Comparison& c) {
   return section;
 }
 
-// `explained`: what its columns mean stands above an earlier table.
+// `explained`: the meaning of its columns stands above an earlier table.
 ReportSection cells_part(const Comparison& c, Phase phase, bool explained) {
   ReportSection section{
       fmt::format("{}, cell by cell", phase_name(phase)), {}, {cell_table(c, phase)}};

@@ -10,12 +10,12 @@
 
 namespace assay {
 
-// Crash rates first, then what is combined, then cell by cell. kCsv: one line a cell.
-// `on_regression`: what --fail-on-regression makes fail is said to fail.
+// Crash rates first, then combined cells, then cell by cell. kCsv: one line a cell.
+// `on_regression`: regressions are said to fail, as with --fail-on-regression.
 std::string render_comparison(const Comparison& comparison, OutputFormat format,
                               bool on_regression);
 
-// The verdict first, then what the tables say.
+// The verdict first, then sentences on the tables.
 std::vector<ReportSection> comparison_sections(const Comparison& comparison, bool on_regression);
 
 std::string render_self_test(const SelfTest& test, const CompareOptions& options,

@@ -1,4 +1,4 @@
-// The closing section of a comparison: what follows from its tables, in sentences.
+// The closing section of a comparison: the conclusions from its tables, in sentences.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace assay {
 
-// `on_regression`: what --fail-on-regression makes fail is said to fail.
+// `on_regression`: regressions are said to fail, as with --fail-on-regression.
 ReportSection verdict_section(const Comparison& comparison, bool on_regression);
 
 // "FAILS", "passes", or "not decided" where nothing fails and no cell has a verdict.

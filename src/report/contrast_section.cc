@@ -1,4 +1,5 @@
-// Contrasts of one phase with the baseline: combined, by stratum, and what can't be compared.
+// Contrasts of one phase with the baseline: combined, by stratum, and the arms that can't be
+// compared.
 #include <algorithm>
 #include <map>
 
@@ -168,7 +169,7 @@ Table not_comparable_table(const Findings& findings, Phase phase) {
   return table;
 }
 
-// Why the arms of these strata aren't paired.
+// The reason why the arms of these strata aren't paired.
 std::string why_unpaired(BlockState state, const std::string& order) {
   switch (state) {
     case BlockState::kWhole:

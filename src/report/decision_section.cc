@@ -11,7 +11,8 @@
 namespace assay {
 namespace {
 
-// "kv_decode of llama, 64 new tokens, 10 to 80 prompt tokens": what tells it from other answers.
+// "kv_decode of llama, 64 new tokens, 10 to 80 prompt tokens": the condition that tells it from
+// other answers.
 std::string place(const Findings& findings, const Answer& answer) {
   const size_t first = answer.parts.front()->stratum;
   const Stratum& stratum = findings.strata[first];

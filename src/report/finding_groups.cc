@@ -1,4 +1,4 @@
-// Which findings are one kind, and how many cells they are about.
+// Groups findings of one kind, with the number of cells that they are about.
 #include "report/finding_groups.h"
 
 #include <algorithm>

@@ -24,7 +24,7 @@ std::vector<FindingGroup> finding_groups(const Findings& findings);
 // "drift (7 of 60 cells, worst: kv_decode single_long static): goes from ...".
 std::string group_line(const Findings& findings, const FindingGroup& group);
 
-// " kv_decode single_long static": of phase, stratum and arm what the finding has; may be empty.
+// " kv_decode single_long static": the phase, stratum and arm that the finding has; may be empty.
 std::string finding_place(const Findings& findings, const Finding& finding);
 
 }  // namespace assay

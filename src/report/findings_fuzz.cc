@@ -45,7 +45,7 @@ Json* value_at(Json& json, size_t& place) {
   return nullptr;
 }
 
-// Edits of four bytes: a place, and what comes to stand there.
+// Edits of four bytes: a place, and the new content.
 Json changed(std::string_view edits) {
   static const Json kWhole = findings_to_json(whole_findings());
   Json json = kWhole;

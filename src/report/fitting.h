@@ -19,7 +19,7 @@ std::vector<std::string> shortened_apart(std::span<const std::string> names, siz
 // after the first begin with `indent` spaces.
 std::vector<std::string> wrapped_lines(std::string_view text, size_t width, size_t indent);
 
-// The same in at most `most` lines; what is left over gives way to "..." behind the last one.
+// The same in at most `most` lines; the rest gives way to "..." behind the last one.
 std::vector<std::string> wrapped_lines(std::string_view text, size_t width, size_t indent,
                                        size_t most);
 

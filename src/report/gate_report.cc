@@ -37,7 +37,7 @@ void add_table_to(const Table& table, size_t most_rows, std::string_view what, G
   if (!fits) lines.push_back(fmt::format("  and {} more {}: -o md", rows - shown, what));
 }
 
-// Which bundles a check is about, where there are several: "; 3 bundles, the first b1".
+// The bundles that a check is about, if there are several: ", 3 of 5 bundles, the first b1".
 std::string where_text(const Judgement& judgement, const SharedCheck& shared) {
   if (judgement.bundles.size() == 1 || shared.bundle == nullptr) return "";
   if (shared.bundles == std::ssize(judgement.bundles)) return ", every bundle";

@@ -1,4 +1,4 @@
-// Who was measured and how: the first thing a report says.
+// The identity of the measured program and the way of measuring: the first section of a report.
 #include "base/text.h"
 #include "report/sections.h"
 

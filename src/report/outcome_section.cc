@@ -1,4 +1,4 @@
-// Crash rates: what became of every attempt, before any latency.
+// Crash rates: the outcome of every attempt, before any latency.
 #include "base/text.h"
 #include "report/sections.h"
 

@@ -11,8 +11,9 @@ namespace assay {
 inline constexpr size_t kPortabilityScreenLines = 40;
 inline constexpr size_t kPortabilityScreenColumns = 100;
 
-// kTable: one screen of at most that many lines and columns, which counts what it has no room for.
-// kMarkdown: every table. kCsv: one line a condition and regime. kJson: portability_to_json().
+// kTable: one screen of at most that many lines and columns, which counts the lines that it has no
+// room for. kMarkdown: every table. kCsv: one line a condition and regime. kJson:
+// portability_to_json().
 std::string render_portability(const Portability& portability, OutputFormat format);
 
 // The headline matrix as an .svg file.

@@ -1,5 +1,5 @@
-// The tables of a judgement across bundles. `most` rows of each: what is left out is the caller's
-// to count.
+// The tables of a judgement across bundles. `most` rows of each: the caller counts the rows left
+// out.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,7 @@ Table with_columns(const Table& table, const std::vector<std::string>& names);
 // The one axis of the identity on which the index's bundles differ: "threads"; else the index's
 // own: "device".
 std::string axis_behind(const Portability& of, const RobustnessIndex& index);
-// "FAILS: ...": what follows from all of it, in one sentence.
+// "FAILS: ...": the conclusion, in one sentence.
 std::string portability_outcome(const Portability& of);
 // All of it, the outcome first.
 std::vector<ReportSection> portability_sections(const Portability& of);
@@ -52,8 +52,8 @@ std::string measured_text(const Portability& of);
 std::vector<std::string> difference_lines(const Portability& of);
 // Sentences that say how often the control moved, bundle by bundle.
 std::vector<std::string> control_lines(const Portability& of);
-// Flips first, then shifts, each with what is responsible; then means that differ without a
-// verdict.
+// Flips first, then shifts, each with the axis that is responsible; then means that differ without
+// a verdict.
 std::vector<std::string> change_sentences(const Portability& of);
 
 // "24.1 %" of 0.241.

@@ -35,7 +35,7 @@ inline void expect_number(const std::string& printed, double found, const std::s
   EXPECT_NEAR(number.value, found, number.rounding) << where;
 }
 
-// The least and the most of what belongs to one arm over some strata.
+// The least and the largest ratio of one arm over some strata, and the hull of the intervals.
 struct Hull {
   std::optional<stats::Interval> ratios;
   std::optional<stats::Interval> intervals;

@@ -47,7 +47,7 @@ std::string markdown_report(const Findings& findings, const std::vector<FigureGr
   return render_markdown(name.empty() ? "Findings" : "Findings of " + name, sections, figures);
 }
 
-// Replaces what an earlier report left.
+// Replaces the files of an earlier report.
 Status write_plots(const std::vector<FigureGroup>& groups, Folder& bundle) {
   std::set<std::string> written;
   for (const FigureGroup& group : groups) {

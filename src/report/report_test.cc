@@ -1,4 +1,5 @@
-// The report of a small bundle against its approved text, and what every report must say.
+// The report of a small bundle against its approved text, and the statements that every report
+// makes.
 #include "report/report.h"
 
 #include <gmock/gmock.h>

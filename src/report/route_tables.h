@@ -21,7 +21,7 @@ std::string rule_place(const PolicyRule& rule);
 // The arm that serves a request that no rule covers.
 std::string fallback_sentence(const Route& route);
 
-// One row a rule: what it covers, the arm, the fallback, verdicts and ratios of its strata.
+// One row a rule: its condition, the arm, the fallback, verdicts and ratios of its strata.
 Table rule_table(const Route& route);
 // The same for a screen: columns that all rules share are left out, and rules that differ in their
 // numbers of new tokens alone are one row.

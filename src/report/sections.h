@@ -22,7 +22,7 @@ bool has_tails(const Findings& findings, Phase phase);
 ReportSection tail_section(const Findings& findings, Phase phase);
 bool has_compile_costs(const Findings& findings);
 ReportSection compile_cost_section(const Findings& findings);
-// Only if some worker tells what it reads and somebody measured the limit.
+// Only if some worker tells the bytes that it reads and somebody measured the limit.
 ReportSection read_section(const Findings& findings);
 ReportSection profile_section(const Findings& findings, Detail detail);
 // Only if some arm has comparable prefill and decode strata.
@@ -32,8 +32,8 @@ ReportSection size_section(const Findings& findings);
 ReportSection findings_section(const Findings& findings, Detail detail);
 ReportSection decision_section(const Findings& findings);
 
-// The stratum by what tells it from the others of its phase: always the scenario; model, new tokens
-// and batch where they differ.
+// The stratum by the members that tell it from the others of its phase: always the scenario; model,
+// new tokens and batch where they differ.
 std::string stratum_label(std::span<const Stratum> strata, size_t stratum);
 std::string stratum_label(const Findings& findings, size_t stratum);
 // The part of that label that isn't about the prompt: "llama n64 b2"; empty where the phase has one

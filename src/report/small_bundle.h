@@ -71,7 +71,7 @@ inline Findings small_findings() {
   return *analyze(small_bundle(), options, nullptr);
 }
 
-// Leaves what was received for scripts/approve-golden to compare and copy.
+// Leaves the received text for scripts/approve-golden to compare and copy.
 inline void expect_approved(const std::string& name, const std::string& received) {
   const std::filesystem::path folder = ASSAY_RECEIVED_DIR;
   ASSERT_TRUE(disk().make_folder(folder));

@@ -1,4 +1,4 @@
-// Prefill and decode put together: what a faster prefill is worth end to end.
+// Prefill and decode put together: the worth of a faster prefill end to end.
 #include "base/text.h"
 #include "report/sections.h"
 

@@ -104,7 +104,7 @@ std::vector<double> AdditiveModel::minor_effects(const std::vector<double>& y) c
 }
 
 std::vector<double> AdditiveModel::residuals(std::vector<double> y) const {
-  for (int pass = 0; pass < 2; ++pass) {  // the second takes out what rounding left
+  for (int pass = 0; pass < 2; ++pass) {  // the second takes out the rounding of the first
     take_out_major_means(y);
     const std::vector<double> effects = minor_effects(y);
     for (size_t i = 0; i < y.size(); ++i) y[i] -= effects[cells_[i].minor];

@@ -47,9 +47,9 @@ enum class SumsOfSquares {
 // values, and either is for fewer than 2 levels of a factor, a cell given twice, main effects
 // that the cells can't tell apart, sums of squares that overflow, or a table too large. Terms
 // without degrees of freedom (an interaction of which the cells hold nothing) have no F. Sums of
-// squares are squared lengths of what a term explains of the cell means, not differences of
-// residuals. With c cells and k levels of the factor that has fewer, time is c k / 2 + k^3 / 6, so
-// that thousands of levels beside a few cost nothing; memory is c + k^2.
+// squares are squared lengths of a term's part of the cell means, not differences of residuals.
+// With c cells and k levels of the factor that has fewer, time is c k / 2 + k^3 / 6, so that
+// thousands of levels beside a few cost nothing; memory is c + k^2.
 std::optional<TwoWayAnova> two_way_anova(std::span<const AnovaCell> cells, SumsOfSquares type);
 
 // True if two_way_anova() would take more than 4e9 multiplications (1,500 levels of both factors

@@ -125,8 +125,9 @@ double alone(const std::vector<AnovaCell>& cells, size_t AnovaCell::*level) {
   return squares;
 }
 
-// a alone and b given a, b alone and a given b: both are what the two explain together. 3,000
-// levels beside a few, and hundreds beside hundreds, with nine of ten combinations empty.
+// a alone and b given a, b alone and a given b: both add up to the part that the two explain
+// together. 3,000 levels beside a few, and hundreds beside hundreds, with nine of ten combinations
+// empty.
 TEST(Anova, OfManyLevelsAddsUpInEitherOrder) {
   for (const auto& cells : {uneven_cells(3, 4, 1), uneven_cells(3000, 2, 0.5),
                             uneven_cells(3, 3000, 0.7), uneven_cells(300, 200, 0.1)}) {

@@ -203,7 +203,7 @@ std::vector<std::optional<ResampledMean>> resample_means(std::span<const Bootstr
   const auto begin = [&](size_t first, size_t last) {
     for (size_t i = first; i < last; ++i) results[i] = start(samples[i].values, options.resamples);
   };
-  if (pool != nullptr) {  // the replicates' pages are what it costs
+  if (pool != nullptr) {  // most of its time goes into the replicates' pages
     pool->parallel_for(samples.size(), 1, begin);
   } else {
     begin(0, samples.size());

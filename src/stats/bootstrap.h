@@ -49,8 +49,8 @@ struct BootstrapSample {
 
 // The samples' resampled means, in their order; absent for n < 2, for a sample of one value
 // repeated, whose mean has no estimable error, and where sums overflow. Give many samples at once:
-// drawing is what costs, and those of one size share it (the result is the same as one by one).
-// Each takes 8 bytes a resample, so a very large analysis goes through its samples in portions.
+// drawing costs most, and samples of one size share it (the result is the same as one by one). Each
+// takes 8 bytes a resample, so a very large analysis goes through its samples in portions.
 std::vector<std::optional<ResampledMean>> resample_means(std::span<const BootstrapSample> samples,
                                                          const BootstrapOptions& options,
                                                          ThreadPool* pool = nullptr);

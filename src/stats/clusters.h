@@ -1,8 +1,8 @@
 // Effect sizes of two samples whose values come in clusters: the calls of one worker process are
 // alike, so that many of them tell little more of its sample than a few.
 //
-// The figures are those of the single values, as without clusters; what is unsure about them is
-// taken from how they differ from cluster to cluster.
+// The figures are those of the single values, as without clusters; their errors come from the
+// differences between clusters.
 #pragma once
 
 #include <cstddef>

@@ -65,7 +65,7 @@ std::optional<FTest> levene(std::span<const std::vector<double>> groups, Centre 
     count += static_cast<double>(group.size());
     within += static_cast<double>(group.size() - 1) * of_group->variance;
   }
-  // Two values lie equally far from their middle: what is left of that is rounding.
+  // Two values lie equally far from their middle: any difference is rounding.
   const double rounding = 4 * std::numeric_limits<double>::epsilon() * largest;
   if (within <= count * rounding * rounding) return std::nullopt;
   return one_way_anova(deviations);

@@ -31,7 +31,7 @@ class LogEstimate {
     third_ -= 1.5 * variance * variance / weight;
   }
 
-  // Terms of the same units: u_i = sum of weight (x_i - mean) / mean is what unit i adds, times n.
+  // Terms of the same units: u_i = sum of weight (x_i - mean) / mean is unit i's share, times n.
   // False where they can't be had.
   bool add(std::span<const LogTerm> terms) {
     if (terms.empty() || terms[0].values.size() < 2) return false;

@@ -1,4 +1,5 @@
-// Bootstrap intervals of means and of ratios of means that cover what they say for few values too.
+// Bootstrap intervals of means and of ratios of means whose coverage is their level for few values
+// too.
 //
 // A bootstrap knows a sample's spread as that of its n values, (n - 1) / n of an unbiased variance,
 // and not how unsure n values leave it: of 5 values a side a 95 % percentile interval of a ratio
@@ -11,7 +12,7 @@
 //   takes out the skewness that the values show.
 // The hull, because either alone is too narrow where the other isn't: the first for an arm of
 // skewed times beside one of steady ones, the second where rare slow calls make the skewness itself
-// unsure. docs/calibration.md, "Few values", has what they cover.
+// unsure. docs/calibration.md, "Few values", has their coverage.
 #pragma once
 
 #include <optional>

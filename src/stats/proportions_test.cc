@@ -1,4 +1,4 @@
-// Tests of proportions: against SciPy, and what they promise.
+// Tests of proportions against SciPy, and their promised levels.
 #include "stats/proportions.h"
 
 #include <gtest/gtest.h>

@@ -21,7 +21,7 @@ struct QuantileRatio {
 
 // Resampled quantiles of many samples. A resample of ascending values is a resample of their
 // places, so where its quantile lies depends on the sample's size alone: found once for each size
-// and p, and kept. May be used from several threads; what comes out depends on none of this.
+// and p, and kept. May be used from several threads; the results depend on none of this.
 class QuantileBootstrap {
  public:
   explicit QuantileBootstrap(const BootstrapOptions& options) : options_(options) {}

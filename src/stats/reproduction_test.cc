@@ -1,4 +1,4 @@
-// Bands at their limits, and what an interval leaves open.
+// Bands at their limits, and the bands that an interval leaves open.
 #include "stats/reproduction.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Counting and picking out values by size: what quantiles of many replicates rest on.
+// Counting and picking out values by size: quantiles of many replicates rest on it.
 #pragma once
 
 #include <cstddef>

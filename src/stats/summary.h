@@ -47,10 +47,10 @@ std::optional<double> percentile(std::span<const double> sorted, double p);
 // quantile(sorted, 0.5), for any n >= 1.
 std::optional<double> median(std::span<const double> sorted);
 
-// Mean of what is left after floor(share * n) values are cut from each end; 0 <= share < 0.5.
+// Mean of the values that are left after floor(share * n) are cut from each end; 0 <= share < 0.5.
 std::optional<double> trimmed_mean(std::span<const double> sorted, double share);
 
-// A sample as what each value adds to its trimmed mean, in the sample's order: the ordinary mean of
+// A sample as each value's share in its trimmed mean, in the sample's order: the ordinary mean of
 // `values` is the trimmed mean, and the ordinary standard error of that mean is Yuen's (1974),
 // sqrt((n - 1) s_w^2 / (h (h - 1))), s_w^2 the variance of the sample with its ends drawn in
 // (winsorised) and h the values that aren't cut. Its degrees of freedom, h - 1, are `freedom` times

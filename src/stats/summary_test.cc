@@ -1,4 +1,4 @@
-// Description of a sample against NumPy and SciPy, and what small samples leave absent.
+// Description of a sample against NumPy and SciPy, and the figures that small samples leave absent.
 #include "stats/summary.h"
 
 #include <gtest/gtest.h>

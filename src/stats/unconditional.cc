@@ -1,4 +1,4 @@
-// Unconditional exact tests: what tables are extreme, and how probable they get.
+// Unconditional exact tests: the extreme tables, and the largest probability that they get.
 #include <algorithm>
 #include <cmath>
 #include <numbers>

@@ -1,4 +1,4 @@
-// Joins what the findings have of a stratum and arm.
+// Joins the findings' entries on a stratum and arm.
 #include "report/bench/bench_rows.h"
 
 #include <algorithm>

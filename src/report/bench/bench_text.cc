@@ -76,7 +76,7 @@ TableCell ratio_cell(const BenchRow& row) {
                        (open && row.ratio_process_range ? "too few processes" : row.verdict));
 }
 
-// A column, and what a row has there.
+// A column, and the function that makes a row's cell of it.
 struct BenchColumn {
   Column column;
   TableCell (*cell)(const BenchRow&);
@@ -182,8 +182,8 @@ size_t width_of(const Table& table) {
   return width;
 }
 
-// Leaves out what a narrow terminal has no room for, what matters least first, and names it: a
-// figure without its end would be worth less than none.
+// Leaves out columns that a narrow terminal has no room for, the least important first, and names
+// them: a figure without its end would be worth less than none.
 std::vector<std::string> narrow(Table& table, size_t columns) {
   std::vector<std::string> left_out;
   for (const char* name : {"limit", "GB/s", "ms", "threads", "params", "size", "backend"}) {

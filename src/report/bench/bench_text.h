@@ -1,4 +1,4 @@
-// Benchmark rows as text: a table, what a pull request takes, and data.
+// Benchmark rows as text: a table for the screen, Markdown for a pull request, and data.
 #pragma once
 
 #include <optional>

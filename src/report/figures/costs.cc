@@ -103,7 +103,7 @@ std::string share_finding(const Findings& findings) {
 }  // namespace
 
 std::optional<Figure> compile_cost_figure(const Findings& findings) {
-  // Nobody knows what compiling cost: the section of report.md has the counts.
+  // No cost of compiling is known: the section of report.md has the counts.
   if (std::ranges::none_of(findings.compile_costs,
                            [](const CompileCost& cost) { return cost.prepare_s.has_value(); })) {
     return std::nullopt;

@@ -28,7 +28,7 @@ struct PointTable {
 
 struct Figure {
   std::string id;       // "prefill-ratios": its anchor, and the name of its file in plots/
-  std::string finding;  // its title: what it shows, as a sentence
+  std::string finding;  // its title, a sentence on its result
   std::string caption;  // how to read it
   std::vector<plot::LegendEntry> legend;
   std::vector<plot::Panel> panels;

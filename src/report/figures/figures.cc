@@ -1,4 +1,4 @@
-// Which figures a report has, in their order.
+// The figures of a report, in their order.
 #include "report/figures/parts.h"
 #include "report/sections.h"
 

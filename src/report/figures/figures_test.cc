@@ -1,4 +1,4 @@
-// Figures of what the small bundle of report_test.cc doesn't have.
+// Figures that the small bundle of report_test.cc doesn't have.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

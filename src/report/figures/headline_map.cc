@@ -17,7 +17,7 @@
 namespace assay {
 namespace {
 
-// Rows and columns of the map, and what stands where they meet.
+// Rows and columns of the map, and its fields.
 struct HeadlineGrid {
   std::vector<std::pair<size_t, std::string>> rows;  // regime and arm
   std::vector<std::string> classes;

@@ -1,4 +1,4 @@
-// Figures of judgements: made of what was judged, not of findings.
+// Figures of judgements: made of verdicts, not of findings.
 #pragma once
 
 #include <optional>
@@ -23,7 +23,7 @@ std::optional<Figure> robustness_figure(const Portability& of);
 // The candidate's time over the base's, cell by cell; absent: the phase has no cell.
 std::optional<Figure> comparison_figure(const Comparison& of, Phase phase);
 
-// Which arm serves which prompt lengths; absent: the policy has no rules.
+// The arms with the prompt lengths that they serve; absent: the policy has no rules.
 std::optional<Figure> policy_figure(const Route& route);
 // The ratios to the safe arm that the rules rest on; absent: every rule takes the safe arm.
 std::optional<Figure> evidence_figure(const Route& route);

@@ -1,4 +1,4 @@
-// Every row in the order of the run, and what was the matter with it.
+// Every row in the order of the run, with its mark: cold, throttled, recompiled, lost.
 #include <algorithm>
 #include <map>
 

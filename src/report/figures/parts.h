@@ -1,4 +1,4 @@
-// The figures, one function each, and what they share.
+// The figures, one function each, and the functions that they share.
 #pragma once
 
 #include <optional>
@@ -45,7 +45,7 @@ const char* row_mark_name(RowMark mark);
 // Place and time of every mark of the phase's order_figure().
 PointTable order_table(const Findings& findings, std::span<const StratumGroups> strata);
 
-// Text that fits its place in a panel; what is longer gives way in the middle.
+// Text that fits its place in a panel; a longer text is cut in the middle.
 std::string panel_title(const std::string& text);
 std::string row_label(const std::string& text);
 // A row's label of any length: it takes the lines that it needs.
@@ -70,8 +70,8 @@ struct RowsFigure {
   std::optional<plot::RuleAt> rule;
   plot::Scale::Start start = plot::Scale::Start::kFree;
 };
-// All to one scale and with one axis. `what` opens their alternative text; what a line says is in
-// its text.
+// All to one scale and with one axis. `what` opens their alternative text, which goes on with the
+// lines' texts.
 std::vector<plot::Panel> rows_panels(const Findings& findings, const RowsFigure& figure,
                                      const std::string& what);
 

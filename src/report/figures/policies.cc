@@ -1,4 +1,4 @@
-// A routing policy as figures: which arm serves which prompt lengths, and what that rests on.
+// A routing policy as figures: the arms with the prompt lengths that they serve, and the evidence.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -112,7 +112,7 @@ struct RuledStratum {
 
 std::vector<RuledStratum> evidence_of(const Policy& policy) {
   std::vector<RuledStratum> all;
-  // Once a stratum and arm: a rule between two lengths may rest on what its neighbour rests on.
+  // Once a stratum and arm: a rule between two lengths may rest on its neighbour's evidence.
   const auto is_there = [&](const PolicyRule& rule, const RuleEvidence& evidence) {
     return std::ranges::any_of(all, [&](const RuledStratum& one) {
       return one.rule->arm == rule.arm && one.rule->model == rule.model &&

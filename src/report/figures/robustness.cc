@@ -109,7 +109,7 @@ std::string index_text(const RobustnessIndex& index) {
   return text;
 }
 
-// The point that decides the index: what is left is least there.
+// The point that decides the index: the smallest share of the effect is left there.
 const RetainedShare* weakest_point(const RobustnessIndex& index) {
   const RetainedShare* weakest = nullptr;
   for (const RetainedShare& point : index.points) {

@@ -78,7 +78,7 @@ std::string table_html(const Table& table, std::string_view name) {
   return out + "</table></div>\n";
 }
 
-// Roles, because what is laid out as cards is no table to a browser.
+// Roles, because a table laid out as cards is no table to a browser.
 std::string choice_html(const Table& table, std::string_view name) {
   std::string out =
       fmt::format("<table class=\"choices{}\" role=table aria-label=\"{}\">{}<tbody role=rowgroup>",

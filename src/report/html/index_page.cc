@@ -1,4 +1,4 @@
-// Several results, one paragraph each, with links to what is kept of them.
+// Several results, one paragraph each, with links to the files that are kept of them.
 #include <algorithm>
 #include <cctype>
 

@@ -1,5 +1,5 @@
-// Pages of judgements: what `assay gate`, `portability`, `route` and `compare` found, as HTML files
-// that fetch nothing and can be read without scripts.
+// Pages of judgements: the verdicts of `assay gate`, `portability`, `route` and `compare` as HTML
+// files that fetch nothing and can be read without scripts.
 #pragma once
 
 #include <optional>

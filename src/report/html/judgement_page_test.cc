@@ -1,4 +1,4 @@
-// Pages of judgements against their approved texts, and what their figures say.
+// Pages of judgements against their approved texts, and their figures' texts.
 #include "report/html/judgement_page.h"
 
 #include <gmock/gmock.h>
@@ -212,7 +212,7 @@ TEST(RouteFigures, HaveTheArmThatServesBetweenTwoChoices) {
   study.lengths = {10, 80};
   const Route route = RoutedBundle(study).route();
   EXPECT_THAT(policy_figure(route)->finding, HasSubstr("no rule abstains"));
-  // Static at 10 tokens, dynamic at 10 and at 80: what two rules rest on is there once.
+  // Static at 10 tokens, dynamic at 10 and at 80: evidence of two rules is there once.
   EXPECT_EQ(evidence_figure(route)->tables.front().rows.size(), 3u);
   const std::string html = route_page(route);
   EXPECT_THAT(html, HasSubstr("<section id=\"taken\">"));

@@ -58,7 +58,7 @@ std::string items_html(const std::vector<std::string>& lines) {
   return out + "</ul>\n";
 }
 
-// Every kind of named finding, in words, and what to take.
+// Every kind of named finding, in words, and the arm to take.
 std::string findings_html(const Findings& findings) {
   const ReportSection decision = decision_section(findings);
   return section_html("findings", "Findings and decision",

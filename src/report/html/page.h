@@ -27,9 +27,9 @@ struct NamedFindings {
   Findings findings;
 };
 
-// Verdicts, means, ratios and losses of two bundles or more beside one another, and what differs in
-// their identities. `judged` are portability_parts() of the same bundles (judgement_page.h), which
-// tests what differs between them; empty: nothing is tested.
+// Verdicts, means, ratios and losses of two bundles or more beside one another, and the differences
+// of their identities. `judged` are portability_parts() of the same bundles (judgement_page.h),
+// which tests the differences between them; empty: nothing is tested.
 std::string render_side_by_side(const std::vector<NamedFindings>& bundles,
                                 const std::vector<JudgementPart>& judged = {});
 
@@ -44,7 +44,7 @@ struct IndexedResult {
   std::string name;
   Findings findings;
   std::string page;               // the path of its report.html; empty: it has none
-  std::vector<ResultLink> links;  // to what else is kept of it
+  std::vector<ResultLink> links;  // to the other files that are kept of it
 };
 
 // The index: each bundle's result in one sentence, with the measured models, the machine and the

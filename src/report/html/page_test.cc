@@ -1,4 +1,4 @@
-// The page of a small bundle against its approved text, and what every page must hold to.
+// The page of a small bundle against its approved text, and the rules that every page keeps.
 #include "report/html/page.h"
 
 #include <gmock/gmock.h>

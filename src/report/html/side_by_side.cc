@@ -1,4 +1,4 @@
-// Several bundles on one page: a bundle is to these figures what an arm is to a report's own.
+// Several bundles on one page: a bundle stands in these figures in an arm's place.
 #include <algorithm>
 #include <map>
 #include <set>

@@ -1,4 +1,4 @@
-// SVG text, element by element, and what a drawn panel is.
+// SVG text, element by element, and the type of a drawn panel.
 //
 // Colours, widths and fonts are classes (theme.h), so that one panel serves light and dark, the
 // page and a file of its own. Coordinates are in the panel's units: one is a CSS pixel where the
@@ -29,7 +29,7 @@ struct Style {
 struct Panel {
   double width = kPanelWidth;
   double height = 0;
-  std::string alt;  // what it shows, for those who can't see it
+  std::string alt;  // its content in words, for those who can't see it
   std::string body;
 };
 
@@ -52,7 +52,7 @@ class Canvas {
   void path(std::string_view d, std::string_view classes, std::string_view tip = {});
   void rect(double x, double y, double width, double height, std::string_view classes,
             std::string_view tip = {});
-  // A mark of that style, and what is around it.
+  // A mark of that style, with its outline.
   void mark(double x, double y, Style style, double size, Around around, std::string_view tip);
   // Until close_group(): the classes and the tip that all of them have.
   void open_group(std::string_view classes, std::string_view tip = {});

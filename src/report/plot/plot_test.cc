@@ -1,4 +1,4 @@
-// The plots against their approved files, and what every plot must hold to.
+// The plots against their approved files, and the rules that every plot keeps.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -200,7 +200,7 @@ TEST(Plot, RingsAndCrossesHaveATip) {
   static const std::regex kRings(
       R"re(<g class="a3"><title>static</title><path d="[^"]+" class="s"/><path d="[^"]+" class="o"/>)re");
   EXPECT_TRUE(std::regex_search(body, kRings)) << "that of its arm";
-  // The square about a cross is what a pointer hits.
+  // A pointer hits the square about a cross.
   static const std::regex kCross(
       R"re(<title>c002 repetition 9: SIGSEGV</title><path d="[^"]+z" class="p"/>)re");
   EXPECT_TRUE(std::regex_search(body, kCross));

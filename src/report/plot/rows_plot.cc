@@ -129,7 +129,7 @@ class RowsDrawing {
     if (line.value)
       canvas_.path(shape_path(x_of(*line.value), y, line.style, 4), shape_class(line.style));
     if (!line.value && line.bars.empty()) {
-      // Whose line it is, where nothing is drawn.
+      // The arm's mark before the text, if no value is drawn.
       const double text_width = static_cast<double>(characters(line.text)) * kValueCharacter;
       canvas_.path(shape_path(kPanelWidth - text_width - 8, y, line.style, 3),
                    shape_class(line.style));
@@ -146,7 +146,8 @@ class RowsDrawing {
   Canvas texts_;  // of the lines, in a group of their own
 };
 
-// Without what has no place: a figure that couldn't be computed is no number, and isn't drawn.
+// Leaves out values without a place: a figure that couldn't be computed is no number, and isn't
+// drawn.
 RowsPanel placed(RowsPanel panel) {
   const auto lacks_place = [](const Span& span) {
     return std::isnan(span.low) || std::isnan(span.high);

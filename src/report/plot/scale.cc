@@ -12,7 +12,7 @@ constexpr double kRoom = 0.04;   // at an end, as a share of the extent
 constexpr double kSlack = 1e-9;  // of steps: a tick on an axis' end is on the axis
 constexpr double kLeastSpan = 1e-9;
 
-// "1500", "25M": what an axis of such steps needs, and no more digits.
+// "1500", "25M": as many digits as an axis of such steps needs.
 std::string tick_text(double value, double step, double largest) {
   constexpr double kManyDigits = 1e4;
   constexpr double kFewestDecimals = 1e-4;

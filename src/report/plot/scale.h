@@ -41,7 +41,7 @@ class Scale {
   static Scale of(const Extent& extent, Start start = Start::kFree);
 
   bool logarithmic() const { return logarithmic_; }
-  // 0 at the low end, 1 at the high one; what lies beyond is put on the end. Never NaN.
+  // 0 at the low end, 1 at the high one; values beyond are put on the end. Never NaN.
   double at(double value) const;
   // At most `most` (2 at least) round values, ascending.
   std::vector<Tick> ticks(size_t most) const;

@@ -30,7 +30,7 @@ std::vector<std::string> wrapped(const std::string& text, size_t columns) {
   return lines;
 }
 
-// Below what was drawn so far, in a sheet of that width.
+// Draws below the parts that are there, in a sheet of that width.
 class SheetDrawing {
  public:
   explicit SheetDrawing(double width) : width_(width) {}

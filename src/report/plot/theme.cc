@@ -13,7 +13,7 @@ constexpr Palette kDark{"#141414",
 
 namespace {
 
-// b: bars and what is under other marks; f: filled; h: hollow; l: lines; o: around a mark; x: a
+// b: bars and shapes under other marks; f: filled; h: hollow; l: lines; o: around a mark; x: a
 // cross; r: rules that values are held against; p: only for pointers; g: grid; i: intervals; s and
 // q: small marks, stroked and filled; u: makes a stroked one hollow; c and e: text about its
 // middle, and up to its end.

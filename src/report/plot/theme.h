@@ -24,7 +24,7 @@ extern const Palette kDark;
 
 // Rules for a <style> element, of a page or of an .svg file.
 const std::string& theme_css();
-// "--c0:#3c3c3c;...": for what is light whatever the screen, as paper is.
+// "--c0:#3c3c3c;...": for media that are light on every screen, such as paper.
 std::string arm_colours(const Palette& palette);
 
 }  // namespace assay::plot

@@ -231,7 +231,7 @@ class XyDrawing {
   Canvas canvas_;
 };
 
-// Without what has no place, as in rows_plot.cc.
+// Leaves out values without a place, as rows_plot.cc does.
 XyPanel placed(XyPanel panel) {
   if (panel.x_rule && std::isnan(panel.x_rule->value)) panel.x_rule.reset();
   if (panel.y_rule && std::isnan(panel.y_rule->value)) panel.y_rule.reset();

@@ -143,7 +143,7 @@ void add_undecided(const Findings& findings, std::vector<std::string>& lines) {
   }
 }
 
-// One line an arm whose slower decoding uses up what its prefill gains.
+// One line for each arm whose slower decoding uses up the gain of its prefill.
 void add_break_even(const Findings& findings, std::vector<std::string>& lines) {
   std::map<std::string, std::optional<stats::Interval>> lengths;
   for (const PhaseSplit& split : findings.splits) {

@@ -5,8 +5,8 @@
 
 namespace assay {
 
-// Verdicts green, yellow or red, headings bold, and what weakens the result yellow. Without its
-// escape sequences it is the same text.
+// Verdicts green, yellow or red, headings bold, and warnings yellow. Without its escape sequences
+// it is the same text.
 std::string with_colours(const std::string& screen);
 
 }  // namespace assay

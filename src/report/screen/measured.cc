@@ -20,7 +20,7 @@ std::string identity_value(const Findings& findings, const std::string& key) {
   return at == findings.identity.end() ? "" : at->second;
 }
 
-// "Intel(R) Xeon(R) Processor (family 6 model 207 stepping 2) x 2" without what is in brackets.
+// "Intel(R) Xeon(R) Processor (family 6 model 207 stepping 2) x 2" without the brackets' content.
 std::string without_brackets(std::string_view name) {
   std::string out;
   size_t depth = 0;

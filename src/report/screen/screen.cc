@@ -99,7 +99,8 @@ struct Room {
   size_t changes = 0;
 };
 
-// Each gets what it asks for up to its share, then what is left in the order of their weight.
+// Each part gets the lines that it asks for up to its share, then the rest goes to the parts in the
+// order of their weight.
 Room share(size_t lines, const Room& wanted) {
   Room room{std::min(wanted.warnings, kWarningLines), std::min(wanted.choices, kChoiceLines),
             std::min(wanted.changes, kChangeLines)};
@@ -146,7 +147,7 @@ Lines closing_lines_of_file(const std::string& file) {
           "report:  assay report --from-findings FILE -o report.html"};
 }
 
-// Everything but the three parts that share what room is left.
+// Everything but the three parts that share the room that is left.
 struct Frame {
   Lines measured;
   Lines legend;

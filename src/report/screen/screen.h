@@ -1,5 +1,5 @@
-// Findings on one screen: what was measured and where, what voids or weakens it, which arm to take,
-// and what would change that choice.
+// Findings on one screen: the study and its machine, warnings, the arm to take, and the
+// circumstances that would change that choice.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // The screen never grows past its lines and columns and leaves nothing out in silence, whatever was
-// found; and what its rows say.
+// found; also tests its rows' texts.
 #include "report/screen/screen.h"
 
 #include <gmock/gmock.h>
@@ -162,7 +162,7 @@ size_t rows_told(const std::vector<std::string>& lines) {
   }
   const auto more =
       std::find_if(rule, legend, [](const auto& l) { return l.starts_with("  and "); });
-  // told() counted what is left out once a phase.
+  // told() counted the rows left out once a phase.
   return more == legend ? rows : rows - 2 * told({more, more + 1}, "-");
 }
 

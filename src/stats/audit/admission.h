@@ -1,4 +1,4 @@
-// Which sets of conventions a row's figures and words leave room for.
+// Sets of conventions that a row's figures and words leave room for.
 #pragma once
 
 #include <span>

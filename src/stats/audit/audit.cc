@@ -46,7 +46,7 @@ bool meets(const PrintedNumber& claim, const Interval& range) {
          range.high + slack_of(range.high) >= claim.low - slack_of(claim.low);
 }
 
-// Rounding keeps order, so what is printed may not even touch its neighbour's bound from outside.
+// Rounding keeps order, so a printed figure may not even touch its neighbour's bound from outside.
 bool lies_between(const PrintedNumber& claim, const Interval& range) {
   return claim.high - slack_of(claim.high) > range.low &&
          claim.low + slack_of(claim.low) < range.high;

@@ -1,5 +1,5 @@
-// Published figures held against one another: what means, deviations and n say about the t, p, d
-// and so on that stand beside them, the rounding of everything printed considered.
+// Published figures held against one another: means, deviations and n against the t, p, d and so on
+// that stand beside them, the rounding of everything printed considered.
 #pragma once
 
 #include <map>
@@ -35,7 +35,7 @@ std::string_view verdict_name(Verdict verdict);
 //   figure is one. `from`, `as`, `recomputed` and `range` are of the first way that fails. Not the
 //   figure but the row is proven wrong: the error may be in another of its figures.
 // - not determined: the row's figures don't determine it, or a set fits in which something isn't
-//   printed (then `as` says what, and `range` is what it may be). No `recomputed`.
+//   printed (then `as` names it, and `range` has the figure's possible values). No `recomputed`.
 struct AuditedFigure {
   Figure figure;
   std::optional<size_t> element;  // of a list, from 1
@@ -46,7 +46,8 @@ struct AuditedFigure {
   std::string from;
   std::string as;
   std::vector<std::string> also;
-  // For machines: every convention that `from` needs, the usual ones included; what interval it is.
+  // For machines: every convention that `from` needs, the usual ones included; the interval's
+  // confidence.
   std::map<Axis, std::string> conventions;
   std::optional<double> confidence;
 };

@@ -39,7 +39,7 @@ constexpr Verdict kUnknown = Verdict::kNotDetermined;
 const std::string kGroups = "mean_a,sd_a,n_a,mean_b,sd_b,n_b";
 const std::string kPublished = "11.87,9.19,1620,7.12,6.73,1620";
 
-// The source names Welch's test; p is what Student's gives, two-sided.
+// The source names Welch's test; p is Student's, two-sided.
 TEST(Audit, OfTheWorkedExample) {
   const auto all = audit(kGroups + ",t,d,p\n" + kPublished + ",16.8,-0.59,8.87e-61\n");
   const auto t = figure(all, Figure::kT);
@@ -296,8 +296,8 @@ TEST(Audit, BindsWhatIsDeclared) {
   EXPECT_EQ(verdict("method," + kGroups + ",p\nstudent," + kPublished + ",1e-40\n", kP), kNo);
 }
 
-// An interval by the bootstrap, Tukey's p, a percent of something else: what figures don't
-// determine is neither confirmed nor accused, and only where the row says that it is such.
+// An interval by the bootstrap, Tukey's p, a percent of something else: a figure that the others
+// don't determine is neither confirmed nor accused, but only if the row says that it is such.
 struct OtherCase {
   Figure figure;
   const char* header;  // of the declaration, then the figures
@@ -363,7 +363,8 @@ TEST(Audit, KnowsConventionsOfCountsAndPercents) {
   EXPECT_EQ(free.as, "100 ln(a / b)");
 }
 
-// Other factors may make up the rest of a total; what is too much, or a table of one factor, not.
+// Other factors may make up the rest of a total, but not a negative rest, nor that of a table of
+// one factor.
 TEST(Audit, AddsUpSumsWhereTheyMust) {
   const std::string sums = "ss,ss_error,ss_total\n10.0,50.0,";
   EXPECT_EQ(verdict(sums + "65.0\n", kSsTotal), kUnknown);

@@ -41,8 +41,8 @@ enum class Axis : uint8_t {
 };
 constexpr size_t kAxes = 22;
 
-// The options, the usual one first. kOther is what no figures determine (a resample, a permutation,
-// Tukey's range): taken only if declared.
+// The options, the usual one first. kOther stands for methods that no figures determine (a
+// resample, a permutation, Tukey's range): taken only if declared.
 enum class Sides : uint8_t { kTwo, kGreater, kLess };
 enum class TestKind : uint8_t {
   kWelch,
@@ -139,9 +139,9 @@ class ConventionSet {
 
 struct ConventionOption {
   std::string_view name;      // as a report has it; empty where the usual one goes without saying
-  std::string_view keywords;  // what declares it, with blanks between
+  std::string_view keywords;  // words that declare it, with blanks between
   bool only_declared = false;
-  bool is_other = false;  // figures don't determine what comes of it
+  bool is_other = false;  // figures don't determine its result
 };
 struct ConventionAxis {
   Axis axis;
@@ -160,7 +160,7 @@ class Declared {
   bool is_other(Axis axis) const;
   bool is_declared(Axis axis) const { return allowed_[static_cast<size_t>(axis)] != 0; }
   // One keyword of the axis, however it is written: "Welch", "two-sided", "two sided". The error
-  // says what was expected and found.
+  // names the expected words and the found one.
   Status declare(const ConventionAxis& axis, std::string_view keyword);
   // Takes over the axes that `other` declares and this doesn't.
   void default_to(const Declared& other);

@@ -77,7 +77,7 @@ MaybeReading adjusted_p(Row x, Set set, size_t element) {
   return Reading{{adjusted(low, by)[element], adjusted(high, by)[element]}};
 }
 
-// At least what comes before it, at most what comes after.
+// Range of a percentile: at least the lower ones that are printed, at most the higher ones.
 MaybeReading between_neighbours(Row x, Figure figure) {
   Interval range = kAnything;
   bool others = false;

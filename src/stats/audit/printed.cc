@@ -87,7 +87,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// Cuts the longest run of digits and what `more` names off the front.
+// Cuts the longest run of digits and characters of `more` off the front.
 std::string_view take(std::string_view& text, std::string_view more) {
   size_t end = 0;
   while (end < text.size() && (is_digit(text[end]) || more.contains(text[end]))) ++end;

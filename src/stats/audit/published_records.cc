@@ -22,7 +22,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return lines;
 }
 
-// "|---|:--:|": what follows a Markdown header.
+// "|---|:--:|": the line below a Markdown header.
 bool is_rule(std::string_view line) {
   return line.starts_with('|') && line.contains('-') &&
          line.find_first_not_of("|-: \t") == std::string_view::npos;

@@ -130,7 +130,7 @@ Result<PrintedNumber> parse_figure(const FigureColumn& column, const std::string
   }
   const bool is_count = quantity == Quantity::kCount || quantity == Quantity::kTally;
   if (column.is_exact || is_count) number->low = number->high = number->value;
-  // "p = 0" and "p ~ 0" are what rounds to nothing, not a p below a half.
+  // "p = 0" and "p ~ 0" round to nothing; they aren't a p below a half.
   if (quantity == Quantity::kProbability && number->value == 0 && number->high > 0.05) {
     number->high = 0.0005;
   }

@@ -26,13 +26,13 @@ struct PublishedTable {
 // - CSV: a byte order mark and lines that begin with "#" are passed over.
 // - Markdown: every table of the text with a column that is known; the text around is passed over.
 //
-// Errors name `object`, line and column: unknown or repeated columns, rows of another length, what
-// isn't a number, a figure outside of what it can be (n a whole number of at least 1, ...), a bound
-// ("<") of what isn't claimed, lists of different lengths, a convention that isn't known, and a
-// table without any claim.
+// Errors name `object`, line and column: unknown or repeated columns, rows of another length,
+// fields that aren't numbers, figures out of their range (n a whole number of at least 1, ...), a
+// bound ("<") of a figure that isn't a claim, lists of different lengths, a convention that isn't
+// known, and a table without any claim.
 Result<PublishedTable> parse_published_table(std::string_view text, const std::string& object);
 
-// A table to begin with, as CSV: what every column means, in comments, and one filled row.
+// A table to begin with, as CSV: the meaning of every column, in comments, and one filled row.
 std::string published_table_template();
 
 }  // namespace assay::stats

@@ -1,4 +1,4 @@
-// Arithmetic on ranges: what a figure may be, given what its inputs may be.
+// Arithmetic on ranges: the range of a figure from the ranges of its inputs.
 //
 // Every range holds each value that the inputs' ranges allow, so a figure outside of it can't be
 // had from them. It may be wider where an input is used twice. An end may be infinite. Interval
