@@ -60,11 +60,11 @@ struct Checked {
 void check_study(const Checked& checked, Problems& problems);
 // The identity, the environments, and the arms.
 void check_identity(const Checked& checked, Problems& problems);
-// Rows and what their cells' evidence says of them.
+// Rows beside the evidence of their cells.
 void check_evidence(const Checked& checked, Problems& problems);
 // Parity records by themselves, and beside their cells.
 void check_parity(const Checked& checked, Problems& problems);
-// Starts of the rows, the sittings and the run; what the completion counted.
+// Starts of the rows, the sittings and the run; the completion's counts.
 void check_course(const Checked& checked, Problems& problems);
 
 }  // namespace assay::crosscheck

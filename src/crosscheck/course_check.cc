@@ -1,4 +1,4 @@
-// When things happened, and what was counted when they had.
+// Checks the times at which things happened, and the counts at the end.
 #include <algorithm>
 #include <map>
 

@@ -1,6 +1,6 @@
-// Compares statements that a bundle makes twice. Hashes tell that files are those that were sealed;
-// this tells that they can be of one run. Whoever changes one of two places and seals anew is found
-// here; whoever changes both isn't, which is what a signature is for (artifact/signature.h).
+// Compares statements that a bundle makes twice. Hashes show that files are those that were sealed;
+// this shows that they can be of one run. A change of one of two places, sealed anew, is found
+// here; a change of both isn't, and takes a signature to show (artifact/signature.h).
 #pragma once
 
 #include <span>

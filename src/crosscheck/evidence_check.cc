@@ -1,4 +1,4 @@
-// Rows beside the evidence of their cell: each says what was asked for, and what came of it.
+// Rows beside the evidence of their cell: each states the request and its outcome.
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -39,7 +39,7 @@ class EvidenceCheck {
   }
 
  private:
-  // `member` of the evidence beside what the rows say; an empty one says nothing.
+  // Compares the evidence's member `name` with the rows' value; an empty one says nothing.
   void hold(std::string_view name, std::string_view of_rows, std::string_view found) {
     if (!found.empty()) {
       problems_.hold(object_, fmt::format("{} as its rows have it,", name), of_rows, found);

@@ -34,7 +34,7 @@ void check_program(const Json& identity, const Json& environment, const std::str
             problems);
 }
 
-// The axes of an arm that stand in what was found out of its interpreter, GPU or command.
+// The axes of an arm that stand in the facts about its interpreter, GPU or command.
 struct FoundAxes {
   std::string device;
   std::string framework_build;

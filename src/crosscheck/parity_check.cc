@@ -1,4 +1,4 @@
-// Parity: what a record says by itself, and that no cell lacks the one that its neighbours have.
+// Parity: each record by itself, and that no cell lacks the one that its neighbours have.
 #include <algorithm>
 #include <tuple>
 

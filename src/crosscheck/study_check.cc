@@ -62,7 +62,7 @@ void take_settled(const Json& said, Study& study) {
   }
 }
 
-// The study that was run, of its file and of what the manifest says was settled.
+// The study that was run, from its file and the manifest's settled values.
 Result<Study> study_of(const Bundle& bundle) {
   const Json& said = member(bundle.manifest, "study");
   ASSAY_TRY(Study study, parse_study(bundle.study_yaml, kStudyName));

@@ -38,7 +38,7 @@ class Shape {
   size_t rank_ = 0;
 };
 
-// Bytes of a tensor that somebody else owns; contiguous, row-major.
+// Bytes of a tensor that another object owns; contiguous, row-major.
 struct TensorView {
   const std::byte* data = nullptr;
   DType dtype = DType::kF32;

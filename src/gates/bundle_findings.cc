@@ -83,7 +83,7 @@ Result<BundleFindings> findings_of_bundle(const Bundle& bundle, const Samples& s
       return result;
     }
   } else {
-    std::error_code unknown;  // whoever read it has said so
+    std::error_code unknown;  // the reader of the bundle has reported it
     const bool there = std::filesystem::exists(bundle.folder / "analysis/findings.json", unknown);
     result.why_anew = there ? read.error().message : "there is no analysis/findings.json";
   }

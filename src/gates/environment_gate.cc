@@ -1,5 +1,5 @@
-// Gate 2: the identity is complete, the worker that ran confirms it, and what made the code has its
-// hash in the bundle.
+// Gate 2: the identity is complete, the worker that ran confirms it, and the bundle has the hash of
+// the code's generator.
 #include <algorithm>
 #include <array>
 
@@ -205,7 +205,7 @@ bool is_sha256(const std::string& text) {
          });
 }
 
-// The hash that the bundle lacks of what made and ran the cell's code; empty: none.
+// The hash that the bundle lacks of the program that made or ran the cell's code; empty: none.
 std::string missing_hash(const BundleFacts& facts, const GatedCell& cell) {
   const Json& environment = facts.bundle.environment;
   const std::string program = text_member(environment, "program_sha256");

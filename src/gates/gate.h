@@ -61,12 +61,12 @@ struct JudgedGate {
   const GateCheck* deciding() const;
 };
 
-// Collects what decides against a check: each place once, with how many of `unit` decide there, and
-// counts what is beyond kMostDeciding.
+// Collects the places that decide against a check: each once, with how many of `unit` decide there,
+// and the number of those beyond kMostDeciding.
 class Deciders {
  public:
   explicit Deciders(std::string unit = "case") : unit_(std::move(unit)) {}
-  // `place` is a file, and a field or rows of it; `detail` says what is wrong there.
+  // `place` is a file, and a field or rows of it; `detail` is the fault there.
   void add(const std::string& place, std::string detail = "");
   bool any() const { return count_ > 0; }
   int64_t count() const { return count_; }  // of all that was added

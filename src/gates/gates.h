@@ -1,5 +1,5 @@
 // The four gates that one bundle passes or doesn't, a file each. The fifth, of several bundles, is
-// in regime_gate.h. docs/judgements.md says what each demands and when it isn't decided.
+// in regime_gate.h. docs/judgements.md lists the demands of each and when it isn't decided.
 #pragma once
 
 #include <optional>

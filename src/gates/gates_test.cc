@@ -39,8 +39,8 @@ const GateCheck& check_of(const JudgedGate& gate, const std::string& name) {
   return at == gate.checks.end() ? gate.checks.front() : *at;
 }
 
-// The check fails, or is open, with this defect, names what decides, and is the only one; without
-// it every check passes.
+// With this defect the check fails, or is open, names the deciding place, and is the only one that
+// does; without it every check passes.
 void expect_decided(GateFunction gate, const std::string& check, GateVerdict verdict,
                     const std::function<void(HonestBundle&)>& defect, const std::string& decider,
                     const HonestStudy& study = {}) {

@@ -54,8 +54,8 @@ struct JudgeRequest {
 };
 
 // Reads the bundles in parallel and judges them. bad_input: read_facts() refuses one, a bundle is
-// named twice, the claim doesn't parse or names what no bundle has, there is no axis of that
-// name.
+// named twice, the claim doesn't parse or names an arm or stratum of no bundle, there is no axis of
+// that name.
 Result<Judgement> judge_bundles(const JudgeRequest& request);
 
 // Judges facts in memory.

@@ -108,7 +108,7 @@ TEST(RegimeGate, OfPairsThatShowNothingTheOneOfFewestAxesIsNamed) {
   EXPECT_THAT(nearest({one, other_stack, both}),
               HasSubstr("other stack and both: the declared axis is cache, and code_generator"));
   EXPECT_THAT(nearest({one, other_stack}), HasSubstr("one and other stack: 3 axes differ"));
-  // Two runs of one regime are no nearer than what differs.
+  // Two runs of one regime don't differ, and so aren't named as the nearest pair.
   BundleFacts again = one;
   again.name = "again";
   EXPECT_THAT(nearest({one, again, both}), HasSubstr("one and both: 2 axes differ"));

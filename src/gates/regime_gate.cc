@@ -57,7 +57,7 @@ std::string claim_key(const SpeedClaim& claim) {
   return claim_text(claim);
 }
 
-// The named claim, or what any bundle's decisions claim.
+// The named claim, or the claims of any bundle's decisions.
 std::vector<SpeedClaim> claims_of(const std::vector<BundleFacts>& bundles,
                                   const std::optional<SpeedClaim>& claim) {
   if (claim) return {*claim};

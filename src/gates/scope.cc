@@ -1,4 +1,4 @@
-// Which cells and claims are judged, and what the identity states of their arms.
+// The cells and claims that are judged, and the axes of their arms that the identity states.
 #include <algorithm>
 
 #include "base/lenient_json.h"

@@ -1,4 +1,4 @@
-// Parity at once; profiles last, since a profiler that was attached may slow down what follows.
+// Parity at once; profiles last, since a profiler that was attached may slow down later work.
 #include "harness/after_timing.h"
 
 #include <algorithm>

@@ -188,7 +188,7 @@ TEST_F(RunTest, AnInterruptionBeforeTheLastQuestionsIsMadeUpFor) {
   study_.parity = ParityTime::kAfter;
   profile_ = true;
   faults_["base"] = faults_["other"] = {"--profiler"};
-  // Every row is there by then: what is interrupted is the profile of the first cell.
+  // Every row is there by then: the profile of the first cell is interrupted.
   observer_.interrupt_after = make_plan(study_).rows;
   observer_.interrupt_fd = interrupt_[1];
   const auto stopped = run();

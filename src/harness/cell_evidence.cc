@@ -78,7 +78,7 @@ void CellEvidence::add_worker(size_t cell, const LiveWorker& live) {
   worker.load_seconds = loaded.seconds;
   worker.weight_bytes = loaded.weight_bytes;
   worker.threads = loaded.threads;
-  if (live.prepared_cell == cell) {  // else what it has is another cell's, or nothing
+  if (live.prepared_cell == cell) {  // else its figures are another cell's, or none
     worker.prepare_seconds = live.prepared.seconds;
     worker.prepare_evidence = live.prepared.evidence;
   }

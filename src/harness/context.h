@@ -47,7 +47,7 @@ struct RunContext {
   std::string harness;         // name and version, told to workers
   GpuSensors* gpus = nullptr;  // read for arms that compute on a GPU; null: nothing is known of it
   bool profile = false;        // trace one repetition a cell, once its timing is over
-  BoundFiles* inputs = nullptr;  // that must stay as they are; null: nobody looks
+  BoundFiles* inputs = nullptr;  // that must stay as they are; null: they aren't checked
   // Seconds that the run has spent so far on work in which it timed nothing, that of parity
   // included: on starting and loading processes, and on preparing cells, which compiles.
   double starting_s = 0;

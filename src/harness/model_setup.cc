@@ -172,7 +172,7 @@ class Setup {
     return true;
   }
 
-  // Every process prints to a file of its own; what the one before printed is kept first.
+  // Every process prints to a file of its own; the output of the one before is kept first.
   ClientResult<WorkerClient> start_with_own_log(size_t arm) {
     const Status kept = keep_log(arm);
     auto fresh = WorkerLog::create();

@@ -25,8 +25,8 @@ using ParityAnswer = ClientResult<ParityTokens>;
 // logit of the token found is within this many roundings of that of the token it chose.
 inline constexpr double kTieRoundings = 16;
 
-// A cell of n new tokens, in whatever phase, makes n + 1 a sequence: the one that the prefill leads
-// to and one a decode step. (kv_decode's first comes of its untimed prefill: if that differs, its
+// A cell of n new tokens, in any phase, makes n + 1 a sequence: the one that the prefill leads to
+// and one a decode step. (kv_decode's first comes of its untimed prefill: if that differs, its
 // steps are about another text.) A prefill makes one.
 inline int64_t generated_tokens(int64_t new_tokens) {
   return new_tokens + 1;

@@ -132,7 +132,7 @@ Status ParityCheck::compare(size_t arm, const ParityKey& key) {
         compare_parity(study_.arms[arm].name, found->answer, study_.baseline,
                        has_expected ? baseline->answer : unasked, generated_tokens(new_tokens));
     if (result["passed"].is_null()) continue;
-    // The baseline is held against nobody: without an answer there is nothing to say of it but why.
+    // The baseline is compared with no other arm: without an answer its record has only the reason.
     const bool lost = arm == baseline_ && !found->answer;
     ASSAY_CHECK(
         record(cell, lost ? unasked_parity(study_.arms[arm].name, study_.baseline,

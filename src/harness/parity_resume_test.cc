@@ -1,4 +1,4 @@
-// Parity across interruptions: what is recorded stays, and only the rest is asked.
+// Parity across interruptions: a recorded verdict stays, and only the rest is asked.
 #include "artifact/commit_log.h"
 #include "harness/run_fixture.h"
 

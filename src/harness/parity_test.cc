@@ -1,4 +1,4 @@
-// Parity's record: what differs first, and what can't be said.
+// Parity's record: the first difference, and verdicts that can't be given.
 #include "harness/parity.h"
 
 #include <gtest/gtest.h>

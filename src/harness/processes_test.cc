@@ -1,5 +1,5 @@
-// A cell's repetitions over several worker processes: who does which, and what becomes of the rest
-// where one is lost or the run is stopped.
+// A cell's repetitions over several worker processes: each process's share, and the rest if one is
+// lost or the run is stopped.
 #include "harness/run_fixture.h"
 
 namespace assay {
@@ -232,8 +232,8 @@ TEST_F(ProcessesTest, RowsThatNoProcessCameUpForHaveNone) {
   expect_shares("base", kEvenShares);
 }
 
-// Wherever the run is stopped: what was committed stays, the rest of the round is done by processes
-// that come after those that did the first part, and the rounds behind it are as planned.
+// Wherever the run is stopped: committed rows stay, the rest of the round is done by processes that
+// come after those of its first part, and the rounds behind it are as planned.
 TEST_F(ProcessesTest, AResumeGoesOnInTheMiddleOfARound) {
   study_.order = RunOrder::kSequential;
   observer_.interrupt_fd = interrupt_[1];

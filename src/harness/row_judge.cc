@@ -1,4 +1,4 @@
-// Samples against what memory can do.
+// Compares samples with the memory's limit.
 #include "harness/row_judge.h"
 
 #include <algorithm>

@@ -306,7 +306,7 @@ Result<bool> Run::finish_model(ModelPart& part) {
   }
   ASSAY_TRY(const ModelSetup* setup, set_up(part));
   if (!setup) return false;
-  // The baseline first: what the others answer is compared and recorded at once.
+  // The baseline first: the others' answers are compared and recorded at once.
   for (const size_t arm : arms_baseline_first(study_)) {
     ASSAY_TRY(const bool went_on, part.after.run(arm, *setup));
     if (!went_on) return false;

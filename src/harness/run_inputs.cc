@@ -1,4 +1,4 @@
-// Gathers what backends, models and the environment name.
+// Gathers the files that backends, models and the environment name.
 #include "harness/run_inputs.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Whole studies against fake workers: whatever a worker does, the bundle has its rows.
+// Whole studies against fake workers: the bundle has its rows, whatever the worker's fault.
 #include <sys/resource.h>
 
 #include <cstdlib>
@@ -252,7 +252,7 @@ TEST_F(RunTest, ALimitThatWasMeasuredTooLowCondemnsNoRow) {
   for (const char* name : {"base", "other"}) {
     for (const Row& row : rows_of(name)) EXPECT_EQ(row.status, RowStatus::kOk);
   }
-  EXPECT_EQ(memory_.asked, 2);  // what one arm's sample brought out holds for the other
+  EXPECT_EQ(memory_.asked, 2);  // the limit measured again for one arm holds for the other
 }
 
 TEST_F(RunTest, ALimitIsMeasuredAFewTimesAUnitAndThenBelieved) {

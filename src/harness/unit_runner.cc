@@ -295,7 +295,7 @@ Status UnitRunner::skip_all(Job& job, const RunState::FailedInARow& failed) {
   return lose(job, 0, outcome);
 }
 
-// The worker is lost to this unit: what is left of it becomes rows, and the next unit gets a fresh
+// The worker is lost to this unit: the repetitions left become rows, and the next unit gets a fresh
 // process.
 Status UnitRunner::fail_rest(Job& job, size_t from, const WorkerFailure& failure) {
   const RowOutcome outcome = outcome_of(failure);
@@ -331,8 +331,8 @@ ClientResult<Json> UnitRunner::ask_evidence(Job& job, double timeout_s, bool las
   return said;
 }
 
-// A worker that answered with an error is still there to tell what it did until then; whatever it
-// answers now, it is replaced.
+// A worker that answered with an error is still there to report on its work until then; it is
+// replaced in any case.
 void UnitRunner::add_last_words(Job& job) {
   const FailureKind kind = job.failure->kind;
   // A crash may be its device's alone, or, as a time-out, a program's that it ran.
@@ -345,7 +345,7 @@ void UnitRunner::add_last_words(Job& job) {
 Status UnitRunner::close(Job& job) {
   const bool report = job.unit.first_of_round || job.unit.last_of_round || job.failure;
   Evidence& evidence = state_.evidence.of(job.unit.cell);
-  // Rows that are committed and a lower limit beside them would be found false by whoever reads.
+  // A reader would find committed rows false if a lower limit stood beside them.
   const bool raised = row_judge_.add_read_limit(job.cell.arm, evidence);
   if (report || raised || job.given_up) {
     evidence.model_hash = job.setup.model_hash;

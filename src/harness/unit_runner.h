@@ -1,4 +1,4 @@
-// Runs one unit of the plan: warm-ups, repetitions, and a row for each, whatever happens.
+// Runs one unit of the plan: warm-ups, repetitions, and a row for each, of whatever outcome.
 #pragma once
 
 #include <cstdint>

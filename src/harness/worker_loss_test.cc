@@ -1,5 +1,5 @@
-// Workers that are lost at any point of the conversation: the run goes on, and what was committed
-// stays.
+// Workers that are lost at any point of the conversation: the run goes on, and committed rows
+// stay.
 #include <csignal>
 
 #include "harness/run_fixture.h"
@@ -91,7 +91,7 @@ TEST_F(RunTest, ACompilationThatTakesTooLongIsATimeoutOfItsOwn) {
   EXPECT_TRUE(evidence.worker->prepare_evidence.is_null());
 }
 
-// One process serves both cells: what the first took is nothing about the second.
+// One process serves both cells: the first cell's seconds say nothing about the second.
 TEST_F(RunTest, AFailedPreparationHasNoSecondsOfAnEarlierOne) {
   study_.scenarios.resize(1);
   study_.batch = {1};

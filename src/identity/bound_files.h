@@ -1,4 +1,4 @@
-// Files that a run depends on, and whether they are still what they were when it began.
+// Files that a run depends on, and their changes since it began.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct FileIdentity {
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
 
-// One file that isn't what it was.
+// One file that has changed.
 struct BoundChange {
   std::string message;  // one line: the owner, the file, its former and its present state
   Json record;  // {"of", "name", "path", "before", "now"}; null before or now: there was none
@@ -74,7 +74,7 @@ class BoundFiles {
 
 // Checks that each file of an earlier sitting, as to_json() recorded it, is there with the same
 // content now. For larger files the time of writing and the inode must agree, except for owners
-// that `known` names: somebody else compares their content. bad_input that has both identities.
+// that `known` names: other code compares their content. bad_input that has both identities.
 Status check_bound_alike(const Json& before, const Json& now,
                          const std::vector<std::string>& known);
 

@@ -51,7 +51,7 @@ class BoundFilesTest : public testing::Test {
                              {"arm \"a\"", "absent", at("absent")}});
   }
 
-  // The message about what `change` did; empty: nothing.
+  // The message about the change that `change` makes; empty: none.
   template <typename Change>
   std::string after(const Change& change) {
     auto bound = bind();

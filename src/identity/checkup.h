@@ -18,7 +18,7 @@ struct Check {
   std::string name;
   CheckStatus status = CheckStatus::kOk;
   std::string finding;  // the value found, or why there is none
-  std::string fix{};    // what the user can do; empty: nothing to do, or nothing that helps
+  std::string fix{};    // an action for the user; empty: nothing to do, or nothing that helps
 };
 
 // Threads, memory, huge pages, clock source, load and steal, and the build that runs.

@@ -41,7 +41,7 @@ class GpuSensors {
   virtual std::optional<double> energy_j(const std::string&) { return std::nullopt; }
 };
 
-// $ASSAY_NVML or libnvidia-ml.so.1. environment_error that says what is missing: the library, a
+// $ASSAY_NVML or libnvidia-ml.so.1. environment_error that names the missing part: the library, a
 // function of it, or the driver behind it.
 Result<std::unique_ptr<GpuSensors>> open_nvml();
 Result<std::unique_ptr<GpuSensors>> open_nvml(const std::string& library);

@@ -1,4 +1,4 @@
-// NVML against a shared object that the build makes, and against what isn't one.
+// NVML against a shared object that the build makes, and against files that aren't one.
 #include "identity/gpu_sensors.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// The machine as environment.json has it: what is absent has no key.
+// The machine as environment.json has it: a member that is absent has no key.
 #include "identity/host.h"
 
 namespace assay {

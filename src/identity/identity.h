@@ -16,7 +16,7 @@ namespace assay {
 // the arm's own. An axis that isn't known is absent.
 struct Identity {
   std::string device;           // processor model with family, model, stepping; number of CPUs
-  std::string code_generator;   // what generates the code that runs, with its version: the compiler
+  std::string code_generator;   // of the code that runs, with its version: the compiler
   std::string framework_build;  // "assay 0.1.0 1a2b3c4d5e6f Release"
   std::optional<std::string> code_sha;  // whole, with "-dirty"
 };
@@ -34,7 +34,7 @@ struct ArmIdentity {
 
 Identity make_identity(const Host& host, const BuildInfo& build);
 // {"device", "code_generator", "framework_build", "code_sha", "arms": {NAME: {"cache",
-// "compile_mode", and what of the first four is the arm's own}}}
+// "compile_mode", and those of the first four that are the arm's own}}}
 Json identity_to_json(const Identity& identity, std::span<const ArmIdentity> arms);
 
 // The long form: {"schema", "host", "build", "program_sha256", "libraries", "threads",

@@ -17,7 +17,8 @@ struct LoadedLibrary {
   std::optional<std::string> sha256;   // absent if the file can't be read (any more)
 };
 
-// In the order of loading; what has no file (the vDSO) is left out. Reads every file: about 0.1 s.
+// In the order of loading; one without a file (the vDSO) is left out. Reads every file: about 0.1
+// s.
 std::vector<LoadedLibrary> loaded_libraries();
 Json libraries_to_json(const std::vector<LoadedLibrary>& libraries);
 

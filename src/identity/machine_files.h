@@ -34,7 +34,7 @@ class MachineFiles {
 std::map<std::string, std::string> parse_key_values(std::string_view text);
 // The whole text as a decimal integer.
 std::optional<int64_t> parse_integer(std::string_view text);
-// "0-3,8" to 0 1 2 3 8; nothing for what isn't such a list.
+// "0-3,8" to 0 1 2 3 8; empty for a text that isn't such a list.
 std::vector<int64_t> parse_cpu_list(std::string_view text);
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// Mapping files, and what is wrong with others.
+// Mapping files, and the errors for faulty ones.
 #include "import/csv_mapping.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Formats by what is in a file, and the readers behind them.
+// Finds a file's format by its content, and calls the reader.
 #include "import/import.h"
 
 #include <algorithm>
@@ -221,7 +221,7 @@ Result<Imported> read_imported(const ImportRequest& request) {
     ASSAY_TRY(mapping, parse_csv_mapping(text, request.mapping->string()));
   }
   std::vector<SourceText> sources;
-  std::set<std::string> hashes;  // of what counts twice if it is given twice
+  std::set<std::string> hashes;  // of files that would count twice if given twice
   for (const std::filesystem::path& path : request.files) {
     ASSAY_TRY(SourceText source, read_source(path));
     if (!hashes.insert(source.digest.sha256).second) {

@@ -1,4 +1,4 @@
-// The one writer: imported runs to a sealed bundle, whose identity says what the files didn't.
+// The one writer: imported runs to a sealed bundle, whose identity names the facts the files lack.
 #pragma once
 
 #include <cstdint>
@@ -35,12 +35,12 @@ struct ImportSummary {
   std::vector<std::string> warnings;
 };
 
-// Makes the folder (BundleWriter::create). bad_input: what make_rows() refuses, a baseline that is
+// Makes the folder (BundleWriter::create). bad_input: the errors of make_rows(), a baseline that is
 // no arm. Nothing is left behind if the rows can't be made.
 Result<ImportSummary> write_imported(const Imported& imported, const ImportOptions& options,
                                      FileSystem& files, const std::filesystem::path& folder);
 
-// The parts, for tests: what the header of the bundle says.
+// The parts, for tests: the header of the bundle.
 BundleHeader import_header(const Imported& imported, const ImportedRows& rows,
                            const ImportOptions& options);
 

@@ -1,4 +1,4 @@
-// Imported bundles: verified, and what they say of their identity.
+// Imported bundles: they verify, and their identity states the files' facts.
 #include "import/import_bundle.h"
 
 #include <gmock/gmock.h>

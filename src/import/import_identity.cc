@@ -46,8 +46,8 @@ std::optional<std::string> shared_value(const std::map<std::string, AxisValues>&
   return shared;
 }
 
-// Settings by what they are of. Runs of one name agree on each (run_names.h), but for a model that
-// two arms have in two types.
+// Settings by the thing that they set. Runs of one name agree on each (run_names.h), except for a
+// model that two arms have in two types.
 struct SettingsByName {
   std::map<std::string, AxisValues> arms;
   std::map<std::string, std::map<std::string, AxisValues>> conditions;  // by arm and scenario

@@ -222,7 +222,7 @@ class RowMaker {
   }
 
   // No file that is imported proves a compiler. A name or a rule of the mapping that speaks of one
-  // is a claim, whatever the file says of the mode.
+  // is a claim, even if the file states a mode.
   static void judge_compiler(const std::optional<CompilerWord>& rule, ImportedCell& cell) {
     const std::string stated = cell.compile_mode;
     const bool named = names_a_compiler(cell.names.arm) || names_a_compiler(cell.backend);
@@ -250,7 +250,7 @@ class RowMaker {
     }
   }
 
-  // Each run is taken for a process of its cell: its samples share what that process was given.
+  // Each run is taken for a process of its cell: its samples share that process's conditions.
   // Runs of one number in different cells have the same repetitions, however long they are.
   void place(const ImportedRun& run, size_t i, size_t cell, Row& row) {
     const bool candidate = i == 0 && !run.means;
@@ -284,7 +284,7 @@ class RowMaker {
     keep_failure(sample, row, made_.cells[cell]);
   }
 
-  // A prefill's tokens are the first of each sequence, whatever a file counts.
+  // A prefill's tokens are the first of each sequence, even if the file counts others.
   void put_produced(const ImportedSample& sample, Row& row) {
     if (sample.tokens && row.phase != Phase::kPrefill) {
       row.tokens = *sample.tokens;

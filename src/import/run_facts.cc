@@ -1,4 +1,4 @@
-// Fields by name, and what each may hold.
+// Fields by name, and the values that each may hold.
 #include "import/run_facts.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Names that tell apart what differs.
+// Gives runs that differ different names.
 #include "import/run_names.h"
 
 #include <algorithm>
@@ -203,7 +203,7 @@ void tell_models_apart(const Imported& imported, std::vector<RunNames>& names) {
   tell_apart(imported, SettingOf::kModel, keys, models);
 }
 
-// Loads that files call alike, whatever the arm.
+// Tells apart loads that files call alike, over all arms.
 void tell_loads_apart(const Imported& imported, std::vector<RunNames>& names) {
   std::vector<std::string> keys;
   std::vector<std::string*> scenarios;

@@ -43,8 +43,8 @@ std::string without_python_words(std::string_view text) {
   return found ? plain : "";
 }
 
-// Documents of one file, within the bounds on all of them together: what the parser meets is
-// counted, and everything dropped once that is too much.
+// Documents of one file, within the bounds on all of them together: the parser's values are
+// counted, and everything is dropped once they are too many.
 class JsonDocuments {
  public:
   Result<Json> parse(std::string_view text, std::string_view object) {

@@ -1,4 +1,4 @@
-// A foreign file in memory, bounded whatever is in it: its bytes, and its JSON where it is some.
+// A foreign file in memory, of bounded size: its bytes, and its JSON if it is some.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 namespace assay {
 
-// Bounds of what is read. A JSON value takes up to 70 bytes of memory for 2 of its text, and an
+// Bounds of a file. A JSON value takes up to 70 bytes of memory for 2 of its text, and an
 // object is searched from its front.
 inline constexpr uint64_t kMostSourceBytes = uint64_t{256} << 20;
 inline constexpr int64_t kMostJsonValues = 5'000'000;

@@ -1,4 +1,4 @@
-// Foreign files as JSON, lines or text, and the bounds on what is in them.
+// Foreign files as JSON, lines or text, and the bounds on their content.
 #include "import/source_text.h"
 
 #include <gmock/gmock.h>

@@ -169,7 +169,7 @@ Status read_revision_of(const Axis& axis, const YamlValue& value, StudyArm& arm)
   return {};
 }
 
-// The arm for one choice of a value from each axis; `whole` is what the file has of it.
+// The arm for one choice of a value from each axis; `whole` is the file's map of it.
 
 Result<StudyArm> read_arm(const std::string& name, const std::vector<Axis>& axes,
                           const std::vector<size_t>& choice, const YamlValue& whole) {

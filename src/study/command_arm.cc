@@ -1,4 +1,4 @@
-// Keys of command arms, and what a study may ask of them.
+// Keys of command arms, and the checks of a study that has such arms.
 #include "study/command_arm.h"
 
 #include <algorithm>

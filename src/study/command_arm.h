@@ -58,8 +58,8 @@ std::optional<int64_t> fixed_samples(const StudyArm& arm);
 // The warm-ups of a study that doesn't say how many: `usual`, or as many fewer as leave each
 // invocation of its command arms a sample.
 int64_t default_warmup(const Study& study, int64_t usual);
-// Checks that invocations can give what the study asks of its command arms; the number of processes
-// is checked if the file has it. bad_input that names `object`, and the arm.
+// Checks that invocations can give the samples that the study asks of its command arms; the number
+// of processes is checked if the file has it. bad_input that names `object`, and the arm.
 Status check_commands(const Study& study, std::string_view object);
 // The fewest processes in which each invocation of every command arm has samples enough; 1 if none
 // prints a fixed number.

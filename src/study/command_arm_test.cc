@@ -1,4 +1,4 @@
-// Arms of backend command: what a study file may say of them, and what follows for its processes.
+// Arms of backend command: their keys in a study file, and the number of their processes.
 #include "study/command_arm.h"
 
 #include <gmock/gmock.h>

@@ -37,8 +37,8 @@ std::string dear_start(const Study& study, std::span<const ModelSize> models) {
   return "";
 }
 
-// The most processes whose starts and preparations take no longer than what they measure, of those
-// from kLeastProcesses on; fewer where not even so few do.
+// The most processes, from kLeastProcesses on, whose starts and preparations take no longer than
+// their measurements; fewer if not even so few do.
 int64_t payable(Study study, std::span<const ModelSize> models) {
   EstimateBasis basis;
   basis.models.assign(models.begin(), models.end());

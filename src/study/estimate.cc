@@ -102,11 +102,11 @@ double parity_seconds(const Study& study, const Seconds& seconds) {
   return sum;
 }
 
-// Their start, and what parity asks of them.
+// Adds the start of the arm's workers, and their parity.
 void add_gpu_workers(const Study& study, const GpuArm& arm, TimeEstimate& sum) {
   sum.starting_s += starts(study) * arm.start_seconds() +
                     static_cast<double>(rounds(study)) * arm.explain_seconds();
-  const bool own_process = study.parity == ParityTime::kBefore;  // later what it runs is compiled
+  const bool own_process = study.parity == ParityTime::kBefore;  // later its code is compiled
   sum.parity_s +=
       parity_seconds(study, [&](double prompt, int64_t steps, int64_t batch, double prompts) {
         return (own_process ? arm.prepare_seconds(steps) : 0) +

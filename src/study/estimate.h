@@ -69,7 +69,7 @@ struct EstimateBasis {
   double gpu_read_bytes_per_s = kAssumedGpuReadBytesPerS;
 };
 
-// Seconds by what they are spent on.
+// Seconds by their purpose.
 struct TimeEstimate {
   double repetitions_s = 0;  // warm-ups included, extra ones of optional stopping not
   double preparing_s = 0;  // compiling, whenever a worker turns to a cell that it didn't serve last

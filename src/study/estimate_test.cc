@@ -1,4 +1,4 @@
-// The time estimate: what it counts, and when it has no answer.
+// The time estimate: the parts that it counts, and cases without an answer.
 #include "study/estimate.h"
 
 #include <gtest/gtest.h>

@@ -22,7 +22,7 @@ std::string_view word_in_braces(std::string_view text) {
   return end < text.size() && text[end] == '}' ? text.substr(1, end - 1) : std::string_view();
 }
 
-// The text with each placeholder replaced by what `value` says, and "{{word}}" by "{word}".
+// The text with each placeholder replaced by its `value`, and "{{word}}" by "{word}".
 std::string replace_each(std::string_view text,
                          const std::function<std::string(std::string_view)>& value) {
   std::string filled;

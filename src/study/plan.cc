@@ -168,7 +168,7 @@ class BlockOrder {
 };
 
 // Blocks of every arm of a condition, within a round, each of one repetition: the shorter the time
-// between two arms' calls, the more of what the machine does meanwhile leaves with their ratio.
+// between two arms' calls, the more of the machine's changes cancel in their ratio.
 void add_blocks(const Study& study, size_t condition, int64_t round, Random& random,
                 UnitList& units) {
   const size_t arms = study.arms.size();

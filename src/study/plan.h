@@ -24,7 +24,7 @@ struct Cell {
   size_t condition = 0;  // cells of one condition differ by arm alone
 };
 
-// Consecutive repetitions of one cell: what is committed at once and lost together.
+// Consecutive repetitions of one cell, committed at once and lost together.
 struct Unit {
   int64_t index = 0;  // position in the plan
   size_t cell = 0;
@@ -46,8 +46,8 @@ struct Unit {
 struct Plan {
   std::vector<Cell> cells;
   std::vector<Unit> units;  // in the order of the run
-  // Warm-ups included, without what optional stopping adds to a cell, and with all rounds that
-  // stopping by decisions may leave out.
+  // Warm-ups included, without the repetitions that optional stopping adds to a cell, and with all
+  // rounds that stopping by decisions may leave out.
   int64_t rows = 0;
 };
 

@@ -1,4 +1,4 @@
-// Plans: two small ones by heart, and what must hold for any.
+// Plans: two small ones by heart, and the rules that hold for any.
 #include "study/plan.h"
 
 #include <gtest/gtest.h>

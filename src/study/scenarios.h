@@ -13,7 +13,7 @@ namespace assay {
 
 inline constexpr int64_t kMaxTokens = 1'000'000;  // of one prompt, and of one generation
 
-// A list of phases, out of `known`; each at most once, in whatever order.
+// A list of phases, out of `known`; each at most once, in any order.
 Result<std::vector<Phase>> parse_phases(const YamlValue& value, std::span<const Phase> known);
 
 // `phases`: the study's.

@@ -13,7 +13,7 @@ std::string_view program_key(const std::string& backend) {
   return backend == "torch" ? "python" : "program";
 }
 
-// A side of a command is a revision of its checkout, or what stands where {side} does.
+// A side of a command is a revision of its checkout, or the text in the place of {side}.
 Status check_command_sides(const StudyArm& arm) {
   const auto checkout = arm.options.find("checkout");
   if (checkout != arm.options.end() && checkout->contains("revision")) {

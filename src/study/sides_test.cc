@@ -1,4 +1,4 @@
-// Studies of two sides: their arms, what is refused, and the pairs in their plans.
+// Studies of two sides: their arms, the refusals, and the pairs in their plans.
 #include "study/sides.h"
 
 #include <gmock/gmock.h>
@@ -82,8 +82,8 @@ TEST(Sides, WhatCantHaveTwoProgramsIsRefused) {
   EXPECT_THAT(too_long.error().message, HasSubstr("2000000 rows on two sides"));
 }
 
-// Each repetition of a side is next to the same one of the other side, and which comes first is
-// balanced within two blocks, whatever the arms around them do.
+// Each repetition of a side is next to the same one of the other side, and their order is balanced
+// within two blocks, in any order of the other arms.
 TEST(Sides, RepetitionsArePairsThatSwapTheirOrder) {
   const auto study = two_sided(study_of({arm("a"), arm("b"), arm("c")}), kSides);
   ASSERT_TRUE(study);

@@ -1,4 +1,4 @@
-// Study files: what they become, and the error for each way of getting one wrong.
+// Study files: the studies made of them, and the error for each way of getting one wrong.
 #include "study/study.h"
 
 #include <gmock/gmock.h>

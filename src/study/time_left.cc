@@ -1,4 +1,4 @@
-// Two sums: what rows cost, and what starts took.
+// Two sums: the cost of rows, and the time of starts.
 #include "study/time_left.h"
 
 #include <algorithm>

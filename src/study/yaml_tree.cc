@@ -21,8 +21,8 @@ int line_of(const YAML::Mark& mark, int fallback) {
   return mark.line < 0 ? fallback : mark.line + 1;
 }
 
-// Keeps the first thing that is wrong and ignores what follows: throwing through the parser would
-// leave its state to chance.
+// Keeps the first fault and ignores everything behind it: throwing through the parser would leave
+// its state to chance.
 class TreeBuilder final : public YAML::EventHandler {
  public:
   struct Problem {

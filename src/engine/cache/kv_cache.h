@@ -45,7 +45,7 @@ class KvCache {
   int64_t length() const { return length_; }  // positions in use
   const CacheShape& shape() const { return shape_; }
 
-  // Forgets the past; what is allocated stays.
+  // Forgets the past; allocated tensors stay.
   virtual void reset() { length_ = 0; }
 
  protected:
@@ -75,8 +75,8 @@ class KvCache {
 
 // transformers' DynamicCache: every run makes new tensors that are q_len positions longer and
 // copies the old ones into them (torch.cat along the positions), so that a step moves the whole
-// cache once more and no two steps see the same shape. That is what the object is; it is not made
-// faster here.
+// cache once more and no two steps see the same shape. This cost is transformers' own; it is not
+// made smaller here.
 std::unique_ptr<KvCache> make_dynamic_cache(const CacheShape& shape, BufferPool& memory);
 
 // transformers' StaticCache: tensors of the full capacity, allocated here and never again; fixed

@@ -59,7 +59,7 @@ Arena::Sum Arena::sum_of(ExprId id) const {
   return sum;
 }
 
-// Positive terms first, then what is subtracted, the constant last.
+// Positive terms first, then the subtracted ones, the constant last.
 ExprId Arena::from_sum(const Sum& sum) {
   std::optional<ExprId> result;
   const auto scaled = [&](ExprId term, int64_t factor) {
@@ -103,7 +103,7 @@ ExprId Arena::multiply(ExprId a, ExprId b) {
   return from_sum(sum);
 }
 
-// Terms that the divisor divides leave the division, if what remains is certainly >= 0.
+// Terms that the divisor divides leave the division, if the rest is certainly >= 0.
 ExprId Arena::divide(Op op, ExprId a, ExprId b) {
   const auto divisor = constant(b);
   if (!divisor) return intern({op, 0, 0, {a, b}});

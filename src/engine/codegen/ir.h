@@ -1,4 +1,4 @@
-// The loop IR: what a generated kernel computes for one row, target-neutral. Expressions are
+// The loop IR: a generated kernel's computation for one row, target-neutral. Expressions are
 // hash-consed nodes of an arena; statements are loops whose iterations don't depend on each other,
 // reductions, and stores.
 #pragma once
@@ -53,7 +53,7 @@ struct Expr {
 };
 
 // Owns the expressions of one kernel; the same expression twice is one node. Index arithmetic is
-// kept as a sum of terms, each times a constant, so that what is equal is the same node: a + b - a
+// kept as a sum of terms, each times a constant, so that equal sums are the same node: a + b - a
 // is b, and (8 * h + d) / 8 is h + d / 8.
 class Arena {
  public:
@@ -99,7 +99,7 @@ struct Store {
   ExprId value;
 };
 // body for var in [0, extent). A body of stores alone is for vector lanes on the CPU and threads of
-// a block on CUDA; no iteration reads what another one, or the row before it, stored.
+// a block on CUDA; no iteration reads an element that another one, or the row before it, stored.
 struct Loop {
   VarId var;
   ExprId extent;

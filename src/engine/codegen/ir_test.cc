@@ -1,4 +1,4 @@
-// Index arithmetic in its normal form, and one node for what is the same.
+// Index arithmetic in its normal form, and one node for equal expressions.
 #include "engine/codegen/ir.h"
 
 #include <gtest/gtest.h>

@@ -26,7 +26,7 @@ struct KernelBuffer {
   std::string name;  // in the printed source
   DType dtype = DType::kF32;
   bool writable = false;
-  ValueId value = 0;  // of the graph: what the executor binds here
+  ValueId value = 0;  // of the graph, bound here by the executor
 };
 
 // Row kernels: `body` runs once for each of `rows` rows, in any order. [rows, width] values are

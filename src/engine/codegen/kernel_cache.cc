@@ -71,7 +71,7 @@ bool is_entry(std::string_view name) {
          name.find_first_not_of("0123456789abcdef") == kDigestDigits;
 }
 
-// A name that write_and_rename() makes, and nobody's else.
+// True for a name that write_and_rename() makes, and nobody else.
 bool is_temporary(std::string_view name) {
   return name.size() == kTemporary.size() + kUnique.size() && name.starts_with(kTemporary) &&
          std::ranges::all_of(name.substr(kTemporary.size()), [](char c) {
@@ -138,8 +138,8 @@ std::string why_foreign(const struct stat& info) {
   return "";
 }
 
-// An entry's content by one descriptor, so that what is checked is what is returned. Nothing but a
-// regular file is taken, and none that why_foreign() tells of.
+// An entry's content by one descriptor, so that the checked bytes are the returned ones. Only a
+// regular file is taken, and none that why_foreign() names a reason against.
 std::optional<std::string> read_entry(const fs::path& path, std::string& foreign) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat info {};
@@ -182,8 +182,8 @@ Status write_all(int fd, std::string_view bytes, const fs::path& path) {
   return {};
 }
 
-// Not synchronised to the device: what a power cut damages fails its hash and is built again.
-// `last_wins`: in the place of what is there; else what is there stays. Errors name `shown`.
+// Not synchronised to the device: a file damaged by a power cut fails its hash and is built again.
+// `last_wins`: replaces a file that is there; else that stays. Errors name `shown`.
 Status write_and_rename(const fs::path& path, const fs::path& shown, std::string_view payload,
                         std::string_view trailer, bool last_wins) {
   std::string temporary = path.parent_path() / fmt::format("{}{}", kTemporary, kUnique);
@@ -321,8 +321,8 @@ void KernelCache::remove(const KernelKey& key) {
   ::unlink(file_of(key.digest()).c_str());
 }
 
-// A look at the folder costs as much as it has entries: only at the first add(), and when what is
-// known exceeds the limit.
+// A look at the folder costs as much as it has entries: only at the first add(), and when the known
+// bytes exceed the limit.
 void KernelCache::hold_limit(const fs::path& newest, uint64_t newest_bytes) {
   if (known_bytes_ && *known_bytes_ + newest_bytes <= limit_bytes_) {
     *known_bytes_ += newest_bytes;

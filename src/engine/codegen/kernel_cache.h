@@ -42,7 +42,7 @@ class KernelCache {
   static std::filesystem::path default_folder();
   // Makes the folder, 0700. bad_input for one that others may write to, or that is neither this
   // user's nor root's (a link to it likewise): code is loaded from it. The folder that was checked
-  // is the one used from then on, whatever comes to stand at that path.
+  // is the one used from then on, even if another comes to stand at that path.
   static Result<KernelCache> open(std::filesystem::path folder,
                                   uint64_t limit_bytes = kDefaultLimitBytes);
 
@@ -91,7 +91,7 @@ class KernelCache {
   std::filesystem::path at_;  // the folder by its descriptor
   uint64_t limit_bytes_ = 0;
   std::string refusal_;
-  // All entries at the last look, and what was added here since; absent before the first add().
+  // Bytes of all entries at the last look and of later add()s; absent before the first add().
   std::optional<uint64_t> known_bytes_;
 };
 

@@ -187,7 +187,7 @@ TEST_F(KernelCacheTest, EntriesOfAnotherUserAreRefused) {
   EXPECT_TRUE(cache.find(key_of("a")));
 }
 
-// Another folder at the path isn't looked at: what was checked when it was opened is what is used.
+// Another folder at the path isn't looked at: the one that was checked and opened is used.
 TEST_F(KernelCacheTest, AFolderThatIsExchangedMeanwhileIsNotTheCache) {
   KernelCache cache = open();
   add(cache, "a");

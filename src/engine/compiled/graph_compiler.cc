@@ -1,4 +1,4 @@
-// The passes run when the first compilation needs them; what they leave is kept.
+// The passes run when the first compilation needs them; their graph is kept.
 #include "engine/compiled/graph_compiler.h"
 
 #include <algorithm>

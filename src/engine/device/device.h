@@ -24,10 +24,10 @@ namespace assay::engine {
 // is decided by the plan and a run's own sizes, never by the runs before it.
 class LoadedStep : public Executor {
  public:
-  // Allocates, and compiles, what runs of these sizes need beyond what earlier ones did; memory is
-  // touched. Runs with the
-  // same batch and q_len and up to this kv_len then allocate nothing but what a growing cache does.
-  // The sizes must be those that the plan is specialised on, where it is: assert, in run() too.
+  // Allocates, and compiles, for runs of these sizes beyond earlier ones; memory is touched. Runs
+  // with the same batch and q_len and up to this kv_len then allocate nothing but a growing cache's
+  // tensors. The sizes must be those that the plan is specialised on, where it is: assert, in run()
+  // too.
   virtual Status reserve(const DimValues& dims) = 0;
 
   // Identifies the code of the latest run for evidence: equal for equal runs, in any process and

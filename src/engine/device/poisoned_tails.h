@@ -17,7 +17,7 @@ namespace assay::engine::test {
 
 constexpr unsigned char kNanBytes = 0xff;  // of any floating-point type
 
-// A device's memory beside what a Device does with it.
+// Access to a device's memory that Device doesn't give.
 struct TrialMemory {
   // Fills it with kNanBytes, in the order of the device's other work.
   std::function<Status(std::byte* to, size_t bytes)> poison;

@@ -1,4 +1,4 @@
-// Bytes over time, with and without what a cache can hold.
+// Bytes over time, with and without those that a cache can hold.
 #include "engine/device/step_reads.h"
 
 #include <fmt/format.h>

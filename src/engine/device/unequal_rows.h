@@ -195,7 +195,7 @@ class UnequalRows {
     return rows;
   }
 
-  // Further steps without the host in between give what they give one by one.
+  // Further steps without the host in between give the same as one by one.
   void decode_alone(LoadedStep& step, KvCache& cache, Batch& batch, const std::vector<Row>& rows) {
     Prompt first;
     for (const Row& row : rows) first.push_back(row.tokens.back());

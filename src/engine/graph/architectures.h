@@ -9,7 +9,7 @@
 namespace assay::engine {
 
 enum class LogitsOf {
-  kLastPosition,  // logits [batch, vocab], next tokens [batch]: what generation needs
+  kLastPosition,  // logits [batch, vocab], next tokens [batch]: for generation
   kAllPositions,  // logits [batch, q_len, vocab], next tokens [batch, q_len]: for parity and
                   // teacher forcing
 };

@@ -1,4 +1,4 @@
-// Flattening: bodies are copied node by node, parameters standing for what they are given.
+// Flattening: bodies are copied node by node, the fused node's inputs in the place of parameters.
 #include "engine/graph/flatten.h"
 
 namespace assay::engine {
@@ -24,7 +24,7 @@ class Flattener {
     return static_cast<ValueId>(flat_.values.size() - 1);
   }
 
-  // `map` takes a value of `graph` to its own in the flat graph, and learns what the nodes compute.
+  // `map` takes a value of `graph` to its own in the flat graph, and learns the nodes' outputs.
   void copy_nodes(const Graph& graph, std::vector<ValueId>& map) {
     for (const Node& node : graph.nodes) {
       if (node.op == OpKind::kFused) {

@@ -6,7 +6,7 @@
 namespace assay::engine {
 
 // The same outputs and the same cache writes, in the same order, of plain operators alone. Values
-// get new ids: the sources first, then what nodes compute, in order. The graph must be valid.
+// get new ids: the sources first, then the nodes' outputs, in order. The graph must be valid.
 Graph flatten(const Graph& graph);
 
 }  // namespace assay::engine

@@ -49,7 +49,7 @@ struct ConstantSource {  // [max_positions, head_dim / 2]; a run may hold only t
 };
 enum class CachePart { kKeys, kValues };
 // A layer's cache as it was before the run, in any float type: a write rounds to it, attention
-// widens. It becomes a new value each time it is written (kv_write), so that what reads it is
+// widens. It becomes a new value each time it is written (kv_write), so that its readers are
 // ordered after the write; executors write in place or not, as their cache does.
 struct CacheSource {
   int64_t layer;
@@ -132,7 +132,7 @@ struct Graph {
 
 std::string_view op_name(OpKind op);  // "layer_norm"
 
-// The output types of an operator. Errors say what was expected and found; they don't name the
+// The output types of an operator. Errors have expectation and finding; they don't name the
 // node.
 Result<std::vector<TensorType>> infer_types(OpKind op, const Attributes& attributes,
                                             const std::vector<TensorType>& inputs);
@@ -144,8 +144,8 @@ Status validate(const Graph& graph);
 // One line a value that isn't computed and one a node, in order; the same graph gives the same
 // text.
 std::string dump(const Graph& graph);
-std::string to_string(const TensorType& type);  // "fp32[batch, q_len, 768]"
-std::string to_string(const Source& source);    // "input ids"; nothing for what a node computes
+std::string to_string(const TensorType& type);        // "fp32[batch, q_len, 768]"
+std::string to_string(const Source& source);          // "input ids"; empty for a computed value
 std::string to_string(const Attributes& attributes);  // " eps=1e-05"; a view's and a body: nothing
 
 }  // namespace assay::engine

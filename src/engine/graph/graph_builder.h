@@ -1,5 +1,4 @@
-// Appends operators to a graph, inferring types as it goes: what the architectures' builders write
-// with.
+// Appends operators to a graph, inferring types as it goes, for the architectures' builders.
 #pragma once
 
 #include <map>
@@ -25,7 +24,7 @@ class GraphBuilder {
   ValueId rope_table(ConstantKind kind, int64_t max_positions, int64_t head_dim);
   ValueId cache(int64_t layer, CachePart part, int64_t kv_heads, int64_t head_dim);
 
-  // Operators. The first one that is ill-typed makes finish() fail; what follows it is of no use.
+  // Operators. The first one that is ill-typed makes finish() fail; later ones are of no use.
   ValueId add(OpKind op, std::vector<ValueId> inputs, Attributes attributes = {});
   std::vector<ValueId> add_many(OpKind op, std::vector<ValueId> inputs, Attributes attributes);
 

@@ -29,7 +29,7 @@ double between(Random& random, double low, double high) {
   return low + (high - low) * random.uniform();
 }
 
-// Vectors (norms, biases) lie around 1. Matrices keep the size of what they multiply, about.
+// Vectors (norms, biases) lie around 1. A matrix about keeps the size of the values it multiplies.
 std::vector<float> random_weight(uint64_t seed, const std::string& name,
                                  const std::vector<int64_t>& shape) {
   double count = 1;
@@ -54,7 +54,7 @@ std::vector<float> random_floats(Random& random, int64_t count) {
   return values;
 }
 
-// To what the type can hold.
+// Rounds to values of the type.
 std::vector<float> rounded(std::vector<float> values, DType dtype) {
   const Shape shape{static_cast<int64_t>(values.size())};
   std::vector<std::byte> stored(values.size() * dtype_size_bytes(dtype));

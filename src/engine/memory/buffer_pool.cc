@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 constexpr size_t kSmallest = 512;
-// Free memory is kept up to this, or up to what was in use at the most if that is more.
+// Free memory is kept up to this, or up to the most bytes on loan if that is more.
 constexpr uint64_t kKeptBytes = uint64_t{64} << 20;
 
 // Eight classes an octave: at most an eighth is wasted.

@@ -59,7 +59,7 @@ TEST(BufferPool, TheSameRequestsGetTheSameBlocksInWhateverOrderTheyCameBack) {
     for (const size_t loan : given_back) loans[loan] = Buffer();
     return at;
   };
-  addresses({0, 1, 2, 3});  // from the system, in whatever order it has
+  addresses({0, 1, 2, 3});  // from the system, in its own order
   const auto first = addresses({3, 1, 0, 2});
   EXPECT_EQ(addresses({2, 0, 3, 1}), first);
   EXPECT_EQ(addresses({0, 1, 2, 3}), first);

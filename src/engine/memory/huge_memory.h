@@ -1,4 +1,4 @@
-// Anonymous memory in huge pages where the system grants them: for what is streamed through.
+// Anonymous memory in huge pages where the system grants them, for streams.
 #pragma once
 
 #include <cstddef>

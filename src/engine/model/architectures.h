@@ -25,7 +25,7 @@ struct NamedArchitecture {
   Json config;  // config.json without torch_dtype and token ids
 };
 
-// The names, smallest family first; what the error for an unknown one lists.
+// The names, smallest family first; the error for an unknown one lists them.
 std::vector<std::string> architecture_names();
 
 // An unknown name is an error that lists the known ones and points at the nearest.

@@ -1,5 +1,5 @@
-// Opens a checkpoint: maps the weight files, and holds what they have against what the config asks
-// for.
+// Opens a checkpoint: maps the weight files, and compares their tensors with those that the config
+// asks for.
 #include "engine/model/checkpoint.h"
 
 #include <cassert>

@@ -54,7 +54,8 @@ struct ModelConfig {
   std::vector<int64_t> eos_token_ids;
 };
 
-// Reads what transformers would read. A field that changes the computation and isn't supported
+// Reads the fields that transformers would read. A field that changes the computation and isn't
+// supported
 // (another architecture or activation, sliding windows in use, partial rotary, scaled attention
 // options, ...) is an error that names it; so is a size that is missing, not positive, or doesn't
 // divide. `object` names the file in errors.

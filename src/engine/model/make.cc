@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kChunkElements = 1024 * kFillBlock;
 
-// A tensor with what its bytes are made from.
+// A tensor with the source of its bytes.
 struct PlannedTensor {
   TensorSpec spec;
   WeightFill fill;

@@ -29,8 +29,8 @@ struct MadeCheckpoint {
 // Writes config.json, generation_config.json, tokenizer.json and the weights into `folder`, which
 // must not exist or be empty (bad_input otherwise, as for an unknown architecture or a folder that
 // can't be written). The same arguments give the same bytes on every machine. Streams: memory stays
-// below 100 MB whatever the size of the model. config.json is written last, so that an interrupted
-// folder is never taken for a checkpoint; after a failure (a full disk) what was written is
+// below 100 MB for models of any size. config.json is written last, so that an interrupted
+// folder is never taken for a checkpoint; after a failure (a full disk) the written files are
 // removed.
 Result<MadeCheckpoint> make_checkpoint(std::string_view architecture,
                                        const std::filesystem::path& folder,

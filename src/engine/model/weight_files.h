@@ -28,7 +28,7 @@ struct WeightFiles {
 };
 
 // model.safetensors, or else the shards of the index. A folder that has neither is an error that
-// says what it has instead.
+// names the files it has instead.
 Result<WeightFiles> find_weight_files(const std::filesystem::path& folder);
 
 }  // namespace assay::engine

@@ -1,6 +1,6 @@
 // Every operator of the CPU library against the reference, over random shapes, dtypes, layouts and
-// thread counts. Outputs are poisoned with NaN and have a border, so that what isn't written, and
-// what is written outside, shows; inputs are exactly as long as they may be read.
+// thread counts. Outputs are poisoned with NaN and have a border, so that a missing element, and
+// one written outside, shows; inputs are exactly as long as they may be read.
 #include "engine/ops/ops.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// Values that neither an output nor a written cache depends on, in the graph and in fused bodies;
-// what is left is numbered anew, in the order in which it is first named.
+// Removes values that neither an output nor a written cache depends on, in the graph and in fused
+// bodies; the others are numbered anew, in the order in which they are first named.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -10,7 +10,7 @@
 namespace assay::engine {
 namespace {
 
-// Backwards from what must stay: the nodes that it depends on.
+// Walks backwards from the values that must stay to the nodes that they depend on.
 class Liveness {
  public:
   explicit Liveness(const Graph& graph) : values(graph.values.size()), nodes(graph.nodes.size()) {
@@ -39,7 +39,7 @@ int64_t drop_nodes(Graph& graph, const Liveness& live) {
   return dropped;
 }
 
-// A fused node without the outputs that nothing reads, and what only they need.
+// A fused node without the outputs that nothing reads, and without their own nodes.
 int64_t prune(Node& node, const std::vector<bool>& live) {
   Graph body = *std::get<FusedAttributes>(node.attributes).body;
   std::vector<ValueId> outputs;
@@ -101,7 +101,7 @@ PassOutcome eliminate_dead(Graph& graph) {
   PassOutcome outcome;
   const Liveness live(graph);
   outcome.changes += drop_nodes(graph, live);
-  // Pruning may leave what a fused node no longer reads without a reader: once more, to the end.
+  // Pruning may leave values without a reader that a fused node read before: once more, to the end.
   for (bool pruned = true; pruned;) {
     pruned = false;
     const Liveness now(graph);

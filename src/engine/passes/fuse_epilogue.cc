@@ -57,7 +57,7 @@ class Epilogue {
   size_t apply() { return fusion_.fuse(members_, std::move(node_)); }
 
  private:
-  // The first node not tried that reads what the members compute and may follow a product.
+  // The first node not tried that reads a member's output and may follow a product.
   std::optional<size_t> candidate() const {
     std::optional<size_t> first;
     for (const size_t member : members_) {

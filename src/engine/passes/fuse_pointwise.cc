@@ -32,7 +32,7 @@ std::optional<Dim> rows_of(const Graph& graph, const Node& node) {
   }
 }
 
-// A node and what can be computed with it, row by row.
+// A node and those that can be computed with it, row by row.
 class RowGroup {
  public:
   RowGroup(Fusion& fusion, size_t seed, const Dim& rows)
@@ -50,7 +50,7 @@ class RowGroup {
   size_t first() const { return members_.front(); }
 
  private:
-  // Nodes over the same rows that compute what a member reads, or read what it computes.
+  // Nodes over the same rows that compute a member's input, or read its output.
   std::vector<size_t> neighbours() const {
     std::vector<size_t> found;
     const auto add = [&](size_t i) {

@@ -49,7 +49,7 @@ Status check_names(const std::vector<std::string>& disabled, std::span<const Pas
   return {};
 }
 
-// One pass, and its graph held against what `verifier` (absent: nothing) knows.
+// Runs one pass; `verifier`, if there is one, checks its graph.
 Result<PassReport> run_pass(const Pass& pass, Graph& graph, std::optional<Verifier>& verifier) {
   PassReport report{.name = std::string(pass.name)};
   Graph rewritten = graph;

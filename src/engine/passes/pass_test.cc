@@ -165,7 +165,7 @@ TEST(RunPasses, ReportsEachPassInOrder) {
     EXPECT_FALSE(report.verified);
     EXPECT_TRUE(report.outcome.rejected.empty());
   }
-  EXPECT_EQ((*reports)[0].outcome.changes, 10);  // output, MLP, norms, and what adds them
+  EXPECT_EQ((*reports)[0].outcome.changes, 10);  // output, MLP, norms, and their additions
   EXPECT_EQ((*reports)[1].outcome.changes, 4);   // qkv, and gate and up, of two layers
 }
 

@@ -1,4 +1,4 @@
-// The passes, one file each; pass.h says what they are for, graph_passes() in which order they run.
+// The passes, one file each; pass.h has their purposes, graph_passes() their order.
 // Each takes a valid graph and leaves a valid one.
 #pragma once
 

@@ -16,8 +16,8 @@ int64_t bytes_of(const Graph& graph, ValueId id, const DimValues& dims) {
   return elements(type.shape).value(dims) * static_cast<int64_t>(dtype_size_bytes(type.dtype));
 }
 
-// Runs the graph in thought: each node's outputs are written over what lay there, and whatever is
-// read must still be what was written. Views write nothing.
+// Runs the graph in thought: each node's outputs overwrite their place, and a value that is read
+// must still be there. Views write nothing.
 void expect_sound(const Graph& graph, const MemoryPlan& plan, const DimValues& dims) {
   std::vector<ValueId> base(graph.values.size());
   for (ValueId id = 0; id < base.size(); ++id) base[id] = id;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMaxInputs = 64;  // as infer_types has it
 
-// A body grown node by node; what a node reads and none before it computes becomes a parameter.
+// A body grown node by node; an input that no node before it computes becomes a parameter.
 class BodyBuilder {
  public:
   explicit BodyBuilder(const Graph& graph) : graph_(graph) {}
@@ -78,7 +78,7 @@ class BodyBuilder {
   std::map<ValueId, ValueId> ids_;  // of the graph's values in the body
 };
 
-// The nodes with `node` for the members: by index, as soon as what they wait for has been placed.
+// The nodes with `node` for the members: by index, each as soon as its inputs have been placed.
 std::vector<Node> ordered_with(Graph& graph, const Wiring& wiring, std::span<const size_t> members,
                                Node node) {
   const size_t count = graph.nodes.size();

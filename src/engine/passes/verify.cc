@@ -15,7 +15,7 @@ namespace {
 
 // Elements of weights: up to here the reference operators take milliseconds.
 constexpr int64_t kSmall = 1 << 18;
-// From here on reading the weights is what a run costs, and one run has to do.
+// From here on a run's cost is reading the weights, and one run has to do.
 constexpr int64_t kLarge = 1 << 26;
 
 int64_t weight_elements(const Graph& graph) {

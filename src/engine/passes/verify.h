@@ -39,7 +39,7 @@ class Verifier {
  private:
   struct Run {
     InterpreterInputs inputs;
-    InterpreterResult expected;  // its outputs: the graph's, then what each argmax among them reads
+    InterpreterResult expected;  // its outputs: the graph's, then the operand of each argmax
   };
 
   std::vector<TensorType> output_types_;

@@ -201,7 +201,7 @@ TEST(Verifier, FindsTheArgmaxOfSomethingElse) {
 }
 
 TEST(Verifier, TakesAnyIndexOfEquallyLargeElements) {
-  // Two rows of the weight are equal; a bias decides between what they give.
+  // Two rows of the weight are equal; a bias decides between their products.
   Graph graph;
   const auto source = [&](const TensorType& type, const Source& from) {
     graph.values.push_back({type, from});

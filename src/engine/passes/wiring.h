@@ -23,8 +23,8 @@ class Wiring {
   std::span<const size_t> readers(ValueId id) const { return readers_[id]; }
   bool is_output(ValueId id) const { return is_output_[id]; }  // of the graph
   bool read_once(ValueId id) const { return !is_output_[id] && readers_[id].size() == 1; }
-  // Those that compute what the node reads, and, if it writes a cache, those before it that read
-  // the cache's old content.
+  // The nodes that compute the node's inputs, and, if it writes a cache, earlier readers of the
+  // cache's old content.
   std::span<const size_t> predecessors(size_t node) const { return predecessors_[node]; }
 
  private:

@@ -1,4 +1,4 @@
-// From a graph to a plan: lowering, and what each kernel's buffers are.
+// From a graph to a plan: lowering, and the binding of each kernel's buffers.
 #include "engine/plan/step_plan.h"
 
 #include <algorithm>

@@ -11,7 +11,7 @@ RopeTables make_rope_tables(const ModelConfig& config, int64_t positions) {
   const std::vector<double> frequencies = rope_inverse_frequencies(config);
   for (int64_t position = 0; position < positions; ++position) {
     for (const double frequency : frequencies) {
-      // The angle is rounded to fp32 before its cosine is taken: at far positions that is what
+      // The angle is rounded to fp32 before its cosine is taken: at far positions that rounding
       // decides.
       const float angle = static_cast<float>(position) * static_cast<float>(frequency);
       tables.cos.push_back(static_cast<float>(std::cos(static_cast<double>(angle))));

@@ -339,8 +339,8 @@ Status Session::make_ready(int64_t padded_len, bool decode) {
                                                       : Status();
 }
 
-// The first run of a step launches it, and what it records may have to be recorded again: a cache
-// that grows gets its lasting addresses when all of its first ones have come back.
+// The first run of a step launches it, and its recording may have to be made again: a cache that
+// grows gets its lasting addresses when all of its first ones have come back.
 Status Session::run_until_replayed(int64_t padded_len, bool decode) {
   constexpr int kMostRuns = 4;
   const auto batch = static_cast<size_t>(impl_->cache->shape().batch);

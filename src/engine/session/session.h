@@ -51,7 +51,7 @@ class Session {
  public:
   static Result<Session> open(const std::filesystem::path& folder, const SessionOptions& options);
   // On a device of open_device() with the same options, of no other session: its caller can ask it
-  // what an error means for what comes next, also of a session that did not come to be.
+  // for the meaning of an error, even if no session came to be.
   static Result<Session> open(const std::filesystem::path& folder, const SessionOptions& options,
                               std::shared_ptr<Device> device);
   Session(Session&&) noexcept;
@@ -81,7 +81,7 @@ class Session {
   Status make_ready(int64_t padded_len, bool decode);
 
   // Runs the prompt from position 0, filling the cache; next_tokens() then holds the greedy
-  // continuation. The batch and padded_len must fit what prepare() made room for, and ids the
+  // continuation. The batch and padded_len must fit the room that prepare() made, and ids the
   // vocabulary: bad_input.
   Status prefill(const PromptBatch& prompts);
   // prefill() that returns the logits of every position, [batch, padded_len, vocab]; those inside

@@ -1,4 +1,4 @@
-// For tests of every device: what a session promises whatever computes, eager and compiled.
+// For tests of every device: a session's promises on any device, eager and compiled.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -229,7 +229,7 @@ class SessionProperties {
     prefill(s, {2, 3, 4, 3}, 40);
     EXPECT_EQ(s.counters().unique_graphs, 3);
     EXPECT_EQ(s.counters().fallbacks, 0);
-    prefill(s, {5, 3}, 40);  // also what had compiled
+    prefill(s, {5, 3}, 40);  // both run eager, though 3 had compiled
     EXPECT_EQ(s.counters().unique_graphs, 3);
     EXPECT_EQ(s.counters().fallbacks, 2);
     EXPECT_EQ(s.counters().recompile_limit_hits, 1);
@@ -255,7 +255,7 @@ class SessionProperties {
     generate(s, PromptBatch::of({kShort}), 3);
     EXPECT_EQ(s.decode_runs().compiled, 3);
     EXPECT_EQ(s.prefill_runs().compiled, 0);
-    EXPECT_EQ(s.counters().fallbacks, 0);  // what was to be eager is no fallback
+    EXPECT_EQ(s.counters().fallbacks, 0);  // a phase that was to be eager is no fallback
     EXPECT_FALSE(s.compile_evidence().prefill.requested);
   }
 

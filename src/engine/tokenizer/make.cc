@@ -120,7 +120,7 @@ class VocabularyMaker {
   }
 
   void add_random_merges() {
-    std::vector<std::string> parts;  // letters alone, perhaps after a space: what text consists of
+    std::vector<std::string> parts;  // letters alone, perhaps after a space: the parts of text
     const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
     const auto is_word = [&](std::string_view token) {
       if (token.starts_with(byte_symbol(' '))) token.remove_prefix(byte_symbol(' ').size());
@@ -271,7 +271,7 @@ std::string make_tokenizer_json(int64_t vocab_size, TokenizerStyle style) {
                       {"fuse_unk", false},
                       {"byte_fallback", false},
                       {"ignore_merges", style == TokenizerStyle::kLlama3}};
-  // Both objects stay open for what follows.
+  // Both objects stay open for the members added below.
   std::string text = to_json_line(head);
   text.pop_back();
   text += ",\n\"model\":" + to_json_line(model);

@@ -40,7 +40,7 @@ class Tokenizer {
 };
 
 // Feeds tokens one by one and returns the text that is complete so far: valid UTF-8, special tokens
-// left out. Together it is what decode() gives for the whole, repaired. A run of byte tokens
+// left out. The pieces together are decode()'s text for the whole, repaired. A run of byte tokens
 // ("<0x0A>") is held back until its end: if it isn't UTF-8, each of its bytes becomes U+FFFD.
 class TokenStream {
  public:
@@ -48,7 +48,7 @@ class TokenStream {
   explicit TokenStream(const Tokenizer& tokenizer);
   ~TokenStream();
   std::string push(int32_t id);
-  std::string finish();  // what was held back; half a character gives U+FFFD
+  std::string finish();  // the text held back; half a character gives U+FFFD
 
  private:
   struct Impl;

@@ -1,4 +1,4 @@
-// Reading the stages of a tokenizer.json around its model; whatever isn't supported is refused by
+// Reads the stages of a tokenizer.json around its model; an unsupported one is refused by
 // name.
 #include "engine/tokenizer/tokenizer_file.h"
 

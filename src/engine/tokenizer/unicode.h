@@ -9,8 +9,8 @@
 
 namespace assay::engine {
 
-// One character, or one maximal run of bytes that can't be part of any (Unicode 15, table 3-8: what
-// decoders replace by one U+FFFD).
+// One character, or one maximal run of bytes that can't be part of any (Unicode 15, table 3-8):
+// decoders replace it by one U+FFFD.
 struct Utf8Char {
   char32_t code = 0xFFFD;
   size_t size = 0;  // bytes taken, at least 1

@@ -50,7 +50,7 @@ Result<ImportedRun> read_result(const Json& result, const std::string& object,
   };
   ASSAY_CHECK(
       add_settings(result, {.is_other = is_other, .samples = run.samples.size()}, object, run));
-  // Settings of what hyperfine did before and around each run, which it doesn't write.
+  // Settings of hyperfine's work before and around each run, which its file lacks.
   expect_settings({"shell", "warmup", "prepare"}, run);
   return run;
 }

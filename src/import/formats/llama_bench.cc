@@ -56,8 +56,9 @@ std::string base_name(const std::string& path) {
   return name.empty() ? path : name;
 }
 
-// "llama 1B Q4_K - Medium": what stands behind the architecture and the size, without words that
-// older builds put before a type, and what says that the file's name tells it.
+// "Q4_K - Medium" of "llama 1B Q4_K - Medium": the words behind the architecture and the size,
+// without those that older builds put before a type, and the remark that it was guessed from a
+// name.
 std::string weights_type(const std::string& model_type) {
   const size_t first = model_type.find(' ');
   const size_t second = first == std::string::npos ? first : model_type.find(' ', first + 1);
@@ -118,7 +119,7 @@ Status state_test(const Json& test, const std::string& object, RunFacts& facts) 
   return {};
 }
 
-// Tokens are what samples_ts says of the time, which is n_prompt + n_gen: a sample of which it says
+// A sample's tokens are samples_ts times its time, and that is n_prompt + n_gen: a sample with
 // another number isn't believed.
 void put_bench_tokens(const Json& test, const RunFacts& facts, size_t i, ImportedSample& sample) {
   const int64_t wanted =

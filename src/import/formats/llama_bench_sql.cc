@@ -45,8 +45,8 @@ class SqlReader {
     return {};
   }
 
-  // Behind a row of values: whether another one follows. Anything but the statement's end is
-  // refused, since what isn't read would be missing without a word.
+  // Behind a row of values: true if another one follows. Anything but the statement's end is
+  // refused, since a part that isn't read would be missing without a word.
   Result<bool> another_row() {
     skip_space();
     if (rest_.starts_with(',')) {

@@ -1,4 +1,4 @@
-// llama-bench's four formats: what each states of a test, and tests that contradict themselves.
+// llama-bench's four formats: their statements on a test, and tests that contradict themselves.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

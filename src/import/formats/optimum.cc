@@ -107,7 +107,7 @@ constexpr std::array<std::pair<std::string_view, const char*>, 5> kOptimumMarks 
      {"backend.inter_op_num_threads", "inter"},
      {"backend.autocast_enabled", "autocast-"}}};
 
-// The whole configuration, but for its name and what fields are made of.
+// States the whole configuration, except its name and members that fields are made of.
 Status state_optimum_settings(const Json& config, const std::string& object, ImportedRun& run) {
   static const auto kOfFields = one_of(
       {"name", "print_report", "log_report", "backend.name", "backend.version", "backend.model",

@@ -20,7 +20,7 @@ void doubt(ImportedSample& sample, const char* error_class) {
   sample.error_class = error_class;
 }
 
-// The next `digits` digits, and what follows if it is one of `behind`.
+// The next `digits` digits, and the character behind them if it is one of `behind`.
 std::optional<int> take_digits(std::string_view& text, size_t digits, std::string_view behind) {
   int value = 0;
   if (text.size() < digits) return std::nullopt;

@@ -18,8 +18,8 @@ inline constexpr size_t kMostSettings = 2000;
 
 struct SettingRules {
   std::string prefix = {};  // of each name: "options."
-  // True for the name, prefix and all, of what is no setting: a figure, or a field's source.
-  // Whatever is inside it is none either.
+  // True for the name, prefix and all, of a member that is no setting: a figure, or a field's
+  // source. Members inside it are none either.
   std::function<bool(std::string_view)> is_other = {};
   SettingOf of = SettingOf::kArm;
   size_t samples = 0;  // a list of so many elements has a figure a sample; 0: there is no such list

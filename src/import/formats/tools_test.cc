@@ -1,4 +1,4 @@
-// The tools that aren't llama-bench: what each file states, and what is no such file.
+// The tools that aren't llama-bench: their files' statements, and files that are none of theirs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -45,7 +45,7 @@ Status state_run(const Json& document, const std::string& object, RunFacts& fact
   return {};
 }
 
-// Figures of all requests and of each, and what fields are made of.
+// True for figures of all requests and of each, and for members that fields are made of.
 bool is_no_setting(std::string_view name) {
   static const auto kKnown = one_of({"date",
                                      "backend",

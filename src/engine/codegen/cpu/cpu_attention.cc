@@ -98,8 +98,8 @@ static inline void copy_head(float* to, const float* from) {
 )";
 
 // Few queries: scores of a range of positions, their softmax, the weighted values. A range that is
-// part of a head's positions leaves its maximum, sum and values in `shared`; whoever finishes a
-// head last puts its ranges together.
+// part of a head's positions leaves its maximum, sum and values in `shared`; the share that
+// finishes a head last puts its ranges together.
 constexpr std::string_view kFew = R"(
 static inline float dot(const float* a, const float* b) {
   enum { STREAMS = 32 / V };

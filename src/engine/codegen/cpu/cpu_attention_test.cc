@@ -28,7 +28,7 @@ void PrintTo(const Case& c, std::ostream* out) {
   *out << c.what;
 }
 
-// Tensors of a case; what lies behind a row's length in the cache is poison.
+// Tensors of a case; positions behind a row's length in the cache hold poison.
 struct Tensors {
   explicit Tensors(const Case& c) : capacity(c.kv_len + 3) {
     std::mt19937 random(7);

@@ -1,5 +1,5 @@
-// Text of the printed kernels that doesn't depend on what is computed. Written so that compilers
-// vectorise it without -ffast-math: no branches, no calls, vector types where the shape is fixed.
+// Text of the printed kernels that is the same for all of them. Written so that compilers vectorise
+// it without -ffast-math: no branches, no calls, vector types where the shape is fixed.
 #include "engine/codegen/cpu/cpu_text.h"
 
 namespace assay::engine {

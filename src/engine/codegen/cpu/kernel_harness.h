@@ -1,5 +1,5 @@
 // For tests: compiles the kernel of a graph's node, runs it on the interpreter's inputs, and
-// holds what it stores against the interpreter.
+// compares its stores with the interpreter's.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -96,7 +96,7 @@ class Harness {
 
  protected:
   int64_t capacity() const { return std::max(case_.capacity, case_.dims.kv_len); }
-  // On another device: its own layout, its own launches; what `bound_` then holds is checked.
+  // Overridden for another device: its own layout, its own launches; then `bound_` is checked.
   virtual std::vector<float> packed_weight(const std::vector<float>& matrix, int64_t outputs,
                                            const ProductKernel& product, DType dtype) const {
     return packed(matrix, layout_, product.inputs, outputs, product.packing, dtype);
@@ -110,7 +110,7 @@ class Harness {
   double tolerance_ = 3e-6;  // of the largest value
 
  private:
-  // Also what other nodes compute for it is an output, and its weights.
+  // Makes the node's operands and its weights outputs of the interpreted graph too.
   void interpret_all(const Node& node) {
     Graph graph = case_.graph;
     graph.outputs.clear();

@@ -32,7 +32,7 @@ class KernelLibrary {
   // The functions of each kernel, in order. Kernels of one source are compiled once; several
   // missing ones side by side, `jobs` at a time. A compiler that hung once is not started again:
   // the error is then the first one's. An environment_error holds the compiler's whole
-  // stderr; what could be compiled stays compiled. A cache that can't be written is no error: see
+  // stderr; kernels that did compile stay compiled. A cache that can't be written is no error: see
   // CompileStats::unsaved.
   Result<std::vector<KernelFunctions>> load(std::span<const Kernel> kernels);
   // The same for sources as print_cpu() writes them.
@@ -42,7 +42,7 @@ class KernelLibrary {
   const CompileStats& stats() const { return stats_; }  // since the start
 
  private:
-  // A source to be compiled, and what became of it. `key` holds the source.
+  // A source to be compiled, and the result. `key` holds the source.
   struct Job {
     KernelKey key;
     std::string digest = {};

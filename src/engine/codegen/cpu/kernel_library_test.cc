@@ -212,7 +212,7 @@ TEST_F(KernelLibraryTest, MissingCompilerIsAnError) {
   EXPECT_THAT(error_with(missing), HasSubstr("nothing"));
 }
 
-// $1 is -x; the file is what stands behind -o.
+// $1 is -x; the file is the argument behind -o.
 constexpr const char* kOutOf = "while [ \"$1\" != -o ]; do shift; done\n";
 
 TEST_F(KernelLibraryTest, NothingOrGarbageFromTheCompilerIsAnError) {

@@ -1,4 +1,4 @@
-// Translation units for the system compiler: the entry points around what the C printer prints.
+// Translation units for the system compiler: entry points around the C printer's text.
 #include <fmt/format.h>
 
 #include <array>

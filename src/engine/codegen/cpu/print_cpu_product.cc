@@ -1,4 +1,4 @@
-// Products: tiles of the packed weight against blocks of rows, with what was fused before and
+// Products: tiles of the packed weight against blocks of rows, with the nodes fused before and
 // behind them printed around the template.
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 namespace assay::engine {
 namespace {
 
-// AHEAD_BYTES, INPUTS, ABREAST, TILE and the names of what the template works on.
+// AHEAD_BYTES, INPUTS, ABREAST, TILE and the template's other names.
 std::string sizes_text(const Kernel& kernel, const ProductKernel& product) {
   const DType dtype = kernel.buffers[product.weight].dtype;
   return fmt::format(

@@ -1,4 +1,4 @@
-// Loading of compiled kernels, after a look at what would crash the loader.
+// Loading of compiled kernels, after a check for files that would crash the loader.
 #include "engine/codegen/cpu/shared_object.h"
 
 #include <dlfcn.h>

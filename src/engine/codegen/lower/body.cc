@@ -42,7 +42,7 @@ class BodyStudy {
  private:
   const TensorType& type(ValueId value) const { return body_.values[value].type; }
 
-  // Operators that work on a last dim say what a row is; else it is all that isn't a constant.
+  // Operators that work on a last dim define a row; without any, all constants belong to it.
   Status find_rows() {
     int64_t factor = 1;
     for (const Node& node : body_.nodes) {
@@ -77,7 +77,7 @@ class BodyStudy {
     const int64_t producer = facts_.producers[id];
     return producer >= 0 && body_.nodes[static_cast<size_t>(producer)].op == OpKind::kKvWrite;
   }
-  ValueId written(ValueId id) const {  // what the cache was given
+  ValueId written(ValueId id) const {  // the value stored in the cache
     return cache(id) ? body_.nodes[static_cast<size_t>(facts_.producers[id])].inputs[1] : id;
   }
   Dim symbols(ValueId id) const { return elements(type(id).shape).symbols(); }

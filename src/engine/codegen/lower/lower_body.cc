@@ -112,7 +112,7 @@ class Lowering {
     return static_cast<ir::BufferId>(kernel_.buffers.size() - 1);
   }
 
-  // Columns of an output, or of what a cache is given.
+  // Columns of an output, or of the value stored in a cache.
   int64_t columns(ValueId output) const {
     if (!is_cache_write(body_, output)) return facts_.width(body_, output);
     const auto node = static_cast<size_t>(facts_.producers[output]);
@@ -124,8 +124,8 @@ class Lowering {
     append_stores(body_, facts_, targets, row, range, values_, arena(), block);
   }
 
-  // A parameter is read where it lies; what has to be computed, or gathered from several rows,
-  // goes through a buffer of the kernel's own.
+  // A parameter is read where it lies; an operand that has to be computed, or gathered from several
+  // rows, goes through a buffer of the kernel's own.
   void lower_inputs(ValueId x, ProductKernel& product) {
     const ValueId source = gathered(shown(x));
     product.has_prologue = facts_.producers[source] >= 0;

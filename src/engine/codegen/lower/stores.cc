@@ -60,7 +60,7 @@ struct Builder {
 
   bool in_rows() const { return values.tile() && values.tile()->rows; }
 
-  // Packed in rows, heads begin and end anywhere: what a column's head is, is computed.
+  // Packed in rows, heads begin and end anywhere: a column's head is computed.
   void by_head_columns(const std::vector<Target>& targets, const ColumnRange& range,
                        ir::Block& block) const {
     const int64_t half = values.tile()->half_head;

@@ -46,8 +46,8 @@ class BandwidthProbe {
 };
 
 // Bytes that this process can still take, by the kernel's own figures: MemAvailable of
-// /proc/meminfo, and what is left below `memory.max` of its control group (version 2) and those
-// above it. Absent where neither is known. `root` stands before the paths, for tests.
+// /proc/meminfo, and the rest below `memory.max` of its control group (version 2) and those
+// above it. Absent if neither is known. `root` stands before the paths, for tests.
 std::optional<uint64_t> available_memory_bytes(const std::filesystem::path& root = "/");
 
 // Size of the largest cache of the first CPU. Absent where the machine doesn't say: a virtual one

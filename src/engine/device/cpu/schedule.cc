@@ -119,8 +119,8 @@ void Schedule::work(const Leg& leg, size_t share, const std::array<int64_t, 4>& 
   }
 }
 
-// A share of the rows of x as the panel product wants them, into x_: what the prologue
-// makes, or the buffer's own, rounded where that is faster.
+// A share of the rows of x as the panel product wants them, into x_: the prologue's
+// results, or the buffer's own rows, rounded if that is faster.
 void Schedule::make_x(const Stage& stage, const KernelArgs& args, int64_t rows, size_t share) {
   const ProductStage& product = *stage.product;
   const DType dtype = cpu::panel_x_dtype(product.dtype);
@@ -157,7 +157,7 @@ void Schedule::many_rows(size_t index, const KernelArgs& args, int64_t rows) {
   }
 }
 
-// The products of one piece and what follows them; `next`: the piece that this thread multiplies
+// The products of one piece and their epilogue; `next`: the piece that this thread multiplies
 // then, if it is known, else -1.
 void Schedule::multiply_piece(const Stage& stage, const KernelArgs& args, const Inputs& x,
                               const Pieces& pieces, int64_t piece, int64_t next) {

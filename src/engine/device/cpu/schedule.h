@@ -49,8 +49,8 @@ class Schedule {
   std::vector<Stage>& stages() { return stages_; }
   size_t threads() const { return pool_.size(); }
 
-  // Makes room for runs of these sizes and any with a smaller kv_len, beside what earlier calls
-  // made room for. An environment_error if memory ends.
+  // Makes room for runs of these sizes and any with a smaller kv_len, beside the room that earlier
+  // calls made. An environment_error if memory ends.
   Status reserve(const StageMemory& memory, const DimValues& dims);
   // Every buffer is bound; reserved for `dims`. Allocates nothing.
   void run(const DimValues& dims, int64_t capacity);

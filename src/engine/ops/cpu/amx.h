@@ -7,7 +7,7 @@
 namespace assay::engine::cpu {
 
 // True if the processor has AMX for bf16 and the system lets this process use it. The first call
-// asks the system; whatever threads exist then, and later ones, may use tiles.
+// asks the system; the threads of that time, and later ones, may use tiles.
 bool has_amx_bf16();
 
 // Only where has_amx_bf16(). Leaves no tile in use, so that switches of threads save none.

@@ -118,7 +118,7 @@ struct MatrixProduct::Worker {
   void multiply(const Key& key, const void* x, const void* weight, float* out, int64_t pitch) {
     const Product& p = product(key);
     results.resize(std::max(results.size(), static_cast<size_t>(key.rows * key.outputs)));
-    // oneDNN's memory objects take writable pointers also for what is only read.
+    // oneDNN's memory objects take writable pointers also for memory that is only read.
     auto* source = const_cast<void*>(x);
     auto* matrix = const_cast<void*>(weight);
     p.primitive.execute(

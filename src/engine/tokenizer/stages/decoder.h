@@ -62,7 +62,7 @@ class DecoderRun {
   struct State {
     bool begun = false;   // kMetaspace, kStrip: something has passed
     size_t stripped = 0;  // kStrip
-    std::string held;     // kByteFallback: a run of byte tokens, whose end decides what it gives
+    std::string held;     // kByteFallback: a run of byte tokens, whose text depends on its end
   };
 
   void feed(size_t step, std::string piece, std::string& out);

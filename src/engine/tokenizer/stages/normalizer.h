@@ -1,4 +1,4 @@
-// A tokenizer.json's "normalizer": what is done to the text before it is cut into words.
+// A tokenizer.json's "normalizer": the changes to the text before it is cut into words.
 #pragma once
 
 #include <string>

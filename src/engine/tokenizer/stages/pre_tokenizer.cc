@@ -114,7 +114,7 @@ Status PreTokenizer::run(const Metaspace& step, std::string_view word, bool at_s
   const std::string_view text = marked;
   size_t begin = 0;
   if (step.split) {
-    // A mark belongs to what follows it.
+    // A mark belongs to the word behind it.
     for (size_t next = text.find(mark, 1); next != std::string_view::npos;
          next = text.find(mark, next + 1)) {
       cut.words.push_back(text.substr(begin, next - begin));

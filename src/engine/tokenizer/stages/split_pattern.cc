@@ -49,7 +49,8 @@ std::string pcre2_message(int code) {
   return reinterpret_cast<const char*>(text.data());
 }
 
-// Rewrites what the two syntaxes spell differently, and refuses what they understand differently.
+// Rewrites constructs that the two syntaxes spell differently, and refuses those that they
+// understand differently.
 class Translator {
  public:
   Translator(std::string_view pattern, std::string_view object)

@@ -22,7 +22,7 @@ Result<std::string> stage_character(const Json& object, std::string_view key,
 Result<std::string> stage_string_pattern(const Json& stage, std::string_view name);
 
 // Walks a stage: `visit(stage, type)` for it, or for each member of a Sequence in order; none for
-// null. `list_key` is what the Sequence of this kind of stage calls its members.
+// null. `list_key` is the key of the members in a Sequence of this kind of stage.
 template <typename Visit>
 Status walk_stage(const Json& stage, std::string_view list_key, std::string_view name,
                   const Visit& visit) {
