@@ -8,8 +8,8 @@
 namespace assay {
 
 // Cost is linear in rows. A bundle that isn't complete is analysed and says so in a finding. A
-// parity record without a verdict: bad_input; one whose verdict is null counts as unchecked. Same
-// bundle, options: same findings, whatever the pool, which may be null.
+// parity record without a verdict: bad_input; one whose verdict is null counts as unchecked. The
+// same bundle and options give the same findings with any pool, or none.
 Result<Findings> analyze(const Bundle& bundle, const AnalysisOptions& options, ThreadPool* pool);
 
 // The part of analyze() that tells arms apart: strata, outcomes, latencies, contrasts and decisions

@@ -354,7 +354,7 @@ Findings of_constants(double static_ms, int64_t rows = 30) {
   return analyzed(bundle);
 }
 
-// No error can be estimated: what decides is how seldom rows dealt at random would part so.
+// No error can be estimated: the chance that rows dealt at random part so decides.
 TEST(Analyze, ConstantArmsAreDecidedByTheirRowsParting) {
   const Findings different = of_constants(8);
   const Contrast& contrast = different.contrasts.at(0);

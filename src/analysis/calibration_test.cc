@@ -1,5 +1,5 @@
-// The contrast's error rates, by simulation with fixed seeds: how often it claims what isn't so,
-// and how often it finds what is.
+// The contrast's error rates, by simulation with fixed seeds: the share of false claims, and the
+// share of real differences found.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Which axis of the identity is responsible for what changed between two regimes, as far as the
-// bundles tell.
+// Attribution of a change between two regimes to an axis of the identity, as far as the bundles
+// tell.
 #pragma once
 
 #include <string>
@@ -30,8 +30,8 @@ struct RegimePair {
 std::vector<RegimePair> regime_pairs(std::span<const Regime> regimes);
 const RegimePair& pair_of(std::span<const RegimePair> pairs, size_t a, size_t b);
 
-// Identity axes on which two regimes differ for what is about these arms (config_text() of each) on
-// that model, each once.
+// Identity axes with a difference between two regimes that is about these arms (config_text() of
+// each) on that model, each once.
 std::vector<std::string> axes_about(const RegimePair& pair, const std::vector<std::string>& arms,
                                     const std::string& model);
 // Axes on which these arms may differ, since one of the regimes doesn't state them, each once.

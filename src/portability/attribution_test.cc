@@ -204,7 +204,7 @@ TEST(PortabilityAttribution, AnotherArmsFrameworkIsNotThisOnes) {
 TEST(PortabilityAttribution, AWorkersReportAndAProgramsHashFollowTheArmsOtherName) {
   const auto made = [](const char* folder, double ms, const char* version) {
     MadeRegime regime = two_arm_regime(folder, 10, ms);
-    regime.arms[1].name = fmt::format("fast-of-{}", folder);  // matched by what it is
+    regime.arms[1].name = fmt::format("fast-of-{}", folder);  // matched by its configuration
     Bundle bundle = bundle_of(regime, folder[0]);
     for (Row& row : bundle.rows) row.backend = "command";
     bundle.environment["arms"][regime.arms[1].name]["program"]["sha256"] = version;

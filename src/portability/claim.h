@@ -18,7 +18,7 @@ namespace assay {
 // one arm that is faster or slower than another.
 Status check_portable(const SpeedClaim& claim);
 
-// A claim that passes check_portable(), by what its arms are.
+// A claim that passes check_portable(), by its arms' configurations.
 struct ConfiguredClaim {
   SpeedClaim words;
   ArmConfig arm;

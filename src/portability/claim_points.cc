@@ -55,7 +55,7 @@ bool earned(Execution execution) {
          execution == Execution::kOtherMode;
 }
 
-// Why nothing can be said; the first reason found.
+// The reason why nothing can be said; the first one found.
 std::string gone_text(const SiteCells& site, const PortabilityOptions& options) {
   if (site.cells.empty()) return "not measured there";
   for (const auto& [stratum, pair] : site.cells) {

@@ -23,8 +23,8 @@ std::set<ArmConfig> shared_configs(std::span<const Regime> regimes) {
   return shared;
 }
 
-// Arms go by what they are in the identities too, so that one that another study calls otherwise is
-// still held against its like.
+// Identities too name arms by their configuration, so that an arm to which another study gives
+// another name is still held against its like.
 void name_by_config(Regime& regime) {
   std::map<std::string, std::string> names;
   for (const RegimeCell& cell : regime.cells) {

@@ -33,8 +33,8 @@ std::string reason_between(const RegimeCell* arm, const RegimeCell* base,
   return "";
 }
 
-// The smallest level at which what the interval says is shown: p that holds at any look, as the
-// interval does. 1: at none.
+// The smallest level at which the interval shows it: p that holds at any look, as the interval
+// does. 1: at none.
 template <typename Shown>
 double p_at_any_look(const std::vector<double>& values, const Shown& shown) {
   const auto at = [&](double log_alpha) {

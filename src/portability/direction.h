@@ -1,4 +1,4 @@
-// Which way an arm differs from the baseline within a regime, condition by condition.
+// Direction of an arm's difference from the baseline within a regime, condition by condition.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@ struct PortabilityOptions {
   uint64_t seed = 42;
 };
 
-// Why the cell's times can't be held against any other's; empty: they can.
+// The reason why the cell's times can't be held against any other's; empty: they can.
 std::string reason_against(const RegimeCell& cell, const PortabilityOptions& options);
 
 // An arm against the baseline on one stratum of one regime.

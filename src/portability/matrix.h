@@ -1,5 +1,5 @@
-// The headline matrix: what compilation gains in prefill and what it loses in decode, regime by
-// regime and model class by model class.
+// The headline matrix: compilation's gain in prefill and its lost rows in decode, regime by regime
+// and model class by model class.
 #pragma once
 
 #include <optional>

@@ -2,7 +2,7 @@
 // their robustness, and the headline matrix, over several bundles.
 //
 // It reads rows, not findings: its tests are between bundles, and a bundle's findings have no
-// figures of its processes. docs/judgements.md says what each verdict needs.
+// figures of its processes. docs/judgements.md has the conditions of each verdict.
 #pragma once
 
 #include <filesystem>
@@ -30,7 +30,7 @@ struct PortabilityRequest {
 
 struct Portability {
   PortabilityOptions options;
-  std::vector<Regime> regimes;  // in the order given; the first is what the others are beside
+  std::vector<Regime> regimes;  // in the order given; the others are compared with the first
   std::vector<RegimePair> pairs;
   std::vector<PortedCondition> conditions;  // point into regimes
   ArmConfig baseline;

@@ -45,7 +45,7 @@ ArmUnits units_of(const RegimeCell& cell) {
   return units;
 }
 
-// Welch's, as values: each unit moves the log ratio by what its distance from its arm's mean is of
+// Welch's ratio as values: each unit moves the log ratio by its distance from its arm's mean over
 // the arm's scale and count, and all are stretched so that the error of their mean is Welch's.
 std::optional<PairedRatio> ratio_of_apart(const RegimeCell& arm, const RegimeCell& base) {
   const ArmUnits of_arm = units_of(arm);

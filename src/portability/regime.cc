@@ -26,7 +26,7 @@ std::vector<double> mean_series(const Group& group, bool allow_single_process) {
   return allow_single_process ? group.warm_ms : std::vector<double>();
 }
 
-// Cells of one phase are a family: what makes neighbours alike is the machine.
+// Cells of one phase are a family: the machine makes neighbours alike.
 void add_means(const Samples& samples, const RegimeOptions& options,
                std::vector<RegimeCell>& cells) {
   for (const Phase phase : kPhases) {

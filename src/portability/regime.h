@@ -1,5 +1,5 @@
-// One bundle condensed to what judgements across bundles need: its cells' warm rows without their
-// texts, what was lost, and who was measured. Twenty bundles of 52,410 rows fit in 45 MB so.
+// One bundle condensed for judgements across bundles: its cells' warm rows without their texts, the
+// lost rows, and the identity. Twenty bundles of 52,410 rows fit in 45 MB so.
 #pragma once
 
 #include <compare>

@@ -39,7 +39,7 @@ struct ConditionVerdict {
   size_t a = 0;  // regimes
   size_t b = 0;
   PortabilityVerdict verdict = PortabilityVerdict::kUndecided;
-  std::string reason;  // what an undecided one lacks, and what else has to be known
+  std::string reason;                     // the evidence that an undecided one lacks, and remarks
   std::optional<LogRatioEstimate> ratio;  // of the means, b / a
   std::optional<double> p_holm;
   std::optional<double> tost_p_holm;

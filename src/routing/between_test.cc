@@ -1,5 +1,5 @@
-// Which arm serves where the measured strata choose different arms: the one that is proven faster
-// than the safe arm on all of them, or none.
+// Rules between strata that choose different arms: the arm that is proven faster than the safe one
+// on all of them serves, or none.
 #include <gmock/gmock.h>
 
 #include <cmath>

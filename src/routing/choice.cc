@@ -25,7 +25,7 @@ std::optional<size_t> safe_arm(const Samples& samples, size_t stratum,
   return std::nullopt;
 }
 
-// Why the stratum has no safe arm, eager arm by eager arm.
+// The reason why the stratum has no safe arm, eager arm by eager arm.
 std::string why_none_is_safe(const Samples& samples, size_t stratum,
                              const AnalysisOptions& options) {
   std::vector<std::string> reasons;

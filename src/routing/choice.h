@@ -1,5 +1,5 @@
-// Which arm each stratum's findings decide for, which arm is safe there, and which arms may not be
-// chosen whatever their times are.
+// Choice of an arm on each stratum by its findings, the arm that is safe there, and the arms that
+// may not be chosen, however fast they are.
 #pragma once
 
 #include <optional>
@@ -13,9 +13,9 @@
 
 namespace assay {
 
-// Why no strategy may choose the arm on its stratum; empty: one may. It lost a row there, its
-// output differed from the baseline's, too few warm rows, or it asked for a compiler and there is
-// no proof that every timed row ran compiled.
+// The reason why no strategy may choose the arm on its stratum; empty: one may. It lost a row
+// there, its output differed from the baseline's, too few warm rows, or it asked for a compiler and
+// there is no proof that every timed row ran compiled.
 std::string reason_barred(const Group& group, const AnalysisOptions& options);
 
 // True if lost rows are all that bars the arm there, so that a strategy that looks at no rows would
@@ -70,9 +70,9 @@ std::vector<StratumChoice> choose_arms(const ChoiceInputs& in, ThreadPool* pool)
 // The same by findings of these rows under these options, whose contrasts and decisions are there.
 std::vector<StratumChoice> choices_of(const ChoiceInputs& in, const Findings& findings);
 
-// The arm that serves what lies between or over all of these strata though they choose different
-// arms: of those that are proven on each the one with the smallest geometric mean of its ratios.
-// Null: there is none, or some stratum abstains or takes the safe arm itself.
+// The arm that serves requests between or over all of these strata though they choose different
+// arms: of the arms that are proven on each, the one with the smallest geometric mean of its
+// ratios. Null: there is none, or some stratum abstains or takes the safe arm itself.
 const ProvenArm* proven_on_all(std::span<const StratumChoice* const> choices);
 // The stratum's proof of the arm; null: there is none.
 const ProvenArm* proof_of(const StratumChoice& choice, const std::string& arm);

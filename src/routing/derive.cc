@@ -20,7 +20,7 @@ RuleKey key_of(const Stratum& stratum) {
   return {stratum.phase, stratum.model, stratum.new_tokens, stratum.batch};
 }
 
-// Measured lengths that overlap, and what their strata choose together.
+// Measured lengths that overlap, and the arm that their strata choose together.
 struct MeasuredSpan {
   int64_t shortest = 0;
   int64_t longest = 0;
@@ -217,7 +217,7 @@ void add_between_new_tokens(const Samples& samples, const std::vector<PolicyRule
   }
 }
 
-// Choices of what one request can be served by, whatever its prompt length.
+// Choices of the strata that share a rule's key, of any prompt length.
 std::map<RuleKey, std::vector<const StratumChoice*>> choices_by_key(
     const Samples& samples, std::span<const StratumChoice> choices) {
   std::map<RuleKey, std::vector<const StratumChoice*>> by_key;

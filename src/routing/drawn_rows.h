@@ -1,4 +1,5 @@
-// A cell's rows in one replay: those of the units that were drawn, and what is lost beside them.
+// A cell's rows in one replay: those of the units that were drawn, and the share that is lost
+// beside them.
 #pragma once
 
 #include <vector>

@@ -19,7 +19,7 @@ const Group* group_named(const Samples& samples, size_t stratum, const std::stri
   return samples.find(stratum, static_cast<size_t>(at - samples.arms.begin()));
 }
 
-// Why the arm can't be fallen back to on the stratum; empty: it can.
+// The reason why the arm can't be fallen back to on the stratum; empty: it can.
 std::string why_not_safe(const Samples& samples, size_t stratum, const std::string& arm,
                          const AnalysisOptions& options) {
   const Group* group = group_named(samples, stratum, arm);
@@ -106,7 +106,7 @@ std::string difference_of(const PolicyRule& rule, const StratumChoice& choice,
                      takes, scenario, rows, because);
 }
 
-// "1-9 and 401-1000000 prompt tokens": what the rule serves outside of everything measured.
+// "1-9 and 401-1000000 prompt tokens": the part of the rule outside of everything measured.
 std::string beyond_text(const PolicyRule& rule, const std::vector<RuleEvidence>& beyond) {
   std::vector<std::string> lengths;
   std::vector<std::string> new_tokens;

@@ -1,4 +1,4 @@
-// Policies that somebody else wrote: what the rows rule out, refute, and choose otherwise.
+// Policies that somebody else wrote: rules that the rows rule out, refute, or decide otherwise.
 #include "routing/given_policy.h"
 
 #include <gmock/gmock.h>

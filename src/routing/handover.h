@@ -13,8 +13,8 @@ namespace assay {
 
 // One sentence for each pair of arms that the rules let serve the prompt and the decoding of one
 // request, and whose rows state another backend, cache, type or quantisation: every row decodes
-// what its own arm prefilled, so nothing says what the cache's hand-over costs, or that there is
-// one.
+// what its own arm prefilled, so no row shows the cost of the cache's hand-over, or that there can
+// be one.
 std::vector<std::string> unmeasured_handovers(const Samples& samples,
                                               std::span<const PolicyRule> rules);
 

@@ -22,10 +22,10 @@ Result<Bundle> merge_runs(std::vector<Bundle> bundles);
 // twice.
 Result<Bundle> read_runs(const std::vector<std::string>& folders);
 
-// Axis and value of whoever was measured: the manifest's identity and its models' hashes, threads,
+// Axis and value of the measured program: the manifest's identity and its models' hashes, threads,
 // environment variables, libraries and host as the environment states them ("libraries.NAME"), and
-// of each arm, below "arms.NAME", what arm_facts() finds: its axes, and the parts of them that its
-// worker or the environment state ("framework_build.torch"). In the manifest's order, then by arm.
+// below "arms.NAME" each arm's arm_facts(): its axes, and the parts of them that its worker or the
+// environment state ("framework_build.torch"). In the manifest's order, then by arm.
 std::vector<std::pair<std::string, std::string>> policy_identity(const Bundle& bundle);
 
 }  // namespace assay

@@ -1,5 +1,6 @@
-// A routing policy: which arm serves a request, where the measurements decide it, and what makes it
-// give way to the arm that is safe. docs/judgements.md, "Routing", says what each member rests on.
+// A routing policy: the arm that serves a request, where the measurements decide it, and the events
+// that make it give way to the safe arm. docs/judgements.md, "Routing", has the evidence of each
+// member.
 #pragma once
 
 #include <array>
@@ -58,8 +59,8 @@ inline constexpr std::string_view kFasterThanSafe = "faster_than_safe";
 // was given has, and don't prove the rule's arm faster than the safe one.
 inline constexpr std::string_view kNotChosen = "not_chosen";
 
-// The verdict of a part of a rule that has no stratum, and lies between no two of them either: what
-// a policy that was given serves beyond everything measured. Its lengths are those of the part.
+// The verdict of a part of a rule that has no stratum, and lies between no two of them either: a
+// given policy serves it beyond everything measured. Its lengths are those of the part.
 inline constexpr std::string_view kNotMeasured = "not_measured";
 
 // Evidence of a rule: one stratum.
@@ -117,7 +118,7 @@ struct Policy {
   std::string plan_sha256;
   // Axis and value, as identity_lines() names them; the same of each arm below "arms.NAME".
   std::vector<std::pair<std::string, std::string>> identity;
-  std::string fallback;  // of whatever no rule covers; empty: no arm is safe everywhere
+  std::string fallback;  // for requests that no rule covers; empty: no arm is safe everywhere
   std::vector<PolicyRule> rules;
   std::vector<std::string> not_measured;
 
@@ -138,8 +139,8 @@ struct RoutedShape {
 // Null: no rule covers it.
 const PolicyRule* rule_of(const Policy& policy, const RoutedShape& shape);
 
-// Why what was measured isn't what the policy is for: "device: expected ..., found ..."; empty: it
-// is. Axes that the policy doesn't name don't count.
+// The reason why the policy isn't for the measured program: "device: expected ..., found ...";
+// empty: it is. Axes that the policy doesn't name don't count.
 std::string identity_mismatch(const Policy& policy,
                               const std::vector<std::pair<std::string, std::string>>& identity);
 

@@ -49,7 +49,7 @@ struct ReplayCorner {
   size_t stratum = 0;
   double weight = 1;
 };
-// A request's place among what was measured: one stratum, or two or four around it.
+// A request's place among the measured strata: one, or two or four around it.
 struct ReplayPlace {
   std::vector<ReplayCorner> corners;  // empty: it is outside
   std::string outside;                // why

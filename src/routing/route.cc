@@ -29,7 +29,8 @@ std::vector<BarredArm> barred_arms(const Samples& samples, const AnalysisOptions
   return barred;
 }
 
-// Why the rule has no trigger of p99, in a line for the policy; empty: it has one, or needs none.
+// The reason why the rule has no trigger of p99, in a line for the policy; empty: it has one, or
+// needs none.
 std::string p99_of_rule(const PolicyRule& rule, const Samples& samples) {
   if (rule.fallback.empty()) return "";
   return p99_undecided(groups_of_rule(samples, rule));

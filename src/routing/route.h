@@ -1,5 +1,5 @@
-// Which arm to ship: a routing policy from the rows of one study, with what it may not choose and
-// what it doesn't know.
+// Routing: a policy that names the arm to ship, from the rows of one study, with the arms that it
+// may not choose and the conditions that it doesn't know.
 //
 // It reads rows, not findings.json: thresholds need single rows, and the parts of a bundle that a
 // policy is tested on have no findings of their own. The decisions are those of `assay analyze`.
@@ -65,14 +65,14 @@ struct Route {
   std::optional<Optimism> validation;            // absent: the policy was given, or it isn't judged
   std::shared_ptr<const Simulation> simulation;  // null: no trace
 
-  // Why the judgement fails, one sentence a stratum on which no arm is safe, then `refuted`; empty:
-  // it passes.
+  // Reasons why the judgement fails: one sentence a stratum on which no arm is safe, then
+  // `refuted`; empty: it passes.
   std::vector<std::string> failures() const;
 };
 
 // bad_input: a parity record without a verdict; a given policy of another identity, or one that the
-// rows rule out (given_policy.h); a trace of another model, or without a request inside what was
-// measured.
+// rows rule out (given_policy.h); a trace of another model, or without a request inside the
+// measured lengths.
 Result<Route> judge_route(const Bundle& bundle, const RouteRequest& request, ThreadPool* pool);
 
 // The policy that a bundle's findings give, as judge_route() gives it from the rows: without its

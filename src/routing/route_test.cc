@@ -1,4 +1,4 @@
-// Policies from rows: what is chosen, when a policy abstains, and what it may never choose.
+// Policies from rows: the chosen arm, abstentions, and arms that may never be chosen.
 #include "routing/route.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Bounds of a rule against bounds of what was measured.
+// Bounds of a rule against bounds of the measured strata.
 #include "routing/rule_basis.h"
 
 #include <algorithm>

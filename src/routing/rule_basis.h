@@ -1,4 +1,5 @@
-// Which measurements a rule that somebody else wrote can rest on, and what it serves beyond them.
+// Measurements that a rule of somebody else's can rest on, and the requests that it serves beyond
+// them.
 #pragma once
 
 #include <vector>

@@ -163,7 +163,7 @@ class Replay {
         place, arm, u, [](const DrawnCell& cell) -> const auto& { return cell.warm; });
   }
 
-  // The corners' quantiles, weighted; what the heaviest corner's row did counts as done.
+  // The corners' quantiles, weighted; the events of the heaviest corner's row count.
   template <typename Rows>
   CallEvents draw(const ReplayPlace& place, int32_t arm, double u, const Rows& rows) {
     CallEvents events;

@@ -2,8 +2,8 @@
 //
 // One server serves requests one after the other in the order of their arrival; a request's time is
 // that of its phases. Each replay draws the bundle's units (processes) anew, and with them every
-// row: between arms and strategies a request keeps its quantile, so that they differ by what they
-// take and not by luck. docs/judgements.md, "Simulation", has the model and its limits.
+// row: between arms and strategies a request keeps its quantile, so that they differ by their arms
+// and not by luck. docs/judgements.md, "Simulation", has the model and its limits.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Replays of traces: what strategies cost, when they compile, and what triggers do.
+// Replays of traces: the cost of strategies, their compilations, and their triggers.
 #include "routing/simulate.h"
 
 #include <gmock/gmock.h>
@@ -70,7 +70,7 @@ TEST(Simulation, LatenciesAreThoseOfTheMeasuredRows) {
   EXPECT_EQ(route.simulation->units, 8u);
 }
 
-// A file may name any number; only what has rows is there to be drawn.
+// A file may name any number; only numbers that have rows are there to be drawn.
 TEST(Simulation, UnitsAreCountedAndTheirNumbersArent) {
   const auto renumbered = [](int64_t step) {
     RoutedBundle bundle(two_routed_arms(0.7));

@@ -209,8 +209,8 @@ class TracePlanner {
     plan_.strategies.push_back(std::move(planned));
   }
 
-  // The compiled arm under the policy's trigger for lost rows, where it lost any: what the trigger
-  // is worth.
+  // The compiled arm under the policy's trigger for lost rows, if it lost any: it shows the
+  // trigger's worth.
   void add_guarded() {
     if (compiled_ < 0 || safe_ < 0 || compiled_ == safe_) return;
     bool lost = false;

@@ -44,9 +44,9 @@ struct PlannedTrace {
 };
 
 // eager, compiled, guarded (where the compiled arm lost rows), split, batch, padded, policy:
-// docs/judgements.md says what each of them takes. All but the policy also take an arm that lost
-// rows.
-// bad_input: no request of the trace is inside what was measured of the model.
+// docs/judgements.md has the arm that each of them takes. All but the policy also take an arm that
+// lost rows.
+// bad_input: no request of the trace is inside the model's measured lengths.
 Result<PlannedTrace> plan_trace(const ReplayData& data, const Route& route,
                                 const std::string& model, std::span<const std::string> arms,
                                 std::span<const TraceRequest> trace);

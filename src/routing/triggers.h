@@ -32,7 +32,7 @@ int64_t allowed_events(int64_t events, int64_t rows, int64_t window);
 std::vector<PolicyTrigger> triggers_of(const std::vector<const Group*>& groups);
 // The latency that one warm row in a hundred passed; absent: fewer than kLeastRowsOfP99.
 std::optional<double> measured_p99(const Group& group);
-// Why there is no trigger of p99 among them; empty: there is.
+// The reason why there is no trigger of p99 among them; empty: there is.
 std::string p99_undecided(const std::vector<const Group*>& groups);
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// Axes of what was measured, and their gaps.
+// Axes of the measured strata, and their gaps.
 #include "routing/unmeasured.h"
 
 #include <algorithm>

@@ -49,11 +49,11 @@ struct UnitSums {
   }
 };
 
-// A half of the rows and what it chooses.
+// A half of the rows and the arms that it chooses.
 struct HalfSample {
   Samples samples;
   std::map<int64_t, size_t> units;  // by their number: their place
-  std::vector<std::string> arms;    // by stratum: what its policy takes there; empty: none
+  std::vector<std::string> arms;    // by stratum: its policy's arm there; empty: none
 };
 
 // Sums of one stratum that can be judged both ways. First index: the half that judges; of `chosen`

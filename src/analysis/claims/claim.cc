@@ -109,7 +109,7 @@ class ClaimReader {
     return {};
   }
 
-  // "in PHASE", and what else narrows the claim.
+  // "in PHASE", and the other words that narrow the claim.
   Status read_scope() {
     const std::string key = *next_++;
     if (!is_scope_word(key)) {

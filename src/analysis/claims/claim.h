@@ -38,7 +38,7 @@ struct SpeedClaim {
 
 // "ARM faster|slower than ARM", "ARM equivalent to ARM" or "ARM fastest", then as far as wanted "in
 // PHASE", "of MODEL", "at SCENARIO", "batch N", "new_tokens N" in any order. bad_input that names
-// the word, what was expected in its place and the nearest known one. Names aren't looked up.
+// the word, the words expected in its place and the nearest known one. Names aren't looked up.
 Result<SpeedClaim> parse_claim(std::string_view text);
 
 // The claim in the words that parse_claim() reads.

@@ -1,4 +1,4 @@
-// A claim's words, and what is said of those that make none.
+// A claim's words, and the errors about words that make none.
 #include "analysis/claims/claim.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Two bundles against each other: pairs, their tests, and what fails.
+// Two bundles against each other: pairs, their tests, and the failures.
 #include "analysis/compare/compare.h"
 
 #include <algorithm>
@@ -48,7 +48,8 @@ Comparison compare_samples(const Samples& base, const Samples& cand, const Compa
                            bool same_prompts, const AlarmTests& alarm_tests) {
   Comparison out;
   out.options = options;
-  // Several runs, and a history, show what differs between runs themselves, the machine's part too.
+  // Several runs, and a history, show the differences between runs themselves, the machine's part
+  // too.
   out.options.machine_off = options.machine_off && !alarm_tests;
   const Pairing pairing = pair_cells(base, cand);
   out.strata = pairing.strata;

@@ -1,4 +1,4 @@
-// Two bundles of one study against each other, arm by arm: what CI asks about a change.
+// Two bundles of one study against each other, arm by arm: CI's question about a change.
 //
 // Unlike a contrast of two arms of one run, the two sides ran at different times, so that nothing
 // that drifts or that neighbouring repetitions share cancels; and two processes of one program
@@ -31,7 +31,7 @@ struct CompareOptions {
   double power = 0.8;
   int64_t minimum_rows = 5;
   bool allow_single_process = false;  // judge cells of one process a side by their rows
-  bool machine_off = true;  // of cells judged by processes: what yardsticks show (machine_share.h)
+  bool machine_off = true;  // for cells judged by processes, by yardsticks (machine_share.h)
 };
 
 // One bundle's rows of a cell.
@@ -44,16 +44,16 @@ struct ComparedSide {
   std::optional<double> process_noise;  // sd / mean of the processes' figures; absent: one process
   ProcessFigures figures;               // one a process; typical calls as stats::TrimmedSeries
   double freedom = 1;                   // of the series' degrees: TrimmedSeries
-  std::optional<SeriesMean> series;     // what is judged; absent: nothing is
+  std::optional<SeriesMean> series;     // judged series; absent: none is
 };
 
-// Why a cell has no verdict: its ratio is all that is known.
+// Status of a cell without a verdict: its ratio is all that is known.
 inline constexpr std::string_view kNotDecidedReason =
     "not decided: one process a side can't show what differs between processes";
 
 // A cell by the medians of its processes' rows in the place of their means, a fifth of the
 // processes cut at each end: a few calls that were stopped for long, or a few processes beside a
-// busy neighbour, decide a mean and hide what all others show.
+// busy neighbour, decide a mean and hide a change of all the others.
 struct TypicalCall {
   double ratio = 1;
   std::optional<MachineShare> machine;  // what was taken off the ratio; absent: nothing
@@ -89,8 +89,8 @@ struct ComparedCell {
   std::optional<stats::Interval> ratio_range = {};
   std::optional<stats::TestResult> test;
   std::optional<double> p_holm;
-  // With what lies between runs, as far as the other cells show it; by rows with the cautious
-  // error: what fails a build.
+  // The test that fails a build: with the spread between runs, as far as the other cells show it;
+  // by rows with the cautious error.
   std::optional<stats::TestResult> cautious_test;
   std::optional<double> cautious_p_holm;
   std::optional<stats::TestResult> tost;
@@ -146,8 +146,8 @@ struct Comparison {
   std::vector<CellReason> broken;   // parity held in the base, and fails in the candidate
   std::vector<CellReason> notes;    // an arm that ran compiled and no longer does, ...
   std::vector<TestFamily> families;
-  // Standard deviation of ln(ratio) between cells, beyond what their processes show. Absent: none
-  // of the cells' arms has two strata in a phase.
+  // Standard deviation of ln(ratio) between cells, beyond the errors that their processes show.
+  // Absent: none of the cells' arms has two strata in a phase.
   std::optional<double> between_cells;
   // The runs that are judged: of several a side the run is the unit (runs.h).
   int64_t base_runs = 1;

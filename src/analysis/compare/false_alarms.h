@@ -18,12 +18,12 @@ struct SelfTest {
 };
 
 // Deals the worker processes of a bundle to two halves, those of one number to the same half in
-// every cell, so that what rows of one process share, and what the machine did at that time, stays
-// together. Compares the halves as two bundles: nothing differs, so any difference is a false
-// alarm. If there are no more than `splits` ways to deal them it takes each once, else that many at
-// random. A half has half of the processes, so that it sees less than two whole bundles would; and
-// both halves are of one run, so that differences from run to run don't show. bad_input if no cell
-// has two processes and the rows that a comparison needs for each half.
+// every cell, so that rows of one process, and of one time, stay together. Compares the halves as
+// two bundles: nothing differs, so any difference is a false alarm. If there are no more than
+// `splits` ways to deal them it takes each once, else that many at random. A half has half of the
+// processes, so that it sees less than two whole bundles would; and both halves are of one run, so
+// that differences from run to run don't show. bad_input if no cell has two processes and the rows
+// that a comparison needs for each half.
 Result<SelfTest> self_test(const Bundle& bundle, const CompareOptions& options, int64_t splits,
                            uint64_t seed, ThreadPool* pool);
 

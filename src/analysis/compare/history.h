@@ -1,6 +1,6 @@
 // Earlier runs of one program: by how much a cell differs from one run to the next.
 //
-// A pair of bundles can't show what shifts a run as a whole. The history can: neighbouring runs of
+// A pair of bundles can't show a shift of a run as a whole. The history can: neighbouring runs of
 // an unchanged program differ by it each time.
 #pragma once
 

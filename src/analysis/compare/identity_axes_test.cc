@@ -1,4 +1,4 @@
-// Bundles of unlike identities: refused, unless what differs is named.
+// Bundles of unlike identities: refused, unless the differing axes are named.
 #include "analysis/compare/identity_axes.h"
 
 #include <gmock/gmock.h>

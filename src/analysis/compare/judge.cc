@@ -42,8 +42,8 @@ bool is_borne_out(const ComparedCell& cell, Verdict verdict, const CompareOption
   return !cell.too_few || bears_out(cell.ratio_range, verdict, options.margin);
 }
 
-// The second alarm: judges the cells by typical calls, and leaves with each of `out` what came of
-// it.
+// The second alarm: judges the cells by typical calls, and leaves the result with each cell of
+// `out`.
 void judge_typical_calls(ComparedCells typical, Comparison& out) {
   const std::vector<ComparedCell*> of_means = family_of(out.combined, out.cells);
   std::vector<ComparedCell*> family = family_of(typical.combined, typical.cells);

@@ -21,7 +21,7 @@ Places by_place(const Samples& samples) {
   return places;
 }
 
-// `all`, then what only `more` has.
+// `all`, then the elements that only `more` has.
 template <typename T>
 std::vector<T> united(std::vector<T> all, const std::vector<T>& more) {
   add_each_once(all, more);

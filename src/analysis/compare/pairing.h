@@ -1,4 +1,4 @@
-// Which cells of two sides stand against each other, and which can't.
+// Pairs cells of two sides, and sorts out those that can't be compared.
 #pragma once
 
 #include <string>
@@ -16,9 +16,9 @@ struct Pairing {
 // Pairs two bundles' cells by stratum and arm. The samples outlive it.
 Pairing pair_cells(const Samples& base, const Samples& cand);
 
-// Leaves with `out` what needs no figures: cells that one side lacks, that can't be compared, whose
-// output broke or that ran otherwise. Returns the pairs that can be compared. `prompts_matter`:
-// cells that answered different prompts can't.
+// Leaves with `out` the results that need no figures: cells that one side lacks, that can't be
+// compared, whose output broke or that ran otherwise. Returns the pairs that can be compared.
+// `prompts_matter`: cells that answered different prompts can't.
 std::vector<CellPair> sort_out(const std::vector<CellPair>& pairs, bool prompts_matter,
                                Comparison& out);
 

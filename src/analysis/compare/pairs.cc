@@ -17,7 +17,7 @@ double sum(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
-// One side: of each process, what the sum of its calls lies above so many times their mean.
+// One side's mean call, and for each process the sum of its calls less so many times that mean.
 struct MeanOfSide {
   double mean = 0;
   double calls = 0;

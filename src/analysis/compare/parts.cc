@@ -33,7 +33,7 @@ std::optional<stats::StandardError> error_of(std::span<const SeriesError> parts)
   return stats::StandardError{std::sqrt(square), 1 / inverse};
 }
 
-// One bundle's rows of a cell beside the other's. `scale` is what its error is relative to:
+// One bundle's rows of a cell beside the other's. `scale`: the divisor of its error,
 // stats::log_scale().
 struct Side {
   Side(const Group& of, const Group& other, const SidesByGroup& sides)

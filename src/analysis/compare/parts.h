@@ -14,7 +14,7 @@ namespace assay {
 // same core makes some of them up to twice as slow, as many in one run as in the next only by
 // chance.
 inline constexpr double kCutProcesses = 0.2;
-// With fewer, what the cut costs in degrees of freedom is more than what it saves.
+// With fewer, the cut costs more in degrees of freedom than it saves.
 inline constexpr size_t kFewestToCut = 10;
 
 struct CellPair {
@@ -54,8 +54,8 @@ void note_if_few(std::span<const double> base, std::span<const double> cand, Com
 
 // Geometric mean of the cells' ratios. Its error is that of the cells' own errors or, where that
 // is larger, of one series a bundle: all the cells' rows in the order in which they ran (or their
-// processes, those of one number as one), each standing for what it adds to the logarithm of the
-// result, so that what the machine did to several cells at once isn't taken for independent.
+// processes, those of one number as one), each standing for its share in the logarithm of the
+// result, so that the machine's effect on several cells at once isn't taken for independent.
 ComparedCell combine_cells(Phase phase, const std::vector<CellPair>& parts,
                            const SidesByGroup& sides, const CompareOptions& options);
 

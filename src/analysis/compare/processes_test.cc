@@ -1,4 +1,4 @@
-// Comparisons by processes: what differs from one to the next is no regression.
+// Comparisons by processes: a difference from one to the next is no regression.
 #include "analysis/compare/compare.h"
 
 #include <gmock/gmock.h>

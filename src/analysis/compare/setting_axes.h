@@ -11,9 +11,9 @@ namespace assay {
 
 inline constexpr const char* kSettingAxis = "setting.";
 
-// Differences between two identities: of what arms of one name have (identity.settings,
+// Differences between two identities: of the settings of arms of one name (identity.settings,
 // identity.arms.ARM.settings), of the loads that they were measured under, scenario by scenario
-// (identity.arms.ARM.loads), and, on the axis "model", of what is stated of models of one name
+// (identity.arms.ARM.loads), and, on the axis "model", of the statements on models of one name
 // (identity.models). A setting that one of the two doesn't state is a difference. One that all arms
 // have alike is about the whole bundle.
 std::vector<AxisDifference> setting_differences(const Json& base, const Json& cand);

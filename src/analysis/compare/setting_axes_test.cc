@@ -1,4 +1,4 @@
-// Settings of two imports: what differs is named, and nothing else.
+// Settings of two imports: differing ones are named, and no others.
 #include "analysis/compare/setting_axes.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// The two sides of one bundle against each other: what `assay compare --run` measured.
+// The two sides of one bundle against each other, as `assay compare --run` measured them.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace assay {
 
-// A regression is slower by more than this share: pairs of repetitions show what two bundles can't.
+// A regression is slower by more than this share: pairs of repetitions show smaller differences
+// than two bundles can.
 inline constexpr double kSidesMargin = 0.005;
 
 // True if the bundle is of a study of two sides.

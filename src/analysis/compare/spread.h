@@ -29,14 +29,14 @@ struct Spread {
   double df = 0;      // of the estimate
 };
 
-// DerSimonian and Laird (1986): Q = sum w (x - mean of its group)^2 with w = 1 / error^2, less what
-// the errors alone would give (a cell's share times df / (df - 2), because its error is an estimate
+// DerSimonian and Laird (1986): Q = sum w (x - mean of its group)^2 with w = 1 / error^2, less its
+// value from the errors alone (a cell's share times df / (df - 2), because its error is an estimate
 // itself), over sum w - sum w^2 / sum w. `without`: leaves out that cell, which is then judged by
-// what the others show. Absent where no group has two cells.
+// the others' spread. Absent where no group has two cells.
 std::optional<Spread> spread_of(std::span<const CellRatio> cells,
                                 std::optional<size_t> without = {});
 
-// The error of a mean of `cells` cells with what lies between runs in it, taken for 1 + 1 / df
+// The error of a mean of `cells` cells with the spread between runs in it, taken for 1 + 1 / df
 // times its estimate; degrees of freedom by Satterthwaite (1946).
 stats::StandardError with_spread(const stats::StandardError& error,
                                  const std::optional<Spread>& spread, size_t cells);

@@ -1,5 +1,5 @@
-// Runs of two arms on three prompt lengths, and comparisons of two of them: what the comparison's
-// tests share.
+// Runs of two arms on three prompt lengths, and comparisons of two of them: helpers of the
+// comparison's tests.
 #pragma once
 
 #include <gtest/gtest.h>

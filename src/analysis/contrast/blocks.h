@@ -1,4 +1,4 @@
-// Which arms ran side by side, as the rows show it: whole blocks of repetitions.
+// Blocks of repetitions, by the rows: arms that ran side by side share whole blocks.
 //
 // Rows that share a block were measured side by side if the block holds one repetition of each arm
 // and ends before the next one begins. Under `interleaved` order every block is whole; under

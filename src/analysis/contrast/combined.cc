@@ -12,8 +12,8 @@
 namespace assay {
 namespace {
 
-// Strata of the phase on which both were measured and that nothing is contrasted on because rows
-// were lost or the output differs: whatever befell them is why what is left looks as it does.
+// Number of the phase's strata that have both arms and no contrast, because rows were lost or the
+// output differs: the other strata are then the survivors.
 int64_t lost_strata(const Samples& samples, Phase phase, size_t arm) {
   int64_t lost = 0;
   for (size_t stratum = 0; stratum < samples.strata.size(); ++stratum) {

@@ -1,4 +1,4 @@
-// Which units of several strata are of one round, in which an arm's process served all of them.
+// Rounds over several strata: units of one round were served by one process of an arm.
 //
 // Strata of a run that was interrupted or resumed needn't have the same rounds, and processes are
 // numbered within a cell. Rows tell their repetition, which is of one round in all strata.

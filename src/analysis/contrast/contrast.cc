@@ -89,7 +89,7 @@ Verdict verdict_of_tests(const Contrast& contrast, const AnalysisOptions& option
   return contrast.ratio < 1 ? Verdict::kFaster : Verdict::kSlower;
 }
 
-// A t interval of one or two degrees of freedom, and what is made of one.
+// Takes away t intervals of one or two degrees of freedom, and the figures made of them.
 void leave_without_intervals(Contrast& contrast) {
   contrast.ratio_interval.reset();
   contrast.difference_interval_ms.reset();
@@ -172,7 +172,7 @@ Contrast contrast_pair(const ContrastInputs& in, const PairResamples& resampled,
   contrast.median_ratio = *stats::median(group.sorted_ms) / *stats::median(base.sorted_ms);
   const auto mean = stats::mean(units.arm);
   const auto base_mean = stats::mean(units.baseline);
-  if (!mean || !base_mean) {  // no unit in common: what the rows say, untested
+  if (!mean || !base_mean) {  // no unit in common: the rows' ratio, untested
     contrast.ratio = *stats::mean(group.warm_ms) / *stats::mean(base.warm_ms);
     describe_row_effects(in, pair, contrast);
     return contrast;

@@ -12,7 +12,7 @@
 
 namespace assay {
 
-// Why this group can't be contrasted with any other; empty: it can.
+// The reason why this group can't be contrasted with any other; empty: it can.
 std::vector<std::string> reasons_against(const Group& group, const AnalysisOptions& options);
 
 // True if the warm rows of both answered the same prompts.

@@ -1,4 +1,4 @@
-// Which arm to take on each stratum, and when the data don't say.
+// Decides on the arm to take on each stratum, or that the data don't say.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -26,8 +26,8 @@ struct Race {
   std::vector<Contrast> rivals;
 };
 
-// Why the group can't be the answer here; empty: it can. An arm that didn't run as it is labelled
-// can't win under that label.
+// The reason why the group can't be the answer here; empty: it can. An arm that didn't run as it is
+// labelled can't win under that label.
 std::string reason_against(const Group& group, const Group* other, const AnalysisOptions& options) {
   const auto reasons = reasons_against(group, options);
   if (!reasons.empty()) return join(reasons, ", ");

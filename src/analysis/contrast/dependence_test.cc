@@ -1,4 +1,4 @@
-// Dependence that a family of series shows, and what it does to errors and intervals.
+// Dependence that a family of series shows, and its effect on errors and intervals.
 #include "analysis/contrast/dependence.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Ranges of few processes, and what they say of a verdict.
+// Ranges of few processes, and their effect on a verdict.
 #include "analysis/contrast/process_range.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Means of groups, resampled: what intervals of means and of their ratios are made of.
+// Means of groups, resampled, for the intervals of means and of their ratios.
 #pragma once
 
 #include <array>
@@ -28,8 +28,7 @@ Resampled resample_groups(const Samples& samples, const Units& units,
                           const AnalysisOptions& options, ThreadPool* pool);
 
 // Both groups of each of these pairs, resampled: as `groups` has them, or without the units that
-// one of a pair lacks. All at once, because drawing is what costs, and samples of one size share
-// it.
+// one of a pair lacks. All at once, because drawing costs most, and samples of one size share it.
 class PairResamples {
  public:
   // `groups`: of resample_groups(); it outlives this. `pool` may be null.

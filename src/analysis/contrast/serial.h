@@ -22,12 +22,12 @@ struct SeriesMean {
   double n_effective = 0;       // independent repetitions that would tell as much; at most n
   std::optional<double> drift;  // first row to last, in the series' unit; absent: no trend found
   SeriesError error;            // for verdicts and intervals
-  SeriesError cautious;         // for what fails a build
+  SeriesError cautious;         // for alarms, which fail a build
 };
 
 // Each error is (widening sd)^2 / n + drift^2 / 4. A series that drifts has no one level, and its
-// mean lies half the drift away from either end: what another run of the same program would have
-// met. They differ in what they take for chance.
+// mean lies half the drift away from either end, where another run of the same program may lie.
+// The two errors differ in the patterns that they take for chance.
 //
 // error: dependence and drift count where the family shows them. dependences() says how for the
 // first; the drift of a series counts where its Mann-Kendall p is below 5 %, after Holm unless the

@@ -31,8 +31,8 @@ struct UnitSeries {
 };
 
 // One value a unit, whose plain mean is the mean over all rows: of units that hold equally many
-// rows the units' own means, else m + U (n_u / N) (m_u - m), the linear part of what unit u of U
-// with n_u of N rows adds to the mean m.
+// rows the units' own means, else m + U (n_u / N) (m_u - m), the linear part of the share of unit u
+// of U, with n_u of N rows, in the mean m.
 std::vector<double> unit_values(const UnitSeries& series);
 
 // Groups of one stratum, by index.

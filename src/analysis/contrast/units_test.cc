@@ -1,4 +1,4 @@
-// Units, pairs and typical calls: which rows belong together, and what that decides.
+// Units, pairs and typical calls: rows that belong together, and the verdicts that depend on it.
 #include "analysis/contrast/units.h"
 
 #include <gmock/gmock.h>
@@ -39,7 +39,7 @@ struct Pair {
   std::string arm;
 };
 
-// Multiplies both arms' rows of each repetition by what the machine did meanwhile.
+// Multiplies both arms' rows of each repetition by a factor of the machine's.
 template <typename Slowdown>
 void share(Pair& pair, int64_t repetitions, const Slowdown& slowdown) {
   for (int64_t r = 0; r < repetitions; ++r) {
@@ -297,7 +297,7 @@ TEST(Typical, ItDecidesWhereAFewSlowCallsKeepTheMeanFromIt) {
   EXPECT_FALSE(equal.findings().decisions.at(0).typical);
 }
 
-// A tail's ratio of medians, and what is said of single rows.
+// A tail's ratio of medians, and the findings on single rows.
 TEST(SingleRows, AreJudgedByRoundsOfProcesses) {
   SyntheticBundle bundle(21);
   SyntheticCell cell{.arm = "eager", .noise = 0.02, .process_shift = 0.2};

@@ -8,7 +8,7 @@
 namespace assay {
 namespace {
 
-// A series, and what is judged together with it.
+// A series, with the keys of its family.
 struct Member {
   std::vector<double> series;
   Phase phase = Phase::kPrefill;

@@ -1,4 +1,4 @@
-// Description of groups: what became of the attempts, and the latencies of those that count.
+// Description of groups: outcomes of the attempts, and latencies of those that count.
 #pragma once
 
 #include <vector>

@@ -9,7 +9,7 @@
 namespace assay {
 
 // Absent: the study demands nothing. A cell without evidence, or of which no row is ok, shows
-// nothing and fails what applies to it.
+// nothing and fails the criteria that apply to it.
 std::optional<Requirements> judge_requirements(const Bundle& bundle, const Samples& samples);
 
 }  // namespace assay

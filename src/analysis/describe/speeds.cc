@@ -18,7 +18,7 @@ void add_tokens(const Stratum& stratum, const PromptRange& prompts, Speed& speed
   speed.sd_tokens_per_s = stats::standard_deviation(speed.tokens_per_s);
 }
 
-// Who computed, by the cell's evidence.
+// The device and threads that computed, by the cell's evidence.
 void add_worker(const Evidence& evidence, Speed& speed) {
   const auto device = evidence.requested.options.find("device");
   if (device != evidence.requested.options.end() && *device != "cpu") {

@@ -1,4 +1,4 @@
-// Tokens over time: of prompts in prefill, of what is produced in decoding, over the batch.
+// Tokens over time: of prompts in prefill, of produced tokens in decoding, over the batch.
 #include "analysis/describe/speeds.h"
 
 #include <gtest/gtest.h>

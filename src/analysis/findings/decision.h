@@ -1,4 +1,4 @@
-// Which arm to take.
+// Decisions on the arm to take.
 #pragma once
 
 #include <optional>
@@ -30,8 +30,8 @@ struct TypicalChoice {
   std::string arm;
   std::string rival;  // the one that it is least far ahead of
   SpreadRatio ratio;  // arm / rival
-  // Why the mean can't tell: how many of which arm's rows take more than kSlowFactor times its
-  // median. 0: no single rows are to blame.
+  // The reason why the mean can't tell: the arm and its number of rows that take more than
+  // kSlowFactor times its median. 0: no single rows are to blame.
   std::string slow_arm;
   int64_t slow = 0;
 };
@@ -45,7 +45,7 @@ struct Rival {
   std::optional<stats::Interval> ratio_process_range = {};  // as the contrast's
 };
 
-// Which arm a stratum's reader should take.
+// The decision on the arm that a stratum's reader should take.
 struct Decision {
   size_t stratum = 0;
   enum class Kind {

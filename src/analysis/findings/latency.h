@@ -38,12 +38,12 @@ struct Latency {
   std::optional<double> cold_max;
   std::optional<double> mean_with_cold;
   std::optional<double> mean_without_first;  // of the warm rows but the first
-  // Independent rows that would tell as much of the mean.
+  // Effective sample size of the mean, in rows.
   std::optional<double> n_effective;
   double widening = 1;    // of the mean's standard error, against that of independent units
   int64_t processes = 0;  // of the warm rows; 0: the bundle doesn't tell
-  // Share of the mean's variance that lies between processes, beyond what their rows make. Absent:
-  // one process, or one row each.
+  // Share of the mean's variance that lies between processes, beyond their rows' part. Absent: one
+  // process, or one row each.
   std::optional<double> between_processes;
 };
 

@@ -11,7 +11,7 @@
 
 namespace assay {
 
-// Rows attempted (warm-ups too: a crash there is a crash) and what became of them.
+// Rows attempted (warm-ups too: a crash there is a crash) and their outcomes.
 struct OutcomeCounts {
   Phase phase = Phase::kPrefill;
   std::optional<size_t> stratum;  // absent: the whole phase

@@ -1,4 +1,4 @@
-// Rows and traces as a report draws them: thinned to what can be seen, and no part of
+// Rows and traces as a report draws them: thinned to the points that can be seen, and no part of
 // findings.json.
 #pragma once
 
@@ -54,7 +54,7 @@ struct TimelineLane {
     int64_t events = 1;  // that begin in it; 0: one of the span before it goes on
   };
   std::vector<Span> spans;  // ascending and apart
-  double busy_ms = 0;       // in which some event ran: exact, whatever the spans join
+  double busy_ms = 0;       // time in which some event ran, exact
   int64_t events = 0;
 };
 

@@ -1,4 +1,4 @@
-// Rows are arrays, since a study has many of them; what stands for what is in the records.
+// Rows are arrays, since a study has many of them; the records have the order of their members.
 #include "analysis/findings/plotted_json.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// analysis/plotted.json: what a report draws of a bundle's rows, kept beside the findings, so that
-// a report of findings alone has every figure.
+// analysis/plotted.json: the rows and traces of a bundle that a report draws, kept beside the
+// findings, so that a report of findings alone has every figure.
 #pragma once
 
 #include <filesystem>

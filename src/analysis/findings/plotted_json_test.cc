@@ -1,4 +1,4 @@
-// plotted.json written and read back, and what is refused of it.
+// plotted.json written and read back, and its refusals.
 #include "analysis/findings/plotted_json.h"
 
 #include <gmock/gmock.h>

@@ -6,9 +6,9 @@
 
 namespace assay {
 
-// One arm on one stratum of kv_decode. The limit is the best of many short reads, a lower
-// bound of what the memory can do: where the memory is faster in the study, or caches hold part of
-// a small model's weights, the share comes out above 1.
+// One arm on one stratum of kv_decode. The limit is the best of many short reads, a lower bound of
+// the memory's rate: where the memory is faster in the study, or caches hold part of a small
+// model's weights, the share comes out above 1.
 struct ReadShare {
   size_t stratum = 0;
   std::string arm;

@@ -13,7 +13,7 @@
 
 namespace assay {
 
-// The findings' own strata, which are read before what speaks of them.
+// The findings' own strata, which are read before the entries that refer to them.
 struct StrataContext {
   const std::vector<Stratum>& strata;
 };
@@ -58,7 +58,7 @@ struct PlaceOrPhase {
   }
 };
 
-// A text that is always the same, for who reads the file without knowing what it is from.
+// A text that is always the same, for a reader who doesn't know where the file is from.
 template <typename T>
 struct Constant {
   static constexpr size_t kCovers = 0;
@@ -90,8 +90,8 @@ struct AdjustedTest {
   }
 };
 
-// `verdict` is null where strata were lost; what only a combined contrast has is left out of
-// others.
+// `verdict` is null where strata were lost; members that only a combined contrast has are left out
+// of others.
 struct Combined {
   static constexpr size_t kCovers = 2;
 
@@ -140,7 +140,7 @@ struct FindingRows {
   Fit read(const Json& object, Finding& of, const StrataContext& context) const;
 };
 
-// Which figure is the tail's high one.
+// The name of the tail's high figure.
 struct HighIs {
   static constexpr size_t kCovers = 1;
 

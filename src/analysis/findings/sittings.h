@@ -1,4 +1,4 @@
-// The sittings that measured a bundle, and what differs between their environments.
+// The sittings that measured a bundle, and the differences between their environments.
 #pragma once
 
 #include <cstdint>

@@ -10,8 +10,8 @@
 
 namespace assay {
 
-// The tail of one arm's warm rows on a stratum, and what compilation has to do with it. "High" is
-// p99, and the largest sample where there are too few rows for that.
+// The tail of one arm's warm rows on a stratum, and compilation's part in it. "High" is p99, and
+// the largest sample where there are too few rows for that.
 struct Tail {
   size_t stratum = 0;
   std::string arm;

@@ -19,8 +19,8 @@ struct CompileCost {
   size_t stratum = 0;
   std::string arm = {};
   CompilerReal compiler_real = CompilerReal::kUnproven;
-  // Until the first sample could be taken: of the cell's first process, which compiles what nobody
-  // has kept, and the median of the later ones, which may load what it compiled. Absent: no such
+  // Time until the first sample could be taken: of the cell's first process, which compiles all
+  // that isn't kept, and the median of the later ones, which may load its kernels. Absent: no such
   // process was prepared.
   std::optional<double> prepare_s = {};
   // The first process compiled no kernel: an earlier run, or the process that gave the tokens of

@@ -1,5 +1,4 @@
-// The findings about compilation: each on a bundle that has what it names, on one that hasn't, and
-// on noise.
+// The findings about compilation: each on a bundle with its defect, on one without, and on noise.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -17,8 +17,8 @@ constexpr double kLeastShare = 0.1;  // of the rows, for a mode; fewer are a tai
 constexpr size_t kLeastInMode = 3;   // rows: that share of the usual cell's 30
 constexpr double kExplainedShare = 0.9;
 
-// Equal values spread over the clock's step, the smallest distance between two that differ: what a
-// coarse clock shows are steps, and each would be a mode. Two values are left alone: there is no
+// Equal values spread over the clock's step, the smallest distance between two that differ: a
+// coarse clock shows steps, and each would be a mode. Two values are left alone: there is no
 // telling a clock's step from two modes.
 std::vector<double> without_steps(const std::vector<double>& sorted) {
   size_t distinct = 1;

@@ -118,9 +118,9 @@ void find_compilation(const Samples& samples, std::vector<Finding>& findings);
 
 // "tail_attribution": a compiled arm with samples beyond Tukey's upper fence, and which share of
 // them carries a compilation, if any does; the rows that do. "recompile_tail": with its slow
-// samples, how many of them carry a compilation, what the tail would be without, the worst with the
+// samples, how many of them carry a compilation, the tail without these, the worst sample with the
 // guard that failed. "tail_collapse": another arm of the stratum, eager or compiled, whose tail is
-// at most kTailShare (describe/tails.h) of that, and what it costs at p50. "no_recompile_tail": a
+// at most kTailShare (describe/tails.h) of that, and its cost at p50. "no_recompile_tail": a
 // compiled arm that answered prompts of several lengths without a slow recompile, where no other
 // arm has such a tail.
 void find_recompile_tails(const ContrastInputs& in, const std::vector<Tail>& tails,
@@ -129,7 +129,7 @@ void find_recompile_tails(const ContrastInputs& in, const std::vector<Tail>& tai
 // "process_spread": of each phase, how much of the variance of its arms' means lies between worker
 // processes, and how much narrower intervals would be with twice the repetitions or twice the
 // processes. "one_process": phases whose arms ran in one process each, so that no interval holds
-// what differs between processes of one program.
+// the differences between processes of one program.
 void find_process_spread(const Samples& samples, const std::vector<Latency>& latencies,
                          std::vector<Finding>& findings);
 

@@ -1,5 +1,5 @@
-// Findings about what pooling would have hidden: models that only one arm has, and pooled figures
-// whose sign isn't that of the strata.
+// Findings that pooling would have hidden: models that only one arm has, and pooled figures whose
+// sign isn't that of the strata.
 #include <algorithm>
 #include <cmath>
 #include <set>

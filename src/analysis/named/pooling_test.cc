@@ -1,5 +1,5 @@
-// Findings about rankings that hang on a few samples and about pooling: each on a bundle that has
-// what it names, and on one that hasn't.
+// Findings about rankings that hang on a few samples and about pooling: each on a bundle with its
+// defect, and on one without.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

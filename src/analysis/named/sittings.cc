@@ -1,5 +1,5 @@
-// Findings about bundles that several sittings measured: what differed, and which arms of a stratum
-// were measured in different ones.
+// Findings about bundles that several sittings measured: the differences, and the arms of a stratum
+// that were measured in different ones.
 #include <algorithm>
 #include <set>
 

@@ -71,7 +71,7 @@ void report_tail(const Samples& samples, const Tail& tail, std::vector<Finding>&
   findings.push_back(std::move(finding));
 }
 
-// Which share of the samples that stand out by Tukey's rule the compiler made.
+// The compiler's share of the samples that stand out by Tukey's rule.
 void report_attribution(const Samples& samples, const Tail& tail, const AnalysisOptions& options,
                         std::vector<Finding>& findings) {
   if (tail.beyond_fence_recompiled == 0) return;

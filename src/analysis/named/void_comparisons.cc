@@ -1,4 +1,4 @@
-// Why comparisons of a stratum's arms are void.
+// Reasons why comparisons of a stratum's arms are void.
 #include "analysis/named/void_comparisons.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Strata whose arms can't be held against one another, whatever their rows are.
+// Strata whose arms can't be held against one another, with any rows.
 #pragma once
 
 #include <string>

@@ -9,7 +9,7 @@
 namespace assay {
 
 // Calls body(i) for each i below `count`, each once, on any thread. A thread takes the next item
-// when it is done with one: what else runs on the machine holds up one item, not a share of all.
+// when it is done with one: a busy core holds up one item, not a share of all.
 template <typename Body>
 void for_each_index(size_t count, ThreadPool* pool, const Body& body) {
   std::atomic<size_t> next = 0;

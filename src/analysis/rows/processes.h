@@ -1,4 +1,4 @@
-// The worker processes of a cell: what a comparison of two bundles takes for independent.
+// The worker processes of a cell, which a comparison of two bundles takes for independent.
 //
 // The state that a process gets when it starts (where its memory lies, which pages are huge) makes
 // it faster or slower than the next one for as long as it lives: its repetitions share that, so

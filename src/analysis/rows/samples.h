@@ -1,4 +1,4 @@
-// Rows grouped by stratum and arm: what every part of the analysis works on.
+// Rows grouped by stratum and arm, which every part of the analysis works on.
 #pragma once
 
 #include <map>

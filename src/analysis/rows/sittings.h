@@ -1,4 +1,4 @@
-// The sittings that measured a bundle: which rows are whose, and what was another machine's.
+// The sittings that measured a bundle: their rows, and the differences of their machines.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace assay {
 
-// Every member that differs, but what is another figure at each start: load, free memory, steal,
+// Every member that differs, except figures that differ at each start: load, free memory, steal,
 // and the warnings about them. Members of arms and of lists of objects go by one name each.
 std::vector<EnvironmentDifference> environment_differences(const Json& before, const Json& now);
 

@@ -9,7 +9,8 @@ namespace assay {
 // The arms as the study lists them, the baseline first, then those that only rows name.
 StudySummary summarize(const Bundle& bundle);
 
-// The identity tuple and the hashes of what was run, as dotted names; what isn't known is left out.
+// The identity tuple and the hashes of the measured programs and models, as dotted names; unknown
+// ones are left out.
 std::vector<std::pair<std::string, std::string>> identity_lines(const Json& manifest);
 
 }  // namespace assay

@@ -35,9 +35,9 @@ struct SyntheticCell {
   std::string model = "gpt2-25m";
   int64_t new_tokens = 64;    // of the decoding phases
   int64_t processes = 0;      // that share the repetitions, each in one piece; 0: rows name none
-  double process_shift = 0;   // sd of the logarithm, of what a process is slower for its life
+  double process_shift = 0;   // sd of ln of the factor of a process' life
   double neighbour_rate = 0;  // of processes that take 1.7 times as long: beside a busy neighbour
-  double run_shift = 0;       // sd of the logarithm, of what the cell is slower in this bundle
+  double run_shift = 0;       // sd of ln of the cell's factor in this bundle
   // The machine's moods, which all cells share: sd of the logarithm between bundles, and between
   // the rounds of processes of one. Rows have yardsticks then, which show it but for `missed`.
   double run_mood = 0;

@@ -1,4 +1,4 @@
-// Reads what workers report beside the timings.
+// Reads workers' reports beside the timings.
 #pragma once
 
 #include <vector>
