@@ -145,7 +145,7 @@ void judge_rows(Bundle& bundle) {
   }
 }
 
-// Why a folder without a manifest isn't a bundle, where that can be told.
+// The error for a folder without a manifest, with the reason if it is known.
 Status check_has_manifest(const Folder& folder) {
   if (folder.has(kManifestName)) return {};
   const std::string path = folder.path().string();

@@ -54,7 +54,7 @@ Result<std::string> signature_of(Spawner& spawner, const fs::path& key, std::str
   return read_file(folder.path() / kSignatureName, kMostSignatureBytes);
 }
 
-// Which of the list's names the signature's key has.
+// The name that the list gives to the signature's key.
 Result<std::string> principal_of(Spawner& spawner, const fs::path& signature,
                                  const fs::path& signers) {
   ASSAY_TRY(const CommandOutput output,

@@ -193,7 +193,7 @@ TEST(BundleWriter, AnotherProcessWritesAFileOfACell) {
 // Only committed files are sealed, by a resume as by the run itself.
 class CommittedCells : public testing::Test {
  protected:
-  // After two units, a parity.json and an interruption.
+  // The bundle is one with two units, a parity.json and an interruption.
   void SetUp() override {
     auto writer = BundleWriter::create(disk(), folder_, test_header());
     ASSERT_TRUE(writer && write_unit(*writer, 0) && write_unit(*writer, 1));

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 constexpr int kMaxDepth = 16;  // of list(): each level holds a descriptor
 constexpr std::string_view kTemporary = "tmp-";
 
-// Makes a new name in a folder survive a power cut. Not every file system can: no error then.
+// Makes a new name in a folder survive a power cut. Some file systems can't: that is no error.
 void sync_folder(int folder) {
   const Descriptor opened(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (opened.ok()) ::fsync(opened.get());
@@ -84,7 +84,7 @@ Result<Place> walk_to_write(int folder, const std::string& name, const fs::path&
   return walk(folder, name, path, [&](int error) { return unwritable(path, error); });
 }
 
-// After a failed open with O_NOFOLLOW: a link has its own words.
+// Called after a failed open with O_NOFOLLOW, as a link has its own error.
 bool is_link(const Place& place) {
   struct stat info {};
   return ::fstatat(place.folder, place.last.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -95,7 +95,7 @@ std::unexpected<Error> found_link(const fs::path& path) {
   return bad_input("{}: expected a regular file, found a symbolic link", path.string());
 }
 
-// For appending or cutting: the very file that lies there, and no other name of it.
+// Opens for appending or cutting: the very file that lies there, and only if it has no other name.
 Result<Descriptor> open_own(const Place& place, int flags, const fs::path& path) {
   Descriptor file(::openat(place.folder, place.last.c_str(),
                            flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0644));

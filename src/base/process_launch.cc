@@ -67,7 +67,8 @@ struct Launch {
   cpu_set_t cpus = {};
 };
 
-// Between fork and exec, async-signal-safe calls only, down to run_child().
+// From here down to run_child() everything runs between fork and exec: async-signal-safe calls
+// only.
 
 void close_on_exec_from(int first) {
   if (::close_range(static_cast<unsigned>(first), ~0u, CLOSE_RANGE_CLOEXEC) == 0) return;

@@ -44,7 +44,7 @@ class SharedText {
     static const std::string kEmpty;
     return body_ != nullptr ? body_->text : kEmpty;
   }
-  // Likewise. NOLINTNEXTLINE(google-explicit-constructor)
+  // The same as str(). NOLINTNEXTLINE(google-explicit-constructor)
   operator const std::string&() const { return str(); }
   bool empty() const { return body_ == nullptr; }
   size_t size() const { return str().size(); }

@@ -194,7 +194,7 @@ char state_of(pid_t thread) {
   return name_end == std::string::npos ? '?' : text.at(name_end + 2);
 }
 
-// Until the thread sleeps; false where it has spun for far longer than any wait may.
+// Waits until the thread sleeps; false if it has spun for far longer than any wait may.
 bool falls_asleep(pid_t thread, pthread_t handle) {
   clockid_t clock{};
   EXPECT_EQ(pthread_getcpuclockid(handle, &clock), 0);

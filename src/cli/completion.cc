@@ -10,7 +10,7 @@
 namespace assay::cli {
 namespace {
 
-// For all three shells: in single quotes, which it may hold none of itself.
+// The text in single quotes, for all three shells; a quote in it stands outside of them.
 std::string shell_quoted(const std::string& text) {
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? "'\\''" : std::string(1, c);

@@ -301,7 +301,7 @@ Result<int> run_generate(const GenerateOptions& options) {
   return 1;
 }
 
-// Those that only --mode compiled takes.
+// Declares the options that only --mode compiled takes.
 void add_compiled_options(CLI::App& command, GenerateOptions& options) {
   options.compiled_only = {
       command

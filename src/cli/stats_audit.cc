@@ -47,7 +47,7 @@ void append_figure(Table& table, const stats::PublishedTable::Row& row,
                         also_cell(figure.also)});
 }
 
-// Behind the columns of a row, for machines; null where the figure has no such thing.
+// Members behind the columns of a row, for machines; null if the figure has no such fact.
 Json facts_of(const AuditedFigure& figure) {
   Json facts = {{"method", nullptr}, {"sides", nullptr}, {"confidence", nullptr}};
   facts["conventions"] = Json::object();

@@ -27,7 +27,7 @@ class Problems {
   // "expected EXPECTED, found FOUND" where they differ, both quoted.
   void hold(const std::string& object, std::string_view what, std::string_view expected,
             std::string_view found);
-  // With how many more there are, by object.
+  // The problems, and for each object the number of those left out.
   std::vector<VerifyProblem> take() &&;
 
  private:

@@ -23,7 +23,7 @@ void check_moment(const std::string& object, const std::string& name, const Json
   problems.hold(object, fmt::format("{} of {}_ns", name, name), format_utc(*ns), text);
 }
 
-// When the sitting began in which the bundle's row of this place was measured.
+// Start of the sitting in which the bundle's row of this place was measured.
 int64_t sitting_start_ns(const Bundle& bundle, int64_t place) {
   int64_t start = 0;
   for (const Sitting& sitting : bundle.sittings) {

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Why the row's time isn't of its phase alone; empty: it is.
+// The reason why the row's time isn't of its phase alone; empty: it is.
 std::string mixing_of(const Row& row) {
   if (row.phase == Phase::kPrefill && row.new_tokens > 0) {
     return fmt::format("a row of prefill decodes {}", counted(row.new_tokens, "new token"));

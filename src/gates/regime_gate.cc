@@ -71,7 +71,7 @@ std::vector<SpeedClaim> claims_of(const std::vector<BundleFacts>& bundles,
   return claims;
 }
 
-// Why no pair shows anything: of the nearest to it, the one with the fewest axes.
+// The reason why no pair shows anything, for the pair that differs on the fewest axes.
 std::string why_no_pair(const std::vector<BundleFacts>& bundles,
                         const std::vector<AxisPair>& pairs) {
   if (bundles.size() < 2) {

@@ -199,7 +199,7 @@ TEST_F(DecideRunTest, AResumeEndsWhereTheRunWouldHave) {
   ASSERT_TRUE(run());
   const auto whole = read_bundle(folder());
   observer_.interrupt_fd = interrupt_[1];
-  // In the first round, before and after prefill is decided, and among the last rows.
+  // Interrupts in the first round, before and after prefill is decided, and among the last rows.
   for (const int64_t after : {2, 40, 62, 66, 75, 95}) {
     SCOPED_TRACE(after);
     fs::remove_all(folder());

@@ -114,8 +114,8 @@ Status Run::restore() {
   return {};
 }
 
-// Without the failures of units that were not committed, which are run again, and without the
-// processes that served none but such.
+// Evidence without the failures of units that were not committed, which are run again, and without
+// the processes that served only such units.
 Evidence Run::committed_evidence(Evidence evidence, int64_t processes) const {
   std::erase_if(evidence.failures, [&](const EvidenceFailure& failure) {
     return !bundle_.committed_units().contains(failure.unit);

@@ -132,7 +132,7 @@ ClientResult<void> UnitRunner::make_ready(Job& job) {
   }
   if (job.worker->prepared_cell != job.unit.cell) {
     const PrepareRequest request = prepare_request(job.shape, job.lengths);
-    // Before anything can go wrong: a cell that is lost here still names its worker.
+    // Noted before anything can go wrong: a cell that is lost here still names its worker.
     if (!state_.evidence.of(job.unit.cell).worker) {
       state_.evidence.add_worker(job.unit.cell, *job.worker);
     }

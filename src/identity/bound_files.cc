@@ -28,7 +28,7 @@ FileIdentity identity_of(const struct stat& info) {
           ns_of(info.st_ctim), ""};
 }
 
-// With its hash, by one descriptor; a file that changes meanwhile has none that means anything.
+// The identity by one descriptor, hashed up to kMostHashedBytes; an error if it changes meanwhile.
 Result<FileIdentity> read_identity(const fs::path& path) {
   ASSAY_TRY(const Descriptor file, open_regular(path));
   struct stat before {};
@@ -99,7 +99,7 @@ bool stat_agrees(const fs::path& path, const FileIdentity& before) {
   return now == before;
 }
 
-// Without a hash where the file can't be read or is being written.
+// The present identity, without a hash if the file can't be read or is being written.
 std::optional<FileIdentity> identity_now(const fs::path& path) {
   if (auto read = read_identity(path)) return *std::move(read);
   struct stat info {};

@@ -22,7 +22,7 @@ struct BoundRoot {
   bool told = true;         // false: to_json() leaves it out, as it is recorded elsewhere
 };
 
-// Which file lies at a path, and in which state.
+// The identity and the state of the file at a path.
 struct FileIdentity {
   uint64_t bytes = 0;
   uint64_t inode = 0;

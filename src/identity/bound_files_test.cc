@@ -33,7 +33,7 @@ class BoundFilesTest : public testing::Test {
 
   fs::path at(const std::string& name) const { return scratch_->path() / name; }
 
-  // In place, as an editor or dd does, always at another time than before.
+  // Writes in place, as an editor or dd does, always at another time than before.
   void write(const std::string& name, const std::string& text) {
     fs::create_directories(at(name).parent_path());
     std::ofstream(at(name)) << text;

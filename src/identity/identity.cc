@@ -1,4 +1,4 @@
-// Who was measured.
+// Makes the identity tuple and collects its long form.
 #include "identity/identity.h"
 
 #include <unistd.h>

@@ -1,5 +1,5 @@
-// Who was measured: the tuple that must match before two figures may be compared, and the long
-// form with everything that may explain a difference.
+// The identity of a measurement: the tuple that must match before two figures may be compared, and
+// the long form with everything that may explain a difference.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// From /proc/PID.
+// Reads a process's placement from /proc/PID.
 #include "identity/placement.h"
 
 #include <fmt/format.h>

@@ -80,7 +80,7 @@ SettingsByName settings_by_name(const Imported& imported) {
   return settings;
 }
 
-// Those that all arms have alike stand once, beside the arms.
+// Puts settings into the identity; those that all arms have alike stand once, beside the arms.
 void put_settings(const Imported& imported, Json& identity) {
   const SettingsByName settings = settings_by_name(imported);
   if (settings.arms.empty()) return;

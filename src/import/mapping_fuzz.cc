@@ -8,7 +8,7 @@
 #include "import/import.h"
 #include "import/import_bundle.h"
 
-// With a column for every kind of figure, one line without values and one with a comma too many.
+// A CSV with a column for every kind of figure, one line without values and one comma too many.
 static constexpr const char* kCsv =
     "arm,backend,model,tokens,ms,latencies,status,error,run,at\n"
     "eager,torch,gpt2,80,5.1,[90;5.1;5.0],ok,,1,1700000000\n"

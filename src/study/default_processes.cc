@@ -19,8 +19,8 @@ bool asks_for_gpu(const StudyArm& arm) {
   return device.starts_with("cuda") || (arm.backend == "torch" && device != "cpu");
 }
 
-// Why the first arm and model whose start is dear is; empty: none is. A process whose arm compiles
-// before it can time anything starts when that is over.
+// The reason why the first arm and model with a dear start has one; empty: none has. The start of
+// an arm that compiles before it can time anything ends when it has compiled.
 std::string dear_start(const Study& study, std::span<const ModelSize> models) {
   for (const StudyArm& arm : study.arms) {
     for (size_t model = 0; model < study.models.size(); ++model) {

@@ -1,4 +1,4 @@
-// Which of a scenario's prompts a repetition has.
+// The prompt of its scenario that a repetition has.
 #pragma once
 
 #include <cstddef>

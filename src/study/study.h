@@ -49,8 +49,8 @@ struct StudyScenario {
 // True if the scenario is measured in this phase of its study.
 bool runs_in(const StudyScenario& scenario, Phase phase);
 
-// When the arms' tokens are compared: in processes of their own before timing starts, or in the
-// processes that were timed, once the timing of their model is over.
+// The time at which the arms' tokens are compared: in processes of their own before timing starts,
+// or in the processes that were timed, once the timing of their model is over.
 enum class ParityTime { kBefore, kAfter };
 std::string_view parity_time_name(ParityTime time);  // before | after
 

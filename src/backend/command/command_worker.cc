@@ -163,7 +163,7 @@ class CommandWorker final : public Worker {
     return {};
   }
 
-  // For the evidence; it has no samples to give out.
+  // Keeps a failed invocation for the evidence; it has no samples to give out.
   void keep_failed(Printed printed) {
     printed.next = printed.figures.size();
     printed_ = std::move(printed);

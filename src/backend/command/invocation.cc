@@ -135,7 +135,7 @@ class Running {
     return std::nullopt;
   }
 
-  // Until something is to be done, which the caller finds out.
+  // Waits until there is output, an end or an interruption; the caller finds out which.
   void wait(int64_t deadline) const {
     std::array<pollfd, 4> waits{{{out_.get(), POLLIN, 0},
                                  {err_.get(), POLLIN, 0},

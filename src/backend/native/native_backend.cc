@@ -176,7 +176,7 @@ class NativeBackend final : public Backend {
   }
 
  private:
-  // Without regard to the program that the arm names.
+  // The gate by the arm's device and compiler, not by the program that it names.
   ArmGate gate_of_device(const StudyArm& arm) {
     if (const auto gpu = gpu_of(arm)) return gpus_.gate(*gpu);
     ArmGate gate;

@@ -195,7 +195,7 @@ class NativeWorker final : public Worker {
     return as_reply(error);
   }
 
-  // Who profiles a GPU sees nothing of a processor's kernels.
+  // The answer on a processor: CUPTI sees nothing of its kernels.
   static Result<Json> nothing_to_record(const std::string& trace_path) {
     ASSAY_CHECK(write_file(trace_path, gzip_stored("{\"traceEvents\": []}\n")));
     return Json{{"device", "cpu"}, {"problem", "the native engine is profiled on a GPU alone"}};

@@ -120,7 +120,7 @@ class TimedPhase {
     });
   }
 
-  // From step after step to row after row of the batch.
+  // Reorders the tokens from step after step to row after row of the batch.
   void keep_decoded_tokens() {
     output_.reserve(steps_.size());
     for (int64_t row = 0; row < shape_.batch; ++row) {

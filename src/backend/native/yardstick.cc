@@ -25,7 +25,7 @@ constexpr auto kTable = [] {
   return table;
 }();
 
-// To the compiler, a value that it can't know.
+// Hides the value from the compiler, so that it can't compute with it.
 template <typename T>
 T unknown(T value) {
   asm volatile("" : "+r"(value) : : "memory");

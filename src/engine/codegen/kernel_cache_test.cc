@@ -435,7 +435,7 @@ TEST_F(KernelCacheTest, KilledWriterLeavesWholeEntriesOrNone) {
   }
 }
 
-// At a byte of our choice: the signal of a file that grows past its limit comes within write().
+// The kill comes at a chosen byte: the signal of a file that grows past its limit, within write().
 TEST_F(KernelCacheTest, WriterKilledWithinItsWriteLeavesWholeEntries) {
   constexpr size_t kBytes = 100'000;
   for (const rlim_t at :

@@ -40,7 +40,7 @@ struct CompileOptions {
   // Compares each pass's result with its input: by default if the engine was built for
   // debugging.
   bool verify_passes = verify_passes_by_default();
-  // Why the compiler is not to be tried, by somebody who has tried it; empty: it is.
+  // The reason why the compiler is not to be tried, found by an earlier trial; empty: it is.
   std::string no_compiler = {};
   // The processor's compiler, if somebody has found it already; absent: it is looked for.
   std::optional<CpuCompiler> compiler = {};

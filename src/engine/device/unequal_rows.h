@@ -40,7 +40,7 @@ class UnequalRows {
     }
   }
 
-  // On the device, eager or compiled, with sizes as symbols or the decode steps specialised.
+  // Runs on the device, eager or compiled, with sizes as symbols or the decode steps specialised.
   void run(Device& device, bool compiled, CacheKind kind, bool specialised) {
     const auto eager = device.make_eager(graph_, *weights_);
     ASSERT_TRUE(eager) << eager.error().message;

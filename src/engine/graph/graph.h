@@ -56,7 +56,7 @@ struct CacheSource {
   CachePart part;
 };
 struct NodeSource {};  // an output of a node
-// In the body of a fused node: the node's input of this index.
+// A parameter in the body of a fused node: the node's input of this index.
 struct ParameterSource {
   size_t index = 0;
 };

@@ -47,7 +47,7 @@ class BufferPool {
   BufferPool& operator=(const BufferPool&) = delete;
 
   MemorySpace& space() const { return *space_; }
-  // At least `bytes`; an environment_error if the space has no more.
+  // A block of at least `bytes`; an environment_error if the space has no more.
   Result<Buffer> allocate(size_t bytes);
   // Forgets the most bytes that were on loan, down to the present ones: free blocks are kept up to
   // that many bytes (at least kKeptBytes). Frees those beyond it.

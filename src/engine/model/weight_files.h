@@ -1,4 +1,4 @@
-// Which files of a checkpoint folder hold its weights.
+// Finds the files of a checkpoint folder that hold its weights.
 #pragma once
 
 #include <filesystem>

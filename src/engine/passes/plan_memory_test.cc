@@ -42,7 +42,7 @@ void expect_sound(const Graph& graph, const MemoryPlan& plan, const DimValues& d
         return entry.second.first < range.second && range.first < entry.second.second;
       });
     }
-    // After the outputs: an output must not lie over an input of its own node.
+    // Checked after the outputs: an output must not lie over an input of its own node.
     for (const ValueId id : node.inputs) expect_live(id);
     for (const ValueId id : node.outputs) {
       if (!plan.offsets[id]) continue;

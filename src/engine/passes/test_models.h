@@ -23,7 +23,7 @@ inline Graph model_graph(const std::string& name, DType weights,
   return std::move(*graph);
 }
 
-// After all passes, for a device of this layout.
+// The graph after all passes, for a device of this layout.
 inline Graph fused_graph(Graph graph, TileLayout layout) {
   const auto reports = run_passes(graph, {.disabled = {}, .verify = false}, graph_passes(layout));
   EXPECT_TRUE(reports) << reports.error().message;

@@ -1,4 +1,4 @@
-// Who computes and who reads each value of a graph, and which nodes must come before which.
+// The producer and the readers of each value of a graph, and the order that nodes need.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ class Wiring {
 
   size_t nodes() const { return predecessors_.begin.size() - 1; }
   std::optional<size_t> producer(ValueId id) const;  // absent for sources
-  // In order; twice if a node reads it twice.
+  // Nodes in order; a node that reads the value twice is there twice.
   std::span<const size_t> readers(ValueId id) const { return readers_[id]; }
   bool is_output(ValueId id) const { return is_output_[id]; }  // of the graph
   bool read_once(ValueId id) const { return !is_output_[id] && readers_[id].size() == 1; }

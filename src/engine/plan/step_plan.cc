@@ -1,4 +1,4 @@
-// From a graph to a plan: lowering, and the binding of each kernel's buffers.
+// Makes a plan of a graph: lowering, and the binding of each kernel's buffers.
 #include "engine/plan/step_plan.h"
 
 #include <algorithm>

@@ -10,8 +10,8 @@
 
 namespace assay::engine::test {
 
-// On the device of `base`, which may also say where kernels are kept; each property opens sessions
-// of its own, in fp32. kernel_cache matters to how long this takes alone.
+// Properties on the device of `base`, which may also name the kernel cache; each opens sessions of
+// its own, in fp32. The kernel cache changes only the time that this takes.
 class SessionProperties {
  public:
   using Property = void (SessionProperties::*)();

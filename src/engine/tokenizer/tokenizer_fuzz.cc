@@ -81,7 +81,7 @@ void encode(std::string_view text) {
     return made;
   }();
   for (const Tokenizer& tokenizer : *tokenizers) use(tokenizer, text);
-  // Without normalisation every byte comes back, but for the malformed ones.
+  // Without normalisation every byte comes back, except the malformed ones.
   const auto ids = tokenizers->front().encode(text, false);
   require(ids && tokenizers->front().decode(*ids, false) == assay::engine::repair_utf8(text));
 }

@@ -182,7 +182,7 @@ bool is_record(const Json& document) {
   return document.is_object() && document.contains("metadata") && document.contains("metrics");
 }
 
-// In the order in which the requests were sent; they are written as they end.
+// Adds requests in the order in which they were sent; they are written as they end.
 Status add_records(const SourceText& source, const AiperfConfig& config, Imported& imported) {
   ImportedRun run{.source = source.path, .facts = {}};
   ASSAY_CHECK(state_requests(config, source.path, run.facts));

@@ -163,7 +163,7 @@ Status add_requests(const Json& document, const std::string& object, ImportedRun
   return {};
 }
 
-// Without requests the mean of all, where it was asked for.
+// Adds the mean of all requests, for a file without each of them.
 Status add_mean(const Json& document, const std::string& object, ImportedRun& run) {
   run.means = true;
   const auto mean = number_member(document, "mean_e2el_ms");

@@ -8,12 +8,12 @@
 
 namespace assay::engine {
 
-// Below the system's temporary folder ($TMPDIR), mode 0700; removed with all it holds by the
-// destructor. Not in the kernel cache: that may be full or read-only, and kernels must be built all
-// the same.
+// A folder below the system's temporary one ($TMPDIR), mode 0700; removed with all it holds by the
+// destructor. It isn't in the kernel cache: that may be full or read-only, and kernels must be
+// built all the same.
 class BuildFolder {
  public:
-  // Those of killed processes that are older are removed when a new one is made.
+  // Older folders of killed processes are removed when a new one is made.
   static constexpr int64_t kLeftoverAgeS = 3600;
 
   static Result<BuildFolder> make();

@@ -36,7 +36,7 @@ bool KernelLibrary::load_from_cache(const Job& job) {
   return true;
 }
 
-// On any thread.
+// May run on any thread.
 Result<SharedObject> KernelLibrary::compile(Job& job) const {
   ASSAY_TRY(const BuildFolder folder, BuildFolder::make());
   ASSAY_TRY(const auto path, compile_shared(compiler_, job.key.source, folder.path()));

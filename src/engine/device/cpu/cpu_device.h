@@ -18,7 +18,7 @@ namespace assay::engine {
 struct CpuDeviceOptions {
   size_t threads = 1;
   bool reference_ops = false;  // the slow operators, for tests
-  // Why the compiler is not to be tried, by somebody who has tried it; empty: it is.
+  // The reason why the compiler is not to be tried, found by an earlier trial; empty: it is.
   std::string no_compiler = {};
   // The processor's compiler, as in CompileOptions.
   std::optional<CpuCompiler> compiler = {};
