@@ -12,11 +12,12 @@ import sys
 DOCUMENT = "docs/reading-results.md"
 LITERAL = r'"((?:[^"\\]|\\.)*)"'
 # Functions whose results are words of verdicts and states, and the folders of src/ that have them.
-WORD_FOLDERS = ("analysis", "portability", "gates", "routing", "report", "artifact")
+WORD_FOLDERS = ("analysis", "portability", "gates", "routing", "report", "artifact", "identity", "backend", "harness", "stats",
+                "cli")
 WORD_FUNCTION = r"\w+_(?:name|word)|gate_verdict_text|gate_title|status_text|screen_verdict|combined_verdict"
 # Names of files, cells and members of findings.json, which no screen shows as a word of its own.
 NOT_WORDS = {"metrics_name", "plot_name", "cell_name", "test_name", "pair_name", "column_name", "sitting_name",
-             "block_state_name", "comparison_json.cc, contrast_unit_name"}
+             "block_state_name", "comparison_json.cc, contrast_unit_name", "device_name", "framework_name", "facts_name"}
 # Functions and files of tables that are written as data alone: their columns are members of findings.json.
 DATA_TABLES = {"flat_table.cc": None, "bench_rows.cc": None, "bench_data.cc": None,
                "compare_report.cc": "flat_cells", "gate_report.cc": "flat_checks"}
@@ -79,7 +80,7 @@ def finding_kinds(root):
 
 def column_titles(root):
     """Titles within braces, with an alignment or alone, and lists of names that become columns."""
-    for path, text in sources(root, "report"):
+    for path, text in sources(root, "report", "cli"):
         if path.name in DATA_TABLES:
             if DATA_TABLES[path.name] is None:
                 continue
@@ -97,7 +98,7 @@ def column_titles(root):
                 titles += re.findall(rf"\b{constant} = {LITERAL}", text)
         for title in titles:
             sentence = " " in title and title.endswith(".")
-            if re.fullmatch(r"[\w%./ ,:()-]*[\w%.)]", title) and not sentence:
+            if re.fullmatch(r"[\w%./ ,:()-]*[\w%.)]", title) and not sentence and not title.startswith("--"):
                 yield title, path.name
 
 
