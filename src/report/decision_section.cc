@@ -76,7 +76,7 @@ std::string detectable_text(const std::vector<Rival>& tied,
   double largest = 0;
   std::vector<std::string> parts;
   for (const Rival& rival : tied) {
-    if (pairs.at(rival.arm).range.too_few) continue;  // what they could show is out of all reason
+    if (pairs.at(rival.arm).range.too_few) continue;  // its difference would be beyond reason
     const double detectable = pairs.at(rival.arm).detectable;
     largest = std::max(largest, detectable);
     if (detectable > 0) parts.push_back(fmt::format("{:.1f} % ({})", detectable * 100, rival.arm));

@@ -26,7 +26,7 @@ class LogEstimate {
     if (sample.n > 2) {
       third_ += sample.influence3 * scale * scale * scale * (n * n / ((n - 1) * (n - 2)));
     }
-    // Third cumulant's terms by t on the scale of logarithms: the logarithm's curvature and its
+    // Part of t's third cumulant that comes of the scale: the logarithm's curvature and its
     // error's.
     third_ -= 1.5 * variance * variance / weight;
   }
@@ -59,8 +59,7 @@ class LogEstimate {
     variance_ += variance;
     squares_ += variance * variance / (n - 1);
     if (units > 2) third_ += cubes * (n * n / ((n - 1) * (n - 2)));
-    // The same terms of t: with c the covariance of the estimate and a term's mean, 1.5 weight c^2
-    // each.
+    // The same part: with c the covariance of the estimate and a term's mean, 1.5 weight c^2 each.
     for (size_t t = 0; t < terms.size(); ++t) {
       double c = 0;
       for (size_t i = 0; i < units; ++i) c += adds[i] * (terms[t].values[i] / means[t] - 1);

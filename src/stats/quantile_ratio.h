@@ -47,7 +47,7 @@ class QuantileBootstrap {
   struct Places {
     std::vector<uint32_t> at;     // of the order statistic below the quantile, by resample
     std::vector<uint32_t> after;  // of the next one; n where there is none
-    double share = 0;             // how far between them the quantile lies
+    double share = 0;             // share of the way between them at which the quantile lies
   };
   std::shared_ptr<const Places> places(size_t n, double p);
 

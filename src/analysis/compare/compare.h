@@ -56,7 +56,7 @@ inline constexpr std::string_view kNotDecidedReason =
 // busy neighbour, decide a mean and hide a change of all the others.
 struct TypicalCall {
   double ratio = 1;
-  std::optional<MachineShare> machine;  // what was taken off the ratio; absent: nothing
+  std::optional<MachineShare> machine;  // taken off the ratio; absent: nothing was
   std::optional<stats::Interval> ratio_interval;
   std::optional<stats::Interval> ratio_range = {};  // as the cell's
   std::optional<stats::TestResult> test;
@@ -77,7 +77,7 @@ struct ComparedCell {
   int64_t n_base = 0;  // warm ok rows
   int64_t n_cand = 0;
   double ratio = 1;                     // cand / base, of means; combined: geometric mean
-  std::optional<MachineShare> machine;  // what was taken off the ratio; absent: nothing
+  std::optional<MachineShare> machine;  // taken off the ratio; absent: nothing was
   bool by_processes = false;  // both sides have several; else by rows, where that is allowed
   std::optional<stats::StandardError> error;  // of ln(ratio)
   std::optional<double> difference_ms;

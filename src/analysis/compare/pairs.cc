@@ -139,7 +139,7 @@ std::optional<PairedRatio> paired_ratio(std::span<const PairedProcess> processes
 
 PairedRatio combine_ratios(std::span<const PairedRatio> cells) {
   double log_ratio = 0;
-  std::map<int64_t, double> by_number;  // what each adds to the mean
+  std::map<int64_t, double> by_number;  // each one's share in the mean
   PairedRatio combined;
   const auto count = static_cast<double>(cells.size());
   for (const PairedRatio& cell : cells) {

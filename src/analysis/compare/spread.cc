@@ -19,7 +19,7 @@ double expected_square(double df) {
 struct Parts {
   double q = 0;         // squared deviations in units of the errors
   double expected = 0;  // of q, if nothing but the errors made it
-  double scale = 0;     // by how much q grows with the spread
+  double scale = 0;     // growth of q per unit of the spread
   double squares = 0;   // of the cells' shares of `scale`
   double df = 0;
 

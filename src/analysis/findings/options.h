@@ -8,7 +8,7 @@ namespace assay {
 // The choices that an analysis declares beforehand; findings carry them.
 struct AnalysisOptions {
   double margin = 0.03;       // equivalence: ratio of means within 1/(1+margin) .. 1+margin
-  bool margin_asked = false;  // by whoever analyses: else the study's counts, where it has one
+  bool margin_asked = false;  // as an option; else the study's counts, if it has one
   double alpha = 0.05;        // family-wise, for each of the two claims (differs, equivalent)
   double confidence = 0.95;   // of intervals
   double power = 0.8;         // of the minimum detectable effect

@@ -12,7 +12,7 @@
 namespace assay {
 namespace {
 
-// A failure outweighs a fallback, which outweighs a reason that was foreseen.
+// A failure outweighs a fallback, which outweighs the gate's reason.
 std::string problem(const Evidence& evidence) {
   if (!evidence.failures.empty()) {
     const EvidenceFailure& first = evidence.failures.front();
