@@ -30,8 +30,8 @@ struct MachineShare {
   // Error of ln(ratio): that of the slopes, and ln(ratio)^2 (1 - explained) / explained for the
   // part that yardsticks miss.
   SeriesError error;
-  // Factor on the variance within a side, because the slopes were fitted to the same processes: (n
-  // - 2) / (n - 2 - slopes) for n of both sides. Its degrees of freedom get the inverse.
+  // Factor on the variance within a side, (n - 2) / (n - 2 - slopes) for n processes of both sides,
+  // because the slopes were fitted to these. Its degrees of freedom get the inverse.
   double widening = 1;
 };
 
