@@ -17,7 +17,7 @@ struct PortedCondition {
   ArmConfig config;
   std::vector<const RegimeCell*> cells;  // by regime; null: not measured there
 
-  // In a bundle that has it; the first one's where several have.
+  // The arm's name in the first bundle that has the condition.
   const std::string& arm() const;
 };
 

@@ -115,7 +115,7 @@ TEST(EachBand, AClaimAboutCachesHasNoPointOverAnotherCache) {
   const Portability of = judged({made, other});
   ASSERT_EQ(of.claims.size(), 1u);
   EXPECT_EQ(index_of(of.claims[0], "stack").band, RobustnessBand::kRobust);
-  // Over another cache both would be one arm, which is as fast as itself.
+  // Both would be one arm over another cache, which is as fast as itself.
   EXPECT_EQ(index_of(of.claims[0], "cache").points.size(), 1u);
   EXPECT_EQ(index_of(of.claims[0], "cache").band, RobustnessBand::kInvalid);
 }

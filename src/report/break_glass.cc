@@ -95,8 +95,8 @@ struct TakenArm {
   std::vector<TakenRange> ranges;
 };
 
-// Without the lengths that a given policy serves beyond everything measured, where rule 1 holds;
-// nothing: all of it lies there.
+// The rule without the lengths that a given policy serves beyond everything measured, where rule 1
+// holds; absent: all of it lies there.
 std::optional<PolicyRule> measured_part(PolicyRule rule) {
   for (const RuleEvidence& part : rule.evidence) {
     if (part.verdict != kNotMeasured) continue;

@@ -17,8 +17,8 @@ struct FindingGroup {
   size_t strata = 0;  // the others about a stratum
 };
 
-// In the order in which the kinds appear in `findings.named`: warnings first, and of those the ones
-// that void a comparison before the ones that weaken it.
+// The groups in the order in which the kinds appear in `findings.named`: warnings first, and of
+// those the ones that void a comparison before the ones that weaken it.
 std::vector<FindingGroup> finding_groups(const Findings& findings);
 
 // "drift (7 of 60 cells, worst: kv_decode single_long static): goes from ...".

@@ -28,7 +28,7 @@ Table strategy_table(const Simulation& simulation, bool for_screen) {
   };
   const auto percent = [](const std::optional<SimulatedFigure>& figure) {
     if (!figure) return TableCell::absent();
-    // Without a minus before 0.0.
+    // The sum with 0.0 removes the minus of -0.0.
     const auto text = [](double share) {
       return fmt::format("{:.1f}", std::round(share * 1000) / 10 + 0.0);
     };

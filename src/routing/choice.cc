@@ -39,8 +39,8 @@ std::string why_none_is_safe(const Samples& samples, size_t stratum,
   return "no arm is safe: " + join(reasons, "; ");
 }
 
-// "dynamic, eager and static": the arms between which the decision leaves it. In alphabetical
-// order, so that lengths that leave it between the same arms give one reason.
+// "dynamic, eager and static": the arms that the decision leaves undecided, in alphabetical order,
+// so that lengths with the same arms give one reason.
 std::string in_question_text(const Decision& decision) {
   std::vector<std::string> names = {decision.arm};
   for (const Rival& rival : decision.tied) names.push_back(rival.arm);

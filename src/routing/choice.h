@@ -41,9 +41,9 @@ struct StratumChoice {
   std::optional<double> ratio;              // of `arm` to `safe`, of means; where both are known
   std::optional<stats::Interval> interval;  // of it
   std::optional<stats::Interval> process_range = {};  // likewise, of too few processes
-  // In the order of the study's arms: those whose contrast with the safe arm says that they are
-  // faster, which is the proof that `ahead` takes, and that nothing bars. Empty where the safe arm
-  // isn't the baseline, and where the comparison is void.
+  // Arms, in the study's order, whose contrast with the safe arm says that they are faster, which
+  // is the proof that `ahead` takes, and that nothing bars. Empty where the safe arm isn't the
+  // baseline, and where the comparison is void.
   std::vector<ProvenArm> proven;
   // Likewise those whose contrast says that they are slower.
   std::vector<ProvenArm> slower;

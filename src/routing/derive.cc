@@ -135,7 +135,7 @@ PolicyRule rule_of_span(const Samples& samples, const MeasuredSpan& span) {
   return rule;
 }
 
-// Between two measured lengths that don't choose alike.
+// Adds the rule between two measured lengths that don't choose alike.
 void add_boundary(const Samples& samples, const MeasuredSpan& a, const MeasuredSpan& b,
                   const PolicyRule& like, std::vector<PolicyRule>& rules) {
   if (a.longest + 1 == b.shortest || a.safe.empty() || a.safe != b.safe) return;
@@ -192,8 +192,8 @@ void add_rules(const Samples& samples, const std::vector<MeasuredSpan>& spans,
   }
 }
 
-// Between two measured numbers of new tokens: where both take one arm and have one safe arm, for
-// the lengths that they share. Elsewhere the policy's own fallback serves.
+// Adds rules between two measured numbers of new tokens: where both take one arm and have one safe
+// arm, for the lengths that they share. Elsewhere the policy's own fallback serves.
 void add_between_new_tokens(const Samples& samples, const std::vector<PolicyRule>& fewer,
                             const std::vector<PolicyRule>& more, std::vector<PolicyRule>& rules) {
   for (const PolicyRule& a : fewer) {

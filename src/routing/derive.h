@@ -11,7 +11,7 @@
 
 namespace assay {
 
-// In the order of the strata.
+// The models in the order of the strata.
 std::vector<std::string> models_of(const Samples& samples);
 
 // Rules by phase, model, new tokens, batch and prompt length. Measured lengths are points (of

@@ -1,4 +1,4 @@
-// Between two measured numbers of new tokens: who serves a request there.
+// Tests which arm serves a request between two measured numbers of new tokens.
 #include <gmock/gmock.h>
 
 #include "routing/routed_bundle.h"

@@ -23,7 +23,7 @@ TEST(Dip, OfSamplesWhoseDipIsKnown) {
   EXPECT_NEAR(dip(same), 0.125, 1e-15);
 }
 
-// From the R package diptest by way of its Python port, 0.12.0.
+// The reference is the R package diptest by way of its Python port, 0.12.0.
 TEST(Dip, AgreesWithTheReference) {
   const std::vector<double> moods = {1.0, 1.1, 1.15, 1.3, 1.32, 1.4, 4.0, 4.2, 4.25, 4.5, 4.8, 5.1};
   EXPECT_NEAR(dip(moods), 0.17567567567567569, 1e-12);

@@ -25,13 +25,13 @@ std::optional<TrendTest> mann_kendall(std::span<const double> series);
 // absent where none has one.
 std::optional<TrendTest> mann_kendall(std::span<const std::vector<double>> parts);
 
-// Theil (1950), Sen (1968): median of (y_j - y_i) / (x_j - x_i) over pairs with x_i < x_j. Up to
-// 512 points over all pairs; beyond, over the pairs (i, i + n/2) alone (Theil's incomplete method),
+// Theil (1950), Sen (1968): median of (y_j - y_i) / (x_j - x_i) over pairs with x_i < x_j. All
+// pairs count up to 512 points; beyond, the pairs (i, i + n/2) alone (Theil's incomplete method),
 // so that the cost stays linear. x ascending. Absent without two different x.
 std::optional<double> theil_sen_slope(std::span<const double> x, std::span<const double> y);
 
 // The slope with Sen's interval from the variance of Kendall's S (tie-corrected, normal; Sen 1968,
-// Gilbert 1987), and the intercept median(y) - slope median(x). Over all pairs: n at most 4096.
+// Gilbert 1987), and the intercept median(y) - slope median(x). All pairs count: n at most 4096.
 // The interval is absent where it would reach beyond the smallest or largest slope.
 struct TrendLine {
   double slope = 0;

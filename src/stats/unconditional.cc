@@ -13,7 +13,7 @@ namespace {
 constexpr double kMostTables = 4e6;
 constexpr int kGrid = 400;
 
-// For each x_a, which x_b make a table as extreme as the one at hand.
+// True for the tables (x_a, x_b) that are as extreme as the one at hand.
 using Region = std::vector<std::vector<bool>>;  // [x_a][x_b]
 
 std::vector<double> log_choose(int64_t n) {

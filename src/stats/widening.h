@@ -8,8 +8,8 @@ namespace assay::stats {
 inline constexpr double kMostAlike =
     0.97;  // the largest autocorrelation that an estimate counts as
 
-// Against independent observations: of the standard error sd / sqrt(n) of a mean, and of the
-// degrees of freedom that go with it.
+// Factors, against independent observations, on the standard error sd / sqrt(n) of a mean and on
+// its degrees of freedom.
 struct Widening {
   double error = 1;         // times the standard error; at least 1
   double df = 1;            // times the degrees of freedom; at most 1

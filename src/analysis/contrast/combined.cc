@@ -200,7 +200,7 @@ std::optional<stats::Interval> range_of_rounds(const std::vector<Part>& parts,
 
 // The geometric mean of the strata's typical ratios, with the error that their intervals' widths
 // make on the scale of logarithms; of rounds of processes, as if one round decided them all.
-// Without an interval where one of them has none.
+// It has no interval if one of them has none.
 std::optional<SpreadRatio> combined_typical(const std::vector<const Contrast*>& parts,
                                             bool of_rounds) {
   double log_ratio = 0;

@@ -65,7 +65,7 @@ Resampled resample_groups(const Samples& samples, const Units& units,
   auto resampled = stats::resample_means(all, mean_bootstrap(options), pool);
   for (size_t g = 0; g < resampled.size(); ++g) {
     if (resampled[g] || !is_constant(samples.groups[g])) continue;
-    // Beside an arm that varies it has a ratio whose interval is the other's doing.
+    // A constant group's ratio to an arm that varies has an interval, by the other's resamples.
     resampled[g] = constant_mean(samples.groups[g].sorted_ms[0], options);
   }
   return resampled;

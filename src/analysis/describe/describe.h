@@ -15,7 +15,7 @@ namespace assay {
 std::vector<OutcomeCounts> describe_outcomes(const Samples& samples,
                                              const AnalysisOptions& options);
 
-// In the groups' order.
+// The latencies in the groups' order.
 std::vector<Latency> describe_latencies(const ContrastInputs& in, ThreadPool* pool);
 
 }  // namespace assay

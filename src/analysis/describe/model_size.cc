@@ -164,7 +164,7 @@ void add_crossover(const Line& line, const AnalysisOptions& options, SizeCrossov
   out.crossover = std::exp(estimate.log_size);
   const auto few = [](const SizeRatio& ratio) { return ratio.process_range.has_value(); };
   if (std::ranges::any_of(out.ratios, few)) return;  // too few processes for an interval
-  // Without a crossing a resample puts it beyond the end towards which the estimate's sign goes.
+  // A resample without a crossing puts it beyond the end towards which the estimate's sign goes.
   const bool faster_first = y.front() < 0;
   const std::vector<double> center = y;
   std::vector<double> log_sizes(line.arm.front()->replicates.size());

@@ -65,7 +65,7 @@ class Replicates {
   }
 
  private:
-  // On the scale of logarithms: times stay positive.
+  // Replicates widened on the scale of logarithms: times stay positive.
   static std::vector<double> widened(const stats::ResampledMean& mean, double widening) {
     std::vector<double> replicates = mean.replicates;
     if (widening > 1) stats::spread_on_logs(replicates, mean.mean, widening);

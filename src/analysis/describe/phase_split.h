@@ -9,9 +9,9 @@
 
 namespace assay {
 
-// For each model, scenario, batch and arm with comparable prefill and kv_decode strata. The time of
-// N tokens is prefill + N times the time a token of the longest decode length measured; the time a
-// token may grow with N, so lengths beyond that one are an extrapolation and say so.
+// One split for each model, scenario, batch and arm with comparable prefill and kv_decode strata.
+// The time of N tokens is prefill + N times the time a token of the longest decode length measured;
+// the time a token may grow with N, so lengths beyond that one are an extrapolation and say so.
 std::vector<PhaseSplit> split_phases(const Samples& samples, const Resampled& resampled,
                                      const std::vector<Contrast>& contrasts,
                                      const AnalysisOptions& options, ThreadPool* pool);

@@ -31,7 +31,7 @@ struct Speed {
   std::optional<double> bytes_per_s;
 };
 
-// In the order of the groups.
+// The speeds in the order of the groups.
 std::vector<Speed> speeds(const Samples& samples);
 
 }  // namespace assay

@@ -30,7 +30,7 @@ struct Latency {
   std::optional<double> p99;
   std::optional<double> max;
   std::optional<double> tokens_per_s;  // harmonic mean: tokens over time
-  // Over the warm rows whose energy is known: joules over tokens produced.
+  // Joules over tokens produced, over the warm rows whose energy is known.
   std::optional<double> joules_per_token;
   int64_t energy_n = 0;  // those rows
   int64_t cold_n = 0;    // ok cold rows

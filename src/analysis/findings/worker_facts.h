@@ -29,8 +29,9 @@ struct CompileCost {
   std::optional<double> later_prepare_s = {};
   int64_t later_processes = 0;
   std::optional<double> compile_s = {};  // in the compiler, of the process whose counts these are
-  // In the compiler while the arm gave the tokens of the parity check, of the cell's scenario and
-  // batch; as a rule in a process of its own, whose kernels the measured ones may have loaded.
+  // Seconds in the compiler while the arm gave the tokens of the parity check, of the cell's
+  // scenario and batch; as a rule in a process of its own, whose kernels the measured ones may have
+  // loaded.
   std::optional<double> parity_compile_s = {};
   Counts counts = {};
   std::string problem = {};  // fallback, gate or failure, the first line; empty: none

@@ -92,7 +92,7 @@ std::vector<DataField> fields_of(const Bench& bench, const BenchRow& row) {
   return fields;
 }
 
-// With the repetitions, for whoever wants other figures.
+// The row's object with its repetitions, for users who want other figures.
 Json object_of(const Bench& bench, const BenchRow& row) {
   Json object = Json::object();
   for (DataField& field : fields_of(bench, row)) object[field.name] = std::move(field.value);

@@ -81,7 +81,7 @@ plot::RowLine line_of_cell(const Findings& all, const Comparison& of, const Comp
   return line;
 }
 
-// In the order of strata; where there are many, those with the largest ratios.
+// The cells' rows in the order of strata; if there are many, those with the largest ratios.
 std::vector<StratumRow> rows_of_cells(const Findings& all, const Comparison& of, Cells cells) {
   if (cells.size() > kMostCells) {
     std::ranges::stable_sort(cells, std::greater(), [](const auto* cell) { return cell->ratio; });

@@ -22,8 +22,8 @@ bool lost_rows(const Findings& findings, const Latency& latency) {
   });
 }
 
-// On how many strata of the phase an arm that lost no rows has the lowest such figure; the arm that
-// has it most often.
+// The arm that lost no rows and most often has the lowest such figure, with the number of the
+// phase's strata on which it does.
 struct Leader {
   std::string arm;
   size_t strata = 0;

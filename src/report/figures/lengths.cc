@@ -28,7 +28,7 @@ std::string split_finding(const Findings& findings) {
   }
   std::vector<std::string> gains;
   for (const auto& [arm, extent] : stops) {
-    // From the first token on the gain matters nowhere.
+    // A gain that stops mattering at the first token matters nowhere.
     if (even.contains(arm) || extent.high() <= 1) continue;
     gains.push_back(fmt::format("{} for {}", length(extent), arm));
   }

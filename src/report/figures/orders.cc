@@ -11,7 +11,7 @@
 namespace assay {
 namespace {
 
-// Up to so many rows of the report each has a tip; beyond, the marked ones alone, cold ones apart.
+// Up to so many rows all have a tip; of more, only rows that recompiled, were throttled or lost.
 constexpr size_t kMostTips = 12'000;
 
 plot::Around around_of(RowMark mark) {

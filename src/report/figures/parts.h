@@ -23,7 +23,7 @@ std::optional<Figure> compile_cost_figure(const Findings& findings);
 std::optional<Figure> read_share_figure(const Findings& findings);
 std::optional<Figure> split_figure(const Findings& findings);
 std::optional<Figure> size_figure(const Findings& findings);
-// Without timelines: how long the GPU was busy, by the profiles.
+// The busy time of the GPU by the profiles, if there are no timelines.
 std::optional<Figure> timeline_figure(const Findings& findings, const PlottedRows& plotted);
 
 // The arm's style in all figures of a report.

@@ -6,10 +6,10 @@
 
 namespace assay {
 
-// Beside plot::theme_css(), whose colours it uses, and behind it.
+// Style sheet of the page. It stands behind plot::theme_css(), whose colours it uses.
 const std::string& page_css();
 
-// A <script> element: buttons that copy a text. Without it they are hidden.
+// A <script> element: buttons that copy a text. If scripts are off, the buttons are hidden.
 std::string_view page_script();
 
 }  // namespace assay

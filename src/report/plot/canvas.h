@@ -46,7 +46,7 @@ enum class Anchor { kStart, kMiddle, kEnd };
 // pointer rests; empty: none.
 class Canvas {
  public:
-  // Without classes: those of the group that it is in. To whole pixels.
+  // Empty classes: the text has those of its group. Its place is rounded to whole pixels.
   void text(double x, double y, Anchor anchor, std::string_view classes, std::string_view text);
   // `d` is path data; the classes say whether it is stroked or filled.
   void path(std::string_view d, std::string_view classes, std::string_view tip = {});

@@ -40,7 +40,7 @@ struct RowLine {
 };
 
 struct PlotRow {
-  // At most kLabelColumns, or several lines of as many; empty: the row has none.
+  // A line of at most kLabelColumns, or several such lines; empty: the row has none.
   std::string label;
   std::vector<RowLine> lines;
 };

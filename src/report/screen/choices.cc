@@ -171,7 +171,7 @@ std::vector<std::string> verdicts_of(const Answer& answer) {
   return texts;
 }
 
-// In at most so many lines; "..." stands for the others.
+// The verdicts in at most so many lines; "..." stands for the others.
 std::vector<std::string> fitted_verdicts(std::vector<std::string> verdicts, size_t most_lines) {
   if (verdicts.size() <= most_lines) return verdicts;
   verdicts.resize(most_lines);
@@ -258,7 +258,7 @@ ChoiceTable table_of(const std::vector<Choice>& choices, const NameColumn& arms,
     for (size_t line = 0; line < lines; ++line) {
       std::vector<TableCell> row;
       for (const auto& of : cells) {
-        // Below a name's first line its neighbours are blank, and aren't absent.
+        // Cells beside a name's further lines are blank, not absent.
         row.push_back(line == 0 ? cell(of[0]) : TableCell::of(line < of.size() ? of[line] : " "));
       }
       made.table.rows.push_back(std::move(row));

@@ -102,7 +102,7 @@ const ColumnCase kCases[] = {
     {kP, "t,df,p", "2.10,38,0.042", "2.10,38,0.12"},
     {kP, "z,p", "1.96,.05", "1.96,.5"},
     {kP, "f,df1,df2,p", "6.20,2,57,0.004", "6.20,2,57,0.04"},
-    // From d and n, and the reverse.
+    // p from d and n, and the reverse.
     {kP, "method,n_a,n_b,d,p", "student,30,30,0.500,0.0577", "student,30,30,0.500,0.30"},
     {kP, "n_a,n_b,d,p", "20,40,0.50,0.073", "20,40,0.50,0.50"},
     {kD, "method,n_a,n_b,p,d", "student,30,30,0.0577,0.50", "student,30,30,0.0577,0.27"},

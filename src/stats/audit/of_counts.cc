@@ -44,7 +44,7 @@ double mid_p_lower(double x, double n, double tail) {
   return (low + high) / 2;
 }
 
-// With z for the confidence, x of n.
+// Interval of the rate x of n by z, the normal quantile for the confidence.
 Interval rate_interval(double x, double n, double confidence, RateInterval by) {
   const double tail = (1 - confidence) / 2;
   const double z = normal_quantile(1 - tail).value_or(std::nan(""));
