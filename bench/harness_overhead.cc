@@ -73,10 +73,10 @@ class KnownWorker final : public Worker {
     if (shape.phase != Phase::kKvDecode) true_ns += session_.prefill_ns;
     if (decodes(shape.phase)) true_ns += session_.decode_ns;
     SampleReply sample;
-    sample.latency_ns = timed.latency_ns();
+    sample.latency_ms = ns_to_ms(timed.latency_ns());
     sample.tokens = static_cast<int64_t>(timed.output().size());
     sample.output_hash = token_hash(timed.output());
-    sample.device_ns = true_ns;  // as if by its own clock
+    sample.device_ms = ns_to_ms(true_ns);  // as if by its own clock
     return sample;
   }
   WorkerResult<ParityReply> parity(const ParityRequest&) override { return ParityReply{{{7}}}; }
@@ -110,10 +110,10 @@ ClientResult<Overheads> measure_phase(WorkerClient& client, Phase phase) {
     const int64_t end_ns = monotonic_now_ns();
     if (!done) return std::unexpected(done.error());
     const int64_t untimed_prefill_ns = phase == Phase::kKvDecode ? kCall_ns : 0;
-    overheads.region_us.push_back(
-        static_cast<double>(sample.latency_ns - sample.device_ns.value_or(0)) * 1e-3);
+    const double latency_us = *sample.latency_ms * 1e3;
+    overheads.region_us.push_back(latency_us - sample.device_ms.value_or(0) * 1e3);
     overheads.round_trip_us.push_back(
-        static_cast<double>(end_ns - start_ns - sample.latency_ns - untimed_prefill_ns) * 1e-3);
+        static_cast<double>(end_ns - start_ns - untimed_prefill_ns) * 1e-3 - latency_us);
   }
   return overheads;
 }

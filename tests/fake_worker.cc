@@ -34,7 +34,7 @@ namespace assay {
 namespace {
 
 constexpr int64_t kVocabulary = 1000;
-constexpr int64_t kLatency_ns = 1'000'000;
+constexpr double kLatency_ms = 1;
 
 struct Fault {
   std::string kind;
@@ -156,7 +156,7 @@ class FakeWorker final : public Worker {
     }
     SampleReply sample;
     sample.cold = measured_.insert({phase_name(shape.phase), shape.new_tokens}).second;
-    sample.latency_ns = kLatency_ns;
+    sample.latency_ms = kLatency_ms;
     sample.started_at_ns = 1;
     sample.tokens = shape.batch * std::max<int64_t>(shape.new_tokens, 1);
     sample.output_hash = token_hash(prompt.ids.front());
@@ -166,11 +166,12 @@ class FakeWorker final : public Worker {
                        {Counter::kCudagraphCaptures, 5}, {Counter::kCudagraphSkips, 6},
                        {Counter::kFxCacheHits, 8},       {Counter::kCompileNs, 1'500'000},
                        {Counter::kKernelLaunches, 9},    {Counter::kFreshCache, 0}};
-    if (struck_now && fault_.kind == "jitter") sample.latency_ns += 100'000 * (repetition % 3);
-    if (struck_now && fault_.kind == "slow") sample.latency_ns += kLatency_ns / 2;
+    if (struck_now && fault_.kind == "jitter")
+      *sample.latency_ms += 0.1 * static_cast<double>(repetition % 3);
+    if (struck_now && fault_.kind == "slow") *sample.latency_ms += kLatency_ms / 2;
     if (struck_now && fault_.kind == "noisy") {  // by up to 20 %, the same of every process
       Random random(static_cast<uint64_t>(repetition));
-      sample.latency_ns += static_cast<int64_t>(random.below(400'001)) - 200'000;
+      *sample.latency_ms += ns_to_ms(static_cast<int64_t>(random.below(400'001)) - 200'000);
     }
     if (struck_now && fault_.kind == "few_tokens") sample.tokens -= 1;
     if (struck_now && fault_.kind == "too_fast") sample.read_bytes = int64_t{1} << 40;

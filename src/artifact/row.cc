@@ -1,86 +1,103 @@
 // Rows to fields and back: one list of the columns serves both directions.
 #include "artifact/row.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <type_traits>
+#include <utility>
 
 #include "base/count_limits.h"
 
 namespace assay {
 namespace {
 
-// Number of columns by schema version, from the oldest on; the newest has all.
-constexpr std::array<size_t, 4> kColumnsOfOlderVersions = {39, 46, 47, 49};
-static_assert(kOldestBundleSchemaVersion + kColumnsOfOlderVersions.size() == kBundleSchemaVersion);
-
 constexpr std::array kStatuses = {RowStatus::kOk,      RowStatus::kError, RowStatus::kCrash,
                                   RowStatus::kTimeout, RowStatus::kOom,   RowStatus::kFalseSuccess};
 
-std::string column_name(const char* name) {
-  return name;
+std::string column_name(std::string_view name) {
+  return std::string(name);
 }
 std::string column_name(Counter counter) {
   return fmt::format("{}_delta", counter_name(counter));
 }
 
-// The columns: f(name, member) in the order of the schema, where the name is one for
-// column_name(). R is Row or const Row.
+// Counts and measured figures that came with a version, in the order of their tables.
+template <int64_t kVersion, typename R, typename F>
+void for_counts(R& row, F&& f) {
+  [&]<size_t... I>(std::index_sequence<I...>) {
+    const auto each = [&]<size_t kAt>() {
+      constexpr CounterEntry kEntry = kCounterTable[kAt];
+      if constexpr (kEntry.schema_version == kVersion) {
+        f(kEntry.counter, row.counts[kEntry.counter], kVersion);
+      }
+    };
+    (each.template operator()<I>(), ...);
+  }
+  (std::make_index_sequence<kCounters>());
+}
+template <int64_t kVersion, typename R, typename F>
+void for_measured(R& row, F&& f) {
+  [&]<size_t... I>(std::index_sequence<I...>) {
+    const auto each = [&]<size_t kAt>() {
+      constexpr MeasuredColumn kEntry = kMeasuredColumns[kAt];
+      if constexpr (kEntry.schema_version == kVersion) {
+        f(kEntry.column, row.*kEntry.value, kVersion);
+      }
+    };
+    (each.template operator()<I>(), ...);
+  }
+  (std::make_index_sequence<std::size(kMeasuredColumns)>());
+}
+
+// The columns: f(name, member, schema version) in the order of the schema, where the name is one
+// for column_name(). R is Row or const Row. Versions from 4 on added nothing but counts and
+// figures.
 template <typename R, typename F>
 void for_each_column(R& row, F&& f) {
-  const auto count = [&](Counter counter) { f(counter, row.counts[counter]); };
-  f("cell_id", row.cell_id);
-  f("backend", row.backend);
-  f("arm", row.arm);
-  f("model", row.model);
-  f("dtype", row.dtype);
-  f("quantization", row.quantization);
-  f("cache", row.cache);
-  f("compile_mode", row.compile_mode);
-  f("dynamic", row.dynamic);
-  f("padding", row.padding);
-  f("phase", row.phase);
-  f("scenario", row.scenario);
-  f("prompt_id", row.prompt_id);
-  f("batch", row.batch);
-  f("prompt_tokens", row.prompt_tokens);
-  f("padded_tokens", row.padded_tokens);
-  f("new_tokens", row.new_tokens);
-  f("repetition", row.repetition);
-  f("block", row.block);
-  f("order_index", row.order_index);
-  f("status", row.status);
-  f("error_class", row.error_class);
-  f("cold", row.cold);
-  f("latency_ms", row.latency_ms);
-  f("device_ms", row.device_ms);
-  f("ttft_ms", row.ttft_ms);
-  f("tokens", row.tokens);
-  f("tokens_per_s", row.tokens_per_s);
-  count(Counter::kUniqueGraphs);
-  count(Counter::kRecompiles);
-  count(Counter::kKernelsCompiled);
-  count(Counter::kGraphReplays);
-  count(Counter::kFallbacks);
-  f("sm_clock_mhz", row.sm_clock_mhz);
-  f("temperature_c", row.temperature_c);
-  f("power_w", row.power_w);
-  f("throttled", row.throttled);
-  f("output_hash", row.output_hash);
-  f("started_at_ns", row.started_at_ns);
-  count(Counter::kGraphBreaks);
-  count(Counter::kRecompileLimitHits);
-  count(Counter::kCudagraphCaptures);
-  count(Counter::kCudagraphSkips);
-  count(Counter::kFxCacheHits);
-  f("compile_ms_delta", row.compile_ms_delta);
-  f("fresh_cache", row.fresh_cache);
-  f("process", row.process);
-  count(Counter::kKernelsLoaded);
-  f("energy_j", row.energy_j);
-  f("yardstick_lookups_us", row.yardstick_lookups_us);
-  f("yardstick_multiplies_us", row.yardstick_multiplies_us);
+  const auto first = [&](const char* name, auto& member) { f(name, member, int64_t{1}); };
+  first("cell_id", row.cell_id);
+  first("backend", row.backend);
+  first("arm", row.arm);
+  first("model", row.model);
+  first("dtype", row.dtype);
+  first("quantization", row.quantization);
+  first("cache", row.cache);
+  first("compile_mode", row.compile_mode);
+  first("dynamic", row.dynamic);
+  first("padding", row.padding);
+  first("phase", row.phase);
+  first("scenario", row.scenario);
+  first("prompt_id", row.prompt_id);
+  first("batch", row.batch);
+  first("prompt_tokens", row.prompt_tokens);
+  first("padded_tokens", row.padded_tokens);
+  first("new_tokens", row.new_tokens);
+  first("repetition", row.repetition);
+  first("block", row.block);
+  first("order_index", row.order_index);
+  first("status", row.status);
+  first("error_class", row.error_class);
+  first("cold", row.cold);
+  for_measured<1>(row, f);
+  first("tokens", row.tokens);
+  first("tokens_per_s", row.tokens_per_s);
+  for_counts<1>(row, f);
+  first("sm_clock_mhz", row.sm_clock_mhz);
+  first("temperature_c", row.temperature_c);
+  first("power_w", row.power_w);
+  first("throttled", row.throttled);
+  first("output_hash", row.output_hash);
+  first("started_at_ns", row.started_at_ns);
+  for_counts<2>(row, f);
+  f("compile_ms_delta", row.compile_ms_delta, int64_t{2});
+  f("fresh_cache", row.fresh_cache, int64_t{2});
+  f("process", row.process, int64_t{3});
+  [&]<int64_t... V>(std::integer_sequence<int64_t, V...>) {
+    ((for_counts<4 + V>(row, f), for_measured<4 + V>(row, f)), ...);
+  }
+  (std::make_integer_sequence<int64_t, kBundleSchemaVersion - 3>());
 }
 
 std::string to_field(const SharedText& value) {
@@ -193,20 +210,15 @@ Status check_row(const Row& row, std::string_view object) {
       return bad_input("{} column {}: expected at most {}, found {}", object, name, most, value);
     }
   }
-  for (const auto& [name, value] :
-       {std::pair<const char*, double>{"latency_ms", row.latency_ms.value_or(0)},
-        {"device_ms", row.device_ms.value_or(0)},
-        {"ttft_ms", row.ttft_ms.value_or(0)},
-        {"compile_ms_delta", row.compile_ms_delta.value_or(0)},
-        {"energy_j", row.energy_j.value_or(0)},
-        {"yardstick_lookups_us", row.yardstick_lookups_us.value_or(0)},
-        {"yardstick_multiplies_us", row.yardstick_multiplies_us.value_or(0)},
-        {"tokens_per_s", row.tokens_per_s.value_or(0)}}) {
-    if (value < 0) {
-      return bad_input("{} column {}: expected no negative number, found {}", object, name, value);
-    }
+  const auto not_negative = [&](std::string_view name, std::optional<double> value) -> Status {
+    if (value.value_or(0) >= 0) return {};
+    return bad_input("{} column {}: expected no negative number, found {}", object, name, *value);
+  };
+  for (const MeasuredColumn& column : kMeasuredColumns) {
+    ASSAY_CHECK(not_negative(column.column, row.*column.value));
   }
-  return {};
+  ASSAY_CHECK(not_negative("compile_ms_delta", row.compile_ms_delta));
+  return not_negative("tokens_per_s", row.tokens_per_s);
 }
 
 }  // namespace
@@ -247,21 +259,28 @@ void put_count(Row& row, Counter counter, int64_t count) {
 }
 
 std::span<const std::string> row_columns(int64_t schema_version) {
-  static const std::vector<std::string> columns = [] {
+  struct Columns {
     std::vector<std::string> names;
-    Row row;
-    for_each_column(row, [&](auto name, const auto&) { names.push_back(column_name(name)); });
-    return names;
+    std::array<size_t, kBundleSchemaVersion + 1> count{};  // by version
+  };
+  static const Columns columns = [] {
+    Columns made;
+    const Row row;
+    for_each_column(row, [&](auto name, const auto&, int64_t version) {
+      made.names.push_back(column_name(name));
+      made.count[static_cast<size_t>(version)] = made.names.size();
+    });
+    return made;
   }();
-  const std::span all(columns);
-  const auto older = static_cast<size_t>(schema_version - kOldestBundleSchemaVersion);
-  return older < kColumnsOfOlderVersions.size() ? all.first(kColumnsOfOlderVersions[older]) : all;
+  const int64_t known = std::clamp<int64_t>(schema_version, 1, kBundleSchemaVersion);
+  return std::span(columns.names).first(columns.count[static_cast<size_t>(known)]);
 }
 
 std::vector<std::string> row_to_fields(const Row& row) {
   std::vector<std::string> fields;
   fields.reserve(row_columns().size());
-  for_each_column(row, [&](auto, const auto& value) { fields.push_back(to_field(value)); });
+  for_each_column(row,
+                  [&](auto, const auto& value, int64_t) { fields.push_back(to_field(value)); });
   return fields;
 }
 
@@ -274,7 +293,7 @@ Result<Row> row_from_fields(std::span<const std::string_view> fields, TextPool& 
   Row row;
   Status status;
   size_t index = 0;
-  for_each_column(row, [&](auto name, auto&& value) {
+  for_each_column(row, [&](auto name, auto&& value, int64_t) {
     if (index == columns) return;  // the rest is of a later version
     const std::string_view text = fields[index++];
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, SharedText>) {

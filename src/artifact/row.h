@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/counter.h"
+#include "base/measured.h"
 #include "base/optional_count.h"
 #include "base/phase.h"
 #include "base/result.h"
@@ -38,10 +39,10 @@ class RowCounts {
   std::array<OptionalCount, kDeltaColumns> counts_;
 };
 
-// Members in the order of the columns, but for the counts; the order is fixed by the schema
-// (docs/artifact-schema.md). An absent value is an empty field, never 0. Names are shared between
-// rows: there may be millions.
-struct Row {
+// Members that aren't counts or measured figures stand in the order of their columns; the order is
+// fixed by the schema (docs/artifact-schema.md). An absent value is an empty field, never 0. Names
+// are shared between rows: there may be millions.
+struct Row : Measured {
   SharedText cell_id;
   SharedText backend;
   SharedText arm;
@@ -63,12 +64,9 @@ struct Row {
   int64_t block = 0;          // block of the order
   int64_t order_index = 0;    // position in the run as planned: 0, 1, 2, ... over all rows
   RowStatus status = RowStatus::kOk;
-  SharedText error_class;            // exception class, signal name, "exit 1", ...; empty if ok
-  bool cold = false;                 // a warm-up, or the first call of its shape in its process
-  std::optional<double> latency_ms;  // wall clock of the timed region
-  std::optional<double> device_ms;   // device events of the same region
-  std::optional<double> ttft_ms;     // e2e_kv: up to the first token
-  std::optional<int64_t> tokens;     // produced, over the batch
+  SharedText error_class;         // exception class, signal name, "exit 1", ...; empty if ok
+  bool cold = false;              // a warm-up, or the first call of its shape in its process
+  std::optional<int64_t> tokens;  // produced, over the batch
   std::optional<double> tokens_per_s;
   RowCounts counts;  // of the repetition: columns of several schema versions
   std::optional<double>
@@ -83,12 +81,6 @@ struct Row {
   std::optional<bool> fresh_cache;  // the unit began with empty cache folders of the compiler's
   // From schema version 3 on:
   OptionalCount process;  // which of the cell's worker processes: 0, 1, ...; absent: none came up
-
-  // From schema version 4 on:
-  std::optional<double> energy_j;  // of the device that computes, in the timed region
-  // From schema version 5 on: how long fixed pieces of work took right behind the timed region.
-  std::optional<double> yardstick_lookups_us;
-  std::optional<double> yardstick_multiplies_us;
 
   friend bool operator==(const Row&, const Row&) = default;
 };

@@ -36,8 +36,13 @@ double least_ms(const Row& row, const ReadDemand& demand) {
   return bytes > 0 ? bytes / (demand.bytes_per_s * (1 + demand.tolerance)) * 1e3 : 0;
 }
 
-bool impossible(std::optional<double> ms) {
-  return ms && !(*ms <= kMostLatency_ms);
+// The first column with a time of the call that is beyond belief; empty: none.
+std::string_view impossible_column(const Row& row) {
+  for (const MeasuredColumn& column : kMeasuredColumns) {
+    const auto& ms = row.*column.value;
+    if (column.is_call && ms && !(*ms <= kMostLatency_ms)) return column.column;
+  }
+  return "";
 }
 
 }  // namespace
@@ -68,12 +73,12 @@ std::optional<RowFault> fault_of(const Row& row, const ReadDemand& demand) {
   }
   const double ms = *row.latency_ms;
   if (ms == 0) return RowFault{"zero_latency", "expected a latency on an ok row, found 0 ms"};
-  const bool off_clock = !(ms >= kLeastLatency_ms) || impossible(ms);
-  if (off_clock || impossible(row.device_ms) || impossible(row.ttft_ms)) {
-    return RowFault{
-        "impossible_latency",
-        fmt::format("expected times of 1 ns to a year on an ok row, found {} ms{}", ms,
-                    off_clock ? "" : ", and a device_ms or ttft_ms of more than a year")};
+  const std::string_view column = impossible_column(row);
+  if (!(ms >= kLeastLatency_ms) || !column.empty()) {
+    const bool other = !column.empty() && column != kMeasuredColumns[0].column;
+    return RowFault{"impossible_latency",
+                    fmt::format("expected times of 1 ns to a year on an ok row, found {} ms{}", ms,
+                                other ? fmt::format(", and {} of more than a year", column) : "")};
   }
   const double least = least_ms(row, demand);
   if (ms < least) {

@@ -81,8 +81,6 @@ class Backend {
   // Files that must stay as they are while the arm is measured, other than the program itself, its
   // libraries and the model. Called after gate().
   virtual std::vector<ArmInput> inputs(const StudyArm&) { return {}; }
-  // True if a worker answers `parity` and `tokenize`.
-  virtual bool shows_tokens() const { return true; }
   // Options that only the worker understands; they travel in `load`. `seed` is the study's.
   virtual Json load_options(const StudyArm& arm, const StudyModel& model, uint64_t seed) const = 0;
   // Takes a worker's report on its preparation or its evidence: later gates and load options may

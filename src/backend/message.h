@@ -10,6 +10,7 @@
 
 #include "base/counter.h"
 #include "base/json.h"
+#include "base/measured.h"
 #include "base/phase.h"
 
 namespace assay {
@@ -127,19 +128,9 @@ struct PreparedReply {
   Json evidence = Json::object();  // of this preparation: the code compiled and its cost
 };
 
-// Times of fixed pieces of work beside a repetition.
-struct Yardstick {
-  int64_t lookups_ns = 0;     // loads and branches that hang on one another
-  int64_t multiplies_ns = 0;  // independent multiplications and additions
-  friend bool operator==(const Yardstick&, const Yardstick&) = default;
-};
-
 // One repetition, as the worker saw it.
-struct SampleReply {
+struct SampleReply : Measured {
   int64_t repetition = 0;
-  int64_t latency_ns = 0;  // the timed region and nothing else
-  std::optional<int64_t> device_ns;
-  std::optional<int64_t> ttft_ns;     // e2e_kv
   int64_t tokens = 0;                 // produced over the batch
   std::string output_hash;            // token_hash of them, row after row of the batch
   bool non_finite = false;            // a token was chosen by a logit that isn't finite
@@ -147,8 +138,6 @@ struct SampleReply {
   int64_t started_at_ns = 0;          // wall clock at the start of the timed region
   std::optional<int64_t> read_bytes;  // at least read from the weights and cache in the region
   std::optional<int64_t> peak_rss_bytes;
-  std::optional<double> energy_j;      // that the device took in the region, where it resolves it
-  std::optional<Yardstick> yardstick;  // right behind the region, on the processor
   // It was measured together with an earlier repetition of the process, so that the machine's
   // present state says nothing about it.
   bool recalled = false;

@@ -1,31 +1,13 @@
-// The table of the counters' names.
+// Counters by name.
 #include "base/counter.h"
-
-#include <utility>
 
 namespace assay {
 namespace {
 
-constexpr std::array<std::pair<Counter, std::string_view>, kCounters> kNames = {{
-    {Counter::kUniqueGraphs, "unique_graphs"},
-    {Counter::kRecompiles, "recompiles"},
-    {Counter::kKernelsCompiled, "kernels_compiled"},
-    {Counter::kGraphReplays, "graph_replays"},
-    {Counter::kFallbacks, "fallbacks"},
-    {Counter::kGraphBreaks, "graph_breaks"},
-    {Counter::kRecompileLimitHits, "recompile_limit_hits"},
-    {Counter::kCudagraphCaptures, "cudagraph_captures"},
-    {Counter::kCudagraphSkips, "cudagraph_skips"},
-    {Counter::kFxCacheHits, "fx_cache_hits"},
-    {Counter::kKernelsLoaded, "kernels_loaded"},
-    {Counter::kCompileNs, "compile_ns"},
-    {Counter::kFreshCache, "fresh_cache"},
-    {Counter::kKernelLaunches, "kernel_launches"},
-}};
-
 constexpr bool in_order() {
   for (size_t i = 0; i < kCounters; ++i) {
-    if (static_cast<size_t>(kNames[i].first) != i) return false;
+    if (static_cast<size_t>(kCounterTable[i].counter) != i) return false;
+    if ((kCounterTable[i].schema_version > 0) != (i < kDeltaColumns)) return false;
   }
   return true;
 }
@@ -34,12 +16,12 @@ static_assert(in_order());
 }  // namespace
 
 std::string_view counter_name(Counter counter) {
-  return kNames[static_cast<size_t>(counter)].second;
+  return kCounterTable[static_cast<size_t>(counter)].name;
 }
 
 std::optional<Counter> parse_counter(std::string_view name) {
-  for (const auto& [counter, known] : kNames) {
-    if (known == name) return counter;
+  for (const CounterEntry& entry : kCounterTable) {
+    if (entry.name == name) return entry.counter;
   }
   return std::nullopt;
 }

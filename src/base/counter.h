@@ -37,6 +37,29 @@ enum class Counter {
 inline constexpr size_t kDeltaColumns = static_cast<size_t>(Counter::kKernelsLoaded) + 1;
 inline constexpr size_t kCounters = static_cast<size_t>(Counter::kKernelLaunches) + 1;
 
+struct CounterEntry {
+  Counter counter;
+  std::string_view name;
+  int64_t schema_version;  // of the bundle, from which on there is a column NAME_delta; 0: none
+};
+// In the order of the enum.
+inline constexpr std::array<CounterEntry, kCounters> kCounterTable = {{
+    {Counter::kUniqueGraphs, "unique_graphs", 1},
+    {Counter::kRecompiles, "recompiles", 1},
+    {Counter::kKernelsCompiled, "kernels_compiled", 1},
+    {Counter::kGraphReplays, "graph_replays", 1},
+    {Counter::kFallbacks, "fallbacks", 1},
+    {Counter::kGraphBreaks, "graph_breaks", 2},
+    {Counter::kRecompileLimitHits, "recompile_limit_hits", 2},
+    {Counter::kCudagraphCaptures, "cudagraph_captures", 2},
+    {Counter::kCudagraphSkips, "cudagraph_skips", 2},
+    {Counter::kFxCacheHits, "fx_cache_hits", 2},
+    {Counter::kKernelsLoaded, "kernels_loaded", 4},
+    {Counter::kCompileNs, "compile_ns", 0},
+    {Counter::kFreshCache, "fresh_cache", 0},
+    {Counter::kKernelLaunches, "kernel_launches", 0},
+}};
+
 // docs/worker-protocol.md says what each one counts.
 std::string_view counter_name(Counter counter);
 std::optional<Counter> parse_counter(std::string_view name);

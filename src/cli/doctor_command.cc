@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/backend_traits.h"
 #include "base/listed.h"
 #include "base/shown_text.h"
 #include "base/terminal.h"
@@ -114,8 +115,8 @@ Check torch_check(Backend& torch, const std::string& mode) {
 std::vector<Check> torch_checks() {
   BackendSet backends = make_backends();
   std::vector<std::pair<Check, std::vector<std::string>>> found;  // with the modes
-  for (const char* mode : {"eager", "default", "reduce-overhead", "max-autotune",
-                           "max-autotune-no-cudagraphs", "manual-cudagraph"}) {
+  for (const std::string_view word : backend_traits("torch").modes) {
+    const std::string mode(word);
     const Check check = torch_check(*backends.at("torch"), mode);
     const auto same = std::ranges::find_if(found, [&](const auto& one) {
       return one.first.status == check.status && one.first.finding == check.finding &&

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "base/backend_traits.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "cli/backends.h"
@@ -31,12 +32,6 @@ int64_t most_threads(const Study& study) {
   return most;
 }
 
-// The name of the facts that a gate of the arm's backend finds.
-const char* facts_name(const StudyArm& arm) {
-  if (arm.backend == "command") return "command";
-  return arm.backend == "torch" ? "interpreter" : "gpu";
-}
-
 BundleHeader make_header(const Study& study, std::string study_yaml, const Preflight& preflight,
                          GpuSensors* gpus) {
   const MachineFiles files;
@@ -52,7 +47,8 @@ BundleHeader make_header(const Study& study, std::string study_yaml, const Prefl
                     gate.framework_build, gate.code_sha});
     Json about = gate_to_json(gate);
     if (!gate.program.is_null()) about["program"] = gate.program;
-    if (!gate.facts.is_null()) about[facts_name(arm)] = gate.facts;
+    if (!gate.facts.is_null())
+      about[std::string(backend_traits(arm.backend).facts_name)] = gate.facts;
     header.environment["arms"][arm.name] = std::move(about);
   }
   header.identity = identity_to_json(make_identity(read_host(files), build_info()), arms);

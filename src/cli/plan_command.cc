@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/backend_traits.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "cli/backends.h"
@@ -154,12 +155,13 @@ std::string processor_rules(const PlanOptions& options) {
       "native "
       "arms it counts only for those that keep no kernels on disk.\n",
       format_significant(options.read_gb_per_s, 3), format_significant(kRowSeconds * 1e3, 1),
-      kTorchProcessorCompileSeconds);
+      backend_traits("torch").costs->processor_compile);
 }
 
 // The rules of study/gpu_arm.h.
 std::string gpu_rules(const PlanOptions& options) {
   const auto number = [](double value) { return format_significant(value, 2); };
+  const BackendCosts& torch = *backend_traits("torch").costs;
   return fmt::format(
       "  Assumptions on a GPU, from one host with an H200 (another host took up to {} times as "
       "long): a pass takes {} ms a layer in an eager arm, {} ms in a compiled arm and {} ms "
@@ -167,9 +169,10 @@ std::string gpu_rules(const PlanOptions& options) {
       "(--gpu-read-gb-per-s). Compiling a graph takes {} s a layer, for each cell and for "
       "parity before timing. A worker takes {} s to start, and {} s a layer to explain a "
       "call.\n",
-      number(kSlowerHost), number(kEagerLayerSeconds * 1e3), number(kCompiledLayerSeconds * 1e3),
-      number(kGraphedLayerSeconds * 1e3), format_significant(options.gpu_read_gb_per_s, 3),
-      number(kCompileLayerSeconds), number(kStartSeconds), number(kExplainLayerSeconds));
+      number(kSlowerHost), number(torch.gpu_eager_layer * 1e3),
+      number(torch.gpu_compiled_layer * 1e3), number(torch.gpu_graphed_layer * 1e3),
+      format_significant(options.gpu_read_gb_per_s, 3), number(torch.gpu_compile_layer),
+      number(torch.gpu_start), number(torch.gpu_explain_layer));
 }
 
 // The study with its stopping by decisions replaced by so many rounds.
@@ -342,15 +345,15 @@ Table gate_table(const Study& study, const std::vector<ArmHere>& here) {
 
 // True by the arm's own option, or by its interpreter's finding here, if it was asked.
 bool computes_on_gpu(const StudyArm& arm, const ArmHere& here) {
-  const std::string device = device_option(arm);
-  if (device.starts_with("cuda")) return true;
-  if (arm.backend != "torch" || device == "cpu") return false;
+  if (device_option(arm).starts_with("cuda")) return true;
+  if (!may_take_gpu(arm)) return false;
   return arm.mode == "manual-cudagraph" || (here.gate && !here.gate->device.empty());
 }
 
 Result<ModelSize> size_of(const StudyModel& model, BackendSet& backends) {
   if (model.arch.empty()) return model_size(model.path);
-  ASSAY_TRY(const ModelFacts facts, backends.at("torch")->inspect(model, {}));
+  const auto maker = std::ranges::find_if(all_backends(), &BackendTraits::makes_models);
+  ASSAY_TRY(const ModelFacts facts, backends.at(std::string(maker->name))->inspect(model, {}));
   ModelSize size;
   if (facts.weight_bytes) size.bytes = static_cast<double>(*facts.weight_bytes);
   size.layers = facts.layers;

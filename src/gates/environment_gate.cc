@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/backend_traits.h"
 #include "base/lenient_json.h"
 #include "base/text.h"
 #include "gates/gates.h"
@@ -211,16 +212,20 @@ std::string missing_hash(const BundleFacts& facts, const GatedCell& cell) {
   const std::string program = text_member(environment, "program_sha256");
   const Json& toolchain = cell.toolchain;
   const auto lacks = [&](const Json& tool) { return !is_sha256(text_member(tool, "sha256")); };
-  if (cell.backend == "native") {
-    if (!is_sha256(program)) return "environment.json: program_sha256";
-    const bool generates = cell.wants_compiler || !text_member(toolchain, "name").empty();
-    if (generates && lacks(toolchain)) return evidence_member(cell, "reported.toolchain.sha256");
-    return "";
-  }
-  if (cell.backend == "command") {
-    const Json& arm = member(member(environment, "arms"), cell.arm);
-    if (!lacks(member(arm, "program"))) return "";
-    return fmt::format("environment.json: arms.{}.program.sha256", cell.arm);
+  switch (backend_traits(cell.backend).worker) {
+    case WorkerKind::kAssay: {
+      if (!is_sha256(program)) return "environment.json: program_sha256";
+      const bool generates = cell.wants_compiler || !text_member(toolchain, "name").empty();
+      if (generates && lacks(toolchain)) return evidence_member(cell, "reported.toolchain.sha256");
+      return "";
+    }
+    case WorkerKind::kCommand: {
+      const Json& arm = member(member(environment, "arms"), cell.arm);
+      if (!lacks(member(arm, "program"))) return "";
+      return fmt::format("environment.json: arms.{}.program.sha256", cell.arm);
+    }
+    case WorkerKind::kInterpreter:
+      break;
   }
   if (lacks(toolchain)) return evidence_member(cell, "reported.toolchain.sha256");
   for (const char* tool : {"triton", "cpp_compiler"}) {

@@ -1,6 +1,7 @@
 // The cells and claims that are judged, and the axes of their arms that the identity states.
 #include <algorithm>
 
+#include "base/backend_traits.h"
 #include "base/lenient_json.h"
 #include "gates/claim_answer.h"
 #include "gates/gates.h"
@@ -35,8 +36,9 @@ std::string stated_axis(const BundleFacts& facts, const std::string& arm,
   if (std::string own = text_member(member(member(identity, "arms"), arm), axis); !own.empty()) {
     return own;
   }
-  const bool of_program =
-      backend == "native" || axis == "device" || (axis == "code_sha" && backend != "command");
+  const WorkerKind worker = backend_traits(backend).worker;
+  const bool of_program = worker == WorkerKind::kAssay || axis == "device" ||
+                          (axis == "code_sha" && worker == WorkerKind::kInterpreter);
   return of_program ? text_member(identity, axis) : "";
 }
 

@@ -7,6 +7,7 @@
 
 #include "artifact/row.h"
 #include "backend/backend.h"
+#include "base/backend_traits.h"
 #include "base/clock.h"
 #include "base/folder.h"
 #include "base/subprocess.h"
@@ -67,7 +68,7 @@ inline bool possible(const StudyArm& arm, RunContext& context) {
 
 // True if its worker can be asked for the tokens that parity compares.
 inline bool shows_tokens(const StudyArm& arm, RunContext& context) {
-  return context.backends.at(arm.backend)->shows_tokens() && possible(arm, context);
+  return backend_traits(arm.backend).shows_tokens && possible(arm, context);
 }
 
 }  // namespace assay

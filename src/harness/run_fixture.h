@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 
+#include "base/backend_traits.h"
 #include "harness/run.h"
 
 namespace assay {
@@ -76,6 +77,8 @@ class FakeBackend final : public Backend {
   FakeMemory& memory_;
   fs::path diaries_;
 };
+
+inline constexpr std::string_view kFakeModes[] = {"eager"};
 
 class CountingObserver final : public RunObserver {
  public:
@@ -146,7 +149,7 @@ class RunTest : public ::testing::Test {
     const Plan plan = make_plan(study_);
     planned_rows_ = plan.rows;
     BundleHeader header;
-    header.study_yaml = "name: test\n";
+    header.study_yaml = study_yaml_;
     header.environment = {{"warnings", {"a debug build"}}};
     header.identity = {{"cpu", "fake"}};
     header.started_at_ns = 1;
@@ -221,7 +224,9 @@ class RunTest : public ::testing::Test {
   }
 
   fs::path scratch_;
+  ScopedBackend fake_{{.name = "fake", .modes = kFakeModes, .shows_tokens = true, .costs = {{}}}};
   Study study_;
+  std::string study_yaml_ = "name: test\n";  // as the bundle keeps it
   std::map<std::string, std::vector<std::string>> faults_;
   std::map<std::string, ArmGate> gates_;
   FakeMemory memory_;

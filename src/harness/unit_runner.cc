@@ -11,11 +11,6 @@
 namespace assay {
 namespace {
 
-std::optional<double> to_ms(std::optional<int64_t> ns) {
-  if (!ns) return std::nullopt;
-  return static_cast<double>(*ns) / 1e6;
-}
-
 // The GPU that an arm computes on, by its identity; empty where its number isn't known.
 std::optional<std::string> gpu_of(const ArmGate& gate) {
   if (gate.gpu_uuid.empty() && gate.device.empty()) return std::nullopt;
@@ -205,21 +200,13 @@ Row UnitRunner::blank_row(const Job& job, int64_t repetition) const {
 Row UnitRunner::sample_row(const Job& job, int64_t repetition, const SampleReply& sample) {
   Row row = blank_row(job, repetition);
   row.cold = row.cold || sample.cold;
-  row.latency_ms = to_ms(sample.latency_ns);
-  row.device_ms = to_ms(sample.device_ns);
-  row.ttft_ms = to_ms(sample.ttft_ns);
+  static_cast<Measured&>(row) = sample;
   row.tokens = sample.tokens;
   // A prefill's one token a row says nothing of its speed.
-  if (decodes(job.shape.phase) && sample.latency_ns > 0) {
-    row.tokens_per_s =
-        static_cast<double>(sample.tokens) * 1e9 / static_cast<double>(sample.latency_ns);
+  if (decodes(job.shape.phase) && sample.latency_ms.value_or(0) > 0) {
+    row.tokens_per_s = static_cast<double>(sample.tokens) * 1e3 / *sample.latency_ms;
   }
   for (const auto& [counter, count] : sample.counters) put_count(row, counter, count);
-  row.energy_j = sample.energy_j;
-  if (sample.yardstick) {
-    row.yardstick_lookups_us = static_cast<double>(sample.yardstick->lookups_ns) * 1e-3;
-    row.yardstick_multiplies_us = static_cast<double>(sample.yardstick->multiplies_ns) * 1e-3;
-  }
   row.output_hash = sample.output_hash;
   row.started_at_ns = sample.started_at_ns;
   row_judge_.judge(job.cell.arm, job.worker->loaded, sample, row);

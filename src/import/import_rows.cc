@@ -268,9 +268,8 @@ class RowMaker {
   void judge(const ImportedSample& sample, size_t cell, Row& row) {
     row.status = sample.status;
     row.error_class = sample.error_class;
-    row.latency_ms = sample.latency_ms;
-    row.device_ms = sample.device_ms;
-    if (row.phase == Phase::kE2eKv) row.ttft_ms = sample.ttft_ms;
+    static_cast<Measured&>(row) = sample;
+    if (row.phase != Phase::kE2eKv) row.ttft_ms.reset();
     row.started_at_ns = sample.started_at_ns.value_or(0);
     put_produced(sample, row);
     if (row.status == RowStatus::kOk) mark_false_success(row, {});

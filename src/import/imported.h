@@ -18,13 +18,10 @@
 namespace assay {
 
 // One call, or in a run of means the mean of several.
-struct ImportedSample {
+struct ImportedSample : Measured {
   RowStatus status = RowStatus::kOk;
   SharedText error_class = {};
-  SharedText message = {};  // whole
-  std::optional<double> latency_ms = {};
-  std::optional<double> device_ms = {};
-  std::optional<double> ttft_ms = {};
+  SharedText message = {};           // whole
   OptionalCount tokens = {};         // produced, over the batch
   OptionalCount prompt_tokens = {};  // where the calls of a run differ; absent: the run's
   OptionalCount new_tokens = {};     // likewise: only where the calls of a run differ

@@ -1,6 +1,7 @@
 // The keys of each backend.
 #include "study/arm_options.h"
 
+#include "base/backend_traits.h"
 #include "base/device_name.h"
 #include "study/command_arm.h"
 
@@ -80,6 +81,10 @@ Result<Json> read_attention_mask(const YamlValue& value) {
 std::string device_option(const StudyArm& arm) {
   const auto device = arm.options.find("device");
   return device == arm.options.end() ? std::string() : device->get<std::string>();
+}
+
+bool may_take_gpu(const StudyArm& arm) {
+  return backend_traits(arm.backend).takes_gpu_unasked && device_option(arm) != "cpu";
 }
 
 bool mode_compiles(std::string_view mode) {

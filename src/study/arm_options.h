@@ -26,6 +26,9 @@ std::span<const ArmOption> arm_options();
 // The value of an arm's `device`; empty: it has none.
 std::string device_option(const StudyArm& arm);
 
+// True if the arm computes on a GPU where there is one because it names no other device.
+bool may_take_gpu(const StudyArm& arm);
+
 // True if a mode, of any backend, asks for a compiler.
 bool mode_compiles(std::string_view mode);
 

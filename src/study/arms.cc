@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/add_once.h"
+#include "base/backend_traits.h"
 #include "base/text.h"
 #include "study/arm_options.h"
 #include "study/command_arm.h"
@@ -17,25 +18,9 @@ using Words = std::vector<std::string>;
 
 constexpr std::string_view kCheckout = "checkout";
 
-// The settings that a backend supports.
-struct BackendRule {
-  std::string name;
-  Words modes;  // none: any word, as the arm's author calls it
-};
-
-const std::vector<BackendRule>& backend_rules() {
-  static const std::vector<BackendRule> rules = {
-      {"native", {"eager", "compiled"}},
-      {"torch",
-       {"eager", "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs",
-        "manual-cudagraph"}},
-      {std::string(kCommandBackend), {}}};
-  return rules;
-}
-
 Words backend_names() {
   Words names;
-  for (const BackendRule& rule : backend_rules()) names.push_back(rule.name);
+  for (const BackendTraits& backend : all_backends()) names.emplace_back(backend.name);
   return names;
 }
 
@@ -48,13 +33,14 @@ Status read_backend(const YamlValue& value, StudyArm& arm) {
 
 // Needs arm.backend.
 Status read_mode(const YamlValue& value, StudyArm& arm) {
-  const auto rule = std::ranges::find(backend_rules(), arm.backend, &BackendRule::name);
-  if (rule->modes.empty()) {
+  const auto modes = backend_traits(arm.backend).modes;
+  if (modes.empty()) {
     ASSAY_TRY(arm.mode, value.text());
     return {};
   }
-  ASSAY_TRY(const size_t index, value.one_of(rule->modes));
-  arm.mode = rule->modes[index];
+  const Words words(modes.begin(), modes.end());
+  ASSAY_TRY(const size_t index, value.one_of(words));
+  arm.mode = words[index];
   return {};
 }
 
@@ -86,7 +72,7 @@ Status read_threads(const YamlValue& value, StudyArm& arm) {
 // The keys whose values make an arm, in the order in which they can be checked.
 struct ArmKey {
   std::string name;
-  bool required;  // of every backend but `command`
+  bool required;  // unless the arm measures a command
   Status (*read)(const YamlValue& value, StudyArm& arm);
 };
 
@@ -221,7 +207,7 @@ Status expand_arm(const YamlValue& value, std::vector<StudyArm>& arms) {
   ASSAY_TRY(const YamlValue backend, map.require("backend"));
   const auto word = backend.text();
   for (const ArmKey& key : arm_keys()) {
-    if (key.required && (!word || *word != kCommandBackend)) ASSAY_CHECK(map.require(key.name));
+    if (key.required && !(word && runs_command(*word))) ASSAY_CHECK(map.require(key.name));
   }
   ASSAY_TRY(const std::vector<Axis> axes, read_axes(map));
   std::vector<size_t> choice(axes.size(), 0);

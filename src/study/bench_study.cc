@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/backend_traits.h"
 #include "base/json.h"
 #include "base/phase.h"
 #include "base/text.h"
@@ -27,9 +28,10 @@ int64_t most_graphs(const BenchTests& tests) {
 }
 
 // ", dynamic: ..." of an arm of this mode over this cache; empty: the study's own choice.
-std::string dynamic_key(const BenchTests& tests, bool native, const std::string& mode,
-                        const std::string& cache) {
+std::string dynamic_key(const BenchTests& tests, const BackendTraits& backend,
+                        const std::string& mode, const std::string& cache) {
   constexpr int64_t kUsualLimit = 8;
+  const bool native = backend.worker == WorkerKind::kAssay;
   if (!mode_compiles(mode) || (!native && tests.dynamic.empty())) return "";
   const std::string word = !tests.dynamic.empty() ? tests.dynamic
                            : cache == "static"    ? "false"
@@ -41,21 +43,22 @@ std::string dynamic_key(const BenchTests& tests, bool native, const std::string&
   return key;
 }
 
-// A line a cache, named as a list of caches names its arms.
-// "torch:reduce-overhead" has a backend of its own.
+// A line a cache, named as a list of caches names its arms. `word` is MODE, of the native engine,
+// or BACKEND:MODE.
 std::string arm_lines(const BenchTests& tests, const std::string& word) {
-  constexpr std::string_view kTorch = "torch:";
-  const bool torch = word.starts_with(kTorch);
-  const std::string mode = torch ? word.substr(kTorch.size()) : word;
-  // A torch arm that names no device takes a GPU where there is one.
-  const std::string device = tests.device.empty() && torch ? "cpu" : tests.device;
+  const size_t colon = word.find(':');
+  const bool native = backend_traits(word.substr(0, colon)).name.empty() || colon == word.npos;
+  const std::string mode = native ? word : word.substr(colon + 1);
+  const BackendTraits& backend = backend_traits(native ? "native" : word.substr(0, colon));
+  const std::string device =
+      tests.device.empty() && backend.takes_gpu_unasked ? "cpu" : tests.device;
   std::string lines;
   for (const std::string& cache : tests.caches) {
-    const std::string name =
-        (torch ? "torch-" + mode : mode) + (tests.caches.size() > 1 ? "-" + cache : "");
+    const std::string name = (native ? mode : fmt::format("{}-{}", backend.name, mode)) +
+                             (tests.caches.size() > 1 ? "-" + cache : "");
     lines += fmt::format("  - {{name: {}, backend: {}, mode: {}, cache: {}", quoted(name),
-                         torch ? "torch" : "native", quoted(mode), quoted(cache));
-    lines += dynamic_key(tests, !torch, mode, cache);
+                         backend.name, quoted(mode), quoted(cache));
+    lines += dynamic_key(tests, backend, mode, cache);
     if (!device.empty()) lines += ", device: " + quoted(device);
     if (tests.threads > 0) lines += fmt::format(", threads: {}", tests.threads);
     lines += "}\n";

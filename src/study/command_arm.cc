@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/backend_traits.h"
 #include "base/text.h"
 #include "base/text_pattern.h"
 #include "study/placeholders.h"
@@ -205,8 +206,12 @@ Status check_command_arm(const StudyArm& arm, const YamlValue& value) {
   return {};
 }
 
+bool runs_command(std::string_view backend) {
+  return backend_traits(backend).worker == WorkerKind::kCommand;
+}
+
 bool is_command(const StudyArm& arm) {
-  return arm.backend == kCommandBackend;
+  return runs_command(arm.backend);
 }
 
 bool has_command_arms(const Study& study) {

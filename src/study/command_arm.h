@@ -18,7 +18,6 @@
 
 namespace assay {
 
-inline constexpr std::string_view kCommandBackend = "command";
 // The option that holds the text given to `compare --run` for the arm's side.
 inline constexpr const char* kSideOption = "side";
 // And the one with the study's time-out.
@@ -48,6 +47,7 @@ Result<Json> read_checkout(const YamlValue& checkout, const YamlValue* revision)
 // Checks that the arm of backend command has the keys it needs, and none that exclude one another.
 Status check_command_arm(const StudyArm& arm, const YamlValue& value);
 
+bool runs_command(std::string_view backend);  // of this name
 bool is_command(const StudyArm& arm);
 bool has_command_arms(const Study& study);
 // True if a text of this command arm has the placeholder.

@@ -13,10 +13,9 @@
 namespace assay {
 namespace {
 
-// True by the arm's device; a torch arm without one takes a GPU if there is one.
+// True if the arm names a GPU, or names no device and takes a GPU where there is one.
 bool asks_for_gpu(const StudyArm& arm) {
-  const std::string device = device_option(arm);
-  return device.starts_with("cuda") || (arm.backend == "torch" && device != "cpu");
+  return device_option(arm).starts_with("cuda") || may_take_gpu(arm);
 }
 
 // The reason why the first arm and model with a dear start has one; empty: none has. The start of

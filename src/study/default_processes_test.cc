@@ -7,6 +7,7 @@
 
 #include <fstream>
 
+#include "base/backend_traits.h"
 #include "study/gpu_arm.h"
 
 namespace assay {
@@ -97,10 +98,12 @@ TEST(DefaultProcesses, WhatEachCompilesAnewIsPaidForToo) {
     study.repetitions = static_cast<int64_t>(whole_seconds / (10 * layer_seconds));
     return chosen(study, {1e6}).processes;
   };
-  EXPECT_EQ(where_they_take(100, kEagerLayerSeconds), 5) << "6 starts of 15 s";
+  EXPECT_EQ(where_they_take(100, backend_traits("torch").costs->gpu_eager_layer), 5)
+      << "6 starts of 15 s";
   study.arms[0].mode = "reduce-overhead";
   study.arms[0].options["explain"] = false;
-  EXPECT_EQ(where_they_take(100, kGraphedLayerSeconds), 3) << "4 starts, and 3 graphs of 9 s";
+  EXPECT_EQ(where_they_take(100, backend_traits("torch").costs->gpu_graphed_layer), 3)
+      << "4 starts, and 3 graphs of 9 s";
 }
 
 TEST(DefaultProcesses, OneLargeOrUnknownModelIsEnough) {

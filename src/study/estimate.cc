@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/backend_traits.h"
 #include "base/json.h"
 #include "base/lenient_json.h"
 #include "study/arm_options.h"
@@ -19,7 +20,6 @@ namespace {
 constexpr double kTokensPerRead = 16;
 
 // Parts of a start (start_seconds()).
-constexpr double kProcessSeconds = 0.01;
 constexpr double kMappedBytesPerS = 2e9;
 constexpr double kPackedBytesPerS = 0.5e9;
 constexpr double kCompileSeconds = 4;
@@ -169,20 +169,19 @@ double repetition_seconds(const Study& study, const Cell& cell, const ModelSize&
 }
 
 std::optional<double> start_seconds(const StudyArm& arm, std::optional<double> model_bytes) {
-  if (arm.backend == "command") return std::nullopt;  // anything
-  if (arm.backend != "native") {
-    return device_option(arm) == "cpu" ? kTorchProcessorStartSeconds : kStartSeconds;
-  }
-  if (device_option(arm).starts_with("cuda")) return kNativeStartSeconds;
+  const BackendTraits& backend = backend_traits(arm.backend);
+  if (!backend.costs) return std::nullopt;
+  if (device_option(arm).starts_with("cuda") || may_take_gpu(arm)) return backend.costs->gpu_start;
+  const double process = backend.costs->processor_start;
+  if (!backend.maps_weights) return process;
   if (!model_bytes) return std::nullopt;
-  if (!mode_compiles(arm.mode)) return kProcessSeconds + *model_bytes / kMappedBytesPerS;
-  return kProcessSeconds + *model_bytes / kPackedBytesPerS +
-         (keeps_kernels(arm) ? 0 : kCompileSeconds);
+  if (!mode_compiles(arm.mode)) return process + *model_bytes / kMappedBytesPerS;
+  return process + *model_bytes / kPackedBytesPerS + (keeps_kernels(arm) ? 0 : kCompileSeconds);
 }
 
 double compile_seconds(const StudyArm& arm) {
-  const bool compiles = arm.backend == "torch" && mode_compiles(arm.mode);
-  return compiles ? kTorchProcessorCompileSeconds : 0;
+  const auto& costs = backend_traits(arm.backend).costs;
+  return costs && mode_compiles(arm.mode) ? costs->processor_compile : 0;
 }
 
 std::vector<std::optional<TimeEstimate>> cell_estimates(const Study& study, const Plan& plan,
@@ -194,7 +193,7 @@ std::vector<std::optional<TimeEstimate>> cell_estimates(const Study& study, cons
   for (size_t i = 0; i < plan.cells.size(); ++i) {
     const Cell& cell = plan.cells[i];
     const ModelSize& model = basis.models[cell.model];
-    if (!model.bytes || study.arms[cell.arm].backend == "command") continue;
+    if (!model.bytes || !backend_traits(study.arms[cell.arm].backend).costs) continue;
     if (!basis.on_gpu[cell.arm]) {
       estimates[i] = {
           .repetitions_s = rows * repetition_seconds(study, cell, model, basis.read_bytes_per_s),

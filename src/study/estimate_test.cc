@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 
+#include "base/backend_traits.h"
 #include "study/gpu_arm.h"
 
 namespace assay {
@@ -83,7 +84,8 @@ TEST(Estimate, AStartIsThatOfItsArmOnceAProcess) {
   EXPECT_DOUBLE_EQ(on_cpu(study).repetitions_s, 8 * (kRowSeconds + kRead))
       << "each process warms up";
   study.arms[0].backend = "torch";
-  EXPECT_DOUBLE_EQ(on_cpu(study).starting_s, 4 * kStartSeconds) << "it imports torch";
+  EXPECT_DOUBLE_EQ(on_cpu(study).starting_s, 4 * backend_traits("torch").costs->gpu_start)
+      << "it imports torch";
 }
 
 TEST(Estimate, StartsDifferByWhatTheyDo) {
@@ -98,7 +100,7 @@ TEST(Estimate, StartsDifferByWhatTheyDo) {
   arm.options = {{"kernel_cache", false}};
   EXPECT_GT(*start(1e9), packs + 1) << "it compiles them anew";
   arm.options = {{"device", "cuda"}};
-  EXPECT_EQ(start(std::nullopt), kNativeStartSeconds);
+  EXPECT_EQ(start(std::nullopt), backend_traits("native").costs->gpu_start);
 }
 
 TEST(Estimate, ParityAsksForTheMostTokensOfEachPrompt) {
@@ -133,11 +135,16 @@ TimeEstimate on_gpu(Study study, const std::string& mode, Json options = Json::o
 TEST(Estimate, OnAGpuLayersCountUntilTheReadIsLonger) {
   const Study prefill = one_cell(Phase::kPrefill, 10, 8);
   const Study decode = one_cell(Phase::kKvDecode, 10, 8);
-  EXPECT_DOUBLE_EQ(on_gpu(prefill, "eager").repetitions_s, 5 * 10 * kEagerLayerSeconds);
-  EXPECT_DOUBLE_EQ(on_gpu(decode, "eager").repetitions_s, 5 * 9 * 10 * kEagerLayerSeconds);
-  EXPECT_DOUBLE_EQ(on_gpu(decode, "default").repetitions_s, 5 * 9 * 10 * kCompiledLayerSeconds);
+  EXPECT_DOUBLE_EQ(on_gpu(prefill, "eager").repetitions_s,
+                   5 * 10 * backend_traits("torch").costs->gpu_eager_layer);
+  EXPECT_DOUBLE_EQ(on_gpu(decode, "eager").repetitions_s,
+                   5 * 9 * 10 * backend_traits("torch").costs->gpu_eager_layer);
+  EXPECT_DOUBLE_EQ(on_gpu(decode, "default").repetitions_s,
+                   5 * 9 * 10 * backend_traits("torch").costs->gpu_compiled_layer);
   EXPECT_DOUBLE_EQ(on_gpu(decode, "manual-cudagraph").repetitions_s,
-                   5 * 10 * (kEagerLayerSeconds + 8 * kGraphedLayerSeconds));
+                   5 * 10 *
+                       (backend_traits("torch").costs->gpu_eager_layer +
+                        8 * backend_traits("torch").costs->gpu_graphed_layer));
   EXPECT_DOUBLE_EQ(on_gpu(decode, "eager", {}, 100e9).repetitions_s, 5 * 9 * 0.1);
   EXPECT_DOUBLE_EQ(on_gpu(one_cell(Phase::kPrefill, 2560, 8), "eager", {}, 1e9).repetitions_s,
                    5 * 0.01)
@@ -145,26 +152,29 @@ TEST(Estimate, OnAGpuLayersCountUntilTheReadIsLonger) {
 }
 
 TEST(Estimate, OnAGpuEveryGraphIsCompiledForTheCellAndForParityBeforeIt) {
-  const double graph = 10 * kCompileLayerSeconds;
+  const double graph = 10 * backend_traits("torch").costs->gpu_compile_layer;
   const Study decode = one_cell(Phase::kKvDecode, 10, 8);
   EXPECT_DOUBLE_EQ(on_gpu(one_cell(Phase::kPrefill, 10, 8), "default").preparing_s, graph);
   EXPECT_DOUBLE_EQ(on_gpu(decode, "default").preparing_s, 2 * graph);
-  const double passes = 9 * 10 * kCompiledLayerSeconds;
+  const double passes = 9 * 10 * backend_traits("torch").costs->gpu_compiled_layer;
   EXPECT_DOUBLE_EQ(on_gpu(decode, "default").parity_s, passes);
   EXPECT_DOUBLE_EQ(on_gpu(decode, "default", {}, 1e9, ParityTime::kBefore).parity_s,
                    2 * graph + passes);
   EXPECT_DOUBLE_EQ(on_gpu(one_cell(Phase::kKvDecode, 10, 512), "eager").parity_s,
-                   513 * 10 * kEagerLayerSeconds)
+                   513 * 10 * backend_traits("torch").costs->gpu_eager_layer)
       << "all that is generated is compared";
   EXPECT_DOUBLE_EQ(on_gpu(one_cell(Phase::kPrefill, 10, 8), "default").parity_s,
-                   10 * kCompiledLayerSeconds)
+                   10 * backend_traits("torch").costs->gpu_compiled_layer)
       << "where no phase generates, lengths say nothing";
   EXPECT_DOUBLE_EQ(on_gpu(decode, "default", {{"compile_phases", "decode"}}).preparing_s, graph);
-  EXPECT_DOUBLE_EQ(on_gpu(decode, "default").starting_s, kStartSeconds + 10 * kExplainLayerSeconds);
-  EXPECT_DOUBLE_EQ(on_gpu(decode, "default", {{"explain", false}}).starting_s, kStartSeconds);
+  EXPECT_DOUBLE_EQ(on_gpu(decode, "default").starting_s,
+                   backend_traits("torch").costs->gpu_start +
+                       10 * backend_traits("torch").costs->gpu_explain_layer);
+  EXPECT_DOUBLE_EQ(on_gpu(decode, "default", {{"explain", false}}).starting_s,
+                   backend_traits("torch").costs->gpu_start);
   EXPECT_DOUBLE_EQ(on_gpu(decode, "default", {{"torch_backend", "aot_eager"}}).preparing_s, 0);
   EXPECT_DOUBLE_EQ(on_gpu(decode, "eager").preparing_s, 0);
-  EXPECT_DOUBLE_EQ(on_gpu(decode, "eager").starting_s, kStartSeconds);
+  EXPECT_DOUBLE_EQ(on_gpu(decode, "eager").starting_s, backend_traits("torch").costs->gpu_start);
 }
 
 TEST(Estimate, OnAGpuTheNativeEngineStartsAndCompilesFaster) {
@@ -177,10 +187,12 @@ TEST(Estimate, OnAGpuTheNativeEngineStartsAndCompilesFaster) {
     return *plan_estimate(decode, make_plan(decode),
                           {.models = {{.bytes = 1e9, .layers = 10}}, .on_gpu = {true}});
   };
-  EXPECT_DOUBLE_EQ(estimate("eager").repetitions_s, 5 * 9 * 10 * kNativeEagerLayerSeconds);
+  EXPECT_DOUBLE_EQ(estimate("eager").repetitions_s,
+                   5 * 9 * 10 * backend_traits("native").costs->gpu_eager_layer);
   EXPECT_DOUBLE_EQ(estimate("eager").preparing_s, 0);
-  EXPECT_DOUBLE_EQ(estimate("compiled").preparing_s, 2 * kNativeCompileSeconds);
-  EXPECT_DOUBLE_EQ(estimate("compiled").starting_s, kNativeStartSeconds);
+  EXPECT_DOUBLE_EQ(estimate("compiled").preparing_s,
+                   2 * backend_traits("native").costs->gpu_compile);
+  EXPECT_DOUBLE_EQ(estimate("compiled").starting_s, backend_traits("native").costs->gpu_start);
 }
 
 TEST(Estimate, OnAGpuAGrowingCacheTakesMoreGraphs) {
@@ -189,7 +201,7 @@ TEST(Estimate, OnAGpuAGrowingCacheTakesMoreGraphs) {
     study.arms[0].cache = "dynamic";
     study.arms[0].dynamic = dynamic;
     return std::round(on_gpu(study, "default", std::move(options)).preparing_s /
-                      (10 * kCompileLayerSeconds));
+                      (10 * backend_traits("torch").costs->gpu_compile_layer));
   };
   EXPECT_EQ(graphs(1, "auto", {}), 2);
   EXPECT_EQ(graphs(8, "auto", {}), 3);
@@ -203,20 +215,23 @@ TEST(Estimate, OnAGpuACellIsPreparedWheneverItsWorkerServedAnother) {
   Study study = one_cell(Phase::kKvDecode, 10, 8);
   study.order = RunOrder::kInterleaved;
   study.repetitions = 10;  // two blocks, one arm: the same cell goes on
-  EXPECT_DOUBLE_EQ(on_gpu(study, "default").preparing_s, 2 * 10 * kCompileLayerSeconds);
+  EXPECT_DOUBLE_EQ(on_gpu(study, "default").preparing_s,
+                   2 * 10 * backend_traits("torch").costs->gpu_compile_layer);
   study.token_lengths = {4, 8};
-  EXPECT_DOUBLE_EQ(on_gpu(study, "default").preparing_s, 4 * 10 * kCompileLayerSeconds);
+  EXPECT_DOUBLE_EQ(on_gpu(study, "default").preparing_s,
+                   4 * 10 * backend_traits("torch").costs->gpu_compile_layer);
 }
 
 TEST(Estimate, OnAGpuEachProcessStartsExplainsAndCompilesAnew) {
   Study study = one_cell(Phase::kKvDecode, 10, 8);
-  const double graph = 10 * kCompileLayerSeconds;
-  const double start = kStartSeconds + 10 * kExplainLayerSeconds;
+  const double graph = 10 * backend_traits("torch").costs->gpu_compile_layer;
+  const double start = backend_traits("torch").costs->gpu_start +
+                       10 * backend_traits("torch").costs->gpu_explain_layer;
   study.processes = 3;
   EXPECT_DOUBLE_EQ(on_gpu(study, "default").preparing_s, 3 * 2 * graph);
   EXPECT_DOUBLE_EQ(on_gpu(study, "default").starting_s, 3 * start);
   EXPECT_DOUBLE_EQ(on_gpu(study, "default", {}, 1e9, ParityTime::kBefore).starting_s,
-                   3 * start + kStartSeconds);
+                   3 * start + backend_traits("torch").costs->gpu_start);
   const double asked = on_gpu(study, "default").parity_s;
   study.processes = 1;
   EXPECT_DOUBLE_EQ(on_gpu(study, "default").parity_s, asked) << "parity is asked once";
@@ -229,7 +244,7 @@ TEST(Estimate, OnAProcessorTorchCompilesACellAnewInEachProcess) {
   study.processes = 2;
   EXPECT_EQ(on_cpu(study).preparing_s, 0) << "eager";
   study.arms[0].mode = "default";
-  EXPECT_DOUBLE_EQ(on_cpu(study).preparing_s, 2 * kTorchProcessorCompileSeconds);
+  EXPECT_DOUBLE_EQ(on_cpu(study).preparing_s, 2 * backend_traits("torch").costs->processor_compile);
   study.arms[0].backend = "native";
   study.arms[0].mode = "compiled";
   EXPECT_EQ(on_cpu(study).preparing_s, 0) << "its kernels are kept";

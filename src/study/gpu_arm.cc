@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/backend_traits.h"
 #include "study/arm_options.h"
 
 namespace assay {
@@ -16,13 +17,9 @@ constexpr double kTokensPerGpuRead = 256;
 constexpr int64_t kRecompileLimit = 8;
 
 template <typename Value>
-Value option(const StudyArm& arm, const char* name, Value otherwise) {
+Value option(const StudyArm& arm, const std::string& name, Value otherwise) {
   const auto found = arm.options.find(name);
   return found == arm.options.end() ? otherwise : found->get<Value>();
-}
-
-bool is_native(const StudyArm& arm) {
-  return arm.backend == "native";
 }
 
 // True if code is generated for this part ("prefill" or "decode") of a forward pass.
@@ -31,26 +28,23 @@ bool generates(const StudyArm& arm, const char* part) {
       option<std::string>(arm, "torch_backend", "inductor") != "inductor") {
     return false;
   }
-  const char* const key = is_native(arm) ? "split" : "compile_phases";
+  const std::string key(backend_traits(arm.backend).phases_option);
   const std::string phases = option<std::string>(arm, key, "both");
   return phases == "both" || phases == part;
 }
 
-double layer_seconds(const StudyArm& arm, const char* part) {
+double layer_seconds(const BackendCosts& costs, const StudyArm& arm, const char* part) {
   const bool decode = std::string_view(part) == "decode";
-  if (is_native(arm)) {
-    return generates(arm, part) ? kNativeCompiledLayerSeconds : kNativeEagerLayerSeconds;
-  }
-  if (arm.mode == "manual-cudagraph") return decode ? kGraphedLayerSeconds : kEagerLayerSeconds;
-  if (!generates(arm, part)) return kEagerLayerSeconds;
-  const bool graphed = arm.mode == "reduce-overhead" || arm.mode == "max-autotune";
-  return graphed ? kGraphedLayerSeconds : kCompiledLayerSeconds;
+  const bool replayed = arm.mode == "manual-cudagraph" && decode;
+  if (!replayed && !generates(arm, part)) return costs.gpu_eager_layer;
+  const bool graphed = replayed || arm.mode == "reduce-overhead" || arm.mode == "max-autotune";
+  return graphed ? costs.gpu_graphed_layer : costs.gpu_compiled_layer;
 }
 
-double compile_seconds(const StudyArm& arm, const char* part, int64_t layers) {
+double graph_seconds(const BackendCosts& costs, const StudyArm& arm, const char* part,
+                     int64_t layers) {
   if (!generates(arm, part)) return 0;
-  return is_native(arm) ? kNativeCompileSeconds
-                        : static_cast<double>(layers) * kCompileLayerSeconds;
+  return costs.gpu_compile + static_cast<double>(layers) * costs.gpu_compile_layer;
 }
 
 int64_t decode_graphs(const StudyArm& arm) {
@@ -58,22 +52,29 @@ int64_t decode_graphs(const StudyArm& arm) {
   return arm.dynamic == "false" ? option(arm, "recompile_limit", kRecompileLimit) : 2;
 }
 
-double explain_layer_seconds(const StudyArm& arm) {
-  const bool explains = !is_native(arm) && mode_compiles(arm.mode) && option(arm, "explain", true);
-  return explains ? kExplainLayerSeconds : 0;
+double explain_layer_seconds(const BackendCosts& costs, const StudyArm& arm) {
+  const bool explains = mode_compiles(arm.mode) && option(arm, "explain", true);
+  return explains ? costs.gpu_explain_layer : 0;
+}
+
+const BackendCosts& costs_of(const StudyArm& arm) {
+  static const BackendCosts unknown;
+  const auto& costs = backend_traits(arm.backend).costs;
+  return costs ? *costs : unknown;
 }
 
 }  // namespace
 
 GpuArm::GpuArm(const StudyArm& arm, int64_t layers, double model_bytes, double read_bytes_per_s)
-    : read_seconds_(model_bytes / read_bytes_per_s),
-      prefill_floor_(static_cast<double>(layers) * layer_seconds(arm, "prefill")),
-      decode_floor_(static_cast<double>(layers) * layer_seconds(arm, "decode")),
-      prefill_compile_(compile_seconds(arm, "prefill", layers)),
-      decode_compile_(compile_seconds(arm, "decode", layers)),
-      decode_graphs_(decode_graphs(arm)),
-      start_(is_native(arm) ? kNativeStartSeconds : kStartSeconds),
-      explain_(static_cast<double>(layers) * explain_layer_seconds(arm)) {}
+    : read_seconds_(model_bytes / read_bytes_per_s), decode_graphs_(decode_graphs(arm)) {
+  const BackendCosts& costs = costs_of(arm);
+  prefill_floor_ = static_cast<double>(layers) * layer_seconds(costs, arm, "prefill");
+  decode_floor_ = static_cast<double>(layers) * layer_seconds(costs, arm, "decode");
+  prefill_compile_ = graph_seconds(costs, arm, "prefill", layers);
+  decode_compile_ = graph_seconds(costs, arm, "decode", layers);
+  start_ = costs.gpu_start;
+  explain_ = static_cast<double>(layers) * explain_layer_seconds(costs, arm);
+}
 
 double GpuArm::seconds(double prompt_tokens, int64_t new_tokens) const {
   const double reads = std::max(1.0, prompt_tokens / kTokensPerGpuRead);

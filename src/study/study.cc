@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/backend_traits.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "study/arm_options.h"
@@ -324,10 +325,11 @@ bool stops_when_decided(const Study& study) {
 }
 
 int64_t shared_cpus(const Study& study) {
-  const bool native =
-      std::ranges::all_of(study.arms, [](const StudyArm& arm) { return arm.backend == "native"; });
+  const bool all_share = std::ranges::all_of(study.arms, [](const StudyArm& arm) {
+    return backend_traits(arm.backend).shares_processors;
+  });
   const bool shared =
-      study.cpus == CpuChoice::kTogether || (study.cpus == CpuChoice::kByArms && native);
+      study.cpus == CpuChoice::kTogether || (study.cpus == CpuChoice::kByArms && all_share);
   return shared ? common_threads(study) : 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/backend_traits.h"
 #include "base/lenient_json.h"
 
 namespace assay {
@@ -10,6 +11,11 @@ namespace {
 
 void put(std::set<std::string>& values, const std::string& value) {
   if (!value.empty()) values.insert(value);
+}
+
+// True if this program computed the row, so that the run's identity is the arm's.
+bool runs_assay(const Row& row) {
+  return backend_traits(row.backend.str()).worker == WorkerKind::kAssay;
 }
 
 void add_columns(const Row& row, AxisValues& axes) {
@@ -29,7 +35,7 @@ void add_columns(const Row& row, AxisValues& axes) {
 void add_own_identity(const Bundle& bundle, const Row& row, AxisValues& axes) {
   const Json& own = member(member(member(bundle.manifest, "identity"), "arms"), row.arm.str());
   for (const char* axis : {"device", "code_generator", "framework_build", "code_sha"}) {
-    if (row.backend == "native" && std::string_view(axis) != "device") continue;
+    if (runs_assay(row) && std::string_view(axis) != "device") continue;
     if (std::string value = shown_text(member(own, axis)); !value.empty()) {
       axes[axis].insert(std::move(value));
     }
@@ -40,14 +46,14 @@ void add_own_identity(const Bundle& bundle, const Row& row, AxisValues& axes) {
 void add_report(const Row& row, const WorkerReport& report, ArmFacts& arm) {
   const Json& toolchain = member(report.whole, "toolchain");
   const bool torch = text_member(toolchain, "name") == "torch";
-  const bool stated = row.backend != "native" && arm.axes.contains("code_generator");
+  const bool stated = !runs_assay(row) && arm.axes.contains("code_generator");
   if (!stated && !torch && !report.code_generator.empty()) {
     arm.axes["code_generator"].insert(report.code_generator);
   }
   if (!report.triton_version.empty()) {
     put(arm.parts["code_generator"]["triton"], report.triton_version);
   }
-  if (row.backend == "native") return;
+  if (runs_assay(row)) return;
   AxisValues& framework = arm.parts["framework_build"];
   if (torch) put(framework["torch"], text_member(toolchain, "version"));
   const Json& packages = member(toolchain, "packages");
@@ -61,7 +67,7 @@ void add_report(const Row& row, const WorkerReport& report, ArmFacts& arm) {
 
 void add_evidence(const Row& row, const Evidence& evidence, ArmFacts& arm) {
   if (evidence.reported) add_report(row, *evidence.reported, arm);
-  if (row.backend == "native" || !evidence.worker) return;
+  if (runs_assay(row) || !evidence.worker) return;
   if (!evidence.worker->name.empty()) {
     put(arm.parts["framework_build"]["worker"],
         evidence.worker->name + " " + evidence.worker->version);
@@ -71,7 +77,7 @@ void add_evidence(const Row& row, const Evidence& evidence, ArmFacts& arm) {
 // Adds the facts of a command's program. That of a checkout changes with its revision, which is
 // told instead.
 void add_environment(const Bundle& bundle, const Row& row, ArmFacts& arm) {
-  if (row.backend == "native") return;
+  if (runs_assay(row)) return;
   const Json& about = member(member(bundle.environment, "arms"), row.arm.str());
   const std::string revision = text_member(member(about, "command"), "code_sha");
   put(arm.parts["code_sha"]["revision"], revision);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 
+#include "base/backend_traits.h"
 #include "base/counts.h"
 #include "base/lenient_json.h"
 
@@ -26,7 +27,7 @@ class Judge {
       : bundle_(bundle), samples_(samples), wanted_(wanted) {}
 
   Requirements run() {
-    flag("cuda", "every arm computes on the processor", by_torch(), cuda());
+    flag("cuda", "every arm computes on the processor", may_take_gpu(), cuda());
     at_least_triton();
     flag("compiler_real", "no arm requests compilation", compiled(), compiler_real());
     most_graph_breaks();
@@ -120,15 +121,16 @@ class Judge {
     };
   }
   // An arm that asks for the processor by name can't show anything about a GPU.
-  static Scope by_torch() {
+  static Scope may_take_gpu() {
     return [](const Group& group) {
-      return group.rows.front()->backend.str() == "torch" && option(group, "device") != "cpu";
+      return backend_traits(group.rows.front()->backend.str()).takes_gpu_unasked &&
+             option(group, "device") != "cpu";
     };
   }
   static Scope generates_for_gpu() {
     return [](const Group& group) {
       const std::string generator = option(group, "torch_backend");
-      return by_torch()(group) && compiled()(group) &&
+      return may_take_gpu()(group) && compiled()(group) &&
              (generator.empty() || generator == "inductor") && group.report().device != "cpu";
     };
   }

@@ -116,8 +116,6 @@ class CommandBackend final : public Backend {
     return found == inputs_.end() ? std::vector<ArmInput>() : found->second;
   }
 
-  bool shows_tokens() const override { return false; }
-
   Json load_options(const StudyArm& arm, const StudyModel&, uint64_t seed) const override {
     Json options = arm.options;
     options[kSeedOption] = seed;

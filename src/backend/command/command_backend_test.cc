@@ -161,8 +161,7 @@ TEST(CommandWorker, GivesOutWhatOneInvocationPrinted) {
   ASSERT_TRUE(first) << first.error().message;
   const auto second = worker->measure(kDecode, kPrompt, 1);
   ASSERT_TRUE(second);
-  EXPECT_THAT((std::vector{first->latency_ns, second->latency_ns}),
-              ElementsAre(8'000'000, 4'000'000));
+  EXPECT_THAT((std::vector{first->latency_ms, second->latency_ms}), ElementsAre(8.0, 4.0));
   EXPECT_FALSE(first->recalled);
   EXPECT_GT(first->peak_rss_bytes.value_or(0), 0);
   EXPECT_FALSE(second->peak_rss_bytes) << "the invocation's, once";

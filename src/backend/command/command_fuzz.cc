@@ -43,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const Figures& each : *figures) {
     for (const Phase phase : kPhases) {
       const auto sample = sample_of(each, {phase, 2, 10, 64});
-      if (sample && (sample->latency_ns < 0 || sample->tokens < 0)) std::abort();
+      if (sample && (sample->latency_ms.value_or(0) < 0 || sample->tokens < 0)) std::abort();
     }
   }
   return 0;

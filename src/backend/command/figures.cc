@@ -146,11 +146,11 @@ std::expected<SampleReply, NoFigures> sample_of(const Figures& figures, const As
   const auto ns = latency_ns(figures, asked, tokens);
   if (!ns) return none("bad_figure", "expected a time or a rate, found none in the match");
   SampleReply sample;
-  sample.latency_ns = std::llround(std::min(*ns, kLongestNs));
+  sample.latency_ms = ns_to_ms(std::llround(std::min(*ns, kLongestNs)));
   sample.tokens = std::llround(std::min(tokens, kLongestNs));
   if (asked.phase == Phase::kE2eKv) {
     if (const auto first = time_ns(figures, kFirstTokens)) {
-      sample.ttft_ns = std::llround(std::min(*first, kLongestNs));
+      sample.ttft_ms = ns_to_ms(std::llround(std::min(*first, kLongestNs)));
     }
   }
   return sample;

@@ -88,7 +88,7 @@ TEST(Figures, ASampleIsATimeWhateverItWasPrintedAs) {
   const AskedTokens decode{Phase::kE2eKv, 2, 100, 50};
   const auto ns = [&](const Figures& figures, const AskedTokens& asked) {
     const auto sample = sample_of(figures, asked);
-    return sample ? sample->latency_ns : -1;
+    return sample ? std::llround(*sample->latency_ms * 1e6) : -1;
   };
   EXPECT_EQ(ns({{"latency_ns", 3}}, decode), 3);
   EXPECT_EQ(ns({{"latency_us", 3}}, decode), 3'000);
@@ -104,7 +104,7 @@ TEST(Figures, ASampleIsATimeWhateverItWasPrintedAs) {
   EXPECT_EQ(ns({{"ttft_ms", 5}}, prefill), 5'000'000);
   EXPECT_EQ(sample_of({{"tokens_per_s", 200}, {"tokens", 40}}, decode)->tokens, 40);
   EXPECT_EQ(sample_of({{"latency_s", 1}}, decode)->tokens, 100);
-  EXPECT_EQ(sample_of({{"latency_s", 1}, {"ttft_s", 0.25}}, decode)->ttft_ns, 250'000'000);
+  EXPECT_EQ(sample_of({{"latency_s", 1}, {"ttft_s", 0.25}}, decode)->ttft_ms, 250.0);
   EXPECT_EQ(sample_of({{"latency_s", 1}}, prefill)->tokens, 2);
   EXPECT_GT(ns({{"latency_s", 1e300}}, decode), 0) << "of a year and more the row rule judges";
 }

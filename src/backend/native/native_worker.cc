@@ -120,9 +120,9 @@ class NativeWorker final : public Worker {
     const Status ran = run_timed(timed, sample);
     faults_[shape.phase].end();
     if (!ran) return failed(ran.error());
-    if (!on_gpu()) sample.yardstick = run_yardstick();
-    sample.latency_ns = timed.latency_ns();
-    sample.ttft_ns = timed.ttft_ns();
+    if (!on_gpu()) run_yardstick(sample);
+    sample.latency_ms = ns_to_ms(timed.latency_ns());
+    if (const auto first_ns = timed.ttft_ns()) sample.ttft_ms = ns_to_ms(*first_ns);
     sample.tokens = static_cast<int64_t>(timed.output().size());
     sample.output_hash = token_hash(timed.output());
     sample.non_finite = !session_->logits_finite();
@@ -239,8 +239,7 @@ class NativeWorker final : public Worker {
     if (energy_) energy_->begin();
     ASSAY_CHECK(device_->start_timer());
     ASSAY_CHECK(timed.run());
-    ASSAY_TRY(const auto device_ms, device_->stop_timer_ms());
-    if (device_ms) sample.device_ns = std::llround(*device_ms * 1e6);
+    ASSAY_TRY(sample.device_ms, device_->stop_timer_ms());
     if (energy_) sample.energy_j = energy_->end(timed.latency_ns());
     return {};
   }

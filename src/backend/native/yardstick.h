@@ -5,7 +5,7 @@
 // compared (docs/comparing.md, "The machine's part").
 #pragma once
 
-#include "backend/message.h"
+#include "base/measured.h"
 
 namespace assay {
 
@@ -13,6 +13,7 @@ namespace assay {
 // region's caches are its own. Nothing but the machine and the compiler decides how long they take:
 // they are functions of a file of their own, aligned to lines of the cache, so that a change
 // elsewhere in the program moves none of their loops.
-Yardstick run_yardstick();
+// Sets the figures that begin with yardstick_.
+void run_yardstick(Measured& measured);
 
 }  // namespace assay
