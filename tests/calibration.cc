@@ -1,7 +1,7 @@
-// How often the analysis claims what isn't so, finds what is, and covers the truth: by simulation,
-// beside the bars. `calibration TRIALS [SEED [PART]]` prints Markdown tables and fails where a bar
-// is missed by more than chance explains. PART is one of comparisons, pairs, sequential, blocks,
-// runs, robustness, commands and routing.
+// Simulates the analysis' rates of false claims, of differences found and of coverage, beside the
+// bars. `calibration TRIALS [SEED [PART]]` prints Markdown tables and fails where a bar is missed
+// by more than chance explains. PART is one of comparisons, pairs, sequential, blocks, runs,
+// robustness, commands and routing.
 #include <algorithm>
 #include <atomic>
 #include <charconv>
@@ -282,7 +282,8 @@ class Simulation : public CalibrationLines {
     return strata > 0 ? fmt::format("{} cells", 2 * strata) : "one cell";
   }
 
-  // Of one cell a run (no strata), or two arms on `strata`; the candidate takes `factor` as long.
+  // Compares two runs of one cell (no strata), or of two arms on `strata`; the candidate takes
+  // `factor` as long.
   static Comparison two_runs(const World& world, int strata, double factor, double margin,
                              Random random) {
     const auto side = [&](double times) {
@@ -296,7 +297,7 @@ class Simulation : public CalibrationLines {
     return *compare(base, side(factor), options_for(world, margin), {});
   }
 
-  // Of ln(ratio), if processes were independent.
+  // Standard error of ln(ratio), if processes were independent.
   static double relative_error(const ComparedSide& base, const ComparedSide& cand) {
     double square = 0;
     for (const ComparedSide* side : {&base, &cand}) {

@@ -38,7 +38,7 @@ bool covers_one(const Contrast& contrast) {
   return contrast.ratio_interval && contrast.ratio_interval->contains(1);
 }
 
-// What docs/calibration.md promises of pairs, and why not everywhere.
+// The promises of docs/calibration.md on pairs, which don't hold in every world.
 struct Promise {
   bool alarms = true;
   bool coverage = true;

@@ -52,7 +52,7 @@ Bundle run_of_commands(const CommandWorld& world, Random random) {
   return bundle;
 }
 
-// What whoever takes samples for observations would say: Welch's test over all of them.
+// The verdict if every sample were an observation: Welch's test over all of them.
 bool samples_differ(const Bundle& bundle) {
   std::vector<double> eager;
   std::vector<double> other;

@@ -13,7 +13,7 @@
 
 namespace assay {
 
-// What chance leaves of a share that so many trials found.
+// Standard error of a share that so many trials found.
 inline double standard_error(double share, double trials) {
   return std::sqrt(std::max(share * (1 - share), 1e-4) / trials);
 }

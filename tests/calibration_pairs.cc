@@ -18,8 +18,7 @@ namespace {
 constexpr int64_t kRepetitions = 30;
 constexpr double kSlower = 1.05;
 
-// What repetition r of both arms takes, over what it would take on a quiet machine: with a mean of
-// 1 for each arm.
+// Times of repetition r of both arms, over those on a quiet machine: with a mean of 1 for each arm.
 using Factors = std::array<std::vector<double>, 2>;
 
 struct PairWorld {
@@ -164,7 +163,7 @@ bool differs(const Contrast& contrast) {
   return contrast.verdict == Verdict::kFaster || contrast.verdict == Verdict::kSlower;
 }
 
-// Of one trial, as 0 or 1.
+// Results of one trial, as 0 or 1.
 struct Seen {
   int alarm = 0;     // equal arms differ
   int covered = 0;   // the interval of the ratio holds 1

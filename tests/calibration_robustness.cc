@@ -14,8 +14,8 @@ namespace {
 
 const double kClaimed = std::log(0.8);  // a fifth faster
 
-// What a claim is looked at: `points` beside the reference, one of which retains `share`, the
-// others `rest`; log ratios of processes differ by `noise`.
+// The points at which a claim is looked at: `points` beside the reference, one of which retains
+// `share`, the others `rest`; log ratios of processes differ by `noise`.
 struct ClaimWorld {
   double share = 1;
   double rest = 1;

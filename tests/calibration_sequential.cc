@@ -26,22 +26,22 @@ constexpr int64_t kShare = 6;  // repetitions of a process
 constexpr int64_t kFixedRounds = 5;
 constexpr size_t kAnalysed = 25;  // runs of a world that `assay analyze` judges again
 
-// What a machine does to the latencies of one stratum.
+// A machine's effects on the latencies of one stratum.
 struct Rounds {
   std::string name;
   double noise = 0.05;       // sd of the logarithm of a call
-  double process = 0;        // and of what a process is slower
+  double process = 0;        // and of a process' factor
   double spike_rate = 0;     // of calls that take three times as long
   double mood_rate = 0;      // of processes that take 1.7 times as long
   double alike = 0;          // autocorrelation of an arm's processes: beyond what the rule promises
   double drift = 0;          // of all arms, per round
-  double wander = 0;         // sd of what all arms' calls gain or lose from one call to the next
+  double wander = 0;         // sd of the change of all arms' calls from one to the next
   double burst_rate = 0;     // of blocks at which a burst begins: three that take twice the time
   double own_rate = 0;       // of the second arm's calls that take twice as long; its mean stays
   int64_t own_length = 1;    // that many of them in a row
-  double level = 0;          // what all arms are slower from some block on
+  double level = 0;          // share by which all arms are slower from some block on
   bool heavy = false;        // noise is t of 3 degrees of freedom
-  double first_slower = 0;   // what the first call of each block is slower
+  double first_slower = 0;   // share by which the first call of each block is slower
   std::vector<double> arms;  // their typical latencies
 };
 
@@ -111,7 +111,7 @@ class Machine {
     return rows;
   }
 
-  // Of one call, with a mean of 1.
+  // Factor of one call, with a mean of 1.
   double own_burst() {
     if (own_left_ == 0 && random_.uniform() < own_start()) own_left_ = world_.own_length;
     const bool slow = own_left_ > 0;
@@ -126,7 +126,7 @@ class Machine {
     return world_.own_rate / (length - world_.own_rate * (length - 1));
   }
 
-  // What the arms of a block share, in an order by chance.
+  // Applies the factors that the arms of a block share, in an order by chance.
   void block(int64_t number, size_t at, RoundRows& rows) {
     double shared = number >= changes_at_ ? 1 + world_.level : 1;
     if (world_.burst_rate > 0) {
@@ -185,7 +185,7 @@ Verdict verdict_of(const StratumLook& look, size_t arm) {
   return Verdict::kInconclusive;
 }
 
-// Whether `assay analyze` says of the bundle what the run said, wherever the first arm or its rival
+// True if `assay analyze` of the bundle agrees with the run, wherever the first arm or its rival
 // leads.
 bool analysis_agrees(const Rounds& world, const std::vector<RoundRows>& rounds,
                      const StratumLook& last, double margin) {
@@ -243,7 +243,7 @@ Outcome stop_when_decided(const Rounds& world, bool analysed, Random random) {
   return {wrong, wrong && unseen, last.decided(), round, agrees};
 }
 
-// Whether the t interval of the first pair's log ratios, over the rounds of a fixed plan, excludes
+// True if the t interval of the first pair's log ratios, over the rounds of a fixed plan, excludes
 // a ratio of 1.
 bool fixed_plan_finds(const Rounds& world, Random random) {
   Machine machine(world, random);
@@ -351,7 +351,7 @@ bool calibrate_sequential(int64_t trials, uint64_t seed) {
     }
     const double error = standard_error(wrong, static_cast<double>(trials));
     const double unseen = share([](const Outcome& one) { return one.unseen; });
-    // Of slow calls in a row the rows hold none in most runs, and no rule can know of them
+    // The rows of most runs hold none of the slow calls in a row, and no rule can know of them
     // (docs/calibration.md, "Stopping when it knows").
     const double counted = world.own_length > 1 ? wrong - unseen : wrong;
     const bool missed = world.alike == 0 && counted - 2 * error > kDecisionAlpha;

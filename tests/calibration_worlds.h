@@ -9,7 +9,7 @@
 
 namespace assay {
 
-// What a machine does to latencies.
+// A machine's effects on latencies.
 struct World {
   std::string name;
   double noise = 0.05;
@@ -18,8 +18,8 @@ struct World {
   double drift = 0;  // sd over runs and cells of the drift from first to last row
   double spike_factor = 3;
   int64_t repetitions = 30;
-  double process_shift = 0;   // sd of what a process is slower, of the logarithm
-  double run_shift = 0;       // and of what a cell is slower in one run
+  double process_shift = 0;   // sd of the logarithm of a process' factor
+  double run_shift = 0;       // and of a cell's in one run
   int64_t processes = 10;     // 0: one, judged by its rows
   double neighbour_rate = 0;  // of processes that take 1.7 times as long
   double run_mood = 0;        // what all cells of a run share, and yardsticks show but for `missed`
@@ -30,7 +30,8 @@ struct World {
 // The same, where rows name no process.
 World by_rows(World world);
 
-// What processes (of the logarithm) and each cell's runs differ by.
+// A world with these standard deviations of the logarithm between processes and between a cell's
+// runs.
 World world_of_shifts(std::string name, double noise, double process, double run,
                       int64_t processes);
 
@@ -40,10 +41,11 @@ std::vector<World> noisy_worlds();
 // A few calls that the machine stops for long.
 World stopped_calls();
 
-// As on two virtual cores with neighbours: src/stats/summary.h's trimmed means were made for it.
+// A world like two virtual cores with neighbours: src/stats/summary.h's trimmed means were made for
+// it.
 World busy_neighbours();
 
-// Of one run all cells are slower: yardsticks show it, but for a fifth.
+// All cells of one run are slower: yardsticks show it, but for a fifth.
 World moody_runs();
 
 SyntheticCell cell_of(const World& world, double mean_ms, Random& random);

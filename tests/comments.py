@@ -21,9 +21,6 @@ FOLDERS = ("src", "tests", "bench", "workers")
 LEFT_OUT = (
     "src/engine/codegen/cuda/",
     "src/engine/device/cuda/",
-    "tests/calibration",
-    "tests/e2e/",
-    "tests/simt/",
 )
 PHRASES = ("By default",)
 

@@ -42,7 +42,7 @@ class BadInput(ProgramTest):
         return copy.name
 
     def assert_model_refused(self, model, *words):
-        """By everything that takes a model."""
+        """Every command that takes a model refuses this one, with these words."""
         self.write_study(models=[{"path": model}])
         self.assert_refused(["model", "info", model], *words)
         self.assert_refused(["generate", model, "hello"], *words)

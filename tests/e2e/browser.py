@@ -43,7 +43,7 @@ def pixels(path):
 
 
 class Browser:
-    """Of `with Browser() as browser:`; one page at a time."""
+    """Chromium for `with Browser() as browser:`; one page at a time."""
 
     def __enter__(self):
         self.driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

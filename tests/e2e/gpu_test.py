@@ -45,7 +45,7 @@ class Gpu(ProgramTest):
         return rows_of(self.folder / "bundle")
 
     def records(self, name):
-        """By arm and phase."""
+        """The cells' records of that name, by arm and phase."""
         return {(row["arm"], row["phase"]): json.loads(
             (self.folder / "bundle" / "cells" / row["cell_id"] / name).read_text()) for row in rows_of(self.folder / "bundle")}
 

@@ -37,7 +37,7 @@ class HostileFiles(ProgramTest):
         test.write_study(phases=["prefill", "kv_decode"])
         for name in ("made", "other"):
             test.succeed("run", "study.yaml", "-o", name)
-        # As a run leaves it before its analysis.
+        # The bundle as a run leaves it before its analysis.
         for folder in ("analysis", "plots"):
             shutil.rmtree(cls.folder / "made" / folder)
         for name in ("report.md", "report.html"):
@@ -89,7 +89,7 @@ class HostileFiles(ProgramTest):
                     self.assertEqual(len(errors), 1, done.stderr)
 
     def test_a_pipe_that_nobody_reads_any_more_ends_every_command_quietly(self):
-        """As it ends head's and grep's neighbours: by SIGPIPE, with the work done."""
+        """SIGPIPE ends it, as it ends head's and grep's neighbours, with the work done."""
         for command in ("--help", "plan study.yaml", "analyze bundle -o csv", "report bundle", "run study.yaml -o piped"):
             with self.subTest(command=command):
                 read, write = os.pipe()
@@ -170,7 +170,7 @@ class HostileFiles(ProgramTest):
             self.assert_one_line(done, 1, 2)
             self.assertIn("Permission denied", done.stdout + done.stderr)
 
-    # What is no regular file, or too large to be what it should be
+    # Files that are no regular files, or too large for their kind
 
     def hostile_inputs(self, path):
         """Puts each thing that can't be read to its end in the file's place; yields what it is."""

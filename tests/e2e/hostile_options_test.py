@@ -124,7 +124,7 @@ class Hostile(ProgramTest):
         for arguments in (["model", "info", "many-dims"], ["generate", "many-dims", "x"]):
             self.assertLess(len(self.assert_refused(arguments, "model.safetensors")), 10_000)
 
-    # What a model or a machine can't
+    # Options that a model or a machine can't meet
 
     def nan_model(self):
         copy = self.folder / "nan"
@@ -216,7 +216,7 @@ class Hostile(ProgramTest):
             fifo, temporary = self.folder / f"fifo{number}", self.folder / f"tmp{number}"
             os.mkfifo(fifo)
             temporary.mkdir()
-            # What the compiler starts ignores SIGTERM: it ends by what comes last, once the folder is gone.
+            # The compiler's child ignores SIGTERM: the last signal ends it, once the folder is gone.
             compiler = self.script("slow", '[ "$1" = --version ] && echo slow 1 && exit\n'
                                            f"(trap '' TERM; echo $$; exec sleep 1000) > {fifo}\n")
             with subprocess.Popen([self.program, "generate", "model", "1 2", "--ids", "--mode", "compiled", "--threads", "1",

@@ -20,7 +20,7 @@ from program import ProgramTest
 
 REAL = pathlib.Path(__file__).parents[1] / "import"
 MAPPING = "columns: {arm: a, latencies: t_ms, tokens: n}\nconstants: {phase: kv_decode, new_tokens: 4}\n"
-# Of a whole import, with the program's own mappings.
+# Bytes of memory of a whole import, with the program's own mappings.
 MOST_MEMORY = 3 << 30
 
 
@@ -43,7 +43,7 @@ class ImportHostile(ProgramTest):
             preexec_fn=lambda: [resource.setrlimit(which, (value, value)) for which, value in limits])
 
     def assert_import_or_line(self, name, *options):
-        """Whether it was imported."""
+        """True if the file was imported, false if it was refused with one line."""
         done = self.bounded("import", name, "-o", "out", *options)
         out = self.folder / "out"
         if done.returncode == 0:

@@ -67,7 +67,7 @@ def write_tables(folder):
                     for scenario, tokens in SCENARIOS.items():
                         table.writerow([backend, model, QUANTIZATION[backend], scenario, tokens, TOKENS, TOKENS,
                                         json.dumps(latencies(rng, backend, model, tokens)), "success"])
-            # What the record counted as ok: no token, in no time.
+            # Samples that the record counted as ok: no token, in no time.
             table.writerow([OLLAMA, "empty-answers", "q4_0", "single_micro", 10, TOKENS, 0, "[0.2, 0.3]", "success"])
         names.append(name)
     return names
@@ -83,9 +83,9 @@ class RecordTest(ProgramTest):
         (cls.folder / "plain.yaml").write_text(MAPPING)
         (cls.folder / "audited.yaml").write_text(MAPPING + LABEL_ONLY)
         test = cls()
-        # As the record read its tables: every sample counts.
+        # The record read its tables so: every sample counts.
         test.succeed("import", *cls.tables, "--mapping", "plain.yaml", "--first-samples", "warm", "-o", "published")
-        # As assay reads them.
+        # assay reads them so.
         test.succeed("import", *cls.tables, "--mapping", "audited.yaml", "-o", "audited")
         cls.published = json.loads(test.succeed("analyze", "published", "-o", "json"))
         cls.audited = json.loads(test.succeed("analyze", "audited", "-o", "json"))
@@ -107,7 +107,7 @@ class RecordTest(ProgramTest):
         self.assertEqual(len(rows_of(self.folder / "audited")), RUNS * (3 * self.strata() * SAMPLES + 2))
 
     def test_the_label_is_audited(self):
-        # The name alone claims a compiler: unproven. What is known of the harness makes it a label.
+        # The name alone claims a compiler: unproven. The mapping's facts on the harness make it a label.
         self.assertEqual(len(self.kinds(self.published, "unproven_compiler", arm=COMPILE)), self.strata())
         label = self.kinds(self.audited, "label_only", arm=COMPILE)
         self.assertEqual(len(label), self.strata())

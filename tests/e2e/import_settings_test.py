@@ -93,7 +93,7 @@ class ImportSettingsTest(ProgramTest):
         return self.assay("import", f"{bundle}.json", "-o", bundle)
 
     def identity(self, bundle):
-        """Of the bundle whatever `compare` holds against another's."""
+        """The parts of the bundle that `compare` holds against another's."""
         manifest = json.loads((self.folder / bundle / "manifest.json").read_text())
         rows = {tuple(row[column] for column in CONDITIONS) for row in rows_of(self.folder / bundle)}
         return manifest["identity"], sorted(rows)

@@ -132,7 +132,7 @@ class ImportTest(ProgramTest):
                          {("prefill", "pp32@d64", "32"), ("kv_decode", "tg8@d64", "64")})
 
     def nvbench_states(self, name):
-        """Of each state that wasn't skipped: benchmark, axis values, and its summaries by tag."""
+        """Benchmark, axis values and summaries by tag, of each state that wasn't skipped."""
         for benchmark in self.document(name)["benchmarks"]:
             for state in benchmark["states"]:
                 if not state["is_skipped"]:
@@ -230,7 +230,7 @@ class ImportTest(ProgramTest):
         self.assertEqual(sum(row["status"] == "error" for row in rows), document["failed"])
         self.assertEqual(len({row["cell_id"] for row in rows}), 1, "losses are of the stratum of the others")
         self.assertEqual(rows[0]["scenario"], "rate-inf-c2")
-        # Of --metadata.
+        # Values of --metadata.
         self.assertEqual(manifest["identity"]["device"], "mock server")
         self.assertEqual(rows[0]["dtype"], "fp32")
         self.assertIn("new_tokens", manifest["identity"]["unknown"])

@@ -34,7 +34,7 @@ class Order(ProgramTest):
         self.bundles = 0
 
     def evidence_of(self, batches, device, dynamic, **changes):
-        """By phase and batch, of one process that measured the cells in the order of `batches`."""
+        """Evidence by phase and batch, of one process that measured the cells in the order of `batches`."""
         self.bundles += 1
         bundle = f"bundle-{self.bundles}"
         arm = {"name": "compiled", "backend": "native", "mode": "compiled", "cache": "static", "dynamic": dynamic, "threads": 1}

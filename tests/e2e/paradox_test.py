@@ -61,7 +61,7 @@ class Paradoxes(ProgramTest):
         return tail
 
     def collapse(self, found, arm, recompiling):
-        """What has to be said of the tail of an arm without recompiles beside one that has them."""
+        """Findings due on the tail of an arm without recompiles beside one that has them."""
         height = {one: self.tail(found, one)["high_ms"] / self.tail(found, one)["p50_ms"] for one in (arm, recompiling)}
         if not recompile_tail(self.tail(found, recompiling)):
             return {"no_recompile_tail"} if self.tail(found, arm)["execution"] == "compiled" else set()

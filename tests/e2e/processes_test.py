@@ -35,7 +35,7 @@ class Processes(ProgramTest):
                                       processes=PROCESSES)
 
     def shares(self, bundle):
-        """Of each cell: the repetitions of each of its processes, warm-ups apart."""
+        """The repetitions of each process of each cell, without warm-ups."""
         found = {}
         for row in rows_of(bundle):
             shares = found.setdefault(row["cell_id"], {})
@@ -89,7 +89,7 @@ class Processes(ProgramTest):
         arms = [{"name": mode, "backend": "native", "mode": mode, "cache": "static", "threads": 1} for mode in ("eager", "compiled")]
 
         def allowed(bundle, **changes):
-            """Of each process of each cell, what the kernel let it run on."""
+            """CPUs that the kernel let each process of each cell run on."""
             study = self.write_study(phases=["kv_decode"], repetitions=4, warmup=0, processes=2, arms=arms, baseline="eager", **changes)
             self.succeed("run", study, "-o", bundle)
             paths = list((self.folder / bundle).glob("cells/*/evidence.json"))

@@ -1,4 +1,4 @@
-"""What the end-to-end tests share: calling the built program, small checkpoints and studies."""
+"""Helpers of the end-to-end tests: calls of the built program, small checkpoints and studies."""
 
 import csv
 import json
@@ -32,7 +32,7 @@ def torch_python():
 
 
 def rows_of(bundle, **wanted):
-    """Of all phases: those rows whose columns hold the wanted texts."""
+    """The rows of all phases whose columns hold the wanted texts."""
     found = []
     for path in sorted(bundle.glob("*/metrics.csv")):
         with path.open(newline="") as file:
@@ -41,8 +41,8 @@ def rows_of(bundle, **wanted):
 
 
 def recompile_tail(tail):
-    """What has to be said of the tail of an arm with recompiles, by its own figures (src/analysis/describe/tails.h): nothing where
-    the machine stalled a call without one for as long as half a recompile."""
+    """Findings due on the tail of an arm with recompiles, by its own figures (src/analysis/describe/tails.h): none where the
+    machine stalled a call without one for as long as half a recompile."""
     high, rest, p50 = tail["high_ms"], tail["high_without_recompiled_ms"], tail["p50_ms"]
     stands_out = tail["slow_recompiled"] > 0 and rest is not None and high >= 3 * p50 and rest - p50 <= (high - p50) / 2
     return {"recompile_tail"} if stands_out else set()

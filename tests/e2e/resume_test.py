@@ -83,7 +83,7 @@ def children(pid: int) -> list[int]:
 
 
 def committed(bundle: Path) -> dict[str, bytes]:
-    """What the commit records say is safe: the metrics files up to the last whole record."""
+    """The bytes that are safe by the commit records: the metrics files up to the last whole record."""
     try:
         lines = (bundle / "commits.jsonl").read_bytes().split(b"\n")[:-1]
     except FileNotFoundError:
@@ -96,7 +96,7 @@ def committed(bundle: Path) -> dict[str, bytes]:
 
 
 def complete(bundle: Path) -> bool:
-    """Whether the bundle is sealed; a run may be killed between that and its exit."""
+    """True if the bundle is sealed; a run may be killed between that and its exit."""
     try:
         return json.loads((bundle / "manifest.json").read_text())["complete"]
     except FileNotFoundError:
@@ -154,7 +154,7 @@ class Trials:
         return run.returncode == 0
 
     def trial(self, number: int) -> int:
-        """How often the run was disturbed before it was done."""
+        """Disturbs a run until it is done, at most 4 times, and gives the number of disturbances."""
         draw = random.Random(f"{self.seed}/{number}")
         bundle = self.scratch / f"trial-{number}"
         kills, done, safe = 0, False, {}

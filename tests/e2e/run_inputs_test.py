@@ -1,4 +1,4 @@
-"""What `assay run` refuses, and how it stops.
+"""Tests the inputs that `assay run` refuses, and how it stops.
 
 Every bad input ends with exit 2 and one line on stderr that names the object, before anything is
 measured or written; Ctrl-C ends with 130 and leaves a bundle that --resume finishes.

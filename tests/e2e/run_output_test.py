@@ -1,4 +1,4 @@
-"""What `assay run` prints in each format: the findings as `assay analyze` prints them, in JSON with the run itself.
+"""Tests the output of `assay run` in each format: the findings as `assay analyze` prints them, in JSON with the run itself.
 
 usage: run_output_test.py ASSAY
 """
@@ -29,7 +29,7 @@ class RunOutput(ProgramTest):
         write_checkpoint(self.folder / "model", 1)
 
     def expect_analysis_of(self, bundle):
-        """What a run leaves whatever it prints."""
+        """Checks the files that a run leaves with any output format, and gives its findings."""
         self.assertTrue((bundle / "report.html").exists())
         self.assertTrue((bundle / "report.md").exists())
         self.assertTrue(list((bundle / "plots").glob("*.svg")))

@@ -117,7 +117,7 @@ class Stats(ProgramTest):
         self.assertEqual([r["share"] for r in self.figures("ecdf", "--a", "2,1,2,5")], [.25, .75, 1])
         series = ",".join(["1", "2"] * 10 + ["8", "9"] * 10)
         self.assertEqual([r["index"] for r in self.figures("changepoints", "--a", series)], [20])
-        # What was asked is told where nothing was found too.
+        # The question is told even if nothing was found.
         nothing = self.figure("changepoints", "--a", "1,2,1,2,1,2,1,2", "--alpha", "0.02")
         self.assertEqual((nothing["index"], nothing["p"], nothing["alpha"]), (None, None, 0.02))
         self.assertEqual((nothing["inputs"]["a"]["n"], nothing["method"][:8]), (8, "Pettitt'"))

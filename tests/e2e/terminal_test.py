@@ -1,5 +1,5 @@
-"""What the program prints to a terminal: a live line with the leader, colours, tables as wide as the terminal; and what of that
-falls away in a pipe and with NO_COLOR.
+"""Tests the output to a terminal: a live line with the leader, colours, tables as wide as the terminal; and the plain output
+to a pipe and with NO_COLOR.
 
 usage: terminal_test.py ASSAY
 """

@@ -60,7 +60,7 @@ class TorchLoss(ProgramTest):
         return rows_of(FOLDER / "bundle", arm=arm)
 
     def records(self, arm, name):
-        """By phase."""
+        """The arm's records of that name, by phase."""
         return {row["phase"]: json.loads((FOLDER / "bundle" / "cells" / row["cell_id"] / name).read_text())
                 for row in self.rows(arm)}
 

@@ -92,7 +92,7 @@ class Torch(ProgramTest):
         return rows_of(FOLDER / name, **wanted)
 
     def evidence(self, name, arm):
-        """Of every cell of the arm."""
+        """The evidence of every cell of the arm."""
         cells = {row["cell_id"] for row in self.rows(name, arm=arm)}
         self.assertTrue(cells, f"{name} has no rows of {arm}")
         return [json.loads((FOLDER / name / "cells" / cell / "evidence.json").read_text()) for cell in sorted(cells)]

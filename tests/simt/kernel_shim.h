@@ -1,5 +1,6 @@
-// What a printed CUDA kernel finds when it is compiled for the processor (simt.h). Included ahead
-// of each, whose inline PTX has become calls ptx_OPCODE(operands...), dots and colons underscores.
+// Types and functions for a printed CUDA kernel that is compiled for the processor (simt.h).
+// Included ahead of each kernel, whose inline PTX has become calls ptx_OPCODE(operands...), dots
+// and colons underscores.
 #pragma once
 
 #include <math.h>
@@ -37,7 +38,7 @@ extern char __stop_simt_shared[] __attribute__((weak, visibility("hidden")));
 #define gridDim (simt_state->grid)
 #define blockDim (simt_state->size)
 #define __global__
-// Of this module alone, also what a block shares in it.
+// Functions and variables are this module's alone, and so is the memory that a block shares in it.
 #define __device__ static
 #define __forceinline__ inline
 #define __restrict__

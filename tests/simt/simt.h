@@ -1,8 +1,8 @@
 // Runs printed CUDA kernels where there is no GPU: the system's C++ compiler compiles them, and the
-// threads of a block take turns on one thread of the processor. What warps and blocks do together
-// (barriers, shuffles, products of matrices) is as on a GPU; when a thread goes on between two
-// barriers isn't, so what races may go unseen. Shared memory holds NaN when a block begins. For
-// tests of what kernels compute, with the driver of the tests: it says nothing of their speed.
+// threads of a block take turns on one thread of the processor. Operations of whole warps and
+// blocks (barriers, shuffles, products of matrices) work as on a GPU; the order of threads between
+// two barriers doesn't, so races may go unseen. Shared memory holds NaN when a block begins. For
+// tests of kernels' results, with the driver of the tests: it says nothing of their speed.
 #pragma once
 
 #include <stddef.h>
@@ -13,7 +13,7 @@ extern "C" {
 
 // 0, and the code, or another number and the compiler's words; both malloc'ed.
 int simt_compile(const char* source, char** image, size_t* bytes, char** log);
-// Of an image in memory: what its entries are found in; NULL: it can't be loaded.
+// Loads an image from memory, in which simt_find() looks for entries; NULL: it can't be loaded.
 void* simt_load(const void* image);
 void simt_unload(void* module);
 // NULL: the module has none of that name. Valid until the module is unloaded.

@@ -102,7 +102,7 @@ std::string without_asm(const std::string& text) {
   return out.append(text, from);
 }
 
-// What a launch gives of shared memory is as much as a block may ever have.
+// Gives dynamic shared memory its largest size: a launch may give as much as a block may ever have.
 std::string with_dynamic_memory(std::string text) {
   static const std::string kExtern = "extern __shared__ ";
   for (size_t at = 0; (at = text.find(kExtern, at)) != std::string::npos;) {

@@ -17,8 +17,9 @@ namespace {
 constexpr size_t kStackBytes = 256 << 10;
 constexpr unsigned kWarp = 32;
 
-// Where a fiber goes on: what GCC's and Clang's own setjmp keep, which is a tenth of the library's
-// and as much faster. Not inlined: the frame that is left is the one that is come back to.
+// Place at which a fiber goes on: the registers that GCC's and Clang's own setjmp keep, a tenth of
+// the library's and as much faster. Not inlined: the frame that is left is the one that is come
+// back to.
 using Place = void* [5];
 #define SIMT_SWITCHES __attribute__((noinline))
 SIMT_SWITCHES void jump(Place& to) {
