@@ -20,7 +20,6 @@ FOLDERS = ("src", "tests", "bench", "workers")
 # Paths that aren't held yet: they are still being rewritten.
 LEFT_OUT = (
     "src/engine/codegen/cuda/",
-    "src/engine/device/cuda/",
 )
 PHRASES = ("By default",)
 

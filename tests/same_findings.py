@@ -50,7 +50,7 @@ def flat(value, path=""):
 
 
 def findings(program, bundle):
-    """Of a copy, because `analyze` writes into the folder that it reads."""
+    """The findings of a copy of the bundle, because `analyze` writes into the folder that it reads."""
     with tempfile.TemporaryDirectory() as scratch:
         copy = pathlib.Path(scratch) / pathlib.Path(bundle).name
         shutil.copytree(bundle, copy)

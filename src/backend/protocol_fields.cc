@@ -42,7 +42,7 @@ const Json* holder_of(const MeasuredColumn& column, const Json& object) {
 
 Fit read_column(const MeasuredColumn& column, const Json& holder, std::optional<double>& value) {
   const Json* found = find_member(holder, column.member);
-  // Of a group that is there, no member may lack.
+  // A group that is there has all its members.
   if (found == nullptr && !column.required && column.group.empty()) return std::nullopt;
   if (column.wire_units == 0) {
     const double amount = found && found->is_number() ? found->get<double>() : -1;

@@ -1,4 +1,4 @@
-// Where CUDA's own libraries are found at run time: nothing of them is needed to build.
+// Finds CUDA's own libraries at run time: nothing of them is needed to build.
 #pragma once
 
 #include <filesystem>
@@ -12,12 +12,12 @@ namespace assay::engine {
 // start.
 struct CudaLibrary {
   void* handle = nullptr;  // as dlopen() gives it
-  std::string path;        // of the file; the name that found it where the loader doesn't say
+  std::string path;        // of the file; the name that found it if the loader doesn't say
 };
 
-// lib`stem`.so, e.g. "nvrtc": what the environment's `variable` names, alone, where it is set; else
-// version 13, 12 or any as the loader finds them, then of /usr/local/cuda, then of the folder that
-// `make cuda-libs` fills. An environment_error names all that was looked for.
+// lib`stem`.so, e.g. "nvrtc": the file that the environment's `variable` names, alone, if it is
+// set; else version 13, 12 or any as the loader finds them, then of /usr/local/cuda, then of the
+// folder that `make cuda-libs` fills. An environment_error names all places searched.
 Result<CudaLibrary> open_cuda_library(const std::string& stem, const char* variable);
 
 // $XDG_CACHE_HOME/assay/cuda-libs, else ~/.cache/assay/cuda-libs; empty without either variable.

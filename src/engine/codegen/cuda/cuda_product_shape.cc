@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kPieceBytes = 16;
 constexpr int64_t kMostHeld = 16;          // pieces of weights that a thread has registers for
 constexpr int64_t kThreadsTogether = 512;  // of a multiprocessor: 128 registers each
-// Of a block, static and asked for: the least that any GPU from sm_80 on has.
+// Shared memory of a block, static and asked for: the least that any GPU from sm_80 on has.
 constexpr int64_t kMostShared = 98 * 1024;
 constexpr int64_t kMostStaticShared = 48 * 1024;
 
@@ -49,8 +49,8 @@ bool share_out(int64_t units, int64_t lanes, int64_t most_pieces, std::span<cons
 }
 
 // A warp keeps its inputs of x, 8 registers a piece and 8 rows, and of up to 8 rows twice as many;
-// a block reads x once for a multiprocessor. What the ring has room for is as much as is worth
-// asking for before the kernels ahead have ended: twice that made a step slower.
+// a block reads x once for a multiprocessor. The ring has room for as much as is worth asking for
+// before the kernels ahead have ended: twice that made a step slower.
 bool on_tensor_cores(const ProductKernel& product, const Sizes& sizes, CudaProductShape& shape) {
   constexpr int64_t kMostUnits = 32, kColumns = 16;
   constexpr int64_t kPieceBytesOfColumns = kColumns * kCudaTensorRun * 2;
@@ -72,7 +72,7 @@ bool on_tensor_cores(const ProductKernel& product, const Sizes& sizes, CudaProdu
 }
 
 // As many columns as a thread has registers for, 64 of them for 16 bytes of each piece and column
-// and 32 for sums; fewer where there would be few blocks.
+// and 32 for sums; fewer if there would be few blocks.
 // The bounds on inputs are where an H200 was faster (docs/engine.md).
 CudaProductShape held(const ProductKernel& product, const Sizes& sizes) {
   constexpr int64_t kMostSums = 32, kMostColumns = 8, kMostPieces = 16;

@@ -1,4 +1,4 @@
-// How a product's work is cut on a GPU: which form its kernel has, and of what size.
+// The cut of a product's work on a GPU: the form of its kernel, and the sizes.
 #pragma once
 
 #include <compare>
@@ -8,11 +8,11 @@
 
 namespace assay::engine {
 
-// Whoever reads the weight asks for it before the kernels ahead have ended, and keeps asking while
-// it computes.
+// A kernel that reads the weight asks for it before the kernels ahead have ended, and keeps asking
+// while it computes.
 enum class CudaProductForm {
   // A block takes a few columns over all inputs, each thread a share of the inputs, held in
-  // registers. Of any number of rows.
+  // registers. The product may have any number of rows.
   kHeld,
   // 2 to kCudaTensorRows rows of a weight of 16 bits (of fp16 without a norm), on tensor cores, 16
   // columns at a time, from a ring in shared memory that each warp fills for itself. A block takes
@@ -53,7 +53,7 @@ CudaProductShape cuda_product_shape(const Kernel& kernel, const ProductKernel& p
 // Floats of the workspace, behind the counters, where blocks that share columns meet.
 int64_t cuda_product_workspace(const CudaProductShape& shape, const ProductKernel& product);
 
-// Whether inputs are read where they lie, as they are or behind an RMS norm. Any other prologue
+// True if inputs are read where they lie, as they are or behind an RMS norm. Any other prologue
 // puts them into shared memory, all rows of a block.
 bool cuda_inputs_in_place(const ProductKernel& product);
 constexpr int64_t kCudaMostSharedInputs = 11'000;

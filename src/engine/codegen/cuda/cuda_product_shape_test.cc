@@ -1,4 +1,4 @@
-// Which form a product has, and that its threads and blocks cover it.
+// The form of each product, and that its threads and blocks cover it.
 #include "engine/codegen/cuda/cuda_product_shape.h"
 
 #include <gtest/gtest.h>
@@ -95,7 +95,7 @@ TEST(CudaProductShapes, ThreadsCoverTheInputsWithFewIdle) {
     }
     EXPECT_LE(one.together * one.threads, 512) << inputs;
     const CudaProductShape few = shape_of(inputs, DType::kBF16, 8);
-    // As cuda_tensor_product.cc has it: sums of a round and squares, by warp and row.
+    // The same memory as in cuda_tensor_product.cc: a round's sums and squares, by warp and row.
     EXPECT_LE(cuda_tensor_parts_bytes(few.threads / 32, 8) + few.shared_bytes, 99 * 1024 - 1024)
         << inputs;
     EXPECT_GE(few.laps, 1) << inputs;

@@ -1,4 +1,4 @@
-// How CUDA says the loop IR.
+// CUDA's words for the loop IR.
 #include "engine/codegen/cuda/cuda_target.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// How CUDA says the loop IR: columns over the threads of a block, or over the lanes of a warp.
+// CUDA's words for the loop IR: columns over the threads of a block, or over the lanes of a warp.
 #pragma once
 
 #include "engine/codegen/print_c.h"
@@ -8,8 +8,8 @@ namespace assay::engine {
 // Block: outermost loops of stores over all threads, loops around such over warps. Reductions are
 // the block's; barriers make them part of straight-line code only.
 const CTarget& cuda_block_target();
-// As block, of a kernel whose blocks of one row, gridDim.y of them, share its argmax: the last one
-// goes on behind it.
+// Grid: like block, for a kernel whose blocks of one row, gridDim.y of them, share its argmax: the
+// last one goes on behind it.
 const CTarget& cuda_grid_target();
 // Warp: stores over the lanes of one warp; no reductions.
 const CTarget& cuda_warp_target();

@@ -7,8 +7,8 @@
 
 namespace assay::engine {
 
-// Of a shape of the form kTensor: constants, which come before what every form has, and the entry
-// assay_run, which comes behind it.
+// Texts for a shape of the form kTensor: its constants, which come before the text of every form,
+// and the entry assay_run, which comes behind that.
 std::string cuda_tensor_constants(const CudaProductShape& shape, const Kernel& kernel,
                                   const ProductKernel& product);
 std::string cuda_tensor_run(const CudaProductShape& shape);

@@ -1,5 +1,5 @@
-// What every CUDA kernel sees: element types, sums over warps and blocks; and what those on tensor
-// cores do.
+// The begin of every CUDA kernel: element types, sums over warps and blocks; and the functions of
+// those on tensor cores.
 #include <fmt/format.h>
 
 #include "engine/codegen/cuda/print_cuda.h"

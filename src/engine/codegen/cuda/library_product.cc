@@ -26,7 +26,7 @@ Kernel in_library_types(const Kernel& kernel, const ProductKernel& product) {
   return changed;
 }
 
-// What is stored at [row, column] of one segment whose columns lie in their order: a sum of loads.
+// Finds the store at [row, column] of one segment whose columns lie in their order: a sum of loads.
 class Direct {
  public:
   Direct(const Kernel& kernel, const ProductKernel& product)
@@ -180,7 +180,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_epilogue(const Ar
 }}
 )";
 
-// Whether a row fits its block's registers, and can be loaded four elements at a time.
+// True if a row fits its block's registers, and can be loaded four elements at a time.
 bool held_in_registers(const Kernel& kernel, const ProductKernel& product) {
   constexpr int64_t kMostElements = 32;  // of a thread, and as many of the norm's weight
   return product.norm && product.inputs % 4 == 0 &&

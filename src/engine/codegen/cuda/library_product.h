@@ -1,5 +1,5 @@
-// Products of many rows on CUDA: a library multiplies, between kernels that compute what it reads
-// and that do what is fused behind it.
+// Products of many rows on CUDA: a library multiplies, between kernels for the nodes fused before
+// and behind the product.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace assay::engine {
 
-// Where the library's own epilogue does all that is fused behind a product.
+// Operands of the library's own epilogue, if it does everything that is fused behind a product.
 struct DirectOutput {
-  ir::BufferId out = 0;                // [rows, outputs], what the library writes
+  ir::BufferId out = 0;                // [rows, outputs], written by the library
   std::optional<ir::BufferId> addend;  // like out, added to it
   std::optional<ir::BufferId> bias;    // [outputs], added to each row
 };
@@ -35,8 +35,8 @@ int64_t library_epilogue_columns(const Packing& packing);
 // True if a run of this kernel may have more rows than the kernel multiplies by itself.
 bool may_have_many_rows(const Kernel& kernel, const ProductKernel& product);
 
-// The entries assay_prologue and assay_epilogue, where library_product() has them. Args::workspace
-// is where x goes to, and where the products are.
+// The entries assay_prologue and assay_epilogue, if library_product() has them. Args::workspace
+// is the place of x, and that of the products.
 std::string print_library_entries(const Kernel& kernel, const ProductKernel& product);
 
 }  // namespace assay::engine

@@ -47,7 +47,7 @@ struct Nvrtc::Library : NvrtcApi {
 #undef ASSAY_NVRTC_LOOK_UP
   }
 
-  // What a pair of a size function and a read function says.
+  // The text that a pair of a size function and a read function gives.
   static std::string read(NvrtcProgram program, NvrtcStatus (*size_of)(NvrtcProgram, size_t*),
                           NvrtcStatus (*read_into)(NvrtcProgram, char*)) {
     size_t size = 0;

@@ -12,7 +12,7 @@
 
 namespace assay::engine {
 
-// What one entry point takes of a multiprocessor, as the assembler reports it.
+// An entry point's share of a multiprocessor, as the assembler reports it.
 struct EntryResources {
   std::string entry;
   int64_t registers = 0;          // of a thread
@@ -27,13 +27,13 @@ struct Cubin {
   std::vector<EntryResources> entries;
 };
 
-// What to compile for a GPU of this compute capability, 90 for 9.0: "sm_90a".
+// The target for a GPU of this compute capability, 90 for 9.0: "sm_90a".
 std::string nvrtc_target(int compute_capability);
 
 class Nvrtc {
  public:
-  // $ASSAY_NVRTC alone, where it is set; else as open_cuda_library() finds it. An environment_error
-  // that says what was looked for.
+  // $ASSAY_NVRTC alone, if it is set; else as open_cuda_library() finds it. An environment_error
+  // that names the places searched.
   static Result<Nvrtc> open();
 
   Nvrtc(Nvrtc&&) noexcept;
@@ -44,13 +44,13 @@ class Nvrtc {
   // lines, if the source doesn't compile.
   Result<Cubin> compile(const std::string& source, const std::string& target) const;
 
-  // The GPUs that it compiles for, by compute capability: 90 for 9.0. Empty where it doesn't say.
+  // The GPUs that it compiles for, by compute capability: 90 for 9.0. Empty if it doesn't say.
   std::vector<int> targets() const;
   const std::string& path() const { return path_; }        // of the library
   const std::string& version() const { return version_; }  // "13.0"
-  // Of the library's file, read at the first call (some 100 MB); empty if it can't be read.
+  // Hash of the library's file, read at the first call (some 100 MB); empty if it can't be read.
   const std::string& sha256() const;
-  // As KernelKey::compiler and KernelKey::flags.
+  // KernelKey::compiler and KernelKey::flags.
   std::string identity() const { return "nvrtc " + version_ + "\n" + path_; }
   static std::string flags();
 

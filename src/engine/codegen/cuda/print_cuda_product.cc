@@ -1,5 +1,5 @@
-// Products on CUDA: what every form reads its inputs by and does with its sums, and the form of any
-// number of rows.
+// Products on CUDA: the parts common to every form, which read inputs and store sums, and the form
+// of any number of rows.
 #include <fmt/format.h>
 
 #include "engine/codegen/cuda/cuda_product_shape.h"
@@ -62,7 +62,7 @@ __device__ __forceinline__ float sum_each(float (&v)[N]) {
 }
 )";
 
-// Where inputs lie as they are: a row of them, and where the norm is.
+// Inputs read where they lie: a row of them, and the norm.
 constexpr std::string_view kInputsInPlace = R"(
 struct Inputs {};
 __device__ __forceinline__ void prepare_inputs(const Args&, Inputs&, long, int) {}
@@ -82,7 +82,7 @@ __device__ __forceinline__ const float* row_of(const Args&, const Inputs& in, lo
 )";
 
 // A thread's inputs are pieces of 16 bytes, STRIDE inputs apart, so that a block reads columns from
-// end to end. What doesn't fit the registers comes in further stages.
+// end to end. Inputs that don't fit the registers come in further stages.
 constexpr std::string_view kHeldConstants = R"(
 enum { STRIDE = THREADS * VECTOR, STAGES = (PITCH + HELD * STRIDE - 1) / (HELD * STRIDE),
        WHOLE = PITCH == STAGES * HELD * STRIDE };

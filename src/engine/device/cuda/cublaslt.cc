@@ -1,5 +1,5 @@
-// Our matrices are row by row, the library's column by column: what it is asked for is out
-// transposed, weight times x transposed.
+// Our matrices are row by row, the library's column by column: it is asked for out transposed,
+// weight times x transposed.
 #include "engine/device/cuda/cublaslt.h"
 
 #include <dlfcn.h>
@@ -142,7 +142,7 @@ Result<size_t> CublasLt::fastest(const LtShape& shape, Plan& plan,
       .target = "cublaslt",
       .compiler = fmt::format("cuBLASLt {}, {}, {}", version_, gpu.name, gpu.driver_name()),
       .flags = ""};
-  // By what it says, not by its number: another library's answers may come in another order.
+  // Found by its content, not by its number: another library's answers may come in another order.
   const auto number_of = [&](std::string_view algorithm) -> std::optional<size_t> {
     for (size_t i = 0; i < answers.size(); ++i) {
       if (algorithm == bytes_of(answers[i].algorithm)) return i;

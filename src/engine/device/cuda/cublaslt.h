@@ -25,31 +25,31 @@ struct LtShape {
   DType out_dtype = DType::kBF16;  // fp32, or `dtype`
   int64_t rows = 0, outputs = 0, inputs = 0;
   int64_t x_pitch = 0, weight_pitch = 0, out_pitch = 0;
-  bool adds = false;  // what lies at `addend`, like out
+  bool adds = false;  // the matrix at `addend`, like out
   bool bias = false;  // [outputs] of out_dtype, to each row
   friend auto operator<=>(const LtShape&, const LtShape&) = default;
 };
 struct LtOperands {
   Address x = 0, weight = 0, out = 0;
-  Address addend = 0, bias = 0;  // where the shape has them; `addend` may be `out`
+  Address addend = 0, bias = 0;  // if the shape has them; `addend` may be `out`
 };
 
 // One thread at a time. All but the weight is to be 64-byte aligned, the weight 256-byte. Errors
-// are environment_errors that name the call and cuBLASLt's name for what went wrong.
+// are environment_errors that name the call and cuBLASLt's name for the failure.
 class CublasLt {
  public:
   // The library of $ASSAY_CUBLASLT, else as open_cuda_library() finds it. Allocates the one
   // workspace that all products share, one behind the other. The driver must outlive the object.
-  // `choices`: where the fastest algorithm of each shape is kept, so that all processes of a
-  // machine compute alike; without, the library's first choice is taken, unmeasured.
+  // `choices`: keeps the fastest algorithm of each shape, so that all processes of a machine
+  // compute alike; without, the library's first choice is taken, unmeasured.
   static Result<std::unique_ptr<CublasLt>> open(Driver& driver, std::optional<KernelCache> choices);
   ~CublasLt();
   CublasLt(const CublasLt&) = delete;
   CublasLt& operator=(const CublasLt&) = delete;
 
-  // Asks the library for algorithms, once a shape, and where no choice is kept measures which one
-  // is the fastest: some milliseconds, and memory for copies of the weight. What fails here fails
-  // again in multiply().
+  // Asks the library for algorithms, once a shape, and if no choice is kept measures which one is
+  // the fastest: some milliseconds, and memory for copies of the weight. A failure here comes again
+  // in multiply().
   ::assay::Status prepare(const LtShape& shape);
   // Into the driver's stream; may be recorded.
   ::assay::Status multiply(const LtShape& shape, const LtOperands& operands);

@@ -158,7 +158,7 @@ TEST_F(CudaDeviceTest, WhatIsReadyIsReplayedWithEveryCache) {
         asked.compile.dynamic = dynamic;
         auto session = Session::open(longer.folder(), asked);
         ASSERT_TRUE(session);
-        // What earlier cells have left in the pool doesn't matter.
+        // Blocks that earlier cells have left in the pool don't matter.
         for (const int more : {15, 0}) {
           ASSERT_TRUE(session->prepare(2, kPrompt + kSteps + more));
           ASSERT_TRUE(session->make_ready(kPrompt + more, decode));
@@ -184,7 +184,7 @@ TEST_F(CudaDeviceTest, WhatIsReadyIsReplayedWithEveryCache) {
   }
 }
 
-// What one operator is done with, a later one gets; the chosen tokens and their logits stay.
+// A later operator gets an earlier one's memory; the chosen tokens and their logits stay.
 TEST_F(CudaDeviceTest, EagerOutputsComeFromThePoolAndGoBack) {
   fake_.reset();
   auto session = Session::open(checkpoint_.folder(), options(CacheKind::kStatic, false));
@@ -252,7 +252,7 @@ TEST_F(CudaDeviceTest, ProductsOfManyRowsAreTheLibrarys) {
   }
 }
 
-// Of the library's answers the one that a process measured is every other process's too.
+// The answer of the library's that one process measured as fastest is every other process's too.
 TEST_F(CudaDeviceTest, TheFastestAlgorithmIsMeasuredOnceAMachine) {
   const ScratchFolder folder;
   SessionOptions asked = options(CacheKind::kStatic, true);
@@ -353,7 +353,7 @@ TEST_F(CudaDeviceTest, ALostContextStaysLost) {
   EXPECT_FALSE((*device)->start_timer());
 }
 
-// What goes wrong with a recorded step leaves eager steps on the same GPU, with the reason.
+// A failure of a recorded step leaves eager steps on the same GPU, with the reason.
 TEST_F(CudaDeviceTest, AStepThatCantBeRecordedRunsEager) {
   constexpr int kUnsupported = 900;
   const SessionOptions asked = options(CacheKind::kStatic, true);

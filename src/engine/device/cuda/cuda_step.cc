@@ -1,5 +1,5 @@
-// A step's first run launches and then records, later ones replay. Where they find other sizes or
-// addresses they launch, and the second of the same ones in a row records. A decode step over a
+// A step's first run launches and then records, later ones replay. A run that meets other sizes or
+// addresses launches, and the second of the same ones in a row records. A decode step over a
 // cache that grows has others each time, and is never recorded; a prompt over one gets the same
 // ones again from the pool.
 #include "engine/device/cuda/cuda_step.h"

@@ -26,7 +26,7 @@ namespace assay::engine::cuda {
 
 class CudaStep final : public LoadedStep {
  public:
-  // `outputs`: of an eager step, where its outputs come from; every kernel is launched by itself in
+  // `outputs`: for an eager step, the pool of its outputs; every kernel is launched by itself in
   // every run. Null: outputs have places in an arena, and steps are captured. All references must
   // outlive the result.
   static Result<std::unique_ptr<CudaStep>> load(StepPlan plan, KernelStore& kernels,
@@ -58,7 +58,7 @@ class CudaStep final : public LoadedStep {
     std::optional<LtShape> product;  // by the library, in place of a kernel
     std::string text_sha256 = {};
   };
-  // What a captured graph has taken as constants.
+  // Sizes and addresses that a captured graph has taken as constants.
   struct Bound {
     int64_t batch = 0, q_len = 0, capacity = 0;
     bool grows = false;               // the cache
@@ -99,7 +99,7 @@ class CudaStep final : public LoadedStep {
   GpuBlock arena_;    // of places_, and behind them the step's sizes, as StepFeed has them
   GpuBlock workspace_;
   int64_t workspace_floats_ = 0;
-  std::vector<std::byte> state_;    // what is uploaded before a run
+  std::vector<std::byte> state_;    // uploaded before a run
   std::unique_ptr<StepFeed> feed_;  // of a step that feeds itself
   GpuBlock cos_, sin_;
   size_t table_floats_ = 0;                      // of each

@@ -1,5 +1,5 @@
 // The functions of CUPTI that the engine calls, as declared in cupti.h and looked up at run time,
-// and what it writes into a buffer, as far as that is read here. cupti_api_test.cc holds all of it
+// and those parts of its buffers' records that are read here. cupti_api_test.cc holds all of it
 // against that header where a machine has it.
 #pragma once
 
@@ -40,7 +40,7 @@ struct [[gnu::packed]] CallRecord {
 };
 
 using CuptiStatus = int;  // CUptiResult; 0: success
-// What hands it an empty buffer, and what takes a full one.
+// Callbacks: the first hands CUPTI an empty buffer, the second takes a full one.
 using BufferRequested = void (*)(uint8_t** buffer, size_t* bytes, size_t* most_records);
 using BufferCompleted = void (*)(struct CUctx_st*, uint32_t stream, uint8_t* buffer, size_t bytes,
                                  size_t valid_bytes);

@@ -57,7 +57,7 @@ class Driver {
   // For libraries that compute beside us, in order.
   Stream stream() const { return stream_; }
 
-  // Of the last call that failed; a lost context stays lost.
+  // The fault of the last call that failed; a lost context stays lost.
   const DeviceFault& fault() const { return fault_; }
   void forget_fault() {
     if (fault_.kind != DeviceFault::Kind::kLost) fault_ = {};
@@ -107,7 +107,7 @@ class Driver {
   ::assay::Status launch(Function function, Blocks blocks, unsigned threads, void* argument,
                          bool early, size_t shared_bytes = 0);
 
-  // What is launched in between is recorded, not run.
+  // Launches between these two calls are recorded, not run.
   ::assay::Status begin_capture();
   Result<GraphExec> end_capture();
   ::assay::Status replay(GraphExec graph);

@@ -2,7 +2,7 @@
 // cuBLASLt that multiplies nothing; with FAKE_CUDA_RUNS kernels and products are computed, by
 // tests/simt.
 // It counts what is alive, and one call, by its number, can be made to fail.
-// Where no test is in the process to say so, the environment does:
+// If no test is in the process to say so, the environment does:
 //   FAKE_CUDA_FAILS   NAME:N:STATUS: the N-th call of NAME fails with this status,
 //   FAKE_CUDA_MARK    ... unless this file is there, which is made when it fails: once in a run
 //   FAKE_CUDA_MEMORY  bytes of the GPU's memory; a million million without it
@@ -72,7 +72,7 @@ static size_t memory_bytes(void) {
 }
 #define ENTER \
   do { int status = enter(__func__); if (status) return status; } while (0)
-// What gives back works always, but for a lost context's answer.
+// A function that gives back works always, but for a lost context's answer.
 #define LEAVE(name) (names[++calls % 4096] = name, poisoned)
 
 int cuInit(unsigned flags) { (void)flags; ENTER; return 0; }
@@ -196,7 +196,7 @@ int cuMemsetD8Async(address to, unsigned char value, size_t bytes, void* stream)
   memset((void*)(size_t)to, value, bytes);
   return 0;
 }
-// What a recorded sequence does when it is replayed: launches of kernels, and products.
+// A recorded sequence's operations when it is replayed: launches of kernels, and products.
 struct operation {
   const void* kernel;  // NULL: a product
   unsigned blocks[3], threads;
@@ -397,7 +397,7 @@ struct program {
   char *source, *image, *log;
   size_t bytes;
 };
-// What runs here isn't to be found by a real GPU's kernel cache.
+// Another version, so that a real GPU's kernel cache doesn't find kernels that run here.
 int nvrtcVersion(int* major, int* minor) { *major = runs() ? 0 : 13; *minor = 0; return 0; }
 int nvrtcGetNumSupportedArchs(int* count) { *count = 1; return 0; }
 int nvrtcGetSupportedArchs(int* targets) { *targets = 90; return 0; }

@@ -1,4 +1,4 @@
-// A model's weights in a GPU's memory, as its kernels read them.
+// A model's weights in a GPU's memory, in the layout that its kernels read.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@
 
 namespace assay::engine::cuda {
 
-// Uploads a weight when it is first asked for; who asks for the same shares one copy.
+// Uploads a weight when it is first asked for; all who ask for the same share one copy.
 class GpuWeights {
  public:
   // All must outlive the object.
   GpuWeights(const Weights& weights, Driver& driver, ThreadPool& pool)
       : weights_(weights), driver_(driver), pool_(pool) {}
 
-  // Where the weight lies, laid out and converted as the binding asks; good as long as this object.
+  // Address of the weight, laid out and converted as the binding asks; good as long as this object.
   // An environment_error if memory ends, here or there.
   Result<Address> address(const WeightSource& source, const WeightBinding& binding);
 

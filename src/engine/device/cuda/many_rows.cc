@@ -1,4 +1,4 @@
-// What lies between a library's product and the kernels around it is in the weight's type.
+// Values between a library's product and the kernels around it are in the weight's type.
 #include "engine/device/cuda/many_rows.h"
 
 #include <algorithm>
@@ -69,7 +69,7 @@ class Narrowing {
     return !eager_ || !std::holds_alternative<AttentionKernel>(kernel.body);
   }
 
-  // By the epilogue, as what is added to the product.
+  // True if the epilogue loads the buffer, to add it to the product.
   static bool is_loaded(const Kernel& kernel, ir::BufferId buffer) {
     for (ir::ExprId id = 0; id < kernel.exprs.size(); ++id) {
       if (kernel.exprs[id].op == ir::Op::kLoad && kernel.exprs[id].symbol == buffer) return true;

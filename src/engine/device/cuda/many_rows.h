@@ -18,10 +18,10 @@ namespace assay::engine::cuda {
 // cuBLASLt, opened when it is first needed: half a gigabyte, that few rows do without.
 class LazyCublasLt {
  public:
-  // Both must outlive the object. What keeps the library from being used becomes a note, once.
+  // Both must outlive the object. The reason for not using the library becomes a note, once.
   LazyCublasLt(Driver& driver, std::vector<std::string>& notes) : driver_(driver), notes_(notes) {}
 
-  // Where choices are kept; without, the library's own are taken.
+  // Keeps choices there; without a cache, the library's own are taken.
   void keep_choices_in(const std::optional<KernelCache>& cache) { cache_ = cache; }
 
   CublasLt* get();  // null: kernels made for a few rows do it all
@@ -35,23 +35,23 @@ class LazyCublasLt {
   std::unique_ptr<CublasLt> library_;
 };
 
-// Of one step: what its products of many rows need beyond its arena.
+// Memory of one step for its products of many rows, beyond its arena.
 class ManyRows {
  public:
   ManyRows(Driver& driver, LazyCublasLt& library) : driver_(driver), library_(library) {}
 
-  // Memory between library and kernels for runs of these sizes, by whose forms the plan's kernels
-  // go, and for those of earlier calls. True: addresses from before are void.
+  // Memory between library and kernels for runs of these sizes, which decide on the forms of the
+  // plan's kernels, and for those of earlier calls. True: addresses from before are void.
   Result<bool> reserve(const StepPlan& plan, const DimValues& dims);
 
-  // The product as the library computes it in a run of these sizes; absent where the kernel does it
+  // The product as the library computes it in a run of these sizes; absent if the kernel does it
   // by itself.
   std::optional<LtShape> shape(const Kernel& kernel, const DimValues& dims);
   // `arguments`: the addresses of the kernel's buffers.
   ::assay::Status multiply(const Kernel& kernel, const LtShape& shape,
                            std::span<const Address> arguments);
 
-  Address inputs() const { return memory_.address(); }  // what assay_prologue writes
+  Address inputs() const { return memory_.address(); }  // written by assay_prologue
   Address products() const { return memory_.address() + products_at_; }  // assay_epilogue reads
 
  private:
@@ -68,12 +68,12 @@ struct NarrowBuffer {
 };
 
 // Computed values that only products without a prologue read, and those of 16-bit weights, are kept
-// in the weights' type: it is what a library multiplies. Kernels widen and round as they load and
+// in the weights' type: a library multiplies that. Kernels widen and round as they load and
 // store. In prompts alone, of any length, so that one whose length has become a symbol is computed
 // as if it were a constant; and in eager steps, which are of prompts and of decoding.
 void narrow_values(StepPlan& plan, bool eager = false);
-// The buffers of the same values in a step of decoding, for whoever knows its rows: of a few,
-// products take fp32.
+// The buffers of the same values in a step of decoding, for a caller that knows its rows: with few
+// rows, products take fp32.
 std::vector<NarrowBuffer> narrow_buffers(const StepPlan& plan, bool eager = false);
 
 }  // namespace assay::engine::cuda

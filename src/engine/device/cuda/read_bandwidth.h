@@ -1,4 +1,4 @@
-// How fast a GPU reads its memory, measured: the limit that a memory-bound step is held against.
+// The speed at which a GPU reads its memory, measured: the limit of a memory-bound step.
 #pragma once
 
 #include "base/result.h"
@@ -6,7 +6,7 @@
 
 namespace assay::engine::cuda {
 
-// GB/s (1e9 bytes), the best of some passes over a gigabyte that each byte is read in once.
+// GB/s (1e9 bytes), the best of some passes over a gigabyte, each of which reads each byte once.
 // Compiles one kernel: environment_error without NVRTC.
 Result<double> measure_read_bandwidth(Driver& driver);
 

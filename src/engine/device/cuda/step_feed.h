@@ -1,5 +1,5 @@
-// What makes a decode step feed the next one: a kernel behind it that puts the chosen tokens where
-// ids are read, counts lengths on, and leaves the tokens where the host finds them.
+// The kernel by which a decode step feeds the next one: it puts the chosen tokens where ids are
+// read, counts lengths on, and leaves the tokens where the host finds them.
 #pragma once
 
 #include <array>
@@ -37,14 +37,14 @@ class StepFeed {
   static Result<std::unique_ptr<StepFeed>> create(Driver& driver, KernelStore& kernels);
   ~StepFeed();
 
-  // Room for batches up to this one; what was recorded before is void where there was less.
+  // Makes room for batches up to this one; earlier recordings are void if there was less.
   ::assay::Status reserve(int64_t batch);
-  // Behind a step's kernels; `early` as Driver::launch() has it. `streams`: they share memory as
-  // Driver::share_memory() has it, and so does this one.
+  // Launches it behind a step's kernels; `early` as Driver::launch() has it. `streams`: they share
+  // memory as Driver::share_memory() has it, and so does this one.
   ::assay::Status launch(const Places& places, bool early, bool streams);
-  // After step `step`, counted from the upload of its state, was launched.
+  // Called after step `step`, counted from the upload of its state, was launched.
   ::assay::Status mark(int64_t step);
-  // For a marked one, before mark(step + kAhead).
+  // The tokens of a marked step; called before mark(step + kAhead).
   Result<Arrival> wait(int64_t step, int64_t batch);
 
  private:
