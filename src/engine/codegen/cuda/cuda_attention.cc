@@ -40,9 +40,9 @@ __device__ __forceinline__ const cache_t* head_of(const void* cache, long b, lon
 // One query of up to PIECE heads that share keys, over one range of positions. LANES
 // neighbouring threads share a position, each PER of its elements; each such slot has a softmax of
 // its own, corrected as larger scores come, AHEAD positions at a time, and slots, warps and blocks
-// are put together at the end. What the kernel ahead doesn't write is asked for before the wait:
-// all positions but the newest. The workspace has for a head and range: values [HEAD_DIM] not yet
-// divided by the sum, the largest score, the sum; whichever block of a head comes last puts them
+// are put together at the end. Positions that the kernel ahead doesn't write, all but the newest,
+// are asked for before the wait. The workspace has for a head and range: values [HEAD_DIM] not yet
+// divided by the sum, the largest score, the sum; the block of a head that comes last puts them
 // together. One row has few blocks, several rows more than there are multiprocessors: two of 256
 // threads have registers TOGETHER.
 constexpr std::string_view kDecode = R"(
@@ -237,8 +237,8 @@ extern "C" __global__ void __launch_bounds__(DECODE_THREADS, AT_LEAST(TOGETHER))
 
 constexpr int64_t kSplitPositions = 32, kMostSplits = 64, kElements = 8, kMostPiece = 4;
 
-// A block takes positions 32 at a time, whatever the heads' size. Where every head has keys of its
-// own there are so many blocks that larger ones are slower.
+// A block takes positions 32 at a time, for heads of any size. If every head has keys of its own
+// there are so many blocks that larger ones are slower.
 bool wide(const AttentionKernel& k) {
   return k.head_dim > 64 && k.heads > k.kv_heads;
 }

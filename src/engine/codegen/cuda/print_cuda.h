@@ -1,4 +1,4 @@
-// Kernels as CUDA C++ for NVRTC, and how they are launched.
+// Kernels as CUDA C++ for NVRTC, and their launches.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace assay::engine {
 // all of them addresses in device memory. `dims` are KernelArgs::dims: the device reads them, so
 // that a captured graph is replayed for every length. The workspace has cuda_workspace_floats()
 // elements, zeros before the first launch; launches one after the other may share it. bad_input
-// names what no template fits, such as a product whose weight isn't packed in rows.
+// names the kernel that fits no template, such as a product whose weight isn't packed in rows.
 Result<std::string> print_cuda(const Kernel& kernel);
 
 // Attention over up to so many queries a row of the batch is split over positions.
@@ -31,11 +31,11 @@ struct CudaLaunch {
 };
 struct CudaLaunches {
   std::vector<CudaLaunch> run;  // the whole kernel, in this order
-  // Products of many rows, which a library multiplies: what goes before and behind, as
-  // library_product() has it.
+  // Products of many rows, which a library multiplies: the kernels before and behind, as
+  // library_product() has them.
   std::optional<CudaLaunch> prologue, epilogue;
 };
-// Of the dims, kv_len is without influence.
+// The launches of a run with these dims; kv_len has no influence on them.
 CudaLaunches cuda_launches(const Kernel& kernel, const DimValues& dims, int64_t capacity);
 int64_t cuda_workspace_floats(const Kernel& kernel, const DimValues& dims, int64_t capacity);
 
@@ -47,7 +47,7 @@ constexpr int64_t kCudaMultiprocessors = 132;  // of an H200; right on others, n
 // Ints at the workspace's start that kernels count their blocks in; zeros between launches.
 constexpr int64_t kCudaCounters = 16384;
 
-// What every kernel sees, for blocks of so many threads.
+// The begin of every kernel, for blocks of so many threads.
 std::string cuda_prelude(int64_t threads = kCudaThreads);
 
 // For kernels on tensor cores, of elements "f16" or "bf16": pack(), which rounds two numbers to a

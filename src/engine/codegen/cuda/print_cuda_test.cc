@@ -48,7 +48,8 @@ Graph graph_of(const std::string& architecture, DType weights, bool fused) {
   return fused ? test::fused_graph(std::move(graph), TileLayout::kRows) : graph;
 }
 
-// What was compiled, and what it takes: the worst over targets and steps, by kernel and entry.
+// Number of compiled sources and their needs: the worst over targets and steps, by kernel and
+// entry.
 struct Line {
   int64_t sources = 0;
   int64_t most_registers = 0;
@@ -90,7 +91,7 @@ class CudaKernels : public testing::Test {
         << kernel.label << ": a captured graph can't replay";
   }
 
-  // What must be among a source's entries.
+  // Entries that a source must have.
   static std::vector<std::string> expected_entries(const Kernel& kernel) {
     if (std::holds_alternative<AttentionKernel>(kernel.body)) {
       return {"assay_decode", "assay_prefill"};
@@ -142,7 +143,7 @@ class CudaKernels : public testing::Test {
           << "an array left the registers";
       EXPECT_GT(entry.registers, 0);
       EXPECT_LE(entry.registers, 255);
-      // Of what is never launched here another step's case knows the threads.
+      // The threads of an entry that is never launched here are checked in another step's case.
       const auto launched = threads.find(entry.entry);
       if (launched != threads.end()) {
         EXPECT_LE((entry.registers + 7) / 8 * 8 * launched->second, 65536)
