@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -27,6 +28,30 @@ inline int64_t steps_of_a_case(int64_t all, int64_t on_processor) {
   if (const char* steps = getenv("ASSAY_DEVICE_TEST_STEPS"))
     return std::strtoll(steps, nullptr, 10);
   return on_the_processor() ? on_processor : all;
+}
+
+// Whether this is the long form of a test (make soak).
+inline bool in_the_soak() {
+  return getenv("ASSAY_SOAK") != nullptr;
+}
+
+// The cases of a suite: all of them on a GPU. On the processor those named in `few` and, in the
+// soak, in `more` too.
+template <typename Case>
+std::vector<Case> chosen(const std::vector<Case>& all, std::string (*name_of)(const Case&),
+                         std::vector<std::string> few, const std::vector<std::string>& more = {}) {
+  if (!on_the_processor()) return all;
+  if (in_the_soak()) few.insert(few.end(), more.begin(), more.end());
+  std::vector<Case> cases;
+  for (const std::string& name : few) {
+    const auto found = std::ranges::find(all, name, name_of);
+    if (found == all.end()) {
+      fmt::print(stderr, "expected a case, found none of the name {}\n", name);
+      abort();
+    }
+    cases.push_back(*found);
+  }
+  return cases;
 }
 
 // Kernels of all cases, so that each is compiled once. Those of the processor are as old as what

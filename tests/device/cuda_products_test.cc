@@ -35,7 +35,24 @@ Graph product_graph(int64_t inputs, DType dtype) {
   return std::move(built).value();
 }
 
-class CudaProducts : public testing::TestWithParam<std::tuple<DType, int64_t, int64_t>> {
+struct ProductCase {
+  DType dtype;
+  int64_t inputs, rows;
+};
+std::vector<ProductCase> product_cases() {
+  std::vector<ProductCase> cases;
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
+    for (const int64_t inputs : {17, 64, 513, 896, 4864, 17000}) {
+      for (const int64_t rows : {1, 3, 8}) cases.push_back({dtype, inputs, rows});
+    }
+  }
+  return cases;
+}
+std::string name_of(const ProductCase& of) {
+  return fmt::format("{}_{}_inputs_{}_rows", dtype_name(of.dtype), of.inputs, of.rows);
+}
+
+class CudaProducts : public testing::TestWithParam<ProductCase> {
  protected:
   void SetUp() override {
     driver_ = test::CudaDriver::open();
@@ -139,10 +156,15 @@ TEST_P(CudaProducts, EqualSumsInDouble) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, CudaProducts,
-                         testing::Combine(testing::Values(DType::kF32, DType::kBF16, DType::kF16),
-                                          testing::Values(17, 64, 513, 896, 4864, 17000),
-                                          testing::Values(1, 3, 8)));
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, CudaProducts,
+    testing::ValuesIn(test::chosen(
+        product_cases(), &name_of,
+        {"fp32_17_inputs_3_rows", "fp32_64_inputs_3_rows", "fp32_896_inputs_8_rows",
+         "fp32_4864_inputs_8_rows", "bf16_17_inputs_8_rows", "bf16_64_inputs_8_rows",
+         "bf16_513_inputs_3_rows", "bf16_17000_inputs_1_rows", "fp16_17_inputs_8_rows",
+         "fp16_64_inputs_3_rows", "fp16_896_inputs_1_rows", "fp16_4864_inputs_8_rows"})),
+    [](const auto& test) { return name_of(test.param); });
 
 }  // namespace
 }  // namespace assay::engine

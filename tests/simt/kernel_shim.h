@@ -3,8 +3,18 @@
 // and colons underscores.
 #pragma once
 
-#include <math.h>
-#include <string.h>
+// The library's functions by themselves: its headers took more of the compiler's time than a
+// kernel.
+using size_t = decltype(sizeof 0);
+extern "C" {
+void* memcpy(void*, const void*, size_t) noexcept;
+void* memset(void*, int, size_t) noexcept;
+float erfcf(float) noexcept;
+float exp2f(float) noexcept;
+float expf(float) noexcept;
+float fmaxf(float, float) noexcept;
+float sqrtf(float) noexcept;
+}
 
 struct SimtIndex {
   unsigned x, y, z;

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "kernel_shim.h"
@@ -15,6 +16,9 @@
 namespace {
 
 constexpr size_t kStackBytes = 256 << 10;
+// Stacks of one size would begin in the same line of the caches: each begins so many lines lower
+// than the one before.
+constexpr size_t kLineBytes = 64, kLinesApart = 5, kLinesOfAWay = 64;
 constexpr unsigned kWarp = 32;
 
 // Place at which a fiber goes on: the registers that GCC's and Clang's own setjmp keep, a tenth of
@@ -30,12 +34,10 @@ struct Warp {
   char values[2][kWarp][kSimtBytes];  // of every other meeting
 };
 
+enum class State : unsigned char { kReady, kAtBlock, kAtWarp, kEnded };
+
 struct Fiber {
-  enum class State { kReady, kAtBlock, kAtWarp, kEnded };
-  State state = State::kEnded;
   Place here;
-  ucontext_t start;
-  unsigned index = 0;
   unsigned meetings = 0;
   bool begun = false;
 };
@@ -48,7 +50,7 @@ class Runner {
     entry_ = &entry;
     argument_ = argument;
     *entry.state = &state_;
-    state_.sync_block = [] { the_one().wait(Fiber::State::kAtBlock); };
+    state_.sync_block = [] { the_one().wait(State::kAtBlock); };
     state_.meet = [](const void* mine, unsigned long bytes) { return the_one().meet(mine, bytes); };
     state_.grid = {blocks[0], blocks[1], blocks[2]};
     state_.size = {threads, 1, 1};
@@ -66,19 +68,21 @@ class Runner {
 
  private:
   void prepare(unsigned threads) {
-    while (fibers_.size() < threads) {
-      auto fiber = std::make_unique<Fiber>();
-      fiber->index = static_cast<unsigned>(fibers_.size());
+    while (starts_.size() < threads) {
       void* stack = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       if (stack == MAP_FAILED) abort();
-      getcontext(&fiber->start);
-      fiber->start.uc_stack.ss_sp = stack;
-      fiber->start.uc_stack.ss_size = kStackBytes;
+      auto start = std::make_unique<ucontext_t>();
+      getcontext(start.get());
+      start->uc_stack.ss_sp = stack;
+      start->uc_stack.ss_size =
+          kStackBytes - starts_.size() * kLinesApart % kLinesOfAWay * kLineBytes;
       makecontext(
-          &fiber->start, [] { the_one().live(); }, 0);
-      fibers_.push_back(std::move(fiber));
+          start.get(), [] { the_one().live(); }, 0);
+      starts_.push_back(std::move(start));
     }
+    fibers_.resize(std::max<size_t>(fibers_.size(), threads));
+    states_.assign(threads, State::kEnded);
     warps_.resize((threads + kWarp - 1) / kWarp);
   }
 
@@ -86,34 +90,47 @@ class Runner {
   SIMT_SWITCHES void live() {
     for (;;) {
       entry_->run(argument_);
-      wait(Fiber::State::kEnded);
+      wait(State::kEnded);
     }
   }
 
-  // To the scheduler, until it lets the fiber go on.
-  SIMT_SWITCHES void wait(Fiber::State state) {
-    Fiber& fiber = *now_;
-    fiber.state = state;
-    if (__builtin_setjmp(fiber.here) == 0) jump(scheduler_);
+  // To the next fiber that may go on, or to the scheduler, until this one is let go on.
+  SIMT_SWITCHES void wait(State state) {
+    states_[now_] = state;
+    if (__builtin_setjmp(fibers_[now_].here) != 0) return;
+    next();
   }
 
   const char* meet(const void* mine, unsigned long bytes) {
-    Fiber& fiber = *now_;
-    auto& values = warps_[fiber.index / kWarp].values[fiber.meetings++ % 2];
-    memcpy(values[fiber.index % kWarp], mine, bytes);
-    wait(Fiber::State::kAtWarp);
+    const unsigned thread = now_;
+    auto& values = warps_[thread / kWarp].values[fibers_[thread].meetings++ % 2];
+    memcpy(values[thread % kWarp], mine, bytes);
+    wait(State::kAtWarp);
     return values[0];
   }
 
-  SIMT_SWITCHES void go_on(Fiber& fiber) {
-    now_ = &fiber;
-    state_.thread = {fiber.index, 0, 0};
-    if (__builtin_setjmp(scheduler_) != 0) return;
-    if (!fiber.begun) {
-      fiber.begun = true;
-      setcontext(&fiber.start);
+  // Goes on with the next fiber of this round that is ready.
+  void next() {
+    const auto threads = static_cast<unsigned>(states_.size());
+    // Past the last one backwards is past all.
+    while ((now_ += step_) < threads) {
+      if (states_[now_] != State::kReady) continue;
+      state_.thread = {now_, 0, 0};
+      Fiber& fiber = fibers_[now_];
+      if (!fiber.begun) {
+        fiber.begun = true;
+        setcontext(starts_[now_].get());
+      }
+      jump(fiber.here);
     }
-    jump(fiber.here);
+    jump(scheduler_);
+  }
+
+  // One round over all fibers, from the first to the last or back.
+  SIMT_SWITCHES void go_round(bool forwards) {
+    step_ = forwards ? 1 : ~0u;
+    now_ = forwards ? ~0u : static_cast<unsigned>(states_.size());
+    if (__builtin_setjmp(scheduler_) == 0) next();
   }
 
   void run_block(unsigned threads) {
@@ -121,57 +138,49 @@ class Runner {
       memset(entry_->shared_begin, 0xff,
              static_cast<size_t>(entry_->shared_end - entry_->shared_begin));
     }
-    for (unsigned i = 0; i < threads; ++i) {
-      fibers_[i]->state = Fiber::State::kReady;
-      fibers_[i]->meetings = 0;
-    }
-    // From the first to the last and back in turn, so that an order that is needed shows.
+    std::ranges::fill(states_, State::kReady);
+    for (unsigned i = 0; i < threads; ++i) fibers_[i].meetings = 0;
+    // To and fro, so that an order that is needed shows.
     bool forwards = true;
     do {
-      for (unsigned i = 0; i < threads; ++i) {
-        Fiber& fiber = *fibers_[forwards ? i : threads - 1 - i];
-        if (fiber.state == Fiber::State::kReady) go_on(fiber);
-      }
+      go_round(forwards);
       forwards = !forwards;
-    } while (release(threads));
+    } while (release());
   }
 
   // Lets those go on who have all met; whether there are any.
-  bool release(unsigned threads) {
+  bool release() {
     bool any = false;
-    unsigned ended = 0, at_block = 0;
-    for (unsigned first = 0; first < threads; first += kWarp) {
-      const unsigned end = std::min(first + kWarp, threads);
-      unsigned at_warp = 0, gone = 0;
-      for (unsigned i = first; i < end; ++i) {
-        at_warp += fibers_[i]->state == Fiber::State::kAtWarp;
-        gone += fibers_[i]->state == Fiber::State::kEnded;
-        at_block += fibers_[i]->state == Fiber::State::kAtBlock;
-      }
+    std::ptrdiff_t ended = 0, at_block = 0;
+    for (auto first = states_.begin(); first < states_.end(); first += kWarp) {
+      const std::span warp(first, std::min(first + kWarp, states_.end()));
+      const auto at_warp = std::ranges::count(warp, State::kAtWarp);
+      const auto gone = std::ranges::count(warp, State::kEnded);
       ended += gone;
-      if (at_warp == 0 || at_warp + gone < end - first) continue;
-      for (unsigned i = first; i < end; ++i) resume(*fibers_[i], Fiber::State::kAtWarp);
+      at_block += std::ranges::count(warp, State::kAtBlock);
+      if (at_warp == 0 || at_warp + gone < std::ssize(warp)) continue;
+      std::ranges::replace(warp, State::kAtWarp, State::kReady);
       any = true;
     }
+    const auto threads = std::ssize(states_);
     if (any || ended == threads) return any;
     if (at_block + ended < threads) {
       fprintf(stderr, "simt: threads of a block wait for one another in different places\n");
       abort();
     }
-    for (unsigned i = 0; i < threads; ++i) resume(*fibers_[i], Fiber::State::kAtBlock);
+    std::ranges::replace(states_, State::kAtBlock, State::kReady);
     return true;
-  }
-
-  static void resume(Fiber& fiber, Fiber::State from) {
-    if (fiber.state == from) fiber.state = Fiber::State::kReady;
   }
 
   SimtState state_{};
   const SimtEntry* entry_ = nullptr;
   const void* argument_ = nullptr;
-  std::vector<std::unique_ptr<Fiber>> fibers_;
+  std::vector<std::unique_ptr<ucontext_t>> starts_;  // of fibers: their places are within them
+  std::vector<Fiber> fibers_;
+  std::vector<State> states_;  // of each fiber
   std::vector<Warp> warps_;
-  Fiber* now_ = nullptr;
+  unsigned now_ = 0;   // the fiber that runs
+  unsigned step_ = 1;  // from a fiber to the next of the round
   Place scheduler_;
 };
 
