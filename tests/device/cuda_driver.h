@@ -30,7 +30,7 @@ inline int64_t steps_of_a_case(int64_t all, int64_t on_processor) {
   return on_the_processor() ? on_processor : all;
 }
 
-// Whether this is the long form of a test (make soak).
+// True in the long form of a test (make soak).
 inline bool in_the_soak() {
   return getenv("ASSAY_SOAK") != nullptr;
 }

@@ -32,7 +32,7 @@ PromptBatch some_prompts(int64_t length, size_t rows) {
   return PromptBatch::of(prompts);
 }
 
-// How a session's steps are made: eager, or compiled for any sizes or for those that it meets.
+// The steps of a session: eager, or compiled for any sizes or for those that it meets.
 enum class Form { kEager, kSpecialised, kSymbolic };
 
 struct SessionCase {
