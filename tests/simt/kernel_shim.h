@@ -14,6 +14,8 @@ float exp2f(float) noexcept;
 float expf(float) noexcept;
 float fmaxf(float, float) noexcept;
 float sqrtf(float) noexcept;
+int dprintf(int, const char*, ...) noexcept;
+[[noreturn]] void abort() noexcept;
 }
 
 struct SimtIndex {
@@ -26,6 +28,8 @@ struct SimtState {
   // Waits for all threads of the warp that haven't ended, each of which brings `bytes` bytes:
   // [32][kSimtBytes], valid until the warp meets next.
   const char* (*meet)(const void* mine, unsigned long bytes);
+  // Lets other threads go on, for one that waits for what they do.
+  void (*yield)();
 };
 enum { kSimtBytes = 64, kSimtThreads = 1024, kSimtDynamicBytes = 227 * 1024 };
 // One for each kernel of a module.
@@ -70,6 +74,12 @@ inline uint2 make_uint2(unsigned x, unsigned y) {
 }
 inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) {
   return {x, y, z, w};
+}
+struct __align__(8) float2 {
+  float x, y;
+};
+inline float2 make_float2(float x, float y) {
+  return {x, y};
 }
 inline float4 make_float4(float x, float y, float z, float w) {
   return {x, y, z, w};
@@ -196,8 +206,10 @@ static SimtCopies simt_all_copies[kSimtThreads];
 static SimtCopies& simt_copies() {
   return simt_all_copies[threadIdx.x];
 }
+static void simt_begin_products();
 static void simt_begin_thread() {
   simt_copies().begin = simt_copies().end = simt_copies().groups = 0;
+  simt_begin_products();
 }
 static void ptx_cp_async_cg_shared_global(unsigned to, const void* from, int bytes = 16) {
   SimtCopies& copies = simt_copies();
@@ -263,3 +275,5 @@ inline void simt_ldmatrix(unsigned& a, unsigned& b, unsigned& c, unsigned& d, un
 }
 constexpr auto ptx_ldmatrix_sync_aligned_m8n8_x4_shared_b16 = simt_ldmatrix<false>;
 constexpr auto ptx_ldmatrix_sync_aligned_m8n8_x4_trans_shared_b16 = simt_ldmatrix<true>;
+
+#include "warpgroup_shim.h"

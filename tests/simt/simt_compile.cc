@@ -59,6 +59,16 @@ bool is_name(char c) {
   return isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
 }
 
+// Behind an opening brace and declarations of registers, where there are any.
+std::string opcode_of(std::string code) {
+  code.erase(0, code.find_first_not_of(" {"));
+  while (code.starts_with(".reg")) {
+    code.erase(0, code.find(';') + 1);
+    code.erase(0, code.find_first_not_of(' '));
+  }
+  return code.substr(0, code.find_first_of(" ;"));
+}
+
 // One `asm [volatile] ("opcode ..." : "=r"(out), ... : "r"(in), ... : ...)` from its first letter:
 // becomes `ptx_opcode(out, ..., in, ...)`. Returns where it ends.
 size_t rewrite_asm(const std::string& text, size_t at, std::string& out) {
@@ -82,7 +92,7 @@ size_t rewrite_asm(const std::string& text, size_t at, std::string& out) {
     }
   }
   out += "ptx_";
-  for (const char c : code.substr(0, code.find_first_of(" ;"))) out += is_name(c) ? c : '_';
+  for (const char c : opcode_of(code)) out += is_name(c) ? c : '_';
   out += "(" + operands + ")";
   return at;
 }

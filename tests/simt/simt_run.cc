@@ -20,6 +20,7 @@ constexpr size_t kStackBytes = 256 << 10;
 // than the one before.
 constexpr size_t kLineBytes = 64, kLinesApart = 5, kLinesOfAWay = 64;
 constexpr unsigned kWarp = 32;
+constexpr int kMostIdle = 1000;
 
 // Place at which a fiber goes on: the registers that GCC's and Clang's own setjmp keep, a tenth of
 // the library's and as much faster. Not inlined: the frame that is left is the one that is come
@@ -51,6 +52,7 @@ class Runner {
     argument_ = argument;
     *entry.state = &state_;
     state_.sync_block = [] { the_one().wait(State::kAtBlock); };
+    state_.yield = [] { the_one().wait(State::kReady); };
     state_.meet = [](const void* mine, unsigned long bytes) { return the_one().meet(mine, bytes); };
     state_.grid = {blocks[0], blocks[1], blocks[2]};
     state_.size = {threads, 1, 1};
@@ -97,6 +99,7 @@ class Runner {
   // To the next fiber that may go on, or to the scheduler, until this one is let go on.
   SIMT_SWITCHES void wait(State state) {
     states_[now_] = state;
+    moved_ |= state != State::kReady;
     if (__builtin_setjmp(fibers_[now_].here) != 0) return;
     next();
   }
@@ -142,20 +145,25 @@ class Runner {
     for (unsigned i = 0; i < threads; ++i) fibers_[i].meetings = 0;
     // To and fro, so that an order that is needed shows.
     bool forwards = true;
+    int idle = 0;  // turns in which threads did nothing but wait for each other
     do {
+      moved_ = false;
       go_round(forwards);
       forwards = !forwards;
+      idle = moved_ ? 0 : idle + 1;
+      if (idle == kMostIdle) fail("threads of a block wait for what none of them does");
     } while (release());
   }
 
   // Lets those go on who have all met; whether there are any.
   bool release() {
     bool any = false;
-    std::ptrdiff_t ended = 0, at_block = 0;
+    std::ptrdiff_t ended = 0, at_block = 0, ready = 0;
     for (auto first = states_.begin(); first < states_.end(); first += kWarp) {
       const std::span warp(first, std::min(first + kWarp, states_.end()));
       const auto at_warp = std::ranges::count(warp, State::kAtWarp);
       const auto gone = std::ranges::count(warp, State::kEnded);
+      ready += std::ranges::count(warp, State::kReady);
       ended += gone;
       at_block += std::ranges::count(warp, State::kAtBlock);
       if (at_warp == 0 || at_warp + gone < std::ssize(warp)) continue;
@@ -163,13 +171,17 @@ class Runner {
       any = true;
     }
     const auto threads = std::ssize(states_);
-    if (any || ended == threads) return any;
+    if (any || ready > 0 || ended == threads) return ended < threads;
     if (at_block + ended < threads) {
-      fprintf(stderr, "simt: threads of a block wait for one another in different places\n");
-      abort();
+      fail("threads of a block wait for one another in different places");
     }
     std::ranges::replace(states_, State::kAtBlock, State::kReady);
     return true;
+  }
+
+  [[noreturn]] static void fail(const char* what) {
+    fprintf(stderr, "simt: %s\n", what);
+    abort();
   }
 
   SimtState state_{};
@@ -179,8 +191,9 @@ class Runner {
   std::vector<Fiber> fibers_;
   std::vector<State> states_;  // of each fiber
   std::vector<Warp> warps_;
-  unsigned now_ = 0;   // the fiber that runs
-  unsigned step_ = 1;  // from a fiber to the next of the round
+  unsigned now_ = 0;    // the fiber that runs
+  unsigned step_ = 1;   // from a fiber to the next of the round
+  bool moved_ = false;  // some thread did more than wait in this round
   Place scheduler_;
 };
 

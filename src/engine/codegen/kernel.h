@@ -88,6 +88,8 @@ struct Kernel {
   // choose a form by them, so that a symbol costs no speed. The text is right for those runs alone.
   // Absent: runs of any size.
   Specialization run_sizes = {};
+  // The GPU that it is printed for, "sm_90a", likewise; empty: any.
+  std::string target = {};
   ir::Arena exprs;
   std::vector<KernelBuffer> buffers;  // local ones (x of a prologue, tile) last: no binding
   size_t bound_buffers = 0;           // how many of them the executor binds

@@ -31,7 +31,7 @@ __device__ __forceinline__ float widen_value(unsigned short x) { return FROM_NAR
 __device__ __forceinline__ void store_value(float* p, float x) { *p = x; }
 __device__ __forceinline__ void store_value(unsigned short* p, float x) { *p = TO_NARROW(x); }
 
-struct Sizes { long q_len, capacity; };
+struct Sizes { long batch, q_len, capacity; };
 __device__ __forceinline__ const cache_t* head_of(const void* cache, long b, long head, long capacity) {
   return (const cache_t*)cache + (b * KV_HEADS + head) * capacity * HEAD_DIM;
 }
@@ -250,7 +250,7 @@ int64_t pieces_of(const AttentionKernel& k) {
 
 std::string sizes_text(const Kernel& kernel) {
   return "__device__ __forceinline__ Sizes sizes_of(const Args& args) {\n" +
-         cuda_arguments(kernel) + "  return {q_len, capacity};\n}\n";
+         cuda_arguments(kernel) + "  return {batch, q_len, capacity};\n}\n";
 }
 
 }  // namespace

@@ -5,18 +5,32 @@
 #include <string>
 #include <string_view>
 
+#include "engine/codegen/cuda/print_cuda.h"
 #include "engine/codegen/kernel.h"
 
 namespace assay::engine {
 
-// Queries of one head that a block of the entry assay_prefill takes: its blocks are batch x heads
-// in x, tiles of queries in y.
-int64_t cuda_prefill_queries(const Kernel& kernel, const AttentionKernel& attention);
+// The entry assay_prefill, and its threads whatever the run's sizes.
+CudaLaunch cuda_prefill_launch(const Kernel& kernel, const AttentionKernel& attention,
+                               const DimValues& dims);
 int64_t cuda_prefill_threads(const Kernel& kernel, const AttentionKernel& attention);
 // "f16" or "bf16": the type of whatever of the cache, the queries and the result is of 16 bits.
 std::string_view cuda_narrow_name(const Kernel& kernel, const AttentionKernel& attention);
 // Defines assay_prefill, behind what cuda_attention.cc defines: HEADS, KV_HEADS, HEAD_DIM, GROUP,
 // the buffers' numbers, SCALE, SMALLEST, cache_t, widen_value() and sizes_of().
 std::string cuda_prefill_text(const Kernel& kernel, const AttentionKernel& attention);
+
+// The form of assay_prefill for GPUs that multiply by warpgroups: whether it fits, and the same of
+// it; its text goes behind what cuda_prefill_text() begins with.
+bool multiplies_by_warpgroups(const Kernel& kernel, const AttentionKernel& attention);
+CudaLaunch warpgroup_prefill_launch(const Kernel& kernel, const AttentionKernel& attention,
+                                    const DimValues& dims);
+int64_t warpgroup_prefill_threads(const Kernel& kernel, const AttentionKernel& attention);
+std::string warpgroup_prefill_text(const Kernel& kernel, const AttentionKernel& attention);
+// Products of a warpgroup in the type "f16" or "bf16", asynchronous: begin_products() once their
+// operands are there, then multiply_wide() for scores of 64 queries by `tile` positions and
+// multiply_weights() for 64 by head_dim, then end_products(); await_products<N>(sums) until all but
+// the last N of these groups have ended.
+std::string cuda_warpgroup_text(std::string_view narrow, int64_t tile, int64_t head_dim);
 
 }  // namespace assay::engine

@@ -283,10 +283,17 @@ bool uses_tensor_cores(const Kernel& kernel, const AttentionKernel& k) {
          k.head_dim <= kMostTensorCoreHeads;
 }
 
+// Queries of one head that a block takes.
+int64_t queries_of_block(const Kernel& kernel, const AttentionKernel& k) {
+  if (uses_tensor_cores(kernel, k)) return 16 * cuda_prefill_threads(kernel, k) / 32;
+  return k.head_dim <= 64 ? 64 : k.head_dim <= 128 ? 32 : 16;
+}
+
 }  // namespace
 
 // Half as many where there would be fewer blocks than multiprocessors.
 int64_t cuda_prefill_threads(const Kernel& kernel, const AttentionKernel& k) {
+  if (multiplies_by_warpgroups(kernel, k)) return warpgroup_prefill_threads(kernel, k);
   const Specialization dims = cuda_form_sizes(kernel);
   if (!uses_tensor_cores(kernel, k) || !dims.q_len) return kCudaThreads;
   const int64_t queries = 16 * kCudaThreads / 32;
@@ -295,9 +302,12 @@ int64_t cuda_prefill_threads(const Kernel& kernel, const AttentionKernel& k) {
   return blocks < kCudaMultiprocessors ? kCudaThreads / 2 : kCudaThreads;
 }
 
-int64_t cuda_prefill_queries(const Kernel& kernel, const AttentionKernel& k) {
-  if (uses_tensor_cores(kernel, k)) return 16 * cuda_prefill_threads(kernel, k) / 32;
-  return k.head_dim <= 64 ? 64 : k.head_dim <= 128 ? 32 : 16;
+CudaLaunch cuda_prefill_launch(const Kernel& kernel, const AttentionKernel& k,
+                               const DimValues& dims) {
+  if (multiplies_by_warpgroups(kernel, k)) return warpgroup_prefill_launch(kernel, k, dims);
+  const int64_t queries = queries_of_block(kernel, k);
+  return {"assay_prefill", dims.batch * k.heads, (dims.q_len + queries - 1) / queries, 1,
+          cuda_prefill_threads(kernel, k)};
 }
 
 std::string_view cuda_narrow_name(const Kernel& kernel, const AttentionKernel& k) {
@@ -316,13 +326,14 @@ std::string cuda_prefill_text(const Kernel& kernel, const AttentionKernel& k) {
       fmt::format("\nnamespace of_prompts {{\ntypedef {} query_t;\ntypedef {} out_t;\n",
                   type_of(k.q), type_of(k.out));
   if (!uses_tensor_cores(kernel, k)) {
-    text += fmt::format("enum {{ QUERIES = {} }};\n", cuda_prefill_queries(kernel, k));
+    text += fmt::format("enum {{ QUERIES = {} }};\n", queries_of_block(kernel, k));
     return text + std::string(kPlain) + "}\n";
   }
   text += cuda_tensor_text(narrow);
+  text += "#define SCALE_IN_BASE_2 (SCALE * 1.44269504f)\n";
+  if (multiplies_by_warpgroups(kernel, k)) return text + warpgroup_prefill_text(kernel, k) + "}\n";
   text += fmt::format("enum {{ PREFILL_THREADS = {}, PREFILL_WARPS = PREFILL_THREADS / 32 }};\n",
                       cuda_prefill_threads(kernel, k));
-  text += "#define SCALE_IN_BASE_2 (SCALE * 1.44269504f)\n";
   return text + std::string(kTensorCores) + "}\n";
 }
 

@@ -94,9 +94,7 @@ struct Launches {
   CudaLaunches operator()(const AttentionKernel& k) const {
     CudaLaunches launches;
     if (dims.q_len > kCudaFewQueries) {
-      const int64_t tile = cuda_prefill_queries(kernel, k);
-      launches.run = {{"assay_prefill", dims.batch * k.heads, (dims.q_len + tile - 1) / tile, 1,
-                       cuda_prefill_threads(kernel, k)}};
+      launches.run = {cuda_prefill_launch(kernel, k, dims)};
     } else {
       launches.run = {{"assay_decode", dims.batch * cuda_attention_heads(k),
                        cuda_attention_splits(k, dims, capacity), dims.q_len,

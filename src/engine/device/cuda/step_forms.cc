@@ -26,6 +26,7 @@ StepForms::StepForms(StepPlan& plan, KernelStore& kernels, Driver& driver, bool 
   }
   std::vector<CudaForm> forms;
   for (PlannedKernel& planned : plan_.kernels) {
+    planned.kernel.target = driver_.info().target;
     if (!any_sizes_) planned.kernel.run_sizes = {dims.batch, dims.q_len, {}, {}};
     forms.push_back(cuda_form(planned.kernel));
     streams_ |= forms.back().product.shared_bytes > 0;
@@ -48,7 +49,7 @@ Result<Function> StepForms::function(size_t kernel, const CudaLaunch& launch) {
   Function& function = functions_[{chosen_[kernel].module, launch.entry}];
   if (function != nullptr) return function;
   ASSAY_TRY(const Function found, driver_.function(chosen_[kernel].module, launch.entry));
-  if (streams_) {
+  if (streams_ || launch.shared_bytes > 0) {
     ASSAY_CHECK(driver_.share_memory(found, static_cast<size_t>(launch.shared_bytes)));
   }
   return function = found;

@@ -1,0 +1,189 @@
+// Barriers in shared memory and products of warpgroups, a part of kernel_shim.h.
+#pragma once
+
+// Barriers in shared memory: arrivals that a phase waits for, those still to come, and its number.
+struct SimtBarrier {
+  unsigned short all, missing;
+  unsigned phase;
+};
+inline SimtBarrier& simt_barrier(unsigned address) {
+  return *(SimtBarrier*)simt_shared(address);
+}
+static void ptx_mbarrier_init_shared__cta_b64(unsigned address, unsigned arrivals) {
+  simt_barrier(address) = {(unsigned short)arrivals, (unsigned short)arrivals, 0};
+}
+static void ptx_mbarrier_arrive_shared__cta_b64(unsigned address) {
+  SimtBarrier& barrier = simt_barrier(address);
+  if (--barrier.missing == 0) barrier.missing = barrier.all, ++barrier.phase;
+}
+static void ptx_mbarrier_try_wait_parity_shared__cta_b64(unsigned& come, unsigned address,
+                                                         unsigned parity) {
+  come = (simt_barrier(address).phase & 1) != parity;
+  if (!come) simt_state->yield();
+}
+static void ptx_fence_proxy_async_shared__cta() {}
+static void ptx_setmaxnreg_inc_sync_aligned_u32() {}
+static void ptx_setmaxnreg_dec_sync_aligned_u32() {}
+
+// Products of a warpgroup. Operands are read when a product begins; sums are numbers only once
+// their group has been waited for, and what the operands' memory holds must not have changed then.
+struct SimtProduct {
+  float* sums;
+  float values[128];
+  int count;
+  long group;
+  unsigned long b, hash;  // of the last that was added
+  bool transposed;
+};
+struct SimtProducts {
+  enum { kMost = 4 };
+  SimtProduct running[kMost];
+  long groups;
+};
+static SimtProducts simt_all_products[kSimtThreads];
+static SimtProducts& simt_products() {
+  return simt_all_products[threadIdx.x];
+}
+static void simt_begin_products() {
+  for (SimtProduct& product : simt_products().running) product.sums = nullptr;
+  simt_products().groups = 0;
+}
+struct SimtMatrix {
+  unsigned long bits;
+  // In shared memory, of which it has 18 bits.
+  unsigned start() const {
+    const unsigned begin = (unsigned)__cvta_generic_to_shared(__start_simt_shared);
+    return begin + (((unsigned)(bits & 0x3fff) * 16 - begin) & 0x3ffff);
+  }
+  // Element [row, k] of 16 k, with neighbours along k or, transposed, along the rows, in the
+  // swizzle of 128 bytes: eight lines of 128 bytes, 1024-byte aligned, whose 16 bytes p are at p ^
+  // line % 8.
+  unsigned short at(int row, int k, bool transposed) const {
+    const unsigned line_step = (unsigned)(bits >> 32 & 0x3fff) * 16,
+                   band = (unsigned)(bits >> 16 & 0x3fff) * 16;
+    const int line = transposed ? k : row, along = transposed ? row : k;
+    unsigned address = start() + (unsigned)(line / 8) * line_step + (unsigned)(line % 8) * 128 +
+                       (unsigned)(along / 64) * band + (unsigned)(along % 64) * 2;
+    address ^= address >> 3 & 0x70;
+    unsigned short value;
+    memcpy(&value, simt_shared(address), 2);
+    return value;
+  }
+  unsigned long hash(int rows, bool transposed) const {
+    unsigned long sum = 0;
+    for (int row = 0; row < rows; ++row) {
+      for (int k = 0; k < 16; ++k) sum = (sum ^ at(row, k, transposed)) * 0x100000001b3;
+    }
+    return sum;
+  }
+};
+static void simt_fail(const char* what) {
+  dprintf(2, "simt: %s\n", what);
+  abort();
+}
+static SimtProduct& simt_product_on(float* sums, int count) {
+  SimtProducts& products = simt_products();
+  SimtProduct* unused = nullptr;
+  for (SimtProduct& product : products.running) {
+    if (product.sums == sums) return product;
+    if (product.sums == nullptr) unused = &product;
+  }
+  if (unused == nullptr) simt_fail("more products run than the tests know");
+  unused->sums = sums, unused->count = count;
+  for (int i = 0; i < count; ++i) unused->values[i] = sums[i], sums[i] = __builtin_nanf("");
+  return *unused;
+}
+// Thread 4 r + t of a warp has rows r and r + 8 of its 16, and of eight columns 2 t and 2 t + 1.
+template <float (*WIDEN)(unsigned short)>
+static void simt_add_product(SimtProduct& product, const unsigned short (&a)[2][16], SimtMatrix b,
+                             bool adds, bool b_transposed) {
+  float line[16];
+  for (int i = 0; i < product.count; ++i) {
+    float sum = adds ? product.values[i] : 0.0f;
+    const int column = i / 4 * 8 + simt_lane() % 4 * 2 + i % 2;
+    for (int k = 0; k < 16; ++k)
+      sum += WIDEN(a[i / 2 % 2][k]) * WIDEN(b.at(column, k, b_transposed));
+    product.values[i] = sum;
+  }
+  product.b = b.bits;
+  product.group = simt_products().groups;
+  product.transposed = b_transposed;
+  product.hash = b.hash(product.count * 2, b_transposed);
+}
+template <float (*WIDEN)(unsigned short)>
+static void simt_wgmma(float* sums, int count, unsigned long a, unsigned long b, int adds,
+                       int a_transposed, int b_transposed) {
+  unsigned short rows[2][16];
+  for (int half = 0; half < 2; ++half) {
+    const int row = (int)(threadIdx.x / 32 % 4) * 16 + simt_lane() / 4 + half * 8;
+    for (int k = 0; k < 16; ++k) rows[half][k] = SimtMatrix{a}.at(row, k, a_transposed != 0);
+  }
+  simt_add_product<WIDEN>(simt_product_on(sums, count), rows, {b}, adds != 0, b_transposed != 0);
+}
+template <float (*WIDEN)(unsigned short)>
+static void simt_wgmma(float* sums, int count, const unsigned (&a)[4], unsigned long b, int adds,
+                       int b_transposed) {
+  const SimtFragments mine = {{a[0], a[1], a[2], a[3]}, {}};
+  const char* all = simt_state->meet(&mine, sizeof mine);
+  unsigned short rows[2][16];
+  for (int half = 0; half < 2; ++half) {
+    for (int k = 0; k < 16; ++k) {
+      const auto of_lane = simt_of_lane<SimtFragments>(all, simt_lane() / 4 * 4 + k % 8 / 2);
+      rows[half][k] = (unsigned short)(of_lane.a[k / 8 * 2 + half] >> k % 2 * 16);
+    }
+  }
+  simt_add_product<WIDEN>(simt_product_on(sums, count), rows, {b}, adds != 0, b_transposed != 0);
+}
+inline unsigned long simt_operand(float) {
+  return 0;
+}
+template <typename T>
+inline unsigned long simt_operand(T x) {
+  return (unsigned long)x;
+}
+// A call has COUNT sums of one array; behind them A and B in shared memory, or A in four registers;
+// whether it adds, both signs, and which of what lies in shared memory are transposed.
+template <float (*WIDEN)(unsigned short), int COUNT, typename... Others>
+static void simt_wgmma_call(float& first, const Others&... others) {
+  const unsigned long all[] = {simt_operand(others)...};
+  const unsigned long* rest = all + COUNT - 1;
+  if constexpr (sizeof...(others) == COUNT - 1 + 7) {
+    if (rest[3] != 1 || rest[4] != 1) simt_fail("wgmma: a sign that isn't 1");
+    simt_wgmma<WIDEN>(&first, COUNT, rest[0], rest[1], (int)rest[2], (int)rest[5], (int)rest[6]);
+  } else {
+    static_assert(sizeof...(others) == COUNT - 1 + 9);
+    if (rest[6] != 1 || rest[7] != 1) simt_fail("wgmma: a sign that isn't 1");
+    const unsigned a[4] = {(unsigned)rest[0], (unsigned)rest[1], (unsigned)rest[2],
+                           (unsigned)rest[3]};
+    simt_wgmma<WIDEN>(&first, COUNT, a, rest[4], (int)rest[5], (int)rest[8]);
+  }
+}
+#define SIMT_WGMMA(columns)                                                                        \
+  template <typename... T>                                                                         \
+  static void ptx_wgmma_mma_async_sync_aligned_m64n##columns##k16_f32_bf16_bf16(T&&... operands) { \
+    simt_wgmma_call<simt_bf16, columns / 2>(operands...);                                          \
+  }                                                                                                \
+  template <typename... T>                                                                         \
+  static void ptx_wgmma_mma_async_sync_aligned_m64n##columns##k16_f32_f16_f16(T&&... operands) {   \
+    simt_wgmma_call<simt_f16, columns / 2>(operands...);                                           \
+  }
+SIMT_WGMMA(64)
+SIMT_WGMMA(128)
+static void ptx_wgmma_fence_sync_aligned() {}
+static void ptx_wgmma_commit_group_sync_aligned() {
+  ++simt_products().groups;
+}
+template <typename... T>
+static void ptx_wgmma_wait_group_sync_aligned(T&&... operands) {
+  const unsigned long all[] = {simt_operand(operands)...};
+  const long below = simt_products().groups - (long)all[sizeof...(operands) - 1];
+  for (SimtProduct& product : simt_products().running) {
+    if (product.sums == nullptr || product.group >= below) continue;
+    const bool transposed = product.transposed;
+    if (product.hash != SimtMatrix{product.b}.hash(product.count * 2, transposed)) {
+      simt_fail("wgmma: a matrix in shared memory has changed before the product was waited for");
+    }
+    memcpy(product.sums, product.values, (size_t)product.count * sizeof(float));
+    product.sums = nullptr;
+  }
+}
