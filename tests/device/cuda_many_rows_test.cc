@@ -106,6 +106,9 @@ class GpuHarness : public test::Harness {
   }
 
   void execute() override {
+    if (std::holds_alternative<AttentionKernel>(kernel_.body)) {
+      kernel_.run_sizes = {case_.dims.batch, case_.dims.q_len, {}, {}};  // it has forms by them
+    }
     if (narrow_) {
       for (const size_t buffer : narrow_buffers()) {
         kernel_.buffers[buffer].dtype = *narrow_;
@@ -121,8 +124,6 @@ class GpuHarness : public test::Harness {
   Status run_on_gpu() {
     cuda::Driver& driver = gpu_.driver();
     kernel_.target = driver.info().target;
-    // Attention of a prompt has fewer warpgroups in a block where the sizes are known to be small.
-    if (narrow_) kernel_.run_sizes = {case_.dims.batch, case_.dims.q_len, {}, {}};
     ASSAY_TRY(const std::string source, print_cuda(kernel_));
     const cuda::Module module = gpu_.module(source);
     std::vector<cuda::GpuBlock> blocks;
@@ -293,23 +294,44 @@ TEST_F(CudaManyRows, NormsOfAllWidths) {
 class CudaAttention : public CudaManyRows,
                       public testing::WithParamInterface<std::tuple<int64_t, DType>> {};
 
-TEST_P(CudaAttention, EqualsTheInterpreters) {
-  const auto [head_dim, dtype] = GetParam();
-  constexpr int64_t kHeads = 6, kKvHeads = 2;
-  GraphBuilder builder({{"table", Shape{50, kHeads * head_dim}}}, dtype, dtype);
+Graph attention_graph(int64_t heads, int64_t kv_heads, int64_t head_dim, DType dtype) {
+  GraphBuilder builder({{"table", Shape{50, heads * head_dim}}}, dtype, dtype);
   const auto x = builder.add(OpKind::kEmbedding, {builder.ids(), builder.weight("table")});
   const auto out =
-      builder.add(OpKind::kAttention, {builder.split_heads(x, kHeads, head_dim),
-                                       builder.cache(0, CachePart::kKeys, kKvHeads, head_dim),
-                                       builder.cache(0, CachePart::kValues, kKvHeads, head_dim),
+      builder.add(OpKind::kAttention, {builder.split_heads(x, heads, head_dim),
+                                       builder.cache(0, CachePart::kKeys, kv_heads, head_dim),
+                                       builder.cache(0, CachePart::kValues, kv_heads, head_dim),
                                        builder.lengths(), builder.pad()});
-  const auto graph = builder.finish({out});
-  ASSERT_TRUE(graph) << graph.error().message;
+  auto graph = builder.finish({out});
+  EXPECT_TRUE(graph) << graph.error().message;
+  return *std::move(graph);
+}
+
+TEST_P(CudaAttention, EqualsTheInterpreters) {
+  const auto [head_dim, dtype] = GetParam();
+  const Graph graph = attention_graph(6, 2, head_dim, dtype);
   run<AttentionKernel>(
-      *graph, dtype,
+      graph, dtype,
       {{1, 9, 9}, {2, 17, 17}, {2, 130, 130}, {3, 70, 101}, {1, 300, 300}, {46, 9, 20}});
-  run<AttentionKernel>(*graph, DType::kF32,  // as exact, whatever the cache's type
+  run<AttentionKernel>(graph, DType::kF32,  // as exact, whatever the cache's type
                        {{1, 1, 1}, {2, 1, 40}, {3, 1, 301}, {1, 1, 1000}, {2, 8, 101}});
+}
+
+// One head has keys of its own; seven and twelve heads share keys, the latter more than a block
+// takes.
+TEST_P(CudaAttention, OfGroupsEqualsTheInterpreters) {
+  const auto [head_dim, dtype] = GetParam();
+  for (const int64_t heads : {1, 7, 12}) {
+    SCOPED_TRACE(heads);
+    run<AttentionKernel>(attention_graph(heads, 1, head_dim, dtype), DType::kF32,
+                         {{2, 1, 40}, {1, 1, 1700}, {1, 3, 50}});
+  }
+}
+
+// So many blocks that they are smaller.
+TEST_P(CudaAttention, OfManyRowsEqualsTheInterpreters) {
+  const auto [head_dim, dtype] = GetParam();
+  run<AttentionKernel>(attention_graph(6, 2, head_dim, dtype), DType::kF32, {{140, 1, 90}});
 }
 
 INSTANTIATE_TEST_SUITE_P(Heads, CudaAttention,

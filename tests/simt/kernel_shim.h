@@ -66,6 +66,9 @@ struct __align__(8) uint2 {
 struct __align__(16) uint4 {
   unsigned x, y, z, w;
 };
+struct __align__(8) float2 {
+  float x, y;
+};
 struct __align__(16) float4 {
   float x, y, z, w;
 };
@@ -75,9 +78,6 @@ inline uint2 make_uint2(unsigned x, unsigned y) {
 inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) {
   return {x, y, z, w};
 }
-struct __align__(8) float2 {
-  float x, y;
-};
 inline float2 make_float2(float x, float y) {
   return {x, y};
 }

@@ -37,6 +37,31 @@ __device__ __forceinline__ const cache_t* head_of(const void* cache, long b, lon
 }
 )";
 
+// Instructions of attention on tensor cores that products don't have.
+constexpr std::string_view kMatrices = R"(
+#define SCALE_IN_BASE_2 (SCALE * 1.44269504f)
+__device__ __forceinline__ float power_of_2(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+// Addresses in shared memory are numbers of bytes here: half the registers of pointers.
+__device__ __forceinline__ void load_matrices(unsigned (&to)[4], unsigned from) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(from) : "memory");
+}
+__device__ __forceinline__ void load_matrices_turned(unsigned (&to)[4], unsigned from) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(from) : "memory");
+}
+
+// 16 bytes of a tile; zeros where `exists` doesn't hold, because what lies there is nobody's.
+__device__ __forceinline__ void load_piece(unsigned to, const unsigned short* from, bool exists) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::
+               "r"(to), "l"(from), "r"(exists ? 16 : 0) : "memory");
+}
+)";
+
 // One query of up to PIECE heads that share keys, over one range of positions. LANES
 // neighbouring threads share a position, each PER of its elements; each such slot has a softmax of
 // its own, corrected as larger scores come, AHEAD positions at a time, and slots, warps and blocks
@@ -235,7 +260,7 @@ extern "C" __global__ void __launch_bounds__(DECODE_THREADS, AT_LEAST(TOGETHER))
 }
 )";
 
-constexpr int64_t kSplitPositions = 32, kMostSplits = 64, kElements = 8, kMostPiece = 4;
+constexpr int64_t kMostSplits = 64, kElements = 8, kMostPiece = 4;
 
 // A block takes positions 32 at a time, for heads of any size. If every head has keys of its own
 // there are so many blocks that larger ones are slower.
@@ -244,7 +269,8 @@ bool wide(const AttentionKernel& k) {
 }
 
 // Pieces that the heads which share keys are cut into, a block each.
-int64_t pieces_of(const AttentionKernel& k) {
+int64_t pieces_of(const Kernel& kernel, const AttentionKernel& k) {
+  if (cuda_attention_on_tensor_cores(kernel, k)) return cuda_steps_pieces(k);
   return (k.heads / k.kv_heads + kMostPiece - 1) / kMostPiece;
 }
 
@@ -255,45 +281,82 @@ std::string sizes_text(const Kernel& kernel) {
 
 }  // namespace
 
-int64_t cuda_attention_heads(const AttentionKernel& k) {
-  return k.kv_heads * pieces_of(k);
+bool cuda_attention_on_tensor_cores(const Kernel& kernel, const AttentionKernel& k) {
+  constexpr int64_t kMostHeadDim = 128;  // more elements don't fit registers
+  return kernel.buffers[k.keys].dtype != DType::kF32 && k.head_dim % 16 == 0 &&
+         k.head_dim <= kMostHeadDim;
 }
 
-int64_t cuda_decode_threads(const AttentionKernel& k) {
+int64_t cuda_attention_heads(const Kernel& kernel, const AttentionKernel& k) {
+  return k.kv_heads * pieces_of(kernel, k);
+}
+
+int64_t cuda_decode_threads(const Kernel& kernel, const AttentionKernel& k) {
+  if (cuda_attention_on_tensor_cores(kernel, k)) return cuda_steps_threads(kernel, k);
   return wide(k) ? 512 : kCudaThreads;
 }
 
-int64_t cuda_attention_splits(const AttentionKernel& k, const DimValues& dims, int64_t capacity) {
-  constexpr int64_t kWantedBlocks = 2 * kCudaMultiprocessors;
-  const int64_t blocks = dims.batch * dims.q_len * cuda_attention_heads(k);
+int64_t cuda_decode_shared_bytes(const Kernel& kernel, const AttentionKernel& k) {
+  return cuda_attention_on_tensor_cores(kernel, k) ? cuda_steps_shared_bytes(kernel, k) : 0;
+}
+
+int64_t cuda_attention_splits(const Kernel& kernel, const AttentionKernel& k, const DimValues& dims,
+                              int64_t capacity) {
+  constexpr int64_t kWantedBlocks = 2 * kCudaMultiprocessors, kUnsplit = 512;
+  const int64_t blocks = dims.batch * dims.q_len * cuda_attention_heads(kernel, k);
   if (blocks > kCudaCounters) return 1;
+  int64_t positions = 32;  // of a range, at least
+  if (cuda_attention_on_tensor_cores(kernel, k)) {
+    // Putting ranges together takes as long as a block's 300 positions; the more blocks there are,
+    // the less does a range gain.
+    if (capacity <= kUnsplit) return 1;
+    positions = std::clamp<int64_t>(16 * blocks, 128, kUnsplit);
+  }
   const int64_t most = std::clamp<int64_t>(kWantedBlocks / blocks, 1, kMostSplits);
   // The nearest number: for one position more than fits, a range more is slower than longer ranges.
-  return std::clamp<int64_t>((capacity + kSplitPositions / 2) / kSplitPositions, 1, most);
+  return std::clamp<int64_t>((capacity + positions / 2) / positions, 1, most);
+}
+
+int64_t cuda_attention_workspace(const Kernel& kernel, const AttentionKernel& k,
+                                 const DimValues& dims, int64_t capacity) {
+  const int64_t group = k.heads / k.kv_heads, pieces = pieces_of(kernel, k);
+  constexpr int64_t kOfRange =
+      4;  // its sum and largest score; the next range's are aligned as well
+  return dims.batch * dims.q_len * k.kv_heads * pieces * ((group + pieces - 1) / pieces) *
+         cuda_attention_splits(kernel, k, dims, capacity) * (k.head_dim + kOfRange);
 }
 
 std::string print_cuda_attention(const Kernel& kernel, const AttentionKernel& k) {
   std::string text = cuda_prelude();
   text += cuda_args_struct(kernel);
-  const int64_t group = k.heads / k.kv_heads, pieces = pieces_of(k);
+  const bool tensor = cuda_attention_on_tensor_cores(kernel, k);
+  const int64_t group = k.heads / k.kv_heads, pieces = pieces_of(kernel, k);
   text += fmt::format(
       "enum {{ HEADS = {}, KV_HEADS = {}, HEAD_DIM = {}, Q = {}, KEYS = {}, VALUES = {}, LENGTHS = "
-      "{}, PAD = {}, "
-      "OUT = {},\n       PIECES = {}, PIECE = {}, PER = {}, LANES = {}, COUNTERS = {}, TOGETHER = "
-      "{}, DECODE_THREADS = {}, DECODE_WARPS = DECODE_THREADS / 32, AHEAD = {} "
-      "}};\n#define SCALE {:.9g}f\ntypedef {} cache_t;\ntypedef {} result_t;\n"
+      "{}, PAD = {}, OUT = {},\n       PIECES = {}, PIECE = {}, COUNTERS = {}, DECODE_THREADS = "
+      "{}, "
+      "DECODE_WARPS = DECODE_THREADS / 32 }};\n"
+      "#define SCALE {:.9g}f\ntypedef {} cache_t;\ntypedef {} result_t;\n"
       "#define FROM_NARROW from_{}\n#define TO_NARROW to_{}\n",
       k.heads, k.kv_heads, k.head_dim, k.q, k.keys, k.values, k.lengths, k.pad, k.out, pieces,
-      (group + pieces - 1) / pieces, kElements,
-      std::bit_ceil(static_cast<uint64_t>((k.head_dim + kElements - 1) / kElements)), kCudaCounters,
-      cuda_form_sizes(kernel).batch.value_or(1) > 1 && !wide(k) ? 2 : 1, cuda_decode_threads(k),
-      wide(k) ? 1 : 2, 1.0 / std::sqrt(static_cast<double>(k.head_dim)),
+      (group + pieces - 1) / pieces, kCudaCounters, cuda_decode_threads(kernel, k),
+      1.0 / std::sqrt(static_cast<double>(k.head_dim)),
       element_type(kernel.buffers[k.keys].dtype, "unsigned short"),
       element_type(kernel.buffers[k.out].dtype, "unsigned short"), cuda_narrow_name(kernel, k),
       cuda_narrow_name(kernel, k));
   text += kShared;
   text += sizes_text(kernel);
-  text += kDecode;
+  if (tensor) {
+    text += cuda_tensor_text(cuda_narrow_name(kernel, k));
+    text += kMatrices;
+    text += cuda_steps_text(kernel, k);
+  } else {
+    text += fmt::format(
+        "\nenum {{ PER = {}, LANES = {}, TOGETHER = {}, AHEAD = {} }};\n", kElements,
+        std::bit_ceil(static_cast<uint64_t>((k.head_dim + kElements - 1) / kElements)),
+        cuda_form_sizes(kernel).batch.value_or(1) > 1 && !wide(k) ? 2 : 1, wide(k) ? 1 : 2);
+    text += kDecode;
+  }
   text += cuda_prefill_text(kernel, k);
   return text;
 }

@@ -10,6 +10,18 @@
 
 namespace assay::engine {
 
+// True if scores and values are products on tensor cores: keys and values are of 16 bits, and heads
+// have a multiple of 16 elements that fits registers.
+bool cuda_attention_on_tensor_cores(const Kernel& kernel, const AttentionKernel& attention);
+
+// The entry assay_decode on tensor cores: pieces that the heads which share keys are cut into, a
+// block each; its threads, and the shared memory that they ask for.
+int64_t cuda_steps_pieces(const AttentionKernel& attention);
+int64_t cuda_steps_threads(const Kernel& kernel, const AttentionKernel& attention);
+int64_t cuda_steps_shared_bytes(const Kernel& kernel, const AttentionKernel& attention);
+// Defines assay_decode, behind what cuda_attention.cc defines for tensor cores.
+std::string cuda_steps_text(const Kernel& kernel, const AttentionKernel& attention);
+
 // The entry assay_prefill, and its threads whatever the run's sizes.
 CudaLaunch cuda_prefill_launch(const Kernel& kernel, const AttentionKernel& attention,
                                const DimValues& dims);

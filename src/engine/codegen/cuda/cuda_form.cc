@@ -3,6 +3,7 @@
 
 #include "engine/codegen/cuda/cuda_attention.h"
 #include "engine/codegen/cuda/library_product.h"
+#include "engine/codegen/cuda/print_cuda.h"
 
 namespace assay::engine {
 
@@ -29,7 +30,11 @@ CudaForm cuda_form(const Kernel& kernel) {
     form.library = may_have_many_rows(kernel, *product);
   } else if (const auto* attention = std::get_if<AttentionKernel>(&kernel.body)) {
     form.threads = cuda_prefill_threads(kernel, *attention);
-    form.several_rows = cuda_form_sizes(kernel).batch.value_or(1) > 1;
+    if (cuda_attention_on_tensor_cores(kernel, *attention)) {
+      form.shared_bytes = cuda_decode_shared_bytes(kernel, *attention);
+    } else {
+      form.several_rows = cuda_form_sizes(kernel).batch.value_or(1) > 1;
+    }
   }
   return form;
 }

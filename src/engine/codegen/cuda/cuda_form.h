@@ -22,7 +22,8 @@ struct CudaForm {
   CudaProductShape product;  // of products
   bool library = false;      // likewise: runs may be of more rows than the kernel itself multiplies
   int64_t threads = 0;       // of attention's prompts
-  bool several_rows = false;  // of attention: the batch is known to have more than one
+  int64_t shared_bytes = 0;  // that attention of few queries on tensor cores asks for
+  bool several_rows = false;  // of attention elsewhere: the batch is known to have more than one
   friend auto operator<=>(const CudaForm&, const CudaForm&) = default;
 };
 CudaForm cuda_form(const Kernel& kernel);

@@ -25,26 +25,6 @@ __device__ __forceinline__ void store_pair(float* p, float a, float b) { p[0] = 
 __device__ __forceinline__ void store_pair(unsigned short* p, float a, float b) {
   *(unsigned*)p = pack(a, b);
 }
-__device__ __forceinline__ float power_of_2(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-// Addresses in shared memory are numbers of bytes here: half the registers of pointers.
-__device__ __forceinline__ void load_matrices(unsigned (&to)[4], unsigned from) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(from) : "memory");
-}
-__device__ __forceinline__ void load_matrices_turned(unsigned (&to)[4], unsigned from) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(from) : "memory");
-}
-
-// 16 bytes of a tile; zeros where `exists` doesn't hold, because what lies there is nobody's.
-__device__ __forceinline__ void load_piece(unsigned to, const unsigned short* from, bool exists) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::
-               "r"(to), "l"(from), "r"(exists ? 16 : 0) : "memory");
-}
 // The same positions of keys and values.
 __device__ __forceinline__ void load_tiles(unsigned to, const cache_t* keys, const cache_t* values, int position, int stop) {
   #pragma unroll 1
@@ -276,16 +256,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) assay_prefill(const Arg
 }
 )";
 
-constexpr int64_t kMostTensorCoreHeads = 128;  // elements; more don't fit registers
-
-bool uses_tensor_cores(const Kernel& kernel, const AttentionKernel& k) {
-  return kernel.buffers[k.keys].dtype != DType::kF32 && k.head_dim % 16 == 0 &&
-         k.head_dim <= kMostTensorCoreHeads;
-}
-
 // Queries of one head that a block takes.
 int64_t queries_of_block(const Kernel& kernel, const AttentionKernel& k) {
-  if (uses_tensor_cores(kernel, k)) return 16 * cuda_prefill_threads(kernel, k) / 32;
+  if (cuda_attention_on_tensor_cores(kernel, k)) return 16 * cuda_prefill_threads(kernel, k) / 32;
   return k.head_dim <= 64 ? 64 : k.head_dim <= 128 ? 32 : 16;
 }
 
@@ -295,7 +268,7 @@ int64_t queries_of_block(const Kernel& kernel, const AttentionKernel& k) {
 int64_t cuda_prefill_threads(const Kernel& kernel, const AttentionKernel& k) {
   if (multiplies_by_warpgroups(kernel, k)) return warpgroup_prefill_threads(kernel, k);
   const Specialization dims = cuda_form_sizes(kernel);
-  if (!uses_tensor_cores(kernel, k) || !dims.q_len) return kCudaThreads;
+  if (!cuda_attention_on_tensor_cores(kernel, k) || !dims.q_len) return kCudaThreads;
   const int64_t queries = 16 * kCudaThreads / 32;
   const int64_t tiles = (*dims.q_len + queries - 1) / queries;
   const int64_t blocks = dims.batch.value_or(1) * k.heads * tiles;
@@ -321,16 +294,13 @@ std::string cuda_prefill_text(const Kernel& kernel, const AttentionKernel& k) {
   const auto type_of = [&](ir::BufferId buffer) {
     return element_type(kernel.buffers[buffer].dtype, "unsigned short");
   };
-  const std::string_view narrow = cuda_narrow_name(kernel, k);
   std::string text =
       fmt::format("\nnamespace of_prompts {{\ntypedef {} query_t;\ntypedef {} out_t;\n",
                   type_of(k.q), type_of(k.out));
-  if (!uses_tensor_cores(kernel, k)) {
+  if (!cuda_attention_on_tensor_cores(kernel, k)) {
     text += fmt::format("enum {{ QUERIES = {} }};\n", queries_of_block(kernel, k));
     return text + std::string(kPlain) + "}\n";
   }
-  text += cuda_tensor_text(narrow);
-  text += "#define SCALE_IN_BASE_2 (SCALE * 1.44269504f)\n";
   if (multiplies_by_warpgroups(kernel, k)) return text + warpgroup_prefill_text(kernel, k) + "}\n";
   text += fmt::format("enum {{ PREFILL_THREADS = {}, PREFILL_WARPS = PREFILL_THREADS / 32 }};\n",
                       cuda_prefill_threads(kernel, k));

@@ -29,11 +29,6 @@ __device__ __forceinline__ uint4 load_eight(const float* p) {
 __device__ __forceinline__ uint4 load_eight(const unsigned short* p) { return *(const uint4*)p; }
 __device__ __forceinline__ void store_pair(float* p, float a, float b) { *(float2*)p = make_float2(a, b); }
 __device__ __forceinline__ void store_pair(unsigned short* p, float a, float b) { *(unsigned*)p = pack(a, b); }
-__device__ __forceinline__ float power_of_2(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
 
 // Barriers in shared memory, by address. Slots are full for whoever multiplies, empty for whoever
 // loads; a warpgroup's queries are there.
@@ -85,11 +80,6 @@ __device__ __forceinline__ bool find_item(const Args& args, const Sizes& n, int 
   return true;
 }
 
-// 16 bytes of a tile; zeros where `exists` doesn't hold, because what lies there is nobody's.
-__device__ __forceinline__ void load_piece(unsigned to, const cache_t* from, bool exists) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::
-               "r"(to), "l"(from), "r"(exists ? 16 : 0) : "memory");
-}
 // The tiles of an item that this warp's slot gets, behind `turn` others.
 __device__ __forceinline__ void load_tiles(unsigned shared, int slot, const Item& item, const cache_t* from, int& turn) {
   const int lane = lane_of_thread(), row = lane / 8, piece = lane % 8;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "engine/codegen/cuda/cuda_attention.h"
@@ -67,8 +68,11 @@ struct Launches {
   int64_t capacity;
 
   CudaLaunches operator()(const RowsKernel& rows) const {
+    // Many rows have blocks enough with longer slices of each.
+    constexpr int64_t kMostBlocks = 16 * kCudaMultiprocessors;
     const int64_t count = rows.rows.value(dims);
-    const int64_t blocks = count <= kCudaCounters ? blocks_of_row(kernel, rows) : 1;
+    const int64_t most = std::max<int64_t>(kMostBlocks / std::max<int64_t>(count, 1), 1);
+    const int64_t blocks = count <= kCudaCounters ? std::min(blocks_of_row(kernel, rows), most) : 1;
     return {.run = {{"assay_run", count, blocks}}, .prologue = {}, .epilogue = {}};
   }
   CudaLaunches operator()(const ProductKernel& product) const {
@@ -96,9 +100,9 @@ struct Launches {
     if (dims.q_len > kCudaFewQueries) {
       launches.run = {cuda_prefill_launch(kernel, k, dims)};
     } else {
-      launches.run = {{"assay_decode", dims.batch * cuda_attention_heads(k),
-                       cuda_attention_splits(k, dims, capacity), dims.q_len,
-                       cuda_decode_threads(k)}};
+      launches.run = {{"assay_decode", dims.batch * cuda_attention_heads(kernel, k),
+                       cuda_attention_splits(kernel, k, dims, capacity), dims.q_len,
+                       cuda_decode_threads(kernel, k), cuda_decode_shared_bytes(kernel, k)}};
     }
     return launches;
   }
@@ -136,8 +140,7 @@ int64_t cuda_workspace_floats(const Kernel& kernel, const DimValues& dims, int64
   }
   if (const auto* k = std::get_if<AttentionKernel>(&kernel.body)) {
     if (dims.q_len > kCudaFewQueries) return 0;
-    return kCudaCounters + dims.batch * dims.q_len * k->heads *
-                               cuda_attention_splits(*k, dims, capacity) * (k->head_dim + 2);
+    return kCudaCounters + cuda_attention_workspace(kernel, *k, dims, capacity);
   }
   const auto& product = std::get<ProductKernel>(kernel.body);
   const int64_t floats = cuda_product_workspace(cuda_product_shape(kernel, product), product);

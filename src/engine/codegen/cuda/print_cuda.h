@@ -73,9 +73,16 @@ std::string print_cuda_attention(const Kernel& kernel, const AttentionKernel& at
 
 // Ranges that a head's positions are cut into while decoding, a block each. Not of the length: a
 // captured graph is replayed for every one.
-int64_t cuda_attention_splits(const AttentionKernel& k, const DimValues& dims, int64_t capacity);
-int64_t cuda_attention_heads(const AttentionKernel& k);  // blocks of a row, query and range
-int64_t cuda_decode_threads(const AttentionKernel& k);   // of such a block
-constexpr int64_t kCudaMostHeadDim = 256;                // of attention
+int64_t cuda_attention_splits(const Kernel& kernel, const AttentionKernel& k, const DimValues& dims,
+                              int64_t capacity);
+// Floats of the workspace that the ranges' parts take, behind the counters.
+int64_t cuda_attention_workspace(const Kernel& kernel, const AttentionKernel& k,
+                                 const DimValues& dims, int64_t capacity);
+// Blocks of a row, query and range; threads of such a block, and the shared memory that they ask
+// for.
+int64_t cuda_attention_heads(const Kernel& kernel, const AttentionKernel& k);
+int64_t cuda_decode_threads(const Kernel& kernel, const AttentionKernel& k);
+int64_t cuda_decode_shared_bytes(const Kernel& kernel, const AttentionKernel& k);
+constexpr int64_t kCudaMostHeadDim = 256;  // of attention
 
 }  // namespace assay::engine

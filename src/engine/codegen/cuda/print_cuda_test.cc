@@ -2,6 +2,7 @@
 // bound. No GPU is needed; skipped where there is no NVRTC.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 
@@ -318,6 +319,22 @@ TEST(PrintCuda, PromptsOnHopperMultiplyByWarpgroups) {
   for (const char* target : {"", "sm_80", "sm_100a"}) {
     EXPECT_FALSE(has_warpgroups("llama3.2-1b", DType::kBF16, target)) << target;
   }
+}
+
+CudaLaunch attention_launch(int64_t batch, int64_t capacity) {
+  const Graph graph = graph_of("llama3.2-1b", DType::kBF16, true);
+  const auto node = std::ranges::find(graph.nodes, OpKind::kAttention, &Node::op);
+  const auto kernel = lower(graph, *node, {batch, 1, std::nullopt, capacity});
+  return cuda_launches(kernel.value(), {batch, 1, capacity}, capacity).run.front();
+}
+
+// Putting ranges together takes longer than a block takes for a few positions.
+TEST(PrintCuda, AttentionCutsLongContextsAlone) {
+  EXPECT_EQ(attention_launch(1, 193).blocks_y, 1);
+  EXPECT_EQ(attention_launch(8, 512).blocks_y, 1);
+  EXPECT_EQ(attention_launch(1, 32832).blocks_y, 2 * kCudaMultiprocessors / 8);
+  EXPECT_EQ(attention_launch(8, 32832).blocks_y, 2 * kCudaMultiprocessors / 64);
+  EXPECT_EQ(attention_launch(64, 32832).blocks_y, 1);
 }
 
 TEST(PrintCuda, HeadsThatNoTemplateFitsAreNamed) {

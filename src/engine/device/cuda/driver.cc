@@ -285,11 +285,10 @@ Result<Function> Driver::function(Module module, const std::string& name) {
   return function;
 }
 
-::assay::Status Driver::share_memory(Function function, size_t bytes) {
-  constexpr int kWholeMemory = 100;  // in percent
+::assay::Status Driver::share_memory(Function function, size_t bytes, int percent) {
   ASSAY_CHECK(check(api_.function_set(function, kMostSharedBytes, static_cast<int>(bytes)),
                     "cuFuncSetAttribute"));
-  return check(api_.function_set(function, kSharedCarveout, kWholeMemory), "cuFuncSetAttribute");
+  return check(api_.function_set(function, kSharedCarveout, percent), "cuFuncSetAttribute");
 }
 
 ::assay::Status Driver::launch(Function function, Blocks blocks, unsigned threads, void* argument,

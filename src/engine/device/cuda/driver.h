@@ -99,9 +99,10 @@ class Driver {
   void unload(Module module);
   Result<Function> function(Module module, const std::string& name);
   // Lets it be launched with so much shared memory beside its own, and asks that a multiprocessor
-  // which runs it keeps no more of its memory for a cache than it must: it can't change that while
-  // it runs a kernel, so that one which wants another share waits for the kernel ahead to end.
-  ::assay::Status share_memory(Function function, size_t bytes);
+  // which runs it keeps this share of its memory for blocks, the rest for a cache: it can't change
+  // that while it runs a kernel, so that one which wants another share waits for the kernel ahead
+  // to end.
+  ::assay::Status share_memory(Function function, size_t bytes, int percent = 100);
   // `argument`: the kernel's one parameter, copied. `early`: it may begin while the kernel ahead
   // runs, and waits by itself for what it reads; without effect before Hopper.
   ::assay::Status launch(Function function, Blocks blocks, unsigned threads, void* argument,
