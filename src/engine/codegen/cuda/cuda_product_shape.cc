@@ -73,7 +73,7 @@ bool on_tensor_cores(const ProductKernel& product, const Sizes& sizes, CudaProdu
 
 // As many columns as a thread has registers for, 64 of them for 16 bytes of each piece and column
 // and 32 for sums; fewer if there would be few blocks.
-// The bounds on inputs are where an H200 was faster (docs/engine.md).
+// The bounds on inputs are where an H200 was faster (docs/engine-figures.md).
 CudaProductShape held(const ProductKernel& product, const Sizes& sizes) {
   constexpr int64_t kMostSums = 32, kMostColumns = 8, kMostPieces = 16;
   constexpr int64_t kFewestBlocks = 200, kFewInputs = 2048, kManyInputs = 4096;
