@@ -16,8 +16,8 @@ StepForms::StepForms(StepPlan& plan, KernelStore& kernels, Driver& driver, bool 
 
 constexpr int64_t kGranted = 47 * 1024;  // that a block may have beside its own without asking
 
-// For a block of attention. The other kernels of a step of one row keep their cache: their weights
-// are in flight to registers, and with less of it a step takes 0.05 ms more.
+// Percent of the memory that is shared while a step of one row runs attention. Its other kernels
+// keep their cache: where all asked for memory, a step took 0.05 ms more.
 constexpr int kAttentionPercent = 44;
 
 ::assay::Status StepForms::choose(const DimValues& dims) {
@@ -25,6 +25,7 @@ constexpr int kAttentionPercent = 44;
   if (chosen_for_ == sizes) return {};
   chosen_for_.reset();
   streams_ = false;
+  const bool is_step = plan_.dims.q_len == 1;
   const bool narrow = !narrow_.empty() && dims.batch > kProductRows;
   for (const NarrowBuffer& buffer : narrow_) {
     plan_.kernels[buffer.kernel].kernel.buffers[buffer.buffer].dtype =
@@ -36,7 +37,7 @@ constexpr int kAttentionPercent = 44;
     if (!any_sizes_) planned.kernel.run_sizes = {dims.batch, dims.q_len, {}, {}};
     forms.push_back(cuda_form(planned.kernel));
     streams_ |= forms.back().product.shared_bytes > 0 ||
-                (dims.batch > 1 && forms.back().shared_bytes > kGranted);
+                (is_step && dims.batch > 1 && forms.back().shared_bytes > kGranted);
   }
   chosen_.assign(forms.size(), {});
   for (size_t i = 0; i < forms.size(); ++i) {
@@ -56,11 +57,11 @@ Result<Function> StepForms::function(size_t kernel, const CudaLaunch& launch) {
   Function& function = functions_[{chosen_[kernel].module, launch.entry}];
   if (function != nullptr) return function;
   ASSAY_TRY(const Function found, driver_.function(chosen_[kernel].module, launch.entry));
-  if (streams_ || launch.shared_bytes > 0) {
-    ASSAY_CHECK(driver_.share_memory(found, static_cast<size_t>(launch.shared_bytes)));
-  } else if (launch.shared_bytes > kGranted) {
-    const auto bytes = static_cast<size_t>(launch.shared_bytes);
+  const auto bytes = static_cast<size_t>(launch.shared_bytes);
+  if (!streams_ && launch.shared_bytes > kGranted && plan_.dims.q_len == 1) {
     ASSAY_CHECK(driver_.share_memory(found, bytes, kAttentionPercent));
+  } else if (streams_ || launch.shared_bytes > kGranted) {
+    ASSAY_CHECK(driver_.share_memory(found, bytes));
   }
   return function = found;
 }
