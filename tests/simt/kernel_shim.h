@@ -12,6 +12,7 @@ void* memset(void*, int, size_t) noexcept;
 float erfcf(float) noexcept;
 float exp2f(float) noexcept;
 float expf(float) noexcept;
+float fmaf(float, float, float) noexcept;
 float fmaxf(float, float) noexcept;
 float sqrtf(float) noexcept;
 int dprintf(int, const char*, ...) noexcept;
