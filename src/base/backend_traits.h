@@ -14,7 +14,7 @@ enum class WorkerKind {
   kCommand,      // a program that the study names; nothing of this program but the host is its
 };
 
-// Seconds by rules of thumb, for estimates before anything is loaded. study/gpu_arm.h has the
+// Seconds by rules of thumb, for estimates before anything is loaded; backend_traits.cc has the
 // measurements behind them.
 struct BackendCosts {
   double gpu_start = 0;           // of a process whose arm computes on a GPU

@@ -1,6 +1,7 @@
 // Doubles the arms of a study.
 #include "study/sides.h"
 
+#include "base/backend_traits.h"
 #include "base/text.h"
 #include "study/arms.h"
 #include "study/command_arm.h"
@@ -10,7 +11,7 @@ namespace {
 
 // The key by which an arm of this backend names its program.
 std::string_view program_key(const std::string& backend) {
-  return backend == "torch" ? "python" : "program";
+  return backend_traits(backend).worker == WorkerKind::kInterpreter ? "python" : "program";
 }
 
 // A side of a command is a revision of its checkout, or the text in the place of {side}.

@@ -1,4 +1,5 @@
-// Attention of a prompt, a part of the source of every attention kernel.
+// Texts and launches of attention, of steps on tensor cores and of prompts: parts of the source of
+// every attention kernel.
 #pragma once
 
 #include <cstdint>

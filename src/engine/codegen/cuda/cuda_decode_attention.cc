@@ -33,7 +33,7 @@ __device__ __forceinline__ void split_pair(float x, float y, unsigned& upper, un
 __device__ __forceinline__ unsigned place_of(int row, int chunk) {
   return (unsigned)(row * CHUNKS + (CHUNKS % 8 == 0 ? chunk ^ (row & 7) : (chunk + row) % CHUNKS)) * 16;
 }
-// Of a tile from position `p0`, those in [from, to); zeros for what is behind the range.
+// Requests the positions in [from, to) of the tile that begins at position `p0`; positions from `stop` on become zeros.
 __device__ __forceinline__ void ask_tile(unsigned tile, const cache_t* keys, const cache_t* values, int p0, int from,
                                          int to, int stop) {
   #pragma unroll
@@ -91,7 +91,7 @@ __device__ __forceinline__ void take_tile(unsigned tile, int p0, int stop, const
   }
 }
 
-// Of values that are not yet divided by the sum.
+// Largest score and sum of weights, to which the outputs, not yet divided by the sum, belong.
 struct State { float largest, sum; };
 __device__ __forceinline__ void scale_by(float4& v, float x) { v.x *= x, v.y *= x, v.z *= x, v.w *= x; }
 __device__ __forceinline__ void add_scaled(float4& to, const float4& v, float x) {

@@ -48,7 +48,7 @@ __device__ __forceinline__ void await(unsigned barrier, int turn) {
                  : "=r"(come) : "r"(barrier), "r"(turn & 1) : "memory");
   }
 }
-// What this thread has written to shared memory is seen by wgmma, behind a barrier.
+// Shows this thread's writes to shared memory to the wgmma that come behind a barrier.
 __device__ __forceinline__ void show_to_products() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -65,7 +65,7 @@ struct Item {
   int t0, first, before, stop, count, before_tiles;
 };
 __device__ __forceinline__ int position_of(const Item& item, int tile) { return item.first + (item.count - 1 - tile) * TILE; }
-// By its number among all: false behind the last.
+// Finds the block's item of this round; false if there are no more.
 __device__ __forceinline__ bool find_item(const Args& args, const Sizes& n, int round, Item& item) {
   const long heads = n.batch * HEADS, tiles = (n.q_len + QUERIES - 1) / QUERIES;
   const long number = (long)round * gridDim.x + (round % 2 ? gridDim.x - 1 - blockIdx.x : blockIdx.x);
@@ -220,7 +220,7 @@ __device__ __forceinline__ void load_queries(const query_t* from, unsigned char*
   show_to_products();
 }
 
-// What a thread has of the results, and the values themselves where a row is padding, which sees itself alone.
+// Stores the thread's part of the results; a row of padding, which sees itself alone, gets its own values.
 __device__ __forceinline__ void store_rows(const Item& item, const Rows& rows, const float (&out)[HEAD_DIM / 2],
                                            const cache_t* values, out_t* to, int q_len) {
   #pragma unroll
