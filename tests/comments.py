@@ -145,12 +145,14 @@ def main():
         readers = {".py": python_lines, ".cc": cpp_lines, ".h": cpp_lines, ".c": cpp_lines, ".cu": cpp_lines}
         if path.suffix not in readers:
             continue
-        in_file = list(sentences(readers[path.suffix](path.read_text())))
-        count += len(in_file)
-        wrong += [f"{where}:{one.number}: {one.text}" for one in headless(in_file)]
-    if count < 5000:
-        wrong.append(f"found {count} sentences: the parser is at fault")
-    print("\n".join(wrong) or f"{count} sentences of comments, each with its subject first")
+        count += 1
+        text = path.read_text()
+        # Few files have one of the words anywhere, and parsing is most of the work.
+        if HEADLESS.search(text):
+            wrong += [f"{where}:{one.number}: {one.text}" for one in headless(sentences(readers[path.suffix](text)))]
+    if count < 1000:
+        wrong.append(f"found {count} files: the search for them is at fault")
+    print("\n".join(wrong) or f"{count} files, each sentence of their comments with its subject first")
     return 1 if wrong else 0
 
 

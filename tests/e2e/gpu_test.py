@@ -35,7 +35,8 @@ class Gpu(ProgramTest):
         saved = dict(os.environ)
         self.addCleanup(lambda: (os.environ.clear(), os.environ.update(saved)))
         os.environ.update(ASSAY_CUDA_DRIVER=str(FAKE_CUDA), ASSAY_NVRTC=str(FAKE_CUDA), ASSAY_NVML=str(FAKE_NVML),
-                          FAKE_NVML_UUID=UUID, ASSAY_KERNEL_CACHE=str(self.folder / "kernels"))
+                          FAKE_NVML_UUID=UUID, ASSAY_KERNEL_CACHE=str(self.folder / "kernels"),
+                          ASSAY_TORCH_PYTHON="/nowhere/python")  # doctor imports torch where it is, which takes seconds
         self.succeed("model", "make", "tiny-llama", "-o", "model")
 
     def run_study(self, **changes):

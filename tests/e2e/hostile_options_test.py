@@ -18,7 +18,7 @@ import sys
 import tempfile
 import unittest
 
-from program import ProgramTest, rows_of
+from program import ProgramTest, quick_compiler, rows_of
 
 COMPILED = [{"name": "eager", "backend": "native", "mode": "eager", "cache": "static", "threads": 1},
             {"name": "compiled", "backend": "native", "mode": "compiled", "cache": ["dynamic", "static"], "threads": 1}]
@@ -34,15 +34,17 @@ class Hostile(ProgramTest):
         cls.folder = pathlib.Path(cls.scratch.name)
         test = cls()
         test.succeed("model", "make", "tiny-gpt2", "-o", "model")
+        cls.compiler = quick_compiler(cls.folder)
 
     def assay_with(self, *arguments, limits=(), **variables):
-        """With some limits of the process, and some variables; the kernel cache is the test's."""
+        """With some limits of the process, and some variables; the kernel cache and the compiler are the test's."""
         def limit():
             for which, value in limits:
                 resource.setrlimit(which, (value, value))
         return subprocess.run([str(self.program), *map(str, arguments)], cwd=self.folder, capture_output=True, text=True,
                               stdin=subprocess.DEVNULL, timeout=300, preexec_fn=limit,
-                              env=os.environ | {"ASSAY_KERNEL_CACHE": str(self.folder / "kernels")} | variables)
+                              env=os.environ | {"ASSAY_KERNEL_CACHE": str(self.folder / "kernels"),
+                                                "ASSAY_CXX": self.compiler} | variables)
 
     def script(self, name, text):
         path = self.folder / name
@@ -136,7 +138,7 @@ class Hostile(ProgramTest):
         return "nan"
 
     def test_weights_of_nan_are_no_success(self):
-        self.write_study(models=[{"path": self.nan_model()}], arms=COMPILED,
+        self.write_study(models=[{"path": self.nan_model()}], arms=COMPILED, phases=["prefill", "kv_decode"],
                          require={"parity": True, "deterministic": True})
         done = self.assay_with("run", "study.yaml", "-o", "of-nan")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -205,7 +207,7 @@ class Hostile(ProgramTest):
 
     def test_the_compiler_is_asked_once_a_run(self):
         calls = self.folder / "calls"
-        compiler = self.script("counted", f'[ "$1" = --version ] && echo x >> {calls}\nexec c++ "$@"\n')
+        compiler = self.script("counted", f'[ "$1" = --version ] && echo x >> {calls}\nexec {self.compiler} "$@"\n')
         self.write_study(arms=COMPILED, parity="after", phases=["kv_decode"], repetitions=6, order="interleaved")
         done = self.assay_with("run", "study.yaml", "-o", "counted-run", ASSAY_CXX=str(compiler))
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -16,10 +16,12 @@ import sys
 import tempfile
 import unittest
 
-from program import ProgramTest
+from program import SOAK, ProgramTest
 
 REAL = pathlib.Path(__file__).parents[1] / "import"
 MAPPING = "columns: {arm: a, latencies: t_ms, tokens: n}\nconstants: {phase: kv_decode, new_tokens: 4}\n"
+# Trials of each file that another tool wrote: cut, with changed bytes, with values of another type.
+CUTS, CHANGES, TYPES = (12, 12, 30) if SOAK else (2, 2, 4)
 # Bytes of memory of a whole import, with the program's own mappings.
 MOST_MEMORY = 3 << 30
 
@@ -70,14 +72,14 @@ class ImportHostile(ProgramTest):
         rng = random.Random(1)
         for path in self.real_files():
             content = path.read_bytes()
-            for _ in range(12):
+            for _ in range(CUTS):
                 self.assert_import_or_line(self.write(content[:rng.randrange(len(content))]))
             self.assertFalse(self.assert_import_or_line(self.write(b"")))
 
     def test_files_with_changed_bytes(self):
         rng = random.Random(2)
         for path in self.real_files():
-            for _ in range(12):
+            for _ in range(CHANGES):
                 content = bytearray(path.read_bytes())
                 for _ in range(rng.randrange(1, 6)):
                     content[rng.randrange(len(content))] = rng.choice(b"\x00\xff\"{}[],:019-eE.\n'\\")
@@ -91,7 +93,7 @@ class ImportHostile(ProgramTest):
             if path.suffix != ".json":
                 continue
             document = json.loads(path.read_text())
-            for _ in range(30):
+            for _ in range(TYPES):
                 changed = copy.deepcopy(document)
                 at = changed
                 while True:

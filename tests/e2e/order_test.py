@@ -11,7 +11,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from program import ProgramTest, rows_of
+from program import ProgramTest, quick_compiler, rows_of
 
 ASSAY, FAKE_CUDA, FAKE_NVML = (Path(argument).resolve() for argument in sys.argv[1:4])
 del sys.argv[1:]
@@ -28,7 +28,7 @@ class Order(ProgramTest):
         saved = dict(os.environ)
         self.addCleanup(lambda: (os.environ.clear(), os.environ.update(saved)))
         os.environ.update(ASSAY_CUDA_DRIVER=str(FAKE_CUDA), ASSAY_NVRTC=str(FAKE_CUDA), ASSAY_NVML=str(FAKE_NVML),
-                          ASSAY_CUBLASLT=str(FAKE_CUDA),
+                          ASSAY_CUBLASLT=str(FAKE_CUDA), ASSAY_CXX=quick_compiler(self.folder),
                           ASSAY_KERNEL_CACHE=str(self.folder / "kernels"))
         self.succeed("model", "make", "tiny-llama", "-o", "model")
         self.bundles = 0

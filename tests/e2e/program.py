@@ -2,10 +2,14 @@
 
 import csv
 import json
+import os
 import pathlib
 import re
 import subprocess
 import unittest
+
+# True for the registrations in tests/CMakeLists.txt that run more cases of a kind, minutes long.
+SOAK = bool(os.environ.get("ASSAY_SOAK"))
 
 STUDY = {
     "name": "e2e",
@@ -29,6 +33,14 @@ def torch_python():
         print(made.stderr)
         return None
     return made.stdout.strip().splitlines()[-1]
+
+
+def quick_compiler(folder):
+    """A C++ compiler for ASSAY_CXX that doesn't optimise: for tests of what compiled arms report, whatever their speed."""
+    path = folder / "quick-c++"
+    path.write_text('#!/bin/sh\nexec c++ "$@" -O0\n')
+    path.chmod(0o755)
+    return str(path)
 
 
 def rows_of(bundle, **wanted):

@@ -16,24 +16,31 @@ from program import ProgramTest
 
 # Fills COMPREPLY as bash does before it shows what there is.
 ASK_BASH = """
-source {script}
+COMPREPLY=()
 COMP_WORDS=({words}) COMP_CWORD={at}
 _assay
 printf '%s\\n' "${{COMPREPLY[@]}}"
 """
+ZSH = """
+compdef() { :; }
+_files() { print FILES; }
+_describe() { [[ $1 == -o ]] && shift; print -l -- "${(@P)2}"; }
+compadd() { shift; print -l -- "$@"; }
+"""
 ASK_ZSH = """
-compdef() {{ :; }}
-_files() {{ print FILES; }}
-_describe() {{ [[ $1 == -o ]] && shift; print -l -- "${{(@P)2}}"; }}
-compadd() {{ shift; print -l -- "$@"; }}
-source {script}
 words=({words}) CURRENT={at} PREFIX={last}
 _assay
 """
+NEXT = "== next"  # printed between the answers to two questions
+
+
+def quoted(words):
+    return " ".join(f"'{word}'" for word in ("assay", *words))
 
 
 class Shells(ProgramTest):
     program = pathlib.Path(sys.argv.pop(1)).resolve()
+    known = {}  # what helped() found, by command
 
     def setUp(self):
         scratch = tempfile.TemporaryDirectory(prefix="assay-shell-")
@@ -41,11 +48,14 @@ class Shells(ProgramTest):
         self.folder = pathlib.Path(scratch.name)
 
     def helped(self, *command):
-        """The subcommands and the options that --help names."""
+        """The subcommands and the options that --help names; each command is asked once."""
+        if command in self.known:
+            return self.known[command]
         text = self.succeed(*command, "--help")
         below = re.search(r"^Subcommands:\n((?:  .*\n)+)", text, re.M)
         commands = re.findall(r"^  (\S+)", below[1], re.M) if below else []
         options = [name for line in re.findall(r"^ +(-\S+)", text, re.M) for name in line.split(",")]
+        self.known[command] = commands, options
         return commands, options
 
     def every_command(self, *above):
@@ -53,6 +63,15 @@ class Shells(ProgramTest):
         yield list(above), commands, options
         for command in commands:
             yield from self.every_command(*above, command)
+
+    def answers(self, shell, begin, questions):
+        """Lines that one process of the shell prints for each question, after `begin`; a command line and what follows."""
+        asked = begin + "".join(f"{question}\nprintf '%s\\n' '{NEXT}'\n" for question in questions)
+        done = subprocess.run([*shell, asked], cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual(done.stderr, "")
+        answers = done.stdout.split(NEXT + "\n")
+        self.assertEqual(len(answers), len(questions) + 1)
+        return [[line for line in answer.splitlines() if line] for answer in answers[:-1]]
 
     def test_each_command_states_its_own_exit_status(self):
         for judgement in ("gate", "portability", "route", "probe"):
@@ -66,35 +85,39 @@ class Shells(ProgramTest):
         path.write_text(self.succeed("completion", shell))
         return path
 
-    def bash(self, *words):
-        quoted = " ".join(f"'{word}'" for word in ("assay", *words))
-        asked = ASK_BASH.format(script=self.script("bash"), words=quoted, at=len(words))
-        done = subprocess.run(["bash", "--norc", "-c", asked], cwd=self.folder, capture_output=True, text=True)
-        self.assertEqual(done.stderr, "")
-        return [line for line in done.stdout.splitlines() if line]
+    def bash(self, *asked):
+        """The words offered for each list of words."""
+        questions = [ASK_BASH.format(words=quoted(words), at=len(words)) for words in asked]
+        return self.answers(["bash", "--norc", "-c"], f"source {self.script('bash')}\n", questions)
 
     def test_bash_completes_every_command_and_option(self):
-        for command, below, options in self.every_command():
-            self.assertEqual([word for word in self.bash(*command, "") if word in below], below, command)
-            self.assertEqual(sorted(set(self.bash(*command, "-"))), sorted(set(options)), command)
+        commands = list(self.every_command())
+        offered = self.bash(*((*command, begin) for command, _, _ in commands for begin in ("", "-")))
+        for (command, below, options), words, dashed in zip(commands, offered[::2], offered[1::2], strict=True):
+            self.assertEqual([word for word in words if word in below], below, command)
+            self.assertEqual(sorted(set(dashed)), sorted(set(options)), command)
 
     def test_bash_completes_words_and_files(self):
         (self.folder / "a study.yaml").write_text("")
         (self.folder / "bundle").mkdir()
-        self.assertEqual(self.bash("run", "a study.yaml", "--output-format", ""), ["table", "json", "csv", "md"])
-        self.assertEqual(self.bash("run", "x", "--output-format", "=", "j"), ["json"])
-        self.assertEqual(self.bash("bench", "-o", "js"), ["json", "jsonl"])
-        self.assertEqual(self.bash("generate", "x", "--mode", "c"), ["compiled"])
-        self.assertEqual(self.bash("bench", "x", "--cache", ""), ["static", "dynamic"])
-        self.assertEqual(self.bash("bench", "x", "--arms", "c"), ["compiled"])
-        self.assertEqual(self.bash("plan", "a s"), ["a study.yaml"])
-        self.assertEqual(self.bash("run", "x", "-o", "b"), ["bundle"])
-        self.assertEqual(self.bash("bench", "tiny-l"), ["tiny-llama"])
-        self.assertEqual(self.bash("model", "make", "tiny-q"), ["tiny-qwen2"])
-        self.assertEqual(self.bash("bench", "x", "-r", ""), [], "a number is the user's own")
-        self.assertEqual(self.bash("completion", ""), ["bash", "zsh", "fish"])
-        self.assertEqual(self.bash("ca"), ["cache"])
-        self.assertIn("run", self.bash("r"))
+        expected = {
+            ("run", "a study.yaml", "--output-format", ""): ["table", "json", "csv", "md"],
+            ("run", "x", "--output-format", "=", "j"): ["json"],
+            ("bench", "-o", "js"): ["json", "jsonl"],
+            ("generate", "x", "--mode", "c"): ["compiled"],
+            ("bench", "x", "--cache", ""): ["static", "dynamic"],
+            ("bench", "x", "--arms", "c"): ["compiled"],
+            ("plan", "a s"): ["a study.yaml"],
+            ("run", "x", "-o", "b"): ["bundle"],
+            ("bench", "tiny-l"): ["tiny-llama"],
+            ("model", "make", "tiny-q"): ["tiny-qwen2"],
+            ("bench", "x", "-r", ""): [],  # a number is the user's own
+            ("completion", ""): ["bash", "zsh", "fish"],
+            ("ca",): ["cache"],
+        }
+        *offered, all_with_r = self.bash(*expected, ("r",))
+        self.assertEqual(dict(zip(expected, offered, strict=True)), expected)
+        self.assertIn("run", all_with_r)
 
     def test_zsh_completes(self):
         script = self.script("zsh")
@@ -102,19 +125,17 @@ class Shells(ProgramTest):
             self.skipTest("no zsh")
         self.assertEqual(subprocess.run(["zsh", "-fn", script], capture_output=True, text=True).stderr, "")
 
-        def ask(*words):
-            quoted = " ".join(f"'{word}'" for word in ("assay", *words))
-            asked = ASK_ZSH.format(script=script, words=quoted, at=len(words) + 1, last=f"'{words[-1]}'")
-            done = subprocess.run(["zsh", "-f", "-c", asked], capture_output=True, text=True, cwd=self.folder)
-            self.assertEqual(done.stderr, "")
-            return done.stdout.splitlines()
+        def ask(*asked):
+            questions = [ASK_ZSH.format(words=quoted(words), at=len(words) + 1, last=f"'{words[-1]}'") for words in asked]
+            return self.answers(["zsh", "-f", "-c"], f"{ZSH}source {script}\n", questions)
 
-        for command, below, options in self.every_command():
-            self.assertEqual([line.split(":")[0] for line in ask(*command, "") if line.split(":")[0] in below], below, command)
-            self.assertEqual(sorted({line.split(":")[0] for line in ask(*command, "-")}), sorted(set(options)), command)
-        self.assertEqual(ask("bench", "-o", ""), ["table", "json", "jsonl", "csv", "md", "sql"])
-        self.assertEqual(ask("run", "-o", ""), ["FILES"])
-        self.assertEqual(ask("bench", "x", "-r", ""), [])
+        commands = list(self.every_command())
+        offered = ask(*((*command, begin) for command, _, _ in commands for begin in ("", "-")))
+        for (command, below, options), words, dashed in zip(commands, offered[::2], offered[1::2], strict=True):
+            self.assertEqual([line.split(":")[0] for line in words if line.split(":")[0] in below], below, command)
+            self.assertEqual(sorted({line.split(":")[0] for line in dashed}), sorted(set(options)), command)
+        self.assertEqual(ask(("bench", "-o", ""), ("run", "-o", ""), ("bench", "x", "-r", "")),
+                         [["table", "json", "jsonl", "csv", "md", "sql"], ["FILES"], []])
 
     def test_fish_completes(self):
         script = self.script("fish")
@@ -122,18 +143,18 @@ class Shells(ProgramTest):
             self.skipTest("no fish")
         self.assertEqual(subprocess.run(["fish", "--no-config", "-n", script], capture_output=True, text=True).stderr, "")
 
-        def ask(line):
-            asked = f"source {script}; complete -C '{line}'"
-            done = subprocess.run(["fish", "--no-config", "-c", asked], capture_output=True, text=True, cwd=self.folder)
-            self.assertEqual(done.stderr, "")
-            return [word.split("\t")[0] for word in done.stdout.splitlines()]
+        def ask(*lines):
+            answers = self.answers(["fish", "--no-config", "-c"], f"source {script}\n", [f"complete -C '{line}'" for line in lines])
+            return [[word.split("\t")[0] for word in words] for words in answers]
 
-        for command, below, options in self.every_command():
-            line = " ".join(["assay", *command])
-            self.assertEqual(sorted(set(ask(line + " ")) & set(below)), sorted(below), command)
+        commands = list(self.every_command())
+        lines = [" ".join(["assay", *command]) for command, _, _ in commands]
+        offered = ask(*(line + begin for line in lines for begin in (" ", " --")))
+        for (command, below, options), words, dashed in zip(commands, offered[::2], offered[1::2], strict=True):
+            self.assertEqual(sorted(set(words) & set(below)), sorted(below), command)
             long = {option for option in options if option.startswith("--")}
-            self.assertEqual(set(ask(line + " --")) & long, long, command)
-        self.assertEqual(ask("assay bench -o j"), ["json", "jsonl"])
+            self.assertEqual(set(dashed) & long, long, command)
+        self.assertEqual(ask("assay bench -o j"), [["json", "jsonl"]])
 
     def test_man_pages_name_every_option(self):
         self.succeed("man", "--folder", "man1")

@@ -102,7 +102,7 @@ class OnATerminal(ProgramTest):
         self.assertIn("once for every 16 tokens, but the vocabulary's once.", words)
 
     def test_what_doctor_says_fits(self):
-        text = COLOUR.sub("", self.on_a_terminal("doctor", columns=80))
+        text = COLOUR.sub("", self.on_a_terminal("doctor", columns=80, ASSAY_TORCH_PYTHON="/nowhere/python"))
         self.assertLessEqual(max(map(len, text.splitlines())), 80)
 
     def test_lines_of_a_narrow_table_stay_apart(self):

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.stats as st
 
 BUILD = pathlib.Path(os.environ["ASSAY_BUILD"])
-TIMES = 20 if os.environ.get("ASSAY_SOAK") else 1
+TIMES = 100 if os.environ.get("ASSAY_SOAK") else 1
 warnings.simplefilter("ignore")
 
 

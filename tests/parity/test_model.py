@@ -1,4 +1,4 @@
-"""The engine against transformers, on random checkpoints made there."""
+"""The engine against transformers, on random checkpoints made there. ASSAY_SOAK=1: with twice as many steps."""
 
 import json
 import os
@@ -18,7 +18,7 @@ logging.disable_progress_bar()
 torch.set_num_threads(1)
 
 BUILD = Path(os.environ["ASSAY_BUILD"])
-STEPS = 128
+STEPS = 128 if os.environ.get("ASSAY_SOAK") else 64
 LENGTHS = [17, 1, 6]  # of the three prompts of a batch
 
 

@@ -1,5 +1,5 @@
 """The estimators agree with SciPy, statsmodels and mpmath to 1e-9 relative on random data sets of every ugly kind, and
-are absent, never NaN, where those define nothing. ASSAY_SOAK=1 runs twenty times as many."""
+are absent, never NaN, where those define nothing. ASSAY_SOAK=1 runs a hundred times as many."""
 
 import math
 
@@ -16,7 +16,7 @@ from statsmodels.tsa.stattools import acf
 
 
 def test_one_sample():
-    data = [(x, [float(np.min(x)), float(np.median(x)), float(np.max(x)) * 2]) for x in samples(1, 1500 * TIMES)]
+    data = [(x, [float(np.min(x)), float(np.median(x)), float(np.max(x)) * 2]) for x in samples(1, 300 * TIMES)]
     for request, found in ask([{"op": "one", "a": list(x), "at": at} for x, at in data]):
         x = np.array(request["a"])
         size = np.abs(x).max()
@@ -48,7 +48,7 @@ def test_one_sample():
 
 def test_two_samples_by_moments():
     requests = [{"op": "two", "a": list(a), "b": list(b), "margin": margin_for(a, b)}
-                for a, b in pairs(2, 2500 * TIMES)]
+                for a, b in pairs(2, 500 * TIMES)]
     compared = 0
     for request, found in ask(requests):
         a, b, margin = np.array(request["a"]), np.array(request["b"]), request["margin"]
@@ -103,13 +103,13 @@ def test_two_samples_by_moments():
             same(found["anova"]["f"], student.statistic ** 2, request)
             p = st.f.sf(found["anova"]["f"], 1, len(a) + len(b) - 2)
             same(found["anova"]["p"], p, request, absolute=1e-290)
-    assert compared > 800 * TIMES
+    assert compared > 160 * TIMES
 
 
 def test_pairs():
     rng = np.random.default_rng(12)
     requests = []
-    for _ in range(600 * TIMES):
+    for _ in range(120 * TIMES):
         n = int(rng.choice([2, 3, 5, 8, 30, 200]))
         mood = rng.lognormal(0, rng.uniform(.01, 1), n)  # what both of a pair share
         a, b = (rng.uniform(.7, 1.4) * mood * rng.lognormal(0, .05, n) for _ in "ab")
@@ -134,7 +134,7 @@ def test_pairs():
 
 def test_two_samples_by_ranks():
     compared = {"exact": 0, "normal": 0, "interval": 0}
-    requests = [{"op": "two", "a": list(a), "b": list(b), "margin": 1.0} for a, b in pairs(3, 800 * TIMES)]
+    requests = [{"op": "two", "a": list(a), "b": list(b), "margin": 1.0} for a, b in pairs(3, 160 * TIMES)]
     for request, found in ask(requests):
         a, b = np.array(request["a"]), np.array(request["b"])
         ours = found["mann_whitney"]
@@ -159,14 +159,14 @@ def test_two_samples_by_ranks():
             reference = st.levene(a * unit, b * unit, center=center)
             same(found[name]["f"], reference.statistic, request, relative=1e-8, absolute=1e-12)
             same(found[name]["p"], reference.pvalue, request, relative=1e-8, absolute=1e-12)
-    assert min(compared.values()) > 50 * TIMES, compared
+    assert min(compared.values()) > 10 * TIMES, compared
 
 
 def test_intervals_of_d():
     compared = 0
     rng = np.random.default_rng(4)
     requests = []
-    for _ in range(60 * TIMES):
+    for _ in range(12 * TIMES):
         n = rng.integers(3, 80, 2)
         requests.append({"op": "two", "margin": 1.0, "a": list(rng.normal(rng.uniform(-2, 2), 1, n[0])),
                          "b": list(rng.normal(0, 1, n[1]))})
@@ -180,7 +180,7 @@ def test_intervals_of_d():
         same(found["d_interval"][0], low, request, absolute=1e-9)
         same(found["d_interval"][1], high, request, absolute=1e-9)
         compared += 1
-    assert compared == 60 * TIMES
+    assert compared == 12 * TIMES
 
 
 def geyer_size(x):
@@ -206,7 +206,7 @@ def pettitt(x):
 def test_series():
     rng = np.random.default_rng(5)
     requests = []
-    for _ in range(250 * TIMES):
+    for _ in range(50 * TIMES):
         n = int(rng.integers(2, 70))
         x = rng.normal(0, 1, n)
         for i in range(1, n):
@@ -289,7 +289,7 @@ def test_anytime_intervals():
 def test_power():
     rng = np.random.default_rng(10)
     requests = [{"op": "power", "n": [int(v) for v in rng.integers(2, 200, 2)], "d": float(rng.uniform(.2, 2)),
-                 "alpha": float(rng.choice([.05, .01, .001]))} for _ in range(150 * TIMES)]
+                 "alpha": float(rng.choice([.05, .01, .001]))} for _ in range(30 * TIMES)]
     for request, found in ask(requests):
         (n_a, n_b), d, alpha = request["n"], request["d"], request["alpha"]
         power = TTestIndPower().power(d, n_a, alpha, ratio=n_b / n_a)
@@ -313,10 +313,10 @@ def log_tails(x, df1, df2):
 def test_tails_below_the_smallest_double():
     rng = np.random.default_rng(11)
     requests = [{"op": "tails", "x": float(10 ** rng.uniform(0, 4)), "df1": float(np.round(10 ** rng.uniform(0, 3), 2)),
-                 "df2": float(np.round(10 ** rng.uniform(.5, 3.5), 2))} for _ in range(120 * TIMES)]
+                 "df2": float(np.round(10 ** rng.uniform(.5, 3.5), 2))} for _ in range(24 * TIMES)]
     beyond = 0
     for request, found in ask(requests):
         for name, expected in log_tails(request["x"], request["df1"], request["df2"]).items():
             same(found[name]["log_p"], float(expected), (request, name), absolute=1e-9)
             beyond += found[name]["p"] == 0
-    assert beyond > 50 * TIMES
+    assert beyond > 10 * TIMES

@@ -1,7 +1,7 @@
 """The engine against transformers on a real trained model, SmolLM2-135M-Instruct, and real sentences.
 
 Random checkpoints (test_model.py) have logits that no training has shaped: here the margins between tokens, the outliers
-of the activations and the text are a language model's.
+of the activations and the text are a language model's. ASSAY_SOAK=1: with twice as many steps, each mode with each cache.
 """
 
 import os
@@ -20,13 +20,16 @@ from test_tokenizer import ASSIGNED, ask, compare
 torch.set_num_threads(2)
 
 FOLDER = Path(os.environ["ASSAY_TRAINED"])
-STEPS = 24
+SOAK = bool(os.environ.get("ASSAY_SOAK"))
+STEPS = 24 if SOAK else 12
 SENTENCES = [
     "The compiler lowers each graph into kernels, and the kernels are timed between two device synchronisations. That is",
     "Water boils at",
     "Once upon a time, in a small village by the sea, there lived an old",
 ]
-ARMS = [(mode, cache) for mode in ["eager", "compiled"] for cache in ["dynamic", "static"]]
+ARMS = [("eager", "dynamic"), ("compiled", "static")]
+if SOAK:
+    ARMS += [("eager", "static"), ("compiled", "dynamic")]
 
 
 @pytest.fixture(scope="module")
