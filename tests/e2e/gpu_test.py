@@ -35,6 +35,7 @@ class Gpu(ProgramTest):
         saved = dict(os.environ)
         self.addCleanup(lambda: (os.environ.clear(), os.environ.update(saved)))
         os.environ.update(ASSAY_CUDA_DRIVER=str(FAKE_CUDA), ASSAY_NVRTC=str(FAKE_CUDA), ASSAY_NVML=str(FAKE_NVML),
+                          ASSAY_CUBLASLT=str(FAKE_CUDA),  # each worker would load the machine's own
                           FAKE_NVML_UUID=UUID, ASSAY_KERNEL_CACHE=str(self.folder / "kernels"),
                           ASSAY_TORCH_PYTHON="/nowhere/python")  # doctor imports torch where it is, which takes seconds
         self.succeed("model", "make", "tiny-llama", "-o", "model")
@@ -168,7 +169,6 @@ class Gpu(ProgramTest):
         self.assertIn("/nonexistent/libnvrtc.so", done.stderr)
 
     def test_doctor_and_generate_name_the_gpu(self):
-        os.environ["ASSAY_CUBLASLT"] = str(FAKE_CUDA)
         told = self.succeed("doctor", "-o", "csv")
         self.assertRegex(told, r"cublaslt,ok,.*: 13.1.0")
         self.assertRegex(told, r'cuda,ok,"?Fake GPU, compute capability 9.0, 132 multiprocessors')
