@@ -10,6 +10,7 @@ import os
 import pathlib
 import signal
 import sqlite3
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -99,15 +100,30 @@ class BenchCommand(ProgramTest):
         for row in rows_of(self.folder / "two"):
             if int(row["repetition"]) >= 0:
                 means.setdefault((row["arm"], row["scenario"]), {}).setdefault(row["process"], []).append(float(row["latency_ms"]))
+
+        def process_means(arm, scenario):
+            """The mean of each process, in the order of the processes."""
+            return [sum(ms) / len(ms) for _, ms in sorted(means[arm, scenario].items())]
+
         for one in found["latencies"]:
             self.assertIsNone(one["mean_interval_ms"])
-            of_processes = sorted(sum(ms) / len(ms) for ms in means[one["arm"], one["scenario"]].values())
-            for printed_ms, mean in zip(one["mean_process_range_ms"], of_processes, strict=True):
+            range_ms = sorted(process_means(one["arm"], one["scenario"]))
+            for printed_ms, mean in zip(one["mean_process_range_ms"], range_ms, strict=True):
                 self.assertAlmostEqual(printed_ms, mean, places=6)
-        for one in found["contrasts"] + found["combined"]:
+        ratios = {}  # of the two processes of each round
+        for _, scenario in means:
+            both_arms = zip(process_means("compiled", scenario), process_means("eager", scenario), strict=True)
+            ratios[scenario] = [mean / base for mean, base in both_arms]
+        for one in found["contrasts"]:
             self.assertIsNone(one["ratio_interval"])
             self.assertLessEqual(one["ratio_process_range"][0], one["ratio"])
             self.assertGreaterEqual(one["ratio_process_range"][1], one["ratio"])
+        # The ratio of both prompts may lie outside: a mean over rounds and prompts is no mean over prompts of each round.
+        both = sorted(statistics.geometric_mean(round) for round in zip(*ratios.values(), strict=True))
+        combined, = found["combined"]
+        self.assertIsNone(combined["ratio_interval"])
+        for printed, ratio in zip(combined["ratio_process_range"], both, strict=True):
+            self.assertAlmostEqual(printed, ratio, places=6)
         for text in (self.succeed("analyze", "--full", "two"), (self.folder / "two" / "report.md").read_text(),
                      (self.folder / "two" / "report.html").read_text()):
             self.assertRegex(text, r"range [\d.]+-[\d.]+")
