@@ -36,8 +36,8 @@ def torch_python():
 
 
 def quick_compiler(folder):
-    """A C++ compiler for ASSAY_CXX that doesn't optimise: for tests of what compiled arms report, whatever their speed. They
-    need an ASSAY_KERNEL_CACHE of their own: the kernels would be taken for the system's compiler's."""
+    """A C++ compiler for ASSAY_CXX that doesn't optimise: for tests of what compiled arms report, whatever their speed. An
+    ASSAY_KERNEL_CACHE of their own keeps its kernels out of the user's."""
     path = folder / "quick-c++"
     path.write_text('#!/bin/sh\nexec c++ "$@" -O0\n')
     path.chmod(0o755)
